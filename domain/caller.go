@@ -1,0 +1,54 @@
+package domain
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Scope is what a key may do.
+type Scope string
+
+// The scopes of decisions 1.7.
+const (
+	Read  Scope = "read"
+	Write Scope = "write"
+)
+
+// Values lists the scopes.
+func (Scope) Values() []string { return []string{string(Read), string(Write)} }
+
+// Caller is who makes a request: one API key, and what it reaches.
+type Caller struct {
+	Key     KeyID
+	Partner PartnerID
+	// Prefix is the clear start of the key, for logs and metrics.
+	Prefix string
+	// AllClients says that the key reaches every client of its partner;
+	// otherwise it reaches those listed for it in the database.
+	AllClients bool
+	Scopes     []Scope
+	// ExpiresAt is when the key stops working; zero means never.
+	ExpiresAt time.Time
+	// Demo marks a key that works only on a server started for a demonstration.
+	Demo bool
+}
+
+// Can reports whether the caller has the scope.
+func (c *Caller) Can(s Scope) bool { return slices.Contains(c.Scopes, s) }
+
+type callerKey struct{}
+
+// WithCaller returns a context in which c makes the request.
+func WithCaller(ctx context.Context, c *Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerFrom returns who makes the request. A context without a caller has
+// one that reaches nothing and may do nothing.
+func CallerFrom(ctx context.Context) *Caller {
+	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {
+		return c
+	}
+	return &Caller{}
+}

@@ -1,0 +1,99 @@
+package domain
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// HighRiskBelow is the score from which on down a user is of high risk: graded
+// D or F.
+const HighRiskBelow = 600
+
+// AverageScore is the average of the scores of so many users, given their sum:
+// rounded half up, and the baseline of a standard user where there are none
+// (decisions 3.7, 6).
+func AverageScore(sum, users int) int {
+	if users == 0 {
+		return RoleStandard.Baseline()
+	}
+	return (2*sum + users) / (2 * users)
+}
+
+// ClientRisk is the risk of a client's active users together.
+type ClientRisk struct {
+	AverageScore  int               `json:"average_score"`
+	Grade         Grade             `json:"grade"`
+	HighRiskUsers int               `json:"high_risk_users"`
+	Distribution  GradeDistribution `json:"distribution"`
+	// ByRole has the roles that users have, in the order of Role.Values.
+	ByRole []RoleRisk `json:"by_role"`
+	// TopFactors has every factor that moves somebody's score, what moves most
+	// first.
+	TopFactors []FactorTotal `json:"top_factors"`
+	// History has a day's last average for the days, within the last 90, on
+	// which it was computed, oldest first.
+	History    []AverageOn `json:"history"`
+	ComputedAt time.Time   `json:"computed_at"`
+}
+
+// GradeDistribution counts users by grade.
+type GradeDistribution struct {
+	A int `json:"A"`
+	B int `json:"B"`
+	C int `json:"C"`
+	D int `json:"D"`
+	F int `json:"F"`
+}
+
+// Add counts users of this score.
+func (d *GradeDistribution) Add(score, users int) {
+	switch GradeOf(score) {
+	case GradeA:
+		d.A += users
+	case GradeB:
+		d.B += users
+	case GradeC:
+		d.C += users
+	case GradeD:
+		d.D += users
+	default:
+		d.F += users
+	}
+}
+
+// RoleRisk is the risk of the users of one role.
+type RoleRisk struct {
+	Role         Role `json:"role"`
+	Users        int  `json:"users"`
+	AverageScore int  `json:"average_score"`
+}
+
+// FactorTotal is what one factor adds to the scores of all users, and how many
+// users it touches.
+type FactorTotal struct {
+	Factor
+	Users int `json:"users"`
+}
+
+// AverageOn is the average score on one day.
+type AverageOn struct {
+	Date         Date `json:"date"`
+	AverageScore int  `json:"average_score"`
+}
+
+// FactorTotals lists the factors that touch users, by the size of their total
+// and then in their canonical order. Both lists are in that order.
+func FactorTotals(totals Deltas, users [NumFactors]int) []FactorTotal {
+	out := make([]FactorTotal, 0, NumFactors)
+	for i, factor := range factorTable {
+		if users[i] > 0 {
+			factor.Delta = totals[i]
+			out = append(out, FactorTotal{Factor: factor, Users: users[i]})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b FactorTotal) int { return cmp.Compare(magnitude(b.Delta), magnitude(a.Delta)) })
+	return out
+}
+
+func magnitude(n int) int { return max(n, -n) }

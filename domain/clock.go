@@ -1,0 +1,49 @@
+package domain
+
+import (
+	"sync"
+	"time"
+)
+
+// Clock tells the time, in UTC and whole microseconds: what the database can
+// hold, so that a time that was stored reads back equal.
+type Clock interface {
+	Now() time.Time
+}
+
+// SystemClock is the machine's clock.
+type SystemClock struct{}
+
+// Now returns the current time.
+func (SystemClock) Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// ManualClock stands still until it is set. Its zero value is not usable; make
+// one with NewManualClock. It is safe for concurrent use.
+type ManualClock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// NewManualClock returns a clock that stands at now.
+func NewManualClock(now time.Time) *ManualClock {
+	c := &ManualClock{}
+	c.Set(now)
+	return c
+}
+
+// Now returns where the clock stands.
+func (c *ManualClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Set moves the clock to t.
+func (c *ManualClock) Set(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = t.UTC().Truncate(time.Microsecond)
+}
+
+// Advance moves the clock by d.
+func (c *ManualClock) Advance(d time.Duration) { c.Set(c.Now().Add(d)) }

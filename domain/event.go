@@ -1,0 +1,25 @@
+package domain
+
+import "time"
+
+// EventType says what happened.
+type EventType string
+
+// What this release records. Delivery to webhooks is a later release's.
+const (
+	ClientCreated   EventType = "client.created"
+	UserCreated     EventType = "user.created"
+	UserUpdated     EventType = "user.updated"
+	UserDeactivated EventType = "user.deactivated"
+)
+
+// Event is a change that others may want to hear of. It is written in the
+// transaction of the change.
+type Event struct {
+	ID     EventID
+	Type   EventType
+	Client ClientID
+	// User is whom it concerns; zero where it concerns the client.
+	User UserID
+	At   time.Time
+}

@@ -1,0 +1,195 @@
+package domain
+
+import "time"
+
+// User is a person that a client trains.
+type User struct {
+	ID         UserID
+	Client     ClientID
+	Email      string // lower case, unique within the client
+	FirstName  string
+	LastName   string
+	Department *string
+	JobTitle   *string
+	// ManagerEmail is the manager's address, if known.
+	ManagerEmail *string
+	Status       UserStatus
+	Role         Role
+	Language     Language
+	Source       UserSource
+	Group        *Group
+	// Overrides names the fields that were set by hand, by their v2 names; a
+	// directory sync leaves them alone.
+	Overrides []string
+	Score     int
+	Training  UserTraining
+	Phishing  UserPhishing
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Name is the user's full name.
+func (u *User) Name() string { return FullName(u.FirstName, u.LastName) }
+
+// FullName joins the parts of a name that are there.
+func FullName(first, last string) string {
+	if first == "" || last == "" {
+		return first + last
+	}
+	return first + " " + last
+}
+
+// UserTraining is where a user stands with the courses.
+type UserTraining struct {
+	// Overdue counts the incomplete courses that are past their due date.
+	Overdue int
+	// Next is the incomplete course that is due first, overdue ones included;
+	// nil where nothing is left to do.
+	Next *NextCourse
+}
+
+// OnTrack reports whether nothing is overdue.
+func (t UserTraining) OnTrack() bool { return t.Overdue == 0 }
+
+// NextCourse is a course that a user is to complete.
+type NextCourse struct {
+	Course CourseID
+	Title  string
+	DueOn  Date
+}
+
+// UserPhishing counts the simulated mails that a user was sent and fell for,
+// ever and within the last 365 days.
+type UserPhishing struct {
+	Sent, Clicked         int
+	SentYear, ClickedYear int
+}
+
+// UserStatus says whether a user takes part.
+type UserStatus string
+
+// The states of a user.
+const (
+	Active   UserStatus = "active"
+	Inactive UserStatus = "inactive"
+)
+
+// Values lists the states.
+func (UserStatus) Values() []string { return []string{string(Active), string(Inactive)} }
+
+// UserStatusFilter selects users by state.
+type UserStatusFilter string
+
+// AllStatuses selects users in every state.
+const AllStatuses UserStatusFilter = "all"
+
+// Values lists the selections.
+func (UserStatusFilter) Values() []string {
+	return []string{string(Active), string(Inactive), string(AllStatuses)}
+}
+
+// Language is what a user is written to in.
+type Language string
+
+// The languages.
+const (
+	English Language = "en"
+	Spanish Language = "es"
+	French  Language = "fr-ca"
+)
+
+// Values lists the languages.
+func (Language) Values() []string { return []string{string(English), string(Spanish), string(French)} }
+
+// UserSource is where the record of a user came from.
+type UserSource string
+
+// The sources of users. API is that of users made through either version of
+// the interface.
+const (
+	FromMicrosoft UserSource = "microsoft"
+	FromGoogle    UserSource = "google"
+	FromHand      UserSource = "manual"
+	FromAPI       UserSource = "api"
+)
+
+// Values lists the sources.
+func (UserSource) Values() []string {
+	return []string{string(FromMicrosoft), string(FromGoogle), string(FromHand), string(FromAPI)}
+}
+
+// Group is where a user is kept: the client's manual group, or one of its
+// directory.
+type Group struct {
+	ID   GroupID
+	Name string
+}
+
+// ManualGroup is the name of the group of users who are kept by hand.
+const ManualGroup = "Manual"
+
+// UserSort is an order of a list of users.
+type UserSort string
+
+// Values lists the orders.
+func (UserSort) Values() []string {
+	return []string{"created_at", "-created_at", "email", "-email", "risk_score", "-risk_score"}
+}
+
+// UserFilter says which users of a client are wanted, and in which order.
+type UserFilter struct {
+	// Status is empty for every state.
+	Status UserStatus
+	// Query is what the name or the email contains, in any case.
+	Query        string
+	Role         Role
+	Collection   *CollectionID
+	UpdatedSince *time.Time
+	Sort         Sort
+}
+
+// UserDetail is a user with what only a read of one user shows.
+type UserDetail struct {
+	User
+	Collections []CollectionRef
+	// DarkWeb is nil where the client has no Dark Web Monitoring.
+	DarkWeb *UserDarkWeb
+	Risk    UserRisk
+}
+
+// CollectionRef names a collection.
+type CollectionRef struct {
+	ID   CollectionID
+	Name string
+}
+
+// UserDarkWeb sums up a user's exposures.
+type UserDarkWeb struct {
+	Unresolved int
+	Resolved   int
+	// Highest is the highest severity of the unresolved ones; nil for none.
+	Highest *Severity
+}
+
+// UserRisk is a user's score with what it is made of.
+type UserRisk struct {
+	Assessment
+	ComputedAt time.Time
+}
+
+// NewUser is what is asked for of a user that is to be created.
+type NewUser struct {
+	Client       ClientID
+	Email        string
+	FirstName    string
+	LastName     string
+	Department   *string
+	JobTitle     *string
+	ManagerEmail *string
+	// Role is empty to have it classified.
+	Role        Role
+	Language    Language
+	Collections []CollectionID
+	// Welcome asks for a welcome mail.
+	Welcome bool
+}
