@@ -1,0 +1,73 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+
+	"partnerapi/db/embedded"
+)
+
+// Server is an embedded server for one test, which may kill it.
+type Server struct {
+	t   testing.TB
+	cfg embedded.Config
+	srv *embedded.Server
+}
+
+// Private starts an empty embedded server for this test alone, whatever server
+// the other tests use; it is stopped at the test's end. What was committed
+// survives Kill, as it would not a loss of power.
+func Private(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t, cfg: embedded.Config{Dir: t.TempDir(), BinDir: binDir(), Settings: map[string]string{
+		"fsync": "off", "shared_buffers": "32MB",
+	}}}
+	s.srv = s.start()
+	t.Cleanup(func() {
+		if err := s.srv.Stop(); err != nil {
+			t.Errorf("dbtest: %v", err)
+		}
+	})
+	return s
+}
+
+// URL is the postgres:// address of the server's one database, which is empty
+// at first. It outlasts Kill and Start, unless another program takes the port
+// in between.
+func (s *Server) URL() string { return s.srv.URL() }
+
+// Config is what a second process needs to join the server.
+func (s *Server) Config() embedded.Config { return s.cfg }
+
+// Kill ends the server at once, as kill -9 does.
+func (s *Server) Kill() {
+	s.t.Helper()
+	if err := syscall.Kill(s.srv.PID(), syscall.SIGKILL); err != nil {
+		s.t.Fatalf("dbtest: kill the server: %v", err)
+	}
+}
+
+// Start starts a killed server anew, and returns when it has recovered.
+func (s *Server) Start() {
+	s.t.Helper()
+	next := s.start()
+	// The old use is given up second: it must not be the last one.
+	err := s.srv.Stop()
+	s.srv = next
+	if err != nil {
+		s.t.Fatalf("dbtest: %v", err)
+	}
+}
+
+func (s *Server) start() *embedded.Server {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("the server takes too long"))
+	defer cancel()
+	srv, err := embedded.Start(ctx, s.cfg)
+	if err != nil {
+		s.t.Fatalf("dbtest: %v", err)
+	}
+	return srv
+}

@@ -1,0 +1,277 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// fast are settings for tests that do not pull the plug of the machine.
+var fast = map[string]string{"fsync": "off", "shared_buffers": "16MB"}
+
+// config adds what the tests have in common.
+func config(cfg Config) Config {
+	if cfg.Settings == nil {
+		cfg.Settings = fast
+	}
+	cfg.BinDir = os.Getenv("PARTNERAPI_POSTGRES_BIN")
+	return cfg
+}
+
+func begin(t *testing.T, cfg Config) *Server {
+	t.Helper()
+	s, err := Start(t.Context(), config(cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end(t, s) })
+	return s
+}
+
+func end(t *testing.T, s *Server) {
+	t.Helper()
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// query runs statements and returns the last one's one value as text.
+func query(t *testing.T, url string, statements ...string) string {
+	t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	var got string
+	for _, sql := range statements {
+		err := conn.QueryRow(ctx, sql).Scan(&got)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	return got
+}
+
+func alive(t *testing.T, dir string) bool {
+	t.Helper()
+	_, alive, err := folder(dir).postmaster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return alive
+}
+
+func TestKeepsItsDataAndItsAddress(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "deep", "and", strings.Repeat("long", 40)) // beyond a socket's 107 bytes
+	var log bytes.Buffer
+	first := begin(t, Config{Dir: dir, Log: &log})
+	if got := query(t, first.URL(), "create table kept (v text)", "insert into kept values ('Zoë')", "select v from kept"); got != "Zoë" {
+		t.Fatalf("read %q", got)
+	}
+	if got := query(t, first.URL(), "select current_setting('data_checksums') || current_setting('fsync') || current_database() || current_user"); got != "onoffpartnerapipartnerapi" {
+		t.Errorf("settings %q", got)
+	}
+	if want := "creating a database in " + dir; !strings.HasPrefix(log.String(), want) {
+		t.Errorf("logged %q, want %q", log.String(), want)
+	}
+	end(t, first)
+	end(t, first)
+	if alive(t, dir) {
+		t.Fatal("it runs on after Stop")
+	}
+	log.Reset()
+	second := begin(t, Config{Dir: dir, Log: &log})
+	if got := query(t, second.URL(), "select v from kept"); got != "Zoë" || log.Len() != 0 {
+		t.Errorf("after a restart: read %q, logged %q", got, log.String())
+	}
+	if second.URL() != first.URL() {
+		t.Errorf("the address moved from %s to %s", first.URL(), second.URL())
+	}
+	info, err := os.Stat(folder(dir).password())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the password's mode is %o", info.Mode().Perm())
+	}
+}
+
+func TestLastOneOutStops(t *testing.T) {
+	dir := t.TempDir()
+	first, second := begin(t, Config{Dir: dir}), begin(t, Config{Dir: dir})
+	if first.PID() != second.PID() || first.URL() != second.URL() {
+		t.Fatalf("two servers: %d and %d", first.PID(), second.PID())
+	}
+	end(t, first)
+	if got := query(t, second.URL(), "select 'still here'"); got != "still here" {
+		t.Fatalf("read %q", got)
+	}
+	end(t, second)
+	if alive(t, dir) {
+		t.Error("it runs on after the last one left")
+	}
+}
+
+func TestSurvivesItsKill(t *testing.T) {
+	dir := t.TempDir()
+	first := begin(t, Config{Dir: dir, Settings: map[string]string{"shared_buffers": "16MB"}})
+	query(t, first.URL(), "create table kept (v text)", "insert into kept values ('committed')")
+	if err := syscall.Kill(first.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	second := begin(t, Config{Dir: dir})
+	if got := query(t, second.URL(), "select v from kept"); got != "committed" {
+		t.Errorf("read %q", got)
+	}
+	if first.PID() == second.PID() {
+		t.Error("the killed server was joined")
+	}
+}
+
+func TestNumberOfAKilledServerGivenAnew(t *testing.T) {
+	dir := t.TempDir()
+	end(t, begin(t, Config{Dir: dir}))
+	stale := fmt.Sprintf("%d\n%s\n0\n1\n", os.Getpid(), folder(dir).data())
+	if err := os.WriteFile(folder(dir).pidFile(), []byte(stale), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := begin(t, Config{Dir: dir})
+	if s.PID() == os.Getpid() {
+		t.Error("took this process for the server")
+	}
+}
+
+func TestAKilledInitdbLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	half := filepath.Join(dir, "initdb-1")
+	if err := os.Mkdir(half, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, Config{Dir: dir})
+	if _, err := os.Stat(half); !os.IsNotExist(err) {
+		t.Errorf("%s: %v", half, err)
+	}
+}
+
+func TestOtherMajorIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "pgdata", "PG_VERSION")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("9\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), config(Config{Dir: dir}))
+	if err == nil || !strings.Contains(err.Error(), "made by PostgreSQL 9, and the binaries found are of version ") {
+		t.Fatalf("error %v", err)
+	}
+	s := begin(t, Config{Dir: dir, Disposable: true})
+	if got := query(t, s.URL(), "select 'new'"); got != "new" {
+		t.Errorf("read %q", got)
+	}
+}
+
+func TestFailedStartShowsTheLog(t *testing.T) {
+	_, err := Start(t.Context(), config(Config{Dir: t.TempDir(), Settings: map[string]string{"shared_buffers": "much"}}))
+	if err == nil || !strings.Contains(err.Error(), `invalid value for parameter "shared_buffers"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCancelledStart(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Start(ctx, Config{Dir: dir}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if alive(t, dir) {
+		t.Error("it runs")
+	}
+}
+
+// program writes a script that prints a version, as postgres -V does.
+func program(t *testing.T, root string, major int) string {
+	t.Helper()
+	dir := filepath.Join(root, strconv.Itoa(major), "bin")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"postgres", "initdb"} {
+		script := fmt.Sprintf("#!/bin/sh\necho '%s (PostgreSQL) %d.1 (Somewhere)'\n", name, major)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestFind(t *testing.T) {
+	root := t.TempDir()
+	old, mid, young := program(t, root, 13), program(t, root, 15), program(t, root, 17)
+	empty := filepath.Join(root, "empty")
+	for _, test := range []struct {
+		name    string
+		binDir  string
+		folders []string
+		want    int
+		dir     string
+		err     string
+	}{
+		{name: "the first one", folders: []string{mid, young}, dir: mid},
+		{name: "the one of the data", folders: []string{mid, young}, want: 17, dir: young},
+		{name: "too old", folders: []string{old, young}, dir: young},
+		{name: "broken", folders: []string{empty, young}, dir: young},
+		{name: "the folder that is named", binDir: young, folders: []string{mid}, dir: young},
+		{name: "the folder that is named, empty", binDir: empty, folders: []string{mid}, err: empty},
+		{name: "only too old", folders: []string{old}, err: "PostgreSQL 14 or newer is needed, and the binaries found are of version 13"},
+		{name: "none of the data's", folders: []string{mid, young}, want: 16, err: "install PostgreSQL 16"},
+		{name: "none", err: "run `make postgres`"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := find(test.binDir, test.folders, test.want)
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Fatalf("error %v, want %q", err, test.err)
+				}
+				return
+			}
+			if err != nil || got.dir != test.dir {
+				t.Errorf("got %v, %v, want %s", got, err, test.dir)
+			}
+		})
+	}
+}
+
+func TestPlacesFindFetchedBinaries(t *testing.T) {
+	root := t.TempDir()
+	dir := program(t, filepath.Join(root, ".postgres"), 17)
+	if err := os.Rename(dir, filepath.Join(root, ".postgres", "bin")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "go.mod"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	below := filepath.Join(root, "db", "embedded")
+	if err := os.MkdirAll(below, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(below)
+	t.Setenv("PATH", "")
+	got := places()
+	if len(got) == 0 || got[len(got)-1] != filepath.Join(root, ".postgres", "bin") {
+		t.Errorf("looked in %v", got)
+	}
+}

@@ -1,0 +1,117 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// identity is whom the server runs as. PostgreSQL refuses to run as root.
+type identity struct {
+	name string
+	// uid and gid own the server's files.
+	uid, gid int
+	// attr starts a child as the identity, and in a session of its own: neither
+	// Ctrl-C nor the end of this process is to reach the server.
+	attr *syscall.SysProcAttr
+}
+
+// chooseIdentity takes the caller's own identity, unless that is root: then the
+// first of rootIdentities that can run the binaries and reach the folder.
+func chooseIdentity(bin binaries, dir string) (identity, error) {
+	uid, gid := os.Geteuid(), os.Getegid()
+	if uid != 0 {
+		return identity{uid: uid, gid: gid, attr: &syscall.SysProcAttr{Setsid: true}}, nil
+	}
+	var failed []string
+	for _, as := range rootIdentities(dir) {
+		cmd := exec.Command(bin.path("postgres"), "-V")
+		cmd.Dir = filepath.Dir(dir) // the folder itself is given to it
+		cmd.SysProcAttr = as.attr
+		err := cmd.Run()
+		if err == nil {
+			return as, nil
+		}
+		failed = append(failed, fmt.Sprintf("%s: %v", as.name, err))
+	}
+	return identity{}, fmt.Errorf("PostgreSQL refuses to run as root, and nobody else can both run %s and reach %s "+
+		"(a folder above with mode 0700?); take another data directory, or start as an ordinary user. Tried %s",
+		bin.path("postgres"), dir, strings.Join(failed, "; "))
+}
+
+// rootIdentities are whom root can start the server as: the owner of the data,
+// where they are an ordinary user's; root under another name; the system's
+// user for PostgreSQL; the owner of the folder above; nobody.
+func rootIdentities(dir string) []identity {
+	var all []identity
+	if uid, gid, err := owner(filepath.Join(dir, "pgdata")); err == nil && uid != 0 {
+		all = append(all, ordinary("the data's owner", uid, gid))
+	}
+	all = append(all, namespaced()...)
+	for _, name := range []string{"postgres", "nobody"} {
+		if uid, gid, err := lookup(name); err == nil {
+			all = append(all, ordinary(name, uid, gid))
+		}
+	}
+	if uid, gid, err := owner(filepath.Dir(dir)); err == nil && uid != 0 {
+		all = append(all, ordinary("the owner of the folder above", uid, gid))
+	}
+	return all
+}
+
+func ordinary(name string, uid, gid int) identity {
+	return identity{name: name, uid: uid, gid: gid, attr: &syscall.SysProcAttr{
+		Setsid:     true,
+		Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)},
+	}}
+}
+
+// lookup finds an ordinary user's numbers.
+func lookup(name string) (uid, gid int, err error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return 0, 0, err
+	}
+	uid, err = strconv.Atoi(u.Uid)
+	gid, err2 := strconv.Atoi(u.Gid)
+	return uid, gid, errors.Join(err, err2)
+}
+
+func owner(path string) (uid, gid int, err error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, fmt.Errorf("%s: its owner can't be read", path)
+	}
+	return int(stat.Uid), int(stat.Gid), nil
+}
+
+// adopt gives the folder and all below it to the identity, where root runs.
+func (as identity) adopt(dir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		uid, _, err := owner(path)
+		if err != nil {
+			return err
+		}
+		if uid == as.uid {
+			return nil
+		}
+		return os.Lchown(path, as.uid, as.gid)
+	})
+}
