@@ -1,0 +1,229 @@
+package idmap
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"partnerapi/domain"
+)
+
+// Resolve sets the ID of every Ref in the inputs from its Number, with at most
+// one statement for all. Inputs are pointers; the walk goes through structs,
+// pointers, slices and arrays, and not through interfaces. Refs without a
+// number are left alone. A number that no object holds leaves the ID zero,
+// which identifies nothing: the operation that gets it then finds nothing.
+func Resolve(ctx context.Context, reg *Registry, inputs ...any) error {
+	slots, err := collect(inputs)
+	if err != nil {
+		return fmt.Errorf("resolve numbers: %w", err)
+	}
+	var wanted []NumberKey
+	for _, s := range slots {
+		if *s.number != 0 {
+			wanted = append(wanted, NumberKey{s.kind, *s.number})
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	found, err := reg.IDs(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	for _, s := range slots {
+		if *s.number != 0 {
+			*s.id = found[NumberKey{s.kind, *s.number}]
+		}
+	}
+	return nil
+}
+
+// Number sets the Number of every Ref in the value from its ID, with at most
+// one statement; the value is walked as in Resolve. Refs without an ID are left
+// alone. An object that never had a number is an error: the registry's triggers
+// would have to be missing.
+func Number(ctx context.Context, reg *Registry, out any) error {
+	slots, err := collect([]any{out})
+	if err != nil {
+		return fmt.Errorf("number ids: %w", err)
+	}
+	var wanted []IDKey
+	for _, s := range slots {
+		if *s.id != (UUID{}) {
+			wanted = append(wanted, IDKey{s.kind, *s.id})
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	found, err := reg.Numbers(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	for _, s := range slots {
+		if *s.id == (UUID{}) {
+			continue
+		}
+		number, ok := found[IDKey{s.kind, *s.id}]
+		if !ok {
+			return fmt.Errorf("number ids: %s has no number", spaces[s.kind].show(*s.id))
+		}
+		*s.number = number
+	}
+	return nil
+}
+
+// collect returns the slots of all Refs in the values.
+func collect(values []any) ([]slot, error) {
+	var slots []slot
+	for _, value := range values {
+		if value == nil {
+			continue
+		}
+		v := reflect.ValueOf(value)
+		p, err := planOf(v.Type())
+		if err == nil && p != nil {
+			err = p.walk(v, &slots)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("walk %T: %w", value, err)
+		}
+	}
+	return slots, nil
+}
+
+// A plan is the way to the Refs in the values of one type. A type that can hold
+// none has a nil plan, so that nothing of it is walked.
+type plan struct {
+	elem   *plan  // of a pointer, slice or array
+	fields []step // of a struct, those alone that can hold Refs
+}
+
+type step struct {
+	index int
+	plan  *plan
+}
+
+// atRef is the plan of a Ref itself.
+var atRef = new(plan)
+
+// plans holds the *plan of every reflect.Type that was walked.
+var plans sync.Map
+
+var (
+	referrerType = reflect.TypeFor[referrer]()
+	thisPackage  = reflect.TypeFor[Ref[domain.ClientKind]]().PkgPath()
+)
+
+func planOf(t reflect.Type) (*plan, error) {
+	if p, ok := plans.Load(t); ok {
+		return p.(*plan), nil
+	}
+	p, err := build(t, make(map[reflect.Type]*plan))
+	if err != nil {
+		return nil, err
+	}
+	plans.Store(t, p)
+	return p, nil
+}
+
+// build makes the plan of t. Types whose plans are being made are in underWay, so
+// that a type which contains itself gets a plan that does so too.
+func build(t reflect.Type, underWay map[reflect.Type]*plan) (*plan, error) {
+	if p, ok := underWay[t]; ok {
+		return p, nil
+	}
+	if !holds(t, make(map[reflect.Type]bool)) {
+		return nil, nil
+	}
+	if isRef(t) {
+		if reflect.New(t).Interface().(referrer).slot().kind == 0 {
+			return nil, fmt.Errorf("%s: the registry has no numbers of this kind", t)
+		}
+		return atRef, nil
+	}
+	p := new(plan)
+	underWay[t] = p
+	if t.Kind() == reflect.Map {
+		return nil, fmt.Errorf("%s: what is in a map cannot be set", t)
+	}
+	if t.Kind() != reflect.Struct {
+		elem, err := build(t.Elem(), underWay)
+		p.elem = elem
+		return p, err
+	}
+	for i := range t.NumField() {
+		field, err := build(t.Field(i).Type, underWay)
+		if err != nil {
+			return nil, err
+		}
+		if field != nil && reachable(t.Field(i)) {
+			p.fields = append(p.fields, step{i, field})
+		}
+	}
+	return p, nil
+}
+
+// holds reports whether values of type t can hold Refs.
+func holds(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	if isRef(t) {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return holds(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if reachable(t.Field(i)) && holds(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isRef tells Refs from structs that embed one and so have its methods.
+func isRef(t reflect.Type) bool {
+	return t.PkgPath() == thisPackage && reflect.PointerTo(t).Implements(referrerType)
+}
+
+// reachable reports whether a field can be set from outside of its package, as
+// decoders see it.
+func reachable(field reflect.StructField) bool { return field.IsExported() || field.Anonymous }
+
+// walk appends the slots of the Refs in v.
+func (p *plan) walk(v reflect.Value, slots *[]slot) error {
+	if p == atRef {
+		if !v.CanAddr() {
+			return fmt.Errorf("a %s that cannot be set: give a pointer", v.Type())
+		}
+		*slots = append(*slots, v.Addr().Interface().(referrer).slot())
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return p.elem.walk(v.Elem(), slots)
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if err := p.elem.walk(v.Index(i), slots); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		for _, s := range p.fields {
+			if err := s.plan.walk(v.Field(s.index), slots); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

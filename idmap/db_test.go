@@ -1,0 +1,92 @@
+package idmap
+
+import (
+	"context"
+	"database/sql"
+	"io/fs"
+	"net/url"
+	"testing"
+
+	"partnerapi/db/dbtest"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// objects are the tables of the six kinds, with what the registry needs of them.
+const objects = `
+CREATE TABLE clients (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
+CREATE TABLE collections (id uuid PRIMARY KEY, created_at timestamptz NOT NULL,
+	client_id uuid REFERENCES clients ON DELETE CASCADE);
+CREATE TABLE policies (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
+CREATE TABLE phishing_templates (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
+CREATE TABLE groups (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
+CREATE TABLE reports (id uuid PRIMARY KEY, created_at timestamptz NOT NULL)`
+
+var tables = map[Kind]string{
+	Client: "clients", Collection: "collections", Policy: "policies",
+	Template: "phishing_templates", Group: "groups", Report: "reports",
+}
+
+func openURL(t testing.TB, address string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// databaseURL makes a database of the test's own, with the tables alone or with
+// the registry too. The service's own connections prepare nothing, and neither
+// do these.
+func databaseURL(t testing.TB, migrated bool) string {
+	t.Helper()
+	schema := dbtest.Schema{Name: "objects", Key: objects, Apply: func(ctx context.Context, address string) error {
+		return apply(ctx, address, false)
+	}}
+	if migrated {
+		schema = dbtest.Schema{Name: "idmap", Key: objects + scripts(t), Apply: func(ctx context.Context, address string) error {
+			return apply(ctx, address, true)
+		}}
+	}
+	address, err := url.Parse(dbtest.URL(t, schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := address.Query()
+	query.Set("default_query_exec_mode", "exec")
+	address.RawQuery = query.Encode()
+	return address.String()
+}
+
+func apply(ctx context.Context, address string, migrated bool) error {
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, objects); err != nil || !migrated {
+		return err
+	}
+	return Migrate(ctx, db)
+}
+
+// scripts is the text of all migrations.
+func scripts(t testing.TB) (text string) {
+	t.Helper()
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		script, err := migrations.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(script)
+	}
+	return text
+}

@@ -1,0 +1,202 @@
+package idmap
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// ErrRefused is what Import answers to a file that it took nothing of, because
+// of the rows that its report names.
+var ErrRefused = errors.New("rows were refused; nothing was imported")
+
+// Imported is the report of an import.
+type Imported struct {
+	Rows      int       // in the file
+	Moved     int       // objects that got the number of their row
+	Unchanged int       // objects that had it already
+	Refused   []Refusal // all of them, in the order of the file
+}
+
+// Import makes numbers from before the registry their objects' own (decisions
+// 1.5). The file has lines of kind,number,id, the id in v2's form or as a UUID;
+// a first line of these three words is a header. An object's former number
+// becomes a tombstone, unless the file gives it to another object: a file may
+// swap numbers. An object may have one of its own tombstones back; those of
+// others are theirs for good.
+//
+// It takes all rows or, with ErrRefused, none. A dry run says what would be and
+// changes nothing. Numbers allocated afterwards are above the imported ones.
+//
+// Creators of objects wait while an import runs, and it waits for those under
+// way; it never keeps creators waiting for one another longer than lockWait.
+func Import(ctx context.Context, db *sql.DB, file io.Reader, dryRun bool) (Imported, error) {
+	s, err := readSheet(file)
+	if err != nil {
+		return Imported{}, fmt.Errorf("import numbers: %w", err)
+	}
+	report := Imported{Rows: s.total}
+	tx, err := beginImport(ctx, db, dryRun)
+	if err != nil {
+		return report, fmt.Errorf("import numbers: %w", err)
+	}
+	defer tx.Rollback() // after a commit without effect
+	report.Unchanged, err = stage(ctx, tx, s.rows)
+	if err != nil {
+		return report, fmt.Errorf("import numbers: stage the file: %w", err)
+	}
+	if err := check(ctx, tx, s); err != nil {
+		return report, fmt.Errorf("import numbers: check the file: %w", err)
+	}
+	if len(s.refused) > 0 {
+		slices.SortFunc(s.refused, func(a, b Refusal) int { return cmp.Compare(a.Line, b.Line) })
+		return Imported{Rows: s.total, Refused: s.refused}, ErrRefused
+	}
+	report.Moved = len(s.rows) - report.Unchanged
+	if dryRun || report.Moved == 0 {
+		return report, nil
+	}
+	if err := move(ctx, tx); err != nil {
+		return report, fmt.Errorf("import numbers: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return report, fmt.Errorf("import numbers: commit: %w", err)
+	}
+	return report, nil
+}
+
+// lockWait bounds how long an import queues for the registry, with creators
+// behind it, before it lets them pass and queues again. It is longer than
+// PostgreSQL takes to send an autovacuum out of the way.
+const lockWait = "1500ms"
+
+// beginImport opens a transaction, for a real import one in which no other
+// changes the registry: whoever inserts or deletes objects needs a lock on it
+// that conflicts with this one. So every number in it is final, none is drawn
+// meanwhile, and the sequences can be set. Lookups go on.
+func beginImport(ctx context.Context, db *sql.DB, dryRun bool) (*sql.Tx, error) {
+	for {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil || dryRun {
+			return tx, err
+		}
+		_, err = tx.ExecContext(ctx, `SET LOCAL lock_timeout = '`+lockWait+`';
+			LOCK TABLE id_registry IN SHARE ROW EXCLUSIVE MODE`)
+		if err == nil {
+			return tx, nil
+		}
+		err = errors.Join(err, tx.Rollback())
+		var failure *pgconn.PgError
+		if !errors.As(err, &failure) || failure.Code != "55P03" { // lock_not_available
+			return nil, fmt.Errorf("lock the registry: %w", err)
+		}
+	}
+}
+
+// stage puts the rows into a table of the transaction's own, and takes those
+// out of it again whose object has the number already. It returns how many.
+func stage(ctx context.Context, tx *sql.Tx, rows []row) (unchanged int, err error) {
+	n := len(rows)
+	places, numbers := make([]int32, n), make([]int32, n)
+	kinds, ids := make([]string, n), make([]string, n)
+	for i, r := range rows {
+		places[i], kinds[i], numbers[i], ids[i] = int32(i), r.kind.String(), int32(r.number), opaque(r.id).UUID()
+	}
+	if _, err := tx.ExecContext(ctx, `CREATE TEMPORARY TABLE idmap_import (
+		place integer, kind text COLLATE "C", number integer, id uuid) ON COMMIT DROP`); err != nil {
+		return 0, err
+	}
+	if _, err := tx.ExecContext(ctx, `INSERT INTO idmap_import
+		SELECT * FROM unnest($1::int[], $2::text[], $3::int[], $4::text[]::uuid[])`,
+		places, kinds, numbers, ids); err != nil {
+		return 0, err
+	}
+	if _, err := tx.ExecContext(ctx, `ANALYZE idmap_import`); err != nil {
+		return 0, err
+	}
+	result, err := tx.ExecContext(ctx, `DELETE FROM idmap_import AS i USING id_registry AS r
+		WHERE r.kind = i.kind AND r.id = i.id AND r.number = i.number AND r.retired_at IS NULL`)
+	if err != nil {
+		return 0, err
+	}
+	same, err := result.RowsAffected()
+	return int(same), err
+}
+
+// selectRefused finds staged rows whose object has no number, which is to say
+// does not exist, and those whose number was ever another object's that the
+// file does not move.
+const selectRefused = `
+SELECT i.place,
+	mine.id IS NULL AND NOT EXISTS (
+		SELECT FROM id_registry AS other
+		WHERE other.kind = ANY($1::text[]) AND other.id = i.id AND other.retired_at IS NULL) AS orphan,
+	mine.id IS NULL AS stranger,
+	held.id, held.retired_at IS NOT NULL
+FROM idmap_import AS i
+LEFT JOIN id_registry AS mine ON mine.kind = i.kind AND mine.id = i.id AND mine.retired_at IS NULL
+LEFT JOIN id_registry AS held ON held.kind = i.kind AND held.number = i.number AND held.id <> i.id
+LEFT JOIN idmap_import AS moves ON moves.kind = held.kind AND moves.id = held.id
+WHERE mine.id IS NULL OR held.retired_at IS NOT NULL OR held.id IS NOT NULL AND moves.id IS NULL`
+
+// check adds to the sheet's refusals what only the database knows.
+func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
+	names := make([]string, 0, len(spaces)-1)
+	for _, space := range spaces[1:] {
+		names = append(names, space.name)
+	}
+	refused, err := tx.QueryContext(ctx, selectRefused, names)
+	if err != nil {
+		return err
+	}
+	defer refused.Close()
+	for refused.Next() {
+		var place int
+		var orphan, stranger, tombstone bool
+		var holder sql.Null[opaque]
+		if err := refused.Scan(&place, &orphan, &stranger, &holder, &tombstone); err != nil {
+			return err
+		}
+		r := s.rows[place]
+		id := spaces[r.kind].show(r.id)
+		switch {
+		case orphan:
+			s.refuse(r.line, Orphan, "there is no %s %s", r.kind, id)
+		case stranger:
+			s.refuse(r.line, WrongKind, "%s is not the id of a %s", opaque(r.id).UUID(), r.kind)
+		case tombstone:
+			s.refuse(r.line, Duplicate, "%s %d was %s's", r.kind, r.number, spaces[r.kind].show(UUID(holder.V)))
+		default:
+			s.refuse(r.line, Duplicate, "%s %d is %s's", r.kind, r.number, spaces[r.kind].show(UUID(holder.V)))
+		}
+	}
+	return refused.Err()
+}
+
+// move gives the staged objects their numbers. All let go of the old ones
+// before any takes a new one, so that numbers can go round in a circle.
+func move(ctx context.Context, tx *sql.Tx) error {
+	for _, step := range []struct{ doing, statement string }{
+		{"retire former numbers", `UPDATE id_registry AS r SET retired_at = clock_timestamp()
+			FROM idmap_import AS i WHERE r.kind = i.kind AND r.id = i.id AND r.retired_at IS NULL`},
+		{"give imported numbers", `INSERT INTO id_registry (kind, number, id)
+			SELECT kind, number, id FROM idmap_import
+			ON CONFLICT (kind, number) DO UPDATE SET id = excluded.id, retired_at = NULL`},
+		{"allocate above imported numbers", `SELECT setval(sequence, highest)
+			FROM (SELECT ('id_registry_' || kind)::regclass AS sequence, max(number) AS highest
+				FROM idmap_import GROUP BY kind) AS imported
+			WHERE highest > coalesce(pg_sequence_last_value(sequence), 0)`},
+		{"tell of the change", `NOTIFY id_registry`},
+	} {
+		if _, err := tx.ExecContext(ctx, step.statement); err != nil {
+			return fmt.Errorf("%s: %w", step.doing, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package idmap
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// migrateLock is the key of the advisory lock under which the registry's
+// migrations run: "idmap" in ASCII.
+const migrateLock = 0x69646d6170
+
+// Migrate brings the registry's own tables up to date. The tables of the six
+// kinds must be there; the objects in them get numbers in the order of their
+// creation. Each migration runs once and in one transaction with its record in
+// idmap_migrations, however many processes call Migrate at a time.
+func Migrate(ctx context.Context, db *sql.DB) error {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return fmt.Errorf("list the registry's migrations: %w", err)
+	}
+	for _, name := range names {
+		script, err := migrations.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		if err := migrate(ctx, db, name[len("migrations/"):], string(script)); err != nil {
+			return fmt.Errorf("migrate the registry, %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// migrate applies one migration unless it was before. The lock is the
+// transaction's, so a process that dies leaves neither it nor half a migration.
+func migrate(ctx context.Context, db *sql.DB, name, script string) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after a commit without effect
+	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1::bigint)`, int64(migrateLock)); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS idmap_migrations (
+		name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())`); err != nil {
+		return err
+	}
+	var applied bool
+	err = tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM idmap_migrations WHERE name = $1)`, name).Scan(&applied)
+	if err != nil || applied {
+		return err
+	}
+	// Without arguments the driver sends the text as it is, so that a script of
+	// several statements is one round trip.
+	if _, err := tx.ExecContext(ctx, script); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `INSERT INTO idmap_migrations (name) VALUES ($1)`, name); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

@@ -1,0 +1,203 @@
+package idmap
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Registry looks numbers and ids up. It is safe for concurrent use, and one
+// serves a whole process.
+type Registry struct {
+	db    *sql.DB
+	cache *cache
+	// followed is called after Watch heard of something; tests wait on it.
+	followed func(event)
+}
+
+// New returns a registry on the database that remembers at most size objects;
+// below 1 it remembers none. It does so only while Watch runs: without it,
+// every lookup asks the database.
+func New(db *sql.DB, size int) *Registry {
+	return &Registry{db: db, cache: newCache(size), followed: func(event) {}}
+}
+
+// The LIMITs keep the planner at one index probe per key: what it knows of a
+// table that was just filled would have it read the whole.
+const (
+	selectIDs = `SELECT w.n, r.id
+FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS w (kind, number, n)
+CROSS JOIN LATERAL (
+	SELECT id FROM id_registry
+	WHERE kind = w.kind AND number = w.number AND retired_at IS NULL LIMIT 1) AS r`
+
+	selectNumbers = `SELECT w.n, r.number, r.retired_at IS NULL
+FROM unnest($1::text[], $2::text[]::uuid[]) WITH ORDINALITY AS w (kind, id, n)
+CROSS JOIN LATERAL (
+	SELECT number, retired_at FROM id_registry
+	WHERE kind = w.kind AND id = w.id AND retired_at IS NULL
+	UNION ALL (
+		SELECT number, retired_at FROM id_registry
+		WHERE kind = w.kind AND id = w.id AND retired_at IS NOT NULL
+		ORDER BY retired_at DESC LIMIT 1)
+	ORDER BY retired_at DESC NULLS FIRST LIMIT 1) AS r`
+)
+
+// IDs returns the ids of the objects that hold the wanted numbers, of any
+// kinds, in at most one statement. Numbers that nobody holds, tombstones among
+// them, are left out.
+func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]UUID, error) {
+	found := make(map[NumberKey]UUID, len(wanted))
+	missing, era := r.cache.takeIDs(distinct(wanted), found)
+	var asked []NumberKey
+	var kinds []string
+	var numbers []int32
+	for _, key := range missing {
+		if key.Number < 1 || key.Number > MaxNumber {
+			continue
+		}
+		asked = append(asked, key)
+		kinds = append(kinds, key.Kind.String())
+		numbers = append(numbers, int32(key.Number))
+	}
+	if len(asked) == 0 {
+		return found, nil
+	}
+	var pairs []pair
+	err := r.each(ctx, func(rows *sql.Rows) error {
+		var n int
+		var id opaque
+		if err := rows.Scan(&n, &id); err != nil {
+			return err
+		}
+		key := asked[n-1]
+		found[key] = UUID(id)
+		pairs = append(pairs, pair{key.Kind, key.Number, UUID(id)})
+		return nil
+	}, selectIDs, kinds, numbers)
+	if err != nil {
+		return nil, fmt.Errorf("look up ids by number: %w", err)
+	}
+	r.cache.put(era, pairs)
+	return found, nil
+}
+
+// Numbers returns the numbers of the wanted objects, of any kinds, in at most
+// one statement. A deleted object has the number that it had last, for others
+// may still name it (a policy keeps its deleted collection's id, decisions
+// 7.6); objects that the registry never saw are left out.
+func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64, error) {
+	found := make(map[IDKey]int64, len(wanted))
+	missing, era := r.cache.takeNumbers(distinct(wanted), found)
+	if len(missing) == 0 {
+		return found, nil
+	}
+	kinds := make([]string, len(missing))
+	ids := make([]string, len(missing))
+	for i, key := range missing {
+		kinds[i], ids[i] = key.Kind.String(), opaque(key.ID).UUID()
+	}
+	var pairs []pair
+	err := r.each(ctx, func(rows *sql.Rows) error {
+		var n int
+		var number int64
+		var live bool
+		if err := rows.Scan(&n, &number, &live); err != nil {
+			return err
+		}
+		key := missing[n-1]
+		found[key] = number
+		if live {
+			pairs = append(pairs, pair{key.Kind, number, key.ID})
+		}
+		return nil
+	}, selectNumbers, kinds, ids)
+	if err != nil {
+		return nil, fmt.Errorf("look up numbers by id: %w", err)
+	}
+	r.cache.put(era, pairs)
+	return found, nil
+}
+
+// each runs a query and calls row for every row of its answer.
+func (r *Registry) each(ctx context.Context, row func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := r.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// distinct returns the keys without repetitions, in the order of their first.
+func distinct[K comparable](keys []K) []K {
+	seen := make(map[K]struct{}, len(keys))
+	once := make([]K, 0, len(keys))
+	for _, key := range keys {
+		if _, again := seen[key]; !again {
+			seen[key] = struct{}{}
+			once = append(once, key)
+		}
+	}
+	return once
+}
+
+// Entry is a row of the registry.
+type Entry struct {
+	Kind      Kind
+	Number    int64
+	ID        UUID
+	RetiredAt time.Time // when the number became a tombstone; zero while it is held
+}
+
+// String returns the entry as the lookup command prints it: kind, number, v2
+// id, UUID, and whether the number is live.
+func (e Entry) String() string {
+	state := "live"
+	if !e.RetiredAt.IsZero() {
+		state = "tombstone since " + e.RetiredAt.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%s %d %s %s %s", e.Kind, e.Number, spaces[e.Kind].show(e.ID), opaque(e.ID).UUID(), state)
+}
+
+// Describe returns all that the registry knows of a number, or of an id in v2's
+// form or as a UUID: the live entry first, then tombstones from the latest to
+// the first; none when it knows nothing. Text that is neither number nor id of
+// the kind is an error.
+func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entry, error) {
+	condition, value := "number = $2::int", any(nil)
+	if number, err := strconv.ParseInt(text, 10, 32); err == nil {
+		value = number
+	} else if errors.Is(err, strconv.ErrRange) {
+		return nil, ErrNumber
+	} else {
+		id, err := parseID(kind, text)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no number and %w", text, err)
+		}
+		condition, value = "id = $2::text::uuid", opaque(id).UUID()
+	}
+	var entries []Entry
+	err := r.each(ctx, func(rows *sql.Rows) error {
+		var id opaque
+		var retired sql.NullTime
+		e := Entry{Kind: kind}
+		err := rows.Scan(&e.Number, &id, &retired)
+		e.ID, e.RetiredAt = UUID(id), retired.Time
+		entries = append(entries, e)
+		return err
+	}, `SELECT number, id, retired_at FROM id_registry WHERE kind = $1 AND `+condition+`
+		ORDER BY retired_at DESC NULLS FIRST`, kind.String(), value)
+	if err != nil {
+		return nil, fmt.Errorf("describe %s %s: %w", kind, text, err)
+	}
+	return entries, nil
+}

@@ -1,0 +1,276 @@
+package idmap
+
+import (
+	"database/sql"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestNumbersFollowCreation(t *testing.T) {
+	db, r := registry(t)
+	// One statement, whose rows come in another order than they were created.
+	exec(t, db, `INSERT INTO clients (id, created_at) VALUES
+		('01000000-0000-0000-0000-000000000003', '2026-01-01'),
+		('01000000-0000-0000-0000-000000000001', '2026-01-02'),
+		('01000000-0000-0000-0000-000000000004', '2026-01-02'),
+		('01000000-0000-0000-0000-000000000002', '2026-01-01')`)
+	if got, want := state(t, db, Client), "1=b 2=c 3=a 4=d"; got != want {
+		t.Errorf("registry is %s, want %s", got, want)
+	}
+	// Every kind is a space of its own.
+	for kind := range tables {
+		create(t, db, kind, 9)
+		want := int64(1)
+		if kind == Client {
+			want = 5
+		}
+		if got := number(t, r, kind, 9); got != want {
+			t.Errorf("the new %s has number %d, want %d", kind, got, want)
+		}
+	}
+}
+
+func TestLookupsOfMixedKinds(t *testing.T) {
+	db, r := registry(t)
+	create(t, db, Client, 1, 2)
+	create(t, db, Group, 3)
+	ids, err := r.IDs(t.Context(), []NumberKey{
+		{Client, 2}, {Group, 1}, {Client, 2}, {Client, 7}, {Group, 2}, {Client, 0}, {Client, -1}, {Client, MaxNumber + 2},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ids) != 2 || ids[NumberKey{Client, 2}] != object(2) || ids[NumberKey{Group, 1}] != object(3) {
+		t.Errorf("ids are %v", ids)
+	}
+	numbers, err := r.Numbers(t.Context(), []IDKey{
+		{Client, object(1)}, {Group, object(3)}, {Group, object(1)}, {Client, object(1)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(numbers) != 2 || numbers[IDKey{Client, object(1)}] != 1 || numbers[IDKey{Group, object(3)}] != 1 {
+		t.Errorf("numbers are %v", numbers)
+	}
+}
+
+func TestDeletedObjectsLeaveTombstones(t *testing.T) {
+	db, r := registry(t)
+	create(t, db, Client, 1)
+	create(t, db, Collection, 1, 2, 3)
+	remove(t, db, Collection, 2)
+	create(t, db, Collection, 4)
+	if got, want := state(t, db, Collection), "1=a 2=b✝ 3=c 4=d"; got != want {
+		t.Fatalf("registry is %s, want %s", got, want)
+	}
+	ids, err := r.IDs(t.Context(), []NumberKey{{Collection, 2}})
+	if err != nil || len(ids) != 0 {
+		t.Errorf("a tombstone resolves to %v, %v", ids, err)
+	}
+	if got := number(t, r, Collection, 2); got != 2 {
+		t.Errorf("the deleted collection, that a policy may still name, has number %d, want its last", got)
+	}
+	// A cascade and a TRUNCATE are deletions too.
+	exec(t, db, `UPDATE collections SET client_id = (SELECT id FROM clients) WHERE id = '01000000-0000-0000-0000-000000000003'`)
+	remove(t, db, Client, 1)
+	if got, want := state(t, db, Collection), "1=a 2=b✝ 3=c✝ 4=d"; got != want {
+		t.Errorf("after a cascade the registry is %s, want %s", got, want)
+	}
+	exec(t, db, `TRUNCATE collections`)
+	if got, want := state(t, db, Collection), "1=a✝ 2=b✝ 3=c✝ 4=d✝"; got != want {
+		t.Errorf("after a truncate the registry is %s, want %s", got, want)
+	}
+}
+
+func TestCreatorsDoNotWaitForEachOther(t *testing.T) {
+	db, r := registry(t)
+	first, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Rollback()
+	create(t, first, Client, 1)
+	second, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Would this wait for the first, it would do so for ever: let it fail.
+	exec(t, second, `SET LOCAL lock_timeout = '1ms'`)
+	create(t, second, Client, 2)
+	if err := second.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	create(t, db, Client, 3)
+	if got, want := state(t, db, Client), "2=b 3=c"; got != want {
+		t.Errorf("registry is %s, want %s: a gap where the first was rolled back", got, want)
+	}
+	if got := number(t, r, Client, 1); got != 0 {
+		t.Errorf("a client that never was has number %d", got)
+	}
+}
+
+// lives fails unless the live rows of the registry are one for each client, and
+// its numbers all different (which the primary key holds).
+func lives(t *testing.T, db *sql.DB) {
+	t.Helper()
+	var without, astray, total int
+	err := db.QueryRow(`SELECT
+		(SELECT count(*) FROM clients c WHERE 1 <> (SELECT count(*) FROM id_registry r
+			WHERE r.kind = 'client' AND r.id = c.id AND r.retired_at IS NULL)),
+		(SELECT count(*) FROM id_registry r WHERE r.kind = 'client' AND r.retired_at IS NULL
+			AND NOT EXISTS (SELECT FROM clients c WHERE c.id = r.id)),
+		(SELECT count(*) FROM clients)`).Scan(&without, &astray, &total)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if without != 0 || astray != 0 || total == 0 {
+		t.Errorf("of %d clients %d have not one number; %d numbers have no client", total, without, astray)
+	}
+}
+
+func TestBijectionUnderConcurrentCreators(t *testing.T) {
+	db, _ := registry(t)
+	db.SetMaxOpenConns(50)
+	var creators sync.WaitGroup
+	for creator := range 50 {
+		creators.Go(func() { churn(t, db, creator*100+1, 8) })
+	}
+	creators.Wait()
+	lives(t, db)
+	var numbers, reused int
+	// Of eight transactions of three clients each two are rolled back, and
+	// from the others one client each is deleted.
+	if err := db.QueryRow(`SELECT count(*), count(*) - count(DISTINCT id) FROM id_registry`).Scan(&numbers, &reused); err != nil {
+		t.Fatal(err)
+	}
+	if want := 50 * 6 * 3; numbers != want || reused != 0 {
+		t.Errorf("%d numbers were given, %d of them again; want %d, none", numbers, reused, want)
+	}
+}
+
+// churn makes clients from the first on, three in each of n transactions; every
+// fourth of these is rolled back, and after each other one client is deleted.
+func churn(t *testing.T, db *sql.DB, first, n int) {
+	for i := range n {
+		at := first + 3*i
+		tx, err := db.Begin()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err := tx.Exec(`INSERT INTO clients SELECT v::uuid, now() FROM unnest($1::text[]) AS v`,
+			[]string{opaque(object(at)).UUID(), opaque(object(at + 1)).UUID(), opaque(object(at + 2)).UUID()}); err != nil {
+			t.Error(err)
+		}
+		if i%4 == 3 {
+			tx.Rollback()
+			continue
+		}
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+		if _, err := db.Exec(`DELETE FROM clients WHERE id = $1::text::uuid`, opaque(object(at+1)).UUID()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestHundredThousandInOneStatement(t *testing.T) {
+	db, r := registry(t)
+	exec(t, db, `INSERT INTO groups SELECT gen_random_uuid(), now() FROM generate_series(1, 100000)`)
+	var last opaque
+	if err := db.QueryRow(`SELECT id FROM groups ORDER BY id DESC LIMIT 1`).Scan(&last); err != nil {
+		t.Fatal(err)
+	}
+	key := NumberKey{Group, 100_000}
+	ids, err := r.IDs(t.Context(), []NumberKey{key})
+	if err != nil || ids[key] != UUID(last) {
+		t.Errorf("number 100000 is %v, %v; want the last of the same instant by id, %s", ids, err, last.UUID())
+	}
+}
+
+func TestMigrateNumbersWhatIsThere(t *testing.T) {
+	address := databaseURL(t, false)
+	db := openURL(t, address)
+	exec(t, db, `INSERT INTO policies VALUES ('01000000-0000-0000-0000-000000000001', '2026-02-01'),
+		('01000000-0000-0000-0000-000000000002', '2026-01-01'), ('01000000-0000-0000-0000-000000000003', '2026-02-01')`)
+	var processes sync.WaitGroup
+	for range 5 {
+		process := openURL(t, address)
+		processes.Go(func() {
+			if err := Migrate(t.Context(), process); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	processes.Wait()
+	create(t, db, Policy, 4)
+	if got, want := state(t, db, Policy), "1=b 2=a 3=c 4=d"; got != want {
+		t.Errorf("registry is %s, want %s", got, want)
+	}
+}
+
+func TestDropLeavesNothing(t *testing.T) {
+	db, _ := registry(t)
+	create(t, db, Report, 1)
+	script, err := os.ReadFile("drop.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time there is nothing to drop
+		exec(t, db, string(script))
+	}
+	for _, table := range tables {
+		exec(t, db, `INSERT INTO `+table+` VALUES (gen_random_uuid(), now())`)
+		exec(t, db, `DELETE FROM `+table)
+	}
+	var left []string
+	err = New(db, 0).each(t.Context(), func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		left = append(left, name)
+		return err
+	}, `SELECT relname::text FROM pg_class WHERE relname ~ '^id_?(registry|map)'
+		UNION ALL SELECT proname FROM pg_proc WHERE proname ~ '^id_?(registry|map)'
+		UNION ALL SELECT tgname FROM pg_trigger WHERE NOT tgisinternal`)
+	if err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if err := Migrate(t.Context(), db); err != nil {
+		t.Errorf("a registry after the drop: %v", err)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	db, r := registry(t)
+	create(t, db, Collection, 1, 2)
+	remove(t, db, Collection, 2)
+	v2 := spaces[Collection].show(object(1))
+	for _, text := range []string{"1", v2, opaque(object(1)).UUID(), strings.ToUpper(opaque(object(1)).UUID())} {
+		entries, err := r.Describe(t.Context(), Collection, text)
+		want := "collection 1 " + v2 + " " + opaque(object(1)).UUID() + " live"
+		if err != nil || len(entries) != 1 || entries[0].String() != want {
+			t.Errorf("%s is %v, %v; want %s", text, entries, err, want)
+		}
+	}
+	entries, err := r.Describe(t.Context(), Collection, "2")
+	if err != nil || len(entries) != 1 || !strings.Contains(entries[0].String(), "tombstone since 20") {
+		t.Errorf("the deleted one is %v, %v", entries, err)
+	}
+	if entries, err := r.Describe(t.Context(), Collection, "3"); err != nil || len(entries) != 0 {
+		t.Errorf("an unknown number is %v, %v", entries, err)
+	}
+	for _, text := range []string{"", "x", "col_", "cli" + v2[3:], "99999999999"} {
+		if _, err := r.Describe(t.Context(), Collection, text); err == nil {
+			t.Errorf("%q is no error", text)
+		}
+	}
+	if _, err := ParseKind("user"); err == nil {
+		t.Error("user is a kind")
+	}
+}

@@ -1,0 +1,109 @@
+package idmap
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+const (
+	// heartbeat is how long the listening connection may be silent before it is
+	// tried: the longest that a connection which died without a word can leave
+	// old numbers in the cache.
+	heartbeat = 10 * time.Second
+	// relisten is the pause before a lost connection is made anew.
+	relisten = time.Second
+)
+
+// An event is what Watch can hear of.
+type event int
+
+const (
+	listening event = iota // from now on the cache is used
+	changed                // numbers were moved or retired
+	lost                   // from now on the cache is bypassed
+)
+
+// Watch keeps the cache true: it listens, on a connection of its own out of the
+// pool, for numbers that an import moves or a deletion retires, in whichever
+// process, and forgets what it knew. While it is not listening the cache is not
+// used. It returns when the context is done; the log is told when the
+// connection is lost. The pool must be one of pgx's database/sql driver.
+func (r *Registry) Watch(ctx context.Context, log *slog.Logger) {
+	for {
+		err := r.listen(ctx)
+		r.cache.begin(false)
+		r.followed(lost)
+		if ctx.Err() != nil {
+			return
+		}
+		log.WarnContext(ctx, "the id registry does not hear of changes; its cache is bypassed", "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(relisten):
+		}
+	}
+}
+
+// listen takes a connection and follows it until it fails or ctx is done.
+func (r *Registry) listen(ctx context.Context) error {
+	conn, err := r.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("connect to listen: %w", err)
+	}
+	defer conn.Close()
+	var end error
+	_ = conn.Raw(func(driverConn any) error {
+		if c, ok := driverConn.(*stdlib.Conn); ok {
+			end = r.follow(ctx, c.Conn())
+		} else {
+			end = fmt.Errorf("listen on a %T: not pgx's driver", driverConn)
+		}
+		return driver.ErrBadConn // it listens: the pool must not have it back
+	})
+	return end
+}
+
+func (r *Registry) follow(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, `LISTEN id_registry`); err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	r.cache.begin(true)
+	r.followed(listening)
+	for {
+		err := await(ctx, conn)
+		switch {
+		case err == nil:
+			r.cache.begin(true)
+			r.followed(changed)
+		case ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded):
+			return fmt.Errorf("await a change: %w", err)
+		default:
+			if err := try(ctx, conn); err != nil {
+				return fmt.Errorf("try a silent connection: %w", err)
+			}
+		}
+	}
+}
+
+// await returns nil at a notification, and a DeadlineExceeded after a heartbeat
+// without one.
+func await(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, heartbeat)
+	defer cancel()
+	_, err := conn.WaitForNotification(ctx)
+	return err
+}
+
+func try(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, heartbeat)
+	defer cancel()
+	return conn.Ping(ctx)
+}

@@ -1,0 +1,153 @@
+package idmap
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+func TestCacheIsBounded(t *testing.T) {
+	c := newCache(10)
+	c.begin(true)
+	for n := range 100 {
+		_, era := c.takeIDs(nil, nil)
+		c.put(era, []pair{{Client, int64(n + 1), object(n + 1)}})
+	}
+	if c.size() != 10 {
+		t.Errorf("a cache for 10 pairs holds %d", c.size())
+	}
+}
+
+func TestCacheTakesNothingFromBeforeAChange(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		before, after bool // whether it is listening
+		want          int
+	}{
+		{"nothing happens", true, true, 1},
+		{"the registry changes", true, true, 0},
+		{"listening ends", true, false, 0},
+		{"listening begins", false, true, 0},
+	} {
+		cache := newCache(10)
+		cache.begin(c.before)
+		_, era := cache.takeNumbers([]IDKey{{Client, object(1)}}, map[IDKey]int64{})
+		if c.want == 0 {
+			cache.begin(c.after)
+		}
+		cache.put(era, []pair{{Client, 1, object(1)}})
+		if cache.size() != c.want {
+			t.Errorf("%s during a lookup: %d pairs are kept, want %d", c.name, cache.size(), c.want)
+		}
+	}
+}
+
+// watch runs r's Watch until the test ends, and returns what it hears.
+func watch(t *testing.T, r *Registry) <-chan event {
+	t.Helper()
+	heard := make(chan event, 10)
+	r.followed = func(e event) { heard <- e }
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Watch(ctx, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return heard
+}
+
+func hear(t *testing.T, heard <-chan event, want event) {
+	t.Helper()
+	select {
+	case got := <-heard:
+		if got != want {
+			t.Fatalf("heard %d, want %d", got, want)
+		}
+	case <-t.Context().Done():
+		t.Fatal("heard nothing")
+	}
+}
+
+func TestWatchSeesAnotherProcess(t *testing.T) {
+	address := databaseURL(t, true)
+	other := openURL(t, address)
+	r := New(openURL(t, address), 100)
+	create(t, other, Client, 1, 2)
+	if number(t, r, Client, 1); r.cache.size() != 0 {
+		t.Fatalf("%d pairs are kept while nobody listens", r.cache.size())
+	}
+	heard := watch(t, r)
+	hear(t, heard, listening)
+	if number(t, r, Client, 1); r.cache.size() != 1 {
+		t.Fatalf("%d pairs are kept", r.cache.size())
+	}
+	file := "client,77," + spaces[Client].show(object(1))
+	if _, err := Import(t.Context(), other, strings.NewReader(file), false); err != nil {
+		t.Fatal(err)
+	}
+	hear(t, heard, changed)
+	if got := number(t, r, Client, 1); got != 77 {
+		t.Errorf("after the import the client has number %d", got)
+	}
+	ids, err := r.IDs(t.Context(), []NumberKey{{Client, 1}, {Client, 77}})
+	if err != nil || len(ids) != 1 || ids[NumberKey{Client, 77}] != object(1) {
+		t.Errorf("1 and 77 are %v, %v", ids, err)
+	}
+	remove(t, other, Client, 1)
+	hear(t, heard, changed)
+	ids, err = r.IDs(t.Context(), []NumberKey{{Client, 77}})
+	if err != nil || len(ids) != 0 {
+		t.Errorf("the number of a deleted client is %v, %v", ids, err)
+	}
+}
+
+func TestWatchAnswersFromMemory(t *testing.T) {
+	address := databaseURL(t, true)
+	other := openURL(t, address)
+	r := New(openURL(t, address), 100)
+	create(t, other, Client, 1)
+	hear(t, watch(t, r), listening)
+	if got := number(t, r, Client, 1); got != 1 {
+		t.Fatalf("the client has number %d", got)
+	}
+	// No lookup could get through this lock.
+	lock, err := other.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Rollback()
+	exec(t, lock, `LOCK TABLE id_registry IN ACCESS EXCLUSIVE MODE`)
+	if got := number(t, r, Client, 1); got != 1 {
+		t.Errorf("the client has number %d", got)
+	}
+	ids, err := r.IDs(t.Context(), []NumberKey{{Client, 1}})
+	if err != nil || ids[NumberKey{Client, 1}] != object(1) {
+		t.Errorf("number 1 is %v, %v", ids, err)
+	}
+}
+
+func TestWatchSurvivesALostConnection(t *testing.T) {
+	address := databaseURL(t, true)
+	other := openURL(t, address)
+	r := New(openURL(t, address), 100)
+	create(t, other, Client, 1)
+	heard := watch(t, r)
+	hear(t, heard, listening)
+	number(t, r, Client, 1)
+	exec(t, other, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE datname = current_database() AND query = 'LISTEN id_registry'`)
+	hear(t, heard, lost)
+	if r.cache.size() != 0 {
+		t.Errorf("%d pairs are kept though nobody listens", r.cache.size())
+	}
+	hear(t, heard, listening)
+	if number(t, r, Client, 1); r.cache.size() != 1 {
+		t.Errorf("listening again, %d pairs are kept", r.cache.size())
+	}
+}
