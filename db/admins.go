@@ -1,0 +1,87 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/domain"
+)
+
+type adminRow struct {
+	bun.BaseModel `bun:"table:admins,alias:a"`
+
+	ID          domain.AdminID `bun:"id,pk"`
+	PartnerID   domain.PartnerID
+	ClientID    *domain.ClientID
+	Email       string
+	Name        string
+	Role        domain.AdminRole
+	LastLoginAt *time.Time
+	CreatedAt   time.Time
+}
+
+func (r *adminRow) admin() domain.Admin {
+	return domain.Admin{ID: r.ID, Email: r.Email, Name: r.Name, Role: r.Role, Client: r.ClientID, LastLoginAt: r.LastLoginAt, CreatedAt: r.CreatedAt}
+}
+
+// ClientAdmins reads a page of the admins that see one client only, by their
+// creation.
+func (d *DB) ClientAdmins(ctx context.Context, client domain.ClientID, w domain.Window) (domain.Slice[domain.Admin], error) {
+	k := keyset{
+		from: "admins AS a", key: "a.created_at", cast: "timestamptz", id: "a.id",
+		where: func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("a.client_id = ?", client) },
+	}
+	rows, err := page(ctx, d, k, w,
+		func(q *bun.SelectQuery) *bun.SelectQuery { return q.ColumnExpr("a.*") },
+		func(r *adminRow) domain.Position {
+			return domain.Position{Key: timeKey(r.CreatedAt), ID: r.ID.UUID()}
+		})
+	return mapped(rows, (*adminRow).admin), err
+}
+
+// Partner reads the caller's partner, with the admins who see all its clients.
+func (d *DB) Partner(ctx context.Context) (domain.Partner, error) {
+	id := domain.CallerFrom(ctx).Partner
+	p := domain.Partner{ID: id}
+	q := d.conn(ctx).NewSelect().Table("partners").Column("name", "created_at").Where("id = ?", id)
+	if err := q.Scan(ctx, &p.Name, &p.CreatedAt); err != nil {
+		return p, d.bad("read the partner", err)
+	}
+	var rows []adminRow
+	err := d.conn(ctx).NewSelect().Model(&rows).Where("a.partner_id = ? AND a.client_id IS NULL", id).
+		OrderExpr("a.created_at, a.id").Scan(ctx)
+	for i := range rows {
+		p.Admins = append(p.Admins, rows[i].admin())
+	}
+	return p, d.bad("read the partner's admins", err)
+}
+
+// InsertInvite adds an invite and asks for its mail. Conflict when the email
+// is an admin of the client already or has an open invite. The transaction
+// must hold the client (LockClient), so that of two at once one is refused.
+func (d *DB) InsertInvite(ctx context.Context, in domain.Invite) error {
+	var isAdmin, isInvited bool
+	err := d.conn(ctx).NewRaw(`
+		SELECT EXISTS (SELECT 1 FROM admins WHERE client_id = ?0 AND email = ?1),
+		       EXISTS (SELECT 1 FROM admin_invites WHERE client_id = ?0 AND email = ?1 AND accepted_at IS NULL AND expires_at > ?2)`,
+		in.Client, in.Email, in.CreatedAt).Scan(ctx, &isAdmin, &isInvited)
+	switch {
+	case err != nil:
+		return d.bad("look for an admin or invite", err)
+	case isAdmin:
+		return domain.ErrConflict("admin", "this email is already an admin of this client")
+	case isInvited:
+		return domain.ErrConflict("invite", "this email already has an open invite to this client")
+	}
+	_, err = d.conn(ctx).NewRaw(`
+		WITH invite AS (
+			INSERT INTO admin_invites (client_id, id, email, role, created_at, expires_at) VALUES (?0, ?1, ?2, ?3, ?4, ?5)
+			RETURNING client_id, id, created_at
+		)
+		INSERT INTO mail_requests (client_id, id, type, invite_id, created_at)
+		SELECT client_id, ?6, 'admin-invite', id, created_at FROM invite`,
+		in.Client, in.ID, in.Email, in.Role, in.CreatedAt, in.ExpiresAt, NewID[domain.MessageKind]()).Exec(ctx)
+	return d.bad("insert an invite", err)
+}

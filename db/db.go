@@ -1,0 +1,131 @@
+// Package db keeps the service's objects in PostgreSQL, through Bun. Its
+// methods speak the types of domain; rows, SQL and constraint names stay in
+// here. A method that is given a context made by Tx works in that transaction.
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"partnerapi/domain"
+)
+
+// DB is a pool of connections to one database. It is safe for concurrent use.
+type DB struct {
+	bun   *bun.DB
+	clock domain.Clock
+}
+
+// Option changes how Open opens a database.
+type Option func(*options)
+
+type options struct {
+	clock  domain.Clock
+	tracer pgx.QueryTracer
+	conns  int
+}
+
+// WithClock makes the database's methods take the time from clock.
+func WithClock(clock domain.Clock) Option { return func(o *options) { o.clock = clock } }
+
+// WithTracer shows every statement to tracer.
+func WithTracer(tracer pgx.QueryTracer) Option { return func(o *options) { o.tracer = tracer } }
+
+// WithConns bounds the number of connections; the default is 20.
+func WithConns(n int) Option { return func(o *options) { o.conns = n } }
+
+// Open opens the database at a postgres:// URL. It does not connect yet.
+func Open(url string, opts ...Option) (*DB, error) {
+	o := options{clock: domain.SystemClock{}, conns: 20}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read the database URL: %w", err)
+	}
+	// Bun writes the values into its statements, so nearly every statement is
+	// a new text: preparing each would cost a round trip and fill the cache.
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	config.Tracer = o.tracer
+	config.RuntimeParams["timezone"] = "UTC"
+	// Rows are found by keys on every path of a request; compiling a plan to
+	// machine code costs more than it saves there.
+	config.RuntimeParams["jit"] = "off"
+	pool := stdlib.OpenDB(*config)
+	pool.SetMaxOpenConns(o.conns)
+	pool.SetMaxIdleConns(o.conns)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	return &DB{bun: bun.NewDB(pool, pgdialect.New()), clock: o.clock}, nil
+}
+
+// SQL is the handle for packages that keep their own tables beside these.
+func (d *DB) SQL() *sql.DB { return d.bun.DB }
+
+// Close closes the pool.
+func (d *DB) Close() error { return d.bun.Close() }
+
+// Ping reports Unavailable when the database cannot be reached.
+func (d *DB) Ping(ctx context.Context) error {
+	return d.bad("reach the database", d.bun.PingContext(ctx))
+}
+
+// Now is the time by the database's clock.
+func (d *DB) Now() time.Time { return d.clock.Now() }
+
+type txKey struct{}
+
+// conn is where a statement of ctx runs: its transaction, or the pool.
+func (d *DB) conn(ctx context.Context) bun.IDB {
+	if tx, ok := ctx.Value(txKey{}).(bun.Tx); ok {
+		return tx
+	}
+	return d.bun
+}
+
+// Tx runs fn in a transaction, which is committed when fn returns nil and else
+// rolled back. Within a transaction of an outer Tx, fn joins it.
+func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context) error) error {
+	if _, inside := ctx.Value(txKey{}).(bun.Tx); inside {
+		return fn(ctx)
+	}
+	tx, err := d.bun.BeginTx(ctx, nil)
+	if err != nil {
+		return d.bad("begin a transaction", err)
+	}
+	defer func() { _ = tx.Rollback() }() // does nothing after a commit
+	if err := fn(context.WithValue(ctx, txKey{}, tx)); err != nil {
+		return err
+	}
+	return d.bad("commit", tx.Commit())
+}
+
+// NewID returns the id of a new object: a UUID of version 7.
+func NewID[K domain.Kind]() domain.ID[K] { return domain.ID[K](uuid.Must(uuid.NewV7())) }
+
+// uuids is a list of ids as a PostgreSQL array.
+func uuids[K domain.Kind](ids []domain.ID[K]) any {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.UUID()
+	}
+	return pgdialect.Array(texts)
+}
+
+// one scans the single row of a query; NotFound with the noun without a row.
+func (d *DB) one(ctx context.Context, q *bun.SelectQuery, noun string) error {
+	err := q.Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return domain.ErrNotFound(noun)
+	}
+	return d.bad("read a "+noun, err)
+}

@@ -1,0 +1,10 @@
+package db
+
+import "context"
+
+// ExecIn runs a statement in the transaction of ctx, for tests of what
+// transactions do to each other.
+func ExecIn(ctx context.Context, d *DB, query string, args ...any) error {
+	_, err := d.conn(ctx).ExecContext(ctx, query, args...)
+	return err
+}

@@ -1,0 +1,119 @@
+package db
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/domain"
+)
+
+// keyset is a list in an order of a sort key and then the id: what it is made
+// of, for a page to be read after a position rather than counted from the
+// start.
+type keyset struct {
+	// from is the table with its alias, as in users AS u.
+	from string
+	// key is the column of the sort key, id that of the id.
+	key, id string
+	// cast is the type that a position's key has in the database.
+	cast string
+	desc bool
+	// where restricts the list; nil does not.
+	where func(*bun.SelectQuery) *bun.SelectQuery
+}
+
+// page reads the window's rows, and one more to know whether rows follow. The
+// columns come from selecting, which is given a query on the list's table;
+// position tells a row's place. A window that skips rows finds its ids on an
+// index alone and reads the columns of those.
+func page[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, selecting func(*bun.SelectQuery) *bun.SelectQuery, position func(*Row) domain.Position) (domain.Slice[Row], error) {
+	var rows []Row
+	q := selecting(d.conn(ctx).NewSelect().TableExpr(k.from))
+	if w.Skip > 0 {
+		ids := k.bounded(d.conn(ctx).NewSelect().TableExpr(k.from).ColumnExpr(k.id), w).Offset(w.Skip)
+		if k.where != nil {
+			q = k.where(q)
+		}
+		q = k.ordered(q).Where(k.id+" IN (?)", ids)
+	} else {
+		q = k.bounded(q, w)
+	}
+	if err := q.Scan(ctx, &rows); err != nil {
+		return domain.Slice[Row]{}, d.bad("read a page of "+k.from, err)
+	}
+	s := domain.Slice[Row]{Rows: rows}
+	if len(rows) > w.Limit {
+		s.Rows, s.More = rows[:w.Limit], true
+	}
+	if n := len(s.Rows); n > 0 {
+		end := position(&s.Rows[n-1])
+		s.End = &end
+	}
+	return s, nil
+}
+
+// bounded restricts a query to the list's rows after the window's position.
+func (k keyset) bounded(q *bun.SelectQuery, w domain.Window) *bun.SelectQuery {
+	if k.where != nil {
+		q = k.where(q)
+	}
+	if w.After != nil {
+		than := " > "
+		if k.desc {
+			than = " < "
+		}
+		q = q.Where("("+k.key+", "+k.id+")"+than+"(?::"+k.cast+", ?::uuid)", w.After.Key, w.After.ID)
+	}
+	return k.ordered(q).Limit(w.Limit + 1)
+}
+
+func (k keyset) ordered(q *bun.SelectQuery) *bun.SelectQuery {
+	direction := " ASC"
+	if k.desc {
+		direction = " DESC"
+	}
+	return q.OrderExpr(k.key + direction + ", " + k.id + direction)
+}
+
+// count counts the rows of the whole list.
+func (k keyset) count(ctx context.Context, d *DB) (int, error) {
+	q := d.conn(ctx).NewSelect().TableExpr(k.from)
+	if k.where != nil {
+		q = k.where(q)
+	}
+	n, err := q.Count(ctx)
+	return n, d.bad("count "+k.from, err)
+}
+
+// timeKey is a time as the key of a position.
+func timeKey(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// numberKey is a number as the key of a position.
+func numberKey(n int) string { return strconv.Itoa(n) }
+
+// containing is the condition that a text column holds the text, in any case,
+// the column being the text's sort key.
+func containing(q *bun.SelectQuery, text string, columns ...string) *bun.SelectQuery {
+	if text == "" {
+		return q
+	}
+	conditions := make([]string, len(columns))
+	args := make([]any, len(columns))
+	for i, column := range columns {
+		conditions[i], args[i] = "strpos("+column+", ?) > 0", domain.SortKey(text)
+	}
+	return q.Where("("+strings.Join(conditions, " OR ")+")", args...)
+}
+
+// mapped is a slice of rows in the domain's terms.
+func mapped[Row, T any](s domain.Slice[Row], as func(*Row) T) domain.Slice[T] {
+	out := domain.Slice[T]{Rows: make([]T, len(s.Rows)), More: s.More, End: s.End, Total: s.Total}
+	for i := range s.Rows {
+		out.Rows[i] = as(&s.Rows[i])
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+package db_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// schema is that of the service's tables.
+var schema = dbtest.Schema{Name: "db", Key: db.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+	d, err := db.Open(url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	_, err = d.Migrate(ctx)
+	return err
+}}
+
+// noon is when tests take place: the middle of a day, so that a few hours more
+// or less stay in it.
+var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+// world is a database of a test's own with a partner in it, whose rows are
+// written in plain SQL.
+type world struct {
+	*db.DB
+	t       testing.TB
+	clock   *domain.ManualClock
+	partner domain.PartnerID
+}
+
+func newWorld(t testing.TB, opts ...db.Option) *world {
+	t.Helper()
+	clock := domain.NewManualClock(noon)
+	d, err := db.Open(dbtest.URL(t, schema), append([]db.Option{db.WithClock(clock)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &world{DB: d, t: t, clock: clock, partner: db.NewID[domain.PartnerKind]()}
+	w.exec("INSERT INTO partners (id, name, name_key, created_at) VALUES ($1, 'Partner', 'partner', $2)", w.partner, noon)
+	return w
+}
+
+func (w *world) exec(query string, args ...any) {
+	w.t.Helper()
+	if _, err := w.SQL().ExecContext(context.Background(), query, args...); err != nil {
+		w.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// get reads one row.
+func (w *world) get(query string, args []any, into ...any) {
+	w.t.Helper()
+	if err := w.SQL().QueryRowContext(context.Background(), query, args...).Scan(into...); err != nil {
+		w.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// must stops the test on an error.
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// client adds a client whose summary was never made.
+func (w *world) client() domain.ClientID {
+	w.t.Helper()
+	id := db.NewID[domain.ClientKind]()
+	long := noon.AddDate(-2, 0, 0)
+	w.exec(`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at)
+		VALUES ($1, $2, $3, $3, $4, $4, $4)`, id, w.partner, id.String(), long)
+	return id
+}
+
+// user adds an active user, two years old, with a score and a role.
+func (w *world) user(client domain.ClientID, role domain.Role, score int) domain.UserID {
+	w.t.Helper()
+	id := db.NewID[domain.UserKind]()
+	w.exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
+		VALUES ($1, $2, $3, 'A', 'B', 'a b', 'active', $4, 'en', 'api', $5, $6, $6)`,
+		client, id, id.String()+"@example.com", role, score, noon.AddDate(-2, 0, 0))
+	return id
+}
+
+// mail adds a simulated mail that was sent so many days ago, and what became of
+// it: columns of times, each of them as of the same day.
+func (w *world) mail(client domain.ClientID, user domain.UserID, age int, automated bool, columns ...string) {
+	w.t.Helper()
+	at := noon.AddDate(0, 0, -age)
+	id := db.NewID[domain.ResultKind]()
+	w.exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
+		VALUES ($1, '', 'en', '', '', '', '', '', $2) ON CONFLICT DO NOTHING`, domain.TemplateID{15: 1}, at)
+	w.exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, automated, send_at, sent_at, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, 'sent', $5, $6, $6, $6, $6)`, client, id, user, domain.TemplateID{15: 1}, automated, at)
+	for _, column := range columns {
+		w.exec("UPDATE phishing_results SET "+column+" = $3 WHERE client_id = $1 AND id = $2", client, id, at)
+	}
+}
+
+// assign adds a round of the course with this number, due in so many days. It
+// was completed so many days ago, unless that is below 0.
+func (w *world) assign(client domain.ClientID, user domain.UserID, course byte, dueIn, completed int) {
+	w.t.Helper()
+	var at *time.Time
+	if completed >= 0 {
+		day := noon.AddDate(0, 0, -completed)
+		at = &day
+	}
+	w.exec(`INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on, completed_at)
+		VALUES ($1, $2, ('019b7740-0000-7000-8000-00000000000' || $3::text)::uuid, $3::integer, $4, $5, $6)`,
+		client, user, int(course), noon.AddDate(-1, 0, 0), today.AddDays(dueIn), at)
+}
+
+var today = domain.DateOf(noon)
+
+// updatedAt reads when a user or a client was updated.
+func (w *world) updatedAt(table string, id any) (at time.Time) {
+	w.t.Helper()
+	w.get("SELECT updated_at FROM "+table+" WHERE id = $1", []any{id}, &at)
+	return at
+}

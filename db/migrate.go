@@ -1,0 +1,110 @@
+package db
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// Each migration runs in one transaction with the row that records it, so that
+// a crash leaves it whole or not begun.
+//
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// cursorSecret names the secret that list cursors are authenticated with.
+const cursorSecret = "cursor"
+
+// Migrate brings the database to this version's tables and returns the names
+// of the migrations that it applied. Any number of processes may call it at
+// once: they take turns under an advisory lock, which a crash releases.
+func (d *DB) Migrate(ctx context.Context) ([]string, error) {
+	migrations, err := d.migrations()
+	if err != nil {
+		return nil, err
+	}
+	applied, err := migrations.Up(ctx)
+	if err != nil {
+		return nil, d.bad("migrate", err)
+	}
+	names := make([]string, len(applied))
+	for i, m := range applied {
+		names[i] = m.Source.Path
+	}
+	return names, d.ensureSecret(ctx)
+}
+
+// Migrated reports an error while migrations of this version are missing.
+func (d *DB) Migrated(ctx context.Context) error {
+	migrations, err := d.migrations()
+	if err != nil {
+		return err
+	}
+	current, target, err := migrations.GetVersions(ctx)
+	if err != nil {
+		return d.bad("read the state of the migrations", err)
+	}
+	if current < target {
+		return fmt.Errorf("the tables are at version %d and this program needs %d: run the command migrate", current, target)
+	}
+	return nil
+}
+
+func (d *DB) migrations() (*goose.Provider, error) {
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectPostgres, d.SQL(), files,
+		goose.WithSessionLocker(locker), goose.WithTableName("migrations"), goose.WithDisableGlobalRegistry(true))
+}
+
+// SchemaKey identifies this version's migrations by their contents.
+func SchemaKey() string {
+	hash := sha256.New()
+	err := fs.WalkDir(migrationFiles, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := migrationFiles.ReadFile(path)
+		hash.Write([]byte(path))
+		hash.Write(text)
+		return err
+	})
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8])
+}
+
+func (d *DB) ensureSecret(ctx context.Context) error {
+	secret := make([]byte, 32)
+	if _, err := rand.Read(secret); err != nil {
+		return err
+	}
+	_, err := d.bun.NewRaw("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", cursorSecret, secret).Exec(ctx)
+	return d.bad("make the cursor secret", err)
+}
+
+// CursorSecret returns the secret that list cursors are authenticated with. It
+// is the same for every process on this database.
+func (d *DB) CursorSecret(ctx context.Context) ([]byte, error) {
+	var secret []byte
+	err := d.bun.NewRaw("SELECT value FROM secrets WHERE name = ?", cursorSecret).Scan(ctx, &secret)
+	if err == nil && len(secret) == 0 {
+		err = errors.New("it is empty")
+	}
+	return secret, d.bad("read the cursor secret", err)
+}

@@ -1,0 +1,44 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/domain"
+)
+
+type partnerRow struct {
+	bun.BaseModel `bun:"table:partners,alias:p"`
+
+	ID        domain.PartnerID `bun:"id,pk"`
+	Name      string
+	NameKey   string
+	CreatedAt time.Time
+}
+
+// InsertPartner adds a partner. Conflict when there is one of that name.
+func (d *DB) InsertPartner(ctx context.Context, name string) (domain.PartnerID, error) {
+	row := partnerRow{ID: NewID[domain.PartnerKind](), Name: name, NameKey: domain.SortKey(name), CreatedAt: d.Now()}
+	_, err := d.conn(ctx).NewInsert().Model(&row).Exec(ctx)
+	return row.ID, d.bad("insert a partner", err)
+}
+
+// PartnerSummary is a partner as the operator lists it.
+type PartnerSummary struct {
+	ID        domain.PartnerID
+	Name      string
+	Clients   int
+	CreatedAt time.Time
+}
+
+// Partners lists all partners by name.
+func (d *DB) Partners(ctx context.Context) ([]PartnerSummary, error) {
+	var all []PartnerSummary
+	err := d.conn(ctx).NewRaw(`
+		SELECT p.id, p.name, p.created_at,
+		       (SELECT count(*) FROM clients AS c WHERE c.partner_id = p.id AND c.archived_at IS NULL) AS clients
+		FROM partners AS p ORDER BY p.name_key`).Scan(ctx, &all)
+	return all, d.bad("list partners", err)
+}

@@ -1,0 +1,280 @@
+package db_test
+
+import (
+	"context"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+func (w *world) exposure(client domain.ClientID, user domain.UserID, name string, severity domain.Severity, age int, resolved bool) {
+	w.t.Helper()
+	w.exec("INSERT INTO breaches (name, title, severity, data_classes) VALUES ($1, $1, $2, '{}') ON CONFLICT DO NOTHING", name, severity)
+	w.exec(`INSERT INTO exposures (client_id, user_id, breach_name, severity, data_classes, first_seen_at, resolved_at)
+		VALUES ($1, $2, $3, $4, '{}', $5, CASE WHEN $6::boolean THEN $5::timestamptz END)`,
+		client, user, name, severity, noon.AddDate(0, 0, -age), resolved)
+}
+
+func (w *world) reportEmail(client domain.ClientID, user domain.UserID, classification string, age int) {
+	w.t.Helper()
+	w.exec(`INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at)
+		VALUES ($1, $2, $3, '', '', '', $4, $5)`, client, db.NewID[domain.ReportedEmailKind](), user, classification, noon.AddDate(0, 0, -age))
+}
+
+func ago(ages ...int) []domain.Date {
+	days := make([]domain.Date, len(ages))
+	for i, age := range ages {
+		days[i] = today.AddDays(-age)
+	}
+	return days
+}
+
+// TestRescore compares what is stored with what the model says of the same
+// signals, and those of others with nothing.
+func TestRescore(t *testing.T) {
+	for name, c := range map[string]struct {
+		role   domain.Role
+		happen func(w *world, client domain.ClientID, user domain.UserID)
+		want   domain.Signals
+		counts [4]int // sent, clicked; of a year
+	}{
+		"nothing": {domain.RoleHR, func(*world, domain.ClientID, domain.UserID) {}, domain.Signals{}, [4]int{}},
+		"mails": {
+			domain.RoleFinance,
+			func(w *world, c domain.ClientID, u domain.UserID) {
+				w.mail(c, u, 0, false)
+				w.mail(c, u, 364, false, "clicked_at")
+				w.mail(c, u, 365, false, "clicked_at", "reported_at")
+				w.mail(c, u, 366, false, "clicked_at", "attachment_opened_at", "credentials_submitted_at", "reported_at")
+				w.mail(c, u, 10, false, "credentials_submitted_at")
+				w.mail(c, u, 20, false, "attachment_opened_at")
+				w.mail(c, u, 30, false, "opened_at", "attachment_opened_at", "clicked_at", "credentials_submitted_at", "reported_at")
+				w.mail(c, u, 40, true, "clicked_at", "reported_at")
+			},
+			domain.Signals{Clicks: ago(364, 365, 10, 30), Attachments: ago(20, 30), Credentials: ago(10, 30), Reports: ago(365, 30, 40)},
+			[4]int{8, 6, 6, 4},
+		},
+		"real mails": {
+			domain.RoleStandard,
+			func(w *world, c domain.ClientID, u domain.UserID) {
+				for _, age := range []int{0, 365, 366} {
+					w.reportEmail(c, u, "phishing", age)
+				}
+				w.reportEmail(c, u, "pending", 1)
+				w.reportEmail(c, u, "spam", 2)
+				w.reportEmail(c, u, "safe", 3)
+			},
+			domain.Signals{RealPhishing: ago(0, 365), RealPending: ago(1), RealHarmless: ago(2, 3)}, [4]int{},
+		},
+		"training": {
+			domain.RoleAdmin,
+			func(w *world, c domain.ClientID, u domain.UserID) {
+				w.assign(c, u, 1, 0, 180)
+				w.assign(c, u, 2, 0, 365)
+				w.assign(c, u, 3, 0, 366)
+				w.assign(c, u, 4, 5, -1)
+			},
+			domain.Signals{Completions: ago(180, 365)}, [4]int{},
+		},
+		"dormant": {
+			domain.RoleExecutive,
+			func(w *world, c domain.ClientID, u domain.UserID) {
+				w.assign(c, u, 1, 0, 181)
+				w.assign(c, u, 2, 5, -1)
+			},
+			domain.Signals{Completions: ago(181), Dormant: true}, [4]int{},
+		},
+		"exposures": {
+			domain.RoleStandard,
+			func(w *world, c domain.ClientID, u domain.UserID) {
+				w.exposure(c, u, "a", domain.SeverityCritical, 400, false)
+				w.exposure(c, u, "b", domain.SeverityCritical, 365, false)
+				w.exposure(c, u, "c", domain.SeverityCritical, 1, true)
+				w.exposure(c, u, "d", domain.SeverityHigh, 1, false)
+				w.exposure(c, u, "e", domain.SeverityHigh, 1, true)
+				w.exposure(c, u, "f", domain.SeverityMedium, 1, false)
+				w.exposure(c, u, "g", domain.SeverityLow, 1, false)
+			},
+			domain.Signals{UnresolvedCritical: 2, UnresolvedHigh: 1, UnresolvedMedium: 1, SeenPasswordActive: 1, SeenPasswordResolved: 1, SeenPII: 1, SeenBasic: 1},
+			[4]int{},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			ctx := context.Background()
+			client := w.client()
+			user := w.user(client, c.role, c.role.Baseline())
+			bystander := w.user(client, domain.RoleStandard, 750)
+			c.happen(w, client, user)
+			w.must(w.Rescore(ctx, client, []domain.UserID{bystander, user}))
+
+			want := domain.UserRisk{Assessment: domain.Assess(c.role, c.want, today), ComputedAt: noon}
+			if got, err := w.UserRisk(ctx, client, user); err != nil || got != want {
+				t.Errorf("%+v, %v; want %+v", got, err, want)
+			}
+			var score int
+			var counts [4]int
+			w.get("SELECT score, phished_sent, phished_clicked, phished_sent_year, phished_clicked_year FROM users WHERE id = $1", []any{user},
+				&score, &counts[0], &counts[1], &counts[2], &counts[3])
+			if score != want.Score || counts != c.counts {
+				t.Errorf("score %d, counts %v; want %d, %v", score, counts, want.Score, c.counts)
+			}
+			if other, err := w.UserRisk(ctx, client, bystander); err != nil || other.Score != 750 || !w.updatedAt("users", bystander).Before(noon) {
+				t.Errorf("the bystander: %+v, %v", other, err)
+			}
+		})
+	}
+}
+
+// TestRescoreMovesUpdatedAt holds that updated_at moves with what is shown, and
+// with nothing else.
+func TestRescoreMovesUpdatedAt(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	client := w.client()
+	user := w.user(client, domain.RoleStandard, 750)
+	at := w.updatedAt("users", user)
+	for _, step := range []struct {
+		name   string
+		happen func()
+		moves  bool
+	}{
+		{"the first time, with the score there already", func() {}, false},
+		{"nothing new", func() {}, false},
+		{"a mail that is not clicked", func() { w.mail(client, user, 0, false) }, false},
+		{"a click", func() { w.mail(client, user, 0, false, "clicked_at") }, true},
+		{"nothing since", func() {}, false},
+		{"a mail that lowers the click rate", func() { w.mail(client, user, 0, false) }, true},
+		{"a report that only the tallies show", func() { w.reportEmail(client, user, "spam", 0) }, true},
+		{"the clicks decay", func() { w.clock.Advance(90 * 24 * time.Hour) }, true},
+	} {
+		w.clock.Advance(time.Minute)
+		step.happen()
+		w.must(w.Rescore(ctx, client, []domain.UserID{user}))
+		got := w.updatedAt("users", user)
+		if moved := !got.Equal(at); moved != step.moves || moved && !got.Equal(w.clock.Now()) {
+			t.Errorf("%s: updated at %v, before that %v", step.name, got, at)
+		}
+		at = got
+		if risk, err := w.UserRisk(ctx, client, user); err != nil || !risk.ComputedAt.Equal(w.clock.Now()) {
+			t.Errorf("%s: computed at %v, %v", step.name, risk.ComputedAt, err)
+		}
+	}
+}
+
+// TestRescoreAtOnce lets many transactions each add a signal to the same users,
+// named in all orders: none may be lost, and none may deadlock.
+func TestRescoreAtOnce(t *testing.T) {
+	w := newWorld(t)
+	client := w.client()
+	users := []domain.UserID{w.user(client, domain.RoleStandard, 750), w.user(client, domain.RoleStandard, 750)}
+	const writers = 8
+	var group sync.WaitGroup
+	for i := range writers {
+		group.Go(func() {
+			err := w.Tx(context.Background(), func(ctx context.Context) error {
+				err := db.ExecIn(ctx, w.DB, `INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at)
+					VALUES (?, ?, ?, '', '', '', 'phishing', ?)`, client, db.NewID[domain.ReportedEmailKind](), users[i%2], noon)
+				if err != nil {
+					return err
+				}
+				return w.Rescore(ctx, client, []domain.UserID{users[i%2], users[1-i%2]})
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	for _, user := range users {
+		if risk, err := w.UserRisk(context.Background(), client, user); err != nil || risk.Tallies.RealPhishReported != writers/2 {
+			t.Errorf("%+v, %v", risk, err)
+		}
+	}
+}
+
+func TestRescoreStatements(t *testing.T) {
+	counter := &statements{}
+	w := newWorld(t, db.WithTracer(counter))
+	client := w.client()
+	var users []domain.UserID
+	for range 20 {
+		users = append(users, w.user(client, domain.RoleStandard, 700))
+	}
+	w.must(w.Rescore(context.Background(), client, nil))
+	for _, n := range []int{1, 20} {
+		counter.reset()
+		w.must(w.Rescore(context.Background(), client, users[:n]))
+		if got := counter.count(); got != 5 {
+			t.Errorf("%d statements for %d users, want begin, three and commit", got, n)
+		}
+	}
+}
+
+func TestUserRiskOfNobody(t *testing.T) {
+	w := newWorld(t)
+	client, other := w.client(), w.client()
+	user := w.user(client, domain.RoleStandard, 750)
+	w.must(w.Rescore(context.Background(), client, []domain.UserID{user}))
+	if _, err := w.UserRisk(context.Background(), other, user); !domain.IsCode(err, domain.NotFound) {
+		t.Errorf("another client's user: %v", err)
+	}
+}
+
+func TestClientRisk(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	client := w.client()
+	empty, err := w.ClientRisk(ctx, client)
+	want := domain.ClientRisk{AverageScore: 750, Grade: domain.GradeB, ByRole: []domain.RoleRisk{}, TopFactors: []domain.FactorTotal{}, History: []domain.AverageOn{}, ComputedAt: noon}
+	if err != nil || !reflect.DeepEqual(empty, want) {
+		t.Errorf("without users: %+v, %v", empty, err)
+	}
+
+	users := []domain.UserID{
+		w.user(client, domain.RoleStandard, 0), w.user(client, domain.RoleStandard, 0),
+		w.user(client, domain.RoleFinance, 0), w.user(client, domain.RoleStandard, 0), w.user(client, domain.RoleAdmin, 0),
+	}
+	w.reportEmail(client, users[0], "phishing", 0)          // 775
+	w.mail(client, users[1], 0, false, "clicked_at")        // 690
+	w.mail(client, users[2], 0, false, "clicked_at")        // 700 - 75
+	w.exposure(client, users[2], "a", "critical", 1, false) // - 88 (87.5)
+	w.mail(client, users[3], 0, false, "reported_at")       // inactive: in nothing
+	w.exec("UPDATE users SET status = 'inactive' WHERE id = $1", users[3])
+	w.must(w.Rescore(ctx, client, users))
+	for _, day := range []struct{ age, score int }{{0, 700}, {89, 701}, {90, 702}} {
+		w.exec("INSERT INTO risk_history (client_id, day, average_score) VALUES ($1, $2, $3)", client, today.AddDays(-day.age), day.score)
+	}
+
+	got, err := w.ClientRisk(ctx, client)
+	want = domain.ClientRisk{
+		AverageScore: 671, Grade: domain.GradeC, HighRiskUsers: 1, // (775 + 690 + 537 + 680) / 4 = 670.5
+		Distribution: domain.GradeDistribution{B: 1, C: 2, D: 1},
+		ByRole:       []domain.RoleRisk{{Role: "admin", Users: 1, AverageScore: 680}, {Role: "finance", Users: 1, AverageScore: 537}, {Role: "standard", Users: 2, AverageScore: 733}},
+		TopFactors: []domain.FactorTotal{
+			{Factor: domain.Factor{Key: domain.FactorClicks, Label: "Simulated phishing links clicked", Delta: -135}, Users: 2},
+			{Factor: domain.Factor{Key: domain.FactorPasswordBreaches, Label: "Passwords exposed in breaches", Delta: -88}, Users: 1},
+			{Factor: domain.Factor{Key: domain.FactorRealPhish, Label: "Real phishing reported", Delta: 25}, Users: 1},
+		},
+		History:    []domain.AverageOn{{Date: today.AddDays(-89), AverageScore: 701}, {Date: today, AverageScore: 700}},
+		ComputedAt: noon,
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v\nwant %+v", got, err, want)
+	}
+}
+
+// TestModelInTheDatabase holds what the tables and the statements take for
+// granted of the model.
+func TestModelInTheDatabase(t *testing.T) {
+	if domain.GradeOf(domain.HighRiskBelow) != domain.GradeC || domain.GradeOf(domain.HighRiskBelow-1) != domain.GradeD {
+		t.Error("D does not begin below HighRiskBelow")
+	}
+	if got := domain.AverageScore(0, 0); got != domain.EmptySummary(noon).AverageScore {
+		t.Errorf("nobody has the average %d", got)
+	}
+}

@@ -1,0 +1,190 @@
+package db_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// statements counts what is sent to the database.
+type statements struct{ n atomic.Int64 }
+
+func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	s.n.Add(1)
+	return ctx
+}
+func (s *statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (s *statements) reset()                                                          { s.n.Store(0) }
+func (s *statements) count() int                                                      { return int(s.n.Load()) }
+
+func (w *world) phished(client domain.ClientID, age, sent, clicked, reported int) {
+	w.t.Helper()
+	w.exec("INSERT INTO phishing_days (client_id, day, sent, clicked, reported) VALUES ($1, $2, $3, $4, $5)",
+		client, today.AddDays(-age), sent, clicked, reported)
+}
+
+func (w *world) summary(client domain.ClientID) domain.ClientSummary {
+	w.t.Helper()
+	caller := &domain.Caller{Partner: w.partner, AllClients: true}
+	c, err := w.Client(domain.WithCaller(context.Background(), caller), client)
+	w.must(err)
+	c.Summary.At = c.Summary.At.UTC()
+	return c.Summary
+}
+
+func TestRefreshSummaries(t *testing.T) {
+	counter := &statements{}
+	w := newWorld(t, db.WithTracer(counter))
+	ctx := context.Background()
+	full, empty, untouched := w.client(), w.client(), w.client()
+	for i, score := range []int{0, 399, 599, 600, 1000, 904} { // 3502 / 6 = 583.67
+		user := w.user(full, domain.RoleStandard, score)
+		w.exec("UPDATE users SET next_due_on = $2 WHERE id = $1", user, today.AddDays(i-2))
+	}
+	w.exec("UPDATE users SET status = 'inactive' WHERE client_id = $1 AND score IN (1000, 904)", full) // 1598 / 4 = 399.5
+	w.phished(full, 0, 3, 1, 2)
+	w.phished(full, 89, 5, 0, 0)
+	w.phished(full, 90, 8, 4, 0)
+	w.phished(full, 364, 1, 1, 0)
+	w.phished(full, 365, 100, 50, 0)
+
+	counter.reset()
+	w.must(w.RefreshSummaries(ctx, []domain.ClientID{full, empty}))
+	if got := counter.count(); got != 1 {
+		t.Errorf("%d statements, want one", got)
+	}
+	want := domain.ClientSummary{
+		AverageScore: 400, HighRiskUsers: 3, OverdueUsers: 2, OnTrackRate: 50,
+		ClickRate90d: 12.5, ReportRate90d: 25, ClickRate365d: 35.3, ClickRateTotal: 47.9, At: noon, // 6/17, 56/117
+	}
+	if got := w.summary(full); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := w.summary(empty); got != domain.EmptySummary(noon) {
+		t.Errorf("without users: %+v", got)
+	}
+	if at := w.updatedAt("clients", full); !at.Equal(noon) {
+		t.Errorf("the summary changed and the client was updated at %v", at)
+	}
+	if at := w.updatedAt("clients", empty); !at.Before(noon) {
+		t.Errorf("the summary is as it was and the client was updated at %v", at)
+	}
+	if at := w.summary(untouched).At; !at.Before(noon) {
+		t.Errorf("another client was refreshed at %v", at)
+	}
+	var days, score int
+	w.get("SELECT count(*), max(average_score) FROM risk_history WHERE client_id = $1 AND day = $2", []any{full, today}, &days, &score)
+	if days != 1 || score != 400 {
+		t.Errorf("%d rows of today's history, with %d", days, score)
+	}
+}
+
+// TestSummaryAge holds that a summary stands still until it is too old, and
+// that updated_at moves only with what is shown.
+func TestSummaryAge(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	client := w.client()
+	user := w.user(client, domain.RoleStandard, 500)
+	refresh := func() { w.must(w.RefreshSummaries(ctx, []domain.ClientID{client})) }
+	refresh()
+	first := w.clock.Now()
+
+	w.exec("UPDATE users SET score = 900 WHERE id = $1", user)
+	w.clock.Advance(domain.SummaryAge)
+	refresh()
+	if got := w.summary(client); got.AverageScore != 500 || !got.At.Equal(first) {
+		t.Errorf("refreshed too early: %+v", got)
+	}
+	w.clock.Advance(time.Second)
+	refresh()
+	changed := w.clock.Now()
+	if got := w.summary(client); got.AverageScore != 900 || !got.At.Equal(changed) {
+		t.Errorf("not refreshed: %+v", got)
+	}
+	var score int
+	w.get("SELECT average_score FROM risk_history WHERE client_id = $1", []any{client}, &score)
+	if score != 900 {
+		t.Errorf("today's history says %d", score)
+	}
+
+	w.clock.Advance(time.Hour)
+	refresh()
+	if got := w.summary(client); !got.At.Equal(w.clock.Now()) || !w.updatedAt("clients", client).Equal(changed) {
+		t.Errorf("nothing changed: %+v, updated at %v", got, w.updatedAt("clients", client))
+	}
+	w.exec("UPDATE users SET score = 100 WHERE id = $1", user)
+	w.must(w.ForceSummaries(ctx))
+	if got := w.summary(client); got.AverageScore != 100 {
+		t.Errorf("forced: %+v", got)
+	}
+}
+
+func TestRefreshReachable(t *testing.T) {
+	counter := &statements{}
+	w := newWorld(t, db.WithTracer(counter))
+	listed, other, archived := w.client(), w.client(), w.client()
+	w.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", archived, noon)
+	key := db.NewID[domain.KeyKind]()
+	w.exec(`INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, created_at)
+		VALUES ($1, $2, '', '', '', false, '{}', $3)`, key, w.partner, noon)
+	w.exec("INSERT INTO api_key_clients (key_id, client_id) VALUES ($1, $2)", key, listed)
+	made := func(client domain.ClientID) bool {
+		var fresh bool
+		w.get("SELECT summarized_at = $2 FROM clients WHERE id = $1", []any{client, noon}, &fresh)
+		return fresh
+	}
+	for _, step := range []struct {
+		name   string
+		caller domain.Caller
+		want   [3]bool
+	}{
+		{"nobody", domain.Caller{}, [3]bool{}},
+		{"another partner", domain.Caller{Partner: db.NewID[domain.PartnerKind](), AllClients: true}, [3]bool{}},
+		{"a key for one client", domain.Caller{Partner: w.partner, Key: key}, [3]bool{true, false, false}},
+		{"a key for all", domain.Caller{Partner: w.partner, AllClients: true}, [3]bool{true, true, false}},
+	} {
+		counter.reset()
+		w.must(w.RefreshReachable(domain.WithCaller(context.Background(), &step.caller)))
+		if n := counter.count(); n != 1 {
+			t.Errorf("%s: %d statements", step.name, n)
+		}
+		if got := [3]bool{made(listed), made(other), made(archived)}; got != step.want {
+			t.Errorf("%s: refreshed %v, want %v", step.name, got, step.want)
+		}
+	}
+}
+
+// TestRefreshersAtOnce lets many refresh the same clients, named in all orders:
+// each of them finds fresh summaries when it is done.
+func TestRefreshersAtOnce(t *testing.T) {
+	w := newWorld(t)
+	var clients []domain.ClientID
+	for range 20 {
+		client := w.client()
+		w.user(client, domain.RoleStandard, 640)
+		clients = append(clients, client)
+	}
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			ctx := context.Background()
+			mine := append(append([]domain.ClientID{}, clients[i:]...), clients[:i]...)
+			if err := w.RefreshSummaries(ctx, mine); err != nil {
+				t.Error(err)
+			}
+			var stale int
+			if err := w.SQL().QueryRowContext(ctx, "SELECT count(*) FROM clients WHERE summarized_at < $1 OR average_score <> 640", noon).Scan(&stale); err != nil || stale > 0 {
+				t.Errorf("%d summaries are stale, %v", stale, err)
+			}
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,98 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"partnerapi/domain"
+)
+
+// InsertUser adds a user to the client's manual group, with the score that
+// their role starts at. Conflict when the client has a user of that email. The
+// counters of the client are for CountUsers.
+func (d *DB) InsertUser(ctx context.Context, u domain.User) error {
+	row := rowOf(u)
+	q := d.conn(ctx).NewInsert().Model(&row).
+		Value("group_id", "(SELECT id FROM groups WHERE client_id = ? AND manual)", u.Client)
+	_, err := q.Exec(ctx)
+	return d.bad("insert a user", err)
+}
+
+// UpdateUser stores a user's own fields.
+func (d *DB) UpdateUser(ctx context.Context, u domain.User) error {
+	row := rowOf(u)
+	_, err := d.conn(ctx).NewUpdate().Model(&row).WherePK().
+		Column("first_name", "last_name", "name_key", "department", "job_title", "manager_email",
+			"status", "role", "preferred_language", "overrides", "updated_at").Exec(ctx)
+	return d.bad("update a user", err)
+}
+
+func rowOf(u domain.User) userRow {
+	if u.Overrides == nil {
+		u.Overrides = []string{}
+	}
+	return userRow{
+		ClientID: u.Client, ID: u.ID, Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, NameKey: domain.SortKey(u.Name()),
+		Department: u.Department, JobTitle: u.JobTitle, ManagerEmail: u.ManagerEmail, Status: u.Status, Role: u.Role,
+		PreferredLanguage: u.Language, Source: u.Source, Overrides: u.Overrides, Score: u.Score,
+		CreatedAt: u.CreatedAt, UpdatedAt: u.UpdatedAt,
+	}
+}
+
+// JoinCollections makes a user a member of the client's collections that are
+// named, and returns those that the client has.
+func (d *DB) JoinCollections(ctx context.Context, u domain.User, ids []domain.CollectionID) ([]domain.CollectionID, error) {
+	var found []domain.CollectionID
+	err := d.conn(ctx).NewRaw(`
+		WITH named AS (
+			SELECT id FROM collections WHERE client_id = ?0 AND id = ANY(?1::uuid[]) ORDER BY id FOR NO KEY UPDATE
+		), joined AS (
+			INSERT INTO collection_members (client_id, collection_id, user_id, added_at)
+			SELECT ?0, id, ?2, ?3 FROM named ON CONFLICT DO NOTHING RETURNING collection_id
+		), counted AS (
+			UPDATE collections SET member_count = member_count + 1, updated_at = ?3
+			WHERE client_id = ?0 AND id IN (SELECT collection_id FROM joined)
+		)
+		SELECT id FROM named`, u.Client, uuids(ids), u.ID, u.UpdatedAt).Scan(ctx, &found)
+	return found, d.bad("add a user to collections", err)
+}
+
+// Enrol gives a new user the client's program and the courses that the
+// frameworks assigned to the user's audiences ask for.
+func (d *DB) Enrol(ctx context.Context, u domain.User) error {
+	_, err := d.conn(ctx).NewRaw(`
+		WITH wanted AS (
+			SELECT course_id, position, NULL::uuid AS framework_use_id, due_after_days
+			FROM program_courses WHERE client_id = ?0
+			UNION ALL
+			SELECT required.course_id, 1000, used.id, required.due_after_days
+			FROM framework_uses AS used JOIN framework_courses AS required USING (framework_id)
+			WHERE used.client_id = ?0 AND used.training AND (used.audience_type = 'all'
+				OR used.audience_type = 'group' AND used.audience_id = (SELECT group_id FROM users WHERE client_id = ?0 AND id = ?1)
+				OR used.audience_type = 'collection' AND EXISTS (
+					SELECT 1 FROM collection_members AS m
+					WHERE m.client_id = ?0 AND m.collection_id = used.audience_id AND m.user_id = ?1))
+		)
+		INSERT INTO assignments (client_id, user_id, course_id, position, framework_use_id, assigned_at, due_on)
+		SELECT DISTINCT ON (course_id) ?0, ?1, course_id, position, framework_use_id, ?2, ?3::date + due_after_days
+		FROM wanted ORDER BY course_id, position, due_after_days`,
+		u.Client, u.ID, u.CreatedAt, domain.DateOf(u.CreatedAt)).Exec(ctx)
+	if err != nil {
+		return d.bad("enrol a user", err)
+	}
+	return d.refreshNextDue(ctx, u.Client, []domain.UserID{u.ID})
+}
+
+// RequestWelcome asks for a welcome mail to a user.
+func (d *DB) RequestWelcome(ctx context.Context, u domain.User) error {
+	_, err := d.conn(ctx).NewRaw("INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES (?, ?, 'welcome', ?, ?)",
+		u.Client, NewID[domain.MessageKind](), u.ID, u.CreatedAt).Exec(ctx)
+	return d.bad("ask for a welcome mail", err)
+}
+
+// InsertEvent records that something happened to a client or one of its users.
+func (d *DB) InsertEvent(ctx context.Context, kind domain.EventType, client domain.ClientID, user *domain.UserID, at time.Time) error {
+	_, err := d.conn(ctx).NewRaw("INSERT INTO events (client_id, id, type, user_id, created_at) VALUES (?, ?, ?, ?, ?)",
+		client, NewID[domain.EventKind](), kind, user, at).Exec(ctx)
+	return d.bad("record an event", err)
+}

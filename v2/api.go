@@ -1,0 +1,86 @@
+// Package v2 is the operations of the service, one file per resource: each has
+// its input, its output and one function, which is the use case itself. The
+// operations are declared once, in New; the subpackages of op make the surfaces
+// from that.
+package v2
+
+import (
+	"context"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// API is the operations, each of which can be called in process whatever the
+// release that the public edge serves.
+type API struct {
+	Set op.Set
+
+	ListClients      *op.Op[ListClients, op.Page[Client]]
+	GetClient        *op.Op[GetClient, Client]
+	CreateClient     *op.Op[CreateClient, Client]
+	UpdateClient     *op.Op[UpdateClient, Client]
+	ListClientAdmins *op.Op[ListClientAdmins, op.Page[Admin]]
+	InviteAdmin      *op.Op[InviteAdmin, AdminInvite]
+	GetPartner       *op.Op[GetPartner, Partner]
+	GetClientRisk    *op.Op[GetClientRisk, ClientRisk]
+	ListUsers        *op.Op[ListUsers, op.Page[User]]
+	GetUser          *op.Op[GetUser, UserDetail]
+	CreateUser       *op.Op[CreateUser, User]
+	UpdateUser       *op.Op[UpdateUser, UserDetail]
+	GetUserRisk      *op.Op[GetUserRisk, UserRisk]
+
+	db      *db.DB
+	cursors domain.CursorSealer
+}
+
+// New declares the operations on a database whose list cursors are
+// authenticated with the secret.
+func New(database *db.DB, cursorSecret []byte) *API {
+	a := &API{db: database, cursors: domain.CursorSealer{Secret: cursorSecret}}
+	a.declareClients()
+	a.declareAdmins()
+	a.declareUsers()
+	a.declareRisk()
+	return a
+}
+
+// Database is where the operations keep their objects, for the surfaces that
+// record outcomes in the operations' transactions.
+func (a *API) Database() *db.DB { return a.db }
+
+// clientPath is the path of an operation on one client.
+type clientPath struct {
+	ClientID domain.ClientID `path:"client_id"`
+}
+
+// BudgetClient is the client that a call is charged to.
+func (p clientPath) BudgetClient() domain.ClientID { return p.ClientID }
+
+// userPath is the path of an operation on one user.
+type userPath struct {
+	UserID domain.UserID `path:"user_id"`
+}
+
+// mapPage reads the window that a list's caller asks for and makes the page.
+func mapPage[Row, Item any](l op.List, paging op.Paging, read func(domain.Window) (domain.Slice[Row], error), item func(Row) Item) (*op.Page[Item], error) {
+	window, err := l.Window(paging)
+	if err != nil {
+		return nil, err
+	}
+	slice, err := read(window)
+	if err != nil {
+		return nil, err
+	}
+	return op.PageOf(l, slice, item), nil
+}
+
+// in runs fn in a transaction and returns what it returns.
+func in[T any](ctx context.Context, d *db.DB, fn func(context.Context) (T, error)) (out T, err error) {
+	err = d.Tx(ctx, func(ctx context.Context) error {
+		out, err = fn(ctx)
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,60 @@
+package ginop
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
+
+	"partnerapi/domain"
+)
+
+// statuses is the HTTP status of each code (decisions 3.2).
+var statuses = map[domain.Code]int{
+	domain.InvalidRequest:  http.StatusBadRequest,
+	domain.Unauthorized:    http.StatusUnauthorized,
+	domain.Forbidden:       http.StatusForbidden,
+	domain.NotFound:        http.StatusNotFound,
+	domain.Conflict:        http.StatusConflict,
+	domain.PayloadTooLarge: http.StatusRequestEntityTooLarge,
+	domain.RateLimited:     http.StatusTooManyRequests,
+	domain.Internal:        http.StatusInternalServerError,
+	domain.Unavailable:     http.StatusServiceUnavailable,
+}
+
+// StatusOf is the HTTP status of a code.
+func StatusOf(code domain.Code) int { return statuses[code] }
+
+// ErrorEnvelope is the body of every error of v2.
+type ErrorEnvelope struct {
+	Error ErrorBody `json:"error"`
+}
+
+// ErrorBody says what went wrong.
+type ErrorBody struct {
+	Code      domain.Code         `json:"code"`
+	Message   string              `json:"message"`
+	RequestID string              `json:"request_id"`
+	Fields    []domain.FieldError `json:"fields,omitempty" doc:"The parts of the request that are wrong, where there are some."`
+}
+
+// renderEnvelope writes an error as v2 does.
+func renderEnvelope(c *gin.Context, e *domain.Error) {
+	WriteJSON(c, StatusOf(e.Code), ErrorEnvelope{Error: ErrorBody{Code: e.Code, Message: e.Message, RequestID: RequestID(c), Fields: e.Fields}})
+}
+
+const jsonType = "application/json; charset=utf-8"
+
+// Encode returns a value as the interface's JSON.
+func Encode(v any) ([]byte, error) { return json.Marshal(v) }
+
+// WriteJSON writes a response of one JSON value.
+func WriteJSON(c *gin.Context, status int, v any) {
+	body, err := Encode(v)
+	if err != nil {
+		_ = c.Error(err)
+		c.Status(http.StatusInternalServerError)
+		return
+	}
+	c.Data(status, jsonType, body)
+}

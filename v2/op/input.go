@@ -1,0 +1,224 @@
+package op
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"partnerapi/domain"
+)
+
+// Input describes the named parts of an operation's input: a struct with any
+// of the fields Path, Query and Body, each bound from its own source only.
+//
+// Path and Query are structs whose fields carry the tags path:"name" and
+// query:"name", or are embedded structs of such; a query field may carry
+// default:"text". Fields without a tag are in-process only: no surface binds
+// them. Body is what a JSON object is decoded into.
+type Input struct {
+	Type  reflect.Type
+	Path  []Param
+	Query []Param
+	// Body is nil where the operation takes none.
+	Body reflect.Type
+
+	body []int
+}
+
+// Param is one parameter of a path or a query.
+type Param struct {
+	Name string
+	Type reflect.Type
+	// Tag is the field's tag: its rules (validate), default and doc.
+	Tag reflect.StructTag
+
+	index []int
+}
+
+// Describe reads the parts off an input's type. A type that it cannot bind is
+// a programming error, and panics.
+func Describe(t reflect.Type) *Input {
+	in := &Input{Type: t}
+	for _, f := range reflect.VisibleFields(t) {
+		if len(f.Index) != 1 {
+			continue
+		}
+		switch f.Name {
+		case "Path":
+			in.Path = params(f.Type, "path", f.Index)
+		case "Query":
+			in.Query = params(f.Type, "query", f.Index)
+		case "Body":
+			in.Body, in.body = f.Type, f.Index
+			registerPatches(f.Type)
+		}
+	}
+	return in
+}
+
+func params(t reflect.Type, tag string, index []int) (list []Param) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		at := append(append([]int{}, index...), i)
+		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			list = append(list, params(f.Type, tag, at)...)
+			continue
+		}
+		name := f.Tag.Get(tag)
+		if name == "" {
+			continue
+		}
+		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: at}
+		if !bindable(f.Type) {
+			panic(fmt.Sprintf("parameter %s: a %s cannot be bound", name, f.Type))
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// matchPath checks that the path's parameters and the Path part are the same.
+func (in *Input) matchPath(path string) error {
+	named := map[string]bool{}
+	for segment := range strings.SplitSeq(path, "/") {
+		if name, ok := strings.CutPrefix(segment, ":"); ok {
+			named[name] = true
+		}
+	}
+	for _, p := range in.Path {
+		if !named[p.Name] {
+			return fmt.Errorf("its path does not name %s", p.Name)
+		}
+		delete(named, p.Name)
+	}
+	for name := range named {
+		return fmt.Errorf("its input has no path parameter %s", name)
+	}
+	return nil
+}
+
+// New returns a pointer to an input of this type that holds the parameters'
+// defaults.
+func (in *Input) New() any {
+	v := reflect.New(in.Type)
+	in.setDefaults(v.Elem())
+	return v.Interface()
+}
+
+func (in *Input) setDefaults(v reflect.Value) {
+	for _, p := range in.Query {
+		if text, ok := p.Tag.Lookup("default"); ok {
+			if err := setText(v.FieldByIndex(p.index), text); err != nil {
+				panic(fmt.Sprintf("default of %s: %v", p.Name, err))
+			}
+		}
+	}
+}
+
+// Request is what an input is bound from.
+type Request struct {
+	// Path returns the text of a path parameter.
+	Path  func(name string) string
+	Query url.Values
+	// Body is the body; read only when the input has a Body.
+	Body []byte
+	// Lenient lets unknown members of the body pass.
+	Lenient bool
+}
+
+// Bind fills dst, a pointer to an input, from the request. A path parameter
+// that cannot be read is NotFound where it stands for an object (its type has
+// a Noun), since callers may not parse ids; all other faults are
+// InvalidRequest and name every parameter, or the member of the body.
+func (in *Input) Bind(dst any, r Request) error {
+	v := reflect.ValueOf(dst).Elem()
+	var faults []domain.FieldError
+	for _, p := range in.Path {
+		if err := setText(v.FieldByIndex(p.index), r.Path(p.Name)); err != nil {
+			if object, ok := reflect.Zero(p.Type).Interface().(interface{ Noun() string }); ok {
+				return domain.ErrNotFound(object.Noun())
+			}
+			faults = append(faults, domain.FieldError{Field: p.Name, Message: err.Error()})
+		}
+	}
+	for _, p := range in.Query {
+		values, given := r.Query[p.Name]
+		if !given {
+			continue
+		}
+		text := values[0]
+		if manyTexts(p.Type) {
+			text = strings.Join(values, ",")
+		}
+		if err := setText(v.FieldByIndex(p.index), text); err != nil {
+			faults = append(faults, domain.FieldError{Field: p.Name, Message: err.Error()})
+		}
+	}
+	if len(faults) > 0 {
+		return domain.ErrInvalidFields(faults)
+	}
+	if in.Body == nil {
+		return nil
+	}
+	return decodeBody(r.Body, v.FieldByIndex(in.body).Addr().Interface(), r.Lenient)
+}
+
+// Many is a parameter type that takes several texts, joined by commas when the
+// parameter is repeated.
+type Many interface {
+	encoding.TextUnmarshaler
+	ManyTexts()
+}
+
+func manyTexts(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[Many]())
+}
+
+func bindable(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return true
+	}
+	return t.Kind() == reflect.String || t.Kind() == reflect.Int || t.Kind() == reflect.Bool
+}
+
+// setText sets a parameter from its text. The error says what the text must be.
+func setText(v reflect.Value, text string) error {
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return errors.New("must be valid UTF-8 without NUL")
+	}
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return u.UnmarshalText([]byte(text))
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return errors.New("must be an integer")
+		}
+		v.SetInt(int64(n))
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return errors.New("must be true or false")
+		}
+		v.SetBool(b)
+	}
+	return nil
+}

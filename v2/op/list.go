@@ -1,0 +1,89 @@
+package op
+
+import (
+	"encoding/json"
+
+	"partnerapi/domain"
+)
+
+// Paging is the part of a list that a caller asks for; lists embed it in their
+// Query.
+type Paging struct {
+	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"How many items to return at the most."`
+	Cursor string `query:"cursor" doc:"The next_cursor of the page before."`
+
+	// Rows, Skip and Total are inputs of other surfaces in this process.
+	// Rows, where positive, stands in for Limit; Skip passes over so many rows
+	// after the cursor; Total asks for the number of rows of the whole list.
+	Rows  int
+	Skip  int
+	Total bool
+}
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Data []T      `json:"data"`
+	Page PageInfo `json:"page"`
+
+	// Total is the number of rows of the whole list, where it was asked for.
+	Total int `json:"-"`
+	// End is the cursor of the page's last row, also on the last page; empty
+	// for a page without rows.
+	End string `json:"-"`
+}
+
+// PageInfo says where a list goes on.
+type PageInfo struct {
+	NextCursor *string `json:"next_cursor"`
+	HasMore    bool    `json:"has_more"`
+}
+
+// List is one list of one operation, as its cursors are bound to it: the
+// operation, the objects in its path, its filters and its sort.
+type List struct {
+	sealer  domain.CursorSealer
+	binding string
+}
+
+// NewList describes a list; parts are its path, filters and sort.
+func NewList(sealer domain.CursorSealer, operation string, parts ...any) List {
+	binding, err := json.Marshal(append([]any{operation}, parts...))
+	if err != nil {
+		panic(err) // a filter type without a JSON form is a programming error
+	}
+	return List{sealer: sealer, binding: string(binding)}
+}
+
+// Window reads the part of the list that is asked for; InvalidRequest for a
+// cursor that this list did not give.
+func (l List) Window(p Paging) (domain.Window, error) {
+	w := domain.Window{Limit: p.Limit, Skip: p.Skip, Total: p.Total}
+	if p.Rows > 0 {
+		w.Limit = p.Rows
+	}
+	if p.Cursor == "" {
+		return w, nil
+	}
+	position, err := l.sealer.Open(l.binding, p.Cursor)
+	if err != nil {
+		return w, domain.ErrInvalid("cursor", "is not a cursor of this list with these filters and this sort")
+	}
+	w.After = &position
+	return w, nil
+}
+
+// PageOf makes the page that shows a slice of the list.
+func PageOf[Row, Item any](l List, s domain.Slice[Row], item func(Row) Item) *Page[Item] {
+	page := &Page[Item]{Data: make([]Item, len(s.Rows)), Total: s.Total}
+	for i, row := range s.Rows {
+		page.Data[i] = item(row)
+	}
+	page.Page.HasMore = s.More
+	if s.End != nil {
+		page.End = l.sealer.Seal(l.binding, *s.End)
+	}
+	if s.More {
+		page.Page.NextCursor = &page.End
+	}
+	return page
+}

@@ -1,0 +1,184 @@
+// Package op says what an operation of the service is. An operation is
+// declared once, with Add; the surfaces (routes, OpenAPI documents, the v1
+// facade) are made from that declaration. Nothing can run an operation's
+// function but Call and Run, which check the caller's scope and validate the
+// input first. The package knows nothing of HTTP servers.
+package op
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"partnerapi/domain"
+)
+
+// Meta is what is declared of an operation beside its types.
+type Meta struct {
+	// ID names the operation everywhere: metrics, documents, cursors, logs.
+	ID string
+	// Method and Path are its place below /v2; parameters of the path are
+	// written :name and bound to the input's Path part.
+	Method, Path string
+	Summary      string
+	Scope        domain.Scope
+	// Since is the first release whose public edge serves the operation.
+	Since Release
+	// Status is the HTTP status of success.
+	Status int
+	// PerClient is how many calls a minute each key may make for one client;
+	// zero means only the key's own budget counts. The output must then say
+	// which client it is about (OfClient).
+	PerClient int
+	// Fails lists the codes that the operation itself can end in, beyond those
+	// that every operation shares (see Codes).
+	Fails []domain.Code
+}
+
+// OfClient is an output or a path that knows which client it is about, so that
+// the call can be charged to that client's budget.
+type OfClient interface {
+	BudgetClient() domain.ClientID
+}
+
+// Operation is an Op without its types, as the surfaces see it.
+type Operation interface {
+	Meta() *Meta
+	// Input describes the named parts of the input.
+	Input() *Input
+	// Output is the type of the output; NoContent where there is none.
+	Output() reflect.Type
+	// New returns a pointer to an input that holds the parameters' defaults.
+	New() any
+	// Run is Call for a pointer to an input that New made.
+	Run(ctx context.Context, in any) (any, error)
+}
+
+// Op is an operation that takes In and gives Out.
+type Op[In, Out any] struct {
+	meta  Meta
+	input *Input
+	run   func(context.Context, *In) (*Out, error)
+}
+
+// NoContent is the output of an operation that answers without a body.
+type NoContent struct{}
+
+// Set is the operations of the service, in the order they were declared.
+type Set struct {
+	ops []Operation
+	ids map[string]bool
+}
+
+// All returns the operations in the order they were declared.
+func (s *Set) All() []Operation { return s.ops }
+
+// Add declares an operation. A declaration that contradicts itself or the
+// input's type is a programming error, and panics at start-up.
+func Add[In, Out any](s *Set, meta Meta, run func(context.Context, *In) (*Out, error)) *Op[In, Out] {
+	o := &Op[In, Out]{meta: meta, input: Describe(reflect.TypeFor[In]()), run: run}
+	if err := o.check(s); err != nil {
+		panic(fmt.Sprintf("operation %s: %v", meta.ID, err))
+	}
+	if s.ids == nil {
+		s.ids = map[string]bool{}
+	}
+	s.ids[meta.ID] = true
+	s.ops = append(s.ops, o)
+	return o
+}
+
+func (o *Op[In, Out]) check(s *Set) error {
+	m := o.meta
+	switch {
+	case m.ID == "" || s.ids[m.ID]:
+		return fmt.Errorf("its id is empty or taken")
+	case m.Status < 200 || m.Status > 299:
+		return fmt.Errorf("status %d is not one of success", m.Status)
+	case m.Scope != domain.Read && m.Scope != domain.Write:
+		return fmt.Errorf("scope %q is unknown", m.Scope)
+	case m.Since == 0:
+		return fmt.Errorf("it names no release")
+	case m.Summary == "":
+		return fmt.Errorf("it has no summary")
+	}
+	if _, ok := any(new(Out)).(OfClient); m.PerClient > 0 && !ok {
+		return fmt.Errorf("it has a budget per client but its output names no client")
+	}
+	return o.input.matchPath(m.Path)
+}
+
+// Meta returns the declaration.
+func (o *Op[In, Out]) Meta() *Meta { return &o.meta }
+
+// Input describes the named parts of In.
+func (o *Op[In, Out]) Input() *Input { return o.input }
+
+// Output returns the type Out.
+func (o *Op[In, Out]) Output() reflect.Type { return reflect.TypeFor[Out]() }
+
+// New returns a *In that holds the parameters' defaults.
+func (o *Op[In, Out]) New() any { return o.input.New() }
+
+// Call runs the operation for the caller of ctx: Forbidden without the scope,
+// InvalidRequest for an input that breaks a rule of its tags, and what the
+// operation itself says.
+func (o *Op[In, Out]) Call(ctx context.Context, in *In) (*Out, error) {
+	if err := Authorize(ctx, o.meta.Scope); err != nil {
+		return nil, err
+	}
+	if err := validate(in); err != nil {
+		return nil, err
+	}
+	return o.run(ctx, in)
+}
+
+// Run is Call for a *In.
+func (o *Op[In, Out]) Run(ctx context.Context, in any) (any, error) {
+	typed, ok := in.(*In)
+	if !ok {
+		return nil, fmt.Errorf("operation %s takes %T, not %T", o.meta.ID, new(In), in)
+	}
+	out, err := o.Call(ctx, typed)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Authorize reports Forbidden when the caller of ctx lacks the scope.
+func Authorize(ctx context.Context, scope domain.Scope) error {
+	if domain.CallerFrom(ctx).Can(scope) {
+		return nil
+	}
+	return domain.ErrForbidden("this key lacks the scope " + string(scope))
+}
+
+// Codes returns every code that a surface may answer the operation with: those
+// of all operations, those that its input makes possible, and its own.
+func Codes(o Operation) []domain.Code {
+	codes := []domain.Code{domain.Unauthorized, domain.Forbidden, domain.NotFound, domain.RateLimited, domain.Internal, domain.Unavailable}
+	add := func(code domain.Code) {
+		for _, c := range codes {
+			if c == code {
+				return
+			}
+		}
+		codes = append(codes, code)
+	}
+	if len(o.Input().Query) > 0 || o.Input().Body != nil {
+		add(domain.InvalidRequest)
+	}
+	if o.Input().Body != nil {
+		add(domain.PayloadTooLarge)
+	}
+	if o.Meta().Method == "POST" { // its Idempotency-Key may be in use
+		add(domain.InvalidRequest)
+		add(domain.Conflict)
+		add(domain.PayloadTooLarge)
+	}
+	for _, c := range o.Meta().Fails {
+		add(c)
+	}
+	return codes
+}

@@ -1,0 +1,95 @@
+package op
+
+import (
+	"reflect"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Patch is a member of a PATCH body, which may be absent, null or a value.
+// Null is taken only by a nullable member, whose T is a pointer; it is then a
+// Value of nil.
+type Patch[T any] struct {
+	// Given says that the member is there.
+	Given bool
+	Value T
+}
+
+// Give returns a Patch that gives the value.
+func Give[T any](value T) Patch[T] { return Patch[T]{Given: true, Value: value} }
+
+// Apply sets target where the member was given, and reports whether that
+// changed it.
+func Apply[T comparable](p Patch[T], target *T) bool {
+	if !p.Given || p.Value == *target {
+		return false
+	}
+	*target = p.Value
+	return true
+}
+
+// ApplyNullable is Apply for a nullable member: it compares what the pointers
+// point to.
+func ApplyNullable[T comparable](p Patch[*T], target **T) bool {
+	same := p.Value == *target || p.Value != nil && *target != nil && *p.Value == **target
+	if !p.Given || same {
+		return false
+	}
+	*target = p.Value
+	return true
+}
+
+// callerError is an error whose text callers see.
+type callerError string
+
+func (e callerError) Error() string         { return string(e) }
+func (e callerError) CallerMessage() string { return string(e) }
+
+// UnmarshalJSONFrom reads the member's value.
+func (p *Patch[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	p.Given = true
+	if dec.PeekKind() == 'n' && reflect.TypeFor[T]().Kind() != reflect.Pointer {
+		if err := dec.SkipValue(); err != nil {
+			return err
+		}
+		return callerError("must not be null")
+	}
+	return json.UnmarshalDecode(dec, &p.Value)
+}
+
+// patch is any Patch.
+type patch interface {
+	given() bool
+	// rules is what the member's rules apply to: a pointer to the value, nil
+	// where none is given.
+	rules() any
+	// element is the type of the value, without its pointer.
+	element() (t reflect.Type, nullable bool)
+}
+
+func (p Patch[T]) given() bool { return p.Given }
+
+func (p Patch[T]) rules() any {
+	if !p.Given {
+		return (*T)(nil)
+	}
+	return &p.Value
+}
+
+func (p Patch[T]) element() (reflect.Type, bool) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() == reflect.Pointer {
+		return t.Elem(), true
+	}
+	return t, false
+}
+
+// PatchElement returns the type of a Patch's value, and whether it is nullable;
+// nil for every other type.
+func PatchElement(t reflect.Type) (reflect.Type, bool) {
+	if p, ok := reflect.Zero(t).Interface().(patch); ok {
+		return p.element()
+	}
+	return nil, false
+}

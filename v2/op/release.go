@@ -1,0 +1,42 @@
+package op
+
+import "fmt"
+
+// Release is a step of v2's ladder of releases; each serves all that those
+// below it serve, and answers the same (decisions 3.5).
+type Release int
+
+// The releases, lowest first. The zero Release is none.
+const (
+	V2_0 Release = iota + 1
+	V2_1
+	V2_2
+	V2_3
+)
+
+// Latest is the highest release.
+const Latest = V2_3
+
+var releaseNames = map[Release]string{V2_0: "2.0", V2_1: "2.1", V2_2: "2.2", V2_3: "2.3"}
+
+// String returns the release as it is written: 2.0.
+func (r Release) String() string { return releaseNames[r] }
+
+// ParseRelease reads 2.0 to 2.3, or latest.
+func ParseRelease(text string) (Release, error) {
+	if text == "latest" {
+		return Latest, nil
+	}
+	for r, name := range releaseNames {
+		if name == text {
+			return r, nil
+		}
+	}
+	return 0, fmt.Errorf("release %q is unknown: use 2.0, 2.1, 2.2, 2.3 or latest", text)
+}
+
+// UnmarshalText reads a release, for flags.
+func (r *Release) UnmarshalText(text []byte) (err error) {
+	*r, err = ParseRelease(string(text))
+	return err
+}

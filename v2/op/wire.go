@@ -1,0 +1,92 @@
+package op
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"partnerapi/domain"
+)
+
+// Time is a point in time as v2 writes it: RFC 3339, UTC, with Z and six
+// fractional digits (decisions 2.7).
+type Time struct{ time.Time }
+
+const timeFormat = "2006-01-02T15:04:05.000000Z"
+
+// At returns t as a Time.
+func At(t time.Time) Time { return Time{t} }
+
+// MaybeAt returns t as a Time, or nil.
+func MaybeAt(t *time.Time) *Time {
+	if t == nil {
+		return nil
+	}
+	return &Time{*t}
+}
+
+// AppendText appends the time. It never fails.
+func (t Time) AppendText(b []byte) ([]byte, error) {
+	return t.UTC().AppendFormat(b, timeFormat), nil
+}
+
+// MarshalText returns the time. It never fails.
+func (t Time) MarshalText() ([]byte, error) { return t.AppendText(nil) }
+
+// MarshalJSON keeps time.Time's own form from being used.
+func (t Time) MarshalJSON() ([]byte, error) {
+	b, _ := t.AppendText([]byte{'"'})
+	return append(b, '"'), nil
+}
+
+// UnmarshalText reads any RFC 3339 time.
+func (t *Time) UnmarshalText(text []byte) error {
+	parsed, err := time.Parse(time.RFC3339Nano, string(text))
+	if err != nil {
+		return errors.New("must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z")
+	}
+	t.Time = parsed.UTC()
+	return nil
+}
+
+// UnmarshalJSON reads any RFC 3339 time in a JSON string.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	if len(b) < 2 || b[0] != '"' {
+		return callerError("must be an RFC 3339 date-time")
+	}
+	if err := t.UnmarshalText(b[1 : len(b)-1]); err != nil {
+		return callerError(err.Error())
+	}
+	return nil
+}
+
+// IDList is a comma-separated list of ids. Texts that are no id of the kind
+// are remembered by their number only: such an object does not exist.
+type IDList[K domain.Kind] struct {
+	IDs   []domain.ID[K]
+	Given int // how many were given, readable or not
+}
+
+// MaxIDs is how many ids a list may hold (decisions 3.4).
+const MaxIDs = 500
+
+// ManyTexts marks the list as one that may be given in several parameters.
+func (*IDList[K]) ManyTexts() {}
+
+// UnmarshalText reads the list; an empty text is an empty list.
+func (l *IDList[K]) UnmarshalText(text []byte) error {
+	l.IDs, l.Given = []domain.ID[K]{}, 0
+	for item := range strings.SplitSeq(string(text), ",") {
+		if item = strings.TrimSpace(item); item == "" {
+			continue
+		}
+		l.Given++
+		if id, err := domain.ParseID[K](item); err == nil {
+			l.IDs = append(l.IDs, id)
+		}
+	}
+	if l.Given > MaxIDs {
+		return errors.New("must hold at most 500 ids")
+	}
+	return nil
+}
