@@ -1,0 +1,127 @@
+package openapi
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode"
+)
+
+// field is a member of an object, as encoding finds it in a struct.
+type field struct {
+	reflect.StructField
+	name string
+	// omits says that the member may be missing from an output.
+	omits bool
+}
+
+// membersOf lists the members that a struct is written with, in the order of
+// its fields. The fields of embedded structs count as its own; of those with
+// one name the shallowest is taken, and of several as shallow none.
+func membersOf(t reflect.Type) ([]field, error) {
+	var all []field
+	if err := collect(t, nil, &all); err != nil {
+		return nil, err
+	}
+	depths := map[string]int{}
+	count := map[string]int{}
+	for _, f := range all {
+		switch depth, seen := depths[f.name]; {
+		case !seen || len(f.Index) < depth:
+			depths[f.name], count[f.name] = len(f.Index), 1
+		case len(f.Index) == depth:
+			count[f.name]++
+		}
+	}
+	var kept []field
+	for _, f := range all {
+		if len(f.Index) == depths[f.name] && count[f.name] == 1 {
+			kept = append(kept, f)
+		}
+	}
+	return kept, nil
+}
+
+// collect appends the fields of t, which lies at the index, and of what it
+// embeds.
+func collect(t reflect.Type, index []int, all *[]field) error {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		f.Index = append(append([]int{}, index...), i)
+		tag := f.Tag.Get("json")
+		if tag == "-" {
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
+			if err := collect(f.Type, f.Index, all); err != nil {
+				return err
+			}
+			continue
+		}
+		if !f.IsExported() {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		member := field{StructField: f, name: name}
+		for option := range strings.SplitSeq(options, ",") {
+			switch option {
+			case "":
+			case "omitempty", "omitzero":
+				member.omits = true
+			default:
+				return fmt.Errorf("%s: the json option %s has no meaning here", name, option)
+			}
+		}
+		*all = append(*all, member)
+	}
+	return nil
+}
+
+// componentName names the component of a struct: Client, and ClientPage for
+// Page[Client].
+func componentName(t reflect.Type) string { return cleanName(t.Name()) }
+
+// cleanName turns a type's name, with or without its package's path, into words
+// without punctuation, arguments first.
+func cleanName(name string) string {
+	base, args, _ := strings.Cut(name, "[")
+	base = base[strings.LastIndexAny(base, "./")+1:]
+	base, _, _ = strings.Cut(base, "·") // the number of a type inside a function
+	var out strings.Builder
+	for _, arg := range arguments(strings.TrimSuffix(args, "]")) {
+		out.WriteString(cleanName(arg))
+	}
+	for i, r := range strings.TrimLeft(base, "*") {
+		if i == 0 {
+			r = unicode.ToUpper(r)
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// arguments splits a list of type arguments at its own commas, not at those of
+// the arguments.
+func arguments(list string) (args []string) {
+	if list == "" {
+		return nil
+	}
+	depth, start := 0, 0
+	for i, r := range list {
+		switch r {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		case ',':
+			if depth == 0 {
+				args = append(args, list[start:i])
+				start = i + 1
+			}
+		}
+	}
+	return append(args, list[start:])
+}

@@ -1,0 +1,281 @@
+// Package openapi writes the OpenAPI 3.0.3 documents of the service from the Go
+// types of its operations and their tags, so that a document cannot say other
+// than the code does. ForSet describes v2; Build describes any list of
+// operations, v1's routes among them.
+//
+// The mapper knows the tags json, validate, doc, default and format. What it
+// does not know, a rule or a type with a JSON form of its own, is an error and
+// never left out in silence.
+package openapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// Document is what is to be described: a version of the interface.
+type Document struct {
+	Title, Version, Description string
+	// Prefix is the path that all operations lie below: /v2.
+	Prefix string
+	// Error is the type of the body of every error.
+	Error reflect.Type
+	// Lenient says that bodies may have unknown members, and that null stands
+	// for an optional member that is left out (decisions 2.5).
+	Lenient    bool
+	Operations []Operation
+}
+
+// Operation is one operation of a document.
+type Operation struct {
+	// ID is unique in the document.
+	ID string
+	// Method and Path are its place below the prefix; parameters of the path
+	// are written :name.
+	Method, Path string
+	Summary      string
+	// Description may say more than the summary; it may be empty.
+	Description string
+	// Tag is the resource that the operation is listed under.
+	Tag string
+	// Scope is what the key must carry.
+	Scope domain.Scope
+	// Since is the first release that serves the operation; empty where
+	// releases mean nothing.
+	Since string
+	// PerClient is how many calls a minute each key may make for one client;
+	// zero where there is no such budget.
+	PerClient int
+	// Idempotent says that the operation takes an Idempotency-Key.
+	Idempotent bool
+	Input      *op.Input
+	// Status is that of success.
+	Status int
+	// Output is the body of success; nil or op.NoContent where there is none.
+	Output reflect.Type
+	// Errors are the statuses that the operation may fail with.
+	Errors []int
+}
+
+// ForSet builds the document of a release of v2: the operations of the set that
+// the release serves. The errors are bodies of errorType, and have the status
+// that statusOf gives their code.
+func ForSet(set *op.Set, release op.Release, errorType reflect.Type, statusOf func(domain.Code) int) (*openapi3.T, error) {
+	doc := Document{
+		Title: "Partner API v2", Version: release.String(), Prefix: "/v2", Error: errorType,
+		Description: "Clients of a partner of a security awareness training service, with their users, risk and training. " +
+			"Ids are opaque. Lists are read page by page: pass next_cursor as cursor until it is null.",
+	}
+	for _, o := range set.All() {
+		if o.Meta().Since <= release {
+			doc.Operations = append(doc.Operations, operationOf(o, statusOf))
+		}
+	}
+	return Build(doc)
+}
+
+func operationOf(o op.Operation, statusOf func(domain.Code) int) Operation {
+	m := o.Meta()
+	tag, _, _ := strings.Cut(m.ID, ".")
+	out := Operation{
+		ID: m.ID, Method: m.Method, Path: m.Path, Summary: m.Summary, Tag: tag, Scope: m.Scope,
+		Since: m.Since.String(), PerClient: m.PerClient, Idempotent: m.Method == http.MethodPost,
+		Input: o.Input(), Status: m.Status, Output: o.Output(),
+	}
+	for _, code := range op.Codes(o) {
+		out.Errors = append(out.Errors, statusOf(code))
+	}
+	return out
+}
+
+// Build writes the document and checks it against the OpenAPI specification.
+// The errors are mistakes in the types and tags of the operations.
+func Build(d Document) (*openapi3.T, error) {
+	b := builder{
+		doc: &openapi3.T{
+			OpenAPI:    "3.0.3",
+			Info:       &openapi3.Info{Title: d.Title, Version: d.Version, Description: d.Description},
+			Servers:    openapi3.Servers{{URL: d.Prefix}},
+			Security:   *openapi3.NewSecurityRequirements().With(openapi3.NewSecurityRequirement().Authenticate(keyScheme)),
+			Paths:      openapi3.NewPaths(),
+			Components: newComponents(),
+		},
+		mapper: newMapper(d.Lenient),
+	}
+	b.doc.Components.Schemas = b.mapper.schemas
+	if err := b.addShown(d); err != nil {
+		return nil, err
+	}
+	for _, o := range d.Operations {
+		if err := b.addOperation(o); err != nil {
+			return nil, fmt.Errorf("operation %s: %w", o.ID, err)
+		}
+	}
+	if err := b.doc.Validate(context.Background()); err != nil {
+		return nil, fmt.Errorf("validate the document: %w", err)
+	}
+	return b.doc, nil
+}
+
+type builder struct {
+	doc    *openapi3.T
+	mapper *mapper
+	// failure is the body of errors.
+	failure *openapi3.SchemaRef
+}
+
+// addShown maps what the service writes before what it reads, so that a type
+// that it does both with keeps its plain name where callers meet it most.
+func (b *builder) addShown(d Document) (err error) {
+	if b.failure, err = b.mapper.schema(d.Error, output); err != nil {
+		return fmt.Errorf("the error body: %w", err)
+	}
+	for _, o := range d.Operations {
+		if hasContent(o) {
+			if _, err := b.mapper.schema(o.Output, output); err != nil {
+				return fmt.Errorf("operation %s: %w", o.ID, err)
+			}
+		}
+	}
+	return nil
+}
+
+func hasContent(o Operation) bool {
+	return o.Output != nil && o.Output != reflect.TypeFor[op.NoContent]()
+}
+
+func (b *builder) addOperation(o Operation) (err error) {
+	out := &openapi3.Operation{
+		OperationID: o.ID, Summary: o.Summary, Description: o.Description, Extensions: extensions(o),
+	}
+	if o.Tag != "" {
+		out.Tags = []string{o.Tag}
+		if b.doc.Tags.Get(o.Tag) == nil {
+			b.doc.Tags = append(b.doc.Tags, &openapi3.Tag{Name: o.Tag})
+		}
+	}
+	if out.Parameters, err = b.parameters(o); err != nil {
+		return err
+	}
+	if out.RequestBody, err = b.requestBody(o.Input); err != nil {
+		return err
+	}
+	if out.Responses, err = b.responses(o); err != nil {
+		return err
+	}
+	path := template(o.Path)
+	item := b.doc.Paths.Value(path)
+	if item == nil {
+		item = &openapi3.PathItem{}
+		b.doc.Paths.Set(path, item)
+	}
+	if item.GetOperation(o.Method) != nil {
+		return fmt.Errorf("%s %s is taken", o.Method, o.Path)
+	}
+	item.SetOperation(o.Method, out)
+	return nil
+}
+
+// extensions say what OpenAPI has no words for.
+func extensions(o Operation) map[string]any {
+	out := map[string]any{}
+	if o.Scope != "" {
+		out["x-scope"] = string(o.Scope)
+	}
+	if o.Since != "" {
+		out["x-since"] = o.Since
+	}
+	if o.PerClient > 0 {
+		out["x-per-client-per-minute"] = o.PerClient
+	}
+	return out
+}
+
+// template writes a path's parameters as OpenAPI does: :name is {name}.
+func template(path string) string {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if name, ok := strings.CutPrefix(segment, ":"); ok {
+			segments[i] = "{" + name + "}"
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+func (b *builder) parameters(o Operation) (openapi3.Parameters, error) {
+	var list openapi3.Parameters
+	add := func(in string, params []op.Param) error {
+		for _, p := range params {
+			schema, required, err := b.mapper.param(p)
+			if err != nil {
+				return fmt.Errorf("parameter %s: %w", p.Name, err)
+			}
+			about := schema.Value.Description
+			schema.Value.Description = ""
+			list = append(list, &openapi3.ParameterRef{Value: &openapi3.Parameter{
+				Name: p.Name, In: in, Required: required || in == openapi3.ParameterInPath, Description: about, Schema: schema,
+			}})
+		}
+		return nil
+	}
+	if o.Input != nil {
+		if err := add(openapi3.ParameterInPath, o.Input.Path); err != nil {
+			return nil, err
+		}
+		if err := add(openapi3.ParameterInQuery, o.Input.Query); err != nil {
+			return nil, err
+		}
+	}
+	if o.Idempotent {
+		list = append(list, &openapi3.ParameterRef{Ref: "#/components/parameters/" + idempotencyKey, Value: b.doc.Components.Parameters[idempotencyKey].Value})
+	}
+	return list, nil
+}
+
+func (b *builder) requestBody(in *op.Input) (*openapi3.RequestBodyRef, error) {
+	if in == nil || in.Body == nil {
+		return nil, nil
+	}
+	schema, err := b.mapper.body(in)
+	if err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: true, Content: jsonContent(schema)}}, nil
+}
+
+func jsonContent(schema *openapi3.SchemaRef) openapi3.Content {
+	return openapi3.Content{"application/json": &openapi3.MediaType{Schema: schema}}
+}
+
+func (b *builder) responses(o Operation) (*openapi3.Responses, error) {
+	out := openapi3.NewResponsesWithCapacity(len(o.Errors) + 1)
+	text := http.StatusText(o.Status)
+	success := &openapi3.Response{Description: &text, Headers: b.headers(o.Status)}
+	if hasContent(o) {
+		schema, err := b.mapper.schema(o.Output, output)
+		if err != nil {
+			return nil, err
+		}
+		success.Content = jsonContent(schema)
+	}
+	out.Set(strconv.Itoa(o.Status), &openapi3.ResponseRef{Value: success})
+	statuses := slices.Clone(o.Errors)
+	slices.Sort(statuses)
+	for _, status := range slices.Compact(statuses) {
+		if http.StatusText(status) == "" || status < 400 {
+			return nil, fmt.Errorf("%d is no status of an error", status)
+		}
+		out.Set(strconv.Itoa(status), b.errorResponse(status))
+	}
+	return out, nil
+}

@@ -1,0 +1,240 @@
+package openapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op/openapi"
+)
+
+func TestComponentNames(t *testing.T) {
+	type pair[A, B any] struct {
+		A A `json:"a"`
+		B B `json:"b"`
+	}
+	type whole struct {
+		One sheet[inner]                       `json:"one"`
+		Two pair[sheet[inner], op.Page[inner]] `json:"two"`
+	}
+	schemas := part(t, document(reflect.TypeFor[emptyInput](), reflect.TypeFor[whole](), false), "components", "schemas").(map[string]any)
+	got := slices.Sorted(maps.Keys(schemas))
+	want := []string{"Failure", "Inner", "InnerPage", "InnerSheet", "InnerSheetInnerPagePair", "PageInfo", "Whole"}
+	if !slices.Equal(got, want) {
+		t.Errorf("components are %v, want %v", got, want)
+	}
+}
+
+func TestReadAndWritten(t *testing.T) {
+	type add struct{ Body inner }
+	schemas := part(t, document(reflect.TypeFor[add](), reflect.TypeFor[inner](), false), "components", "schemas").(map[string]any)
+	same(t, "what is written", schemas["Inner"], `{"type":"object","additionalProperties":false,"properties":{"a":{"type":"integer"}},"required":["a"]}`)
+	same(t, "what is read", schemas["InnerInput"], `{"type":"object","additionalProperties":false,"properties":{"a":{"type":"integer"}}}`)
+}
+
+func TestOperation(t *testing.T) {
+	d := document(reflect.TypeFor[emptyInput](), reflect.TypeFor[op.NoContent](), false)
+	o := &d.Operations[0]
+	o.Status, o.Since, o.PerClient, o.Errors = 204, "2.1", 20, []int{429, 409, 404, 404}
+	always := `"X-Request-Id":{"$ref":"#/components/headers/X-Request-Id"},"X-RateLimit-Limit":{"$ref":"#/components/headers/X-RateLimit-Limit"},
+		"X-RateLimit-Remaining":{"$ref":"#/components/headers/X-RateLimit-Remaining"},"X-RateLimit-Reset":{"$ref":"#/components/headers/X-RateLimit-Reset"}`
+	same(t, "operation", part(t, d, "paths", "/a", "post"), `{"operationId":"a.b","summary":"Do it","tags":["a"],
+		"x-scope":"write","x-since":"2.1","x-per-client-per-minute":20,
+		"responses":{"204":{"description":"No Content","headers":{`+always+`}},"404":{"$ref":"#/components/responses/NotFound"},
+			"409":{"$ref":"#/components/responses/Conflict"},"429":{"$ref":"#/components/responses/TooManyRequests"}}}`)
+	responses := part(t, d, "components", "responses")
+	body := `"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Failure"}}}`
+	wait := `"description":"After how many seconds to try again."`
+	same(t, "responses", responses, `{
+		"NotFound":{"description":"Not Found",`+body+`,"headers":{`+always+`}},
+		"Conflict":{"description":"Conflict",`+body+`,"headers":{`+always+`,"Retry-After":{`+wait+`,"schema":{"type":"integer","minimum":1}}}},
+		"TooManyRequests":{"description":"Too Many Requests",`+body+`,"headers":{`+always+`,"Retry-After":{"$ref":"#/components/headers/Retry-After"}}}}`)
+	same(t, "Retry-After", part(t, d, "components", "headers", "Retry-After"), `{`+wait+`,"required":true,"schema":{"type":"integer","minimum":1}}`)
+	same(t, "the key", part(t, d, "components", "securitySchemes"), `{"ApiKey":{"type":"apiKey","in":"header","name":"X-API-Key","description":"The partner's API key."}}`)
+}
+
+type opaque struct{}
+
+func (opaque) MarshalJSON() ([]byte, error) { return []byte(`{}`), nil }
+
+type tree struct {
+	Child *tree `json:"child"`
+}
+
+func TestMistakesAreErrors(t *testing.T) {
+	type rule struct {
+		Body struct {
+			Name string `json:"name" validate:"hexcolor"`
+		}
+	}
+	type enumless struct {
+		Body struct {
+			Name string `json:"name" validate:"enum"`
+		}
+	}
+	type badDefault struct {
+		Query struct {
+			Sort colour `query:"sort" default:"green"`
+		}
+	}
+	type inPath struct {
+		Path struct {
+			ID string `path:"id"`
+		}
+	}
+	type option struct {
+		N int `json:"n,string"`
+	}
+	type untyped struct {
+		Any any `json:"any"`
+	}
+	type twins struct {
+		A inner `json:"a"`
+		B Inner `json:"b"`
+	}
+	none := reflect.TypeFor[emptyInput]()
+	for want, d := range map[string]openapi.Document{
+		"name: rule hexcolor has no schema": document(reflect.TypeFor[rule](), nil, false),
+		"name: rule enum":                   document(reflect.TypeFor[enumless](), nil, false),
+		"green":                             document(reflect.TypeFor[badDefault](), nil, false),
+		"path parameter":                    document(reflect.TypeFor[inPath](), nil, false),
+		"json option string":                document(none, reflect.TypeFor[option](), false),
+		"any: a interface {} has no schema": document(none, reflect.TypeFor[untyped](), false),
+		"needs a method JSONSchema":         document(none, reflect.TypeFor[sheet[opaque]](), false),
+		"holds itself":                      document(none, reflect.TypeFor[tree](), false),
+		"two types are named Inner":         document(none, reflect.TypeFor[twins](), false),
+		"the error body: there is no type":  {Title: "x", Version: "1", Prefix: "/v0"},
+	} {
+		if _, err := openapi.Build(d); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+	}
+	twice := document(none, nil, false)
+	twice.Operations = append(twice.Operations, twice.Operations[0])
+	if _, err := openapi.Build(twice); err == nil {
+		t.Error("one operation twice is no error")
+	}
+}
+
+// Inner differs from inner in its case only.
+type Inner struct{}
+
+func v2Document(t *testing.T, release op.Release) *openapi3.T {
+	t.Helper()
+	set := &v2.New(nil, []byte("secret")).Set
+	doc, err := openapi.ForSet(set, release, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+	if err != nil {
+		t.Fatalf("release %s: %v", release, err)
+	}
+	return doc
+}
+
+// operations lists the document's operations as GET /clients.
+func operations(doc *openapi3.T) (list []string) {
+	for path, item := range doc.Paths.Map() {
+		for method := range item.Operations() {
+			list = append(list, method+" "+path)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func TestReleases(t *testing.T) {
+	live := []string{"GET /clients", "GET /clients/{client_id}", "GET /clients/{client_id}/admins"}
+	if got := operations(v2Document(t, op.V2_0)); !slices.Equal(got, live) {
+		t.Errorf("2.0 has %v, want %v", got, live)
+	}
+	var below []string
+	for release := op.V2_0; release <= op.Latest; release++ {
+		doc := v2Document(t, release)
+		got := operations(doc)
+		for _, o := range below {
+			if !slices.Contains(got, o) {
+				t.Errorf("%s lacks %s", release, o)
+			}
+		}
+		if doc.OpenAPI != "3.0.3" || doc.Info.Version != release.String() {
+			t.Errorf("%s is an OpenAPI %s document of %s", release, doc.OpenAPI, doc.Info.Version)
+		}
+		below = got
+	}
+	if all := v2.New(nil, []byte("secret")).Set.All(); len(below) != len(all) {
+		t.Errorf("the latest release has %d operations of %d", len(below), len(all))
+	}
+}
+
+func TestEveryOperationSaysWhatItNeeds(t *testing.T) {
+	doc := v2Document(t, op.Latest)
+	for path, item := range doc.Paths.Map() {
+		for method, o := range item.Operations() {
+			if o.Extensions["x-scope"] == nil || o.Extensions["x-since"] == nil || len(o.Tags) != 1 || o.Summary == "" {
+				t.Errorf("%s %s lacks scope, release, tag or summary", method, path)
+			}
+			for _, status := range []int{401, 403, 404, 429, 500, 503} {
+				if o.Responses.Status(status) == nil {
+					t.Errorf("%s %s does not document %d", method, path, status)
+				}
+			}
+			if keyed := o.Parameters.GetByInAndName("header", "Idempotency-Key") != nil; keyed != (method == "POST") {
+				t.Errorf("%s %s takes an Idempotency-Key: %t", method, path, keyed)
+			}
+		}
+	}
+}
+
+func TestEncodingsAreStableAndTheSame(t *testing.T) {
+	asJSON, err := openapi.JSON(v2Document(t, op.Latest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asYAML, err := openapi.YAML(v2Document(t, op.Latest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		again, _ := openapi.JSON(v2Document(t, op.Latest))
+		yamlAgain, _ := openapi.YAML(v2Document(t, op.Latest))
+		if !bytes.Equal(again, asJSON) || !bytes.Equal(yamlAgain, asYAML) {
+			t.Fatal("the same document has other bytes")
+		}
+	}
+	if !bytes.HasPrefix(asYAML, []byte("openapi: 3.0.3\n")) {
+		t.Errorf("the YAML begins with %.40s", asYAML)
+	}
+	var loaded [2]any
+	for i, text := range [][]byte{asJSON, asYAML} {
+		doc, err := openapi3.NewLoader().LoadFromData(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := doc.Validate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		plain, _ := doc.MarshalJSON()
+		if err := json.Unmarshal(plain, &loaded[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !reflect.DeepEqual(loaded[0], loaded[1]) {
+		t.Error("YAML and JSON say different things")
+	}
+}
+
+func BenchmarkForSet(b *testing.B) {
+	set := &v2.New(nil, []byte("secret")).Set
+	for b.Loop() {
+		if _, err := openapi.ForSet(set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+// Package openapitest holds what a server answers in tests against the OpenAPI
+// document that it serves.
+package openapitest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"partnerapi/v2/op/openapi"
+)
+
+// Validator checks responses against one document. It is safe for concurrent
+// use.
+type Validator struct {
+	prefix string
+	router routers.Router
+	// unknown is what paths are held to that the document does not have.
+	unknown *routers.Route
+}
+
+// unknownStatuses are those of a request to no operation: refused for its key,
+// not found, over its budget, or the service itself fails.
+var unknownStatuses = []int{
+	http.StatusUnauthorized, http.StatusNotFound, http.StatusTooManyRequests,
+	http.StatusInternalServerError, http.StatusServiceUnavailable,
+}
+
+// New returns a validator of the document, which is read back from the JSON
+// that callers get.
+func New(t testing.TB, doc *openapi3.T) *Validator {
+	t.Helper()
+	text, err := openapi.JSON(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err = openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		t.Fatalf("load the document: %v", err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatalf("the document: %v", err)
+	}
+	router, err := gorillamux.NewRouter(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Validator{prefix: doc.Servers[0].URL, router: router, unknown: unknownRoute(t, doc)}
+}
+
+// unknownRoute has the responses that the document's operations share.
+func unknownRoute(t testing.TB, doc *openapi3.T) *routers.Route {
+	t.Helper()
+	responses := openapi3.NewResponsesWithCapacity(len(unknownStatuses))
+	for _, status := range unknownStatuses {
+		for _, item := range doc.Paths.Map() {
+			for _, operation := range item.Operations() {
+				if r := operation.Responses.Status(status); r != nil {
+					responses.Set(fmt.Sprint(status), r)
+				}
+			}
+		}
+		if responses.Status(status) == nil {
+			t.Fatalf("no operation of the document answers %d", status)
+		}
+	}
+	return &routers.Route{Spec: doc, Operation: &openapi3.Operation{Responses: responses}}
+}
+
+// options check the formats that OpenAPI leaves open too.
+var options = &openapi3filter.Options{
+	IncludeResponseStatus: true,
+	MultiError:            true,
+	AuthenticationFunc:    openapi3filter.NoopAuthenticationFunc,
+	SchemaValidationOptions: []openapi3.SchemaValidationOption{
+		openapi3.WithStringFormatValidator("email", openapi3.NewRegexpFormatValidator(openapi3.FormatOfStringForEmail)),
+		openapi3.WithStringFormatValidator("uuid", openapi3.NewRegexpFormatValidator(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)),
+	},
+}
+
+// Violation says in what the response to a request is not as documented; nil
+// where it is, and for a path outside the document's prefix or the address of
+// the document itself. The request's body is not looked at.
+func (v *Validator) Violation(req *http.Request, status int, header http.Header, body []byte) error {
+	if !v.covers(req.URL.Path) {
+		return nil
+	}
+	route, path, err := v.router.FindRoute(req)
+	switch {
+	case errors.Is(err, routers.ErrPathNotFound), errors.Is(err, routers.ErrMethodNotAllowed):
+		route = v.unknown
+	case err != nil:
+		return fmt.Errorf("find the operation: %w", err)
+	}
+	response := route.Operation.Responses.Status(status)
+	switch {
+	case response == nil:
+		return fmt.Errorf("status %d is not documented", status)
+	case req.Method == http.MethodHead:
+		return nil
+	case len(response.Value.Content) == 0 && len(body) > 0:
+		return errors.New("there is a body where none is documented")
+	case len(response.Value.Content) > 0 && !json.Valid(body):
+		return errors.New("the body is not one JSON value")
+	}
+	in := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, Route: route, PathParams: path, Options: options},
+		Status:                 status, Header: header, Options: options,
+	}
+	return openapi3filter.ValidateResponse(req.Context(), in.SetBodyBytes(body))
+}
+
+// covers reports whether a path is the document's business.
+func (v *Validator) covers(path string) bool {
+	rest, ok := strings.CutPrefix(path, v.prefix)
+	return ok && (rest == "" || rest[0] == '/') && rest != "/openapi.yaml" && rest != "/openapi.json"
+}
+
+// Check fails the test where the response is not as documented; see Violation.
+func (v *Validator) Check(t testing.TB, req *http.Request, status int, header http.Header, body []byte) {
+	t.Helper()
+	if err := v.Violation(req, status, header, body); err != nil {
+		t.Errorf("%s %s answers %d, not as its OpenAPI document says: %v\n%s", req.Method, req.URL.Path, status, err, body)
+	}
+}
+
+// Wrap returns a transport that checks every response that it carries. Several
+// documents are checked by wrapping several times.
+func (v *Validator) Wrap(t testing.TB, base http.RoundTripper) http.RoundTripper {
+	return transport(func(req *http.Request) (*http.Response, error) {
+		t.Helper()
+		resp, err := base.RoundTrip(req)
+		if err != nil {
+			return nil, err
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		v.Check(t, req, resp.StatusCode, resp.Header, body)
+		return resp, nil
+	})
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) { return t(req) }

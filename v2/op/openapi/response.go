@@ -1,0 +1,81 @@
+package openapi
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+const (
+	// keyScheme names the security scheme: the key in X-API-Key.
+	keyScheme = "ApiKey"
+	// idempotencyKey is the header of that name.
+	idempotencyKey = "Idempotency-Key"
+	retryAfter     = "Retry-After"
+)
+
+// everyResponse are the headers that every response carries (decisions 2.1).
+var everyResponse = []string{"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+
+// newComponents holds what all operations share.
+func newComponents() *openapi3.Components {
+	return &openapi3.Components{
+		Responses: openapi3.ResponseBodies{},
+		SecuritySchemes: openapi3.SecuritySchemes{keyScheme: {Value: &openapi3.SecurityScheme{
+			Type: "apiKey", In: "header", Name: "X-API-Key", Description: "The partner's API key.",
+		}}},
+		Headers: openapi3.Headers{
+			"X-Request-Id": header("Names the request, in errors and logs too; the request's own X-Request-Id where it is well formed.",
+				openapi3.NewStringSchema().WithPattern(`^[A-Za-z0-9._-]{1,128}$`)),
+			"X-RateLimit-Limit":     header("How many requests the budget allows in a minute.", integerFrom(1)),
+			"X-RateLimit-Remaining": header("How many of them are left.", integerFrom(0)),
+			"X-RateLimit-Reset":     header("When the minute ends, in Unix seconds.", integerFrom(0)),
+			retryAfter:              header("After how many seconds to try again.", integerFrom(1)),
+		},
+		Parameters: openapi3.ParametersMap{idempotencyKey: {Value: &openapi3.Parameter{
+			Name: idempotencyKey, In: openapi3.ParameterInHeader,
+			Description: "Any text that names this request. For 24 hours a repeat of the request with the same key is answered with the first success, and not done again.",
+			Schema:      openapi3.NewStringSchema().WithMaxLength(255).NewRef(),
+		}}},
+	}
+}
+
+func header(about string, schema *openapi3.Schema) *openapi3.HeaderRef {
+	return &openapi3.HeaderRef{Value: &openapi3.Header{Parameter: openapi3.Parameter{Description: about, Required: true, Schema: schema.NewRef()}}}
+}
+
+func integerFrom(low float64) *openapi3.Schema { return openapi3.NewIntegerSchema().WithMin(low) }
+
+// headers are those of a response with the status. A conflict says when to try
+// again only where it will pass by itself.
+func (b *builder) headers(status int) openapi3.Headers {
+	shared := b.doc.Components.Headers
+	out := openapi3.Headers{}
+	for _, name := range everyResponse {
+		out[name] = &openapi3.HeaderRef{Ref: "#/components/headers/" + name, Value: shared[name].Value}
+	}
+	switch status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		out[retryAfter] = &openapi3.HeaderRef{Ref: "#/components/headers/" + retryAfter, Value: shared[retryAfter].Value}
+	case http.StatusConflict:
+		optional := *shared[retryAfter].Value
+		optional.Required = false
+		out[retryAfter] = &openapi3.HeaderRef{Value: &optional}
+	}
+	return out
+}
+
+// errorResponse returns the one response that all operations fail with in this
+// status.
+func (b *builder) errorResponse(status int) *openapi3.ResponseRef {
+	text := http.StatusText(status)
+	name := strings.ReplaceAll(text, " ", "")
+	shared := b.doc.Components.Responses
+	if shared[name] == nil {
+		shared[name] = &openapi3.ResponseRef{Value: &openapi3.Response{
+			Description: &text, Headers: b.headers(status), Content: jsonContent(b.failure),
+		}}
+	}
+	return &openapi3.ResponseRef{Ref: "#/components/responses/" + name, Value: shared[name].Value}
+}

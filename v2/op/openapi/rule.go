@@ -1,0 +1,170 @@
+package openapi
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// annotate adds to a schema what the tags of its field say. A reference, which
+// can hold nothing beside itself, is wrapped where there is something to say.
+func annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.SchemaRef, error) {
+	if err := applyRules(schema, tag.Get("validate")); err != nil {
+		return nil, err
+	}
+	about, documented := tag.Lookup("doc")
+	if schema.Ref != "" {
+		if documented {
+			schema = (&openapi3.Schema{AllOf: openapi3.SchemaRefs{schema}, Description: about}).NewRef()
+		}
+		return schema, nil
+	}
+	if documented {
+		schema.Value.Description = about
+	}
+	if format, ok := tag.Lookup("format"); ok {
+		schema.Value.Format = format
+	}
+	if value, ok := tag.Lookup("default"); ok {
+		parsed, err := parseDefault(schema.Value, value)
+		if err != nil {
+			return nil, fmt.Errorf("default %q: %w", value, err)
+		}
+		schema.Value.Default = parsed
+	}
+	return schema, nil
+}
+
+func parseDefault(schema *openapi3.Schema, text string) (any, error) {
+	switch {
+	case schema.Type.Is(openapi3.TypeInteger):
+		n, err := strconv.Atoi(text)
+		return float64(n), err
+	case schema.Type.Is(openapi3.TypeNumber):
+		return strconv.ParseFloat(text, 64)
+	case schema.Type.Is(openapi3.TypeBoolean):
+		return strconv.ParseBool(text)
+	case schema.Type.Is(openapi3.TypeString):
+		return text, nil
+	}
+	return nil, fmt.Errorf("only a scalar has one")
+}
+
+// needed reports whether the rules refuse a member that is left out.
+func needed(rules string) bool {
+	for rule := range strings.SplitSeq(rules, ",") {
+		switch rule {
+		case "required", "filled":
+			return true
+		case "dive": // from here on the rules are those of the items
+			return false
+		}
+	}
+	return false
+}
+
+// ruleSchemas says what each rule of the validate tag does to a schema. A rule
+// that is not here is an error, so that none is forgotten.
+var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
+	"required":    func(s *openapi3.Schema, _ string) error { return notEmpty(s) },
+	"filled":      func(s *openapi3.Schema, _ string) error { s.Pattern = `\S`; return notEmpty(s) },
+	"email":       func(s *openapi3.Schema, _ string) error { s.Format = "email"; return nil },
+	"between":     between,
+	"min":         least,
+	"max":         most,
+	"enum":        func(s *openapi3.Schema, _ string) error { return needEnum(s) },
+	"required_if": nothing, // OpenAPI 3.0 has no words for it: it belongs in the doc tag
+	"omitnil":     nothing,
+	"omitempty":   nothing,
+}
+
+func nothing(*openapi3.Schema, string) error { return nil }
+
+func notEmpty(s *openapi3.Schema) error {
+	if s.Type.Is(openapi3.TypeString) {
+		s.MinLength = max(s.MinLength, 1)
+	}
+	return nil
+}
+
+func needEnum(s *openapi3.Schema) error {
+	if len(s.Enum) == 0 {
+		return fmt.Errorf("the type has no values")
+	}
+	return nil
+}
+
+func between(s *openapi3.Schema, param string) error {
+	var low, high float64
+	if _, err := fmt.Sscanf(param, "%g %g", &low, &high); err != nil {
+		return err
+	}
+	s.WithMin(low).WithMax(high)
+	return nil
+}
+
+func least(s *openapi3.Schema, param string) error {
+	n, err := strconv.ParseUint(param, 10, 32)
+	switch {
+	case err != nil:
+		return err
+	case s.Type.Is(openapi3.TypeString):
+		s.MinLength = n
+	case s.Type.Is(openapi3.TypeArray):
+		s.MinItems = n
+	default:
+		s.WithMin(float64(n))
+	}
+	return nil
+}
+
+func most(s *openapi3.Schema, param string) error {
+	n, err := strconv.ParseUint(param, 10, 32)
+	switch {
+	case err != nil:
+		return err
+	case s.Type.Is(openapi3.TypeString):
+		s.MaxLength = &n
+	case s.Type.Is(openapi3.TypeArray):
+		s.MaxItems = &n
+	default:
+		s.WithMax(float64(n))
+	}
+	return nil
+}
+
+// applyRules applies a validate tag; after dive the rules are those of the
+// items.
+func applyRules(schema *openapi3.SchemaRef, rules string) error {
+	if rules == "" {
+		return nil
+	}
+	for rule := range strings.SplitSeq(rules, ",") {
+		if rule == "dive" {
+			if schema.Value.Items == nil {
+				return fmt.Errorf("rule dive: not an array")
+			}
+			schema = schema.Value.Items
+			continue
+		}
+		name, param, _ := strings.Cut(rule, "=")
+		apply, known := ruleSchemas[name]
+		if !known {
+			return fmt.Errorf("rule %s has no schema", name)
+		}
+		target := schema.Value
+		if schema.Ref != "" {
+			target = &openapi3.Schema{Type: schema.Value.Type} // a component is not the field's to change
+		}
+		if err := apply(target, param); err != nil {
+			return fmt.Errorf("rule %s: %w", rule, err)
+		}
+		if schema.Ref != "" && !reflect.DeepEqual(target, &openapi3.Schema{Type: schema.Value.Type}) {
+			return fmt.Errorf("rule %s: not on an object", rule)
+		}
+	}
+	return nil
+}

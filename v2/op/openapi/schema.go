@@ -1,0 +1,287 @@
+package openapi
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// use is which way a type goes over the wire. Outputs are described as exactly
+// as they are written; of inputs, all that is taken.
+type use int
+
+const (
+	output use = iota
+	input
+)
+
+// Described is a wire type whose JSON form shows neither in its kind nor in its
+// tags, and which therefore says itself what it is. The zero value must be able
+// to.
+type Described interface {
+	// JSONSchema is an OpenAPI schema as a JSON object, such as
+	// {"type":"integer","minimum":1}.
+	JSONSchema() string
+}
+
+// mapper makes schemas from Go types. Named structs become components.
+type mapper struct {
+	lenient bool
+	schemas openapi3.Schemas
+	// components are the structs in schemas; nested the ones being written
+	// in place, where one that holds itself would have no end.
+	components map[component]string
+	nested     map[component]bool
+}
+
+type component struct {
+	t reflect.Type
+	u use
+}
+
+func newMapper(lenient bool) *mapper {
+	return &mapper{lenient: lenient, schemas: openapi3.Schemas{}, components: map[component]string{}, nested: map[component]bool{}}
+}
+
+// schema maps a type. A schema without a Ref is the caller's own to change.
+func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
+	if t == nil {
+		return nil, fmt.Errorf("there is no type")
+	}
+	if schema, err := text(t, u); schema != nil || err != nil {
+		return schema.NewRef(), err
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return openapi3.NewBoolSchema().NewRef(), nil
+	case reflect.String:
+		return openapi3.NewStringSchema().NewRef(), nil
+	case reflect.Int, reflect.Int16, reflect.Int32, reflect.Int64:
+		return openapi3.NewIntegerSchema().NewRef(), nil
+	case reflect.Float64:
+		return &openapi3.SchemaRef{Value: &openapi3.Schema{Type: &openapi3.Types{openapi3.TypeNumber}}}, nil
+	case reflect.Slice:
+		items, err := m.schema(t.Elem(), u)
+		if err != nil {
+			return nil, err
+		}
+		return &openapi3.SchemaRef{Value: &openapi3.Schema{Type: &openapi3.Types{openapi3.TypeArray}, Items: items}}, nil
+	case reflect.Struct:
+		if t.Name() == "" {
+			return m.object(t, u)
+		}
+		return m.named(componentName(t), t, u)
+	}
+	return nil, fmt.Errorf("a %s has no schema", t)
+}
+
+// idExample is the UUID part of an id, in the examples of all kinds.
+const idExample = "_01jhz5q7rgec7t3vfd9w8x2k4m"
+
+// text maps the types that are more than their kind shows: nil where t is none.
+func text(t reflect.Type, u use) (*openapi3.Schema, error) {
+	zero := reflect.New(t).Interface()
+	if d, ok := zero.(Described); ok {
+		schema := &openapi3.Schema{}
+		if err := json.Unmarshal([]byte(d.JSONSchema()), schema); err != nil {
+			return nil, fmt.Errorf("the schema of %s: %w", t, err)
+		}
+		return schema, nil
+	}
+	if e, ok := zero.(op.Enum); ok && t.Kind() == reflect.String {
+		schema := openapi3.NewStringSchema()
+		for _, value := range e.Values() {
+			schema.Enum = append(schema.Enum, value)
+		}
+		return schema, nil
+	}
+	switch t {
+	case reflect.TypeFor[op.Time]():
+		return timeSchema(u), nil
+	case reflect.TypeFor[domain.Date]():
+		return openapi3.NewStringSchema().WithFormat("date"), nil
+	case reflect.TypeFor[time.Time]():
+		return nil, fmt.Errorf("a time.Time has as many digits as it likes; use a wire type")
+	}
+	if id, ok := zero.(interface{ Prefix() string }); ok {
+		if object, ok := zero.(interface{ Noun() string }); ok {
+			return idSchema(id.Prefix(), object.Noun(), u), nil
+		}
+	}
+	if ownJSON(zero) {
+		return nil, fmt.Errorf("a %s writes its own JSON; it needs a method JSONSchema", t)
+	}
+	_, writes := zero.(encoding.TextMarshaler)
+	_, reads := zero.(encoding.TextUnmarshaler)
+	if writes || reads {
+		return openapi3.NewStringSchema(), nil
+	}
+	return nil, nil
+}
+
+func ownJSON(zero any) bool {
+	_, writes := zero.(json.Marshaler)
+	_, reads := zero.(json.Unmarshaler)
+	return writes || reads
+}
+
+// timeSchema holds outputs to the one form of decisions 2.7.
+func timeSchema(u use) *openapi3.Schema {
+	schema := openapi3.NewDateTimeSchema()
+	schema.Example = "2026-01-31T08:00:00.000000Z"
+	if u == output {
+		schema.Pattern = `^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z$`
+	}
+	return schema
+}
+
+// idSchema gives ids that are read no pattern: whatever is sent is looked up,
+// and what is malformed is not found (decisions 1.2).
+func idSchema(prefix, noun string, u use) *openapi3.Schema {
+	schema := openapi3.NewStringSchema()
+	schema.Description = "Opaque " + noun + " id."
+	schema.Example = prefix + idExample
+	if u == output {
+		schema.Pattern = "^" + prefix + "_[0-7][0-9a-hjkmnp-tv-z]{25}$"
+	}
+	return schema
+}
+
+// named returns a reference to the component of a struct. A type that is both
+// written and read has two, since what is required differs.
+func (m *mapper) named(name string, t reflect.Type, u use) (*openapi3.SchemaRef, error) {
+	key := component{t, u}
+	if taken, ok := m.components[key]; ok {
+		return &openapi3.SchemaRef{Ref: schemaPath + taken, Value: m.schemas[taken].Value}, nil
+	}
+	if u == input && m.schemas[name] != nil {
+		name += "Input"
+	}
+	if m.schemas[name] != nil {
+		return nil, fmt.Errorf("two types are named %s, one of them %s", name, t)
+	}
+	schema := &openapi3.Schema{}
+	m.components[key], m.schemas[name] = name, schema.NewRef()
+	written, err := m.object(t, u)
+	if err != nil {
+		return nil, err
+	}
+	*schema = *written.Value
+	return &openapi3.SchemaRef{Ref: schemaPath + name, Value: schema}, nil
+}
+
+const schemaPath = "#/components/schemas/"
+
+// object maps a struct in place.
+func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
+	key := component{t, u}
+	if m.nested[key] {
+		return nil, fmt.Errorf("a %s holds itself", t)
+	}
+	m.nested[key] = true
+	defer delete(m.nested, key)
+
+	schema := openapi3.NewObjectSchema()
+	// Outputs are closed so that no test lets a member pass that the document
+	// does not tell of; bodies, where the service refuses unknown members.
+	if u == output || !m.lenient {
+		no := false
+		schema.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
+	}
+	patches := 0
+	members, err := membersOf(t)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range members {
+		member, err := m.member(f, u)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
+		schema.WithPropertyRef(f.name, member.schema)
+		if member.required {
+			schema.Required = append(schema.Required, f.name)
+		}
+		if member.patch {
+			patches++
+		}
+	}
+	if patches > 0 && patches == len(members) {
+		schema.MinProps = 1 // a PATCH must change something (decisions 3.13)
+	}
+	return schema.NewRef(), nil
+}
+
+// property is one member of an object, mapped.
+type property struct {
+	schema          *openapi3.SchemaRef
+	required, patch bool
+}
+
+func (m *mapper) member(f field, u use) (property, error) {
+	t, rules := f.Type, f.Tag.Get("validate")
+	p := property{required: u == output && !f.omits || u == input && needed(rules)}
+	nullable := false
+	if element, null := op.PatchElement(t); element != nil {
+		t, nullable, p.patch, p.required = element, null, true, false
+	} else if t.Kind() == reflect.Pointer {
+		// What is left out instead is never null.
+		t, nullable = t.Elem(), u == input || !f.omits
+	}
+	if u == input && m.lenient && !p.required {
+		nullable = true
+	}
+	schema, err := m.schema(t, u)
+	if err != nil {
+		return p, err
+	}
+	if nullable && schema.Ref != "" {
+		// OpenAPI 3.0 cannot make a reference nullable: null would have to
+		// satisfy what it refers to.
+		if schema, err = m.object(t, u); err != nil {
+			return p, err
+		}
+	}
+	p.schema, err = annotate(schema, f.Tag)
+	if err == nil && nullable {
+		allowNull(p.schema.Value)
+	}
+	return p, err
+}
+
+func allowNull(schema *openapi3.Schema) {
+	schema.Nullable = true
+	if len(schema.Enum) > 0 {
+		schema.Enum = append(schema.Enum, nil)
+	}
+}
+
+// param maps a parameter of a path or a query.
+func (m *mapper) param(p op.Param) (schema *openapi3.SchemaRef, required bool, err error) {
+	t := p.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if schema, err = m.schema(t, input); err != nil {
+		return nil, false, err
+	}
+	if schema, err = annotate(schema, p.Tag); err != nil {
+		return nil, false, err
+	}
+	return schema, needed(p.Tag.Get("validate")), nil
+}
+
+// body maps an input's body. One without a name of its own has the input's.
+func (m *mapper) body(in *op.Input) (*openapi3.SchemaRef, error) {
+	if in.Body.Name() == "" && in.Body.Kind() == reflect.Struct && in.Type.Name() != "" {
+		return m.named(componentName(in.Type), in.Body, input)
+	}
+	return m.schema(in.Body, input)
+}

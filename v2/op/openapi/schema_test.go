@@ -1,0 +1,293 @@
+package openapi_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/openapi"
+)
+
+type failure struct {
+	Message string `json:"message"`
+}
+
+type colour string
+
+func (colour) Values() []string { return []string{"red", "blue"} }
+
+type number struct{ n int }
+
+func (number) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
+func (*number) UnmarshalText([]byte) error  { return nil }
+func (number) JSONSchema() string           { return `{"type":"integer","minimum":1,"maximum":2147483647}` }
+
+type word struct{ text string }
+
+func (w word) MarshalText() ([]byte, error) { return []byte(w.text), nil }
+
+type inner struct {
+	A int `json:"a"`
+}
+
+type sheet[T any] struct {
+	Items []T `json:"items"`
+}
+
+// document is one operation with the types, in the shape of either version.
+func document(in, out reflect.Type, lenient bool) openapi.Document {
+	return openapi.Document{
+		Title: "test", Version: "1", Prefix: "/v0", Lenient: lenient, Error: reflect.TypeFor[failure](),
+		Operations: []openapi.Operation{{
+			ID: "a.b", Method: "POST", Path: "/a", Summary: "Do it", Tag: "a", Scope: domain.Write,
+			Input: op.Describe(in), Output: out, Status: http.StatusCreated, Errors: []int{404, 400, 404},
+		}},
+	}
+}
+
+// part builds the document and returns what lies at the pointer in its JSON,
+// without additionalProperties.
+func part(t *testing.T, d openapi.Document, pointer ...string) any {
+	t.Helper()
+	built, err := openapi.Build(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := openapi.JSON(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var at any
+	if err := json.Unmarshal(text, &at); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range pointer {
+		object, ok := at.(map[string]any)
+		if !ok || object[name] == nil {
+			t.Fatalf("the document has no %s in %s:\n%s", name, strings.Join(pointer, " "), text)
+		}
+		at = object[name]
+	}
+	return at
+}
+
+// same compares a schema with one that is written as JSON.
+func same(t *testing.T, name string, got any, want string) {
+	t.Helper()
+	var wanted any
+	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if !reflect.DeepEqual(got, wanted) {
+		text, _ := json.Marshal(got)
+		t.Errorf("%s is %s, want %s", name, text, want)
+	}
+}
+
+type emptyInput struct{}
+
+func TestOutputs(t *testing.T) {
+	type written struct {
+		Text     string           `json:"text"`
+		Maybe    *string          `json:"maybe" doc:"Perhaps."`
+		LeftOut  *string          `json:"left_out,omitempty"`
+		Zero     int              `json:"zero,omitzero"`
+		Rate     float64          `json:"rate"`
+		Flag     bool             `json:"flag"`
+		Colour   colour           `json:"colour"`
+		MaybeOne *colour          `json:"maybe_colour"`
+		At       op.Time          `json:"at"`
+		Day      domain.Date      `json:"day"`
+		ID       domain.ClientID  `json:"id"`
+		MaybeID  *domain.ClientID `json:"maybe_id" doc:"Of whom."`
+		Number   number           `json:"number"`
+		Word     word             `json:"word"`
+		Email    string           `json:"email" format:"email"`
+		List     []colour         `json:"list"`
+		Object   inner            `json:"object"`
+		Told     inner            `json:"told" doc:"What."`
+		Null     *inner           `json:"null"`
+		Objects  []inner          `json:"objects"`
+		Nameless struct {
+			B bool `json:"b"`
+		} `json:"nameless"`
+		NoTag   string
+		Hidden  string `json:"-"`
+		private string
+	}
+	_ = written{private: ""}.private
+	schema := part(t, document(reflect.TypeFor[emptyInput](), reflect.TypeFor[written](), false), "components", "schemas", "Written").(map[string]any)
+	same(t, "required", schema["required"], `["text","maybe","rate","flag","colour","maybe_colour","at","day","id","maybe_id",
+		"number","word","email","list","object","told","null","objects","nameless","NoTag"]`)
+	if schema["additionalProperties"] != false {
+		t.Error("an output is open")
+	}
+	members := schema["properties"].(map[string]any)
+	closed := `"additionalProperties":false,"type":"object"`
+	for name, want := range map[string]string{
+		"text":         `{"type":"string"}`,
+		"maybe":        `{"type":"string","nullable":true,"description":"Perhaps."}`,
+		"left_out":     `{"type":"string"}`,
+		"zero":         `{"type":"integer"}`,
+		"rate":         `{"type":"number"}`,
+		"flag":         `{"type":"boolean"}`,
+		"colour":       `{"type":"string","enum":["red","blue"]}`,
+		"maybe_colour": `{"type":"string","enum":["red","blue",null],"nullable":true}`,
+		"at":           `{"type":"string","format":"date-time","example":"2026-01-31T08:00:00.000000Z","pattern":"^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{6}Z$"}`,
+		"day":          `{"type":"string","format":"date"}`,
+		"id":           `{"type":"string","description":"Opaque client id.","example":"cli_01jhz5q7rgec7t3vfd9w8x2k4m","pattern":"^cli_[0-7][0-9a-hjkmnp-tv-z]{25}$"}`,
+		"maybe_id":     `{"type":"string","nullable":true,"description":"Of whom.","example":"cli_01jhz5q7rgec7t3vfd9w8x2k4m","pattern":"^cli_[0-7][0-9a-hjkmnp-tv-z]{25}$"}`,
+		"number":       `{"type":"integer","minimum":1,"maximum":2147483647}`,
+		"word":         `{"type":"string"}`,
+		"email":        `{"type":"string","format":"email"}`,
+		"list":         `{"type":"array","items":{"type":"string","enum":["red","blue"]}}`,
+		"object":       `{"$ref":"#/components/schemas/Inner"}`,
+		"told":         `{"allOf":[{"$ref":"#/components/schemas/Inner"}],"description":"What."}`,
+		"null":         `{` + closed + `,"nullable":true,"properties":{"a":{"type":"integer"}},"required":["a"]}`,
+		"objects":      `{"type":"array","items":{"$ref":"#/components/schemas/Inner"}}`,
+		"nameless":     `{` + closed + `,"properties":{"b":{"type":"boolean"}},"required":["b"]}`,
+		"NoTag":        `{"type":"string"}`,
+	} {
+		same(t, name, members[name], want)
+		delete(members, name)
+	}
+	for name := range members {
+		t.Errorf("%s is described", name)
+	}
+}
+
+func TestIDExampleIsAnID(t *testing.T) {
+	type shown struct {
+		ID domain.UserID `json:"id"`
+	}
+	example := part(t, document(reflect.TypeFor[emptyInput](), reflect.TypeFor[shown](), false), "components", "schemas", "Shown", "properties", "id", "example")
+	if _, err := domain.ParseID[domain.UserKind](example.(string)); err != nil {
+		t.Errorf("%s: %v", example, err)
+	}
+}
+
+func TestEmbedded(t *testing.T) {
+	type deep struct {
+		Same  int `json:"same"`
+		Risk  int `json:"risk"`
+		Other int `json:"other"`
+	}
+	type left struct {
+		deep
+		Clash int
+		Risk  int `json:"risk"`
+	}
+	type right struct {
+		Clash int
+	}
+	type outer struct {
+		left
+		right
+		// Of these one has a member's name and another Go name.
+		Score string `json:"risk"`
+		Same  bool
+	}
+	schema := part(t, document(reflect.TypeFor[emptyInput](), reflect.TypeFor[outer](), false), "components", "schemas", "Outer")
+	same(t, "outer", schema, `{"type":"object","additionalProperties":false,"required":["same","other","risk","Same"],"properties":{
+		"same":{"type":"integer"},"other":{"type":"integer"},"risk":{"type":"string"},"Same":{"type":"boolean"}}}`)
+}
+
+type create struct {
+	Body struct {
+		Name     string            `json:"name" validate:"filled,max=200" doc:"Its name."`
+		Code     string            `json:"code" validate:"required,min=2"`
+		Email    *string           `json:"email,omitzero" validate:"omitnil,email,max=254"`
+		Role     colour            `json:"role,omitzero" validate:"omitempty,enum" default:"red"`
+		Words    []string          `json:"words,omitzero" validate:"min=1,max=500,dive,filled,max=10"`
+		Count    int               `json:"count,omitzero" validate:"min=0,max=10" default:"5"`
+		Percent  float64           `json:"percent,omitzero" validate:"max=100" default:"1.5"`
+		Send     bool              `json:"send,omitzero" default:"false"`
+		At       *op.Time          `json:"at,omitzero"`
+		IDs      []domain.ClientID `json:"ids,omitzero"`
+		Audience struct {
+			Type string `json:"type" validate:"required_if=X y"`
+		} `json:"audience" validate:"required"`
+	}
+}
+
+const audience = `"properties":{"type":{"type":"string"%s}},"type":"object"%s`
+
+func TestBodies(t *testing.T) {
+	schema := part(t, document(reflect.TypeFor[create](), nil, false), "components", "schemas", "Create").(map[string]any)
+	same(t, "required", schema["required"], `["name","code","audience"]`)
+	same(t, "unknown members", schema["additionalProperties"], `false`)
+	members := schema["properties"].(map[string]any)
+	for name, want := range map[string]string{
+		"name":     `{"type":"string","minLength":1,"maxLength":200,"pattern":"\\S","description":"Its name."}`,
+		"code":     `{"type":"string","minLength":2}`,
+		"email":    `{"type":"string","format":"email","maxLength":254,"nullable":true}`,
+		"role":     `{"type":"string","enum":["red","blue"],"default":"red"}`,
+		"words":    `{"type":"array","minItems":1,"maxItems":500,"items":{"type":"string","minLength":1,"maxLength":10,"pattern":"\\S"}}`,
+		"count":    `{"type":"integer","minimum":0,"maximum":10,"default":5}`,
+		"percent":  `{"type":"number","maximum":100,"default":1.5}`,
+		"send":     `{"type":"boolean","default":false}`,
+		"at":       `{"type":"string","format":"date-time","nullable":true,"example":"2026-01-31T08:00:00.000000Z"}`,
+		"ids":      `{"type":"array","items":{"type":"string","description":"Opaque client id.","example":"cli_01jhz5q7rgec7t3vfd9w8x2k4m"}}`,
+		"audience": `{"type":"object","additionalProperties":false,"properties":{"type":{"type":"string"}}}`,
+	} {
+		same(t, name, members[name], want)
+	}
+}
+
+func TestLenientBodies(t *testing.T) {
+	schema := part(t, document(reflect.TypeFor[create](), nil, true), "components", "schemas", "Create").(map[string]any)
+	if _, closed := schema["additionalProperties"]; closed {
+		t.Error("a lenient body refuses unknown members")
+	}
+	members := schema["properties"].(map[string]any)
+	same(t, "a required member", members["code"], `{"type":"string","minLength":2}`)
+	same(t, "an optional member", members["role"], `{"type":"string","enum":["red","blue",null],"default":"red","nullable":true}`)
+}
+
+func TestPatch(t *testing.T) {
+	type update struct {
+		Body struct {
+			Name     op.Patch[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200"`
+			Industry op.Patch[*string] `json:"industry,omitzero" validate:"omitnil,max=500"`
+			Role     op.Patch[colour]  `json:"role,omitzero" validate:"omitnil,enum"`
+		}
+	}
+	schema := part(t, document(reflect.TypeFor[update](), nil, false), "components", "schemas", "Update")
+	same(t, "update", schema, `{"type":"object","additionalProperties":false,"minProperties":1,"properties":{
+		"name":{"type":"string","minLength":1,"maxLength":200,"pattern":"\\S"},
+		"industry":{"type":"string","maxLength":500,"nullable":true},
+		"role":{"type":"string","enum":["red","blue"]}}}`)
+}
+
+func TestParameters(t *testing.T) {
+	type list struct {
+		Path struct {
+			ID domain.ClientID `path:"id"`
+		}
+		Query struct {
+			op.Paging
+			IDs    *op.IDList[domain.ClientKind] `query:"ids"`
+			Since  *op.Time                      `query:"since" doc:"From when."`
+			Sort   colour                        `query:"sort" validate:"enum" default:"blue"`
+			Needed string                        `query:"needed" validate:"filled"`
+			Number number                        `query:"number"`
+			Inside string
+		}
+	}
+	d := document(reflect.TypeFor[list](), reflect.TypeFor[sheet[inner]](), false)
+	d.Operations[0].Path, d.Operations[0].Idempotent = "/a/:id/b", true
+	same(t, "parameters", part(t, d, "paths", "/a/{id}/b", "post", "parameters"), `[
+		{"name":"id","in":"path","required":true,"description":"Opaque client id.","schema":{"type":"string","example":"cli_01jhz5q7rgec7t3vfd9w8x2k4m"}},
+		{"name":"limit","in":"query","description":"How many items to return at the most.","schema":{"type":"integer","minimum":1,"maximum":500,"default":100}},
+		{"name":"cursor","in":"query","description":"The next_cursor of the page before.","schema":{"type":"string"}},
+		{"name":"ids","in":"query","schema":{"type":"string"}},
+		{"name":"since","in":"query","description":"From when.","schema":{"type":"string","format":"date-time","example":"2026-01-31T08:00:00.000000Z"}},
+		{"name":"sort","in":"query","schema":{"type":"string","enum":["red","blue"],"default":"blue"}},
+		{"name":"needed","in":"query","required":true,"schema":{"type":"string","minLength":1,"pattern":"\\S"}},
+		{"name":"number","in":"query","schema":{"type":"integer","minimum":1,"maximum":2147483647}},
+		{"$ref":"#/components/parameters/Idempotency-Key"}]`)
+}
