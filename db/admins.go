@@ -33,8 +33,7 @@ func (d *DB) ClientAdmins(ctx context.Context, client domain.ClientID, w domain.
 		from: "admins AS a", key: "a.created_at", cast: "timestamptz", id: "a.id",
 		where: func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("a.client_id = ?", client) },
 	}
-	rows, err := page(ctx, d, k, w,
-		func(q *bun.SelectQuery) *bun.SelectQuery { return q.ColumnExpr("a.*") },
+	rows, err := page(ctx, d, k, w, nil,
 		func(r *adminRow) domain.Position {
 			return domain.Position{Key: timeKey(r.CreatedAt), ID: r.ID.UUID()}
 		})

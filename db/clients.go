@@ -93,8 +93,7 @@ func (d *DB) Clients(ctx context.Context, f domain.ClientFilter, w domain.Window
 			return q
 		},
 	}
-	rows, err := page(ctx, d, k, w,
-		func(q *bun.SelectQuery) *bun.SelectQuery { return q.ColumnExpr("c.*") },
+	rows, err := page(ctx, d, k, w, nil,
 		func(r *clientRow) domain.Position { return domain.Position{Key: order.of(r), ID: r.ID.UUID()} })
 	if err != nil {
 		return domain.Slice[domain.Client]{}, err

@@ -121,9 +121,10 @@ func uuids[K domain.Kind](ids []domain.ID[K]) any {
 	return pgdialect.Array(texts)
 }
 
-// one scans the single row of a query; NotFound with the noun without a row.
-func (d *DB) one(ctx context.Context, q *bun.SelectQuery, noun string) error {
-	err := q.Scan(ctx)
+// one scans the single row of a query into dest, or into its model; NotFound
+// with the noun where there is no row.
+func (d *DB) one(ctx context.Context, q *bun.SelectQuery, noun string, dest ...any) error {
+	err := q.Scan(ctx, dest...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return domain.ErrNotFound(noun)
 	}

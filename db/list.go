@@ -27,12 +27,15 @@ type keyset struct {
 }
 
 // page reads the window's rows, and one more to know whether rows follow. The
-// columns come from selecting, which is given a query on the list's table;
-// position tells a row's place. A window that skips rows finds its ids on an
+// columns are those of Row, a model of the list's table, unless selecting chooses
+// others; position tells a row's place. A window that skips rows finds its ids on an
 // index alone and reads the columns of those.
 func page[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, selecting func(*bun.SelectQuery) *bun.SelectQuery, position func(*Row) domain.Position) (domain.Slice[Row], error) {
 	var rows []Row
-	q := selecting(d.conn(ctx).NewSelect().TableExpr(k.from))
+	q := d.conn(ctx).NewSelect().Model(&rows)
+	if selecting != nil {
+		q = selecting(q)
+	}
 	if w.Skip > 0 {
 		ids := k.bounded(d.conn(ctx).NewSelect().TableExpr(k.from).ColumnExpr(k.id), w).Offset(w.Skip)
 		if k.where != nil {
@@ -42,7 +45,7 @@ func page[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, select
 	} else {
 		q = k.bounded(q, w)
 	}
-	if err := q.Scan(ctx, &rows); err != nil {
+	if err := q.Scan(ctx); err != nil {
 		return domain.Slice[Row]{}, d.bad("read a page of "+k.from, err)
 	}
 	s := domain.Slice[Row]{Rows: rows}

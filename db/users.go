@@ -157,7 +157,7 @@ func (d *DB) LockUser(ctx context.Context, id domain.UserID) (domain.User, error
 	q := d.conn(ctx).NewSelect().TableExpr("users AS u").ColumnExpr("u.id").
 		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.id = ?", id)
 	q = reach(ctx, q).For("NO KEY UPDATE OF u")
-	if err := d.one(ctx, q.Model(&found), id.Noun()); err != nil {
+	if err := d.one(ctx, q, id.Noun(), &found); err != nil {
 		return domain.User{}, err
 	}
 	return d.User(ctx, id)

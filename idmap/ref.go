@@ -25,6 +25,9 @@ type Ref[K domain.Kind] struct {
 // RefTo returns a Ref to the object, its number still to be found.
 func RefTo[K domain.Kind](id domain.ID[K]) Ref[K] { return Ref[K]{ID: id} }
 
+// JSONSchema says what a Ref looks like, for documents.
+func (Ref[K]) JSONSchema() string { return `{"type":"integer","minimum":1,"maximum":2147483647}` }
+
 // TextRef is a Ref that is a decimal string in JSON, as v1's reports are.
 type TextRef[K domain.Kind] struct {
 	Number int64
@@ -122,3 +125,6 @@ func (r *Ref[K]) slot() slot {
 }
 
 func (r *TextRef[K]) slot() slot { return (*Ref[K])(r).slot() }
+
+// JSONSchema says what a TextRef looks like, for documents.
+func (TextRef[K]) JSONSchema() string { return `{"type":"string","pattern":"^[1-9][0-9]{0,9}$"}` }

@@ -1,0 +1,97 @@
+package v2test
+
+import (
+	"context"
+	"fmt"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+)
+
+// Tenant is a partner with a key for all that it has.
+type Tenant struct {
+	ID  domain.PartnerID
+	Key string
+	// Ctx is a context in which the key makes calls in process.
+	Ctx context.Context
+}
+
+// Tenant adds a partner.
+func (h *Harness) Tenant(name string) Tenant {
+	h.T.Helper()
+	id, err := h.DB.InsertPartner(h.T.Context(), name)
+	h.must(err)
+	t := Tenant{ID: id}
+	t.Key = h.NewKey(t, []domain.Scope{domain.Read, domain.Write}, nil)
+	t.Ctx = h.As(t.Key)
+	return t
+}
+
+// NewKey adds a key of the tenant; nil clients give it access to all.
+func (h *Harness) NewKey(t Tenant, scopes []domain.Scope, clients []domain.ClientID) string {
+	h.T.Helper()
+	key, err := h.DB.CreateKey(h.T.Context(), db.NewKey{Partner: t.ID, Name: "test", Scopes: scopes, Clients: clients})
+	h.must(err)
+	return key
+}
+
+// As returns a context in which the key makes calls in process.
+func (h *Harness) As(key string) context.Context {
+	h.T.Helper()
+	caller, err := h.DB.CallerByDigest(h.T.Context(), db.KeyDigest(key))
+	h.must(err)
+	return domain.WithCaller(h.T.Context(), caller)
+}
+
+// Client adds a client of the tenant.
+func (h *Harness) Client(t Tenant, name string) v2.Client {
+	h.T.Helper()
+	in := &v2.CreateClient{}
+	in.Body.Name = name
+	c, err := h.API.CreateClient.Call(t.Ctx, in)
+	h.must(err)
+	return *c
+}
+
+// User adds a user of the client.
+func (h *Harness) User(t Tenant, client domain.ClientID, email string) v2.User {
+	h.T.Helper()
+	in := &v2.CreateUser{}
+	in.Path.ClientID = client
+	in.Body.Email = email
+	in.Body.FirstName, in.Body.LastName = "Ada", "Example"
+	u, err := h.API.CreateUser.Call(t.Ctx, in)
+	h.must(err)
+	return *u
+}
+
+// Collection adds a collection of the client, in plain SQL.
+func (h *Harness) Collection(client domain.ClientID, name string) domain.CollectionID {
+	h.T.Helper()
+	id := db.NewID[domain.CollectionKind]()
+	h.Exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, 'dashboard', $5, $5)`, client, id, name, domain.SortKey(name), h.Clock.Now())
+	return id
+}
+
+// Exec runs plain SQL.
+func (h *Harness) Exec(query string, args ...any) {
+	h.T.Helper()
+	_, err := h.DB.SQL().ExecContext(h.T.Context(), query, args...)
+	if err != nil {
+		h.T.Fatalf("%s: %v", query, err)
+	}
+}
+
+// Number reads one number by plain SQL.
+func (h *Harness) Number(query string, args ...any) (n int) {
+	h.T.Helper()
+	if err := h.DB.SQL().QueryRowContext(h.T.Context(), query, args...).Scan(&n); err != nil {
+		h.T.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// Email is a numbered address.
+func Email(n int) string { return fmt.Sprintf("user%04d@example.com", n) }

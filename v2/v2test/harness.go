@@ -1,0 +1,178 @@
+// Package v2test runs the service for tests: on a database of the test's own,
+// behind a real HTTP server on a free port of loopback. Every response is held
+// against the OpenAPI document. An older version of the interface adds its
+// tables and its routes through options.
+package v2test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/jackc/pgx/v5"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op/openapi"
+	"partnerapi/v2/op/openapi/openapitest"
+)
+
+// Noon is when tests take place unless they move the clock: the middle of a
+// day, so that a few hours more or less stay in it.
+var Noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+// Harness is a running service.
+type Harness struct {
+	T      testing.TB
+	DB     *db.DB
+	API    *v2.API
+	Edge   *ginop.Edge
+	Engine *gin.Engine
+	Clock  *domain.ManualClock
+	URL    string
+	// Statements counts the statements that the database was sent.
+	Statements *Statements
+
+	transport http.RoundTripper
+}
+
+// Options say what differs from the usual: the highest release, the limits of
+// production, and no more routes than v2's.
+type Options struct {
+	Release op.Release
+	Limits  ginop.Limits
+	Demo    bool
+	// Schema is Schema with the tables of an older version.
+	Schema dbtest.Schema
+	// Mount adds an older version's routes.
+	Mount func(*Harness) error
+	// Wrap checks an older version's responses too.
+	Wrap func(*Harness, http.RoundTripper) http.RoundTripper
+	// Log gets every line; without it only failures of the service are shown.
+	Log io.Writer
+	// URL is a database to use in the place of one of the test's own.
+	URL string
+}
+
+// Schema is that of the service's tables.
+var Schema = dbtest.Schema{Name: "v2", Key: db.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+	return Migrate(ctx, url)
+}}
+
+// Migrate makes the service's tables, and then what more does.
+func Migrate(ctx context.Context, url string, more ...func(context.Context, *db.DB) error) error {
+	d, err := db.Open(url)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if _, err := d.Migrate(ctx); err != nil {
+		return err
+	}
+	for _, m := range more {
+		if err := m(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// New starts a service, which ends with the test.
+func New(t testing.TB, o Options) *Harness {
+	t.Helper()
+	o = o.withDefaults()
+	h := &Harness{T: t, Clock: domain.NewManualClock(Noon), Statements: &Statements{}}
+	if o.URL == "" {
+		o.URL = dbtest.URL(t, o.Schema)
+	}
+	d, err := db.Open(o.URL, db.WithClock(h.Clock), db.WithTracer(h.Statements))
+	h.must(err)
+	t.Cleanup(func() { _ = d.Close() })
+	secret, err := d.CursorSecret(t.Context())
+	h.must(err)
+	h.DB, h.API = d, v2.New(d, secret)
+	h.Edge = ginop.NewEdge(ginop.Config{
+		Keys: ginop.NewKeys(d.CallerByDigest, h.Clock, o.Demo), Limits: o.Limits, Once: d.Once,
+		Log: h.logger(o.Log),
+	})
+	h.Engine, err = h.Edge.Engine(nil)
+	h.must(err)
+	h.Edge.Mount(h.Engine, &h.API.Set, o.Release)
+	if o.Mount != nil {
+		h.must(o.Mount(h))
+	}
+	server := httptest.NewServer(h.Engine)
+	t.Cleanup(server.Close)
+	h.URL, h.transport = server.URL, server.Client().Transport
+	document, err := openapi.ForSet(&h.API.Set, o.Release, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+	h.must(err)
+	h.transport = openapitest.New(t, document).Wrap(t, h.transport)
+	if o.Wrap != nil {
+		h.transport = o.Wrap(h, h.transport)
+	}
+	return h
+}
+
+func (o Options) withDefaults() Options {
+	if o.Release == 0 {
+		o.Release = op.Latest
+	}
+	if o.Limits == (ginop.Limits{}) {
+		o.Limits = ginop.DefaultLimits
+	}
+	if o.Schema.Name == "" {
+		o.Schema = Schema
+	}
+	return o
+}
+
+// Unlimited are limits that no test reaches.
+var Unlimited = ginop.Limits{PerKey: 1e9, PerAddress: 1e9, PerClientFactor: 1e6}
+
+func (h *Harness) logger(to io.Writer) *slog.Logger {
+	if to != nil {
+		return slog.New(slog.NewTextHandler(to, nil))
+	}
+	return slog.New(slog.NewTextHandler(h.T.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
+}
+
+func (h *Harness) must(err error) {
+	h.T.Helper()
+	if err != nil {
+		h.T.Fatal(err)
+	}
+}
+
+// Statements counts statements; transactions' begin and commit are none.
+type Statements struct{ n atomic.Int64 }
+
+// TraceQueryStart counts a statement.
+func (s *Statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	switch q.SQL {
+	case "begin", "commit", "rollback", ";", "-- ping":
+	default:
+		s.n.Add(1)
+	}
+	return ctx
+}
+
+// TraceQueryEnd does nothing.
+func (s *Statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// During returns how many statements fn caused.
+func (s *Statements) During(fn func()) int {
+	before := s.n.Load()
+	fn()
+	return int(s.n.Load() - before)
+}

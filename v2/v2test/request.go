@@ -1,0 +1,102 @@
+package v2test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"partnerapi/domain"
+)
+
+// Response is what a request was answered with.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	t      testing.TB
+}
+
+// Do sends a request with a key; a body that is not text is sent as JSON, and
+// nil as none. Headers are pairs of name and value.
+func (h *Harness) Do(method, path, key string, body any, headers ...string) Response {
+	h.T.Helper()
+	var reader io.Reader
+	switch body := body.(type) {
+	case nil:
+	case string:
+		reader = strings.NewReader(body)
+	default:
+		text, err := json.Marshal(body)
+		h.must(err)
+		reader = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(h.T.Context(), method, h.URL+path, reader)
+	h.must(err)
+	if key != "" {
+		req.Header.Set("X-API-Key", key)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := h.transport.RoundTrip(req)
+	h.must(err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	h.must(err)
+	return Response{Status: resp.StatusCode, Header: resp.Header, Body: text, t: h.T}
+}
+
+// Get reads a path.
+func (h *Harness) Get(path, key string) Response {
+	h.T.Helper()
+	return h.Do(http.MethodGet, path, key, nil)
+}
+
+// Want fails the test unless the response has the status.
+func (r Response) Want(status int) Response {
+	r.t.Helper()
+	if r.Status != status {
+		r.t.Fatalf("status %d, not %d: %s", r.Status, status, r.Body)
+	}
+	return r
+}
+
+// Into decodes the body into v.
+func (r Response) Into(v any) {
+	r.t.Helper()
+	if err := json.Unmarshal(r.Body, v); err != nil {
+		r.t.Fatalf("decode %s: %v", r.Body, err)
+	}
+}
+
+// JSON returns the body as maps and lists.
+func (r Response) JSON() map[string]any {
+	r.t.Helper()
+	var v map[string]any
+	r.Into(&v)
+	return v
+}
+
+// Field returns a member of the body by its path, as in error.code.
+func (r Response) Field(path string) any {
+	r.t.Helper()
+	var v any = r.JSON()
+	for name := range strings.SplitSeq(path, ".") {
+		object, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = object[name]
+	}
+	return v
+}
+
+// Code returns the code of a v2 error.
+func (r Response) Code() domain.Code {
+	r.t.Helper()
+	code, _ := r.Field("error.code").(string)
+	return domain.Code(code)
+}
