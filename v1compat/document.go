@@ -1,0 +1,35 @@
+package v1compat
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"partnerapi/v2/op/openapi"
+)
+
+// Document is v1's OpenAPI document, made from the table of routes.
+func (f *Facade) Document() (*openapi3.T, error) {
+	d := openapi.Document{
+		Title: "Partner API v1", Version: "1", Prefix: "/v1", Error: reflect.TypeFor[Error](), Lenient: true,
+		Description: "The older version of the interface. It is being retired: build new integrations on v2.",
+	}
+	for _, r := range f.routes {
+		o := openapi.Operation{
+			ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, Tag: "v1", Scope: r.operation.Meta().Scope,
+			Input: r.input, Status: r.Status, Output: r.output, Errors: slices.Concat(r.Fails, shared),
+		}
+		d.Operations = append(d.Operations, o)
+	}
+	return openapi.Build(d)
+}
+
+// YAML is the document as it is served.
+func (f *Facade) YAML() ([]byte, error) {
+	document, err := f.Document()
+	if err != nil {
+		return nil, err
+	}
+	return openapi.YAML(document)
+}

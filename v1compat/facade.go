@@ -1,0 +1,63 @@
+// Package v1compat is version 1 of the interface, as a table of routes onto
+// v2's operations. A route names its operation and two pure functions, which
+// turn v1's input into v2's and v2's output into v1's; the machinery around
+// them is the same for all: decode, resolve numbers, translate, call, translate
+// back, find numbers, write. Nothing here reads a table or repeats a rule of
+// v2, whatever release v2's public edge serves. The package can be deleted.
+package v1compat
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op/ginop"
+)
+
+// Facade is version 1 of the interface.
+type Facade struct {
+	registry    *idmap.Registry
+	checkpoints *checkpoints
+	routes      []*route
+}
+
+// New makes the facade over v2's operations. Checkpoints of walks by offset
+// are kept in the store, which replicas share; nil keeps them in this process.
+// A route that does not fit its operation is a programming error, and panics.
+func New(api *v2.API, registry *idmap.Registry, store Store, clock domain.Clock) *Facade {
+	if store == nil {
+		store = newMemory(clock)
+	}
+	f := &Facade{registry: registry, checkpoints: &checkpoints{store: store}}
+	f.clientRoutes(api)
+	f.userRoutes(api)
+	for _, r := range f.routes {
+		if err := r.check(); err != nil {
+			panic("v1 route " + r.ID + ": " + err.Error())
+		}
+	}
+	return f
+}
+
+// Mount adds v1's routes and its document to the engine.
+func (f *Facade) Mount(edge *ginop.Edge, engine *gin.Engine) error {
+	s := edge.Surface(engine, "/v1", renderError)
+	for _, r := range f.routes {
+		s.Handle(r.Method, r.Path, r.ID, r.serve)
+	}
+	document, err := f.YAML()
+	if err != nil {
+		return err
+	}
+	s.Open("/openapi.yaml", func(c *gin.Context) { c.Data(http.StatusOK, "application/yaml", document) })
+	return nil
+}
+
+// numbered finds the numbers of all that the output names, in one look-up.
+func (f *Facade) numbered(ctx context.Context, out any) error {
+	return idmap.Number(ctx, f.registry, out)
+}

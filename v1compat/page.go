@@ -1,0 +1,132 @@
+package v1compat
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// Paging is the page of every list of v1.
+type Paging[Item any] struct {
+	Items  []Item `json:"items"`
+	Limit  int    `json:"limit"`
+	Offset int    `json:"offset"`
+	Total  int    `json:"total"`
+}
+
+// window is the limit and the offset that a list takes.
+type window struct {
+	Limit  *int `query:"limit" doc:"How many items to return at the most; moved to the nearest bound."`
+	Offset int  `query:"offset" default:"0" doc:"How many items to pass over."`
+}
+
+// upTo50 is the window of most lists: 20 items unless told, 50 at the most.
+type upTo50 struct{ window }
+
+// bounds are the default and the largest limit of a list.
+type bounds struct{ usual, most int }
+
+func (upTo50) bounds() bounds { return bounds{usual: 20, most: 50} }
+
+// windowed is the Query of a list.
+type windowed interface {
+	bounds() bounds
+	asked() window
+}
+
+func (w window) asked() window { return w }
+
+// asked is one page as it is asked for, its limit within the bounds.
+type asked struct{ limit, offset int }
+
+// pageOf reads the page off a list's input.
+func pageOf(in any) (asked, error) {
+	q, ok := reflect.ValueOf(in).Elem().FieldByName("Query").Interface().(windowed)
+	if !ok {
+		return asked{}, fmt.Errorf("%T has no window", in)
+	}
+	w, b := q.asked(), q.bounds()
+	if w.Offset < 0 {
+		return asked{}, domain.ErrInvalid("offset", "must be at least 0")
+	}
+	page := asked{limit: b.usual, offset: w.Offset}
+	if w.Limit != nil {
+		page.limit = min(max(*w.Limit, 1), b.most)
+	}
+	return page, nil
+}
+
+// walk is one page of a walk by offset over a list (decisions 5.7).
+type walk struct {
+	asked
+	list string
+	// cursor is where the page before this one ended, if this walk read it.
+	cursor string
+}
+
+// checkpoints remembers where the pages of walks ended, so that the next page
+// goes on there instead of counting rows from the start.
+type checkpoints struct{ store Store }
+
+// Store keeps checkpoints for a while: for each list, offsets and cursors. A
+// list's name holds the caller's key, the operation and the filters. Where it
+// cannot be reached, walks fall back to counting.
+type Store interface {
+	// Cursor returns what was put at the offset of a list, or "".
+	Cursor(ctx context.Context, list string, offset int) (string, error)
+	Put(ctx context.Context, list string, offset int, cursor string) error
+	// Drop forgets all of a list.
+	Drop(ctx context.Context, list string) error
+}
+
+// walk begins the page: at offset 0 a new walk, which drops the checkpoints of
+// the one before; else from a checkpoint at the offset, if there is one.
+func (c *checkpoints) walk(ctx context.Context, operation string, filters any, page asked) (walk, error) {
+	text, err := json.Marshal(filters)
+	if err != nil {
+		return walk{}, fmt.Errorf("name a list of %s: %w", operation, err)
+	}
+	sum := sha256.Sum256(text)
+	w := walk{asked: page, list: domain.CallerFrom(ctx).Prefix + "/" + operation + "/" + base64.RawURLEncoding.EncodeToString(sum[:])}
+	if page.offset == 0 {
+		return w, c.store.Drop(ctx, w.list)
+	}
+	w.cursor, err = c.store.Cursor(ctx, w.list, page.offset)
+	return w, err
+}
+
+// paging is the page in v2's terms.
+func (w walk) paging() op.Paging {
+	p := op.Paging{Limit: min(w.limit, 500), Rows: w.limit, Cursor: w.cursor, Total: true}
+	if w.cursor == "" {
+		p.Skip = w.offset
+	}
+	return p
+}
+
+// total is the number of rows of the list. On a continued walk it is never so
+// small that a walker stops before the rows that follow.
+func (w walk) total(rows, shown int, more bool) int {
+	if w.cursor == "" {
+		return rows
+	}
+	reached := w.offset + shown
+	if more {
+		reached++
+	}
+	return max(rows, reached)
+}
+
+// leave puts a checkpoint where the page ended.
+func (c *checkpoints) leave(ctx context.Context, w walk, shown int, end string) error {
+	if shown == 0 {
+		return nil
+	}
+	return c.store.Put(ctx, w.list, w.offset+shown, end)
+}

@@ -1,0 +1,162 @@
+package v1compat
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+)
+
+// Meta is what is declared of a route beside its functions.
+type Meta struct {
+	// ID names the route in metrics, logs and the document.
+	ID           string
+	Method, Path string
+	Summary      string
+	// Status is that of success.
+	Status int
+	// Fails are the statuses of failure that v1 documents for the route,
+	// beyond those of all routes (shared).
+	Fails []int
+	// Fields gives the v1 name of each field of the v2 operation that v1 calls
+	// otherwise, without indexes.
+	Fields map[string]string
+}
+
+// route is a Meta with its operation and what serves it.
+type route struct {
+	Meta
+	operation op.Operation
+	input     *op.Input
+	output    reflect.Type
+	answer    func(c *gin.Context, in any) (any, error)
+	facade    *Facade
+}
+
+// shared are the statuses that v1 documents for all routes.
+var shared = []int{
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
+	http.StatusInternalServerError, http.StatusServiceUnavailable,
+}
+
+// call adds a route that is one call of an operation.
+func call[In, V2In, V2Out, Out any](f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out) {
+	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Out](), func(c *gin.Context, in any) (any, error) {
+		out, err := o.Call(c.Request.Context(), to(in.(*In)))
+		if err != nil {
+			return nil, err
+		}
+		return from(out), nil
+	})
+}
+
+// list adds a route that is one page of an operation's list. The input's Query
+// embeds one of the paging types.
+func list[In, V2In, Row, Item any](f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In, op.Paging) *V2In, item func(Row) Item) {
+	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Paging[Item]](), func(c *gin.Context, in any) (any, error) {
+		typed := in.(*In)
+		ctx := c.Request.Context()
+		asked, err := pageOf(in)
+		if err != nil {
+			return nil, err
+		}
+		walk, err := f.checkpoints.walk(ctx, meta.ID, to(typed, op.Paging{}), asked)
+		if err != nil {
+			return nil, err
+		}
+		page, err := o.Call(ctx, to(typed, walk.paging()))
+		if err != nil {
+			return nil, err
+		}
+		out := &Paging[Item]{Items: make([]Item, len(page.Data)), Limit: walk.limit, Offset: walk.offset}
+		for i, row := range page.Data {
+			out.Items[i] = item(row)
+		}
+		out.Total = walk.total(page.Total, len(page.Data), page.Page.HasMore)
+		return out, f.checkpoints.leave(ctx, walk, len(page.Data), page.End)
+	})
+}
+
+func (f *Facade) add(meta Meta, o op.Operation, in, out reflect.Type, answer func(*gin.Context, any) (any, error)) {
+	f.routes = append(f.routes, &route{
+		Meta: meta, operation: o, input: op.Describe(in), output: out, answer: answer, facade: f,
+	})
+}
+
+// serve answers one request.
+func (r *route) serve(c *gin.Context) error {
+	out, err := r.run(c)
+	if err != nil {
+		return r.translate(domain.AsError(err))
+	}
+	ginop.WriteJSON(c, r.Status, out)
+	return nil
+}
+
+func (r *route) run(c *gin.Context) (any, error) {
+	ctx := c.Request.Context()
+	if err := op.Authorize(ctx, r.operation.Meta().Scope); err != nil {
+		return nil, err
+	}
+	in, _, err := ginop.Decode(c, r.input, r.input.New(), true)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.resolve(ctx, in); err != nil {
+		return nil, err
+	}
+	out, err := r.answer(c, in)
+	if err != nil {
+		return nil, err
+	}
+	return out, r.facade.numbered(ctx, out)
+}
+
+// resolve finds the objects of all numbers in the input, in one look-up. A
+// number that is nobody's stays unresolved: v2 then finds nothing, and answers
+// as it does for what is out of reach.
+func (r *route) resolve(ctx context.Context, in any) error {
+	return idmap.Resolve(ctx, r.facade.registry, in)
+}
+
+// check reports a route that does not fit its operation: an error of the
+// operation for which v1 documents no status, or a field that it lacks.
+func (r *route) check() error {
+	for _, code := range r.operation.Meta().Fails {
+		status := ginop.StatusOf(code)
+		if !slices.Contains(r.Fails, status) && !slices.Contains(shared, status) {
+			return fmt.Errorf("operation %s fails with %s, for which the route has no status", r.operation.Meta().ID, code)
+		}
+	}
+	for field := range r.Fields {
+		if !hasField(r.operation.Input(), field) {
+			return fmt.Errorf("operation %s has no field %s", r.operation.Meta().ID, field)
+		}
+	}
+	return nil
+}
+
+func hasField(in *op.Input, name string) bool {
+	for _, p := range slices.Concat(in.Path, in.Query) {
+		if p.Name == name {
+			return true
+		}
+	}
+	if in.Body == nil {
+		return false
+	}
+	for _, f := range reflect.VisibleFields(in.Body) {
+		if op.WireName(f) == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,130 @@
+package v1compat
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	"partnerapi/v2/op"
+)
+
+// Time is a point in time as v1 writes it: ISO 8601, UTC, whole seconds.
+type Time struct{ time.Time }
+
+const timeFormat = "2006-01-02T15:04:05Z"
+
+func at(t op.Time) Time { return Time{t.Time} }
+
+// MarshalJSON returns the time.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return t.UTC().AppendFormat(nil, `"`+timeFormat+`"`), nil
+}
+
+// JSONSchema says what the time looks like, for the document.
+func (Time) JSONSchema() string {
+	return `{"type":"string","format":"date-time","pattern":"^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$"}`
+}
+
+// UUID is an object that v1 names by its UUID: a user, an admin, a message.
+type UUID[K domain.Kind] struct{ ID domain.ID[K] }
+
+func uuidOf[K domain.Kind](id domain.ID[K]) UUID[K] { return UUID[K]{id} }
+
+// Noun is what the object is called.
+func (u UUID[K]) Noun() string { return u.ID.Noun() }
+
+// MarshalText returns the UUID in canonical lower case.
+func (u UUID[K]) MarshalText() ([]byte, error) { return []byte(u.ID.UUID()), nil }
+
+// UnmarshalText reads a UUID in canonical lower case.
+func (u *UUID[K]) UnmarshalText(text []byte) (err error) {
+	u.ID, err = domain.ParseUUID[K](string(text))
+	return err
+}
+
+// JSONSchema says what the id looks like, for the document.
+func (UUID[K]) JSONSchema() string { return `{"type":"string","format":"uuid"}` }
+
+// refList is a list of numbers, comma-separated or repeated. Integers that
+// cannot be an object's number stand for no object.
+type refList[K domain.Kind] struct {
+	Refs  []idmap.Ref[K]
+	given int
+}
+
+// ManyTexts marks the list as one that may be given in several parameters.
+func (*refList[K]) ManyTexts() {}
+
+// JSONSchema says what the list looks like, for the document.
+func (refList[K]) JSONSchema() string { return `{"type":"string"}` }
+
+// UnmarshalText reads the list; an empty text is an empty list.
+func (l *refList[K]) UnmarshalText(text []byte) error {
+	l.Refs, l.given = []idmap.Ref[K]{}, 0
+	for item := range strings.SplitSeq(string(text), ",") {
+		if item = strings.TrimSpace(item); item == "" {
+			continue
+		}
+		l.given++
+		n, err := strconv.ParseInt(item, 10, 64)
+		switch {
+		case errors.Is(err, strconv.ErrRange), err == nil && (n < 1 || n > idmap.MaxNumber):
+		case err != nil:
+			return errors.New("must be a list of integers")
+		default:
+			l.Refs = append(l.Refs, idmap.Ref[K]{Number: n})
+		}
+	}
+	if l.given > op.MaxIDs {
+		return errors.New("must hold at most 500 ids")
+	}
+	return nil
+}
+
+// resolved is the list for v2, unresolved numbers left out; nil for nil.
+func (l *refList[K]) resolved() *op.IDList[K] {
+	if l == nil {
+		return nil
+	}
+	ids := &op.IDList[K]{IDs: []domain.ID[K]{}, Given: l.given}
+	for _, r := range l.Refs {
+		if !r.ID.IsZero() {
+			ids.IDs = append(ids.IDs, r.ID)
+		}
+	}
+	return ids
+}
+
+// clientPath is the path of a route on one client.
+type clientPath struct {
+	ClientID idmap.Ref[domain.ClientKind] `path:"client_id"`
+}
+
+// userPath is the path of a route on one user.
+type userPath struct {
+	UserID UUID[domain.UserKind] `path:"user_id"`
+}
+
+// text is an optional text of v1, where absent, null and empty are one.
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// orEmpty is what v1 shows in the place of a text that is not there.
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// given is a Patch that gives the value unless it is empty.
+func given[T ~string](value T) op.Patch[T] {
+	return op.Patch[T]{Given: value != "", Value: value}
+}
