@@ -23,7 +23,7 @@ func (d *DB) refreshNextDue(ctx context.Context, client domain.ClientID, users [
 		FROM locked AS l LEFT JOIN LATERAL (
 			SELECT a.due_on, a.course_id FROM assignments AS a
 			WHERE a.client_id = l.client_id AND a.user_id = l.id AND a.completed_at IS NULL
-			ORDER BY a.due_on, a.position LIMIT 1
+			ORDER BY a.due_on, a.position, a.course_id LIMIT 1
 		) AS n ON true
 		WHERE u.client_id = l.client_id AND u.id = l.id
 		AND (u.next_due_on, u.next_course_id) IS DISTINCT FROM (n.due_on, n.course_id)`,

@@ -1,0 +1,199 @@
+package seed
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// The demonstration's partners. That the first is there says that the
+// demonstration is.
+const (
+	DemoPartner      = "Northlight Demo MSP"
+	OtherDemoPartner = "Tidewater Demo MSP"
+)
+
+// ErrNotEmpty says that a database holds something else than a demonstration.
+var ErrNotEmpty = errors.New("the database holds other data: --demo needs an empty database, or one that it filled itself")
+
+// DemoKeys are the API keys of the demonstration (decisions 9). They are no
+// secrets: a server refuses them unless it runs a demonstration.
+type DemoKeys struct {
+	All      string // every client of the first partner; read, write
+	ReadOnly string // the same; read
+	Subset   string // two clients of the first partner; read, write
+	Other    string // the second partner; read, write
+	// Client is the first partner's oldest and largest client, which has some
+	// of everything; Subset reaches it too.
+	Client domain.ClientID
+}
+
+// demoKeys are the keys' texts.
+var demoKeys = DemoKeys{All: "pk_demo_all", ReadOnly: "pk_demo_readonly", Subset: "pk_demo_subset", Other: "pk_demo_other"}
+
+// Demo fills an empty, migrated database with the demonstration, as of today by
+// the database's clock. On a database that has it, it changes nothing. It
+// returns ErrNotEmpty for a database with other partners only.
+func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
+	keys := demoKeys
+	err := inTx(ctx, d, func(tx pgx.Tx) error {
+		id, err := partnerNamed(ctx, tx, DemoPartner)
+		if err == nil && id.IsZero() {
+			err = fillDemo(ctx, tx, domain.DateOf(d.Now()))
+		}
+		if err != nil {
+			return err
+		}
+		keys.Client, err = firstClient(ctx, tx)
+		return err
+	})
+	return keys, err
+}
+
+// firstClient finds the demonstration's oldest client; there may be none left.
+func firstClient(ctx context.Context, tx pgx.Tx) (id domain.ClientID, err error) {
+	var found string
+	err = tx.QueryRow(ctx, `
+		SELECT coalesce((
+			SELECT c.id::text FROM clients AS c JOIN partners AS p ON p.id = c.partner_id
+			WHERE p.name_key = $1 AND c.archived_at IS NULL ORDER BY c.created_at, c.id LIMIT 1
+		), '')`, domain.SortKey(DemoPartner)).Scan(&found)
+	if err != nil {
+		return id, fmt.Errorf("look for the demonstration's first client: %w", err)
+	}
+	if found == "" {
+		return id, nil
+	}
+	return domain.ParseUUID[domain.ClientKind](found)
+}
+
+func fillDemo(ctx context.Context, tx pgx.Tx, today domain.Date) error {
+	var filled bool
+	if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM partners)").Scan(&filled); err != nil {
+		return fmt.Errorf("look for partners: %w", err)
+	}
+	if filled {
+		return ErrNotEmpty
+	}
+	if err := markRefreshed(ctx, tx, today); err != nil {
+		return err
+	}
+	catalogue, err := openCatalogue(ctx, tx)
+	if err != nil {
+		return err
+	}
+	s := &story{dice: newDice(demoStream, 0), today: today, catalogue: catalogue}
+	w := &writer{tx: tx}
+	first := s.demoPartner(DemoPartner, "northlight.example", 1100)
+	second := s.demoPartner(OtherDemoPartner, "tidewater.example", 400)
+	w.partner(ctx, first)
+	w.partner(ctx, second)
+
+	clients := s.demoClients(first.id, demoClients)
+	others := s.demoClients(second.id, otherDemoClients)
+	w.demoKeys(ctx, s, first, second, clients[:2])
+	return w.clients(ctx, append(clients, others...), catalogue.program, today)
+}
+
+// markRefreshed records that today's daily refresh has nothing to do, where no
+// users are but those that are to be seeded now.
+func markRefreshed(ctx context.Context, tx pgx.Tx, today domain.Date) error {
+	_, err := tx.Exec(ctx, `INSERT INTO daily_refreshes (day, finished_at)
+		SELECT $1::date, $2::timestamptz WHERE NOT EXISTS (SELECT FROM users) ON CONFLICT DO NOTHING`, today.Time(), today.Time())
+	if err != nil {
+		return fmt.Errorf("mark the daily refresh as done: %w", err)
+	}
+	return nil
+}
+
+func (s *story) demoPartner(name, domainName string, daysOld int) *partner {
+	at := s.at(s.today.AddDays(-daysOld))
+	p := &partner{id: newID[domain.PartnerKind](s.dice, at), name: name, createdAt: at}
+	for i, role := range []domain.AdminRole{domain.OwnerRole, domain.FullRole, domain.ViewerRole} {
+		p.admins = append(p.admins, s.appoint(nil, domainName, role, at.AddDate(0, 0, 30*i)))
+	}
+	return p
+}
+
+func (s *story) demoClients(partner domain.PartnerID, list []demoClient) []*client {
+	clients := make([]*client, len(list))
+	for i, d := range list {
+		f := d.founding
+		f.partner, f.created = partner, s.today.AddDays(-d.daysOld)
+		c := s.found(f)
+		if i%3 == 0 {
+			external := fmt.Sprintf("PSA-%04d", 1001+i)
+			c.ExternalID = &external
+		}
+		s.hire(c, f.language, d.users)
+		if d.showcase {
+			s.showcase(c)
+		} else {
+			s.furnish(c)
+		}
+		c.settle(s.today)
+		s.remember(c)
+		clients[i] = c
+	}
+	return clients
+}
+
+// furnish gives a client what most clients have.
+func (s *story) furnish(c *client) {
+	everybody := c.active(anyone)
+	if len(everybody) > 10 {
+		s.collect(c, "New starters", "", "dashboard", everybody[len(everybody)*3/4:])
+		s.publish(c, "Acceptable use", "tenant", uuid(c.ID), 1, everybody)
+	}
+	if len(everybody) > 0 {
+		c.admins = append(c.admins, s.appoint(&c.ID, c.domain, domain.FullRole, c.CreatedAt))
+		if s.chance(0.4) {
+			s.adopt(c, oneOf(s.dice, []string{"soc2", "gdpr", "ftc_safeguards", "cis_v8"}), "all", nil, false, s.between(40, 200))
+		}
+	}
+	s.live(c, 45)
+	s.correspond(c)
+}
+
+// demoKeys adds the demonstration's API keys.
+func (w *writer) demoKeys(ctx context.Context, s *story, first, second *partner, subset []*client) {
+	read, write := string(domain.Read), string(domain.Write)
+	keys := []struct {
+		text    string
+		partner *partner
+		all     bool
+		scopes  []string
+	}{
+		{demoKeys.All, first, true, []string{read, write}},
+		{demoKeys.ReadOnly, first, true, []string{read}},
+		{demoKeys.Subset, first, false, []string{read, write}},
+		{demoKeys.Other, second, true, []string{read, write}},
+	}
+	ids := make([]domain.KeyID, len(keys))
+	w.copy(ctx, "api_keys", "id partner_id name prefix digest all_clients scopes demo created_at", func(put put) {
+		for i, key := range keys {
+			at := key.partner.createdAt.Add(time.Duration(i+1) * time.Minute)
+			ids[i] = newID[domain.KeyKind](s.dice, at)
+			digest := sha256.Sum256([]byte(key.text))
+			// The whole text is the prefix: there is nothing to hide, and no
+			// two begin alike.
+			put(uuid(ids[i]), uuid(key.partner.id), key.text, key.text, digest[:], key.all, key.scopes, true, at)
+		}
+	})
+	w.copy(ctx, "api_key_clients", "key_id client_id", func(put put) {
+		for i, key := range keys {
+			for _, c := range subset {
+				if !key.all {
+					put(uuid(ids[i]), uuid(c.ID))
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,193 @@
+package seed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// LargePartner is the partner that seeded clients belong to.
+const LargePartner = "Seed Partner"
+
+// Size says how much is to be seeded. Users are those of all clients together.
+type Size struct{ Clients, Users int }
+
+// batchUsers is how many users are held in memory before they are written; the
+// users of one client are never parted.
+const batchUsers = 4000
+
+// Large adds clients with users, their training and phishing results, and some
+// collections, policies and exposures, as of today by the database's clock. Few
+// clients have most of the users, the first the most. The clients belong to
+// LargePartner, which is made when missing, and are numbered on from those that
+// it has. It is one transaction: all is added or nothing. progress, unless nil,
+// is told how many of the clients and users together are written.
+func Large(ctx context.Context, d *db.DB, size Size, progress func(done, total int)) error {
+	if size.Clients < 0 || size.Users < 0 || size.Clients == 0 && size.Users > 0 {
+		return errors.New("seed: the numbers of clients and users must not be negative, and users need a client")
+	}
+	if progress == nil {
+		progress = func(int, int) {}
+	}
+	today := domain.DateOf(d.Now())
+	return inTx(ctx, d, func(tx pgx.Tx) error {
+		if err := markRefreshed(ctx, tx, today); err != nil {
+			return err
+		}
+		catalogue, err := openCatalogue(ctx, tx)
+		if err != nil {
+			return err
+		}
+		g := &growth{size: size, today: today, catalogue: catalogue}
+		if err := g.join(ctx, tx); err != nil {
+			return err
+		}
+		return g.write(ctx, tx, progress)
+	})
+}
+
+// growth is one run of Large.
+type growth struct {
+	size      Size
+	today     domain.Date
+	catalogue *catalogue
+	partner   domain.PartnerID
+	present   int // clients of the partner before
+}
+
+// join finds the partner, or makes it, and counts its clients.
+func (g *growth) join(ctx context.Context, tx pgx.Tx) (err error) {
+	if g.partner, err = partnerNamed(ctx, tx, LargePartner); err != nil {
+		return err
+	}
+	if g.partner.IsZero() {
+		s := &story{dice: newDice(largeStream, 0), today: g.today}
+		at := s.at(g.today.AddDays(-oldestClient - 30))
+		p := &partner{id: newID[domain.PartnerKind](s.dice, at), name: LargePartner, createdAt: at}
+		p.admins = []domain.Admin{s.appoint(nil, "seed.example", domain.OwnerRole, at)}
+		g.partner = p.id
+		w := &writer{tx: tx}
+		w.partner(ctx, p)
+		return w.err
+	}
+	err = tx.QueryRow(ctx, "SELECT count(*) FROM clients WHERE partner_id::text = $1", g.partner.UUID()).Scan(&g.present)
+	if err != nil {
+		return fmt.Errorf("count the clients of %s: %w", LargePartner, err)
+	}
+	return nil
+}
+
+// write makes the clients in batches and writes each while the next is made.
+func (g *growth) write(ctx context.Context, tx pgx.Tx, progress func(done, total int)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	batches := make(chan []*client)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		defer close(batches)
+		g.batches(func(batch []*client) bool {
+			select {
+			case batches <- batch:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
+	}()
+	defer func() { cancel(); <-stopped }()
+
+	w := &writer{tx: tx}
+	done, total := 0, g.size.Clients+g.size.Users
+	for batch := range batches {
+		if err := w.clients(ctx, batch, g.catalogue.program, g.today); err != nil {
+			return err
+		}
+		done += len(batch)
+		for _, c := range batch {
+			done += len(c.users)
+		}
+		progress(done, total)
+	}
+	return ctx.Err()
+}
+
+// batches makes the clients and hands them on until take returns false.
+func (g *growth) batches(take func([]*client) bool) {
+	sizes := skewed(g.size)
+	var batch []*client
+	users := 0
+	for i, n := range sizes {
+		batch = append(batch, g.client(i, n))
+		users += n
+		if users >= batchUsers || i == len(sizes)-1 {
+			if !take(batch) {
+				return
+			}
+			batch, users = nil, 0
+		}
+	}
+}
+
+// skewed deals users out to clients as in life: the client of rank r has a
+// share in proportion to r^-1.1.
+func skewed(size Size) []int {
+	weights := make([]float64, size.Clients)
+	sum := 0.0
+	for i := range weights {
+		weights[i] = math.Pow(float64(i+1), -1.1)
+		sum += weights[i]
+	}
+	sizes := make([]int, size.Clients)
+	dealt, weight := 0, 0.0
+	for i := range sizes {
+		weight += weights[i]
+		upTo := int(math.Round(float64(size.Users) * weight / sum))
+		sizes[i] = upTo - dealt
+		dealt = upTo
+	}
+	return sizes
+}
+
+// The ages of seeded clients, in days.
+const (
+	oldestClient   = 480
+	youngestClient = 20
+)
+
+// The words that the names of seeded clients are made of.
+var (
+	firstWords  = []string{"Amber", "Birch", "Cedar", "Delta", "Ember", "Falcon", "Granite", "Harbor", "Indigo", "Juniper", "Keystone", "Lakeside", "Maple", "Northern"}
+	secondWords = []string{"Analytics", "Builders", "Clinics", "Dental", "Engineering", "Foods", "Gardens", "Hotels", "Insurance", "Legal", "Logistics", "Media", "Pharmacy", "Textiles"}
+)
+
+// client makes one client of so many users. The i-th of a run is as old as its
+// place says, so that the first is the oldest.
+func (g *growth) client(i, users int) *client {
+	number := g.present + i + 1
+	s := &story{dice: newDice(largeStream, number), today: g.today, catalogue: g.catalogue}
+	industry := oneOf(s.dice, secondWords)
+	f := founding{
+		partner: g.partner, industry: industry,
+		name:      fmt.Sprintf("%s %s %05d", oneOf(s.dice, firstWords), industry, number),
+		created:   g.today.AddDays(-oldestClient + ((oldestClient-youngestClient)*i+g.size.Clients-1)/g.size.Clients),
+		directory: oneOf(s.dice, []domain.Directory{domain.Microsoft, domain.Microsoft, domain.Google, ""}),
+		noDarkWeb: s.chance(0.1),
+		language:  oneOf(s.dice, []domain.Language{domain.English, domain.English, domain.English, domain.Spanish, domain.French}),
+	}
+	c := s.found(f)
+	s.hire(c, f.language, users)
+	if everybody := c.active(anyone); len(everybody) > 4 {
+		s.collect(c, "New starters", "", "dashboard", everybody[len(everybody)*9/10:])
+		s.publish(c, "Acceptable use", "tenant", uuid(c.ID), 2, everybody[:len(everybody)/4])
+	}
+	s.live(c, 60)
+	c.settle(g.today)
+	s.remember(c)
+	return c
+}

@@ -1,0 +1,90 @@
+package seed
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"partnerapi/domain"
+)
+
+// The names of people who speak something else than English.
+var (
+	spanishFirst = []string{"Alba", "Álvaro", "Belén", "Camila", "Diego", "Elena", "Íñigo", "Javier", "Lucía", "Mateo", "Núria", "Óscar", "Pilar", "Rocío", "Sofía", "Tomás"}
+	spanishLast  = []string{"Acuña", "Benítez", "Castañeda", "Domínguez", "Echeverría", "Figueroa", "Galindo", "Ibáñez", "Marín", "Ordóñez", "Peña", "Quintana", "Rosales", "Villanueva"}
+	frenchFirst  = []string{"Amélie", "Benoît", "Chloé", "Denis", "Élise", "Félix", "Gaëlle", "Hélène", "Jérôme", "Léa", "Mathéo", "Noémie", "Océane", "Raphaël", "Simon", "Zoé"}
+	frenchLast   = []string{"Beaulieu", "Côté", "Desrosiers", "Fréchette", "Gagné", "Hébert", "Lachance", "Lévesque", "Marchand", "Ouellet", "Paradis", "Séguin", "Thériault", "Vallée"}
+)
+
+// unaccented turns names into what email addresses are made of.
+var unaccented = strings.NewReplacer("á", "a", "é", "e", "í", "i", "ó", "o", "ú", "u", "ñ", "n", "ô", "o", "î", "i", "è", "e", "ê", "e", "ë", "e", "ï", "i", "ç", "c")
+
+// job is what a user does; the role follows from it.
+type job struct{ department, title string }
+
+// jobs are those of everybody, specialJobs those that give each other role.
+var (
+	jobs = []job{
+		{"Operations", "Production planner"}, {"Operations", "Shift lead"}, {"Operations", "Warehouse clerk"},
+		{"Sales", "Account manager"}, {"Sales", "Sales representative"}, {"Marketing", "Content editor"},
+		{"Customer care", "Support agent"}, {"Customer care", "Team lead"}, {"Engineering", "Mechanical engineer"},
+		{"Engineering", "Quality inspector"}, {"Legal", "Paralegal"}, {"Reception", "Front desk"}, {"Purchasing", "Buyer"},
+	}
+	specialJobs = map[domain.Role][]job{
+		domain.RoleAdmin:     {{"IT", "Systems administrator"}, {"IT", "Helpdesk technician"}, {"Infrastructure", "Network administrator"}},
+		domain.RoleExecutive: {{"Management", "Chief Executive Officer"}, {"Management", "Vice President"}, {"Operations", "Director"}},
+		domain.RoleHR:        {{"People", "Recruiter"}, {"Human Resources", "HR partner"}},
+		domain.RoleFinance:   {{"Finance", "Accountant"}, {"Finance", "Payroll clerk"}, {"Accounts payable", "Controller"}},
+		domain.RoleStandard:  {{"Operations", "Coordinator"}},
+	}
+)
+
+// name invents somebody who speaks a language.
+func (d *dice) name(language domain.Language) (first, last string) {
+	switch language {
+	case domain.Spanish:
+		return oneOf(d, spanishFirst), oneOf(d, spanishLast)
+	case domain.French:
+		return oneOf(d, frenchFirst), oneOf(d, frenchLast)
+	default:
+		return d.fake.FirstName(), d.fake.LastName()
+	}
+}
+
+// job picks a job; one of eight people has one of a special role.
+func (d *dice) job() job {
+	if !d.chance(0.125) {
+		return oneOf(d, jobs)
+	}
+	roles := []domain.Role{domain.RoleAdmin, domain.RoleExecutive, domain.RoleHR, domain.RoleFinance, domain.RoleFinance}
+	return oneOf(d, specialJobs[oneOf(d, roles)])
+}
+
+// slug is a name as a part of an address: lower-case letters, digits, hyphens.
+func slug(name string) string {
+	var b strings.Builder
+	for _, r := range unaccented.Replace(strings.ToLower(name)) {
+		switch {
+		case r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)):
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	return strings.TrimSuffix(b.String(), "-")
+}
+
+// addresses gives out the email addresses of one client, each once.
+type addresses struct {
+	domain string
+	taken  map[string]int
+}
+
+func (a *addresses) of(first, last string) string {
+	local := slug(first) + "." + slug(last)
+	a.taken[local]++
+	if n := a.taken[local]; n > 1 {
+		local += strconv.Itoa(n)
+	}
+	return local + "@" + a.domain
+}

@@ -1,0 +1,175 @@
+package seed
+
+import (
+	"time"
+
+	"partnerapi/domain"
+)
+
+// client is a client with all that belongs to it. What its own row sums up is
+// filled in by settle.
+type client struct {
+	domain.Client
+	domain      string // of its users' emails
+	groups      []group
+	users       []*user
+	collections []collection
+	policies    []policy
+	uses        []frameworkUse
+	admins      []domain.Admin
+	invites     []invite
+	days        []phishingDay
+	history     []int // the average scores of the last days, today's last
+}
+
+type group struct {
+	domain.Group
+	manual bool
+}
+
+// user is a user with all signals about them. Score, Training.Next, Phishing
+// and risk are filled in by settle.
+type user struct {
+	domain.User
+	training  []assignment
+	mails     []simulation
+	reported  []reportedEmail
+	exposures []exposure
+	sent      []sentEmail
+	risk      domain.Assessment
+}
+
+type assignment struct {
+	lesson
+	round       int
+	use         domain.FrameworkUseID // zero for the program's
+	assignedAt  time.Time
+	dueOn       domain.Date
+	completedAt time.Time // zero while it is not
+}
+
+// simulation is one simulated mail. Its times are zero for what did not happen.
+type simulation struct {
+	id        domain.ResultID
+	template  *template
+	automated string // why its events are taken for a mail scanner's; empty for a human's
+
+	sendAt, sentAt, openedAt, attachmentAt, clickedAt, credentialsAt, reportedAt time.Time
+
+	createdAt time.Time
+}
+
+// status is how far the mail got.
+func (s *simulation) status() string {
+	switch {
+	case !s.credentialsAt.IsZero():
+		return "credentials_submitted"
+	case !s.clickedAt.IsZero():
+		return "clicked"
+	case !s.attachmentAt.IsZero():
+		return "attachment_opened"
+	case !s.openedAt.IsZero():
+		return "opened"
+	case !s.sentAt.IsZero():
+		return "sent"
+	default:
+		return "scheduled"
+	}
+}
+
+// fellFor reports whether a human fell for the mail, in any way (decisions
+// 3.10).
+func (s *simulation) fellFor() bool {
+	return s.automated == "" && !(s.clickedAt.IsZero() && s.attachmentAt.IsZero() && s.credentialsAt.IsZero())
+}
+
+// latest is when something last happened to the mail.
+func (s *simulation) latest() time.Time {
+	return latest(s.createdAt, s.sentAt, s.openedAt, s.attachmentAt, s.clickedAt, s.credentialsAt, s.reportedAt)
+}
+
+func latest(times ...time.Time) (last time.Time) {
+	for _, t := range times {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last
+}
+
+// phishingDay counts the mails that were sent on one day.
+type phishingDay struct {
+	day                                                       domain.Date
+	sent, opened, clicked, reported, credentials, attachments int
+}
+
+type reportedEmail struct {
+	id                     domain.ReportedEmailID
+	messageID              string
+	subject, sender        string
+	classification         string
+	action                 string // of the mailbox integration; empty for none known
+	reportedAt, classified time.Time
+}
+
+type exposure struct {
+	breach                     *breach
+	seenAt, notified, resolved time.Time
+}
+
+type sentEmail struct {
+	id            domain.MessageID
+	at            time.Time
+	from, subject string
+	method, kind  string
+}
+
+type collection struct {
+	id          domain.CollectionID
+	name        string
+	description string
+	createdBy   string
+	createdAt   time.Time
+	updatedAt   time.Time
+	members     []member
+}
+
+type member struct {
+	user *user
+	at   time.Time
+}
+
+type policy struct {
+	id           domain.PolicyID
+	title        string
+	description  string
+	version      int
+	scope        string
+	scopeID      [16]byte
+	acknowledged bool // whether it is to be signed
+	renewal      int  // days
+	reviewedAt   time.Time
+	archivedAt   time.Time
+	createdAt    time.Time
+	signatures   []signature
+}
+
+type signature struct {
+	user    domain.UserID
+	version int
+	at      time.Time
+}
+
+type frameworkUse struct {
+	id         domain.FrameworkUseID
+	framework  string
+	audience   string
+	audienceID *[16]byte // nil for all users
+	policies   bool
+	createdAt  time.Time
+}
+
+type invite struct {
+	domain.Invite
+	acceptedAt time.Time
+}

@@ -1,0 +1,225 @@
+package seed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+var schema = dbtest.Schema{Name: "seed", Key: db.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+	d, err := db.Open(url)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	_, err = d.Migrate(ctx)
+	return err
+}}
+
+// noon is the time of all tests but those that say otherwise: a year after a
+// leap day, so that windows of months end on a day that this year lacks.
+var noon = time.Date(2029, 2, 28, 12, 0, 0, 0, time.UTC)
+
+func open(t testing.TB, now time.Time) *db.DB {
+	t.Helper()
+	d, err := db.Open(dbtest.URL(t, schema), db.WithClock(domain.NewManualClock(now)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// demo opens a database with the demonstration.
+func demo(t testing.TB, now time.Time) (*db.DB, DemoKeys) {
+	t.Helper()
+	d := open(t, now)
+	keys, err := Demo(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, keys
+}
+
+func value[T any](t testing.TB, d *db.DB, query string, args ...any) (v T) {
+	t.Helper()
+	if err := d.SQL().QueryRowContext(t.Context(), query, args...).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return v
+}
+
+// contents is a checksum of every table that seeding fills, by name.
+func contents(t testing.TB, d *db.DB, leaveOut ...string) map[string]string {
+	t.Helper()
+	rows, err := d.SQL().QueryContext(t.Context(), `SELECT table_name FROM information_schema.tables
+		WHERE table_schema = 'public' AND table_name NOT IN ('secrets', 'migrations', 'idmap_migrations')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	sums := map[string]string{}
+	for rows.Next() {
+		var table string
+		if err := rows.Scan(&table); err != nil {
+			t.Fatal(err)
+		}
+		sums[table] = ""
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	without := "'" + strings.Join(leaveOut, "', '") + "'"
+	for table := range sums {
+		sums[table] = value[string](t, d, fmt.Sprintf(
+			`SELECT count(*) || ' rows ' || md5(coalesce(string_agg(line, '' ORDER BY line), ''))
+			FROM (SELECT (to_jsonb(t) - ARRAY[%s])::text AS line FROM %s AS t) AS lines`, without, table))
+	}
+	return sums
+}
+
+func wantSame(t *testing.T, a, b map[string]string) {
+	t.Helper()
+	if len(a) < 20 || len(a) != len(b) {
+		t.Fatalf("%d tables and %d", len(a), len(b))
+	}
+	for table := range a {
+		if a[table] != b[table] {
+			t.Errorf("%s: %s, then %s", table, a[table], b[table])
+		}
+	}
+}
+
+func TestDemoIsDeterministicAndIdempotent(t *testing.T) {
+	a, keys := demo(t, noon)
+	b, _ := demo(t, noon.Add(9*time.Hour)) // later the same day
+	first := contents(t, a)
+	wantSame(t, first, contents(t, b))
+
+	again, err := Demo(t.Context(), a)
+	if err != nil || again != keys || keys.Client.IsZero() {
+		t.Fatalf("the second time: %v, %v, want %v", again, err, keys)
+	}
+	wantSame(t, first, contents(t, a))
+}
+
+func TestDemoRefusesOtherData(t *testing.T) {
+	d := open(t, noon)
+	if err := Large(t.Context(), d, Size{Clients: 1, Users: 3}, nil); err != nil {
+		t.Fatal(err)
+	}
+	before := contents(t, d)
+	if _, err := Demo(t.Context(), d); !errors.Is(err, ErrNotEmpty) {
+		t.Fatalf("error %v, want %v", err, ErrNotEmpty)
+	}
+	wantSame(t, before, contents(t, d))
+}
+
+func TestLarge(t *testing.T) {
+	size := Size{Clients: 40, Users: 6000}
+	grow := func(d *db.DB) {
+		t.Helper()
+		var last, total int
+		err := Large(t.Context(), d, size, func(done, of int) {
+			if done <= last || done > of {
+				t.Errorf("progress %d of %d after %d", done, of, last)
+			}
+			last, total = done, of
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != total || total != size.Clients+size.Users {
+			t.Errorf("progress ended at %d of %d", last, total)
+		}
+	}
+	a, b := open(t, noon), open(t, noon)
+	grow(a)
+	grow(b)
+	wantSame(t, contents(t, a), contents(t, b))
+
+	if n := value[int](t, a, "SELECT max(users_active + users_inactive) FROM clients"); n < size.Users/5 {
+		t.Errorf("the largest client has %d users", n)
+	}
+	oldest := value[string](t, a, "SELECT name FROM clients ORDER BY created_at, id LIMIT 1")
+	if !strings.HasSuffix(oldest, " 00001") {
+		t.Errorf("the oldest client is %s", oldest)
+	}
+	idle := value[int](t, a, `SELECT count(*) FROM users AS u WHERE NOT EXISTS (
+		SELECT FROM assignments AS a WHERE a.client_id = u.client_id AND a.user_id = u.id)`)
+	if idle != 0 {
+		t.Errorf("%d users have no training", idle)
+	}
+	for _, table := range []string{"phishing_results", "collection_members", "policy_signatures", "exposures"} {
+		if value[int](t, a, "SELECT count(*) FROM "+table) < size.Users/50 {
+			t.Errorf("few %s", table)
+		}
+	}
+
+	grow(a)
+	if n := value[int](t, a, "SELECT count(DISTINCT name_key) FROM clients"); n != 2*size.Clients {
+		t.Errorf("%d clients after the second time", n)
+	}
+	if n := value[int](t, a, "SELECT count(*) FROM users"); n != 2*size.Users {
+		t.Errorf("%d users after the second time", n)
+	}
+	if n := value[int](t, a, "SELECT count(*) FROM partners"); n != 1 {
+		t.Errorf("%d partners", n)
+	}
+	wantRecount(t, a)
+}
+
+func TestLargeBesideTheDemo(t *testing.T) {
+	d, keys := demo(t, noon)
+	if err := Large(t.Context(), d, Size{Clients: 3, Users: 10}, nil); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Demo(t.Context(), d)
+	if err != nil || again != keys {
+		t.Errorf("the demonstration afterwards: %v, %v", again, err)
+	}
+	if n := value[int](t, d, "SELECT count(*) FROM phishing_templates"); n != 12 {
+		t.Errorf("%d templates", n)
+	}
+}
+
+func TestLargeSizes(t *testing.T) {
+	d := open(t, noon)
+	for _, size := range []Size{{Clients: -1}, {Clients: 1, Users: -1}, {Users: 1}} {
+		if Large(t.Context(), d, size, nil) == nil {
+			t.Errorf("%+v is taken", size)
+		}
+	}
+	for _, size := range []Size{{}, {Clients: 2}, {Clients: 5, Users: 2}, {Clients: 1, Users: 7}} {
+		if err := Large(t.Context(), d, size, nil); err != nil {
+			t.Errorf("%+v: %v", size, err)
+		}
+	}
+	if n := value[int](t, d, "SELECT count(*) FROM clients"); n != 8 {
+		t.Errorf("%d clients", n)
+	}
+	if n := value[int](t, d, "SELECT count(*) FROM users"); n != 9 {
+		t.Errorf("%d users", n)
+	}
+}
+
+func TestLargeStopsWithItsContext(t *testing.T) {
+	d := open(t, noon)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := Large(ctx, d, Size{Clients: 20, Users: 20000}, func(int, int) { cancel() })
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	if left := value[int](t, d, "SELECT count(*) FROM partners"); left != 0 {
+		t.Error("a part was kept")
+	}
+}

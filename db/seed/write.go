@@ -1,0 +1,255 @@
+package seed
+
+import (
+	"context"
+
+	"partnerapi/domain"
+)
+
+// clients writes settled clients with all that belongs to them, a table at a
+// time and each after those that it refers to.
+func (w *writer) clients(ctx context.Context, clients []*client, program []lesson, today domain.Date) error {
+	w.clientRows(ctx, clients)
+	w.clientParts(ctx, clients, program, today)
+	w.userRows(ctx, clients, today)
+	w.training(ctx, clients)
+	w.phishing(ctx, clients)
+	w.darkWeb(ctx, clients)
+	w.mail(ctx, clients)
+	w.collections(ctx, clients)
+	w.policies(ctx, clients)
+	return w.err
+}
+
+func (w *writer) partner(ctx context.Context, p *partner) {
+	w.copy(ctx, "partners", "id name name_key created_at", func(put put) {
+		put(uuid(p.id), p.name, domain.SortKey(p.name), p.createdAt)
+	})
+	w.copy(ctx, "admins", adminColumns, func(put put) {
+		for i := range p.admins {
+			putAdmin(put, p.id, &p.admins[i])
+		}
+	})
+}
+
+const adminColumns = "id partner_id client_id email name role last_login_at created_at"
+
+func putAdmin(put put, partner domain.PartnerID, a *domain.Admin) {
+	var client domain.ClientID
+	if a.Client != nil {
+		client = *a.Client
+	}
+	put(uuid(a.ID), uuid(partner), optional(client), a.Email, a.Name, string(a.Role), a.LastLoginAt, a.CreatedAt)
+}
+
+func (w *writer) clientRows(ctx context.Context, clients []*client) {
+	w.copy(ctx, "clients", "id partner_id name name_key industry external_id dark_web_monitoring directory_sync framework_ids "+
+		"users_active users_inactive average_score high_risk_users overdue_users on_track_rate "+
+		"click_rate_90d report_rate_90d click_rate_365d click_rate_total summarized_at created_at updated_at", func(put put) {
+		for _, c := range clients {
+			s := &c.Summary
+			frameworks := c.Frameworks
+			if frameworks == nil {
+				frameworks = []string{}
+			}
+			put(uuid(c.ID), uuid(c.Partner), c.Name, domain.SortKey(c.Name), c.Industry, c.ExternalID, c.DarkWebMonitoring,
+				(*string)(c.DirectorySync), frameworks, c.ActiveUsers, c.InactiveUsers, s.AverageScore, s.HighRiskUsers, s.OverdueUsers, s.OnTrackRate,
+				s.ClickRate90d, s.ReportRate90d, s.ClickRate365d, s.ClickRateTotal, s.At, c.CreatedAt, c.UpdatedAt)
+		}
+	})
+}
+
+// clientParts writes what belongs to clients as such.
+func (w *writer) clientParts(ctx context.Context, clients []*client, program []lesson, today domain.Date) {
+	w.copy(ctx, "groups", "client_id id name manual created_at", func(put put) {
+		for _, c := range clients {
+			for _, g := range c.groups {
+				put(uuid(c.ID), uuid(g.ID), g.Name, g.manual, c.CreatedAt)
+			}
+		}
+	})
+	w.copy(ctx, "program_courses", "client_id position course_id due_after_days", func(put put) {
+		for _, c := range clients {
+			for _, l := range program {
+				put(uuid(c.ID), l.position, uuid(l.course), l.dueAfter)
+			}
+		}
+	})
+	w.copy(ctx, "risk_history", "client_id day average_score", func(put put) {
+		for _, c := range clients {
+			for i, score := range c.history {
+				put(uuid(c.ID), day(today.AddDays(i+1-len(c.history))), score)
+			}
+		}
+	})
+	w.copy(ctx, "framework_uses", "client_id id framework_id audience_type audience_id policies created_at", func(put put) {
+		for _, c := range clients {
+			for _, f := range c.uses {
+				put(uuid(c.ID), uuid(f.id), f.framework, f.audience, f.audienceID, f.policies, f.createdAt)
+			}
+		}
+	})
+	w.copy(ctx, "admins", adminColumns, func(put put) {
+		for _, c := range clients {
+			for i := range c.admins {
+				putAdmin(put, c.Partner, &c.admins[i])
+			}
+		}
+	})
+	w.copy(ctx, "admin_invites", "client_id id email role created_at expires_at accepted_at", func(put put) {
+		for _, c := range clients {
+			for i := range c.invites {
+				v := &c.invites[i]
+				put(uuid(c.ID), uuid(v.ID), v.Email, string(v.Role), v.CreatedAt, v.ExpiresAt, when(v.acceptedAt))
+			}
+		}
+	})
+}
+
+func (w *writer) userRows(ctx context.Context, clients []*client, today domain.Date) {
+	w.copy(ctx, "users", "client_id id email first_name last_name name_key department job_title manager_email "+
+		"status role preferred_language source group_id overrides score next_due_on next_course_id "+
+		"phished_sent phished_clicked phished_sent_year phished_clicked_year created_at updated_at", func(put put) {
+		eachUser(clients, func(c *client, u *user) {
+			var next domain.NextCourse
+			if u.Training.Next != nil {
+				next = *u.Training.Next
+			}
+			overrides := u.Overrides
+			if overrides == nil {
+				overrides = []string{}
+			}
+			p := &u.Phishing
+			put(uuid(c.ID), uuid(u.ID), u.Email, u.FirstName, u.LastName, domain.SortKey(u.Name()), u.Department, u.JobTitle, u.ManagerEmail,
+				string(u.Status), string(u.Role), string(u.Language), string(u.Source), uuid(u.Group.ID), overrides, u.Score,
+				day(next.DueOn), optional(next.Course), p.Sent, p.Clicked, p.SentYear, p.ClickedYear, u.CreatedAt, u.UpdatedAt)
+		})
+	})
+	w.copy(ctx, "user_risks", "client_id user_id model baseline deltas courses_completed phishing_clicks phishing_reports "+
+		"credential_submissions attachments_opened real_phish_reported password_breaches_active password_breaches_resolved "+
+		"pii_breaches basic_breaches dormant_on_training computed_on computed_at", func(put put) {
+		eachUser(clients, func(c *client, u *user) {
+			deltas := make([]int16, len(u.risk.Deltas))
+			for i, delta := range u.risk.Deltas {
+				deltas[i] = int16(delta)
+			}
+			t := &u.risk.Tallies
+			put(uuid(c.ID), uuid(u.ID), domain.RiskModelVersion, u.risk.Baseline, deltas, t.CoursesCompleted, t.PhishingClicks, t.PhishingReports,
+				t.CredentialSubmissions, t.AttachmentsOpened, t.RealPhishReported, t.PasswordBreachesActive, t.PasswordBreachesResolved,
+				t.PIIBreaches, t.BasicBreaches, t.DormantOnTraining, day(today), today.Time())
+		})
+	})
+}
+
+func eachUser(clients []*client, do func(*client, *user)) {
+	for _, c := range clients {
+		for _, u := range c.users {
+			do(c, u)
+		}
+	}
+}
+
+func (w *writer) training(ctx context.Context, clients []*client) {
+	w.copy(ctx, "assignments", "client_id user_id course_id round position framework_use_id assigned_at due_on completed_at", func(put put) {
+		eachUser(clients, func(c *client, u *user) {
+			for i := range u.training {
+				a := &u.training[i]
+				put(uuid(c.ID), uuid(u.ID), uuid(a.course), a.round, a.position, optional(a.use), a.assignedAt, day(a.dueOn), when(a.completedAt))
+			}
+		})
+	})
+}
+
+func (w *writer) phishing(ctx context.Context, clients []*client) {
+	w.copy(ctx, "phishing_results", "client_id id user_id template_id status reported automated automated_reason send_at sent_at "+
+		"opened_at attachment_opened_at clicked_at credentials_submitted_at reported_at created_at updated_at", func(put put) {
+		eachUser(clients, func(c *client, u *user) {
+			for i := range u.mails {
+				s := &u.mails[i]
+				put(uuid(c.ID), uuid(s.id), uuid(u.ID), uuid(s.template.id), s.status(), !s.reportedAt.IsZero(), s.automated != "", text(s.automated),
+					s.sendAt, when(s.sentAt), when(s.openedAt), when(s.attachmentAt), when(s.clickedAt), when(s.credentialsAt), when(s.reportedAt),
+					s.createdAt, s.latest())
+			}
+		})
+	})
+	w.copy(ctx, "phishing_days", "client_id day sent opened clicked reported credentials_submitted attachments_opened", func(put put) {
+		for _, c := range clients {
+			for i := range c.days {
+				d := &c.days[i]
+				put(uuid(c.ID), day(d.day), d.sent, d.opened, d.clicked, d.reported, d.credentials, d.attachments)
+			}
+		}
+	})
+	w.copy(ctx, "reported_emails", "client_id id user_id message_id subject sender classification mailbox_action reported_at classified_at", func(put put) {
+		eachUser(clients, func(c *client, u *user) {
+			for i := range u.reported {
+				r := &u.reported[i]
+				put(uuid(c.ID), uuid(r.id), uuid(u.ID), r.messageID, r.subject, r.sender, r.classification, text(r.action), r.reportedAt, when(r.classified))
+			}
+		})
+	})
+}
+
+func (w *writer) darkWeb(ctx context.Context, clients []*client) {
+	w.copy(ctx, "exposures", "client_id user_id breach_name severity data_classes first_seen_at notified_at resolved_at", func(put put) {
+		eachUser(clients, func(c *client, u *user) {
+			for i := range u.exposures {
+				e := &u.exposures[i]
+				put(uuid(c.ID), uuid(u.ID), e.breach.name, string(e.breach.severity), e.breach.classes, e.seenAt, when(e.notified), when(e.resolved))
+			}
+		})
+	})
+}
+
+func (w *writer) mail(ctx context.Context, clients []*client) {
+	w.copy(ctx, "sent_emails", "client_id user_id id sent_at from_email subject send_method message_type", func(put put) {
+		eachUser(clients, func(c *client, u *user) {
+			for i := range u.sent {
+				m := &u.sent[i]
+				put(uuid(c.ID), uuid(u.ID), uuid(m.id), m.at, m.from, m.subject, m.method, m.kind)
+			}
+		})
+	})
+}
+
+func (w *writer) collections(ctx context.Context, clients []*client) {
+	w.copy(ctx, "collections", "client_id id name name_key description member_count created_by created_at updated_at", func(put put) {
+		for _, c := range clients {
+			for i := range c.collections {
+				k := &c.collections[i]
+				put(uuid(c.ID), uuid(k.id), k.name, domain.SortKey(k.name), text(k.description), len(k.members), k.createdBy, k.createdAt, k.updatedAt)
+			}
+		}
+	})
+	w.copy(ctx, "collection_members", "client_id collection_id user_id added_at", func(put put) {
+		for _, c := range clients {
+			for i := range c.collections {
+				for _, m := range c.collections[i].members {
+					put(uuid(c.ID), uuid(c.collections[i].id), uuid(m.user.ID), m.at)
+				}
+			}
+		}
+	})
+}
+
+func (w *writer) policies(ctx context.Context, clients []*client) {
+	w.copy(ctx, "policies", "client_id id title description version scope_type scope_id requires_acknowledgment "+
+		"renewal_period_days reviewed_at archived_at created_at updated_at", func(put put) {
+		for _, c := range clients {
+			for i := range c.policies {
+				p := &c.policies[i]
+				put(uuid(c.ID), uuid(p.id), p.title, text(p.description), p.version, p.scope, p.scopeID, p.acknowledged,
+					p.renewal, p.reviewedAt, when(p.archivedAt), p.createdAt, latest(p.reviewedAt, p.archivedAt))
+			}
+		}
+	})
+	w.copy(ctx, "policy_signatures", "client_id policy_id user_id version signed_at", func(put put) {
+		for _, c := range clients {
+			for i := range c.policies {
+				for _, s := range c.policies[i].signatures {
+					put(uuid(c.ID), uuid(c.policies[i].id), uuid(s.user), s.version, s.at)
+				}
+			}
+		}
+	})
+}
