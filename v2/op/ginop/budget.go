@@ -68,12 +68,13 @@ func (b *budgets) ask(ctx context.Context, call storeCall, name string, limit in
 	return state
 }
 
-// report puts the state of a budget into the response's headers.
+// report puts the state of a budget into the response's headers, spelled as
+// they are documented and not as net/http would.
 func report(c *gin.Context, state limiter.Context) {
 	h := c.Writer.Header()
-	h.Set("X-RateLimit-Limit", strconv.FormatInt(state.Limit, 10))
-	h.Set("X-RateLimit-Remaining", strconv.FormatInt(state.Remaining, 10))
-	h.Set("X-RateLimit-Reset", strconv.FormatInt(state.Reset, 10))
+	h["X-RateLimit-Limit"] = []string{strconv.FormatInt(state.Limit, 10)}
+	h["X-RateLimit-Remaining"] = []string{strconv.FormatInt(state.Remaining, 10)}
+	h["X-RateLimit-Reset"] = []string{strconv.FormatInt(state.Reset, 10)}
 }
 
 // exceeded is the error of a budget that is used up.

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+
+	"github.com/alecthomas/kong"
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op/ginop"
+)
+
+// extension is a part of the program that can be deleted with its file: an
+// older version of the interface. The rest knows extensions by this list only.
+type extension struct {
+	// commands is a struct of Kong commands.
+	commands any
+	// migrate brings the extension's own tables up to date.
+	migrate func(context.Context, *db.DB) error
+	// mount adds the extension's routes. Its background work ends with ctx.
+	mount func(context.Context, *service) error
+	// document prints the extension's OpenAPI document under a name.
+	name     string
+	document func(*v2.API) ([]byte, error)
+	// greet returns commands to try, for the greeting of a demonstration.
+	greet func(ctx context.Context, d *db.DB, address, key string, client domain.ClientID) ([]string, error)
+}
+
+// extensions is filled by the extensions' own files.
+var extensions []extension
+
+func pluginCommands() kong.Plugins {
+	var plugins kong.Plugins
+	for _, e := range extensions {
+		if e.commands != nil {
+			plugins = append(plugins, e.commands)
+		}
+	}
+	return plugins
+}
+
+// service is what extensions build on.
+type service struct {
+	config serveCmd
+	db     *db.DB
+	api    *v2.API
+	edge   *ginop.Edge
+	engine *gin.Engine
+	clock  domain.Clock
+	redis  redisClient
+	tools
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+type partnersCmd struct {
+	Create createPartnerCmd `cmd:"" help:"Create a partner."`
+	List   listPartnersCmd  `cmd:"" help:"List the partners."`
+}
+
+type createPartnerCmd struct {
+	databaseFlags
+	Name string `arg:"" help:"The partner's name."`
+}
+
+// Run creates a partner.
+func (c createPartnerCmd) Run(ctx context.Context, s streams) (err error) {
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	id, err := d.InsertPartner(ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.out, id)
+	return err
+}
+
+type listPartnersCmd struct {
+	databaseFlags
+}
+
+// Run lists the partners.
+func (c listPartnersCmd) Run(ctx context.Context, s streams) (err error) {
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	all, err := d.Partners(ctx)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tCLIENTS\tCREATED\tID")
+	for _, p := range all {
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", p.Name, p.Clients, p.CreatedAt.Format(time.DateOnly), p.ID)
+	}
+	return w.Flush()
+}
+
+type keysCmd struct {
+	Create createKeyCmd `cmd:"" help:"Create a key, and print it and nothing else. It cannot be read again."`
+	List   listKeysCmd  `cmd:"" help:"List the keys, without their secrets."`
+	Revoke revokeKeyCmd `cmd:"" help:"End a key. Running services refuse it within 30 seconds."`
+}
+
+type createKeyCmd struct {
+	databaseFlags
+	Name    string         `required:"" help:"What the key is for."`
+	Partner string         `help:"The partner's name; may be left out where there is only one."`
+	Clients string         `required:"" placeholder:"all|ID,ID" help:"The clients that the key reaches."`
+	Scopes  []domain.Scope `required:"" placeholder:"read,write" help:"What the key may do."`
+	Expires string         `placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
+}
+
+// Run creates a key and prints it.
+func (c createKeyCmd) Run(ctx context.Context, s streams) (err error) {
+	wanted, err := c.wanted()
+	if err != nil {
+		return err
+	}
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	if wanted.Partner, err = partnerCalled(ctx, d, c.Partner); err != nil {
+		return err
+	}
+	key, err := d.CreateKey(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.out, key)
+	return err
+}
+
+func (c createKeyCmd) wanted() (db.NewKey, error) {
+	wanted := db.NewKey{Name: c.Name, Scopes: c.Scopes}
+	for _, scope := range c.Scopes {
+		if scope != domain.Read && scope != domain.Write {
+			return wanted, fmt.Errorf("scope %q is unknown: use read, write or both", scope)
+		}
+	}
+	if c.Clients != "all" {
+		wanted.Clients = []domain.ClientID{}
+		for text := range strings.SplitSeq(c.Clients, ",") {
+			id, err := domain.ParseID[domain.ClientKind](strings.TrimSpace(text))
+			if err != nil {
+				return wanted, fmt.Errorf("--clients: %q is not the id of a client; use all, or ids as GET /v2/clients shows them", text)
+			}
+			wanted.Clients = append(wanted.Clients, id)
+		}
+	}
+	if c.Expires != "" {
+		day, err := domain.ParseDate(c.Expires)
+		if err != nil {
+			return wanted, fmt.Errorf("--expires: %q is not a date such as 2027-01-31", c.Expires)
+		}
+		at := day.Time()
+		wanted.ExpiresAt = &at
+	}
+	return wanted, nil
+}
+
+// partnerCalled finds a partner by name, or the only one.
+func partnerCalled(ctx context.Context, d *db.DB, name string) (domain.PartnerID, error) {
+	all, err := d.Partners(ctx)
+	if err != nil {
+		return domain.PartnerID{}, err
+	}
+	if name == "" {
+		if len(all) == 1 {
+			return all[0].ID, nil
+		}
+		return domain.PartnerID{}, fmt.Errorf("there are %d partners: name one with --partner, or create one with the command partners create", len(all))
+	}
+	for _, p := range all {
+		if domain.SortKey(p.Name) == domain.SortKey(name) {
+			return p.ID, nil
+		}
+	}
+	return domain.PartnerID{}, fmt.Errorf("there is no partner %q: the command partners list shows them", name)
+}
+
+type listKeysCmd struct {
+	databaseFlags
+}
+
+// Run lists the keys.
+func (c listKeysCmd) Run(ctx context.Context, s streams) (err error) {
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	keys, err := d.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "PREFIX\tNAME\tPARTNER\tCLIENTS\tSCOPES\tCREATED\tEXPIRES\tLAST USED\tREVOKED")
+	for _, k := range keys {
+		clients := "all"
+		if !k.AllClients {
+			clients = fmt.Sprint(k.Clients)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Prefix, k.Name, k.Partner, clients, strings.Join(k.Scopes, ","),
+			k.CreatedAt.Format(time.DateOnly), moment(k.ExpiresAt), moment(k.LastUsedAt), moment(k.RevokedAt))
+	}
+	return w.Flush()
+}
+
+// moment is a time for people, and a dash for none.
+func moment(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04Z")
+}
+
+type revokeKeyCmd struct {
+	databaseFlags
+	Prefix string `arg:"" help:"The key's prefix, as keys list shows it."`
+}
+
+// Run ends a key.
+func (c revokeKeyCmd) Run(ctx context.Context, s streams) (err error) {
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	if err := d.RevokeKey(ctx, c.Prefix); err != nil {
+		if domain.IsCode(err, domain.NotFound) {
+			return fmt.Errorf("there is no key with the prefix %q that is not revoked: the command keys list shows them", c.Prefix)
+		}
+		return err
+	}
+	_, err = fmt.Fprintln(s.out, "revoked", c.Prefix)
+	return err
+}

@@ -1,0 +1,80 @@
+// Command partnerapi is the partner API's service and its tools.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// version is set when a release is built.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// streams are what a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// run runs a command line and returns the exit status: 0, or 1 when the
+// command failed, or 2 when the line made no sense.
+func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	exited := -1
+	line := cli{Plugins: pluginCommands()}
+	parser, err := kong.New(&line,
+		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
+		kong.DefaultEnvars("PARTNERAPI"), kong.Writers(out, errs), kong.UsageOnError(),
+		kong.Exit(func(code int) { exited = code }),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(streams{in, out, errs}),
+	)
+	if err != nil {
+		fmt.Fprintln(errs, "partnerapi:", err)
+		return 2
+	}
+	command, err := parser.Parse(args)
+	if exited >= 0 { // help was asked for and printed
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintln(errs, "partnerapi:", err, "(partnerapi --help lists the commands)")
+		return 2
+	}
+	if err := command.Run(); err != nil {
+		fmt.Fprintln(errs, "partnerapi:", err)
+		return 1
+	}
+	return 0
+}
+
+// cli is the commands. Those of version 1 come from its own file.
+type cli struct {
+	Serve    serveCmd    `cmd:"" help:"Serve the API."`
+	Migrate  migrateCmd  `cmd:"" help:"Bring the database's tables to this version."`
+	Partners partnersCmd `cmd:"" help:"Create and list partners."`
+	Keys     keysCmd     `cmd:"" help:"Create, list and revoke API keys."`
+	Seed     seedCmd     `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
+	OpenAPI  openapiCmd  `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
+	Version  versionCmd  `cmd:"" help:"Print the version."`
+
+	kong.Plugins
+}
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run(s streams) error {
+	_, err := fmt.Fprintln(s.out, "partnerapi", version)
+	return err
+}

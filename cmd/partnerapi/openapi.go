@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/gin-gonic/gin"
+
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op/openapi"
+)
+
+// documentV2 is the OpenAPI document of a release of v2.
+func documentV2(api *v2.API, release op.Release) (*openapi3.T, error) {
+	return openapi.ForSet(&api.Set, release, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+}
+
+// openDocuments serves the document of a release; it needs no key.
+func openDocuments(s *ginop.Surface, api *v2.API, release op.Release) error {
+	document, err := documentV2(api, release)
+	if err != nil {
+		return err
+	}
+	asYAML, err := openapi.YAML(document)
+	if err != nil {
+		return err
+	}
+	asJSON, err := openapi.JSON(document)
+	if err != nil {
+		return err
+	}
+	s.Open("/openapi.yaml", func(c *gin.Context) { c.Data(http.StatusOK, "application/yaml", asYAML) })
+	s.Open("/openapi.json", func(c *gin.Context) { c.Data(http.StatusOK, "application/json", asJSON) })
+	return nil
+}
+
+type openapiCmd struct {
+	Which   string     `arg:"" help:"The version of the interface: v1 or v2."`
+	Release op.Release `default:"latest" help:"The release of v2."`
+	JSON    bool       `help:"Print JSON instead of YAML (v2 only)."`
+}
+
+// Run prints a document. It needs no database: the documents come from the
+// operations' types.
+func (c openapiCmd) Run(s streams) error {
+	api := v2.New(nil, nil)
+	document, err := c.document(api)
+	if err != nil {
+		return err
+	}
+	_, err = s.out.Write(document)
+	return err
+}
+
+func (c openapiCmd) document(api *v2.API) ([]byte, error) {
+	if i := slices.IndexFunc(extensions, func(e extension) bool { return e.name == c.Which }); i >= 0 && !c.JSON {
+		return extensions[i].document(api)
+	}
+	if c.Which != "v2" {
+		return nil, fmt.Errorf("there is no document %q in this form: use v1 or v2, and --json with v2 only", c.Which)
+	}
+	document, err := documentV2(api, c.Release)
+	if err != nil {
+		return nil, err
+	}
+	if c.JSON {
+		return openapi.JSON(document)
+	}
+	return openapi.YAML(document)
+}
