@@ -1,0 +1,168 @@
+// Package docs_test holds the code to what the documents say of it.
+package docs_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// room is a row of the import table.
+type room struct {
+	project    []string // packages of the project; everything where it is nil
+	libraries  []string
+	noLibrary  bool
+	everything bool
+}
+
+// restricted are the libraries that only some rooms may import.
+var restricted = map[string]string{"gin": "github.com/gin-gonic/gin", "bun": "github.com/uptrace/bun"}
+
+const module = "partnerapi"
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// readTable reads the import table of architecture.md.
+func readTable(t *testing.T) map[string]room {
+	t.Helper()
+	text, err := os.ReadFile("architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, ok := strings.Cut(string(text), "| package | may import of the project | may import |\n")
+	if !ok {
+		t.Fatal("architecture.md has no import table")
+	}
+	rooms := map[string]room{}
+	for line := range strings.Lines(after) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 {
+			break
+		}
+		name := quoted.FindStringSubmatch(cells[1])
+		if name == nil {
+			continue
+		}
+		r := room{
+			everything: strings.TrimSpace(cells[2]) == "everything",
+			noLibrary:  strings.Contains(cells[3], "nothing but the standard library"),
+			libraries:  strings.Fields(cells[3]),
+		}
+		for _, m := range quoted.FindAllStringSubmatch(cells[2], -1) {
+			r.project = append(r.project, m[1])
+		}
+		rooms[name[1]] = r
+	}
+	return rooms
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+// packages lists the project's packages with the imports of their code, without
+// that of their tests.
+func packages(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		t.Fatalf("go list: %s", exit.Stderr)
+	}
+	var all []listed
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for decoder.More() {
+		var p listed
+		if err := decoder.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// roomOf finds the row for a package: its own, or that of the nearest folder
+// above it.
+func roomOf(rooms map[string]room, path string) (string, bool) {
+	for path != "" {
+		if _, ok := rooms[path]; ok {
+			return path, true
+		}
+		cut := strings.LastIndexByte(path, '/')
+		if cut < 0 {
+			break
+		}
+		path = path[:cut]
+	}
+	return "", false
+}
+
+func TestImports(t *testing.T) {
+	rooms := readTable(t)
+	checked := 0
+	for _, p := range packages(t) {
+		path := strings.TrimPrefix(p.ImportPath, module+"/")
+		name, ok := roomOf(rooms, path)
+		switch {
+		case strings.HasSuffix(path, "test"), path == "docs":
+			continue // exists for tests
+		case !ok:
+			t.Errorf("%s is not in the import table of docs/architecture.md", path)
+			continue
+		}
+		checked++
+		for _, imported := range p.Imports {
+			if problem := forbidden(rooms, name, path, imported); problem != "" {
+				t.Errorf("%s imports %s: %s", path, imported, problem)
+			}
+		}
+	}
+	if checked < len(rooms)/2 {
+		t.Errorf("only %d packages were checked", checked)
+	}
+}
+
+// forbidden says why a package must not import another; "" where it may.
+func forbidden(rooms map[string]room, name, path, imported string) string {
+	r := rooms[name]
+	own, project := strings.CutPrefix(imported, module+"/")
+	if project {
+		target, _ := roomOf(rooms, own)
+		if r.everything || target == name || strings.HasPrefix(own, path+"/") || slices.ContainsFunc(r.project, func(allowed string) bool {
+			return target == allowed || strings.HasPrefix(own, allowed+"/") && len(target) < len(allowed)
+		}) {
+			return ""
+		}
+		return "the table does not let " + name + " import " + own
+	}
+	if r.noLibrary && strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
+		return name + " has the standard library only"
+	}
+	for short, library := range restricted {
+		if strings.HasPrefix(imported, library) && !slices.Contains(r.libraries, short) {
+			return "only the rooms that the table names may import " + short
+		}
+	}
+	return ""
+}
+
+// TestPackageComments: every package says what it is.
+func TestPackageComments(t *testing.T) {
+	cmd := exec.Command("go", "list", "-f", "{{if not .Doc}}{{if .GoFiles}}{{.ImportPath}}{{end}}{{end}}", "./...")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range strings.Fields(string(out)) {
+		t.Errorf("%s has no package comment", path)
+	}
+}
