@@ -57,6 +57,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 	// a new text: preparing each would cost a round trip and fill the cache.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	config.Tracer = o.tracer
+	config.ConnectTimeout = 5 * time.Second
 	config.RuntimeParams["timezone"] = "UTC"
 	// Rows are found by keys on every path of a request; compiling a plan to
 	// machine code costs more than it saves there.

@@ -8,7 +8,6 @@ package v1compat
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 
@@ -35,12 +34,17 @@ func New(api *v2.API, registry *idmap.Registry, store Store, clock domain.Clock)
 	f := &Facade{registry: registry, checkpoints: &checkpoints{store: store}}
 	f.clientRoutes(api)
 	f.userRoutes(api)
+	f.mustFit()
+	return f
+}
+
+// mustFit panics where a route does not fit its operation.
+func (f *Facade) mustFit() {
 	for _, r := range f.routes {
 		if err := r.check(); err != nil {
 			panic("v1 route " + r.ID + ": " + err.Error())
 		}
 	}
-	return f
 }
 
 // Mount adds v1's routes and its document to the engine.
@@ -53,7 +57,7 @@ func (f *Facade) Mount(edge *ginop.Edge, engine *gin.Engine) error {
 	if err != nil {
 		return err
 	}
-	s.Open("/openapi.yaml", func(c *gin.Context) { c.Data(http.StatusOK, "application/yaml", document) })
+	s.Open("/openapi.yaml", "application/yaml", document)
 	return nil
 }
 

@@ -2,12 +2,10 @@ package main
 
 import (
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/gin-gonic/gin"
 
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
@@ -34,8 +32,8 @@ func openDocuments(s *ginop.Surface, api *v2.API, release op.Release) error {
 	if err != nil {
 		return err
 	}
-	s.Open("/openapi.yaml", func(c *gin.Context) { c.Data(http.StatusOK, "application/yaml", asYAML) })
-	s.Open("/openapi.json", func(c *gin.Context) { c.Data(http.StatusOK, "application/json", asJSON) })
+	s.Open("/openapi.yaml", "application/yaml", asYAML)
+	s.Open("/openapi.json", "application/json", asJSON)
 	return nil
 }
 

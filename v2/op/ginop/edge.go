@@ -108,8 +108,18 @@ func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error)
 	})
 }
 
-// Open adds a route that needs no key and is not counted, for documents.
-func (s *Surface) Open(path string, fn gin.HandlerFunc) { s.group.GET(path, fn) }
+// Open adds a route for a document: it needs no key and is not counted, but
+// carries the headers of every response.
+func (s *Surface) Open(path, contentType string, document []byte) {
+	s.group.GET(path, func(c *gin.Context) {
+		c.Header("X-Request-Id", requestID(c.GetHeader("X-Request-Id")))
+		report(c, s.edge.budgets.look(c.Request.Context(), addressBudget(c), s.edge.Limits.PerAddress))
+		c.Data(http.StatusOK, contentType, document)
+	})
+}
+
+// addressBudget names the budget of a remote address without a valid key.
+func addressBudget(c *gin.Context) string { return "address/" + c.ClientIP() }
 
 const budgetState = "ginop.budget"
 
@@ -152,7 +162,7 @@ func (e *Edge) admit(c *gin.Context) (*domain.Caller, error) {
 		c.Set(budgetState, state)
 		return caller, nil
 	}
-	address := "address/" + c.ClientIP()
+	address := addressBudget(c)
 	if !domain.IsCode(err, domain.Unauthorized) {
 		report(c, e.budgets.look(ctx, address, e.Limits.PerAddress))
 		return nil, err
