@@ -31,12 +31,17 @@ func (r *adminRow) admin() domain.Admin {
 func (d *DB) ClientAdmins(ctx context.Context, client domain.ClientID, w domain.Window) (domain.Slice[domain.Admin], error) {
 	k := keyset{
 		from: "admins AS a", key: "a.created_at", cast: "timestamptz", id: "a.id",
-		where: func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("a.client_id = ?", client) },
+		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
+			return q.Where("a.client_id = ?", values.add(client))
+		},
 	}
 	rows, err := page(ctx, d, k, w, nil,
 		func(r *adminRow) domain.Position {
 			return domain.Position{Key: timeKey(r.CreatedAt), ID: r.ID.UUID()}
 		})
+	if err == nil && w.Total {
+		rows.Total, err = k.count(ctx, d)
+	}
 	return mapped(rows, (*adminRow).admin), err
 }
 

@@ -62,10 +62,10 @@ var clientOrders = map[string]struct {
 
 // Client reads a client within the caller's reach.
 func (d *DB) Client(ctx context.Context, id domain.ClientID) (domain.Client, error) {
-	var row clientRow
-	q := reach(ctx, d.conn(ctx).NewSelect().Model(&row).Where("c.id = ?", id))
-	err := d.one(ctx, q, id.Noun())
-	return row.client(), err
+	var values binds
+	q := d.bun.NewSelect().Model((*clientRow)(nil)).Where("c.id = ?", values.add(id))
+	row, err := readOne[clientRow](ctx, d, reachable(ctx, q, &values), values)
+	return row.client(), d.found(err, id.Noun())
 }
 
 // LockClient is Client for a transaction that is to change what the client
@@ -82,13 +82,13 @@ func (d *DB) Clients(ctx context.Context, f domain.ClientFilter, w domain.Window
 	order := clientOrders[f.Sort.By()]
 	k := keyset{
 		from: "clients AS c", key: order.key, cast: order.cast, id: "c.id", desc: f.Sort.Descending(),
-		where: func(q *bun.SelectQuery) *bun.SelectQuery {
-			q = containing(reach(ctx, q), f.Query, "c.name_key")
+		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
+			q = containing(reachable(ctx, q, values), values, f.Query, "c.name_key")
 			if f.IDs != nil {
-				q = q.Where("c.id = ANY(?::uuid[])", uuids(f.IDs))
+				q = q.Where("c.id = ANY(?::text[]::uuid[])", values.add(texts(f.IDs)))
 			}
 			if f.UpdatedSince != nil {
-				q = q.Where("c.updated_at >= ?", *f.UpdatedSince)
+				q = q.Where("c.updated_at >= ?", values.add(*f.UpdatedSince))
 			}
 			return q
 		},
@@ -99,11 +99,23 @@ func (d *DB) Clients(ctx context.Context, f domain.ClientFilter, w domain.Window
 		return domain.Slice[domain.Client]{}, err
 	}
 	if w.Total {
-		if rows.Total, err = k.count(ctx, d); err != nil {
+		if rows.Total, err = d.totalClients(ctx, f, k); err != nil {
 			return domain.Slice[domain.Client]{}, err
 		}
 	}
 	return mapped(rows, func(r *clientRow) domain.Client { return r.client() }), nil
+}
+
+// totalClients takes the partner's counter where all of its clients are listed.
+func (d *DB) totalClients(ctx context.Context, f domain.ClientFilter, k keyset) (int, error) {
+	caller := domain.CallerFrom(ctx)
+	if !caller.AllClients || f.Query != "" || f.IDs != nil || f.UpdatedSince != nil {
+		return k.count(ctx, d)
+	}
+	var values binds
+	q := d.bun.NewSelect().TableExpr("partners").ColumnExpr("client_count AS rows").Where("id = ?", values.add(caller.Partner))
+	total, err := readOne[counted](ctx, d, q, values)
+	return total.Rows, d.bad("count a partner's clients", err)
 }
 
 // InsertClient adds a client, its manual group and the foundational program.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
@@ -55,6 +56,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 	}
 	// Bun writes the values into its statements, so nearly every statement is
 	// a new text: preparing each would cost a round trip and fill the cache.
+	// Those of which that is not so say it themselves (see read).
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	config.Tracer = o.tracer
 	config.ConnectTimeout = 5 * time.Second
@@ -62,7 +64,12 @@ func Open(url string, opts ...Option) (*DB, error) {
 	// Rows are found by keys on every path of a request; compiling a plan to
 	// machine code costs more than it saves there.
 	config.RuntimeParams["jit"] = "off"
-	pool := stdlib.OpenDB(*config)
+	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(_ context.Context, conn *pgx.Conn) error {
+		conn.TypeMap().RegisterType(&pgtype.Type{
+			Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+		})
+		return nil
+	}))
 	pool.SetMaxOpenConns(o.conns)
 	pool.SetMaxIdleConns(o.conns)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
@@ -85,10 +92,16 @@ func (d *DB) Now() time.Time { return d.clock.Now() }
 
 type txKey struct{}
 
+// transaction is one with the connection that it has.
+type transaction struct {
+	bun.Tx
+	conn bun.Conn
+}
+
 // conn is where a statement of ctx runs: its transaction, or the pool.
 func (d *DB) conn(ctx context.Context) bun.IDB {
-	if tx, ok := ctx.Value(txKey{}).(bun.Tx); ok {
-		return tx
+	if tx, ok := ctx.Value(txKey{}).(transaction); ok {
+		return tx.Tx
 	}
 	return d.bun
 }
@@ -96,15 +109,20 @@ func (d *DB) conn(ctx context.Context) bun.IDB {
 // Tx runs fn in a transaction, which is committed when fn returns nil and else
 // rolled back. Within a transaction of an outer Tx, fn joins it.
 func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context) error) error {
-	if _, inside := ctx.Value(txKey{}).(bun.Tx); inside {
+	if _, inside := ctx.Value(txKey{}).(transaction); inside {
 		return fn(ctx)
 	}
-	tx, err := d.bun.BeginTx(ctx, nil)
+	conn, err := d.bun.Conn(ctx)
+	if err != nil {
+		return d.bad("begin a transaction", err)
+	}
+	defer func() { _ = conn.Close() }() // which gives it back to the pool
+	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return d.bad("begin a transaction", err)
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after a commit
-	if err := fn(context.WithValue(ctx, txKey{}, tx)); err != nil {
+	if err := fn(context.WithValue(ctx, txKey{}, transaction{tx, conn})); err != nil {
 		return err
 	}
 	return d.bad("commit", tx.Commit())
@@ -113,19 +131,27 @@ func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context) error) error {
 // NewID returns the id of a new object: a UUID of version 7.
 func NewID[K domain.Kind]() domain.ID[K] { return domain.ID[K](uuid.Must(uuid.NewV7())) }
 
-// uuids is a list of ids as a PostgreSQL array.
-func uuids[K domain.Kind](ids []domain.ID[K]) any {
-	texts := make([]string, len(ids))
+// texts is a list of ids as a PostgreSQL array's values.
+func texts[K domain.Kind](ids []domain.ID[K]) []string {
+	list := make([]string, len(ids))
 	for i, id := range ids {
-		texts[i] = id.UUID()
+		list[i] = id.UUID()
 	}
-	return pgdialect.Array(texts)
+	return list
 }
+
+// uuids is a list of ids as a PostgreSQL array that Bun writes.
+func uuids[K domain.Kind](ids []domain.ID[K]) any { return pgdialect.Array(texts(ids)) }
 
 // one scans the single row of a query into dest, or into its model; NotFound
 // with the noun where there is no row.
 func (d *DB) one(ctx context.Context, q *bun.SelectQuery, noun string, dest ...any) error {
-	err := q.Scan(ctx, dest...)
+	return d.found(q.Scan(ctx, dest...), noun)
+}
+
+// found is the error of reading a single row; NotFound with the noun where
+// there was no row.
+func (d *DB) found(err error, noun string) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return domain.ErrNotFound(noun)
 	}

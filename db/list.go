@@ -22,30 +22,30 @@ type keyset struct {
 	// cast is the type that a position's key has in the database.
 	cast string
 	desc bool
-	// where restricts the list; nil does not.
-	where func(*bun.SelectQuery) *bun.SelectQuery
+	// where restricts the list.
+	where func(*bun.SelectQuery, *binds) *bun.SelectQuery
 }
 
 // page reads the window's rows, and one more to know whether rows follow. The
 // columns are those of Row, a model of the list's table, unless selecting chooses
 // others; position tells a row's place. A window that skips rows finds its ids on an
 // index alone and reads the columns of those.
-func page[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, selecting func(*bun.SelectQuery) *bun.SelectQuery, position func(*Row) domain.Position) (domain.Slice[Row], error) {
-	var rows []Row
-	q := d.conn(ctx).NewSelect().Model(&rows)
+func page[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, selecting func(*bun.SelectQuery, *binds) *bun.SelectQuery, position func(*Row) domain.Position) (domain.Slice[Row], error) {
+	var values binds
+	q := d.bun.NewSelect().Model((*Row)(nil))
 	if selecting != nil {
-		q = selecting(q)
+		q = selecting(q, &values)
 	}
 	if w.Skip > 0 {
-		ids := k.bounded(d.conn(ctx).NewSelect().TableExpr(k.from).ColumnExpr(k.id), w).Offset(w.Skip)
-		if k.where != nil {
-			q = k.where(q)
-		}
-		q = k.ordered(q).Where(k.id+" IN (?)", ids)
+		ids := k.bounded(d.bun.NewSelect().TableExpr(k.from).ColumnExpr(k.id), &values, w).Offset(w.Skip)
+		// An array is made once; IN (SELECT ...) is made again for every row
+		// where the planner, for want of statistics, expects few.
+		q = k.ordered(q).Where(k.id+" = ANY(ARRAY(?))", ids)
 	} else {
-		q = k.bounded(q, w)
+		q = k.bounded(q, &values, w)
 	}
-	if err := q.Scan(ctx); err != nil {
+	rows, err := read[Row](ctx, d, q, values, planEach, w.Limit+1)
+	if err != nil {
 		return domain.Slice[Row]{}, d.bad("read a page of "+k.from, err)
 	}
 	s := domain.Slice[Row]{Rows: rows}
@@ -60,16 +60,14 @@ func page[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, select
 }
 
 // bounded restricts a query to the list's rows after the window's position.
-func (k keyset) bounded(q *bun.SelectQuery, w domain.Window) *bun.SelectQuery {
-	if k.where != nil {
-		q = k.where(q)
-	}
+func (k keyset) bounded(q *bun.SelectQuery, values *binds, w domain.Window) *bun.SelectQuery {
+	q = k.where(q, values)
 	if w.After != nil {
 		than := " > "
 		if k.desc {
 			than = " < "
 		}
-		q = q.Where("("+k.key+", "+k.id+")"+than+"(?::"+k.cast+", ?::uuid)", w.After.Key, w.After.ID)
+		q = q.Where("("+k.key+", "+k.id+")"+than+"(?::"+k.cast+", ?::uuid)", values.add(w.After.Key), values.add(w.After.ID))
 	}
 	return k.ordered(q).Limit(w.Limit + 1)
 }
@@ -82,14 +80,18 @@ func (k keyset) ordered(q *bun.SelectQuery) *bun.SelectQuery {
 	return q.OrderExpr(k.key + direction + ", " + k.id + direction)
 }
 
+// counted is the answer of a query that counts.
+type counted struct{ Rows int }
+
 // count counts the rows of the whole list.
 func (k keyset) count(ctx context.Context, d *DB) (int, error) {
-	q := d.conn(ctx).NewSelect().TableExpr(k.from)
-	if k.where != nil {
-		q = k.where(q)
+	var values binds
+	q := k.where(d.bun.NewSelect().TableExpr(k.from).ColumnExpr("count(*) AS rows"), &values)
+	n, err := read[counted](ctx, d, q, values, planEach, 1)
+	if err != nil {
+		return 0, d.bad("count "+k.from, err)
 	}
-	n, err := q.Count(ctx)
-	return n, d.bad("count "+k.from, err)
+	return n[0].Rows, nil
 }
 
 // timeKey is a time as the key of a position.
@@ -100,14 +102,14 @@ func numberKey(n int) string { return strconv.Itoa(n) }
 
 // containing is the condition that a text column holds the text, in any case,
 // the column being the text's sort key.
-func containing(q *bun.SelectQuery, text string, columns ...string) *bun.SelectQuery {
+func containing(q *bun.SelectQuery, values *binds, text string, columns ...string) *bun.SelectQuery {
 	if text == "" {
 		return q
 	}
 	conditions := make([]string, len(columns))
 	args := make([]any, len(columns))
 	for i, column := range columns {
-		conditions[i], args[i] = "strpos("+column+", ?) > 0", domain.SortKey(text)
+		conditions[i], args[i] = "strpos("+column+", ?) > 0", values.add(domain.SortKey(text))
 	}
 	return q.Where("("+strings.Join(conditions, " OR ")+")", args...)
 }

@@ -20,6 +20,12 @@ func reachSQL(caller *domain.Caller) (string, []any) {
 	return condition, []any{caller.Partner, caller.Key}
 }
 
+// reachable is reach for a query that is read with values.
+func reachable(ctx context.Context, q *bun.SelectQuery, values *binds) *bun.SelectQuery {
+	condition, args := reachSQL(domain.CallerFrom(ctx))
+	return q.Where(condition, values.addAll(args)...)
+}
+
 // reach restricts a query on clients, alias c, to what the caller of ctx reaches.
 func reach(ctx context.Context, q *bun.SelectQuery) *bun.SelectQuery {
 	condition, args := reachSQL(domain.CallerFrom(ctx))

@@ -63,12 +63,12 @@ func (r *userRow) user() domain.User {
 
 // withShown adds to a query on users, alias u, what is shown of a user from
 // other tables. Overdue courses are counted only for those who have any.
-func (d *DB) withShown(q *bun.SelectQuery) *bun.SelectQuery {
-	return q.ColumnExpr("u.*, g.name AS group_name, course.title AS next_title").
+func (d *DB) withShown(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
+	return q.ColumnExpr("?TableColumns, coalesce(g.name, '') AS group_name, coalesce(course.title, '') AS next_title").
 		ColumnExpr(`CASE WHEN u.next_due_on < ?0 THEN (
 			SELECT count(*) FROM assignments AS open
 			WHERE open.client_id = u.client_id AND open.user_id = u.id AND open.completed_at IS NULL AND open.due_on < ?0
-		) ELSE 0 END AS overdue`, domain.DateOf(d.Now())).
+		) ELSE 0 END AS overdue`, values.add(domain.DateOf(d.Now()))).
 		Join("LEFT JOIN groups AS g ON g.client_id = u.client_id AND g.id = u.group_id").
 		Join("LEFT JOIN courses AS course ON course.id = u.next_course_id")
 }
@@ -89,7 +89,9 @@ func (d *DB) Users(ctx context.Context, client domain.Client, f domain.UserFilte
 	order := userOrders[f.Sort.By()]
 	k := keyset{
 		from: "users AS u", key: order.key, cast: order.cast, id: "u.id", desc: f.Sort.Descending(),
-		where: func(q *bun.SelectQuery) *bun.SelectQuery { return usersWhere(q, client.ID, f) },
+		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
+			return usersWhere(q, values, client.ID, f)
+		},
 	}
 	rows, err := page(ctx, d, k, w, d.withShown, func(r *userRow) domain.Position {
 		return domain.Position{Key: order.of(r), ID: r.ID.UUID()}
@@ -105,19 +107,19 @@ func (d *DB) Users(ctx context.Context, client domain.Client, f domain.UserFilte
 	return mapped(rows, (*userRow).user), nil
 }
 
-func usersWhere(q *bun.SelectQuery, client domain.ClientID, f domain.UserFilter) *bun.SelectQuery {
-	q = containing(q.Where("u.client_id = ?", client), f.Query, "u.name_key", "u.email")
+func usersWhere(q *bun.SelectQuery, values *binds, client domain.ClientID, f domain.UserFilter) *bun.SelectQuery {
+	q = containing(q.Where("u.client_id = ?", values.add(client)), values, f.Query, "u.name_key", "u.email")
 	if f.Status != "" {
-		q = q.Where("u.status = ?", f.Status)
+		q = q.Where("u.status = ?", values.add(f.Status))
 	}
 	if f.Role != "" {
-		q = q.Where("u.role = ?", f.Role)
+		q = q.Where("u.role = ?", values.add(f.Role))
 	}
 	if f.Collection != nil {
-		q = q.Where("EXISTS (SELECT 1 FROM collection_members AS m WHERE m.client_id = u.client_id AND m.collection_id = ? AND m.user_id = u.id)", *f.Collection)
+		q = q.Where("EXISTS (SELECT 1 FROM collection_members AS m WHERE m.client_id = u.client_id AND m.collection_id = ? AND m.user_id = u.id)", values.add(*f.Collection))
 	}
 	if f.UpdatedSince != nil {
-		q = q.Where("u.updated_at >= ?", *f.UpdatedSince)
+		q = q.Where("u.updated_at >= ?", values.add(*f.UpdatedSince))
 	}
 	return q
 }
@@ -143,11 +145,11 @@ func (d *DB) User(ctx context.Context, id domain.UserID) (domain.User, error) {
 }
 
 func (d *DB) userRow(ctx context.Context, id domain.UserID) (userRow, error) {
-	var row userRow
-	q := d.withShown(d.conn(ctx).NewSelect().Model(&row)).ColumnExpr("c.dark_web_monitoring AS dark_web").
-		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.id = ?", id)
-	err := d.one(ctx, reach(ctx, q), id.Noun())
-	return row, err
+	var values binds
+	q := d.withShown(d.bun.NewSelect().Model((*userRow)(nil)), &values).ColumnExpr("c.dark_web_monitoring AS dark_web").
+		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.id = ?", values.add(id))
+	row, err := readOne[userRow](ctx, d, reachable(ctx, q, &values), values)
+	return row, d.found(err, id.Noun())
 }
 
 // LockUser is User for a transaction that is to change the user: until it

@@ -70,7 +70,7 @@ func (s CursorSealer) Seal(binding string, p Position) string {
 // and an error for every other text.
 func (s CursorSealer) Open(binding, cursor string) (Position, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(raw) <= macSize {
+	if err != nil || len(raw) <= macSize || strings.ContainsAny(cursor, "\r\n") { // which decoding passes over
 		return Position{}, errBadCursor
 	}
 	body := raw[macSize:]
