@@ -126,8 +126,8 @@ func (a *API) listClients(ctx context.Context, in *ListClients) (*op.Page[Client
 }
 
 func (a *API) freshClients(ctx context.Context, filter domain.ClientFilter, w domain.Window) (domain.Slice[domain.Client], error) {
-	summaryDecides := filter.UpdatedSince != nil || filter.Sort.By() == "risk_score" && w.After == nil
-	if summaryDecides {
+	summaryDecides := filter.UpdatedSince != nil || filter.Sort.By() == "risk_score"
+	if summaryDecides && w.After == nil {
 		if err := a.db.RefreshReachable(ctx); err != nil {
 			return domain.Slice[domain.Client]{}, err
 		}
@@ -140,7 +140,11 @@ func (a *API) freshClients(ctx context.Context, filter domain.ClientFilter, w do
 	if err != nil || !refreshed {
 		return slice, err
 	}
-	return a.db.Clients(ctx, filter, w)
+	total := slice.Total // summaries do not move it: one count is enough
+	w.Total = false
+	slice, err = a.db.Clients(ctx, filter, w)
+	slice.Total = total
+	return slice, err
 }
 
 // refreshStale refreshes the summaries that are too old, in one statement, and

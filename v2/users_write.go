@@ -53,7 +53,7 @@ func newUser(req *CreateUser, now time.Time) domain.User {
 	b := req.Body
 	u := domain.User{
 		ID: db.NewID[domain.UserKind](), Client: req.Path.ClientID, Email: strings.ToLower(b.Email), FirstName: b.FirstName, LastName: b.LastName,
-		Department: b.Department, JobTitle: b.JobTitle, ManagerEmail: b.ManagerEmail, Status: domain.Active, Role: b.Role,
+		Department: b.Department, JobTitle: b.JobTitle, ManagerEmail: lower(b.ManagerEmail), Status: domain.Active, Role: b.Role,
 		Language: b.PreferredLanguage, Source: domain.FromAPI, CreatedAt: now, UpdatedAt: now,
 	}
 	if u.Language == "" {
@@ -70,6 +70,15 @@ func newUser(req *CreateUser, now time.Time) domain.User {
 
 func classified(u domain.User) domain.Role {
 	return domain.ClassifyRole(deref(u.JobTitle), deref(u.Department), u.Email)
+}
+
+// lower is an email as it is stored (decisions 2.8); nil for nil.
+func lower(email *string) *string {
+	if email == nil {
+		return nil
+	}
+	text := strings.ToLower(*email)
+	return &text
 }
 
 func deref(text *string) string {
@@ -183,7 +192,7 @@ func changedUser(u domain.User, req *UpdateUser) domain.User {
 	op.Apply(b.LastName, &u.LastName)
 	moved := op.ApplyNullable(b.Department, &u.Department)
 	moved = op.ApplyNullable(b.JobTitle, &u.JobTitle) || moved
-	op.ApplyNullable(b.ManagerEmail, &u.ManagerEmail)
+	op.ApplyNullable(op.Patch[*string]{Given: b.ManagerEmail.Given, Value: lower(b.ManagerEmail.Value)}, &u.ManagerEmail)
 	op.Apply(b.Role, &u.Role)
 	op.Apply(b.PreferredLanguage, &u.Language)
 	if moved && !slices.Contains(u.Overrides, "role") {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,11 @@ func decodeBody(body []byte, dst any, lenient bool) error {
 	if err := checkObject(body); err != nil {
 		return err
 	}
-	err := json.Unmarshal(body, dst, json.RejectUnknownMembers(!lenient), jsontext.AllowDuplicateNames(lenient))
+	options := []json.Options{json.RejectUnknownMembers(!lenient), jsontext.AllowDuplicateNames(lenient)}
+	if !lenient {
+		options = append(options, strict)
+	}
+	err := json.Unmarshal(body, dst, options...)
 	if err == nil {
 		return nil
 	}
@@ -31,6 +36,37 @@ func decodeBody(body []byte, dst any, lenient bool) error {
 	}
 	return badJSON(err)
 }
+
+// strict refuses what would else pass for a member that is not there: null for
+// one that cannot be null, and the empty text for an enum.
+var strict = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, dst any) error {
+	v := reflect.ValueOf(dst).Elem()
+	switch kind := dec.PeekKind(); {
+	case kind == 'n' && v.Kind() != reflect.Pointer:
+		if _, ok := v.Interface().(patch); ok {
+			return errors.ErrUnsupported // it knows by itself
+		}
+		if err := dec.SkipValue(); err != nil {
+			return err
+		}
+		return errNull
+	case kind == '"' && v.Kind() == reflect.String:
+		enum, ok := v.Interface().(Enum)
+		if !ok {
+			return errors.ErrUnsupported
+		}
+		token, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		if !EnumHas(enum, token.String()) {
+			return callerError(enumMessage(enum))
+		}
+		v.SetString(token.String())
+		return nil
+	}
+	return errors.ErrUnsupported
+}))
 
 // checkObject reports a body that is not exactly one JSON object in UTF-8, or
 // that holds a NUL, which PostgreSQL's texts cannot.

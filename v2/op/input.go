@@ -132,16 +132,18 @@ type Request struct {
 }
 
 // Bind fills dst, a pointer to an input, from the request. A path parameter
-// that cannot be read is NotFound where it stands for an object (its type has
-// a Noun), since callers may not parse ids; all other faults are
-// InvalidRequest and name every parameter, or the member of the body.
+// that stands for an object (its type has a Noun) and cannot be read is left
+// zero, which no object is: the operation then answers as it does for any that
+// it cannot find, after all that comes before that (decisions 1.2, 2.4). All
+// other faults are InvalidRequest and name every parameter, or the member of
+// the body.
 func (in *Input) Bind(dst any, r Request) error {
 	v := reflect.ValueOf(dst).Elem()
 	var faults []domain.FieldError
 	for _, p := range in.Path {
 		if err := setText(v.FieldByIndex(p.index), r.Path(p.Name)); err != nil {
-			if object, ok := reflect.Zero(p.Type).Interface().(interface{ Noun() string }); ok {
-				return domain.ErrNotFound(object.Noun())
+			if _, ok := reflect.Zero(p.Type).Interface().(interface{ Noun() string }); ok {
+				continue
 			}
 			faults = append(faults, domain.FieldError{Field: p.Name, Message: err.Error()})
 		}

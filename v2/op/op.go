@@ -50,6 +50,9 @@ type Operation interface {
 	Output() reflect.Type
 	// New returns a pointer to an input that holds the parameters' defaults.
 	New() any
+	// Validate is the check of the input that Run begins with, for surfaces
+	// that have something to do between the two.
+	Validate(in any) error
 	// Run is Call for a pointer to an input that New made.
 	Run(ctx context.Context, in any) (any, error)
 }
@@ -119,6 +122,9 @@ func (o *Op[In, Out]) Output() reflect.Type { return reflect.TypeFor[Out]() }
 
 // New returns a *In that holds the parameters' defaults.
 func (o *Op[In, Out]) New() any { return o.input.New() }
+
+// Validate reports InvalidRequest for an input that breaks a rule of its tags.
+func (o *Op[In, Out]) Validate(in any) error { return validate(in) }
 
 // Call runs the operation for the caller of ctx: Forbidden without the scope,
 // InvalidRequest for an input that breaks a rule of its tags, and what the

@@ -46,6 +46,8 @@ type callerError string
 func (e callerError) Error() string         { return string(e) }
 func (e callerError) CallerMessage() string { return string(e) }
 
+const errNull = callerError("must not be null")
+
 // UnmarshalJSONFrom reads the member's value.
 func (p *Patch[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	p.Given = true
@@ -53,7 +55,7 @@ func (p *Patch[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		if err := dec.SkipValue(); err != nil {
 			return err
 		}
-		return callerError("must not be null")
+		return errNull
 	}
 	return json.UnmarshalDecode(dec, &p.Value)
 }

@@ -50,6 +50,8 @@ func EnumHas(enum Enum, text string) bool {
 	return false
 }
 
+func enumMessage(enum Enum) string { return "must be one of " + strings.Join(enum.Values(), ", ") }
+
 // WireName is the name that callers know a field by.
 func WireName(f reflect.StructField) string {
 	for _, tag := range []string{"json", "query", "path"} {
@@ -141,7 +143,7 @@ func faultMessage(fault validator.FieldError) string {
 		return "must be an email address"
 	case "enum":
 		if enum, ok := fault.Value().(Enum); ok {
-			return "must be one of " + strings.Join(enum.Values(), ", ")
+			return enumMessage(enum)
 		}
 	case "between":
 		return "must be between " + strings.Replace(fault.Param(), " ", " and ", 1)

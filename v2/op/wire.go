@@ -5,14 +5,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"partnerapi/domain"
 )
 
 // Time is a point in time as v2 writes it: RFC 3339, UTC, with Z and six
 // fractional digits (decisions 2.7).
 type Time struct{ time.Time }
-
-const timeFormat = "2006-01-02T15:04:05.000000Z"
 
 // At returns t as a Time.
 func At(t time.Time) Time { return Time{t} }
@@ -27,22 +27,37 @@ func MaybeAt(t *time.Time) *Time {
 
 // AppendText appends the time. It never fails.
 func (t Time) AppendText(b []byte) ([]byte, error) {
-	return t.UTC().AppendFormat(b, timeFormat), nil
+	utc := t.UTC()
+	b = utc.AppendFormat(b, time.RFC3339) // the format that package time is quick at
+	b[len(b)-1] = '.'                     // in the place of the Z
+	for unit := 100_000; unit > 0; unit /= 10 {
+		b = append(b, '0'+byte(utc.Nanosecond()/1000/unit%10))
+	}
+	return append(b, 'Z'), nil
 }
 
 // MarshalText returns the time. It never fails.
 func (t Time) MarshalText() ([]byte, error) { return t.AppendText(nil) }
 
-// MarshalJSON keeps time.Time's own form from being used.
+// MarshalJSONTo writes the time: pages hold hundreds, and this is the cheapest
+// way there is.
+func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {
+	b, _ := t.AppendText(append(enc.AvailableBuffer(), '"'))
+	return enc.WriteValue(append(b, '"'))
+}
+
+// MarshalJSON is MarshalJSONTo for encoding/json, and keeps time.Time's own form
+// from being used.
 func (t Time) MarshalJSON() ([]byte, error) {
 	b, _ := t.AppendText([]byte{'"'})
 	return append(b, '"'), nil
 }
 
-// UnmarshalText reads any RFC 3339 time.
+// UnmarshalText reads any RFC 3339 time whose year in UTC is from 1 to 9999:
+// neither PostgreSQL nor a JSON date-time has a year 0.
 func (t *Time) UnmarshalText(text []byte) error {
 	parsed, err := time.Parse(time.RFC3339Nano, string(text))
-	if err != nil {
+	if year := parsed.UTC().Year(); err != nil || year < 1 || year > 9999 {
 		return errors.New("must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z")
 	}
 	t.Time = parsed.UTC()

@@ -102,6 +102,9 @@ func (e *Edge) outcome(c *gin.Context, o op.Operation, in any, body []byte) (dom
 	if !goodIdempotencyKey(key) {
 		return domain.Outcome{}, domain.ErrInvalid("Idempotency-Key", "must be at most 255 printable characters")
 	}
+	if err := o.Validate(in); err != nil { // 400 comes before 409 (decisions 2.4)
+		return domain.Outcome{}, err
+	}
 	return e.Once(c.Request.Context(), key, requestHash(c.Request, body), work)
 }
 

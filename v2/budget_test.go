@@ -1,0 +1,140 @@
+package v2_test
+
+import (
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/v2test"
+)
+
+// documented are the budgets per client of v2's limits, of the operations that
+// exist.
+var documented = map[string]int{
+	"/clients/:client_id/risk": 20, "/clients/:client_id": 60, "/users/:user_id/risk": 120,
+}
+
+func TestLimits(t *testing.T) {
+	if ginop.DefaultLimits != (ginop.Limits{PerKey: 600, PerAddress: 60, PerClientFactor: 1}) {
+		t.Errorf("the limits are %+v", ginop.DefaultLimits)
+	}
+	w := newWorld(t, v2test.Options{})
+	for _, o := range w.API.Set.All() {
+		want := 0
+		if o.Meta().Method == "GET" {
+			want = documented[o.Meta().Path]
+		}
+		if o.Meta().PerClient != want {
+			t.Errorf("%s has a budget of %d, not %d", o.Meta().ID, o.Meta().PerClient, want)
+		}
+	}
+	begin := time.Now().Unix()
+	r := w.Get("/v2/clients", w.tenant.Key).Want(200)
+	if number(t, r, "X-Ratelimit-Limit") != 600 || number(t, r, "X-Ratelimit-Remaining") != 599 {
+		t.Errorf("the headers are %v", r.Header)
+	}
+	// The window begins with its first request and lasts a minute.
+	end := time.Now().Unix()
+	reset := int64(number(t, r, "X-Ratelimit-Reset"))
+	if reset < begin+60 || reset > end+61 {
+		t.Errorf("the window that begins between %d and %d ends at %d", begin, end, reset)
+	}
+	if again := w.Get("/v2/clients", w.tenant.Key); int64(number(t, again, "X-Ratelimit-Reset")) != reset {
+		t.Errorf("the window moved from %d to %v", reset, again.Header)
+	}
+}
+
+// TestClientBudgets holds decisions 2.3 for every operation that has a budget
+// per client.
+func TestClientBudgets(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		limit := o.Meta().PerClient
+		if limit == 0 {
+			return
+		}
+		key := w.NewKey(w.tenant, bothScopes, nil)
+		report := func(r v2test.Response, limit, remaining int) {
+			t.Helper()
+			if number(t, r, "X-Ratelimit-Limit") != limit || number(t, r, "X-Ratelimit-Remaining") != remaining {
+				t.Errorf("reports %s of %s, not %d of %d", r.Header.Get("X-Ratelimit-Remaining"), r.Header.Get("X-Ratelimit-Limit"), remaining, limit)
+			}
+		}
+		for left := limit - 1; left >= 0; left-- {
+			r := w.send(o, key, w.ids()).Want(200)
+			checkHeaders(t, r)
+			report(r, limit, left)
+		}
+		report(checkError(t, w.send(o, key, w.ids()), domain.RateLimited), limit, 0)
+		// What is not found is charged to the key, and tells of its budget.
+		report(checkError(t, w.send(o, key, strangers()), domain.NotFound), 600, 600-limit-2)
+		// Another client, another key and another operation have their own.
+		other := w.Client(w.tenant, "Other of "+o.Meta().ID)
+		at := pair(other, w.User(w.tenant, other.ID, "x@example.com"))
+		report(w.send(o, key, at).Want(200), limit, limit-1)
+		report(w.send(o, w.NewKey(w.tenant, bothScopes, nil), w.ids()).Want(200), limit, limit-1)
+		report(w.Get("/v2/clients", key).Want(200), 600, 600-limit-4)
+		report(checkError(t, w.send(o, key, w.ids()), domain.RateLimited), limit, 0)
+	})
+	// A key cannot be told of a client that it does not reach by its budget.
+	subset := w.NewKey(w.tenant, bothScopes, []domain.ClientID{})
+	for range 130 {
+		r := checkError(t, w.Get("/v2/clients/"+w.client.ID.String(), subset), domain.NotFound)
+		if number(t, r, "X-Ratelimit-Limit") != 600 {
+			t.Fatalf("reports a limit of %s", r.Header.Get("X-Ratelimit-Limit"))
+		}
+	}
+}
+
+// TestUsersOfOneClientShareItsBudget: a user's risk is charged to the client.
+func TestUsersOfOneClientShareItsBudget(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	second := w.User(w.tenant, w.client.ID, "second@example.com")
+	for i, id := range []domain.UserID{w.user.ID, second.ID, w.user.ID} {
+		r := w.Get("/v2/users/"+id.String()+"/risk", w.tenant.Key).Want(200)
+		if got := number(t, r, "X-Ratelimit-Remaining"); got != 119-i {
+			t.Errorf("request %d leaves %d", i, got)
+		}
+	}
+}
+
+// TestKeyBudgetBeforeClientBudget: only a 429 of the key's own budget reports
+// the key's.
+func TestKeyBudgetBeforeClientBudget(t *testing.T) {
+	limits := ginop.Limits{PerKey: 2, PerAddress: 60, PerClientFactor: 1}
+	w := newWorld(t, v2test.Options{Limits: limits})
+	path := "/v2/clients/" + w.client.ID.String()
+	for range 2 {
+		if r := w.Get(path, w.tenant.Key).Want(200); number(t, r, "X-Ratelimit-Limit") != 60 {
+			t.Errorf("reports %s", r.Header.Get("X-Ratelimit-Limit"))
+		}
+	}
+	if r := checkError(t, w.Get(path, w.tenant.Key), domain.RateLimited); number(t, r, "X-Ratelimit-Limit") != 2 {
+		t.Errorf("reports %s", r.Header.Get("X-Ratelimit-Limit"))
+	}
+}
+
+// TestAddressBudget holds decisions 2.2: requests without a valid key are
+// counted per address, and those with one are not.
+func TestAddressBudget(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	for left := 59; left >= 0; left-- {
+		path, key := "/v2/clients", "pk_unknown"
+		if left%2 == 0 {
+			path, key = "/v2/unknown", ""
+		}
+		r := checkError(t, w.Do("GET", path, key, nil, "X-Forwarded-For", "192.0.2.1", "X-Real-Ip", "192.0.2.2"), domain.Unauthorized)
+		if number(t, r, "X-Ratelimit-Limit") != 60 || number(t, r, "X-Ratelimit-Remaining") != left {
+			t.Fatalf("with %d left, the headers are %v", left, r.Header)
+		}
+		if left%20 == 0 {
+			w.Get("/v2/clients", w.tenant.Key).Want(200)
+		}
+	}
+	for i := range 3 { // forwarded addresses do not help: nobody is trusted
+		checkError(t, w.Do("GET", "/v2/clients", "", nil, "X-Forwarded-For", "192.0.2."+string(rune('1'+i))), domain.RateLimited)
+	}
+	w.Get("/v2/clients", w.tenant.Key).Want(200)
+}

@@ -1,0 +1,269 @@
+package v2_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// provoker makes an operation fail, in every way in which it can fail with one
+// code, and checks each response.
+type provoker func(t *testing.T, o op.Operation)
+
+// TestErrorMatrix provokes every code of every operation. A code that no
+// provoker knows, or an operation that one cannot make fail, fails the test.
+func TestErrorMatrix(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	gated := newWorld(t, v2test.Options{Limits: v2test.Unlimited, Release: op.V2_0})
+	tight := v2test.Unlimited
+	tight.PerKey = 2
+	small := newWorld(t, v2test.Options{Limits: tight})
+	broken := brokenWorld(t)
+	provokers := map[domain.Code]provoker{
+		domain.Unauthorized:    w.provokeUnauthorized,
+		domain.Forbidden:       w.provokeForbidden,
+		domain.NotFound:        func(t *testing.T, o op.Operation) { provokeNotFound(t, w.in(t), gated.in(t), o) },
+		domain.RateLimited:     small.provokeRateLimited,
+		domain.InvalidRequest:  w.provokeInvalid,
+		domain.PayloadTooLarge: w.provokeTooLarge,
+		domain.Conflict:        w.provokeConflict,
+		domain.Internal: func(t *testing.T, o op.Operation) {
+			r := checkError(t, broken.in(t).send(o, broken.tenant.Key, broken.ids()), domain.Internal)
+			for _, word := range []string{"SQL", "relation", "clients", "partners", "42P01"} {
+				if strings.Contains(string(r.Body), word) {
+					t.Errorf("the answer shows internals: %s", r.Body)
+				}
+			}
+		},
+		domain.Unavailable: func(t *testing.T, o op.Operation) {
+			t.Skip("TestDatabaseUnreachable provokes it for every operation")
+		},
+	}
+	w.each(t, func(t *testing.T, _ *world, o op.Operation) {
+		for _, code := range op.Codes(o) {
+			t.Run(string(code), func(t *testing.T) {
+				provoke, ok := provokers[code]
+				if !ok {
+					t.Fatalf("nothing provokes %s", code)
+				}
+				provoke(t, o)
+			})
+		}
+	})
+}
+
+// brokenWorld is a service whose tables are not where it looks for them.
+func brokenWorld(t *testing.T) *world {
+	quiet := &strings.Builder{}
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited, Log: quiet})
+	w.Get("/v2/clients", w.tenant.Key).Want(http.StatusOK) // the key is known from now on
+	w.Exec("ALTER TABLE clients RENAME TO elsewhere")
+	w.Exec("ALTER TABLE partners RENAME TO nowhere")
+	return w
+}
+
+func (w *world) provokeUnauthorized(t *testing.T, o op.Operation) {
+	w = w.in(t)
+	yesterday := w.Clock.Now().Add(-24 * time.Hour)
+	expired, err := w.DB.CreateKey(t.Context(), db.NewKey{Partner: w.tenant.ID, Name: "expired", Scopes: bothScopes, ExpiresAt: &yesterday})
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoked, demo := w.NewKey(w.tenant, bothScopes, nil), w.NewKey(w.tenant, bothScopes, nil)
+	w.Exec("UPDATE api_keys SET revoked_at = now() WHERE digest = $1", db.KeyDigest(revoked))
+	w.Exec("UPDATE api_keys SET demo = true WHERE digest = $1", db.KeyDigest(demo))
+	keys := map[string]string{
+		"missing": "", "unknown": "pk_unknown", "cut": w.tenant.Key[:20], "longer": w.tenant.Key + "x",
+		"expired": expired, "revoked": revoked, "demo": demo,
+	}
+	for name, key := range keys {
+		t.Run(name, func(t *testing.T) {
+			r := checkError(t, w.send(o, key, w.ids()), domain.Unauthorized)
+			if key != "" && strings.Contains(string(r.Body), key) {
+				t.Errorf("the answer shows the key: %s", r.Body)
+			}
+		})
+	}
+}
+
+var bothScopes = []domain.Scope{domain.Read, domain.Write}
+
+// keyWithout is a key that has all scopes but one.
+func (w *world) keyWithout(scope domain.Scope) string {
+	scopes := slices.DeleteFunc(slices.Clone(bothScopes), func(s domain.Scope) bool { return s == scope })
+	return w.NewKey(w.tenant, scopes, nil)
+}
+
+func (w *world) provokeForbidden(t *testing.T, o op.Operation) {
+	w = w.in(t)
+	checkError(t, w.send(o, w.keyWithout(o.Meta().Scope), w.ids()), domain.Forbidden)
+}
+
+// TestCreateClientNeedsAllClients is the one operation that a subset key with
+// its scope may not do.
+func TestCreateClientNeedsAllClients(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	for _, clients := range [][]domain.ClientID{{w.client.ID}, {}} {
+		key := w.NewKey(w.tenant, bothScopes, clients)
+		checkError(t, w.Do("POST", "/v2/clients", key, `{"name":"New"}`), domain.Forbidden)
+		checkError(t, w.Do("POST", "/v2/clients", key, `{"name":" "}`), domain.InvalidRequest)
+	}
+	if n := w.Number("SELECT count(*) FROM clients"); n != 1 {
+		t.Errorf("there are %d clients", n)
+	}
+}
+
+func provokeNotFound(t *testing.T, w, gated *world, o op.Operation) {
+	if len(o.Input().Path) > 0 {
+		checkError(t, w.send(o, w.tenant.Key, strangers()), domain.NotFound)
+	}
+	if o.Meta().Since > op.V2_0 {
+		checkError(t, gated.send(o, gated.tenant.Key, gated.ids()), domain.NotFound)
+	}
+	for _, method := range w.otherMethods(o) {
+		checkError(t, w.Do(method, pathOf(t, o, w.ids()), w.tenant.Key, nil), domain.NotFound)
+	}
+}
+
+// otherMethods are those that no operation on the path of o has.
+func (w *world) otherMethods(o op.Operation) (methods []string) {
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
+		if !slices.ContainsFunc(w.API.Set.All(), func(other op.Operation) bool {
+			return other.Meta().Method == method && other.Meta().Path == o.Meta().Path
+		}) {
+			methods = append(methods, method)
+		}
+	}
+	return methods
+}
+
+func (w *world) provokeRateLimited(t *testing.T, o op.Operation) {
+	w = w.in(t)
+	key := w.keyWithout(o.Meta().Scope) // rate comes before scope
+	for left := 1; left >= 0; left-- {
+		r := checkError(t, w.send(o, key, w.ids()), domain.Forbidden)
+		if number(t, r, "X-Ratelimit-Limit") != 2 || number(t, r, "X-Ratelimit-Remaining") != left {
+			t.Errorf("with %d left, the headers are %v", left, r.Header)
+		}
+	}
+	r := checkError(t, w.send(o, key, w.ids()), domain.RateLimited)
+	if number(t, r, "X-Ratelimit-Limit") != 2 || number(t, r, "X-Ratelimit-Remaining") != 0 {
+		t.Errorf("the headers of the refusal are %v", r.Header)
+	}
+	checkError(t, w.Get("/v2/unknown", key), domain.NotFound) // unknown routes come before the rate
+}
+
+func (w *world) provokeTooLarge(t *testing.T, o op.Operation) {
+	w = w.in(t)
+	path := pathOf(t, o, w.ids())
+	exact := `{"x":"` + strings.Repeat("a", op.MaxBody-8) + `"}`
+	if len(exact) != op.MaxBody {
+		t.Fatalf("the body has %d bytes", len(exact))
+	}
+	if r := w.Do(o.Meta().Method, path, w.tenant.Key, exact); r.Status == http.StatusRequestEntityTooLarge {
+		t.Errorf("a body of exactly 1 MiB is too large")
+	}
+	checkError(t, w.Do(o.Meta().Method, path, w.tenant.Key, exact+" "), domain.PayloadTooLarge)
+}
+
+// clashes make an operation that changes an object clash with another. A new
+// operation that declares Conflict and is no POST needs one here.
+var clashes = map[string]func(w *world) v2test.Response{
+	"clients.update": func(w *world) v2test.Response {
+		other := w.Client(w.tenant, "Taken by another")
+		return w.Do("PATCH", "/v2/clients/"+w.client.ID.String(), w.tenant.Key, map[string]any{"name": other.Name})
+	},
+}
+
+// provokeConflict repeats what a POST creates, and its Idempotency-Key with
+// another body.
+func (w *world) provokeConflict(t *testing.T, o op.Operation) {
+	w = w.in(t)
+	if o.Meta().Method != "POST" {
+		clash, ok := clashes[o.Meta().ID]
+		if !ok {
+			t.Fatalf("nothing makes %s clash: see clashes", o.Meta().ID)
+		}
+		checkError(t, clash(w), domain.Conflict)
+		return
+	}
+	path, body := pathOf(t, o, w.ids()), w.body(o)
+	w.Do("POST", path, w.tenant.Key, body, "Idempotency-Key", o.Meta().ID).Want(o.Meta().Status)
+	for _, code := range o.Meta().Fails {
+		if code == domain.Conflict {
+			checkError(t, w.Do("POST", path, w.tenant.Key, body), domain.Conflict)
+		}
+	}
+	checkError(t, w.send(o, w.tenant.Key, w.ids(), "Idempotency-Key", o.Meta().ID), domain.Conflict)
+}
+
+// TestDatabaseUnreachable kills the database: every operation answers 503, with
+// a key that is remembered and with one that is not, and works again when the
+// database does, without anybody's help.
+func TestDatabaseUnreachable(t *testing.T) {
+	server := dbtest.Private(t)
+	if err := v2test.Migrate(t.Context(), server.URL()); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited, URL: server.URL(), Log: &strings.Builder{}})
+	cold := w.NewKey(w.tenant, bothScopes, nil)
+	idle(w)
+	server.Kill()
+	awaitOutage(t, w.DB)
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		checkError(t, w.send(o, w.tenant.Key, w.ids()), domain.Unavailable)
+		checkError(t, w.send(o, cold, w.ids()), domain.Unavailable)
+		if o.Meta().Method == "POST" {
+			checkError(t, w.send(o, w.tenant.Key, w.ids(), "Idempotency-Key", "k"), domain.Unavailable)
+		}
+	})
+	server.Start()
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		w.send(o, w.tenant.Key, w.ids()).Want(o.Meta().Status)
+	})
+	// Connections that die while nobody uses them are replaced too: the requests
+	// that meet one may be refused, but in the documented way.
+	idle(w)
+	server.Kill()
+	server.Start()
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		for range 50 {
+			r := w.send(o, w.tenant.Key, w.ids())
+			if r.Status == o.Meta().Status {
+				return
+			}
+			checkError(t, r, domain.Unavailable)
+		}
+		t.Error("does not recover")
+	})
+}
+
+// awaitOutage returns when no connection of the pool answers any more: the
+// server's children outlive it by a moment.
+func awaitOutage(t *testing.T, d *db.DB) {
+	t.Helper()
+	for failed := 0; failed < 50; failed++ {
+		if d.Ping(t.Context()) == nil {
+			failed = 0
+		}
+	}
+}
+
+// idle leaves the service with several idle connections.
+func idle(w *world) {
+	done := make(chan int)
+	for range 8 {
+		go func() { done <- w.Get("/v2/clients", w.tenant.Key).Status }()
+	}
+	for range 8 {
+		<-done
+	}
+}

@@ -1,0 +1,203 @@
+package v2_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// posts runs a subtest for every POST of the set.
+func (w *world) posts(t *testing.T, fn func(t *testing.T, w *world, o op.Operation, path string)) {
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		if o.Meta().Method == "POST" {
+			fn(t, w, o, pathOf(t, o, w.ids()))
+		}
+	})
+}
+
+// TestIdempotency holds decisions 3.11 for every POST.
+func TestIdempotency(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	twin := w.Client(w.tenant, "Twin")
+	w.posts(t, func(t *testing.T, w *world, o op.Operation, path string) {
+		key := w.NewKey(w.tenant, bothScopes, nil)
+		named := strings.Repeat("~", 255-len(o.Meta().ID)) + o.Meta().ID // as long as it may be
+		post := func(key, path string, body any) v2test.Response {
+			return w.Do("POST", path, key, body, "Idempotency-Key", named)
+		}
+		body := w.body(o)
+		first := post(key, path, body).Want(o.Meta().Status)
+		after := w.contents(t)
+		for range 3 {
+			again := post(key, path, body)
+			if again.Status != first.Status || string(again.Body) != string(first.Body) || again.Header.Get("Content-Type") != first.Header.Get("Content-Type") {
+				t.Errorf("replays %d %s\nof %d %s", again.Status, again.Body, first.Status, first.Body)
+			}
+			checkHeaders(t, again)
+			if again.Header.Get("X-Request-Id") == first.Header.Get("X-Request-Id") {
+				t.Error("a replay has the request id of the first")
+			}
+		}
+		checkError(t, post(key, path, w.body(o)), domain.Conflict)
+		checkError(t, post(key, path+"?x=1", body), domain.Conflict)
+		if strings.Contains(o.Meta().Path, ":client_id") {
+			at := ids{"client_id": twin.ID.String(), "user_id": w.user.ID.String()}
+			checkError(t, post(key, pathOf(t, o, at), body), domain.Conflict)
+		}
+		if w.contents(t) != after {
+			t.Error("replays and conflicts changed something")
+		}
+		// Another API key has its own; so has the same one a day later.
+		post(w.NewKey(w.tenant, bothScopes, nil), path, w.body(o)).Want(o.Meta().Status)
+		w.Clock.Advance(domain.OutcomeLife - time.Microsecond)
+		if r := post(key, path, body); string(r.Body) != string(first.Body) {
+			t.Errorf("just within a day, replays %s", r.Body)
+		}
+		w.Clock.Advance(time.Microsecond)
+		fresh := w.body(o)
+		renewed := post(key, path, fresh).Want(o.Meta().Status)
+		if r := post(key, path, fresh); string(r.Body) != string(renewed.Body) {
+			t.Errorf("a key that is used anew replays %s, not %s", r.Body, renewed.Body)
+		}
+	})
+}
+
+// TestFailuresAreNotKept: after a failure the key is free, and nothing of the
+// failed work is left.
+func TestFailuresAreNotKept(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited, Log: &strings.Builder{}})
+	w.posts(t, func(t *testing.T, w *world, o op.Operation, path string) {
+		headers := []string{"Idempotency-Key", o.Meta().ID}
+		body := w.body(o)
+		w.Do("POST", path, w.tenant.Key, body).Want(o.Meta().Status)
+		before := w.contents(t)
+		checkError(t, w.Do("POST", path, w.tenant.Key, body, headers...), domain.Conflict) // the object is there
+		checkError(t, w.Do("POST", path, w.tenant.Key, `{"unknown":1}`, headers...), domain.InvalidRequest)
+		checkError(t, w.Do("POST", path, w.tenant.Key, blanked(w, o), headers...), domain.InvalidRequest)
+		// The record itself cannot be written: the work is rolled back with it.
+		w.Exec("ALTER TABLE idempotency_records ADD CONSTRAINT never CHECK (false) NOT VALID")
+		checkError(t, w.send(o, w.tenant.Key, w.ids(), headers...), domain.Internal)
+		w.Exec("ALTER TABLE idempotency_records DROP CONSTRAINT never")
+		// The event cannot be written: so is neither the object.
+		w.Exec("ALTER TABLE events ADD CONSTRAINT never CHECK (false) NOT VALID")
+		w.Exec("ALTER TABLE mail_requests ADD CONSTRAINT never CHECK (false) NOT VALID")
+		checkError(t, w.send(o, w.tenant.Key, w.ids(), headers...), domain.Internal)
+		checkError(t, w.send(o, w.tenant.Key, w.ids()), domain.Internal)
+		w.Exec("ALTER TABLE events DROP CONSTRAINT never")
+		w.Exec("ALTER TABLE mail_requests DROP CONSTRAINT never")
+		if after := w.contents(t); after != before {
+			t.Errorf("failures left\n%s\nwas\n%s", after, before)
+		}
+		w.send(o, w.tenant.Key, w.ids(), headers...).Want(o.Meta().Status)
+	})
+}
+
+// TestRunningDuplicate: while the first is running, a repetition is told to
+// come back in a second. The first is held up by a lock on what it writes.
+func TestRunningDuplicate(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	w.posts(t, func(t *testing.T, w *world, o op.Operation, path string) {
+		body := w.body(o)
+		post := func() v2test.Response { return w.Do("POST", path, w.tenant.Key, body, "Idempotency-Key", o.Meta().ID) }
+		tx, err := w.DB.SQL().BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(t.Context(), "LOCK TABLE events, mail_requests IN EXCLUSIVE MODE"); err != nil {
+			t.Fatal(err)
+		}
+		first := make(chan v2test.Response, 1)
+		go func() { first <- post() }()
+		for w.Number("SELECT count(*) FROM pg_locks WHERE NOT granted") == 0 {
+			if len(first) > 0 {
+				t.Fatal("the first was not held up")
+			}
+		}
+		r := checkError(t, post(), domain.Conflict)
+		if r.Header.Get("Retry-After") != "1" {
+			t.Errorf("Retry-After is %q", r.Header.Get("Retry-After"))
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		done := (<-first).Want(o.Meta().Status)
+		if again := post(); string(again.Body) != string(done.Body) || again.Header.Get("Retry-After") != "" {
+			t.Errorf("then replays %s", again.Body)
+		}
+	})
+}
+
+// TestConcurrentDuplicates: of many at once, exactly one has an effect.
+func TestConcurrentDuplicates(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	w.posts(t, func(t *testing.T, w *world, o op.Operation, path string) {
+		body := w.body(o)
+		var mu sync.Mutex
+		bodies, busy := map[string]int{}, 0
+		var all sync.WaitGroup
+		for range 30 {
+			all.Go(func() {
+				r := w.Do("POST", path, w.tenant.Key, body, "Idempotency-Key", o.Meta().ID)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case r.Status == o.Meta().Status:
+					bodies[string(r.Body)]++
+				case r.Status == http.StatusConflict && r.Header.Get("Retry-After") == "1":
+					busy++
+				default:
+					t.Errorf("answers %d %s", r.Status, r.Body)
+				}
+			})
+		}
+		all.Wait()
+		if len(bodies) != 1 {
+			t.Errorf("%d different outcomes, %d busy", len(bodies), busy)
+		}
+	})
+	counts := fmt.Sprint(w.Number("SELECT count(*) FROM clients"), w.Number("SELECT count(*) FROM users"), w.Number("SELECT count(*) FROM admin_invites"))
+	if counts != "2 2 1" {
+		t.Errorf("clients, users and invites are %s", counts)
+	}
+}
+
+// TestIdempotencyKeyElsewhere: only a POST looks at it.
+func TestIdempotencyKeyElsewhere(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		if o.Meta().Method != "POST" {
+			w.send(o, w.tenant.Key, w.ids(), "Idempotency-Key", strings.Repeat("k", 300)).Want(o.Meta().Status)
+			w.send(o, w.tenant.Key, w.ids(), "Idempotency-Key", "same").Want(o.Meta().Status)
+		}
+	})
+	if n := w.Number("SELECT count(*) FROM idempotency_records"); n != 0 {
+		t.Errorf("%d outcomes are recorded", n)
+	}
+}
+
+// TestOnceWithoutCaller keeps outcomes apart by caller in process too.
+func TestOnceWithoutCaller(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	runs := 0
+	work := func(context.Context) (domain.Outcome, error) {
+		runs++
+		return domain.Outcome{Status: 200, Body: fmt.Append(nil, runs)}, nil
+	}
+	other := w.Tenant("Other").Ctx
+	for _, ctx := range []context.Context{w.tenant.Ctx, other, w.tenant.Ctx, other} {
+		if _, err := w.DB.Once(ctx, "k", []byte("h"), work); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if runs != 2 {
+		t.Errorf("ran %d times for two callers", runs)
+	}
+}

@@ -1,0 +1,273 @@
+package v2_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// provokeInvalid sends what the tags of the operation's input forbid, one fault
+// at a time, and wants each to be named.
+func (w *world) provokeInvalid(t *testing.T, o op.Operation) {
+	before := w.contents(t)
+	for _, p := range o.Input().Query {
+		t.Run("query "+p.Name, func(t *testing.T) { w.in(t).badParameter(t, o, p) })
+	}
+	if o.Input().Body != nil {
+		t.Run("body", func(t *testing.T) { w.in(t).badBodies(t, o) })
+		for _, m := range members(o) {
+			t.Run("body "+m.name, func(t *testing.T) { w.in(t).badMember(t, o, m) })
+		}
+	}
+	if o.Meta().Method == "POST" {
+		for _, key := range []string{strings.Repeat("k", 256), "é", "a\tb"} {
+			checkInvalid(t, w.in(t).send(o, w.tenant.Key, w.ids(), "Idempotency-Key", key), "Idempotency-Key", "255")
+		}
+	}
+	if after := w.contents(t); after != before {
+		t.Error("refused requests changed something")
+	}
+}
+
+// checkInvalid wants a 400 whose one fault is of the field, with a message that
+// holds the words.
+func checkInvalid(t *testing.T, r v2test.Response, field string, words ...string) {
+	t.Helper()
+	checkError(t, r, domain.InvalidRequest)
+	fields, _ := r.Field("error.fields").([]any)
+	if len(fields) != 1 || fields[0].(map[string]any)["field"] != field {
+		t.Errorf("the fields are %v, not %s alone", fields, field)
+		return
+	}
+	message := fields[0].(map[string]any)["message"].(string)
+	for _, word := range words {
+		if !strings.Contains(message, word) {
+			t.Errorf("%s: the message %q does not say %q", field, message, word)
+		}
+	}
+}
+
+func (w *world) badParameter(t *testing.T, o op.Operation, p op.Param) {
+	bad := map[string]string{"a\x00b": "UTF-8", "\xff": "UTF-8"}
+	rules := strings.Split(p.Tag.Get("validate"), ",")
+	elem := p.Type
+	if elem.Kind() == reflect.Pointer {
+		elem = elem.Elem()
+	}
+	enum, isEnum := reflect.Zero(elem).Interface().(op.Enum)
+	switch {
+	case isEnum:
+		all := strings.Join(enum.Values(), ", ")
+		maps.Copy(bad, map[string]string{"nope": all, strings.ToUpper(enum.Values()[0]): all, enum.Values()[0] + " ": all})
+		if !slices.Contains(rules, "omitempty") {
+			bad[""] = all
+		}
+	case elem == reflect.TypeFor[op.Time]():
+		for _, text := range []string{"", "yesterday", "2026-06-15", "2026-06-15T12:00:00", "2026-13-01T00:00:00Z", "1750000000", "2026-06-15 12:00:00Z"} {
+			bad[text] = "RFC 3339"
+		}
+	case elem.Kind() == reflect.Int:
+		for _, text := range []string{"", "x", "1.5", "1e2", "99999999999999999999"} {
+			bad[text] = "integer"
+		}
+		for _, rule := range rules {
+			if bounds, ok := strings.CutPrefix(rule, "between="); ok {
+				low, high, _ := strings.Cut(bounds, " ")
+				l, _ := strconv.Atoi(low)
+				h, _ := strconv.Atoi(high)
+				bad[strconv.Itoa(l-1)], bad[strconv.Itoa(h+1)] = "between "+low+" and "+high, "between "+low+" and "+high
+				for _, good := range []string{low, high} {
+					w.Get(pathOf(t, o, w.ids())+"?"+p.Name+"="+good, w.tenant.Key).Want(o.Meta().Status)
+				}
+			}
+		}
+	case p.Name == "ids":
+		bad[strings.Repeat(",cli_x", op.MaxIDs+1)] = "500"
+	case p.Name == "cursor":
+		bad["bm90IGEgY3Vyc29y"] = "cursor"
+	}
+	for text, words := range bad {
+		r := w.Get(pathOf(t, o, w.ids())+"?"+p.Name+"="+url.QueryEscape(text), w.tenant.Key)
+		checkInvalid(t, r, p.Name, words)
+	}
+	if isEnum {
+		for _, value := range enum.Values() {
+			w.Get(pathOf(t, o, w.ids())+"?"+p.Name+"="+url.QueryEscape(value), w.tenant.Key).Want(o.Meta().Status)
+		}
+	}
+}
+
+// badBodies sends what is not one object of known members.
+func (w *world) badBodies(t *testing.T, o op.Operation) {
+	first := members(o)[0].name
+	quoted := strconv.Quote(first)
+	for body, field := range map[string]string{
+		"": "body", " ": "body", "[]": "body", "null": "body", `"text"`: "body", "1": "body", "true": "body", "[{}]": "body",
+		"{": "body", "{}}": "body", "{} {}": "body", "{}x": "body", `{"a":}`: "body", "{'a':1}": "body", "\ufeff{}": "body",
+		`{` + quoted + `:"` + "\xff" + `"}`:       "body",
+		`{` + quoted + `:"\ud800"}`:               "body",
+		`{` + quoted + `:"a\u0000b"}`:             first,
+		`{"unknown":1}`:                           "unknown",
+		`{"unknown":{"deep":[1]}}`:                "unknown",
+		`{` + quoted + `:"a",` + quoted + `:"b"}`: first,
+	} {
+		r := w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, body)
+		t.Logf("%.60q", body)
+		checkInvalid(t, r, field)
+	}
+	// A valid body but for one member more, or the name in another case.
+	body := w.body(o)
+	body[strings.ToUpper(first)] = "x"
+	checkInvalid(t, w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, body), strings.ToUpper(first), "unknown")
+}
+
+// badMember sends otherwise valid bodies with one member that is wrong.
+func (w *world) badMember(t *testing.T, o op.Operation, m member) {
+	type fault struct {
+		json  string
+		words string
+	}
+	faults := []fault{{`{"a":1}`, "must be"}}
+	if !m.null {
+		faults = append(faults, fault{"null", ""})
+	}
+	text := func(s string) string { b, _ := json.Marshal(s); return string(b) }
+	switch {
+	case m.enum() != nil:
+		all := "must be one of " + strings.Join(m.enum(), ", ")
+		faults = append(faults, fault{`"nope"`, all}, fault{`""`, all}, fault{text(strings.ToUpper(m.enum()[0])), all}, fault{"1", "must be"})
+	case m.typ.Kind() == reflect.String:
+		faults = append(faults, fault{"1", "must be a string"}, fault{"true", "must be a string"}, fault{`["a"]`, "must be a string"})
+		if m.max() == 0 {
+			t.Errorf("%s has no greatest length (decisions 2.5)", m.name)
+		}
+		long := strings.Repeat("é", m.max()+1)
+		if m.has("email") {
+			long = strings.Repeat("a", m.max()+1-len("@example.com")) + "@example.com"
+			faults = append(faults, fault{`"nobody"`, "email"}, fault{`"@example.com"`, "email"}, fault{`"a@b@c"`, "email"}, fault{`" a@example.com"`, "email"})
+			if m.has("filled") || m.null {
+				faults = append(faults, fault{`""`, ""})
+			}
+		}
+		if len([]rune(long)) <= 64 || !m.has("email") { // an address has further bounds of its own
+			faults = append(faults, fault{text(long), strconv.Itoa(m.max()) + " characters"})
+		} else {
+			faults = append(faults, fault{text(long), ""})
+		}
+		if m.has("filled") {
+			faults = append(faults, fault{`""`, "required"}, fault{`" \t\n\u00a0\u3000"`, "required"})
+		}
+	case m.typ.Kind() == reflect.Bool:
+		faults = append(faults, fault{`"true"`, "true or false"}, fault{"1", "true or false"})
+	case m.typ.Kind() == reflect.Slice:
+		faults = append(faults, fault{`"a"`, "array"})
+	}
+	for _, f := range faults {
+		body := w.body(o)
+		body[m.name] = json.RawMessage(f.json)
+		r := w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, body)
+		t.Logf("%.80s", f.json)
+		checkInvalid(t, r, m.name, f.words)
+	}
+	if m.has("filled") && o.Meta().Method == "POST" {
+		body := w.body(o)
+		delete(body, m.name)
+		checkInvalid(t, w.Do("POST", pathOf(t, o, w.ids()), w.tenant.Key, body), m.name, "required")
+	}
+}
+
+// TestLengths holds the lengths of decisions 2.5, counted in characters, for
+// every text of every body.
+func TestLengths(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		for _, m := range members(o) {
+			if m.typ.Kind() != reflect.String || m.enum() != nil {
+				continue
+			}
+			want := 500
+			switch {
+			case m.has("email"):
+				want = 254
+			case m.name == "name" || strings.HasSuffix(m.name, "_name"):
+				want = 200
+			case m.name == "description":
+				want = 2000
+			}
+			if m.max() != want {
+				t.Errorf("%s holds %d characters, not %d", m.name, m.max(), want)
+			}
+			body := w.body(o)
+			body[m.name] = fmt.Sprintf("%08d", w.sampled.Add(1)) + strings.Repeat("😀", want-8)
+			if m.has("email") { // 64 before the @, labels of 63
+				tail := ".com"
+				local := strings.Repeat("a", 64) + "@"
+				rest := want - len(local) - len(tail)
+				var labels []string
+				for ; rest > 0; rest -= 62 {
+					labels = append(labels, strings.Repeat("b", min(rest, 61)))
+				}
+				text := local + strings.Join(labels, ".") + tail
+				body[m.name] = text
+				if len(text) < 250 || len(text) > want {
+					t.Fatalf("the sample has %d characters", len(text))
+				}
+			}
+			w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, body).Want(o.Meta().Status)
+		}
+	})
+}
+
+// TestUnknownParametersAreIgnored holds decisions 2.5, for all operations.
+func TestUnknownParametersAreIgnored(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		var body any
+		if o.Input().Body != nil {
+			body = w.body(o)
+		}
+		path := pathOf(t, o, w.ids()) + "?unknown=1&client_id=cli_x&Body=x&rows=7&Skip=3&LIMIT=0&Rows=0"
+		r := w.Do(o.Meta().Method, path, w.tenant.Key, body, "Content-Type", "text/csv").Want(o.Meta().Status)
+		checkHeaders(t, r)
+	})
+}
+
+// contents is a fingerprint of all that the service keeps, but for the keys'
+// own rows and the summaries.
+func (w *world) contents(t *testing.T) string {
+	t.Helper()
+	rows, err := w.DB.SQL().QueryContext(t.Context(), `SELECT table_name FROM information_schema.tables
+		WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name NOT IN ('api_keys', 'api_key_clients', 'goose_db_version') ORDER BY 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var tables []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		tables = append(tables, name)
+	}
+	var all strings.Builder
+	for _, table := range tables {
+		var sum string
+		q := `SELECT count(*) || coalesce(md5(string_agg(t::text, E'\n' ORDER BY t::text)), '') FROM "` + table + `" AS t`
+		if err := w.DB.SQL().QueryRowContext(t.Context(), q).Scan(&sum); err != nil {
+			t.Fatal(err)
+		}
+		all.WriteString(table + " " + sum + "\n")
+	}
+	return all.String()
+}

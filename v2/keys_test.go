@@ -1,0 +1,157 @@
+package v2_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/v2test"
+)
+
+// TestRevocation: a revoked key is refused once its memory has passed, which is
+// within the 30 seconds of decisions 9.
+func TestRevocation(t *testing.T) {
+	if ginop.KeyMemory > 30*time.Second {
+		t.Errorf("keys are remembered for %s", ginop.KeyMemory)
+	}
+	w := newWorld(t, v2test.Options{})
+	key := w.NewKey(w.tenant, bothScopes, nil)
+	w.Get("/v2/clients", key).Want(200)
+	if err := w.DB.RevokeKey(t.Context(), key[:11]); err != nil {
+		t.Fatal(err)
+	}
+	w.Clock.Advance(ginop.KeyMemory - time.Microsecond)
+	w.Get("/v2/clients", key).Want(200) // using a key does not lengthen its memory
+	w.Clock.Advance(time.Microsecond)
+	checkError(t, w.Get("/v2/clients", key), domain.Unauthorized)
+	checkError(t, w.Get("/v2/clients", key), domain.Unauthorized)
+	if err := w.DB.RevokeKey(t.Context(), key[:11]); !domain.IsCode(err, domain.NotFound) {
+		t.Errorf("revoked twice: %v", err)
+	}
+}
+
+// TestExpiry: a key ends at its time, remembered or not.
+func TestExpiry(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	ends := w.Clock.Now().Add(time.Second)
+	var keys []string
+	for range 2 {
+		key, err := w.DB.CreateKey(t.Context(), db.NewKey{Partner: w.tenant.ID, Name: "short", Scopes: bothScopes, ExpiresAt: &ends})
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, key)
+	}
+	w.Get("/v2/clients", keys[0]).Want(200)
+	w.Clock.Advance(time.Second - time.Microsecond)
+	w.Get("/v2/clients", keys[0]).Want(200)
+	w.Clock.Advance(time.Microsecond)
+	for _, key := range keys {
+		checkError(t, w.Get("/v2/clients", key), domain.Unauthorized)
+	}
+}
+
+// TestNarrowedAccess: what a key reaches is asked for with every request.
+func TestNarrowedAccess(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	key := w.NewKey(w.tenant, bothScopes, []domain.ClientID{w.client.ID})
+	w.Get(w.clientPath(), key).Want(200)
+	w.Exec("DELETE FROM api_key_clients")
+	checkError(t, w.Get(w.clientPath(), key), domain.NotFound)
+}
+
+// TestLastUse records when a key was last used, the latest time of all.
+func TestLastUse(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	lastUsed := func() (at *time.Time) {
+		if err := w.DB.SQL().QueryRowContext(t.Context(), "SELECT last_used_at FROM api_keys WHERE digest = $1", db.KeyDigest(w.tenant.Key)).Scan(&at); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	touch := func(used map[domain.KeyID]time.Time) {
+		if err := w.DB.TouchKeys(t.Context(), used); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch(nil)
+	if at := lastUsed(); at != nil {
+		t.Errorf("was used %s", at)
+	}
+	w.Get("/v2/clients", w.tenant.Key).Want(200)
+	w.Clock.Advance(time.Second)
+	w.Get("/v2/unknown", w.tenant.Key).Want(404) // a use, too
+	last := w.Clock.Now()
+	checkError(t, w.Get("/v2/clients", "pk_unknown"), domain.Unauthorized)
+	used := w.Edge.Keys.Used()
+	if len(used) != 1 {
+		t.Errorf("%d keys were used", len(used))
+	}
+	touch(used)
+	if at := lastUsed(); at == nil || !at.Equal(last) {
+		t.Errorf("was used %v, not %s", at, last)
+	}
+	if again := w.Edge.Keys.Used(); len(again) != 0 {
+		t.Errorf("uses are told twice: %v", again)
+	}
+	for id := range used { // a late report of another process
+		touch(map[domain.KeyID]time.Time{id: last.Add(-time.Hour)})
+	}
+	if at := lastUsed(); !at.Equal(last) {
+		t.Errorf("a late report set the last use to %s", at)
+	}
+}
+
+// TestDemoKeys work only on a server started for a demonstration.
+func TestDemoKeys(t *testing.T) {
+	for _, demo := range []bool{false, true} {
+		w := newWorld(t, v2test.Options{Demo: demo})
+		w.Exec("UPDATE api_keys SET demo = true")
+		want := 401
+		if demo {
+			want = 200
+		}
+		w.Get("/v2/clients", w.tenant.Key).Want(want)
+	}
+}
+
+// TestKeysAreNotShown: neither logs nor the database hold a key.
+func TestKeysAreNotShown(t *testing.T) {
+	log := &strings.Builder{}
+	w := newWorld(t, v2test.Options{Log: log})
+	w.Get("/v2/clients", w.tenant.Key).Want(200)
+	checkError(t, w.Get("/v2/clients", w.tenant.Key+"x"), domain.Unauthorized)
+	w.Do("POST", "/v2/clients", w.tenant.Key, `{"name":"N"}`, "Idempotency-Key", "k").Want(201)
+	if strings.Contains(log.String(), w.tenant.Key) || !strings.Contains(log.String(), w.tenant.Key[:11]) {
+		t.Errorf("the log shows the key, or not its start:\n%s", log)
+	}
+	var stored string
+	if err := w.DB.SQL().QueryRowContext(t.Context(), "SELECT string_agg(k::text, '') FROM api_keys AS k").Scan(&stored); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(stored, w.tenant.Key[:15]) {
+		t.Error("the database holds more of the key than its start")
+	}
+}
+
+// TestRequestIDs: one of the caller's is kept where it is well formed.
+func TestRequestIDs(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	for given, kept := range map[string]bool{
+		"a": true, "A.b_c-9": true, strings.Repeat("x", 128): true,
+		strings.Repeat("x", 129): false, "a b": false, "a/b": false, "é": false, "a,b": false, "{}": false,
+	} {
+		for _, path := range []string{"/v2/clients", "/v2/unknown"} {
+			got := w.Do("GET", path, w.tenant.Key, nil, "X-Request-Id", given).Header.Get("X-Request-Id")
+			if (got == given) != kept || len(got) > 128 {
+				t.Errorf("%.20q is answered with %q", given, got)
+			}
+		}
+	}
+	if a, b := w.Get("/v2/clients", w.tenant.Key), w.Get("/v2/clients", w.tenant.Key); a.Header.Get("X-Request-Id") == b.Header.Get("X-Request-Id") {
+		t.Error("two requests have one id")
+	}
+}

@@ -1,0 +1,219 @@
+package v2_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// TestSearch: q is a substring of the name's key, taken literally (decisions 3.4).
+func TestSearch(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	for _, name := range []string{"100% Pure", "100 Pure", "snake_case", "snakecase", `back\slash`, "ÄRZTE Übersee", "Ωmega", "it's", `"quoted"`, "日本語 株式会社", "a?b", "a $1 b"} {
+		w.Client(w.tenant, name)
+	}
+	for q, want := range map[string]string{
+		"%": "100% Pure", "_": "snake_case", "0% p": "100% Pure", `\`: `back\slash`, "ärzte": "ÄRZTE Übersee", "ÜBER": "ÄRZTE Übersee",
+		"ω": "Ωmega", "'": "it's", `"Q`: `"quoted"`, "株式": "日本語 株式会社", "PURE": "100 Pure|100% Pure", "?": "a?b", "$1": "a $1 b",
+		"nobody": "", "snake%case": "", "pure ": "", strings.Repeat("x", 600): "",
+	} {
+		got := strings.Join(names(w.Get("/v2/clients?q="+url.QueryEscape(q), w.tenant.Key).Want(200)), "|")
+		if got != want {
+			t.Errorf("q=%.20s finds %s, not %s", q, got, want)
+		}
+	}
+	if n := len(names(w.Get("/v2/clients?q=", w.tenant.Key))); n != 13 {
+		t.Errorf("an empty q finds %d", n)
+	}
+	body := map[string]any{"email": "zoë.o_neil@example.com", "first_name": "ZOË", "last_name": "O'Neil"}
+	w.Do("POST", w.usersPath(), w.tenant.Key, body).Want(201)
+	for q, n := range map[string]int{"zoë o'n": 1, "O_NEIL@EX": 1, "_": 1, "example": 2, "ada": 1, "%": 0} {
+		if got := len(column(w.Get(w.usersPath()+"?q="+url.QueryEscape(q), w.tenant.Key).Want(200), "id")); got != n {
+			t.Errorf("q=%s finds %d users, not %d", q, got, n)
+		}
+	}
+}
+
+// TestIDs is the table of the filter ids (decisions 3.4).
+func TestIDs(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	subset, out := tenants(t, w)
+	in := w.client.ID.String()
+	unknown := make([]string, op.MaxIDs)
+	for i := range unknown {
+		unknown[i] = fmt.Sprint("x", i)
+	}
+	outside := []string{in}
+	for _, at := range out {
+		if id, err := url.PathUnescape(at["client_id"]); err == nil && !strings.ContainsAny(id, "\x00\xff") {
+			outside = append(outside, id)
+		}
+	}
+	for query, want := range map[string]string{
+		"ids=": "", "ids=,,": "", "ids=" + in: "Client", "ids=" + in + "," + in: "Client", "ids=%20" + in + "%20,": "Client",
+		"ids=x": "", "ids=x&ids=" + in: "Client", "ids=" + strings.Join(unknown, ","): "",
+		"ids=" + in + "," + strings.Join(unknown[1:], ","):   "Client",
+		"ids=" + url.QueryEscape(strings.Join(outside, ",")): "Client",
+		"ids=" + in + "&q=nobody":                            "", "ids=" + in + "&updated_since=2020-01-01T00:00:00Z&sort=-risk_score": "Client",
+	} {
+		if got := strings.Join(names(w.Get("/v2/clients?"+query, subset).Want(200)), ", "); got != want {
+			t.Errorf("%.60s lists %q, not %q", query, got, want)
+		}
+	}
+	checkInvalid(t, w.Get("/v2/clients?ids="+strings.Join(append(unknown, "x"), ","), subset), "ids", "500")
+	checkInvalid(t, w.Get("/v2/clients?ids="+strings.Join(unknown, ",")+"&ids=x", subset), "ids", "500")
+}
+
+// TestSorts: every order of every list is the naive one, ties by id in the
+// direction of the sort, read whole and page by page.
+func TestSorts(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	for i, name := range []string{"b", "B2", "ä", "Z", "_", "Ω", "a", "A1"} {
+		w.Clock.Advance(time.Duration(i%3) * time.Minute)
+		c := w.Client(w.tenant, name)
+		w.Exec("UPDATE clients SET average_score = $1, summarized_at = $2 WHERE id = $3", 600+i%3, w.Clock.Now().Add(time.Hour), c.ID)
+		u := w.User(w.tenant, w.client.ID, fmt.Sprintf("%s%d@example.com", strings.Repeat("z", i%2), 9-i))
+		w.Exec("UPDATE users SET score = $1 WHERE id = $2", 1000-i%3, u.ID)
+	}
+	keys := map[string]string{"risk_score": "risk"}
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		for _, p := range o.Input().Query {
+			if p.Name != "sort" {
+				continue
+			}
+			for _, sort := range reflect.Zero(p.Type).Interface().(op.Enum).Values() {
+				path := pathOf(t, o, w.ids()) + "?sort=" + sort
+				items := w.Get(path, w.tenant.Key).Want(200).Field("data").([]any)
+				by := strings.TrimPrefix(sort, "-")
+				text := func(item any) string {
+					m := item.(map[string]any)
+					key := m[cmpOr(keys[by], by)]
+					if score, ok := key.(map[string]any); ok {
+						key = fmt.Sprintf("%04.0f", cmpScore(score))
+					}
+					return domain.SortKey(key.(string)) + "\x00" + m["id"].(string)
+				}
+				got := make([]string, len(items))
+				for i, item := range items {
+					got[i] = text(item)
+				}
+				want := slices.Sorted(slices.Values(got))
+				if strings.HasPrefix(sort, "-") {
+					slices.Reverse(want)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: %q", sort, got)
+				}
+				for _, limit := range []int{1, 2, 3, 8, 9, 10} {
+					if walked := w.walk(path, limit); !slices.Equal(walked, idsOf(items)) {
+						t.Errorf("%s by %d: %v, not %v", sort, limit, walked, idsOf(items))
+					}
+				}
+			}
+		}
+	})
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func cmpScore(risk map[string]any) float64 {
+	if s, ok := risk["score"].(float64); ok {
+		return s
+	}
+	return risk["average_score"].(float64)
+}
+
+func idsOf(items []any) (list []string) {
+	for _, item := range items {
+		list = append(list, item.(map[string]any)["id"].(string))
+	}
+	return list
+}
+
+// walk reads a list to its end and checks what each page says of the rest.
+func (w *world) walk(path string, limit int) (list []string) {
+	w.T.Helper()
+	next := ""
+	for {
+		r := w.Get(fmt.Sprintf("%s&limit=%d&cursor=%s", path, limit, next), w.tenant.Key).Want(200)
+		page := column(r, "id")
+		list = append(list, page...)
+		more := r.Field("page.has_more") == true
+		cursor, given := r.Field("page.next_cursor").(string)
+		if more != given || more && len(page) != limit {
+			w.T.Fatalf("a page of %d says %v", len(page), r.Field("page"))
+		}
+		if !more {
+			return list
+		}
+		next = cursor
+	}
+}
+
+// TestCursors: a cursor is good for its own list only, with any limit
+// (decisions 3.3), and for every key that asks for that list.
+func TestCursors(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	other := w.Client(w.tenant, "Other")
+	w.Client(w.tenant, "Third")
+	w.User(w.tenant, w.client.ID, "second@example.com")
+	w.User(w.tenant, other.ID, "first@example.com")
+	cursorOf := func(path string) string {
+		return w.Get(path+"limit=1", w.tenant.Key).Want(200).Field("page.next_cursor").(string)
+	}
+	bad := func(path, cursor string) {
+		t.Helper()
+		checkInvalid(t, w.Get(path+"cursor="+url.QueryEscape(cursor), w.tenant.Key), "cursor")
+	}
+	clients := cursorOf("/v2/clients?")
+	for _, limit := range []string{"1", "2", "500"} {
+		w.Get("/v2/clients?limit="+limit+"&cursor="+clients, w.tenant.Key).Want(200)
+	}
+	w.Get("/v2/clients?sort=name&q=&cursor="+clients, w.tenant.Key).Want(200) // the defaults, said
+	for _, query := range []string{"sort=-name&", "sort=created_at&", "q=e&", "ids=" + w.client.ID.String() + "&", "ids=&", "updated_since=2020-01-01T00:00:00Z&"} {
+		bad("/v2/clients?"+query, clients)
+	}
+	users := cursorOf(w.usersPath() + "?")
+	w.Get(w.usersPath()+"?limit=7&status=all&cursor="+users, w.tenant.Key).Want(200)
+	for _, query := range []string{"status=active&", "role=hr&", "q=x&", "collection_id=x&", "sort=email&", "updated_since=2020-01-01T00:00:00Z&"} {
+		bad(w.usersPath()+"?"+query, users)
+	}
+	bad("/v2/clients/"+other.ID.String()+"/users?", users)
+	bad(w.usersPath()+"?", clients)
+	bad("/v2/clients?", users)
+	bad(w.clientPath()+"/admins?", users)
+	raw, err := base64.RawURLEncoding.DecodeString(clients)
+	if err != nil {
+		t.Fatalf("%q is not base64url without padding", clients)
+	}
+	for i := range raw {
+		forged := slices.Clone(raw)
+		forged[i] ^= 1
+		bad("/v2/clients?", base64.RawURLEncoding.EncodeToString(forged))
+	}
+	for n := 1; n < len(clients); n += 7 {
+		bad("/v2/clients?", clients[:n])
+	}
+	for _, text := range []string{clients + "A", clients + "=", " " + clients, "\n" + clients, clients[:4] + "\r" + clients[4:], "null", "e30", strings.Repeat("A", 5000), "é"} {
+		bad("/v2/clients?", text)
+	}
+	// A cursor tells where to go on, not what may be seen.
+	subset := w.NewKey(w.tenant, bothScopes, []domain.ClientID{w.client.ID})
+	if r := w.Get("/v2/clients?cursor="+clients, subset).Want(200); len(names(r)) != 0 {
+		t.Errorf("a cursor of another key shows %s", r.Body)
+	}
+}

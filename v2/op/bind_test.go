@@ -1,0 +1,302 @@
+package op_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// colour is an enum.
+type colour string
+
+func (colour) Values() []string { return []string{"red", "blue"} }
+
+type inner struct {
+	Label string   `json:"label" validate:"filled,max=3"`
+	Tones []colour `json:"tones,omitzero" validate:"max=2,dive,enum"`
+}
+
+// sample has a bit of everything that an input may have.
+type sample struct {
+	Path struct {
+		ID domain.ClientID `path:"id"`
+	}
+	Query struct {
+		op.Paging
+		Since *op.Time                      `query:"since"`
+		IDs   *op.IDList[domain.ClientKind] `query:"ids"`
+		Tint  colour                        `query:"tint" validate:"omitempty,enum"`
+		Draft bool                          `query:"draft" default:"true"`
+		Note  *string                       `query:"note"`
+
+		Secret string
+	}
+	Body struct {
+		Name   string          `json:"name" validate:"filled,max=5"`
+		Email  *string         `json:"email,omitzero" validate:"omitnil,email"`
+		Count  int             `json:"count,omitzero" validate:"min=0,max=9"`
+		Loud   bool            `json:"loud,omitzero"`
+		Tint   colour          `json:"tint,omitzero" validate:"omitempty,enum"`
+		Users  []domain.UserID `json:"user_ids,omitzero" validate:"max=4"`
+		At     *op.Time        `json:"at,omitzero"`
+		Inner  *inner          `json:"inner,omitzero"`
+		Inners []inner         `json:"inners,omitzero" validate:"max=2,dive"`
+		Hidden string          `json:"-"`
+	}
+}
+
+func newOp(t *testing.T) op.Operation {
+	t.Helper()
+	set := &op.Set{}
+	op.Add(set, op.Meta{ID: "sample", Method: "POST", Path: "/samples/:id", Scope: domain.Write, Since: op.V2_0, Status: 200, Summary: "s"},
+		func(_ context.Context, in *sample) (*sample, error) { return in, nil })
+	return set.All()[0]
+}
+
+// run binds and validates as a surface does; the faults are "field: message".
+func run(o op.Operation, r op.Request) (any, []string) {
+	in := o.New()
+	err := o.Input().Bind(in, r)
+	if err == nil {
+		err = o.Validate(in)
+	}
+	if err == nil {
+		return in, nil
+	}
+	var known *domain.Error
+	if !errors.As(err, &known) || known.Code != domain.InvalidRequest {
+		return nil, []string{"NOT INVALID: " + err.Error()}
+	}
+	faults := make([]string, len(known.Fields))
+	for i, f := range known.Fields {
+		faults[i] = f.Field + ": " + f.Message
+	}
+	if known.Message != strings.Replace(faults[0], ": ", " ", 1) {
+		faults = append(faults, "BUT SAYS: "+known.Message)
+	}
+	return nil, faults
+}
+
+func request(id, query, body string) op.Request {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		panic(err) // the table is wrong
+	}
+	return op.Request{Path: func(string) string { return id }, Query: values, Body: []byte(body)}
+}
+
+const clientID = "cli_01h455vb4pex5vsknk084sn02q"
+
+func TestBindBody(t *testing.T) {
+	o := newOp(t)
+	usr := `"usr_01h455vb4pex5vsknk084sn02q"`
+	for body, want := range map[string]string{
+		`{"name":"n"}`: "",
+		`{"name":"n","email":null,"count":9,"loud":true,"tint":"red","user_ids":[` + usr + `],"at":"2026-01-01T00:00:00+02:00","inner":{"label":"x"},"inners":[]}`: "",
+		`{"name":"ééééé"}`: "",
+		` {"name":"n"} `:   "",
+
+		`{}`:                                                 "name: is required",
+		`{"name":" \u00a0"}`:                                 "name: is required",
+		`{"name":null}`:                                      "name: must not be null",
+		`{"name":"éééééé"}`:                                  "name: must be at most 5 characters",
+		`{"name":1}`:                                         "name: must be a string",
+		`{"name":"n","email":"x"}`:                           "email: must be an email address",
+		`{"name":"n","count":-1}`:                            "count: must be at least 0",
+		`{"name":"n","count":10}`:                            "count: must be at most 9",
+		`{"name":"n","count":1.5}`:                           "count: must be an integer",
+		`{"name":"n","count":"1"}`:                           "count: must be an integer",
+		`{"name":"n","count":1e99}`:                          "count: must be an integer",
+		`{"name":"n","count":null}`:                          "count: must not be null",
+		`{"name":"n","loud":1}`:                              "loud: must be true or false",
+		`{"name":"n","loud":null}`:                           "loud: must not be null",
+		`{"name":"n","tint":"green"}`:                        "tint: must be one of red, blue",
+		`{"name":"n","tint":""}`:                             "tint: must be one of red, blue",
+		`{"name":"n","tint":null}`:                           "tint: must not be null",
+		`{"name":"n","tint":3}`:                              "tint: must be a string",
+		`{"name":"n","at":"today"}`:                          "at: must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z",
+		`{"name":"n","at":5}`:                                "at: must be an RFC 3339 date-time",
+		`{"name":"n","user_ids":null}`:                       "user_ids: must not be null",
+		`{"name":"n","user_ids":{}}`:                         "user_ids: must be an array",
+		`{"name":"n","user_ids":"x"}`:                        "user_ids: must be an array",
+		`{"name":"n","inner":[]}`:                            "inner: must be an object",
+		`{"name":"n","inner":{}}`:                            "inner.label: is required",
+		`{"name":"n","inner":{"x":1}}`:                       "inner.x: is unknown",
+		`{"name":"n","hidden":"x"}`:                          "hidden: is unknown",
+		`{"name":"n","Hidden":"x"}`:                          "Hidden: is unknown",
+		`{"name":"n","NAME":"x"}`:                            "NAME: is unknown",
+		`{"name":"n","name":"n"}`:                            "name: must be given once",
+		`{"name":"n","a/b~c":1}`:                             "a/b~c: is unknown",
+		`{"name":"n\u0000"}`:                                 "name: must not hold a NUL",
+		`{"name":"n","inner":{"label":"\u0000"}}`:            "inner.label: must not hold a NUL",
+		`{"name":"n","inner":{"label":"a","label":"b"}}`:     "inner.label: must be given once",
+		`{"name":"n","inner":{"label":"long"}}`:              "inner.label: must be at most 3 characters",
+		`{"name":"n","inners":[{"label":"a"},{"label":""}]}`: "inners[1].label: is required",
+		`{"name":"n","inners":[{"label":"a","tones":["red","green"]}]}`:         "inners[0].tones[1]: must be one of red, blue",
+		`{"name":"n","inners":[{"label":"a"},{"label":"a"},{"label":"a"}]}`:     "inners: must hold at most 2 items",
+		`{"name":"n","inners":[{"label":"a"},7]}`:                               "inners[1]: must be an object",
+		`{"name":"n","inners":[null]}`:                                          "inners[0]: must not be null",
+		`{"name":"n","user_ids":[` + usr + `,` + usr + `,` + usr + `,"usr_x"]}`: "user_ids[3]: must be the id of a user",
+		`{"name":"n","user_ids":[` + usr + `,7]}`:                               "user_ids[1]: must be the id of a user",
+		`{"name":"n","user_ids":["` + clientID + `"]}`:                          "user_ids[0]: must be the id of a user",
+		`{"name":"n","user_ids":[null]}`:                                        "user_ids[0]: must not be null",
+
+		``: "body: must be a JSON object, but is empty", ` `: "body: must be a JSON object, but is empty",
+		`null`: "body: must be a JSON object", `[]`: "body: must be a JSON object", `"a"`: "body: must be a JSON object", `7`: "body: must be a JSON object",
+		`{`: "body: must be valid JSON in UTF-8", `{"name":"n",}`: "body: must be valid JSON in UTF-8", `{"name":"n"`: "body: must be valid JSON in UTF-8",
+		`{"name":"n"} x`: "body: must be valid JSON in UTF-8", `{"name":"n"}{}`: "body: must be one JSON object and nothing after it",
+		`{"name":"` + "\xff" + `"}`: "body: must be valid JSON in UTF-8", `{"name":"\ud800"}`: "body: must be valid JSON in UTF-8",
+		`{"` + "\xff" + `":1}`: "body: must be valid JSON in UTF-8", "{\"name\":\"a\nb\"}": "body: must be valid JSON in UTF-8",
+		`{"count":007,"name":"n"}`: "body: must be valid JSON in UTF-8", `{"name":"n"} // c`: "body: must be valid JSON in UTF-8",
+	} {
+		_, faults := run(o, request(clientID, "", body))
+		if got := strings.Join(faults, "; "); got != want {
+			t.Errorf("%s\n\tis refused as %q\n\tnot %q", body, got, want)
+		}
+	}
+}
+
+func TestBindQuery(t *testing.T) {
+	o := newOp(t)
+	body := `{"name":"n"}`
+	for query, want := range map[string]string{
+		"": "", "limit=1": "", "limit=500": "", "unknown=1": "", "since=2026-01-01T00:00:00.123456789%2B05:30": "", "ids=": "", "tint=": "", "draft=false": "",
+		"Secret=x": "", "Limit=0": "", "Rows=0": "", "limit=5&limit=x": "", "note=": "",
+
+		"limit=0": "limit: must be between 1 and 500", "limit=501": "limit: must be between 1 and 500", "limit=-1": "limit: must be between 1 and 500",
+		"limit=": "limit: must be an integer", "limit=x": "limit: must be an integer", "limit=1.0": "limit: must be an integer",
+		"since=": "since: must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z", "draft=maybe": "draft: must be true or false",
+		"tint=green": "tint: must be one of red, blue", "tint=RED": "tint: must be one of red, blue", "tint=%00": "tint: must be valid UTF-8 without NUL",
+		"note=%ff":                    "note: must be valid UTF-8 without NUL",
+		"since=x&draft=maybe&limit=1": "since: must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z; draft: must be true or false",
+	} {
+		_, faults := run(o, request(clientID, query, body))
+		if got := strings.Join(faults, "; "); got != want {
+			t.Errorf("%s is refused as %q, not %q", query, got, want)
+		}
+	}
+}
+
+// TestBindValues: each part comes from its own source, and defaults stand
+// where nothing is given.
+func TestBindValues(t *testing.T) {
+	o := newOp(t)
+	in, faults := run(o, request(clientID, "id=cli_x&name=query&Secret=s&Rows=3&Skip=3&ids="+clientID+"&ids=x,"+clientID+"&note=", `{"name":"n"}`))
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	s := in.(*sample)
+	if s.Path.ID.String() != clientID || s.Body.Name != "n" || s.Query.Secret != "" || s.Query.Rows != 0 || s.Query.Skip != 0 {
+		t.Errorf("bound %+v", s)
+	}
+	if s.Query.Limit != 100 || !s.Query.Draft || s.Query.Since != nil || s.Query.Note == nil || *s.Query.Note != "" {
+		t.Errorf("defaults are %+v", s.Query)
+	}
+	if s.Query.IDs == nil || len(s.Query.IDs.IDs) != 2 || s.Query.IDs.Given != 3 {
+		t.Errorf("ids are %+v", s.Query.IDs)
+	}
+	if again := o.New().(*sample); again.Query.Limit != 100 || again == s {
+		t.Error("New gives no input of its own")
+	}
+	// A malformed id is no object, and no fault.
+	for _, id := range []string{"", "x", "\x00", "\xff", "usr_01h455vb4pex5vsknk084sn02q"} {
+		in, faults := run(o, request(id, "", `{"name":"n"}`))
+		if faults != nil || !in.(*sample).Path.ID.IsZero() {
+			t.Errorf("the id %q is bound as %v, %v", id, in, faults)
+		}
+	}
+	if _, faults := run(o, request("x", "limit=0", `{"name":"n"}`)); len(faults) != 1 {
+		t.Errorf("a malformed id hides other faults: %v", faults)
+	}
+}
+
+// TestLenient: an older version's bodies may hold anything more.
+func TestLenient(t *testing.T) {
+	o := newOp(t)
+	r := request(clientID, "", `{"name":"n","unknown":{"a":[1]},"name":"m","tint":null,"loud":null,"email":null}`)
+	r.Lenient = true
+	in, faults := run(o, r)
+	if faults != nil || in.(*sample).Body.Name != "m" {
+		t.Errorf("bound %+v, %v", in, faults)
+	}
+	r.Body = []byte(`{"name":"\u0000"}`)
+	if _, faults := run(o, r); len(faults) != 1 {
+		t.Errorf("a NUL is taken: %v", faults)
+	}
+}
+
+func TestTime(t *testing.T) {
+	for text, want := range map[string]string{
+		"2026-01-31T08:00:00Z": "2026-01-31T08:00:00.000000Z", "2026-01-31T08:00:00.1Z": "2026-01-31T08:00:00.100000Z",
+		"2026-01-31T08:00:00.123456789Z": "2026-01-31T08:00:00.123456Z", "2026-01-31T00:30:00+02:00": "2026-01-30T22:30:00.000000Z",
+		"0001-01-01T00:00:00Z": "0001-01-01T00:00:00.000000Z", "9999-12-31T23:59:59Z": "9999-12-31T23:59:59.000000Z",
+		"": "", "2026-01-31": "", "2026-01-31T08:00:00": "", "2026-02-30T08:00:00Z": "", "0000-06-01T00:00:00Z": "",
+		"0001-01-01T00:00:00+00:01": "", "9999-12-31T23:59:59-00:01": "", "2026-01-31T24:00:00Z": "", " 2026-01-31T08:00:00Z": "", "now": "",
+	} {
+		var parsed op.Time
+		if err := parsed.UnmarshalText([]byte(text)); (err == nil) != (want != "") {
+			t.Errorf("%q: %v", text, err)
+		} else if err == nil {
+			if got, _ := json.Marshal(parsed); string(got) != `"`+want+`"` {
+				t.Errorf("%q is written %s", text, got)
+			}
+		}
+	}
+	if at := op.MaybeAt(nil); at != nil {
+		t.Errorf("no time is %v", at)
+	}
+	now := time.Now()
+	if at := op.MaybeAt(&now); !at.Equal(now) {
+		t.Errorf("a time is %v", at)
+	}
+}
+
+func TestPatch(t *testing.T) {
+	type body struct {
+		Firm  op.Patch[string]  `json:"firm,omitzero"`
+		Loose op.Patch[*string] `json:"loose,omitzero"`
+	}
+	type in struct{ Body body }
+	described := op.Describe(reflect.TypeFor[in]())
+	for text, want := range map[string]body{
+		`{}`:             {},
+		`{"firm":""}`:    {Firm: op.Give("")},
+		`{"firm":"x"}`:   {Firm: op.Give("x")},
+		`{"loose":null}`: {Loose: op.Give[*string](nil)},
+		`{"loose":"x"}`:  {Loose: op.Give(new("x"))},
+	} {
+		got := &in{}
+		if err := described.Bind(got, request("", "", text)); err != nil || !reflect.DeepEqual(got.Body, want) {
+			t.Errorf("%s is %+v, %v", text, got.Body, err)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"firm":null}`: "firm must not be null", `{"firm":1}`: "firm must be a string", `{"loose":1}`: "loose must be a string", `{"loose":{}}`: "loose must be a string",
+	} {
+		if err := described.Bind(&in{}, request("", "", text)); domain.AsError(err).Message != want {
+			t.Errorf("%s is %v, not %s", text, err, want)
+		}
+	}
+	target, x := "a", "x"
+	pointer := &x
+	if op.Apply(op.Patch[string]{Value: "b"}, &target) || op.Apply(op.Give("a"), &target) || !op.Apply(op.Give("b"), &target) || target != "b" {
+		t.Errorf("applied: %q", target)
+	}
+	if op.ApplyNullable(op.Patch[*string]{}, &pointer) || op.ApplyNullable(op.Give(new("x")), &pointer) || pointer != &x {
+		t.Error("the same value is a change")
+	}
+	if !op.ApplyNullable(op.Give[*string](nil), &pointer) || pointer != nil || op.ApplyNullable(op.Give[*string](nil), &pointer) {
+		t.Error("null is not applied once")
+	}
+	if !op.ApplyNullable(op.Give(new("y")), &pointer) || *pointer != "y" {
+		t.Error("a value is not applied")
+	}
+}

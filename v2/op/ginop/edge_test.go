@@ -1,0 +1,254 @@
+package ginop_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/ulule/limiter/v3"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+)
+
+// edge is an edge of made-up operations, whose one key is "good".
+type edge struct {
+	*ginop.Edge
+	engine *gin.Engine
+	log    *bytes.Buffer
+	prom   *prometheus.Registry
+}
+
+type empty struct{}
+
+type answer struct {
+	Text string `json:"text"`
+}
+
+func newEdge(t *testing.T, proxies []string, shared limiter.Store) *edge {
+	t.Helper()
+	e := &edge{log: &bytes.Buffer{}, prom: prometheus.NewRegistry()}
+	find := func(_ context.Context, digest []byte) (*domain.Caller, error) {
+		if good := sha256.Sum256([]byte("good")); !bytes.Equal(digest, good[:]) {
+			return nil, &domain.Error{Code: domain.Unauthorized, Message: "unknown"}
+		}
+		return &domain.Caller{Prefix: "pk_good", Scopes: []domain.Scope{domain.Read, domain.Write}}, nil
+	}
+	e.Edge = ginop.NewEdge(ginop.Config{
+		Keys: ginop.NewKeys(find, domain.SystemClock{}, false), Limits: ginop.DefaultLimits, Shared: shared,
+		Log: slog.New(slog.NewTextHandler(e.log, nil)), Metrics: ginop.NewMetrics(e.prom),
+	})
+	var err error
+	if e.engine, err = e.Engine(proxies); err != nil {
+		t.Fatal(err)
+	}
+	e.Mount(e.engine, operations(), op.Latest).Open("/document", "text/plain", []byte("text"))
+	return e
+}
+
+// operations fail, or succeed, in ways that the service's own do not.
+func operations() *op.Set {
+	set := &op.Set{}
+	get := func(id string, run func(context.Context, *empty) (*answer, error)) {
+		op.Add(set, op.Meta{ID: id, Method: "GET", Path: "/" + id, Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s"}, run)
+	}
+	get("fine", func(context.Context, *empty) (*answer, error) { return &answer{Text: "ok"}, nil })
+	get("panics", func(context.Context, *empty) (*answer, error) { panic("the secret of the house") })
+	get("nil", func(context.Context, *empty) (*answer, error) { var a *answer; return &answer{a.Text}, nil })
+	get("fails", func(context.Context, *empty) (*answer, error) { return nil, errors.New("the secret of the house") })
+	get("wrapped", func(context.Context, *empty) (*answer, error) {
+		return nil, fmt.Errorf("doing: %w", &domain.Error{Code: domain.Conflict, Message: "shown", Cause: errors.New("the secret of the house")})
+	})
+	get("waits", func(context.Context, *empty) (*answer, error) {
+		return nil, &domain.Error{Code: domain.Unavailable, Message: "shown", RetryAfter: 1500 * time.Millisecond}
+	})
+	get("invalid", func(context.Context, *empty) (*answer, error) { return &answer{Text: "\xff"}, nil })
+	op.Add(set, op.Meta{ID: "gone", Method: "DELETE", Path: "/gone", Scope: domain.Write, Since: op.V2_0, Status: 204, Summary: "s"},
+		func(context.Context, *empty) (*op.NoContent, error) { return &op.NoContent{}, nil })
+	return set
+}
+
+func (e *edge) do(method, path, key string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, nil)
+	if key != "" {
+		r.Header.Set("X-API-Key", key)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	e.engine.ServeHTTP(w, r)
+	for name, values := range w.Header() { // as a client reads them, in any case
+		w.Header()[http.CanonicalHeaderKey(name)] = values
+	}
+	return w
+}
+
+// TestInternal: whatever goes wrong in an operation is a 500 that shows
+// nothing, with all headers, and is logged with its cause.
+func TestInternal(t *testing.T) {
+	for _, id := range []string{"panics", "nil", "fails", "invalid"} {
+		t.Run(id, func(t *testing.T) {
+			e := newEdge(t, nil, nil)
+			w := e.do("GET", "/v2/"+id, "good", "X-Request-Id", "mine")
+			var body ginop.ErrorEnvelope
+			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+				t.Fatalf("%v: %s", err, w.Body)
+			}
+			if w.Code != 500 || body.Error.Code != domain.Internal || body.Error.RequestID != "mine" || w.Header().Get("X-Request-Id") != "mine" {
+				t.Errorf("answers %d %s", w.Code, w.Body)
+			}
+			if strings.Contains(w.Body.String(), "secret") || strings.Contains(w.Body.String(), "goroutine") {
+				t.Errorf("shows internals: %s", w.Body)
+			}
+			if w.Header().Get("X-RateLimit-Remaining") != "599" {
+				t.Errorf("the headers are %v", w.Header())
+			}
+			if !strings.Contains(e.log.String(), "level=ERROR") || !strings.Contains(e.log.String(), "mine") {
+				t.Errorf("logs %s", e.log)
+			}
+			if strings.HasPrefix(id, "pan") && (!strings.Contains(e.log.String(), "secret of the house") || !strings.Contains(e.log.String(), "goroutine")) {
+				t.Errorf("the log lacks the panic: %s", e.log)
+			}
+			if again := e.do("GET", "/v2/fine", "good"); again.Code != 200 {
+				t.Errorf("then answers %d", again.Code)
+			}
+		})
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	e := newEdge(t, nil, nil)
+	if w := e.do("GET", "/v2/wrapped", "good"); w.Code != 409 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(e.log.String(), "secret") {
+		t.Errorf("a wrapped error answers %d %s", w.Code, w.Body)
+	}
+	if w := e.do("GET", "/v2/waits", "good"); w.Code != 503 || w.Header().Get("Retry-After") != "2" {
+		t.Errorf("a wait of 1.5 s answers %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+	}
+	if w := e.do("DELETE", "/v2/gone", "good"); w.Code != 204 || w.Body.Len() != 0 || w.Header().Get("X-Request-Id") == "" || w.Header().Get("Content-Type") != "" {
+		t.Errorf("no content answers %d %q %v", w.Code, w.Body, w.Header())
+	}
+	for range 2 { // needs no key and is not counted
+		w := e.do("GET", "/v2/document", "")
+		if w.Code != 200 || w.Body.String() != "text" || w.Header().Get("X-RateLimit-Remaining") != "60" || w.Header().Get("X-Request-Id") == "" {
+			t.Errorf("a document answers %d %q %v", w.Code, w.Body, w.Header())
+		}
+	}
+	if got := e.counted(t, "wrapped", "409"); got != 1 {
+		t.Errorf("counts %v requests", got)
+	}
+}
+
+// counted is how many requests of an operation had a status.
+func (e *edge) counted(t *testing.T, operation, status string) (n float64) {
+	t.Helper()
+	families, err := e.prom.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "partnerapi_requests_total" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if labels["operation"] == operation && labels["status"] == status && labels["version"] == "v2" {
+				n += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return n
+}
+
+// TestAddresses: who asks is the peer, unless a trusted proxy says otherwise
+// (decisions 2.2).
+func TestAddresses(t *testing.T) {
+	const peer = "192.0.2.1" // of httptest's requests
+	for _, test := range []struct {
+		name    string
+		proxies []string
+		forward func(i int) string
+		refused bool // the 61st
+	}{
+		{"none trusted", nil, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) }, true},
+		{"another trusted", []string{"10.0.0.0/8"}, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) }, true},
+		{"trusted", []string{peer + "/32"}, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) }, false},
+		{"trusted, one caller", []string{peer}, func(int) string { return "198.51.100.7" }, true},
+		{"trusted, forged start", []string{peer}, func(i int) string { return fmt.Sprintf("203.0.113.%d, 198.51.100.7", i) }, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			e := newEdge(t, test.proxies, nil)
+			for i := range 60 {
+				if w := e.do("GET", "/v2/fine", "bad", "X-Forwarded-For", test.forward(i)); w.Code != 401 {
+					t.Fatalf("request %d answers %d", i, w.Code)
+				}
+			}
+			w := e.do("GET", "/v2/fine", "bad", "X-Forwarded-For", test.forward(61))
+			if (w.Code == 429) != test.refused {
+				t.Errorf("then answers %d %s", w.Code, w.Body)
+			}
+			if w := e.do("GET", "/v2/document", "", "X-Forwarded-For", test.forward(61)); w.Code != 200 {
+				t.Errorf("the document is counted: %d", w.Code)
+			}
+		})
+	}
+	e := newEdge(t, nil, nil)
+	if _, err := e.Engine([]string{"not a network"}); err == nil {
+		t.Error("a proxy that is no network is taken")
+	}
+}
+
+// unreachable is a shared store that nobody answers.
+type unreachable struct{ limiter.Store }
+
+var errStore = errors.New("connection refused")
+
+// Get fails.
+func (unreachable) Get(context.Context, string, limiter.Rate) (limiter.Context, error) {
+	return limiter.Context{}, errStore
+}
+
+// Peek fails.
+func (unreachable) Peek(context.Context, string, limiter.Rate) (limiter.Context, error) {
+	return limiter.Context{}, errStore
+}
+
+// TestSharedBudgetsUnreachable: each process counts for itself then.
+func TestSharedBudgetsUnreachable(t *testing.T) {
+	e := newEdge(t, nil, unreachable{})
+	for left := 599; left > 590; left-- {
+		if w := e.do("GET", "/v2/fine", "good"); w.Code != 200 || w.Header().Get("X-RateLimit-Remaining") != fmt.Sprint(left) {
+			t.Fatalf("answers %d, remaining %q", w.Code, w.Header().Get("X-RateLimit-Remaining"))
+		}
+	}
+	if !strings.Contains(e.log.String(), "connection refused") {
+		t.Error("does not say so in the log")
+	}
+}
+
+// TestEveryCodeHasAStatus holds the table of decisions 3.2.
+func TestEveryCodeHasAStatus(t *testing.T) {
+	for code, want := range map[domain.Code]int{
+		domain.InvalidRequest: 400, domain.Unauthorized: 401, domain.Forbidden: 403, domain.NotFound: 404, domain.Conflict: 409,
+		domain.PayloadTooLarge: 413, domain.RateLimited: 429, domain.Internal: 500, domain.Unavailable: 503,
+	} {
+		if got := ginop.StatusOf(code); got != want {
+			t.Errorf("%s is %d, not %d", code, got, want)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package v2_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// pageQueries remembers the statement that read the last page.
+type pageQueries struct {
+	mu   sync.Mutex
+	last string
+	args []any // the driver's options among them
+}
+
+// TraceQueryStart remembers a statement if it reads a page.
+func (q *pageQueries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if strings.HasPrefix(data.SQL, "SELECT") && strings.Contains(data.SQL, " ORDER BY ") && strings.Contains(data.SQL, " LIMIT ") {
+		q.mu.Lock()
+		q.last, q.args = data.SQL, data.Args
+		q.mu.Unlock()
+	}
+	return ctx
+}
+
+// TraceQueryEnd does nothing.
+func (q *pageQueries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// queryPlan is a node of what EXPLAIN says, and those below it.
+type queryPlan struct {
+	Node      string      `json:"Node Type"`
+	Relation  string      `json:"Relation Name"`
+	Index     string      `json:"Index Name"`
+	Direction string      `json:"Scan Direction"`
+	Condition string      `json:"Index Cond"`
+	Parent    string      `json:"Parent Relationship"`
+	Plans     []queryPlan `json:"Plans"`
+}
+
+func (p queryPlan) nodes() []queryPlan {
+	all := []queryPlan{p}
+	for _, below := range p.Plans {
+		all = append(all, below.nodes()...)
+	}
+	return all
+}
+
+func (p queryPlan) has(node string) bool {
+	return slices.ContainsFunc(p.nodes(), func(n queryPlan) bool { return n.Node == node })
+}
+
+// scan is the first node that reads one of the tables.
+func (p queryPlan) scan(tables ...string) queryPlan {
+	nodes := p.nodes()
+	i := slices.IndexFunc(nodes, func(n queryPlan) bool { return slices.Contains(tables, n.Relation) })
+	if i < 0 {
+		return queryPlan{}
+	}
+	return nodes[i]
+}
+
+func (p queryPlan) String() string {
+	var lines []string
+	for _, n := range p.nodes() {
+		lines = append(lines, strings.Join([]string{n.Node, n.Direction, n.Relation, n.Index, n.Condition}, " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// plannedPages is a service with enough rows for a planner to care: 4,000
+// clients of one partner and 20,000 users of one client, among others.
+type plannedPages struct {
+	clients, users *pagedTable
+	queries        *pageQueries
+}
+
+func newPlannedPages(t *testing.T) plannedPages {
+	url := dbtest.URL(t, v2test.Schema)
+	h := v2test.New(t, v2test.Options{URL: url, Limits: v2test.Unlimited})
+	queries := &pageQueries{}
+	traced, err := db.Open(url, db.WithClock(h.Clock), db.WithTracer(queries))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = traced.Close() })
+	api := v2.New(traced, nil)
+	tenant, other := h.Tenant("Large"), h.Tenant("Other")
+	client, neighbour := h.Client(tenant, "Large").ID, h.Client(tenant, "Neighbour").ID
+	h.Exec(`INSERT INTO clients (id, partner_id, name, name_key, average_score, summarized_at, created_at, updated_at)
+		SELECT gen_random_uuid(), CASE WHEN n % 5 = 0 THEN $1::uuid ELSE $2::uuid END, 'n' || n, 'n' || n, 500 + n % 300, $3, $3::timestamptz - n % 1000 * interval '1 hour', $3
+		FROM generate_series(1, 5000) AS n`, other.ID, tenant.ID, h.Clock.Now())
+	h.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
+		SELECT CASE WHEN n % 5 = 0 THEN $1::uuid ELSE $2::uuid END, gen_random_uuid(), n || '@example.com', 'n', n::text, 'n ' || n,
+			CASE WHEN n % 7 = 0 THEN 'inactive' ELSE 'active' END, 'standard', 'en', 'api', 400 + n % 400, $3::timestamptz - n % 5000 * interval '1 hour', $3
+		FROM generate_series(1, 25000) AS n`, neighbour, client, h.Clock.Now())
+	h.Exec("VACUUM ANALYZE clients") // as autovacuum does: without it an index alone is not enough
+	h.Exec("VACUUM ANALYZE users")
+	return plannedPages{
+		clients: &pagedTable{h: h, tenant: tenant, op: api.ListClients},
+		users:   &pagedTable{h: h, tenant: tenant, client: client, op: api.ListUsers},
+		queries: queries,
+	}
+}
+
+// plan is how PostgreSQL reads a page.
+func (p plannedPages) plan(t *testing.T, table *pagedTable, l pagedList, paging op.Paging) (queryPlan, pagedPage) {
+	t.Helper()
+	page := table.call(t, l, paging)
+	var text string
+	err := table.h.DB.SQL().QueryRowContext(t.Context(), "EXPLAIN (FORMAT JSON) "+p.queries.last, p.queries.args...).Scan(&text)
+	if err != nil {
+		t.Fatalf("%s: %v", p.queries.last, err)
+	}
+	var plans []struct{ Plan queryPlan }
+	if err := json.Unmarshal([]byte(text), &plans); err != nil {
+		t.Fatal(err)
+	}
+	return plans[0].Plan, page
+}
+
+// TestPagingPlans holds that a page costs what it shows: it is read off an
+// index in the order of the sort, from the cursor's place on, however long the
+// list. Emails are unique in their index, whose order leaves an incremental
+// sort nothing but ties that cannot be.
+func TestPagingPlans(t *testing.T) {
+	pages := newPlannedPages(t)
+	for _, test := range []struct {
+		table              *pagedTable
+		query, sort, index string
+		place              string // how the index is told where to begin
+	}{
+		{pages.clients, "", "name", "clients_by_name", "ROW(name_key, id)"},
+		{pages.clients, "", "created_at", "clients_by_created", "ROW(created_at, id)"},
+		{pages.clients, "", "risk_score", "clients_by_score", "ROW(average_score, id)"},
+		{pages.users, "", "created_at", "users_by_created", "ROW(created_at, id)"},
+		{pages.users, "status=active", "created_at", "users_by_status_created", "ROW(created_at, id)"},
+		{pages.users, "", "risk_score", "users_by_score", "ROW(score, id)"},
+		{pages.users, "status=active", "risk_score", "users_by_score", "ROW(score, id)"},
+		{pages.users, "", "email", "users_email_unique", "(email "},
+		{pages.users, "status=active", "email", "users_email_unique", "(email "},
+	} {
+		for _, direction := range []string{"Forward", "Backward"} {
+			l := pagedList{sort: test.sort, key: test.table.tenant.Key}
+			if direction == "Backward" {
+				l.sort = "-" + l.sort
+			}
+			l.query, _ = url.ParseQuery(test.query)
+			first, page := pages.plan(t, test.table, l, op.Paging{Rows: 100})
+			next, _ := pages.plan(t, test.table, l, op.Paging{Rows: 100, Cursor: page.End})
+			for _, read := range []queryPlan{first, next} {
+				scan := read.scan("clients", "users")
+				if scan.Node != "Index Scan" || scan.Index != test.index || scan.Direction != direction || read.has("Sort") {
+					t.Errorf("%s by %s is read %s by\n%s", test.query, l.sort, direction, read)
+				}
+				if read.has("Incremental Sort") && test.sort != "email" {
+					t.Errorf("%s by %s is sorted:\n%s", test.query, l.sort, read)
+				}
+			}
+			if place := next.scan("clients", "users").Condition; !strings.Contains(place, test.place) {
+				t.Errorf("%s by %s begins anew: %s", test.query, l.sort, place)
+			}
+		}
+	}
+}
+
+// TestPagingJumpPlans holds that a jump passes over the rows before it once and
+// on an index alone, also among the users of one state, as the older version
+// lists them.
+func TestPagingJumpPlans(t *testing.T) {
+	pages := newPlannedPages(t)
+	for query, index := range map[string]string{"": "users_by_created", "status=active": "users_by_status_created"} {
+		l := pagedList{sort: "created_at", key: pages.users.tenant.Key}
+		l.query, _ = url.ParseQuery(query)
+		jump, page := pages.plan(t, pages.users, l, op.Paging{Rows: 100, Skip: 9000})
+		once := slices.IndexFunc(jump.nodes(), func(n queryPlan) bool { return n.Parent == "InitPlan" })
+		if once < 0 || len(page.Data) != 100 {
+			t.Fatalf("%d rows by\n%s", len(page.Data), jump)
+		}
+		over := jump.nodes()[once]
+		if scan := over.scan("users"); scan.Node != "Index Only Scan" || scan.Index != index || over.has("Sort") || over.has("Incremental Sort") {
+			t.Errorf("with %q rows are passed over by\n%s", query, over)
+		}
+		if slices.ContainsFunc(jump.nodes(), func(n queryPlan) bool { return n.Relation == "users" && n.Node == "Seq Scan" }) {
+			t.Errorf("with %q the page reads more users than its own:\n%s", query, jump)
+		}
+	}
+}

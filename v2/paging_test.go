@@ -1,0 +1,373 @@
+package v2_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// pagedWalk is a walk through a list over HTTP, from its first page to its last.
+type pagedWalk struct {
+	p      *pagedTable
+	list   pagedList
+	cursor string
+	last   *pagedRow // the last row read, as it was then
+	done   bool
+	pages  int
+	seen   map[string]int
+	// steady are the rows that were in the list throughout with an unchanged
+	// sort key, as far as note was told.
+	steady map[string]pagedRow
+}
+
+func (p *pagedTable) walk(l pagedList) *pagedWalk {
+	w := &pagedWalk{p: p, list: l, seen: map[string]int{}, steady: map[string]pagedRow{}}
+	for _, r := range p.listed(l) {
+		w.steady[r.id] = r
+	}
+	return w
+}
+
+// read reads the next page.
+func (w *pagedWalk) read(limit int) (page pagedPage) {
+	values := w.list.values()
+	values.Set("limit", strconv.Itoa(limit))
+	if w.cursor != "" {
+		values.Set("cursor", w.cursor)
+	}
+	w.p.h.Get(w.p.path+"?"+values.Encode(), w.list.key).Want(200).Into(&page)
+	w.pages++
+	for _, item := range page.Data {
+		w.seen[item.ID]++
+	}
+	w.done = !page.Page.HasMore
+	if page.Page.NextCursor != nil {
+		w.cursor = *page.Page.NextCursor
+	}
+	return page
+}
+
+// step reads the next page and holds it against what the model has after the
+// last row that was read.
+func (w *pagedWalk) step(t *testing.T, limit int) {
+	t.Helper()
+	want := w.p.listed(w.list)
+	if w.last != nil {
+		after := slices.IndexFunc(want, func(r pagedRow) bool { return r.compare(*w.last, w.list.sort) > 0 })
+		if after < 0 {
+			after = len(want)
+		}
+		want = want[after:]
+	}
+	more := len(want) > limit
+	want = want[:min(limit, len(want))]
+	page := w.read(limit)
+	checkPage(t, w.list.name, page, want)
+	if page.Page.HasMore != more || (page.Page.NextCursor != nil) != more {
+		t.Fatalf("%s: has_more is %t with the cursor %v, and there is more: %t", w.list.name, page.Page.HasMore, page.Page.NextCursor, more)
+	}
+	if len(want) > 0 {
+		w.last = &want[len(want)-1]
+	}
+}
+
+func checkPage(t *testing.T, name string, page pagedPage, want []pagedRow) {
+	t.Helper()
+	if got := page.ids(); !slices.EqualFunc(got, want, func(id string, r pagedRow) bool { return id == r.id }) {
+		t.Fatalf("%s: read\n%s\nnot\n%s", name, got, shownIDs(want))
+	}
+}
+
+func shownIDs(rows []pagedRow) (ids []string) {
+	for _, r := range rows {
+		ids = append(ids, r.id)
+	}
+	return ids
+}
+
+// note takes the rows out of steady that have moved or gone.
+func (w *pagedWalk) note() {
+	now := map[string]pagedRow{}
+	for _, r := range w.p.rows {
+		now[r.id] = r
+	}
+	for id, r := range w.steady {
+		if current, here := now[id]; !here || !w.list.holds(current) || !current.sameKey(r, w.list.sort) {
+			delete(w.steady, id)
+		}
+	}
+}
+
+// finish holds what decisions 3.3 promises of a walk that is over.
+func (w *pagedWalk) finish(t *testing.T) {
+	t.Helper()
+	for id := range w.steady {
+		if w.seen[id] != 1 {
+			t.Errorf("%s: %s was there throughout and was read %d times", w.list.name, id, w.seen[id])
+		}
+	}
+}
+
+// TestPagingStill walks every list in every sort while nothing changes.
+func TestPagingStill(t *testing.T) {
+	for name, table := range pagedTables {
+		t.Run(name, func(t *testing.T) {
+			p := table(t, 90)
+			for _, l := range p.lists {
+				w := p.walk(l)
+				for !w.done {
+					again := *w
+					again.seen = map[string]int{}
+					w.step(t, 1+p.dice.IntN(40))
+					if p.dice.IntN(4) == 0 { // a cursor is not used up
+						again.step(t, 1+p.dice.IntN(40))
+					}
+				}
+				w.finish(t)
+				if len(w.seen) != len(w.steady) {
+					t.Errorf("%s: read %d rows of %d", l.name, len(w.seen), len(w.steady))
+				}
+			}
+		})
+	}
+}
+
+// TestPagingWhileRowsChange walks every list, several walks at a time, while
+// rows come, go and move between their pages.
+func TestPagingWhileRowsChange(t *testing.T) {
+	for name, table := range pagedTables {
+		t.Run(name, func(t *testing.T) {
+			p := table(t, 80)
+			steady := 0
+			for lists := range slices.Chunk(append(p.lists, p.lists...), 6) {
+				var walks []*pagedWalk
+				for _, l := range lists {
+					walks = append(walks, p.walk(l))
+				}
+				for changes := 0; len(walks) > 0; {
+					i := p.dice.IntN(len(walks))
+					walks[i].step(t, 1+p.dice.IntN(12))
+					if walks[i].done {
+						walks[i].finish(t)
+						steady += len(walks[i].steady)
+						walks = slices.Delete(walks, i, i+1)
+					}
+					for ; changes < 60 && p.dice.IntN(3) > 0; changes++ { // in the end they find an end
+						p.stir()
+						for _, w := range walks {
+							w.note()
+						}
+					}
+				}
+			}
+			if steady == 0 {
+				t.Error("no row stayed: the test shows nothing")
+			}
+		})
+	}
+}
+
+// TestPagingInParallel walks lists at once while others write: each walk sees
+// the rows that nobody moves once.
+func TestPagingInParallel(t *testing.T) {
+	for name, table := range pagedTables {
+		t.Run(name, func(t *testing.T) {
+			p := table(t, 60)
+			var walks []*pagedWalk
+			for range 8 {
+				walks = append(walks, p.walk(p.lists[p.dice.IntN(len(p.lists))]))
+			}
+			var all sync.WaitGroup
+			for i, w := range walks {
+				dice := rand.New(rand.NewPCG(4, uint64(i)))
+				all.Go(func() {
+					for !w.done {
+						w.read(1 + dice.IntN(6))
+					}
+				})
+			}
+			all.Go(func() { // its rows are none of the walks' steady ones
+				restless := *p
+				restless.rows = nil
+				restless.fill(10)
+				for range 60 {
+					if restless.stir(); len(restless.rows) == 0 {
+						restless.fill(3)
+					}
+				}
+			})
+			all.Wait()
+			for _, w := range walks {
+				w.finish(t)
+			}
+		})
+	}
+}
+
+// TestPagingJumps reads pages in process as the older version does: more rows
+// than a caller may have, after rows that are skipped, with the total.
+func TestPagingJumps(t *testing.T) {
+	for name, table := range pagedTables {
+		t.Run(name, func(t *testing.T) {
+			p := table(t, 560)
+			for i, l := range p.lists {
+				want := p.listed(l)
+				first := 1 + p.dice.IntN(min(len(want), 30))
+				if i%4 == 0 {
+					first = 1 + p.dice.IntN(len(want))
+					p.jump(t, l, want, "", op.Paging{Rows: 540 + p.dice.IntN(40), Total: true})
+				}
+				start := p.call(t, l, op.Paging{Rows: first})
+				checkPage(t, l.name, start, want[:first])
+				for _, skip := range []int{1, p.dice.IntN(len(want)), len(want) + p.dice.IntN(2)} {
+					p.jump(t, l, want, "", op.Paging{Skip: skip, Rows: 1 + p.dice.IntN(30), Total: true})
+					// The cursor of the last row is there on the last page too.
+					p.jump(t, l, want[first:], "after a page ", op.Paging{Cursor: start.End, Skip: skip, Rows: 1 + p.dice.IntN(30)})
+				}
+			}
+		})
+	}
+}
+
+// jump reads a page in process and holds it against a slice of the rows that
+// follow its cursor.
+func (p *pagedTable) jump(t *testing.T, l pagedList, rows []pagedRow, how string, paging op.Paging) {
+	t.Helper()
+	name := fmt.Sprintf("%s, %s%d rows after skipping %d", l.name, how, paging.Rows, paging.Skip)
+	page := p.call(t, l, paging)
+	from := min(paging.Skip, len(rows))
+	to := min(from+paging.Rows, len(rows))
+	checkPage(t, name, page, rows[from:to])
+	if more := to < len(rows); page.Page.HasMore != more || (page.Page.NextCursor != nil) != more {
+		t.Errorf("%s: has_more is %t with the cursor %v", name, page.Page.HasMore, page.Page.NextCursor)
+	}
+	if (page.End != "") != (to > from) {
+		t.Errorf("%s: the end is %q", name, page.End)
+	}
+	if paging.Total && page.Total != len(rows) {
+		t.Errorf("%s: the total is %d, not %d", name, page.Total, len(rows))
+	}
+}
+
+// TestPagingCursorIsOfItsList holds that a cursor is good for the list that it
+// came from only (decisions 3.3).
+func TestPagingCursorIsOfItsList(t *testing.T) {
+	p := pagedUsers(t, 60)
+	cursors := make([]string, len(p.lists))
+	for i, l := range p.lists {
+		w := p.walk(l)
+		w.read(1)
+		cursors[i] = w.cursor
+	}
+	refused := func(path string, values url.Values, cursor string) {
+		t.Helper()
+		values.Set("cursor", cursor)
+		r := p.h.Get(path+"?"+values.Encode(), p.tenant.Key).Want(400)
+		if !strings.Contains(string(r.Body), `"field":"cursor"`) {
+			t.Errorf("%s names no cursor", r.Body)
+		}
+	}
+	for i, l := range p.lists {
+		j := (i + 1 + p.dice.IntN(len(cursors)-1)) % len(cursors)
+		refused(p.path, l.values(), cursors[j])
+	}
+	own, values := cursors[0], p.lists[0].values()
+	other := p.h.Client(p.tenant, "Another")
+	refused("/v2/clients/"+other.ID.String()+"/users", values, own)
+	refused(strings.Replace(p.path, "/users", "/admins", 1), values, own)
+	refused(p.path, values, own[:len(own)-1])
+	refused(p.path, values, own+"A")
+	for range 20 {
+		forged := []byte(own)
+		at := p.dice.IntN(len(forged))
+		if forged[at]++; forged[at] > 'z' {
+			forged[at] = 'A'
+		}
+		refused(p.path, values, string(forged))
+	}
+}
+
+// TestPagingSortsNamesByKey holds decisions 2.8: lower case by Unicode rules,
+// then byte order, both ways.
+func TestPagingSortsNamesByKey(t *testing.T) {
+	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
+	p := &pagedTable{h: h, tenant: h.Tenant("Names"), path: "/v2/clients"}
+	sorted := []string{"Apple", "apples", "STRASSE", "Straße", "Zebra", "ÀB", "äpfel", "Éclair", "éclairs", "Žižek", "ωmega", "Ωmegas", "日本", "🙂 Co"}
+	names := map[string]string{}
+	for _, i := range rand.New(rand.NewPCG(5, 1)).Perm(len(sorted)) {
+		names[h.Client(p.tenant, sorted[i]).ID.String()] = sorted[i]
+	}
+	for _, sort := range []string{"name", "-name"} {
+		w := p.walk(pagedList{name: sort, sort: sort, key: p.tenant.Key})
+		var read []string
+		for !w.done {
+			for _, id := range w.read(2).ids() {
+				read = append(read, names[id])
+			}
+		}
+		if !slices.Equal(read, sorted) {
+			t.Errorf("by %s: %q", sort, read)
+		}
+		slices.Reverse(sorted)
+	}
+}
+
+// TestPagingByScoreStandsStill holds decisions 3.7: a walk by risk_score that
+// outlasts the summaries it began with goes on among the same scores.
+func TestPagingByScoreStandsStill(t *testing.T) {
+	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
+	p := &pagedTable{h: h, tenant: h.Tenant("Scores"), path: "/v2/clients"}
+	for i := range 8 {
+		client := h.Client(p.tenant, fmt.Sprint("Client ", i))
+		user := h.User(p.tenant, client.ID, v2test.Email(i))
+		p.rows = append(p.rows, pagedRow{uuid: client.ID, id: client.ID.String(), score: 500 + 50*(i/2)})
+		h.Exec("UPDATE users SET score = $2 WHERE id = $1", user.ID, p.rows[i].score)
+	}
+	h.Clock.Advance(domain.SummaryAge + time.Second)
+	walks := func() (all []*pagedWalk) {
+		for _, query := range []string{"", "q=client", "updated_since=2026-01-01T00:00:00Z"} {
+			for _, sort := range []string{"risk_score", "-risk_score"} {
+				values, _ := url.ParseQuery(query)
+				all = append(all, p.walk(pagedList{
+					name: query + " by " + sort, query: values, sort: sort, key: p.tenant.Key, holds: func(pagedRow) bool { return true },
+				}))
+			}
+		}
+		return all
+	}
+	under := walks()
+	for _, w := range under {
+		w.step(t, 3) // the first of these refreshes them all
+	}
+	h.Exec("UPDATE users SET score = 1200 - score")
+	h.Clock.Advance(domain.SummaryAge + time.Second)
+	refreshed := h.Number("SELECT count(*) FROM clients WHERE summarized_at = $1", h.Clock.Now())
+	for _, w := range under {
+		for !w.done {
+			w.step(t, 2)
+		}
+		w.finish(t)
+	}
+	if n := h.Number("SELECT count(*) FROM clients WHERE summarized_at = $1", h.Clock.Now()); n != refreshed {
+		t.Errorf("pages after a cursor refreshed %d summaries", n-refreshed)
+	}
+	for i := range p.rows {
+		p.rows[i].score = 1200 - p.rows[i].score
+	}
+	for _, w := range walks() {
+		for !w.done {
+			w.step(t, 3)
+		}
+		w.finish(t)
+	}
+}

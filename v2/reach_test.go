@@ -1,0 +1,227 @@
+package v2_test
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// outsiders are the texts of each path parameter, by what they are, that are
+// not within the reach of the key.
+type outsiders map[string]ids
+
+// tenants are a partner with a client outside of a subset key, one within it,
+// and one archived, and another partner.
+func tenants(t *testing.T, w *world) (subset string, out outsiders) {
+	subset = w.NewKey(w.tenant, bothScopes, []domain.ClientID{w.client.ID})
+	listed := w.Client(w.tenant, "Archived, and listed for the key")
+	archivedUser := w.User(w.tenant, listed.ID, "first@example.com")
+	w.Exec("INSERT INTO api_key_clients (key_id, client_id) SELECT id, $1 FROM api_keys WHERE NOT all_clients", listed.ID)
+	w.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", listed.ID)
+	beside := w.Client(w.tenant, "Beside")
+	besideUser := w.User(w.tenant, beside.ID, "first@example.com")
+	other := w.Tenant("Another partner")
+	theirs := w.Client(other, "Client")
+	theirUser := w.User(other, theirs.ID, "first@example.com")
+	return subset, outsiders{
+		"outside the subset": pair(beside, besideUser),
+		"another partner's":  pair(theirs, theirUser),
+		"archived":           pair(listed, archivedUser),
+		"unknown":            strangers(),
+	}.withMalformed(w)
+}
+
+func pair(c v2.Client, u v2.User) ids {
+	return ids{"client_id": c.ID.String(), "user_id": u.ID.String()}
+}
+
+// withMalformed adds texts that are no ids, or not of the kind: made from the
+// ids that are within reach.
+func (out outsiders) withMalformed(w *world) outsiders {
+	within := w.ids()
+	each := func(name string, of func(id string) string) {
+		out[name] = ids{}
+		for parameter, id := range within {
+			out[name][parameter] = url.PathEscape(of(id))
+		}
+	}
+	suffix := func(id string) string { return id[strings.IndexByte(id, '_')+1:] }
+	each("with another type's prefix", func(id string) string { return "adm_" + suffix(id) })
+	each("without its prefix", suffix)
+	each("in upper case", strings.ToUpper)
+	each("with upper-case digits", func(id string) string { return id[:4] + strings.ToUpper(id[4:]) })
+	each("cut", func(id string) string { return id[:len(id)-1] })
+	each("longer", func(id string) string { return id + "0" })
+	each("overflowing", func(id string) string { return id[:4] + "8" + id[5:] })
+	each("a UUID", func(id string) string { return "019b7740-0000-7000-8000-000000000001" })
+	each("the zero UUID", func(id string) string { return id[:4] + strings.Repeat("0", 26) })
+	each("a number", func(string) string { return "1" })
+	each("blank", func(string) string { return " " })
+	each("with a slash", func(id string) string { return id + "/" })
+	each("with a NUL", func(id string) string { return id + "\x00" })
+	each("not UTF-8", func(id string) string { return id[:len(id)-1] + "\xff" })
+	each("SQL", func(id string) string { return id + "' OR '1'='1" })
+	each("very long", func(id string) string { return strings.Repeat(id, 100) })
+	out["the other kind's id"] = ids{"client_id": within["user_id"], "user_id": within["client_id"]}
+	return out
+}
+
+// TestCrossTenant sends every operation that has ids in its path those of
+// objects that are out of reach: the answer is one 404, the same to the byte
+// whatever the reason, and nothing changes.
+func TestCrossTenant(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	subset, out := tenants(t, w)
+	before := w.contents(t)
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		if len(o.Input().Path) == 0 {
+			return
+		}
+		want := anonymous(checkError(t, w.send(o, subset, strangers()), domain.NotFound))
+		for name, at := range out {
+			t.Run(name, func(t *testing.T) {
+				w := w.in(t)
+				for _, headers := range [][]string{nil, {"Idempotency-Key", "k"}} {
+					r := checkError(t, w.send(o, subset, at, headers...), domain.NotFound)
+					if got := anonymous(r); got != want {
+						t.Errorf("answers %s\nnot %s", got, want)
+					}
+				}
+				if name == "outside the subset" {
+					return // the tenant's other key reaches it
+				}
+				if got := anonymous(checkError(t, w.send(o, w.tenant.Key, at), domain.NotFound)); got != want {
+					t.Errorf("to the key of all clients answers %s\nnot %s", got, want)
+				}
+			})
+		}
+	})
+	if after := w.contents(t); after != before {
+		t.Errorf("requests out of reach changed something:\n%s\nwas\n%s", after, before)
+	}
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		if o.Meta().ID != "clients.create" { // needs all clients
+			w.send(o, subset, w.ids()).Want(o.Meta().Status)
+		}
+	})
+}
+
+// TestListsStayInReach: what a list without a path shows is what the key reaches.
+func TestListsStayInReach(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	subset, _ := tenants(t, w)
+	for key, want := range map[string]string{w.tenant.Key: "Beside, Client", subset: "Client"} {
+		for _, query := range []string{"", "?sort=-risk_score", "?updated_since=2020-01-01T00:00:00Z", "?q=e"} {
+			names := names(w.Get("/v2/clients"+query, key).Want(200))
+			if strings.HasPrefix(query, "?sort") {
+				continue // in the order of their ids
+			}
+			if got := strings.Join(names, ", "); got != want {
+				t.Errorf("%s lists %s, not %s", query, got, want)
+			}
+		}
+	}
+}
+
+// names lists a page's members called name.
+func names(r v2test.Response) []string { return column(r, "name") }
+
+// column lists one member of a page's items.
+func column(r v2test.Response, member string) (texts []string) {
+	for _, item := range r.JSON()["data"].([]any) {
+		texts = append(texts, item.(map[string]any)[member].(string))
+	}
+	return texts
+}
+
+// TestOrderOfChecks holds decisions 2.4 for every operation: each request has
+// every fault from some point on, and the first decides.
+func TestOrderOfChecks(t *testing.T) {
+	limits := v2test.Unlimited
+	limits.PerKey = 1
+	w := newWorld(t, v2test.Options{Limits: limits})
+	free := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	_, out := tenants(t, free)
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		path, f := pathOf(t, o, strangers()), free.in(t)
+		bad := func(w *world, key string, headers ...string) v2test.Response {
+			return w.Do(o.Meta().Method, path+"?limit=0&sort=nope", key, badBody(o), headers...)
+		}
+		checkError(t, bad(w, ""), domain.Unauthorized)
+		checkError(t, w.Do("DELETE", "/v2/unknown", "", nil), domain.Unauthorized)
+		spent := w.keyWithout(o.Meta().Scope)
+		checkError(t, bad(w, spent), domain.Forbidden)
+		checkError(t, bad(w, spent), domain.RateLimited)
+		checkError(t, w.Do("DELETE", "/v2/unknown", spent, nil), domain.NotFound)
+		checkError(t, bad(f, f.keyWithout(o.Meta().Scope)), domain.Forbidden)
+		if o.Input().Body == nil && len(o.Input().Query) == 0 {
+			return
+		}
+		for name, at := range out {
+			r := f.Do(o.Meta().Method, pathOf(t, o, at)+"?limit=0", f.tenant.Key, badBody(o))
+			if r.Status != http.StatusBadRequest {
+				t.Errorf("%s: a bad request answers %d: %s", name, r.Status, r.Body)
+			}
+			// a fault of the rules, not of the JSON
+			if o.Meta().Method == "POST" {
+				r = f.Do("POST", pathOf(t, o, at), f.tenant.Key, blanked(f, o))
+				if r.Status != http.StatusBadRequest {
+					t.Errorf("%s: a bad member answers %d: %s", name, r.Status, r.Body)
+				}
+			}
+		}
+		if o.Meta().Method == "POST" {
+			f.send(o, f.tenant.Key, f.ids(), "Idempotency-Key", o.Meta().ID).Want(o.Meta().Status)
+			r := f.Do("POST", pathOf(t, o, f.ids()), f.tenant.Key, blanked(f, o), "Idempotency-Key", o.Meta().ID)
+			checkError(t, r, domain.InvalidRequest) // before the conflict
+			r = f.Do("POST", pathOf(t, o, f.ids()), f.tenant.Key, badBody(o), "Idempotency-Key", o.Meta().ID)
+			checkError(t, r, domain.InvalidRequest)
+		}
+	})
+}
+
+func badBody(o op.Operation) any {
+	if o.Input().Body == nil {
+		return nil
+	}
+	return `{"unknown":1}`
+}
+
+// blanked is a body whose required members are blank.
+func blanked(w *world, o op.Operation) map[string]any {
+	body := maps.Clone(w.body(o))
+	for _, m := range members(o) {
+		if m.has("filled") {
+			body[m.name] = " "
+		}
+	}
+	return body
+}
+
+// TestUnknownRoutes answers all that is below the prefix in v2's way.
+func TestUnknownRoutes(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	for _, path := range []string{"/v2", "/v2/", "/v2/clients/", "/v2/Clients", "/v2//clients", "/v2/clients//admins", "/v2/clients/x/y/z", "/v2/%2e%2e/v2/clients", "/v2/openapi.yaml/"} {
+		for _, method := range []string{"GET", "POST", "DELETE", "BREW"} {
+			checkError(t, w.Do(method, path, w.tenant.Key, nil), domain.NotFound)
+			checkError(t, w.Do(method, path, "", nil), domain.Unauthorized)
+		}
+	}
+	head := w.Do("HEAD", "/v2/clients", w.tenant.Key, nil)
+	if head.Status != 404 || len(head.Body) != 0 {
+		t.Errorf("HEAD answers %d %s", head.Status, head.Body)
+	}
+	if r := w.Do("GET", "/elsewhere", "", nil); r.Status != 404 || r.Header.Get("X-Ratelimit-Limit") != "" {
+		t.Errorf("outside of every version: %d %v", r.Status, r.Header)
+	}
+	if r := w.Do("GET", "/v2x/clients", "", nil); r.Status != 404 || r.Header.Get("X-Ratelimit-Limit") != "" {
+		t.Errorf("beside the prefix: %d %v", r.Status, r.Header)
+	}
+}

@@ -1,0 +1,88 @@
+package v2_test
+
+import (
+	"slices"
+	"testing"
+
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// ladder is that of decisions 3.5 for the operations that exist, as the
+// documents have them: the live ones, the other reads, the writes.
+var ladder = map[op.Release][]string{
+	op.V2_0: {"GET /clients", "GET /clients/:client_id", "GET /clients/:client_id/admins"},
+	op.V2_1: {"GET /partner", "GET /clients/:client_id/risk", "GET /clients/:client_id/users", "GET /users/:user_id", "GET /users/:user_id/risk"},
+	op.V2_2: {
+		"POST /clients", "PATCH /clients/:client_id", "POST /clients/:client_id/admins/invites",
+		"POST /clients/:client_id/users", "PATCH /users/:user_id",
+	},
+}
+
+func TestLadder(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	for release, want := range ladder {
+		for _, name := range want {
+			if !slices.ContainsFunc(w.API.Set.All(), func(o op.Operation) bool {
+				return o.Meta().Method+" "+o.Meta().Path == name && o.Meta().Since == release
+			}) {
+				t.Errorf("%s is not of %s", name, release)
+			}
+		}
+	}
+	for _, o := range w.API.Set.All() {
+		name := o.Meta().Method + " " + o.Meta().Path
+		if (o.Meta().Since == op.V2_0) != slices.Contains(ladder[op.V2_0], name) {
+			t.Errorf("%s is of %s: exactly the three live operations are of 2.0", name, o.Meta().Since)
+		}
+		if (o.Meta().Method == "GET") != (o.Meta().Scope == domain.Read) {
+			t.Errorf("%s needs the scope %s", name, o.Meta().Scope)
+		}
+	}
+}
+
+// TestReleases serves one database in every release: what a release has not
+// answers as an unknown path does, and what it shares with others answers the
+// same bytes.
+func TestReleases(t *testing.T) {
+	url := dbtest.URL(t, v2test.Schema)
+	limits := v2test.Unlimited
+	latest := newWorld(t, v2test.Options{URL: url, Limits: limits})
+	for _, release := range []op.Release{op.V2_0, op.V2_1, op.V2_2, op.V2_3} {
+		t.Run(release.String(), func(t *testing.T) {
+			served := 0
+			h := v2test.New(t, v2test.Options{URL: url, Release: release, Limits: limits})
+			unknown := anonymous(checkError(t, h.Get("/v2/unknown", latest.tenant.Key), domain.NotFound))
+			w := &world{Harness: h, tenant: latest.tenant, client: latest.client, user: latest.user, sampled: latest.sampled}
+			w.each(t, func(t *testing.T, w *world, o op.Operation) {
+				if o.Meta().Since > release {
+					for _, at := range []ids{w.ids(), strangers()} {
+						if got := anonymous(checkError(t, w.send(o, w.tenant.Key, at), domain.NotFound)); got != unknown {
+							t.Errorf("answers %s\nnot as an unknown path: %s", got, unknown)
+						}
+					}
+					checkError(t, w.send(o, "", w.ids()), domain.Unauthorized)
+					return
+				}
+				served++
+				l := latest.in(t)
+				if o.Meta().Method != "GET" {
+					w.send(o, w.tenant.Key, w.ids()).Want(o.Meta().Status)
+					return
+				}
+				for _, query := range []string{"", "?limit=0", "?limit=1", "?sort=-created_at"} {
+					path := pathOf(t, o, w.ids()) + query
+					here, there := w.Get(path, w.tenant.Key), l.Get(path, w.tenant.Key)
+					if here.Status != there.Status || anonymous(here) != anonymous(there) {
+						t.Errorf("%s%s answers\n%s in %s and\n%s in the latest", o.Meta().ID, query, here.Body, release, there.Body)
+					}
+				}
+			})
+			if release == op.V2_0 && served != 3 {
+				t.Errorf("serves %d operations", served)
+			}
+		})
+	}
+}

@@ -1,0 +1,219 @@
+package v2_test
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/v2test"
+)
+
+// world is a service with one partner that has a client with a user: enough to
+// send a sample request to every operation of the set.
+type world struct {
+	*v2test.Harness
+	tenant v2test.Tenant
+	client v2.Client
+	user   v2.User
+	// sampled numbers the samples.
+	sampled *atomic.Int64
+}
+
+func newWorld(t *testing.T, o v2test.Options) *world {
+	w := &world{Harness: v2test.New(t, o), sampled: &atomic.Int64{}}
+	w.tenant = w.Tenant("Partner")
+	w.client = w.Client(w.tenant, "Client")
+	w.user = w.User(w.tenant, w.client.ID, "first@example.com")
+	return w
+}
+
+// in is the world for a subtest.
+func (w *world) in(t *testing.T) *world {
+	h := *w.Harness
+	h.T = t
+	return &world{Harness: &h, tenant: w.tenant, client: w.client, user: w.user, sampled: w.sampled}
+}
+
+// ids are the texts of the path parameters by their names.
+type ids map[string]string
+
+func (w *world) ids() ids {
+	return ids{"client_id": w.client.ID.String(), "user_id": w.user.ID.String()}
+}
+
+// strangers are well-formed ids that identify nothing.
+func strangers() ids {
+	return ids{"client_id": "cli_01h455vb4pex5vsknk084sn02q", "user_id": "usr_01h455vb4pex5vsknk084sn02q"}
+}
+
+// pathOf is the path of a request to the operation. A parameter that has no id
+// here fails the test: give the new kind of object one in ids.
+func pathOf(t *testing.T, o op.Operation, ids ids) string {
+	t.Helper()
+	segments := strings.Split(o.Meta().Path, "/")
+	for i, s := range segments {
+		if name, ok := strings.CutPrefix(s, ":"); ok {
+			if ids[name] == "" {
+				t.Fatalf("operation %s: the tests have no %s", o.Meta().ID, name)
+			}
+			segments[i] = ids[name]
+		}
+	}
+	return "/v2" + strings.Join(segments, "/")
+}
+
+// send sends a sample request.
+func (w *world) send(o op.Operation, key string, at ids, headers ...string) v2test.Response {
+	w.T.Helper()
+	var body any
+	if o.Input().Body != nil {
+		body = w.body(o)
+	}
+	return w.Do(o.Meta().Method, pathOf(w.T.(*testing.T), o, at), key, body, headers...)
+}
+
+// body is a valid body for the operation, new each time. It has every member
+// that the operation takes.
+func (w *world) body(o op.Operation) map[string]any {
+	body, n := map[string]any{}, w.sampled.Add(1)
+	for _, m := range members(o) {
+		body[m.name] = m.sample(n)
+	}
+	return body
+}
+
+// member is one member of a body.
+type member struct {
+	name  string
+	typ   reflect.Type // of the value
+	rules []string
+	// null says that null is a value.
+	null bool
+}
+
+// members are those of the operation's body.
+func members(o op.Operation) (list []member) {
+	body := o.Input().Body
+	if body == nil {
+		return nil
+	}
+	for i := range body.NumField() {
+		f := body.Field(i)
+		m := member{name: op.WireName(f), typ: f.Type, rules: strings.Split(f.Tag.Get("validate"), ",")}
+		if element, nullable := op.PatchElement(f.Type); element != nil {
+			m.typ, m.null = element, nullable
+		} else if f.Type.Kind() == reflect.Pointer {
+			m.typ, m.null = f.Type.Elem(), true
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+func (m member) has(rule string) bool { return slices.Contains(m.rules, rule) }
+
+// max is how many characters or items the member may hold; 0 for no bound.
+func (m member) max() int {
+	for _, rule := range m.rules {
+		if text, ok := strings.CutPrefix(rule, "max="); ok {
+			n, _ := strconv.Atoi(text)
+			return n
+		}
+	}
+	return 0
+}
+
+func (m member) enum() []string {
+	if e, ok := reflect.Zero(m.typ).Interface().(op.Enum); ok {
+		return e.Values()
+	}
+	return nil
+}
+
+func (m member) sample(n int64) any {
+	switch {
+	case m.enum() != nil:
+		return m.enum()[0]
+	case m.has("email"):
+		return fmt.Sprintf("sample%d@example.com", n)
+	case m.typ.Kind() == reflect.String:
+		return fmt.Sprintf("Sample %d", n)
+	case m.typ.Kind() == reflect.Bool:
+		return false
+	case m.typ.Kind() == reflect.Slice:
+		return []any{}
+	}
+	panic(fmt.Sprintf("the tests have no sample of %s, a %s", m.name, m.typ))
+}
+
+// each runs a subtest for every operation of the set.
+func (w *world) each(t *testing.T, fn func(t *testing.T, w *world, o op.Operation)) {
+	for _, o := range w.API.Set.All() {
+		t.Run(o.Meta().ID, func(t *testing.T) { fn(t, w.in(t), o) })
+	}
+}
+
+// checkError holds a response against what every error of v2 must look like.
+func checkError(t *testing.T, r v2test.Response, code domain.Code) v2test.Response {
+	t.Helper()
+	if r.Status != ginop.StatusOf(code) || r.Code() != code {
+		t.Fatalf("answered %d %s, not %d %s: %s", r.Status, r.Code(), ginop.StatusOf(code), code, r.Body)
+	}
+	id := r.Header.Get("X-Request-Id")
+	if id == "" || r.Field("error.request_id") != id {
+		t.Errorf("the request id is %q in the header and %v in the body", id, r.Field("error.request_id"))
+	}
+	if message, _ := r.Field("error.message").(string); message == "" {
+		t.Errorf("no message: %s", r.Body)
+	}
+	if fields, given := r.JSON()["error"].(map[string]any)["fields"].([]any); given && len(fields) == 0 {
+		t.Errorf("fields are there and empty: %s", r.Body)
+	}
+	checkHeaders(t, r)
+	wait, err := strconv.Atoi(r.Header.Get("Retry-After"))
+	needed := code == domain.RateLimited || code == domain.Unavailable
+	if needed && (err != nil || wait < 1 || wait > 61) {
+		t.Errorf("Retry-After is %q", r.Header.Get("Retry-After"))
+	}
+	return r
+}
+
+// checkHeaders holds a response against what every response must carry.
+func checkHeaders(t *testing.T, r v2test.Response) {
+	t.Helper()
+	if r.Header.Get("X-Request-Id") == "" {
+		t.Error("no X-Request-Id")
+	}
+	for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
+		if n, err := strconv.ParseInt(r.Header.Get(name), 10, 64); err != nil || n < 0 {
+			t.Errorf("%s is %q", name, r.Header.Get(name))
+		}
+	}
+	if kind := r.Header.Get("Content-Type"); r.Status != http.StatusNoContent && kind != "application/json; charset=utf-8" {
+		t.Errorf("Content-Type is %q", kind)
+	}
+}
+
+// number reads a numeric header.
+func number(t *testing.T, r v2test.Response, name string) int {
+	t.Helper()
+	n, err := strconv.Atoi(r.Header.Get(name))
+	if err != nil {
+		t.Fatalf("%s is %q", name, r.Header.Get(name))
+	}
+	return n
+}
+
+// anonymous is a body without its request id.
+func anonymous(r v2test.Response) string {
+	return strings.ReplaceAll(string(r.Body), r.Header.Get("X-Request-Id"), "ID")
+}

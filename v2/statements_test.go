@@ -1,0 +1,140 @@
+package v2_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// crowd is a partner with 600 clients, of which the first has 600 users and 600
+// admins: more than any page, in plain SQL.
+func crowd(t *testing.T) *world {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	now := w.Clock.Now()
+	w.Exec(`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at)
+		SELECT gen_random_uuid(), $1, 'Client ' || n, 'client ' || n, $2, $2::timestamptz - n * interval '1 second', $2 FROM generate_series(1, 600) AS n`,
+		w.tenant.ID, now)
+	w.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), 'u' || n || '@example.com', 'U', n::text, 'u ' || n, 'active', 'standard', 'en', 'api', 300 + n % 50, $2::timestamptz - n * interval '1 second', $2
+		FROM generate_series(1, 600) AS n`, w.client.ID, now)
+	w.Exec("UPDATE clients SET users_active = 601 WHERE id = $1", w.client.ID)
+	w.Exec(`INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at)
+		SELECT gen_random_uuid(), $1, $2, 'a' || n || '@example.com', 'A', 'viewer', $3 FROM generate_series(1, 600) AS n`,
+		w.tenant.ID, w.client.ID, now)
+	w.Exec("ANALYZE")
+	return w
+}
+
+// statements counts those of one read, the key being known already.
+func (w *world) statements(path string) (n, rows int) {
+	w.T.Helper()
+	w.Get("/v2/clients?ids=", w.tenant.Key).Want(200)
+	n = w.Statements.During(func() {
+		r := w.Get(path, w.tenant.Key).Want(200)
+		if data, ok := r.Field("data").([]any); ok {
+			rows = len(data)
+		}
+	})
+	return n, rows
+}
+
+// TestStatementsOfLists: every list, in every order, takes the same number of
+// statements for a page of 1 and of 500.
+func TestStatementsOfLists(t *testing.T) {
+	w := crowd(t)
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		if !isList(o) {
+			return
+		}
+		sorts := []string{""}
+		for _, p := range o.Input().Query {
+			if p.Name == "sort" {
+				sorts = reflect.Zero(p.Type).Interface().(op.Enum).Values()
+			}
+		}
+		for _, sort := range sorts {
+			path := pathOf(t, o, w.ids()) + "?sort=" + sort + "&limit="
+			if sort == "" {
+				path = pathOf(t, o, w.ids()) + "?limit="
+			}
+			one, n := w.statements(path + "1")
+			if n != 1 {
+				t.Fatalf("%s has %d rows for a page of 1", o.Meta().ID, n)
+			}
+			all, n := w.statements(path + "500")
+			if n != 500 {
+				t.Fatalf("%s has %d rows: fill more than a page in crowd", o.Meta().ID, n)
+			}
+			if one != all || all > 3 {
+				t.Errorf("sort %q: %d statements for one row, %d for 500", sort, one, all)
+			}
+			next := w.Get(path+"1", w.tenant.Key).Field("page.next_cursor").(string)
+			if later, _ := w.statements(path + "500&cursor=" + next); later > all {
+				t.Errorf("sort %q: %d statements for a later page, %d for the first", sort, later, all)
+			}
+		}
+	})
+}
+
+func isList(o op.Operation) bool {
+	_, list := o.Output().FieldByName("Data")
+	return list
+}
+
+// TestStatementsOfStaleLists: a refresh is one statement, however many clients
+// are stale.
+func TestStatementsOfStaleLists(t *testing.T) {
+	w := crowd(t)
+	counts := map[int]int{}
+	for _, limit := range []int{1, 500} {
+		w.Clock.Advance(time.Hour)
+		counts[limit], _ = w.statements(fmt.Sprintf("/v2/clients?limit=%d", limit))
+	}
+	if counts[1] != counts[500] || counts[500] != 3 { // read, refresh, read
+		t.Errorf("stale pages take %v statements", counts)
+	}
+	for _, query := range []string{"sort=risk_score", "updated_since=2020-01-01T00:00:00Z"} {
+		w.Clock.Advance(time.Hour)
+		if n, _ := w.statements("/v2/clients?limit=500&" + query); n != 2 {
+			t.Errorf("%s takes %d statements on stale clients", query, n)
+		}
+	}
+}
+
+// TestStatementsOfReads: what reads one object takes the same number of
+// statements for an empty client and a crowd.
+func TestStatementsOfReads(t *testing.T) {
+	w := crowd(t)
+	empty := w.Client(w.tenant, "Empty")
+	alone := pair(empty, w.User(w.tenant, empty.ID, "alone@example.com"))
+	w.Get("/v2/clients?sort=risk_score", w.tenant.Key).Want(200)
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		if o.Meta().Scope != domain.Read || isList(o) {
+			return
+		}
+		few, _ := w.statements(pathOf(t, o, alone))
+		many, _ := w.statements(pathOf(t, o, w.ids()))
+		if few != many || few == 0 {
+			t.Errorf("%d statements for one user, %d for 601", few, many)
+		}
+		if o.Meta().ID == "clients.get" && many != 1 {
+			t.Errorf("a client takes %d statements", many)
+		}
+	})
+}
+
+// TestKnownKeyTakesNoStatement: a key is looked up once in its memory's time.
+func TestKnownKeyTakesNoStatement(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	path := "/v2/clients/" + w.client.ID.String()
+	for i, want := range []int{2, 1, 1} {
+		if n := w.Statements.During(func() { w.Get(path, w.tenant.Key).Want(200) }); n != want {
+			t.Errorf("request %d takes %d statements, not %d", i, n, want)
+		}
+	}
+}

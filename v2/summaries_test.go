@@ -1,0 +1,168 @@
+package v2_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/v2test"
+)
+
+func (w *world) clientPath() string { return "/v2/clients/" + w.client.ID.String() }
+
+// score gives the world's user another score, as a signal would.
+func (w *world) score(n int) {
+	w.Exec("UPDATE users SET score = $1, updated_at = $2 WHERE id = $3", n, w.Clock.Now(), w.user.ID)
+}
+
+// TestSummaryAge: a summary may be five minutes old and not older, by every
+// read that shows it (decisions 3.7).
+func TestSummaryAge(t *testing.T) {
+	reads := map[string]func(w *world) any{
+		"clients.get":  func(w *world) any { return w.Get(w.clientPath(), w.tenant.Key).Field("risk.average_score") },
+		"clients.risk": func(w *world) any { return w.Get(w.clientPath()+"/risk", w.tenant.Key).Field("average_score") },
+	}
+	for name, query := range map[string]string{
+		"by name": "", "by score": "?sort=-risk_score", "by creation": "?sort=created_at", "searched": "?q=client",
+		"changed": "?updated_since=2000-01-01T00:00:00Z",
+	} {
+		reads["clients.list "+name] = func(w *world) any {
+			return w.Get("/v2/clients"+query, w.tenant.Key).Field("data").([]any)[0].(map[string]any)["risk"].(map[string]any)["average_score"]
+		}
+	}
+	all := newWorld(t, v2test.Options{})
+	for name, read := range reads {
+		t.Run(name, func(t *testing.T) {
+			w := all.in(t)
+			w.score(750)
+			w.Clock.Advance(domain.SummaryAge + time.Second)
+			if got := read(w); got != 750.0 {
+				t.Fatalf("begins at %v", got)
+			}
+			w.score(333)
+			w.Clock.Advance(domain.SummaryAge)
+			if got := read(w); got != 750.0 && name != "clients.risk" { // which may be fresher
+				t.Errorf("is %v before it is older than five minutes", got)
+			}
+			w.Clock.Advance(time.Microsecond)
+			if got := read(w); got != 333.0 {
+				t.Errorf("is %v when older than five minutes", got)
+			}
+		})
+	}
+}
+
+// TestSummary counts a client's active users: average, grade, high risk,
+// overdue, on track.
+func TestSummary(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	for i, score := range []int{800, 601, 600, 599, 399} {
+		u := w.User(w.tenant, w.client.ID, v2test.Email(i))
+		w.Exec("UPDATE users SET score = $1 WHERE id = $2", score, u.ID)
+	}
+	gone := w.User(w.tenant, w.client.ID, "gone@example.com")
+	w.Exec("UPDATE users SET score = 0, next_due_on = '2026-01-01', status = 'inactive' WHERE id = $1", gone.ID)
+	w.Exec("UPDATE users SET next_due_on = '2026-06-14' WHERE email IN ('user0000@example.com', 'user0001@example.com')")
+	w.Exec("UPDATE users SET next_due_on = '2026-06-15' WHERE email = 'user0002@example.com'") // today is not past
+	w.Exec("INSERT INTO phishing_days (client_id, day, sent, clicked, reported) VALUES ($1, '2026-06-15', 3, 1, 2), ($1, '2026-03-18', 4, 1, 0), ($1, '2026-03-17', 100, 100, 100)", w.client.ID)
+	w.Clock.Advance(6 * time.Minute)
+	c := w.Get(w.clientPath(), w.tenant.Key).Want(200)
+	for path, want := range map[string]any{
+		"risk.average_score": 625.0, // 750 800 601 600 599 399: 624.8
+		"risk.grade":         "C", "risk.high_risk_users": 2.0, "training.overdue_users": 2.0, "training.on_track_rate": 66.7,
+		"phishing.click_rate_90d": 28.6, "phishing.report_rate_90d": 28.6, "updated_at": "2026-06-15T12:06:00.000000Z",
+	} {
+		if got := c.Field(path); got != want {
+			t.Errorf("%s is %v, not %v", path, got, want)
+		}
+	}
+	if n := w.Number("SELECT average_score FROM risk_history WHERE client_id = $1 AND day = '2026-06-15'", w.client.ID); n != 625 {
+		t.Errorf("today's history is %d", n)
+	}
+	w.Clock.Advance(6 * time.Minute) // refreshed, and nothing moved
+	if again := w.Get(w.clientPath(), w.tenant.Key); string(again.Body) != string(c.Body) {
+		t.Errorf("%s\nbecame %s", c.Body, again.Body)
+	}
+	w.Clock.Set(time.Date(2026, 6, 16, 0, 0, 1, 0, time.UTC)) // the clock alone: due yesterday, sent 91 days ago
+	c = w.Get(w.clientPath(), w.tenant.Key)
+	if c.Field("training.overdue_users") != 3.0 || c.Field("phishing.click_rate_90d") != 33.3 {
+		t.Errorf("the next day shows %s", c.Body)
+	}
+}
+
+// TestUpdatedSince: it finds what a refresh changes, at or after the time.
+func TestUpdatedSince(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	w.Client(w.tenant, "Quiet")
+	since := func(at time.Time) string {
+		text := strings.ReplaceAll(at.Format(time.RFC3339Nano), "+", "%2B")
+		return strings.Join(names(w.Get("/v2/clients?updated_since="+text, w.tenant.Key).Want(200)), ", ")
+	}
+	if got := since(v2test.Noon); got != "Client, Quiet" {
+		t.Errorf("at the very time, finds %q", got)
+	}
+	if got := since(v2test.Noon.Add(time.Microsecond)); got != "" {
+		t.Errorf("after it, finds %q", got)
+	}
+	if got := since(v2test.Noon.In(time.FixedZone("", -5*3600))); got != "Client, Quiet" {
+		t.Errorf("in another zone, finds %q", got)
+	}
+	w.Clock.Advance(time.Hour)
+	w.score(100)
+	if got := since(w.Clock.Now()); got != "Client" {
+		t.Errorf("after a score moved, finds %q", got)
+	}
+	u := w.Get(w.clientPath()+"/users?updated_since="+w.Clock.Now().Format(time.RFC3339), w.tenant.Key)
+	if len(column(u, "id")) != 1 {
+		t.Errorf("users: %s", u.Body)
+	}
+	for _, extreme := range []string{"0000-01-01T00:00:00Z", "0000-01-01T00:00:00%2B23:59", "0001-01-01T00:00:00Z"} {
+		r := w.Get("/v2/clients?updated_since="+extreme, w.tenant.Key)
+		if r.Status != 200 && r.Status != 400 || r.Status == 200 && len(names(r)) != 2 {
+			t.Errorf("since %s: %d %s", extreme, r.Status, r.Body)
+		}
+	}
+	for _, extreme := range []string{"9999-12-31T23:59:59.999999999Z", "9999-12-31T23:59:59-23:59"} {
+		r := w.Get("/v2/clients?updated_since="+extreme, w.tenant.Key)
+		if r.Status != 200 && r.Status != 400 || r.Status == 200 && len(names(r)) != 0 {
+			t.Errorf("since %s: %d %s", extreme, r.Status, r.Body)
+		}
+	}
+}
+
+// TestWalkStandsStill: a request with a cursor refreshes nothing, whatever its
+// filters and its sort.
+func TestWalkStandsStill(t *testing.T) {
+	for _, query := range []string{"", "sort=risk_score&", "sort=-risk_score&", "updated_since=2020-01-01T00:00:00Z&", "sort=risk_score&updated_since=2020-01-01T00:00:00Z&"} {
+		t.Run(query, func(t *testing.T) {
+			w := newWorld(t, v2test.Options{})
+			w.Client(w.tenant, "Second")
+			w.Client(w.tenant, "Third")
+			page := w.Get("/v2/clients?"+query+"limit=1", w.tenant.Key).Want(200)
+			w.Clock.Advance(time.Hour)
+			w.score(100)
+			state := w.contents(t)
+			for page.Field("page.has_more") == true {
+				page = w.Get("/v2/clients?"+query+"limit=1&cursor="+page.Field("page.next_cursor").(string), w.tenant.Key).Want(200)
+			}
+			if w.contents(t) != state {
+				t.Error("a later page refreshed")
+			}
+		})
+	}
+}
+
+// TestSummariesInProcess: a caller in this process gets what v2 does not show.
+func TestSummariesInProcess(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	w.Exec("INSERT INTO phishing_days (client_id, day, sent, clicked) VALUES ($1, '2026-06-15', 4, 1), ($1, '2020-01-01', 4, 3)", w.client.ID)
+	w.Clock.Advance(time.Hour)
+	in := &v2.GetClient{}
+	in.Path.ClientID = w.client.ID
+	c, err := w.API.GetClient.Call(w.tenant.Ctx, in)
+	if err != nil || c.ClickRateTotal != 50 || c.ClickRateYear != 25 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}

@@ -1,0 +1,266 @@
+package v2_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/v2test"
+)
+
+func (w *world) usersPath() string { return "/v2/clients/" + w.client.ID.String() + "/users" }
+func (w *world) userPath() string  { return "/v2/users/" + w.user.ID.String() }
+
+// overrides are the fields of a user that were set by hand.
+func (w *world) overrides(id string) (fields []string) {
+	w.T.Helper()
+	parsed, err := domain.ParseID[domain.UserKind](id)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	var text string
+	err = w.DB.SQL().QueryRowContext(w.T.Context(), "SELECT array_to_json(overrides)::text FROM users WHERE id = $1", parsed).Scan(&text)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &fields)
+	}
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	slices.Sort(fields)
+	return fields
+}
+
+func TestNewUser(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	u := w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"ÖZGE.Ünal@Example.COM"}`).Want(201)
+	if u.Field("email") != "özge.ünal@example.com" {
+		t.Errorf("the email is %v", u.Field("email"))
+	}
+	u = w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"New.User@Example.COM","manager_email":"Boss@Example.Com","department":null}`).Want(201)
+	today := domain.DateOf(w.Clock.Now())
+	for path, want := range map[string]any{
+		"client_id": w.client.ID.String(), "email": "new.user@example.com", "manager_email": "boss@example.com",
+		"first_name": "", "last_name": "", "department": nil, "job_title": nil, "status": "active", "role": "standard",
+		"preferred_language": "en", "source": "api", "group.name": "Manual", "risk.score": 750.0, "risk.grade": "B",
+		"training.on_track": true, "training.overdue_count": 0.0, "training.next_course.due_on": today.AddDays(14).String(),
+		"created_at": "2026-06-15T12:00:00.000000Z", "updated_at": "2026-06-15T12:00:00.000000Z",
+	} {
+		if got := u.Field(path); got != want {
+			t.Errorf("%s is %v, not %v", path, got, want)
+		}
+	}
+	id := u.Field("id").(string)
+	if list := w.Get(w.usersPath()+"?q=new.user", w.tenant.Key).JSON()["data"].([]any); fmt.Sprint(list[0]) != fmt.Sprint(map[string]any(u.JSON())) {
+		t.Errorf("listed as %v\ncreated as %s", list[0], u.Body)
+	}
+	if n := w.Number("SELECT count(*) FROM assignments AS a JOIN users AS u ON u.id = a.user_id WHERE u.email = 'new.user@example.com'"); n != 6 {
+		t.Errorf("enrolled in %d courses", n)
+	}
+	if n := w.Number("SELECT count(*) FROM mail_requests"); n != 0 {
+		t.Errorf("%d mails without send_welcome_email", n)
+	}
+	if got := w.overrides(id); len(got) != 0 {
+		t.Errorf("a classified role is an override: %v", got)
+	}
+	// The same email, in any case, clashes in this client and in no other.
+	checkError(t, w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"NEW.user@example.com"}`), domain.Conflict)
+	w.User(w.tenant, w.Client(w.tenant, "Other").ID, "new.user@example.com")
+}
+
+// TestNewUserInCollections: all or nothing, the places of the wrong ones named.
+func TestNewUserInCollections(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	a, b := w.Collection(w.client.ID, "A"), w.Collection(w.client.ID, "B")
+	foreign := w.Collection(w.Client(w.tenant, "Other").ID, "A")
+	before := w.contents(t)
+	body := map[string]any{"email": "c@example.com", "send_welcome_email": true, "collection_ids": []string{a.String(), foreign.String(), b.String(), "col_01h455vb4pex5vsknk084sn02q"}}
+	r := checkError(t, w.Do("POST", w.usersPath(), w.tenant.Key, body), domain.InvalidRequest)
+	var named []string
+	for _, f := range r.Field("error.fields").([]any) {
+		named = append(named, f.(map[string]any)["field"].(string))
+	}
+	if strings.Join(named, " ") != "collection_ids[1] collection_ids[3]" {
+		t.Errorf("names %v", named)
+	}
+	body["collection_ids"] = []string{a.String(), w.user.ID.String()}
+	checkInvalid(t, w.Do("POST", w.usersPath(), w.tenant.Key, body), "collection_ids[1]")
+	body["collection_ids"] = slices.Repeat([]string{a.String()}, 501)
+	checkInvalid(t, w.Do("POST", w.usersPath(), w.tenant.Key, body), "collection_ids", "500")
+	if w.contents(t) != before {
+		t.Error("a refused user left something")
+	}
+	body["collection_ids"] = []string{b.String(), a.String(), b.String()}
+	u := w.Do("POST", w.usersPath(), w.tenant.Key, body).Want(201)
+	detail := w.Get("/v2/users/"+u.Field("id").(string), w.tenant.Key).Want(200)
+	if got := fmt.Sprint(detail.Field("collections")); got != fmt.Sprintf("[map[id:%s name:A] map[id:%s name:B]]", a, b) {
+		t.Errorf("is in %s", got)
+	}
+	if n := w.Number("SELECT sum(member_count) FROM collections"); n != 2 {
+		t.Errorf("the collections count %d members", n)
+	}
+	if n := w.Number("SELECT count(*) FROM mail_requests WHERE type = 'welcome' AND user_id IS NOT NULL"); n != 1 {
+		t.Errorf("%d welcome mails", n)
+	}
+	for _, query := range []string{"?collection_id=" + a.String(), "?collection_id=" + a.String() + "&q=C@EX"} {
+		if got := column(w.Get(w.usersPath()+query, w.tenant.Key), "email"); fmt.Sprint(got) != "[c@example.com]" {
+			t.Errorf("%s lists %v", query, got)
+		}
+	}
+	for _, id := range []string{foreign.String(), "col_x", w.user.ID.String()} {
+		if got := column(w.Get(w.usersPath()+"?collection_id="+id, w.tenant.Key).Want(200), "email"); len(got) != 0 {
+			t.Errorf("collection %s lists %v", id, got)
+		}
+	}
+}
+
+// TestClassification: a role that nobody set follows title and department; one
+// that was set stays.
+func TestClassification(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	steps := []struct{ body, role, overrides string }{
+		{`{"job_title":"Payroll Clerk"}`, "finance", "[job_title]"},
+		{`{"job_title":null}`, "standard", "[job_title]"},
+		{`{"department":"IT"}`, "admin", "[department job_title]"},
+		{`{"first_name":"Eve"}`, "admin", "[department first_name job_title]"},
+		{`{"job_title":"Recruiter"}`, "hr", "[department first_name job_title]"},
+		{`{"role":"executive","job_title":"Accountant"}`, "executive", "[department first_name job_title role]"},
+		{`{"job_title":"Sysadmin","department":null}`, "executive", "[department first_name job_title role]"},
+		{`{"role":"standard"}`, "standard", "[department first_name job_title role]"},
+	}
+	for _, s := range steps {
+		u := w.Do("PATCH", w.userPath(), w.tenant.Key, s.body).Want(200)
+		if u.Field("role") != s.role || u.Field("risk.role") != s.role {
+			t.Errorf("after %s the role is %v", s.body, u.Field("role"))
+		}
+		if want := float64(domain.Role(s.role).Baseline()); u.Field("risk.baseline") != want || u.Field("risk.score") != want {
+			t.Errorf("after %s the score is %v from %v, not %v", s.body, u.Field("risk.score"), u.Field("risk.baseline"), want)
+		}
+		if got := fmt.Sprint(w.overrides(w.user.ID.String())); got != s.overrides {
+			t.Errorf("after %s the overrides are %s", s.body, got)
+		}
+	}
+	u := w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"r@example.com","role":"hr","job_title":"CFO"}`).Want(201)
+	if u.Field("role") != "hr" || fmt.Sprint(w.overrides(u.Field("id").(string))) != "[role]" {
+		t.Errorf("a role that was sent is %v with overrides %v", u.Field("role"), w.overrides(u.Field("id").(string)))
+	}
+	u = w.Do("PATCH", "/v2/users/"+u.Field("id").(string), w.tenant.Key, `{"job_title":"Accountant"}`).Want(200)
+	if u.Field("role") != "hr" {
+		t.Errorf("a role sent at creation became %v", u.Field("role"))
+	}
+}
+
+// TestPatch is PATCH's table (decisions 3.13), for every field of a user.
+func TestPatch(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	nullable := map[string]any{"department": "Sales", "job_title": "Clerk", "manager_email": "Boss@Example.com"}
+	firm := map[string]any{"first_name": "New", "last_name": "Name", "status": "inactive", "role": "hr", "preferred_language": "fr-ca"}
+	stored := func(v any) any { return strings.Replace(v.(string), "Boss@Example", "boss@example", 1) }
+	for field, value := range nullable {
+		r := w.Do("PATCH", w.userPath(), w.tenant.Key, map[string]any{field: value}).Want(200)
+		if r.Field(field) != stored(value) {
+			t.Errorf("%s became %v", field, r.Field(field))
+		}
+		if r = w.Do("PATCH", w.userPath(), w.tenant.Key, `{"last_name":"Other"}`).Want(200); r.Field(field) != stored(value) {
+			t.Errorf("%s, absent, became %v", field, r.Field(field))
+		}
+		if r = w.Do("PATCH", w.userPath(), w.tenant.Key, map[string]any{field: nil}).Want(200); r.Field(field) != nil {
+			t.Errorf("%s, null, became %v", field, r.Field(field))
+		}
+	}
+	for field, value := range firm {
+		checkInvalid(t, w.Do("PATCH", w.userPath(), w.tenant.Key, map[string]any{field: nil}), field, "null")
+		if r := w.Do("PATCH", w.userPath(), w.tenant.Key, map[string]any{field: value}).Want(200); r.Field(field) != value {
+			t.Errorf("%s became %v", field, r.Field(field))
+		}
+	}
+	checkInvalid(t, w.Do("PATCH", w.userPath(), w.tenant.Key, `{}`), "body", "at least one")
+	for _, field := range []string{"email", "id", "client_id", "source", "collection_ids"} {
+		checkInvalid(t, w.Do("PATCH", w.userPath(), w.tenant.Key, map[string]any{field: "x"}), field, "unknown")
+	}
+	// An override is kept even where the value is the same, and tells nobody.
+	events := w.Number("SELECT count(*) FROM events")
+	before := w.Get(w.userPath(), w.tenant.Key)
+	w.Clock.Advance(time.Second)
+	again := w.Do("PATCH", w.userPath(), w.tenant.Key, `{"role":"hr","manager_email":null}`).Want(200)
+	if string(again.Body) != string(before.Body) || w.Number("SELECT count(*) FROM events") != events {
+		t.Errorf("nothing changed, yet %s\nbecame %s", before.Body, again.Body)
+	}
+	if !slices.Contains(w.overrides(w.user.ID.String()), "manager_email") {
+		t.Error("a field that was set to what it was is no override")
+	}
+	if _, err := w.API.UpdateUser.Call(w.tenant.Ctx, &v2.UpdateUser{}); !domain.IsCode(err, domain.InvalidRequest) {
+		t.Errorf("no change in process is %v", err)
+	}
+}
+
+// TestCounters: users.active and users.inactive are current at once, and no
+// number of concurrent changes loses one (decisions 3.7).
+func TestCounters(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			u := w.Do("POST", w.usersPath(), w.tenant.Key, map[string]any{"email": v2test.Email(i)})
+			id, _ := u.Field("id").(string)
+			for _, status := range []string{"inactive", "inactive", "active", "inactive"}[:1+i%4] {
+				if r := w.Do("PATCH", "/v2/users/"+id, w.tenant.Key, map[string]any{"status": status}); r.Status != 200 {
+					t.Errorf("answers %d %s", r.Status, r.Body)
+				}
+			}
+		})
+	}
+	all.Wait()
+	c := w.Get("/v2/clients/"+w.client.ID.String(), w.tenant.Key).Want(200)
+	active := float64(w.Number("SELECT count(*) FROM users WHERE status = 'active'"))
+	if c.Field("users.active") != active || c.Field("users.inactive") != 9-active || active != 3 {
+		t.Errorf("counts %v, where %v are active", c.Field("users"), active)
+	}
+	for status, want := range map[string]float64{"active": active, "inactive": 9 - active, "all": 9} {
+		if got := len(column(w.Get(w.usersPath()+"?status="+status, w.tenant.Key), "id")); float64(got) != want {
+			t.Errorf("%d users are %s", got, status)
+		}
+	}
+}
+
+// TestEvents: each change of a user is told once, in its transaction.
+func TestEvents(t *testing.T) {
+	w := newWorld(t, v2test.Options{})
+	told := func() string {
+		var text string
+		err := w.DB.SQL().QueryRowContext(context.Background(), `
+			SELECT coalesce(string_agg(type || ' ' || (user_id = $1)::text || ' ' || (created_at = $2)::text, ', ' ORDER BY id), '') FROM events WHERE user_id IS NOT NULL`,
+			w.user.ID, w.Clock.Now()).Scan(&text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Exec("DELETE FROM events")
+		return text
+	}
+	if got := told(); got != "user.created true true" {
+		t.Errorf("a new user is told as %q", got)
+	}
+	for _, step := range []struct{ body, want string }{
+		{`{"first_name":"New"}`, "user.updated true true"},
+		{`{"first_name":"New"}`, ""},
+		{`{"status":"inactive"}`, "user.deactivated true true"},
+		{`{"status":"inactive","last_name":"Left"}`, "user.updated true true"},
+		{`{"status":"active"}`, "user.updated true true"},
+	} {
+		w.Clock.Advance(time.Second)
+		w.Do("PATCH", w.userPath(), w.tenant.Key, step.body).Want(200)
+		if got := told(); got != step.want {
+			t.Errorf("%s is told as %q", step.body, got)
+		}
+	}
+	checkError(t, w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"FIRST@example.com","send_welcome_email":true}`), domain.Conflict)
+	if n := w.Number("SELECT (SELECT count(*) FROM events) + (SELECT count(*) FROM mail_requests)"); n != 0 {
+		t.Errorf("a refused user left %d rows", n)
+	}
+}
