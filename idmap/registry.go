@@ -126,7 +126,7 @@ func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64
 func (r *Registry) each(ctx context.Context, row func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := r.db.QueryContext(ctx, query, args...)
 	if err != nil {
-		return err
+		return told(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -134,7 +134,7 @@ func (r *Registry) each(ctx context.Context, row func(*sql.Rows) error, query st
 			return err
 		}
 	}
-	return rows.Err()
+	return told(rows.Err())
 }
 
 // distinct returns the keys without repetitions, in the order of their first.

@@ -75,7 +75,7 @@ type createClient struct {
 func (f *Facade) clientRoutes(api *v2.API) {
 	call(f, Meta{
 		ID: "partner", Method: "GET", Path: "/partner", Status: http.StatusOK, Summary: "Get Partner",
-	}, api.GetPartner, func(*getPartner) *v2.GetPartner { return &v2.GetPartner{} }, toPartner)
+	}, api.GetPartner, fromGetPartner, toPartner)
 	list(f, Meta{
 		ID: "clients", Method: "GET", Path: "/clients", Status: http.StatusOK, Summary: "Get Clients",
 		Fails: []int{http.StatusBadRequest},
@@ -86,6 +86,8 @@ func (f *Facade) clientRoutes(api *v2.API) {
 		Fields: map[string]string{"name": "company_name"},
 	}, api.CreateClient, fromCreateClient, toCreatedClient)
 }
+
+func fromGetPartner(*getPartner) *v2.GetPartner { return &v2.GetPartner{} }
 
 func toPartner(p *v2.Partner) *Partner {
 	out := &Partner{PartnerName: p.Name, CreatedDate: at(p.CreatedAt), Admins: make([]Admin, len(p.Admins))}

@@ -1,11 +1,13 @@
 package v1compat
 
 import (
+	"iter"
 	"reflect"
 	"slices"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi"
 )
 
@@ -23,6 +25,22 @@ func (f *Facade) Document() (*openapi3.T, error) {
 		d.Operations = append(d.Operations, o)
 	}
 	return openapi.Build(d)
+}
+
+// Routes yields each route, Fails being all of its statuses of failure in
+// ascending order, and the declaration of the v2 operation that it stands on.
+func (f *Facade) Routes() iter.Seq2[Meta, *op.Meta] {
+	return func(yield func(Meta, *op.Meta) bool) {
+		for _, r := range f.routes {
+			meta := r.Meta
+			meta.Fails = slices.Concat(r.Fails, shared)
+			slices.Sort(meta.Fails)
+			meta.Fails = slices.Compact(meta.Fails)
+			if !yield(meta, r.operation.Meta()) {
+				return
+			}
+		}
+	}
 }
 
 // YAML is the document as it is served.

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 
 	"partnerapi/domain"
@@ -22,8 +23,8 @@ type Paging[Item any] struct {
 
 // window is the limit and the offset that a list takes.
 type window struct {
-	Limit  *int `query:"limit" doc:"How many items to return at the most; moved to the nearest bound."`
-	Offset int  `query:"offset" default:"0" doc:"How many items to pass over."`
+	Limit  *integer `query:"limit" doc:"How many items to return at the most; moved to the nearest bound."`
+	Offset integer  `query:"offset" default:"0" doc:"How many items to pass over."`
 }
 
 // upTo50 is the window of most lists: 20 items unless told, 50 at the most.
@@ -55,9 +56,9 @@ func pageOf(in any) (asked, error) {
 	if w.Offset < 0 {
 		return asked{}, domain.ErrInvalid("offset", "must be at least 0")
 	}
-	page := asked{limit: b.usual, offset: w.Offset}
+	page := asked{limit: b.usual, offset: int(w.Offset)}
 	if w.Limit != nil {
-		page.limit = min(max(*w.Limit, 1), b.most)
+		page.limit = min(max(int(*w.Limit), 1), b.most)
 	}
 	return page, nil
 }
@@ -105,15 +106,16 @@ func (c *checkpoints) walk(ctx context.Context, operation string, filters any, p
 func (w walk) paging() op.Paging {
 	p := op.Paging{Limit: min(w.limit, 500), Rows: w.limit, Cursor: w.cursor, Total: true}
 	if w.cursor == "" {
-		p.Skip = w.offset
+		p.Skip = min(w.offset, math.MaxInt32) // all that the query builder holds
 	}
 	return p
 }
 
-// total is the number of rows of the list. On a continued walk it is never so
-// small that a walker stops before the rows that follow.
+// total is the number of rows of the list. It is never so small that a walker
+// stops before the rows that follow, on a continued walk or where rows moved
+// between the count and the page.
 func (w walk) total(rows, shown int, more bool) int {
-	if w.cursor == "" {
+	if w.cursor == "" && shown == 0 {
 		return rows
 	}
 	reached := w.offset + shown

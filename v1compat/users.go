@@ -88,7 +88,7 @@ func (f *Facade) userRoutes(api *v2.API) {
 	call(f, Meta{
 		ID: "update-user", Method: "POST", Path: "/users/:user_id", Status: http.StatusOK, Summary: "Update User",
 		Fails: []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge},
-	}, api.UpdateUser, fromUpdateUser, func(*v2.UserDetail) *Done { return &Done{Status: "updated"} })
+	}, api.UpdateUser, fromUpdateUser, toUpdated)
 }
 
 func fromListUsers(in *listUsers, p op.Paging) *v2.ListUsers {
@@ -143,3 +143,5 @@ func fromUpdateUser(in *updateUser) *v2.UpdateUser {
 	out.Body.Role = given(in.Body.Role)
 	return out
 }
+
+func toUpdated(*v2.UserDetail) *Done { return &Done{Status: "updated"} }

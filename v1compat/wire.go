@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v2/op"
@@ -14,13 +16,12 @@ import (
 // Time is a point in time as v1 writes it: ISO 8601, UTC, whole seconds.
 type Time struct{ time.Time }
 
-const timeFormat = "2006-01-02T15:04:05Z"
-
 func at(t op.Time) Time { return Time{t.Time} }
 
-// MarshalJSON returns the time.
-func (t Time) MarshalJSON() ([]byte, error) {
-	return t.UTC().AppendFormat(nil, `"`+timeFormat+`"`), nil
+// MarshalJSONTo writes the time.
+func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {
+	b := t.UTC().AppendFormat(append(enc.AvailableBuffer(), '"'), time.RFC3339)
+	return enc.WriteValue(append(b, '"'))
 }
 
 // JSONSchema says what the time looks like, for the document.
@@ -48,6 +49,24 @@ func (u *UUID[K]) UnmarshalText(text []byte) (err error) {
 // JSONSchema says what the id looks like, for the document.
 func (UUID[K]) JSONSchema() string { return `{"type":"string","format":"uuid"}` }
 
+// integer is an integer of a query, of any size: one that an int cannot hold is
+// the nearest that it can.
+type integer int
+
+// JSONSchema says what the integer looks like, for the document.
+func (integer) JSONSchema() string { return `{"type":"integer"}` }
+
+// UnmarshalText reads a decimal.
+func (n *integer) UnmarshalText(text []byte) error {
+	parsed, err := strconv.Atoi(string(text))
+	// Where the range is exceeded, the rest of the text was not looked at.
+	if err != nil && !(errors.Is(err, strconv.ErrRange) && strings.Trim(string(text[1:]), "0123456789") == "") {
+		return errors.New("must be an integer")
+	}
+	*n = integer(parsed)
+	return nil
+}
+
 // refList is a list of numbers, comma-separated or repeated. Integers that
 // cannot be an object's number stand for no object.
 type refList[K domain.Kind] struct {
@@ -69,13 +88,12 @@ func (l *refList[K]) UnmarshalText(text []byte) error {
 			continue
 		}
 		l.given++
-		n, err := strconv.ParseInt(item, 10, 64)
-		switch {
-		case errors.Is(err, strconv.ErrRange), err == nil && (n < 1 || n > idmap.MaxNumber):
-		case err != nil:
+		var n integer
+		if err := n.UnmarshalText([]byte(item)); err != nil {
 			return errors.New("must be a list of integers")
-		default:
-			l.Refs = append(l.Refs, idmap.Ref[K]{Number: n})
+		}
+		if n >= 1 && n <= idmap.MaxNumber {
+			l.Refs = append(l.Refs, idmap.Ref[K]{Number: int64(n)})
 		}
 	}
 	if l.given > op.MaxIDs {

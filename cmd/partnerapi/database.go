@@ -49,9 +49,18 @@ func (f databaseFlags) connect(ctx context.Context, progress io.Writer) (*db.DB,
 		return nil, nil, errors.Join(err, stop())
 	}
 	if err := d.Ping(ctx); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("the database does not answer: %w", err), d.Close(), stop())
+		return nil, nil, errors.Join(unreachable(err), d.Close(), stop())
 	}
 	return d, func() error { return errors.Join(d.Close(), stop()) }, nil
+}
+
+// unreachable is the error of a database that does not answer, in the words for
+// an operator: callers of the API are told less.
+func unreachable(err error) error {
+	if known := domain.AsError(err); known.Cause != nil {
+		err = known.Cause
+	}
+	return fmt.Errorf("%w\n(is the server running, and are --database-url, its user and its password right?)", err)
 }
 
 func (f databaseFlags) embedded(ctx context.Context, progress io.Writer) (*embedded.Server, error) {

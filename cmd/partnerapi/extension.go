@@ -9,6 +9,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 )
 
@@ -24,8 +25,17 @@ type extension struct {
 	// document prints the extension's OpenAPI document under a name.
 	name     string
 	document func(*v2.API) ([]byte, error)
+	// routes lists the extension's routes in the order they are documented.
+	routes func(*v2.API) []route
 	// greet returns commands to try, for the greeting of a demonstration.
 	greet func(ctx context.Context, d *db.DB, address, key string, client domain.ClientID) ([]string, error)
+}
+
+// route is a route of an extension.
+type route struct {
+	id, method, path string
+	operation        *op.Meta // that it stands on
+	fails            []int    // the statuses of failure, ascending
 }
 
 // extensions is filled by the extensions' own files.

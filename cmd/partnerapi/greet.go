@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"strings"
 
 	"partnerapi/db"
@@ -21,6 +23,15 @@ func (c serveCmd) fill(ctx context.Context, d *db.DB, progress io.Writer) (*seed
 		return nil, fmt.Errorf("fill the database with the demonstration: %w", err)
 	}
 	return &demo, nil
+}
+
+// reachedAt is the URL of a listen address. One that stands for all of the
+// machine's addresses can be reached as localhost from there.
+func reachedAt(listen string) string {
+	if a, err := netip.ParseAddrPort(listen); err == nil && a.Addr().IsUnspecified() {
+		listen = net.JoinHostPort("localhost", fmt.Sprint(a.Port()))
+	}
+	return "http://" + listen
 }
 
 // greet says where the service is and, in a demonstration, what to try.

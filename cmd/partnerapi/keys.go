@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -19,6 +20,19 @@ type partnersCmd struct {
 type createPartnerCmd struct {
 	databaseFlags
 	Name string `arg:"" help:"The partner's name."`
+}
+
+// Validate refuses a name that is none.
+func (c createPartnerCmd) Validate() error { return validName("the partner's name", c.Name) }
+
+// maxName is how many characters a name may have (decisions 2.5).
+const maxName = 200
+
+func validName(what, name string) error {
+	if n := utf8.RuneCountInString(name); strings.TrimSpace(name) == "" || n > maxName {
+		return fmt.Errorf("%s must have 1 to %d characters, and not be blank", what, maxName)
+	}
+	return nil
 }
 
 // Run creates a partner.
@@ -72,6 +86,15 @@ type createKeyCmd struct {
 	Clients string         `required:"" placeholder:"all|ID,ID" help:"The clients that the key reaches."`
 	Scopes  []domain.Scope `required:"" placeholder:"read,write" help:"What the key may do."`
 	Expires string         `placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
+}
+
+// Validate refuses a name, scopes, ids and a date that are none.
+func (c createKeyCmd) Validate() error {
+	if err := validName("--name", c.Name); err != nil {
+		return err
+	}
+	_, err := c.wanted()
+	return err
 }
 
 // Run creates a key and prints it.

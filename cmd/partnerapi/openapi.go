@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -43,6 +44,24 @@ type openapiCmd struct {
 	JSON    bool       `help:"Print JSON instead of YAML (v2 only)."`
 }
 
+// Validate refuses a document that there is not.
+func (c openapiCmd) Validate() error {
+	i := slices.IndexFunc(extensions, func(e extension) bool { return e.name == c.Which })
+	switch {
+	case c.Which == "v2":
+		return nil
+	case i < 0:
+		names := []string{"v2"}
+		for _, e := range extensions {
+			names = append(names, e.name)
+		}
+		return fmt.Errorf("there is no document %q: use %s", c.Which, strings.Join(names, " or "))
+	case c.JSON:
+		return fmt.Errorf("--json is for v2 only")
+	}
+	return nil
+}
+
 // Run prints a document. It needs no database: the documents come from the
 // operations' types.
 func (c openapiCmd) Run(s streams) error {
@@ -56,11 +75,8 @@ func (c openapiCmd) Run(s streams) error {
 }
 
 func (c openapiCmd) document(api *v2.API) ([]byte, error) {
-	if i := slices.IndexFunc(extensions, func(e extension) bool { return e.name == c.Which }); i >= 0 && !c.JSON {
+	if i := slices.IndexFunc(extensions, func(e extension) bool { return e.name == c.Which }); i >= 0 {
 		return extensions[i].document(api)
-	}
-	if c.Which != "v2" {
-		return nil, fmt.Errorf("there is no document %q in this form: use v1 or v2, and --json with v2 only", c.Which)
 	}
 	document, err := documentV2(api, c.Release)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -17,18 +18,23 @@ type seedCmd struct {
 	Users   int `required:"" help:"How many users they have together."`
 }
 
+// Validate refuses sizes that make no sense.
+func (c seedCmd) Validate() error {
+	if c.Clients < 1 || c.Users < 0 {
+		return errors.New("--clients must be at least 1, and --users at least 0")
+	}
+	return nil
+}
+
 // Run adds made-up data and shows how far it is.
 func (c seedCmd) Run(ctx context.Context, s streams) (err error) {
-	if c.Clients < 1 || c.Users < 0 {
-		return fmt.Errorf("--clients must be at least 1, and --users at least 0")
-	}
 	d, shut, err := c.open(ctx, s.err)
 	if err != nil {
 		return err
 	}
 	defer closing(shut, &err)
 	start := time.Now()
-	bar := newBar(s.err, "seeding users")
+	bar := newBar(s.err, "seeding clients and users")
 	if err := seed.Large(ctx, d, seed.Size{Clients: c.Clients, Users: c.Users}, bar); err != nil {
 		return err
 	}

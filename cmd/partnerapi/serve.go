@@ -15,9 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/redis/go-redis/v9"
 	"github.com/ulule/limiter/v3"
-	redisstore "github.com/ulule/limiter/v3/drivers/store/redis"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -44,18 +42,12 @@ type tools struct {
 	metrics *prometheus.Registry
 }
 
-// redisClient is nil where no Redis is configured.
-type redisClient = *redis.Client
-
 // stopWithin is how long requests under way may take to finish after the
 // service was told to stop.
 const stopWithin = 30 * time.Second
 
 // Run serves until ctx ends, and then finishes the requests under way.
 func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
-	if err := c.validate(); err != nil {
-		return err
-	}
 	// The port is taken first: a second service on the same address says so at
 	// once, and does not touch the data.
 	listener, err := net.Listen("tcp", c.Listen)
@@ -78,13 +70,15 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := greet(ctx, s.out, service, "http://"+listener.Addr().String(), demo); err != nil {
+	if err := greet(ctx, s.out, service, reachedAt(listener.Addr().String()), demo); err != nil {
 		return err
 	}
 	return service.run(running, listener)
 }
 
-func (c serveCmd) validate() error {
+// Validate refuses flags that no service could run with, as part of the
+// command line.
+func (c serveCmd) Validate() error {
 	for _, proxy := range c.TrustedProxies {
 		if _, err := netip.ParsePrefix(proxy); err != nil {
 			if _, err := netip.ParseAddr(proxy); err != nil {
@@ -107,12 +101,12 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 		return nil, err
 	}
 	s := &service{config: c, db: d, api: v2.New(d, secret), clock: domain.SystemClock{}}
-	s.log = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: c.LogLevel}))
+	s.log = newLog(logs, c.LogLevel)
 	s.metrics = prometheus.NewRegistry()
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	var budgets limiter.Store
 	if c.RedisURL != "" {
-		if s.redis, budgets, err = openRedis(c.RedisURL); err != nil {
+		if s.redis, budgets, err = openRedis(c.RedisURL, s.clock); err != nil {
 			return nil, err
 		}
 	}
@@ -134,19 +128,6 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 	}
 	s.health()
 	return s, nil
-}
-
-func openRedis(address string) (redisClient, limiter.Store, error) {
-	options, err := redis.ParseURL(address)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--redis-url: %w", err)
-	}
-	client := redis.NewClient(options)
-	store, err := redisstore.NewStoreWithOptions(client, limiter.StoreOptions{Prefix: "partnerapi/budget"})
-	if err != nil {
-		return nil, nil, fmt.Errorf("reach Redis: %w", err)
-	}
-	return client, store, nil
 }
 
 // run answers requests until ctx ends.

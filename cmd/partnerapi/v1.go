@@ -34,7 +34,8 @@ func init() {
 		document: func(api *v2.API) ([]byte, error) {
 			return v1compat.New(api, nil, nil, domain.SystemClock{}).YAML()
 		},
-		greet: greetV1,
+		routes: routesV1,
+		greet:  greetV1,
 	})
 }
 
@@ -46,6 +47,14 @@ func mountV1(ctx context.Context, s *service) error {
 		store = v1compat.NewRedis(s.redis, s.log)
 	}
 	return v1compat.New(s.api, registry, store, s.clock).Mount(s.edge, s.engine)
+}
+
+func routesV1(api *v2.API) []route {
+	var routes []route
+	for meta, operation := range v1compat.New(api, nil, nil, domain.SystemClock{}).Routes() {
+		routes = append(routes, route{meta.ID, meta.Method, meta.Path, operation, meta.Fails})
+	}
+	return routes
 }
 
 // greetV1 shows the commands of v1 for a client, and one that shows v1 and v2

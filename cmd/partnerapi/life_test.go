@@ -1,0 +1,172 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestTwoCommandLife is what somebody does who tries the service: start it on
+// nothing, try what it says, stop it, and come back.
+func TestTwoCommandLife(t *testing.T) {
+	dir := dataDir(t)
+	first := process(t, dir, "--demo")
+	said := first.out.String()
+	for _, key := range []string{"pk_demo_all", "pk_demo_readonly", "pk_demo_subset", "pk_demo_other"} {
+		if !strings.Contains(said, "\n  "+key+" ") {
+			t.Errorf("the greeting does not show %s:\n%s", key, said)
+		}
+		first.get("/v2/clients?limit=1", key).want(http.StatusOK)
+	}
+	tryCommands(t, said)
+	client := oldestClient(first)
+	before := first.get("/v2/clients/"+client, "pk_demo_all").want(http.StatusOK).body
+
+	pid := postmaster(t, dir)
+	first.finish()
+	if err := syscall.Kill(pid, 0); err == nil || postmaster(t, dir) != 0 {
+		t.Errorf("the database (process %d) runs on: %v", pid, err)
+	}
+
+	second := process(t, dir) // without --demo
+	if strings.Contains(second.logs.String(), "creating a database") {
+		t.Error("the second start makes the database anew")
+	}
+	second.get("/v2/clients", "pk_demo_all").want(http.StatusUnauthorized)
+	key := strings.TrimSpace(must(t, "keys", "create", "--data-dir="+dir, "--name=mine", "--partner=Northlight Demo MSP", "--clients=all", "--scopes=read"))
+	if after := second.get("/v2/clients/"+client, key).want(http.StatusOK).body; string(after) != string(before) {
+		t.Errorf("the client was\n%s\nand is\n%s", before, after)
+	}
+	second.finish()
+}
+
+// oldestClient is the id of the demonstration's first client.
+func oldestClient(r *running) string {
+	r.t.Helper()
+	page := into[struct{ Data []struct{ ID string } }](r.get("/v2/clients?limit=1&sort=created_at", "pk_demo_all").want(http.StatusOK))
+	if len(page.Data) != 1 {
+		r.t.Fatal("the demonstration has no clients")
+	}
+	return page.Data[0].ID
+}
+
+// tryCommands does what a greeting suggests.
+func tryCommands(t *testing.T, said string) {
+	_, list, _ := strings.Cut(said, "\nTry:\n")
+	commands := strings.Split(strings.TrimSpace(list), "\n")
+	wanted := []string{`"data":[{"id":"cli_`}
+	if older() {
+		wanted = append(wanted, `"items":[{"id":"`, `"client_name":"Hollowbrook Manufacturing"`)
+	}
+	if len(commands) != len(wanted) {
+		t.Fatalf("%d commands:\n%s", len(commands), said)
+	}
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Log("there is no curl: the commands are not tried")
+		return
+	}
+	for i, line := range commands {
+		cmd := exec.Command("/bin/sh", "-ec", line)
+		cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1", "NO_PROXY=127.0.0.1")
+		got, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(got), wanted[i]) {
+			t.Errorf("%s\nprints %s (%v), without %s", line, got, err, wanted[i])
+		}
+		if i == 2 && strings.Count(string(got), "Hollowbrook Manufacturing") != 2 {
+			t.Errorf("%s\ndoes not show the client in both versions: %s", line, got)
+		}
+	}
+}
+
+// TestProcessesShareDatabase has a command join the database of a service, and
+// the last one of them stop it.
+func TestProcessesShareDatabase(t *testing.T) {
+	dir := dataDir(t)
+	service := process(t, dir)
+	pid := postmaster(t, dir)
+	if pid == 0 {
+		t.Fatal("no server")
+	}
+	must(t, "partners", "create", "Acme", "--data-dir="+dir)
+	if list := must(t, "partners", "list", "--data-dir="+dir); !strings.Contains(list, "Acme") {
+		t.Errorf("the list is %s", list)
+	}
+	if postmaster(t, dir) != pid {
+		t.Fatal("a command that joined stopped the server")
+	}
+	service.get("/readyz", "").want(http.StatusOK)
+
+	// A second service on the data outlives the first one.
+	second := process(t, dir)
+	service.finish()
+	second.get("/readyz", "").want(http.StatusOK)
+	if postmaster(t, dir) != pid {
+		t.Fatal("the first service stopped the server of the second")
+	}
+	second.finish()
+	if postmaster(t, dir) != 0 {
+		t.Error("the last one left the server running")
+	}
+	must(t, "keys", "list", "--data-dir="+dir) // starts it, and stops it again
+	if postmaster(t, dir) != 0 {
+		t.Error("a command alone left the server running")
+	}
+}
+
+// TestTakenAddress has a second service name an address that is in use.
+func TestTakenAddress(t *testing.T) {
+	first := serving(t, database(t))
+	dir := dataDir(t)
+	taken := strings.TrimPrefix(first.address, "http://")
+	refused(t, 1, []string{"serve", "--data-dir=" + dir, "--listen=" + taken}, taken, "address already in use", "--listen")
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("it touched the data: %v", err)
+	}
+}
+
+// TestFinishesRequests stops a service while a request is under way.
+func TestFinishesRequests(t *testing.T) {
+	flag := demonstration(t)
+	r := serving(t, flag, "--demo", "--release=latest")
+	d := opened(t, flag)
+	tx, err := d.SQL().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	// The request waits for this transaction to end.
+	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE clients IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan response, 1)
+	go func() {
+		got, err := r.client.try("POST", "/v2/clients", "pk_demo_all", fields{"name": "Late"})
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- got
+	}()
+	for waiting := 0; waiting == 0; {
+		if err := tx.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
+			WHERE NOT l.granted AND l.relation = 'clients'::regclass AND d.datname = current_database()`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.stop()
+	if r.logs.await(stopping, r.ended) == nil {
+		t.Fatalf("it does not say that it stops:\n%s", r.logs)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answered; got.status != http.StatusCreated {
+		t.Errorf("status %d: %s", got.status, got.body)
+	}
+	r.finish()
+}
+
+var stopping = regexp.MustCompile("finishing the requests under way")

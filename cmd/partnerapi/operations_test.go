@@ -1,0 +1,119 @@
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+)
+
+var update = flag.Bool("update", false, "write docs/operations.md instead of comparing it")
+
+const operationsFile = "../../docs/operations.md"
+
+// olderHeading begins the part of the document that is of version 1.
+const olderHeading = "\n## Version 1\n"
+
+// TestOperationsTable holds docs/operations.md to the operations' declarations.
+// Where version 1 was deleted, its part of the document is not looked at.
+func TestOperationsTable(t *testing.T) {
+	api := v2.New(nil, nil)
+	want := newerOperations(api)
+	for _, e := range extensions {
+		want += olderHeading + olderOperations(e.routes(api))
+	}
+	if *update {
+		if err := os.WriteFile(operationsFile, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	read, err := os.ReadFile(operationsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(read)
+	if !older() {
+		got, _, _ = strings.Cut(got, olderHeading)
+	}
+	if got != want {
+		t.Errorf("docs/operations.md is not what the operations declare: run make operations\n%s", want)
+	}
+}
+
+func newerOperations(api *v2.API) string {
+	var text strings.Builder
+	text.WriteString(`# Operations
+
+Written by ` + "`make operations`" + ` from the operations' declarations; a test compares it.
+
+## Version 2
+
+An operation is served from its release on; below that it answers 404, as an unknown path does. The budget is how many calls a minute a key may make for one client, beside the 600 a minute that it has for everything. Every operation also fails with 401 (no valid key), 429 (over a budget), 500 and 503 (the database is away).
+
+| operation | | since | scope | budget | success | failures |
+|---|---|---|---|---|---|---|
+`)
+	ops := slices.Clone(api.Set.All())
+	slices.SortStableFunc(ops, func(a, b op.Operation) int { return cmp.Compare(a.Meta().Since, b.Meta().Since) })
+	for _, o := range ops {
+		m := o.Meta()
+		budget := ""
+		if m.PerClient > 0 {
+			budget = strconv.Itoa(m.PerClient)
+		}
+		statuses := []int{}
+		for _, code := range op.Codes(o) {
+			statuses = append(statuses, ginop.StatusOf(code))
+		}
+		fmt.Fprintf(&text, "| `%s` | `%s /v2%s` | %s | %s | %s | %d | %s |\n",
+			m.ID, m.Method, braced(m.Path), m.Since, m.Scope, budget, m.Status, ownStatuses(statuses))
+	}
+	return text.String()
+}
+
+func olderOperations(routes []route) string {
+	var text strings.Builder
+	text.WriteString(`
+Each route is one call of an operation of version 2, whatever the release that is served. The failures are those that version 1 documents, beside 401, 429, 500 and 503.
+
+| route | stands on | scope | failures |
+|---|---|---|---|
+`)
+	for _, r := range routes {
+		fmt.Fprintf(&text, "| `%s /v1%s` | `%s` | %s | %s |\n", r.method, braced(r.path), r.operation.ID, r.operation.Scope, ownStatuses(r.fails))
+	}
+	return text.String()
+}
+
+// braced writes a path as documents do: /clients/{client_id}.
+func braced(path string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if name, ok := strings.CutPrefix(part, ":"); ok {
+			parts[i] = "{" + name + "}"
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// ownStatuses lists statuses without those that all operations have.
+func ownStatuses(statuses []int) string {
+	statuses = slices.Clone(statuses)
+	slices.Sort(statuses)
+	var own []string
+	for _, status := range slices.Compact(statuses) {
+		if !slices.Contains([]int{401, 429, 500, 503}, status) {
+			own = append(own, strconv.Itoa(status))
+		}
+	}
+	return strings.Join(own, ", ")
+}

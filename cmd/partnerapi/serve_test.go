@@ -1,0 +1,179 @@
+package main
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+)
+
+// TestOlderVersion has version 1 answer where it is a part of the program, and
+// nothing where it was deleted.
+func TestOlderVersion(t *testing.T) {
+	r := serving(t, demonstration(t), "--demo")
+	for _, path := range []string{"/v1/partner", "/v1/clients?limit=1"} {
+		if older() {
+			r.get(path, "pk_demo_all").want(http.StatusOK)
+		} else {
+			r.get(path, "pk_demo_all").want(http.StatusNotFound)
+		}
+	}
+	if !older() && strings.Contains(r.out.String(), "/v1/") {
+		t.Errorf("the greeting speaks of version 1:\n%s", r.out)
+	}
+}
+
+// TestHealth kills the database under a service, and brings it back.
+func TestHealth(t *testing.T) {
+	server := dbtest.Private(t)
+	flag := "--database-url=" + server.URL()
+	must(t, "partners", "create", flag, "Acme")
+	key := newKey(t, flag, "--name=x", "--clients=all", "--scopes=read")
+	r := serving(t, flag)
+	r.get("/readyz", "").want(http.StatusOK)
+	r.get("/v2/clients", key).want(http.StatusOK) // the key is remembered from here on
+
+	server.Kill()
+	// The server's processes see one after the other that it is gone.
+	for deadline := time.Now().Add(patience); r.get("/readyz", "").status != http.StatusServiceUnavailable; {
+		if time.Now().After(deadline) {
+			t.Fatal("still ready, without a database")
+		}
+	}
+	r.get("/healthz", "").want(http.StatusOK)
+	if away := r.get("/v2/clients", key).want(http.StatusServiceUnavailable); away.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	if older() {
+		r.get("/v1/clients", key).want(http.StatusServiceUnavailable)
+	}
+
+	server.Start()
+	// Each connection that broke may be noticed by a request.
+	for range 40 {
+		if r.get("/readyz", "").status == http.StatusOK {
+			break
+		}
+	}
+	r.get("/readyz", "").want(http.StatusOK)
+	r.get("/v2/clients", key).want(http.StatusOK)
+	if older() {
+		r.get("/v1/clients", key).want(http.StatusOK)
+	}
+	r.finish()
+}
+
+// TestKeysStaySecret sends a key in every place that a caller could confuse
+// with its header.
+func TestKeysStaySecret(t *testing.T) {
+	flag := database(t)
+	must(t, "partners", "create", flag, "Acme")
+	key := newKey(t, flag, "--name=x", "--clients=all", "--scopes=read,write")
+	r := serving(t, flag, "--release=latest", "--log-level=debug")
+	r.get("/v2/clients", key).want(http.StatusOK)
+	r.get("/v2/clients?api_key="+key, key).want(http.StatusOK)
+	r.get("/v2/clients?q="+key, "").want(http.StatusUnauthorized)
+	r.get("/v2/clients/"+key, key).want(http.StatusNotFound)
+	r.get("/v2/"+key, key).want(http.StatusNotFound)
+	r.get("/v2/pk%5f"+key[3:], key).want(http.StatusNotFound)
+	r.get("/v2/clients?cursor="+key, key).want(http.StatusBadRequest)
+	r.get("/v2/clients", key[:40]).want(http.StatusUnauthorized)
+	r.client.do("GET", "/v2/clients", key, nil, "X-Request-Id", key).want(http.StatusOK)
+	r.do("POST", "/v2/clients", key, fields{"name": key}, "Idempotency-Key", key).want(http.StatusCreated)
+	r.do("POST", "/v2/clients", key, fields{key: key}).want(http.StatusBadRequest)
+	if older() {
+		r.get("/v1/clients", key).want(http.StatusOK)
+		r.get("/v1/clients/"+key+"/users", key).want(http.StatusBadRequest)
+	}
+
+	metrics := string(r.get("/metrics", "").want(http.StatusOK).body)
+	for _, line := range []string{
+		`partnerapi_requests_total{operation="clients.list",status="200",version="v2"} 3`,
+		`partnerapi_requests_total{operation="clients.list",status="401",version="v2"} 2`,
+		`partnerapi_request_seconds_count{operation="clients.create",version="v2"} 2`,
+		`partnerapi_key_requests_total{key="` + prefix(key) + `",version="v2"} `,
+		"process_resident_memory_bytes ",
+	} {
+		if !strings.Contains(metrics, "\n"+line) {
+			t.Errorf("the metrics have no %s:\n%s", line, metrics)
+		}
+	}
+	r.finish()
+	logs := r.logs.String()
+	if n := strings.Count(logs, "msg=request"); n < 11 {
+		t.Errorf("%d requests are logged:\n%s", n, logs)
+	}
+	for what, text := range map[string]string{"log": logs, "metrics": metrics, "greeting": r.out.String()} {
+		if i := strings.Index(text, key[3:24]); i >= 0 {
+			t.Errorf("the %s holds the key: %s", what, text[max(0, i-200):i+60])
+		}
+	}
+	if !strings.Contains(logs, "path=/v2/clients/"+prefix(key)+"…") {
+		t.Errorf("the log does not show where the key was:\n%s", logs)
+	}
+}
+
+// yesterdays makes a demonstration one whose last daily refresh was yesterday.
+func yesterdays(t *testing.T) string {
+	flag := demonstration(t)
+	_, err := opened(t, flag).SQL().ExecContext(t.Context(), "UPDATE daily_refreshes SET day = day - 1, finished_at = finished_at - interval '1 day'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flag
+}
+
+func refreshDue(t *testing.T, flag string) bool {
+	t.Helper()
+	due, err := opened(t, flag).RefreshDue(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return due
+}
+
+var refreshed = regexp.MustCompile(`msg="daily refresh done" day=(\S+) took=`)
+
+func TestDailyRefresh(t *testing.T) {
+	flag := yesterdays(t)
+	idle := serving(t, flag, "--no-work")
+	idle.get("/readyz", "").want(http.StatusOK)
+	idle.finish()
+	if !refreshDue(t, flag) {
+		t.Fatal("a service refreshed that was told to leave the work")
+	}
+	r := serving(t, flag)
+	found := r.logs.await(refreshed, r.ended)
+	if found == nil {
+		t.Fatalf("no refresh:\n%s", r.logs)
+	}
+	if today := domain.DateOf(time.Now()).String(); found[1] != today {
+		t.Errorf("refreshed %s, on %s", found[1], today)
+	}
+	if refreshDue(t, flag) {
+		t.Error("the refresh is still due")
+	}
+	r.finish()
+	again := serving(t, flag)
+	again.finish()
+	if strings.Contains(again.logs.String(), "daily refresh") {
+		t.Errorf("refreshed twice a day:\n%s", again.logs)
+	}
+}
+
+func TestReachedAt(t *testing.T) {
+	for listen, want := range map[string]string{
+		"127.0.0.1:8080": "http://127.0.0.1:8080",
+		"[::]:8080":      "http://localhost:8080",
+		"0.0.0.0:80":     "http://localhost:80",
+		"[::1]:8080":     "http://[::1]:8080",
+	} {
+		if got := reachedAt(listen); got != want {
+			t.Errorf("%s is reached at %s", listen, got)
+		}
+	}
+}
