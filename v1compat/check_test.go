@@ -1,0 +1,67 @@
+package v1compat
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// TestStartUpCheck: a route that its operation does not fit is found when the
+// service starts, not when a caller meets it.
+func TestStartUpCheck(t *testing.T) {
+	api := v2.New(nil, nil)
+	good := Meta{
+		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, Summary: "Create Client",
+		Fails: []int{400, 409, 413}, Fields: map[string]string{"name": "company_name"},
+	}
+	undocumented, unknown, noBody := good, good, good
+	undocumented.Fails = []int{400, 413}
+	unknown.Fields = map[string]string{"title": "company_name"}
+	noBody.Fields = map[string]string{"body": "company_name"}
+	for _, c := range []struct {
+		meta Meta
+		want string
+	}{
+		{good, ""},
+		{undocumented, "operation clients.create fails with conflict, for which the route has no status"},
+		{unknown, "operation clients.create has no field title"},
+		{noBody, "operation clients.create has no field body"},
+	} {
+		got := refusal(func() {
+			f := &Facade{}
+			call(f, c.meta, api.CreateClient, fromCreateClient, toCreatedClient)
+			f.mustFit()
+		})
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%v: %q, not %q", c.meta, got, c.want)
+		}
+	}
+}
+
+func refusal(fn func()) (text string) {
+	defer func() { text, _ = recover().(string) }()
+	fn()
+	return ""
+}
+
+// TestRoutesFit: the routes that are served pass the check, and what a path or a
+// query calls otherwise is found as well as what a body does.
+func TestRoutesFit(t *testing.T) {
+	f := New(v2.New(nil, nil), nil, nil, domain.SystemClock{})
+	if len(f.routes) < 6 {
+		t.Fatalf("%d routes", len(f.routes))
+	}
+	var set op.Set
+	o := op.Add(&set, op.Meta{ID: "x", Method: "GET", Path: "/clients/:client_id/users", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "x"},
+		func(context.Context, *v2.ListUsers) (*op.NoContent, error) { return &op.NoContent{}, nil })
+	for name, want := range map[string]bool{"client_id": true, "status": true, "limit": true, "email": false, "": false} {
+		if hasField(o.Input(), name) != want {
+			t.Errorf("field %q: not %v", name, want)
+		}
+	}
+}

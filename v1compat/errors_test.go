@@ -1,0 +1,234 @@
+package v1compat
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/v2test"
+)
+
+// ask is a request to a route that succeeds with the right key.
+type ask struct{ path, body string }
+
+// scene is a partner with two clients, as routes' requests need them.
+type scene struct {
+	*service
+	v2test.Tenant
+	client, sibling      domain.ClientID
+	clientNo, collection string
+	foreignCollection    string
+	user                 string
+	fresh                int
+}
+
+func newScene(t *testing.T, o setup) *scene {
+	s := &scene{service: start(t, o)}
+	s.Tenant = s.service.Tenant("Partner")
+	s.client = s.Client(s.Tenant, "Client").ID
+	s.sibling = s.Client(s.Tenant, "Sibling").ID
+	s.clientNo = s.number(s.client)
+	s.collection = s.numberOf(idmap.Collection, idmap.UUID(s.Collection(s.client, "Own")))
+	s.foreignCollection = s.numberOf(idmap.Collection, idmap.UUID(s.Collection(s.sibling, "Foreign")))
+	s.user = s.User(s.Tenant, s.client, "first@example.com").ID.UUID()
+	return s
+}
+
+// good is a request to the route that succeeds, also when it is made again.
+func (s *scene) good(r *route) ask {
+	s.fresh++
+	path := "/v1" + strings.NewReplacer(":client_id", s.clientNo, ":user_id", s.user).Replace(r.Path)
+	body := map[string]string{
+		"create-client": fmt.Sprintf(`{"company_name":"New %d"}`, s.fresh),
+		"create-user":   fmt.Sprintf(`{"email":"new%d@example.com","collection_id":%s}`, s.fresh, s.collection),
+		"update-user":   `{"status":"active"}`,
+	}[r.ID]
+	return ask{path, body}
+}
+
+// bad are the requests that each route refuses, by status: beside the method
+// the path and the body, and the start of the message.
+type bad struct{ path, body, message string }
+
+func (s *scene) bads(id string) map[int][]bad {
+	users := "/v1/clients/" + s.clientNo + "/users"
+	user := "/v1/users/" + s.user
+	huge := `{"x":"` + strings.Repeat("x", op.MaxBody) + `"}`
+	body := func(path string, pairs ...string) (list []bad) {
+		for i := 0; i < len(pairs); i += 2 {
+			list = append(list, bad{path, pairs[i], pairs[i+1]})
+		}
+		return list
+	}
+	notJSON := []string{``, "body must be", `{`, "body must be", `[]`, "body must be", `null`, "body must be", `{} {}`, "body must be", "{\"x\":\"\xff\"}", "body must be", `{"x":"\u0000"}`, "x must not hold a NUL"}
+	long, email := strings.Repeat("é", 501), strings.Repeat("e", 250)+"@example.com"
+	return map[string]map[int][]bad{
+		"partner": {},
+		"clients": {400: {{"/v1/clients?ids=x", "", "ids must be"}, {"/v1/clients?limit=x", "", "limit must be"}, {"/v1/clients?offset=-1", "", "offset must be"}}},
+		"create-client": {
+			400: body("/v1/clients", append(notJSON, `{}`, "company_name is required", `{"company_name":null}`, "company_name is required",
+				`{"company_name":" "}`, "company_name is required", `{"company_name":7}`, "company_name must be a string", `{"name":"New"}`, "company_name is required",
+				`{"company_name":"`+long[:402]+`"}`, "company_name must be at most 200 characters", `{"company_name":"a\u0000"}`, "company_name must not hold a NUL")...),
+			409: body("/v1/clients", `{"company_name":"CLIENT"}`, "a client with this name"),
+			413: body("/v1/clients", huge, "the body is larger"),
+		},
+		"users": {400: {{users + "?status=gone", "", "status must be one of active, inactive, all"}, {users + "?status=", "", "status must be"}, {users + "?limit=x", "", "limit must be"}, {users + "?offset=-1", "", "offset must be"}, {"/v1/clients/0/users", "", "client_id must be"}}},
+		"create-user": {
+			400: append(body(users, append(notJSON, `{}`, "email is required", `{"email":null}`, "email is required", `{"email":""}`, "email is required",
+				`{"email":"nobody"}`, "email must be an email address", `{"email":"`+email+`"}`, "email must be",
+				`{"email":"a@example.com","role":"boss"}`, "role must be one of", `{"email":"a@example.com","role":7}`, "role must be",
+				`{"email":"a@example.com","preferred_language":"fr"}`, "preferred_language must be one of", `{"email":"a@example.com","first_name":"`+long+`"}`, "first_name must be at most 200",
+				`{"email":"a@example.com","last_name":[]}`, "last_name must be a string", `{"email":"a@example.com","department":"`+long+`"}`, "department must be at most 500",
+				`{"email":"a@example.com","job_title":"`+long+`"}`, "job_title must be at most 500", `{"email":"a@example.com","manager_email":"x"}`, "manager_email must be an email address",
+				`{"email":"a@example.com","collection_id":2147483647}`, "collection_id is not a collection of this client",
+				`{"email":"a@example.com","collection_id":`+s.foreignCollection+`}`, "collection_id is not a collection of this client",
+				`{"email":"a@example.com","collection_id":"`+s.collection+`"}`, "collection_id must be an integer", `{"email":"a@example.com","collection_id":0}`, "collection_id must be an integer",
+				`{"email":"a@example.com","collection_id":1.0}`, "collection_id must be an integer", `{"email":"a@example.com","collection_id":1e0}`, "collection_id must be an integer",
+				`{"email":"a@example.com","collection_id":{}}`, "collection_id must be an integer")...),
+				bad{"/v1/clients/007/users", `{"email":"a@example.com"}`, "client_id must be"}),
+			409: body(users, `{"email":"FIRST@example.com"}`, "a user with this email"),
+			413: body(users, huge, "the body is larger"),
+		},
+		"update-user": {
+			400: body(user, append(notJSON, `{}`, "body must name at least one field", `{"email":"x@example.com"}`, "body must name", `{"status":null,"role":null}`, "body must name",
+				`{"status":""}`, "body must name", `{"status":"gone"}`, "status must be one of", `{"status":true}`, "status must be",
+				`{"role":"boss"}`, "role must be one of", `{"status":"active","preferred_language":"de"}`, "preferred_language must be one of")...),
+			404: append(append(body("/v1/users/"+strings.ToUpper(s.user), `{"status":"active"}`, "no such user"), body("/v1/users/usr_01jhz5q7rgec7t3vfd9w8x2k4m", `{"status":"active"}`, "no such user")...),
+				body("/v1/users/00000000-0000-0000-0000-000000000000", `{"status":"active"}`, "no such user")...),
+			413: body(user, huge, "the body is larger"),
+		},
+	}[id]
+}
+
+// envelope fails the test unless the answer is an error as v1 writes it.
+func envelope(t *testing.T, where string, r v2test.Response, status int, code domain.Code, message string) {
+	t.Helper()
+	body := r.JSON()
+	text, _ := body["message"].(string)
+	if r.Status != status || body["status"] != float64(status) || body["error"] != string(code) || !strings.HasPrefix(text, message) ||
+		body["request_id"] != r.Header.Get("X-Request-Id") || len(body) != 4 {
+		t.Errorf("%s: %d %s, not %d %s %q", where, r.Status, r.Body, status, code, message)
+	}
+}
+
+var codeOf = map[int]domain.Code{
+	400: domain.InvalidRequest, 401: domain.Unauthorized, 403: domain.Forbidden, 404: domain.NotFound, 409: domain.Conflict,
+	413: domain.PayloadTooLarge, 429: domain.RateLimited, 500: domain.Internal, 503: domain.Unavailable,
+}
+
+// TestErrorMatrix: each route in each of the errors that are its own. A status
+// that a route documents without being shown here fails.
+func TestErrorMatrix(t *testing.T) {
+	s := newScene(t, setup{})
+	readOnly, writeOnly := s.NewKey(s.Tenant, []domain.Scope{domain.Read}, nil), s.NewKey(s.Tenant, []domain.Scope{domain.Write}, nil)
+	for _, r := range s.facade.routes {
+		own := s.bads(r.ID)
+		for _, status := range r.Fails {
+			if len(own[status]) == 0 {
+				t.Errorf("%s: no request ends in %d", r.ID, status)
+			}
+		}
+		for status, requests := range own {
+			for _, b := range requests {
+				where := fmt.Sprintf("%s %s %.60s", r.Method, b.path, b.body)
+				envelope(t, where, s.Do(r.Method, b.path, s.Key, b.body, "X-Request-Id", "abc"), status, codeOf[status], b.message)
+			}
+		}
+		good := s.good(r)
+		envelope(t, r.ID, s.Do(r.Method, good.path, "", good.body), 401, domain.Unauthorized, "send an API key")
+		envelope(t, r.ID, s.Do(r.Method, good.path, "pk_wrong", good.body), 401, domain.Unauthorized, "the API key is unknown")
+		lacking := map[domain.Scope]string{domain.Read: writeOnly, domain.Write: readOnly}[r.operation.Meta().Scope]
+		envelope(t, r.ID, s.Do(r.Method, good.path, lacking, "{"), 403, domain.Forbidden, "this key lacks the scope")
+		s.Do(r.Method, good.path, s.Key, good.body).Want(r.Status)
+		envelope(t, r.ID, s.Do("PATCH", good.path, s.Key, good.body), 404, domain.NotFound, "no such operation")
+	}
+	envelope(t, "unknown", s.Get("/v1/nothing", s.Key), 404, domain.NotFound, "no such operation")
+}
+
+// TestTranslatedCodes: each code that an operation can end in has one of the
+// statuses of its route, and keeps its name.
+func TestTranslatedCodes(t *testing.T) {
+	s := start(t, setup{})
+	for _, r := range s.facade.routes {
+		documented := append([]int{}, shared...)
+		documented = append(documented, r.Fails...)
+		for _, code := range append(r.operation.Meta().Fails, domain.Unauthorized, domain.Forbidden, domain.RateLimited, domain.Internal, domain.Unavailable) {
+			e := r.translate(&domain.Error{Code: code, Message: "m"})
+			if e.Code != code || e.Message != "m" || !strings.Contains(fmt.Sprint(documented), fmt.Sprint(ginop.StatusOf(code))) {
+				t.Errorf("%s: %s becomes %v", r.ID, code, e)
+			}
+		}
+		if e := r.translate(domain.ErrNotFound("client")); e.Code != domain.Forbidden {
+			t.Errorf("%s: an unknown client becomes %v", r.ID, e)
+		}
+		if e := r.translate(domain.ErrNotFound("user")); e.Code != domain.NotFound {
+			t.Errorf("%s: an unknown user becomes %v", r.ID, e)
+		}
+	}
+}
+
+// TestNoProbing: a client that is unknown, archived, another partner's or beyond
+// the key's subset is one answer, byte for byte (decisions 5.2).
+func TestNoProbing(t *testing.T) {
+	s := newScene(t, setup{})
+	subset := s.NewKey(s.Tenant, []domain.Scope{domain.Read, domain.Write}, []domain.ClientID{s.sibling})
+	stranger := s.service.Tenant("Stranger")
+	archived := s.Client(s.Tenant, "Archived").ID
+	lost := s.User(s.Tenant, archived, "lost@example.com").ID.UUID()
+	s.archive(archived)
+	deleted := db.NewID[domain.ClientKind]()
+	s.insertClient(s.ID, deleted, "Deleted", s.Clock.Now())
+	gone := s.number(deleted)
+	s.Exec("DELETE FROM clients WHERE id = $1", deleted)
+	inPath := regexp.MustCompile(":client_id")
+	for _, r := range s.facade.routes {
+		if !inPath.MatchString(r.Path) {
+			continue
+		}
+		answers := map[string][]string{}
+		for name, c := range map[string]struct{ number, key string }{
+			"unknown": {"2147483647", s.Key}, "archived": {s.number(archived), s.Key}, "deleted": {gone, s.Key},
+			"other partner": {s.clientNo, stranger.Key}, "subset": {s.clientNo, subset},
+		} {
+			path := "/v1" + inPath.ReplaceAllString(r.Path, c.number)
+			got := s.Do(r.Method, path, c.key, s.good(r).body, "X-Request-Id", "same")
+			envelope(t, r.ID+" "+name, got, 403, domain.Forbidden, "this key has no access to the client")
+			answers[string(got.Body)] = append(answers[string(got.Body)], name)
+		}
+		if len(answers) != 1 {
+			t.Errorf("%s: %v", r.ID, answers)
+		}
+	}
+	for name, c := range map[string]struct{ user, key string }{
+		"archived": {lost, s.Key}, "other partner": {s.user, stranger.Key}, "subset": {s.user, subset}, "unknown": {strings.Repeat("0", 8) + s.user[8:], s.Key},
+	} {
+		envelope(t, "a user of "+name, s.Do("POST", "/v1/users/"+c.user, c.key, `{"status":"inactive"}`), 404, domain.NotFound, "no such user")
+	}
+	envelope(t, "create with a subset", s.Do("POST", "/v1/clients", subset, `{"company_name":"x"}`), 403, domain.Forbidden, "creating a client needs")
+	if n := s.Number("SELECT count(*) FROM users WHERE status = 'inactive'"); n != 0 {
+		t.Errorf("%d users were changed", n)
+	}
+}
+
+// TestBudget: 429 with Retry-After from every route, once the key's 600 are used
+// up by either version.
+func TestBudget(t *testing.T) {
+	s := newScene(t, setup{Options: v2test.Options{Limits: ginop.Limits{PerKey: 3, PerAddress: 2, PerClientFactor: 1}}})
+	for range 3 {
+		s.Get("/v2/partner", s.Key).Want(200)
+	}
+	for _, r := range s.facade.routes {
+		good := s.good(r)
+		envelope(t, r.ID, s.Do(r.Method, good.path, s.Key, good.body), 429, domain.RateLimited, "more than 3 requests a minute")
+	}
+	s.Get("/v1/partner", "").Want(401)
+	s.Get("/v2/partner", "").Want(401)
+	envelope(t, "no key", s.Get("/v1/partner", ""), 429, domain.RateLimited, "more than 2 requests a minute")
+	s.Get("/v1/openapi.yaml", "").Want(200)
+}

@@ -1,0 +1,88 @@
+package v1compat
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"partnerapi/domain"
+	"partnerapi/v2/v2test"
+)
+
+// FuzzRequests: whatever a path, a query and a body hold, no route panics or
+// answers 500, and an error is one of those that it documents.
+func FuzzRequests(f *testing.F) {
+	s := newFuzzed(f)
+	for _, path := range []string{"1", "007", "2147483648", "%00", "usr_x", "01980000-0000-7000-8000-000000000000", "..", "a%2Fb", ""} {
+		f.Add(path, "limit=5&offset=1&status=all&ids=1,2", `{"email":"a@example.com","collection_id":1}`)
+	}
+	for _, query := range []string{"ids=1&ids=x", "ids=%2C%2C", "limit=-99999999999999999999", "offset=9223372036854775807", "status=%ff", "a=%zz;b", "limit=%D9%A1", "ids=+1,-0"} {
+		f.Add("1", query, `{"company_name":"x"}`)
+	}
+	for _, body := range []string{
+		``, `{`, `null`, `[1]`, `{"email":null,"collection_id":null}`, `{"email":"\u0000"}`, "{\"email\":\"\xff\"}", `{"collection_id":1e400}`,
+		`{"collection_id":-0}`, `{"collection_id":[[{}]]}`, `{"status":"active","status":"x"}`, `{"email":"\ud800"}`, strings.Repeat(`{"a":`, 11000),
+		`{"role":{"":{}}}`, `{"company_name":"` + strings.Repeat("ß", 201) + `"}`, `{"email":"a@example.com","first_name":"\\u0000"}`,
+	} {
+		f.Add("1", "", body)
+	}
+	f.Fuzz(func(t *testing.T, path, query, body string) {
+		for _, r := range s.facade.routes {
+			target := &url.URL{Path: "/v1" + strings.NewReplacer(":client_id", path, ":user_id", path).Replace(r.Path), RawQuery: query}
+			if unescaped, err := url.PathUnescape(target.Path); err == nil && unescaped != target.Path {
+				target.Path, target.RawPath = unescaped, target.Path
+			}
+			req := &http.Request{Method: r.Method, URL: target, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), RemoteAddr: "127.0.0.1:1"}
+			req.Header.Set("X-API-Key", s.Key)
+			recorder := httptest.NewRecorder()
+			s.Engine.ServeHTTP(recorder, req.WithContext(t.Context()))
+			if recorder.Code >= http.StatusInternalServerError || recorder.Code == 0 {
+				t.Errorf("%s %s: %d %s", r.Method, target, recorder.Code, recorder.Body)
+			}
+			if recorder.Code >= 400 && !bytes.Contains(recorder.Body.Bytes(), []byte(`"request_id"`)) {
+				t.Errorf("%s %s: %d %s", r.Method, target, recorder.Code, recorder.Body)
+			}
+		}
+	})
+}
+
+// FuzzIntegers: a number of a query is taken when it is one, of whatever size.
+func FuzzIntegers(f *testing.F) {
+	for _, text := range []string{"0", "-1", "+5", "99999999999999999999", "-99999999999999999999x", "9223372036854775807", "", "1_0", "٣"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var n integer
+		var list refList[domain.ClientKind]
+		err := n.UnmarshalText([]byte(text))
+		digits := strings.TrimPrefix(strings.TrimPrefix(text, "-"), "+")
+		isNumber := digits != "" && strings.Trim(digits, "0123456789") == "" && len(text)-len(digits) <= 1
+		if (err == nil) != isNumber {
+			t.Errorf("%q: %v", text, err)
+		}
+		if isNumber && (n < 0) != (strings.HasPrefix(text, "-") && strings.Trim(digits, "0") != "") {
+			t.Errorf("%q is %d", text, n)
+		}
+		if listErr := list.UnmarshalText([]byte(text)); isNumber && (listErr != nil || list.given != 1) {
+			t.Errorf("%q: %v, %d", text, listErr, list.given)
+		}
+	})
+}
+
+// fuzzed is a service with a key, without the server around it.
+type fuzzed struct {
+	*service
+	v2test.Tenant
+}
+
+func newFuzzed(f *testing.F) fuzzed {
+	s := start(f, setup{})
+	tenant := s.Tenant("Partner")
+	s.Client(tenant, "Client")
+	s.Client(tenant, "Second")
+	return fuzzed{s, tenant}
+}

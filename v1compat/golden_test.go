@@ -1,0 +1,187 @@
+package v1compat
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode"
+
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/v2test"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// translation is a route's two functions with what stands around them.
+type translation struct {
+	input *op.Input
+	to    func(in any) any
+	// out is a pointer to v2's output, or to one row of a list; from makes v1's.
+	out  func() any
+	from func(out any) any
+}
+
+func translationOf[In, V2In, V2Out, Out any](to func(*In) *V2In, from func(*V2Out) *Out) translation {
+	return translation{
+		input: op.Describe(reflect.TypeFor[In]()), to: func(in any) any { return to(in.(*In)) },
+		out: func() any { return new(V2Out) }, from: func(out any) any { return from(out.(*V2Out)) },
+	}
+}
+
+// rowsOf is the translation of a list, whose input is as for its first page.
+func rowsOf[In, V2In, Row, Item any](t *testing.T, to func(*In, op.Paging) *V2In, item func(Row) Item) translation {
+	return translationOf(func(in *In) *V2In {
+		asked, err := pageOf(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return to(in, walk{asked: asked}.paging())
+	}, func(r *Row) *Item {
+		out := item(*r)
+		return &out
+	})
+}
+
+// TestGolden: for each case, v1's request, v2's input and output and v1's
+// response stand side by side in testdata/ROUTE/CASE.*.json. In an output,
+// members that begin with a capital are those that never leave the process.
+func TestGolden(t *testing.T) {
+	s := start(t, setup{})
+	f := s.facade
+	translations := map[string]translation{}
+	for _, r := range f.routes {
+		translations[r.ID] = map[string]translation{
+			"partner":       translationOf(fromGetPartner, toPartner),
+			"clients":       rowsOf(t, fromListClients, toClient),
+			"create-client": translationOf(fromCreateClient, toCreatedClient),
+			"users":         rowsOf(t, fromListUsers, toUser),
+			"create-user":   translationOf(fromCreateUser, toCreatedUser),
+			"update-user":   translationOf(fromUpdateUser, toUpdated),
+		}[r.ID]
+	}
+	number1to3(s)
+	unused := map[string]bool{}
+	for _, pattern := range []string{"testdata/*", "testdata/*/*"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			unused[file] = !strings.HasPrefix(file, "testdata/fuzz")
+		}
+	}
+	for id, tr := range translations {
+		delete(unused, filepath.Join("testdata", id))
+		requests, err := filepath.Glob(filepath.Join("testdata", id, "*.request.json"))
+		if err != nil || len(requests) == 0 || tr.to == nil {
+			t.Fatalf("route %s has no golden case", id)
+		}
+		for _, request := range requests {
+			base := strings.TrimSuffix(request, ".request.json")
+			for _, part := range []string{".request.json", ".v2-input.json", ".v2-output.json", ".response.json"} {
+				delete(unused, base+part)
+			}
+			t.Run(strings.TrimPrefix(base, "testdata/"), func(t *testing.T) { golden(t, s, tr, base) })
+		}
+	}
+	for file, yes := range unused {
+		if yes {
+			t.Errorf("%s belongs to no case", file)
+		}
+	}
+}
+
+// golden runs one case.
+func golden(t *testing.T, s *service, tr translation, base string) {
+	var request struct {
+		Path  map[string]string `json:"path"`
+		Query string            `json:"query"`
+		Body  json.RawMessage   `json:"body"`
+	}
+	decode(t, base+".request.json", &request)
+	query, err := url.ParseQuery(request.Query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := tr.input.New()
+	err = tr.input.Bind(in, op.Request{Path: func(name string) string { return request.Path[name] }, Query: query, Body: request.Body, Lenient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := idmap.Resolve(t.Context(), s.registry, in); err != nil {
+		t.Fatal(err)
+	}
+	input, err := json.Marshal(tr.to(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, base+".v2-input.json", input)
+
+	out := tr.out()
+	decode(t, base+".v2-output.json", out)
+	var inProcess map[string]any
+	decode(t, base+".v2-output.json", &inProcess)
+	for name, value := range inProcess {
+		if unicode.IsUpper(rune(name[0])) {
+			reflect.ValueOf(out).Elem().FieldByName(name).Set(reflect.ValueOf(value))
+		}
+	}
+	response := tr.from(out)
+	if err := idmap.Number(t.Context(), s.registry, response); err != nil {
+		t.Fatal(err)
+	}
+	body, err := ginop.Encode(response)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, base+".response.json", body)
+}
+
+func decode(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+func compare(t *testing.T, file string, got []byte) {
+	t.Helper()
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, got, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	pretty.WriteByte('\n')
+	if *update {
+		if err := os.WriteFile(file, pretty.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(want, pretty.Bytes()) {
+		t.Errorf("%s (%v): got\n%s", file, err, pretty.Bytes())
+	}
+}
+
+// number1to3 makes clients and collections with ids and numbers from 1 to 3.
+func number1to3(s *service) {
+	tenant := s.Tenant("Partner")
+	for i := range byte(3) {
+		id := domain.ClientID{0: 1, 15: i + 1}
+		s.insertClient(tenant.ID, id, "client "+string('1'+rune(i)), v2test.Noon)
+		s.Exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
+			VALUES ($1, $2, 'c', 'c', 'api', $3, $3)`, id, domain.CollectionID{0: 2, 15: i + 1}, v2test.Noon)
+	}
+}

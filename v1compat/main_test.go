@@ -1,0 +1,129 @@
+package v1compat
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	"partnerapi/v2/op/openapi/openapitest"
+	"partnerapi/v2/v2test"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// schema is v2's tables with the registry's.
+var schema = dbtest.Schema{Name: "v1", Key: db.SchemaKey() + "1", Apply: migrate}
+
+func migrate(ctx context.Context, url string) error {
+	return v2test.Migrate(ctx, url, func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) })
+}
+
+// service is both versions of the interface; every response of either is held
+// against its document.
+type service struct {
+	*v2test.Harness
+	registry *idmap.Registry
+	facade   *Facade
+}
+
+// setup says what differs from the usual: a registry without cache, and
+// checkpoints in memory.
+type setup struct {
+	v2test.Options
+	cached int
+	store  Store
+}
+
+func start(t testing.TB, o setup) *service {
+	t.Helper()
+	s := &service{}
+	if o.URL == "" {
+		o.Schema = schema
+	}
+	if o.Limits.PerKey == 0 {
+		o.Limits = v2test.Unlimited
+	}
+	o.Mount = func(h *v2test.Harness) error {
+		s.registry = idmap.New(h.DB.SQL(), o.cached)
+		s.facade = New(h.API, s.registry, o.store, h.Clock)
+		return s.facade.Mount(h.Edge, h.Engine)
+	}
+	o.Wrap = func(_ *v2test.Harness, base http.RoundTripper) http.RoundTripper {
+		document, err := s.facade.Document()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return openapitest.New(t, document).Wrap(t, base)
+	}
+	s.Harness = v2test.New(t, o.Options)
+	return s
+}
+
+// number is the number that v1 knows a client by.
+func (s *service) number(id domain.ClientID) string { return s.numberOf(idmap.Client, idmap.UUID(id)) }
+
+func (s *service) numberOf(kind idmap.Kind, id idmap.UUID) string {
+	s.T.Helper()
+	key := idmap.IDKey{Kind: kind, ID: id}
+	found, err := s.registry.Numbers(context.Background(), []idmap.IDKey{key})
+	if err != nil || found[key] == 0 {
+		s.T.Fatalf("the number of %s %x: %v", kind, id, err)
+	}
+	return strconv.FormatInt(found[key], 10)
+}
+
+// insertClient adds a client that has nothing but its row.
+func (s *service) insertClient(partner domain.PartnerID, id domain.ClientID, name string, created time.Time) {
+	s.T.Helper()
+	s.Exec(`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $6)`, id, partner, name, domain.SortKey(name), s.Clock.Now(), created)
+}
+
+// insertUser adds a user that has nothing but its row, and counts it.
+func (s *service) insertUser(client domain.ClientID, id domain.UserID, status domain.UserStatus, created time.Time) {
+	s.T.Helper()
+	s.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
+		VALUES ($1, $2, $3, 'Ada', 'Example', 'ada example', $4, 'standard', 'en', 'api', 750, $5, $5)`,
+		client, id, id.UUID()+"@example.com", status, created)
+	s.count(client, status, 1)
+}
+
+func (s *service) count(client domain.ClientID, status domain.UserStatus, by int) {
+	s.T.Helper()
+	s.Exec("UPDATE clients SET users_"+string(status)+" = users_"+string(status)+" + $2 WHERE id = $1", client, by)
+}
+
+func (s *service) archive(client domain.ClientID) {
+	s.T.Helper()
+	s.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", client)
+}
+
+// page is any list of v1.
+type page struct {
+	Items  []map[string]any `json:"items"`
+	Limit  int              `json:"limit"`
+	Offset int              `json:"offset"`
+	Total  int              `json:"total"`
+}
+
+func (s *service) list(path, key string) page {
+	s.T.Helper()
+	var p page
+	s.Get(path, key).Want(http.StatusOK).Into(&p)
+	return p
+}
+
+// texts are the values of one member of the items.
+func (p page) texts(member string) []string {
+	list := make([]string, len(p.Items))
+	for i, item := range p.Items {
+		list[i], _ = item[member].(string)
+	}
+	return list
+}

@@ -1,0 +1,202 @@
+package v1compat
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v2/v2test"
+)
+
+// redisAt is a store on a Redis server that is not tried twice.
+func redisAt(t testing.TB, address string, clock domain.Clock, log io.Writer) *Redis {
+	client := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1, DialerRetries: 1})
+	t.Cleanup(func() { client.Close() })
+	store := NewRedis(client, slog.New(slog.NewTextHandler(log, nil)))
+	store.clock = clock
+	return store
+}
+
+// stores are all that checkpoints can be kept in, each on a clock.
+func stores(t testing.TB, clock domain.Clock) map[string]Store {
+	return map[string]Store{
+		"memory": newMemory(clock),
+		"redis":  redisAt(t, miniredis.RunT(t).Addr(), clock, t.Output()),
+	}
+}
+
+func TestStores(t *testing.T) {
+	clock := domain.NewManualClock(v2test.Noon)
+	for name, store := range stores(t, clock) {
+		t.Run(name, func(t *testing.T) { storeContract(t, store, clock) })
+	}
+}
+
+// storeContract is what decisions 5.7 asks of a store.
+func storeContract(t *testing.T, store Store, clock *domain.ManualClock) {
+	ctx := t.Context()
+	want := func(list string, offset int, cursor string) {
+		t.Helper()
+		if got, err := store.Cursor(ctx, list, offset); err != nil || got != cursor {
+			t.Errorf("%s at %d: %q, %v, not %q", list, offset, got, err, cursor)
+		}
+	}
+	put := func(list string, offset int, cursor string) {
+		t.Helper()
+		if err := store.Put(ctx, list, offset, cursor); err != nil {
+			t.Error(err)
+		}
+	}
+	drop := func(list string) {
+		t.Helper()
+		if err := store.Drop(ctx, list); err != nil {
+			t.Error(err)
+		}
+	}
+	want("a", 20, "")
+	put("a", 20, "early") // of a cold jump: nothing was begun
+	want("a", 20, "early")
+	drop("a")
+	want("a", 20, "")
+	put("a", 20, "x")
+	put("b", 20, "y")
+	want("a", 20, "x")
+	want("a", 20, "x") // not used up
+	want("a", 40, "")
+	want("b", 20, "y")
+	put("a", 20, "z")
+	want("a", 20, "z")
+	drop("b")
+	want("a", 20, "z")
+	want("b", 20, "")
+
+	clock.Advance(10 * time.Minute)
+	put("a", 40, "w") // going on does not keep the checkpoints before alive
+	clock.Advance(5 * time.Minute)
+	want("a", 20, "z")
+	clock.Advance(time.Second)
+	want("a", 20, "")
+	want("a", 40, "w")
+	put("a", 20, "again")
+	want("a", 20, "again")
+	clock.Advance(16 * time.Minute)
+	want("a", 20, "")
+	want("a", 40, "")
+}
+
+// TestMemoryIsBounded: the longest unused checkpoints are forgotten first.
+func TestMemoryIsBounded(t *testing.T) {
+	m, ctx := newMemory(domain.NewManualClock(v2test.Noon)), t.Context()
+	for i := range maxCheckpoints + 500 {
+		list := strconv.Itoa(i)
+		if err := m.Drop(ctx, list); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Put(ctx, list, 1, "c"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Cursor(ctx, "0", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.marks.Len() != maxCheckpoints || m.walks.Len() != maxCheckpoints {
+		t.Errorf("%d marks, %d walks", m.marks.Len(), m.walks.Len())
+	}
+	for list, want := range map[string]string{"0": "c", "1": "", "400": "", strconv.Itoa(maxCheckpoints + 499): "c"} {
+		if got, _ := m.Cursor(ctx, list, 1); got != want {
+			t.Errorf("list %s: %q, not %q", list, got, want)
+		}
+	}
+}
+
+// TestRedisForgets: what no walk goes on with leaves Redis by itself.
+func TestRedisForgets(t *testing.T) {
+	server := miniredis.RunT(t)
+	store := redisAt(t, server.Addr(), domain.NewManualClock(v2test.Noon), t.Output())
+	if err := store.Put(t.Context(), "a", 20, "x"); err != nil {
+		t.Fatal(err)
+	}
+	server.FastForward(CheckpointLife - time.Second)
+	if err := store.Put(t.Context(), "a", 40, "y"); err != nil {
+		t.Fatal(err)
+	}
+	server.FastForward(CheckpointLife - time.Second)
+	if keys := server.Keys(); len(keys) != 1 {
+		t.Errorf("kept: %q", keys)
+	}
+	server.FastForward(2 * time.Second)
+	if keys := server.Keys(); len(keys) != 0 {
+		t.Errorf("kept: %q", keys)
+	}
+}
+
+// crowd adds a client with n users, oldest first.
+func crowd(s *service, t v2test.Tenant, n int) (path string, ids []string, client domain.ClientID) {
+	client = s.Client(t, "Client").ID
+	for i := range n {
+		id := db.NewID[domain.UserKind]()
+		s.insertUser(client, id, domain.Active, v2test.Noon.AddDate(0, 0, i-n))
+		ids = append(ids, id.UUID())
+	}
+	return "/v1/clients/" + s.number(client) + "/users", ids, client
+}
+
+func (s *service) deleteUser(client domain.ClientID, id string) {
+	s.T.Helper()
+	s.Exec("DELETE FROM users WHERE client_id = $1 AND id = $2::text::uuid", client, id)
+	s.count(client, domain.Active, -1)
+}
+
+// TestRedisWalk: a walk goes on from checkpoints that another replica left.
+func TestRedisWalk(t *testing.T) {
+	server := miniredis.RunT(t)
+	clock := domain.NewManualClock(v2test.Noon)
+	s := start(t, setup{store: redisAt(t, server.Addr(), clock, t.Output())})
+	tenant := s.Tenant("Partner")
+	path, ids, client := crowd(s, tenant, 9)
+	s.list(path+"?limit=3", tenant.Key)
+	s.facade.checkpoints.store = redisAt(t, server.Addr(), clock, t.Output()) // as of another replica
+	s.deleteUser(client, ids[0])
+	p := s.list(path+"?limit=3&offset=3", tenant.Key)
+	if got := fmt.Sprint(p.texts("id")); got != fmt.Sprint(ids[3:6]) || p.Total != 8 {
+		t.Errorf("%s of %d", got, p.Total)
+	}
+	clock.Advance(16 * time.Minute)
+	if got := fmt.Sprint(s.list(path+"?limit=3&offset=3", tenant.Key).texts("id")); got != fmt.Sprint(ids[4:7]) {
+		t.Errorf("after 16 minutes: %s", got)
+	}
+}
+
+// TestRedisDown: without Redis, walks count rows, and the log says so.
+func TestRedisDown(t *testing.T) {
+	server := miniredis.RunT(t)
+	var log bytes.Buffer
+	s := start(t, setup{store: redisAt(t, server.Addr(), domain.NewManualClock(v2test.Noon), &log)})
+	tenant := s.Tenant("Partner")
+	path, ids, client := crowd(s, tenant, 9)
+	s.list(path+"?limit=3", tenant.Key)
+	server.Close()
+	for offset := 3; offset < 9; offset += 3 {
+		p := s.list(fmt.Sprintf("%s?limit=3&offset=%d", path, offset), tenant.Key)
+		if got := fmt.Sprint(p.texts("id")); got != fmt.Sprint(ids[offset:offset+3]) || p.Total != 9 {
+			t.Errorf("at %d: %s of %d", offset, got, p.Total)
+		}
+	}
+	s.deleteUser(client, ids[0])
+	if got := fmt.Sprint(s.list(path+"?limit=3&offset=3", tenant.Key).texts("id")); got != fmt.Sprint(ids[4:7]) {
+		t.Errorf("by position: %s", got)
+	}
+	if !strings.Contains(log.String(), "checkpoints cannot be reached") {
+		t.Errorf("log: %s", &log)
+	}
+}
