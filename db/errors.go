@@ -1,14 +1,8 @@
 package db
 
 import (
-	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -23,10 +17,6 @@ var clashes = map[string]*domain.Error{
 	"collections_name_unique":    domain.ErrConflict("collection", "a collection with this name already exists for this client"),
 	"admins_client_email_unique": domain.ErrConflict("admin", "this email is already an admin of this client"),
 }
-
-// retryUnavailable is what callers are told to wait when the database cannot
-// be reached.
-const retryUnavailable = 5 * time.Second
 
 // bad turns the driver's error into the domain's, once and in one place: a
 // clash by its constraint, Unavailable where the database cannot be reached,
@@ -45,25 +35,8 @@ func (d *DB) bad(doing string, err error) error {
 			return clash
 		}
 	}
-	if unreachable(err, pg) {
-		return &domain.Error{Code: domain.Unavailable, Message: "temporarily offline; try again later", RetryAfter: retryUnavailable, Cause: fmt.Errorf("%s: %w", doing, err)}
+	if outage := domain.ErrUnavailable(doing, err); outage != nil {
+		return outage
 	}
 	return fmt.Errorf("%s: %w", doing, err)
-}
-
-// unreachable reports an error of the connection rather than of the statement.
-func unreachable(err error, pg *pgconn.PgError) bool {
-	if pg != nil {
-		// 08: connection; 53: out of connections or memory; 57P: being shut
-		// down or starting up; 25006: a standby, which takes no writes.
-		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "25006"
-	}
-	if errors.Is(err, context.Canceled) {
-		return false
-	}
-	var network net.Error
-	var connect *pgconn.ConnectError
-	return errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		strings.Contains(err.Error(), "conn closed")
 }

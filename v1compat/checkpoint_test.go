@@ -1,11 +1,14 @@
 package v1compat
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/v2/v2test"
 )
 
 // TestCheckpoints is decisions 5.7 by example: what a checkpoint belongs to, and
@@ -101,5 +104,23 @@ func TestTotalOfAWalk(t *testing.T) {
 		if got := c.walk.total(c.rows, c.shown, c.more); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
+	}
+}
+
+// outdated is a store whose cursors are another release's.
+type outdated struct{ Store }
+
+func (outdated) Cursor(context.Context, string, int) (string, error) { return "b2xk", nil }
+
+func TestOutdatedCheckpointIsCounted(t *testing.T) {
+	s := start(t, setup{store: outdated{newMemory(domain.SystemClock{})}})
+	tenant := s.Tenant("Partner")
+	client := s.Client(tenant, "Client").ID
+	for i := range 3 {
+		s.User(tenant, client, v2test.Email(i))
+	}
+	p := s.list("/v1/clients/"+s.number(client)+"/users?limit=1&offset=1", tenant.Key)
+	if got := p.texts("email"); !slices.Equal(got, []string{v2test.Email(1)}) || p.Total != 3 {
+		t.Errorf("counted to %v of %d", got, p.Total)
 	}
 }

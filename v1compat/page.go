@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -109,6 +110,14 @@ func (w walk) paging() op.Paging {
 		p.Skip = min(w.offset, math.MaxInt32) // all that the query builder holds
 	}
 	return p
+}
+
+// outdated reports an error of the checkpoint's cursor rather than of the
+// request: a store outlives the release that put it there. The page is then
+// counted.
+func (w walk) outdated(err error) bool {
+	var refused *domain.Error
+	return w.cursor != "" && errors.As(err, &refused) && len(refused.Fields) > 0 && refused.Fields[0].Field == "cursor"
 }
 
 // total is the number of rows of the list. It is never so small that a walker

@@ -73,6 +73,10 @@ func list[In, V2In, Row, Item any](f *Facade, meta Meta, o *op.Op[V2In, op.Page[
 			return nil, err
 		}
 		page, err := o.Call(ctx, to(typed, walk.paging()))
+		if walk.outdated(err) {
+			walk.cursor = ""
+			page, err = o.Call(ctx, to(typed, walk.paging()))
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -217,3 +217,12 @@ func TestCursors(t *testing.T) {
 		t.Errorf("a cursor of another key shows %s", r.Body)
 	}
 }
+
+func TestMalformedQuery(t *testing.T) {
+	h := v2test.New(t, v2test.Options{})
+	tenant := h.Tenant("Partner")
+	refused := h.Get("/v2/clients?limit=%zz", tenant.Key).Want(400)
+	if fields, ok := refused.Field("error.fields").([]any); !ok || len(fields) != 1 {
+		t.Errorf("refused with %s", refused.Body)
+	}
+}

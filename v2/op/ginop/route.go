@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"reflect"
 
 	"github.com/gin-gonic/gin"
@@ -58,7 +59,10 @@ func (e *Edge) run(c *gin.Context, o op.Operation) error {
 func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []byte, error) {
 	r := op.Request{Path: c.Param, Lenient: lenient}
 	if c.Request.URL.RawQuery != "" {
-		r.Query = c.Request.URL.Query()
+		var err error
+		if r.Query, err = url.ParseQuery(c.Request.URL.RawQuery); err != nil && !lenient {
+			return nil, nil, domain.ErrInvalid("query", "must be well-formed: "+err.Error())
+		}
 	}
 	if described.Body != nil || c.Request.Method == http.MethodPost {
 		body, err := readBody(c)
