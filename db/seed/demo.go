@@ -42,11 +42,11 @@ var demoKeys = DemoKeys{All: "pk_demo_all", ReadOnly: "pk_demo_readonly", Subset
 // the database's clock. On a database that has it, it changes nothing. It
 // returns ErrNotEmpty for a database with other partners only.
 func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
-	keys := demoKeys
+	keys, filled := demoKeys, false
 	err := inTx(ctx, d, func(tx pgx.Tx) error {
 		id, err := partnerNamed(ctx, tx, DemoPartner)
 		if err == nil && id.IsZero() {
-			err = fillDemo(ctx, tx, domain.DateOf(d.Now()))
+			err, filled = fillDemo(ctx, tx, domain.DateOf(d.Now())), true
 		}
 		if err != nil {
 			return err
@@ -54,7 +54,10 @@ func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
 		keys.Client, err = firstClient(ctx, tx)
 		return err
 	})
-	return keys, err
+	if err != nil || !filled {
+		return keys, err
+	}
+	return keys, settleTables(ctx, d)
 }
 
 // firstClient finds the demonstration's oldest client; there may be none left.

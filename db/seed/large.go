@@ -36,7 +36,7 @@ func Large(ctx context.Context, d *db.DB, size Size, progress func(done, total i
 		progress = func(int, int) {}
 	}
 	today := domain.DateOf(d.Now())
-	return inTx(ctx, d, func(tx pgx.Tx) error {
+	err := inTx(ctx, d, func(tx pgx.Tx) error {
 		if err := markRefreshed(ctx, tx, today); err != nil {
 			return err
 		}
@@ -50,6 +50,10 @@ func Large(ctx context.Context, d *db.DB, size Size, progress func(done, total i
 		}
 		return g.write(ctx, tx, progress)
 	})
+	if err != nil {
+		return err
+	}
+	return settleTables(ctx, d)
 }
 
 // growth is one run of Large.

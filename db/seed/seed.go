@@ -61,3 +61,12 @@ func partnerNamed(ctx context.Context, tx pgx.Tx, name string) (id domain.Partne
 	}
 	return domain.ParseUUID[domain.PartnerKind](text)
 }
+
+// settleTables tells the planner of the new rows, and lets index-only scans
+// trust their pages. PostgreSQL would come to it by itself in a while.
+func settleTables(ctx context.Context, d *db.DB) error {
+	if _, err := d.SQL().ExecContext(ctx, "VACUUM ANALYZE"); err != nil {
+		return fmt.Errorf("vacuum what was seeded: %w", err)
+	}
+	return nil
+}
