@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
@@ -24,6 +23,8 @@ import (
 type DB struct {
 	bun   *bun.DB
 	clock domain.Clock
+	// clientByID is the query of Client, by whether the caller reaches all.
+	clientByID map[bool]string
 }
 
 // Option changes how Open opens a database.
@@ -64,16 +65,13 @@ func Open(url string, opts ...Option) (*DB, error) {
 	// Rows are found by keys on every path of a request; compiling a plan to
 	// machine code costs more than it saves there.
 	config.RuntimeParams["jit"] = "off"
-	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(_ context.Context, conn *pgx.Conn) error {
-		conn.TypeMap().RegisterType(&pgtype.Type{
-			Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
-		})
-		return nil
-	}))
+	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(prepareTypes))
 	pool.SetMaxOpenConns(o.conns)
 	pool.SetMaxIdleConns(o.conns)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
-	return &DB{bun: bun.NewDB(pool, pgdialect.New()), clock: o.clock}, nil
+	d := &DB{bun: bun.NewDB(pool, pgdialect.New()), clock: o.clock}
+	d.clientByID = map[bool]string{true: clientByID(d.bun, true), false: clientByID(d.bun, false)}
+	return d, nil
 }
 
 // SQL is the handle for packages that keep their own tables beside these.

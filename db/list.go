@@ -22,6 +22,9 @@ type keyset struct {
 	// cast is the type that a position's key has in the database.
 	cast string
 	desc bool
+	// settled says that one index holds the list in its order whatever the
+	// values are, so that it need not be planned for each.
+	settled bool
 	// where restricts the list.
 	where func(*bun.SelectQuery, *binds) *bun.SelectQuery
 }
@@ -44,7 +47,11 @@ func page[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, select
 	} else {
 		q = k.bounded(q, &values, w)
 	}
-	rows, err := read[Row](ctx, d, q, values, planEach, w.Limit+1)
+	plan := planEach
+	if k.settled && w.Skip == 0 {
+		plan = planOnce
+	}
+	rows, err := read[Row](ctx, d, q.String(), values, plan, w.Limit+1)
 	if err != nil {
 		return domain.Slice[Row]{}, d.bad("read a page of "+k.from, err)
 	}
@@ -87,7 +94,7 @@ type counted struct{ Rows int }
 func (k keyset) count(ctx context.Context, d *DB) (int, error) {
 	var values binds
 	q := k.where(d.bun.NewSelect().TableExpr(k.from).ColumnExpr("count(*) AS rows"), &values)
-	n, err := read[counted](ctx, d, q, values, planEach, 1)
+	n, err := read[counted](ctx, d, q.String(), values, planEach, 1)
 	if err != nil {
 		return 0, d.bad("count "+k.from, err)
 	}

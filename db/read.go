@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/schema"
@@ -46,16 +48,16 @@ func (b *binds) addAll(values []any) []any {
 
 // How a query is planned.
 const (
-	// planOnce keeps one plan per connection: for reads by key, whose plan no
-	// value changes.
+	// planOnce keeps one plan per connection: for reads by key and others whose
+	// plan no value changes.
 	planOnce = pgx.QueryExecModeCacheStatement
 	// planEach plans for the values: a page's best plan depends on its client.
 	planEach = pgx.QueryExecModeCacheDescribe
 )
 
 // readOne reads the single row of a query; sql.ErrNoRows where there is none.
-func readOne[Row any](ctx context.Context, d *DB, q *bun.SelectQuery, values binds) (row Row, err error) {
-	rows, err := read[Row](ctx, d, q, values, planOnce, 1)
+func readOne[Row any](ctx context.Context, d *DB, query string, values binds) (row Row, err error) {
+	rows, err := read[Row](ctx, d, query, values, planOnce, 1)
 	if err != nil {
 		return row, err
 	}
@@ -67,14 +69,10 @@ func readOne[Row any](ctx context.Context, d *DB, q *bun.SelectQuery, values bin
 
 // read runs a query that was built with placeholders for the values, and scans
 // its rows, of which some are expected, into the fields of Row's Bun model.
-func read[Row any](ctx context.Context, d *DB, q *bun.SelectQuery, values binds, plan pgx.QueryExecMode, expected int) (rows []Row, err error) {
-	text, err := q.AppendQuery(d.bun.QueryGen(), nil)
-	if err != nil {
-		return nil, err
-	}
+func read[Row any](ctx context.Context, d *DB, query string, values binds, plan pgx.QueryExecMode, expected int) (rows []Row, err error) {
 	table := d.bun.Table(reflect.TypeFor[Row]())
 	err = d.driver(ctx, func(conn *pgx.Conn) error {
-		answer, err := conn.Query(ctx, string(text), append([]any{plan}, values...)...)
+		answer, err := conn.Query(ctx, query, append([]any{plan}, values...)...)
 		if err != nil {
 			return err
 		}
@@ -87,26 +85,46 @@ func read[Row any](ctx context.Context, d *DB, q *bun.SelectQuery, values binds,
 
 // scan appends the rows of an answer to those that are there.
 func scan[Row any](table *schema.Table, answer pgx.Rows, rows []Row) ([]Row, error) {
+	var row, empty Row
 	columns := answer.FieldDescriptions()
-	fields := make([]*schema.Field, len(columns))
+	targets := make([]any, len(columns))
 	for i, column := range columns {
-		if fields[i] = table.LookupField(column.Name); fields[i] == nil {
+		field := table.LookupField(column.Name)
+		if field == nil {
 			return nil, fmt.Errorf("%s has no column %s", table.TypeName, column.Name)
 		}
+		targets[i] = field.Value(reflect.ValueOf(&row).Elem()).Addr().Interface()
 	}
-	targets := make([]any, len(fields))
 	for answer.Next() {
-		var empty Row
-		rows = append(rows, empty)
-		row := reflect.ValueOf(&rows[len(rows)-1]).Elem()
-		for i, field := range fields {
-			targets[i] = field.Value(row).Addr().Interface()
-		}
+		row = empty // so that nothing is shared with the row before
 		if err := answer.Scan(targets...); err != nil {
 			return nil, err
 		}
+		rows = append(rows, row)
 	}
 	return rows, answer.Err()
+}
+
+// prepareTypes makes a connection read times in UTC, whatever the machine's
+// zone, and hand ids over as the 16 bytes that they came in.
+func prepareTypes(_ context.Context, conn *pgx.Conn) error {
+	types := conn.TypeMap()
+	types.RegisterType(&pgtype.Type{
+		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+	})
+	types.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: plainUUID{}})
+	return nil
+}
+
+// plainUUID is the codec of UUIDs, but for scanners, which would get the text.
+type plainUUID struct{ pgtype.UUIDCodec }
+
+// DecodeDatabaseSQLValue returns the value for a scanner, which copies it.
+func (u plainUUID) DecodeDatabaseSQLValue(types *pgtype.Map, oid uint32, format int16, src []byte) (driver.Value, error) {
+	if format == pgtype.BinaryFormatCode && src != nil {
+		return src, nil
+	}
+	return u.UUIDCodec.DecodeDatabaseSQLValue(types, oid, format, src)
 }
 
 // driver runs fn on the connection of the transaction of ctx, or on one of the

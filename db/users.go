@@ -148,7 +148,7 @@ func (d *DB) userRow(ctx context.Context, id domain.UserID) (userRow, error) {
 	var values binds
 	q := d.withShown(d.bun.NewSelect().Model((*userRow)(nil)), &values).ColumnExpr("c.dark_web_monitoring AS dark_web").
 		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.id = ?", values.add(id))
-	row, err := readOne[userRow](ctx, d, reachable(ctx, q, &values), values)
+	row, err := readOne[userRow](ctx, d, reachable(ctx, q, &values).String(), values)
 	return row, d.found(err, id.Noun())
 }
 

@@ -2,6 +2,7 @@ package ginop
 
 import (
 	"net/http"
+	"strconv"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json"
@@ -56,5 +57,12 @@ func WriteJSON(c *gin.Context, status int, v any) {
 		c.Status(http.StatusInternalServerError)
 		return
 	}
+	writeBody(c, status, body)
+}
+
+// writeBody writes a response whose body is JSON. Its length is said, which
+// spares a large one being sent in chunks.
+func writeBody(c *gin.Context, status int, body []byte) {
+	c.Header("Content-Length", strconv.Itoa(len(body)))
 	c.Data(status, jsonType, body)
 }

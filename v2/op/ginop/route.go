@@ -50,7 +50,7 @@ func (e *Edge) run(c *gin.Context, o op.Operation) error {
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	c.Data(outcome.Status, jsonType, outcome.Body)
+	writeBody(c, outcome.Status, outcome.Body)
 	return nil
 }
 
