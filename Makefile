@@ -47,7 +47,7 @@ postgres: ## get PostgreSQL's programs, where there are none
 without-v1: postgres ## prove that v2 builds and passes its tests without version 1
 	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; \
 	git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$$copy"; \
-	cd "$$copy" && rm -rf v1compat idmap cmd/partnerapi/v1.go && $(GO) build ./... && $(GO) vet ./... && $(GO) test ./...
+	cd "$$copy" && rm -rf v1compat idmap cmd/partnerapi/v1.go cmd/bench/v1.go && $(GO) build ./... && $(GO) vet ./... && $(GO) test ./...
 
 operations: ## write docs/operations.md from the operations' declarations
 	$(GO) test ./cmd/partnerapi -run '^TestOperationsTable$$' -update

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+)
+
+// uncounted are limits under which every request is counted and none refused.
+var uncounted = ginop.Limits{PerKey: 1e12, PerAddress: 1e12, PerClientFactor: 1e9}
+
+// older is a version of the interface before v2, which its own file adds.
+var older struct {
+	migrate func(context.Context, *db.DB) error
+	mount   func(context.Context, *db.DB, *v2.API, *ginop.Edge, *gin.Engine, *slog.Logger) error
+	measure func(context.Context, *bench) ([]result, error)
+}
+
+// newService is the service as the command serve wires it, but for the limits:
+// keys, budgets, headers, metrics and a log at level info, into nothing.
+func newService(ctx context.Context) (http.Handler, error) {
+	d, err := db.Open(os.Getenv(envURL))
+	if err != nil {
+		return nil, err
+	}
+	secret, err := d.CursorSecret(ctx)
+	if err != nil {
+		return nil, err
+	}
+	api := v2.New(d, secret)
+	log := slog.New(slog.NewTextHandler(justNothing{io.Discard}, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	edge := ginop.NewEdge(ginop.Config{
+		Keys: ginop.NewKeys(d.CallerByDigest, domain.SystemClock{}, false), Limits: uncounted,
+		Once: d.Once, Log: log, Metrics: ginop.NewMetrics(metrics),
+	})
+	engine, err := edge.Engine(nil)
+	if err != nil {
+		return nil, err
+	}
+	edge.Mount(engine, &api.Set, op.Latest)
+	if older.mount != nil {
+		err = older.mount(ctx, d, api, edge, engine, log)
+	}
+	return engine, err
+}
+
+// justNothing hides that its writer is io.Discard, for which a logger may skip
+// the work of making the line.
+type justNothing struct{ io.Writer }
