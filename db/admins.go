@@ -45,23 +45,6 @@ func (d *DB) ClientAdmins(ctx context.Context, client domain.ClientID, w domain.
 	return mapped(rows, (*adminRow).admin), err
 }
 
-// Partner reads the caller's partner, with the admins who see all its clients.
-func (d *DB) Partner(ctx context.Context) (domain.Partner, error) {
-	id := domain.CallerFrom(ctx).Partner
-	p := domain.Partner{ID: id}
-	q := d.conn(ctx).NewSelect().Table("partners").Column("name", "created_at").Where("id = ?", id)
-	if err := q.Scan(ctx, &p.Name, &p.CreatedAt); err != nil {
-		return p, d.bad("read the partner", err)
-	}
-	var rows []adminRow
-	err := d.conn(ctx).NewSelect().Model(&rows).Where("a.partner_id = ? AND a.client_id IS NULL", id).
-		OrderExpr("a.created_at, a.id").Scan(ctx)
-	for i := range rows {
-		p.Admins = append(p.Admins, rows[i].admin())
-	}
-	return p, d.bad("read the partner's admins", err)
-}
-
 // InsertInvite adds an invite and asks for its mail. Conflict when the email
 // is an admin of the client already or has an open invite. The transaction
 // must hold the client (LockClient), so that of two at once one is refused.

@@ -156,9 +156,11 @@ func (d *DB) InsertClient(ctx context.Context, c domain.Client) error {
 		WITH program AS (
 			INSERT INTO program_courses (client_id, position, course_id, due_after_days)
 			SELECT ?0, position, course_id, due_after_days FROM default_program
+		), history AS (
+			INSERT INTO risk_history (client_id, day, average_score) VALUES (?0, ?4, ?5)
 		)
 		INSERT INTO groups (client_id, id, name, manual, created_at) VALUES (?0, ?1, ?2, true, ?3)`,
-		c.ID, NewID[domain.GroupKind](), domain.ManualGroup, c.CreatedAt).Exec(ctx)
+		c.ID, NewID[domain.GroupKind](), domain.ManualGroup, c.CreatedAt, domain.DateOf(c.CreatedAt), c.Summary.AverageScore).Exec(ctx)
 	return d.bad("give the client its program and group", err)
 }
 
@@ -176,6 +178,6 @@ func (d *DB) UpdateClient(ctx context.Context, c domain.Client) error {
 func (d *DB) CountUsers(ctx context.Context, id domain.ClientID, active, inactive int, at time.Time) error {
 	_, err := d.conn(ctx).NewUpdate().Table("clients").
 		Set("users_active = users_active + ?", active).Set("users_inactive = users_inactive + ?", inactive).
-		Set("updated_at = ?", at).Where("id = ?", id).Exec(ctx)
+		Set("updated_at = greatest(updated_at, ?)", at).Where("id = ?", id).Exec(ctx)
 	return d.bad("count a client's users", err)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"partnerapi/db/outage"
 	"partnerapi/domain"
 )
 
@@ -35,8 +36,8 @@ func (d *DB) bad(doing string, err error) error {
 			return clash
 		}
 	}
-	if outage := domain.ErrUnavailable(doing, err); outage != nil {
-		return outage
+	if away := outage.Of(doing, err); away != nil {
+		return away
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

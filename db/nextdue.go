@@ -19,7 +19,7 @@ func (d *DB) refreshNextDue(ctx context.Context, client domain.ClientID, users [
 		WITH locked AS MATERIALIZED (
 			SELECT u.client_id, u.id FROM users AS u WHERE `+condition+` ORDER BY u.client_id, u.id FOR NO KEY UPDATE
 		)
-		UPDATE users AS u SET next_due_on = n.due_on, next_course_id = n.course_id, updated_at = ?2
+		UPDATE users AS u SET next_due_on = n.due_on, next_course_id = n.course_id, updated_at = greatest(u.updated_at, ?2)
 		FROM locked AS l LEFT JOIN LATERAL (
 			SELECT a.due_on, a.course_id FROM assignments AS a
 			WHERE a.client_id = l.client_id AND a.user_id = l.id AND a.completed_at IS NULL

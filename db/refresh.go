@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/uptrace/bun"
 
@@ -183,11 +182,7 @@ func (d *DB) renew(ctx context.Context, users []scoredUser, day domain.Date) err
 	return nil
 }
 
-// replayHours is how long the outcome of a POST is kept for its repetition
-// (decisions 3.11).
-const replayHours = 24
-
 func (d *DB) dropReplays(ctx context.Context) error {
-	_, err := d.bun.NewRaw("DELETE FROM idempotency_records WHERE created_at < ?", d.Now().Add(-replayHours*time.Hour)).Exec(ctx)
+	_, err := d.bun.NewRaw("DELETE FROM idempotency_records WHERE created_at < ?", d.Now().Add(-domain.OutcomeLife)).Exec(ctx)
 	return d.bad("drop old idempotency records", err)
 }

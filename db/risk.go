@@ -174,7 +174,7 @@ func (d *DB) storeScores(ctx context.Context, risks []riskRecord, moved []scoreR
 		UPDATE users AS u SET score = n.score,
 			phished_sent = n.phished_sent, phished_clicked = n.phished_clicked,
 			phished_sent_year = n.phished_sent_year, phished_clicked_year = n.phished_clicked_year,
-			updated_at = coalesce(n.updated_at, u.updated_at)
+			updated_at = greatest(u.updated_at, n.updated_at)
 		FROM json_populate_recordset(NULL::users, ?1::json) AS n
 		WHERE u.client_id = n.client_id AND u.id = n.id`, string(risksJSON), string(movedJSON)).Exec(ctx)
 	return d.bad("store scores", err)

@@ -22,19 +22,19 @@ func AverageScore(sum, users int) int {
 
 // ClientRisk is the risk of a client's active users together.
 type ClientRisk struct {
-	AverageScore  int               `json:"average_score"`
-	Grade         Grade             `json:"grade"`
-	HighRiskUsers int               `json:"high_risk_users"`
-	Distribution  GradeDistribution `json:"distribution"`
+	AverageScore  int
+	Grade         Grade
+	HighRiskUsers int
+	Distribution  GradeDistribution
 	// ByRole has the roles that users have, in the order of Role.Values.
-	ByRole []RoleRisk `json:"by_role"`
+	ByRole []RoleRisk
 	// TopFactors has every factor that moves somebody's score, what moves most
 	// first.
-	TopFactors []FactorTotal `json:"top_factors"`
+	TopFactors []FactorTotal
 	// History has a day's last average for the days, within the last 90, on
 	// which it was computed, oldest first.
-	History    []AverageOn `json:"history"`
-	ComputedAt time.Time   `json:"computed_at"`
+	History    []AverageOn
+	ComputedAt time.Time
 }
 
 // GradeDistribution counts users by grade.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"partnerapi/db/outage"
 )
 
 // Registry looks numbers and ids up. It is safe for concurrent use, and one
@@ -200,4 +202,13 @@ func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entr
 		return nil, fmt.Errorf("describe %s %s: %w", kind, text, err)
 	}
 	return entries, nil
+}
+
+// told is an error of the driver as callers are to see it: Unavailable where
+// the database cannot be reached, and all others as they are.
+func told(err error) error {
+	if away := outage.Of("ask the id registry", err); away != nil {
+		return away
+	}
+	return err
 }

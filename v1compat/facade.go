@@ -2,8 +2,9 @@
 // v2's operations. A route names its operation and two pure functions, which
 // turn v1's input into v2's and v2's output into v1's; the machinery around
 // them is the same for all: decode, resolve numbers, translate, call, translate
-// back, find numbers, write. Nothing here reads a table or repeats a rule of
-// v2, whatever release v2's public edge serves. The package can be deleted.
+// back, find numbers, write. Nothing here reads a table or decides a rule: v2
+// does, whatever release its public edge serves. The rules in the tags of v1's
+// bodies are for the document only. The package can be deleted.
 package v1compat
 
 import (

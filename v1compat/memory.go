@@ -13,9 +13,9 @@ import (
 // CheckpointLife is how long a checkpoint lasts (decisions 5.7).
 const CheckpointLife = 15 * time.Minute
 
-// maxCheckpoints bounds the memory of all walks together, at some 200 bytes
+// maxCheckpoints bounds the memory of all walks together, at some 400 bytes
 // each; the longest unused are forgotten first, and their walks count again.
-const maxCheckpoints = 100_000
+const maxCheckpoints = 50_000
 
 // memory keeps checkpoints in this process. It is safe for concurrent use.
 type memory struct {

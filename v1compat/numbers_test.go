@@ -79,7 +79,7 @@ func (s *service) numberOfCreated(t *testing.T, r v2test.Response) int64 {
 
 // deleteClient deletes a client with what creating one makes.
 func (s *service) deleteClient(t *testing.T, name string) {
-	for _, table := range []string{"program_courses", "groups", "events"} {
+	for _, table := range []string{"program_courses", "groups", "events", "risk_history"} {
 		if _, err := s.DB.SQL().ExecContext(t.Context(), `DELETE FROM `+table+` WHERE client_id = (SELECT id FROM clients WHERE name = $1)`, name); err != nil {
 			t.Error(err)
 		}

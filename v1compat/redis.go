@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,6 +21,7 @@ type Redis struct {
 	client *redis.Client
 	log    *slog.Logger
 	clock  domain.Clock
+	away   atomic.Bool // when it was last asked
 }
 
 // NewRedis keeps checkpoints in Redis.
@@ -32,9 +34,7 @@ func redisKey(list string) string { return "partnerapi/walk/" + list }
 // Cursor returns what was put at the offset of a list in the last 15 minutes.
 func (r *Redis) Cursor(ctx context.Context, list string, offset int) (string, error) {
 	found, err := r.client.HGet(ctx, redisKey(list), strconv.Itoa(offset)).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		r.report(ctx, err)
-	}
+	r.report(ctx, err)
 	text, cursor, _ := strings.Cut(found, " ")
 	if until, err := strconv.ParseInt(text, 10, 64); err != nil || r.clock.Now().UnixMilli() > until {
 		return "", nil
@@ -60,8 +60,14 @@ func (r *Redis) Drop(ctx context.Context, list string) error {
 	return nil
 }
 
+// report tells when Redis goes away, and when it is back.
 func (r *Redis) report(ctx context.Context, err error) {
-	if err != nil {
+	switch {
+	case err == nil || errors.Is(err, redis.Nil):
+		if r.away.CompareAndSwap(true, false) {
+			r.log.InfoContext(ctx, "checkpoints can be reached again")
+		}
+	case r.away.CompareAndSwap(false, true):
 		r.log.WarnContext(ctx, "checkpoints cannot be reached; walks count rows", "error", err)
 	}
 }

@@ -47,10 +47,6 @@ func (a *API) declareAdmins() {
 		ID: "admins.invite", Method: "POST", Path: "/clients/:client_id/admins/invites", Scope: domain.Write, Since: op.V2_2, Status: 202,
 		Summary: "Invite an admin to a client", Fails: []domain.Code{domain.Conflict},
 	}, a.inviteAdmin)
-	a.GetPartner = op.Add(&a.Set, op.Meta{
-		ID: "partner.get", Method: "GET", Path: "/partner", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "Read the key's partner and its admins",
-	}, a.getPartner)
 }
 
 // ListClientAdmins asks for a page of the admins of one client.
@@ -112,26 +108,4 @@ func (a *API) inviteAdmin(ctx context.Context, req *InviteAdmin) (*AdminInvite, 
 		return nil, err
 	}
 	return &AdminInvite{Email: invite.Email, Status: "queued", ExpiresAt: op.At(invite.ExpiresAt)}, nil
-}
-
-// GetPartner asks for the key's partner.
-type GetPartner struct{}
-
-// Partner is a partner as v2 shows it.
-type Partner struct {
-	Name      string  `json:"name"`
-	CreatedAt op.Time `json:"created_at"`
-	Admins    []Admin `json:"admins" doc:"The admins who see every client."`
-}
-
-func (a *API) getPartner(ctx context.Context, _ *GetPartner) (*Partner, error) {
-	p, err := a.db.Partner(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := &Partner{Name: p.Name, CreatedAt: op.At(p.CreatedAt), Admins: make([]Admin, len(p.Admins))}
-	for i, admin := range p.Admins {
-		out.Admins[i] = adminOf(admin)
-	}
-	return out, nil
 }

@@ -41,14 +41,11 @@ func New(database *db.DB, cursorSecret []byte) *API {
 	a := &API{db: database, cursors: domain.CursorSealer{Secret: cursorSecret}}
 	a.declareClients()
 	a.declareAdmins()
+	a.declarePartner()
 	a.declareUsers()
 	a.declareRisk()
 	return a
 }
-
-// Database is where the operations keep their objects, for the surfaces that
-// record outcomes in the operations' transactions.
-func (a *API) Database() *db.DB { return a.db }
 
 // clientPath is the path of an operation on one client.
 type clientPath struct {
@@ -76,8 +73,8 @@ func mapPage[Row, Item any](l op.List, paging op.Paging, read func(domain.Window
 	return op.PageOf(l, slice, item), nil
 }
 
-// in runs fn in a transaction and returns what it returns.
-func in[T any](ctx context.Context, d *db.DB, fn func(context.Context) (T, error)) (out T, err error) {
+// inTx runs fn in a transaction and returns what it returns.
+func inTx[T any](ctx context.Context, d *db.DB, fn func(context.Context) (T, error)) (out T, err error) {
 	err = d.Tx(ctx, func(ctx context.Context) error {
 		out, err = fn(ctx)
 		return err

@@ -232,7 +232,7 @@ type UpdateClient struct {
 }
 
 func (a *API) updateClient(ctx context.Context, req *UpdateClient) (*Client, error) {
-	c, err := in(ctx, a.db, func(ctx context.Context) (domain.Client, error) {
+	c, err := inTx(ctx, a.db, func(ctx context.Context) (domain.Client, error) {
 		c, err := a.db.LockClient(ctx, req.Path.ClientID)
 		if err != nil || !changeClient(&c, req, a.db.Now()) {
 			return c, err

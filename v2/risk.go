@@ -38,7 +38,7 @@ type ClientRisk struct {
 	Distribution  domain.GradeDistribution `json:"distribution" doc:"Active users per grade."`
 	ByRole        []domain.RoleRisk        `json:"by_role"`
 	TopFactors    []domain.FactorTotal     `json:"top_factors" doc:"What moves the scores most, by the size of its total."`
-	History       []domain.AverageOn       `json:"history" doc:"One entry a day for the last 90 days, oldest first."`
+	History       []domain.AverageOn       `json:"history" doc:"Of the last 90 days those on which it was computed, oldest first."`
 	ComputedAt    op.Time                  `json:"computed_at"`
 
 	client domain.ClientID
@@ -82,6 +82,8 @@ type GetClientRisk struct {
 	Path clientPath
 }
 
+// getClientRisk takes the headline from the client's summary, so that it says
+// what the client's own read says; the parts below it are as of now.
 func (a *API) getClientRisk(ctx context.Context, in *GetClientRisk) (*ClientRisk, error) {
 	c, err := a.freshClient(ctx, in.Path.ClientID)
 	if err != nil {
@@ -92,7 +94,8 @@ func (a *API) getClientRisk(ctx context.Context, in *GetClientRisk) (*ClientRisk
 		return nil, err
 	}
 	return &ClientRisk{
-		AverageScore: r.AverageScore, Grade: r.Grade, HighRiskUsers: r.HighRiskUsers, Distribution: r.Distribution,
-		ByRole: r.ByRole, TopFactors: r.TopFactors, History: r.History, ComputedAt: op.At(r.ComputedAt), client: c.ID,
+		AverageScore: c.Summary.AverageScore, Grade: domain.GradeOf(c.Summary.AverageScore), HighRiskUsers: c.Summary.HighRiskUsers,
+		Distribution: r.Distribution, ByRole: r.ByRole, TopFactors: r.TopFactors, History: r.History,
+		ComputedAt: op.At(c.Summary.At), client: c.ID,
 	}, nil
 }

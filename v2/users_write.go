@@ -30,7 +30,7 @@ type CreateUser struct {
 }
 
 func (a *API) createUser(ctx context.Context, req *CreateUser) (*User, error) {
-	u, err := in(ctx, a.db, func(ctx context.Context) (domain.User, error) {
+	u, err := inTx(ctx, a.db, func(ctx context.Context) (domain.User, error) {
 		if _, err := a.db.Client(ctx, req.Path.ClientID); err != nil {
 			return domain.User{}, err
 		}
@@ -152,7 +152,7 @@ type UpdateUser struct {
 }
 
 func (a *API) updateUser(ctx context.Context, req *UpdateUser) (*UserDetail, error) {
-	u, err := in(ctx, a.db, func(ctx context.Context) (domain.UserDetail, error) {
+	u, err := inTx(ctx, a.db, func(ctx context.Context) (domain.UserDetail, error) {
 		before, err := a.db.LockUser(ctx, req.Path.UserID)
 		if err != nil {
 			return domain.UserDetail{}, err

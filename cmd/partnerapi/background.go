@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"partnerapi/domain"
@@ -17,10 +16,10 @@ const dailyRetry = 5 * time.Minute
 
 // background starts what serve does beside answering requests. It ends with
 // ctx.
-func (s *service) background(ctx context.Context, group *sync.WaitGroup) {
-	group.Go(func() { s.recordUses(ctx) })
+func (s *service) background(ctx context.Context) {
+	s.group.Go(func() { s.recordUses(ctx) })
 	if !s.config.NoWork {
-		group.Go(func() { s.refreshDaily(ctx) })
+		s.group.Go(func() { s.refreshDaily(ctx) })
 	}
 }
 
@@ -44,7 +43,8 @@ func (s *service) recordUse(ctx context.Context) {
 		return
 	}
 	if err := s.db.TouchKeys(ctx, used); err != nil {
-		s.log.WarnContext(ctx, "the use of keys was not recorded", "error", err)
+		s.edge.Keys.Unrecorded(used)
+		s.log.WarnContext(ctx, "the use of keys was not recorded; it will be tried again", "error", err)
 	}
 }
 
@@ -68,6 +68,7 @@ func (s *service) refreshOnce(ctx context.Context) time.Duration {
 	today := domain.DateOf(now)
 	if due, err := s.db.RefreshDue(ctx); err != nil || !due {
 		if err != nil {
+			s.log.WarnContext(ctx, "whether the daily refresh is due cannot be read; it will be tried again", "error", err)
 			return dailyRetry
 		}
 		return today.AddDays(1).Time().Sub(now)

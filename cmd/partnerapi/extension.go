@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync"
 
 	"github.com/alecthomas/kong"
 	"github.com/gin-gonic/gin"
@@ -60,5 +61,7 @@ type service struct {
 	engine *gin.Engine
 	clock  domain.Clock
 	redis  redisClient
+	// group is what runs beside the requests; it ends with the service.
+	group sync.WaitGroup
 	tools
 }

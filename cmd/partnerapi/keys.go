@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"partnerapi/db"
@@ -29,8 +32,8 @@ func (c createPartnerCmd) Validate() error { return validName("the partner's nam
 const maxName = 200
 
 func validName(what, name string) error {
-	if n := utf8.RuneCountInString(name); strings.TrimSpace(name) == "" || n > maxName {
-		return fmt.Errorf("%s must have 1 to %d characters, and not be blank", what, maxName)
+	if n := utf8.RuneCountInString(name); strings.TrimSpace(name) == "" || n > maxName || strings.ContainsFunc(name, unicode.IsControl) {
+		return fmt.Errorf("%s must have 1 to %d characters, none of them a control character, and not be blank", what, maxName)
 	}
 	return nil
 }
@@ -120,11 +123,17 @@ func (c createKeyCmd) Run(ctx context.Context, s streams) (err error) {
 }
 
 func (c createKeyCmd) wanted() (db.NewKey, error) {
-	wanted := db.NewKey{Name: c.Name, Scopes: c.Scopes}
+	wanted := db.NewKey{Name: c.Name}
 	for _, scope := range c.Scopes {
 		if scope != domain.Read && scope != domain.Write {
 			return wanted, fmt.Errorf("scope %q is unknown: use read, write or both", scope)
 		}
+		if !slices.Contains(wanted.Scopes, scope) {
+			wanted.Scopes = append(wanted.Scopes, scope)
+		}
+	}
+	if len(wanted.Scopes) == 0 {
+		return wanted, errors.New("--scopes: use read, write or both")
 	}
 	if c.Clients != "all" {
 		wanted.Clients = []domain.ClientID{}
@@ -140,6 +149,9 @@ func (c createKeyCmd) wanted() (db.NewKey, error) {
 		day, err := domain.ParseDate(c.Expires)
 		if err != nil {
 			return wanted, fmt.Errorf("--expires: %q is not a date such as 2027-01-31", c.Expires)
+		}
+		if !day.After(domain.DateOf(domain.SystemClock{}.Now())) {
+			return wanted, fmt.Errorf("--expires: %s is not after today (UTC): the key would never work", day)
 		}
 		at := day.Time()
 		wanted.ExpiresAt = &at

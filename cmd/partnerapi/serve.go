@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,7 +28,7 @@ type serveCmd struct {
 	databaseFlags
 	Listen         string     `default:"127.0.0.1:8080" help:"The address to listen on."`
 	Release        op.Release `default:"2.0" help:"The release of v2 to serve: 2.0, 2.1, 2.2, 2.3 or latest."`
-	PublicURL      string     `name:"public-url" placeholder:"URL" help:"The address that callers know the service by; the listen address unless told."`
+	PublicURL      string     `name:"public-url" placeholder:"URL" help:"The address that callers know the service by, which the greeting names; the listen address unless told."`
 	RedisURL       string     `name:"redis-url" placeholder:"URL" help:"A Redis that several replicas share budgets and checkpoints in."`
 	TrustedProxies []string   `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`
 	NoWork         bool       `name:"no-work" help:"Leave the background work to other processes."`
@@ -70,7 +70,7 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := greet(ctx, s.out, service, reachedAt(listener.Addr().String()), demo); err != nil {
+	if err := greet(ctx, s.out, service, cmp.Or(c.PublicURL, reachedAt(listener.Addr().String())), demo); err != nil {
 		return err
 	}
 	return service.run(running, listener)
@@ -133,11 +133,10 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 // run answers requests until ctx ends.
 func (s *service) run(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
-		Handler: s.engine, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		Handler: s.engine, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	var background sync.WaitGroup
-	s.background(ctx, &background)
+	s.background(ctx)
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
@@ -149,7 +148,7 @@ func (s *service) run(ctx context.Context, listener net.Listener) error {
 	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	err := server.Shutdown(finish)
-	background.Wait()
+	s.group.Wait()
 	s.recordUse(finish)
 	if s.redis != nil {
 		err = errors.Join(err, s.redis.Close())

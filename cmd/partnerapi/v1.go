@@ -41,12 +41,15 @@ func init() {
 
 func mountV1(ctx context.Context, s *service) error {
 	registry := idmap.New(s.db.SQL(), registrySize)
-	go registry.Watch(ctx, s.log)
 	var store v1compat.Store
 	if s.redis != nil {
 		store = v1compat.NewRedis(s.redis, s.log)
 	}
-	return v1compat.New(s.api, registry, store, s.clock).Mount(s.edge, s.engine)
+	if err := v1compat.New(s.api, registry, store, s.clock).Mount(s.edge, s.engine); err != nil {
+		return err
+	}
+	s.group.Go(func() { registry.Watch(ctx, s.log) })
+	return nil
 }
 
 func routesV1(api *v2.API) []route {

@@ -135,8 +135,8 @@ type Request struct {
 // that stands for an object (its type has a Noun) and cannot be read is left
 // zero, which no object is: the operation then answers as it does for any that
 // it cannot find, after all that comes before that (decisions 1.2, 2.4). All
-// other faults are InvalidRequest and name every parameter, or the member of
-// the body.
+// other faults are InvalidRequest and name every parameter that cannot be read,
+// or else the member of the body.
 func (in *Input) Bind(dst any, r Request) error {
 	v := reflect.ValueOf(dst).Elem()
 	var faults []domain.FieldError

@@ -75,6 +75,17 @@ func (k *Keys) Caller(ctx context.Context, key string) (*domain.Caller, error) {
 	return caller, nil
 }
 
+// Unrecorded gives back what Used returned, when it could not be recorded.
+func (k *Keys) Unrecorded(used map[domain.KeyID]time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, at := range used {
+		if _, later := k.used[key]; !later {
+			k.used[key] = at
+		}
+	}
+}
+
 // Used returns when each key was last used since the last call.
 func (k *Keys) Used() map[domain.KeyID]time.Time {
 	k.mu.Lock()

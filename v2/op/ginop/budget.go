@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -35,6 +36,7 @@ type budgets struct {
 	store limiter.Store
 	local limiter.Store
 	log   *slog.Logger
+	away  atomic.Bool // the shared store, when it was last asked
 }
 
 func newBudgets(shared limiter.Store, log *slog.Logger) *budgets {
@@ -61,9 +63,14 @@ func (b *budgets) ask(ctx context.Context, call storeCall, name string, limit in
 	rate := limiter.Rate{Period: window, Limit: limit}
 	state, err := call(b.store, ctx, name, rate)
 	if err == nil {
+		if b.away.CompareAndSwap(true, false) {
+			b.log.InfoContext(ctx, "the shared budgets can be reached again")
+		}
 		return state
 	}
-	b.log.WarnContext(ctx, "the shared budgets cannot be reached; counting in this process", "error", err)
+	if b.away.CompareAndSwap(false, true) {
+		b.log.WarnContext(ctx, "the shared budgets cannot be reached; counting in this process", "error", err)
+	}
 	state, _ = call(b.local, ctx, name, rate) // memory does not fail
 	return state
 }
@@ -79,7 +86,7 @@ func report(c *gin.Context, state limiter.Context) {
 
 // exceeded is the error of a budget that is used up.
 func exceeded(state limiter.Context, what string) *domain.Error {
-	wait := max(time.Until(time.Unix(state.Reset+1, 0)), time.Second)
+	wait := min(max(time.Until(time.Unix(state.Reset+1, 0)), time.Second), window)
 	return &domain.Error{
 		Code: domain.RateLimited, RetryAfter: wait,
 		Message: "more than " + strconv.FormatInt(state.Limit, 10) + " requests a minute " + what,

@@ -6,6 +6,7 @@ package ginop
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -129,6 +130,9 @@ func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) err
 	start := time.Now()
 	id := requestID(c.GetHeader("X-Request-Id"))
 	c.Header("X-Request-Id", id)
+	ctx, cancel := context.WithTimeout(c.Request.Context(), requestTime)
+	defer cancel()
+	c.Request = c.Request.WithContext(ctx)
 	err := s.guarded(c, work)
 	if err != nil {
 		s.fail(c, err)
@@ -175,9 +179,22 @@ func (e *Edge) admit(c *gin.Context) (*domain.Caller, error) {
 	return nil, err
 }
 
-// fail renders an error, unless the response is already under way.
+// requestTime bounds how long a request may take. A database that keeps silent
+// for so long counts as one that cannot be reached.
+const requestTime = 20 * time.Second
+
+// statusGone is what is recorded of a request whose caller hung up: nobody gets
+// it, and the service did nothing wrong.
+const statusGone = 499
+
+// fail renders an error, unless the response is already under way or nobody
+// waits for it.
 func (s *Surface) fail(c *gin.Context, err error) {
 	if c.Writer.Written() {
+		return
+	}
+	if errors.Is(err, context.Canceled) && errors.Is(c.Request.Context().Err(), context.Canceled) {
+		c.Status(statusGone)
 		return
 	}
 	e := domain.AsError(err)

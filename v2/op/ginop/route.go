@@ -61,7 +61,7 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 	if c.Request.URL.RawQuery != "" {
 		var err error
 		if r.Query, err = url.ParseQuery(c.Request.URL.RawQuery); err != nil && !lenient {
-			return nil, nil, domain.ErrInvalid("query", "must be well-formed: "+err.Error())
+			return nil, nil, domain.ErrInvalid("query", "is not well-formed: each % must begin an escape, and & must part the parameters")
 		}
 	}
 	if described.Body != nil || c.Request.Method == http.MethodPost {

@@ -237,7 +237,12 @@ func (b *builder) parameters(o Operation) (openapi3.Parameters, error) {
 		}
 	}
 	if o.Idempotent {
-		list = append(list, &openapi3.ParameterRef{Ref: "#/components/parameters/" + idempotencyKey, Value: b.doc.Components.Parameters[idempotencyKey].Value})
+		shared, ok := b.doc.Components.Parameters[idempotencyKey]
+		if !ok { // a document without such an operation does not tell of it
+			shared = idempotencyParameter()
+			b.doc.Components.Parameters[idempotencyKey] = shared
+		}
+		list = append(list, &openapi3.ParameterRef{Ref: "#/components/parameters/" + idempotencyKey, Value: shared.Value})
 	}
 	return list, nil
 }

@@ -33,12 +33,17 @@ func newComponents() *openapi3.Components {
 			"X-RateLimit-Reset":     header("When the minute ends, in Unix seconds.", integerFrom(0)),
 			retryAfter:              header("After how many seconds to try again.", integerFrom(1)),
 		},
-		Parameters: openapi3.ParametersMap{idempotencyKey: {Value: &openapi3.Parameter{
-			Name: idempotencyKey, In: openapi3.ParameterInHeader,
-			Description: "Any text that names this request. For 24 hours a repeat of the request with the same key is answered with the first success, and not done again.",
-			Schema:      openapi3.NewStringSchema().WithMaxLength(255).NewRef(),
-		}}},
+		Parameters: openapi3.ParametersMap{},
 	}
+}
+
+// idempotencyParameter is the header that names a request.
+func idempotencyParameter() *openapi3.ParameterRef {
+	return &openapi3.ParameterRef{Value: &openapi3.Parameter{
+		Name: idempotencyKey, In: openapi3.ParameterInHeader,
+		Description: "Any text that names this request. For 24 hours a repeat of the request with the same key is answered with the first success, and not done again.",
+		Schema:      openapi3.NewStringSchema().WithMaxLength(255).NewRef(),
+	}}
 }
 
 func header(about string, schema *openapi3.Schema) *openapi3.HeaderRef {

@@ -189,9 +189,9 @@ func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	defer delete(m.nested, key)
 
 	schema := openapi3.NewObjectSchema()
-	// Outputs are closed so that no test lets a member pass that the document
-	// does not tell of; bodies, where the service refuses unknown members.
-	if u == output || !m.lenient {
+	// Bodies are closed where the service refuses unknown members. Outputs stay
+	// open: a later release may add to them.
+	if u == input && !m.lenient {
 		no := false
 		schema.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
 	}

@@ -20,7 +20,7 @@ type colour string
 
 func (colour) Values() []string { return []string{"red", "blue"} }
 
-type number struct{ n int }
+type number struct{}
 
 func (number) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
 func (*number) UnmarshalText([]byte) error  { return nil }
@@ -123,11 +123,11 @@ func TestOutputs(t *testing.T) {
 	schema := part(t, document(reflect.TypeFor[emptyInput](), reflect.TypeFor[written](), false), "components", "schemas", "Written").(map[string]any)
 	same(t, "required", schema["required"], `["text","maybe","rate","flag","colour","maybe_colour","at","day","id","maybe_id",
 		"number","word","email","list","object","told","null","objects","nameless","NoTag"]`)
-	if schema["additionalProperties"] != false {
-		t.Error("an output is open")
+	if schema["additionalProperties"] != nil {
+		t.Error("an output is object to what a later release adds")
 	}
 	members := schema["properties"].(map[string]any)
-	closed := `"additionalProperties":false,"type":"object"`
+	object := `"type":"object"`
 	for name, want := range map[string]string{
 		"text":         `{"type":"string"}`,
 		"maybe":        `{"type":"string","nullable":true,"description":"Perhaps."}`,
@@ -147,9 +147,9 @@ func TestOutputs(t *testing.T) {
 		"list":         `{"type":"array","items":{"type":"string","enum":["red","blue"]}}`,
 		"object":       `{"$ref":"#/components/schemas/Inner"}`,
 		"told":         `{"allOf":[{"$ref":"#/components/schemas/Inner"}],"description":"What."}`,
-		"null":         `{` + closed + `,"nullable":true,"properties":{"a":{"type":"integer"}},"required":["a"]}`,
+		"null":         `{` + object + `,"nullable":true,"properties":{"a":{"type":"integer"}},"required":["a"]}`,
 		"objects":      `{"type":"array","items":{"$ref":"#/components/schemas/Inner"}}`,
-		"nameless":     `{` + closed + `,"properties":{"b":{"type":"boolean"}},"required":["b"]}`,
+		"nameless":     `{` + object + `,"properties":{"b":{"type":"boolean"}},"required":["b"]}`,
 		"NoTag":        `{"type":"string"}`,
 	} {
 		same(t, name, members[name], want)
@@ -192,7 +192,7 @@ func TestEmbedded(t *testing.T) {
 		Same  bool
 	}
 	schema := part(t, document(reflect.TypeFor[emptyInput](), reflect.TypeFor[outer](), false), "components", "schemas", "Outer")
-	same(t, "outer", schema, `{"type":"object","additionalProperties":false,"required":["same","other","risk","Same"],"properties":{
+	same(t, "outer", schema, `{"type":"object","required":["same","other","risk","Same"],"properties":{
 		"same":{"type":"integer"},"other":{"type":"integer"},"risk":{"type":"string"},"Same":{"type":"boolean"}}}`)
 }
 
@@ -213,8 +213,6 @@ type create struct {
 		} `json:"audience" validate:"required"`
 	}
 }
-
-const audience = `"properties":{"type":{"type":"string"%s}},"type":"object"%s`
 
 func TestBodies(t *testing.T) {
 	schema := part(t, document(reflect.TypeFor[create](), nil, false), "components", "schemas", "Create").(map[string]any)
@@ -240,7 +238,7 @@ func TestBodies(t *testing.T) {
 
 func TestLenientBodies(t *testing.T) {
 	schema := part(t, document(reflect.TypeFor[create](), nil, true), "components", "schemas", "Create").(map[string]any)
-	if _, closed := schema["additionalProperties"]; closed {
+	if _, object := schema["additionalProperties"]; object {
 		t.Error("a lenient body refuses unknown members")
 	}
 	members := schema["properties"].(map[string]any)

@@ -51,11 +51,37 @@ func New(t testing.TB, doc *openapi3.T) *Validator {
 	if err := doc.Validate(t.Context()); err != nil {
 		t.Fatalf("the document: %v", err)
 	}
+	closeSchemas(doc)
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &Validator{prefix: doc.Servers[0].URL, router: router, unknown: unknownRoute(t, doc)}
+}
+
+// closeSchemas makes every object of the document refuse members that it does
+// not tell of. Callers must be ready for more, a test must not.
+func closeSchemas(doc *openapi3.T) {
+	seen := map[*openapi3.Schema]bool{}
+	for _, component := range doc.Components.Schemas {
+		closeSchema(component, seen)
+	}
+}
+
+func closeSchema(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) {
+	if ref == nil || ref.Value == nil || seen[ref.Value] {
+		return
+	}
+	schema := ref.Value
+	seen[schema] = true
+	if schema.Type.Is("object") && len(schema.Properties) > 0 {
+		no := false
+		schema.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
+	}
+	closeSchema(schema.Items, seen)
+	for _, property := range schema.Properties {
+		closeSchema(property, seen)
+	}
 }
 
 // unknownRoute has the responses that the document's operations share.

@@ -1,4 +1,6 @@
-package domain
+// Package outage tells the outage of a database from the failure of a statement,
+// for the packages that speak to one.
+package outage
 
 import (
 	"context"
@@ -10,22 +12,22 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"partnerapi/domain"
 )
 
 // retryUnavailable is what callers are told to wait when the database cannot be
 // reached.
 const retryUnavailable = 5 * time.Second
 
-// ErrUnavailable returns the error as callers are to see it where it is one of
-// the connection to a database and not of a statement (decisions 2.6): the
-// packages that speak to it ask this of every error. It returns nil for all
-// others.
-func ErrUnavailable(doing string, err error) *Error {
+// Of returns the error as callers are to see it where it is one of the
+// connection and not of a statement (decisions 2.6), and nil for all others.
+func Of(doing string, err error) *domain.Error {
 	if err == nil || !unreachable(err) {
 		return nil
 	}
-	return &Error{
-		Code: Unavailable, Message: "temporarily offline; try again later", RetryAfter: retryUnavailable,
+	return &domain.Error{
+		Code: domain.Unavailable, Message: "temporarily offline; try again later", RetryAfter: retryUnavailable,
 		Cause: fmt.Errorf("%s: %w", doing, err),
 	}
 }

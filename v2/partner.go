@@ -1,0 +1,37 @@
+package v2
+
+import (
+	"context"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+func (a *API) declarePartner() {
+	a.GetPartner = op.Add(&a.Set, op.Meta{
+		ID: "partner.get", Method: "GET", Path: "/partner", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary: "Read the key's partner and its admins",
+	}, a.getPartner)
+}
+
+// GetPartner asks for the key's partner.
+type GetPartner struct{}
+
+// Partner is a partner as v2 shows it.
+type Partner struct {
+	Name      string  `json:"name"`
+	CreatedAt op.Time `json:"created_at"`
+	Admins    []Admin `json:"admins" doc:"The admins who see every client."`
+}
+
+func (a *API) getPartner(ctx context.Context, _ *GetPartner) (*Partner, error) {
+	p, err := a.db.Partner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &Partner{Name: p.Name, CreatedAt: op.At(p.CreatedAt), Admins: make([]Admin, len(p.Admins))}
+	for i, admin := range p.Admins {
+		out.Admins[i] = adminOf(admin)
+	}
+	return out, nil
+}
