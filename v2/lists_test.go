@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
@@ -54,7 +55,7 @@ func TestIDs(t *testing.T) {
 	}
 	outside := []string{in}
 	for _, at := range out {
-		if id, err := url.PathUnescape(at["client_id"]); err == nil && !strings.ContainsAny(id, "\x00\xff") {
+		if id, err := url.PathUnescape(at["client_id"]); err == nil && utf8.ValidString(id) && !strings.ContainsRune(id, 0) {
 			outside = append(outside, id)
 		}
 	}
