@@ -45,10 +45,11 @@ func (d *DB) ClientAdmins(ctx context.Context, client domain.ClientID, w domain.
 	return mapped(rows, (*adminRow).admin), err
 }
 
-// InsertInvite adds an invite and asks for its mail. Conflict when the email
-// is an admin of the client already or has an open invite. The transaction
-// must hold the client (LockClient), so that of two at once one is refused.
-func (d *DB) InsertInvite(ctx context.Context, in domain.Invite) error {
+// InsertInvite adds an invite and asks for its mail, whose id it returns.
+// Conflict when the email is an admin of the client already or has an open
+// invite. The transaction must hold the client (LockClient), so that of two at
+// once one is refused.
+func (d *DB) InsertInvite(ctx context.Context, in domain.Invite) (domain.MessageID, error) {
 	var isAdmin, isInvited bool
 	err := d.conn(ctx).NewRaw(`
 		SELECT EXISTS (SELECT 1 FROM admins WHERE client_id = ?0 AND email = ?1),
@@ -56,12 +57,13 @@ func (d *DB) InsertInvite(ctx context.Context, in domain.Invite) error {
 		in.Client, in.Email, in.CreatedAt).Scan(ctx, &isAdmin, &isInvited)
 	switch {
 	case err != nil:
-		return d.bad("look for an admin or invite", err)
+		return domain.MessageID{}, d.bad("look for an admin or invite", err)
 	case isAdmin:
-		return domain.ErrConflict("admin", "this email is already an admin of this client")
+		return domain.MessageID{}, domain.ErrConflict("admin", "this email is already an admin of this client")
 	case isInvited:
-		return domain.ErrConflict("invite", "this email already has an open invite to this client")
+		return domain.MessageID{}, domain.ErrConflict("invite", "this email already has an open invite to this client")
 	}
+	id := NewID[domain.MessageKind]()
 	_, err = d.conn(ctx).NewRaw(`
 		WITH invite AS (
 			INSERT INTO admin_invites (client_id, id, email, role, created_at, expires_at) VALUES (?0, ?1, ?2, ?3, ?4, ?5)
@@ -69,6 +71,6 @@ func (d *DB) InsertInvite(ctx context.Context, in domain.Invite) error {
 		)
 		INSERT INTO mail_requests (client_id, id, type, invite_id, created_at)
 		SELECT client_id, ?6, 'admin-invite', id, created_at FROM invite`,
-		in.Client, in.ID, in.Email, in.Role, in.CreatedAt, in.ExpiresAt, NewID[domain.MessageKind]()).Exec(ctx)
-	return d.bad("insert an invite", err)
+		in.Client, in.ID, in.Email, in.Role, in.CreatedAt, in.ExpiresAt, id).Exec(ctx)
+	return id, d.bad("insert an invite", err)
 }

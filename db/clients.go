@@ -174,10 +174,14 @@ func (d *DB) UpdateClient(ctx context.Context, c domain.Client) error {
 	return d.bad("update a client", err)
 }
 
-// CountUsers moves a client's counters of users by the given numbers.
+// CountUsers moves a client's counters of users by the given numbers, and notes
+// that the audiences of its policies may have changed.
 func (d *DB) CountUsers(ctx context.Context, id domain.ClientID, active, inactive int, at time.Time) error {
 	_, err := d.conn(ctx).NewUpdate().Table("clients").
 		Set("users_active = users_active + ?", active).Set("users_inactive = users_inactive + ?", inactive).
 		Set("updated_at = greatest(updated_at, ?)", at).Where("id = ?", id).Exec(ctx)
-	return d.bad("count a client's users", err)
+	if err != nil {
+		return d.bad("count a client's users", err)
+	}
+	return d.touchPolicies(ctx, id, at, "true")
 }

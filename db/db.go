@@ -21,8 +21,9 @@ import (
 
 // DB is a pool of connections to one database. It is safe for concurrent use.
 type DB struct {
-	bun   *bun.DB
-	clock domain.Clock
+	bun    *bun.DB
+	clock  domain.Clock
+	config *pgx.ConnConfig
 	// clientByID is the query of Client, by whether the caller reaches all.
 	clientByID map[bool]string
 }
@@ -65,14 +66,23 @@ func Open(url string, opts ...Option) (*DB, error) {
 	// Rows are found by keys on every path of a request; compiling a plan to
 	// machine code costs more than it saves there.
 	config.RuntimeParams["jit"] = "off"
-	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(prepareTypes))
-	pool.SetMaxOpenConns(o.conns)
-	pool.SetMaxIdleConns(o.conns)
-	pool.SetConnMaxIdleTime(5 * time.Minute)
-	d := &DB{bun: bun.NewDB(pool, pgdialect.New()), clock: o.clock}
-	d.clientByID = map[bool]string{true: clientByID(d.bun, true), false: clientByID(d.bun, false)}
-	return d, nil
+	return pool(config, o.conns, o.clock), nil
 }
+
+func pool(config *pgx.ConnConfig, conns int, clock domain.Clock) *DB {
+	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(prepareTypes))
+	pool.SetMaxOpenConns(conns)
+	pool.SetMaxIdleConns(conns)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	d := &DB{bun: bun.NewDB(pool, pgdialect.New()), clock: clock, config: config}
+	d.clientByID = map[bool]string{true: clientByID(d.bun, true), false: clientByID(d.bun, false)}
+	return d
+}
+
+// Beside opens another pool of connections to the same database, for work that
+// keeps them longer than the requests that use this one can wait. It is for its
+// caller to close.
+func (d *DB) Beside(conns int) *DB { return pool(d.config, conns, d.clock) }
 
 // SQL is the handle for packages that keep their own tables beside these.
 func (d *DB) SQL() *sql.DB { return d.bun.DB }
@@ -154,4 +164,27 @@ func (d *DB) found(err error, noun string) error {
 		return domain.ErrNotFound(noun)
 	}
 	return d.bad("read a "+noun, err)
+}
+
+// SQLTx is the transaction of ctx, for packages that enqueue work in it.
+func (d *DB) SQLTx(ctx context.Context) (*sql.Tx, bool) {
+	tx, ok := ctx.Value(txKey{}).(transaction)
+	return tx.Tx.Tx, ok
+}
+
+// Alone runs fn while no other process runs an fn of that name: under an
+// advisory lock, which a crash releases.
+func (d *DB) Alone(ctx context.Context, name string, fn func(context.Context) error) error {
+	conn, err := d.bun.Conn(ctx)
+	if err != nil {
+		return d.bad("reach the database", err)
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock(hashtextextended(?, 0))", name); err != nil {
+		return d.bad("wait for a turn at "+name, err)
+	}
+	defer func() {
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(hashtextextended(?, 0))", name)
+	}()
+	return fn(ctx)
 }

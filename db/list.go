@@ -25,7 +25,7 @@ type keyset struct {
 	// settled says that one index holds the list in its order whatever the
 	// values are, so that it need not be planned for each.
 	settled bool
-	// where restricts the list.
+	// where restricts the list; nil does not.
 	where func(*bun.SelectQuery, *binds) *bun.SelectQuery
 }
 
@@ -68,7 +68,7 @@ func page[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, select
 
 // bounded restricts a query to the list's rows after the window's position.
 func (k keyset) bounded(q *bun.SelectQuery, values *binds, w domain.Window) *bun.SelectQuery {
-	q = k.where(q, values)
+	q = k.restricted(q, values)
 	if w.After != nil {
 		than := " > "
 		if k.desc {
@@ -79,6 +79,13 @@ func (k keyset) bounded(q *bun.SelectQuery, values *binds, w domain.Window) *bun
 	return k.ordered(q).Limit(w.Limit + 1)
 }
 
+func (k keyset) restricted(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
+	if k.where == nil {
+		return q
+	}
+	return k.where(q, values)
+}
+
 func (k keyset) ordered(q *bun.SelectQuery) *bun.SelectQuery {
 	direction := " ASC"
 	if k.desc {
@@ -87,13 +94,23 @@ func (k keyset) ordered(q *bun.SelectQuery) *bun.SelectQuery {
 	return q.OrderExpr(k.key + direction + ", " + k.id + direction)
 }
 
+// countedPage is page with the total of the list, where it is asked for, from a
+// count of its rows.
+func countedPage[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, selecting func(*bun.SelectQuery, *binds) *bun.SelectQuery, position func(*Row) domain.Position) (domain.Slice[Row], error) {
+	slice, err := page(ctx, d, k, w, selecting, position)
+	if err == nil && w.Total {
+		slice.Total, err = k.count(ctx, d)
+	}
+	return slice, err
+}
+
 // counted is the answer of a query that counts.
 type counted struct{ Rows int }
 
 // count counts the rows of the whole list.
 func (k keyset) count(ctx context.Context, d *DB) (int, error) {
 	var values binds
-	q := k.where(d.bun.NewSelect().TableExpr(k.from).ColumnExpr("count(*) AS rows"), &values)
+	q := k.restricted(d.bun.NewSelect().TableExpr(k.from).ColumnExpr("count(*) AS rows"), &values)
 	n, err := read[counted](ctx, d, q.String(), values, planEach, 1)
 	if err != nil {
 		return 0, d.bad("count "+k.from, err)

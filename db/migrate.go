@@ -23,6 +23,10 @@ var migrationFiles embed.FS
 // cursorSecret names the secret that list cursors are authenticated with.
 const cursorSecret = "cursor"
 
+// trackingSecret names the secret that the links in simulated mails are made
+// with.
+const trackingSecret = "tracking"
+
 // Migrate brings the database to this version's tables and returns the names
 // of the migrations that it applied. Any number of processes may call it at
 // once: they take turns under an advisory lock, which a crash releases.
@@ -39,7 +43,7 @@ func (d *DB) Migrate(ctx context.Context) ([]string, error) {
 	for i, m := range applied {
 		names[i] = m.Source.Path
 	}
-	return names, d.ensureSecret(ctx)
+	return names, d.ensureSecrets(ctx)
 }
 
 // Migrated reports an error while migrations of this version are missing.
@@ -89,22 +93,35 @@ func SchemaKey() string {
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-func (d *DB) ensureSecret(ctx context.Context) error {
-	secret := make([]byte, 32)
-	if _, err := rand.Read(secret); err != nil {
-		return err
+func (d *DB) ensureSecrets(ctx context.Context) error {
+	for _, name := range []string{cursorSecret, trackingSecret} {
+		secret := make([]byte, 32)
+		if _, err := rand.Read(secret); err != nil {
+			return err
+		}
+		_, err := d.bun.NewRaw("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, secret).Exec(ctx)
+		if err != nil {
+			return d.bad("make the "+name+" secret", err)
+		}
 	}
-	_, err := d.bun.NewRaw("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", cursorSecret, secret).Exec(ctx)
-	return d.bad("make the cursor secret", err)
+	return nil
 }
 
 // CursorSecret returns the secret that list cursors are authenticated with. It
 // is the same for every process on this database.
-func (d *DB) CursorSecret(ctx context.Context) ([]byte, error) {
+func (d *DB) CursorSecret(ctx context.Context) ([]byte, error) { return d.secret(ctx, cursorSecret) }
+
+// TrackingSecret returns the secret that the links in simulated mails are made
+// with. It is the same for every process on this database.
+func (d *DB) TrackingSecret(ctx context.Context) ([]byte, error) {
+	return d.secret(ctx, trackingSecret)
+}
+
+func (d *DB) secret(ctx context.Context, name string) ([]byte, error) {
 	var secret []byte
-	err := d.bun.NewRaw("SELECT value FROM secrets WHERE name = ?", cursorSecret).Scan(ctx, &secret)
+	err := d.bun.NewRaw("SELECT value FROM secrets WHERE name = ?", name).Scan(ctx, &secret)
 	if err == nil && len(secret) == 0 {
 		err = errors.New("it is empty")
 	}
-	return secret, d.bad("read the cursor secret", err)
+	return secret, d.bad("read the "+name+" secret", err)
 }

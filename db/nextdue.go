@@ -15,6 +15,12 @@ func (d *DB) refreshNextDue(ctx context.Context, client domain.ClientID, users [
 	if users != nil {
 		condition += " AND u.id = ANY(?1::uuid[])"
 	}
+	return d.refreshNextDueWhere(ctx, condition, client, uuids(users))
+}
+
+// refreshNextDueWhere is refreshNextDue for the users, alias u, that a condition
+// on ?0 and ?1 selects.
+func (d *DB) refreshNextDueWhere(ctx context.Context, condition string, arg0, arg1 any) error {
 	_, err := d.conn(ctx).NewRaw(`
 		WITH locked AS MATERIALIZED (
 			SELECT u.client_id, u.id FROM users AS u WHERE `+condition+` ORDER BY u.client_id, u.id FOR NO KEY UPDATE
@@ -27,6 +33,6 @@ func (d *DB) refreshNextDue(ctx context.Context, client domain.ClientID, users [
 		) AS n ON true
 		WHERE u.client_id = l.client_id AND u.id = l.id
 		AND (u.next_due_on, u.next_course_id) IS DISTINCT FROM (n.due_on, n.course_id)`,
-		client, uuids(users), d.Now()).Exec(ctx)
+		arg0, arg1, d.Now()).Exec(ctx)
 	return d.bad("store what is due next", err)
 }

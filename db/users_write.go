@@ -83,11 +83,12 @@ func (d *DB) Enrol(ctx context.Context, u domain.User) error {
 	return d.refreshNextDue(ctx, u.Client, []domain.UserID{u.ID})
 }
 
-// RequestWelcome asks for a welcome mail to a user.
-func (d *DB) RequestWelcome(ctx context.Context, u domain.User) error {
+// RequestWelcome asks for a welcome mail to a user, and returns its id.
+func (d *DB) RequestWelcome(ctx context.Context, u domain.User) (domain.MessageID, error) {
+	id := NewID[domain.MessageKind]()
 	_, err := d.conn(ctx).NewRaw("INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES (?, ?, 'welcome', ?, ?)",
-		u.Client, NewID[domain.MessageKind](), u.ID, u.CreatedAt).Exec(ctx)
-	return d.bad("ask for a welcome mail", err)
+		u.Client, id, u.ID, u.CreatedAt).Exec(ctx)
+	return id, d.bad("ask for a welcome mail", err)
 }
 
 // InsertEvent records that something happened to a client or one of its users.

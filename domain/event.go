@@ -11,6 +11,10 @@ const (
 	UserCreated     EventType = "user.created"
 	UserUpdated     EventType = "user.updated"
 	UserDeactivated EventType = "user.deactivated"
+	CoursePassed    EventType = "training.assignment.completed"
+	PolicyAgreed    EventType = "policy.acknowledged"
+	DataExposed     EventType = "dark_web.exposure.found"
+	ResultUpdated   EventType = "phishing.result.updated"
 )
 
 // Event is a change that others may want to hear of. It is written in the

@@ -30,6 +30,9 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 	if e.Code == domain.NotFound && e.Object == (domain.ClientKind{}).Noun() {
 		out = noClient
 	}
+	if e.Code == domain.InvalidRequest && e.Object != "" && e.Object == r.Missing {
+		return domain.ErrNotFound(e.Object)
+	}
 	if len(e.Fields) > 0 {
 		name := e.Fields[0].Field
 		if own, ok := r.Fields[indexes.ReplaceAllString(name, "")]; ok {

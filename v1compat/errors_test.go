@@ -25,6 +25,8 @@ type scene struct {
 	clientNo, collection string
 	foreignCollection    string
 	user                 string
+	policy, template     string
+	members              []domain.UserID // of the collection
 	fresh                int
 }
 
@@ -37,17 +39,41 @@ func newScene(t *testing.T, o setup) *scene {
 	s.collection = s.numberOf(idmap.Collection, idmap.UUID(s.Collection(s.client, "Own")))
 	s.foreignCollection = s.numberOf(idmap.Collection, idmap.UUID(s.Collection(s.sibling, "Foreign")))
 	s.user = s.User(s.Tenant, s.client, "first@example.com").ID.UUID()
+	s.policy = s.numberOf(idmap.Policy, idmap.UUID(s.addPolicy(s.client, domain.TenantScope, s.client.UUID(), true)))
+	for i := range byte(100) {
+		id := domain.UserID{0: 1, 15: i + 1}
+		s.insertUser(s.client, id, domain.Active, s.Clock.Now())
+		s.members = append(s.members, id)
+	}
+	s.Exec(`INSERT INTO collection_members (client_id, collection_id, user_id, added_at)
+		SELECT c.client_id, c.id, u.id, c.created_at FROM collections AS c JOIN users AS u USING (client_id)
+		WHERE c.client_id = $1 AND u.id <> $2`, s.client, s.user)
+	s.Exec("UPDATE collections SET member_count = 100 WHERE client_id = $1", s.client)
+	template := domain.TemplateID{15: 9}
+	s.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
+		VALUES ($1, 'Sample', 'en', 'it', 'Sample', 'it@example.com', '', '', $2)`, template, s.Clock.Now())
+	s.template = s.numberOf(idmap.Template, idmap.UUID(template))
+	s.Exec("UPDATE clients SET dark_web_monitoring = true WHERE id = $1", s.client)
 	return s
 }
 
 // good is a request to the route that succeeds, also when it is made again.
 func (s *scene) good(r *route) ask {
 	s.fresh++
-	path := "/v1" + strings.NewReplacer(":client_id", s.clientNo, ":user_id", s.user).Replace(r.Path)
+	user := s.user
+	if r.ID == "remove-collection-member" { // each leaves once
+		user = s.members[s.fresh%len(s.members)].UUID()
+	}
+	path := "/v1" + strings.NewReplacer(":client_id", s.clientNo, ":user_id", user, ":collection_id", s.collection, ":policy_id", s.policy).Replace(r.Path)
 	body := map[string]string{
 		"create-client": fmt.Sprintf(`{"company_name":"New %d"}`, s.fresh),
 		"create-user":   fmt.Sprintf(`{"email":"new%d@example.com","collection_id":%s}`, s.fresh, s.collection),
 		"update-user":   `{"status":"active"}`,
+
+		"create-collection":     fmt.Sprintf(`{"name":"New %d"}`, s.fresh),
+		"add-collection-member": `{"user_infima_id":"` + s.user + `"}`,
+		"sentemails":            `{"user_infima_id":"` + s.user + `"}`,
+		"sendphishing":          `{"user_id":"` + s.user + `","phishing_template":` + s.template + `}`,
 	}[r.ID]
 	return ask{path, body}
 }
@@ -68,7 +94,7 @@ func (s *scene) bads(id string) map[int][]bad {
 	}
 	notJSON := []string{``, "body must be", `{`, "body must be", `[]`, "body must be", `null`, "body must be", `{} {}`, "body must be", "{\"x\":\"\xff\"}", "body must be", `{"x":"\u0000"}`, "x must not hold a NUL"}
 	long, email := strings.Repeat("é", 501), strings.Repeat("e", 250)+"@example.com"
-	return map[string]map[int][]bad{
+	all := map[string]map[int][]bad{
 		"partner": {},
 		"clients": {400: {{"/v1/clients?ids=x", "", "ids must be"}, {"/v1/clients?limit=x", "", "limit must be"}, {"/v1/clients?offset=-1", "", "offset must be"}}},
 		"create-client": {
@@ -102,6 +128,79 @@ func (s *scene) bads(id string) map[int][]bad {
 			404: append(append(body("/v1/users/"+strings.ToUpper(s.user), `{"status":"active"}`, "no such user"), body("/v1/users/usr_01jhz5q7rgec7t3vfd9w8x2k4m", `{"status":"active"}`, "no such user")...),
 				body("/v1/users/00000000-0000-0000-0000-000000000000", `{"status":"active"}`, "no such user")...),
 			413: body(user, huge, "the body is larger"),
+		},
+	}
+	if own, ok := all[id]; ok {
+		return own
+	}
+	return s.badParts(id, notJSON, huge)
+}
+
+// badParts is bads for the routes of what a client has besides users.
+func (s *scene) badParts(id string, notJSON []string, huge string) map[int][]bad {
+	client, user := "/v1/clients/"+s.clientNo, "/v1/users/"+s.user
+	collections := client + "/collections"
+	members, nowhere, foreign := collections+"/"+s.collection+"/members", collections+"/2147483647/members", collections+"/"+s.foreignCollection+"/members"
+	nobody := "01a1fc72-c2f0-756f-ae70-19fb42db5c21"
+	body := func(path string, pairs ...string) (list []bad) {
+		for i := 0; i < len(pairs); i += 2 {
+			list = append(list, bad{path, pairs[i], pairs[i+1]})
+		}
+		return list
+	}
+	window := func(path string) []bad {
+		return []bad{{path + "?limit=x", "", "limit must be"}, {path + "?offset=-1", "", "offset must be"}, {path + "?offset=x", "", "offset must be"}}
+	}
+	bodies := func(path string, pairs ...string) []bad {
+		return append(body(path, notJSON...), body(path, pairs...)...)
+	}
+	noUser := []bad{}
+	for _, path := range []string{nobody, "x", strings.ToUpper(s.user)} {
+		noUser = append(noUser, bad{"/v1/users/" + path + "/" + id, "", "no such user"})
+	}
+	return map[string]map[int][]bad{
+		"collections": {400: append(window(collections), bad{"/v1/clients/0/collections", "", "client_id must be"})},
+		"create-collection": {
+			400: bodies(collections, `{}`, "name is required", `{"name":null}`, "name is required", `{"name":" "}`, "name is required", `{"name":7}`, "name must be a string",
+				`{"name":"`+strings.Repeat("é", 201)+`"}`, "name must be at most 200 characters", `{"name":"x","description":"`+strings.Repeat("é", 2001)+`"}`, "description must be at most 2000"),
+			409: body(collections, `{"name":"OWN"}`, "a collection with this name"),
+			413: body(collections, huge, "the body is larger"),
+		},
+		"collection-members": {
+			400: append(window(members), bad{collections + "/007/members", "", "collection_id must be"}),
+			404: {{nowhere, "", "no such collection"}, {foreign, "", "no such collection"}},
+		},
+		"add-collection-member": {
+			400: bodies(members, `{}`, "user_infima_id is required", `{"user_infima_id":null}`, "user_infima_id is required", `{"user_infima_id":""}`, "user_infima_id is required", `{"user_infima_id":7}`, "user_infima_id must be a string"),
+			404: append(body(members, `{"user_infima_id":"`+nobody+`"}`, "no such user", `{"user_infima_id":"x"}`, "no such user"),
+				bad{nowhere, `{"user_infima_id":"` + s.user + `"}`, "no such collection"}, bad{foreign, `{"user_infima_id":"` + s.user + `"}`, "no such collection"}),
+			413: body(members, huge, "the body is larger"),
+		},
+		"remove-collection-member": {
+			400: {{collections + "/x/members/" + s.user, "", "collection_id must be"}},
+			404: {{members + "/" + nobody, "", "no such user"}, {members + "/x", "", "no such user"}, {nowhere + "/" + s.user, "", "no such collection"}, {foreign + "/" + s.user, "", "no such collection"}},
+		},
+		"policies": {400: window(client + "/policies")},
+		"policy-users": {
+			400: append(window(client+"/policies/"+s.policy+"/users"), bad{client + "/policies/" + s.policy + "/users?status=gone", "", "status must be one of"},
+				bad{client + "/policies/0/users", "", "policy_id must be"}),
+			404: {{client + "/policies/2147483647/users", "", "no such policy"}},
+		},
+		"exposures": {400: append(window(client+"/darkweb/exposures"), bad{client + "/darkweb/exposures?start=x", "", "start must be"},
+			bad{client + "/darkweb/exposures?end=x", "", "end must be"}, bad{client + "/darkweb/exposures?start=2026-02-02&end=2026-02-01", "", "start must be"})},
+		"training": {400: window(user + "/training"), 404: noUser},
+		"phishing": {400: window(user + "/phishing"), 404: noUser},
+		"sentemails": {
+			400: append(body("/v1/sentemails?offset=-1", `{"user_infima_id":"`+s.user+`"}`, "offset must be"), bodies("/v1/sentemails", `{}`, "user_infima_id is required", `{"user_infima_id":"x"}`, "user_infima_id must be",
+				`{"email_address":7}`, "email_address must be", `{"message_types":["welcome"]}`, "message_types[0] must be one of", `{"start_time":"x"}`, "start_time must be")...),
+			404: body("/v1/sentemails", `{"user_infima_id":"`+nobody+`"}`, "no such user", `{"email_address":"nobody@example.com"}`, "no such user"),
+			413: body("/v1/sentemails", huge, "the body is larger"),
+		},
+		"sendphishing": {
+			400: bodies("/v1/sendphishing", `{}`, "user_id is required", `{"user_id":null,"phishing_template":1}`, "user_id is required", `{"user_id":"`+s.user+`"}`, "phishing_template is",
+				`{"user_id":"`+s.user+`","phishing_template":2147483647}`, "phishing_template is not", `{"user_id":"`+s.user+`","phishing_template":`+s.template+`,"send_time":"x"}`, "send_time must be"),
+			404: body("/v1/sendphishing", `{"user_id":"`+nobody+`","phishing_template":`+s.template+`}`, "no such user"),
+			413: body("/v1/sendphishing", huge, "the body is larger"),
 		},
 	}[id]
 }
@@ -196,7 +295,7 @@ func TestNoProbing(t *testing.T) {
 			"unknown": {"2147483647", s.Key}, "archived": {s.number(archived), s.Key}, "deleted": {gone, s.Key},
 			"other partner": {s.clientNo, stranger.Key}, "subset": {s.clientNo, subset},
 		} {
-			path := "/v1" + inPath.ReplaceAllString(r.Path, c.number)
+			path := "/v1" + strings.NewReplacer(":client_id", c.number, ":collection_id", s.collection, ":policy_id", s.policy, ":user_id", s.user).Replace(r.Path)
 			got := s.Do(r.Method, path, c.key, s.good(r).body, "X-Request-Id", "same")
 			envelope(t, r.ID+" "+name, got, 403, domain.Forbidden, "this key has no access to the client")
 			answers[string(got.Body)] = append(answers[string(got.Body)], name)

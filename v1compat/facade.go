@@ -35,6 +35,13 @@ func New(api *v2.API, registry *idmap.Registry, store Store, clock domain.Clock)
 	f := &Facade{registry: registry, checkpoints: &checkpoints{store: store}}
 	f.clientRoutes(api)
 	f.userRoutes(api)
+	f.collectionRoutes(api)
+	f.policyRoutes(api)
+	f.exposureRoutes(api)
+	f.trainingRoutes(api)
+	f.phishingRoutes(api)
+	f.sendPhishingRoutes(api)
+	f.emailRoutes(api)
 	f.mustFit()
 	return f
 }

@@ -2,6 +2,7 @@ package v1compat
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"flag"
 	"net/url"
@@ -53,7 +54,8 @@ func rowsOf[In, V2In, Row, Item any](t *testing.T, to func(*In, op.Paging) *V2In
 
 // TestGolden: for each case, v1's request, v2's input and output and v1's
 // response stand side by side in testdata/ROUTE/CASE.*.json. In an output,
-// members that begin with a capital are those that never leave the process.
+// members that begin with a capital are those that never leave the process, and a
+// policy's scope, which no caller sends, is given by its kind.
 func TestGolden(t *testing.T) {
 	s := start(t, setup{})
 	f := s.facade
@@ -66,6 +68,19 @@ func TestGolden(t *testing.T) {
 			"users":         rowsOf(t, fromListUsers, toUser),
 			"create-user":   translationOf(fromCreateUser, toCreatedUser),
 			"update-user":   translationOf(fromUpdateUser, toUpdated),
+
+			"collections":              rowsOf(t, fromListCollections, toCollection),
+			"create-collection":        translationOf(fromCreateCollection, toCreatedCollection),
+			"collection-members":       rowsOf(t, fromListMembers, toMember),
+			"add-collection-member":    translationOf(fromAddMember, toAdded),
+			"remove-collection-member": translationOf(fromRemoveMember, toRemoved),
+			"policies":                 rowsOf(t, fromListPolicies, toPolicy),
+			"policy-users":             rowsOf(t, fromListPolicyUsers, toPolicyUser),
+			"exposures":                rowsOf(t, fromListExposures, toExposureCount),
+			"training":                 rowsOf(t, fromListTraining, toTrainingResult),
+			"phishing":                 rowsOf(t, fromListPhishing, toPhishingResult),
+			"sendphishing":             translationOf(fromSendPhishing, toMessage),
+			"sentemails":               rowsOf(t, fromListSentEmails, toSentEmail),
 		}[r.ID]
 	}
 	number1to3(s)
@@ -132,7 +147,12 @@ func golden(t *testing.T, s *service, tr translation, base string) {
 	decode(t, base+".v2-output.json", &inProcess)
 	for name, value := range inProcess {
 		if unicode.IsUpper(rune(name[0])) {
-			reflect.ValueOf(out).Elem().FieldByName(name).Set(reflect.ValueOf(value))
+			field := reflect.ValueOf(out).Elem().FieldByName(name)
+			if id, ok := field.Addr().Interface().(encoding.TextUnmarshaler); !ok {
+				field.Set(reflect.ValueOf(value))
+			} else if err := id.UnmarshalText([]byte(value.(string))); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	response := tr.from(out)
@@ -175,7 +195,8 @@ func compare(t *testing.T, file string, got []byte) {
 	}
 }
 
-// number1to3 makes clients and collections with ids and numbers from 1 to 3.
+// number1to3 makes clients, and of each one a collection, a group, a policy and a
+// template, with ids and numbers from 1 to 3.
 func number1to3(s *service) {
 	tenant := s.Tenant("Partner")
 	for i := range byte(3) {
@@ -183,5 +204,10 @@ func number1to3(s *service) {
 		s.insertClient(tenant.ID, id, "client "+string('1'+rune(i)), v2test.Noon)
 		s.Exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
 			VALUES ($1, $2, 'c', 'c', 'api', $3, $3)`, id, domain.CollectionID{0: 2, 15: i + 1}, v2test.Noon)
+		s.Exec("INSERT INTO groups (client_id, id, name, manual, created_at) VALUES ($1, $2, 'g', true, $3)", id, domain.GroupID{0: 5, 15: i + 1}, v2test.Noon)
+		s.Exec(`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at, created_at, updated_at)
+			VALUES ($1, $2, 'p', 'tenant', $1, true, $3, $3, $3)`, id, domain.PolicyID{0: 7, 15: i + 1}, v2test.Noon)
+		s.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
+			VALUES ($1, 't', 'en', 'it', 't', 't@example.com', '', '', $2)`, domain.TemplateID{0: 8, 15: i + 1}, v2test.Noon)
 	}
 }

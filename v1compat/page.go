@@ -36,6 +36,12 @@ type bounds struct{ usual, most int }
 
 func (upTo50) bounds() bounds { return bounds{usual: 20, most: 50} }
 
+// upTo1000 is the window of longer lists: 200 items unless told, 1000 at the
+// most.
+type upTo1000 struct{ window }
+
+func (upTo1000) bounds() bounds { return bounds{usual: 200, most: 1000} }
+
 // windowed is the Query of a list.
 type windowed interface {
 	bounds() bounds

@@ -29,6 +29,10 @@ type Meta struct {
 	// Fields gives the v1 name of each field of the v2 operation that v1 calls
 	// otherwise, without indexes.
 	Fields map[string]string
+	// Missing is the noun of the objects that the body names and that v1
+	// answers 404 for when they are not there, where v2 calls the request
+	// invalid; empty for none.
+	Missing string
 }
 
 // route is a Meta with its operation and what serves it.

@@ -102,7 +102,11 @@ func (a *API) inviteAdmin(ctx context.Context, req *InviteAdmin) (*AdminInvite, 
 		if _, err := a.db.LockClient(ctx, invite.Client); err != nil {
 			return err
 		}
-		return a.db.InsertInvite(ctx, invite)
+		mail, err := a.db.InsertInvite(ctx, invite)
+		if err != nil {
+			return err
+		}
+		return a.sendMail(ctx, invite.Client, mail)
 	})
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/job"
 	"partnerapi/v2/op"
 )
 
@@ -30,20 +31,52 @@ type API struct {
 	CreateUser       *op.Op[CreateUser, User]
 	UpdateUser       *op.Op[UpdateUser, UserDetail]
 	GetUserRisk      *op.Op[GetUserRisk, UserRisk]
+	ListCollections  *op.Op[ListCollections, op.Page[Collection]]
+	GetCollection    *op.Op[GetCollection, Collection]
+	CreateCollection *op.Op[CreateCollection, Collection]
+	DeleteCollection *op.Op[DeleteCollection, op.NoContent]
+	ListMembers      *op.Op[ListMembers, op.Page[Member]]
+	AddMembers       *op.Op[AddMembers, AddedMembers]
+	RemoveMember     *op.Op[RemoveMember, op.NoContent]
+
+	ListTraining          *op.Op[ListTraining, op.Page[Assignment]]
+	ListCourses           *op.Op[ListCourses, op.Page[Course]]
+	AssignTraining        *op.Op[AssignTraining, TrainingAssigned]
+	ListPhishingResults   *op.Op[ListPhishingResults, op.Page[PhishingResult]]
+	GetPhishingSummary    *op.Op[GetPhishingSummary, PhishingSummary]
+	ListPhishingTemplates *op.Op[ListPhishingTemplates, op.Page[PhishingTemplate]]
+	SendPhishing          *op.Op[SendPhishing, PhishingSent]
+	ListEmails            *op.Op[ListEmails, op.Page[SentEmail]]
+
+	ListPolicies     *op.Op[ListPolicies, op.Page[Policy]]
+	ListPolicyUsers  *op.Op[ListPolicyUsers, op.Page[PolicyUser]]
+	RemindPolicy     *op.Op[RemindPolicy, Reminded]
+	GetDarkWeb       *op.Op[GetDarkWeb, DarkWeb]
+	ListExposures    *op.Op[ListExposures, op.Page[Exposure]]
+	ListDarkWebUsers *op.Op[ListDarkWebUsers, op.Page[DarkWebUser]]
+	ResolveExposure  *op.Op[ResolveExposure, Exposure]
 
 	db      *db.DB
+	queue   *job.Queue
 	cursors domain.CursorSealer
 }
 
 // New declares the operations on a database whose list cursors are
 // authenticated with the secret.
 func New(database *db.DB, cursorSecret []byte) *API {
-	a := &API{db: database, cursors: domain.CursorSealer{Secret: cursorSecret}}
+	a := &API{db: database, queue: job.NewQueue(database), cursors: domain.CursorSealer{Secret: cursorSecret}}
 	a.declareClients()
 	a.declareAdmins()
 	a.declarePartner()
 	a.declareUsers()
 	a.declareRisk()
+	a.declareCollections()
+	a.declarePolicies()
+	a.declareExposures()
+	a.declareTraining()
+	a.declarePhishing()
+	a.declarePhishingSends()
+	a.declareEmails()
 	return a
 }
 

@@ -14,6 +14,7 @@ import (
 // exist.
 var documented = map[string]int{
 	"/clients/:client_id/risk": 20, "/clients/:client_id": 60, "/users/:user_id/risk": 120,
+	"/clients/:client_id/dark-web": 30, "/clients/:client_id/phishing/summary": 30,
 }
 
 func TestLimits(t *testing.T) {
@@ -72,7 +73,7 @@ func TestClientBudgets(t *testing.T) {
 		report(checkError(t, w.send(o, key, strangers()), domain.NotFound), 600, 600-limit-2)
 		// Another client, another key and another operation have their own.
 		other := w.Client(w.tenant, "Other of "+o.Meta().ID)
-		at := pair(other, w.User(w.tenant, other.ID, "x@example.com"))
+		at := w.pair(other, w.User(w.tenant, other.ID, "x@example.com"))
 		report(w.send(o, key, at).Want(200), limit, limit-1)
 		report(w.send(o, w.NewKey(w.tenant, bothScopes, nil), w.ids()).Want(200), limit, limit-1)
 		report(w.Get("/v2/clients", key).Want(200), 600, 600-limit-4)

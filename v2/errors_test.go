@@ -67,6 +67,8 @@ func brokenWorld(t *testing.T) *world {
 	w.Get("/v2/clients", w.tenant.Key).Want(http.StatusOK) // the key is known from now on
 	w.Exec("ALTER TABLE clients RENAME TO elsewhere")
 	w.Exec("ALTER TABLE partners RENAME TO nowhere")
+	w.Exec("ALTER TABLE courses RENAME TO no_courses")
+	w.Exec("ALTER TABLE phishing_templates RENAME TO no_templates")
 	return w
 }
 

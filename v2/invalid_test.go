@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"partnerapi/domain"
+	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
@@ -171,6 +172,15 @@ func (w *world) badMember(t *testing.T, o op.Operation, m member) {
 		faults = append(faults, fault{`"true"`, "true or false"}, fault{"1", "true or false"})
 	case m.typ.Kind() == reflect.Slice:
 		faults = append(faults, fault{`"a"`, "array"})
+		if m.has("required") {
+			faults = append(faults, fault{"[]", ""}, fault{"[" + strings.Repeat(text(w.user.ID.String())+",", m.max()) + text(w.user.ID.String()) + "]", ""})
+		}
+	case m.typ == reflect.TypeFor[op.Time](), m.typ == reflect.TypeFor[domain.Date]():
+		faults = append(faults, fault{`"tomorrow"`, "must be"}, fault{"1", "must be"}, fault{`"2026-02-30"`, "must be"}, fault{`""`, "must be"})
+	case m.typ == reflect.TypeFor[v2.Audience]():
+		faults = []fault{{`"all"`, "must be"}, {"null", "required"}, {"[]", "must be"}}
+	case m.typ.Kind() == reflect.Array: // an id
+		faults = append(faults, fault{`"x"`, ""}, fault{"1", ""}, fault{`"usr_01h455vb4pex5vsknk084sn02q"`, ""}, fault{`""`, ""})
 	}
 	for _, f := range faults {
 		body := w.body(o)

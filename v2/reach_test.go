@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"partnerapi/domain"
 	v2 "partnerapi/v2"
@@ -31,15 +32,16 @@ func tenants(t *testing.T, w *world) (subset string, out outsiders) {
 	theirs := w.Client(other, "Client")
 	theirUser := w.User(other, theirs.ID, "first@example.com")
 	return subset, outsiders{
-		"outside the subset": pair(beside, besideUser),
-		"another partner's":  pair(theirs, theirUser),
-		"archived":           pair(listed, archivedUser),
+		"outside the subset": w.pair(beside, besideUser),
+		"another partner's":  w.pair(theirs, theirUser),
+		"archived":           w.pair(listed, archivedUser),
 		"unknown":            strangers(),
 	}.withMalformed(w)
 }
 
-func pair(c v2.Client, u v2.User) ids {
-	return ids{"client_id": c.ID.String(), "user_id": u.ID.String()}
+// pair is the ids of a client and its user, with parts of its own.
+func (w *world) pair(c v2.Client, u v2.User) ids {
+	return furnish(w.Harness, c.ID, u.ID, 1).with(c.ID, u.ID)
 }
 
 // withMalformed adds texts that are no ids, or not of the kind: made from the
@@ -49,7 +51,11 @@ func (out outsiders) withMalformed(w *world) outsiders {
 	each := func(name string, of func(id string) string) {
 		out[name] = ids{}
 		for parameter, id := range within {
-			out[name][parameter] = url.PathEscape(of(id))
+			if text := of(id); parameter != "breach_name" || utf8.ValidString(text) && !strings.Contains(text, "\x00") {
+				out[name][parameter] = url.PathEscape(text)
+			} else {
+				out[name][parameter] = id // a text that no breach can have is a bad request
+			}
 		}
 	}
 	suffix := func(id string) string { return id[strings.IndexByte(id, '_')+1:] }
@@ -69,7 +75,9 @@ func (out outsiders) withMalformed(w *world) outsiders {
 	each("not UTF-8", func(id string) string { return id[:len(id)-1] + "\xff" })
 	each("SQL", func(id string) string { return id + "' OR '1'='1" })
 	each("very long", func(id string) string { return strings.Repeat(id, 100) })
-	out["the other kind's id"] = ids{"client_id": within["user_id"], "user_id": within["client_id"]}
+	crossed := maps.Clone(within)
+	crossed["client_id"], crossed["user_id"] = within["user_id"], within["client_id"]
+	out["the other kind's id"] = crossed
 	return out
 }
 
@@ -111,6 +119,37 @@ func TestCrossTenant(t *testing.T) {
 			w.send(o, subset, w.ids()).Want(o.Meta().Status)
 		}
 	})
+}
+
+// TestPartsOfOthers: a collection, a policy or an exposure of another client is
+// as one that is not there, though the client or the user of the path is within
+// reach.
+func TestPartsOfOthers(t *testing.T) {
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	_, out := tenants(t, w)
+	before := w.contents(t)
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		for _, part := range []string{"collection_id", "policy_id", "breach_name"} {
+			if !strings.Contains(o.Meta().Path, ":"+part) {
+				continue
+			}
+			at := w.ids()
+			at[part] = strangers()[part]
+			want := anonymous(checkError(t, w.send(o, w.tenant.Key, at), domain.NotFound))
+			for name, theirs := range out {
+				if theirs[part] == breach || name == "the other kind's id" {
+					continue // breaches are everyone's, and only its clients and users are crossed
+				}
+				at[part] = theirs[part]
+				if got := anonymous(checkError(t, w.send(o, w.tenant.Key, at), domain.NotFound)); got != want {
+					t.Errorf("%s: answers %s, not %s", name, got, want)
+				}
+			}
+		}
+	})
+	if w.contents(t) != before {
+		t.Error("requests for others' parts changed something")
+	}
 }
 
 // TestListsStayInReach: what a list without a path shows is what the key reaches.
@@ -198,8 +237,11 @@ func badBody(o op.Operation) any {
 func blanked(w *world, o op.Operation) map[string]any {
 	body := maps.Clone(w.body(o))
 	for _, m := range members(o) {
-		if m.has("filled") {
+		switch {
+		case m.has("filled"):
 			body[m.name] = " "
+		case m.has("required"):
+			body[m.name] = nil
 		}
 	}
 	return body

@@ -14,10 +14,20 @@ import (
 // documents have them: the live ones, the other reads, the writes.
 var ladder = map[op.Release][]string{
 	op.V2_0: {"GET /clients", "GET /clients/:client_id", "GET /clients/:client_id/admins"},
-	op.V2_1: {"GET /partner", "GET /clients/:client_id/risk", "GET /clients/:client_id/users", "GET /users/:user_id", "GET /users/:user_id/risk"},
+	op.V2_1: {"GET /partner", "GET /clients/:client_id/risk", "GET /clients/:client_id/users", "GET /users/:user_id", "GET /users/:user_id/risk",
+		"GET /clients/:client_id/collections", "GET /clients/:client_id/collections/:collection_id", "GET /clients/:client_id/collections/:collection_id/members",
+		"GET /clients/:client_id/policies", "GET /clients/:client_id/policies/:policy_id/users",
+		"GET /clients/:client_id/dark-web", "GET /clients/:client_id/dark-web/exposures", "GET /clients/:client_id/dark-web/users",
+		"GET /users/:user_id/training", "GET /users/:user_id/emails", "GET /courses",
+		"GET /clients/:client_id/phishing/results", "GET /clients/:client_id/phishing/summary", "GET /phishing/templates",
+	},
 	op.V2_2: {
 		"POST /clients", "PATCH /clients/:client_id", "POST /clients/:client_id/admins/invites",
 		"POST /clients/:client_id/users", "PATCH /users/:user_id",
+		"POST /clients/:client_id/collections", "DELETE /clients/:client_id/collections/:collection_id",
+		"POST /clients/:client_id/collections/:collection_id/members", "DELETE /clients/:client_id/collections/:collection_id/members/:user_id",
+		"POST /clients/:client_id/policies/:policy_id/reminders", "POST /users/:user_id/exposures/:breach_name/resolve",
+		"POST /clients/:client_id/training/assignments", "POST /clients/:client_id/phishing/sends",
 	},
 }
 
@@ -55,7 +65,7 @@ func TestReleases(t *testing.T) {
 			served := 0
 			h := v2test.New(t, v2test.Options{URL: url, Release: release, Limits: limits})
 			unknown := anonymous(checkError(t, h.Get("/v2/unknown", latest.tenant.Key), domain.NotFound))
-			w := &world{Harness: h, tenant: latest.tenant, client: latest.client, user: latest.user, sampled: latest.sampled}
+			w := &world{Harness: h, tenant: latest.tenant, client: latest.client, user: latest.user, sampled: latest.sampled, parts: latest.parts}
 			w.each(t, func(t *testing.T, w *world, o op.Operation) {
 				if o.Meta().Since > release {
 					for _, at := range []ids{w.ids(), strangers()} {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"partnerapi/domain"
 	v2 "partnerapi/v2"
@@ -26,6 +27,8 @@ type world struct {
 	user   v2.User
 	// sampled numbers the samples.
 	sampled *atomic.Int64
+	// parts are what the client has besides users.
+	parts *parts
 }
 
 func newWorld(t *testing.T, o v2test.Options) *world {
@@ -33,6 +36,7 @@ func newWorld(t *testing.T, o v2test.Options) *world {
 	w.tenant = w.Tenant("Partner")
 	w.client = w.Client(w.tenant, "Client")
 	w.user = w.User(w.tenant, w.client.ID, "first@example.com")
+	w.parts = furnish(w.Harness, w.client.ID, w.user.ID, 1000)
 	return w
 }
 
@@ -40,19 +44,22 @@ func newWorld(t *testing.T, o v2test.Options) *world {
 func (w *world) in(t *testing.T) *world {
 	h := *w.Harness
 	h.T = t
-	return &world{Harness: &h, tenant: w.tenant, client: w.client, user: w.user, sampled: w.sampled}
+	return &world{Harness: &h, tenant: w.tenant, client: w.client, user: w.user, sampled: w.sampled, parts: w.parts}
 }
 
 // ids are the texts of the path parameters by their names.
 type ids map[string]string
 
-func (w *world) ids() ids {
-	return ids{"client_id": w.client.ID.String(), "user_id": w.user.ID.String()}
-}
+// ids are those of the world's objects, with another collection and another
+// policy each time: some operations succeed once with each.
+func (w *world) ids() ids { return w.parts.with(w.client.ID, w.user.ID) }
 
 // strangers are well-formed ids that identify nothing.
 func strangers() ids {
-	return ids{"client_id": "cli_01h455vb4pex5vsknk084sn02q", "user_id": "usr_01h455vb4pex5vsknk084sn02q"}
+	return ids{
+		"client_id": "cli_01h455vb4pex5vsknk084sn02q", "user_id": "usr_01h455vb4pex5vsknk084sn02q",
+		"collection_id": "col_01h455vb4pex5vsknk084sn02q", "policy_id": "pol_01h455vb4pex5vsknk084sn02q", "breach_name": "Unknown",
+	}
 }
 
 // pathOf is the path of a request to the operation. A parameter that has no id
@@ -86,7 +93,7 @@ func (w *world) send(o op.Operation, key string, at ids, headers ...string) v2te
 func (w *world) body(o op.Operation) map[string]any {
 	body, n := map[string]any{}, w.sampled.Add(1)
 	for _, m := range members(o) {
-		body[m.name] = m.sample(n)
+		body[m.name] = w.sample(m, n)
 	}
 	return body
 }
@@ -139,8 +146,20 @@ func (m member) enum() []string {
 	return nil
 }
 
-func (m member) sample(n int64) any {
+func (w *world) sample(m member, n int64) any {
 	switch {
+	case m.typ == reflect.TypeFor[[]domain.UserID](): // as many times as makes the samples differ
+		return slices.Repeat([]string{w.user.ID.String()}, int(n%50)+1)
+	case m.typ == reflect.TypeFor[domain.CourseID]():
+		return domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: 1}.String()
+	case m.typ == reflect.TypeFor[domain.TemplateID]():
+		return w.parts.template.String()
+	case m.typ == reflect.TypeFor[v2.Audience]():
+		return map[string]any{"type": "users", "user_ids": []string{w.user.ID.String()}}
+	case m.typ == reflect.TypeFor[domain.Date]():
+		return domain.DateOf(w.Clock.Now()).AddDays(int(n)).String()
+	case m.typ == reflect.TypeFor[op.Time]():
+		return w.Clock.Now().Add(time.Duration(n) * time.Minute).Format(time.RFC3339)
 	case m.enum() != nil:
 		return m.enum()[0]
 	case m.has("email"):

@@ -26,8 +26,36 @@ func crowd(t *testing.T) *world {
 	w.Exec(`INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at)
 		SELECT gen_random_uuid(), $1, $2, 'a' || n || '@example.com', 'A', 'viewer', $3 FROM generate_series(1, 600) AS n`,
 		w.tenant.ID, w.client.ID, now)
+	crowdParts(w)
 	w.Exec("ANALYZE")
 	return w
+}
+
+// crowdParts adds more than a page of what else the client and its first user
+// have. Only some of the collections are filled.
+func crowdParts(w *world) {
+	now := w.Clock.Now()
+	w.parts.collections = w.parts.collections[:50]
+	filled := make([]string, len(w.parts.collections))
+	for i, c := range w.parts.collections {
+		filled[i] = c.UUID()
+	}
+	w.Exec(`INSERT INTO collection_members (client_id, collection_id, user_id, added_at)
+		SELECT u.client_id, c, u.id, $3 FROM users AS u, unnest($2::text[]::uuid[]) AS c WHERE u.client_id = $1 ON CONFLICT DO NOTHING`,
+		w.client.ID, filled, now)
+	w.Exec("UPDATE collections SET member_count = 601 WHERE id = ANY($1::text[]::uuid[])", filled)
+	w.Exec(`INSERT INTO exposures (client_id, user_id, breach_name, severity, data_classes, first_seen_at)
+		SELECT client_id, id, $2, 'low', '{Names}', $3 FROM users WHERE client_id = $1 ON CONFLICT DO NOTHING`, w.client.ID, breach, now)
+	w.Exec(`INSERT INTO courses (id, title, renewal_months, created_at)
+		SELECT gen_random_uuid(), 'Course ' || n, 12, $1 FROM generate_series(1, 600) AS n`, now)
+	w.Exec(`INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on)
+		SELECT $1, $2, id, 2000, $3, '2026-12-01' FROM courses WHERE title LIKE 'Course %'`, w.client.ID, w.user.ID, now)
+	w.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
+		SELECT gen_random_uuid(), 'Template ' || n, 'en', 'it', 'S', 'it@example.com', '', '', $1 FROM generate_series(1, 600) AS n`, now)
+	w.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), $2, $3, 'sent', $4, $4, $4, $4 FROM generate_series(1, 600) AS n`, w.client.ID, w.user.ID, w.parts.template, now)
+	w.Exec(`INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
+		SELECT $1, $2, gen_random_uuid(), $3, 'a@example.com', 'S', 'smtp', 'welcome' FROM generate_series(1, 600) AS n`, w.client.ID, w.user.ID, now)
 }
 
 // statements counts those of one read, the key being known already.
@@ -111,7 +139,7 @@ func TestStatementsOfStaleLists(t *testing.T) {
 func TestStatementsOfReads(t *testing.T) {
 	w := crowd(t)
 	empty := w.Client(w.tenant, "Empty")
-	alone := pair(empty, w.User(w.tenant, empty.ID, "alone@example.com"))
+	alone := w.pair(empty, w.User(w.tenant, empty.ID, "alone@example.com"))
 	w.Get("/v2/clients?sort=risk_score", w.tenant.Key).Want(200)
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
 		if o.Meta().Scope != domain.Read || isList(o) {

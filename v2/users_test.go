@@ -102,7 +102,7 @@ func TestNewUserInCollections(t *testing.T) {
 	if got := fmt.Sprint(detail.Field("collections")); got != fmt.Sprintf("[map[id:%s name:A] map[id:%s name:B]]", a, b) {
 		t.Errorf("is in %s", got)
 	}
-	if n := w.Number("SELECT sum(member_count) FROM collections"); n != 2 {
+	if n := w.Number("SELECT sum(member_count) FROM collections WHERE id IN ($1, $2)", a, b); n != 2 {
 		t.Errorf("the collections count %d members", n)
 	}
 	if n := w.Number("SELECT count(*) FROM mail_requests WHERE type = 'welcome' AND user_id IS NOT NULL"); n != 1 {

@@ -2,7 +2,6 @@ package v2
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -105,7 +104,11 @@ func (a *API) insertUser(ctx context.Context, u domain.User, req *CreateUser) er
 		return err
 	}
 	if req.Body.SendWelcomeEmail {
-		if err := a.db.RequestWelcome(ctx, u); err != nil {
+		mail, err := a.db.RequestWelcome(ctx, u)
+		if err != nil {
+			return err
+		}
+		if err := a.sendMail(ctx, u.Client, mail); err != nil {
 			return err
 		}
 	}
@@ -123,16 +126,7 @@ func (a *API) joinCollections(ctx context.Context, u domain.User, ids []domain.C
 	if err != nil {
 		return err
 	}
-	var faults []domain.FieldError
-	for i, id := range ids {
-		if !slices.Contains(found, id) {
-			faults = append(faults, domain.FieldError{Field: fmt.Sprintf("collection_ids[%d]", i), Message: "is not a collection of this client"})
-		}
-	}
-	if faults != nil {
-		return domain.ErrInvalidFields(faults)
-	}
-	return nil
+	return unknownItems("collection_ids", ids, found, "is not a collection of this client")
 }
 
 // UpdateUser asks for changes to a user. What is set here is an override: the

@@ -61,6 +61,7 @@ type service struct {
 	engine *gin.Engine
 	clock  domain.Clock
 	redis  redisClient
+	work   *background // nil where other processes work
 	// group is what runs beside the requests; it ends with the service.
 	group sync.WaitGroup
 	tools

@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	line := cli{Plugins: pluginCommands()}
 	parser, err := kong.New(&line,
 		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
-		kong.DefaultEnvars("PARTNERAPI"), kong.Writers(out, errs), kong.UsageOnError(),
+		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": defaultListen}, kong.Writers(out, errs), kong.UsageOnError(),
 		kong.Exit(func(code int) { exited = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(streams{in, out, errs}),
 	)
@@ -60,13 +60,17 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 
 // cli is the commands. Those of version 1 come from its own file.
 type cli struct {
-	Serve    serveCmd    `cmd:"" help:"Serve the API."`
-	Migrate  migrateCmd  `cmd:"" help:"Bring the database's tables to this version."`
-	Partners partnersCmd `cmd:"" help:"Create and list partners."`
-	Keys     keysCmd     `cmd:"" help:"Create, list and revoke API keys."`
-	Seed     seedCmd     `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
-	OpenAPI  openapiCmd  `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
-	Version  versionCmd  `cmd:"" help:"Print the version."`
+	Serve     serveCmd     `cmd:"" help:"Serve the API."`
+	Work      workCmd      `cmd:"" help:"Do the background work alone, beside processes that serve with --no-work."`
+	Migrate   migrateCmd   `cmd:"" help:"Bring the database's tables to this version."`
+	Partners  partnersCmd  `cmd:"" help:"Create and list partners."`
+	Keys      keysCmd      `cmd:"" help:"Create, list and revoke API keys."`
+	Seed      seedCmd      `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
+	Breaches  breachesCmd  `cmd:"" help:"Import breaches, which exposures refer to."`
+	Ingest    ingestCmd    `cmd:"" help:"Take in what happened on the platform: signals, a line of JSON each."`
+	Templates templatesCmd `cmd:"" help:"Import templates of simulated phishing mails."`
+	OpenAPI   openapiCmd   `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
 
 	kong.Plugins
 }

@@ -187,9 +187,10 @@ func serving(t *testing.T, args ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{t: t, out: newTranscript(), logs: newTranscript(), ended: make(chan struct{}), stop: cancel}
+	own := []string{"serve", "--listen=127.0.0.1:0", "--data-dir=" + t.TempDir()} // for the outbox
 	go func() {
 		defer close(r.ended)
-		r.code = run(ctx, append([]string{"serve", "--listen=127.0.0.1:0"}, args...), nil, r.out, r.logs)
+		r.code = run(ctx, append(own, args...), nil, r.out, r.logs)
 	}()
 	t.Cleanup(func() {
 		cancel()

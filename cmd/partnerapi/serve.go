@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +18,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/platform/simulation"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -26,14 +26,14 @@ import (
 
 type serveCmd struct {
 	databaseFlags
-	Listen         string     `default:"127.0.0.1:8080" help:"The address to listen on."`
+	workFlags
+	Listen         string     `default:"${listen}" help:"The address to listen on."`
 	Release        op.Release `default:"2.0" help:"The release of v2 to serve: 2.0, 2.1, 2.2, 2.3 or latest."`
-	PublicURL      string     `name:"public-url" placeholder:"URL" help:"The address that callers know the service by, which the greeting names; the listen address unless told."`
 	RedisURL       string     `name:"redis-url" placeholder:"URL" help:"A Redis that several replicas share budgets and checkpoints in."`
 	TrustedProxies []string   `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`
+	ScannerNets    []string   `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of mail scanners, whose opens and clicks of simulated mails do not count; unless told, those of a small list."`
 	NoWork         bool       `name:"no-work" help:"Leave the background work to other processes."`
 	Demo           bool       `help:"Fill an empty database with a demonstration, and accept its keys."`
-	LogLevel       slog.Level `name:"log-level" default:"info" help:"The least level that is logged: debug, info, warn or error."`
 }
 
 // tools are what the parts of a running service share.
@@ -41,6 +41,9 @@ type tools struct {
 	log     *slog.Logger
 	metrics *prometheus.Registry
 }
+
+// defaultListen is where the service listens unless told.
+const defaultListen = "127.0.0.1:8080"
 
 // stopWithin is how long requests under way may take to finish after the
 // service was told to stop.
@@ -55,7 +58,7 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return fmt.Errorf("cannot listen on %s: %w (choose another with --listen)", c.Listen, err)
 	}
 	defer listener.Close()
-	d, shut, err := c.open(ctx, s.err)
+	d, shut, err := c.databaseFlags.open(ctx, s.err)
 	if err != nil {
 		return err
 	}
@@ -70,10 +73,16 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := greet(ctx, s.out, service, cmp.Or(c.PublicURL, reachedAt(listener.Addr().String())), demo); err != nil {
+	address := cmp.Or(c.PublicURL, reachedAt(listener.Addr().String()))
+	if !c.NoWork {
+		if service.work, err = c.workFlags.open(ctx, d, address, c.DataDir, service.log); err != nil {
+			return err
+		}
+	}
+	if err := greet(ctx, s.out, service, address, demo); err != nil {
 		return err
 	}
-	return service.run(running, listener)
+	return service.run(running, stop, listener)
 }
 
 // Validate refuses flags that no service could run with, as part of the
@@ -86,12 +95,7 @@ func (c serveCmd) Validate() error {
 			}
 		}
 	}
-	if c.PublicURL != "" {
-		if u, err := url.Parse(c.PublicURL); err != nil || u.Host == "" {
-			return fmt.Errorf("--public-url: %q is not an absolute URL", c.PublicURL)
-		}
-	}
-	return nil
+	return c.workFlags.validate()
 }
 
 // build wires the service.
@@ -126,32 +130,66 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 			return nil, err
 		}
 	}
+	if err := s.trackSimulations(ctx); err != nil {
+		return nil, err
+	}
 	s.health()
 	return s, nil
 }
 
-// run answers requests until ctx ends.
-func (s *service) run(ctx context.Context, listener net.Listener) error {
+// trackSimulations adds the pages that the links of simulated mails lead to.
+func (s *service) trackSimulations(ctx context.Context) error {
+	networks, err := simulation.ParseNetworks(s.config.ScannerNets)
+	if err != nil {
+		return fmt.Errorf("--scanner-networks: %w", err)
+	}
+	secret, err := s.db.TrackingSecret(ctx)
+	if err != nil {
+		return err
+	}
+	simulation.NewPages(s.db, simulation.NewTokens(secret), networks, s.log).Mount(s.engine)
+	return nil
+}
+
+// run answers requests, and does the background work, until ctx ends or one of
+// them fails, which stop then tells the rest.
+func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net.Listener) error {
 	server := &http.Server{
 		Handler: s.engine, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	s.background(ctx)
-	failed := make(chan error, 1)
+	s.group.Go(func() { s.recordUses(ctx) })
+	failed, worked := make(chan error, 1), make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
+	go func() { worked <- s.runWork(ctx) }()
+	var err error
 	select {
-	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
+	case err = <-failed:
+		err = fmt.Errorf("serve: %w", err)
+	case err = <-worked: // it ends before ctx only where it fails
+		worked <- nil
 	case <-ctx.Done():
 	}
 	s.log.Info("stopping: finishing the requests under way")
+	stop()
 	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
-	err := server.Shutdown(finish)
+	err = errors.Join(err, server.Shutdown(finish), <-worked)
 	s.group.Wait()
-	s.recordUse(finish)
+	last, done := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	defer done()
+	s.recordUse(last)
 	if s.redis != nil {
 		err = errors.Join(err, s.redis.Close())
 	}
 	return err
+}
+
+// runWork does the background work, where this process is to do it.
+func (s *service) runWork(ctx context.Context) error {
+	if s.work == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return s.work.run(ctx)
 }

@@ -3,9 +3,11 @@ package seed
 import (
 	"context"
 	"fmt"
+	"net/mail"
 
 	"github.com/jackc/pgx/v5"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
@@ -30,7 +32,7 @@ type catalogue struct {
 }
 
 // openCatalogue reads the courses of the database, and adds this package's
-// phishing templates and breaches where they are missing.
+// breaches where they are missing.
 func openCatalogue(ctx context.Context, tx pgx.Tx) (*catalogue, error) {
 	c := &catalogue{required: map[string][]lesson{}, templates: map[domain.Language][]*template{}, breaches: breaches()}
 	err := eachLesson(ctx, tx, `
@@ -50,12 +52,28 @@ func openCatalogue(ctx context.Context, tx pgx.Tx) (*catalogue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what frameworks ask for: %w", err)
 	}
-	templates := templates()
-	for i := range templates {
-		t := &templates[i]
-		c.templates[t.language] = append(c.templates[t.language], t)
+	if err := c.openTemplates(); err != nil {
+		return nil, err
 	}
-	return c, c.add(ctx, tx, templates)
+	return c, c.addBreaches(ctx, tx)
+}
+
+// openTemplates takes the service's own templates, which inTx brought up to
+// date in the database.
+func (c *catalogue) openTemplates() error {
+	own, err := db.OwnTemplates()
+	if err != nil {
+		return err
+	}
+	for i := range own {
+		t := &own[i]
+		from, err := mail.ParseAddress(t.From)
+		if err != nil {
+			return fmt.Errorf("the sender of the template %s: %w", t.Name, err)
+		}
+		c.templates[t.Language] = append(c.templates[t.Language], &template{id: t.ID, from: from.Address, subject: t.Subject})
+	}
+	return nil
 }
 
 func eachLesson(ctx context.Context, tx pgx.Tx, query string, do func(framework string, l lesson), args ...any) error {
@@ -73,26 +91,20 @@ func eachLesson(ctx context.Context, tx pgx.Tx, query string, do func(framework 
 	return err
 }
 
-func (c *catalogue) add(ctx context.Context, tx pgx.Tx, templates []template) error {
+func (c *catalogue) addBreaches(ctx context.Context, tx pgx.Tx) error {
 	var present bool
-	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM phishing_templates WHERE id::text = $1)", templates[0].id.UUID()).Scan(&present)
+	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM breaches WHERE name = $1)", c.breaches[0].name).Scan(&present)
 	if err != nil {
-		return fmt.Errorf("look for the phishing templates: %w", err)
+		return fmt.Errorf("look for the breaches: %w", err)
 	}
 	if present {
 		return nil
 	}
 	w := &writer{tx: tx}
-	w.copy(ctx, "phishing_templates", "id language category name subject from_address html body created_at", func(put put) {
-		for i := range templates {
-			t := &templates[i]
-			put(uuid(t.id), string(t.language), t.category, t.name, t.subject, t.from, t.html(), t.text(), t.createdAt)
-		}
-	})
-	w.copy(ctx, "breaches", "name title domain breach_on severity data_classes", func(put put) {
+	w.copy(ctx, "breaches", "name title domain breach_on severity data_classes spam_list", func(put put) {
 		for i := range c.breaches {
 			b := &c.breaches[i]
-			put(b.name, b.title, text(b.domain), day(b.on), string(b.severity), b.classes)
+			put(b.name, b.title, text(b.domain), day(b.on), string(b.severity), b.classes, b.spam)
 		}
 	})
 	return w.err
@@ -104,6 +116,7 @@ type breach struct {
 	on                  domain.Date
 	severity            domain.Severity
 	classes             []string
+	spam                bool // only a spam list
 }
 
 // breaches lists the invented breaches, of every severity.
@@ -125,7 +138,7 @@ func breaches() []breach {
 	all := make([]breach, len(list))
 	for i, b := range list {
 		on, _ := domain.ParseDate(b.on) // the dates are those above
-		all[i] = breach{name: b.name, title: b.title, domain: b.domain, on: on, classes: b.classes,
+		all[i] = breach{name: b.name, title: b.title, domain: b.domain, on: on, classes: b.classes, spam: b.spam,
 			severity: domain.SeverityOf(b.classes, false, b.spam)}
 	}
 	return all

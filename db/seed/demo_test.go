@@ -54,7 +54,7 @@ var demands = []struct{ what, query string }{
 		AND count(*) FILTER (WHERE accepted_at IS NULL AND expires_at <= now()) = 1 AND count(accepted_at) = 1 FROM admin_invites WHERE client_id = $1`},
 	{"90 days of history", `SELECT count(*) = 90 AND max(day) = current_date FROM risk_history WHERE client_id = $1`},
 	{"counters of phishing", `SELECT count(*) > 50 FROM phishing_days WHERE client_id = $1`},
-	{"templates in every language", `SELECT count(*) = 12 AND count(DISTINCT language) = 3 AND count(DISTINCT category) >= 3 FROM phishing_templates WHERE $1::text <> ''`},
+	{"templates in every language", `SELECT count(*) = 36 AND count(DISTINCT language) = 3 AND count(DISTINCT category) >= 3 FROM phishing_templates WHERE $1::text <> ''`},
 	{"breaches of every severity", `SELECT count(DISTINCT severity) = 4 FROM breaches WHERE $1::text <> ''`},
 	{"programs of six courses", `SELECT count(*) = 6 FROM program_courses WHERE client_id = $1`},
 }

@@ -21,7 +21,6 @@ type dice struct {
 const (
 	demoStream uint64 = 1 + iota
 	largeStream
-	catalogueStream
 )
 
 func newDice(stream uint64, number int) *dice {

@@ -26,6 +26,9 @@ const seedLock = 0x73656564
 // inTx runs fill in one transaction on a connection of the pool, alone among
 // all that seed the database. It goes by pgx and not through Bun, for COPY.
 func inTx(ctx context.Context, d *db.DB, fill func(pgx.Tx) error) error {
+	if err := d.LoadTemplates(ctx); err != nil {
+		return err
+	}
 	conn, err := d.SQL().Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("reach the database: %w", err)

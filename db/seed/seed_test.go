@@ -187,7 +187,7 @@ func TestLargeBesideTheDemo(t *testing.T) {
 	if err != nil || again != keys {
 		t.Errorf("the demonstration afterwards: %v, %v", again, err)
 	}
-	if n := value[int](t, d, "SELECT count(*) FROM phishing_templates"); n != 12 {
+	if n := value[int](t, d, "SELECT count(*) FROM phishing_templates"); n != 36 {
 		t.Errorf("%d templates", n)
 	}
 }

@@ -191,11 +191,12 @@ func (w *writer) phishing(ctx context.Context, clients []*client) {
 }
 
 func (w *writer) darkWeb(ctx context.Context, clients []*client) {
-	w.copy(ctx, "exposures", "client_id user_id breach_name severity data_classes first_seen_at notified_at resolved_at", func(put put) {
+	w.copy(ctx, "exposures", "client_id user_id breach_name severity data_classes first_seen_at notified_at resolved_at updated_at", func(put put) {
 		eachUser(clients, func(c *client, u *user) {
 			for i := range u.exposures {
 				e := &u.exposures[i]
-				put(uuid(c.ID), uuid(u.ID), e.breach.name, string(e.breach.severity), e.breach.classes, e.seenAt, when(e.notified), when(e.resolved))
+				put(uuid(c.ID), uuid(u.ID), e.breach.name, string(e.breach.severity), e.breach.classes, e.seenAt, when(e.notified), when(e.resolved),
+					latest(e.seenAt, e.notified, e.resolved))
 			}
 		})
 	})

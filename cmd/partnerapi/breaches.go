@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"partnerapi/domain"
+)
+
+type breachesCmd struct {
+	Import importBreachesCmd `cmd:"" help:"Import breaches in the model of Have I Been Pwned (https://haveibeenpwned.com), whose data is under CC BY 4.0: credit it where it is shown."`
+}
+
+type importBreachesCmd struct {
+	databaseFlags
+	File string `arg:"" type:"existingfile" help:"A JSON list of breaches, as the breaches operation of Have I Been Pwned answers."`
+}
+
+// breachCredit is due wherever the data is shown.
+const breachCredit = "breach data: Have I Been Pwned (https://haveibeenpwned.com), CC BY 4.0"
+
+// Run imports the breaches that can be, and says how many were left out. An
+// entry that is wrong is reported and makes the command fail in the end; the
+// others are imported all the same.
+func (c importBreachesCmd) Run(ctx context.Context, s streams) (err error) {
+	text, err := os.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	read, err := readBreaches(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	for _, fault := range read.faults {
+		fmt.Fprintln(s.err, "partnerapi:", fault)
+	}
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	added, changed, err := d.ImportBreaches(ctx, read.breaches)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "%d added, %d changed, %d unchanged; skipped %d fabricated, %d retired, %d wrong\n%s\n",
+		added, changed, len(read.breaches)-added-changed, read.fabricated, read.retired, len(read.faults), breachCredit)
+	if len(read.faults) > 0 {
+		return fmt.Errorf("%d of the entries of %s are wrong and were not imported", len(read.faults), c.File)
+	}
+	return nil
+}
+
+// breachEntry is a breach as Have I Been Pwned describes it, as far as it is
+// kept here.
+type breachEntry struct {
+	Name         string
+	Title        string
+	Domain       string
+	BreachDate   string
+	DataClasses  []string
+	IsFabricated bool
+	IsRetired    bool
+	IsSensitive  bool
+	IsSpamList   bool
+}
+
+// breachFile is what a file holds: breaches to import, in the order of their
+// first mention, and what is left out (decisions 7.8).
+type breachFile struct {
+	breaches            []domain.Breach
+	fabricated, retired int
+	faults              []error
+}
+
+// readBreaches reads a file. Only one that is no JSON list is an error.
+func readBreaches(text []byte) (breachFile, error) {
+	var entries []json.RawMessage
+	if err := json.Unmarshal(text, &entries); err != nil {
+		return breachFile{}, fmt.Errorf("not a JSON list of breaches: %w", err)
+	}
+	var file breachFile
+	seen := map[string]int{}
+	for i, raw := range entries {
+		var e breachEntry
+		err := json.Unmarshal(raw, &e)
+		var b domain.Breach
+		if err == nil {
+			b, err = e.breach()
+		}
+		if first := seen[e.Name]; err == nil && first > 0 {
+			err = fmt.Errorf("has the Name of entry %d", first)
+		}
+		switch {
+		case err != nil:
+			file.faults = append(file.faults, fmt.Errorf("entry %d (%q): %w", i+1, e.Name, err))
+			continue
+		case e.IsFabricated:
+			file.fabricated++
+		case e.IsRetired:
+			file.retired++
+		default:
+			file.breaches = append(file.breaches, b)
+		}
+		seen[e.Name] = i + 1
+	}
+	return file, nil
+}
+
+// breach checks the entry and rates it.
+func (e breachEntry) breach() (domain.Breach, error) {
+	b := domain.Breach{
+		Name: e.Name, Title: e.Title, DataClasses: e.DataClasses, Sensitive: e.IsSensitive, SpamList: e.IsSpamList,
+		Severity: domain.SeverityOf(e.DataClasses, e.IsSensitive, e.IsSpamList),
+	}
+	for _, text := range append([]string{e.Name, e.Title, e.Domain}, e.DataClasses...) {
+		if strings.ContainsRune(text, 0) {
+			return b, errors.New("holds a NUL character")
+		}
+	}
+	if strings.TrimSpace(e.Name) == "" || strings.TrimSpace(e.Title) == "" {
+		return b, errors.New("needs a Name and a Title")
+	}
+	if len(e.DataClasses) == 0 {
+		return b, errors.New("needs DataClasses")
+	}
+	if e.Domain != "" {
+		b.Domain = &e.Domain
+	}
+	if e.BreachDate != "" {
+		on, err := domain.ParseDate(e.BreachDate)
+		if err != nil {
+			return b, fmt.Errorf("BreachDate %q is %w", e.BreachDate, err)
+		}
+		b.On = &on
+	}
+	return b, nil
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	netmail "net/mail"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"partnerapi/domain"
+	"partnerapi/platform/simulation"
+)
+
+type templatesCmd struct {
+	Import importTemplatesCmd `cmd:"" help:"Import templates in the form that CISA publishes them in."`
+}
+
+type importTemplatesCmd struct {
+	databaseFlags
+	File     string          `arg:"" type:"existingfile" help:"A JSON list of templates, each with name, subject, from_address, html, text, deception_score and indicators."`
+	Language domain.Language `required:"" enum:"en,es,fr-ca" help:"The language that the templates are in: en, es or fr-ca."`
+	Category string          `required:"" help:"The category that clients enable them by."`
+}
+
+// Run imports the templates that can be. An entry that is wrong, or that holds a
+// placeholder that is not known, is reported and makes the command fail in the
+// end; the others are imported all the same.
+func (c importTemplatesCmd) Run(ctx context.Context, s streams) (err error) {
+	if strings.TrimSpace(c.Category) == "" {
+		return errors.New("--category is empty")
+	}
+	text, err := os.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	templates, faults, err := readTemplates(text, c.Language, c.Category)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	for _, fault := range faults {
+		fmt.Fprintln(s.err, "partnerapi:", fault)
+	}
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	added, changed, err := d.ImportTemplates(ctx, templates)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "%d added, %d changed, %d unchanged; %d left out\n", added, changed, len(templates)-added-changed, len(faults))
+	if len(faults) > 0 {
+		return fmt.Errorf("%d of the entries of %s were not imported", len(faults), c.File)
+	}
+	return nil
+}
+
+// templateEntry is a template as CISA publishes it. An indicator is above 0
+// where the mail has it.
+type templateEntry struct {
+	Name           string                    `json:"name"`
+	Subject        string                    `json:"subject"`
+	FromAddress    string                    `json:"from_address"`
+	HTML           string                    `json:"html"`
+	Text           string                    `json:"text"`
+	DeceptionScore int                       `json:"deception_score"`
+	Indicators     map[string]map[string]int `json:"indicators"`
+}
+
+// readTemplates reads a file: the templates that can be imported, and what is
+// wrong with the other entries. Only a file that is no JSON list is an error.
+func readTemplates(text []byte, language domain.Language, category string) (templates []domain.Template, faults []error, err error) {
+	var entries []json.RawMessage
+	if err := json.Unmarshal(text, &entries); err != nil {
+		return nil, nil, fmt.Errorf("not a JSON list of templates: %w", err)
+	}
+	seen := map[string]int{}
+	for i, raw := range entries {
+		var e templateEntry
+		err := json.Unmarshal(raw, &e)
+		var t domain.Template
+		if err == nil {
+			t, err = e.template()
+		}
+		if first := seen[t.Name]; err == nil && first > 0 {
+			err = fmt.Errorf("has the name of entry %d", first)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("entry %d (%q): %w", i+1, e.Name, err))
+			continue
+		}
+		seen[t.Name] = i + 1
+		t.Language, t.Category = language, category
+		templates = append(templates, t)
+	}
+	return templates, faults, nil
+}
+
+// template checks the entry and puts it into the service's terms.
+func (e templateEntry) template() (domain.Template, error) {
+	t := domain.Template{Name: strings.TrimSpace(e.Name), TemplateContent: domain.TemplateContent{Difficulty: e.DeceptionScore, Landing: domain.LandingLesson}}
+	unknown := map[string]bool{}
+	for _, part := range []struct {
+		name string
+		from string
+		to   *string
+	}{
+		{"subject", e.Subject, &t.Subject}, {"from_address", e.FromAddress, &t.From}, {"html", e.HTML, &t.HTML}, {"text", e.Text, &t.Text},
+	} {
+		if strings.TrimSpace(part.from) == "" {
+			return t, errors.New("needs a " + part.name)
+		}
+		if strings.ContainsRune(part.from+e.Name, 0) {
+			return t, errors.New("holds a NUL character")
+		}
+		*part.to = translatePlaceholders(part.from, unknown)
+	}
+	switch {
+	case t.Name == "":
+		return t, errors.New("needs a name")
+	case e.DeceptionScore < 1 || e.DeceptionScore > 6:
+		return t, fmt.Errorf("deception_score %d is not from 1 to 6", e.DeceptionScore)
+	case len(unknown) > 0:
+		return t, fmt.Errorf("holds placeholders that are not known: %s", strings.Join(sortedKeys(unknown), ", "))
+	case !linked.MatchString(t.HTML):
+		return t, errors.New("has no link in its html")
+	}
+	t.Subject, t.From = strings.Join(strings.Fields(t.Subject), " "), strings.TrimSpace(t.From)
+	if _, err := netmail.ParseAddress(braces.ReplaceAllString(t.From, "x")); err != nil {
+		return t, fmt.Errorf("from_address: %w", err)
+	}
+	var err error
+	t.Indicators, err = e.indicators()
+	return t, err
+}
+
+func (e templateEntry) indicators() ([]domain.Indicator, error) {
+	list := []domain.Indicator{}
+	for _, group := range e.Indicators {
+		for name, strength := range group {
+			i := domain.Indicator(name)
+			if !i.Known() {
+				return nil, fmt.Errorf("the indicator %q is not known", name)
+			}
+			if strength > 0 {
+				list = append(list, i)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+var (
+	linked = regexp.MustCompile(`(?i)<a\s[^>]*href\s*=`)
+	braces = regexp.MustCompile(`\{\{(.*?)\}\}`)
+)
+
+// knownPlaceholders are CISA's and what takes their place: one of the service's
+// own, or an invented value for what is drawn at random there.
+var knownPlaceholders = map[string]string{
+	"url": "{{link}}", "target['email']": "{{email}}", "target['first_name']": "{{first_name}}", "target['last_name']": "{{last_name}}",
+	"customer['name']": "{{company}}", "customer['identifier']": "{{company}}",
+	"time.current_year_long()": "{{year}}", "time.current_date_long()": "{{date}}", "time.current_date_short()": "{{date}}",
+	"time.current_month_long()": "{{month}}", "time.current_month_short()": "{{month}}",
+	"fake.first_name": "Jordan", "fake.first_name_male": "Marcus", "fake.first_name_female": "Elena", "fake.name_female": "Elena Brandt",
+	"fake.last_name": "Whitlock", "fake.user_name": "jwhitlock", "fake.job": "Coordinator", "fake.company": "Northfield Services",
+	"fake.domain_name": "northfield.example", "fake.city": "Fairview", "fake.address": "12 Elm Street, Fairview", "fake.phone_number": "555-0142",
+	"fake.random_number": "40721", "fake.random_digit": "7", "fake.random_lowercase_letter": "k", "fake.password": "Xk7-maple-40",
+}
+
+// translatePlaceholders puts the service's placeholders into a text, and adds
+// those that it does not know to unknown. The service's own stay.
+func translatePlaceholders(text string, unknown map[string]bool) string {
+	return braces.ReplaceAllStringFunc(text, func(found string) string {
+		name := strings.TrimSpace(found[2 : len(found)-2])
+		if to, ok := knownPlaceholders[name]; ok {
+			return to
+		}
+		if !slices.Contains(simulation.Placeholders, name) {
+			unknown[name] = true
+		}
+		return found
+	})
+}
+
+func sortedKeys(set map[string]bool) []string {
+	var keys []string
+	for key := range set {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/mail"
+	"partnerapi/platform/simulation"
+	"partnerapi/platform/work"
+)
+
+// workFlags say how the background work reaches the world.
+type workFlags struct {
+	PublicURL string     `name:"public-url" placeholder:"URL" help:"The address that callers know the service by, which links in mail begin with and the greeting names; the listen address unless told."`
+	SMTPURL   string     `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without one, mail goes to files in the folder outbox of --data-dir."`
+	MailFrom  string     `name:"mail-from" placeholder:"ADDRESS" help:"The address that mail comes from; no-reply at the public address's host unless told."`
+	Workers   int        `default:"50" help:"How many jobs of the background work run at a time; each may hold a connection to the database."`
+	LogLevel  slog.Level `name:"log-level" default:"info" help:"The least level that is logged: debug, info, warn or error."`
+}
+
+func (f workFlags) validate() error {
+	if f.PublicURL != "" {
+		if u, err := url.Parse(f.PublicURL); err != nil || u.Host == "" {
+			return fmt.Errorf("--public-url: %q is not an absolute URL", f.PublicURL)
+		}
+	}
+	if f.Workers < 1 || f.Workers > 1000 {
+		return fmt.Errorf("--workers: %d is not between 1 and 1000", f.Workers)
+	}
+	return nil
+}
+
+// background is the work that no request waits for.
+type background struct {
+	db     *db.DB
+	pool   *db.DB // the jobs' own
+	sender mail.Sender
+	runner *work.Runner
+	log    *slog.Logger
+}
+
+// open wires the background work of a service at an address. It keeps files in
+// the data directory.
+func (f workFlags) open(ctx context.Context, d *db.DB, address, dataDir string, log *slog.Logger) (*background, error) {
+	if f.PublicURL != "" {
+		address = f.PublicURL
+	}
+	composer, err := mail.NewComposer(address, f.MailFrom)
+	if err != nil {
+		return nil, err
+	}
+	sender, err := mail.Open(f.SMTPURL, filepath.Join(dataDir, "outbox"))
+	if err != nil {
+		return nil, err
+	}
+	secret, err := d.TrackingSecret(ctx)
+	if err != nil {
+		return nil, errors.Join(err, sender.Close())
+	}
+	simulations := simulation.NewComposer(address, simulation.NewTokens(secret))
+	w := &background{db: d, pool: d.Beside(work.Conns(f.Workers)), sender: sender, log: log}
+	w.runner, err = work.New(w.pool, f.Workers, log, mail.NewWorker(w.pool, sender, composer, log).Register,
+		simulation.NewWorker(w.pool, sender, simulations, log).Register)
+	if err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+func (w *background) close() error { return errors.Join(w.sender.Close(), w.pool.Close()) }
+
+// run works until ctx ends, and then finishes what is under way.
+func (w *background) run(ctx context.Context) error {
+	var daily sync.WaitGroup
+	daily.Go(func() { w.refreshDaily(ctx) })
+	err := w.runner.Run(ctx)
+	daily.Wait()
+	return errors.Join(err, w.close())
+}
+
+type workCmd struct {
+	databaseFlags
+	workFlags
+}
+
+// Run works until ctx ends.
+func (c workCmd) Run(ctx context.Context, s streams) (err error) {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	d, shut, err := c.databaseFlags.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.DataDir, newLog(s.err, c.LogLevel))
+	if err != nil {
+		return err
+	}
+	w.log.InfoContext(ctx, "background work begins", "workers", c.Workers)
+	return w.run(ctx)
+}
+
+// dailyRetry is when a daily refresh that failed, or that another process had
+// begun, is looked at again.
+const dailyRetry = 5 * time.Minute
+
+// refreshDaily runs the daily refresh when it is due: at the start, and after
+// each midnight (UTC).
+func (w *background) refreshDaily(ctx context.Context) {
+	for {
+		timer := time.NewTimer(w.refreshOnce(ctx))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// refreshOnce refreshes what is due and returns how long to wait for the next.
+func (w *background) refreshOnce(ctx context.Context) time.Duration {
+	now := w.db.Now()
+	today := domain.DateOf(now)
+	if due, err := w.db.RefreshDue(ctx); err != nil || !due {
+		if err != nil {
+			w.log.WarnContext(ctx, "whether the daily refresh is due cannot be read; it will be tried again", "error", err)
+			return dailyRetry
+		}
+		return today.AddDays(1).Time().Sub(now)
+	}
+	start := time.Now()
+	ran, err := w.db.DailyRefresh(ctx, today, func(done, total int) {
+		w.log.DebugContext(ctx, "daily refresh", "users", done, "of", total)
+	})
+	switch {
+	case err != nil:
+		w.log.WarnContext(ctx, "the daily refresh failed; it will be tried again", "error", err)
+		return dailyRetry
+	case !ran: // another process is at it
+		return dailyRetry
+	}
+	w.log.InfoContext(ctx, "daily refresh done", "day", today.String(), "took", time.Since(start))
+	return today.AddDays(1).Time().Sub(w.db.Now())
+}

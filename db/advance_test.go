@@ -1,0 +1,224 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// unsent adds a simulated mail that was scheduled or, unless that is the zero
+// time, sent.
+func (w *world) unsent(client domain.ClientID, user domain.UserID, sent time.Time) domain.ResultID {
+	w.t.Helper()
+	id := db.NewID[domain.ResultKind]()
+	w.exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
+		VALUES ($1, '', 'en', '', '', '', '', '', $2) ON CONFLICT DO NOTHING`, domain.TemplateID{15: 1}, noon)
+	w.exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, 'scheduled', $5, $5, $5)`, client, id, user, domain.TemplateID{15: 1}, noon)
+	if !sent.IsZero() {
+		now := w.clock.Now()
+		w.clock.Set(sent)
+		w.must(w.Tx(w.t.Context(), func(ctx context.Context) error {
+			s, held, err := w.HoldSimulation(ctx, id)
+			if err != nil || !held {
+				return errors.Join(err, errors.New("held by another"))
+			}
+			return w.SimulationSent(ctx, s, "a@example.com", "Subject")
+		}))
+		w.clock.Set(now)
+	}
+	return id
+}
+
+// wantCounts holds every stored count of simulated mails against a recount.
+func (w *world) wantCounts(t interface{ Fatalf(string, ...any) }) {
+	for what, query := range map[string]string{
+		"days": `SELECT count(*) FROM (
+				SELECT client_id, sent_at::date AS day, count(*) AS sent,
+					count(opened_at) FILTER (WHERE NOT automated) AS opened,
+					count(*) FILTER (WHERE NOT automated AND status IN ('attachment_opened', 'clicked', 'credentials_submitted')) AS clicked,
+					count(*) FILTER (WHERE reported) AS reported,
+					count(credentials_submitted_at) FILTER (WHERE NOT automated) AS credentials,
+					count(attachment_opened_at) FILTER (WHERE NOT automated) AS attachments
+				FROM phishing_results WHERE sent_at IS NOT NULL GROUP BY client_id, sent_at::date
+			) AS r FULL JOIN phishing_days AS d USING (client_id, day)
+			WHERE (r.sent, r.opened, r.clicked, r.reported, r.credentials, r.attachments)
+				IS DISTINCT FROM (d.sent, d.opened, d.clicked, d.reported, d.credentials_submitted, d.attachments_opened)`,
+		"users": `SELECT count(*) FROM users AS u WHERE (phished_sent, phished_clicked) <> (
+				SELECT count(sent_at), count(*) FILTER (WHERE NOT automated AND status IN ('attachment_opened', 'clicked', 'credentials_submitted'))
+				FROM phishing_results WHERE client_id = u.client_id AND user_id = u.id)`,
+		"risks": `SELECT count(*) FROM users AS u JOIN user_risks AS r ON r.client_id = u.client_id AND r.user_id = u.id
+			WHERE r.baseline + (SELECT sum(d) FROM unnest(r.deltas) AS d) <> u.score`,
+	} {
+		var n int
+		w.get(query, nil, &n)
+		if n != 0 {
+			t.Fatalf("%s: %d differ from a recount", what, n)
+		}
+	}
+}
+
+// stored reads the statuses of all results, by id.
+func (w *world) stored(ids []domain.ResultID) []domain.ResultStatus {
+	all := make([]domain.ResultStatus, len(ids))
+	for i, id := range ids {
+		w.get("SELECT status FROM phishing_results WHERE id = $1", []any{id}, &all[i])
+	}
+	return all
+}
+
+// TestAdvanceResultsProperty: in whatever order and however often steps come,
+// statuses never go back, a second delivery of all changes nothing, and every
+// counter equals a recount.
+func TestAdvanceResultsProperty(t *testing.T) {
+	w := newWorld(t)
+	kinds := []domain.ResultEventKind{domain.MailOpened, domain.MailClicked, domain.MailReported, domain.MailCredentialsSubmitted, domain.MailAttachmentOpened}
+	rapid.Check(t, func(t *rapid.T) {
+		clients := []domain.ClientID{w.client(), w.client()}
+		var ids []domain.ResultID
+		for i := range rapid.IntRange(1, 5).Draw(t, "mails") {
+			client := clients[i%2]
+			var sent time.Time
+			if rapid.Bool().Draw(t, "sent") {
+				sent = noon.AddDate(0, 0, -rapid.IntRange(0, 400).Draw(t, "age"))
+			}
+			ids = append(ids, w.unsent(client, w.user(client, domain.RoleStandard, 750), sent))
+		}
+		var all []domain.ResultStep
+		for range rapid.IntRange(1, 4).Draw(t, "batches") {
+			var steps []domain.ResultStep
+			for range rapid.IntRange(0, 8).Draw(t, "steps") {
+				steps = append(steps, domain.ResultStep{
+					Result: rapid.SampledFrom(ids).Draw(t, "mail"), Kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
+					At:        noon.Add(-time.Duration(rapid.IntRange(0, 100000).Draw(t, "seconds")) * time.Second),
+					Automated: rapid.SampledFrom([]string{"", "", domain.ByHeadRequest}).Draw(t, "by"),
+				})
+			}
+			before := w.stored(ids)
+			if _, unknown, err := w.AdvanceResults(w.t.Context(), steps); err != nil || unknown != nil {
+				t.Fatal(unknown, err)
+			}
+			for i, after := range w.stored(ids) {
+				if before[i].Beyond(after) {
+					t.Fatalf("a result went from %s back to %s", before[i], after)
+				}
+			}
+			all = append(all, steps...)
+			w.wantCounts(t)
+		}
+		for range 2 { // what a person did since may unlock nothing twice
+			if _, _, err := w.AdvanceResults(w.t.Context(), all); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if moved, _, err := w.AdvanceResults(w.t.Context(), all); err != nil || moved != 0 {
+			t.Fatalf("repeated, %d steps changed something: %v", moved, err)
+		}
+		w.wantCounts(t)
+	})
+}
+
+// TestAdvanceResults: a click moves the result, the day of its sending, the
+// user and the events; what is not there is named; the number of statements is
+// that of one step.
+func TestAdvanceResults(t *testing.T) {
+	counter := &statements{}
+	w := newWorld(t, db.WithTracer(counter))
+	client := w.client()
+	user := w.user(client, domain.RoleStandard, 750)
+	id := w.unsent(client, user, noon.AddDate(0, 0, -3))
+	steps := []domain.ResultStep{
+		{Result: domain.ResultID{1}, Kind: domain.MailClicked, At: noon},
+		{Result: id, Kind: domain.MailClicked, At: noon},
+		{Result: id, Kind: domain.MailOpened, At: noon.Add(-time.Minute)},
+		{Result: id, Kind: domain.MailClicked, At: noon},
+	}
+	moved, unknown, err := w.AdvanceResults(t.Context(), steps)
+	if err != nil || moved != 2 || !slices.Equal(unknown, []int{0}) {
+		t.Fatalf("%d moved, %v unknown: %v", moved, unknown, err)
+	}
+	var clicked, phished, score, events int
+	w.get(`SELECT d.clicked, u.phished_clicked, u.score, (SELECT count(*) FROM events WHERE type = 'phishing.result.updated' AND object_id = $1)
+		FROM phishing_days AS d, users AS u WHERE d.client_id = $2 AND d.day = $3 AND u.id = $4`,
+		[]any{id, client, noon.AddDate(0, 0, -3), user}, &clicked, &phished, &score, &events)
+	if clicked != 1 || phished != 1 || score >= 750 || events != 2 { // one of the sending
+		t.Errorf("clicked %d and %d, score %d, %d events", clicked, phished, score, events)
+	}
+	cost := func(n int) int {
+		var many []domain.ResultStep
+		for range n {
+			c := w.client()
+			many = append(many, domain.ResultStep{Result: w.unsent(c, w.user(c, domain.RoleStandard, 750), noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon})
+		}
+		before := counter.n.Load()
+		if moved, _, err := w.AdvanceResults(t.Context(), many); err != nil || moved != n {
+			t.Fatal(moved, err)
+		}
+		return int(counter.n.Load() - before)
+	}
+	if one, twenty := cost(1), cost(20); one != twenty {
+		t.Errorf("%d statements for one step, %d for twenty", one, twenty)
+	}
+}
+
+// TestTooSoon: within two seconds of its delivery a mail is opened and clicked
+// by scanners only.
+func TestTooSoon(t *testing.T) {
+	w := newWorld(t)
+	client := w.client()
+	for after, automated := range map[time.Duration]bool{0: true, 1999 * time.Millisecond: true, 2 * time.Second: false} {
+		id := w.unsent(client, w.user(client, domain.RoleStandard, 750), noon)
+		if _, _, err := w.AdvanceResults(t.Context(), []domain.ResultStep{{Result: id, Kind: domain.MailClicked, At: noon.Add(after)}}); err != nil {
+			t.Fatal(err)
+		}
+		var got bool
+		var reason string
+		w.get("SELECT automated, coalesce(automated_reason, '') FROM phishing_results WHERE id = $1", []any{id}, &got, &reason)
+		if got != automated || automated && reason != domain.TooSoon {
+			t.Errorf("after %v: automated %v, %q", after, got, reason)
+		}
+	}
+	w.wantCounts(t)
+}
+
+// TestOneClickAtOnce: the same click told of many times at once counts once.
+func TestOneClickAtOnce(t *testing.T) {
+	w := newWorld(t)
+	client := w.client()
+	a, b := w.user(client, domain.RoleStandard, 750), w.user(client, domain.RoleStandard, 750)
+	steps := []domain.ResultStep{
+		{Result: w.unsent(client, a, noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon},
+		{Result: w.unsent(client, b, noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon},
+	}
+	var wait sync.WaitGroup
+	moved, errs := make([]int, 16), make([]error, 16)
+	for i := range moved {
+		wait.Go(func() {
+			mine := slices.Clone(steps)
+			if i%2 == 1 {
+				slices.Reverse(mine)
+			}
+			moved[i], _, errs[i] = w.AdvanceResults(t.Context(), mine)
+		})
+	}
+	wait.Wait()
+	sum := 0
+	for _, n := range moved {
+		sum += n
+	}
+	var clicked int
+	w.get("SELECT clicked FROM phishing_days WHERE client_id = $1", []any{client}, &clicked)
+	if err := errors.Join(errs...); err != nil || sum != 2 || clicked != 2 {
+		t.Errorf("%s: moved %d, counted %d: %v", fmt.Sprint(moved), sum, clicked, err)
+	}
+	w.wantCounts(t)
+}

@@ -1,0 +1,105 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"partnerapi/domain"
+)
+
+// completion is that a user passed a course.
+type completion struct {
+	user   domain.UserKey
+	course domain.CourseID
+	at     time.Time
+}
+
+// unaskedAt is the position in a user's list of a course that was passed
+// without ever having been given: behind all that were.
+const unaskedAt = 1_000_000
+
+// completeSQL completes courses of users, who are locked: the rows of the
+// arrays ?0 to ?3 of clients, users, courses and times, as of the time ?4. A
+// time before a further round was assigned speaks of the round before it, which
+// was completed. Of several completions of a round the earliest is kept, and
+// only the first to come is an event.
+const completeSQL = `
+	WITH due AS MATERIALIZED (
+		SELECT DISTINCT ON (t.client_id, t.user_id, t.course_id) t.client_id, t.user_id, t.course_id, t.at, last.round,
+			last.completed_at IS NULL AS first, last.completed_at = last.assigned_at AND last.round = 1 AS unasked
+		FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[], ?3::timestamptz[]) AS t (client_id, user_id, course_id, at)
+		JOIN users AS u ON u.client_id = t.client_id AND u.id = t.user_id
+		JOIN courses AS c ON c.id = t.course_id
+		LEFT JOIN LATERAL (
+			SELECT a.round, a.assigned_at, a.completed_at FROM assignments AS a
+			WHERE a.client_id = t.client_id AND a.user_id = t.user_id AND a.course_id = t.course_id ORDER BY a.round DESC LIMIT 1
+		) AS last ON true
+		WHERE (last.completed_at IS NULL OR t.at < last.completed_at) AND (coalesce(last.round, 1) = 1 OR t.at >= last.assigned_at)
+		ORDER BY t.client_id, t.user_id, t.course_id, t.at
+	), completed AS (
+		UPDATE assignments AS a SET completed_at = due.at,
+			assigned_at = CASE WHEN due.unasked THEN due.at ELSE a.assigned_at END,
+			due_on = CASE WHEN due.unasked THEN due.at::date ELSE a.due_on END
+		FROM due
+		WHERE a.client_id = due.client_id AND a.user_id = due.user_id AND a.course_id = due.course_id AND a.round = due.round
+	), given AS (
+		INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on, completed_at)
+		SELECT due.client_id, due.user_id, due.course_id,
+			coalesce((SELECT min(position) FROM program_courses WHERE client_id = due.client_id AND course_id = due.course_id), ?5),
+			due.at, due.at::date, due.at
+		FROM due WHERE due.round IS NULL
+	), told AS (
+		INSERT INTO events (client_id, id, type, user_id, object_id, created_at)
+		SELECT due.client_id, uuid_v7(?4), ?6, due.user_id, due.course_id, ?4 FROM due WHERE due.first
+	)
+	SELECT client_id, user_id, first FROM due`
+
+// complete completes courses of locked users and moves what is due next. It
+// returns how many rounds it completed, and the users for whom something
+// changed, whose scores are to follow.
+func (d *DB) complete(ctx context.Context, list []completion) (completed int, moved []domain.UserKey, err error) {
+	if len(list) == 0 {
+		return 0, nil, nil
+	}
+	keys, courses, times := make([]domain.UserKey, len(list)), make([]domain.CourseID, len(list)), make([]string, len(list))
+	for i, c := range list {
+		keys[i], courses[i], times[i] = c.user, c.course, timeKey(c.at)
+	}
+	clients, users := keyLists(keys)
+	var rows []struct {
+		ClientID domain.ClientID
+		UserID   domain.UserID
+		First    bool
+	}
+	err = d.conn(ctx).NewRaw(completeSQL, uuids(clients), uuids(users), uuids(courses), pgdialect.Array(times), d.Now(),
+		unaskedAt, domain.CoursePassed).Scan(ctx, &rows)
+	if err != nil || len(rows) == 0 {
+		return 0, nil, d.bad("complete courses", err)
+	}
+	for _, r := range rows {
+		moved = append(moved, domain.UserKey{Client: r.ClientID, User: r.UserID})
+		if r.First {
+			completed++
+		}
+	}
+	moved = distinct(moved)
+	clients, users = keyLists(moved)
+	return completed, moved, d.refreshNextDueWhere(ctx,
+		"(u.client_id, u.id) IN (SELECT * FROM unnest(?0::uuid[], ?1::uuid[]))", uuids(clients), uuids(users))
+}
+
+// coursesAmong returns those of the courses that are in the catalogue.
+func (d *DB) coursesAmong(ctx context.Context, ids []domain.CourseID) (map[domain.CourseID]bool, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var found []domain.CourseID
+	err := d.conn(ctx).NewRaw("SELECT id FROM courses WHERE id = ANY(?::uuid[])", uuids(ids)).Scan(ctx, &found)
+	there := make(map[domain.CourseID]bool, len(found))
+	for _, id := range found {
+		there[id] = true
+	}
+	return there, d.bad("look for courses", err)
+}

@@ -1,0 +1,43 @@
+package domain
+
+import "time"
+
+// Collection is a named set of a client's users. A user may be in several.
+type Collection struct {
+	ID          CollectionID
+	Client      ClientID
+	Name        string // unique within the client, by its SortKey
+	Description *string
+	Members     int
+	CreatedBy   Creator
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// Creator says by which way an object was made.
+type Creator string
+
+// The ways.
+const (
+	ByDashboard Creator = "dashboard"
+	ByAPI       Creator = "api"
+)
+
+// Values lists the ways.
+func (Creator) Values() []string { return []string{string(ByDashboard), string(ByAPI)} }
+
+// Member is a user in a collection.
+type Member struct {
+	User    UserID
+	Name    string // the full name
+	Email   string
+	AddedAt time.Time
+}
+
+// ErrUnknownItems says which items of a list name no object that the request
+// may name: each by its place, as in user_ids[3].
+func ErrUnknownItems(noun string, fields []FieldError) *Error {
+	e := ErrInvalidFields(fields)
+	e.Object = noun
+	return e
+}

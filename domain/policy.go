@@ -1,0 +1,119 @@
+package domain
+
+import "time"
+
+// Policy is a text of a client that an audience of its users is to sign. What
+// is read is never archived.
+type Policy struct {
+	ID          PolicyID
+	Client      ClientID
+	Title       string
+	Description *string
+	// Version counts from 1; sign-off of an earlier one is none.
+	Version   int
+	ScopeType ScopeType
+	Scope     ScopeID
+	// MustSign says that the audience is asked to sign.
+	MustSign bool
+	// RenewalDays is how long a sign-off stays valid.
+	RenewalDays int
+	// SignOff is nil where nobody has to sign.
+	SignOff   *SignOff
+	CreatedAt time.Time
+	// UpdatedAt is when anything that is shown changed last, be it that a
+	// sign-off lapsed.
+	UpdatedAt time.Time
+}
+
+// SignedSince is the moment after which a signature of the current version was
+// made that is valid at now (decisions 7.6).
+func (p Policy) SignedSince(now time.Time) time.Time { return now.AddDate(0, 0, -p.RenewalDays) }
+
+// SignOff counts a policy's audience, and those of it who signed.
+type SignOff struct {
+	Audience     int
+	Acknowledged int
+}
+
+// Percentage is how much of the audience signed, with one decimal; 0 where
+// there is nobody.
+func (s SignOff) Percentage() float64 { return Percent(s.Acknowledged, s.Audience) }
+
+// ScopeType says what kind of audience a policy has.
+type ScopeType string
+
+// The kinds of audiences: all users of the client, those of a group, the
+// members of a collection. Only the active ones count.
+const (
+	TenantScope     ScopeType = "tenant"
+	GroupScope      ScopeType = "user_container"
+	CollectionScope ScopeType = "collection"
+)
+
+// Values lists the kinds of audiences.
+func (ScopeType) Values() []string {
+	return []string{string(TenantScope), string(GroupScope), string(CollectionScope)}
+}
+
+// ScopeID identifies what a policy's audience is: one of a client, a group or
+// a collection, which may have been deleted since. The others are zero.
+type ScopeID struct {
+	Client     ClientID
+	Group      GroupID
+	Collection CollectionID
+}
+
+// ScopeOf is the scope of a type with the UUID of its object.
+func ScopeOf(t ScopeType, id [16]byte) ScopeID {
+	switch t {
+	case GroupScope:
+		return ScopeID{Group: id}
+	case CollectionScope:
+		return ScopeID{Collection: id}
+	}
+	return ScopeID{Client: id}
+}
+
+// String returns the id as v2 shows it.
+func (s ScopeID) String() string {
+	switch {
+	case !s.Group.IsZero():
+		return s.Group.String()
+	case !s.Collection.IsZero():
+		return s.Collection.String()
+	}
+	return s.Client.String()
+}
+
+// MarshalText returns the id as v2 shows it. It never fails.
+func (s ScopeID) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// SignFilter selects users of an audience by whether they signed.
+type SignFilter string
+
+// The selections.
+const (
+	Signed   SignFilter = "signed"
+	Unsigned SignFilter = "unsigned"
+	SignAll  SignFilter = "all"
+)
+
+// Values lists the selections.
+func (SignFilter) Values() []string {
+	return []string{string(Signed), string(Unsigned), string(SignAll)}
+}
+
+// PolicyUser is an active user of a policy's audience.
+type PolicyUser struct {
+	User  UserID
+	Email string
+	Name  string // the full name
+	// AcknowledgedAt is when the current version was signed; nil where it was
+	// not, or where that has lapsed.
+	AcknowledgedAt *time.Time
+}
+
+// UntilTomorrow is how long the day (UTC) of now still lasts.
+func UntilTomorrow(now time.Time) time.Duration {
+	return DateOf(now).AddDays(1).Time().Sub(now)
+}

@@ -1,0 +1,70 @@
+package domain
+
+import "time"
+
+// SignalType says what happened on the platform (decisions 7.9).
+type SignalType string
+
+// The types of signals.
+const (
+	PhishingOpened       SignalType = "phishing_opened"
+	PhishingClicked      SignalType = "phishing_clicked"
+	PhishingReported     SignalType = "phishing_reported"
+	CredentialsSubmitted SignalType = "credentials_submitted"
+	AttachmentOpened     SignalType = "attachment_opened"
+	CourseCompleted      SignalType = "course_completed"
+	PolicySigned         SignalType = "policy_signed"
+	PolicyPublished      SignalType = "policy_published"
+	ExposureFound        SignalType = "exposure_found"
+	ExposureResolved     SignalType = "exposure_resolved"
+)
+
+// SignalLead is how far ahead of the service's clock a signal may be dated.
+const SignalLead = 5 * time.Minute
+
+// Signal is something that happened on the platform. Which of the fields below
+// At it has depends on its type.
+type Signal struct {
+	// ID is the sender's own, of 1 to 255 characters; a signal is taken once.
+	ID   string
+	Type SignalType
+	At   time.Time // whole microseconds
+
+	Result  ResultID // of what happened to a simulated mail
+	User    UserID
+	Course  CourseID
+	Policy  PolicyID
+	Version int    // of the policy that was signed, from 1
+	Breach  string // its name
+	// Severity is empty where the finding does not say it.
+	Severity Severity
+	// DataClasses is nil where the finding does not say them.
+	DataClasses []string
+}
+
+// AboutMail says what happened to a simulated mail; false for a signal of
+// another kind.
+func (s *Signal) AboutMail() (ResultEventKind, bool) {
+	switch s.Type {
+	case PhishingOpened:
+		return MailOpened, true
+	case PhishingClicked:
+		return MailClicked, true
+	case PhishingReported:
+		return MailReported, true
+	case CredentialsSubmitted:
+		return MailCredentialsSubmitted, true
+	case AttachmentOpened:
+		return MailAttachmentOpened, true
+	}
+	return "", false
+}
+
+// Taking is what became of a signal.
+type Taking struct {
+	// Repeated says that a signal of that id was taken before.
+	Repeated bool
+	// Unknown is the noun of what the signal names and there is not; empty
+	// where there is all. Such a signal is not taken, and may come again.
+	Unknown string
+}

@@ -1,0 +1,128 @@
+package domain
+
+import (
+	"slices"
+	"time"
+)
+
+// TemplateContent is what a template holds beside what its list shows.
+type TemplateContent struct {
+	HTML, Text string
+	// Indicators are what gives the mail away.
+	Indicators []Indicator
+	// Difficulty is how hard the mail is to see through, from 1 to 6.
+	Difficulty int
+	Landing    Landing
+}
+
+// Landing is where a template's link leads.
+type Landing string
+
+// The landings: straight to the lesson, or first to a form that asks to sign in.
+const (
+	LandingLesson Landing = "lesson"
+	LandingForm   Landing = "form"
+)
+
+// Indicator is something that gives a simulated mail away. The words for it are
+// those of the landing page.
+type Indicator string
+
+// The indicators: what the mail looks like, whom it comes from, what it speaks
+// of, and the feeling that it plays on.
+const (
+	BadGrammar     Indicator = "grammar"
+	ForeignLink    Indicator = "link_domain"
+	BorrowedLogo   Indicator = "logo_graphics"
+	FromOutside    Indicator = "external"
+	FromColleagues Indicator = "internal"
+	FromAuthority  Indicator = "authoritative"
+	OwnCompany     Indicator = "organization"
+	PublicNews     Indicator = "public_news"
+	Curiosity      Indicator = "curiosity"
+	Duty           Indicator = "duty_obligation"
+	Fear           Indicator = "fear"
+	Greed          Indicator = "greed"
+)
+
+// Values lists the indicators, in the order in which a page names them.
+func (Indicator) Values() []string {
+	return []string{
+		string(FromOutside), string(FromColleagues), string(FromAuthority), string(ForeignLink), string(BadGrammar), string(BorrowedLogo),
+		string(Fear), string(Duty), string(Greed), string(Curiosity), string(OwnCompany), string(PublicNews),
+	}
+}
+
+// Simulation is a simulated mail with all that sending it, and telling its
+// reader of it, needs.
+type Simulation struct {
+	Result   ResultID
+	Client   ClientID
+	User     UserID
+	Status   ResultStatus
+	SendAt   time.Time
+	SentAt   *time.Time
+	Template Template
+
+	Email, FirstName, LastName string
+	Language                   Language // the user's
+	ClientName                 string
+
+	// Settled is true once it was sent or given up.
+	Settled bool
+	// Unwanted says why it is not to be sent any more; empty where it is.
+	Unwanted string
+}
+
+// TemplateOption is a template that a client's users may be sent, and how often
+// one was.
+type TemplateOption struct {
+	ID       TemplateID
+	Language Language
+	Used     int
+}
+
+// Target is a user whom a simulated mail is to be sent to.
+type Target struct {
+	User     UserID
+	Active   bool
+	Language Language
+	// Seen are the templates that the user was sent, or is about to be, and when
+	// last.
+	Seen map[TemplateID]time.Time
+}
+
+// ChooseTemplate picks a template for a user (decisions 7.5): of those in the
+// user's language the least used one that the user has not seen; where none is
+// left, the one that the user saw longest ago. The first of the options wins a
+// tie. It counts the use in the options, so that several users are spread over
+// the templates. False where there is none in the language.
+func ChooseTemplate(options []TemplateOption, to Target) (TemplateID, bool) {
+	best := -1
+	for i, o := range options {
+		if o.Language == to.Language && (best < 0 || to.rather(o, options[best])) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return TemplateID{}, false
+	}
+	options[best].Used++
+	return options[best].ID, true
+}
+
+// rather reports whether the user should be sent a rather than b.
+func (t Target) rather(a, b TemplateOption) bool {
+	seenA, hasA := t.Seen[a.ID]
+	seenB, hasB := t.Seen[b.ID]
+	switch {
+	case hasA != hasB:
+		return hasB
+	case hasA:
+		return seenA.Before(seenB)
+	}
+	return a.Used < b.Used
+}
+
+// Known reports whether the indicator is one of the list.
+func (i Indicator) Known() bool { return slices.Contains(i.Values(), string(i)) }

@@ -1,0 +1,126 @@
+package domain
+
+import "time"
+
+// Course is a course of the catalogue, which all clients share.
+type Course struct {
+	ID    CourseID
+	Title string
+	// RenewalMonths is how long having completed the course counts; 0 is for
+	// good.
+	RenewalMonths int
+	Languages     []Language
+	CreatedAt     time.Time
+}
+
+// Assignment is where a user stands with a course: its latest round.
+type Assignment struct {
+	Course CourseID
+	Title  string
+	// Position is what the user's list is sorted by, then the course: the
+	// program's courses first. Place is the resulting place, from 1.
+	Position, Place int
+	AssignedAt      time.Time
+	DueOn           Date
+	// CompletedAt is nil while the round is open, so for a course that is due
+	// again too.
+	CompletedAt *time.Time
+}
+
+// Status says where the assignment stands on a day. It is overdue from the day
+// after the one on which it is due (decisions 7.1).
+func (a *Assignment) Status(today Date) AssignmentStatus {
+	switch {
+	case a.CompletedAt != nil:
+		return TrainingCompleted
+	case a.DueOn.Before(today):
+		return TrainingOverdue
+	}
+	return TrainingAssigned
+}
+
+// AssignmentStatus says where an assignment stands.
+type AssignmentStatus string
+
+// The states of an assignment.
+const (
+	TrainingAssigned  AssignmentStatus = "assigned"
+	TrainingCompleted AssignmentStatus = "completed"
+	TrainingOverdue   AssignmentStatus = "overdue"
+)
+
+// Values lists the states.
+func (AssignmentStatus) Values() []string {
+	return []string{string(TrainingAssigned), string(TrainingCompleted), string(TrainingOverdue)}
+}
+
+// AudienceType says how an audience is chosen.
+type AudienceType string
+
+// The ways to choose an audience.
+const (
+	AllUsers     AudienceType = "all"
+	OfCollection AudienceType = "collection"
+	NamedUsers   AudienceType = "users"
+)
+
+// Values lists the ways.
+func (AudienceType) Values() []string {
+	return []string{string(AllUsers), string(OfCollection), string(NamedUsers)}
+}
+
+// Audience is some of a client's users.
+type Audience struct {
+	Type       AudienceType
+	Collection CollectionID // of the type OfCollection
+	Users      []UserID     // of the type NamedUsers
+}
+
+// DueDays is how many days users have for a course when nothing else is said.
+const DueDays = 30
+
+// CourseFor asks for a course to be given to users of a client.
+type CourseFor struct {
+	Client ClientID
+	Course Course
+	Users  []UserID
+	DueOn  Date
+	// Notify asks for a mail to each user who is given the course.
+	Notify bool
+}
+
+// SkipReason says why a user of an audience was not given a course.
+type SkipReason string
+
+// The reasons.
+const (
+	AlreadyCompleted SkipReason = "already_completed" // within the course's renewal window
+	SkippedInactive  SkipReason = "inactive"
+)
+
+// Values lists the reasons.
+func (SkipReason) Values() []string {
+	return []string{string(AlreadyCompleted), string(SkippedInactive)}
+}
+
+// Skipped is a user who was not given a course.
+type Skipped struct {
+	User   UserID
+	Reason SkipReason
+}
+
+// Assigned is what became of a CourseFor. Users who have the course open
+// already are in neither part of it.
+type Assigned struct {
+	Count   int
+	Skipped []Skipped // by the users' ids
+	// Mails are those to the users who were given the course.
+	Mails []MessageID
+}
+
+// Completion says that a user passed a course.
+type Completion struct {
+	User   UserID
+	Course CourseID
+	At     time.Time
+}

@@ -1,0 +1,104 @@
+package mail
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+
+	gomail "github.com/wneessen/go-mail"
+)
+
+// server is what an SMTP URL says.
+type server struct {
+	host           string
+	port           int
+	user, password string
+	implicitTLS    bool // from the first byte, not by STARTTLS
+	policy         gomail.TLSPolicy
+	roots          *x509.CertPool // nil for those of the system
+	connections    int
+}
+
+const (
+	submissionPort     = 587
+	submissionsPort    = 465
+	defaultConnections = 20
+	maxConnections     = 1000
+)
+
+// parseURL reads an SMTP URL (NewSMTP).
+func parseURL(text string) (server, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		// The error would show the password.
+		return server{}, errors.New("the SMTP URL cannot be read: write it as smtp://user:password@host:port, with special characters escaped")
+	}
+	s := server{host: u.Hostname(), user: u.User.Username(), port: submissionPort, policy: gomail.TLSOpportunistic, connections: defaultConnections}
+	s.password, _ = u.User.Password()
+	switch u.Scheme {
+	case "smtp":
+	case "smtps":
+		s.implicitTLS, s.port = true, submissionsPort
+	default:
+		return s, fmt.Errorf("the SMTP URL begins with %q: use smtp:// or smtps://", u.Scheme)
+	}
+	if s.host == "" {
+		return s, errors.New("the SMTP URL names no host")
+	}
+	if u.Path != "" && u.Path != "/" {
+		return s, fmt.Errorf("the SMTP URL has a path, %q, which means nothing", u.Path)
+	}
+	if u.Port() != "" {
+		if s.port, err = strconv.Atoi(u.Port()); err != nil || s.port < 1 || s.port > 65535 {
+			return s, fmt.Errorf("the SMTP URL's port %q is none", u.Port())
+		}
+	}
+	for name, values := range u.Query() {
+		if err := s.option(name, values[len(values)-1]); err != nil {
+			return s, fmt.Errorf("the SMTP URL's option %s: %w", name, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *server) option(name, value string) error {
+	switch name {
+	case "starttls":
+		switch {
+		case s.implicitTLS:
+			return errors.New("smtps:// is encrypted from the beginning")
+		case value == "required":
+			s.policy = gomail.TLSMandatory
+		case value == "never":
+			s.policy = gomail.NoTLS
+		case value != "offered":
+			return fmt.Errorf("%q is not offered, required or never", value)
+		}
+	case "ca":
+		pem, err := os.ReadFile(value)
+		if err != nil {
+			return err
+		}
+		s.roots = x509.NewCertPool()
+		if !s.roots.AppendCertsFromPEM(pem) {
+			return fmt.Errorf("%s holds no certificate", value)
+		}
+	case "connections":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > maxConnections {
+			return fmt.Errorf("%q is not a number from 1 to %d", value, maxConnections)
+		}
+		s.connections = n
+	default:
+		return errors.New("there is none of that name: use starttls, ca or connections")
+	}
+	return nil
+}
+
+func (s *server) tls() *tls.Config {
+	return &tls.Config{ServerName: s.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}
+}

@@ -1,0 +1,166 @@
+package mail
+
+import (
+	"embed"
+	"fmt"
+	htmltemplate "html/template"
+	netmail "net/mail"
+	"net/netip"
+	"net/url"
+	"strings"
+	"text/template"
+	"time"
+	"unicode"
+
+	"partnerapi/domain"
+)
+
+//go:embed words
+var wordFiles embed.FS
+
+// Composer writes the mails that were asked for. It is safe for concurrent use.
+type Composer struct {
+	public string // without a slash at its end
+	from   netmail.Address
+	words  map[domain.Language]*template.Template
+	text   *template.Template
+	html   *htmltemplate.Template
+}
+
+// NewComposer returns a composer whose links begin with the public URL. Mail
+// comes from the address, which may have a name before it; without one it
+// comes from no-reply at the public URL's host.
+func NewComposer(publicURL, from string) (*Composer, error) {
+	public, err := url.Parse(publicURL)
+	if err != nil || public.Host == "" {
+		return nil, fmt.Errorf("the public URL %q is not an absolute URL", publicURL)
+	}
+	if from == "" {
+		from = "no-reply@" + senderHost(public.Hostname())
+	}
+	address, err := netmail.ParseAddress(from)
+	if err != nil {
+		return nil, fmt.Errorf("the sender %q is not an address: %w", from, err)
+	}
+	c := &Composer{public: strings.TrimRight(publicURL, "/"), from: *address, words: map[domain.Language]*template.Template{}}
+	for language := range languageTags {
+		if c.words[language], err = template.ParseFS(wordFiles, "words/"+string(language)+".tmpl"); err != nil {
+			return nil, err
+		}
+	}
+	if c.text, err = template.ParseFS(wordFiles, "words/layout.txt.tmpl"); err != nil {
+		return nil, err
+	}
+	c.html, err = htmltemplate.ParseFS(wordFiles, "words/layout.html.tmpl")
+	return c, err
+}
+
+// senderHost is the host in an address of the service. An IP address is that of
+// a trial, and no mail is answered there.
+func senderHost(host string) string {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return "localhost"
+	}
+	return host
+}
+
+// From is the address that mails come from.
+func (c *Composer) From() netmail.Address { return c.from }
+
+// Link is the public address of a path, which begins with a slash.
+func (c *Composer) Link(path string) string { return c.public + path }
+
+// values are what the words speak of.
+type values struct {
+	Name, Client, Partner, Role, Title, Until string
+}
+
+// letter is a mail before it is text or HTML.
+type letter struct {
+	Lang, Subject, Greeting         string
+	Paragraphs                      []string
+	Action, Link, Fallback, Closing string
+}
+
+// Compose writes a mail, in the language of its reader, as of now.
+func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
+	l, err := c.letter(m)
+	if err != nil {
+		return Message{}, fmt.Errorf("write a mail of type %s: %w", m.Type, err)
+	}
+	out := Message{
+		ID: m.ID.UUID(), From: c.from, To: netmail.Address{Address: m.To}, Subject: l.Subject,
+		Language: m.Language, At: now, Automatic: true,
+	}
+	var text, html strings.Builder
+	if err := c.text.Execute(&text, l); err != nil {
+		return Message{}, fmt.Errorf("lay out a mail: %w", err)
+	}
+	if err := c.html.Execute(&html, l); err != nil {
+		return Message{}, fmt.Errorf("lay out a mail: %w", err)
+	}
+	out.Text, out.HTML = text.String(), html.String()
+	return out, nil
+}
+
+func (c *Composer) letter(m domain.Mail) (letter, error) {
+	v := values{Name: line(m.Name), Client: line(m.ClientName), Partner: line(m.PartnerName), Role: string(m.InviteRole)}
+	l := letter{Lang: languageTags[m.Language]}
+	switch m.Type {
+	case domain.WelcomeMail:
+		l.Link = c.Link("/training")
+	case domain.AdminInviteMail:
+		v.Until, l.Link = longDate(m.Language, domain.DateOf(m.ExpiresAt)), c.Link("/invites/"+m.Invite.String())
+	case domain.TrainingInvite:
+		v.Title, v.Until, l.Link = line(m.CourseTitle), longDate(m.Language, m.DueOn), c.Link("/training/"+m.Course.String())
+	case domain.PolicyReminder:
+		v.Title, l.Link = line(m.PolicyTitle), c.Link("/policies/"+m.Policy.String())
+	default:
+		return l, fmt.Errorf("there are no words for it")
+	}
+	words, known := c.words[m.Language]
+	if !known {
+		return l, fmt.Errorf("there are no words in %q", m.Language)
+	}
+	var body string
+	for name, into := range map[string]*string{
+		"greeting": &l.Greeting, "fallback": &l.Fallback, "closing": &l.Closing,
+		string(m.Type) + ".subject": &l.Subject, string(m.Type) + ".action": &l.Action, string(m.Type) + ".body": &body,
+	} {
+		var text strings.Builder
+		if err := words.ExecuteTemplate(&text, name, v); err != nil {
+			return l, err
+		}
+		*into = strings.TrimSpace(text.String())
+	}
+	l.Paragraphs = strings.Split(body, "\n\n")
+	return l, nil
+}
+
+// line is a name on one line, so that it ends neither a header nor a paragraph.
+func line(name string) string {
+	return strings.Join(strings.FieldsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+}
+
+var months = map[domain.Language][12]string{
+	domain.Spanish: {"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"},
+	domain.French:  {"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"},
+}
+
+// longDate is a day as people write it.
+func longDate(language domain.Language, day domain.Date) string {
+	t := day.Time()
+	name := t.Month().String()
+	if names, ok := months[language]; ok {
+		name = names[t.Month()-1]
+	}
+	switch language {
+	case domain.Spanish:
+		return fmt.Sprintf("%d de %s de %d", t.Day(), name, t.Year())
+	case domain.French:
+		if t.Day() == 1 {
+			return fmt.Sprintf("1er %s %d", name, t.Year())
+		}
+	}
+	return fmt.Sprintf("%d %s %d", t.Day(), name, t.Year())
+}

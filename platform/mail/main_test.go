@@ -1,0 +1,9 @@
+package mail_test
+
+import (
+	"testing"
+
+	"partnerapi/db/dbtest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }

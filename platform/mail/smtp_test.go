@@ -1,0 +1,178 @@
+package mail_test
+
+import (
+	"errors"
+	netmail "net/mail"
+	"strings"
+	"sync"
+	"testing"
+
+	"partnerapi/domain"
+	"partnerapi/platform/mail"
+	"partnerapi/v2/v2test"
+)
+
+func message(to string) mail.Message {
+	return mail.Message{
+		ID: "0190-test", From: netmail.Address{Name: "Sécurité", Address: "no-reply@partner.test"}, To: netmail.Address{Address: to},
+		Subject: "Über alles", Text: "Hello\n.\nend", HTML: "<p>Hello</p>", Language: domain.English, At: v2test.Noon,
+	}
+}
+
+func open(t testing.TB, url string) mail.Sender {
+	t.Helper()
+	sender, err := mail.Open(url, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sender.Close() })
+	return sender
+}
+
+// send sends a mail and says how that went: "sent", "refused" or "later".
+func send(t testing.TB, sender mail.Sender, to string) string {
+	t.Helper()
+	err := sender.Send(t.Context(), message(to))
+	var refused *mail.Refused
+	switch {
+	case err == nil:
+		return "sent"
+	case errors.As(err, &refused):
+		return "refused"
+	}
+	t.Log(err)
+	return "later"
+}
+
+func TestEncryptionAndAuthentication(t *testing.T) {
+	config, ca := certificate(t)
+	encrypted := startServer(t, "", func(s *server) { s.smtp.TLSConfig, s.user = config, "relay" })
+	plain := startServer(t, "", func(s *server) { s.user = "relay" })
+	open1 := startServer(t, "", nil)
+	for _, c := range []struct {
+		name, url, want string
+		server          *server
+	}{
+		{"required", "smtp://relay:secret@" + encrypted.address + "?starttls=required&ca=" + ca, "sent", encrypted},
+		{"offered", "smtp://relay:secret@" + encrypted.address + "?ca=" + ca, "sent", encrypted},
+		{"unknown certificate", "smtp://relay:secret@" + encrypted.address, "later", encrypted},
+		{"wrong password", "smtp://relay:wrong@" + encrypted.address + "?ca=" + ca, "later", encrypted},
+		{"no password", "smtp://" + encrypted.address + "?ca=" + ca, "later", encrypted},
+		{"never", "smtp://relay:secret@" + plain.address + "?starttls=never", "sent", plain},
+		{"not offered", "smtp://relay:secret@" + plain.address, "sent", plain},
+		{"required and not offered", open1.url() + "?starttls=required", "later", open1},
+		{"authentication not offered", "smtp://relay:secret@" + open1.address, "later", open1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := len(c.server.all())
+			if got := send(t, open(t, c.url), "a@example.test"); got != c.want {
+				t.Fatalf("%s, not %s", got, c.want)
+			}
+			mails := c.server.all()[before:]
+			if c.want != "sent" {
+				if len(mails) != 0 {
+					t.Errorf("the server took %d mails", len(mails))
+				}
+				return
+			}
+			if len(mails) != 1 || mails[0].user != "relay" || mails[0].encrypted != (c.server == encrypted) {
+				t.Errorf("the server took %+v", mails)
+			}
+		})
+	}
+}
+
+func TestImplicitTLS(t *testing.T) {
+	config, ca := certificate(t)
+	s := startServer(t, "", func(s *server) { s.user = "relay" })
+	proxy := startTLS(t, config, s.address)
+	if got := send(t, open(t, "smtps://relay:secret@"+proxy+"?ca="+ca), "a@example.test"); got != "sent" {
+		t.Fatal(got)
+	}
+	if mails := s.all(); len(mails) != 1 || mails[0].user != "relay" {
+		t.Errorf("the server took %+v", mails)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	s := startServer(t, "", nil)
+	sender := open(t, s.url())
+	s.refuse("gone@example.test", 550)
+	s.refuse("full@example.test", 452)
+	s.refuse("secured@example.test", 530)
+	for _, c := range []struct{ to, want string }{
+		{"gone@example.test", "refused"}, {"a@example.test", "sent"}, {"full@example.test", "later"},
+		{"secured@example.test", "later"}, {"b@example.test", "sent"}, {"no address", "refused"},
+	} {
+		if got := send(t, sender, c.to); got != c.want {
+			t.Errorf("to %s: %s, not %s", c.to, got, c.want)
+		}
+	}
+	s.refuse("data", 554)
+	if got := send(t, sender, "a@example.test"); got != "refused" {
+		t.Errorf("refused content: %s", got)
+	}
+	s.refuse("mail", 550)
+	if got := send(t, sender, "a@example.test"); got != "later" {
+		t.Errorf("a refused sender is the service's fault: %s", got)
+	}
+	if n := len(s.all()); n != 2 {
+		t.Errorf("the server took %d mails", n)
+	}
+	if got := send(t, open(t, "smtp://"+unused(t)), "a@example.test"); got != "later" {
+		t.Errorf("an unreachable server: %s", got)
+	}
+}
+
+// TestConnections: one connection carries many mails, its end is no loss, and
+// there are never more than allowed.
+func TestConnections(t *testing.T) {
+	s := startServer(t, "", nil)
+	sender := open(t, s.url()+"?connections=3")
+	for range 5 {
+		if got := send(t, sender, "a@example.test"); got != "sent" {
+			t.Fatal(got)
+		}
+	}
+	if s.sessions != 1 {
+		t.Errorf("%d connections for 5 mails", s.sessions)
+	}
+	_ = s.smtp.Close()
+	again := startServer(t, s.address, nil)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if got := send(t, sender, "b@example.test"); got != "sent" {
+				t.Error(got)
+			}
+		})
+	}
+	all.Wait()
+	if n := len(again.all()); n != 20 || again.sessions > 3 {
+		t.Errorf("%d mails on %d connections", n, again.sessions)
+	}
+}
+
+func TestURLs(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://h":                       "smtp://",
+		"smtp://":                        "no host",
+		"smtp://h/path":                  "path",
+		"smtp://h:0":                     "port",
+		"smtp://h?starttls=perhaps":      "perhaps",
+		"smtps://h?starttls=required":    "from the beginning",
+		"smtp://h?connections=0":         "number",
+		"smtp://h?tls=1":                 "none of that name",
+		"smtp://h?ca=/no/such/file":      "no such file",
+		"smtp://user:top%secret@h:25":    "cannot be read",
+		"smtp://user:top secret@h:2 5":   "cannot be read",
+		"smtp://user:topsecret@h:twenty": "cannot be read",
+	} {
+		_, err := mail.Open(url, t.TempDir())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", url, err)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: the error shows the password: %v", url, err)
+		}
+	}
+}

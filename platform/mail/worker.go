@@ -1,0 +1,106 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/job"
+)
+
+const (
+	// markWithin is what a mail may take beyond the time of its job, so that
+	// one that was sent can be marked although the job's time is up.
+	markWithin = 10 * time.Second
+	// askAgain is when a mail that another worker holds is looked at again.
+	askAgain = 10 * time.Second
+)
+
+// Worker sends the mails that were asked for.
+type Worker struct {
+	river.WorkerDefaults[job.SendMail]
+
+	db       *db.DB
+	sender   Sender
+	composer *Composer
+	log      *slog.Logger
+}
+
+// NewWorker returns a worker. It does not close the sender.
+func NewWorker(d *db.DB, sender Sender, composer *Composer, log *slog.Logger) *Worker {
+	return &Worker{db: d, sender: sender, composer: composer, log: log}
+}
+
+// Register adds the worker to those of a runner.
+func (w *Worker) Register(all *river.Workers) { river.AddWorker(all, w) }
+
+// Work sends one mail, in a transaction that holds its request: what was sent
+// is marked and recorded in it, so that no other try finds it unsent. A mail
+// that is refused for good, no longer wanted, or undeliverable for too long is
+// recorded as failed. An error means that it is to be tried again.
+//
+// Only a crash, or a loss of the database or of the server's answer, between
+// the server's taking of the message and the commit makes a mail go out twice.
+// A job that is cancelled meanwhile does not: its transaction goes on.
+func (w *Worker) Work(ctx context.Context, j *river.Job[job.SendMail]) error {
+	lasting, cancel := outlast(ctx)
+	defer cancel()
+	return w.db.Tx(lasting, func(tx context.Context) error {
+		m, held, err := w.db.MailRequest(tx, j.Args.Client, j.Args.Request)
+		switch {
+		case domain.IsCode(err, domain.NotFound):
+			return river.JobCancel(err)
+		case err != nil:
+			return err
+		case !held:
+			return river.JobSnooze(askAgain)
+		case m.Settled:
+			return nil
+		case m.Unwanted != "":
+			return w.fail(tx, m, m.Unwanted)
+		}
+		last := j.Attempt >= j.MaxAttempts || w.db.Now().Sub(m.RequestedAt) > domain.MailLife
+		return w.send(ctx, tx, m, last)
+	})
+}
+
+// outlast is a context that a cancelled one does not end, but time does.
+func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+	lasting := context.WithoutCancel(ctx)
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(lasting, end.Add(markWithin))
+	}
+	return lasting, func() {}
+}
+
+// send sends a mail, as long as ctx lasts, and marks in tx what became of it.
+func (w *Worker) send(ctx, tx context.Context, m domain.Mail, last bool) error {
+	message, err := w.composer.Compose(m, w.db.Now())
+	if err != nil {
+		return err
+	}
+	err = w.sender.Send(ctx, message)
+	var refused *Refused
+	switch {
+	case err == nil:
+		return w.db.MailSent(tx, m, message.From.Address, message.Subject)
+	case errors.As(err, &refused):
+		return w.fail(tx, m, refused.Reason)
+	case last:
+		return w.fail(tx, m, fmt.Sprintf("given up: %v", err))
+	}
+	return err
+}
+
+// fail records that a mail will not be sent. The reason, in which servers name
+// the address, is for the table and not for the log.
+func (w *Worker) fail(tx context.Context, m domain.Mail, reason string) error {
+	w.log.WarnContext(tx, "a mail is given up; its mail_requests row says why", "client", m.Client.UUID(), "mail", m.ID.UUID(), "type", m.Type)
+	return w.db.MailFailed(tx, m, reason)
+}

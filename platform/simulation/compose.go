@@ -1,0 +1,138 @@
+package simulation
+
+import (
+	"fmt"
+	"html"
+	netmail "net/mail"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"partnerapi/domain"
+	"partnerapi/platform/mail"
+)
+
+// Composer writes simulated mails. It is safe for concurrent use.
+type Composer struct {
+	public string // without a slash at its end
+	tokens Tokens
+}
+
+// NewComposer returns a composer whose links begin with the public URL.
+func NewComposer(publicURL string, tokens Tokens) *Composer {
+	return &Composer{public: strings.TrimRight(publicURL, "/"), tokens: tokens}
+}
+
+// Placeholders are what a template may hold in double braces: link is the
+// address of the tracked link, the day is that of the sending (UTC), and the
+// rest is the reader's.
+var Placeholders = []string{"first_name", "last_name", "email", "company", "link", "date", "month", "year"}
+
+// firstLink is the start of the first link of an HTML text, up to its address.
+var firstLink = regexp.MustCompile(`(?is)<a\s(?:[^>]*?\s)?href\s*=\s*(?:"([^"]*)"|'([^']*)')`)
+
+// reportWords are the words of the link by which a mail is reported.
+var reportWords = map[domain.Language]string{
+	domain.English: "Report this message", domain.Spanish: "Denunciar este mensaje", domain.French: "Signaler ce message",
+}
+
+// Compose writes a simulated mail as of now. The first link of its HTML leads
+// to the mail's page, and so does whatever names the same address in the text;
+// a link for reporting the mail and a picture that tells of its opening follow.
+func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, error) {
+	page := c.public + "/t/" + c.tokens.For(s.Result)
+	values := placeholders(s, page, now)
+	from, err := netmail.ParseAddress(fill(s.Template.From, values, addressText))
+	if err != nil {
+		return mail.Message{}, &mail.Refused{Reason: fmt.Sprintf("the template's sender is not an address: %v", err)}
+	}
+	original, body := trackFirst(s.Template.HTML, page)
+	text := s.Template.Text
+	if original != "" {
+		text = strings.ReplaceAll(text, original, page)
+	}
+	report := page + "/report"
+	words := reportWords[s.Template.Language]
+	footer := fmt.Sprintf("<p style=\"font-size:11px\"><a href=\"%s\">%s</a></p>\n<img src=\"%s\" width=\"1\" height=\"1\" alt=\"\">\n",
+		html.EscapeString(report), html.EscapeString(words), html.EscapeString(page+"/open.gif"))
+	body = fill(body, values, html.EscapeString)
+	if end := strings.LastIndex(strings.ToLower(body), "</body>"); end >= 0 {
+		body = body[:end] + footer + body[end:]
+	} else {
+		body += footer
+	}
+	return mail.Message{
+		ID: s.Result.UUID(), From: *from, To: netmail.Address{Address: s.Email}, Subject: fill(s.Template.Subject, values, line),
+		Text: fill(text, values, line) + "\n\n" + words + ": " + report + "\n", HTML: body, Language: s.Template.Language, At: now,
+	}, nil
+}
+
+// trackFirst makes the first link of an HTML text lead to the page, and returns
+// the address that it had.
+func trackFirst(text, page string) (original, out string) {
+	at := firstLink.FindStringSubmatchIndex(text)
+	if at == nil {
+		return "", text
+	}
+	start, end := at[2], at[3]
+	if start < 0 {
+		start, end = at[4], at[5]
+	}
+	original = html.UnescapeString(text[start:end])
+	if strings.Contains(original, "{{") {
+		original = "" // a placeholder is filled like any other
+	}
+	return original, text[:start] + html.EscapeString(page) + text[end:]
+}
+
+func placeholders(s domain.Simulation, page string, now time.Time) map[string]string {
+	now = now.UTC()
+	return map[string]string{
+		"first_name": s.FirstName, "last_name": s.LastName, "email": s.Email, "company": s.ClientName, "link": page,
+		"date": now.Format(time.DateOnly), "month": month(s.Template.Language, now.Month()), "year": strconv.Itoa(now.Year()),
+	}
+}
+
+var placeholder = regexp.MustCompile(`\{\{\s*([a-z_]+)\s*\}\}`)
+
+// fill puts values in the place of a text's placeholders, each made safe for
+// where it goes. What is no placeholder stays.
+func fill(text string, values map[string]string, safe func(string) string) string {
+	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
+		value, ok := values[placeholder.FindStringSubmatch(found)[1]]
+		if !ok {
+			return found
+		}
+		return safe(value)
+	})
+}
+
+// line is a value on one line, so that it ends no header.
+func line(value string) string {
+	return strings.Join(strings.FieldsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+}
+
+// addressText is a value within the name of an address, without what would end
+// the name.
+func addressText(value string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`"\<>(),:;@[]`, r) {
+			return ' '
+		}
+		return r
+	}, line(value))
+}
+
+var months = map[domain.Language][12]string{
+	domain.Spanish: {"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"},
+	domain.French:  {"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"},
+}
+
+func month(language domain.Language, m time.Month) string {
+	if names, ok := months[language]; ok {
+		return names[m-1]
+	}
+	return m.String()
+}

@@ -1,0 +1,98 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/job"
+	"partnerapi/platform/mail"
+)
+
+const (
+	// markWithin is what a mail may take beyond the time of its job, so that
+	// one that was sent can be marked although the job's time is up.
+	markWithin = 10 * time.Second
+	// askAgain is when a mail that another holds is looked at again.
+	askAgain = 10 * time.Second
+)
+
+// Worker sends the simulated mails.
+type Worker struct {
+	river.WorkerDefaults[job.SendSimulation]
+
+	db       *db.DB
+	sender   mail.Sender
+	composer *Composer
+	log      *slog.Logger
+}
+
+// NewWorker returns a worker. It does not close the sender.
+func NewWorker(d *db.DB, sender mail.Sender, composer *Composer, log *slog.Logger) *Worker {
+	return &Worker{db: d, sender: sender, composer: composer, log: log}
+}
+
+// Register adds the worker to those of a runner.
+func (w *Worker) Register(all *river.Workers) { river.AddWorker(all, w) }
+
+// Work sends one mail, in a transaction that holds its result: that it was sent
+// is marked and counted in it, so that no other try finds it unsent. A mail
+// that is refused for good, no longer wanted, or undeliverable for too long is
+// recorded as failed. An error means that it is to be tried again. What the
+// mail's worker says of repetitions holds here too.
+func (w *Worker) Work(ctx context.Context, j *river.Job[job.SendSimulation]) error {
+	lasting := context.WithoutCancel(ctx)
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		lasting, cancel = context.WithDeadline(lasting, end.Add(markWithin))
+		defer cancel()
+	}
+	return w.db.Tx(lasting, func(tx context.Context) error {
+		s, held, err := w.db.HoldSimulation(tx, j.Args.Result)
+		switch {
+		case domain.IsCode(err, domain.NotFound):
+			return river.JobCancel(err)
+		case err != nil:
+			return err
+		case !held:
+			return river.JobSnooze(askAgain)
+		case s.Settled:
+			return nil
+		case s.Unwanted != "":
+			return w.fail(tx, s, s.Unwanted)
+		}
+		last := j.Attempt >= j.MaxAttempts || w.db.Now().Sub(s.SendAt) > domain.MailLife
+		return w.send(ctx, tx, s, last)
+	})
+}
+
+// send sends a mail, as long as ctx lasts, and marks in tx what became of it.
+func (w *Worker) send(ctx, tx context.Context, s domain.Simulation, last bool) error {
+	message, err := w.composer.Compose(s, w.db.Now())
+	if err == nil {
+		err = w.sender.Send(ctx, message)
+	}
+	var refused *mail.Refused
+	switch {
+	case err == nil:
+		return w.db.SimulationSent(tx, s, message.From.Address, message.Subject)
+	case errors.As(err, &refused):
+		return w.fail(tx, s, refused.Reason)
+	case last:
+		return w.fail(tx, s, fmt.Sprintf("given up: %v", err))
+	}
+	return err
+}
+
+// fail records that a mail will not be sent. The reason, in which servers name
+// the address, is for the table and not for the log.
+func (w *Worker) fail(tx context.Context, s domain.Simulation, reason string) error {
+	w.log.WarnContext(tx, "a simulated mail is given up; its phishing_results row says why", "client", s.Client.UUID(), "result", s.Result.UUID())
+	return w.db.SimulationFailed(tx, s, reason)
+}

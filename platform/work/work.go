@@ -1,0 +1,93 @@
+// Package work runs the background work: it takes the jobs that operations
+// enqueued from the database, tries those that failed again, and takes over
+// those of a process that died.
+package work
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
+
+	"partnerapi/db"
+	"partnerapi/job"
+)
+
+const (
+	// jobTimeout is how long one job may take.
+	jobTimeout = time.Minute
+	// rescueAfter is when a job under way is taken to be that of a process that
+	// died. With the half minute between two looks for such jobs, a restart
+	// goes on with all of them within two minutes.
+	rescueAfter = 75 * time.Second
+	// pollEvery is how often the database is asked for jobs; nothing tells of
+	// new ones through database/sql.
+	pollEvery = 500 * time.Millisecond
+	// cooldown is the least time between two fetches while jobs are plenty.
+	cooldown = 50 * time.Millisecond
+	// finishWithin is how long jobs under way may take after a stop, and
+	// leaveWithin how long those that were then cancelled.
+	finishWithin = 25 * time.Second
+	leaveWithin  = 5 * time.Second
+)
+
+// DefaultWorkers is how many jobs run at a time in one process.
+const DefaultWorkers = 50
+
+// Conns is how many connections a database needs for so many workers: each job
+// may hold one while it waits for the world, and the runner needs its own.
+func Conns(workers int) int { return workers + 5 }
+
+// Runner runs background work.
+type Runner struct {
+	client *river.Client[*sql.Tx]
+	log    *slog.Logger
+}
+
+// New returns a runner on a database that has Conns(workers) connections to
+// spare. Each of register adds the workers of one part of the service.
+func New(d *db.DB, workers int, log *slog.Logger, register ...func(*river.Workers)) (*Runner, error) {
+	all := river.NewWorkers()
+	for _, add := range register {
+		add(all)
+	}
+	client, err := river.NewClient(riverdatabasesql.New(d.SQL()), &river.Config{
+		Queues:  map[string]river.QueueConfig{job.Mail: {MaxWorkers: workers}},
+		Workers: all, Logger: log.With("part", "background work"),
+		JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, RetryPolicy: backoff{},
+		FetchPollInterval: pollEvery, FetchCooldown: cooldown, PollOnly: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("configure the background work: %w", err)
+	}
+	return &Runner{client: client, log: log}, nil
+}
+
+// Run works until ctx ends. Then it begins nothing new and lets the jobs under
+// way finish; those that take too long are cancelled and put back. What is left
+// even then is taken over by the next process.
+func (r *Runner) Run(ctx context.Context) error {
+	lasting := context.WithoutCancel(ctx)
+	if err := r.client.Start(lasting); err != nil {
+		return fmt.Errorf("start the background work: %w", err)
+	}
+	<-ctx.Done()
+	finish, cancel := context.WithTimeout(lasting, finishWithin)
+	defer cancel()
+	err := r.client.Stop(finish)
+	if errors.Is(err, context.DeadlineExceeded) {
+		r.log.WarnContext(ctx, "stopping: cancelling the jobs under way")
+		leave, cancel := context.WithTimeout(lasting, leaveWithin)
+		defer cancel()
+		err = r.client.StopAndCancel(leave)
+	}
+	if err != nil {
+		return fmt.Errorf("stop the background work: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package v1compat
+
+import (
+	"net/http"
+
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// Collection is a collection as v1 shows it.
+type Collection struct {
+	ID          idmap.Ref[domain.CollectionKind] `json:"id"`
+	Name        string                           `json:"name"`
+	Description string                           `json:"description,omitempty"`
+	MemberCount int                              `json:"member_count"`
+	CreatedDate Time                             `json:"created_date"`
+}
+
+// CollectionMember is a member of a collection as v1 shows it.
+type CollectionMember struct {
+	UserInfimaID UUID[domain.UserKind] `json:"user_infima_id"`
+	Name         string                `json:"name"`
+	Email        string                `json:"email"`
+}
+
+// collectionPath is the path of a route on one collection.
+type collectionPath struct {
+	clientPath
+	CollectionID idmap.Ref[domain.CollectionKind] `path:"collection_id"`
+}
+
+type listCollections struct {
+	Path  clientPath
+	Query struct{ upTo1000 }
+}
+
+type createCollection struct {
+	Path clientPath
+	Body struct {
+		Name        string `json:"name" validate:"filled,max=200"`
+		Description string `json:"description,omitzero" validate:"max=2000"`
+	}
+}
+
+type listMembers struct {
+	Path  collectionPath
+	Query struct{ upTo1000 }
+}
+
+type addMember struct {
+	Path collectionPath
+	Body struct {
+		UserInfimaID string `json:"user_infima_id" validate:"filled"`
+	}
+}
+
+type removeMember struct {
+	Path struct {
+		collectionPath
+		UserID UUID[domain.UserKind] `path:"user_id"`
+	}
+}
+
+func (f *Facade) collectionRoutes(api *v2.API) {
+	const collections = "/clients/:client_id/collections"
+	list(f, Meta{
+		ID: "collections", Method: "GET", Path: collections, Status: http.StatusOK, Summary: "Get Collections",
+		Fails: []int{http.StatusBadRequest},
+	}, api.ListCollections, fromListCollections, toCollection)
+	call(f, Meta{
+		ID: "create-collection", Method: "POST", Path: collections, Status: http.StatusCreated, Summary: "Create Collection",
+		Fails: []int{http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge},
+	}, api.CreateCollection, fromCreateCollection, toCreatedCollection)
+	list(f, Meta{
+		ID: "collection-members", Method: "GET", Path: collections + "/:collection_id/members", Status: http.StatusOK, Summary: "Get Collection Members",
+		Fails: []int{http.StatusBadRequest, http.StatusNotFound},
+	}, api.ListMembers, fromListMembers, toMember)
+	call(f, Meta{
+		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK, Summary: "Add Collection Member",
+		Fails:   []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fields:  map[string]string{"user_ids": "user_infima_id"},
+		Missing: "user",
+	}, api.AddMembers, fromAddMember, toAdded)
+	call(f, Meta{
+		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id", Status: http.StatusOK, Summary: "Remove Collection Member",
+		Fails: []int{http.StatusBadRequest, http.StatusNotFound},
+	}, api.RemoveMember, fromRemoveMember, toRemoved)
+}
+
+func (p collectionPath) v2() (domain.ClientID, domain.CollectionID) {
+	return p.ClientID.ID, p.CollectionID.ID
+}
+
+func fromListCollections(in *listCollections, p op.Paging) *v2.ListCollections {
+	out := &v2.ListCollections{}
+	out.Path.ClientID = in.Path.ClientID.ID
+	out.Query.Paging = p
+	return out
+}
+
+func toCollection(c v2.Collection) Collection {
+	return Collection{
+		ID: idmap.RefTo(c.ID), Name: c.Name, Description: orEmpty(c.Description), MemberCount: c.MemberCount, CreatedDate: at(c.CreatedAt),
+	}
+}
+
+func toCreatedCollection(c *v2.Collection) *Collection {
+	out := toCollection(*c)
+	return &out
+}
+
+func toAdded(*v2.AddedMembers) *Done { return &Done{Status: "added"} }
+
+func toRemoved(*op.NoContent) *Done { return &Done{Status: "removed"} }
+
+func fromCreateCollection(in *createCollection) *v2.CreateCollection {
+	out := &v2.CreateCollection{}
+	out.Path.ClientID = in.Path.ClientID.ID
+	out.Body.Name = in.Body.Name
+	out.Body.Description = text(in.Body.Description)
+	return out
+}
+
+func fromListMembers(in *listMembers, p op.Paging) *v2.ListMembers {
+	out := &v2.ListMembers{}
+	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
+	out.Query.Paging = p
+	return out
+}
+
+func toMember(m v2.Member) CollectionMember {
+	return CollectionMember{UserInfimaID: uuidOf(m.UserID), Name: m.Name, Email: m.Email}
+}
+
+// fromAddMember moves the user: in v1 a user is in one collection at the most.
+// A text that is no UUID is the id of nobody.
+func fromAddMember(in *addMember) *v2.AddMembers {
+	out := &v2.AddMembers{Move: true}
+	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
+	if in.Body.UserInfimaID != "" {
+		user, _ := domain.ParseUUID[domain.UserKind](in.Body.UserInfimaID)
+		out.Body.UserIDs = []domain.UserID{user}
+	}
+	return out
+}
+
+func fromRemoveMember(in *removeMember) *v2.RemoveMember {
+	out := &v2.RemoveMember{}
+	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
+	out.Path.UserID = in.Path.UserID.ID
+	return out
+}

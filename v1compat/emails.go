@@ -1,0 +1,127 @@
+package v1compat
+
+import (
+	"net/http"
+	"strings"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// MessageType is what a mail is for, as far as v1 knows: it leaves the types
+// that came later out.
+type MessageType string
+
+// Values lists the types of v1.
+func (MessageType) Values() []string {
+	return []string{
+		string(domain.TrainingInvite), string(domain.PhishingMail), string(domain.PhishReminder),
+		string(domain.CertificateMail), string(domain.MonthlyReportMail),
+	}
+}
+
+// UnmarshalText reads a type. Here is where one is refused that v2 knows and v1
+// does not.
+func (m *MessageType) UnmarshalText(text []byte) error {
+	if *m = MessageType(text); !op.EnumHas(*m, string(text)) {
+		return faultText("must be one of " + strings.Join(m.Values(), ", "))
+	}
+	return nil
+}
+
+// faultText is what is wrong with a member of a body, in words for callers.
+type faultText string
+
+func (f faultText) Error() string { return string(f) }
+
+// CallerMessage returns the words.
+func (f faultText) CallerMessage() string { return string(f) }
+
+// SentEmail is the record of a mail as v1 shows it.
+type SentEmail struct {
+	MessageInfimaID UUID[domain.MessageKind] `json:"message_infima_id"`
+	UserInfimaID    UUID[domain.UserKind]    `json:"user_infima_id"`
+	EventTime       Time                     `json:"event_time"`
+	FromEmail       string                   `json:"from_email"`
+	Subject         string                   `json:"subject"`
+	SendMethod      domain.SendMethod        `json:"send_method"`
+	MessageType     MessageType              `json:"message_type"`
+}
+
+// upTo1000From100 is the window of sent mails: 100 items unless told, 1000 at
+// the most.
+type upTo1000From100 struct{ window }
+
+func (upTo1000From100) bounds() bounds { return bounds{usual: 100, most: 1000} }
+
+// maybeUser is a user's id that may be left blank. A text that is no UUID is a
+// fault of the body, and not a user who does not exist.
+type maybeUser struct {
+	UUID[domain.UserKind]
+	given bool
+}
+
+// UnmarshalText reads the id.
+func (u *maybeUser) UnmarshalText(text []byte) error {
+	if u.given = strings.TrimSpace(string(text)) != ""; !u.given {
+		return nil
+	}
+	return u.UUID.UnmarshalText(text)
+}
+
+type listSentEmails struct {
+	Query struct{ upTo1000From100 }
+	Body  struct {
+		UserInfimaID maybeUser     `json:"user_infima_id,omitzero" doc:"Required unless email_address is given, which it precedes."`
+		EmailAddress string        `json:"email_address,omitzero"`
+		MessageTypes []MessageType `json:"message_types,omitzero" doc:"Left out or empty, all types."`
+		StartTime    *op.Time      `json:"start_time,omitzero" doc:"Mails of the 30 days from this time; left out, of the last 30 days."`
+	}
+}
+
+func (f *Facade) emailRoutes(api *v2.API) {
+	list(f, Meta{
+		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK, Summary: "Retrieve Sent Emails",
+		Fails:  []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fields: map[string]string{"user_id": "user_infima_id"},
+	}, api.ListEmails, fromListSentEmails, toSentEmail)
+}
+
+// emailDays is how many days of mails one look-up covers (decisions 5.13).
+const emailDays = 30
+
+func fromListSentEmails(in *listSentEmails, p op.Paging) *v2.ListEmails {
+	b := in.Body
+	out := &v2.ListEmails{To: &v2.Addressee{}}
+	out.Query.Paging = p
+	if b.UserInfimaID.given {
+		out.To.User = &b.UserInfimaID.ID
+	} else {
+		out.To.Email = strings.TrimSpace(b.EmailAddress)
+	}
+	if b.StartTime != nil {
+		end := op.At(b.StartTime.AddDate(0, 0, emailDays))
+		out.Query.Since, out.Query.Until = b.StartTime, &end
+	} else {
+		out.LastDays = emailDays
+	}
+	types := v2.MessageTypes{}
+	for _, t := range b.MessageTypes {
+		types = append(types, domain.MessageType(t))
+	}
+	if len(types) == 0 {
+		for _, t := range MessageType("").Values() {
+			types = append(types, domain.MessageType(t))
+		}
+	}
+	out.Query.MessageTypes = &types
+	return out
+}
+
+func toSentEmail(e v2.SentEmail) SentEmail {
+	return SentEmail{
+		MessageInfimaID: uuidOf(e.MessageID), UserInfimaID: uuidOf(e.UserID), EventTime: at(e.SentAt),
+		FromEmail: e.FromEmail, Subject: e.Subject, SendMethod: e.SendMethod, MessageType: MessageType(e.MessageType),
+	}
+}

@@ -1,0 +1,223 @@
+package v1compat
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/v2test"
+)
+
+func TestSentEmailsGolden(t *testing.T) {
+	user, _ := domain.ParseUUID[domain.UserKind]("0197f2c4-7bc0-7000-8000-000000000001")
+	message, _ := domain.ParseUUID[domain.MessageKind]("0197f2c4-7bc0-7000-8000-000000000002")
+	in := &listSentEmails{}
+	in.Body.UserInfimaID = maybeUser{uuidOf(user), true}
+	in.Body.EmailAddress = "ada@example.com"
+	in.Body.StartTime = &atNoon
+	in.Body.MessageTypes = []MessageType{"certificate"}
+	out := fromListSentEmails(in, op.Paging{Rows: 100})
+	if *out.To.User != user || out.To.Email != "" || !out.Query.Since.Equal(noon) || !out.Query.Until.Equal(noon.AddDate(0, 0, 30)) ||
+		out.LastDays != 0 || !slices.Equal(*out.Query.MessageTypes, v2.MessageTypes{domain.CertificateMail}) || out.Query.Rows != 100 {
+		t.Errorf("asks v2 for %+v", out)
+	}
+	in = &listSentEmails{}
+	in.Body.EmailAddress = " ada@example.com "
+	out = fromListSentEmails(in, op.Paging{})
+	if out.To.User != nil || out.To.Email != "ada@example.com" || out.Query.Since != nil || out.LastDays != 30 || len(*out.Query.MessageTypes) != 5 {
+		t.Errorf("asks v2 for %+v", out)
+	}
+	written(t, toSentEmail(v2.SentEmail{
+		SentAt: atNoon, FromEmail: "a@example.com", Subject: "Hello", SendMethod: domain.BySMTP, MessageType: domain.TrainingInvite, MessageID: message, UserID: user,
+	}), `{"message_infima_id":"0197f2c4-7bc0-7000-8000-000000000002","user_infima_id":"0197f2c4-7bc0-7000-8000-000000000001",`+
+		`"event_time":"2026-06-15T12:00:00Z","from_email":"a@example.com","subject":"Hello","send_method":"smtp","message_type":"training-invite"}`)
+}
+
+// mail adds the record of a mail.
+func (r *reader) mail(user v2.User, kind domain.MessageType, at time.Time) string {
+	r.T.Helper()
+	id := db.NewID[domain.MessageKind]()
+	r.Exec(`INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
+		VALUES ($1, $2, $3, $4, 'a@example.com', 'S', 'smtp', $5)`, user.ClientID, user.ID, id, at, kind)
+	return id.UUID()
+}
+
+func (r *reader) sentEmails(query, body string) page {
+	r.T.Helper()
+	var p page
+	r.Do("POST", "/v1/sentemails"+query, r.tenant.Key, body).Want(http.StatusOK).Into(&p)
+	return p
+}
+
+func TestSentEmails(t *testing.T) {
+	r := newReader(t, setup{})
+	days := func(n int) time.Time { return noon.AddDate(0, 0, n) }
+	now := r.mail(r.user, domain.PhishingMail, noon)
+	edge := r.mail(r.user, domain.TrainingInvite, days(-30))
+	older := r.mail(r.user, domain.CertificateMail, days(-31))
+	oldest := r.mail(r.user, domain.MonthlyReportMail, days(-61))
+	for _, kind := range []domain.MessageType{domain.WelcomeMail, domain.PolicyReminder, domain.AdminInviteMail} {
+		r.mail(r.user, kind, noon) // v1 does not know these
+	}
+	twin := r.User(r.tenant, r.Client(r.tenant, "Second").ID, "ada@example.com")
+	twins := r.mail(twin, domain.PhishReminder, days(-1))
+	stranger := r.Tenant("Stranger")
+	r.mail(r.User(stranger, r.Client(stranger, "Client").ID, "ada@example.com"), domain.PhishingMail, noon)
+
+	id := r.user.ID.UUID()
+	for name, c := range map[string]struct {
+		body string
+		want []string
+	}{
+		"the last 30 days":              {`{"user_infima_id":"` + id + `"}`, []string{now, edge}},
+		"the id takes precedence":       {`{"user_infima_id":"` + id + `","email_address":"nobody@example.com"}`, []string{now, edge}},
+		"a blank id is none":            {`{"user_infima_id":"","email_address":"ada@example.com"}`, []string{now, twins, edge}},
+		"null is absent":                {`{"user_infima_id":null,"email_address":"ada@example.com","message_types":null,"start_time":null}`, []string{now, twins, edge}},
+		"all users of an email":         {`{"email_address":"ADA@example.com"}`, []string{now, twins, edge}},
+		"30 days from a time":           {`{"user_infima_id":"` + id + `","start_time":"2026-04-15T12:00:00Z"}`, []string{oldest}},
+		"a start on the mail":           {`{"user_infima_id":"` + id + `","start_time":"2026-05-15T12:00:00Z"}`, []string{edge, older}},
+		"a start after it":              {`{"user_infima_id":"` + id + `","start_time":"2026-05-15T12:00:01Z"}`, []string{edge}},
+		"types":                         {`{"user_infima_id":"` + id + `","message_types":["phishing","certificate"]}`, []string{now}},
+		"no types are all":              {`{"user_infima_id":"` + id + `","message_types":[]}`, []string{now, edge}},
+		"unknown members are passed by": {`{"user_infima_id":"` + id + `","limit":1}`, []string{now, edge}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := r.sentEmails("", c.body)
+			if got := p.texts("message_infima_id"); !slices.Equal(got, c.want) || p.Total != len(c.want) || p.Limit != 100 {
+				t.Errorf("%s: %+v\nnot %v", c.body, p, c.want)
+			}
+		})
+	}
+}
+
+// TestSentEmailsConditions is v1's table of conditions for Retrieve Sent
+// Emails, row by row.
+func TestSentEmailsConditions(t *testing.T) {
+	r := newReader(t, setup{})
+	id := r.user.ID.UUID()
+	post := func(key, query, body string) v2test.Response { return r.Do("POST", "/v1/sentemails"+query, key, body) }
+	t.Run("400 invalid parameters", func(t *testing.T) {
+		for body, message := range map[string]string{
+			`{"user_infima_id":"x"}`:                                                 "user_infima_id must be",
+			`{"user_infima_id":7}`:                                                   "user_infima_id must be",
+			`{"user_infima_id":"` + strings.ToUpper(id) + `"}`:                       "user_infima_id must be",
+			`{"email_address":7}`:                                                    "email_address must be a string",
+			`{"user_infima_id":"` + id + `","message_types":["spam"]}`:               "message_types[0] must be one of training-invite",
+			`{"user_infima_id":"` + id + `","message_types":["phishing","welcome"]}`: "message_types[1] must be one of",
+			`{"user_infima_id":"` + id + `","message_types":"phishing"}`:             "message_types must be an array",
+			`{"user_infima_id":"` + id + `","start_time":"yesterday"}`:               "start_time must be",
+			`{`: "body must be", ``: "body must be", `[]`: "body must be",
+		} {
+			if got := post(r.tenant.Key, "", body).Want(400); !strings.HasPrefix(got.Field("message").(string), message) {
+				t.Errorf("%s: %s", body, got.Body)
+			}
+		}
+		good := `{"user_infima_id":"` + id + `"}`
+		post(r.tenant.Key, "?limit=x", good).Want(400)
+		post(r.tenant.Key, "?offset=-1", good).Want(400)
+	})
+	t.Run("400 neither user_infima_id nor email_address given", func(t *testing.T) {
+		for _, body := range []string{`{}`, `{"user_infima_id":null}`, `{"user_infima_id":" ","email_address":" "}`} {
+			if got := post(r.tenant.Key, "", body).Want(400); !strings.HasPrefix(got.Field("message").(string), "user_infima_id is required") {
+				t.Errorf("%s: %s", body, got.Body)
+			}
+		}
+	})
+}
+
+// TestSentEmailsAccess is the rest of the table: who may ask for whom.
+func TestSentEmailsAccess(t *testing.T) {
+	r := newReader(t, setup{})
+	id, stranger := r.user.ID.UUID(), r.Tenant("Stranger")
+	foreign := r.User(stranger, r.Client(stranger, "Client").ID, "bob@example.com")
+	gone := r.User(r.tenant, r.Client(r.tenant, "Archived").ID, "eve@example.com")
+	r.archive(gone.ClientID)
+	post := func(key, query, body string) v2test.Response { return r.Do("POST", "/v1/sentemails"+query, key, body) }
+	t.Run("401", func(t *testing.T) { post("", "", `{}`).Want(401); post("pk_wrong", "", `{}`).Want(401) })
+	t.Run("403 without the scope", func(t *testing.T) {
+		post(r.NewKey(r.tenant, []domain.Scope{domain.Write}, nil), "", `{"user_infima_id":"`+id+`"}`).Want(403)
+		post(r.NewKey(r.tenant, []domain.Scope{domain.Read}, nil), "", `{"user_infima_id":"`+id+`"}`).Want(200)
+	})
+	t.Run("403 user not in the partner's managed clients", func(t *testing.T) {
+		post(r.tenant.Key, "", `{"user_infima_id":"`+foreign.ID.UUID()+`"}`).Want(403)
+		subset := r.NewKey(r.tenant, []domain.Scope{domain.Read}, []domain.ClientID{})
+		post(subset, "", `{"user_infima_id":"`+id+`"}`).Want(403)
+		post(subset, "", `{"email_address":"ada@example.com"}`).Want(404)
+	})
+	t.Run("404 specified user does not exist", func(t *testing.T) {
+		for _, body := range []string{
+			`{"user_infima_id":"0197f2c4-7bc0-7000-8000-000000000001"}`, `{"user_infima_id":"00000000-0000-0000-0000-000000000000"}`,
+			`{"user_infima_id":"0197f2c4-7bc0-7000-8000-000000000001","email_address":"ada@example.com"}`,
+			`{"user_infima_id":"` + gone.ID.UUID() + `"}`, `{"email_address":"eve@example.com"}`,
+			`{"email_address":"bob@example.com"}`, `{"email_address":"nobody"}`, `{"email_address":"` + strings.Repeat("e", 250) + `@example.com"}`,
+		} {
+			post(r.tenant.Key, "", body).Want(404)
+		}
+	})
+	t.Run("413", func(t *testing.T) {
+		post(r.tenant.Key, "", `{"x":"`+strings.Repeat("x", op.MaxBody)+`"}`).Want(413)
+	})
+}
+
+// TestSentEmailsService is what the table says of the service itself.
+func TestSentEmailsService(t *testing.T) {
+	t.Run("429 rate limit exceeded", func(t *testing.T) {
+		limited := newReader(t, setup{Options: v2test.Options{Limits: ginop.Limits{PerKey: 1, PerAddress: 10, PerClientFactor: 1}}})
+		body := `{"user_infima_id":"` + limited.user.ID.UUID() + `"}`
+		limited.Do("POST", "/v1/sentemails", limited.tenant.Key, body).Want(200)
+		if got := limited.Do("POST", "/v1/sentemails", limited.tenant.Key, body).Want(429); got.Header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+	})
+	t.Run("500", func(t *testing.T) {
+		lost := newReader(t, setup{Options: v2test.Options{Log: io.Discard}})
+		lost.Exec("ALTER TABLE sent_emails RENAME TO elsewhere")
+		got := lost.Do("POST", "/v1/sentemails", lost.tenant.Key, `{"user_infima_id":"`+lost.user.ID.UUID()+`"}`).Want(500)
+		if strings.Contains(string(got.Body), "sent_emails") {
+			t.Errorf("shows internals: %s", got.Body)
+		}
+	})
+}
+
+// TestSentEmailsWalk: pages of several users' mails, while mails are sent and
+// the clock moves the 30 days.
+func TestSentEmailsWalk(t *testing.T) {
+	r := newReader(t, setup{})
+	users := []v2.User{r.user}
+	for i := range 2 {
+		users = append(users, r.User(r.tenant, r.Client(r.tenant, fmt.Sprint("More ", i)).ID, "ada@example.com"))
+	}
+	for i := range 12 {
+		r.mail(users[i%3], domain.PhishingMail, noon.Add(-time.Duration(i/2)*time.Hour))
+	}
+	body := `{"email_address":"ada@example.com"}`
+	all := r.sentEmails("", body).texts("message_infima_id")
+	if len(all) != 12 {
+		t.Fatalf("%d mails", len(all))
+	}
+	var got []string
+	for offset := 0; offset < 12; offset += 5 {
+		got = append(got, r.sentEmails(fmt.Sprintf("?limit=5&offset=%d", offset), body).texts("message_infima_id")...)
+		r.Clock.Advance(time.Minute)
+		r.mail(users[1], domain.PhishingMail, r.Clock.Now())
+	}
+	if !slices.Equal(got, all) {
+		t.Errorf("walked %v\nnot %v", got, all)
+	}
+	for offset := range 16 { // a cold jump is positional
+		p := r.sentEmails(fmt.Sprintf("?limit=3&offset=%d", offset), body)
+		now := r.sentEmails("", body).texts("message_infima_id")
+		if want := now[min(offset, len(now)):min(offset+3, len(now))]; !slices.Equal(p.texts("message_infima_id"), want) || p.Total != 15 {
+			t.Errorf("offset %d: %+v, not %v", offset, p, want)
+		}
+	}
+}

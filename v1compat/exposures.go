@@ -1,0 +1,101 @@
+package v1compat
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// ExposureCount is how many exposures a user has as v1 shows it.
+type ExposureCount struct {
+	ID                  UUID[domain.UserKind] `json:"id"`
+	Email               string                `json:"email"`
+	FirstName           string                `json:"first_name"`
+	LastName            string                `json:"last_name"`
+	ResolvedExposures   int                   `json:"resolved_exposures"`
+	UnresolvedExposures int                   `json:"unresolved_exposures"`
+}
+
+// moment is an end of a period: a time, or a whole day (UTC).
+type moment struct {
+	at  time.Time // the start of a day
+	day bool
+}
+
+// UnmarshalText reads a timestamp or a date.
+func (m *moment) UnmarshalText(text []byte) error {
+	if day, err := domain.ParseDate(string(text)); err == nil {
+		*m = moment{at: day.Time(), day: true}
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, string(text))
+	if err != nil || at.UTC().Year() < 1 || at.UTC().Year() > 9999 {
+		return errors.New("must be a timestamp such as 2026-01-31T08:00:00Z, or a date such as 2026-01-31")
+	}
+	*m = moment{at: at.UTC()}
+	return nil
+}
+
+// JSONSchema says what a moment looks like, for the document.
+func (moment) JSONSchema() string { return `{"type":"string"}` }
+
+// from is the moment as the first of a period.
+func (m *moment) from() *op.Time {
+	if m == nil {
+		return nil
+	}
+	return &op.Time{Time: m.at}
+}
+
+// through is the moment as the last of a period, for v2, whose periods end
+// before their end: the next the database can hold, or the next day. After the
+// last that can be written there is no end.
+func (m *moment) through() *op.Time {
+	if m == nil {
+		return nil
+	}
+	next := m.at.Truncate(time.Microsecond).Add(time.Microsecond)
+	if m.day {
+		next = m.at.AddDate(0, 0, 1)
+	}
+	if next.Year() > 9999 {
+		return nil
+	}
+	return &op.Time{Time: next}
+}
+
+type listExposures struct {
+	Path  clientPath
+	Query struct {
+		upTo1000
+		Start *moment `query:"start" doc:"Only exposures found at or after this time or day."`
+		End   *moment `query:"end" doc:"Only exposures found up to this time, or through the end of this day."`
+	}
+}
+
+func (f *Facade) exposureRoutes(api *v2.API) {
+	list(f, Meta{
+		ID: "exposures", Method: "GET", Path: "/clients/:client_id/darkweb/exposures", Status: http.StatusOK, Summary: "Get Dark Web Exposures",
+		Fails:  []int{http.StatusBadRequest},
+		Fields: map[string]string{"since": "start", "until": "end"},
+	}, api.ListDarkWebUsers, fromListExposures, toExposureCount)
+}
+
+func fromListExposures(in *listExposures, p op.Paging) *v2.ListDarkWebUsers {
+	out := &v2.ListDarkWebUsers{}
+	out.Path.ClientID = in.Path.ClientID.ID
+	out.Query.Paging = p
+	out.Query.Since, out.Query.Until = in.Query.Start.from(), in.Query.End.through()
+	return out
+}
+
+func toExposureCount(u v2.DarkWebUser) ExposureCount {
+	return ExposureCount{
+		ID: uuidOf(u.UserID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName,
+		ResolvedExposures: u.ResolvedExposures, UnresolvedExposures: u.UnresolvedExposures,
+	}
+}

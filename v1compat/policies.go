@@ -1,0 +1,120 @@
+package v1compat
+
+import (
+	"net/http"
+
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// Policy is a policy as v1 shows it.
+type Policy struct {
+	ID                     idmap.Ref[domain.PolicyKind] `json:"id"`
+	Title                  string                       `json:"title"`
+	Description            string                       `json:"description,omitempty"`
+	Version                int                          `json:"version"`
+	ScopeType              domain.ScopeType             `json:"scope_type"`
+	ScopeID                scopeRef                     `json:"scope_id"`
+	RequiresAcknowledgment bool                         `json:"requires_acknowledgment"`
+	RenewalPeriodDays      int                          `json:"renewal_period_days"`
+	CreatedDate            Time                         `json:"created_date"`
+	AudienceUserCount      *int                         `json:"audience_user_count,omitempty"`
+	AcknowledgedCount      *int                         `json:"acknowledged_count,omitempty"`
+	AcknowledgedPercentage *float64                     `json:"acknowledged_percentage,omitempty"`
+}
+
+// scopeRef is the number of a client, a group or a collection: the one Ref of
+// the three that is not zero.
+type scopeRef struct {
+	Client     idmap.Ref[domain.ClientKind]
+	Group      idmap.Ref[domain.GroupKind]
+	Collection idmap.Ref[domain.CollectionKind]
+}
+
+// MarshalJSON returns the number.
+func (s scopeRef) MarshalJSON() ([]byte, error) {
+	switch {
+	case !s.Group.ID.IsZero():
+		return s.Group.MarshalJSON()
+	case !s.Collection.ID.IsZero():
+		return s.Collection.MarshalJSON()
+	}
+	return s.Client.MarshalJSON()
+}
+
+// JSONSchema says what the number looks like, for the document.
+func (s scopeRef) JSONSchema() string { return s.Client.JSONSchema() }
+
+// PolicyUser is a user of a policy's audience as v1 shows it.
+type PolicyUser struct {
+	ID             UUID[domain.UserKind] `json:"id"`
+	Email          string                `json:"email"`
+	Name           string                `json:"name"`
+	Acknowledged   bool                  `json:"acknowledged"`
+	AcknowledgedAt *Time                 `json:"acknowledged_at,omitempty"`
+}
+
+type listPolicies struct {
+	Path  clientPath
+	Query struct{ upTo1000 }
+}
+
+type listPolicyUsers struct {
+	Path struct {
+		clientPath
+		PolicyID idmap.Ref[domain.PolicyKind] `path:"policy_id"`
+	}
+	Query struct {
+		upTo1000
+		Status domain.SignFilter `query:"status" validate:"enum" default:"all"`
+	}
+}
+
+func (f *Facade) policyRoutes(api *v2.API) {
+	list(f, Meta{
+		ID: "policies", Method: "GET", Path: "/clients/:client_id/policies", Status: http.StatusOK, Summary: "Get Policies",
+		Fails: []int{http.StatusBadRequest},
+	}, api.ListPolicies, fromListPolicies, toPolicy)
+	list(f, Meta{
+		ID: "policy-users", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users", Status: http.StatusOK, Summary: "Get Policy Users",
+		Fails: []int{http.StatusBadRequest, http.StatusNotFound},
+	}, api.ListPolicyUsers, fromListPolicyUsers, toPolicyUser)
+}
+
+func fromListPolicies(in *listPolicies, p op.Paging) *v2.ListPolicies {
+	out := &v2.ListPolicies{}
+	out.Path.ClientID = in.Path.ClientID.ID
+	out.Query.Paging = p
+	return out
+}
+
+func toPolicy(p v2.Policy) Policy {
+	return Policy{
+		ID: idmap.RefTo(p.ID), Title: p.Title, Description: orEmpty(p.Description), Version: p.Version, ScopeType: p.ScopeType,
+		ScopeID: scopeRef{
+			Client: idmap.RefTo(p.ScopeID.Client), Group: idmap.RefTo(p.ScopeID.Group), Collection: idmap.RefTo(p.ScopeID.Collection),
+		},
+		RequiresAcknowledgment: p.RequiresAcknowledgment, RenewalPeriodDays: p.RenewalPeriodDays, CreatedDate: at(p.CreatedAt),
+		AudienceUserCount: p.AudienceUserCount, AcknowledgedCount: p.AcknowledgedCount, AcknowledgedPercentage: p.AcknowledgedPercentage,
+	}
+}
+
+func fromListPolicyUsers(in *listPolicyUsers, p op.Paging) *v2.ListPolicyUsers {
+	out := &v2.ListPolicyUsers{}
+	out.Path.ClientID = in.Path.ClientID.ID
+	out.Path.PolicyID = in.Path.PolicyID.ID
+	out.Query.Paging = p
+	out.Query.Status = in.Query.Status
+	return out
+}
+
+func toPolicyUser(u v2.PolicyUser) PolicyUser {
+	out := PolicyUser{ID: uuidOf(u.UserID), Email: u.Email, Name: u.Name, Acknowledged: u.Acknowledged}
+	if u.AcknowledgedAt != nil {
+		signed := at(*u.AcknowledgedAt)
+		out.AcknowledgedAt = &signed
+	}
+	return out
+}

@@ -1,0 +1,49 @@
+package v1compat
+
+import (
+	"net/http"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// Message is the answer to a send: a text for people.
+type Message struct {
+	Message string `json:"message"`
+}
+
+type sendPhishing struct {
+	Body struct {
+		UserID           *UUID[domain.UserKind]         `json:"user_id" validate:"required"`
+		PhishingTemplate idmap.Ref[domain.TemplateKind] `json:"phishing_template" validate:"required"`
+		SendTime         *op.Time                       `json:"send_time,omitzero" doc:"Left out, null or past, at once."`
+	}
+}
+
+func (f *Facade) sendPhishingRoutes(api *v2.API) {
+	call(f, Meta{
+		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
+		Fails:  []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fields: map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
+	}, api.SendPhishing, fromSendPhishing, toMessage)
+}
+
+// fromSendPhishing names the one user. v1 leaves no choice of the template to
+// the service: without a number, or with one that is no template's, the id is
+// zero, which v2 knows for no template.
+func fromSendPhishing(in *sendPhishing) *v2.SendPhishing {
+	out := &v2.SendPhishing{ClientOfUser: true}
+	if in.Body.UserID != nil {
+		out.Body.UserIDs = []domain.UserID{in.Body.UserID.ID}
+	}
+	out.Body.TemplateID = &in.Body.PhishingTemplate.ID
+	out.Body.SendAt = in.Body.SendTime
+	return out
+}
+
+func toMessage(out *v2.PhishingSent) *Message {
+	return &Message{Message: "The phishing simulation is scheduled for " + out.Sends[0].SendAt.UTC().Format(time.RFC3339) + "."}
+}

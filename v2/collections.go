@@ -1,0 +1,270 @@
+package v2
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// Collection is a collection as v2 shows it.
+type Collection struct {
+	ID          domain.CollectionID `json:"id"`
+	ClientID    domain.ClientID     `json:"client_id"`
+	Name        string              `json:"name"`
+	Description *string             `json:"description"`
+	MemberCount int                 `json:"member_count"`
+	CreatedBy   domain.Creator      `json:"created_by"`
+	CreatedAt   op.Time             `json:"created_at"`
+	UpdatedAt   op.Time             `json:"updated_at"`
+}
+
+// Member is a member of a collection as v2 shows it.
+type Member struct {
+	UserID  domain.UserID `json:"user_id"`
+	Name    string        `json:"name"`
+	Email   string        `json:"email" format:"email"`
+	AddedAt op.Time       `json:"added_at"`
+}
+
+func collectionOf(c domain.Collection) Collection {
+	return Collection{
+		ID: c.ID, ClientID: c.Client, Name: c.Name, Description: c.Description, MemberCount: c.Members,
+		CreatedBy: c.CreatedBy, CreatedAt: op.At(c.CreatedAt), UpdatedAt: op.At(c.UpdatedAt),
+	}
+}
+
+func memberOf(m domain.Member) Member {
+	return Member{UserID: m.User, Name: m.Name, Email: m.Email, AddedAt: op.At(m.AddedAt)}
+}
+
+// collectionPath is the path of an operation on one collection.
+type collectionPath struct {
+	clientPath
+	CollectionID domain.CollectionID `path:"collection_id"`
+}
+
+func (a *API) declareCollections() {
+	a.ListCollections = op.Add(&a.Set, op.Meta{
+		ID: "collections.list", Method: "GET", Path: "/clients/:client_id/collections", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary: "List the collections of a client",
+	}, a.listCollections)
+	a.GetCollection = op.Add(&a.Set, op.Meta{
+		ID: "collections.get", Method: "GET", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary: "Read a collection",
+	}, a.getCollection)
+	a.CreateCollection = op.Add(&a.Set, op.Meta{
+		ID: "collections.create", Method: "POST", Path: "/clients/:client_id/collections", Scope: domain.Write, Since: op.V2_2, Status: 201,
+		Summary: "Create a collection", Fails: []domain.Code{domain.Conflict},
+	}, a.createCollection)
+	a.DeleteCollection = op.Add(&a.Set, op.Meta{
+		ID: "collections.delete", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
+		Summary: "Delete a collection; its users stay",
+	}, a.deleteCollection)
+	a.ListMembers = op.Add(&a.Set, op.Meta{
+		ID: "collections.members.list", Method: "GET", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary: "List the members of a collection",
+	}, a.listMembers)
+	a.AddMembers = op.Add(&a.Set, op.Meta{
+		ID: "collections.members.add", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Write, Since: op.V2_2, Status: 200,
+		Summary: "Add users to a collection",
+	}, a.addMembers)
+	a.RemoveMember = op.Add(&a.Set, op.Meta{
+		ID: "collections.members.remove", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id/members/:user_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
+		Summary: "Remove a user from a collection",
+	}, a.removeMember)
+}
+
+// ListCollections asks for a page of a client's collections.
+type ListCollections struct {
+	Path  clientPath
+	Query struct {
+		op.Paging
+		UpdatedSince *op.Time `query:"updated_since" doc:"Only collections that changed at or after this time."`
+	}
+}
+
+func (a *API) listCollections(ctx context.Context, in *ListCollections) (*op.Page[Collection], error) {
+	var since *time.Time
+	if in.Query.UpdatedSince != nil {
+		since = &in.Query.UpdatedSince.Time
+	}
+	list := op.NewList(a.cursors, "collections.list", in.Path.ClientID, since)
+	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Collection], error) {
+		if _, err := a.db.Client(ctx, in.Path.ClientID); err != nil {
+			return domain.Slice[domain.Collection]{}, err
+		}
+		return a.db.Collections(ctx, in.Path.ClientID, since, w)
+	}, collectionOf)
+}
+
+// GetCollection asks for one collection.
+type GetCollection struct {
+	Path collectionPath
+}
+
+func (a *API) getCollection(ctx context.Context, in *GetCollection) (*Collection, error) {
+	c, err := a.collection(ctx, in.Path)
+	if err != nil {
+		return nil, err
+	}
+	out := collectionOf(c)
+	return &out, nil
+}
+
+// collection reads a collection of a client within the caller's reach.
+func (a *API) collection(ctx context.Context, path collectionPath) (domain.Collection, error) {
+	if _, err := a.db.Client(ctx, path.ClientID); err != nil {
+		return domain.Collection{}, err
+	}
+	return a.db.Collection(ctx, path.ClientID, path.CollectionID)
+}
+
+// CreateCollection asks for a new collection.
+type CreateCollection struct {
+	Path clientPath
+	Body struct {
+		Name        string  `json:"name" validate:"filled,max=200"`
+		Description *string `json:"description,omitzero" validate:"omitnil,max=2000"`
+	}
+}
+
+func (a *API) createCollection(ctx context.Context, req *CreateCollection) (*Collection, error) {
+	now := a.db.Now()
+	c := domain.Collection{
+		ID: db.NewID[domain.CollectionKind](), Client: req.Path.ClientID, Name: req.Body.Name, Description: req.Body.Description,
+		CreatedBy: domain.ByAPI, CreatedAt: now, UpdatedAt: now,
+	}
+	err := a.db.Tx(ctx, func(ctx context.Context) error {
+		if _, err := a.db.Client(ctx, c.Client); err != nil {
+			return err
+		}
+		return a.db.InsertCollection(ctx, c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := collectionOf(c)
+	return &out, nil
+}
+
+// DeleteCollection asks for the end of a collection.
+type DeleteCollection struct {
+	Path collectionPath
+}
+
+func (a *API) deleteCollection(ctx context.Context, in *DeleteCollection) (*op.NoContent, error) {
+	err := a.db.Tx(ctx, func(ctx context.Context) error {
+		if _, err := a.db.Client(ctx, in.Path.ClientID); err != nil {
+			return err
+		}
+		return a.db.DeleteCollection(ctx, in.Path.ClientID, in.Path.CollectionID)
+	})
+	return &op.NoContent{}, err
+}
+
+// ListMembers asks for a page of a collection's members.
+type ListMembers struct {
+	Path  collectionPath
+	Query struct {
+		op.Paging
+	}
+}
+
+func (a *API) listMembers(ctx context.Context, in *ListMembers) (*op.Page[Member], error) {
+	list := op.NewList(a.cursors, "collections.members.list", in.Path)
+	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Member], error) {
+		c, err := a.collection(ctx, in.Path)
+		if err != nil {
+			return domain.Slice[domain.Member]{}, err
+		}
+		return a.db.Members(ctx, c, w)
+	}, memberOf)
+}
+
+// AddMembers asks for users to become members of a collection.
+type AddMembers struct {
+	Path collectionPath
+	Body struct {
+		UserIDs []domain.UserID `json:"user_ids" validate:"required,min=1,max=500"`
+	}
+	// Move makes the users leave the client's other collections. It is an
+	// input of other surfaces in this process.
+	Move bool
+}
+
+// AddedMembers says how many users became members.
+type AddedMembers struct {
+	AddedCount  int `json:"added_count" doc:"Users who were members already are not counted."`
+	MemberCount int `json:"member_count"`
+}
+
+// addMembers locks users before collections, both in the order of their ids, so
+// that moves of the same user take turns and none waits for another in a ring.
+func (a *API) addMembers(ctx context.Context, req *AddMembers) (*AddedMembers, error) {
+	return inTx(ctx, a.db, func(ctx context.Context) (*AddedMembers, error) {
+		path, ids := req.Path, req.Body.UserIDs
+		if _, err := a.collection(ctx, path); err != nil {
+			return nil, err
+		}
+		found, err := a.db.LockUsers(ctx, path.ClientID, ids)
+		if err != nil {
+			return nil, err
+		}
+		if err := unknownItems("user_ids", ids, found, "is not a user of this client"); err != nil {
+			return nil, err
+		}
+		var leaving []domain.UserID
+		if req.Move {
+			leaving = ids
+		}
+		if err := a.db.LockCollections(ctx, path.ClientID, path.CollectionID, leaving); err != nil {
+			return nil, err
+		}
+		added, members, err := a.db.AddMembers(ctx, path.ClientID, path.CollectionID, ids, req.Move)
+		return &AddedMembers{AddedCount: added, MemberCount: members}, err
+	})
+}
+
+// unknownItems reports the items of a list of ids that were not found, each by
+// its place.
+func unknownItems[K domain.Kind](field string, ids, found []domain.ID[K], message string) error {
+	known := make(map[domain.ID[K]]bool, len(found))
+	for _, id := range found {
+		known[id] = true
+	}
+	var faults []domain.FieldError
+	for i, id := range ids {
+		if !known[id] {
+			faults = append(faults, domain.FieldError{Field: fmt.Sprintf("%s[%d]", field, i), Message: message})
+		}
+	}
+	if faults == nil {
+		return nil
+	}
+	return domain.ErrUnknownItems(ids[0].Noun(), faults)
+}
+
+// RemoveMember asks for a user to leave a collection.
+type RemoveMember struct {
+	Path struct {
+		collectionPath
+		UserID domain.UserID `path:"user_id"`
+	}
+}
+
+func (a *API) removeMember(ctx context.Context, req *RemoveMember) (*op.NoContent, error) {
+	err := a.db.Tx(ctx, func(ctx context.Context) error {
+		if _, err := a.collection(ctx, req.Path.collectionPath); err != nil {
+			return err
+		}
+		if _, err := a.db.LockUsers(ctx, req.Path.ClientID, []domain.UserID{req.Path.UserID}); err != nil {
+			return err
+		}
+		return a.db.RemoveMember(ctx, req.Path.ClientID, req.Path.CollectionID, req.Path.UserID)
+	})
+	return &op.NoContent{}, err
+}

@@ -1,0 +1,223 @@
+package v2
+
+import (
+	"context"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// Exposure is an exposure as v2 shows it. What it tells of a breach that was
+// imported is Have I Been Pwned's, and credited where the document explains it.
+type Exposure struct {
+	UserID      domain.UserID   `json:"user_id"`
+	BreachName  string          `json:"breach_name" doc:"The breach's stable name. Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the licence CC BY 4.0: credit it where you show it."`
+	Title       string          `json:"title"`
+	Domain      *string         `json:"domain" doc:"The domain of the service that was breached; null where there is none."`
+	BreachOn    *domain.Date    `json:"breach_on"`
+	Severity    domain.Severity `json:"severity" doc:"critical: passwords; high: sensitive personal data; medium: basic account data; low: spam lists."`
+	DataClasses []string        `json:"data_classes"`
+	FirstSeenAt op.Time         `json:"first_seen_at"`
+	NotifiedAt  *op.Time        `json:"notified_at"`
+	ResolvedAt  *op.Time        `json:"resolved_at"`
+}
+
+// DarkWebUser is a user with the numbers of exposures.
+type DarkWebUser struct {
+	UserID              domain.UserID `json:"user_id"`
+	Email               string        `json:"email" format:"email"`
+	FirstName           string        `json:"first_name"`
+	LastName            string        `json:"last_name"`
+	ResolvedExposures   int           `json:"resolved_exposures"`
+	UnresolvedExposures int           `json:"unresolved_exposures"`
+}
+
+// DarkWeb says whether a client is watched for exposures, and what was found.
+type DarkWeb struct {
+	Enabled bool            `json:"enabled"`
+	Summary *DarkWebSummary `json:"summary" doc:"Null where Dark Web Monitoring is not enabled for the client."`
+
+	client domain.ClientID
+}
+
+// BudgetClient is the client that a call is charged to.
+func (d DarkWeb) BudgetClient() domain.ClientID { return d.client }
+
+// DarkWebSummary sums up the exposures of a client's active users.
+type DarkWebSummary struct {
+	UnresolvedExposures int               `json:"unresolved_exposures"`
+	ResolvedExposures   int               `json:"resolved_exposures"`
+	AffectedUsers       int               `json:"affected_users" doc:"Users with an unresolved exposure."`
+	BySeverity          domain.BySeverity `json:"by_severity" doc:"Unresolved exposures per severity."`
+	LastFoundAt         *op.Time          `json:"last_found_at"`
+}
+
+func exposureOf(e domain.Exposure) Exposure {
+	return Exposure{
+		UserID: e.User, BreachName: e.Breach, Title: e.Title, Domain: e.Domain, BreachOn: e.BreachOn,
+		Severity: e.Severity, DataClasses: e.DataClasses,
+		FirstSeenAt: op.At(e.FirstSeenAt), NotifiedAt: op.MaybeAt(e.NotifiedAt), ResolvedAt: op.MaybeAt(e.ResolvedAt),
+	}
+}
+
+func darkWebUserOf(c domain.ExposureCount) DarkWebUser {
+	return DarkWebUser{
+		UserID: c.User, Email: c.Email, FirstName: c.FirstName, LastName: c.LastName,
+		ResolvedExposures: c.Resolved, UnresolvedExposures: c.Unresolved,
+	}
+}
+
+func (a *API) declareExposures() {
+	a.GetDarkWeb = op.Add(&a.Set, op.Meta{
+		ID: "clients.dark_web", Method: "GET", Path: "/clients/:client_id/dark-web", Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
+		Summary: "Read what the Dark Web Monitoring of a client found",
+	}, a.getDarkWeb)
+	a.ListExposures = op.Add(&a.Set, op.Meta{
+		ID: "dark_web.exposures.list", Method: "GET", Path: "/clients/:client_id/dark-web/exposures", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary: "List the exposures of a client's active users, by when they were first seen",
+	}, a.listExposures)
+	a.ListDarkWebUsers = op.Add(&a.Set, op.Meta{
+		ID: "dark_web.users.list", Method: "GET", Path: "/clients/:client_id/dark-web/users", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary: "List the active users of a client with the numbers of their exposures",
+	}, a.listDarkWebUsers)
+	a.ResolveExposure = op.Add(&a.Set, op.Meta{
+		ID: "exposures.resolve", Method: "POST", Path: "/users/:user_id/exposures/:breach_name/resolve", Scope: domain.Write, Since: op.V2_2, Status: 200,
+		Summary: "Resolve an exposure, which takes its weight from the user's score",
+	}, a.resolveExposure)
+}
+
+// GetDarkWeb asks for what is known of a client's exposures.
+type GetDarkWeb struct {
+	Path clientPath
+}
+
+func (a *API) getDarkWeb(ctx context.Context, in *GetDarkWeb) (*DarkWeb, error) {
+	c, err := a.db.Client(ctx, in.Path.ClientID)
+	if err != nil {
+		return nil, err
+	}
+	out := &DarkWeb{Enabled: c.DarkWebMonitoring, client: c.ID}
+	if !out.Enabled {
+		return out, nil
+	}
+	sum, err := a.db.DarkWeb(ctx, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	out.Summary = &DarkWebSummary{
+		UnresolvedExposures: sum.Unresolved, ResolvedExposures: sum.Resolved, AffectedUsers: sum.Affected,
+		BySeverity: sum.By, LastFoundAt: op.MaybeAt(sum.LastFoundAt),
+	}
+	return out, nil
+}
+
+// watched reads a client within the caller's reach: Forbidden where it has no
+// Dark Web Monitoring.
+func (a *API) watched(ctx context.Context, id domain.ClientID) (domain.Client, error) {
+	c, err := a.db.Client(ctx, id)
+	if err == nil && !c.DarkWebMonitoring {
+		err = domain.ErrNoDarkWeb()
+	}
+	return c, err
+}
+
+// seenWithin is the part of a query that says when exposures were first seen.
+type seenWithin struct {
+	Since *op.Time `query:"since" doc:"Only exposures first seen at or after this time."`
+	Until *op.Time `query:"until" doc:"Only exposures first seen before this time."`
+}
+
+func (q seenWithin) period() (domain.Period, error) {
+	var p domain.Period
+	if q.Since != nil {
+		p.Since = &q.Since.Time
+	}
+	if q.Until != nil {
+		p.Until = &q.Until.Time
+	}
+	if p.Since != nil && p.Until != nil && !p.Since.Before(*p.Until) {
+		return p, domain.ErrInvalid("since", "must be before the end of the period")
+	}
+	return p, nil
+}
+
+// ListExposures asks for a page of the exposures of a client's users.
+type ListExposures struct {
+	Path  clientPath
+	Query struct {
+		op.Paging
+		seenWithin
+		UpdatedSince *op.Time `query:"updated_since" doc:"Only exposures that changed at or after this time."`
+	}
+}
+
+func (a *API) listExposures(ctx context.Context, in *ListExposures) (*op.Page[Exposure], error) {
+	within, err := in.Query.period()
+	if err != nil {
+		return nil, err
+	}
+	var since *time.Time
+	if in.Query.UpdatedSince != nil {
+		since = &in.Query.UpdatedSince.Time
+	}
+	list := op.NewList(a.cursors, "dark_web.exposures.list", in.Path.ClientID, within, since)
+	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Exposure], error) {
+		c, err := a.watched(ctx, in.Path.ClientID)
+		if err != nil {
+			return domain.Slice[domain.Exposure]{}, err
+		}
+		return a.db.Exposures(ctx, c.ID, within, since, w)
+	}, exposureOf)
+}
+
+// ListDarkWebUsers asks for a page of a client's active users with the numbers
+// of their exposures.
+type ListDarkWebUsers struct {
+	Path  clientPath
+	Query struct {
+		op.Paging
+		seenWithin
+	}
+}
+
+func (a *API) listDarkWebUsers(ctx context.Context, in *ListDarkWebUsers) (*op.Page[DarkWebUser], error) {
+	within, err := in.Query.period()
+	if err != nil {
+		return nil, err
+	}
+	list := op.NewList(a.cursors, "dark_web.users.list", in.Path.ClientID, within)
+	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.ExposureCount], error) {
+		c, err := a.watched(ctx, in.Path.ClientID)
+		if err != nil {
+			return domain.Slice[domain.ExposureCount]{}, err
+		}
+		return a.db.ExposureCounts(ctx, c, within, w)
+	}, darkWebUserOf)
+}
+
+// ResolveExposure asks for an exposure to be resolved.
+type ResolveExposure struct {
+	Path struct {
+		userPath
+		BreachName string `path:"breach_name"`
+	}
+}
+
+func (a *API) resolveExposure(ctx context.Context, req *ResolveExposure) (*Exposure, error) {
+	return inTx(ctx, a.db, func(ctx context.Context) (*Exposure, error) {
+		u, err := a.db.LockUser(ctx, req.Path.UserID)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := a.watched(ctx, u.Client); err != nil {
+			return nil, err
+		}
+		e, err := a.db.ResolveExposure(ctx, u.Client, u.ID, req.Path.BreachName, a.db.Now())
+		if err != nil {
+			return nil, err
+		}
+		out := exposureOf(e)
+		return &out, nil
+	})
+}

@@ -1,0 +1,253 @@
+package v2_test
+
+import (
+	"net/http"
+	"reflect"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// watch is a client with users whose data is found in breaches.
+type watch struct {
+	*v2test.Harness
+	tenant v2test.Tenant
+	client v2.Client
+	users  []v2.User
+}
+
+func newWatch(t *testing.T, users int) *watch {
+	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
+	w := &watch{Harness: h, tenant: h.Tenant("Partner")}
+	w.client = h.Client(w.tenant, "Client")
+	for i := range users {
+		w.users = append(w.users, h.User(w.tenant, w.client.ID, v2test.Email(i)))
+		h.Clock.Advance(time.Second)
+	}
+	on, _ := domain.ParseDate("2024-05-06")
+	service := "forum.example"
+	_, _, err := h.DB.ImportBreaches(t.Context(), []domain.Breach{
+		{Name: "Forum & Co/2", Title: "Forum", Domain: &service, On: &on, Severity: domain.SeverityCritical, DataClasses: []string{"Passwords"}},
+		{Name: "List", Title: "A list", Severity: domain.SeverityLow, DataClasses: []string{"Email addresses"}, SpamList: true},
+		{Name: "Clinic", Title: "Clinic", Severity: domain.SeverityHigh, DataClasses: []string{"Names"}, Sensitive: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *watch) find(user int, breach string, at time.Time) {
+	w.T.Helper()
+	if err := w.DB.FindExposure(w.T.Context(), w.finding(user, breach, at)); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+func (w *watch) settle(user int, breach string, at time.Time) {
+	w.T.Helper()
+	if err := w.DB.SettleExposure(w.T.Context(), w.finding(user, breach, at)); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+func (w *watch) finding(user int, breach string, at time.Time) db.Finding {
+	return db.Finding{Client: w.client.ID, User: w.users[user].ID, Breach: breach, At: at}
+}
+
+func (w *watch) path() string { return "/v2/clients/" + w.client.ID.String() + "/dark-web" }
+
+func (w *watch) list(path string) []map[string]any {
+	w.T.Helper()
+	var page op.Page[map[string]any]
+	w.Get(w.path()+path, w.tenant.Key).Want(http.StatusOK).Into(&page)
+	return page.Data
+}
+
+func (w *watch) resolve(user int, escapedBreach string) v2test.Response {
+	w.T.Helper()
+	return w.Do("POST", "/v2/users/"+w.users[user].ID.String()+"/exposures/"+escapedBreach+"/resolve", w.tenant.Key, nil)
+}
+
+func (w *watch) score(user int) float64 {
+	w.T.Helper()
+	return w.Get("/v2/users/"+w.users[user].ID.String()+"/risk", w.tenant.Key).Want(http.StatusOK).Field("score").(float64)
+}
+
+func TestResolvingTakesTheWeightOffTheScore(t *testing.T) {
+	w := newWatch(t, 1)
+	clean := w.score(0)
+	w.find(0, "Forum & Co/2", w.Clock.Now())
+	exposed := w.score(0)
+	if exposed != clean-70 {
+		t.Errorf("score %v after %v", exposed, clean)
+	}
+	w.Clock.Advance(time.Hour)
+	since := "?updated_since=" + w.Clock.Now().Format(time.RFC3339Nano)
+	first := w.resolve(0, "Forum%20&%20Co%2F2").Want(http.StatusOK)
+	if w.score(0) != clean || first.Field("resolved_at") != "2026-06-15T13:00:01.000000Z" || first.Field("breach_on") != "2024-05-06" {
+		t.Errorf("score %v after resolving %s", w.score(0), first.Body)
+	}
+	if len(w.list("/exposures"+since)) != 1 {
+		t.Error("the resolved exposure is not among what changed")
+	}
+	if got := w.Get("/v2/clients/"+w.client.ID.String()+"/users"+since, w.tenant.Key).Want(http.StatusOK).Field("data").([]any); len(got) != 1 {
+		t.Error("the user is not among what changed")
+	}
+	w.Clock.Advance(time.Hour)
+	if again := w.resolve(0, "Forum%20&%20Co%2F2").Want(http.StatusOK); string(again.Body) != string(first.Body) {
+		t.Errorf("resolved again: %s\nafter %s", again.Body, first.Body)
+	}
+	w.resolve(0, "List").Want(http.StatusNotFound)
+	stranger := w.Tenant("Stranger")
+	w.Do("POST", "/v2/users/"+w.users[0].ID.String()+"/exposures/List/resolve", stranger.Key, nil).Want(http.StatusNotFound)
+}
+
+// What is known of an exposure does not depend on the order in which signals
+// of it arrive, or on how often.
+func TestFindingsInAnyOrder(t *testing.T) {
+	w := newWatch(t, 2)
+	found, resolved := w.Clock.Now().Add(-48*time.Hour), w.Clock.Now().Add(-24*time.Hour)
+	w.find(0, "Clinic", found)
+	w.settle(0, "Clinic", resolved)
+	w.find(0, "Clinic", found.Add(time.Hour))
+
+	w.settle(1, "Clinic", resolved.Add(time.Hour))
+	w.find(1, "Clinic", found.Add(time.Hour))
+	w.settle(1, "Clinic", resolved)
+	w.find(1, "Clinic", found)
+	got := w.list("/exposures")
+	if len(got) != 2 {
+		t.Fatalf("%d exposures", len(got))
+	}
+	for _, e := range got {
+		delete(e, "user_id")
+	}
+	if !reflect.DeepEqual(got[0], got[1]) || got[0]["resolved_at"] == nil || got[0]["severity"] != "high" {
+		t.Errorf("%v\nin another order: %v", got[0], got[1])
+	}
+	if w.score(0) != w.score(1) {
+		t.Errorf("scores %v and %v", w.score(0), w.score(1))
+	}
+
+	f := w.finding(0, "List", found)
+	f.DataClasses = []string{"PINs"}
+	if err := w.DB.FindExposure(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	f.User, f.Severity = w.users[1].ID, domain.SeverityMedium
+	if err := w.DB.FindExposure(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Number("SELECT count(*) FROM exposures WHERE breach_name = 'List' AND severity IN ('critical', 'medium') AND data_classes = '{PINs}'"); n != 2 {
+		t.Errorf("%d exposures are as the signal says", n)
+	}
+	f.Breach = "Nowhere"
+	if err := w.DB.FindExposure(t.Context(), f); !domain.IsCode(err, domain.NotFound) {
+		t.Errorf("a breach that is not in the catalogue: %v", err)
+	}
+	f.User = db.NewID[domain.UserKind]()
+	if err := w.DB.FindExposure(t.Context(), f); !domain.IsCode(err, domain.NotFound) {
+		t.Errorf("a user who is not there: %v", err)
+	}
+}
+
+func TestDarkWebSummary(t *testing.T) {
+	w := newWatch(t, 4)
+	day := w.Clock.Now()
+	for user := range w.users {
+		w.find(user, "Forum & Co/2", day.AddDate(0, 0, -user))
+	}
+	w.find(0, "List", day.Add(-time.Minute))
+	w.find(1, "Clinic", day.AddDate(0, 0, -9))
+	w.resolve(2, "Forum%20&%20Co%2F2").Want(http.StatusOK)
+	w.Do("PATCH", "/v2/users/"+w.users[3].ID.String(), w.tenant.Key, `{"status":"inactive"}`).Want(http.StatusOK)
+	var got v2.DarkWeb
+	w.Get(w.path(), w.tenant.Key).Want(http.StatusOK).Into(&got)
+	last := op.At(day)
+	want := v2.DarkWeb{Enabled: true, Summary: &v2.DarkWebSummary{
+		UnresolvedExposures: 4, ResolvedExposures: 1, AffectedUsers: 2, BySeverity: domain.BySeverity{Critical: 2, High: 1, Low: 1}, LastFoundAt: &last,
+	}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\n%+v, want\n%+v", got, got.Summary, want.Summary)
+	}
+	if n := len(w.list("/exposures")); n != 5 {
+		t.Errorf("%d exposures of active users", n)
+	}
+	users := w.list("/users")
+	if len(users) != 3 || users[0]["unresolved_exposures"] != 2.0 || users[2]["resolved_exposures"] != 1.0 {
+		t.Errorf("users %v", users)
+	}
+	within := "since=" + day.AddDate(0, 0, -1).Format(time.RFC3339Nano) + "&until=" + day.Format(time.RFC3339Nano)
+	if got := w.list("/exposures?" + within); len(got) != 2 {
+		t.Errorf("within a day: %v", got)
+	}
+	users = w.list("/users?" + within)
+	if len(users) != 3 || users[0]["unresolved_exposures"] != 1.0 || users[1]["unresolved_exposures"] != 1.0 || users[2]["resolved_exposures"] != 0.0 {
+		t.Errorf("users within a day: %v", users)
+	}
+	same := "since=" + day.Format(time.RFC3339Nano) + "&until=" + day.Format(time.RFC3339Nano)
+	w.Get(w.path()+"/users?"+same, w.tenant.Key).Want(http.StatusBadRequest)
+	w.Get(w.path()+"/exposures?"+same, w.tenant.Key).Want(http.StatusBadRequest)
+}
+
+func TestDarkWebWhereNotEnabled(t *testing.T) {
+	w := newWatch(t, 1)
+	w.Exec("UPDATE clients SET dark_web_monitoring = false")
+	w.find(0, "List", w.Clock.Now())
+	off := w.Get(w.path(), w.tenant.Key).Want(http.StatusOK)
+	if string(off.Body) != `{"enabled":false,"summary":null}` {
+		t.Errorf("shown as %s", off.Body)
+	}
+	for _, path := range []string{"/exposures", "/users"} {
+		if code := w.Get(w.path()+path, w.tenant.Key).Want(http.StatusForbidden).Code(); code != domain.Forbidden {
+			t.Errorf("code %s", code)
+		}
+	}
+	w.resolve(0, "List").Want(http.StatusForbidden)
+	stranger := w.Tenant("Stranger")
+	for _, path := range []string{"", "/exposures", "/users"} {
+		w.Get(w.path()+path, stranger.Key).Want(http.StatusNotFound)
+	}
+}
+
+func TestDarkWebStatementsAndPaging(t *testing.T) {
+	w := newWatch(t, 1)
+	w.find(0, "List", w.Clock.Now())
+	paths := []string{"", "/exposures?limit=500", "/users?limit=500"}
+	measure := func() (n []int) {
+		for _, path := range paths {
+			n = append(n, w.Statements.During(func() { w.Get(w.path()+path, w.tenant.Key).Want(http.StatusOK) }))
+		}
+		return n
+	}
+	measure()
+	few := measure()
+	w.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), 'more' || n || '@example.com', '', '', '', 'active', 'standard', 'en', 'api', 750, now(), now() FROM generate_series(1, 499) AS n`, w.client.ID)
+	w.Exec(`INSERT INTO exposures (client_id, user_id, breach_name, severity, data_classes, first_seen_at)
+		SELECT client_id, id, 'Clinic', 'high', '{Names}', '2026-06-01' FROM users`)
+	if many := measure(); !reflect.DeepEqual(few, many) {
+		t.Errorf("%v statements for one row, %v for 500", few, many)
+	}
+	seen := map[string]bool{}
+	for cursor := ""; ; {
+		var page op.Page[map[string]any]
+		w.Get(w.path()+"/exposures?limit=100"+cursor, w.tenant.Key).Want(http.StatusOK).Into(&page)
+		for _, e := range page.Data {
+			seen[e["user_id"].(string)+e["breach_name"].(string)] = true
+		}
+		if !page.Page.HasMore {
+			break
+		}
+		cursor = "&cursor=" + *page.Page.NextCursor
+	}
+	if len(seen) != 501 {
+		t.Errorf("a walk saw %d exposures of 501", len(seen))
+	}
+}

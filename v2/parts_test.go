@@ -1,0 +1,55 @@
+package v2_test
+
+import (
+	"sync/atomic"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v2/v2test"
+)
+
+// parts are what a client has besides users.
+type parts struct {
+	collections []domain.CollectionID
+	policies    []domain.PolicyID
+	template    domain.TemplateID
+	next        atomic.Int64
+}
+
+const breach = "Sample_Breach"
+
+// furnish gives a client n collections, which the user is in, and n policies for
+// all of its users, and makes it watched, with a resolved exposure of the user.
+// It is all plain SQL.
+func furnish(h *v2test.Harness, client domain.ClientID, user domain.UserID, n int) *parts {
+	p := &parts{template: domain.TemplateID{15: 9}}
+	var collections, policies []string
+	for range n {
+		c, policy := db.NewID[domain.CollectionKind](), db.NewID[domain.PolicyKind]()
+		p.collections, p.policies = append(p.collections, c), append(p.policies, policy)
+		collections, policies = append(collections, c.UUID()), append(policies, policy.UUID())
+	}
+	now := h.Clock.Now()
+	h.Exec(`INSERT INTO collections (client_id, id, name, name_key, member_count, created_by, created_at, updated_at)
+		SELECT $1, id, id::text, id::text, 1, 'api', $3, $3 FROM unnest($2::text[]::uuid[]) AS id`, client, collections, now)
+	h.Exec(`INSERT INTO collection_members (client_id, collection_id, user_id, added_at)
+		SELECT $1, id, $3, $4 FROM unnest($2::text[]::uuid[]) AS id`, client, collections, user, now)
+	h.Exec(`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at, created_at, updated_at)
+		SELECT $1, id, 'Acceptable use', 'tenant', $1, true, $3, $3, $3 FROM unnest($2::text[]::uuid[]) AS id`, client, policies, now)
+	h.Exec("INSERT INTO breaches (name, title, severity, data_classes) VALUES ($1, 'Sample', 'low', '{Names}') ON CONFLICT DO NOTHING", breach)
+	h.Exec(`INSERT INTO exposures (client_id, user_id, breach_name, severity, data_classes, first_seen_at, resolved_at)
+		VALUES ($1, $2, $3, 'low', '{Names}', $4, $4)`, client, user, breach, now)
+	h.Exec("UPDATE clients SET dark_web_monitoring = true WHERE id = $1", client)
+	h.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
+		VALUES ($1, 'Sample', 'en', 'it', 'Sample', 'it@example.com', '', '', $2) ON CONFLICT DO NOTHING`, p.template, now)
+	return p
+}
+
+// with are the ids of one part of each kind, another each time.
+func (p *parts) with(client domain.ClientID, user domain.UserID) ids {
+	n := p.next.Add(1) % int64(len(p.collections))
+	return ids{
+		"client_id": client.String(), "user_id": user.String(),
+		"collection_id": p.collections[n].String(), "policy_id": p.policies[n].String(), "breach_name": breach,
+	}
+}

@@ -1,0 +1,159 @@
+package v2_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v2/v2test"
+)
+
+type sends struct {
+	Sends []struct {
+		UserID     string `json:"user_id"`
+		ResultID   string `json:"result_id"`
+		TemplateID string `json:"template_id"`
+		SendAt     string `json:"send_at"`
+	}
+}
+
+func (w *trainee) sendPath() string { return "/v2/clients/" + w.client.ID.String() + "/phishing/sends" }
+
+func (w *trainee) send(body map[string]any) sends {
+	w.T.Helper()
+	var out sends
+	w.Do("POST", w.sendPath(), w.tenant.Key, body).Want(202).Into(&out)
+	return out
+}
+
+// TestSendPhishing: each user is sent a template of their own language, at the
+// time asked for, and can be followed in the results.
+func TestSendPhishing(t *testing.T) {
+	w := newTrainee(t, 3)
+	if err := w.DB.LoadTemplates(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.Exec("UPDATE users SET preferred_language = 'fr-ca' WHERE id = $1", w.users[1].ID)
+	ids := []string{w.users[2].ID.String(), w.users[0].ID.String(), w.users[1].ID.String(), w.users[0].ID.String()}
+	at := w.Clock.Now().Add(time.Hour)
+	out := w.send(map[string]any{"user_ids": ids, "send_at": at.Format(time.RFC3339)})
+	if len(out.Sends) != 3 || out.Sends[0].UserID != ids[0] || out.Sends[1].UserID != ids[1] || out.Sends[2].UserID != ids[2] {
+		t.Fatalf("sends %+v", out)
+	}
+	if out.Sends[0].TemplateID == out.Sends[1].TemplateID || !strings.HasPrefix(out.Sends[0].SendAt, "2026-06-15T13:00:00") {
+		t.Errorf("sends %+v", out)
+	}
+	if n := w.Number("SELECT count(*) FROM phishing_results AS r JOIN phishing_templates AS t ON t.id = r.template_id JOIN users AS u ON u.id = r.user_id AND u.preferred_language = t.language"); n != 3 {
+		t.Errorf("%d are in their reader's language", n)
+	}
+	for _, s := range out.Sends {
+		row := w.Get("/v2/clients/"+w.client.ID.String()+"/phishing/results?result_id="+s.ResultID, w.tenant.Key).Want(200).Field("data").([]any)[0].(map[string]any)
+		if row["status"] != "scheduled" || row["template_id"] != s.TemplateID || row["user_id"] != s.UserID || row["send_at"] != s.SendAt {
+			t.Errorf("the result is %v", row)
+		}
+	}
+	if n := w.Number("SELECT count(*) FROM river_job WHERE kind = 'simulation' AND scheduled_at = $1", at); n != 3 {
+		t.Errorf("%d jobs", n)
+	}
+	// A past time is now, and a template that was named is taken as it is.
+	named := out.Sends[2].TemplateID
+	past := w.send(map[string]any{"user_ids": ids[:1], "template_id": named, "send_at": "2020-01-01T00:00:00Z"})
+	if past.Sends[0].TemplateID != named || !strings.HasPrefix(past.Sends[0].SendAt, "2026-06-15T12:00:0") {
+		t.Errorf("sends %+v", past)
+	}
+	if n := w.Number("SELECT count(*) FROM river_job WHERE kind = 'simulation' AND state = 'available'"); n != 1 {
+		t.Errorf("%d jobs can begin at once", n)
+	}
+}
+
+// TestTemplatesAreNotRepeated: no user sees a template twice before all of the
+// client's categories were seen, however many requests come at once.
+func TestTemplatesAreNotRepeated(t *testing.T) {
+	w := newTrainee(t, 1)
+	if err := w.DB.LoadTemplates(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.Exec("UPDATE clients SET phishing_categories = '{it,hr}' WHERE id = $1", w.client.ID)
+	body := map[string]any{"user_ids": []string{w.users[0].ID.String()}}
+	var wait sync.WaitGroup
+	chosen := make([]string, 5)
+	for i := range chosen {
+		wait.Go(func() {
+			var out sends
+			if r := w.Do("POST", w.sendPath(), w.tenant.Key, body); r.Status == 202 {
+				r.Into(&out)
+				chosen[i] = out.Sends[0].TemplateID
+			}
+		})
+	}
+	wait.Wait()
+	slices.Sort(chosen)
+	if len(slices.Compact(slices.Clone(chosen))) != 5 || chosen[0] == "" {
+		t.Errorf("chose %v", chosen)
+	}
+	first := w.send(body).Sends[0].TemplateID
+	if !slices.Contains(chosen, first) {
+		t.Errorf("the sixth is %s, of another category", first)
+	}
+	w.Exec("UPDATE clients SET phishing_categories = '{none}' WHERE id = $1", w.client.ID)
+	if got := w.Do("POST", w.sendPath(), w.tenant.Key, body).Want(400); !strings.Contains(string(got.Body), "template_id") {
+		t.Errorf("%s", got.Body)
+	}
+}
+
+// TestSendPhishingRefusals: one bad name and nothing is sent; the fault names
+// its place.
+func TestSendPhishingRefusals(t *testing.T) {
+	w := newTrainee(t, 2)
+	if err := w.DB.LoadTemplates(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	other := w.Client(w.tenant, "Other client")
+	elsewhere := w.User(w.tenant, other.ID, "else@example.com")
+	stranger := w.Tenant("Stranger")
+	w.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", w.users[1].ID)
+	good, many := w.users[0].ID.String(), []string{}
+	for range 101 {
+		many = append(many, good)
+	}
+	for name, c := range map[string]struct {
+		key, path string
+		body      map[string]any
+		status    int
+		field     string
+	}{
+		"another client's user": {w.tenant.Key, w.sendPath(), map[string]any{"user_ids": []string{good, elsewhere.ID.String()}}, 400, "user_ids[1]"},
+		"nobody":                {w.tenant.Key, w.sendPath(), map[string]any{"user_ids": []string{db.NewID[domain.UserKind]().String(), good}}, 400, "user_ids[0]"},
+		"an inactive user":      {w.tenant.Key, w.sendPath(), map[string]any{"user_ids": []string{good, w.users[1].ID.String()}}, 400, "user_ids[1]"},
+		"an unknown template":   {w.tenant.Key, w.sendPath(), map[string]any{"user_ids": []string{good}, "template_id": db.NewID[domain.TemplateKind]().String()}, 400, "template_id"},
+		"no users":              {w.tenant.Key, w.sendPath(), map[string]any{"user_ids": []string{}}, 400, "user_ids"},
+		"too many":              {w.tenant.Key, w.sendPath(), map[string]any{"user_ids": many}, 400, "user_ids"},
+		"another partner":       {stranger.Key, w.sendPath(), map[string]any{"user_ids": []string{good}}, 404, ""},
+		"a key that reads":      {w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil), w.sendPath(), map[string]any{"user_ids": []string{good}}, 403, ""},
+	} {
+		got := w.Do("POST", c.path, c.key, c.body)
+		if got.Status != c.status || c.field != "" && !strings.Contains(string(got.Body), fmt.Sprintf("%q", c.field)) {
+			t.Errorf("%s: %d %s", name, got.Status, got.Body)
+		}
+	}
+	if n := w.Number("SELECT (SELECT count(*) FROM phishing_results) + (SELECT count(*) FROM river_job WHERE kind = 'simulation')"); n != 0 {
+		t.Errorf("%d were scheduled", n)
+	}
+	var one, many2 sends
+	cost := func(into *sends, ids ...string) int {
+		return w.Statements.During(func() { *into = w.send(map[string]any{"user_ids": ids}) })
+	}
+	more := []string{}
+	for i := range 30 {
+		more = append(more, w.User(w.tenant, w.client.ID, v2test.Email(100+i)).ID.String())
+	}
+	cost(&one, more[0])
+	if a, b := cost(&one, more[1]), cost(&many2, more[2:]...); a != b {
+		t.Errorf("%d statements for one user, %d for 28", a, b)
+	}
+}

@@ -1,0 +1,192 @@
+package v2_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+)
+
+// simulate adds a simulated mail: columns of times are set, each one as of the
+// time of sending. A zero time is not sent yet.
+func (w *trainee) simulate(user v2.User, status domain.ResultStatus, sent time.Time, columns ...string) domain.ResultID {
+	w.T.Helper()
+	id := db.NewID[domain.ResultKind]()
+	w.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
+		VALUES ($1, 'Mailbox full', 'en', 'it', 'Full', 'it@example.com', '', '', $2) ON CONFLICT DO NOTHING`, domain.TemplateID{15: 1}, w.Clock.Now())
+	var at any
+	if !sent.IsZero() {
+		at = sent
+	}
+	w.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $6, $6)`, w.client.ID, id, user.ID, domain.TemplateID{15: 1}, status, w.Clock.Now(), at)
+	for _, column := range columns {
+		w.Exec("UPDATE phishing_results SET "+column+" = $2 WHERE id = $1", id, at)
+	}
+	return id
+}
+
+func TestPhishingResults(t *testing.T) {
+	w := newTrainee(t, 2)
+	noon := w.Clock.Now()
+	first := w.simulate(w.users[0], domain.ResultClicked, noon.AddDate(0, 0, -2), "opened_at", "clicked_at")
+	second := w.simulate(w.users[1], domain.ResultSent, noon.AddDate(0, 0, -1), "reported_at")
+	w.Exec("UPDATE phishing_results SET reported = true, automated = true WHERE id = $1", second)
+	third := w.simulate(w.users[0], domain.ResultScheduled, time.Time{})
+	w.Exec("UPDATE phishing_results SET updated_at = $2 WHERE id = $1", third, noon.Add(time.Hour))
+	path := "/v2/clients/" + w.client.ID.String() + "/phishing/results"
+	stamp := func(days int) string { return noon.AddDate(0, 0, days).Format(time.RFC3339) }
+	for query, want := range map[string][]domain.ResultID{
+		"":                                          {first, second, third},
+		"user_id=" + w.users[0].ID.String():         {first, third},
+		"user_id=usr_x":                             {},
+		"result_id=" + second.String():              {second},
+		"result_id=" + w.users[0].ID.String():       {},
+		"status=clicked":                            {first},
+		"status=scheduled":                          {third},
+		"since=" + stamp(-1):                        {second},
+		"until=" + stamp(-1):                        {first},
+		"since=" + stamp(-2) + "&until=" + stamp(0): {first, second},
+		"updated_since=" + noon.Add(time.Millisecond).Format(time.RFC3339Nano): {third},
+	} {
+		got := []string{}
+		for _, r := range rows(w.Get(path+"?"+query, w.tenant.Key).Want(200)) {
+			got = append(got, r["result_id"].(string))
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %v, not %v", query, got, want)
+		}
+	}
+	list := rows(w.Get(path, w.tenant.Key))
+	if r := list[0]; len(r) != 14 || r["clicked_at"] != "2026-06-13T12:00:00.000000Z" || r["reported_at"] != nil || r["template_id"] != (domain.TemplateID{15: 1}).String() {
+		t.Errorf("the first is %v", r)
+	}
+	if r := list[1]; r["reported"] != true || r["automated"] != true || r["user_id"] != w.users[1].ID.String() {
+		t.Errorf("the second is %v", r)
+	}
+	if walked := walk(w, path, 1); len(walked) != 3 || walked[2]["sent_at"] != nil {
+		t.Errorf("walked %v", walked)
+	}
+	for _, bad := range []string{"status=gone", "since=x", "until=x", "updated_since=x", "cursor=x", "limit=0"} {
+		r := w.Get(path+"?"+bad, w.tenant.Key).Want(400)
+		if field := r.Field("error.fields").([]any)[0].(map[string]any)["field"]; field != strings.Split(bad, "=")[0] {
+			t.Errorf("%s: %s", bad, r.Body)
+		}
+	}
+	stranger := w.Tenant("Stranger")
+	w.Get(path, stranger.Key).Want(404)
+	w.Get("/v2/clients/"+w.client.ID.String()+"/phishing/summary", stranger.Key).Want(404)
+	other := w.Client(w.tenant, "Other")
+	if got := rows(w.Get("/v2/clients/"+other.ID.String()+"/phishing/results?result_id="+first.String(), w.tenant.Key)); len(got) != 0 {
+		t.Errorf("another client shows %v", got)
+	}
+}
+
+func TestPhishingSummary(t *testing.T) {
+	w := newTrainee(t, 3)
+	path := "/v2/clients/" + w.client.ID.String() + "/phishing/summary"
+	empty := w.Get(path, w.tenant.Key).Want(200)
+	if empty.Field("total.sent") != 0.0 || empty.Field("90d.click_rate") != 0.0 || empty.Field("repeat_clickers") != 0.0 {
+		t.Errorf("an empty client has %s", empty.Body)
+	}
+	today := domain.DateOf(w.Clock.Now())
+	for age, sent := range map[int]int{0: 1, 29: 2, 30: 4, 89: 8, 90: 16, 364: 32, 365: 64} {
+		w.Exec(`INSERT INTO phishing_days (client_id, day, sent, opened, clicked, reported, credentials_submitted, attachments_opened) VALUES ($1, $2, $3, 3, 1, 2, 4, 5)`,
+			w.client.ID, today.AddDays(-age), sent)
+	}
+	r := w.Get(path, w.tenant.Key).Want(200)
+	for name, want := range map[string]float64{
+		"30d.sent": 3, "90d.sent": 15, "365d.sent": 63, "total.sent": 127, "30d.click_rate": 66.7, "total.report_rate": 11,
+		"90d.opened": 12, "90d.clicked": 4, "90d.reported": 8, "90d.credentials_submitted": 16, "90d.attachments_opened": 20,
+	} {
+		if r.Field(name) != want {
+			t.Errorf("%s is %v, not %v", name, r.Field(name), want)
+		}
+	}
+	if r.Header.Get("X-Ratelimit-Limit") == "" {
+		t.Error("no budget")
+	}
+	noon := w.Clock.Now()
+	for _, fall := range []string{"clicked_at", "attachment_opened_at"} { // two in a year
+		w.simulate(w.users[0], domain.ResultClicked, noon, fall)
+	}
+	w.simulate(w.users[1], domain.ResultClicked, noon, "clicked_at") // one, and others that do not count
+	w.simulate(w.users[1], domain.ResultClicked, noon.AddDate(0, 0, -365), "clicked_at")
+	w.simulate(w.users[1], domain.ResultOpened, noon, "opened_at")
+	scanned := w.simulate(w.users[1], domain.ResultClicked, noon, "clicked_at")
+	w.Exec("UPDATE phishing_results SET automated = true WHERE id = $1", scanned)
+	if r := w.Get(path, w.tenant.Key).Want(200); r.Field("repeat_clickers") != 1.0 {
+		t.Errorf("repeat clickers: %s", r.Body)
+	}
+}
+
+func TestPhishingTemplates(t *testing.T) {
+	w := newTrainee(t, 1)
+	w.simulate(w.users[0], domain.ResultSent, w.Clock.Now())
+	list := walk(w, "/v2/phishing/templates", 100)
+	if len(list) != 1 || list[0]["name"] != "Mailbox full" || list[0]["from_email"] != "it@example.com" || list[0]["html"] != nil {
+		t.Errorf("the catalogue is %v", list)
+	}
+}
+
+// email adds the record of a mail.
+func (w *trainee) email(client domain.ClientID, user v2.User, kind domain.MessageType, at time.Time) domain.MessageID {
+	w.T.Helper()
+	id := db.NewID[domain.MessageKind]()
+	w.Exec(`INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
+		VALUES ($1, $2, $3, $4, 'a@example.com', $5, 'smtp', $6)`, client, user.ID, id, at, id.String(), kind)
+	return id
+}
+
+func TestEmails(t *testing.T) {
+	w := newTrainee(t, 2)
+	noon := w.Clock.Now()
+	user := w.users[0]
+	old := w.email(w.client.ID, user, domain.WelcomeMail, noon.AddDate(0, -3, 0))
+	mid := w.email(w.client.ID, user, domain.PhishingMail, noon.AddDate(0, 0, -3))
+	tie := w.email(w.client.ID, user, domain.MonthlyReportMail, noon.AddDate(0, 0, -3))
+	last := w.email(w.client.ID, user, domain.PolicyReminder, noon)
+	w.email(w.client.ID, w.users[1], domain.PhishingMail, noon)
+	path := "/v2/users/" + user.ID.String() + "/emails"
+	stamp := url.QueryEscape(noon.AddDate(0, 0, -3).Format(time.RFC3339))
+	for query, want := range map[string][]domain.MessageID{
+		"":                                  {last, tie, mid, old},
+		"message_types=":                    {last, tie, mid, old},
+		"message_types=welcome,%20phishing": {mid, old},
+		"message_types=welcome&message_types=policy-reminder": {last, old},
+		"message_types=admin-invite":                          {},
+		"since=" + stamp:                                      {last, tie, mid},
+		"until=" + stamp:                                      {old},
+	} {
+		got := []string{}
+		for _, e := range rows(w.Get(path+"?"+query, w.tenant.Key).Want(200)) {
+			got = append(got, e["subject"].(string))
+			if len(e) != 5 {
+				t.Errorf("an item is %v", e)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %v, not %v", query, got, want)
+		}
+	}
+	if walked := walk(w, path, 1); len(walked) != 4 || walked[3]["message_type"] != "welcome" {
+		t.Errorf("walked %v", walked)
+	}
+	for _, bad := range []string{"message_types=spam", "since=x", "until=x"} {
+		r := w.Get(path+"?"+bad, w.tenant.Key).Want(400)
+		if field := r.Field("error.fields").([]any)[0].(map[string]any)["field"]; field != strings.Split(bad, "=")[0] {
+			t.Errorf("%s: %s", bad, r.Body)
+		}
+	}
+	// Out of reach and not there are the same on v2's wire.
+	stranger := w.Tenant("Stranger")
+	beyond, nobody := w.Get(path, stranger.Key).Want(404), w.Get("/v2/users/usr_01h455vb4pex5vsknk084sn02q/emails", stranger.Key).Want(404)
+	if beyond.Field("error.message") != nobody.Field("error.message") {
+		t.Errorf("%s\n%s", beyond.Body, nobody.Body)
+	}
+}

@@ -1,0 +1,280 @@
+package v2_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// signer is a client with users and policies that they sign.
+type signer struct {
+	*v2test.Harness
+	tenant v2test.Tenant
+	client v2.Client
+	users  []v2.User
+}
+
+func newSigner(t *testing.T, users int) *signer {
+	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
+	s := &signer{Harness: h, tenant: h.Tenant("Partner")}
+	s.client = h.Client(s.tenant, "Client")
+	for i := range users {
+		h.Clock.Advance(time.Second)
+		s.users = append(s.users, h.User(s.tenant, s.client.ID, v2test.Email(i)))
+	}
+	return s
+}
+
+// policy adds a policy that is valid for 30 days.
+func (s *signer) policy(scope domain.ScopeType, scopeID string, mustSign bool) domain.PolicyID {
+	s.T.Helper()
+	id := db.NewID[domain.PolicyKind]()
+	s.Exec(`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, renewal_period_days, reviewed_at, created_at, updated_at)
+		VALUES ($1, $2, 'Acceptable use', $3, $4, $5, 30, $6, $6, $6)`, s.client.ID, id, scope, scopeID, mustSign, s.Clock.Now())
+	return id
+}
+
+func (s *signer) tenantPolicy() domain.PolicyID {
+	s.T.Helper()
+	return s.policy(domain.TenantScope, s.client.ID.UUID(), true)
+}
+
+func (s *signer) sign(p domain.PolicyID, user, version int, at time.Time) {
+	s.T.Helper()
+	if err := s.DB.SignPolicy(s.T.Context(), s.client.ID, s.users[user].ID, p, version, at); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+func (s *signer) path() string { return "/v2/clients/" + s.client.ID.String() + "/policies" }
+
+func (s *signer) list(query string) op.Page[map[string]any] {
+	s.T.Helper()
+	var page op.Page[map[string]any]
+	s.Get(s.path()+query, s.tenant.Key).Want(http.StatusOK).Into(&page)
+	return page
+}
+
+// counts are what the list shows of a policy: audience, acknowledged and the
+// percentage.
+func (s *signer) counts(p domain.PolicyID) string {
+	s.T.Helper()
+	for _, item := range s.list("").Data {
+		if item["id"] == p.String() {
+			return fmt.Sprint(item["audience_user_count"], " ", item["acknowledged_count"], " ", item["acknowledged_percentage"])
+		}
+	}
+	s.T.Fatalf("policy %s is not in the list", p)
+	return ""
+}
+
+// emails are those of a policy's users who signed, did not, or all.
+func (s *signer) emails(p domain.PolicyID, status domain.SignFilter) (emails []string) {
+	s.T.Helper()
+	var page op.Page[map[string]any]
+	s.Get(s.path()+"/"+p.String()+"/users?status="+string(status), s.tenant.Key).Want(http.StatusOK).Into(&page)
+	for _, item := range page.Data {
+		emails = append(emails, item["email"].(string))
+		if (item["acknowledged_at"] != nil) != item["acknowledged"].(bool) {
+			s.T.Errorf("shown as %v", item)
+		}
+	}
+	return emails
+}
+
+func (s *signer) want(p domain.PolicyID, counts string, signed, unsigned int) {
+	s.T.Helper()
+	if got := s.counts(p); got != counts {
+		s.T.Errorf("counts %s, want %s", got, counts)
+	}
+	if a, b, c := len(s.emails(p, "signed")), len(s.emails(p, "unsigned")), len(s.emails(p, "all")); a != signed || b != unsigned || c != signed+unsigned {
+		s.T.Errorf("%d signed, %d unsigned and %d in all; want %d and %d", a, b, c, signed, unsigned)
+	}
+}
+
+func TestSignOffLapsesByTheClock(t *testing.T) {
+	s := newSigner(t, 3)
+	p := s.tenantPolicy()
+	s.want(p, "3 0 0", 0, 3)
+	at := s.Clock.Now()
+	s.sign(p, 0, 1, at)
+	s.sign(p, 0, 1, at.Add(-time.Hour)) // a late one changes nothing
+	s.want(p, "3 1 33.3", 1, 2)
+	s.Clock.Set(at.AddDate(0, 0, 30).Add(-time.Microsecond))
+	s.want(p, "3 1 33.3", 1, 2)
+	before := s.list("?updated_since=" + s.Clock.Now().Format(time.RFC3339Nano))
+	s.Clock.Set(at.AddDate(0, 0, 30))
+	s.want(p, "3 0 0", 0, 3)
+	after := s.list("?updated_since=" + s.Clock.Now().Format(time.RFC3339Nano))
+	if len(before.Data) != 0 || len(after.Data) != 1 || after.Data[0]["updated_at"] != op.At(s.Clock.Now()).Time.Format("2006-01-02T15:04:05.000000Z") {
+		t.Errorf("updated since: %v before the lapse and %v after", before.Data, after.Data)
+	}
+	s.sign(p, 0, 1, s.Clock.Now()) // again, in a new period
+	s.want(p, "3 1 33.3", 1, 2)
+}
+
+func TestPublishingUnsigns(t *testing.T) {
+	s := newSigner(t, 2)
+	p := s.tenantPolicy()
+	now := s.Clock.Now()
+	s.sign(p, 0, 1, now)
+	s.sign(p, 1, 2, now) // the signal of a version that comes before it
+	s.want(p, "2 1 50", 1, 1)
+	if err := s.DB.PublishPolicy(t.Context(), s.client.ID, p, now); err != nil {
+		t.Fatal(err)
+	}
+	s.want(p, "2 1 50", 1, 1)
+	if got := s.emails(p, "signed"); got[0] != v2test.Email(1) {
+		t.Errorf("signed by %v", got)
+	}
+	if v := s.list("").Data[0]["version"]; v != 2.0 {
+		t.Errorf("version %v", v)
+	}
+	s.Exec("UPDATE policies SET archived_at = now()")
+	if len(s.list("").Data) != 0 {
+		t.Error("an archived policy is shown")
+	}
+	s.Get(s.path()+"/"+p.String()+"/users", s.tenant.Key).Want(http.StatusNotFound)
+	if err := s.DB.PublishPolicy(t.Context(), s.client.ID, p, now); !domain.IsCode(err, domain.NotFound) {
+		t.Errorf("publishing an archived policy: %v", err)
+	}
+	stranger := db.NewID[domain.UserKind]()
+	if err := s.DB.SignPolicy(t.Context(), s.client.ID, stranger, p, 1, now); !domain.IsCode(err, domain.NotFound) {
+		t.Errorf("signed by a stranger: %v", err)
+	}
+}
+
+func TestAudiences(t *testing.T) {
+	s := newSigner(t, 4)
+	collection := s.Collection(s.client.ID, "Sales")
+	group := s.users[0].Group.ID
+	s.Exec("INSERT INTO groups (client_id, id, name, manual, created_at) VALUES ($1, $2, 'Directory', false, now())", s.client.ID, db.NewID[domain.GroupKind]())
+	s.Exec("UPDATE users SET group_id = (SELECT id FROM groups WHERE NOT manual) WHERE id = $1", s.users[3].ID)
+	all, grouped := s.tenantPolicy(), s.policy(domain.GroupScope, group.UUID(), true)
+	members, free := s.policy(domain.CollectionScope, collection.UUID(), true), s.policy(domain.TenantScope, s.client.ID.UUID(), false)
+	for _, p := range []domain.PolicyID{all, grouped, members, free} {
+		for user := range s.users {
+			s.sign(p, user, 1, s.Clock.Now())
+		}
+	}
+	s.want(members, "0 0 0", 0, 0)
+	s.Clock.Advance(time.Minute)
+	since := s.Clock.Now()
+	s.Do("POST", "/v2/clients/"+s.client.ID.String()+"/collections/"+collection.String()+"/members", s.tenant.Key,
+		map[string]any{"user_ids": []string{s.users[0].ID.String(), s.users[1].ID.String()}}).Want(http.StatusOK)
+	if got := s.list("?updated_since=" + since.Format(time.RFC3339Nano)).Data; len(got) != 1 || got[0]["id"] != members.String() {
+		t.Errorf("updated since the members came: %v", got)
+	}
+	s.want(all, "4 4 100", 4, 0)
+	s.want(grouped, "3 3 100", 3, 0)
+	s.want(members, "2 2 100", 2, 0)
+	if got := s.counts(free); got != "<nil> <nil> <nil>" {
+		t.Errorf("counts %s where no acknowledgment is required", got)
+	}
+	s.Do("PATCH", "/v2/users/"+s.users[0].ID.String(), s.tenant.Key, `{"status":"inactive"}`).Want(http.StatusOK)
+	s.want(all, "3 3 100", 3, 0)
+	s.want(grouped, "2 2 100", 2, 0)
+	s.want(members, "1 1 100", 1, 0)
+	s.Do("DELETE", "/v2/clients/"+s.client.ID.String()+"/collections/"+collection.String(), s.tenant.Key, nil).Want(http.StatusNoContent)
+	s.want(members, "0 0 0", 0, 0)
+	for _, item := range s.list("").Data {
+		want := map[any]string{"tenant": s.client.ID.String(), "user_container": group.String(), "collection": collection.String()}[item["scope_type"]]
+		if item["scope_id"] != want {
+			t.Errorf("scope %v of a %v, want %s", item["scope_id"], item["scope_type"], want)
+		}
+	}
+}
+
+func TestRemindersGoOutOnceADay(t *testing.T) {
+	s := newSigner(t, 3)
+	p := s.tenantPolicy()
+	s.sign(p, 1, 1, s.Clock.Now())
+	s.Clock.Set(v2test.Noon)
+	path := s.path() + "/" + p.String() + "/reminders"
+	statuses := make(chan int, 8)
+	var calls sync.WaitGroup
+	for range cap(statuses) {
+		calls.Go(func() { statuses <- s.Do("POST", path, s.tenant.Key, nil).Status })
+	}
+	calls.Wait()
+	close(statuses)
+	seen := map[int]int{}
+	for status := range statuses {
+		seen[status]++
+	}
+	if seen[http.StatusAccepted] != 1 || seen[http.StatusTooManyRequests] != 7 {
+		t.Errorf("statuses %v", seen)
+	}
+	mails := "SELECT count(*) FROM mail_requests WHERE type = 'policy-reminder' AND policy_id = $1"
+	if n := s.Number(mails, p); n != 2 {
+		t.Errorf("%d mails are asked for", n)
+	}
+	refused := s.Do("POST", path, s.tenant.Key, nil).Want(http.StatusTooManyRequests)
+	if wait := refused.Header.Get("Retry-After"); wait != strconv.Itoa(12*60*60) || refused.Code() != domain.RateLimited {
+		t.Errorf("Retry-After %s: %s", wait, refused.Body)
+	}
+	s.Clock.Set(v2test.Noon.Add(12 * time.Hour))
+	if n := s.Do("POST", path, s.tenant.Key, nil).Want(http.StatusAccepted).Field("recipient_count"); n != 2.0 {
+		t.Errorf("%v recipients", n)
+	}
+	if n := s.Number(mails, p); n != 4 {
+		t.Errorf("%d mails are asked for", n)
+	}
+	free := s.policy(domain.TenantScope, s.client.ID.UUID(), false)
+	if n := s.Do("POST", s.path()+"/"+free.String()+"/reminders", s.tenant.Key, nil).Want(http.StatusAccepted).Field("recipient_count"); n != 0.0 {
+		t.Errorf("%v recipients where nobody has to sign", n)
+	}
+}
+
+func TestPoliciesOfOthers(t *testing.T) {
+	s := newSigner(t, 1)
+	p := s.tenantPolicy()
+	other := s.Client(s.tenant, "Other")
+	stranger := s.Tenant("Stranger")
+	for _, path := range []string{s.path(), s.path() + "/" + p.String() + "/users"} {
+		s.Get(path, stranger.Key).Want(http.StatusNotFound)
+	}
+	s.Do("POST", s.path()+"/"+p.String()+"/reminders", stranger.Key, nil).Want(http.StatusNotFound)
+	s.Get("/v2/clients/"+other.ID.String()+"/policies/"+p.String()+"/users", s.tenant.Key).Want(http.StatusNotFound)
+	s.Do("POST", "/v2/clients/"+other.ID.String()+"/policies/"+p.String()+"/reminders", s.tenant.Key, nil).Want(http.StatusNotFound)
+	s.Get(s.path()+"/pol_x/users", s.tenant.Key).Want(http.StatusNotFound)
+	s.Get(s.path()+"/"+p.String()+"/users?status=lapsed", s.tenant.Key).Want(http.StatusBadRequest)
+	if n := s.Number("SELECT count(*) FROM mail_requests"); n != 0 {
+		t.Errorf("%d mails are asked for", n)
+	}
+}
+
+func TestPolicyStatementsAreConstant(t *testing.T) {
+	s := newSigner(t, 1)
+	p := s.tenantPolicy()
+	remind := func() int {
+		return s.Statements.During(func() {
+			s.Do("POST", s.path()+"/"+p.String()+"/reminders", s.tenant.Key, nil).Want(http.StatusAccepted)
+		})
+	}
+	list := func() int { return s.Statements.During(func() { s.list("?limit=500") }) }
+	users := func() int { return s.Statements.During(func() { s.emails(p, "unsigned") }) }
+	list()
+	few := [3]int{list(), users(), remind()}
+	s.Exec(`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at, created_at, updated_at)
+		SELECT client_id, gen_random_uuid(), title, scope_type, scope_id, true, now(), now(), now() FROM policies, generate_series(1, 499)`)
+	s.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), 'more' || n || '@example.com', '', '', '', 'active', 'standard', 'en', 'api', 750, now(), now() FROM generate_series(1, 499) AS n`, s.client.ID)
+	s.Clock.Advance(24 * time.Hour)
+	list() // looks the key up again
+	if many := [3]int{list(), users(), remind()}; few != many {
+		t.Errorf("%v statements for one row, %v for 500", few, many)
+	}
+	if n := len(s.list("?limit=500").Data); n != 500 {
+		t.Errorf("%d policies", n)
+	}
+}

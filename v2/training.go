@@ -1,0 +1,211 @@
+package v2
+
+import (
+	"context"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// Assignment is where a user stands with a course, as v2 shows it.
+type Assignment struct {
+	CourseID    domain.CourseID         `json:"course_id"`
+	Title       string                  `json:"title"`
+	Order       int                     `json:"order" doc:"The course's place in the user's list, from 1: the client's program first."`
+	AssignedAt  op.Time                 `json:"assigned_at"`
+	DueOn       domain.Date             `json:"due_on"`
+	CompletedAt *op.Time                `json:"completed_at" doc:"Null also where the course is due again."`
+	Status      domain.AssignmentStatus `json:"status"`
+}
+
+// Course is a course of the catalogue as v2 shows it.
+type Course struct {
+	ID            domain.CourseID   `json:"id"`
+	Title         string            `json:"title"`
+	RenewalMonths int               `json:"renewal_months" doc:"How long having completed the course counts; 0 for good."`
+	Languages     []domain.Language `json:"languages"`
+}
+
+func courseOf(c domain.Course) Course {
+	return Course{ID: c.ID, Title: c.Title, RenewalMonths: c.RenewalMonths, Languages: c.Languages}
+}
+
+func (a *API) declareTraining() {
+	a.ListTraining = op.Add(&a.Set, op.Meta{
+		ID: "users.training", Method: "GET", Path: "/users/:user_id/training", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary: "List the courses that a user was given",
+	}, a.listTraining)
+	a.ListCourses = op.Add(&a.Set, op.Meta{
+		ID: "courses.list", Method: "GET", Path: "/courses", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary: "List the catalogue of courses",
+	}, a.listCourses)
+	a.AssignTraining = op.Add(&a.Set, op.Meta{
+		ID: "training.assign", Method: "POST", Path: "/clients/:client_id/training/assignments", Scope: domain.Write, Since: op.V2_2, Status: 200,
+		Summary: "Give a course to users of a client",
+	}, a.assignTraining)
+}
+
+// ListTraining asks for a page of a user's courses, in their order.
+type ListTraining struct {
+	Path  userPath
+	Query struct {
+		op.Paging
+		UpdatedSince *op.Time `query:"updated_since" doc:"Only courses that were assigned, completed or became overdue at or after this time."`
+	}
+}
+
+func (a *API) listTraining(ctx context.Context, in *ListTraining) (*op.Page[Assignment], error) {
+	since, today := bound(in.Query.UpdatedSince), domain.DateOf(a.db.Now())
+	list := op.NewList(a.cursors, "users.training", in.Path.UserID, since)
+	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Assignment], error) {
+		u, err := a.db.User(ctx, in.Path.UserID)
+		if err != nil {
+			return domain.Slice[domain.Assignment]{}, err
+		}
+		return a.db.Training(ctx, domain.UserKey{Client: u.Client, User: u.ID}, since, w)
+	}, func(t domain.Assignment) Assignment {
+		return Assignment{
+			CourseID: t.Course, Title: t.Title, Order: t.Place, AssignedAt: op.At(t.AssignedAt), DueOn: t.DueOn,
+			CompletedAt: op.MaybeAt(t.CompletedAt), Status: t.Status(today),
+		}
+	})
+}
+
+// ListCourses asks for a page of the catalogue, by creation.
+type ListCourses struct {
+	Query struct{ op.Paging }
+}
+
+func (a *API) listCourses(ctx context.Context, in *ListCourses) (*op.Page[Course], error) {
+	return mapPage(op.NewList(a.cursors, "courses.list"), in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Course], error) {
+		return a.db.Courses(ctx, w)
+	}, courseOf)
+}
+
+// Audience is some of a client's users, in exactly one of its shapes.
+type Audience struct {
+	Type         domain.AudienceType  `json:"type" validate:"required,enum"`
+	CollectionID *domain.CollectionID `json:"collection_id,omitzero" doc:"Required when type is collection, and else left out."`
+	UserIDs      []domain.UserID      `json:"user_ids,omitzero" doc:"Required when type is users, and else left out."`
+}
+
+// shape is the audience in the domain's terms, or what is wrong with it. field
+// is where it stands in the body.
+func (a *Audience) shape(field string) (domain.Audience, error) {
+	out := domain.Audience{Type: a.Type, Users: a.UserIDs}
+	if a.CollectionID != nil {
+		out.Collection = *a.CollectionID
+	}
+	var faults []domain.FieldError
+	for _, part := range []struct {
+		name  string
+		of    domain.AudienceType
+		given bool
+		empty bool
+	}{
+		{"collection_id", domain.OfCollection, a.CollectionID != nil, a.CollectionID == nil},
+		{"user_ids", domain.NamedUsers, a.UserIDs != nil, len(a.UserIDs) == 0},
+	} {
+		switch {
+		case a.Type == part.of && part.empty:
+			faults = append(faults, domain.FieldError{Field: field + "." + part.name, Message: "is required when type is " + string(part.of)})
+		case a.Type != part.of && part.given:
+			faults = append(faults, domain.FieldError{Field: field + "." + part.name, Message: "is taken only when type is " + string(part.of)})
+		}
+	}
+	if faults != nil {
+		return out, domain.ErrInvalidFields(faults)
+	}
+	return out, nil
+}
+
+// AssignTraining asks for a course to be given to users of a client.
+type AssignTraining struct {
+	Path clientPath
+	Body struct {
+		CourseID domain.CourseID `json:"course_id" validate:"required"`
+		Audience *Audience       `json:"audience" validate:"required"`
+		DueOn    *domain.Date    `json:"due_on,omitzero" doc:"Left out, 30 days from today."`
+		Notify   *bool           `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail."`
+	}
+}
+
+// TrainingAssigned is what became of an AssignTraining.
+type TrainingAssigned struct {
+	CourseID      domain.CourseID `json:"course_id"`
+	AssignedCount int             `json:"assigned_count" doc:"Users who were given the course now. Those who have it open already keep it as it is, with its due date, and are neither counted nor listed."`
+	Skipped       []SkippedUser   `json:"skipped"`
+}
+
+// SkippedUser is a user of the audience who was not given the course.
+type SkippedUser struct {
+	UserID domain.UserID     `json:"user_id"`
+	Reason domain.SkipReason `json:"reason"`
+}
+
+// assignTraining gives the course to those of the audience who are active and
+// have it neither open nor completed within its renewal window. Asking again
+// therefore changes nothing: a user who has the course open keeps the due date
+// that they were told, and gets no second mail.
+func (a *API) assignTraining(ctx context.Context, req *AssignTraining) (*TrainingAssigned, error) {
+	audience, err := req.Body.Audience.shape("audience")
+	if err != nil {
+		return nil, err
+	}
+	n := domain.CourseFor{
+		Client: req.Path.ClientID, Course: domain.Course{ID: req.Body.CourseID},
+		DueOn: domain.DateOf(a.db.Now()).AddDays(domain.DueDays), Notify: req.Body.Notify == nil || *req.Body.Notify,
+	}
+	if req.Body.DueOn != nil {
+		n.DueOn = *req.Body.DueOn
+	}
+	assigned, err := inTx(ctx, a.db, func(ctx context.Context) (domain.Assigned, error) {
+		if err := a.gather(ctx, &n, audience); err != nil {
+			return domain.Assigned{}, err
+		}
+		assigned, err := a.db.Assign(ctx, n)
+		if err != nil || len(assigned.Mails) == 0 {
+			return assigned, err
+		}
+		return assigned, a.sendMail(ctx, n.Client, assigned.Mails...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &TrainingAssigned{CourseID: n.Course.ID, AssignedCount: assigned.Count, Skipped: make([]SkippedUser, len(assigned.Skipped))}
+	for i, s := range assigned.Skipped {
+		out.Skipped[i] = SkippedUser{UserID: s.User, Reason: s.Reason}
+	}
+	return out, nil
+}
+
+// gather finds the course, and locks the users of the audience.
+func (a *API) gather(ctx context.Context, n *domain.CourseFor, audience domain.Audience) (err error) {
+	if _, err := a.db.Client(ctx, n.Client); err != nil {
+		return err
+	}
+	if n.Course, err = a.db.Course(ctx, n.Course.ID); err != nil {
+		return unknownField(err, "course_id", "is not a course of the catalogue")
+	}
+	if audience.Type == domain.OfCollection {
+		if _, err := a.db.Collection(ctx, n.Client, audience.Collection); err != nil {
+			return unknownField(err, "audience.collection_id", "is not a collection of this client")
+		}
+	}
+	if n.Users, err = a.db.LockAudience(ctx, n.Client, audience); err != nil {
+		return err
+	}
+	if audience.Type == domain.NamedUsers {
+		return unknownItems("audience.user_ids", audience.Users, n.Users, "is not a user of this client")
+	}
+	return nil
+}
+
+// unknownField turns the NotFound of an object that the body names into what is
+// wrong with the body.
+func unknownField(err error, field, message string) error {
+	if domain.IsCode(err, domain.NotFound) {
+		return domain.ErrInvalid(field, message)
+	}
+	return err
+}
