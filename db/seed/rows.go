@@ -14,12 +14,15 @@ type client struct {
 	groups      []group
 	users       []*user
 	collections []collection
-	policies    []policy
-	uses        []frameworkUse
-	admins      []domain.Admin
-	invites     []invite
-	days        []phishingDay
-	history     []int // the average scores of the last days, today's last
+	// dissolved are collections that were deleted again: rows may still name
+	// them, and what watches the table knows of them.
+	dissolved []collection
+	policies  []policy
+	uses      []frameworkUse
+	admins    []domain.Admin
+	invites   []invite
+	days      []phishingDay
+	history   []int // the average scores of the last days, today's last
 }
 
 type group struct {

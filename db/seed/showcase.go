@@ -161,8 +161,9 @@ func (s *story) showPolicies(c *client) {
 	s.publish(c, "Clean desk", "user_container", uuid(office.ID), 1, c.active(func(u *user) bool { return u.Group == office })).renewal = 180
 	s.publish(c, "Payment approval", "collection", uuid(finance.id), 2, payers)
 	s.publish(c, "Travel handbook", "tenant", uuid(c.ID), 1, nil).acknowledged = false
-	gone := newID[domain.CollectionKind](s.dice, c.CreatedAt)
-	s.publish(c, "Merger confidentiality", "collection", uuid(gone), 1, nil)
+	gone := collection{id: newID[domain.CollectionKind](s.dice, c.CreatedAt), name: "Merger team", createdBy: "dashboard", createdAt: c.CreatedAt, updatedAt: c.CreatedAt}
+	c.dissolved = append(c.dissolved, gone)
+	s.publish(c, "Merger confidentiality", "collection", uuid(gone.id), 1, nil)
 	old := s.publish(c, "Fax machines", "tenant", uuid(c.ID), 1, everybody)
 	old.archivedAt = s.at(s.today.AddDays(-90))
 }

@@ -2,6 +2,8 @@ package seed
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"partnerapi/domain"
 )
@@ -17,6 +19,7 @@ func (w *writer) clients(ctx context.Context, clients []*client, program []lesso
 	w.darkWeb(ctx, clients)
 	w.mail(ctx, clients)
 	w.collections(ctx, clients)
+	w.dissolve(ctx, clients)
 	w.policies(ctx, clients)
 	return w.err
 }
@@ -216,8 +219,7 @@ func (w *writer) mail(ctx context.Context, clients []*client) {
 func (w *writer) collections(ctx context.Context, clients []*client) {
 	w.copy(ctx, "collections", "client_id id name name_key description member_count created_by created_at updated_at", func(put put) {
 		for _, c := range clients {
-			for i := range c.collections {
-				k := &c.collections[i]
+			for _, k := range slices.Concat(c.collections, c.dissolved) {
 				put(uuid(c.ID), uuid(k.id), k.name, domain.SortKey(k.name), text(k.description), len(k.members), k.createdBy, k.createdAt, k.updatedAt)
 			}
 		}
@@ -231,6 +233,20 @@ func (w *writer) collections(ctx context.Context, clients []*client) {
 			}
 		}
 	})
+}
+
+// dissolve deletes the collections that are no more.
+func (w *writer) dissolve(ctx context.Context, clients []*client) {
+	for _, c := range clients {
+		for _, k := range c.dissolved {
+			if w.err != nil {
+				return
+			}
+			if _, err := w.tx.Exec(ctx, "DELETE FROM collections WHERE client_id = $1::uuid AND id = $2::uuid", c.ID.UUID(), k.id.UUID()); err != nil {
+				w.err = fmt.Errorf("delete a collection: %w", err)
+			}
+		}
+	}
 }
 
 func (w *writer) policies(ctx context.Context, clients []*client) {
