@@ -132,6 +132,9 @@ func (w *background) refreshOnce(ctx context.Context) time.Duration {
 	now := w.db.Now()
 	today := domain.DateOf(now)
 	if due, err := w.db.RefreshDue(ctx); err != nil || !due {
+		if ctx.Err() != nil {
+			return dailyRetry // the service stops
+		}
 		if err != nil {
 			w.log.WarnContext(ctx, "whether the daily refresh is due cannot be read; it will be tried again", "error", err)
 			return dailyRetry

@@ -68,13 +68,35 @@ func New(d *db.DB, workers int, log *slog.Logger, register ...func(*river.Worker
 	return &Runner{client: client, log: log}, nil
 }
 
+// startEvery is how long to wait for a database that is away when the work is
+// to begin.
+const startEvery = time.Second
+
+// start begins the work, and tries again while the database is away: requests
+// are answered 503 meanwhile, and go on by themselves too. It reports false
+// when ctx ended before that.
+func (r *Runner) start(ctx, lasting context.Context) bool {
+	for {
+		err := r.client.Start(lasting)
+		if err == nil {
+			return true
+		}
+		r.log.WarnContext(ctx, "the background work cannot begin; it will be tried again", "error", err)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(startEvery):
+		}
+	}
+}
+
 // Run works until ctx ends. Then it begins nothing new and lets the jobs under
 // way finish; those that take too long are cancelled and put back. What is left
 // even then is taken over by the next process.
 func (r *Runner) Run(ctx context.Context) error {
 	lasting := context.WithoutCancel(ctx)
-	if err := r.client.Start(lasting); err != nil {
-		return fmt.Errorf("start the background work: %w", err)
+	if !r.start(ctx, lasting) {
+		return nil
 	}
 	<-ctx.Done()
 	finish, cancel := context.WithTimeout(lasting, finishWithin)
