@@ -82,6 +82,7 @@ func (r *Runner) start(ctx, lasting context.Context) bool {
 			return true
 		}
 		r.log.WarnContext(ctx, "the background work cannot begin; it will be tried again", "error", err)
+		_ = r.client.Stop(lasting) // which failed to start, but counts as running until it is stopped
 		select {
 		case <-ctx.Done():
 			return false
