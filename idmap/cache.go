@@ -54,34 +54,30 @@ func newCache(size int) *cache {
 func (c *cache) takeIDs(wanted []NumberKey, found map[NumberKey]UUID) (missing []NumberKey, era uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ids == nil || c.ids.Len() == 0 {
-		return wanted, c.era
-	}
-	for _, key := range wanted {
-		if id, ok := c.ids.Get(key); ok {
-			found[key] = id
-		} else {
-			missing = append(missing, key)
-		}
-	}
-	return missing, c.era
+	return take(c.ids, wanted, found), c.era
 }
 
 // takeNumbers puts what it knows of wanted into found, and returns the rest.
 func (c *cache) takeNumbers(wanted []IDKey, found map[IDKey]int64) (missing []IDKey, era uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.numbers == nil || c.numbers.Len() == 0 {
-		return wanted, c.era
+	return take(c.numbers, wanted, found), c.era
+}
+
+// take puts what known has of wanted into found, and returns the rest. A nil
+// known has nothing.
+func take[K comparable, V any](known *simplelru.LRU[K, V], wanted []K, found map[K]V) (missing []K) {
+	if known == nil || known.Len() == 0 {
+		return wanted
 	}
 	for _, key := range wanted {
-		if number, ok := c.numbers.Get(key); ok {
-			found[key] = number
+		if value, ok := known.Get(key); ok {
+			found[key] = value
 		} else {
 			missing = append(missing, key)
 		}
 	}
-	return missing, c.era
+	return missing
 }
 
 // put remembers pairs that were read in the era, unless it is over.

@@ -228,7 +228,6 @@ func (a *API) storeUser(ctx context.Context, before, after domain.User) error {
 // callers.
 func sameShown(a, b domain.User) bool {
 	return a.Status == b.Status && a.FirstName == b.FirstName && a.LastName == b.LastName &&
-		a.Role == b.Role && a.Language == b.Language && deref(a.Department) == deref(b.Department) &&
-		deref(a.JobTitle) == deref(b.JobTitle) && deref(a.ManagerEmail) == deref(b.ManagerEmail) &&
-		(a.Department == nil) == (b.Department == nil) && (a.JobTitle == nil) == (b.JobTitle == nil) && (a.ManagerEmail == nil) == (b.ManagerEmail == nil)
+		a.Role == b.Role && a.Language == b.Language && op.Same(a.Department, b.Department) &&
+		op.Same(a.JobTitle, b.JobTitle) && op.Same(a.ManagerEmail, b.ManagerEmail)
 }

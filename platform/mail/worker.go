@@ -2,24 +2,13 @@ package mail
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/riverqueue/river"
 
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/job"
-)
-
-const (
-	// markWithin is what a mail may take beyond the time of its job, so that
-	// one that was sent can be marked although the job's time is up.
-	markWithin = 10 * time.Second
-	// askAgain is when a mail that another worker holds is looked at again.
-	askAgain = 10 * time.Second
 )
 
 // Worker sends the mails that were asked for.
@@ -49,7 +38,7 @@ func (w *Worker) Register(all *river.Workers) { river.AddWorker(all, w) }
 // the server's taking of the message and the commit makes a mail go out twice.
 // A job that is cancelled meanwhile does not: its transaction goes on.
 func (w *Worker) Work(ctx context.Context, j *river.Job[job.SendMail]) error {
-	lasting, cancel := outlast(ctx)
+	lasting, cancel := Outlast(ctx)
 	defer cancel()
 	return w.db.Tx(lasting, func(tx context.Context) error {
 		m, held, err := w.db.MailRequest(tx, j.Args.Client, j.Args.Request)
@@ -59,7 +48,7 @@ func (w *Worker) Work(ctx context.Context, j *river.Job[job.SendMail]) error {
 		case err != nil:
 			return err
 		case !held:
-			return river.JobSnooze(askAgain)
+			return river.JobSnooze(AskAgain)
 		case m.Settled:
 			return nil
 		case m.Unwanted != "":
@@ -70,30 +59,17 @@ func (w *Worker) Work(ctx context.Context, j *river.Job[job.SendMail]) error {
 	})
 }
 
-// outlast is a context that a cancelled one does not end, but time does.
-func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
-	lasting := context.WithoutCancel(ctx)
-	if end, ok := ctx.Deadline(); ok {
-		return context.WithDeadline(lasting, end.Add(markWithin))
-	}
-	return lasting, func() {}
-}
-
 // send sends a mail, as long as ctx lasts, and marks in tx what became of it.
 func (w *Worker) send(ctx, tx context.Context, m domain.Mail, last bool) error {
 	message, err := w.composer.Compose(m, w.db.Now())
 	if err != nil {
 		return err
 	}
-	err = w.sender.Send(ctx, message)
-	var refused *Refused
-	switch {
-	case err == nil:
+	if err = w.sender.Send(ctx, message); err == nil {
 		return w.db.MailSent(tx, m, message.From.Address, message.Subject)
-	case errors.As(err, &refused):
-		return w.fail(tx, m, refused.Reason)
-	case last:
-		return w.fail(tx, m, fmt.Sprintf("given up: %v", err))
+	}
+	if reason, yes := GivenUp(err, last); yes {
+		return w.fail(tx, m, reason)
 	}
 	return err
 }

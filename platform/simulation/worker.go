@@ -2,10 +2,7 @@ package simulation
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/riverqueue/river"
 
@@ -13,14 +10,6 @@ import (
 	"partnerapi/domain"
 	"partnerapi/job"
 	"partnerapi/platform/mail"
-)
-
-const (
-	// markWithin is what a mail may take beyond the time of its job, so that
-	// one that was sent can be marked although the job's time is up.
-	markWithin = 10 * time.Second
-	// askAgain is when a mail that another holds is looked at again.
-	askAgain = 10 * time.Second
 )
 
 // Worker sends the simulated mails.
@@ -47,12 +36,8 @@ func (w *Worker) Register(all *river.Workers) { river.AddWorker(all, w) }
 // recorded as failed. An error means that it is to be tried again. What the
 // mail's worker says of repetitions holds here too.
 func (w *Worker) Work(ctx context.Context, j *river.Job[job.SendSimulation]) error {
-	lasting := context.WithoutCancel(ctx)
-	if end, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		lasting, cancel = context.WithDeadline(lasting, end.Add(markWithin))
-		defer cancel()
-	}
+	lasting, cancel := mail.Outlast(ctx)
+	defer cancel()
 	return w.db.Tx(lasting, func(tx context.Context) error {
 		s, held, err := w.db.HoldSimulation(tx, j.Args.Result)
 		switch {
@@ -61,7 +46,7 @@ func (w *Worker) Work(ctx context.Context, j *river.Job[job.SendSimulation]) err
 		case err != nil:
 			return err
 		case !held:
-			return river.JobSnooze(askAgain)
+			return river.JobSnooze(mail.AskAgain)
 		case s.Settled:
 			return nil
 		case s.Unwanted != "":
@@ -78,14 +63,11 @@ func (w *Worker) send(ctx, tx context.Context, s domain.Simulation, last bool) e
 	if err == nil {
 		err = w.sender.Send(ctx, message)
 	}
-	var refused *mail.Refused
-	switch {
-	case err == nil:
+	if err == nil {
 		return w.db.SimulationSent(tx, s, message.From.Address, message.Subject)
-	case errors.As(err, &refused):
-		return w.fail(tx, s, refused.Reason)
-	case last:
-		return w.fail(tx, s, fmt.Sprintf("given up: %v", err))
+	}
+	if reason, yes := mail.GivenUp(err, last); yes {
+		return w.fail(tx, s, reason)
 	}
 	return err
 }

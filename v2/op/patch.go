@@ -32,13 +32,16 @@ func Apply[T comparable](p Patch[T], target *T) bool {
 // ApplyNullable is Apply for a nullable member: it compares what the pointers
 // point to.
 func ApplyNullable[T comparable](p Patch[*T], target **T) bool {
-	same := p.Value == *target || p.Value != nil && *target != nil && *p.Value == **target
-	if !p.Given || same {
+	if !p.Given || Same(p.Value, *target) {
 		return false
 	}
 	*target = p.Value
 	return true
 }
+
+// Same reports whether two nullable values are equal: both nil, or pointers to
+// equal values.
+func Same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // callerError is an error whose text callers see.
 type callerError string
