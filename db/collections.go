@@ -71,9 +71,11 @@ func (d *DB) InsertCollection(ctx context.Context, c domain.Collection) error {
 // DeleteCollection removes a collection and its memberships; its members are
 // users as before. NotFound where the client has no such collection.
 func (d *DB) DeleteCollection(ctx context.Context, client domain.ClientID, id domain.CollectionID) error {
-	_, err := d.conn(ctx).NewRaw(`
-		UPDATE users SET updated_at = ?2 WHERE client_id = ?0
-		AND id IN (SELECT user_id FROM collection_members WHERE client_id = ?0 AND collection_id = ?1)`, client, id, d.Now()).Exec(ctx)
+	members, err := d.LockAudience(ctx, client, domain.Audience{Type: domain.OfCollection, Collection: id})
+	if err != nil {
+		return err
+	}
+	_, err = d.conn(ctx).NewRaw("UPDATE users SET updated_at = ? WHERE client_id = ? AND id = ANY(?::uuid[])", d.Now(), client, uuids(members)).Exec(ctx)
 	if err != nil {
 		return d.bad("touch a collection's members", err)
 	}

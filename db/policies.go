@@ -22,16 +22,24 @@ type policyRow struct {
 	RequiresAcknowledgment bool
 	RenewalPeriodDays      int
 	CreatedAt              time.Time
+	AudienceCount          int
+	AcknowledgedCount      int
 
+	// Counted is whether the counts hold.
+	Counted   bool      `bun:"counted,scanonly"`
 	ChangedAt time.Time `bun:"changed_at,scanonly"`
 }
 
 func (r *policyRow) policy() domain.Policy {
-	return domain.Policy{
+	p := domain.Policy{
 		ID: r.ID, Client: r.ClientID, Title: r.Title, Description: r.Description, Version: r.Version,
 		ScopeType: r.ScopeType, Scope: domain.ScopeOf(r.ScopeType, r.ScopeID),
 		MustSign: r.RequiresAcknowledgment, RenewalDays: r.RenewalPeriodDays, CreatedAt: r.CreatedAt, UpdatedAt: r.ChangedAt,
 	}
+	if p.MustSign && r.Counted {
+		p.SignOff = &domain.SignOff{Audience: r.AudienceCount, Acknowledged: r.AcknowledgedCount}
+	}
+	return p
 }
 
 // changedSQL is when a policy, alias p, changed last as of ?: when something
@@ -44,7 +52,8 @@ const changedSQL = `greatest(p.updated_at, (
 
 func (d *DB) withChanged(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
 	return q.Column("p.client_id", "p.id", "p.title", "p.description", "p.version", "p.scope_type", "p.scope_id",
-		"p.requires_acknowledgment", "p.renewal_period_days", "p.created_at").
+		"p.requires_acknowledgment", "p.renewal_period_days", "p.created_at", "p.audience_count", "p.acknowledged_count").
+		ColumnExpr("p.counted_until > ? AS counted", values.add(d.Now())).
 		ColumnExpr(changedSQL+" AS changed_at", values.add(d.Now()))
 }
 
@@ -69,10 +78,10 @@ func (d *DB) Policies(ctx context.Context, client domain.ClientID, since *time.T
 	if err != nil {
 		return slice, err
 	}
-	return slice, d.countSignOff(ctx, client, slice.Rows)
+	return slice, d.recount(ctx, client, slice.Rows)
 }
 
-// Policy reads one of a client's policies, without its counts. NotFound where
+// Policy reads one of a client's policies, whose counts may be missing. NotFound where
 // the client has no such policy, or archived it.
 func (d *DB) Policy(ctx context.Context, client domain.ClientID, id domain.PolicyID) (domain.Policy, error) {
 	var values binds
@@ -80,50 +89,6 @@ func (d *DB) Policy(ctx context.Context, client domain.ClientID, id domain.Polic
 		Where("p.client_id = ? AND p.id = ? AND p.archived_at IS NULL", values.add(client), values.add(id))
 	row, err := readOne[policyRow](ctx, d, q.String(), values)
 	return row.policy(), d.found(err, id.Noun())
-}
-
-// countSignOff counts the audiences of those of a client's policies that are
-// to be signed, and who of them has signed as of now, in one statement. Each
-// policy runs the one branch of its scope: the others' conditions on p are
-// constants to them, and stop them before they read a row.
-func (d *DB) countSignOff(ctx context.Context, client domain.ClientID, policies []domain.Policy) error {
-	at := map[domain.PolicyID]*domain.Policy{}
-	var ids []domain.PolicyID
-	for i := range policies {
-		if policies[i].MustSign {
-			at[policies[i].ID] = &policies[i]
-			ids = append(ids, policies[i].ID)
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	var rows []struct {
-		ID domain.PolicyID
-		domain.SignOff
-	}
-	err := d.conn(ctx).NewRaw(`
-		SELECT p.id, counted.audience, counted.acknowledged
-		FROM policies AS p CROSS JOIN LATERAL (
-			SELECT count(*) AS audience, count(s.user_id) AS acknowledged
-			FROM (
-				SELECT u.id FROM users AS u
-				WHERE p.scope_type = 'tenant' AND u.client_id = ?0 AND u.status = 'active'
-				UNION ALL
-				SELECT u.id FROM users AS u
-				WHERE p.scope_type = 'user_container' AND u.client_id = ?0 AND u.status = 'active' AND u.group_id = p.scope_id
-				UNION ALL
-				SELECT u.id FROM collection_members AS m JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id
-				WHERE p.scope_type = 'collection' AND m.client_id = ?0 AND m.collection_id = p.scope_id AND u.status = 'active'
-			) AS asked
-			LEFT JOIN policy_signatures AS s ON s.client_id = ?0 AND s.policy_id = p.id AND s.version = p.version AND s.user_id = asked.id
-				AND s.signed_at > ?2::timestamptz - make_interval(days => p.renewal_period_days)
-		) AS counted
-		WHERE p.client_id = ?0 AND p.id = ANY(?1::uuid[])`, client, uuids(ids), d.Now()).Scan(ctx, &rows)
-	for i := range rows {
-		at[rows[i].ID].SignOff = &rows[i].SignOff
-	}
-	return d.bad("count sign-off", err)
 }
 
 // audience is the condition that a user, alias u, is of a policy's audience.

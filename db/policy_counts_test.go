@@ -1,0 +1,194 @@
+package db_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// office is a client whose users come, go and sign.
+type office struct {
+	*world
+	client      domain.ClientID
+	collections []domain.CollectionID
+	users       []domain.UserID
+	policies    []domain.PolicyID // of the whole client, of each collection, of the group
+}
+
+func newOffice(t *testing.T) *office {
+	w := newWorld(t)
+	o := &office{world: w, client: w.client()}
+	group := db.NewID[domain.GroupKind]()
+	w.exec("INSERT INTO groups (client_id, id, name, manual, created_at) VALUES ($1, $2, 'Manual', true, $3)", o.client, group, noon)
+	scopes := []struct {
+		kind domain.ScopeType
+		id   any
+	}{{domain.TenantScope, o.client}, {domain.GroupScope, group}}
+	for _, name := range []string{"a", "b"} {
+		c := domain.Collection{Client: o.client, ID: db.NewID[domain.CollectionKind](), Name: name, CreatedBy: domain.ByAPI, CreatedAt: noon, UpdatedAt: noon}
+		w.must(w.InsertCollection(t.Context(), c))
+		o.collections = append(o.collections, c.ID)
+		scopes = append(scopes, struct {
+			kind domain.ScopeType
+			id   any
+		}{domain.CollectionScope, c.ID})
+	}
+	for i := range 8 {
+		u := w.user(o.client, domain.RoleStandard, 750)
+		if i%2 == 0 {
+			w.exec("UPDATE users SET group_id = $2 WHERE id = $1", u, group)
+		}
+		o.users = append(o.users, u)
+	}
+	w.must(w.CountUsers(t.Context(), o.client, len(o.users), 0, noon))
+	for _, s := range scopes {
+		id := db.NewID[domain.PolicyKind]()
+		w.exec(`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, renewal_period_days, reviewed_at, created_at, updated_at)
+			VALUES ($1, $2, 'P', $3, $4, true, 10, $5, $5, $5)`, o.client, id, s.kind, s.id, noon)
+		o.policies = append(o.policies, id)
+	}
+	return o
+}
+
+// step does one of the things that move a policy's counts.
+func (o *office) step(ctx context.Context, r *rand.Rand) error {
+	user, policy := o.users[r.IntN(len(o.users))], o.policies[r.IntN(len(o.policies))]
+	collection := o.collections[r.IntN(len(o.collections))]
+	switch r.IntN(10) {
+	case 0:
+		return o.PublishPolicy(ctx, o.client, policy, o.Now())
+	case 1, 2:
+		return o.turn(ctx, user)
+	case 3, 4:
+		return o.Tx(ctx, func(ctx context.Context) error {
+			if _, err := o.LockUsers(ctx, o.client, []domain.UserID{user}); err != nil {
+				return err
+			}
+			if err := o.LockCollections(ctx, o.client, collection, []domain.UserID{user}); err != nil {
+				return err
+			}
+			_, _, err := o.AddMembers(ctx, o.client, collection, []domain.UserID{user}, r.IntN(2) == 0)
+			return err
+		})
+	case 5:
+		err := o.Tx(ctx, func(ctx context.Context) error {
+			if _, err := o.LockUsers(ctx, o.client, []domain.UserID{user}); err != nil {
+				return err
+			}
+			return o.RemoveMember(ctx, o.client, collection, user)
+		})
+		if domain.IsCode(err, domain.NotFound) { // not a member
+			err = nil
+		}
+		return err
+	default:
+		version := 1
+		if err := o.SQL().QueryRowContext(ctx, "SELECT version FROM policies WHERE id = $1", policy).Scan(&version); err != nil {
+			return err
+		}
+		return o.SignPolicy(ctx, o.client, user, policy, version-r.IntN(2), o.Now())
+	}
+}
+
+// turn makes an active user inactive, and the other way round.
+func (o *office) turn(ctx context.Context, user domain.UserID) error {
+	return o.Tx(ctx, func(ctx context.Context) error {
+		if _, err := o.LockUsers(ctx, o.client, []domain.UserID{user}); err != nil {
+			return err
+		}
+		var active bool // from now on
+		if err := o.SQL().QueryRowContext(ctx, "SELECT status = 'inactive' FROM users WHERE id = $1", user).Scan(&active); err != nil {
+			return err
+		}
+		status := map[bool]string{true: "active", false: "inactive"}[active]
+		if err := db.ExecIn(ctx, o.DB, "UPDATE users SET status = ? WHERE client_id = ? AND id = ?", status, o.client, user); err != nil {
+			return err
+		}
+		step := map[bool]int{true: 1, false: -1}[active]
+		return o.CountUsers(ctx, o.client, step, -step, o.Now())
+	})
+}
+
+// read reads all policies' counts, as a caller does.
+func (o *office) read(ctx context.Context) (map[domain.PolicyID]domain.SignOff, error) {
+	slice, err := o.Policies(ctx, o.client, nil, domain.Window{Limit: 100})
+	counts := map[domain.PolicyID]domain.SignOff{}
+	for _, p := range slice.Rows {
+		counts[p.ID] = *p.SignOff
+	}
+	return counts, err
+}
+
+// check holds what is read against a count of every user one by one.
+func (o *office) check(after int) {
+	o.t.Helper()
+	counts, err := o.read(o.t.Context())
+	o.must(err)
+	for i, p := range o.policies {
+		var want domain.SignOff
+		for _, u := range o.users {
+			var asked, signed bool
+			o.get(`SELECT u.status = 'active' AND CASE p.scope_type WHEN 'tenant' THEN true WHEN 'user_container' THEN coalesce(u.group_id = p.scope_id, false)
+					ELSE p.scope_id IN (SELECT collection_id FROM collection_members WHERE user_id = u.id) END,
+				coalesce((SELECT signed_at + p.renewal_period_days * interval '1 day' > $3 FROM policy_signatures
+					WHERE policy_id = p.id AND user_id = u.id AND version = p.version), false)
+				FROM users AS u, policies AS p WHERE u.id = $1 AND p.id = $2`, []any{u, p, o.Now()}, &asked, &signed)
+			if asked {
+				want.Audience++
+			}
+			if asked && signed {
+				want.Acknowledged++
+			}
+		}
+		if counts[p] != want {
+			o.t.Fatalf("after %d steps policy %d shows %+v, not %+v", after, i, counts[p], want)
+		}
+	}
+}
+
+// TestPolicyCountsEqualARecount: whatever happened, and whenever it was read
+// in between, a policy shows what counting anew gives.
+func TestPolicyCountsEqualARecount(t *testing.T) {
+	o := newOffice(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 200 {
+		o.must(o.step(t.Context(), r))
+		if r.IntN(4) == 0 {
+			o.clock.Advance(time.Duration(r.IntN(72)) * time.Hour)
+		}
+		if r.IntN(3) > 0 {
+			o.check(i + 1)
+		}
+	}
+	o.must(o.DeleteCollection(t.Context(), o.client, o.collections[0]))
+	o.check(201)
+}
+
+// TestPolicyCountsUnderWriters: a count that is stored while others write never
+// outlives what they wrote.
+func TestPolicyCountsUnderWriters(t *testing.T) {
+	o := newOffice(t)
+	for round := range 10 {
+		var group sync.WaitGroup
+		for worker := range 4 {
+			r := rand.New(rand.NewPCG(uint64(round), uint64(worker)))
+			group.Go(func() {
+				for range 10 {
+					if err := o.step(t.Context(), r); err != nil {
+						t.Error(err)
+					}
+					if _, err := o.read(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		o.check(round)
+	}
+}
