@@ -19,7 +19,8 @@ const objects = `
 CREATE TABLE clients (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
 CREATE TABLE collections (id uuid PRIMARY KEY, created_at timestamptz NOT NULL,
 	client_id uuid REFERENCES clients ON DELETE CASCADE);
-CREATE TABLE policies (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
+CREATE TABLE policies (id uuid PRIMARY KEY, created_at timestamptz NOT NULL,
+	scope_type text NOT NULL DEFAULT 'tenant', scope_id uuid);
 CREATE TABLE phishing_templates (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
 CREATE TABLE groups (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
 CREATE TABLE reports (id uuid PRIMARY KEY, created_at timestamptz NOT NULL)`

@@ -215,6 +215,26 @@ func TestMigrateNumbersWhatIsThere(t *testing.T) {
 	}
 }
 
+// TestMigrateNumbersGoneScopes: a policy's collection that went before there
+// was a registry has a number to be shown by, which names nothing.
+func TestMigrateNumbersGoneScopes(t *testing.T) {
+	db := openURL(t, databaseURL(t, false))
+	exec(t, db, `INSERT INTO collections VALUES ('01000000-0000-0000-0000-000000000001', '2026-01-01')`)
+	exec(t, db, `INSERT INTO policies SELECT gen_random_uuid(), '2026-01-01', type, ('01000000-0000-0000-0000-00000000000' || n)::uuid
+		FROM (VALUES ('collection', 1), ('collection', 2), ('collection', 2), ('user_container', 3), ('tenant', 4)) AS p (type, n)`)
+	if err := Migrate(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	if got := state(t, db, Collection) + "; " + state(t, db, Group); got != "1=a 2=b✝; 1=c✝" {
+		t.Errorf("registry is %s", got)
+	}
+	r := New(db, 0)
+	ids, err := r.IDs(t.Context(), []NumberKey{{Collection, 2}})
+	if err != nil || len(ids) != 0 || number(t, r, Collection, 2) != 2 {
+		t.Errorf("the gone collection is number %d, and number 2 is %v, %v", number(t, r, Collection, 2), ids, err)
+	}
+}
+
 func TestDropLeavesNothing(t *testing.T) {
 	db, _ := registry(t)
 	create(t, db, Report, 1)

@@ -33,9 +33,10 @@ func Of(doing string, err error) *domain.Error {
 }
 
 // outages are the classes of SQLSTATE that tell of the server rather than of
-// the statement. 08: connection; 53: out of connections or memory; 57P: being
-// shut down or starting up; 25006: a standby, which takes no writes.
-var outages = []string{"08", "53", "57P", "25006"}
+// the statement. 08: connection; 40: given up for the sake of another
+// transaction; 53: out of connections or memory; 57P: being shut down or
+// starting up; 25006: a standby, which takes no writes.
+var outages = []string{"08", "40", "53", "57P", "25006"}
 
 func unreachable(err error) bool {
 	var answered interface{ SQLState() string }
