@@ -210,7 +210,7 @@ func (d *DB) RemoveMember(ctx context.Context, client domain.ClientID, id domain
 		return d.bad("remove a member", err)
 	}
 	if removed == 0 {
-		return domain.ErrNotFound(user.Noun())
+		return &domain.Error{Code: domain.NotFound, Object: user.Noun(), Message: "the user is not a member of this collection"}
 	}
 	return d.touchAudiences(ctx, client, now)
 }

@@ -42,8 +42,10 @@ func page[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, select
 	if w.Skip > 0 {
 		ids := k.bounded(d.bun.NewSelect().TableExpr(k.from).ColumnExpr(k.id), &values, w).Offset(w.Skip)
 		// An array is made once; IN (SELECT ...) is made again for every row
-		// where the planner, for want of statistics, expects few.
-		q = k.ordered(q).Where(k.id+" = ANY(ARRAY(?))", ids)
+		// where the planner, for want of statistics, expects few. The list's
+		// own restriction again, for an id may be in other lists too: a course
+		// is many users'.
+		q = k.ordered(k.restricted(q, &values)).Where(k.id+" = ANY(ARRAY(?))", ids)
 	} else {
 		q = k.bounded(q, &values, w)
 	}

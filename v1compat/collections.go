@@ -2,6 +2,7 @@ package v1compat
 
 import (
 	"net/http"
+	"strings"
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
@@ -139,7 +140,7 @@ func toMember(m v2.Member) CollectionMember {
 func fromAddMember(in *addMember) *v2.AddMembers {
 	out := &v2.AddMembers{Move: true}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
-	if in.Body.UserInfimaID != "" {
+	if strings.TrimSpace(in.Body.UserInfimaID) != "" {
 		user, _ := domain.ParseUUID[domain.UserKind](in.Body.UserInfimaID)
 		out.Body.UserIDs = []domain.UserID{user}
 	}

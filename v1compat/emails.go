@@ -30,14 +30,6 @@ func (m *MessageType) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// faultText is what is wrong with a member of a body, in words for callers.
-type faultText string
-
-func (f faultText) Error() string { return string(f) }
-
-// CallerMessage returns the words.
-func (f faultText) CallerMessage() string { return string(f) }
-
 // SentEmail is the record of a mail as v1 shows it.
 type SentEmail struct {
 	MessageInfimaID UUID[domain.MessageKind] `json:"message_infima_id"`
@@ -49,26 +41,13 @@ type SentEmail struct {
 	MessageType     MessageType              `json:"message_type"`
 }
 
-// upTo1000From100 is the window of sent mails: 100 items unless told, 1000 at
-// the most.
-type upTo1000From100 struct{ window }
-
-func (upTo1000From100) bounds() bounds { return bounds{usual: 100, most: 1000} }
-
-// maybeUser is a user's id that may be left blank. A text that is no UUID is a
-// fault of the body, and not a user who does not exist.
-type maybeUser struct {
-	UUID[domain.UserKind]
-	given bool
+// upTo1000From100 is the window of sent mails.
+type upTo1000From100 struct {
+	Limit integer `query:"limit" default:"100" doc:"How many items to return, from 1 to 1000; others are moved to the bound."`
+	window
 }
 
-// UnmarshalText reads the id.
-func (u *maybeUser) UnmarshalText(text []byte) error {
-	if u.given = strings.TrimSpace(string(text)) != ""; !u.given {
-		return nil
-	}
-	return u.UUID.UnmarshalText(text)
-}
+func (w upTo1000From100) asked() asked { return w.upTo(1000, w.Limit) }
 
 type listSentEmails struct {
 	Query struct{ upTo1000From100 }
@@ -76,7 +55,7 @@ type listSentEmails struct {
 		UserInfimaID maybeUser     `json:"user_infima_id,omitzero" doc:"Required unless email_address is given, which it precedes."`
 		EmailAddress string        `json:"email_address,omitzero"`
 		MessageTypes []MessageType `json:"message_types,omitzero" doc:"Left out or empty, all types."`
-		StartTime    *op.Time      `json:"start_time,omitzero" doc:"Mails of the 30 days from this time; left out, of the last 30 days."`
+		StartTime    maybeTime     `json:"start_time,omitzero" doc:"Mails of the 30 days from this time; left out, of the last 30 days."`
 	}
 }
 
@@ -100,11 +79,13 @@ func fromListSentEmails(in *listSentEmails, p op.Paging) *v2.ListEmails {
 	} else {
 		out.To.Email = strings.TrimSpace(b.EmailAddress)
 	}
-	if b.StartTime != nil {
-		end := op.At(b.StartTime.AddDate(0, 0, emailDays))
-		out.Query.Since, out.Query.Until = b.StartTime, &end
-	} else {
+	if start := b.StartTime.at; start == nil {
 		out.LastDays = emailDays
+	} else {
+		out.Query.Since = start
+		if end := op.At(start.AddDate(0, 0, emailDays)); end.Year() <= 9999 { // later ones cannot be written
+			out.Query.Until = &end
+		}
 	}
 	types := v2.MessageTypes{}
 	for _, t := range b.MessageTypes {

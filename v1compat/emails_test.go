@@ -23,7 +23,7 @@ func TestSentEmailsGolden(t *testing.T) {
 	in := &listSentEmails{}
 	in.Body.UserInfimaID = maybeUser{uuidOf(user), true}
 	in.Body.EmailAddress = "ada@example.com"
-	in.Body.StartTime = &atNoon
+	in.Body.StartTime = maybeTime{&atNoon}
 	in.Body.MessageTypes = []MessageType{"certificate"}
 	out := fromListSentEmails(in, op.Paging{Rows: 100})
 	if *out.To.User != user || out.To.Email != "" || !out.Query.Since.Equal(noon) || !out.Query.Until.Equal(noon.AddDate(0, 0, 30)) ||
@@ -83,6 +83,8 @@ func TestSentEmails(t *testing.T) {
 		"a blank id is none":            {`{"user_infima_id":"","email_address":"ada@example.com"}`, []string{now, twins, edge}},
 		"null is absent":                {`{"user_infima_id":null,"email_address":"ada@example.com","message_types":null,"start_time":null}`, []string{now, twins, edge}},
 		"all users of an email":         {`{"email_address":"ADA@example.com"}`, []string{now, twins, edge}},
+		"empty is absent":               {`{"user_infima_id":" ","email_address":"ada@example.com","message_types":[],"start_time":""}`, []string{now, twins, edge}},
+		"no time after the year 9999":   {`{"user_infima_id":"` + id + `","start_time":"9999-12-02T00:00:00Z"}`, nil},
 		"30 days from a time":           {`{"user_infima_id":"` + id + `","start_time":"2026-04-15T12:00:00Z"}`, []string{oldest}},
 		"a start on the mail":           {`{"user_infima_id":"` + id + `","start_time":"2026-05-15T12:00:00Z"}`, []string{edge, older}},
 		"a start after it":              {`{"user_infima_id":"` + id + `","start_time":"2026-05-15T12:00:01Z"}`, []string{edge}},

@@ -26,6 +26,8 @@ type scene struct {
 	foreignCollection    string
 	user                 string
 	policy, template     string
+	foreignPolicy        string
+	siblingUser          string
 	members              []domain.UserID // of the collection
 	fresh                int
 }
@@ -39,7 +41,9 @@ func newScene(t *testing.T, o setup) *scene {
 	s.collection = s.numberOf(idmap.Collection, idmap.UUID(s.Collection(s.client, "Own")))
 	s.foreignCollection = s.numberOf(idmap.Collection, idmap.UUID(s.Collection(s.sibling, "Foreign")))
 	s.user = s.User(s.Tenant, s.client, "first@example.com").ID.UUID()
+	s.siblingUser = s.User(s.Tenant, s.sibling, "second@example.com").ID.UUID()
 	s.policy = s.numberOf(idmap.Policy, idmap.UUID(s.addPolicy(s.client, domain.TenantScope, s.client.UUID(), true)))
+	s.foreignPolicy = s.numberOf(idmap.Policy, idmap.UUID(s.addPolicy(s.sibling, domain.TenantScope, s.sibling.UUID(), true)))
 	for i := range byte(100) {
 		id := domain.UserID{0: 1, 15: i + 1}
 		s.insertUser(s.client, id, domain.Active, s.Clock.Now())
@@ -53,7 +57,7 @@ func newScene(t *testing.T, o setup) *scene {
 	s.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
 		VALUES ($1, 'Sample', 'en', 'it', 'Sample', 'it@example.com', '', '', $2)`, template, s.Clock.Now())
 	s.template = s.numberOf(idmap.Template, idmap.UUID(template))
-	s.Exec("UPDATE clients SET dark_web_monitoring = true WHERE id = $1", s.client)
+	s.Exec("UPDATE clients SET dark_web_monitoring = false WHERE id = $1", s.sibling)
 	return s
 }
 
@@ -78,35 +82,52 @@ func (s *scene) good(r *route) ask {
 	return ask{path, body}
 }
 
-// bad are the requests that each route refuses, by status: beside the method
-// the path and the body, and the start of the message.
+// bad is a request that a route refuses, beside its method the path and the
+// body, and the start of the message.
 type bad struct{ path, body, message string }
 
-func (s *scene) bads(id string) map[int][]bad {
-	users := "/v1/clients/" + s.clientNo + "/users"
-	user := "/v1/users/" + s.user
-	huge := `{"x":"` + strings.Repeat("x", op.MaxBody) + `"}`
-	body := func(path string, pairs ...string) (list []bad) {
-		for i := 0; i < len(pairs); i += 2 {
-			list = append(list, bad{path, pairs[i], pairs[i+1]})
-		}
-		return list
+// bodies are bads of one path, by pairs of a body and a message.
+func bodies(path string, pairs ...string) []bad {
+	list := make([]bad, len(pairs)/2)
+	for i := range list {
+		list[i] = bad{path, pairs[2*i], pairs[2*i+1]}
 	}
-	notJSON := []string{``, "body must be", `{`, "body must be", `[]`, "body must be", `null`, "body must be", `{} {}`, "body must be", "{\"x\":\"\xff\"}", "body must be", `{"x":"\u0000"}`, "x must not hold a NUL"}
+	return list
+}
+
+// badJSON are the bodies that are not a JSON object, and then more.
+func badJSON(path string, pairs ...string) []bad {
+	return append(bodies(path, ``, "body must be", `{`, "body must be", `[]`, "body must be", `null`, "body must be", `{} {}`, "body must be",
+		"{\"x\":\"\xff\"}", "body must be", `{"x":"\u0000"}`, "x must not hold a NUL"), bodies(path, pairs...)...)
+}
+
+func tooLarge(path string) []bad {
+	return bodies(path, `{"x":"`+strings.Repeat("x", op.MaxBody)+`"}`, "the body is larger")
+}
+
+// badWindow are the bads of a list's window.
+func badWindow(path string) []bad {
+	return []bad{{path + "?limit=x", "", "limit must be"}, {path + "?offset=-1", "", "offset must be"}, {path + "?offset=x", "", "offset must be"}}
+}
+
+// bads are the requests that a route refuses with each status that is its own.
+func (s *scene) bads(id string) map[int][]bad {
+	users, user := "/v1/clients/"+s.clientNo+"/users", "/v1/users/"+s.user
 	long, email := strings.Repeat("é", 501), strings.Repeat("e", 250)+"@example.com"
 	all := map[string]map[int][]bad{
 		"partner": {},
-		"clients": {400: {{"/v1/clients?ids=x", "", "ids must be"}, {"/v1/clients?limit=x", "", "limit must be"}, {"/v1/clients?offset=-1", "", "offset must be"}}},
+		"clients": {400: append(badWindow("/v1/clients"), bad{"/v1/clients?ids=x", "", "ids must be"})},
 		"create-client": {
-			400: body("/v1/clients", append(notJSON, `{}`, "company_name is required", `{"company_name":null}`, "company_name is required",
+			400: badJSON("/v1/clients", `{}`, "company_name is required", `{"company_name":null}`, "company_name is required",
 				`{"company_name":" "}`, "company_name is required", `{"company_name":7}`, "company_name must be a string", `{"name":"New"}`, "company_name is required",
-				`{"company_name":"`+long[:402]+`"}`, "company_name must be at most 200 characters", `{"company_name":"a\u0000"}`, "company_name must not hold a NUL")...),
-			409: body("/v1/clients", `{"company_name":"CLIENT"}`, "a client with this name"),
-			413: body("/v1/clients", huge, "the body is larger"),
+				`{"company_name":"`+long[:402]+`"}`, "company_name must be at most 200 characters", `{"company_name":"a\u0000"}`, "company_name must not hold a NUL"),
+			409: bodies("/v1/clients", `{"company_name":"CLIENT"}`, "a client with this name"),
+			413: tooLarge("/v1/clients"),
 		},
-		"users": {400: {{users + "?status=gone", "", "status must be one of active, inactive, all"}, {users + "?status=", "", "status must be"}, {users + "?limit=x", "", "limit must be"}, {users + "?offset=-1", "", "offset must be"}, {"/v1/clients/0/users", "", "client_id must be"}}},
+		"users": {400: append(badWindow(users), bad{users + "?status=gone", "", "status must be one of active, inactive, all"},
+			bad{users + "?status=", "", "status must be"}, bad{"/v1/clients/0/users", "", "client_id must be"})},
 		"create-user": {
-			400: append(body(users, append(notJSON, `{}`, "email is required", `{"email":null}`, "email is required", `{"email":""}`, "email is required",
+			400: append(badJSON(users, `{}`, "email is required", `{"email":null}`, "email is required", `{"email":""}`, "email is required",
 				`{"email":"nobody"}`, "email must be an email address", `{"email":"`+email+`"}`, "email must be",
 				`{"email":"a@example.com","role":"boss"}`, "role must be one of", `{"email":"a@example.com","role":7}`, "role must be",
 				`{"email":"a@example.com","preferred_language":"fr"}`, "preferred_language must be one of", `{"email":"a@example.com","first_name":"`+long+`"}`, "first_name must be at most 200",
@@ -116,91 +137,103 @@ func (s *scene) bads(id string) map[int][]bad {
 				`{"email":"a@example.com","collection_id":`+s.foreignCollection+`}`, "collection_id is not a collection of this client",
 				`{"email":"a@example.com","collection_id":"`+s.collection+`"}`, "collection_id must be an integer", `{"email":"a@example.com","collection_id":0}`, "collection_id must be an integer",
 				`{"email":"a@example.com","collection_id":1.0}`, "collection_id must be an integer", `{"email":"a@example.com","collection_id":1e0}`, "collection_id must be an integer",
-				`{"email":"a@example.com","collection_id":{}}`, "collection_id must be an integer")...),
+				`{"email":"a@example.com","collection_id":{}}`, "collection_id must be an integer"),
 				bad{"/v1/clients/007/users", `{"email":"a@example.com"}`, "client_id must be"}),
-			409: body(users, `{"email":"FIRST@example.com"}`, "a user with this email"),
-			413: body(users, huge, "the body is larger"),
+			409: bodies(users, `{"email":"FIRST@example.com"}`, "a user with this email"),
+			413: tooLarge(users),
 		},
 		"update-user": {
-			400: body(user, append(notJSON, `{}`, "body must name at least one field", `{"email":"x@example.com"}`, "body must name", `{"status":null,"role":null}`, "body must name",
+			400: badJSON(user, `{}`, "body must name at least one field", `{"email":"x@example.com"}`, "body must name", `{"status":null,"role":null}`, "body must name",
 				`{"status":""}`, "body must name", `{"status":"gone"}`, "status must be one of", `{"status":true}`, "status must be",
-				`{"role":"boss"}`, "role must be one of", `{"status":"active","preferred_language":"de"}`, "preferred_language must be one of")...),
-			404: append(append(body("/v1/users/"+strings.ToUpper(s.user), `{"status":"active"}`, "no such user"), body("/v1/users/usr_01jhz5q7rgec7t3vfd9w8x2k4m", `{"status":"active"}`, "no such user")...),
-				body("/v1/users/00000000-0000-0000-0000-000000000000", `{"status":"active"}`, "no such user")...),
-			413: body(user, huge, "the body is larger"),
+				`{"role":"boss"}`, "role must be one of", `{"status":"active","preferred_language":"de"}`, "preferred_language must be one of"),
+			404: nobodies(s.user, "", `{"status":"active"}`),
+			413: tooLarge(user),
 		},
 	}
 	if own, ok := all[id]; ok {
 		return own
 	}
-	return s.badParts(id, notJSON, huge)
+	if own := s.badMail(id); own != nil {
+		return own
+	}
+	return s.badParts(id)
 }
 
-// badParts is bads for the routes of what a client has besides users.
-func (s *scene) badParts(id string, notJSON []string, huge string) map[int][]bad {
+// nobodies are requests for users who do not exist, one of them by another
+// spelling of one who does.
+func nobodies(user, path, body string) (list []bad) {
+	for _, id := range []string{nobody, "00000000-0000-0000-0000-000000000000", "x", "usr_01jhz5q7rgec7t3vfd9w8x2k4m", strings.ToUpper(user)} {
+		list = append(list, bad{"/v1/users/" + id + path, body, "no such user"})
+	}
+	return list
+}
+
+// badParts is bads for the routes of what clients and users have.
+func (s *scene) badParts(id string) map[int][]bad {
 	client, user := "/v1/clients/"+s.clientNo, "/v1/users/"+s.user
-	collections := client + "/collections"
+	collections, policies, exposures := client+"/collections", client+"/policies", client+"/darkweb/exposures"
 	members, nowhere, foreign := collections+"/"+s.collection+"/members", collections+"/2147483647/members", collections+"/"+s.foreignCollection+"/members"
-	nobody := "01a1fc72-c2f0-756f-ae70-19fb42db5c21"
-	body := func(path string, pairs ...string) (list []bad) {
-		for i := 0; i < len(pairs); i += 2 {
-			list = append(list, bad{path, pairs[i], pairs[i+1]})
-		}
-		return list
-	}
-	window := func(path string) []bad {
-		return []bad{{path + "?limit=x", "", "limit must be"}, {path + "?offset=-1", "", "offset must be"}, {path + "?offset=x", "", "offset must be"}}
-	}
-	bodies := func(path string, pairs ...string) []bad {
-		return append(body(path, notJSON...), body(path, pairs...)...)
-	}
-	noUser := []bad{}
-	for _, path := range []string{nobody, "x", strings.ToUpper(s.user)} {
-		noUser = append(noUser, bad{"/v1/users/" + path + "/" + id, "", "no such user"})
-	}
+	add := `{"user_infima_id":"` + s.user + `"}`
 	return map[string]map[int][]bad{
-		"collections": {400: append(window(collections), bad{"/v1/clients/0/collections", "", "client_id must be"})},
+		"collections": {400: append(badWindow(collections), bad{"/v1/clients/0/collections", "", "client_id must be"})},
 		"create-collection": {
-			400: bodies(collections, `{}`, "name is required", `{"name":null}`, "name is required", `{"name":" "}`, "name is required", `{"name":7}`, "name must be a string",
+			400: badJSON(collections, `{}`, "name is required", `{"name":null}`, "name is required", `{"name":" "}`, "name is required", `{"name":7}`, "name must be a string",
 				`{"name":"`+strings.Repeat("é", 201)+`"}`, "name must be at most 200 characters", `{"name":"x","description":"`+strings.Repeat("é", 2001)+`"}`, "description must be at most 2000"),
-			409: body(collections, `{"name":"OWN"}`, "a collection with this name"),
-			413: body(collections, huge, "the body is larger"),
+			409: bodies(collections, `{"name":"OWN"}`, "a collection with this name"),
+			413: tooLarge(collections),
 		},
 		"collection-members": {
-			400: append(window(members), bad{collections + "/007/members", "", "collection_id must be"}),
+			400: append(badWindow(members), bad{collections + "/007/members", "", "collection_id must be"}),
 			404: {{nowhere, "", "no such collection"}, {foreign, "", "no such collection"}},
 		},
 		"add-collection-member": {
-			400: bodies(members, `{}`, "user_infima_id is required", `{"user_infima_id":null}`, "user_infima_id is required", `{"user_infima_id":""}`, "user_infima_id is required", `{"user_infima_id":7}`, "user_infima_id must be a string"),
-			404: append(body(members, `{"user_infima_id":"`+nobody+`"}`, "no such user", `{"user_infima_id":"x"}`, "no such user"),
-				bad{nowhere, `{"user_infima_id":"` + s.user + `"}`, "no such collection"}, bad{foreign, `{"user_infima_id":"` + s.user + `"}`, "no such collection"}),
-			413: body(members, huge, "the body is larger"),
+			400: badJSON(members, `{}`, "user_infima_id is required", `{"user_infima_id":null}`, "user_infima_id is required", `{"user_infima_id":" "}`, "user_infima_id is required", `{"user_infima_id":7}`, "user_infima_id must be a string"),
+			404: append(bodies(members, `{"user_infima_id":"`+nobody+`"}`, "no such user", `{"user_infima_id":"x"}`, "no such user", `{"user_infima_id":"`+s.siblingUser+`"}`, "no such user"),
+				bad{nowhere, add, "no such collection"}, bad{foreign, add, "no such collection"}),
+			413: tooLarge(members),
 		},
 		"remove-collection-member": {
 			400: {{collections + "/x/members/" + s.user, "", "collection_id must be"}},
-			404: {{members + "/" + nobody, "", "no such user"}, {members + "/x", "", "no such user"}, {nowhere + "/" + s.user, "", "no such collection"}, {foreign + "/" + s.user, "", "no such collection"}},
+			404: {{members + "/" + nobody, "", "the user is not a member"}, {members + "/x", "", "no such user"}, {members + "/" + s.siblingUser, "", "the user is not a member"},
+				{nowhere + "/" + s.user, "", "no such collection"}, {foreign + "/" + s.user, "", "no such collection"}},
 		},
-		"policies": {400: window(client + "/policies")},
+		"policies": {400: append(badWindow(policies), bad{"/v1/clients/0/policies", "", "client_id must be"})},
 		"policy-users": {
-			400: append(window(client+"/policies/"+s.policy+"/users"), bad{client + "/policies/" + s.policy + "/users?status=gone", "", "status must be one of"},
-				bad{client + "/policies/0/users", "", "policy_id must be"}),
-			404: {{client + "/policies/2147483647/users", "", "no such policy"}},
+			400: append(badWindow(policies+"/"+s.policy+"/users"), bad{policies + "/" + s.policy + "/users?status=gone", "", "status must be one of signed, unsigned, all"},
+				bad{policies + "/" + s.policy + "/users?status=", "", "status must be one of"}, bad{policies + "/0/users", "", "policy_id must be"}),
+			404: {{policies + "/2147483647/users", "", "no such policy"}, {policies + "/" + s.foreignPolicy + "/users", "", "no such policy"}},
 		},
-		"exposures": {400: append(window(client+"/darkweb/exposures"), bad{client + "/darkweb/exposures?start=x", "", "start must be"},
-			bad{client + "/darkweb/exposures?end=x", "", "end must be"}, bad{client + "/darkweb/exposures?start=2026-02-02&end=2026-02-01", "", "start must be"})},
-		"training": {400: window(user + "/training"), 404: noUser},
-		"phishing": {400: window(user + "/phishing"), 404: noUser},
+		"exposures": {400: append(badWindow(exposures), bad{exposures + "?start=x", "", "start must be a timestamp"}, bad{exposures + "?start=2026-02-30", "", "start must be a timestamp"},
+			bad{exposures + "?end=x", "", "end must be a timestamp"}, bad{exposures + "?start=2026-02-02&end=2026-02-01", "", "start must be before the end"},
+			bad{exposures + "?start=2026-02-01T00:00:01Z&end=2026-02-01T00:00:00Z", "", "start must be before the end"})},
+		"training": {400: badWindow(user + "/training"), 404: nobodies(s.user, "/training", "")},
+		"phishing": {400: badWindow(user + "/phishing"), 404: nobodies(s.user, "/phishing", "")},
+	}[id]
+}
+
+// badMail is bads for the routes that send mail and tell of it.
+func (s *scene) badMail(id string) map[int][]bad {
+	const emails, sends = "/v1/sentemails", "/v1/sendphishing"
+	user, template := `"user_id":"`+s.user+`"`, `"phishing_template":`+s.template
+	infima := `"user_infima_id":"` + s.user + `"`
+	return map[string]map[int][]bad{
 		"sentemails": {
-			400: append(body("/v1/sentemails?offset=-1", `{"user_infima_id":"`+s.user+`"}`, "offset must be"), bodies("/v1/sentemails", `{}`, "user_infima_id is required", `{"user_infima_id":"x"}`, "user_infima_id must be",
-				`{"email_address":7}`, "email_address must be", `{"message_types":["welcome"]}`, "message_types[0] must be one of", `{"start_time":"x"}`, "start_time must be")...),
-			404: body("/v1/sentemails", `{"user_infima_id":"`+nobody+`"}`, "no such user", `{"email_address":"nobody@example.com"}`, "no such user"),
-			413: body("/v1/sentemails", huge, "the body is larger"),
+			400: append(badJSON(emails, `{}`, "user_infima_id is required", `{"user_infima_id":null,"email_address":null}`, "user_infima_id is required", `{"user_infima_id":" ","email_address":" "}`, "user_infima_id is required",
+				`{"user_infima_id":"x"}`, "user_infima_id must be", `{"user_infima_id":7}`, "user_infima_id must be", `{"user_infima_id":"`+strings.ToUpper(s.user)+`"}`, "user_infima_id must be",
+				`{"email_address":7}`, "email_address must be a string", `{`+infima+`,"message_types":"phishing"}`, "message_types must be an array",
+				`{`+infima+`,"message_types":["phishing","welcome"]}`, "message_types[1] must be one of training-invite", `{`+infima+`,"message_types":[null]}`, "message_types[0] must",
+				`{`+infima+`,"start_time":"yesterday"}`, "start_time must be", `{`+infima+`,"start_time":7}`, "start_time must be"),
+				bad{emails + "?limit=x", `{` + infima + `}`, "limit must be"}, bad{emails + "?offset=-1", `{` + infima + `}`, "offset must be"}),
+			404: bodies(emails, `{"user_infima_id":"`+nobody+`"}`, "no such user", `{"user_infima_id":"00000000-0000-0000-0000-000000000000"}`, "no such user",
+				`{"user_infima_id":"`+nobody+`","email_address":"first@example.com"}`, "no such user", `{"email_address":"nobody@example.com"}`, "no such user", `{"email_address":"nobody"}`, "no such user"),
+			413: tooLarge(emails),
 		},
 		"sendphishing": {
-			400: bodies("/v1/sendphishing", `{}`, "user_id is required", `{"user_id":null,"phishing_template":1}`, "user_id is required", `{"user_id":"`+s.user+`"}`, "phishing_template is",
-				`{"user_id":"`+s.user+`","phishing_template":2147483647}`, "phishing_template is not", `{"user_id":"`+s.user+`","phishing_template":`+s.template+`,"send_time":"x"}`, "send_time must be"),
-			404: body("/v1/sendphishing", `{"user_id":"`+nobody+`","phishing_template":`+s.template+`}`, "no such user"),
-			413: body("/v1/sendphishing", huge, "the body is larger"),
+			400: badJSON(sends, `{}`, "user_id is required", `{"user_id":null,`+template+`}`, "user_id is required", `{"user_id":"",`+template+`}`, "user_id is required",
+				`{`+user+`}`, "phishing_template is required", `{`+user+`,"phishing_template":2147483647}`, "phishing_template is not a phishing template", `{`+user+`,"phishing_template":"x"}`, "phishing_template must be",
+				`{`+user+`,`+template+`,"send_time":"x"}`, "send_time must be"),
+			404: bodies(sends, `{"user_id":"`+nobody+`",`+template+`}`, "no such user"),
+			413: tooLarge(sends),
 		},
 	}[id]
 }

@@ -22,36 +22,37 @@ type Paging[Item any] struct {
 	Total  int    `json:"total"`
 }
 
-// window is the limit and the offset that a list takes.
-type window struct {
-	Limit  *integer `query:"limit" doc:"How many items to return at the most; moved to the nearest bound."`
-	Offset integer  `query:"offset" default:"0" doc:"How many items to pass over."`
-}
-
-// upTo50 is the window of most lists: 20 items unless told, 50 at the most.
-type upTo50 struct{ window }
-
-// bounds are the default and the largest limit of a list.
-type bounds struct{ usual, most int }
-
-func (upTo50) bounds() bounds { return bounds{usual: 20, most: 50} }
-
-// upTo1000 is the window of longer lists: 200 items unless told, 1000 at the
-// most.
-type upTo1000 struct{ window }
-
-func (upTo1000) bounds() bounds { return bounds{usual: 200, most: 1000} }
-
-// windowed is the Query of a list.
-type windowed interface {
-	bounds() bounds
-	asked() window
-}
-
-func (w window) asked() window { return w }
-
 // asked is one page as it is asked for, its limit within the bounds.
 type asked struct{ limit, offset int }
+
+// windowed is the Query of a list: one of the types below, each with the limit
+// of its lists.
+type windowed interface{ asked() asked }
+
+// window is the offset that every list takes.
+type window struct {
+	Offset integer `query:"offset" default:"0" doc:"How many items to pass over."`
+}
+
+func (w window) upTo(most int, limit integer) asked {
+	return asked{limit: min(max(int(limit), 1), most), offset: int(w.Offset)}
+}
+
+// upTo50 is the window of most lists.
+type upTo50 struct {
+	Limit integer `query:"limit" default:"20" doc:"How many items to return, from 1 to 50; others are moved to the bound."`
+	window
+}
+
+func (w upTo50) asked() asked { return w.upTo(50, w.Limit) }
+
+// upTo1000 is the window of longer lists.
+type upTo1000 struct {
+	Limit integer `query:"limit" default:"200" doc:"How many items to return, from 1 to 1000; others are moved to the bound."`
+	window
+}
+
+func (w upTo1000) asked() asked { return w.upTo(1000, w.Limit) }
 
 // pageOf reads the page off a list's input.
 func pageOf(in any) (asked, error) {
@@ -59,13 +60,9 @@ func pageOf(in any) (asked, error) {
 	if !ok {
 		return asked{}, fmt.Errorf("%T has no window", in)
 	}
-	w, b := q.asked(), q.bounds()
-	if w.Offset < 0 {
+	page := q.asked()
+	if page.offset < 0 {
 		return asked{}, domain.ErrInvalid("offset", "must be at least 0")
-	}
-	page := asked{limit: b.usual, offset: int(w.Offset)}
-	if w.Limit != nil {
-		page.limit = min(max(int(*w.Limit), 1), b.most)
 	}
 	return page, nil
 }

@@ -7,7 +7,6 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
 )
 
 // Message is the answer to a send: a text for people.
@@ -17,9 +16,9 @@ type Message struct {
 
 type sendPhishing struct {
 	Body struct {
-		UserID           *UUID[domain.UserKind]         `json:"user_id" validate:"required"`
+		UserID           maybeUser                      `json:"user_id" validate:"required"`
 		PhishingTemplate idmap.Ref[domain.TemplateKind] `json:"phishing_template" validate:"required"`
-		SendTime         *op.Time                       `json:"send_time,omitzero" doc:"Left out, null or past, at once."`
+		SendTime         maybeTime                      `json:"send_time,omitzero" doc:"Left out, null, empty or past, at once."`
 	}
 }
 
@@ -31,16 +30,17 @@ func (f *Facade) sendPhishingRoutes(api *v2.API) {
 	}, api.SendPhishing, fromSendPhishing, toMessage)
 }
 
-// fromSendPhishing names the one user. v1 leaves no choice of the template to
-// the service: without a number, or with one that is no template's, the id is
-// zero, which v2 knows for no template.
+// fromSendPhishing names the one user. A number that is no template's is the
+// zero id, which v2 knows for no template.
 func fromSendPhishing(in *sendPhishing) *v2.SendPhishing {
 	out := &v2.SendPhishing{ClientOfUser: true}
-	if in.Body.UserID != nil {
+	if in.Body.UserID.given {
 		out.Body.UserIDs = []domain.UserID{in.Body.UserID.ID}
 	}
-	out.Body.TemplateID = &in.Body.PhishingTemplate.ID
-	out.Body.SendAt = in.Body.SendTime
+	if in.Body.PhishingTemplate != (idmap.Ref[domain.TemplateKind]{}) {
+		out.Body.TemplateID = &in.Body.PhishingTemplate.ID
+	}
+	out.Body.SendAt = in.Body.SendTime.at
 	return out
 }
 

@@ -49,6 +49,47 @@ func (u *UUID[K]) UnmarshalText(text []byte) (err error) {
 // JSONSchema says what the id looks like, for the document.
 func (UUID[K]) JSONSchema() string { return `{"type":"string","format":"uuid"}` }
 
+// maybeUser is a user's id in a body; null and a blank text are none. A text
+// that is no UUID is a fault of the body, and not a user who does not exist.
+type maybeUser struct {
+	UUID[domain.UserKind]
+	given bool
+}
+
+// UnmarshalText reads the id.
+func (u *maybeUser) UnmarshalText(text []byte) error {
+	if u.given = strings.TrimSpace(string(text)) != ""; !u.given {
+		return nil
+	}
+	return u.UUID.UnmarshalText(text)
+}
+
+// maybeTime is a time in a body; null and a blank text are none.
+type maybeTime struct{ at *op.Time }
+
+// UnmarshalText reads the time.
+func (m *maybeTime) UnmarshalText(text []byte) error {
+	if strings.TrimSpace(string(text)) == "" {
+		return nil
+	}
+	m.at = &op.Time{}
+	if err := m.at.UnmarshalText(text); err != nil {
+		return faultText(err.Error())
+	}
+	return nil
+}
+
+// JSONSchema says what the time looks like, for the document.
+func (maybeTime) JSONSchema() string { return `{"type":"string","format":"date-time","nullable":true}` }
+
+// faultText is what is wrong with a member of a body, in words for callers.
+type faultText string
+
+func (f faultText) Error() string { return string(f) }
+
+// CallerMessage returns the words.
+func (f faultText) CallerMessage() string { return string(f) }
+
 // integer is an integer of a query, of any size: one that an int cannot hold is
 // the nearest that it can.
 type integer int

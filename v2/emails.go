@@ -127,7 +127,7 @@ func (a *API) addressees(ctx context.Context, in *ListEmails) ([]domain.UserKey,
 		}
 		return nil, err
 	case in.To.Email == "":
-		return nil, domain.ErrInvalid("user_id", "is required unless an email is given")
+		return nil, domain.ErrInvalid("user_id", "is required unless an email address is given")
 	}
 	to, err := a.db.UsersByEmail(ctx, strings.ToLower(in.To.Email))
 	if err == nil && len(to) == 0 {

@@ -40,8 +40,8 @@ type SendPhishing struct {
 		SendAt     *op.Time           `json:"send_at,omitzero" doc:"Left out or past, at once."`
 	}
 	// ClientOfUser takes the client of the one user who is named, whichever it
-	// is. It is an input of other surfaces in this process and stands in for
-	// the path.
+	// is, and leaves no choice of the template to the service. It is an input of
+	// other surfaces in this process and stands in for the path.
 	ClientOfUser bool
 }
 
@@ -52,6 +52,9 @@ func (a *API) sendPhishing(ctx context.Context, req *SendPhishing) (*PhishingSen
 	var due time.Time // zero for at once: a job with a time waits until the queue looks for such
 	if asked := req.Body.SendAt; asked != nil && asked.After(sendAt) {
 		sendAt, due = asked.Time, asked.Time
+	}
+	if req.ClientOfUser && req.Body.TemplateID == nil {
+		return nil, domain.ErrInvalid("template_id", "is required")
 	}
 	users := distinct(req.Body.UserIDs)
 	return inTx(ctx, a.db, func(ctx context.Context) (*PhishingSent, error) {

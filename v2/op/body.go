@@ -24,7 +24,9 @@ func decodeBody(body []byte, dst any, lenient bool) error {
 		return err
 	}
 	options := []json.Options{json.RejectUnknownMembers(!lenient), jsontext.AllowDuplicateNames(lenient)}
-	if !lenient {
+	if lenient {
+		options = append(options, strictElements)
+	} else {
 		options = append(options, strict)
 	}
 	err := json.Unmarshal(body, dst, options...)
@@ -66,6 +68,21 @@ var strict = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Dec
 		return nil
 	}
 	return errors.ErrUnsupported
+}))
+
+// strictElements refuses null among the elements of an array: it may stand for
+// a member that is not there, but there is no such element.
+var strictElements = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, _ any) error {
+	if dec.PeekKind() != 'n' {
+		return errors.ErrUnsupported
+	}
+	if within, _ := dec.StackIndex(dec.StackDepth()); within != '[' {
+		return errors.ErrUnsupported
+	}
+	if err := dec.SkipValue(); err != nil {
+		return err
+	}
+	return errNull
 }))
 
 // checkObject reports a body that is not exactly one JSON object in UTF-8, or
