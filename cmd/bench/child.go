@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// Servers run as processes of their own, so that their memory and their
-// scheduling are theirs. A child learns of its database by its environment,
-// prints its address, and ends when its standard input does: with its parent,
+// What is measured runs in processes of its own, so that its memory and its
+// scheduling are its own. A child learns of its database by its environment,
+// says one line, and ends when its standard input does: with its parent,
 // however that ends.
 const (
 	envURL     = "BENCH_DATABASE_URL"
@@ -27,15 +27,33 @@ const (
 	envProfile = "BENCH_PROFILE"
 )
 
-// servers are the children by the word that starts them.
-var servers = map[string]func(context.Context) (http.Handler, error){
-	"serve-service":   newService,
-	"serve-reference": newReference,
+// children are the children's lives by the words that start them.
+var children = map[string]func(ctx context.Context, parent io.Reader, out io.Writer) error{
+	"serve-service":   serving(newService),
+	"serve-reference": serving(newReference),
+	"work":            workChild,
+	"ingest":          ingestChild,
 }
 
-// serveChild is a child's whole life.
-func serveChild(ctx context.Context, build func(context.Context) (http.Handler, error), parent io.Reader, out io.Writer) error {
+// whileParent is a context that ends with the parent.
+func whileParent(ctx context.Context, parent io.Reader) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, parent)
+		cancel()
+	}()
+	return ctx, cancel
+}
+
+func serving(build func(context.Context) (http.Handler, error)) func(context.Context, io.Reader, io.Writer) error {
+	return func(ctx context.Context, parent io.Reader, out io.Writer) error {
+		return serveChild(ctx, build, parent, out)
+	}
+}
+
+// serveChild serves what build makes, and says where.
+func serveChild(ctx context.Context, build func(context.Context) (http.Handler, error), parent io.Reader, out io.Writer) error {
+	ctx, cancel := whileParent(ctx, parent)
 	defer cancel()
 	handler, err := build(ctx)
 	if err != nil {
@@ -50,10 +68,7 @@ func serveChild(ctx context.Context, build func(context.Context) (http.Handler, 
 	}
 	fmt.Fprintln(out, listener.Addr())
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
-	go func() {
-		_, _ = io.Copy(io.Discard, parent)
-		_ = server.Close()
-	}()
+	context.AfterFunc(ctx, func() { _ = server.Close() })
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
@@ -68,14 +83,14 @@ func profiled(handler http.Handler) http.Handler {
 	return mux
 }
 
-// child is a server that runs.
+// child is a process that was started.
 type child struct {
-	address string
+	said    string // its line: a server's address
 	command *exec.Cmd
 	stdin   io.Closer
 }
 
-// start starts the program anew as one of the servers.
+// start starts the program anew as one of the children, and waits for its line.
 func start(name string, errs io.Writer, env ...string) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -96,23 +111,23 @@ func start(name string, errs io.Writer, env ...string) (*child, error) {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s did not start", name), c.stop())
+		return nil, errors.Join(fmt.Errorf("%s ended without a word", name), c.stop())
 	}
-	c.address = strings.TrimSpace(line)
+	c.said = strings.TrimSpace(line)
 	return c, nil
 }
 
-// stop ends the server and waits for its end.
+// stop ends the child and waits for its end.
 func (c *child) stop() error {
 	return errors.Join(c.stdin.Close(), c.command.Wait())
 }
 
-// peakMB is the most memory that the server ever had resident, in MB of 2^20
+// peakMB is the most memory that the child ever had resident, in MB of 2^20
 // bytes.
 func (c *child) peakMB() (float64, error) {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(c.command.Process.Pid) + "/status")
 	if err != nil {
-		return 0, fmt.Errorf("read the service's memory, which takes Linux: %w", err)
+		return 0, fmt.Errorf("read a process's memory, which takes Linux: %w", err)
 	}
 	for line := range bytes.Lines(status) {
 		if rest, ok := bytes.CutPrefix(line, []byte("VmHWM:")); ok {
@@ -120,5 +135,5 @@ func (c *child) peakMB() (float64, error) {
 			return float64(kB) / 1024, err
 		}
 	}
-	return 0, errors.New("the system does not tell the service's peak memory")
+	return 0, errors.New("the system does not tell a process's peak memory")
 }

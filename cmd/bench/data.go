@@ -17,6 +17,7 @@ import (
 	"partnerapi/db/embedded"
 	"partnerapi/db/seed"
 	"partnerapi/domain"
+	"partnerapi/job"
 )
 
 // data is the database that is measured on.
@@ -26,6 +27,7 @@ type data struct {
 	partner domain.PartnerID
 	clients []domain.ClientID // the first has the most users
 	users   int               // of the first client
+	all     int               // users of all clients
 	server  int               // the database server's process
 	close   func() error
 }
@@ -57,7 +59,7 @@ func openData(ctx context.Context, o options, progress io.Writer) (d *data, err 
 	if err != nil {
 		return nil, errors.Join(err, remove())
 	}
-	d = &data{url: server.URL(), users: o.size().Users / 2, server: server.PID()}
+	d = &data{url: server.URL(), users: o.size().Users / 2, all: o.size().Users, server: server.PID()}
 	if d.db, err = db.Open(d.url); err != nil {
 		return nil, errors.Join(err, server.Stop(), remove())
 	}
@@ -72,6 +74,12 @@ func (d *data) fill(ctx context.Context, size seed.Size, progress io.Writer) err
 	if _, err := d.db.Migrate(ctx); err != nil {
 		return err
 	}
+	if err := job.Migrate(ctx, d.db); err != nil {
+		return err
+	}
+	if err := d.db.LoadTemplates(ctx); err != nil {
+		return err
+	}
 	if older.migrate != nil {
 		if err := older.migrate(ctx, d.db); err != nil {
 			return err
@@ -83,7 +91,7 @@ func (d *data) fill(ctx context.Context, size seed.Size, progress io.Writer) err
 	if len(d.clients) == 0 {
 		begin := time.Now()
 		for _, part := range []seed.Size{{Clients: 1, Users: d.users}, {Clients: size.Clients - 1, Users: size.Users - d.users}} {
-			if err := seed.Large(ctx, d.db, part, newBar(progress)); err != nil {
+			if err := seed.Large(ctx, d.db, part, newBar(progress, "seeding")); err != nil {
 				return err
 			}
 		}
@@ -134,16 +142,16 @@ func (d *data) find(ctx context.Context) error {
 	return rows.Err()
 }
 
-// key makes a key that reads all clients.
-func (d *data) key(ctx context.Context, name string) (string, error) {
-	return d.db.CreateKey(ctx, db.NewKey{Partner: d.partner, Name: name, Scopes: []domain.Scope{domain.Read}})
+// key makes a key with a scope on all clients.
+func (d *data) key(ctx context.Context, name string, scope domain.Scope) (string, error) {
+	return d.db.CreateKey(ctx, db.NewKey{Partner: d.partner, Name: name, Scopes: []domain.Scope{scope}})
 }
 
-func newBar(to io.Writer) func(done, total int) {
+func newBar(to io.Writer, what string) func(done, total int) {
 	var bar *progressbar.ProgressBar
 	return func(done, total int) {
 		if bar == nil {
-			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(to), progressbar.OptionSetDescription("seeding"),
+			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(to), progressbar.OptionSetDescription(what),
 				progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond),
 				progressbar.OptionOnCompletion(func() { fmt.Fprintln(to) }))
 		}

@@ -38,8 +38,14 @@ func request(path, key string) []byte {
 	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: bench\r\nX-API-Key: %s\r\n\r\n", path, key)
 }
 
-// send sends a request and copies the response's body; any status but 200 is
-// an error.
+// post is the text of a request with a body of JSON.
+func post(path, key string, body []byte) []byte {
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nX-API-Key: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		path, key, len(body), body)
+}
+
+// send sends a request and copies the response's body; any status but those of
+// success is an error.
 func (c *connection) send(request []byte, body io.Writer) error {
 	if _, err := c.Write(request); err != nil {
 		return err
@@ -49,7 +55,7 @@ func (c *connection) send(request []byte, body io.Writer) error {
 		return err
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode/100 != 2 {
 		text, _ := io.ReadAll(response.Body)
 		return fmt.Errorf("%s answered %s: %s", bytes.SplitN(request, []byte(" HTTP"), 2)[0], response.Status, text)
 	}
@@ -77,7 +83,7 @@ type load struct {
 func newLoad(server *child, database int, requests [][]byte) (*load, error) {
 	l := &load{server: server.command.Process.Pid, database: database, requests: requests}
 	for range workers {
-		c, err := dial(server.address)
+		c, err := dial(server.said)
 		if err != nil {
 			return nil, err
 		}
@@ -157,29 +163,6 @@ func inTurns(ctx context.Context, a, b *load, rounds int, long time.Duration) (c
 		}
 	}
 	return compared{median(as), median(bs), median(ratios)}, nil
-}
-
-// pair times two requests in turns, so many times each, on one connection, and
-// returns their median times.
-func pair(ctx context.Context, c *connection, times int, a, b func(i int) []byte) (time.Duration, time.Duration, error) {
-	var as, bs []time.Duration
-	for i := range times {
-		for k := range 2 {
-			next, to := a, &as
-			if (i+k)%2 == 1 {
-				next, to = b, &bs
-			}
-			took, err := c.timed(next(i))
-			if err != nil {
-				return 0, 0, err
-			}
-			*to = append(*to, took)
-		}
-		if ctx.Err() != nil {
-			return 0, 0, ctx.Err()
-		}
-	}
-	return median(as), median(bs), nil
 }
 
 func always(request []byte) func(int) []byte { return func(int) []byte { return request } }

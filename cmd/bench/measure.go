@@ -13,6 +13,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"partnerapi/domain"
 )
 
 // bench is what the measures share.
@@ -37,7 +39,7 @@ func prepare(ctx context.Context, o options, progress io.Writer) (b *bench, err 
 		}
 	}()
 	for i := range b.keys {
-		if b.keys[i], err = b.data.key(ctx, fmt.Sprintf("bench %d", i)); err != nil {
+		if b.keys[i], err = b.data.key(ctx, fmt.Sprintf("bench %d", i), domain.Read); err != nil {
 			return b, err
 		}
 	}
@@ -65,12 +67,26 @@ func (b *bench) close() error {
 	return errors.Join(append(errs, b.data.close())...)
 }
 
-// measureAll runs the measures, and looks at the memory last.
+// measure is one thing to be measured.
+type measure struct {
+	name string
+	// prepare makes the data that run needs beside the seed's; nil for none.
+	prepare func(context.Context, io.Writer) error
+	run     func(context.Context) ([]result, error)
+}
+
+// measureAll runs the measures, those that change the data after the others,
+// and looks at the memory last.
 func (b *bench) measureAll(ctx context.Context) ([]result, error) {
-	results, err := b.againstReference(ctx)
+	results, err := b.perform(ctx, append(b.againstReference(), b.reads()...))
 	if err == nil && older.measure != nil {
 		var more []result
 		more, err = older.measure(ctx, b)
+		results = append(results, more...)
+	}
+	if err == nil {
+		var more []result
+		more, err = b.perform(ctx, []measure{{"sending", nil, b.drain}, {"ingesting", nil, b.ingest}})
 		results = append(results, more...)
 	}
 	if err != nil {
@@ -83,15 +99,41 @@ func (b *bench) measureAll(ctx context.Context) ([]result, error) {
 	return append(results, result{name: "peak resident memory, MB", ours: fmt.Sprintf("%.0f", peak), value: peak, bar: 150}), nil
 }
 
-// begin announces a measure and profiles the service until the function it
-// returns is called. It reports whether the measure is wanted.
-func (b *bench) begin(name string) (end func() error, wanted bool) {
-	if !strings.Contains(name, b.only) {
-		return nil, false
+// perform runs those of the measures that are wanted.
+func (b *bench) perform(ctx context.Context, measures []measure) (results []result, err error) {
+	for _, m := range measures {
+		if !strings.Contains(m.name, b.only) {
+			continue
+		}
+		if m.prepare != nil {
+			if err := m.prepare(ctx, b.progress); err != nil {
+				return nil, fmt.Errorf("prepare %s: %w", m.name, err)
+			}
+		}
+		fmt.Fprintln(b.progress, "measuring", m.name)
+		end := b.profiled(m.name)
+		got, err := m.run(ctx)
+		if err := errors.Join(err, end()); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		results = append(results, got...)
 	}
-	fmt.Fprintln(b.progress, "measuring", name)
+	return results, nil
+}
+
+// times is how often something is timed.
+func (o options) times(n int) int {
+	if o.quick {
+		return n / 5
+	}
+	return n
+}
+
+// profiled profiles the service, where that is wanted, until the function it
+// returns is called.
+func (b *bench) profiled(name string) (end func() error) {
 	if b.profiles == "" {
-		return func() error { return nil }, true
+		return func() error { return nil }
 	}
 	seconds := 10
 	if b.quick {
@@ -99,11 +141,11 @@ func (b *bench) begin(name string) (end func() error, wanted bool) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- b.profile(name, seconds) }()
-	return func() error { return <-done }, true
+	return func() error { return <-done }
 }
 
 func (b *bench) profile(name string, seconds int) error {
-	response, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", b.service.address, seconds))
+	response, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", b.service.said, seconds))
 	if err != nil {
 		return err
 	}
@@ -117,7 +159,7 @@ func (b *bench) profile(name string, seconds int) error {
 }
 
 // againstReference compares requests a second with the hand-written server.
-func (b *bench) againstReference(ctx context.Context) (results []result, err error) {
+func (b *bench) againstReference() (measures []measure) {
 	ids := make([]string, len(b.data.clients))
 	for i, id := range b.data.clients {
 		ids[i] = "/v2/clients/" + id.String()
@@ -129,19 +171,14 @@ func (b *bench) againstReference(ctx context.Context) (results []result, err err
 		{"GET /v2/clients/{id}", ids},
 		{"GET /v2/clients?limit=100", []string{"/v2/clients?limit=100"}},
 	} {
-		end, wanted := b.begin(m.name)
-		if !wanted {
-			continue
-		}
-		got, err := b.rates(ctx, m.paths)
-		if err := errors.Join(err, end()); err != nil {
-			return nil, fmt.Errorf("%s: %w", m.name, err)
-		}
-		results = append(results, result{
-			name: m.name, ours: perSecond(got.a), reference: perSecond(got.b), value: got.ratio, bar: 0.7, atLeast: true,
-		})
+		measures = append(measures, measure{m.name, nil, func(ctx context.Context) ([]result, error) {
+			got, err := b.rates(ctx, m.paths)
+			return []result{{
+				name: m.name, ours: perSecond(got.a), reference: perSecond(got.b), value: got.ratio, bar: 0.7, atLeast: true,
+			}}, err
+		}})
 	}
-	return results, nil
+	return measures
 }
 
 // rates runs the same requests against both servers, once it is sure that
@@ -181,7 +218,7 @@ func (b *bench) rates(ctx context.Context, paths []string) (compared, error) {
 // which each writes its own way.
 func (b *bench) same(request []byte) error {
 	var answers [2]map[string]any
-	for i, address := range []string{b.service.address, b.reference.address} {
+	for i, address := range []string{b.service.said, b.reference.said} {
 		c, err := dial(address)
 		if err != nil {
 			return err

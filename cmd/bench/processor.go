@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -27,6 +28,13 @@ func childProcessors(pid int) (sum time.Duration) {
 		}
 	}
 	return sum
+}
+
+// spent tells the processor time that each of so many things took, of a child
+// since its start, and of the database since it had taken so much.
+func (b *bench) spent(what string, c *child, database time.Duration, n int) {
+	took, each := childProcessors(b.data.server)-database, time.Duration(max(n, 1))
+	fmt.Fprintf(b.progress, "  processor time per %s: child %s and database %s\n", what, processor(c.command.Process.Pid)/each, took/each)
 }
 
 // statOf reads the parent and the processor time out of a process's stat; a

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,33 +53,21 @@ func measureV1(ctx context.Context, b *bench) ([]result, error) {
 		fmt.Sprintf("/v1/clients/%d/users?limit=50&status=all", entries[0].Number),
 		fmt.Sprintf("/v2/clients/%s/users?limit=50", largest),
 	}
-	c, err := dial(b.service.address)
+	c, err := dial(b.service.said)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
 	w := &walker{bench: b, connection: c, users: users}
-	var results []result
-	for _, m := range []struct {
-		name    string
-		measure func(context.Context) ([]result, error)
-	}{
-		{"v1 page of clients", func(ctx context.Context) ([]result, error) { return w.page(ctx, "v1 page of clients / v2's", clients) }},
-		{"v1 page of users", func(ctx context.Context) ([]result, error) { return w.page(ctx, "v1 page of users / v2's", users) }},
-		{"v1 walk by offset", w.walk},
-		{"v1 cold jump", w.jump},
-	} {
-		end, wanted := b.begin(m.name)
-		if !wanted {
-			continue
-		}
-		got, err := m.measure(ctx)
-		if err := errors.Join(err, end()); err != nil {
-			return nil, fmt.Errorf("%s: %w", m.name, err)
-		}
-		results = append(results, got...)
-	}
-	return results, nil
+	return b.perform(ctx, []measure{
+		{"v1 page of clients", nil, func(ctx context.Context) ([]result, error) { return w.page(ctx, "v1 page of clients / v2's", clients) }},
+		{"v1 page of users", nil, func(ctx context.Context) ([]result, error) { return w.page(ctx, "v1 page of users / v2's", users) }},
+		{"v1 walk by offset", nil, w.walk},
+		{"v1 cold jump", nil, w.jump},
+		{"v1 pages of policy users", b.data.papers, w.policyUsers},
+		{"v1 pages of members", b.data.papers, w.members},
+		{"v1 sent mails", b.data.mails, w.sentMails},
+	})
 }
 
 // walker measures v1's lists, one request at a time: what counts is how long a
@@ -89,22 +78,134 @@ type walker struct {
 	users      lists
 }
 
-// times is how often a page is timed.
-func (w *walker) times(n int) int {
-	if w.quick {
-		return n / 5
-	}
-	return n
-}
-
 // page compares the first pages of a list.
 func (w *walker) page(ctx context.Context, name string, of lists) ([]result, error) {
 	v1, v2 := request(of.v1, w.keys[0]), request(of.v2, w.keys[0])
-	if rows, err := w.rows(v1, v2); err != nil || rows != pageSize {
-		return nil, errors.Join(err, fmt.Errorf("the pages have %d rows", rows))
+	return w.pages(ctx, name, pageSize, 2000, always(v1), always(v2))
+}
+
+// pages compares pages of so many rows, that are the same in both versions.
+func (w *walker) pages(ctx context.Context, name string, rows, times int, v1, v2 func(i int) []byte) ([]result, error) {
+	for i := range 3 {
+		if n, err := w.rows(v1(i), v2(i)); err != nil || n != rows {
+			return nil, errors.Join(err, fmt.Errorf("the pages have %d rows and not %d", n, rows))
+		}
 	}
-	a, b, err := pair(ctx, w.connection, w.times(2000), always(v1), always(v2))
+	a, b, err := pair(ctx, w.connection, w.times(times), v1, v2)
 	return []result{ratio(name, a, b, 1.15)}, err
+}
+
+// policyUsers compares pages of the audience of a policy, which is all active
+// users of the largest client.
+func (w *walker) policyUsers(ctx context.Context) ([]result, error) {
+	policy, err := w.measuredPolicy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.ofClient(ctx, "policy users", idmap.Policy, "policies", policy.String(), "users")
+}
+
+// members compares pages of the members of a collection of all users of the
+// largest client.
+func (w *walker) members(ctx context.Context) ([]result, error) {
+	collection, err := w.measuredCollection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.ofClient(ctx, "members", idmap.Collection, "collections", collection.String(), "members")
+}
+
+// measuredPolicy finds the policy for all that is measured, and
+// measuredCollection the collection.
+func (w *walker) measuredPolicy(ctx context.Context) (domain.PolicyID, error) {
+	return one(ids[domain.PolicyKind](ctx, w.data, "SELECT id::text FROM policies WHERE client_id = $1 AND title = $2",
+		w.data.clients[0].UUID(), measuredPolicy+" 2"))
+}
+
+func (w *walker) measuredCollection(ctx context.Context) (domain.CollectionID, error) {
+	return one(ids[domain.CollectionKind](ctx, w.data, "SELECT id::text FROM collections WHERE client_id = $1 AND name = $2",
+		w.data.clients[0].UUID(), measuredCollection))
+}
+
+func one[T any](all []T, err error) (first T, _ error) {
+	if err != nil || len(all) != 1 {
+		return first, errors.Join(err, fmt.Errorf("%d in the place of one: name another --data-dir", len(all)))
+	}
+	return all[0], nil
+}
+
+// ofClient compares first pages, short and long ones, of a list that belongs to
+// an object of the largest client.
+func (w *walker) ofClient(ctx context.Context, what string, kind idmap.Kind, objects, id, list string) (results []result, err error) {
+	client, number := 0, 0
+	for _, object := range []struct {
+		kind idmap.Kind
+		id   string
+		to   *int
+	}{{idmap.Client, w.data.clients[0].String(), &client}, {kind, id, &number}} {
+		entries, err := idmap.New(w.data.db.SQL(), 0).Describe(ctx, object.kind, object.id)
+		if err != nil || len(entries) == 0 {
+			return nil, errors.Join(err, fmt.Errorf("%s has no number", object.id))
+		}
+		*object.to = int(entries[0].Number)
+	}
+	for _, rows := range []int{pageSize, 10 * pageSize} {
+		v1 := request(fmt.Sprintf("/v1/clients/%d/%s/%d/%s?limit=%d", client, objects, number, list, rows), w.keys[0])
+		v2 := request(fmt.Sprintf("/v2/clients/%s/%s/%s/%s?limit=%d", w.data.clients[0], objects, id, list, rows), w.keys[0])
+		got, err := w.pages(ctx, fmt.Sprintf("v1 page of %d %s / v2's", rows, what), rows, 100_000/(50+rows), always(v1), always(v2))
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, got...)
+	}
+	return results, nil
+}
+
+// sentMails compares the pages of mails that were sent, each time of another
+// user: a page as usual, which holds all mails of the 30 days, and one that
+// more mails follow.
+func (w *walker) sentMails(ctx context.Context) (results []result, err error) {
+	readers, err := w.data.readers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, limit := range []int{100, 20} {
+		v1 := func(i int) []byte {
+			return post(fmt.Sprintf("/v1/sentemails?limit=%d", limit), w.keys[0],
+				fmt.Appendf(nil, `{"user_infima_id":%q,"start_time":%q}`, readers[i%len(readers)].UUID(), mailsSince))
+		}
+		v2 := func(i int) []byte { return request(emailsPath(readers[i%len(readers)], limit), w.keys[0]) }
+		rows := min(limit, mailsShown)
+		got, err := w.pages(ctx, fmt.Sprintf("v1 page of %d of a user's %d mails / v2's", rows, mailsShown), rows, 2000, v1, v2)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, got...)
+	}
+	return results, nil
+}
+
+// pair times two requests in turns, so many times each, on one connection, and
+// returns their median times.
+func pair(ctx context.Context, c *connection, times int, a, b func(i int) []byte) (time.Duration, time.Duration, error) {
+	var as, bs []time.Duration
+	for i := range times {
+		for k := range 2 {
+			next, to := a, &as
+			if (i+k)%2 == 1 {
+				next, to = b, &bs
+			}
+			took, err := c.timed(next(i))
+			if err != nil {
+				return 0, 0, err
+			}
+			*to = append(*to, took)
+		}
+		if ctx.Err() != nil {
+			return 0, 0, ctx.Err()
+		}
+	}
+	return median(as), median(bs), nil
 }
 
 func ratio(name string, a, b time.Duration, bar float64) result {
@@ -114,13 +215,10 @@ func ratio(name string, a, b time.Duration, bar float64) result {
 // answer is what the measures read of a page of either version.
 type answer struct {
 	Items []struct {
-		Email string
-		Name  string `json:"client_name"`
+		Email, Subject string
+		Name           string `json:"client_name"`
 	}
-	Data []struct {
-		Email string
-		Name  string
-	}
+	Data []struct{ Email, Subject, Name string }
 	Page struct {
 		NextCursor *string `json:"next_cursor"`
 	}
@@ -153,7 +251,8 @@ func (w *walker) rows(v1, v2 []byte) (int, error) {
 		return 0, fmt.Errorf("v1 shows %d rows and v2 %d", len(a.Items), len(b.Data))
 	}
 	for i := range a.Items {
-		if a.Items[i].Email != b.Data[i].Email || a.Items[i].Name != b.Data[i].Name {
+		shown, same := a.Items[i], b.Data[i]
+		if cmp.Or(shown.Email, shown.Name, shown.Subject) != cmp.Or(same.Email, same.Name, same.Subject) {
 			return 0, fmt.Errorf("row %d is another in v1 than in v2", i)
 		}
 	}
