@@ -1,0 +1,368 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// fates are where a kill can find a mail: had the mail server accepted it, and
+// was it marked as sent? What was accepted and not marked arrives twice; that is
+// the one window for a repetition (docs/operating.md).
+var fates = map[string]struct{ accepted, marked bool }{
+	"settled":  {true, true},   // its job is done, too
+	"marked":   {true, true},   // its job counts as running
+	"answered": {true, false},  // the service knows, and waits to mark it
+	"accepted": {true, false},  // the service does not know
+	"arriving": {false, false}, // the mail server has all of it, and did not say a word
+	"queued":   {false, false}, // its job was not begun
+}
+
+const (
+	mailsOfFate = 2 * usersOfFate // a welcome mail and a simulation for each
+	usersOfFate = 3
+	// underWay is how many mails of the fates between "settled" and "queued"
+	// there are: as many as there are workers.
+	underWay = 4 * mailsOfFate
+)
+
+// TestSendsOutliveKill kills the service with mails of every fate. The next one
+// sends what was not marked, once, and nothing else.
+func TestSendsOutliveKill(t *testing.T) {
+	s := newSends(t)
+	release, gone := make(chan struct{}), make(chan struct{})
+	office := openPostOffice(t, byFate(release, gone))
+	leave := sync.OnceFunc(func() { close(gone) })
+	t.Cleanup(leave)
+	first := s.serve(office, fmt.Sprintf("--workers=%d", underWay))
+	d := s.look()
+
+	s.askFor(first, "settled")
+	d.until(mailsOfFate, "SELECT count(*) FROM river_job WHERE state = 'completed'")
+	s.askFor(first, "marked", "answered", "accepted", "arriving")
+	office.await(func() bool { return office.offered == mailsOfFate+underWay })
+	s.askFor(first, "queued")
+	d.exec("BEGIN")
+	d.exec("LOCK TABLE river_job IN SHARE MODE")                        // no job ends
+	d.exec("SELECT FROM users WHERE email LIKE 'answered%' FOR UPDATE") // nor is any mail to these recorded
+	close(release)
+	d.until(mailsOfFate, "SELECT count(*) FROM sent_emails WHERE user_id IN (SELECT id FROM users WHERE email LIKE 'marked%')")
+	d.until(mailsOfFate, "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'")
+	first.kill()
+	d.hangUp() // before the locks go: what waits for them is not done by the dead
+	d.exec("ROLLBACK")
+	leave()
+	office.close()
+
+	for state, n := range map[string]int{"completed": mailsOfFate, "running": underWay, "available": mailsOfFate} {
+		d.until(n, "SELECT count(*) FROM river_job WHERE state = $1", state)
+	}
+	rows := d.mails()
+	for _, row := range rows {
+		want := fates[fateOf(row.email)]
+		if n := office.count(row.id); row.marked != want.marked || n > 1 || (n == 1) != want.accepted {
+			t.Errorf("the kill finds mail to %s accepted %d times, marked %t", row.email, n, row.marked)
+		}
+	}
+	if len(rows) != len(fates)*mailsOfFate {
+		t.Errorf("%d mails", len(rows))
+	}
+	s.goOn(d, office)
+}
+
+// byFate handles each mail as its fate wants, until the service is gone.
+func byFate(release, gone <-chan struct{}) func(letter, func()) bool {
+	return func(l letter, take func()) bool {
+		switch fateOf(l.to) {
+		case "marked", "answered":
+			select {
+			case <-release:
+			case <-gone:
+				return false
+			}
+		case "accepted":
+			take()
+			<-gone
+			return false
+		case "arriving":
+			<-gone
+			return false
+		}
+		take()
+		return true
+	}
+}
+
+// fateOf reads an address: settled2@example.com is the third one's of a fate.
+func fateOf(email string) string {
+	return strings.TrimRight(strings.TrimSuffix(email, "@example.com"), "0123456789")
+}
+
+// TestSendsOutliveCrash kills the service and its database at full speed, right
+// when a mail was accepted and while requests are under way. Whatever that
+// finds, the next one sends what was not marked, once, and nothing else.
+func TestSendsOutliveCrash(t *testing.T) {
+	const accepted, users = 40, 150
+	s := newSends(t)
+	var first *running
+	started := make(chan struct{})
+	var office *postOffice
+	kill := sync.OnceFunc(func() { first.kill() })
+	office = openPostOffice(t, func(_ letter, take func()) bool {
+		take()
+		<-started
+		if len(office.all()) >= accepted {
+			kill()
+		}
+		return true
+	})
+	first = s.serve(office)
+	close(started)
+	for i := range users {
+		if !s.ask(first, fmt.Sprintf("user%d@example.com", i)) {
+			break // it was killed
+		}
+	}
+	select {
+	case <-first.ended:
+	case <-time.After(patience):
+		t.Fatalf("%d mails were accepted", len(office.all()))
+	}
+	if err := syscall.Kill(postmaster(t, s.dir), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	office.close()
+	s.goOn(s.look(), office)
+}
+
+// sends are mails that a service was asked for, two for each user.
+type sends struct {
+	t                *testing.T
+	dir, key, client string
+	users            []recipient
+}
+
+// recipient is a user as the service answered; empty is what it did not answer.
+type recipient struct{ id, email, result string }
+
+func newSends(t *testing.T) *sends {
+	s := &sends{t: t, dir: dataDir(t)}
+	must(t, "partners", "create", "Acme", "--data-dir="+s.dir)
+	s.key = strings.TrimSpace(must(t, "keys", "create", "--data-dir="+s.dir, "--name=sends", "--clients=all", "--scopes=read,write"))
+	return s
+}
+
+// serve starts a service that sends to a mail server.
+func (s *sends) serve(office *postOffice, args ...string) *running {
+	s.t.Helper()
+	return process(s.t, s.dir, append(args, "--release=latest",
+		fmt.Sprintf("--smtp-url=smtp://%s?connections=%d", office.address, underWay))...)
+}
+
+// ask creates a user who is welcomed by mail, and has a simulated one sent to
+// them. It is false where the service died.
+func (s *sends) ask(r *running, email string) bool {
+	s.t.Helper()
+	if s.client == "" {
+		s.client = into[identified](r.do("POST", "/v2/clients", s.key, fields{"name": "Acme"}).want(http.StatusCreated)).ID
+	}
+	answer, err := r.client.try("POST", "/v2/clients/"+s.client+"/users", s.key, fields{"email": email, "send_welcome_email": true})
+	if err != nil {
+		return false
+	}
+	u := recipient{id: into[identified](answer.want(http.StatusCreated)).ID, email: email}
+	answer, err = r.client.try("POST", "/v2/clients/"+s.client+"/phishing/sends", s.key, fields{"user_ids": []string{u.id}})
+	if err == nil {
+		u.result = into[struct {
+			Sends []struct {
+				ResultID string `json:"result_id"`
+			}
+		}](answer.want(http.StatusAccepted)).Sends[0].ResultID
+	}
+	s.users = append(s.users, u)
+	return err == nil
+}
+
+// askFor asks for the mails of fates.
+func (s *sends) askFor(r *running, fates ...string) {
+	s.t.Helper()
+	for _, fate := range fates {
+		for i := range usersOfFate {
+			if !s.ask(r, fmt.Sprintf("%s%d@example.com", fate, i)) {
+				s.t.Fatalf("the service died:\n%s", r.logs)
+			}
+		}
+	}
+}
+
+// goOn lets two minutes pass after a kill and starts the service again. Each
+// mail that was not marked arrives then, and no other.
+func (s *sends) goOn(d *witness, before *postOffice) {
+	s.t.Helper()
+	// The two minutes: the jobs of the dead were begun that long ago, and its
+	// claim to look after them has run out.
+	d.exec("UPDATE river_job SET attempted_at = attempted_at - interval '2 minutes' WHERE state = 'running'")
+	d.exec("DELETE FROM river_leader")
+	rows := d.mails()
+	unmarked := 0
+	for _, row := range rows {
+		if !row.marked {
+			unmarked++
+		}
+	}
+	after := openPostOffice(s.t, func(_ letter, take func()) bool {
+		take()
+		return true
+	})
+	r := s.serve(after)
+	after.await(func() bool { return len(after.taken) >= unmarked })
+	d.until(0, "SELECT count(*) FROM river_job WHERE state <> 'completed'")
+	repeated := 0
+	for _, row := range rows {
+		first, then := before.count(row.id), after.count(row.id)
+		if want := map[bool]int{true: 0, false: 1}[row.marked]; first > 1 || row.marked && first != 1 || then != want {
+			s.t.Errorf("mail to %s, marked %t, was accepted %d times and then %d times", row.email, row.marked, first, then)
+		}
+		repeated += first * then
+	}
+	for _, l := range append(before.all(), after.all()...) {
+		if !slices.ContainsFunc(rows, func(row mailRow) bool { return row.id == l.id && row.email == l.to }) {
+			s.t.Errorf("nobody asked for %+v", l)
+		}
+	}
+	s.t.Logf("%d mails, %d marked before the kill, %d repeated", len(rows), len(rows)-unmarked, repeated)
+	s.check(r, d)
+	r.finish()
+}
+
+// check wants the service to show each mail that was asked for as sent once.
+func (s *sends) check(r *running, d *witness) {
+	s.t.Helper()
+	for _, row := range d.mails() {
+		if !row.marked {
+			s.t.Errorf("mail to %s is not marked", row.email)
+		}
+	}
+	for _, u := range s.users {
+		emails := into[struct {
+			Data []struct {
+				Type string `json:"message_type"`
+			}
+		}](r.get("/v2/users/"+u.id+"/emails", s.key).want(http.StatusOK)).Data
+		var types []string
+		for _, email := range emails {
+			types = append(types, email.Type)
+		}
+		slices.Sort(types)
+		if u.result == "" { // the simulation was not answered: it may be there or not
+			types = slices.DeleteFunc(types, func(kind string) bool { return kind == "phishing" })
+			types = append([]string{"phishing"}, types...)
+		}
+		if !slices.Equal(types, []string{"phishing", "welcome"}) {
+			s.t.Errorf("%s was sent %v", u.email, types)
+		}
+		results := into[struct{ Data []fields }](r.get("/v2/clients/"+s.client+"/phishing/results?user_id="+u.id, s.key).want(http.StatusOK)).Data
+		if u.result != "" && (len(results) != 1 || results[0]["result_id"] != u.result || results[0]["status"] != "sent" || results[0]["sent_at"] == nil) {
+			s.t.Errorf("%s has the results %v", u.email, results)
+		}
+	}
+}
+
+// witness looks into the database of a service that may be dead, on a
+// connection of its own.
+type witness struct {
+	t    *testing.T
+	conn *sql.Conn
+}
+
+// look joins the database of the data directory, or starts it.
+func (s *sends) look() *witness {
+	s.t.Helper()
+	d, shut, err := databaseFlags{DataDir: s.dir}.connect(s.t.Context(), io.Discard)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	conn, err := d.SQL().Conn(s.t.Context()) // the one that the pool has
+	s.t.Cleanup(func() {
+		if err == nil {
+			_ = conn.Close()
+		}
+		if err := shut(); err != nil {
+			s.t.Error(err)
+		}
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &witness{s.t, conn}
+}
+
+func (d *witness) exec(statement string) {
+	d.t.Helper()
+	if _, err := d.conn.ExecContext(d.t.Context(), statement); err != nil {
+		d.t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// until waits for a query to give a number.
+func (d *witness) until(want int, query string, args ...any) {
+	d.t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		var n int
+		if err := d.conn.QueryRowContext(d.t.Context(), query, args...).Scan(&n); err != nil {
+			d.t.Fatalf("%s: %v", query, err)
+		}
+		if n == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			d.t.Fatalf("%s %v: %d, not %d", query, args, n, want)
+		}
+	}
+}
+
+// hangUp ends the connections of the dead, of which a server that waits for a
+// lock takes no notice.
+func (d *witness) hangUp() {
+	d.t.Helper()
+	const others = " FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+	d.exec(fmt.Sprintf("SELECT pg_terminate_backend(pid, %d)", patience.Milliseconds()) + others)
+	d.exec("SELECT pg_stat_clear_snapshot()")
+	d.until(0, "SELECT count(*)"+others)
+}
+
+// mailRow is a mail that was asked for.
+type mailRow struct {
+	id, email string
+	marked    bool
+}
+
+func (d *witness) mails() (all []mailRow) {
+	d.t.Helper()
+	rows, err := d.conn.QueryContext(d.t.Context(), `
+		SELECT m.id::text, u.email, m.sent_at IS NOT NULL
+		FROM (SELECT client_id, user_id, id, sent_at FROM mail_requests UNION ALL SELECT client_id, user_id, id, sent_at FROM phishing_results) AS m
+		JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id`)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var row mailRow
+		if err := rows.Scan(&row.id, &row.email, &row.marked); err != nil {
+			d.t.Fatal(err)
+		}
+		all = append(all, row)
+	}
+	if err := rows.Err(); err != nil {
+		d.t.Fatal(err)
+	}
+	return all
+}
