@@ -112,11 +112,16 @@ func (r *memberRow) member() domain.Member {
 }
 
 // Members reads a page of a collection's members, by when they were added.
-func (d *DB) Members(ctx context.Context, c domain.Collection, w domain.Window) (domain.Slice[domain.Member], error) {
+// since, if not nil, leaves those who joined or changed at or after it.
+func (d *DB) Members(ctx context.Context, c domain.Collection, since *time.Time, w domain.Window) (domain.Slice[domain.Member], error) {
 	k := keyset{
 		from: "collection_members AS m", key: "m.added_at", cast: "timestamptz", id: "m.user_id",
 		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-			return q.Where("m.client_id = ? AND m.collection_id = ?", values.add(c.Client), values.add(c.ID))
+			q = q.Where("m.client_id = ? AND m.collection_id = ?", values.add(c.Client), values.add(c.ID))
+			if since != nil { // joining changes a user too
+				q = q.Where("EXISTS (SELECT 1 FROM users AS u WHERE u.client_id = m.client_id AND u.id = m.user_id AND u.updated_at >= ?)", values.add(*since))
+			}
+			return q
 		},
 	}
 	rows, err := page(ctx, d, k, w, func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
@@ -125,7 +130,7 @@ func (d *DB) Members(ctx context.Context, c domain.Collection, w domain.Window) 
 	}, func(r *memberRow) domain.Position {
 		return domain.Position{Key: timeKey(r.AddedAt), ID: r.UserID.UUID()}
 	})
-	rows.Total = c.Members
+	rows.Total = c.Members // only v1 wants it, which has no updated_since
 	return mapped(rows, (*memberRow).member), err
 }
 

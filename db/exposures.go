@@ -102,12 +102,17 @@ func (r *exposureCountRow) count() domain.ExposureCount {
 
 // ExposureCounts reads a page of a client's active users, by their creation,
 // with the numbers of their exposures first seen within the period. Only those
-// of the page's users are counted.
-func (d *DB) ExposureCounts(ctx context.Context, client domain.Client, within domain.Period, w domain.Window) (domain.Slice[domain.ExposureCount], error) {
+// of the page's users are counted. since, if not nil, leaves the users who
+// changed at or after it, as they do with their exposures.
+func (d *DB) ExposureCounts(ctx context.Context, client domain.Client, within domain.Period, since *time.Time, w domain.Window) (domain.Slice[domain.ExposureCount], error) {
 	k := keyset{
 		from: "users AS u", key: "u.created_at", cast: "timestamptz", id: "u.id",
 		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-			return q.Where("u.client_id = ? AND u.status = 'active'", values.add(client.ID))
+			q = q.Where("u.client_id = ? AND u.status = 'active'", values.add(client.ID))
+			if since != nil {
+				q = q.Where("u.updated_at >= ?", values.add(*since))
+			}
+			return q
 		},
 	}
 	rows, err := page(ctx, d, k, w, func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
@@ -119,7 +124,7 @@ func (d *DB) ExposureCounts(ctx context.Context, client domain.Client, within do
 	}, func(r *exposureCountRow) domain.Position {
 		return domain.Position{Key: timeKey(r.CreatedAt), ID: r.ID.UUID()}
 	})
-	rows.Total = client.ActiveUsers
+	rows.Total = client.ActiveUsers // only v1 wants it, which has no updated_since
 	return mapped(rows, (*exposureCountRow).count), err
 }
 

@@ -97,12 +97,17 @@ func (k keyset) ordered(q *bun.SelectQuery) *bun.SelectQuery {
 }
 
 // countedPage is page with the total of the list, where it is asked for, from a
-// count of its rows.
+// count of its rows, unless the page shows the list's end.
 func countedPage[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, selecting func(*bun.SelectQuery, *binds) *bun.SelectQuery, position func(*Row) domain.Position) (domain.Slice[Row], error) {
 	slice, err := page(ctx, d, k, w, selecting, position)
-	if err == nil && w.Total {
-		slice.Total, err = k.count(ctx, d)
+	if err != nil || !w.Total {
+		return slice, err
 	}
+	if ended := !slice.More && w.After == nil; ended && (len(slice.Rows) > 0 || w.Skip == 0) {
+		slice.Total = w.Skip + len(slice.Rows)
+		return slice, nil
+	}
+	slice.Total, err = k.count(ctx, d)
 	return slice, err
 }
 

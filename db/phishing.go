@@ -43,10 +43,11 @@ func (r *resultRow) result() domain.Result {
 	return out
 }
 
-// Results reads a page of a client's results, by their creation; by the time of
-// sending where the filter bounds that, so that the index that finds them gives
-// their order too; or newest first where it says so. That the client is within
-// reach is for its caller to have checked, here and below.
+// Results reads a page of a client's results: by the time of sending where the
+// filter bounds that, else by their last change where it bounds that, so that
+// the index that finds them gives their order too; else by their creation; or
+// newest first where it says so. That the client is within reach is for its
+// caller to have checked, here and below.
 func (d *DB) Results(ctx context.Context, client domain.ClientID, f domain.ResultFilter, w domain.Window) (domain.Slice[domain.Result], error) {
 	k := keyset{
 		from: "phishing_results AS r", key: "r.created_at", cast: "timestamptz", id: "r.id", desc: f.Newest,
@@ -54,16 +55,15 @@ func (d *DB) Results(ctx context.Context, client domain.ClientID, f domain.Resul
 			return resultsWhere(q, values, client, f)
 		},
 	}
-	bySending := f.Newest || f.Since != nil || f.Until != nil
-	if bySending {
-		k.key = "r.sent_at"
+	at := func(r *resultRow) time.Time { return r.CreatedAt }
+	switch {
+	case f.Newest || f.Since != nil || f.Until != nil:
+		k.key, at = "r.sent_at", func(r *resultRow) time.Time { return *r.SentAt } // the filter leaves out what was not sent
+	case f.UpdatedSince != nil:
+		k.key, at = "r.updated_at", func(r *resultRow) time.Time { return r.UpdatedAt }
 	}
 	rows, err := countedPage(ctx, d, k, w, nil, func(r *resultRow) domain.Position {
-		at := r.CreatedAt
-		if bySending {
-			at = *r.SentAt // the filter leaves mails out that were not sent
-		}
-		return domain.Position{Key: timeKey(at), ID: r.ID.UUID()}
+		return domain.Position{Key: timeKey(at(r)), ID: r.ID.UUID()}
 	})
 	return mapped(rows, (*resultRow).result), err
 }
@@ -145,8 +145,17 @@ func (r *templateRow) template() domain.Template {
 }
 
 // Templates reads a page of the catalogue of simulated mails, by creation.
-func (d *DB) Templates(ctx context.Context, w domain.Window) (domain.Slice[domain.Template], error) {
-	k := keyset{from: "phishing_templates AS t", key: "t.created_at", cast: "timestamptz", id: "t.id"}
+// since, if not nil, leaves those that were added or changed at or after it.
+func (d *DB) Templates(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Template], error) {
+	k := keyset{
+		from: "phishing_templates AS t", key: "t.created_at", cast: "timestamptz", id: "t.id",
+		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
+			if since != nil {
+				q = q.Where("greatest(t.created_at, t.changed_at) >= ?", values.add(*since))
+			}
+			return q
+		},
+	}
 	rows, err := countedPage(ctx, d, k, w, nil, func(r *templateRow) domain.Position {
 		return domain.Position{Key: timeKey(r.CreatedAt), ID: r.ID.UUID()}
 	})

@@ -24,6 +24,7 @@ type policyRow struct {
 	CreatedAt              time.Time
 	AudienceCount          int
 	AcknowledgedCount      int
+	PublishedAt            *time.Time
 
 	// Counted is whether the counts hold.
 	Counted   bool      `bun:"counted,scanonly"`
@@ -34,7 +35,7 @@ func (r *policyRow) policy() domain.Policy {
 	p := domain.Policy{
 		ID: r.ID, Client: r.ClientID, Title: r.Title, Description: r.Description, Version: r.Version,
 		ScopeType: r.ScopeType, Scope: domain.ScopeOf(r.ScopeType, r.ScopeID),
-		MustSign: r.RequiresAcknowledgment, RenewalDays: r.RenewalPeriodDays, CreatedAt: r.CreatedAt, UpdatedAt: r.ChangedAt,
+		MustSign: r.RequiresAcknowledgment, RenewalDays: r.RenewalPeriodDays, CreatedAt: r.CreatedAt, UpdatedAt: r.ChangedAt, PublishedAt: r.PublishedAt,
 	}
 	if p.MustSign && r.Counted {
 		p.SignOff = &domain.SignOff{Audience: r.AudienceCount, Acknowledged: r.AcknowledgedCount}
@@ -52,7 +53,7 @@ const changedSQL = `greatest(p.updated_at, (
 
 func (d *DB) withChanged(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
 	return q.Column("p.client_id", "p.id", "p.title", "p.description", "p.version", "p.scope_type", "p.scope_id",
-		"p.requires_acknowledgment", "p.renewal_period_days", "p.created_at", "p.audience_count", "p.acknowledged_count").
+		"p.requires_acknowledgment", "p.renewal_period_days", "p.created_at", "p.audience_count", "p.acknowledged_count", "p.published_at").
 		ColumnExpr("p.counted_until > ? AS counted", values.add(d.Now())).
 		ColumnExpr(changedSQL+" AS changed_at", values.add(d.Now()))
 }
@@ -79,6 +80,15 @@ func (d *DB) Policies(ctx context.Context, client domain.ClientID, since *time.T
 		return slice, err
 	}
 	return slice, d.recount(ctx, client, slice.Rows)
+}
+
+// LockPolicy is Policy for a transaction that changes it.
+func (d *DB) LockPolicy(ctx context.Context, client domain.ClientID, id domain.PolicyID) (domain.Policy, error) {
+	_, err := d.conn(ctx).NewRaw("SELECT 1 FROM policies WHERE client_id = ? AND id = ? FOR NO KEY UPDATE", client, id).Exec(ctx)
+	if err != nil {
+		return domain.Policy{}, d.bad("lock a policy", err)
+	}
+	return d.Policy(ctx, client, id)
 }
 
 // Policy reads one of a client's policies, whose counts may be missing. NotFound where
@@ -127,9 +137,30 @@ func (r *policyUserRow) policyUser() domain.PolicyUser {
 	return domain.PolicyUser{User: r.ID, Email: r.Email, Name: domain.FullName(r.FirstName, r.LastName), AcknowledgedAt: r.SignedAt}
 }
 
+// signedSince is the condition that a user's sign-off changed at or after a time
+// (it was recorded, it lapsed, or the version became the current one), or that
+// the user did.
+func (d *DB) signedSince(q *bun.SelectQuery, values *binds, p domain.Policy, since time.Time) *bun.SelectQuery {
+	at := values.add(since)
+	return q.Where("(u.updated_at >= ? OR ?::timestamptz >= ? OR EXISTS (SELECT 1 FROM policy_signatures AS s WHERE "+
+		"s.client_id = u.client_id AND s.policy_id = ? AND s.version = ? AND s.user_id = u.id AND (coalesce(s.recorded_at, s.signed_at) >= ?"+
+		" OR s.signed_at <= ? AND s.signed_at + make_interval(days => ?) >= ?)))",
+		at, values.add(p.PublishedAt), at, values.add(p.ID), values.add(p.Version), at,
+		values.add(p.SignedSince(d.Now())), values.add(p.RenewalDays), at)
+}
+
 // PolicyUsers reads a page of the active users of a policy's audience, by
-// their creation.
-func (d *DB) PolicyUsers(ctx context.Context, p domain.Policy, f domain.SignFilter, w domain.Window) (domain.Slice[domain.PolicyUser], error) {
+// their creation. since, if not nil, leaves those who changed, or whose sign-off
+// did, at or after it.
+func (d *DB) PolicyUsers(ctx context.Context, p domain.Policy, f domain.SignFilter, since *time.Time, w domain.Window) (domain.Slice[domain.PolicyUser], error) {
+	counted := w.Total && since == nil && p.MustSign
+	if counted {
+		policies := []domain.Policy{p}
+		if err := d.recount(ctx, p.Client, policies); err != nil {
+			return domain.Slice[domain.PolicyUser]{}, err
+		}
+		p = policies[0]
+	}
 	signature, signed := d.signature(p)
 	k := keyset{
 		from: "users AS u", key: "u.created_at", cast: "timestamptz", id: "u.id",
@@ -142,14 +173,21 @@ func (d *DB) PolicyUsers(ctx context.Context, p domain.Policy, f domain.SignFilt
 			case domain.Unsigned:
 				q = q.Where("NOT EXISTS (SELECT 1 FROM policy_signatures AS s WHERE "+signature+")", values.addAll(signed)...)
 			}
+			if since != nil {
+				q = d.signedSince(q, values, p, *since)
+			}
 			return q
 		},
 	}
+	w.Total = w.Total && !counted
 	rows, err := countedPage(ctx, d, k, w, func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
 		return q.ColumnExpr("u.id, u.email, u.first_name, u.last_name, u.created_at, s.signed_at").
 			Join("LEFT JOIN policy_signatures AS s ON "+signature, values.addAll(signed)...)
 	}, func(r *policyUserRow) domain.Position {
 		return domain.Position{Key: timeKey(r.CreatedAt), ID: r.ID.UUID()}
 	})
+	if counted {
+		rows.Total = p.SignOff.Of(f)
+	}
 	return mapped(rows, (*policyUserRow).policyUser), err
 }

@@ -56,9 +56,7 @@ func (d *DB) TemplateOptions(ctx context.Context, client domain.ClientID) ([]dom
 	err := d.conn(ctx).NewRaw(`
 		SELECT t.id, t.language, coalesce(u.used, 0) AS used
 		FROM phishing_templates AS t JOIN clients AS c ON c.id = ?0
-		LEFT JOIN (
-			SELECT template_id, count(*) AS used FROM phishing_results WHERE client_id = ?0 GROUP BY template_id
-		) AS u ON u.template_id = t.id
+		LEFT JOIN template_uses AS u ON u.client_id = c.id AND u.template_id = t.id
 		WHERE c.phishing_categories IS NULL OR t.category = ANY(c.phishing_categories)
 		ORDER BY t.created_at, t.id`, client).Scan(ctx, &options)
 	return options, d.bad("read templates", err)
@@ -80,8 +78,24 @@ func (d *DB) ScheduleResults(ctx context.Context, client domain.ClientID, result
 			SendAt: r.SendAt, CreatedAt: now, UpdatedAt: now,
 		}
 	}
-	_, err := d.conn(ctx).NewInsert().Model(&rows).Exec(ctx)
-	return d.bad("schedule simulated mails", err)
+	if _, err := d.conn(ctx).NewInsert().Model(&rows).Exec(ctx); err != nil {
+		return d.bad("schedule simulated mails", err)
+	}
+	return d.countUses(ctx, client, results)
+}
+
+// countUses counts the templates of new mails, in the order of their ids, so
+// that those who send at a time cannot deadlock.
+func (d *DB) countUses(ctx context.Context, client domain.ClientID, results []domain.Result) error {
+	templates := make([]domain.TemplateID, len(results))
+	for i, r := range results {
+		templates[i] = r.Template
+	}
+	_, err := d.conn(ctx).NewRaw(`
+		INSERT INTO template_uses AS u (client_id, template_id, used)
+		SELECT ?, id, count(*) FROM unnest(?::uuid[]) AS id GROUP BY id ORDER BY id
+		ON CONFLICT (client_id, template_id) DO UPDATE SET used = u.used + excluded.used`, client, uuids(templates)).Exec(ctx)
+	return d.bad("count the uses of templates", err)
 }
 
 // simulationRow is what a simulation is read from.

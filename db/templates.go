@@ -131,9 +131,9 @@ func (d *DB) storeTemplates(ctx context.Context, list []domain.Template, own boo
 	err = d.conn(ctx).NewRaw(`
 		INSERT INTO phishing_templates AS t (`+columns+`)
 		SELECT `+columns+` FROM json_populate_recordset(NULL::phishing_templates, ?::json) ORDER BY created_at, id
-		ON CONFLICT `+conflict+` DO UPDATE SET (`+content+`) = (`+excluded+`)
+		ON CONFLICT `+conflict+` DO UPDATE SET (`+content+`, changed_at) = (`+excluded+`, ?)
 		WHERE (`+stored+`) IS DISTINCT FROM (`+excluded+`)
-		RETURNING xmax = 0 AS added`, string(text)).Scan(ctx, &rows)
+		RETURNING xmax = 0 AS added`, string(text), d.Now()).Scan(ctx, &rows)
 	for _, r := range rows {
 		if r.Added {
 			added++

@@ -9,7 +9,7 @@ import (
 
 // InsertUser adds a user to the client's manual group, with the score that
 // their role starts at. Conflict when the client has a user of that email. The
-// counters of the client are for CountUsers.
+// counters of the client are for CountUser.
 func (d *DB) InsertUser(ctx context.Context, u domain.User) error {
 	row := rowOf(u)
 	q := d.conn(ctx).NewInsert().Model(&row).
@@ -39,22 +39,26 @@ func rowOf(u domain.User) userRow {
 	}
 }
 
-// JoinCollections makes a user a member of the client's collections that are
-// named, and returns those that the client has.
-func (d *DB) JoinCollections(ctx context.Context, u domain.User, ids []domain.CollectionID) ([]domain.CollectionID, error) {
+// LockNamed locks those of the collections that are the client's, in the order
+// of their ids, and returns them.
+func (d *DB) LockNamed(ctx context.Context, client domain.ClientID, ids []domain.CollectionID) ([]domain.CollectionID, error) {
 	var found []domain.CollectionID
 	err := d.conn(ctx).NewRaw(`
-		WITH named AS (
-			SELECT id FROM collections WHERE client_id = ?0 AND id = ANY(?1::uuid[]) ORDER BY id FOR NO KEY UPDATE
-		), joined AS (
+		SELECT id FROM collections WHERE client_id = ? AND id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE`, client, uuids(ids)).Scan(ctx, &found)
+	return found, d.bad("lock collections", err)
+}
+
+// JoinCollections makes a new user a member of collections that LockNamed
+// found.
+func (d *DB) JoinCollections(ctx context.Context, u domain.User, ids []domain.CollectionID) error {
+	_, err := d.conn(ctx).NewRaw(`
+		WITH joined AS (
 			INSERT INTO collection_members (client_id, collection_id, user_id, added_at)
-			SELECT ?0, id, ?2, ?3 FROM named ON CONFLICT DO NOTHING RETURNING collection_id
-		), counted AS (
-			UPDATE collections SET member_count = member_count + 1, updated_at = ?3
-			WHERE client_id = ?0 AND id IN (SELECT collection_id FROM joined)
+			SELECT ?0, id, ?2, ?3 FROM unnest(?1::uuid[]) AS id ON CONFLICT DO NOTHING RETURNING collection_id
 		)
-		SELECT id FROM named`, u.Client, uuids(ids), u.ID, u.UpdatedAt).Scan(ctx, &found)
-	return found, d.bad("add a user to collections", err)
+		UPDATE collections SET member_count = member_count + 1, updated_at = ?3
+		WHERE client_id = ?0 AND id IN (SELECT collection_id FROM joined)`, u.Client, uuids(ids), u.ID, u.UpdatedAt).Exec(ctx)
+	return d.bad("add a user to collections", err)
 }
 
 // Enrol gives a new user the client's program and the courses that the
@@ -81,6 +85,21 @@ func (d *DB) Enrol(ctx context.Context, u domain.User) error {
 		return d.bad("enrol a user", err)
 	}
 	return d.refreshNextDue(ctx, u.Client, []domain.UserID{u.ID})
+}
+
+// Return gives a user who is active again what inactive ones are passed over
+// for: a further round of courses whose window ended meanwhile. The user's
+// exposures are back in their list, and so changed. The user is locked.
+func (d *DB) Return(ctx context.Context, u domain.User) error {
+	_, err := d.conn(ctx).NewRaw("UPDATE exposures SET updated_at = ? WHERE client_id = ? AND user_id = ?", u.UpdatedAt, u.Client, u.ID).Exec(ctx)
+	if err != nil {
+		return d.bad("touch a user's exposures", err)
+	}
+	renewed := scoredUser{ClientID: u.Client, ID: u.ID, Status: u.Status}
+	if err := d.renew(ctx, []scoredUser{renewed}, domain.DateOf(d.Now())); err != nil {
+		return err
+	}
+	return d.Rescore(ctx, u.Client, []domain.UserID{u.ID})
 }
 
 // RequestWelcome asks for a welcome mail to a user, and returns its id.

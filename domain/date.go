@@ -2,7 +2,6 @@ package domain
 
 import (
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -20,7 +19,15 @@ const (
 	secondsPerDay = 24 * 60 * 60
 )
 
-var errBadDate = errors.New("not a date of the form 2006-01-02")
+const errBadDate = badDate("must be a date, such as 2026-01-31")
+
+// badDate is an error whose text is meant for callers.
+type badDate string
+
+func (e badDate) Error() string { return string(e) }
+
+// CallerMessage returns the text, which says what a member of a body must be.
+func (e badDate) CallerMessage() string { return string(e) }
 
 // dateAt keeps every Date inside the four-digit years, the ones that its text
 // form can hold: a day outside them becomes the nearest one inside.
@@ -81,11 +88,14 @@ func (d Date) AppendText(b []byte) ([]byte, error) {
 // MarshalText returns the day as 2006-01-02. It never fails.
 func (d Date) MarshalText() ([]byte, error) { return d.AppendText(nil) }
 
-// UnmarshalText reads a day written as 2006-01-02.
+// UnmarshalText reads a day written as 2006-01-02. The zero Date is none.
 func (d *Date) UnmarshalText(text []byte) error {
 	parsed, err := ParseDate(string(text))
 	if err != nil {
 		return err
+	}
+	if parsed.IsZero() {
+		return errBadDate
 	}
 	*d = parsed
 	return nil

@@ -59,8 +59,6 @@ type UserKey struct {
 
 // EmailFilter says which sent mails are wanted.
 type EmailFilter struct {
-	Types []MessageType // none for every type
-	// Since is the earliest time of sending, Until the first that is too late;
-	// nil for no bound.
-	Since, Until *time.Time
+	Types  []MessageType // none for every type
+	Period               // of sending
 }

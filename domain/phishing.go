@@ -1,7 +1,11 @@
 package domain
 
 import (
+	"errors"
+	"fmt"
+	"net/mail"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -157,12 +161,10 @@ func (r *Result) reach(e ResultEvent) {
 
 // ResultFilter says which results are wanted.
 type ResultFilter struct {
-	User   *UserID
-	Result *ResultID
-	Status ResultStatus // empty for every state
-	// Since is the earliest time of sending, Until the first that is too late;
-	// nil for no bound.
-	Since, Until *time.Time
+	User         *UserID
+	Result       *ResultID
+	Status       ResultStatus // empty for every state
+	Period                    // of sending
 	UpdatedSince *time.Time
 	// Newest asks for the mails that were sent, newest first, in the place of
 	// all in the order of their creation.
@@ -194,4 +196,27 @@ type Template struct {
 	From      string // an address, which may have a name before it
 	CreatedAt time.Time
 	TemplateContent
+}
+
+// Sender is whom the template's mails come from. Placeholders of the name are
+// not filled yet; the address has none, for what they stand for can hold spaces.
+func (t *Template) Sender() (mail.Address, error) {
+	a, err := mail.ParseAddress(t.From)
+	if err != nil {
+		return mail.Address{}, fmt.Errorf("the sender is not an address: %w", err)
+	}
+	if strings.Contains(a.Address, "{{") {
+		return mail.Address{}, errors.New("the sender's address holds a placeholder; only the name before it may")
+	}
+	return *a, nil
+}
+
+// FromEmail is the sender's address without the name; what cannot be taken apart
+// is returned as it is.
+func (t *Template) FromEmail() string {
+	a, err := t.Sender()
+	if err != nil {
+		return t.From
+	}
+	return a.Address
 }

@@ -18,8 +18,11 @@ type Policy struct {
 	// RenewalDays is how long a sign-off stays valid.
 	RenewalDays int
 	// SignOff is nil where nobody has to sign.
-	SignOff   *SignOff
-	CreatedAt time.Time
+	SignOff *SignOff
+	// PublishedAt is when the version became the current one; nil for a first
+	// version.
+	PublishedAt *time.Time
+	CreatedAt   time.Time
 	// UpdatedAt is when anything that is shown changed last, be it that a
 	// sign-off lapsed.
 	UpdatedAt time.Time
@@ -33,6 +36,17 @@ func (p Policy) SignedSince(now time.Time) time.Time { return now.AddDate(0, 0, 
 type SignOff struct {
 	Audience     int
 	Acknowledged int
+}
+
+// Of is how many of the audience a filter selects.
+func (s SignOff) Of(f SignFilter) int {
+	switch f {
+	case Signed:
+		return s.Acknowledged
+	case Unsigned:
+		return s.Audience - s.Acknowledged
+	}
+	return s.Audience
 }
 
 // Percentage is how much of the audience signed, with one decimal; 0 where

@@ -129,11 +129,12 @@ func (s *scene) bads(id string) map[int][]bad {
 		"create-user": {
 			400: append(badJSON(users, `{}`, "email is required", `{"email":null}`, "email is required", `{"email":""}`, "email is required",
 				`{"email":"nobody"}`, "email must be an email address", `{"email":"`+email+`"}`, "email must be",
-				`{"email":"a@example.com","role":"boss"}`, "role must be one of", `{"email":"a@example.com","role":7}`, "role must be",
-				`{"email":"a@example.com","preferred_language":"fr"}`, "preferred_language must be one of", `{"email":"a@example.com","first_name":"`+long+`"}`, "first_name must be at most 200",
+				`{"email":"a@example.com","role":"boss"}`, "role must be one of admin, executive, hr, finance, standard", `{"email":"a@example.com","role":7}`, "role must be",
+				`{"email":"a@example.com","preferred_language":"fr"}`, "preferred_language must be one of en, es, fr-ca", `{"email":"a@example.com","first_name":"`+long+`"}`, "first_name must be at most 200",
 				`{"email":"a@example.com","last_name":[]}`, "last_name must be a string", `{"email":"a@example.com","department":"`+long+`"}`, "department must be at most 500",
 				`{"email":"a@example.com","job_title":"`+long+`"}`, "job_title must be at most 500", `{"email":"a@example.com","manager_email":"x"}`, "manager_email must be an email address",
 				`{"email":"a@example.com","collection_id":2147483647}`, "collection_id is not a collection of this client",
+				`{"email":"first@example.com","collection_id":2147483647}`, "collection_id is not a collection of this client", // told before the clash
 				`{"email":"a@example.com","collection_id":`+s.foreignCollection+`}`, "collection_id is not a collection of this client",
 				`{"email":"a@example.com","collection_id":"`+s.collection+`"}`, "collection_id must be an integer", `{"email":"a@example.com","collection_id":0}`, "collection_id must be an integer",
 				`{"email":"a@example.com","collection_id":1.0}`, "collection_id must be an integer", `{"email":"a@example.com","collection_id":1e0}`, "collection_id must be an integer",
@@ -194,7 +195,7 @@ func (s *scene) badParts(id string) map[int][]bad {
 		},
 		"remove-collection-member": {
 			400: {{collections + "/x/members/" + s.user, "", "collection_id must be"}},
-			404: {{members + "/" + nobody, "", "the user is not a member"}, {members + "/x", "", "no such user"}, {members + "/" + s.siblingUser, "", "the user is not a member"},
+			404: {{members + "/" + nobody, "", "the user is not a member"}, {members + "/x", "", "the user is not a member"}, {members + "/" + s.siblingUser, "", "the user is not a member"},
 				{nowhere + "/" + s.user, "", "no such collection"}, {foreign + "/" + s.user, "", "no such collection"}},
 		},
 		"policies": {400: append(badWindow(policies), bad{"/v1/clients/0/policies", "", "client_id must be"})},

@@ -1,26 +1,85 @@
 package v1compat
 
 import (
+	"database/sql"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"partnerapi/domain"
-	"partnerapi/idmap"
 	"partnerapi/v2/v2test"
 )
 
-// actor uses one tenant through one version; it remembers objects by the names
-// that a case gives them.
+// table is steps that are taken one after the other, through each version on a
+// tenant of its own, and what both versions show of both tenants after each.
+type table struct {
+	name  string
+	steps []step
+	views func(a *actor, x surface) map[string]answer
+}
+
+// step is one thing that a partner does, or that happens to one.
+type step struct {
+	name string
+	do   func(a *actor) answer
+	says outcome
+}
+
+// outcome is what both versions are to say to a step.
+type outcome struct {
+	code domain.Code
+	// objects, if not nil, is some of the fields of each object.
+	objects []fields
+	// own says that each version has words of its own for an error.
+	own bool
+}
+
+var done = outcome{}
+
+func refuses(code domain.Code) outcome { return outcome{code: code} }
+
+// refusesIn is refuses where the words differ, for the versions take different
+// things.
+func refusesIn(code domain.Code) outcome { return outcome{code: code, own: true} }
+
+func shows(objects ...fields) outcome { return outcome{objects: append([]fields{}, objects...)} }
+
+var tables = []table{
+	{"accounts", accountSteps, accountViews},
+	{"collections", slices.Concat(office, collectionSteps), collectionViews},
+	{"policies", slices.Concat(office, policySteps), policyViews},
+	{"dark web", slices.Concat(office, darkWebSteps), darkWebViews},
+	{"training", slices.Concat(office, trainingSteps), trainingViews},
+	{"phishing", slices.Concat(office, phishingSteps), phishingViews},
+	{"mail", slices.Concat(office, mailSteps), mailViews},
+}
+
+// office is clients A, whose users are Ada and Bob, and B, whose user is Eve.
+var office = []step{
+	{"client A", func(a *actor) answer { return a.keep("A", a.createClient("Überwald GmbH")) }, done},
+	{"client B", func(a *actor) answer { return a.keep("B", a.createClient("Borogravia")) }, done},
+	{"Ada", func(a *actor) answer { return a.employ("A", "Ada", "King") }, done},
+	{"Bob", func(a *actor) answer { return a.employ("A", "Bob", "Example") }, done},
+	{"Eve", func(a *actor) answer { return a.employ("B", "Eve", "Example") }, done},
+}
+
+// nobody is the UUID of no object.
+const nobody = "01980000-0000-7000-8000-000000000000"
+
+// actor uses one tenant through one version; it knows the UUIDs of objects by
+// the names that the steps give them.
 type actor struct {
 	surface
 	*service
 	tenant v2test.Tenant
 	known  map[string]string
+	// leads says that the actor takes each step first: what concerns both
+	// tenants is done once.
+	leads bool
+	heard int // how many signals were sent
 }
 
 // keep remembers the object of an answer.
@@ -31,140 +90,141 @@ func (a *actor) keep(name string, got answer) answer {
 	return got
 }
 
-func (a *actor) collection(client, name string) int {
-	id, err := domain.ParseUUID[domain.ClientKind](a.known[client])
-	if err != nil {
+// scan reads the id of an object that is known.
+func (a *actor) scan(into sql.Scanner, name string) {
+	a.T.Helper()
+	if err := into.Scan(a.known[name]); err != nil {
 		a.T.Fatal(err)
 	}
-	return a.integer(idmap.Collection, idmap.UUID(a.Collection(id, name)))
 }
 
-type fields = map[string]any
+// someone is the object of a name, or nobody.
+func (a *actor) someone(name string) string {
+	if id, ok := a.known[name]; ok {
+		return id
+	}
+	return nobody
+}
 
-// cases run one after the other, through each version on a tenant of its own.
-var cases = []struct {
-	name string
-	do   func(a *actor) answer
-	code domain.Code
-}{
-	{"a client", func(a *actor) answer { return a.keep("A", a.createClient("Überwald GmbH")) }, ""},
-	{"another", func(a *actor) answer { return a.keep("B", a.createClient(strings.Repeat("é", 200))) }, ""},
-	{"its name again", func(a *actor) answer { return a.createClient("ÜBERWALD gmbh") }, domain.Conflict},
-	{"no name", func(a *actor) answer { return a.createClient(" \t ") }, domain.InvalidRequest},
-	{"too long a name", func(a *actor) answer { return a.createClient(strings.Repeat("é", 201)) }, domain.InvalidRequest},
-	{"a classified user", func(a *actor) answer {
-		return a.keep("cfo", a.createUser(a.known["A"], fields{"email": "CFO@Example.com", "first_name": "Ada", "last_name": "King", "job_title": "CFO", "department": "Board"}))
-	}, ""},
-	{"a user with a role", func(a *actor) answer {
-		return a.keep("hr", a.createUser(a.known["A"], fields{"email": "hr@example.com", "job_title": "CFO", "role": "hr", "preferred_language": "fr-ca", "manager_email": "cfo@example.com"}))
-	}, ""},
-	{"a user by department", func(a *actor) answer {
-		return a.createUser(a.known["A"], fields{"email": "x@example.com", "department": "Accounts Payable"})
-	}, ""},
-	{"a user by email", func(a *actor) answer { return a.createUser(a.known["A"], fields{"email": "payroll@example.com"}) }, ""},
-	{"a user of a collection", func(a *actor) answer {
-		return a.createUser(a.known["A"], fields{"email": "c@example.com", "collection_id": a.collection("A", "Own")})
-	}, ""},
-	{"of another client's", func(a *actor) answer {
-		return a.createUser(a.known["A"], fields{"email": "d@example.com", "collection_id": a.collection("B", "Foreign")})
-	}, domain.InvalidRequest},
-	{"the same email", func(a *actor) answer { return a.createUser(a.known["A"], fields{"email": "cfo@EXAMPLE.com"}) }, domain.Conflict},
-	{"in another client", func(a *actor) answer { return a.createUser(a.known["B"], fields{"email": "cfo@example.com"}) }, ""},
-	{"no email", func(a *actor) answer { return a.createUser(a.known["A"], fields{"first_name": "Ada"}) }, domain.InvalidRequest},
-	{"a bad email", func(a *actor) answer { return a.createUser(a.known["A"], fields{"email": "nobody"}) }, domain.InvalidRequest},
-	{"a bad role", func(a *actor) answer {
-		return a.createUser(a.known["A"], fields{"email": "e@example.com", "role": "boss"})
-	}, domain.InvalidRequest},
-	{"a bad language", func(a *actor) answer {
-		return a.createUser(a.known["A"], fields{"email": "e@example.com", "preferred_language": "de"})
-	}, domain.InvalidRequest},
-	{"a state", func(a *actor) answer { return a.updateUser(a.known["hr"], fields{"status": "inactive"}) }, ""},
-	{"the same state", func(a *actor) answer { return a.updateUser(a.known["hr"], fields{"status": "inactive"}) }, ""},
-	{"a role and a language", func(a *actor) answer {
-		return a.updateUser(a.known["cfo"], fields{"role": "standard", "preferred_language": "es"})
-	}, ""},
-	{"a bad state", func(a *actor) answer { return a.updateUser(a.known["cfo"], fields{"status": "gone"}) }, domain.InvalidRequest},
-	{"nothing", func(a *actor) answer { return a.updateUser(a.known["cfo"], fields{}) }, domain.InvalidRequest},
-	{"nobody", func(a *actor) answer {
-		return a.updateUser("01980000-0000-7000-8000-000000000000", fields{"status": "active"})
-	}, domain.NotFound},
-	{"overdue courses", func(a *actor) answer { return a.users(a.known["A"], "active") }, ""},
-	{"a bad filter", func(a *actor) answer { return a.users(a.known["A"], "gone") }, domain.InvalidRequest},
+// employ creates a user, who is known by the first name.
+func (a *actor) employ(client, first, last string) answer {
+	body := fields{"email": first + "@example.com", "first_name": first, "last_name": last}
+	return a.keep(first, a.createUser(a.known[client], body))
+}
+
+// passes lets time go by.
+func passes(d time.Duration) func(*actor) answer {
+	return once(func(a *actor) { a.Clock.Advance(d) })
+}
+
+const day = 24 * time.Hour
+
+// once does what concerns both tenants.
+func once(do func(a *actor)) func(*actor) answer {
+	return func(a *actor) answer {
+		if a.leads {
+			do(a)
+		}
+		return answer{}
+	}
+}
+
+// each does what no version has a request for to both tenants.
+func each(do func(a *actor)) func(*actor) answer {
+	return func(a *actor) answer {
+		do(a)
+		return answer{}
+	}
+}
+
+// actor is one with a new tenant, beside whom there is a stranger.
+func (s *service) actor(name string, leads bool) *actor {
+	a := &actor{service: s, tenant: s.Tenant(name), known: map[string]string{}, leads: leads}
+	stranger := s.Tenant(name + "'s stranger")
+	theirs := s.Client(stranger, "Theirs")
+	a.known["theirs"] = theirs.ID.UUID()
+	a.known["their user"] = s.User(stranger, theirs.ID, "mallory@example.com").ID.UUID()
+	if a.surface = surface(v2surface{s, a.tenant.Key}); leads {
+		a.surface = v1{s, a.tenant.Key}
+	}
+	return a
 }
 
 // TestParity: what one version does and says, the other does and says too.
 func TestParity(t *testing.T) {
-	s := start(t, setup{})
-	one, two := s.Tenant("One"), s.Tenant("Two")
-	s.Exec(`INSERT INTO admins (id, partner_id, email, name, role, created_at)
-		SELECT gen_random_uuid(), p.id, r.role || '@example.com', 'Grace Brewster ' || r.role, r.role, $1::timestamptz + r.n * interval '1 hour'
-		FROM partners AS p, unnest(ARRAY['viewer', 'owner', 'admin']) WITH ORDINALITY AS r (role, n)`, v2test.Noon)
-	first := &actor{surface: v1{s, one.Key}, service: s, tenant: one, known: map[string]string{}}
-	second := &actor{surface: v2surface{s, two.Key}, service: s, tenant: two, known: map[string]string{}}
-	for _, c := range cases {
-		s.Clock.Advance(time.Second)
-		if c.name == "overdue courses" {
-			s.Clock.Advance(50 * 24 * time.Hour)
-		}
-		got, want := first.named(c.do(first)), second.named(c.do(second))
-		if got.code != string(c.code) || want.code != string(c.code) {
-			t.Errorf("%s: v1 says %+v, v2 %+v, not %q", c.name, got, want, c.code)
-		}
-		same(t, c.name, got, want)
-		if c.code == "" {
-			reads(t, c.name, first, second)
-		}
-	}
-	for _, u := range second.users(second.known["A"], "active").objects {
-		if u["on track"] != false || u["behind"] != 2.0 || u["next"] == "" {
-			t.Errorf("nobody is behind after 50 days: %v", u)
-		}
+	for _, table := range tables {
+		t.Run(table.name, func(t *testing.T) {
+			s := start(t, setup{})
+			first, second := s.actor("One", true), s.actor("Two", false)
+			for _, step := range table.steps {
+				s.Clock.Advance(time.Second)
+				got, want := first.named(step.do(first)), second.named(step.do(second))
+				step.says.check(t, step.name, got, want)
+				if step.says.code == "" {
+					table.compare(t, step.name, first, second)
+				}
+			}
+		})
 	}
 }
 
-// reads compares what both versions show of both tenants: within a tenant id by
-// id, and between the tenants by the names of the case.
-func reads(t *testing.T, name string, first, second *actor) {
+// check fails the test unless both versions say what they are to.
+func (o outcome) check(t *testing.T, name string, got, want answer) {
 	t.Helper()
-	shown := map[string][]answer{}
-	for _, a := range []*actor{first, second} {
-		byV1, byV2 := v1{a.service, a.tenant.Key}, v2surface{a.service, a.tenant.Key}
-		compare := func(what string, ask func(surface) answer) {
-			t.Helper()
-			got, want := ask(byV1), ask(byV2)
-			same(t, name+": "+what, got, want)
-			shown[what] = append(shown[what], a.named(got))
-		}
-		compare("partner", surface.partner)
-		compare("clients", surface.clients)
-		for _, client := range slices.Sorted(maps.Keys(a.known)) {
-			if client != "A" && client != "B" {
-				continue
-			}
-			for _, status := range []string{"active", "inactive", "all"} {
-				compare("users "+status+" of "+client, func(x surface) answer { return x.users(a.known[client], status) })
-			}
-		}
+	if got.code != string(o.code) || want.code != string(o.code) {
+		t.Errorf("%s: v1 says %+v, v2 %+v, not %q", name, got, want, o.code)
 	}
-	for what, pair := range shown {
-		if what != "partner" { // the partners' names and admins are their own
-			same(t, name+": both tenants' "+what, pair[0], pair[len(pair)-1])
+	if o.own {
+		got.message, want.message = "", ""
+	}
+	same(t, name, got, want)
+	if o.objects == nil {
+		return
+	}
+	if len(got.objects) != len(o.objects) {
+		t.Errorf("%s: %v, not %v", name, got.objects, o.objects)
+		return
+	}
+	for i, object := range o.objects {
+		for field, value := range object {
+			if shown := got.objects[i][field]; fmt.Sprint(shown) != fmt.Sprint(value) {
+				t.Errorf("%s: %s of %d is %v, not %v", name, field, i, shown, value)
+			}
 		}
 	}
 }
 
-// named puts the names of a case's objects in the place of their ids, which no
+// compare compares what both versions show of both tenants: within a tenant id
+// by id, and between the tenants by the names of the table.
+func (of table) compare(t *testing.T, name string, first, second *actor) {
+	t.Helper()
+	var byBoth []map[string]answer
+	for _, a := range []*actor{first, second} {
+		byV1, byV2 := of.views(a, v1{a.service, a.tenant.Key}), of.views(a, v2surface{a.service, a.tenant.Key})
+		for what, got := range byV1 {
+			same(t, name+": "+what, got, byV2[what])
+		}
+		byBoth = append(byBoth, byV1)
+	}
+	for what, got := range byBoth[0] {
+		same(t, name+": both tenants' "+what, first.named(got), second.named(byBoth[1][what]))
+	}
+}
+
+// named puts the names of a table's objects in the place of their ids, which no
 // two tenants share; other ids are left out.
 func (a *actor) named(got answer) answer {
 	out := got
 	out.objects = nil
 	for _, object := range got.objects {
 		object = maps.Clone(object)
-		id := object["id"]
-		delete(object, "id")
-		for name, known := range a.known {
-			if known == id {
-				object["id"] = name
+		for _, field := range []string{"id", "scope"} {
+			value := object[field]
+			delete(object, field)
+			for name, known := range a.known {
+				if known == value {
+					object[field] = name
+				}
 			}
 		}
 		out.objects = append(out.objects, object)

@@ -7,6 +7,7 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
 )
 
 // Message is the answer to a send: a text for people.
@@ -38,9 +39,11 @@ func fromSendPhishing(in *sendPhishing) *v2.SendPhishing {
 		out.Body.UserIDs = []domain.UserID{in.Body.UserID.ID}
 	}
 	if in.Body.PhishingTemplate != (idmap.Ref[domain.TemplateKind]{}) {
-		out.Body.TemplateID = &in.Body.PhishingTemplate.ID
+		out.Body.TemplateID = op.Give(in.Body.PhishingTemplate.ID)
 	}
-	out.Body.SendAt = in.Body.SendTime.at
+	if t := in.Body.SendTime.at; t != nil {
+		out.Body.SendAt = op.Give(*t)
+	}
 	return out
 }
 

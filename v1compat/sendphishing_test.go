@@ -38,7 +38,7 @@ func TestSendPhishingGolden(t *testing.T) {
 	in.Body.UserID, in.Body.PhishingTemplate = maybeUser{uuidOf(user), true}, idmap.RefTo(template)
 	in.Body.SendTime = maybeTime{new(op.At(noon))}
 	out := fromSendPhishing(in)
-	if b := out.Body; !out.ClientOfUser || len(b.UserIDs) != 1 || b.UserIDs[0] != user || *b.TemplateID != template || !b.SendAt.Equal(noon) {
+	if b := out.Body; !out.ClientOfUser || len(b.UserIDs) != 1 || b.UserIDs[0] != user || b.TemplateID.Value != template || !b.SendAt.Value.Equal(noon) {
 		t.Errorf("asks v2 for %+v", out)
 	}
 	text, err := json.Marshal(toMessage(&v2.PhishingSent{Sends: []v2.PhishingSend{{SendAt: op.At(noon)}}}))

@@ -2,33 +2,159 @@ package v1compat
 
 import (
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
-	"partnerapi/v2/v2test"
 )
+
+type fields = map[string]any
 
 // answer is what a version says, in words that are neither's: an error's code
 // and message without the name of the field, or objects with the fields that it
 // shows.
 type answer struct {
 	code, message string
-	objects       []map[string]any
+	objects       []fields
 }
 
-// surface is a version of the interface as its callers use it. Clients and
-// users are named by their UUIDs.
+// surface is a version of the interface as its callers use it. Objects are
+// named by their UUIDs, and times are texts. What one version does in one
+// request and the other in several, a surface does as its callers have to.
 type surface interface {
-	createClient(name string) answer
-	createUser(client string, body map[string]any) answer
-	updateUser(user string, body map[string]any) answer
-	users(client, status string) answer
-	clients() answer
 	partner() answer
+	clients() answer
+	createClient(name string) answer
+	users(client, status string) answer
+	// createUser takes, beside the fields that both versions have, the
+	// "collection" that the user is put in.
+	createUser(client string, body fields) answer
+	updateUser(user string, body fields) answer
+
+	collections(client string) answer
+	createCollection(client string, body fields) answer
+	members(client, collection string) answer
+	// addMember takes the user out of the client's other collections.
+	addMember(client, collection, user string) answer
+	removeMember(client, collection, user string) answer
+
+	policies(client string) answer
+	policyUsers(client, policy, status string) answer
+	// exposures counts what was found from and through a time or a day; "" is
+	// no bound.
+	exposures(client, from, through string) answer
+
+	training(user string) answer
+	// send is for now where at is "".
+	send(user, template, at string) answer
+	// results are of what was sent, newest first.
+	results(user string) answer
+	// emails are those of the 30 days from start, or the last 30 where it is
+	// ""; of v1's types where there are none.
+	emails(user string, types []string, start string) answer
+}
+
+// shape is the objects of a list: the name that the versions share of each
+// field, v1's and v2's, and the kind of the numbers that v1 has for ids.
+type shape struct {
+	kind   idmap.Kind
+	fields [][3]string
+}
+
+var (
+	clientShape = shape{idmap.Client, [][3]string{
+		{"id", "id", "id"}, {"name", "client_name", "name"}, {"created", "created_date", "created_at"},
+		{"active", "user_count", "users.active"}, {"inactive", "inactive_user_count", "users.inactive"},
+		{"on track", "training_on_track_rate", "training.on_track_rate"},
+	}}
+	userShape = shape{0, [][3]string{
+		{"id", "id", "id"}, {"email", "email", "email"}, {"first", "first_name", "first_name"}, {"last", "last_name", "last_name"},
+		{"department", "department", "department"}, {"status", "status", "status"}, {"role", "role", "role"},
+		{"language", "preferred_language", "preferred_language"}, {"created", "created_date", "created_at"},
+		{"on track", "training_on_track", "training.on_track"}, {"next", "next_course", "training.next_course.title"},
+		{"behind", "courses_behind", "training.overdue_count"}, {"score", "risk_score", "risk.score"},
+	}}
+	partnerShape = shape{0, [][3]string{{"name", "partner_name", "name"}, {"created", "created_date", "created_at"}}}
+	adminShape   = shape{0, [][3]string{
+		{"id", "id", "id"}, {"name", "name", "name"}, {"email", "email", "email"}, {"role", "role", "role"}, {"created", "created_date", "created_at"},
+	}}
+	collectionShape = shape{idmap.Collection, [][3]string{
+		{"id", "id", "id"}, {"name", "name", "name"}, {"description", "description", "description"},
+		{"members", "member_count", "member_count"}, {"created", "created_date", "created_at"},
+	}}
+	memberShape = shape{0, [][3]string{{"id", "user_infima_id", "user_id"}, {"name", "name", "name"}, {"email", "email", "email"}}}
+	policyShape = shape{idmap.Policy, [][3]string{
+		{"id", "id", "id"}, {"title", "title", "title"}, {"description", "description", "description"}, {"version", "version", "version"},
+		{"scope type", "scope_type", "scope_type"}, {"scope", "scope_id", "scope_id"}, {"must sign", "requires_acknowledgment", "requires_acknowledgment"},
+		{"renewal", "renewal_period_days", "renewal_period_days"}, {"created", "created_date", "created_at"}, {"audience", "audience_user_count", "audience_user_count"},
+		{"signed", "acknowledged_count", "acknowledged_count"}, {"percent", "acknowledged_percentage", "acknowledged_percentage"},
+	}}
+	policyUserShape = shape{0, [][3]string{
+		{"id", "id", "user_id"}, {"name", "name", "name"}, {"email", "email", "email"}, {"signed", "acknowledged", "acknowledged"}, {"at", "acknowledged_at", "acknowledged_at"},
+	}}
+	exposureShape = shape{0, [][3]string{
+		{"id", "id", "user_id"}, {"email", "email", "email"}, {"first", "first_name", "first_name"}, {"last", "last_name", "last_name"},
+		{"resolved", "resolved_exposures", "resolved_exposures"}, {"unresolved", "unresolved_exposures", "unresolved_exposures"},
+	}}
+	trainingShape = shape{0, [][3]string{
+		{"order", "order", "order"}, {"course", "course_name", "title"}, {"completed", "completed", "completed"}, {"at", "completed_date", "completed_at"},
+	}}
+	sendShape   = shape{0, [][3]string{{"at", "at", "send_at"}}}
+	resultShape = shape{0, [][3]string{{"status", "status", "status"}, {"at", "status_date", "status_date"}}}
+	emailShape  = shape{0, [][3]string{
+		{"at", "event_time", "sent_at"}, {"from", "from_email", "from_email"}, {"subject", "subject", "subject"},
+		{"method", "send_method", "send_method"}, {"type", "message_type", "message_type"},
+	}}
+	// nothing is an answer that only says that something was done.
+	nothing = shape{}
+)
+
+// The names that a version has in a shape.
+const (
+	inV1 = 1
+	inV2 = 2
+)
+
+// common is an object of a version in the names that both share. Of a list's
+// objects a field that is left out is "", as what is null: v1 has no null. The
+// answer to a change may leave fields out.
+func (s shape) common(object fields, version int, listed bool) fields {
+	out := fields{}
+	for _, names := range s.fields {
+		var value any = object
+		path := strings.Split(names[version], ".")
+		if _, there := object[path[0]]; !there && !listed {
+			continue
+		}
+		for _, part := range path {
+			inner, _ := value.(fields)
+			value = inner[part]
+		}
+		if value == nil {
+			value = ""
+		}
+		if names[0] == "created" || names[0] == "at" {
+			value = seconds(value)
+		}
+		out[names[0]] = value
+	}
+	return out
+}
+
+// seconds is a time, as exact as v1 writes it; "" for none, as for the zero date
+// by which v1 says so.
+func seconds(value any) any {
+	text, _ := value.(string)
+	if text == "" || text == "0001-01-01T00:00:00Z" {
+		return ""
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || at.Location() != time.UTC {
+		return "not a time in UTC: " + text
+	}
+	return at.Unix()
 }
 
 // refused is an error in the words of neither version.
@@ -40,219 +166,33 @@ func refused(code, message any) answer {
 	return answer{code: fmt.Sprint(code), message: text}
 }
 
-// renamed are an object's fields under the names that both versions share.
-func renamed(object map[string]any, names map[string]string) map[string]any {
-	out := map[string]any{}
-	for name, common := range names {
-		var value any = object
-		for part := range strings.SplitSeq(name, ".") {
-			inner, ok := value.(map[string]any)
-			if !ok || inner[part] == nil {
-				value = nil
-				break
-			}
-			value = inner[part]
-		}
-		if _, there := object[strings.Split(name, ".")[0]]; !there {
-			continue
-		}
-		if value == nil {
-			value = "" // v1 has no null
-		}
-		out[common] = value
-	}
-	if text, ok := out["created"].(string); ok {
-		at, err := time.Parse(time.RFC3339Nano, text)
-		if err != nil || at.Location() != time.UTC {
-			out["created"] = "not a time in UTC: " + text
-		} else {
-			out["created"] = at.Unix()
-		}
-	}
-	return out
+// absent is the answer for an object that is not there.
+func absent(noun string) answer {
+	return refused(string(domain.NotFound), domain.ErrNotFound(noun).Message)
 }
 
-// v1 is version 1 as one key uses it.
-type v1 struct {
-	*service
-	key string
+// scopeKinds are the kinds of what policies' audiences are.
+var scopeKinds = map[any]idmap.Kind{
+	string(domain.TenantScope): idmap.Client, string(domain.GroupScope): idmap.Group, string(domain.CollectionScope): idmap.Collection,
 }
 
-var v1Client = map[string]string{
-	"id": "id", "client_name": "name", "created_date": "created", "user_count": "active", "inactive_user_count": "inactive", "training_on_track_rate": "on track",
-}
+// unnumbered stands for an object that is not there.
+const unnumbered = "2147483647"
 
-var v1User = map[string]string{
-	"id": "id", "email": "email", "first_name": "first", "last_name": "last", "department": "department", "status": "status", "role": "role",
-	"preferred_language": "language", "created_date": "created", "training_on_track": "on track", "next_course": "next", "courses_behind": "behind", "risk_score": "score",
-}
-
-func (v v1) answer(r v2test.Response, names map[string]string) answer {
-	body := r.JSON()
-	if r.Status >= http.StatusBadRequest {
-		return refused(body["error"], body["message"])
-	}
-	objects := []any{body}
-	if items, ok := body["items"].([]any); ok {
-		objects = items
-	}
-	var a answer
-	for _, object := range objects {
-		out := renamed(object.(map[string]any), names)
-		if n, ok := out["id"].(float64); ok {
-			key := idmap.NumberKey{Kind: idmap.Client, Number: int64(n)}
-			found, err := v.registry.IDs(v.T.Context(), []idmap.NumberKey{key})
-			if err != nil {
-				v.T.Fatal(err)
-			}
-			out["id"] = domain.ClientID(found[key]).UUID()
-		}
-		a.objects = append(a.objects, out)
-	}
-	return a
-}
-
-func (v v1) path(client string) string {
-	id, err := domain.ParseUUID[domain.ClientKind](client)
-	if err != nil {
-		v.T.Fatal(err)
-	}
-	return "/v1/clients/" + v.number(id)
-}
-
-func (v v1) createClient(name string) answer {
-	return v.answer(v.Do("POST", "/v1/clients", v.key, map[string]any{"company_name": name}), v1Client)
-}
-
-func (v v1) createUser(client string, body map[string]any) answer {
-	return v.answer(v.Do("POST", v.path(client)+"/users", v.key, body), v1User)
-}
-
-func (v v1) updateUser(user string, body map[string]any) answer {
-	return v.answer(v.Do("POST", "/v1/users/"+user, v.key, body), nil)
-}
-
-func (v v1) users(client, status string) answer {
-	return v.answer(v.Get(v.path(client)+"/users?limit=50&status="+status, v.key), v1User)
-}
-
-func (v v1) clients() answer { return v.answer(v.Get("/v1/clients?limit=50", v.key), v1Client) }
-
-func (v v1) partner() answer {
-	body := v.Get("/v1/partner", v.key).Want(http.StatusOK).JSON()
-	a := answer{objects: []map[string]any{renamed(body, map[string]string{"partner_name": "name", "created_date": "created"})}}
-	for _, admin := range body["admins"].([]any) {
-		object := admin.(map[string]any)
-		out := renamed(object, map[string]string{"id": "id", "email": "email", "role": "role", "created_date": "created"})
-		out["name"] = strings.TrimSpace(fmt.Sprint(object["first_name"], " ", object["last_name"]))
-		a.objects = append(a.objects, out)
-	}
-	return a
-}
-
-// v2surface is version 2 as one key uses it.
-type v2surface struct {
-	*service
-	key string
-}
-
-var v2Client = map[string]string{
-	"id": "id", "name": "name", "created_at": "created", "users.active": "active", "users.inactive": "inactive", "training.on_track_rate": "on track",
-}
-
-var v2User = map[string]string{
-	"id": "id", "email": "email", "first_name": "first", "last_name": "last", "department": "department", "status": "status", "role": "role",
-	"preferred_language": "language", "created_at": "created", "training.on_track": "on track", "training.next_course.title": "next",
-	"training.overdue_count": "behind", "risk.score": "score",
-}
-
-func (v v2surface) answer(r v2test.Response, names map[string]string) answer {
-	if r.Status >= http.StatusBadRequest {
-		return refused(r.Field("error.code"), r.Field("error.message"))
-	}
-	body := r.JSON()
-	objects := []any{body}
-	if data, ok := body["data"].([]any); ok {
-		objects = data
-	}
-	var a answer
-	for _, object := range objects {
-		a.objects = append(a.objects, v.plain(renamed(object.(map[string]any), names)))
-	}
-	return a
-}
-
-// plain puts a UUID in the place of an id.
-func (v v2surface) plain(out map[string]any) map[string]any {
-	text, _ := out["id"].(string)
-	if id, err := domain.ParseID[domain.ClientKind](text); err == nil {
-		out["id"] = id.UUID()
-	} else if id, err := domain.ParseID[domain.UserKind](text); err == nil {
-		out["id"] = id.UUID()
-	} else if id, err := domain.ParseID[domain.AdminKind](text); err == nil {
-		out["id"] = id.UUID()
-	}
-	return out
-}
-
-func v2id[K domain.Kind](v v2surface, text string) string {
-	id, err := domain.ParseUUID[K](text)
-	if err != nil {
-		v.T.Fatal(err)
-	}
-	return id.String()
-}
-
-func (v v2surface) createClient(name string) answer {
-	return v.answer(v.Do("POST", "/v2/clients", v.key, map[string]any{"name": name}), v2Client)
-}
-
-// createUser takes v1's body: collections are a list of ids in v2.
-func (v v2surface) createUser(client string, body map[string]any) answer {
-	own := map[string]any{}
-	for name, value := range body {
-		own[name] = value
-	}
-	if n, ok := body["collection_id"].(int); ok {
-		key := idmap.NumberKey{Kind: idmap.Collection, Number: int64(n)}
-		found, err := v.registry.IDs(v.T.Context(), []idmap.NumberKey{key})
-		if err != nil {
-			v.T.Fatal(err)
-		}
-		delete(own, "collection_id")
-		own["collection_ids"] = []string{domain.CollectionID(found[key]).String()}
-	}
-	return v.answer(v.Do("POST", "/v2/clients/"+v2id[domain.ClientKind](v, client)+"/users", v.key, own), v2User)
-}
-
-func (v v2surface) updateUser(user string, body map[string]any) answer {
-	return v.answer(v.Do("PATCH", "/v2/users/"+v2id[domain.UserKind](v, user), v.key, body), nil)
-}
-
-func (v v2surface) users(client, status string) answer {
-	return v.answer(v.Get("/v2/clients/"+v2id[domain.ClientKind](v, client)+"/users?limit=50&status="+status, v.key), v2User)
-}
-
-func (v v2surface) clients() answer {
-	return v.answer(v.Get("/v2/clients?limit=50&sort=created_at", v.key), v2Client)
-}
-
-func (v v2surface) partner() answer {
-	body := v.Get("/v2/partner", v.key).Want(http.StatusOK).JSON()
-	a := answer{objects: []map[string]any{renamed(body, map[string]string{"name": "name", "created_at": "created"})}}
-	for _, admin := range body["admins"].([]any) {
-		out := v.plain(renamed(admin.(map[string]any), map[string]string{"id": "id", "email": "email", "role": "role", "name": "name", "created_at": "created"}))
-		out["role"] = map[any]string{"owner": "Administrator", "admin": "Administrator", "viewer": "User"}[out["role"]]
-		a.objects = append(a.objects, out)
-	}
-	return a
-}
-
-// integer is the number of an object as bodies hold it.
-func (s *service) integer(kind idmap.Kind, id idmap.UUID) int {
-	n, err := strconv.Atoi(s.numberOf(kind, id))
+// numberFor is the number of an object by its UUID, or unnumbered.
+func (s *service) numberFor(kind idmap.Kind, id string) string {
+	s.T.Helper()
+	parsed, err := domain.ParseUUID[domain.ClientKind](id)
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	return n
+	key := idmap.IDKey{Kind: kind, ID: idmap.UUID(parsed)}
+	found, err := s.registry.Numbers(s.T.Context(), []idmap.IDKey{key})
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	if found[key] == 0 {
+		return unnumbered
+	}
+	return strconv.FormatInt(found[key], 10)
 }

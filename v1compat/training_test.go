@@ -130,8 +130,8 @@ func TestUserReadsRefuse(t *testing.T) {
 	}
 }
 
-// TestUserReadsStatements: as many for a page of many rows as for one, and at
-// most three more than v2.
+// TestUserReadsStatements: no more for a page of many rows than for one, and at
+// most three more than v2. One that shows all rows needs no count of them.
 func TestUserReadsStatements(t *testing.T) {
 	r := newReader(t, setup{})
 	for i := range 60 {
@@ -151,7 +151,7 @@ func TestUserReadsStatements(t *testing.T) {
 			})
 		}
 		one, many, base := count(1), count(50), r.Statements.During(func() { r.Get(c.v2+"?limit=50", r.tenant.Key).Want(200) })
-		if one != many || many > base+3 {
+		if many > one || one > base+3 {
 			t.Errorf("%s: %d statements for one row, %d for 50, %d in v2", c.path, one, many, base)
 		}
 	}

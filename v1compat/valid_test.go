@@ -1,9 +1,12 @@
 package v1compat
 
 import (
-	"context"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
+	"net/url"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,81 +20,182 @@ import (
 // enforced; v1's are those of the document.
 func TestTranslatedInputsAreValid(t *testing.T) {
 	api := v2.New(nil, nil)
-	rnd := rand.New(rand.NewPCG(9, 9))
-	translated(t, rnd, "create-client", []string{"company_name"}, api.CreateClient, fromCreateClient)
-	translated(t, rnd, "create-user",
-		[]string{"email", "first_name", "last_name", "department", "job_title", "manager_email", "role", "preferred_language", "collection_id"},
-		api.CreateUser, fromCreateUser)
-	translated(t, rnd, "update-user", []string{"status", "preferred_language", "role"}, api.UpdateUser, fromUpdateUser)
+	inputs := &randomInputs{T: t, Rand: rand.New(rand.NewPCG(9, 9)), routes: map[string]*route{}}
+	for _, r := range New(api, nil, nil, domain.SystemClock{}).routes {
+		if r.input.Body != nil || len(r.input.Query) > 0 {
+			inputs.routes[r.ID] = r
+		}
+	}
+	translated(inputs, "clients", api.ListClients, paged(t, fromListClients))
+	translated(inputs, "create-client", api.CreateClient, fromCreateClient)
+	translated(inputs, "users", api.ListUsers, paged(t, fromListUsers))
+	translated(inputs, "create-user", api.CreateUser, fromCreateUser)
+	translated(inputs, "update-user", api.UpdateUser, fromUpdateUser)
+	translated(inputs, "collections", api.ListCollections, paged(t, fromListCollections))
+	translated(inputs, "create-collection", api.CreateCollection, fromCreateCollection)
+	translated(inputs, "collection-members", api.ListMembers, paged(t, fromListMembers))
+	translated(inputs, "add-collection-member", api.AddMembers, fromAddMember)
+	translated(inputs, "policies", api.ListPolicies, paged(t, fromListPolicies))
+	translated(inputs, "policy-users", api.ListPolicyUsers, paged(t, fromListPolicyUsers))
+	translated(inputs, "exposures", api.ListDarkWebUsers, paged(t, fromListExposures))
+	translated(inputs, "training", api.ListTraining, paged(t, fromListTraining))
+	translated(inputs, "phishing", api.ListPhishingResults, paged(t, fromListPhishing))
+	translated(inputs, "sendphishing", api.SendPhishing, fromSendPhishing, "phishing_template")
+	translated(inputs, "sentemails", api.ListEmails, paged(t, fromListSentEmails))
+	for id := range inputs.routes {
+		t.Errorf("the inputs of %s are not tried", id)
+	}
 }
 
-func translated[V1, V2, Out any](t *testing.T, rnd *rand.Rand, name string, members []string, o *op.Op[V2, Out], to func(*V1) *V2) {
-	t.Helper()
-	var set op.Set
-	path := ""
-	for _, p := range o.Input().Path {
-		path += "/:" + p.Name
+// paged is a list's translator with the page that the facade asks v2 for.
+func paged[V1, V2 any](t *testing.T, to func(*V1, op.Paging) *V2) func(*V1) *V2 {
+	return func(in *V1) *V2 {
+		page, err := pageOf(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return to(in, walk{asked: page}.paging())
 	}
-	v1 := op.Add(&set, op.Meta{ID: "v1", Method: "POST", Path: path, Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "v1"},
-		func(context.Context, *V1) (*op.NoContent, error) { return &op.NoContent{}, nil })
+}
+
+// randomInputs makes inputs of routes; those that were tried leave the routes.
+type randomInputs struct {
+	*testing.T
+	*rand.Rand
+	routes map[string]*route
+}
+
+// translated tries a route's translator. Looked names v1's fields of which v2's
+// rules do not ask whether they are there: it looks for their object, and finds
+// none.
+func translated[V1, V2, Out any](i *randomInputs, id string, o *op.Op[V2, Out], to func(*V1) *V2, looked ...string) {
+	i.Helper()
+	r := i.routes[id]
+	if r == nil || r.input.Type != reflect.TypeFor[V1]() || r.operation != op.Operation(o) {
+		i.Fatalf("%s is no such route", id)
+	}
+	delete(i.routes, id)
 	valid := 0
 	for range 4000 {
-		body := randomBody(rnd, members)
-		in := v1.New()
-		if err := v1.Input().Bind(in, op.Request{Path: func(string) string { return "1" }, Body: []byte(body), Lenient: true}); err != nil {
+		req := i.request(r.input)
+		in := r.input.New()
+		if err := r.input.Bind(in, req); err != nil {
 			continue // the same for both: nothing is translated
 		}
-		v1Err, v2Err := v1.Validate(in), o.Validate(to(in.(*V1)))
+		v1Faults, v2Err := faultsOf(o.Validate(in)), o.Validate(to(in.(*V1)))
 		if domain.IsCode(v2Err, domain.InvalidRequest) && strings.Contains(v2Err.Error(), "at least one field") {
 			v2Err = nil // the one rule that no tag holds
 		}
-		if (v1Err == nil) != (v2Err == nil) {
-			t.Fatalf("%s %s: v1 says %v, v2 %v", name, body, v1Err, v2Err)
+		unseen := v1Faults != nil && v2Err == nil && !slices.ContainsFunc(v1Faults, func(field string) bool { return !slices.Contains(looked, field) })
+		if (v1Faults == nil) != (v2Err == nil) && !unseen {
+			i.Fatalf("%s %s?%s: v1 says %v, v2 %v", id, req.Body, req.Query.Encode(), v1Faults, v2Err)
 		}
-		if v1Err == nil {
+		if v1Faults == nil {
 			valid++
 		}
 	}
 	if valid < 200 || valid > 3900 {
-		t.Errorf("%s: %d of 4000 are valid", name, valid)
+		i.Errorf("%s: %d of 4000 are valid", id, valid)
 	}
 }
 
-// randomBody is a JSON object with some of the members, each with a value that
-// some rule may dislike.
-func randomBody(rnd *rand.Rand, members []string) string {
-	body := map[string]any{}
-	for _, name := range members {
-		if rnd.IntN(3) > 0 {
-			body[name] = randomValue(rnd, name)
+// faultsOf are the fields that an error of validation names; nil for no error.
+func faultsOf(err error) (names []string) {
+	if err == nil {
+		return nil
+	}
+	for _, fault := range domain.AsError(err).Fields {
+		names = append(names, fault.Field)
+	}
+	return append([]string{}, names...)
+}
+
+// request has some of an input's parameters and some of the members of its
+// body, each with a value that some rule may dislike.
+func (i *randomInputs) request(in *op.Input) op.Request {
+	req := op.Request{Path: func(string) string { return "1" }, Query: url.Values{}, Lenient: true}
+	for _, p := range in.Query {
+		if i.IntN(3) > 0 {
+			req.Query.Set(p.Name, fmt.Sprint(i.value(p.Name)))
 		}
 	}
-	if rnd.IntN(4) == 0 {
+	if in.Body == nil {
+		return req
+	}
+	body := map[string]any{}
+	for _, f := range reflect.VisibleFields(in.Body) {
+		if i.IntN(5) > 0 {
+			body[op.WireName(f)] = i.value(op.WireName(f))
+		}
+	}
+	if i.IntN(4) == 0 {
 		body["unknown"] = "x"
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
-		panic(err)
+		i.Fatal(err)
 	}
-	return string(text)
+	req.Body = text
+	return req
 }
 
-func randomValue(rnd *rand.Rand, name string) any {
-	if rnd.IntN(15) == 0 {
-		return []any{nil, "", " ", true}[rnd.IntN(4)]
+func (i *randomInputs) value(name string) any {
+	if i.IntN(15) == 0 {
+		return one[any](i, nil, "", " ", true)
 	}
-	plain := strings.Repeat("é", []int{1, 20, 199, 200, 200, 200, 201, 499, 500, 501}[rnd.IntN(10)])
-	switch {
-	case name == "collection_id":
-		return 1 + rnd.IntN(1<<31-1)
-	case name == "role":
-		return append(domain.Role("").Values(), "boss")[rnd.IntN(6)]
-	case name == "status":
-		return []string{"active", "inactive", "all"}[rnd.IntN(3)]
-	case name == "preferred_language":
-		return append(domain.Language("").Values(), "de")[rnd.IntN(4)]
-	case strings.HasSuffix(name, "email") && rnd.IntN(6) > 0:
-		return []string{"a@example.com", "A.B+c@Example.COM", strings.Repeat("a", 60) + "@" + strings.Repeat("b", 60) + ".example", "ü@example.com", "a@b", "a@@b.com"}[rnd.IntN(6)]
+	some, ok := values[name]
+	if !ok {
+		i.Fatalf("the tests have no value of %s", name)
 	}
-	return plain
+	return some(i)
+}
+
+func one[V any](i *randomInputs, of ...V) V { return of[i.IntN(len(of))] }
+
+// values are those of parameters and members by their names.
+var values = map[string]func(*randomInputs) any{
+	"company_name": someName, "first_name": someName, "last_name": someName, "name": someName,
+	"department": someText, "job_title": someText,
+	"description":   func(i *randomInputs) any { return strings.Repeat("é", one(i, 1, 1999, 2000, 2000, 2001)) },
+	"email":         someEmail,
+	"manager_email": someEmail,
+	"email_address": someEmail,
+	"role":          func(i *randomInputs) any { return one(i, append(domain.Role("").Values(), "boss")...) },
+	"preferred_language": func(i *randomInputs) any {
+		return one(i, append(domain.Language("").Values(), "de")...)
+	},
+	"status":            func(i *randomInputs) any { return one(i, "active", "inactive", "signed", "unsigned", "all", "gone") },
+	"collection_id":     someNumber,
+	"phishing_template": someNumber,
+	"user_id":           someUser,
+	"user_infima_id":    someUser,
+	"message_types": func(i *randomInputs) any {
+		return []domain.MessageType{domain.PhishingMail, domain.TrainingInvite, one(i, domain.PhishReminder, domain.CertificateMail, domain.WelcomeMail)}[i.IntN(3):]
+	},
+	"send_time": someMoment, "start_time": someMoment, "start": someMoment, "end": someMoment,
+	"limit": func(i *randomInputs) any {
+		return one(i, "-1", "0", "1", "50", "51", "200", "1000", "1001", "99999999999999999999", "x")
+	},
+	"offset": func(i *randomInputs) any { return one(i, "0", "1", "49", "2147483648", "99999999999999999999", "x") },
+	"ids":    func(i *randomInputs) any { return one(i, "", "1", "1,2", "0", "-7,99999999999", "1,x") },
+}
+
+func someName(i *randomInputs) any {
+	return strings.Repeat("é", one(i, 1, 20, 199, 200, 200, 200, 201))
+}
+func someText(i *randomInputs) any { return strings.Repeat("é", one(i, 1, 200, 499, 500, 500, 501)) }
+
+func someEmail(i *randomInputs) any {
+	return one(i, "a@example.com", "A.B+c@Example.COM", strings.Repeat("a", 60)+"@"+strings.Repeat("b", 60)+".example", "ü@example.com",
+		"a@b", "a@@b.com", strings.Repeat("é", 200))
+}
+
+func someNumber(i *randomInputs) any { return 1 + i.IntN(1<<31-1) }
+
+func someUser(i *randomInputs) any {
+	return one(i, "0198000a-0000-7000-8000-000000000000", nobody, nobody, "0198000A-0000-7000-8000-000000000000", "usr_01jhz5q7rgec7t3vfd9w8x2k4m")
+}
+
+func someMoment(i *randomInputs) any {
+	return one(i, "2026-06-15T12:00:00Z", "2026-06-15T14:00:00.123456789+02:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.9999999Z", "2026-06-15", "9999-12-31", "soon")
 }

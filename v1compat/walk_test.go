@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -14,10 +15,10 @@ import (
 
 // row is a row of a list as the model knows it.
 type row struct {
-	name    string // what v1 shows it by
-	created time.Time
+	name    string    // what v1 shows it by
+	created time.Time // or what else the list is sorted by
 	id      string
-	status  domain.UserStatus
+	state   string // what filters tell apart
 	// born is when it came into the list, in steps of the world; a row that
 	// comes and goes is a new one.
 	born int
@@ -27,6 +28,13 @@ func (r *row) compare(o *row) int {
 	return cmp.Or(r.created.Compare(o.created), cmp.Compare(r.id, o.id))
 }
 
+// listing is a list with a filter: in the query, or in the body of a POST.
+type listing struct {
+	query string // for example &status=all
+	body  string
+	state string // whose rows it shows; "" for all
+}
+
 // world is a list of v1 beside a naive model of it, and what changes it.
 type world struct {
 	*service
@@ -34,21 +42,60 @@ type world struct {
 	rows   []*row
 	step   int
 	path   string
-	member string
-	insert func(*row)
-	remove func(*row)
-	move   func(*row) // to the other state; nil where there is none
+	member string // what tells which row an item is
+	newest bool   // the order is the other way round
+	// listings are the list's filters, the usual one first.
+	listings []listing
+	states   [2]string
+	insert   func(*row)
+	remove   func(*row)
+	move     func(*row) // to the other state; nil where there is none
 }
 
-// shown are the rows that a filter shows, in their order.
-func (w *world) shown(status string) []*row {
+// shown are the rows that a listing shows, in their order.
+func (w *world) shown(l listing) []*row {
 	var list []*row
 	for _, r := range w.rows {
-		if status == "" || status == "all" || string(r.status) == status {
+		if l.state == "" || r.state == l.state {
 			list = append(list, r)
 		}
 	}
-	slices.SortFunc(list, (*row).compare)
+	slices.SortFunc(list, w.compare)
+	return list
+}
+
+func (w *world) compare(a, b *row) int {
+	if w.newest {
+		return b.compare(a)
+	}
+	return a.compare(b)
+}
+
+func (w *world) page(l listing, limit, offset int, key string) (p page) {
+	w.T.Helper()
+	path := fmt.Sprintf("%s?limit=%d&offset=%d%s", w.path, limit, offset, l.query)
+	if l.body == "" {
+		return w.list(path, key)
+	}
+	w.Do(http.MethodPost, path, key, l.body).Want(http.StatusOK).Into(&p)
+	return p
+}
+
+// cold reads a page that no walk leads to: by position, its total exact.
+func (w *world) cold(l listing, limit, offset int, key string) {
+	w.T.Helper()
+	all := w.shown(l)
+	p := w.page(l, limit, offset, key)
+	want := all[min(offset, len(all)):min(offset+limit, len(all))]
+	if !slices.EqualFunc(p.texts(w.member), want, func(name string, r *row) bool { return name == r.name }) || p.Total != len(all) {
+		w.T.Fatalf("%s %+v: %d at %d: %q of %d, not %v of %d", w.path, l, limit, offset, p.texts(w.member), p.Total, names(want), len(all))
+	}
+}
+
+func names(rows []*row) (list []string) {
+	for _, r := range rows {
+		list = append(list, r.name)
+	}
 	return list
 }
 
@@ -61,10 +108,10 @@ func (w *world) add() {
 	}
 	r := &row{
 		name: id.UUID(), id: id.UUID(), created: v2test.Noon.Add(-time.Duration(w.rnd.IntN(6)) * time.Hour),
-		status: domain.Active, born: w.step,
+		state: w.states[0], born: w.step,
 	}
 	if w.move != nil && w.rnd.IntN(4) == 0 {
-		r.status = domain.Inactive
+		r.state = w.states[1]
 	}
 	w.rows = append(w.rows, r)
 	w.insert(r)
@@ -85,10 +132,10 @@ func (w *world) change() {
 		i := w.rnd.IntN(len(w.rows))
 		moved := *w.rows[i]
 		w.move(&moved)
-		if moved.status == domain.Active {
-			moved.status = domain.Inactive
+		if moved.state == w.states[0] {
+			moved.state = w.states[1]
 		} else {
-			moved.status = domain.Active
+			moved.state = w.states[0]
 		}
 		moved.born = w.step
 		w.rows[i] = &moved
@@ -100,8 +147,7 @@ func (w *world) change() {
 type walker struct {
 	w      *world
 	key    string
-	query  string // of the list, for example &status=all
-	status string
+	list   listing
 	offset int
 	began  int
 	after  *row // the last row of the page before
@@ -109,9 +155,7 @@ type walker struct {
 	done   bool
 }
 
-func (k *walker) get(limit int) page {
-	return k.w.list(fmt.Sprintf("%s?limit=%d&offset=%d%s", k.w.path, limit, k.offset, k.query), k.key)
-}
+func (k *walker) get(limit int) page { return k.w.page(k.list, limit, k.offset, k.key) }
 
 // read reads the next page, sometimes twice, as after an answer that was lost.
 func (k *walker) read() {
@@ -131,22 +175,22 @@ func (k *walker) read() {
 		}
 	}
 	p := k.get(limit)
-	all := k.w.shown(k.status)
+	all := k.w.shown(k.list)
 	rest := all
 	if k.after != nil {
-		rest = slices.DeleteFunc(slices.Clone(all), func(r *row) bool { return r.compare(k.after) <= 0 })
+		rest = slices.DeleteFunc(slices.Clone(all), func(r *row) bool { return k.w.compare(r, k.after) <= 0 })
 	}
 	want := rest[:min(limit, len(rest))]
 	got := p.texts(k.w.member)
 	if !slices.EqualFunc(got, want, func(name string, r *row) bool { return name == r.name }) {
-		t.Fatalf("at %d: %q, not %v", k.offset, got, want)
+		t.Fatalf("%s %+v at %d: %q, not %v", k.w.path, k.list, k.offset, got, names(want))
 	}
 	total, reached := len(all), k.offset+len(want)
 	if k.offset > 0 {
 		total = max(total, reached+min(1, len(rest)-len(want)))
 	}
 	if p.Total != total || p.Offset != k.offset || p.Limit != limit {
-		t.Fatalf("at %d of %d rows: total %d not %d, offset %d, limit %d", k.offset, len(all), p.Total, total, p.Offset, p.Limit)
+		t.Fatalf("%s %+v at %d of %d rows: total %d not %d, offset %d, limit %d", k.w.path, k.list, k.offset, len(all), p.Total, total, p.Offset, p.Limit)
 	}
 	k.seen = append(k.seen, got...)
 	if len(want) > 0 {
@@ -165,152 +209,76 @@ func (k *walker) verdict() {
 	for _, name := range k.seen {
 		times[name]++
 	}
-	for _, r := range k.w.shown(k.status) {
+	for _, r := range k.w.shown(k.list) {
 		if r.born <= k.began && times[r.name] != 1 {
-			t.Fatalf("walk %s %s: %s came %d times", k.w.path, k.query, r.name, times[r.name])
+			t.Fatalf("walk %s %+v: %s came %d times", k.w.path, k.list, r.name, times[r.name])
 		}
 	}
-}
-
-// userWorld is a list of users that the world changes.
-func userWorld(s *service, t v2test.Tenant, rnd *rand.Rand) *world {
-	client := s.Client(t, fmt.Sprint("client ", rnd.Uint64())).ID
-	w := &world{service: s, rnd: rnd, path: "/v1/clients/" + s.number(client) + "/users", member: "id"}
-	w.insert = func(r *row) {
-		id, err := domain.ParseUUID[domain.UserKind](r.id)
-		if err != nil {
-			s.T.Fatal(err)
-		}
-		s.insertUser(client, id, r.status, r.created)
-	}
-	w.remove = func(r *row) {
-		s.Exec("DELETE FROM users WHERE client_id = $1 AND id = $2::text::uuid", client, r.id)
-		s.count(client, r.status, -1)
-	}
-	w.move = func(r *row) {
-		s.Exec(`UPDATE users SET status = CASE status WHEN 'active' THEN 'inactive' ELSE 'active' END
-			WHERE client_id = $1 AND id = $2::text::uuid`, client, r.id)
-		s.count(client, r.status, -1)
-		s.count(client, map[domain.UserStatus]domain.UserStatus{domain.Active: domain.Inactive, domain.Inactive: domain.Active}[r.status], 1)
-	}
-	return w
-}
-
-// clientWorld is the list of a new partner's clients. Some go by being
-// archived, some altogether.
-func clientWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
-	t := s.Tenant(fmt.Sprint("partner ", rnd.Uint64()))
-	w := &world{service: s, rnd: rnd, path: "/v1/clients", member: "client_name"}
-	id := func(r *row) domain.ClientID {
-		id, err := domain.ParseUUID[domain.ClientKind](r.id)
-		if err != nil {
-			s.T.Fatal(err)
-		}
-		return id
-	}
-	w.insert = func(r *row) { s.insertClient(t.ID, id(r), r.name, r.created) }
-	w.remove = func(r *row) {
-		if rnd.IntN(2) == 0 {
-			s.archive(id(r))
-			return
-		}
-		s.Exec("DELETE FROM clients WHERE id = $1", id(r))
-	}
-	return w, t
 }
 
 // TestPagesOfAQuietList: when nothing changes, any offset shows what a naive
-// model does: on walks, on cold jumps, and when the checkpoints are too old.
+// model does: by a key that never walked, on walks, on jumps, and when the
+// checkpoints are too old.
 func TestPagesOfAQuietList(t *testing.T) {
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
-	for seed := range uint64(4) {
-		rnd := rand.New(rand.NewPCG(seed, 1))
-		w := userWorld(s, tenant, rnd)
-		key := tenant.Key
-		if seed%2 == 1 {
-			var own v2test.Tenant
-			w, own = clientWorld(s, rnd)
-			key = own.Key
-		}
-		for range 10 + rnd.IntN(20) {
-			w.add()
-		}
-		for range 60 {
-			status := []string{"active", "inactive", "all"}[rnd.IntN(3)]
-			if w.move == nil {
-				status = ""
+	for i, newWorld := range worlds {
+		for seed := range uint64(2) {
+			rnd := rand.New(rand.NewPCG(seed, 100+uint64(i)))
+			w, tenant := newWorld(s, rnd)
+			for range 10 + rnd.IntN(20) {
+				w.add()
 			}
-			all := w.shown(status)
-			limit, offset := 1+rnd.IntN(12), rnd.IntN(len(all)+5)
-			p := w.list(fmt.Sprintf("%s?limit=%d&offset=%d&status=%s", w.path, limit, offset, status), key)
-			want := all[min(offset, len(all)):min(offset+limit, len(all))]
-			if !slices.EqualFunc(p.texts(w.member), want, func(name string, r *row) bool { return name == r.name }) || p.Total != len(all) {
-				t.Fatalf("seed %d: %d at %d of %s: %q of %d, not %v of %d", seed, limit, offset, status, p.texts(w.member), p.Total, want, len(all))
+			for _, l := range w.listings {
+				stranger := s.NewKey(tenant, []domain.Scope{domain.Read}, nil)
+				w.cold(l, 1+rnd.IntN(12), 1+rnd.IntN(len(w.rows)/2), stranger)
 			}
-			if rnd.IntN(8) == 0 {
-				s.Clock.Advance(time.Duration(rnd.IntN(20)) * time.Minute)
+			for range 20 {
+				l := w.listings[rnd.IntN(len(w.listings))]
+				w.cold(l, 1+rnd.IntN(12), rnd.IntN(len(w.shown(l))+5), tenant.Key)
+				if rnd.IntN(8) == 0 {
+					s.Clock.Advance(time.Duration(rnd.IntN(20)) * time.Minute)
+				}
 			}
 		}
 	}
 }
 
-// TestWalksOfAMovingList: walks by several keys and over several lists at once,
+// TestWalksOfAMovingList: walks by two keys and over several lists at once,
 // while rows come, change and go, and others jump about.
 func TestWalksOfAMovingList(t *testing.T) {
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
-	scopes := []domain.Scope{domain.Read}
-	for seed := range uint64(8) {
-		rnd := rand.New(rand.NewPCG(seed, 2))
-		var w *world
-		var walkers []*walker
-		var jumper string
-		if seed%2 == 0 {
-			w = userWorld(s, tenant, rnd)
-			other := s.NewKey(tenant, scopes, nil)
-			jumper = s.NewKey(tenant, scopes, nil)
-			for _, key := range []string{tenant.Key, other} {
-				walkers = append(walkers, &walker{w: w, key: key, query: "&status=all", status: "all"}, &walker{w: w, key: key, status: "active"},
-					&walker{w: w, key: key, query: "&status=inactive", status: "inactive"})
+	for i, newWorld := range worlds {
+		for seed := range uint64(3) {
+			rnd := rand.New(rand.NewPCG(seed, 200+uint64(i)))
+			w, tenant := newWorld(s, rnd)
+			other, jumper := s.NewKey(tenant, []domain.Scope{domain.Read}, nil), s.NewKey(tenant, []domain.Scope{domain.Read}, nil)
+			var walkers []*walker
+			for _, l := range w.listings {
+				walkers = append(walkers, &walker{w: w, key: tenant.Key, list: l}, &walker{w: w, key: other, list: l})
 			}
-		} else {
-			var own v2test.Tenant
-			w, own = clientWorld(s, rnd)
-			jumper = s.NewKey(own, scopes, nil)
-			walkers = []*walker{{w: w, key: own.Key}, {w: w, key: s.NewKey(own, scopes, nil)}}
-		}
-		for range 15 + rnd.IntN(15) {
-			w.add()
-		}
-		for live := walkers; len(live) > 0; live = slices.DeleteFunc(slices.Clone(live), func(k *walker) bool { return k.done }) {
-			for range rnd.IntN(3) {
-				w.change()
+			for range 15 + rnd.IntN(15) {
+				w.add()
 			}
-			if rnd.IntN(5) == 0 {
-				w.jump(jumper)
-			}
-			k := live[rnd.IntN(len(live))]
-			if k.read(); k.done {
-				k.verdict()
+			for live := walkers; len(live) > 0; live = slices.DeleteFunc(slices.Clone(live), func(k *walker) bool { return k.done }) {
+				for range rnd.IntN(3) {
+					w.change()
+				}
+				if rnd.IntN(5) == 0 {
+					w.jump(jumper)
+				}
+				k := live[rnd.IntN(len(live))]
+				if k.read(); k.done {
+					k.verdict()
+				}
 			}
 		}
 	}
 }
 
-// jump reads a page that no walk leads to: by position, its total exact.
+// jump reads a page from the middle of the usual list.
 func (w *world) jump(key string) {
 	w.T.Helper()
-	status := "active"
-	if w.move == nil {
-		status = ""
-	}
-	w.list(w.path+"?limit=1", key) // drops the checkpoints of the jump before
-	all := w.shown(status)
-	offset, limit := 2+w.rnd.IntN(len(all)+3), 1+w.rnd.IntN(6)
-	p := w.list(fmt.Sprintf("%s?limit=%d&offset=%d", w.path, limit, offset), key)
-	want := all[min(offset, len(all)):min(offset+limit, len(all))]
-	if !slices.EqualFunc(p.texts(w.member), want, func(name string, r *row) bool { return name == r.name }) || p.Total != len(all) {
-		w.T.Fatalf("jump to %d: %q of %d, not %v of %d", offset, p.texts(w.member), p.Total, want, len(all))
-	}
+	l := w.listings[0]
+	w.page(l, 1, 0, key) // drops the checkpoints of the jump before
+	w.cold(l, 1+w.rnd.IntN(6), 2+w.rnd.IntN(len(w.shown(l))+3), key)
 }

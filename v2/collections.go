@@ -3,7 +3,6 @@ package v2
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -88,10 +87,7 @@ type ListCollections struct {
 }
 
 func (a *API) listCollections(ctx context.Context, in *ListCollections) (*op.Page[Collection], error) {
-	var since *time.Time
-	if in.Query.UpdatedSince != nil {
-		since = &in.Query.UpdatedSince.Time
-	}
+	since := bound(in.Query.UpdatedSince)
 	list := op.NewList(a.cursors, "collections.list", in.Path.ClientID, since)
 	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Collection], error) {
 		if _, err := a.db.Client(ctx, in.Path.ClientID); err != nil {
@@ -171,17 +167,19 @@ type ListMembers struct {
 	Path  collectionPath
 	Query struct {
 		op.Paging
+		UpdatedSince *op.Time `query:"updated_since" doc:"Only members who joined, or whose record changed, at or after this time."`
 	}
 }
 
 func (a *API) listMembers(ctx context.Context, in *ListMembers) (*op.Page[Member], error) {
-	list := op.NewList(a.cursors, "collections.members.list", in.Path)
+	since := bound(in.Query.UpdatedSince)
+	list := op.NewList(a.cursors, "collections.members.list", in.Path, since)
 	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Member], error) {
 		c, err := a.collection(ctx, in.Path)
 		if err != nil {
 			return domain.Slice[domain.Member]{}, err
 		}
-		return a.db.Members(ctx, c, w)
+		return a.db.Members(ctx, c, since, w)
 	}, memberOf)
 }
 

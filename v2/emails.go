@@ -90,7 +90,11 @@ type Addressee struct {
 
 func (a *API) listEmails(ctx context.Context, in *ListEmails) (*op.Page[SentEmail], error) {
 	q := in.Query
-	filter := domain.EmailFilter{Since: bound(q.Since), Until: bound(q.Until)}
+	within, err := period(q.Since, q.Until)
+	if err != nil {
+		return nil, err
+	}
+	filter := domain.EmailFilter{Period: within}
 	if q.MessageTypes != nil {
 		filter.Types = *q.MessageTypes
 	}
@@ -139,6 +143,15 @@ func (a *API) addressees(ctx context.Context, in *ListEmails) ([]domain.UserKey,
 func (a *API) addressee(ctx context.Context, id domain.UserID) ([]domain.UserKey, error) {
 	u, err := a.db.User(ctx, id)
 	return []domain.UserKey{{Client: u.Client, User: u.ID}}, err
+}
+
+// period is the stretch of time between two bounds, either of which may be nil.
+func period(since, until *op.Time) (domain.Period, error) {
+	p := domain.Period{Since: bound(since), Until: bound(until)}
+	if p.Since != nil && p.Until != nil && !p.Since.Before(*p.Until) {
+		return p, domain.ErrInvalid("since", "must be before the end of the period")
+	}
+	return p, nil
 }
 
 // bound is a time that bounds a list; nil for none.

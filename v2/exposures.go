@@ -2,7 +2,6 @@ package v2
 
 import (
 	"context"
-	"time"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
@@ -128,19 +127,7 @@ type seenWithin struct {
 	Until *op.Time `query:"until" doc:"Only exposures first seen before this time."`
 }
 
-func (q seenWithin) period() (domain.Period, error) {
-	var p domain.Period
-	if q.Since != nil {
-		p.Since = &q.Since.Time
-	}
-	if q.Until != nil {
-		p.Until = &q.Until.Time
-	}
-	if p.Since != nil && p.Until != nil && !p.Since.Before(*p.Until) {
-		return p, domain.ErrInvalid("since", "must be before the end of the period")
-	}
-	return p, nil
-}
+func (q seenWithin) period() (domain.Period, error) { return period(q.Since, q.Until) }
 
 // ListExposures asks for a page of the exposures of a client's users.
 type ListExposures struct {
@@ -157,10 +144,7 @@ func (a *API) listExposures(ctx context.Context, in *ListExposures) (*op.Page[Ex
 	if err != nil {
 		return nil, err
 	}
-	var since *time.Time
-	if in.Query.UpdatedSince != nil {
-		since = &in.Query.UpdatedSince.Time
-	}
+	since := bound(in.Query.UpdatedSince)
 	list := op.NewList(a.cursors, "dark_web.exposures.list", in.Path.ClientID, within, since)
 	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Exposure], error) {
 		c, err := a.watched(ctx, in.Path.ClientID)
@@ -178,6 +162,7 @@ type ListDarkWebUsers struct {
 	Query struct {
 		op.Paging
 		seenWithin
+		UpdatedSince *op.Time `query:"updated_since" doc:"Only users whose record or exposures changed at or after this time."`
 	}
 }
 
@@ -186,13 +171,14 @@ func (a *API) listDarkWebUsers(ctx context.Context, in *ListDarkWebUsers) (*op.P
 	if err != nil {
 		return nil, err
 	}
-	list := op.NewList(a.cursors, "dark_web.users.list", in.Path.ClientID, within)
+	since := bound(in.Query.UpdatedSince)
+	list := op.NewList(a.cursors, "dark_web.users.list", in.Path.ClientID, within, since)
 	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.ExposureCount], error) {
 		c, err := a.watched(ctx, in.Path.ClientID)
 		if err != nil {
 			return domain.Slice[domain.ExposureCount]{}, err
 		}
-		return a.db.ExposureCounts(ctx, c, within, w)
+		return a.db.ExposureCounts(ctx, c, within, since, w)
 	}, darkWebUserOf)
 }
 

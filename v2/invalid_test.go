@@ -273,7 +273,8 @@ func (w *world) contents(t *testing.T) string {
 	var all strings.Builder
 	for _, table := range tables {
 		var sum string
-		q := `SELECT count(*) || coalesce(md5(string_agg(t::text, E'\n' ORDER BY t::text)), '') FROM "` + table + `" AS t`
+		q := `SELECT count(*) || coalesce(md5(string_agg(t.content, E'\n' ORDER BY t.content)), '') FROM (
+			SELECT (to_jsonb(r) - '{audience_count,acknowledged_count,counted_until}'::text[])::text AS content FROM "` + table + `" AS r) AS t` // what a read may store
 		if err := w.DB.SQL().QueryRowContext(t.Context(), q).Scan(&sum); err != nil {
 			t.Fatal(err)
 		}

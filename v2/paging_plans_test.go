@@ -86,16 +86,21 @@ type plannedPages struct {
 	queries        *pageQueries
 }
 
-func newPlannedPages(t *testing.T) plannedPages {
+// newTraced is a service whose operations, api, tell how they read pages.
+func newTraced(t *testing.T) (h *v2test.Harness, api *v2.API, queries *pageQueries) {
 	url := dbtest.URL(t, v2test.Schema)
-	h := v2test.New(t, v2test.Options{URL: url, Limits: v2test.Unlimited})
-	queries := &pageQueries{}
+	h = v2test.New(t, v2test.Options{URL: url, Limits: v2test.Unlimited})
+	queries = &pageQueries{}
 	traced, err := db.Open(url, db.WithClock(h.Clock), db.WithTracer(queries))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = traced.Close() })
-	api := v2.New(traced, nil)
+	return h, v2.New(traced, nil), queries
+}
+
+func newPlannedPages(t *testing.T) plannedPages {
+	h, api, queries := newTraced(t)
 	tenant, other := h.Tenant("Large"), h.Tenant("Other")
 	client, neighbour := h.Client(tenant, "Large").ID, h.Client(tenant, "Neighbour").ID
 	h.Exec(`INSERT INTO clients (id, partner_id, name, name_key, average_score, summarized_at, created_at, updated_at)
@@ -108,20 +113,20 @@ func newPlannedPages(t *testing.T) plannedPages {
 	h.Exec("VACUUM ANALYZE clients") // as autovacuum does: without it an index alone is not enough
 	h.Exec("VACUUM ANALYZE users")
 	return plannedPages{
-		clients: &pagedTable{h: h, tenant: tenant, op: api.ListClients},
-		users:   &pagedTable{h: h, tenant: tenant, client: client, op: api.ListUsers},
+		clients: &pagedTable{h: h, tenant: tenant, op: api.ListClients, shown: []string{"id"}},
+		users:   &pagedTable{h: h, tenant: tenant, client: client, op: api.ListUsers, at: ids{"client_id": client.String()}, shown: []string{"id"}},
 		queries: queries,
 	}
 }
 
 // plan is how PostgreSQL reads a page.
-func (p plannedPages) plan(t *testing.T, table *pagedTable, l pagedList, paging op.Paging) (queryPlan, pagedPage) {
+func (q *pageQueries) plan(t *testing.T, table *pagedTable, l pagedList, paging op.Paging) (queryPlan, pagedPage) {
 	t.Helper()
 	page := table.call(t, l, paging)
 	var text string
-	err := table.h.DB.SQL().QueryRowContext(t.Context(), "EXPLAIN (FORMAT JSON) "+p.queries.last, p.queries.args...).Scan(&text)
+	err := table.h.DB.SQL().QueryRowContext(t.Context(), "EXPLAIN (FORMAT JSON) "+q.last, q.args...).Scan(&text)
 	if err != nil {
-		t.Fatalf("%s: %v", p.queries.last, err)
+		t.Fatalf("%s: %v", q.last, err)
 	}
 	var plans []struct{ Plan queryPlan }
 	if err := json.Unmarshal([]byte(text), &plans); err != nil {
@@ -157,8 +162,8 @@ func TestPagingPlans(t *testing.T) {
 				l.sort = "-" + l.sort
 			}
 			l.query, _ = url.ParseQuery(test.query)
-			first, page := pages.plan(t, test.table, l, op.Paging{Rows: 100})
-			next, _ := pages.plan(t, test.table, l, op.Paging{Rows: 100, Cursor: page.End})
+			first, page := pages.queries.plan(t, test.table, l, op.Paging{Rows: 100})
+			next, _ := pages.queries.plan(t, test.table, l, op.Paging{Rows: 100, Cursor: page.end})
 			for _, read := range []queryPlan{first, next} {
 				scan := read.scan("clients", "users")
 				if scan.Node != "Index Scan" || scan.Index != test.index || scan.Direction != direction || read.has("Sort") {
@@ -183,7 +188,7 @@ func TestPagingJumpPlans(t *testing.T) {
 	for query, index := range map[string]string{"": "users_by_created", "status=active": "users_by_status_created"} {
 		l := pagedList{sort: "created_at", key: pages.users.tenant.Key}
 		l.query, _ = url.ParseQuery(query)
-		jump, page := pages.plan(t, pages.users, l, op.Paging{Rows: 100, Skip: 9000})
+		jump, page := pages.queries.plan(t, pages.users, l, op.Paging{Rows: 100, Skip: 9000})
 		once := slices.IndexFunc(jump.nodes(), func(n queryPlan) bool { return n.Parent == "InitPlan" })
 		if once < 0 || len(page.Data) != 100 {
 			t.Fatalf("%d rows by\n%s", len(page.Data), jump)

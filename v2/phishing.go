@@ -82,7 +82,7 @@ type PhishingTemplate struct {
 
 func templateOf(t domain.Template) PhishingTemplate {
 	return PhishingTemplate{
-		ID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Subject: t.Subject, FromEmail: t.From, CreatedAt: op.At(t.CreatedAt),
+		ID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Subject: t.Subject, FromEmail: t.FromEmail(), CreatedAt: op.At(t.CreatedAt),
 	}
 }
 
@@ -101,8 +101,9 @@ func (a *API) declarePhishing() {
 	}, a.listPhishingTemplates)
 }
 
-// ListPhishingResults asks for a page of a client's results, by their creation,
-// or by the time of sending where since or until is given.
+// ListPhishingResults asks for a page of a client's results, by their creation;
+// by the time of sending where since or until is given, and else by their last
+// change where updated_since is.
 type ListPhishingResults struct {
 	Path  clientPath
 	Query struct {
@@ -120,11 +121,11 @@ type ListPhishingResults struct {
 	Sent *domain.UserID
 }
 
-func (in *ListPhishingResults) filter() domain.ResultFilter {
+func (in *ListPhishingResults) filter() (domain.ResultFilter, error) {
 	q := in.Query
+	within, err := period(q.Since, q.Until)
 	f := domain.ResultFilter{
-		User: in.Sent, Newest: in.Sent != nil, Status: q.Status,
-		Since: bound(q.Since), Until: bound(q.Until), UpdatedSince: bound(q.UpdatedSince),
+		User: in.Sent, Newest: in.Sent != nil, Status: q.Status, Period: within, UpdatedSince: bound(q.UpdatedSince),
 	}
 	// A text that is no id is the id of nothing: no result is found.
 	if q.UserID != "" {
@@ -135,11 +136,14 @@ func (in *ListPhishingResults) filter() domain.ResultFilter {
 		id, _ := domain.ParseID[domain.ResultKind](q.ResultID)
 		f.Result = &id
 	}
-	return f
+	return f, err
 }
 
 func (a *API) listPhishingResults(ctx context.Context, in *ListPhishingResults) (*op.Page[PhishingResult], error) {
-	filter := in.filter()
+	filter, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
 	list := op.NewList(a.cursors, "phishing.results.list", in.Path.ClientID, filter)
 	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Result], error) {
 		client, err := a.clientOfResults(ctx, in)
@@ -182,11 +186,16 @@ func (a *API) getPhishingSummary(ctx context.Context, in *GetPhishingSummary) (*
 
 // ListPhishingTemplates asks for a page of the catalogue, by creation.
 type ListPhishingTemplates struct {
-	Query struct{ op.Paging }
+	Query struct {
+		op.Paging
+		UpdatedSince *op.Time `query:"updated_since" doc:"Only templates that were added or changed at or after this time."`
+	}
 }
 
 func (a *API) listPhishingTemplates(ctx context.Context, in *ListPhishingTemplates) (*op.Page[PhishingTemplate], error) {
-	return mapPage(op.NewList(a.cursors, "phishing.templates.list"), in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Template], error) {
-		return a.db.Templates(ctx, w)
+	since := bound(in.Query.UpdatedSince)
+	list := op.NewList(a.cursors, "phishing.templates.list", since)
+	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Template], error) {
+		return a.db.Templates(ctx, since, w)
 	}, templateOf)
 }

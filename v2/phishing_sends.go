@@ -35,9 +35,9 @@ func (a *API) declarePhishingSends() {
 type SendPhishing struct {
 	Path clientPath
 	Body struct {
-		UserIDs    []domain.UserID    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A user who is named twice is sent one mail."`
-		TemplateID *domain.TemplateID `json:"template_id,omitzero" doc:"Left out, each user is sent one that they have not seen, in their language and of the client's categories."`
-		SendAt     *op.Time           `json:"send_at,omitzero" doc:"Left out or past, at once."`
+		UserIDs    []domain.UserID             `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A user who is named twice is sent one mail."`
+		TemplateID op.Patch[domain.TemplateID] `json:"template_id,omitzero" doc:"Left out, each user is sent one that they have not seen, in their language and of the client's categories."`
+		SendAt     op.Patch[op.Time]           `json:"send_at,omitzero" doc:"Left out or past, at once."`
 	}
 	// ClientOfUser takes the client of the one user who is named, whichever it
 	// is, and leaves no choice of the template to the service. It is an input of
@@ -50,10 +50,10 @@ type SendPhishing struct {
 func (a *API) sendPhishing(ctx context.Context, req *SendPhishing) (*PhishingSent, error) {
 	sendAt := a.db.Now()
 	var due time.Time // zero for at once: a job with a time waits until the queue looks for such
-	if asked := req.Body.SendAt; asked != nil && asked.After(sendAt) {
+	if asked := req.Body.SendAt.Value; asked.After(sendAt) {
 		sendAt, due = asked.Time, asked.Time
 	}
-	if req.ClientOfUser && req.Body.TemplateID == nil {
+	if req.ClientOfUser && !req.Body.TemplateID.Given {
 		return nil, domain.ErrInvalid("template_id", "is required")
 	}
 	users := distinct(req.Body.UserIDs)
@@ -131,13 +131,14 @@ func refuseTargets(ids []domain.UserID, targets map[domain.UserID]domain.Target)
 // those that the rule gives.
 func (a *API) chooseTemplates(ctx context.Context, client domain.ClientID, req *SendPhishing, users []domain.UserID, targets map[domain.UserID]domain.Target) ([]domain.Result, error) {
 	results := make([]domain.Result, len(users))
-	if id := req.Body.TemplateID; id != nil {
-		known, err := a.db.TemplateExists(ctx, *id)
+	if req.Body.TemplateID.Given {
+		id := req.Body.TemplateID.Value
+		known, err := a.db.TemplateExists(ctx, id)
 		if err == nil && !known {
 			err = domain.ErrInvalid("template_id", "is not a phishing template")
 		}
 		for i, user := range users {
-			results[i] = domain.Result{User: user, Template: *id}
+			results[i] = domain.Result{User: user, Template: id}
 		}
 		return results, err
 	}

@@ -2,7 +2,6 @@ package v2
 
 import (
 	"context"
-	"time"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
@@ -86,10 +85,7 @@ type ListPolicies struct {
 }
 
 func (a *API) listPolicies(ctx context.Context, in *ListPolicies) (*op.Page[Policy], error) {
-	var since *time.Time
-	if in.Query.UpdatedSince != nil {
-		since = &in.Query.UpdatedSince.Time
-	}
+	since := bound(in.Query.UpdatedSince)
 	list := op.NewList(a.cursors, "policies.list", in.Path.ClientID, since)
 	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Policy], error) {
 		if _, err := a.db.Client(ctx, in.Path.ClientID); err != nil {
@@ -99,31 +95,28 @@ func (a *API) listPolicies(ctx context.Context, in *ListPolicies) (*op.Page[Poli
 	}, policyOf)
 }
 
-// policy reads a policy of a client within the caller's reach.
-func (a *API) policy(ctx context.Context, path policyPath) (domain.Policy, error) {
-	if _, err := a.db.Client(ctx, path.ClientID); err != nil {
-		return domain.Policy{}, err
-	}
-	return a.db.Policy(ctx, path.ClientID, path.PolicyID)
-}
-
 // ListPolicyUsers asks for a page of a policy's audience.
 type ListPolicyUsers struct {
 	Path  policyPath
 	Query struct {
 		op.Paging
-		Status domain.SignFilter `query:"status" validate:"enum" default:"all"`
+		Status       domain.SignFilter `query:"status" validate:"enum" default:"all"`
+		UpdatedSince *op.Time          `query:"updated_since" doc:"Only users whose record or sign-off changed at or after this time, be it that it lapsed."`
 	}
 }
 
 func (a *API) listPolicyUsers(ctx context.Context, in *ListPolicyUsers) (*op.Page[PolicyUser], error) {
-	list := op.NewList(a.cursors, "policies.users.list", in.Path, in.Query.Status)
+	since := bound(in.Query.UpdatedSince)
+	list := op.NewList(a.cursors, "policies.users.list", in.Path, in.Query.Status, since)
 	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.PolicyUser], error) {
-		p, err := a.policy(ctx, in.Path)
+		if _, err := a.db.Client(ctx, in.Path.ClientID); err != nil {
+			return domain.Slice[domain.PolicyUser]{}, err
+		}
+		p, err := a.db.Policy(ctx, in.Path.ClientID, in.Path.PolicyID)
 		if err != nil {
 			return domain.Slice[domain.PolicyUser]{}, err
 		}
-		return a.db.PolicyUsers(ctx, p, in.Query.Status, w)
+		return a.db.PolicyUsers(ctx, p, in.Query.Status, since, w)
 	}, policyUserOf)
 }
 
@@ -139,7 +132,10 @@ type Reminded struct {
 
 func (a *API) remindPolicy(ctx context.Context, req *RemindPolicy) (*Reminded, error) {
 	return inTx(ctx, a.db, func(ctx context.Context) (*Reminded, error) {
-		p, err := a.policy(ctx, req.Path)
+		if _, err := a.db.Client(ctx, req.Path.ClientID); err != nil {
+			return nil, err
+		}
+		p, err := a.db.LockPolicy(ctx, req.Path.ClientID, req.Path.PolicyID)
 		if err != nil {
 			return nil, err
 		}

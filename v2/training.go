@@ -84,18 +84,15 @@ func (a *API) listCourses(ctx context.Context, in *ListCourses) (*op.Page[Course
 
 // Audience is some of a client's users, in exactly one of its shapes.
 type Audience struct {
-	Type         domain.AudienceType  `json:"type" validate:"required,enum"`
-	CollectionID *domain.CollectionID `json:"collection_id,omitzero" doc:"Required when type is collection, and else left out."`
-	UserIDs      []domain.UserID      `json:"user_ids,omitzero" doc:"Required when type is users, and else left out."`
+	Type         domain.AudienceType           `json:"type" validate:"required,enum"`
+	CollectionID op.Patch[domain.CollectionID] `json:"collection_id,omitzero" doc:"Required when type is collection, and else left out."`
+	UserIDs      []domain.UserID               `json:"user_ids,omitzero" doc:"Required when type is users, and else left out."`
 }
 
 // shape is the audience in the domain's terms, or what is wrong with it. field
 // is where it stands in the body.
 func (a *Audience) shape(field string) (domain.Audience, error) {
-	out := domain.Audience{Type: a.Type, Users: a.UserIDs}
-	if a.CollectionID != nil {
-		out.Collection = *a.CollectionID
-	}
+	out := domain.Audience{Type: a.Type, Collection: a.CollectionID.Value, Users: a.UserIDs}
 	var faults []domain.FieldError
 	for _, part := range []struct {
 		name  string
@@ -103,7 +100,7 @@ func (a *Audience) shape(field string) (domain.Audience, error) {
 		given bool
 		empty bool
 	}{
-		{"collection_id", domain.OfCollection, a.CollectionID != nil, a.CollectionID == nil},
+		{"collection_id", domain.OfCollection, a.CollectionID.Given, !a.CollectionID.Given},
 		{"user_ids", domain.NamedUsers, a.UserIDs != nil, len(a.UserIDs) == 0},
 	} {
 		switch {
@@ -123,10 +120,10 @@ func (a *Audience) shape(field string) (domain.Audience, error) {
 type AssignTraining struct {
 	Path clientPath
 	Body struct {
-		CourseID domain.CourseID `json:"course_id" validate:"required"`
-		Audience *Audience       `json:"audience" validate:"required"`
-		DueOn    *domain.Date    `json:"due_on,omitzero" doc:"Left out, 30 days from today."`
-		Notify   *bool           `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail."`
+		CourseID domain.CourseID       `json:"course_id" validate:"required"`
+		Audience *Audience             `json:"audience" validate:"required"`
+		DueOn    op.Patch[domain.Date] `json:"due_on,omitzero" doc:"Left out, 30 days from today."`
+		Notify   op.Patch[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail."`
 	}
 }
 
@@ -154,10 +151,10 @@ func (a *API) assignTraining(ctx context.Context, req *AssignTraining) (*Trainin
 	}
 	n := domain.CourseFor{
 		Client: req.Path.ClientID, Course: domain.Course{ID: req.Body.CourseID},
-		DueOn: domain.DateOf(a.db.Now()).AddDays(domain.DueDays), Notify: req.Body.Notify == nil || *req.Body.Notify,
+		DueOn: domain.DateOf(a.db.Now()).AddDays(domain.DueDays), Notify: !req.Body.Notify.Given || req.Body.Notify.Value,
 	}
-	if req.Body.DueOn != nil {
-		n.DueOn = *req.Body.DueOn
+	if req.Body.DueOn.Given {
+		n.DueOn = req.Body.DueOn.Value
 	}
 	assigned, err := inTx(ctx, a.db, func(ctx context.Context) (domain.Assigned, error) {
 		if err := a.gather(ctx, &n, audience); err != nil {

@@ -88,14 +88,27 @@ func deref(text *string) string {
 }
 
 // insertUser writes the user and all that comes with one: collections,
-// training, score, the client's counters, the event and the welcome mail. The
+// training, score, the client's counters, the event and the welcome mail. What
+// the request names is looked for before it can clash (decisions 2.4); the
 // client's row, which other creators need too, is locked last.
 func (a *API) insertUser(ctx context.Context, u domain.User, req *CreateUser) error {
+	collections := req.Body.CollectionIDs
+	if len(collections) > 0 {
+		found, err := a.db.LockNamed(ctx, u.Client, collections)
+		if err != nil {
+			return err
+		}
+		if err := unknownItems("collection_ids", collections, found, "is not a collection of this client"); err != nil {
+			return err
+		}
+	}
 	if err := a.db.InsertUser(ctx, u); err != nil {
 		return err
 	}
-	if err := a.joinCollections(ctx, u, req.Body.CollectionIDs); err != nil {
-		return err
+	if len(collections) > 0 {
+		if err := a.db.JoinCollections(ctx, u, collections); err != nil {
+			return err
+		}
 	}
 	if err := a.db.Enrol(ctx, u); err != nil {
 		return err
@@ -115,18 +128,7 @@ func (a *API) insertUser(ctx context.Context, u domain.User, req *CreateUser) er
 	if err := a.db.InsertEvent(ctx, domain.UserCreated, u.Client, &u.ID, u.CreatedAt); err != nil {
 		return err
 	}
-	return a.db.CountUsers(ctx, u.Client, 1, 0, u.CreatedAt)
-}
-
-func (a *API) joinCollections(ctx context.Context, u domain.User, ids []domain.CollectionID) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	found, err := a.db.JoinCollections(ctx, u, ids)
-	if err != nil {
-		return err
-	}
-	return unknownItems("collection_ids", ids, found, "is not a collection of this client")
+	return a.db.CountUser(ctx, u, 1, 0)
 }
 
 // UpdateUser asks for changes to a user. What is set here is an override: the
@@ -217,7 +219,12 @@ func (a *API) storeUser(ctx context.Context, before, after domain.User) error {
 		if after.Status == domain.Inactive {
 			step, event = -1, domain.UserDeactivated
 		}
-		if err := a.db.CountUsers(ctx, after.Client, step, -step, after.UpdatedAt); err != nil {
+		if after.Status == domain.Active {
+			if err := a.db.Return(ctx, after); err != nil {
+				return err
+			}
+		}
+		if err := a.db.CountUser(ctx, after, step, -step); err != nil {
 			return err
 		}
 	}

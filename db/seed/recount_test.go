@@ -37,6 +37,8 @@ var recounts = map[string]string{
 		) AS r FULL JOIN phishing_days AS d USING (client_id, day)
 		WHERE (r.sent, r.opened, r.clicked, r.reported, r.credentials, r.attachments)
 			IS DISTINCT FROM (d.sent, d.opened, d.clicked, d.reported, d.credentials_submitted, d.attachments_opened) OR $1::date IS NULL`,
+	"template_uses": `SELECT count(*) FROM (SELECT client_id, template_id, count(*) AS used FROM phishing_results GROUP BY client_id, template_id) AS r
+		FULL JOIN template_uses AS u USING (client_id, template_id) WHERE r.used IS DISTINCT FROM u.used OR $1::date IS NULL`,
 	"today in risk_history": `SELECT count(*) FROM clients AS c LEFT JOIN risk_history AS h ON h.client_id = c.id AND h.day = $1
 		WHERE h.average_score IS DISTINCT FROM c.average_score`,
 	"courses whose renewal is due": `SELECT count(*) FROM (

@@ -175,6 +175,19 @@ func (w *writer) phishing(ctx context.Context, clients []*client) {
 			}
 		})
 	})
+	w.copy(ctx, "template_uses", "client_id template_id used", func(put put) {
+		for _, c := range clients {
+			uses := map[domain.TemplateID]int{}
+			eachUser([]*client{c}, func(_ *client, u *user) {
+				for i := range u.mails {
+					uses[u.mails[i].template.id]++
+				}
+			})
+			for id, used := range uses {
+				put(uuid(c.ID), uuid(id), used)
+			}
+		}
+	})
 	w.copy(ctx, "phishing_days", "client_id day sent opened clicked reported credentials_submitted attachments_opened", func(put put) {
 		for _, c := range clients {
 			for i := range c.days {

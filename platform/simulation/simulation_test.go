@@ -23,6 +23,7 @@ import (
 	"partnerapi/platform/mail"
 	"partnerapi/platform/simulation"
 	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
 
@@ -85,7 +86,7 @@ func own(t *testing.T, number byte, language domain.Language) domain.Template {
 func (b *bait) schedule(template domain.TemplateID) *river.Job[job.SendSimulation] {
 	b.t.Helper()
 	in := &v2.SendPhishing{}
-	in.Path.ClientID, in.Body.UserIDs, in.Body.TemplateID = b.client, []domain.UserID{b.user.ID}, &template
+	in.Path.ClientID, in.Body.UserIDs, in.Body.TemplateID = b.client, []domain.UserID{b.user.ID}, op.Give(template)
 	out, err := b.API.SendPhishing.Call(b.tenant.Ctx, in)
 	b.must(err)
 	return &river.Job[job.SendSimulation]{

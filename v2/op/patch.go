@@ -7,7 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Patch is a member of a PATCH body, which may be absent, null or a value.
+// Patch is a member of a body that may be absent, null or a value: all of a
+// PATCH's, and those of others for which no value can stand for their absence.
 // Null is taken only by a nullable member, whose T is a pointer; it is then a
 // Value of nil.
 type Patch[T any] struct {

@@ -98,16 +98,12 @@ func needChange(in any) error {
 	if !body.IsValid() || body.Kind() != reflect.Struct {
 		return nil
 	}
-	patches := 0
 	for i := range body.NumField() {
-		if p, ok := body.Field(i).Interface().(patch); ok {
-			patches++
-			if p.given() {
-				return nil
-			}
+		if p, ok := body.Field(i).Interface().(patch); !ok || p.given() {
+			return nil
 		}
 	}
-	if patches == 0 {
+	if body.NumField() == 0 {
 		return nil
 	}
 	return domain.ErrInvalid("body", "must name at least one field to change")

@@ -232,8 +232,9 @@ func (m *mapper) member(f field, u use) (property, error) {
 	if element, null := op.PatchElement(t); element != nil {
 		t, nullable, p.patch, p.required = element, null, true, false
 	} else if t.Kind() == reflect.Pointer {
-		// What is left out instead is never null.
-		t, nullable = t.Elem(), u == input || !f.omits
+		// What is left out instead is never null, and neither is what must be
+		// there.
+		t, nullable = t.Elem(), u == input && !p.required || u == output && !f.omits
 	}
 	if u == input && m.lenient && !p.required {
 		nullable = true

@@ -1,0 +1,188 @@
+package v2_test
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// plannedClient is one of the clients of TestPagingPlansOfTenants.
+type plannedClient struct {
+	client     domain.ClientID
+	user       domain.UserID
+	collection domain.CollectionID
+	policies   [3]domain.PolicyID // of each scope
+}
+
+// plannedSQL gives a client ($1) of the prefix $2, the user $3, the collection
+// $4, a group of the id $4, and the policies of $5, rows enough for a planner to
+// care: 4,000 users in the collection and the group, of whom one has 2,000
+// mails and 2,000 results, 2,000 collections and policies.
+var plannedSQL = []string{
+	`INSERT INTO groups (client_id, id, name, manual, created_at) VALUES ($1, $4, 'Group', false, '2026-01-01Z')`,
+	`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, group_id, score, created_at, updated_at)
+		SELECT $1, CASE n WHEN 1 THEN $3::uuid ELSE md5($2 || 'u' || n)::uuid END, n || '@example.com', 'n', n::text, 'n ' || n,
+			CASE WHEN n % 10 = 0 THEN 'inactive' ELSE 'active' END, 'standard', 'en', 'api', $4, 700, '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', '2026-06-01Z'
+		FROM generate_series(1, 4000) AS n`,
+	`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
+		SELECT $1, CASE n WHEN 1 THEN $4::uuid ELSE md5($2 || 'k' || n)::uuid END, n::text, n::text, 'api', '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', '2026-06-01Z'
+		FROM generate_series(1, 2000) AS n`,
+	`INSERT INTO collection_members (client_id, collection_id, user_id, added_at)
+		SELECT $1, k, u.id, u.created_at FROM users AS u, (VALUES ($4::uuid), (md5($2 || 'k2')::uuid)) AS k (k) WHERE u.client_id = $1`,
+	`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at, created_at, updated_at)
+		SELECT $1, CASE WHEN n < 4 THEN ($5::text[])[n]::uuid ELSE md5($2 || 'p' || n)::uuid END, n::text,
+			CASE n % 3 WHEN 0 THEN 'collection' WHEN 1 THEN 'tenant' ELSE 'user_container' END, CASE n WHEN 1 THEN $1 ELSE $4::uuid END, n < 4,
+			'2026-06-01Z', '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', '2026-06-01Z'
+		FROM generate_series(1, 2000) AS n`,
+	`INSERT INTO policy_signatures (client_id, policy_id, user_id, version, signed_at)
+		SELECT $1, p::uuid, u.id, 1, '2026-06-01Z' FROM users AS u, unnest($5::text[]) AS p WHERE u.client_id = $1 AND u.last_name::integer % 2 = 0`,
+	`INSERT INTO exposures (client_id, user_id, breach_name, severity, data_classes, first_seen_at, updated_at)
+		SELECT $1, u.id, b.name, 'low', '{Names}', u.created_at, u.created_at FROM users AS u, breaches AS b WHERE u.client_id = $1`,
+	`INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on)
+		SELECT $1, u.id, c.id, 1, u.created_at, '2026-07-01' FROM users AS u, courses AS c WHERE u.client_id = $1 AND (u.id = $3 OR u.last_name::integer < 300)`,
+	`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
+		SELECT $1, md5($2 || 'r' || n)::uuid, CASE WHEN n % 3 = 0 THEN $3::uuid ELSE md5($2 || 'u' || n % 2000 + 2)::uuid END, t.id,
+			CASE WHEN n % 4 = 0 THEN 'clicked' ELSE 'sent' END, at, at, at, at
+		FROM generate_series(1, 6000) AS n, phishing_templates AS t, LATERAL (SELECT '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour' AS at) AS x`,
+	`INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
+		SELECT $1, CASE WHEN n % 3 = 0 THEN $3::uuid ELSE md5($2 || 'u' || n % 2000 + 2)::uuid END, md5($2 || 'e' || n)::uuid,
+			'2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', 'it@example.com', n::text, 'smtp', CASE WHEN n % 2 = 0 THEN 'phishing' ELSE 'welcome' END
+		FROM generate_series(1, 6000) AS n`,
+}
+
+// planned adds such a client.
+func planned(h *v2test.Harness, tenant v2test.Tenant, prefix string) plannedClient {
+	c := plannedClient{client: h.Client(tenant, prefix).ID, user: db.NewID[domain.UserKind](), collection: db.NewID[domain.CollectionKind]()}
+	policies := make([]string, len(c.policies))
+	for i := range c.policies {
+		c.policies[i] = db.NewID[domain.PolicyKind]()
+		policies[i] = c.policies[i].UUID()
+	}
+	for _, sql := range plannedSQL {
+		// A statement takes the parameters that it names and no others.
+		h.Exec("WITH given AS (SELECT $1::uuid, $2::text, $3::uuid, $4::uuid, $5::text[]) "+sql, c.client, prefix, c.user, c.collection, policies)
+	}
+	return c
+}
+
+// catalogues are tables that belong to no client.
+var catalogues = []string{"breaches", "courses", "phishing_templates"}
+
+// checkTenant holds that a plan reads rows of the client alone, or single rows
+// by their id, found by an index.
+func checkTenant(t *testing.T, name string, plan queryPlan) {
+	t.Helper()
+	for _, n := range plan.nodes() {
+		if slices.ContainsFunc(catalogues, func(c string) bool { return n.Relation == c || n.Index == c+"_pkey" }) {
+			continue
+		}
+		whole := n.Node == "Seq Scan" || n.Index != "" && !strings.Contains(n.Condition, "client_id = ")
+		if whole && !(n.Index == "users_id_unique" && strings.HasPrefix(n.Condition, "(id = ")) {
+			t.Errorf("%s reads other tenants' rows: %s %s%s %s, in\n%s", name, n.Node, n.Relation, n.Index, n.Condition, plan)
+		}
+	}
+}
+
+// checkOrdered holds that a page is read off an index in its order, with no
+// sort, and from the cursor's place on where it has one.
+func checkOrdered(t *testing.T, name string, plan queryPlan, indexes []string, place bool) {
+	t.Helper()
+	read := slices.IndexFunc(plan.nodes(), func(n queryPlan) bool { return slices.Contains(indexes, n.Index) })
+	if read < 0 || plan.has("Sort") || plan.has("Incremental Sort") {
+		t.Errorf("%s is not read by %s in order:\n%s", name, indexes, plan)
+		return
+	}
+	if place && !strings.Contains(plan.nodes()[read].Condition, "ROW(") {
+		t.Errorf("%s begins anew:\n%s", name, plan)
+	}
+}
+
+// plannedList is a list whose pages are planned. indexes are those that give it
+// in its order; without any, its rows are gathered and sorted: a single user's
+// courses, and those of an audience who signed, where they may be few of it.
+type plannedList struct {
+	op      op.Operation
+	at      ids
+	query   string
+	indexes []string
+}
+
+func plannedLists(api *v2.API, c plannedClient) []plannedList {
+	client, user := ids{"client_id": c.client.String()}, ids{"user_id": c.user.String()}
+	collection := ids{"client_id": c.client.String(), "collection_id": c.collection.String()}
+	policy := func(n int) ids {
+		return ids{"client_id": c.client.String(), "policy_id": c.policies[n].String()}
+	}
+	const period = "since=2026-05-10T00:00:00Z&until=2026-05-20T00:00:00Z"
+	users, group := []string{"users_by_created", "users_by_status_created"}, []string{"users_by_group"}
+	seen, mails := []string{"exposures_by_seen"}, []string{"sent_emails_by_time"}
+	return []plannedList{
+		{api.ListCollections, client, "", []string{"collections_by_created"}},
+		{api.ListMembers, collection, "", []string{"collection_members_by_added"}},
+		{api.ListPolicies, client, "", []string{"policies_by_created"}},
+		{api.ListPolicyUsers, policy(0), "", users},
+		{api.ListPolicyUsers, policy(0), "status=signed", users},
+		{api.ListPolicyUsers, policy(0), "status=unsigned", users},
+		{api.ListPolicyUsers, policy(1), "", group},
+		{api.ListPolicyUsers, policy(1), "status=signed", group},
+		{api.ListPolicyUsers, policy(1), "status=unsigned", group},
+		{api.ListPolicyUsers, policy(2), "", users},
+		{api.ListPolicyUsers, policy(2), "status=signed", nil},
+		{api.ListPolicyUsers, policy(2), "status=unsigned", users},
+		{api.ListExposures, client, "", seen},
+		{api.ListExposures, client, period, seen},
+		{api.ListDarkWebUsers, client, "", users},
+		{api.ListDarkWebUsers, client, period, users},
+		{api.ListTraining, user, "", nil},
+		{api.ListPhishingResults, client, "", []string{"phishing_results_by_created"}},
+		{api.ListPhishingResults, client, period, []string{"phishing_results_by_sent"}},
+		{api.ListPhishingResults, client, "user_id=" + c.user.String(), []string{"phishing_results_by_created"}},
+		{api.ListPhishingResults, client, "status=clicked", []string{"phishing_results_by_status", "phishing_results_by_created"}},
+		{api.ListPhishingResults, client, "updated_since=2026-05-10T00:00:00Z", []string{"phishing_results_by_updated"}},
+		{api.ListEmails, user, "", mails},
+		{api.ListEmails, user, "message_types=phishing", mails},
+		{api.ListEmails, user, period, mails},
+	}
+}
+
+// TestPagingPlansOfTenants holds that a page of a client's rows, or a user's,
+// costs what it shows, however many rows of others there are: the first, one
+// after a cursor, and a jump.
+func TestPagingPlansOfTenants(t *testing.T) {
+	h, api, queries := newTraced(t)
+	tenant, stranger := h.Tenant("Large"), h.Tenant("Other")
+	h.Exec("INSERT INTO breaches (name, title, severity, data_classes) VALUES ('A', 'A', 'low', '{Names}'), ('B', 'B', 'low', '{Names}')")
+	h.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
+		VALUES (gen_random_uuid(), 'T', 'en', 'it', 'T', 'it@example.com', '', '', '2026-01-01Z')`)
+	own := planned(h, tenant, "own")
+	planned(h, tenant, "neighbour")
+	planned(h, stranger, "stranger")
+	h.Exec("VACUUM ANALYZE")
+	for _, list := range plannedLists(api, own) {
+		table := &pagedTable{h: h, tenant: tenant, op: list.op, at: list.at}
+		l := pagedList{key: tenant.Key}
+		l.query, _ = url.ParseQuery(list.query)
+		name := list.op.Meta().ID + " " + list.query
+		first, page := queries.plan(t, table, l, op.Paging{Rows: 10})
+		next, _ := queries.plan(t, table, l, op.Paging{Rows: 10, Cursor: page.end})
+		jump, _ := queries.plan(t, table, l, op.Paging{Rows: 10, Skip: 300})
+		checkTenant(t, name, first)
+		checkTenant(t, name+", next,", next)
+		checkTenant(t, name+", after a jump,", jump)
+		if list.indexes != nil {
+			checkOrdered(t, name, first, list.indexes, false)
+			checkOrdered(t, name+", next,", next, list.indexes, true)
+		}
+		once := slices.ContainsFunc(jump.nodes(), func(n queryPlan) bool { return n.Parent == "InitPlan" })
+		if !once || len(page.Data) != 10 {
+			t.Errorf("%s: %d rows, and a jump by\n%s", name, len(page.Data), jump)
+		}
+	}
+}
