@@ -14,7 +14,7 @@ import (
 // order of their times, and moves with them, in the same transaction, the
 // counters of the days on which the mails were sent, the scores of their users
 // and the events. It returns how many steps changed something, and the indexes
-// of those whose result does not exist.
+// of those whose result does not exist, or is an archived client's.
 //
 // It takes the same number of statements for any number of steps. It locks
 // results, then users, then days, each in the order of their keys: a
@@ -41,6 +41,7 @@ func (d *DB) AdvanceResults(ctx context.Context, steps []domain.ResultStep) (mov
 	return moved, unknown, nil
 }
 
+// lockResults locks the results of steps, those of archived clients left out.
 func (d *DB) lockResults(ctx context.Context, steps []domain.ResultStep) ([]resultRow, error) {
 	ids := make([]domain.ResultID, len(steps))
 	for i, s := range steps {
@@ -48,6 +49,7 @@ func (d *DB) lockResults(ctx context.Context, steps []domain.ResultStep) ([]resu
 	}
 	var rows []resultRow
 	err := d.conn(ctx).NewSelect().Model(&rows).Where("r.id = ANY(?::uuid[])", uuids(ids)).
+		Where("EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL)").
 		OrderExpr("r.id").For("NO KEY UPDATE").Scan(ctx)
 	return rows, d.bad("lock results", err)
 }

@@ -15,15 +15,15 @@ import (
 	"partnerapi/domain"
 )
 
-// unsent adds a simulated mail that was scheduled or, unless that is the zero
-// time, sent.
+// unsent adds a simulated mail that was due a day ago and is still scheduled or,
+// unless that is the zero time, sent.
 func (w *world) unsent(client domain.ClientID, user domain.UserID, sent time.Time) domain.ResultID {
 	w.t.Helper()
 	id := db.NewID[domain.ResultKind]()
 	w.exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
 		VALUES ($1, '', 'en', '', '', '', '', '', $2) ON CONFLICT DO NOTHING`, domain.TemplateID{15: 1}, noon)
 	w.exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, 'scheduled', $5, $5, $5)`, client, id, user, domain.TemplateID{15: 1}, noon)
+		VALUES ($1, $2, $3, $4, 'scheduled', $5, $5, $5)`, client, id, user, domain.TemplateID{15: 1}, noon.AddDate(0, 0, -1))
 	if !sent.IsZero() {
 		now := w.clock.Now()
 		w.clock.Set(sent)
@@ -168,6 +168,21 @@ func TestAdvanceResults(t *testing.T) {
 	if one, twenty := cost(1), cost(20); one != twenty {
 		t.Errorf("%d statements for one step, %d for twenty", one, twenty)
 	}
+}
+
+// TestNotDue: nothing is done with a mail before it is due; from then on, it
+// shows that the mail was sent.
+func TestNotDue(t *testing.T) {
+	w := newWorld(t)
+	client := w.client()
+	id := w.unsent(client, w.user(client, domain.RoleStandard, 750), time.Time{})
+	due := noon.AddDate(0, 0, -1)
+	for want, at := range []time.Time{due.Add(-time.Microsecond), due} {
+		if got, _, err := w.AdvanceResults(t.Context(), []domain.ResultStep{{Result: id, Kind: domain.MailReported, At: at}}); err != nil || got != want {
+			t.Errorf("at %v, %d steps count: %v", at, got, err)
+		}
+	}
+	w.wantCounts(t)
 }
 
 // TestTooSoon: within two seconds of its delivery a mail is opened and clicked

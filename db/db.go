@@ -66,6 +66,11 @@ func Open(url string, opts ...Option) (*DB, error) {
 	// Rows are found by keys on every path of a request; compiling a plan to
 	// machine code costs more than it saves there.
 	config.RuntimeParams["jit"] = "off"
+	// The server learns within a minute that the machine of a connection is
+	// gone, and lets go of what its transaction held.
+	config.RuntimeParams["tcp_keepalives_idle"] = "30"
+	config.RuntimeParams["tcp_keepalives_interval"] = "10"
+	config.RuntimeParams["tcp_keepalives_count"] = "3"
 	return pool(config, o.conns, o.clock), nil
 }
 

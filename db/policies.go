@@ -143,9 +143,9 @@ func (r *policyUserRow) policyUser() domain.PolicyUser {
 func (d *DB) signedSince(q *bun.SelectQuery, values *binds, p domain.Policy, since time.Time) *bun.SelectQuery {
 	at := values.add(since)
 	return q.Where("(u.updated_at >= ? OR ?::timestamptz >= ? OR EXISTS (SELECT 1 FROM policy_signatures AS s WHERE "+
-		"s.client_id = u.client_id AND s.policy_id = ? AND s.version = ? AND s.user_id = u.id AND (coalesce(s.recorded_at, s.signed_at) >= ?"+
+		"s.client_id = ? AND s.policy_id = ? AND s.version = ? AND s.user_id = u.id AND (coalesce(s.recorded_at, s.signed_at) >= ?"+
 		" OR s.signed_at <= ? AND s.signed_at + make_interval(days => ?) >= ?)))",
-		at, values.add(p.PublishedAt), at, values.add(p.ID), values.add(p.Version), at,
+		at, values.add(p.PublishedAt), at, values.add(p.Client), values.add(p.ID), values.add(p.Version), at,
 		values.add(p.SignedSince(d.Now())), values.add(p.RenewalDays), at)
 }
 

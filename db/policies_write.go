@@ -45,50 +45,6 @@ func (d *DB) RequestReminders(ctx context.Context, p domain.Policy) ([]domain.Me
 	return ids, d.bad("ask for reminders", err)
 }
 
-// SignPolicy records that a user signed a version of a policy. It may come
-// more than once, late, and before the version is published: what is kept is
-// the latest signature of each version. NotFound where the client has no such
-// policy or user.
-func (d *DB) SignPolicy(ctx context.Context, client domain.ClientID, user domain.UserID, policy domain.PolicyID, version int, at time.Time) error {
-	return d.Tx(ctx, func(ctx context.Context) error {
-		found, err := d.LockUsers(ctx, client, []domain.UserID{user})
-		if err != nil {
-			return err
-		}
-		if _, err := d.lockPolicy(ctx, client, policy); err != nil {
-			return err
-		}
-		if len(found) == 0 {
-			return domain.ErrNotFound(user.Noun())
-		}
-		return d.sign(ctx, []signature{{domain.UserKey{Client: client, User: user}, policy, version, at}})
-	})
-}
-
-// lockPolicy locks a policy. NotFound where the client has no such one.
-func (d *DB) lockPolicy(ctx context.Context, client domain.ClientID, id domain.PolicyID) (policyState, error) {
-	states, err := d.lockPolicies(ctx, []domain.PolicyID{id})
-	if err == nil && states[id].ClientID != client {
-		err = domain.ErrNotFound(id.Noun())
-	}
-	return states[id], err
-}
-
-// PublishPolicy makes a new version of a policy the current one: sign-off
-// starts anew. NotFound where the client has no such policy, or archived it.
-func (d *DB) PublishPolicy(ctx context.Context, client domain.ClientID, policy domain.PolicyID, at time.Time) error {
-	return d.Tx(ctx, func(ctx context.Context) error {
-		state, err := d.lockPolicy(ctx, client, policy)
-		if err != nil {
-			return err
-		}
-		if state.Archived {
-			return domain.ErrNotFound(policy.Noun())
-		}
-		return d.publish(ctx, []publication{{client, policy, at}})
-	})
-}
-
 // touchPolicies notes that the audiences changed of those of a client's
 // policies, alias p, that the condition selects: their counts are shown. They
 // are locked in the order of their ids, after whatever else a transaction

@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -60,7 +61,7 @@ func (o *office) step(ctx context.Context, r *rand.Rand) error {
 	collection := o.collections[r.IntN(len(o.collections))]
 	switch r.IntN(10) {
 	case 0:
-		return o.PublishPolicy(ctx, o.client, policy, o.Now())
+		return o.signal(ctx, domain.Signal{Type: domain.PolicyPublished, Policy: policy})
 	case 1, 2:
 		return o.turn(ctx, user)
 	case 3, 4:
@@ -90,8 +91,18 @@ func (o *office) step(ctx context.Context, r *rand.Rand) error {
 		if err := o.SQL().QueryRowContext(ctx, "SELECT version FROM policies WHERE id = $1", policy).Scan(&version); err != nil {
 			return err
 		}
-		return o.SignPolicy(ctx, o.client, user, policy, version-r.IntN(2), o.Now())
+		return o.signal(ctx, domain.Signal{Type: domain.PolicySigned, User: user, Policy: policy, Version: max(version-r.IntN(2), 1)})
 	}
+}
+
+// signal takes a signal as of now.
+func (o *office) signal(ctx context.Context, s domain.Signal) error {
+	s.ID, s.At = db.NewID[domain.EventKind]().String(), o.Now()
+	takings, err := o.TakeSignals(ctx, []domain.Signal{s})
+	if err == nil && takings[0].Refused() {
+		err = fmt.Errorf("%s is refused: %+v", s.Type, takings[0])
+	}
+	return err
 }
 
 // turn makes an active user inactive, and the other way round.

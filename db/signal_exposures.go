@@ -15,7 +15,7 @@ const breachNoun = "breach"
 
 // sighting is what a signal tells of an exposure, by the names that sightSQL
 // has for it. That an exposure was resolved tells too that it was there, as
-// the catalogue describes it.
+// the catalogue describes it until a finding does.
 type sighting struct {
 	ClientID    string          `json:"client_id"`
 	UserID      string          `json:"user_id"`
@@ -58,46 +58,54 @@ func (d *DB) lockBreaches(ctx context.Context, names []string) (map[string]*brea
 	return breaches, d.bad("lock breaches", err)
 }
 
-// sightSQL records the sightings ?0 as of the time ?1. The earliest describes
-// the exposure; of two at one moment the worse, then by the data classes, so
-// that the order in which they come is none of their differences. Of several
-// times of resolving the earliest is kept. Clients that are not watched have no
-// event.
+// sightSQL records the sightings ?0 as of the time ?1. The worst finding by ?2
+// describes the exposure, of two of one severity that with the lesser list of
+// data classes; while there is no finding, a resolving does, as the catalogue
+// has it. Of the times of all that was told, and of those of resolving, the
+// earliest is kept. So nothing depends on the order in which they come.
+//
+// The first finding of an exposure is an event, also where its resolving was
+// told of before. To clients that are not watched nothing of this is shown.
 const sightSQL = `
-	WITH told AS (
-		SELECT DISTINCT ON (client_id, user_id, breach_name) client_id, user_id, breach_name, severity, data_classes, at,
-			min(at) FILTER (WHERE resolved) OVER w AS resolved_at, bool_or(NOT resolved) OVER w AS found
+	WITH told AS MATERIALIZED (
+		SELECT DISTINCT ON (client_id, user_id, breach_name) client_id, user_id, breach_name, severity, data_classes,
+			NOT resolved AS found, min(at) OVER w AS first_seen_at, min(at) FILTER (WHERE resolved) OVER w AS resolved_at
 		FROM json_to_recordset(?0::json) AS t (client_id uuid, user_id uuid, breach_name text COLLATE "C",
 			severity text, data_classes text[], at timestamptz, resolved boolean)
 		WINDOW w AS (PARTITION BY client_id, user_id, breach_name)
-		ORDER BY client_id, user_id, breach_name, at, array_position(?2::text[], severity), data_classes
+		ORDER BY client_id, user_id, breach_name, resolved, array_position(?2::text[], severity), data_classes
 	), stored AS (
-		INSERT INTO exposures AS e (client_id, user_id, breach_name, severity, data_classes, first_seen_at, resolved_at, updated_at)
-		SELECT client_id, user_id, breach_name, severity, data_classes, at, resolved_at, ?1 FROM told
+		INSERT INTO exposures AS e (client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, updated_at)
+		SELECT client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, ?1 FROM told
 		ON CONFLICT (client_id, user_id, breach_name) DO UPDATE SET
-			(severity, data_classes, first_seen_at, resolved_at, updated_at) = (
-				SELECT n.severity, n.data_classes, n.first_seen_at, least(e.resolved_at, excluded.resolved_at), excluded.updated_at
-				FROM (VALUES (excluded.severity, excluded.data_classes, excluded.first_seen_at), (e.severity, e.data_classes, e.first_seen_at))
-					AS n (severity, data_classes, first_seen_at)
-				ORDER BY n.first_seen_at, array_position(?2::text[], n.severity), n.data_classes LIMIT 1)
-		WHERE (excluded.first_seen_at, array_position(?2::text[], excluded.severity), excluded.data_classes)
-			< (e.first_seen_at, array_position(?2::text[], e.severity), e.data_classes)
-			OR excluded.resolved_at < coalesce(e.resolved_at, 'infinity')
-		RETURNING client_id, user_id, breach_name, id, xmax = 0 AS added
+			(severity, data_classes) = (
+				SELECT n.severity, n.data_classes
+				FROM (VALUES (excluded.found, excluded.severity, excluded.data_classes), (e.found, e.severity, e.data_classes))
+					AS n (found, severity, data_classes)
+				ORDER BY NOT n.found, array_position(?2::text[], n.severity), n.data_classes LIMIT 1),
+			found = e.found OR excluded.found, first_seen_at = least(e.first_seen_at, excluded.first_seen_at),
+			resolved_at = least(e.resolved_at, excluded.resolved_at), updated_at = excluded.updated_at
+		WHERE (NOT excluded.found, array_position(?2::text[], excluded.severity), excluded.data_classes)
+			< (NOT e.found, array_position(?2::text[], e.severity), e.data_classes)
+			OR excluded.first_seen_at < e.first_seen_at OR excluded.resolved_at < coalesce(e.resolved_at, 'infinity')
+		RETURNING client_id, user_id, breach_name, id
+	), watched AS (
+		SELECT s.client_id, s.user_id, s.breach_name, s.id
+		FROM stored AS s JOIN clients AS c ON c.id = s.client_id AND c.dark_web_monitoring
 	), announced AS (
 		INSERT INTO events (client_id, id, type, user_id, object_id, created_at)
-		SELECT s.client_id, uuid_v7(?1), ?3, s.user_id, s.id, ?1
-		FROM stored AS s JOIN told AS t USING (client_id, user_id, breach_name)
-		JOIN clients AS c ON c.id = s.client_id AND c.dark_web_monitoring
-		WHERE s.added AND t.found
+		SELECT w.client_id, uuid_v7(?1), ?3, w.user_id, w.id, ?1
+		FROM watched AS w JOIN told AS t USING (client_id, user_id, breach_name)
+		LEFT JOIN exposures AS e USING (client_id, user_id, breach_name) -- as it was before
+		WHERE t.found AND e.found IS NOT TRUE
 	), touched AS ( -- how many exposures there are is shown, whether or not they move the score
-		UPDATE users AS u SET updated_at = ?1 FROM (SELECT DISTINCT client_id, user_id FROM stored) AS s
-		WHERE u.client_id = s.client_id AND u.id = s.user_id
+		UPDATE users AS u SET updated_at = ?1 FROM (SELECT DISTINCT client_id, user_id FROM watched) AS w
+		WHERE u.client_id = w.client_id AND u.id = w.user_id
 	)
-	SELECT DISTINCT client_id, user_id FROM stored`
+	SELECT DISTINCT client_id, user_id FROM watched`
 
 // sight records sightings of locked users, and returns those for whom something
-// changed, whose scores are to follow.
+// changed that counts, whose scores are to follow.
 func (d *DB) sight(ctx context.Context, list []sighting) ([]domain.UserKey, error) {
 	if len(list) == 0 {
 		return nil, nil

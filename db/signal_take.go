@@ -3,33 +3,60 @@ package db
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"partnerapi/domain"
 )
 
+// takeTries is how often a batch is tried that is given up for the sake of
+// other transactions.
+const takeTries = 5
+
 // TakeSignals applies signals in one transaction, each at most once: one whose
 // id was taken before changes nothing. It returns what became of each, in their
 // order. Signals may come in any order and be split among calls in any way:
-// what is kept of two of the same thing does not depend on which came first.
+// what is kept of two completions, findings, resolvings or signatures does not
+// depend on which came first. Of what is done with mails (domain.Result.Take)
+// the status, the reports and the counts of all but opens do not, unless a
+// scanner had a hand in it; which opens, and which times, are kept may.
 //
-// It takes the same number of statements for any number of signals. It locks
+// It is to have no transaction around it: it tries again, a few times, when
+// PostgreSQL gave its own up for the sake of another. It takes the same number of statements for any number of signals. It locks
 // results, users, policies, breaches, ids of signals and days, in this order
 // and each kind in the order of its keys; so calls at once wait for each other.
 func (d *DB) TakeSignals(ctx context.Context, batch []domain.Signal) ([]domain.Taking, error) {
-	takings := make([]domain.Taking, len(batch))
 	if len(batch) == 0 {
-		return takings, nil
+		return nil, nil
 	}
+	for try := 1; ; try++ {
+		takings, err := d.takeSignals(ctx, batch)
+		if err == nil || try == takeTries || !givenUp(err) {
+			return takings, err
+		}
+	}
+}
+
+// givenUp reports whether PostgreSQL rolled a transaction back for the sake of
+// another one: a deadlock, most likely.
+func givenUp(err error) bool {
+	var answered *pgconn.PgError
+	return errors.As(err, &answered) && strings.HasPrefix(answered.Code, "40")
+}
+
+func (d *DB) takeSignals(ctx context.Context, batch []domain.Signal) ([]domain.Taking, error) {
+	takings := make([]domain.Taking, len(batch))
 	err := d.Tx(ctx, func(ctx context.Context) error {
 		known, err := d.lockNamed(ctx, batch)
 		if err != nil {
 			return err
 		}
 		for i := range batch {
-			takings[i] = domain.Taking{Unknown: known.missing(&batch[i])}
+			takings[i] = domain.Taking{Unknown: known.missing(&batch[i]), Unsent: known.unsent(&batch[i])}
 		}
 		if err := d.enterSignals(ctx, batch, takings); err != nil {
 			return err
@@ -47,7 +74,7 @@ func (d *DB) TakeSignals(ctx context.Context, batch []domain.Signal) ([]domain.T
 
 // named is what there is of what signals name.
 type named struct {
-	results  map[domain.ResultID]bool
+	results  map[domain.ResultID]*domain.Result
 	users    map[domain.UserID]domain.ClientID
 	courses  map[domain.CourseID]bool
 	policies map[domain.PolicyID]policyState
@@ -85,14 +112,15 @@ func (d *DB) lockNamed(ctx context.Context, batch []domain.Signal) (*named, erro
 			users = append(users, s.User)
 		}
 	}
-	n := &named{results: map[domain.ResultID]bool{}}
+	n := &named{results: map[domain.ResultID]*domain.Result{}}
 	results, err := d.lockResults(ctx, steps)
 	if err != nil {
 		return nil, err
 	}
 	for i := range results {
-		n.results[results[i].ID] = true
-		users = append(users, results[i].UserID) // who will be scored again
+		r := results[i].result()
+		n.results[r.ID] = &r
+		users = append(users, r.User) // who will be scored again
 	}
 	if n.users, err = d.lockOwners(ctx, users); err != nil {
 		return nil, err
@@ -107,13 +135,16 @@ func (d *DB) lockNamed(ctx context.Context, batch []domain.Signal) (*named, erro
 	return n, err
 }
 
-// lockOwners locks users of any clients and says whose they are.
+// lockOwners locks users of any clients that are not archived, and says whose
+// they are.
 func (d *DB) lockOwners(ctx context.Context, users []domain.UserID) (map[domain.UserID]domain.ClientID, error) {
 	var rows []struct {
 		ClientID domain.ClientID
 		ID       domain.UserID
 	}
-	err := d.conn(ctx).NewRaw("SELECT client_id, id FROM users WHERE id = ANY(?::uuid[]) ORDER BY client_id, id FOR NO KEY UPDATE", uuids(users)).Scan(ctx, &rows)
+	err := d.conn(ctx).NewRaw(`
+		SELECT u.client_id, u.id FROM users AS u JOIN clients AS c ON c.id = u.client_id AND c.archived_at IS NULL
+		WHERE u.id = ANY(?::uuid[]) ORDER BY u.client_id, u.id FOR NO KEY UPDATE OF u`, uuids(users)).Scan(ctx, &rows)
 	owners := make(map[domain.UserID]domain.ClientID, len(rows))
 	for _, r := range rows {
 		owners[r.ID] = r.ClientID
@@ -125,7 +156,7 @@ func (d *DB) lockOwners(ctx context.Context, users []domain.UserID) (map[domain.
 // Another client's policy is none of the user's.
 func (n *named) missing(s *domain.Signal) string {
 	if _, ok := s.AboutMail(); ok {
-		if !n.results[s.Result] {
+		if n.results[s.Result] == nil {
 			return s.Result.Noun()
 		}
 		return ""
@@ -141,12 +172,18 @@ func (n *named) missing(s *domain.Signal) string {
 		return s.User.Noun()
 	case s.Type == domain.CourseCompleted && !n.courses[s.Course]:
 		return s.Course.Noun()
-	case s.Type == domain.PolicySigned && (policy.ID.IsZero() || policy.ClientID != client):
+	case s.Type == domain.PolicySigned && (policy.ID.IsZero() || policy.Archived || policy.ClientID != client):
 		return s.Policy.Noun()
 	case (s.Type == domain.ExposureFound || s.Type == domain.ExposureResolved) && n.breaches[s.Breach] == nil:
 		return breachNoun
 	}
 	return ""
+}
+
+// unsent reports whether a signal tells of a mail that was not sent by then.
+func (n *named) unsent(s *domain.Signal) bool {
+	r := n.results[s.Result]
+	return r != nil && r.Unsent(s.At)
 }
 
 // enterSignals enters the ids of the signals that can be taken, and marks those
@@ -155,7 +192,7 @@ func (d *DB) enterSignals(ctx context.Context, batch []domain.Signal, takings []
 	first := map[string]int{}
 	var order []int
 	for i := range batch {
-		if takings[i].Unknown != "" {
+		if takings[i].Refused() {
 			continue
 		}
 		if _, again := first[batch[i].ID]; again {
@@ -216,7 +253,7 @@ func (d *DB) applySignals(ctx context.Context, n *named, signals []*domain.Signa
 	if err != nil {
 		return err
 	}
-	// Publishing comes second: who signed the version before it had signed.
+	// Publishing comes second: who signed the new version is then known.
 	if err := d.sign(ctx, signatures); err != nil {
 		return err
 	}

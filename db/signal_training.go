@@ -22,22 +22,27 @@ const unaskedAt = 1_000_000
 
 // completeSQL completes courses of users, who are locked: the rows of the
 // arrays ?0 to ?3 of clients, users, courses and times, as of the time ?4. A
-// time before a further round was assigned speaks of the round before it, which
-// was completed. Of several completions of a round the earliest is kept, and
-// only the first to come is an event.
+// further round is the one that is completed from the day on which the window
+// of the round before it ended, or else since it was assigned; an earlier time
+// speaks of a round that is over, and changes nothing. Of several completions of
+// a round the latest is kept, and only the first to come is an event.
 const completeSQL = `
 	WITH due AS MATERIALIZED (
 		SELECT DISTINCT ON (t.client_id, t.user_id, t.course_id) t.client_id, t.user_id, t.course_id, t.at, last.round,
-			last.completed_at IS NULL AS first, last.completed_at = last.assigned_at AND last.round = 1 AS unasked
+			last.completed_at IS NULL AS first, last.completed_at = last.assigned_at AND last.round = 1 AS unasked,
+			last.completed_at IS NULL AND last.due_on < ?4::date AS overdue
 		FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[], ?3::timestamptz[]) AS t (client_id, user_id, course_id, at)
 		JOIN users AS u ON u.client_id = t.client_id AND u.id = t.user_id
 		JOIN courses AS c ON c.id = t.course_id
 		LEFT JOIN LATERAL (
-			SELECT a.round, a.assigned_at, a.completed_at FROM assignments AS a
+			SELECT a.round, a.assigned_at, a.due_on, a.completed_at FROM assignments AS a
 			WHERE a.client_id = t.client_id AND a.user_id = t.user_id AND a.course_id = t.course_id ORDER BY a.round DESC LIMIT 1
 		) AS last ON true
-		WHERE (last.completed_at IS NULL OR t.at < last.completed_at) AND (coalesce(last.round, 1) = 1 OR t.at >= last.assigned_at)
-		ORDER BY t.client_id, t.user_id, t.course_id, t.at
+		LEFT JOIN assignments AS before ON before.client_id = t.client_id AND before.user_id = t.user_id
+			AND before.course_id = t.course_id AND before.round = last.round - 1
+		WHERE (last.completed_at IS NULL OR t.at > last.completed_at) AND (coalesce(last.round, 1) = 1 OR t.at >= least(
+			last.assigned_at, (before.completed_at + make_interval(months => nullif(c.renewal_months, 0)))::date))
+		ORDER BY t.client_id, t.user_id, t.course_id, t.at DESC
 	), completed AS (
 		UPDATE assignments AS a SET completed_at = due.at,
 			assigned_at = CASE WHEN due.unasked THEN due.at ELSE a.assigned_at END,
@@ -50,6 +55,9 @@ const completeSQL = `
 			coalesce((SELECT min(position) FROM program_courses WHERE client_id = due.client_id AND course_id = due.course_id), ?5),
 			due.at, due.at::date, due.at
 		FROM due WHERE due.round IS NULL
+	), touched AS ( -- how many are overdue is shown, whether or not anything else moves
+		UPDATE users AS u SET updated_at = ?4 FROM (SELECT DISTINCT client_id, user_id FROM due WHERE overdue) AS d
+		WHERE u.client_id = d.client_id AND u.id = d.user_id
 	), told AS (
 		INSERT INTO events (client_id, id, type, user_id, object_id, created_at)
 		SELECT due.client_id, uuid_v7(?4), ?6, due.user_id, due.course_id, ?4 FROM due WHERE due.first

@@ -62,7 +62,8 @@ func (r *signalRow) domain(u *scoredUser, today domain.Date) domain.Signals {
 // one user by an index, so that the cost follows the users asked for.
 //
 // What a mail scanner did is no signal (decisions 7.3), but that the mail was
-// sent is, and so is the report of it.
+// sent is, and so is the report of it. Exposures are none where the client has
+// no Dark Web Monitoring.
 const signalsSQL = `
 	SELECT w.n, phished.*, reported.*, trained.*, exposed.*, o.*
 	FROM unnest(?1::uuid[], ?2::uuid[]) WITH ORDINALITY AS w (client_id, user_id, n)
@@ -107,6 +108,7 @@ const signalsSQL = `
 		FROM (
 			SELECT severity, resolved_at IS NULL AS open, first_seen_at >= ?0::date - 365 AS seen
 			FROM exposures WHERE client_id = w.client_id AND user_id = w.user_id
+				AND EXISTS (SELECT 1 FROM clients WHERE id = w.client_id AND dark_web_monitoring)
 		) AS e
 	) AS exposed
 	LEFT JOIN LATERAL (

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
 	"partnerapi/domain"
 )
 
@@ -62,6 +65,25 @@ func (d *DB) TemplateOptions(ctx context.Context, client domain.ClientID) ([]dom
 	return options, d.bad("read templates", err)
 }
 
+// TemplateCategories reads the categories that templates have, sorted.
+func (d *DB) TemplateCategories(ctx context.Context) (categories []string, err error) {
+	err = d.conn(ctx).NewRaw(`SELECT DISTINCT category COLLATE "C" AS category FROM phishing_templates ORDER BY category`).Scan(ctx, &categories)
+	return categories, d.bad("read the categories of templates", err)
+}
+
+// EnableCategories sets the categories of templates that a client may be sent;
+// nil for all. NotFound where there is no such client.
+func (d *DB) EnableCategories(ctx context.Context, client domain.ClientID, categories []string) error {
+	done, err := d.conn(ctx).NewRaw("UPDATE clients SET phishing_categories = ? WHERE id = ? AND archived_at IS NULL", pgdialect.Array(categories), client).Exec(ctx)
+	if err != nil {
+		return d.bad("enable categories", err)
+	}
+	if n, _ := done.RowsAffected(); n == 0 {
+		return domain.ErrNotFound(client.Noun())
+	}
+	return nil
+}
+
 // TemplateExists reports whether the catalogue has a template.
 func (d *DB) TemplateExists(ctx context.Context, id domain.TemplateID) (exists bool, err error) {
 	err = d.conn(ctx).NewRaw("SELECT EXISTS (SELECT 1 FROM phishing_templates WHERE id = ?)", id).Scan(ctx, &exists)
@@ -100,6 +122,8 @@ func (d *DB) countUses(ctx context.Context, client domain.ClientID, results []do
 
 // simulationRow is what a simulation is read from.
 type simulationRow struct {
+	bun.BaseModel `bun:"table:phishing_results,alias:r"`
+
 	ID                domain.ResultID
 	ClientID          domain.ClientID
 	UserID            domain.UserID
@@ -138,11 +162,11 @@ const simulationSQL = `
 	JOIN clients AS c ON c.id = r.client_id
 	JOIN users AS u ON u.client_id = r.client_id AND u.id = r.user_id
 	JOIN phishing_templates AS t ON t.id = r.template_id
-	WHERE r.id = ?0`
+	WHERE r.id = $1`
 
 // Simulation reads a simulated mail, whoever's it is: for its reader's page.
 func (d *DB) Simulation(ctx context.Context, id domain.ResultID) (domain.Simulation, error) {
-	s, _, err := d.simulation(ctx, "WITH held AS (SELECT id, status, sent_at, failed_at FROM phishing_results WHERE id = ?0)"+simulationSQL, id)
+	s, _, err := d.simulation(ctx, "WITH held AS (SELECT id, status, sent_at, failed_at FROM phishing_results WHERE id = $1)"+simulationSQL, id)
 	return s, err
 }
 
@@ -152,13 +176,14 @@ func (d *DB) Simulation(ctx context.Context, id domain.ResultID) (domain.Simulat
 func (d *DB) HoldSimulation(ctx context.Context, id domain.ResultID) (domain.Simulation, bool, error) {
 	return d.simulation(ctx, `
 		WITH held AS MATERIALIZED (
-			SELECT id, status, sent_at, failed_at FROM phishing_results WHERE id = ?0 FOR NO KEY UPDATE SKIP LOCKED
+			SELECT id, status, sent_at, failed_at FROM phishing_results WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED
 		)`+simulationSQL, id)
 }
 
 func (d *DB) simulation(ctx context.Context, query string, id domain.ResultID) (domain.Simulation, bool, error) {
-	var row simulationRow
-	err := d.conn(ctx).NewRaw(query, id).Scan(ctx, &row)
+	var values binds
+	values.add(id)
+	row, err := readOne[simulationRow](ctx, d, query, values)
 	if errors.Is(err, sql.ErrNoRows) {
 		return domain.Simulation{}, false, domain.ErrNotFound(id.Noun())
 	}

@@ -178,36 +178,3 @@ func (d *DB) Assign(ctx context.Context, n domain.CourseFor) (domain.Assigned, e
 	}
 	return out, d.Rescore(ctx, n.Client, idle)
 }
-
-// CompleteCourses completes courses of users of a client, and moves what is due
-// next, the scores and the events with them. A round is completed once, at the
-// earliest of the times that are told; a time from before the open round was
-// assigned changes nothing. A course that the user was never given is recorded
-// as completed. Users that are not the client's and courses that are not in the
-// catalogue are left out. It returns how many rounds it completed, and takes the
-// same number of statements for any number of them.
-func (d *DB) CompleteCourses(ctx context.Context, client domain.ClientID, list []domain.Completion) (completed int, err error) {
-	users, completions := make([]domain.UserID, len(list)), make([]completion, len(list))
-	for i, c := range list {
-		users[i], completions[i] = c.User, completion{domain.UserKey{Client: client, User: c.User}, c.Course, c.At}
-	}
-	err = d.Tx(ctx, func(ctx context.Context) error {
-		if _, err := d.LockUsers(ctx, client, users); err != nil {
-			return err
-		}
-		var moved []domain.UserKey
-		completed, moved, err = d.complete(ctx, completions)
-		if err != nil {
-			return err
-		}
-		return d.rescoreKeys(ctx, moved)
-	})
-	return completed, err
-}
-
-// CompleteCourse is CompleteCourses for one, and reports whether it
-// completed a round.
-func (d *DB) CompleteCourse(ctx context.Context, client domain.ClientID, user domain.UserID, course domain.CourseID, at time.Time) (bool, error) {
-	changed, err := d.CompleteCourses(ctx, client, []domain.Completion{{User: user, Course: course, At: at}})
-	return changed > 0, err
-}

@@ -28,9 +28,17 @@ const soon = 2 * time.Second
 // acts by then; false where the delivery is nil.
 func WithinScan(sent *time.Time, at time.Time) bool { return sent != nil && at.Sub(*sent) < soon }
 
+// Unsent reports whether the mail was not sent at the time. One that is not
+// marked as sent may have been since it was due: a crash may have come between.
+func (r *Result) Unsent(at time.Time) bool { return r.SentAt == nil && at.Before(r.SendAt) }
+
 // Take returns the result after a step, and whether that changed it. What is
-// done with a mail that was never marked as sent shows that it was sent.
+// done with a mail that was never marked as sent shows that it was sent, unless
+// it was not even due.
 func (r Result) Take(s ResultStep) (Result, bool) {
+	if r.Unsent(s.At) {
+		return r, false
+	}
 	e := ResultEvent{Kind: s.Kind, At: s.At, Scanner: s.Automated}
 	opens := s.Kind == MailOpened || s.Kind == MailClicked
 	if opens && e.Scanner == "" && WithinScan(r.SentAt, s.At) {

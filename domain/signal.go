@@ -67,4 +67,10 @@ type Taking struct {
 	// Unknown is the noun of what the signal names and there is not; empty
 	// where there is all. Such a signal is not taken, and may come again.
 	Unknown string
+	// Unsent says that it tells of a simulated mail that was not sent by then.
+	// It is not taken either.
+	Unsent bool
 }
+
+// Refused reports whether the signal can't be taken.
+func (t Taking) Refused() bool { return t.Unknown != "" || t.Unsent }

@@ -117,10 +117,3 @@ type Assigned struct {
 	// Mails are those to the users who were given the course.
 	Mails []MessageID
 }
-
-// Completion says that a user passed a course.
-type Completion struct {
-	User   UserID
-	Course CourseID
-	At     time.Time
-}

@@ -176,20 +176,3 @@ type UserRisk struct {
 	Assessment
 	ComputedAt time.Time
 }
-
-// NewUser is what is asked for of a user that is to be created.
-type NewUser struct {
-	Client       ClientID
-	Email        string
-	FirstName    string
-	LastName     string
-	Department   *string
-	JobTitle     *string
-	ManagerEmail *string
-	// Role is empty to have it classified.
-	Role        Role
-	Language    Language
-	Collections []CollectionID
-	// Welcome asks for a welcome mail.
-	Welcome bool
-}

@@ -79,7 +79,7 @@ func (f *Facade) collectionRoutes(api *v2.API) {
 		Fails: []int{http.StatusBadRequest, http.StatusNotFound},
 	}, api.ListMembers, fromListMembers, toMember)
 	call(f, Meta{
-		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK, Summary: "Add Collection Member",
+		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK, Summary: "Add Collection Member, who leaves every other collection of the client",
 		Fails:   []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:  map[string]string{"user_ids": "user_infima_id"},
 		Missing: "user",

@@ -30,9 +30,7 @@ func TestPolicies(t *testing.T) {
 	all := s.addPolicy(client.ID, domain.TenantScope, client.ID.UUID(), true)
 	s.addPolicy(client.ID, domain.GroupScope, ada.Group.ID.UUID(), false)
 	s.addPolicy(client.ID, domain.CollectionScope, collection.UUID(), true)
-	if err := s.DB.SignPolicy(t.Context(), client.ID, bob.ID, all, 1, s.Clock.Now()); err != nil {
-		t.Fatal(err)
-	}
+	s.Signal(domain.Signal{Type: domain.PolicySigned, User: bob.ID, Policy: all, Version: 1, At: s.Clock.Now()})
 	numbers := []string{s.number(client.ID), s.numberOf(idmap.Group, idmap.UUID(ada.Group.ID)), s.numberOf(idmap.Collection, idmap.UUID(collection))}
 	s.Exec("DELETE FROM collections")
 

@@ -44,20 +44,12 @@ func newWatch(t *testing.T, users int) *watch {
 
 func (w *watch) find(user int, breach string, at time.Time) {
 	w.T.Helper()
-	if err := w.DB.FindExposure(w.T.Context(), w.finding(user, breach, at)); err != nil {
-		w.T.Fatal(err)
-	}
+	w.Signal(domain.Signal{Type: domain.ExposureFound, User: w.users[user].ID, Breach: breach, At: at})
 }
 
 func (w *watch) settle(user int, breach string, at time.Time) {
 	w.T.Helper()
-	if err := w.DB.SettleExposure(w.T.Context(), w.finding(user, breach, at)); err != nil {
-		w.T.Fatal(err)
-	}
-}
-
-func (w *watch) finding(user int, breach string, at time.Time) db.Finding {
-	return db.Finding{Client: w.client.ID, User: w.users[user].ID, Breach: breach, At: at}
+	w.Signal(domain.Signal{Type: domain.ExposureResolved, User: w.users[user].ID, Breach: breach, At: at})
 }
 
 func (w *watch) path() string { return "/v2/clients/" + w.client.ID.String() + "/dark-web" }
@@ -135,25 +127,20 @@ func TestFindingsInAnyOrder(t *testing.T) {
 		t.Errorf("scores %v and %v", w.score(0), w.score(1))
 	}
 
-	f := w.finding(0, "List", found)
-	f.DataClasses = []string{"PINs"}
-	if err := w.DB.FindExposure(t.Context(), f); err != nil {
-		t.Fatal(err)
-	}
-	f.User, f.Severity = w.users[1].ID, domain.SeverityMedium
-	if err := w.DB.FindExposure(t.Context(), f); err != nil {
-		t.Fatal(err)
-	}
+	told := domain.Signal{Type: domain.ExposureFound, User: w.users[0].ID, Breach: "List", At: found, DataClasses: []string{"PINs"}}
+	w.Signal(told)
+	told.User, told.Severity = w.users[1].ID, domain.SeverityMedium
+	w.Signal(told)
 	if n := w.Number("SELECT count(*) FROM exposures WHERE breach_name = 'List' AND severity IN ('critical', 'medium') AND data_classes = '{PINs}'"); n != 2 {
 		t.Errorf("%d exposures are as the signal says", n)
 	}
-	f.Breach = "Nowhere"
-	if err := w.DB.FindExposure(t.Context(), f); !domain.IsCode(err, domain.NotFound) {
-		t.Errorf("a breach that is not in the catalogue: %v", err)
+	told.Breach = "Nowhere"
+	if taking := w.Take(told); taking.Unknown != "breach" {
+		t.Errorf("a breach that is not in the catalogue: %+v", taking)
 	}
-	f.User = db.NewID[domain.UserKind]()
-	if err := w.DB.FindExposure(t.Context(), f); !domain.IsCode(err, domain.NotFound) {
-		t.Errorf("a user who is not there: %v", err)
+	told.User, told.Breach = db.NewID[domain.UserKind](), "List"
+	if taking := w.Take(told); taking.Unknown != "user" {
+		t.Errorf("a user who is not there: %+v", taking)
 	}
 }
 

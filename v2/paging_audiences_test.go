@@ -210,24 +210,30 @@ func pagedPolicyUsers(t *testing.T, rows int) *pagedTable {
 		p.recount()
 	}
 	p.fill(rows)
-	for n, s := range pagedScopes {
-		id, err := domain.ParseUUID[domain.PolicyKind](policies[p.client][n])
-		if err != nil {
-			t.Fatal(err)
-		}
-		in := func(r pagedRow) bool { return r.status == domain.Active && s.holds(r) }
-		p.add("all", "", in)
-		p.add("signed", "status=signed", func(r pagedRow) bool { return in(r) && r.signature(n) == 1 })
-		p.add("unsigned", "status=unsigned", func(r pagedRow) bool { return in(r) && r.signature(n) != 1 })
-		p.add("unsigned and updated_since", "status=unsigned&"+pagedUpdated, func(r pagedRow) bool {
-			return in(r) && r.signature(n) != 1 && (r.recent() || r.signature(n) == 2) // which has lapsed just now
-		})
-		for i := len(p.lists) - 4; i < len(p.lists); i++ {
-			p.lists[i].name = fmt.Sprint(s.scope, " ", p.lists[i].name)
-			p.lists[i].at = ids{"client_id": p.client.String(), "policy_id": id.String()}
-		}
+	for n := range pagedScopes {
+		p.addAudience(n, policies[p.client][n])
 	}
 	return p
+}
+
+// addAudience adds the lists of one of the policies.
+func (p *pagedTable) addAudience(n int, policy string) {
+	id, err := domain.ParseUUID[domain.PolicyKind](policy)
+	if err != nil {
+		p.h.T.Fatal(err)
+	}
+	first, scope := len(p.lists), pagedScopes[n]
+	in := func(r pagedRow) bool { return r.status == domain.Active && scope.holds(r) }
+	p.add("all", "", in)
+	p.add("signed", "status=signed", func(r pagedRow) bool { return in(r) && r.signature(n) == 1 })
+	p.add("unsigned", "status=unsigned", func(r pagedRow) bool { return in(r) && r.signature(n) != 1 })
+	p.add("unsigned and updated_since", "status=unsigned&"+pagedUpdated, func(r pagedRow) bool {
+		return in(r) && r.signature(n) != 1 && (r.recent() || r.signature(n) == 2) // which has lapsed just now
+	})
+	for i := first; i < len(p.lists); i++ {
+		p.lists[i].name = fmt.Sprint(scope.scope, " ", p.lists[i].name)
+		p.lists[i].at = ids{"client_id": p.client.String(), "policy_id": id.String()}
+	}
 }
 
 // recount says that an audience or its sign-off has moved, as all do that move

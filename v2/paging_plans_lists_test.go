@@ -105,8 +105,9 @@ func checkOrdered(t *testing.T, name string, plan queryPlan, indexes []string, p
 }
 
 // plannedList is a list whose pages are planned. indexes are those that give it
-// in its order; without any, its rows are gathered and sorted: a single user's
-// courses, and those of an audience who signed, where they may be few of it.
+// in its order; without any, its rows may be gathered and sorted: a single user's
+// courses, and what is expected to be a few of the client's, those who signed or
+// what changed.
 type plannedList struct {
 	op      op.Operation
 	at      ids
@@ -120,7 +121,7 @@ func plannedLists(api *v2.API, c plannedClient) []plannedList {
 	policy := func(n int) ids {
 		return ids{"client_id": c.client.String(), "policy_id": c.policies[n].String()}
 	}
-	const period = "since=2026-05-10T00:00:00Z&until=2026-05-20T00:00:00Z"
+	const period, changed = "since=2026-05-10T00:00:00Z&until=2026-05-20T00:00:00Z", "updated_since=2026-05-10T00:00:00Z"
 	users, group := []string{"users_by_created", "users_by_status_created"}, []string{"users_by_group"}
 	seen, mails := []string{"exposures_by_seen"}, []string{"sent_emails_by_time"}
 	return []plannedList{
@@ -145,10 +146,17 @@ func plannedLists(api *v2.API, c plannedClient) []plannedList {
 		{api.ListPhishingResults, client, period, []string{"phishing_results_by_sent"}},
 		{api.ListPhishingResults, client, "user_id=" + c.user.String(), []string{"phishing_results_by_created"}},
 		{api.ListPhishingResults, client, "status=clicked", []string{"phishing_results_by_status", "phishing_results_by_created"}},
-		{api.ListPhishingResults, client, "updated_since=2026-05-10T00:00:00Z", []string{"phishing_results_by_updated"}},
+		{api.ListPhishingResults, client, changed, []string{"phishing_results_by_updated"}},
 		{api.ListEmails, user, "", mails},
 		{api.ListEmails, user, "message_types=phishing", mails},
 		{api.ListEmails, user, period, mails},
+		{api.ListCollections, client, changed, nil},
+		{api.ListMembers, collection, changed, nil},
+		{api.ListPolicies, client, changed, nil},
+		{api.ListPolicyUsers, policy(1), changed, nil},
+		{api.ListExposures, client, changed, nil},
+		{api.ListDarkWebUsers, client, changed, nil},
+		{api.ListTraining, user, changed, nil},
 	}
 }
 

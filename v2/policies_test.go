@@ -50,9 +50,7 @@ func (s *signer) tenantPolicy() domain.PolicyID {
 
 func (s *signer) sign(p domain.PolicyID, user, version int, at time.Time) {
 	s.T.Helper()
-	if err := s.DB.SignPolicy(s.T.Context(), s.client.ID, s.users[user].ID, p, version, at); err != nil {
-		s.T.Fatal(err)
-	}
+	s.Signal(domain.Signal{Type: domain.PolicySigned, User: s.users[user].ID, Policy: p, Version: version, At: at})
 }
 
 func (s *signer) path() string { return "/v2/clients/" + s.client.ID.String() + "/policies" }
@@ -129,9 +127,7 @@ func TestPublishingUnsigns(t *testing.T) {
 	s.sign(p, 0, 1, now)
 	s.sign(p, 1, 2, now) // the signal of a version that comes before it
 	s.want(p, "2 1 50", 1, 1)
-	if err := s.DB.PublishPolicy(t.Context(), s.client.ID, p, now); err != nil {
-		t.Fatal(err)
-	}
+	s.Signal(domain.Signal{Type: domain.PolicyPublished, Policy: p, At: now})
 	s.want(p, "2 1 50", 1, 1)
 	if got := s.emails(p, "signed"); got[0] != v2test.Email(1) {
 		t.Errorf("signed by %v", got)
@@ -144,12 +140,17 @@ func TestPublishingUnsigns(t *testing.T) {
 		t.Error("an archived policy is shown")
 	}
 	s.Get(s.path()+"/"+p.String()+"/users", s.tenant.Key).Want(http.StatusNotFound)
-	if err := s.DB.PublishPolicy(t.Context(), s.client.ID, p, now); !domain.IsCode(err, domain.NotFound) {
-		t.Errorf("publishing an archived policy: %v", err)
+	for _, signal := range []domain.Signal{
+		{Type: domain.PolicyPublished, Policy: p, At: now},
+		{Type: domain.PolicySigned, User: s.users[0].ID, Policy: p, Version: 2, At: now},
+	} {
+		if taking := s.Take(signal); taking.Unknown != p.Noun() {
+			t.Errorf("%s of an archived policy: %+v", signal.Type, taking)
+		}
 	}
-	stranger := db.NewID[domain.UserKind]()
-	if err := s.DB.SignPolicy(t.Context(), s.client.ID, stranger, p, 1, now); !domain.IsCode(err, domain.NotFound) {
-		t.Errorf("signed by a stranger: %v", err)
+	s.Exec("UPDATE policies SET archived_at = NULL")
+	if taking := s.Take(domain.Signal{Type: domain.PolicySigned, User: db.NewID[domain.UserKind](), Policy: p, Version: 2, At: now}); taking.Unknown != "user" {
+		t.Errorf("signed by a stranger: %+v", taking)
 	}
 }
 

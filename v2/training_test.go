@@ -52,11 +52,19 @@ func (w *trainee) assign(body string) v2test.Response {
 	return w.Do("POST", "/v2/clients/"+w.client.ID.String()+"/training/assignments", w.tenant.Key, body)
 }
 
+// completions is how often it was told that the user completed a course.
+func (w *trainee) completions(user v2.User) int {
+	w.T.Helper()
+	return w.Number("SELECT count(*) FROM events WHERE type = 'training.assignment.completed' AND user_id = $1 AND object_id IS NOT NULL", user.ID)
+}
+
+// complete completes a course, and wants that to be told or not.
 func (w *trainee) complete(user v2.User, n byte, at time.Time, want bool) {
 	w.T.Helper()
-	changed, err := w.DB.CompleteCourse(w.T.Context(), w.client.ID, user.ID, course(n), at)
-	if err != nil || changed != want {
-		w.T.Fatalf("completing course %d: %v, %v; want %v", n, changed, err, want)
+	before := w.completions(user)
+	w.Signal(domain.Signal{Type: domain.CourseCompleted, User: user.ID, Course: course(n), At: at})
+	if after := w.completions(user); after-before != map[bool]int{true: 1}[want] {
+		w.T.Fatalf("completing course %d: %d events after %d", n, after, before)
 	}
 }
 
@@ -252,12 +260,6 @@ func TestCompleteCourse(t *testing.T) {
 	if detail.Field("training.next_course.course_id") != course(2).String() || detail.Field("risk.score") != 762.0 {
 		t.Errorf("the user is %s", detail.Body)
 	}
-	events := func() int {
-		return w.Number("SELECT count(*) FROM events WHERE type = 'training.assignment.completed' AND user_id = $1 AND object_id IS NOT NULL", user.ID)
-	}
-	if n := events(); n != 1 {
-		t.Errorf("%d events", n)
-	}
 	w.complete(user, 9, now, true) // never given
 	w.complete(user, 9, now, false)
 	if list := w.training(user); len(list) != 7 || list[6]["status"] != "completed" || list[6]["course_id"] != course(9).String() {
@@ -274,26 +276,15 @@ func TestCompleteCourse(t *testing.T) {
 	}
 	w.complete(user, 1, now.AddDate(0, 1, 0), false)
 	w.complete(user, 1, w.Clock.Now(), true)
-	for name, got := range map[string]func() (bool, error){
-		"a user of nobody": func() (bool, error) {
-			return w.DB.CompleteCourse(t.Context(), w.client.ID, domain.UserID{15: 1}, course(1), now)
-		},
-		"a course of nobody": func() (bool, error) {
-			return w.DB.CompleteCourse(t.Context(), w.client.ID, user.ID, course(99), now)
-		},
-		"another client": func() (bool, error) {
-			return w.DB.CompleteCourse(t.Context(), w.Client(w.tenant, "Other").ID, user.ID, course(3), now)
-		},
+	for what, signal := range map[string]domain.Signal{
+		"user":   {Type: domain.CourseCompleted, User: domain.UserID{15: 1}, Course: course(1), At: now},
+		"course": {Type: domain.CourseCompleted, User: user.ID, Course: course(99), At: now},
 	} {
-		if changed, err := got(); changed || err != nil {
-			t.Errorf("%s: %v, %v", name, changed, err)
+		if taking := w.Take(signal); taking.Unknown != what {
+			t.Errorf("a %s of nobody: %+v", what, taking)
 		}
 	}
-	if n := events(); n != 3 {
+	if n := w.completions(user); n != 3 {
 		t.Errorf("%d events", n)
-	}
-	list := []domain.Completion{{User: user.ID, Course: course(4), At: now}, {User: user.ID, Course: course(4), At: now.Add(1)}, {User: w.users[1].ID, Course: course(4), At: now}}
-	if n, err := w.DB.CompleteCourses(t.Context(), w.client.ID, list); n != 2 || err != nil {
-		t.Errorf("a batch changed %d, %v", n, err)
 	}
 }

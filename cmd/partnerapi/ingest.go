@@ -21,13 +21,9 @@ func (ingestCmd) Help() string {
 	return `Each signal is taken once, whichever order they come in and however often. Bad lines are reported with their numbers on the standard error stream and skipped; the rest are applied. The exit status is 0 if every line was taken, now or before, and 1 if any was refused or the command was cut short. It may be run again with the same lines.`
 }
 
-// linesBetween is how many lines of the standard input, whose length nobody
-// knows, there are between two words on how far it is.
-const linesBetween = 100_000
-
 // Run takes the signals in and says what became of them.
 func (c ingestCmd) Run(ctx context.Context, s streams) (err error) {
-	in, watch, shutFile, err := c.input(ctx, s)
+	in, shown, shutFile, err := c.input(s)
 	if err != nil {
 		return err
 	}
@@ -39,8 +35,13 @@ func (c ingestCmd) Run(ctx context.Context, s streams) (err error) {
 	defer closing(shut, &err)
 	start := time.Now()
 	report, err := signal.Ingest(ctx, d, in, signal.Watcher{
-		Refused: func(line int, reason string) { fmt.Fprintf(s.err, "line %d: %s\n", line, reason) }, Applied: watch,
+		Refused: func(line int, reason string) {
+			shown.makeRoom()
+			fmt.Fprintf(s.err, "line %d: %s\n", line, reason)
+		},
+		Applied: shown.applied,
 	})
+	shown.makeRoom()
 	fmt.Fprintf(s.out, "%d lines in %s: %d taken, %d repeated, %d refused\n",
 		report.Lines, time.Since(start).Round(time.Millisecond), report.Taken, report.Repeated, report.Refused)
 	if err != nil {
@@ -53,15 +54,9 @@ func (c ingestCmd) Run(ctx context.Context, s streams) (err error) {
 }
 
 // input opens what is to be read, with what shows the progress of it.
-func (c ingestCmd) input(ctx context.Context, s streams) (in io.Reader, watch func(lines int, bytes int64), shut func() error, err error) {
+func (c ingestCmd) input(s streams) (in io.Reader, shown *progress, shut func() error, err error) {
 	if c.File == "-" {
-		told := 0
-		return until(ctx, s.in), func(lines int, _ int64) {
-			if lines >= told+linesBetween {
-				told = lines
-				fmt.Fprintf(s.err, "%d lines\n", lines)
-			}
-		}, func() error { return nil }, nil
+		return s.in, &progress{to: s.err}, func() error { return nil }, nil
 	}
 	file, err := os.Open(c.File)
 	if err != nil {
@@ -74,18 +69,51 @@ func (c ingestCmd) input(ctx context.Context, s streams) (in io.Reader, watch fu
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, file.Close())
 	}
-	bar := newBar(s.err, "ingesting bytes")
-	return file, func(_ int, bytes int64) { bar(int(bytes), int(info.Size())) }, file.Close, nil
+	shown = &progress{to: s.err, size: info.Size()}
+	if isTerminal(s.err) {
+		shown.bar = newBar(s.err, "ingesting bytes")
+	}
+	return file, shown, file.Close, nil
 }
 
-// until is r up to the end of ctx, even while a read of r waits for input. The
-// read is left waiting then, to end with the process.
-func until(ctx context.Context, r io.Reader) io.Reader {
-	out, in := io.Pipe()
-	go func() {
-		_, err := io.Copy(in, r)
-		_ = in.CloseWithError(err)
-	}()
-	context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
-	return out
+// isTerminal reports whether somebody may be looking at what is written.
+func isTerminal(to io.Writer) bool {
+	file, ok := to.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// linesBetween is how many lines there are between two words on how far it is,
+// where no bar can show that.
+const linesBetween = 100_000
+
+// progress shows how far an ingestion is.
+type progress struct {
+	to   io.Writer
+	size int64                 // of the input in bytes; 0 where nobody knows
+	bar  func(done, total int) // of bytes; nil where none is to be drawn
+	open bool                  // the bar's line has not ended
+	told int                   // the number of lines that was written last
+}
+
+func (p *progress) applied(lines int, bytes int64) {
+	switch {
+	case p.bar != nil:
+		p.bar(int(bytes), int(p.size))
+		p.open = bytes < p.size
+	case lines >= p.told+linesBetween:
+		p.told = lines
+		fmt.Fprintf(p.to, "%d lines\n", lines)
+	}
+}
+
+// makeRoom ends the line of a bar before something else is written.
+func (p *progress) makeRoom() {
+	if p.open {
+		p.open = false
+		fmt.Fprintln(p.to)
+	}
 }

@@ -2,8 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"io"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +32,8 @@ func TestIngest(t *testing.T) {
 	if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := ingest(file, ""); code != 1 || !strings.Contains(errs, "line 1: type") || !strings.Contains(errs, "100%") {
+	want := "line 1: type: \"course_passed\" is unknown\npartnerapi: 1 of 1 lines were refused\n" // and no bar, for nobody looks
+	if code, _, errs := ingest(file, ""); code != 1 || errs != want {
 		t.Errorf("a file: %d\n%s", code, errs)
 	}
 	for _, file := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none")} {
@@ -43,17 +43,29 @@ func TestIngest(t *testing.T) {
 	}
 }
 
-// TestUntil: the end of a context ends a read that waits for input.
-func TestUntil(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	waiting, input := io.Pipe()
-	defer input.Close()
-	r := until(ctx, waiting)
-	go func() {
-		_, _ = io.WriteString(input, "line\n")
-		cancel()
-	}()
-	if text, err := io.ReadAll(r); err != context.Canceled || len(text) > len("line\n") {
-		t.Errorf("%q, %v", text, err)
+// TestProgress: a bar where there is one, which leaves its line to what is
+// written beside it; else a word now and then.
+func TestProgress(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{to: &out, size: 200, bar: func(done, total int) { fmt.Fprintf(&out, "\r%d/%d", done, total) }}
+	p.makeRoom()
+	p.applied(1, 100)
+	p.makeRoom()
+	p.makeRoom()
+	p.applied(2, 200)
+	p.makeRoom() // the bar ended its line
+	if got := out.String(); got != "\r100/200\n\r200/200" {
+		t.Errorf("%q", got)
+	}
+	out.Reset()
+	p = &progress{to: &out, size: 200}
+	for _, lines := range []int{1, linesBetween - 1, linesBetween + 5, 2*linesBetween + 4, 2*linesBetween + 5} {
+		p.applied(lines, 1)
+	}
+	if got := out.String(); got != "100005 lines\n200005 lines\n" {
+		t.Errorf("%q", got)
+	}
+	if isTerminal(&out) {
+		t.Error("a buffer is a terminal")
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"io"
 )
 
+// byteOrderMark is what some editors put before a text in UTF-8.
+const byteOrderMark = "\uFEFF"
+
 // lineReader reads lines of at most MaxLine bytes and passes over longer ones
 // without holding them.
 type lineReader struct {
@@ -35,6 +38,9 @@ func (r *lineReader) next() (text []byte, tooLong bool, err error) {
 		case err == io.EOF && size > 0, err == nil:
 			r.number++
 			text = bytes.TrimSuffix(r.text, []byte("\n"))
+			if r.number == 1 {
+				text = bytes.TrimPrefix(text, []byte(byteOrderMark))
+			}
 			return bytes.TrimSpace(text), tooLong || len(text) > MaxLine, nil
 		default:
 			return nil, false, err

@@ -54,7 +54,7 @@ func TestEachType(t *testing.T) {
 		"SELECT string_agg(concat_ws(' ', breach_name, severity, data_classes, resolved_at), ', ' ORDER BY breach_name) FROM exposures": "Forum critical {Passwords} 2026-06-15 11:01:00+00, " +
 			"List critical {PINs}, Клиника low {Names}",
 		"SELECT string_agg(type || ' ' || n, ', ' ORDER BY type) FROM (SELECT type, count(*) AS n FROM events WHERE object_id IS NOT NULL AND user_id IS NOT NULL GROUP BY type) AS e": "dark_web.exposure.found 3, " +
-			"phishing.result.updated 2, policy.acknowledged 2, training.assignment.completed 1",
+			"phishing.result.updated 2, policy.acknowledged 1, training.assignment.completed 1",
 		"SELECT next_course_id FROM users": course(2).UUID(),
 	} {
 		if got := p.text(query); got != want {
@@ -106,6 +106,7 @@ func TestBadLines(t *testing.T) {
 		{line("x", domain.PolicyPublished, noon, "policy_id", domain.PolicyID{}), "there is no such policy"},
 		{line("x", domain.PolicyPublished, noon, "policy_id", o.policies[1]), "there is no such policy"},
 		{signed(other.policies[0], 1), "there is no such policy"},
+		{signed(o.policies[1], 1), "there is no such policy"},
 		{signed(o.policies[0], 0), "version: is not a whole number from 1 on"},
 		{signed(o.policies[0], 1.5), "version: is not a whole number from 1 on"},
 		{signed(o.policies[0], "1"), "version: is not a whole number from 1 on"},
@@ -224,7 +225,7 @@ func TestServerKilled(t *testing.T) {
 	o := p.office(0)
 	lines := publications(o, 2500)
 	k.left.Store(2)
-	report, err := signal.Ingest(t.Context(), p.DB, strings.NewReader(strings.Join(lines, "\n")), signal.Watcher{})
+	report, err := signal.IngestImpatiently(t.Context(), p.DB, strings.NewReader(strings.Join(lines, "\n")), signal.Watcher{}, never)
 	if err == nil || !strings.Contains(err.Error(), "after 1000") || report.Taken != 1000 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -259,7 +260,7 @@ func TestBrokenInput(t *testing.T) {
 	o := p.office(0)
 	broken := errors.New("the pipe broke")
 	in := io.MultiReader(strings.NewReader(strings.Join(publications(o, 1500), "\n")), brokenReader{broken})
-	report, err := signal.Ingest(t.Context(), p.DB, in, signal.Watcher{})
+	report, err := signal.IngestImpatiently(t.Context(), p.DB, in, signal.Watcher{}, never)
 	if !errors.Is(err, broken) || report.Taken != 1000 {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -75,6 +75,24 @@ func (h *Harness) Collection(client domain.ClientID, name string) domain.Collect
 	return id
 }
 
+// Signal lets something happen on the platform, and wants it to be taken. The
+// signal gets an id of its own.
+func (h *Harness) Signal(s domain.Signal) {
+	h.T.Helper()
+	if taking := h.Take(s); taking.Refused() {
+		h.T.Fatalf("%s is refused: %+v", s.Type, taking)
+	}
+}
+
+// Take is Signal for one that may be refused.
+func (h *Harness) Take(s domain.Signal) domain.Taking {
+	h.T.Helper()
+	s.ID = db.NewID[domain.EventKind]().String()
+	takings, err := h.DB.TakeSignals(h.T.Context(), []domain.Signal{s})
+	h.must(err)
+	return takings[0]
+}
+
 // Exec runs plain SQL.
 func (h *Harness) Exec(query string, args ...any) {
 	h.T.Helper()

@@ -1,0 +1,158 @@
+package v2_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/v2test"
+)
+
+// changed are the emails of a list's rows that changed since a time.
+func (s *signer) changed(path string, since time.Time) (emails []string) {
+	s.T.Helper()
+	for _, row := range rows(s.Get(path+"?updated_since="+since.Format(time.RFC3339Nano), s.tenant.Key).Want(http.StatusOK)) {
+		emails = append(emails, row["email"].(string)[:2])
+	}
+	return emails
+}
+
+// TestUpdatedSinceOfUsersLists: the lists of a client's users, as members, as an
+// audience and by their exposures, tell who changed and nobody else.
+func TestUpdatedSinceOfUsersLists(t *testing.T) {
+	s := newSigner(t, 3)
+	first, second, third := s.users[0], s.users[1], s.users[2]
+	collection := s.Collection(s.client.ID, "Collection")
+	p := s.policy(domain.CollectionScope, collection.UUID(), true)
+	members := "/v2/clients/" + s.client.ID.String() + "/collections/" + collection.String() + "/members"
+	audience := s.path() + "/" + p.String() + "/users"
+	watched := "/v2/clients/" + s.client.ID.String() + "/dark-web/users"
+	join := func(users ...v2.User) {
+		ids := make([]string, len(users))
+		for i, u := range users {
+			ids[i] = u.ID.String()
+		}
+		s.Do("POST", members, s.tenant.Key, map[string]any{"user_ids": ids}).Want(http.StatusOK)
+	}
+	name := func(u v2.User) string { return u.Email[:2] }
+	all := []string{name(first), name(second), name(third)}
+	join(first, second, third)
+	signedAt := s.Clock.Now().Add(-time.Hour)
+	if _, _, err := s.DB.ImportBreaches(t.Context(), []domain.Breach{{Name: "List", Title: "A list", Severity: domain.SeverityLow, DataClasses: []string{"Names"}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what                       string
+		do                         func()
+		members, audience, watched []string
+	}{
+		{"nothing", func() {}, nil, nil, nil},
+		{"a name", func() {
+			s.Do("PATCH", "/v2/users/"+second.ID.String(), s.tenant.Key, `{"first_name":"Grace"}`).Want(http.StatusOK)
+		}, all[1:2], all[1:2], all[1:2]},
+		{"a signature of an hour ago", func() { s.sign(p, 0, 1, signedAt) }, nil, all[:1], nil},
+		{"a late signature", func() { s.sign(p, 0, 1, signedAt.Add(-time.Hour)) }, nil, nil, nil},
+		{"an exposure that moves no score", func() {
+			s.Signal(domain.Signal{Type: domain.ExposureFound, User: third.ID, Breach: "List", At: s.Clock.Now()})
+		}, all[2:], all[2:], all[2:]},
+		{"who leaves and joins", func() {
+			s.Do("DELETE", members+"/"+first.ID.String(), s.tenant.Key, nil).Want(http.StatusNoContent)
+			join(first)
+		}, all[:1], all[:1], all[:1]},
+		{"a lapse", func() { s.Clock.Set(signedAt.AddDate(0, 0, 30)) }, nil, all[:1], nil},
+		{"a new version", func() { s.Signal(domain.Signal{Type: domain.PolicyPublished, Policy: p, At: s.Clock.Now()}) }, nil, all, nil},
+	} {
+		s.Clock.Advance(time.Second)
+		since := s.Clock.Now()
+		c.do()
+		for path, want := range map[string][]string{members: c.members, audience: c.audience, watched: c.watched} {
+			got := s.changed(path, since)
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("after %s, %s tells of %v, not %v", c.what, path, got, want)
+			}
+		}
+	}
+}
+
+// TestUpdatedSinceOfTemplates: an import that changes a template is told.
+func TestUpdatedSinceOfTemplates(t *testing.T) {
+	s := newSigner(t, 0)
+	lesson := domain.TemplateContent{Indicators: []domain.Indicator{}, Difficulty: 3, Landing: domain.LandingLesson}
+	imported := []domain.Template{
+		{Name: "One", Language: domain.English, Category: "general", Subject: "S", From: "A <a@example.com>", TemplateContent: lesson},
+		{Name: "Two", Language: domain.English, Category: "general", Subject: "S", From: "A <a@example.com>", TemplateContent: lesson},
+	}
+	var since time.Time
+	for _, want := range [][]string{{"One", "Two"}, nil, {"Two"}} {
+		s.Clock.Advance(time.Second)
+		since = s.Clock.Now()
+		if want != nil {
+			imported[1].Subject += "!"
+		}
+		if _, _, err := s.DB.ImportTemplates(t.Context(), slices.Clone(imported)); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, row := range rows(s.Get("/v2/phishing/templates?updated_since="+since.Format(time.RFC3339Nano), s.tenant.Key)) {
+			got = append(got, row["name"].(string))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("changed are %v, not %v", got, want)
+		}
+	}
+}
+
+// TestReturnOfAUser: who is active again gets the courses that fell due, and
+// the user's exposures are back in their list.
+func TestReturnOfAUser(t *testing.T) {
+	w := newWatch(t, 1)
+	w.find(0, "Clinic", w.Clock.Now())
+	user := "/v2/users/" + w.users[0].ID.String()
+	set := func(status string) {
+		w.Do("PATCH", user, w.tenant.Key, map[string]string{"status": status}).Want(http.StatusOK)
+	}
+	w.Signal(domain.Signal{Type: domain.CourseCompleted, User: w.users[0].ID, Course: course(1), At: w.Clock.Now()})
+	set("inactive")
+	w.Clock.Advance(400 * 24 * time.Hour)
+	since := "?updated_since=" + w.Clock.Now().Format(time.RFC3339)
+	if n := len(w.list("/exposures")); n != 0 {
+		t.Errorf("%d exposures of an inactive user", n)
+	}
+	set("active")
+	if n := len(w.list("/exposures" + since)); n != 1 {
+		t.Errorf("%d exposures changed, not 1", n)
+	}
+	if got := rows(w.Get(user+"/training", w.tenant.Key))[0]; got["status"] != "assigned" || got["completed_at"] != nil || got["due_on"] != domain.DateOf(w.Clock.Now()).AddDays(30).String() {
+		t.Errorf("the course that lapsed is %v", got)
+	}
+}
+
+// TestRemindersWaitForAPublication: reminders that wait for a new version go to
+// those who have not signed that.
+func TestRemindersWaitForAPublication(t *testing.T) {
+	s := newSigner(t, 2)
+	p := s.tenantPolicy()
+	s.sign(p, 0, 1, s.Clock.Now())
+	tx, err := s.DB.SQL().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback() // after a commit without effect
+	if _, err := tx.ExecContext(t.Context(), "UPDATE policies SET version = 2 WHERE id = $1", p); err != nil {
+		t.Fatal(err)
+	}
+	reminded := make(chan v2test.Response)
+	go func() { reminded <- s.Do("POST", s.path()+"/"+p.String()+"/reminders", s.tenant.Key, nil) }()
+	for s.Number("SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) WHERE NOT l.granted AND a.datname = current_database()") == 0 {
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if n := (<-reminded).Want(http.StatusAccepted).Field("recipient_count"); n != 2.0 {
+		t.Errorf("%v were reminded, not 2", n)
+	}
+}
