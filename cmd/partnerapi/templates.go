@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	netmail "net/mail"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"partnerapi/domain"
 	"partnerapi/platform/simulation"
@@ -17,6 +17,7 @@ import (
 
 type templatesCmd struct {
 	Import importTemplatesCmd `cmd:"" help:"Import templates in the form that CISA publishes them in."`
+	Enable enableTemplatesCmd `cmd:"" help:"Choose the categories of templates that a client is sent."`
 }
 
 type importTemplatesCmd struct {
@@ -101,6 +102,12 @@ func readTemplates(text []byte, language domain.Language, category string) (temp
 	return templates, faults, nil
 }
 
+// The most characters that a template's name and subject may have.
+const (
+	longestName    = 200
+	longestSubject = 500
+)
+
 // template checks the entry and puts it into the service's terms.
 func (e templateEntry) template() (domain.Template, error) {
 	t := domain.Template{Name: strings.TrimSpace(e.Name), TemplateContent: domain.TemplateContent{Difficulty: e.DeceptionScore, Landing: domain.LandingLesson}}
@@ -120,23 +127,24 @@ func (e templateEntry) template() (domain.Template, error) {
 		}
 		*part.to = translatePlaceholders(part.from, unknown)
 	}
+	t.Subject, t.From = strings.Join(strings.Fields(t.Subject), " "), strings.TrimSpace(t.From)
 	switch {
 	case t.Name == "":
 		return t, errors.New("needs a name")
+	case utf8.RuneCountInString(t.Name) > longestName:
+		return t, fmt.Errorf("has a name of more than %d characters", longestName)
+	case utf8.RuneCountInString(t.Subject) > longestSubject:
+		return t, fmt.Errorf("has a subject of more than %d characters", longestSubject)
 	case e.DeceptionScore < 1 || e.DeceptionScore > 6:
 		return t, fmt.Errorf("deception_score %d is not from 1 to 6", e.DeceptionScore)
 	case len(unknown) > 0:
 		return t, fmt.Errorf("holds placeholders that are not known: %s", strings.Join(sortedKeys(unknown), ", "))
-	case !linked.MatchString(t.HTML):
-		return t, errors.New("has no link in its html")
-	}
-	t.Subject, t.From = strings.Join(strings.Fields(t.Subject), " "), strings.TrimSpace(t.From)
-	if _, err := netmail.ParseAddress(braces.ReplaceAllString(t.From, "x")); err != nil {
-		return t, fmt.Errorf("from_address: %w", err)
 	}
 	var err error
-	t.Indicators, err = e.indicators()
-	return t, err
+	if t.Indicators, err = e.indicators(); err != nil {
+		return t, err
+	}
+	return t, simulation.Check(t)
 }
 
 func (e templateEntry) indicators() ([]domain.Indicator, error) {
@@ -156,10 +164,7 @@ func (e templateEntry) indicators() ([]domain.Indicator, error) {
 	return list, nil
 }
 
-var (
-	linked = regexp.MustCompile(`(?i)<a\s[^>]*href\s*=`)
-	braces = regexp.MustCompile(`\{\{(.*?)\}\}`)
-)
+var braces = regexp.MustCompile(`(?s)\{\{(.*?)\}\}`)
 
 // knownPlaceholders are CISA's and what takes their place: one of the service's
 // own, or an invented value for what is drawn at random there.
@@ -177,6 +182,9 @@ var knownPlaceholders = map[string]string{
 // translatePlaceholders puts the service's placeholders into a text, and adds
 // those that it does not know to unknown. The service's own stay.
 func translatePlaceholders(text string, unknown map[string]bool) string {
+	if strings.Contains(braces.ReplaceAllString(text, ""), "{{") {
+		unknown["{{ without its }}"] = true
+	}
 	return braces.ReplaceAllStringFunc(text, func(found string) string {
 		name := strings.TrimSpace(found[2 : len(found)-2])
 		if to, ok := knownPlaceholders[name]; ok {
@@ -185,7 +193,7 @@ func translatePlaceholders(text string, unknown map[string]bool) string {
 		if !slices.Contains(simulation.Placeholders, name) {
 			unknown[name] = true
 		}
-		return found
+		return "{{" + name + "}}"
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"path/filepath"
 	"sync"
 	"time"
@@ -28,8 +27,8 @@ type workFlags struct {
 
 func (f workFlags) validate() error {
 	if f.PublicURL != "" {
-		if u, err := url.Parse(f.PublicURL); err != nil || u.Host == "" {
-			return fmt.Errorf("--public-url: %q is not an absolute URL", f.PublicURL)
+		if _, err := mail.PublicURL(f.PublicURL); err != nil {
+			return fmt.Errorf("--public-url: %w", err)
 		}
 	}
 	if f.Workers < 1 || f.Workers > 1000 {
@@ -91,11 +90,18 @@ type workCmd struct {
 	workFlags
 }
 
+// Validate refuses flags that no work could be done with, as part of the
+// command line. Where nothing listens, there is no address for links but the
+// one that it is told.
+func (c workCmd) Validate() error {
+	if c.SMTPURL != "" && c.PublicURL == "" {
+		return errors.New("--smtp-url needs --public-url beside it: links in mail begin with it, and nobody but this machine could follow those to " + defaultListen)
+	}
+	return c.validate()
+}
+
 // Run works until ctx ends.
 func (c workCmd) Run(ctx context.Context, s streams) (err error) {
-	if err := c.validate(); err != nil {
-		return err
-	}
 	d, shut, err := c.databaseFlags.open(ctx, s.err)
 	if err != nil {
 		return err

@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"os"
 	"strconv"
-
-	gomail "github.com/wneessen/go-mail"
 )
 
 // server is what an SMTP URL says.
@@ -18,10 +16,19 @@ type server struct {
 	port           int
 	user, password string
 	implicitTLS    bool // from the first byte, not by STARTTLS
-	policy         gomail.TLSPolicy
+	starttls       starttls
 	roots          *x509.CertPool // nil for those of the system
 	connections    int
 }
+
+// starttls says when a connection is encrypted that begins without.
+type starttls int
+
+const (
+	offered  starttls = iota // where the server offers it
+	required                 // always, and nothing is given to a server that does not
+	never
+)
 
 const (
 	submissionPort     = 587
@@ -37,7 +44,7 @@ func parseURL(text string) (server, error) {
 		// The error would show the password.
 		return server{}, errors.New("the SMTP URL cannot be read: write it as smtp://user:password@host:port, with special characters escaped")
 	}
-	s := server{host: u.Hostname(), user: u.User.Username(), port: submissionPort, policy: gomail.TLSOpportunistic, connections: defaultConnections}
+	s := server{host: u.Hostname(), user: u.User.Username(), port: submissionPort, connections: defaultConnections}
 	s.password, _ = u.User.Password()
 	switch u.Scheme {
 	case "smtp":
@@ -72,9 +79,9 @@ func (s *server) option(name, value string) error {
 		case s.implicitTLS:
 			return errors.New("smtps:// is encrypted from the beginning")
 		case value == "required":
-			s.policy = gomail.TLSMandatory
+			s.starttls = required
 		case value == "never":
-			s.policy = gomail.NoTLS
+			s.starttls = never
 		case value != "offered":
 			return fmt.Errorf("%q is not offered, required or never", value)
 		}

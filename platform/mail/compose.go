@@ -27,18 +27,31 @@ type Composer struct {
 	html   *htmltemplate.Template
 }
 
+// PublicURL reads the address that a service is known by, which paths can be
+// added to: http or https, with a host.
+func PublicURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("%q is not the address of a site, such as https://training.example.com", text)
+	}
+	return u, nil
+}
+
 // NewComposer returns a composer whose links begin with the public URL. Mail
 // comes from the address, which may have a name before it; without one it
 // comes from no-reply at the public URL's host.
 func NewComposer(publicURL, from string) (*Composer, error) {
-	public, err := url.Parse(publicURL)
-	if err != nil || public.Host == "" {
-		return nil, fmt.Errorf("the public URL %q is not an absolute URL", publicURL)
+	public, err := PublicURL(publicURL)
+	if err != nil {
+		return nil, fmt.Errorf("the public URL: %w", err)
 	}
 	if from == "" {
 		from = "no-reply@" + senderHost(public.Hostname())
 	}
 	address, err := netmail.ParseAddress(from)
+	if err == nil {
+		err = encode(&netmail.Address{Address: address.Address})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the sender %q is not an address: %w", from, err)
 	}
@@ -89,7 +102,7 @@ func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
 		return Message{}, fmt.Errorf("write a mail of type %s: %w", m.Type, err)
 	}
 	out := Message{
-		ID: m.ID.UUID(), From: c.from, To: netmail.Address{Address: m.To}, Subject: l.Subject,
+		ID: m.ID.UUID(), From: c.from, To: m.To, Subject: l.Subject,
 		Language: m.Language, At: now, Automatic: true,
 	}
 	var text, html strings.Builder

@@ -146,7 +146,10 @@ func TestSenders(t *testing.T) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}
-	for _, c := range [][2]string{{"relative", ""}, {"https://h", "nobody"}} {
+	for _, c := range [][2]string{
+		{"relative", ""}, {"//h", ""}, {"ftp://h", ""}, {"https://", ""}, {"http://:80", ""}, {"https://h?x=1", ""}, {"https://h#x", ""},
+		{"https://h", "nobody"}, {"https://h", "a@xn--ü.test"},
+	} {
 		if _, err := mail.NewComposer(c[0], c[1]); err == nil {
 			t.Errorf("%v is accepted", c)
 		}

@@ -6,12 +6,9 @@ package mail
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	netmail "net/mail"
-	"strings"
 	"time"
-
-	gomail "github.com/wneessen/go-mail"
 
 	"partnerapi/domain"
 )
@@ -21,8 +18,11 @@ type Message struct {
 	// ID is the message's own, the same at each try: it becomes the Message-ID,
 	// by which receivers know a repetition, and names the file. Letters, digits
 	// and dashes.
-	ID       string
-	From, To netmail.Address
+	ID   string
+	From netmail.Address
+	// To is the reader's address as callers write it: with the quotes of a
+	// local part that needs them, and without a name.
+	To       string
 	Subject  string
 	Text     string
 	HTML     string
@@ -35,8 +35,10 @@ type Message struct {
 // Sender is a way out for mail. It is safe for concurrent use.
 type Sender interface {
 	// Send hands over a message and returns once it was taken. The error is a
-	// *Refused where another try is of no use; any other is temporary. The end
-	// of ctx keeps a message from being begun, not one from being finished.
+	// *Refused where another try is of no use, and ErrNotBegun where ctx ended,
+	// or was about to, before anything was handed over; any other is temporary.
+	// A message that was begun is finished, whatever becomes of ctx, and before
+	// the deadline that ctx had.
 	Send(ctx context.Context, m Message) error
 	// Close ends what is kept open for further messages.
 	Close() error
@@ -58,27 +60,6 @@ type Refused struct{ Reason string }
 // Error says why.
 func (r *Refused) Error() string { return "refused for good: " + r.Reason }
 
-// languageTags are the languages as mail headers and HTML write them.
-var languageTags = map[domain.Language]string{domain.English: "en", domain.Spanish: "es", domain.French: "fr-CA"}
-
-// format makes the message ready for the wire. One that cannot be is refused.
-func (m Message) format() (*gomail.Msg, error) {
-	out := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
-	out.FromMailAddress(&m.From)
-	out.ToMailAddress(&m.To)
-	if _, err := netmail.ParseAddress(m.To.String()); err != nil {
-		return nil, &Refused{Reason: fmt.Sprintf("the address cannot be written to: %v", err)}
-	}
-	out.Subject(m.Subject)
-	out.SetDateWithValue(m.At)
-	out.SetMessageIDWithValue(m.ID + "@" + domainOf(m.From.Address))
-	out.SetGenHeader(gomail.HeaderContentLang, languageTags[m.Language])
-	if m.Automatic {
-		out.SetGenHeader("Auto-Submitted", "auto-generated")
-	}
-	out.SetBodyString(gomail.TypeTextPlain, m.Text)
-	out.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
-	return out, nil
-}
-
-func domainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
+// ErrNotBegun says that there was no time left to hand over a message: it is as
+// if it had not been tried.
+var ErrNotBegun = errors.New("the message was not begun in the time that there was")

@@ -4,46 +4,110 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 )
 
 // Outbox puts each message into a file of its own, ID.eml, for installations
 // without a mail server. A message that is sent again replaces its file.
 type Outbox struct{ dir string }
 
-// NewOutbox makes the folder where it is missing.
+const (
+	// unfinished begins the names of files that are being written.
+	unfinished = ".writing-"
+	// leftAfter is when such a file is that of a process that died: one that
+	// lives writes it within the minute of a job.
+	leftAfter = time.Hour
+)
+
+// NewOutbox makes the folder where it is missing, and removes what processes
+// that died left unfinished. Others may be writing to it.
 func NewOutbox(dir string) (*Outbox, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the outbox: %w", err)
 	}
+	if err := removeLeft(dir); err != nil {
+		return nil, fmt.Errorf("tidy the outbox: %w", err)
+	}
 	return &Outbox{dir: dir}, nil
+}
+
+// removeLeft reads the folder in pieces, for it holds every mail ever sent.
+func removeLeft(dir string) error {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	for {
+		files, err := folder.ReadDir(1000)
+		for _, file := range files {
+			if !strings.HasPrefix(file.Name(), unfinished) {
+				continue
+			}
+			// It may be finished at this moment, and have its own name then.
+			info, err := file.Info()
+			if err == nil && time.Since(info.ModTime()) > leftAfter {
+				err = os.Remove(filepath.Join(dir, file.Name()))
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // Send writes the message. Its file appears whole or not at all, and is on the
 // disk when Send returns.
-func (o *Outbox) Send(_ context.Context, m Message) (err error) {
-	message, err := m.format()
-	if err != nil {
-		return err
+func (o *Outbox) Send(ctx context.Context, m Message) error {
+	if ctx.Err() != nil {
+		return ErrNotBegun
 	}
-	file, err := os.CreateTemp(o.dir, ".writing-*")
+	w, err := m.wire()
+	if err == nil {
+		err = o.write(w)
+	}
 	if err != nil {
 		return fmt.Errorf("write to the outbox: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("write to the outbox: %w", errors.Join(err, os.Remove(file.Name())))
-		}
-	}()
-	_, err = message.WriteTo(file)
+	return nil
+}
+
+func (o *Outbox) write(w wire) error {
+	file, err := os.CreateTemp(o.dir, unfinished+"*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(w.data)
 	if err == nil {
 		err = file.Sync()
 	}
-	if err = errors.Join(err, file.Close()); err != nil {
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), filepath.Join(o.dir, w.id+".eml"))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return syncFolder(o.dir)
+}
+
+// syncFolder makes the names in a folder outlive a crash of the machine.
+func syncFolder(dir string) error {
+	folder, err := os.Open(dir)
+	if err != nil {
 		return err
 	}
-	return os.Rename(file.Name(), filepath.Join(o.dir, m.ID+".eml"))
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // Close does nothing.

@@ -25,9 +25,9 @@ import (
 
 // received is a mail that the server took.
 type received struct {
-	from, to, user string
-	encrypted      bool
-	data           []byte
+	from, to, user  string
+	encrypted, utf8 bool
+	data            []byte
 }
 
 // server is a real SMTP server.
@@ -43,8 +43,9 @@ type server struct {
 	// refusals by the step: "mail", "data", or a recipient's address.
 	refusals map[string]*smtp.SMTPError
 	taken    chan received // gets each mail too, where it is not nil
-	// gate, where it is not nil, holds every message back until it is closed.
-	gate chan struct{}
+	// gate, where it is not nil, holds every message back until it is closed;
+	// held, where it is not nil, then gets one thing for each.
+	gate, held chan struct{}
 }
 
 // startServer starts a server on the address, or a free one; change may set it
@@ -90,7 +91,7 @@ func (s *server) all() []received {
 func (s *server) refuse(step string, code int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refusals[step] = &smtp.SMTPError{Code: code, Message: "not for " + step}
+	s.refusals[step] = &smtp.SMTPError{Code: code, EnhancedCode: smtp.NoEnhancedCode, Message: "not for " + step}
 }
 
 func (s *server) refusal(step string) error {
@@ -137,11 +138,11 @@ func (s *session) Auth(string) (sasl.Server, error) {
 func (s *session) Reset()        { s.mail = received{} }
 func (s *session) Logout() error { return nil }
 
-func (s *session) Mail(from string, _ *smtp.MailOptions) error {
+func (s *session) Mail(from string, options *smtp.MailOptions) error {
 	if s.server.user != "" && s.user == "" {
 		return smtp.ErrAuthRequired
 	}
-	s.mail.from = from
+	s.mail.from, s.mail.utf8 = from, options.UTF8
 	return s.server.refusal("mail")
 }
 
@@ -156,6 +157,9 @@ func (s *session) Data(r io.Reader) error {
 		var refusal *smtp.SMTPError
 		errors.As(err, &refusal)
 		return refusal
+	}
+	if s.server.held != nil {
+		s.server.held <- struct{}{}
 	}
 	if s.server.gate != nil {
 		<-s.server.gate

@@ -2,52 +2,41 @@ package mail
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"time"
 
-	gomail "github.com/wneessen/go-mail"
-	"github.com/wneessen/go-mail/smtp"
+	"partnerapi/domain"
 )
 
 const (
-	// helloWithin bounds each of connecting and of the greeting, STARTTLS and
-	// authentication together.
-	helloWithin = 10 * time.Second
+	// connectWithin bounds all of connecting: with the greeting, STARTTLS and
+	// authentication.
+	connectWithin = 20 * time.Second
 	// sendWithin bounds handing over one message. It is long, because a server
 	// that took a message and was too slow to say so will get it again.
 	sendWithin = 30 * time.Second
-	// idleFor is how long a connection is kept for the next message.
-	idleFor = 30 * time.Second
-	// goodbyeWithin bounds the end of a connection.
+	// idleFor is how long a connection is kept for the next message, and
+	// freshFor how long it is taken to be whole without asking.
+	idleFor  = 30 * time.Second
+	freshFor = time.Second
+	// aliveWithin bounds the answer of an idle connection, goodbyeWithin the
+	// end of one.
+	aliveWithin   = 10 * time.Second
 	goodbyeWithin = time.Second
 )
-
-// mechanisms are the ways of authentication, best first. The last two show the
-// password to the server; they are refused on a connection that is neither
-// encrypted nor of this machine.
-var mechanisms = []gomail.SMTPAuthType{
-	gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthCramMD5, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin,
-}
 
 // SMTP sends to one mail server, on connections that it keeps for a while.
 type SMTP struct {
 	server server
-	sender *gomail.Client
 	slots  chan struct{} // one for each connection that may be open
+	clock  domain.Clock
 
 	mu     sync.Mutex
 	idle   []*connection // the latest used last
 	closed bool
-}
-
-type connection struct {
-	smtp *smtp.Client
-	drop *time.Timer // ends the connection when it was idle for too long
 }
 
 // NewSMTP returns a sender to the server of a URL; it does not connect yet.
@@ -61,99 +50,92 @@ func NewSMTP(url string) (*SMTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	sender, err := s.client(nil)
-	if err != nil {
-		return nil, fmt.Errorf("configure SMTP: %w", err)
-	}
-	return &SMTP{server: s, sender: sender, slots: make(chan struct{}, s.connections)}, nil
+	return &SMTP{server: s, slots: make(chan struct{}, s.connections), clock: domain.SystemClock{}}, nil
 }
 
-// client returns a client that sends, or that connects with dial.
-func (s *server) client(dial gomail.DialContextFunc) (*gomail.Client, error) {
-	options := []gomail.Option{gomail.WithPort(s.port), gomail.WithTLSPolicy(s.policy), gomail.WithTLSConfig(s.tls()), gomail.WithoutNoop()}
-	if dial == nil {
-		return gomail.NewClient(s.host, append(options, gomail.WithTimeout(sendWithin))...)
-	}
-	options = append(options, gomail.WithTimeout(helloWithin), gomail.WithDialContextFunc(dial))
-	if s.implicitTLS {
-		options = append(options, gomail.WithSSL())
-	}
-	if s.user != "" {
-		options = append(options, gomail.WithOpportunisticSMTPAuth(mechanisms...), gomail.WithUsername(s.user), gomail.WithPassword(s.password))
-	}
-	return gomail.NewClient(s.host, options...)
-}
-
-// Send hands a message to the server. A refusal of the address or the content
-// for good (5xx) is a *Refused. One of the sender or of the authentication is
-// not: it means that this service is configured wrongly, and no mail is lost
-// for that.
+// Send hands a message to the server, and begins only if what is left of ctx's
+// time covers all of the handing over. A refusal of the address or the content
+// for good is a *Refused. One of the sender, of the authentication or by the
+// server's rules of who may send is not: it means that this service, or the
+// server, is configured wrongly, and no mail is lost for that.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
-	message, err := m.format()
+	w, err := m.wire()
 	if err != nil {
 		return err
 	}
+	begin, cancel := beginning(ctx)
+	defer cancel()
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
-	case <-ctx.Done():
-		return fmt.Errorf("wait for a connection to the mail server: %w", ctx.Err())
+	case <-begin.Done():
+		return fmt.Errorf("%w: all connections to the mail server are in use", ErrNotBegun)
 	}
-	c, err := s.take(ctx)
-	if err != nil {
-		return fmt.Errorf("connect to the mail server: %w", err)
-	}
-	err = s.sender.SendWithSMTPClient(c.smtp, message)
-	var failed *gomail.SendError
-	if err == nil || errors.As(err, &failed) && failed.Reason == gomail.ErrSMTPRcptTo && failed.ErrorCode() >= 500 {
-		s.keep(c) // after a refused address the server goes on with the next
-	} else {
-		_ = c.smtp.Close()
-	}
-	if message.IsDelivered() { // what failed came after the server had taken it
-		return nil
-	}
-	return classified(err)
-}
-
-// classified tells a refusal for good from what may go well another time.
-func classified(err error) error {
-	if err == nil {
-		return nil
-	}
-	var failed *gomail.SendError
-	if errors.As(err, &failed) && permanent(failed) {
-		return &Refused{Reason: err.Error()}
-	}
-	return fmt.Errorf("hand over a message: %w", err)
-}
-
-func permanent(failed *gomail.SendError) bool {
-	switch failed.Reason {
-	case gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose:
-	default:
-		return false
-	}
-	switch code := failed.ErrorCode(); code {
-	case 530, 534, 535, 538: // the server wants authentication or encryption
-		return false
-	default:
-		return code >= 500 && code < 600
-	}
-}
-
-// take returns an idle connection that still works, or a new one.
-func (s *SMTP) take(ctx context.Context) (*connection, error) {
 	for {
+		c, err := s.take(begin)
+		if err != nil {
+			return err
+		}
+		kept := !c.used.IsZero()
+		err = c.hand(w)
+		if c.ended {
+			_ = c.conn.Close()
+		} else {
+			s.keep(c)
+		}
+		var failed *failure
+		if !errors.As(err, &failed) {
+			return err
+		}
+		// A connection that was kept may have ended meanwhile: then the server
+		// has heard nothing of the message.
+		if kept && c.ended && failed.at == theSender {
+			continue
+		}
+		return failed.sorted(w)
+	}
+}
+
+// beginning is the time in which a message may be begun.
+func beginning(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(ctx, end.Add(-sendWithin))
+	}
+	return ctx, func() {}
+}
+
+// take returns an idle connection that still works, or a new one, while a
+// message may be begun.
+func (s *SMTP) take(begin context.Context) (*connection, error) {
+	for {
+		if begin.Err() != nil {
+			return nil, ErrNotBegun
+		}
 		c := s.pop()
 		if c == nil {
-			return s.dial(ctx)
+			return s.dial(begin)
 		}
-		if c.smtp.UpdateDeadline(helloWithin) == nil && c.smtp.Noop() == nil {
+		if s.clock.Now().Sub(c.used) < freshFor || c.alive(begin) {
 			return c, nil
 		}
-		_ = c.smtp.Close()
+		_ = c.conn.Close()
 	}
+}
+
+// dial opens a connection. What the end of begin interrupts was no try.
+func (s *SMTP) dial(begin context.Context) (*connection, error) {
+	ctx, cancel := context.WithTimeout(begin, connectWithin)
+	defer cancel()
+	c, err := s.server.connect(ctx)
+	switch {
+	case err == nil:
+		return c, nil
+	case begin.Err() != nil:
+		return nil, ErrNotBegun
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("connect to the mail server: it is not ready after %s", connectWithin)
+	}
+	return nil, fmt.Errorf("connect to the mail server: %w", err)
 }
 
 func (s *SMTP) pop() *connection {
@@ -173,9 +155,10 @@ func (s *SMTP) keep(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		go quit(c)
+		go c.quit()
 		return
 	}
+	c.used = s.clock.Now()
 	c.drop = time.AfterFunc(idleFor, func() { s.remove(c) })
 	s.idle = append(s.idle, c)
 }
@@ -189,41 +172,8 @@ func (s *SMTP) remove(c *connection) {
 	}
 	s.mu.Unlock()
 	if i >= 0 {
-		quit(c)
+		c.quit()
 	}
-}
-
-// quit says goodbye, if that is quick.
-func quit(c *connection) {
-	if c.smtp.UpdateDeadline(goodbyeWithin) != nil || c.smtp.Quit() != nil {
-		_ = c.smtp.Close()
-	}
-}
-
-// dial opens a connection. The client's own way leaves it open where greeting
-// or authentication fail.
-func (s *SMTP) dial(ctx context.Context) (*connection, error) {
-	var opened net.Conn
-	client, err := s.server.client(func(ctx context.Context, network, address string) (net.Conn, error) {
-		var err error
-		if s.server.implicitTLS {
-			opened, err = (&tls.Dialer{Config: s.server.tls()}).DialContext(ctx, network, address)
-		} else {
-			opened, err = (&net.Dialer{}).DialContext(ctx, network, address)
-		}
-		return opened, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := client.DialToSMTPClientWithContext(ctx)
-	if err != nil {
-		if opened != nil {
-			_ = opened.Close()
-		}
-		return nil, err
-	}
-	return &connection{smtp: c}, nil
 }
 
 // Close ends the idle connections. One in use is ended after its message.
@@ -234,7 +184,7 @@ func (s *SMTP) Close() error {
 	s.mu.Unlock()
 	for _, c := range idle {
 		c.drop.Stop()
-		quit(c)
+		c.quit()
 	}
 	return nil
 }

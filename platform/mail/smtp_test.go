@@ -14,7 +14,7 @@ import (
 
 func message(to string) mail.Message {
 	return mail.Message{
-		ID: "0190-test", From: netmail.Address{Name: "Sécurité", Address: "no-reply@partner.test"}, To: netmail.Address{Address: to},
+		ID: "0190-test", From: netmail.Address{Name: "Sécurité", Address: "no-reply@partner.test"}, To: to,
 		Subject: "Über alles", Text: "Hello\n.\nend", HTML: "<p>Hello</p>", Language: domain.English, At: v2test.Noon,
 	}
 }

@@ -62,16 +62,16 @@ func (w *Worker) Work(ctx context.Context, j *river.Job[job.SendMail]) error {
 // send sends a mail, as long as ctx lasts, and marks in tx what became of it.
 func (w *Worker) send(ctx, tx context.Context, m domain.Mail, last bool) error {
 	message, err := w.composer.Compose(m, w.db.Now())
-	if err != nil {
-		return err
+	if err == nil {
+		err = w.sender.Send(ctx, message)
 	}
-	if err = w.sender.Send(ctx, message); err == nil {
+	if err == nil {
 		return w.db.MailSent(tx, m, message.From.Address, message.Subject)
 	}
 	if reason, yes := GivenUp(err, last); yes {
 		return w.fail(tx, m, reason)
 	}
-	return err
+	return TryAgain(err)
 }
 
 // fail records that a mail will not be sent. The reason, in which servers name

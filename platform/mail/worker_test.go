@@ -255,7 +255,7 @@ func TestCrashAfterSending(t *testing.T) {
 	o.welcome("a@example.test", "en")
 	sender, j := open(t, s.url()), o.jobs()[0]
 	lose := func() {
-		o.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'")
+		o.Exec("SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'")
 	}
 	if err := o.worker(crashing{sender, lose}).Work(t.Context(), j); err == nil || o.outcome(j) != "waiting" {
 		t.Fatalf("%v, %s", err, o.outcome(j))

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
 	"html"
 	netmail "net/mail"
@@ -30,12 +31,26 @@ func NewComposer(publicURL string, tokens Tokens) *Composer {
 // rest is the reader's.
 var Placeholders = []string{"first_name", "last_name", "email", "company", "link", "date", "month", "year"}
 
-// firstLink is the start of the first link of an HTML text, up to its address.
-var firstLink = regexp.MustCompile(`(?is)<a\s(?:[^>]*?\s)?href\s*=\s*(?:"([^"]*)"|'([^']*)')`)
-
 // reportWords are the words of the link by which a mail is reported.
 var reportWords = map[domain.Language]string{
 	domain.English: "Report this message", domain.Spanish: "Denunciar este mensaje", domain.French: "Signaler ce message",
+}
+
+var bodyEnd = regexp.MustCompile(`(?i)</body\s*>`)
+
+// Check says why no mail can be written from a template, or why its page could
+// not tell what gave the mail away; nil where there is no reason.
+func Check(t domain.Template) error {
+	if _, err := t.Sender(); err != nil {
+		return err
+	}
+	if _, ok := firstLink(t.HTML); !ok {
+		return errors.New("has no link in its html")
+	}
+	if len(t.Indicators) == 0 {
+		return errors.New("has no indicators, so its page could not tell what gave it away")
+	}
+	return nil
 }
 
 // Compose writes a simulated mail as of now. The first link of its HTML leads
@@ -44,47 +59,32 @@ var reportWords = map[domain.Language]string{
 func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, error) {
 	page := c.public + "/t/" + c.tokens.For(s.Result)
 	values := placeholders(s, page, now)
-	from, err := netmail.ParseAddress(fill(s.Template.From, values, addressText))
+	from, err := sender(s.Template, values)
 	if err != nil {
-		return mail.Message{}, &mail.Refused{Reason: fmt.Sprintf("the template's sender is not an address: %v", err)}
+		return mail.Message{}, &mail.Refused{Reason: err.Error()}
 	}
-	original, body := trackFirst(s.Template.HTML, page)
-	text := s.Template.Text
-	if original != "" {
-		text = strings.ReplaceAll(text, original, page)
-	}
+	body, text := track(s.Template.HTML, s.Template.Text, page)
 	report := page + "/report"
 	words := reportWords[s.Template.Language]
 	footer := fmt.Sprintf("<p style=\"font-size:11px\"><a href=\"%s\">%s</a></p>\n<img src=\"%s\" width=\"1\" height=\"1\" alt=\"\">\n",
 		html.EscapeString(report), html.EscapeString(words), html.EscapeString(page+"/open.gif"))
 	body = fill(body, values, html.EscapeString)
-	if end := strings.LastIndex(strings.ToLower(body), "</body>"); end >= 0 {
-		body = body[:end] + footer + body[end:]
-	} else {
-		body += footer
+	end := len(body)
+	if ends := bodyEnd.FindAllStringIndex(body, -1); ends != nil {
+		end = ends[len(ends)-1][0]
 	}
+	body = body[:end] + footer + body[end:]
 	return mail.Message{
-		ID: s.Result.UUID(), From: *from, To: netmail.Address{Address: s.Email}, Subject: fill(s.Template.Subject, values, line),
+		ID: s.Result.UUID(), From: from, To: s.Email, Subject: fill(s.Template.Subject, values, line),
 		Text: fill(text, values, line) + "\n\n" + words + ": " + report + "\n", HTML: body, Language: s.Template.Language, At: now,
 	}, nil
 }
 
-// trackFirst makes the first link of an HTML text lead to the page, and returns
-// the address that it had.
-func trackFirst(text, page string) (original, out string) {
-	at := firstLink.FindStringSubmatchIndex(text)
-	if at == nil {
-		return "", text
-	}
-	start, end := at[2], at[3]
-	if start < 0 {
-		start, end = at[4], at[5]
-	}
-	original = html.UnescapeString(text[start:end])
-	if strings.Contains(original, "{{") {
-		original = "" // a placeholder is filled like any other
-	}
-	return original, text[:start] + html.EscapeString(page) + text[end:]
+// sender is whom a mail comes from, with the values in the name.
+func sender(t domain.Template, values map[string]string) (netmail.Address, error) {
+	from, err := t.Sender()
+	from.Name = fill(from.Name, values, line)
+	return from, err
 }
 
 func placeholders(s domain.Simulation, page string, now time.Time) map[string]string {
@@ -112,17 +112,6 @@ func fill(text string, values map[string]string, safe func(string) string) strin
 // line is a value on one line, so that it ends no header.
 func line(value string) string {
 	return strings.Join(strings.FieldsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-}
-
-// addressText is a value within the name of an address, without what would end
-// the name.
-func addressText(value string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`"\<>(),:;@[]`, r) {
-			return ' '
-		}
-		return r
-	}, line(value))
 }
 
 var months = map[domain.Language][12]string{

@@ -10,7 +10,7 @@ import (
 //go:embed networks.txt
 var knownNetworks string
 
-// Networks are those that mail scanners follow links from.
+// Networks are those that mail scanners are taken to follow links from.
 type Networks []netip.Prefix
 
 // ParseNetworks reads networks, as addresses or CIDRs. Without any it returns

@@ -2,27 +2,45 @@ package simulation
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/job"
+)
+
+const (
+	// pagesAtOnce is how many pages use the database at a time: links come in
+	// bursts and are counted in no budget, and the connections are those of the
+	// interface's requests.
+	pagesAtOnce = 4
+	// answerWithin is how long a page waits for its turn and the database.
+	answerWithin = 5 * time.Second
 )
 
 // Pages answer the links of simulated mails. They need no key and are counted
 // in no budget, for who follows them is no caller of the interface.
 type Pages struct {
 	db       *db.DB
+	queue    *job.Queue
 	tokens   Tokens
 	networks Networks
 	log      *slog.Logger
+	turns    chan struct{}
+	within   time.Duration
 }
 
 // NewPages returns the pages; the networks are those of mail scanners.
 func NewPages(d *db.DB, tokens Tokens, networks Networks, log *slog.Logger) *Pages {
-	return &Pages{db: d, tokens: tokens, networks: networks, log: log}
+	return &Pages{
+		db: d, queue: job.NewQueue(d), tokens: tokens, networks: networks, log: log,
+		turns: make(chan struct{}, pagesAtOnce), within: answerWithin,
+	}
 }
 
 // Mount adds the pages to the engine, below /t.
@@ -56,8 +74,9 @@ func (p *Pages) follow(c *gin.Context) {
 	}
 }
 
-// submit takes note that the form was sent. What was typed into it is not read:
-// the form's fields have no names, so that browsers do not even send them.
+// submit takes note that the form was sent; where the page is no form, what
+// posts to it only follows the link. What was typed into it is not read: the
+// form's fields have no names, so that browsers do not even send them.
 func (p *Pages) submit(c *gin.Context) {
 	if s, ok := p.take(c, domain.MailCredentialsSubmitted); ok {
 		p.write(c, http.StatusOK, "lesson", s)
@@ -72,18 +91,17 @@ func (p *Pages) report(c *gin.Context) {
 
 // take takes note of a step with the mail of the path's token, and returns the
 // mail. False where the response is written: the token is nobody's, or the
-// database cannot be used.
+// database cannot be used in time.
 func (p *Pages) take(c *gin.Context, kind domain.ResultEventKind) (domain.Simulation, bool) {
-	ctx, at := c.Request.Context(), p.db.Now()
 	id, ok := p.tokens.Result(c.Param("token"))
 	if !ok {
 		p.write(c, http.StatusNotFound, "unknown", domain.Simulation{})
 		return domain.Simulation{}, false
 	}
-	s, err := p.db.Simulation(ctx, id)
-	if err == nil {
-		err = p.record(ctx, s, domain.ResultStep{Result: id, Kind: kind, At: at, Automated: p.scanner(c)})
-	}
+	step := domain.ResultStep{Result: id, Kind: kind, At: p.db.Now(), Automated: p.scanner(c)}
+	ctx, cancel := context.WithTimeout(c.Request.Context(), p.within)
+	defer cancel()
+	s, err := p.note(ctx, step)
 	switch {
 	case domain.IsCode(err, domain.NotFound):
 		p.write(c, http.StatusNotFound, "unknown", s)
@@ -97,12 +115,47 @@ func (p *Pages) take(c *gin.Context, kind domain.ResultEventKind) (domain.Simula
 	return s, false
 }
 
-// record stores a step. A scanner neither submits nor reports: what looks so is
-// not kept.
-func (p *Pages) record(ctx context.Context, s domain.Simulation, step domain.ResultStep) error {
+// note reads the mail of a step and takes note of the step, when it is its turn.
+func (p *Pages) note(ctx context.Context, step domain.ResultStep) (domain.Simulation, error) {
+	select {
+	case p.turns <- struct{}{}:
+		defer func() { <-p.turns }()
+	case <-ctx.Done():
+		return domain.Simulation{}, fmt.Errorf("wait for a turn: %w", ctx.Err())
+	}
+	s, err := p.db.Simulation(ctx, step.Result)
+	free := true
+	if err == nil && s.SentAt == nil {
+		s, free, err = p.db.HoldSimulation(ctx, step.Result) // as it is now, without waiting
+	}
+	if err != nil {
+		return s, err
+	}
+	if step.Kind == domain.MailCredentialsSubmitted && s.Template.Landing != domain.LandingForm {
+		step.Kind = domain.MailClicked
+	}
+	return s, p.record(ctx, s, free, step)
+}
+
+// record stores a step with a mail, or has it stored later where a worker holds
+// the mail, that is, hands it over: a page cannot wait for that, for the mail's
+// server may wait for the page before it takes the mail. What comes then comes
+// within two seconds of the delivery. A scanner neither submits nor reports:
+// what looks so is not kept. Nor is what is done with a mail that is neither sent
+// nor being sent, whose link nobody was given.
+func (p *Pages) record(ctx context.Context, s domain.Simulation, free bool, step domain.ResultStep) error {
+	unsent := s.SentAt == nil
+	if unsent && !free && step.Automated == "" {
+		step.Automated = domain.TooSoon
+	}
 	byScanner := step.Automated != "" || domain.WithinScan(s.SentAt, step.At)
-	if byScanner && step.Kind != domain.MailOpened && step.Kind != domain.MailClicked {
+	switch {
+	case byScanner && step.Kind != domain.MailOpened && step.Kind != domain.MailClicked, unsent && free:
 		return nil
+	case unsent:
+		return p.db.Tx(ctx, func(ctx context.Context) error {
+			return p.queue.Enqueue(ctx, job.Now(job.NoteScan{Result: step.Result, Step: step.Kind, At: step.At, Reason: step.Automated})...)
+		})
 	}
 	_, _, err := p.db.AdvanceResults(ctx, []domain.ResultStep{step})
 	return err

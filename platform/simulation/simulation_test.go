@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	netmail "net/mail"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,7 +42,9 @@ type bait struct {
 	tokens   simulation.Tokens
 	outbox   string
 	sender   mail.Sender
+	pages    *simulation.Pages
 	worker   *simulation.Worker
+	log      *slog.Logger
 	lastLogs strings.Builder
 }
 
@@ -58,9 +61,10 @@ func newBait(t *testing.T) *bait {
 	b.tokens = simulation.NewTokens(secret)
 	b.sender, err = mail.NewOutbox(b.outbox)
 	b.must(err)
-	log := slog.New(slog.NewTextHandler(&b.lastLogs, nil))
-	simulation.NewPages(h.DB, b.tokens, networks, log).Mount(h.Engine)
-	b.worker = simulation.NewWorker(h.DB, b.sender, simulation.NewComposer(public+"/", b.tokens), log)
+	b.log = slog.New(slog.NewTextHandler(&b.lastLogs, nil))
+	b.pages = simulation.NewPages(h.DB, b.tokens, networks, b.log)
+	b.pages.Mount(h.Engine)
+	b.worker = b.workerWith(b.sender)
 	return b
 }
 
@@ -239,7 +243,7 @@ func TestNotSent(t *testing.T) {
 	closed, err := mail.Open("smtp://127.0.0.1:1", "")
 	b.must(err)
 	defer closed.Close()
-	unreachable := simulation.NewWorker(b.DB, closed, simulation.NewComposer(public, b.tokens), slog.New(slog.DiscardHandler))
+	unreachable := b.workerWith(closed)
 	later := b.schedule(template)
 	if err := unreachable.Work(t.Context(), later); err == nil || failure(later) != "" {
 		t.Errorf("an unreachable server: %v, %q", err, failure(later))
@@ -280,8 +284,8 @@ func TestCompose(t *testing.T) {
 	page := public + "/t/" + tokens.For(s.Result)
 	for name, ok := range map[string]bool{
 		"the subject":     m.Subject == "<Ada> Love Bcc: x@y.z {{unknown}}",
-		"the sender":      m.From.Address == "it@bait.example" && !strings.ContainsAny(m.From.Name, `"<>`),
-		"the link":        strings.Contains(m.HTML, `HREF='`+page+`'`) && strings.Contains(m.HTML, `href="https://other.example"`),
+		"the sender":      m.From == netmail.Address{Name: `Hop "<per> IT`, Address: "it@bait.example"},
+		"the link":        strings.Contains(m.HTML, `<a class="x" href="`+page+`">here`) && strings.Contains(m.HTML, `href="https://other.example"`),
 		"escaping":        strings.Contains(m.HTML, "<p>&lt;Ada&gt;</p>"),
 		"report":          strings.Contains(m.HTML, page+"/report") && strings.Contains(m.Text, "Signaler ce message: "+page+"/report"),
 		"the picture":     strings.Contains(m.HTML, page+"/open.gif") && strings.HasSuffix(m.HTML, "</body></html>"),
@@ -302,6 +306,9 @@ func TestOwnTemplates(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, m := range list {
+		if err := simulation.Check(m); err != nil {
+			t.Errorf("%s (%s): %v", m.Name, m.Language, err)
+		}
 		s := domain.Simulation{FirstName: "Ada", LastName: "Lovelace", Email: "ada@example.test", ClientName: "Hopper & Sons", Language: m.Language, Template: m}
 		out, err := simulation.NewComposer(public, simulation.NewTokens(nil)).Compose(s, v2test.Noon)
 		switch {

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"embed"
 	"html/template"
-	netmail "net/mail"
 	"slices"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -46,9 +46,9 @@ func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulati
 	shown := page{Lang: w.Lang, Title: w.Titles[name], Words: w}
 	if name == "lesson" {
 		values := placeholders(s, "", p.db.Now())
-		shown.From, shown.Subject = fill(s.Template.From, values, addressText), fill(s.Template.Subject, values, line)
-		if a, err := netmail.ParseAddress(shown.From); err == nil {
-			shown.From = a.Name + " <" + a.Address + ">"
+		shown.Subject = fill(s.Template.Subject, values, line)
+		if from, err := sender(s.Template, values); err == nil {
+			shown.From = strings.TrimSpace(from.Name + " <" + from.Address + ">")
 		}
 		for _, i := range (domain.Indicator("")).Values() {
 			if slices.Contains(s.Template.Indicators, domain.Indicator(i)) {

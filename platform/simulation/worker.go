@@ -27,8 +27,12 @@ func NewWorker(d *db.DB, sender mail.Sender, composer *Composer, log *slog.Logge
 	return &Worker{db: d, sender: sender, composer: composer, log: log}
 }
 
-// Register adds the worker to those of a runner.
-func (w *Worker) Register(all *river.Workers) { river.AddWorker(all, w) }
+// Register adds the worker to those of a runner, and with it the one for what
+// scanners do while it hands mails over.
+func (w *Worker) Register(all *river.Workers) {
+	river.AddWorker(all, w)
+	river.AddWorker(all, &scans{db: w.db})
+}
 
 // Work sends one mail, in a transaction that holds its result: that it was sent
 // is marked and counted in it, so that no other try finds it unsent. A mail
@@ -69,7 +73,7 @@ func (w *Worker) send(ctx, tx context.Context, s domain.Simulation, last bool) e
 	if reason, yes := mail.GivenUp(err, last); yes {
 		return w.fail(tx, s, reason)
 	}
-	return err
+	return mail.TryAgain(err)
 }
 
 // fail records that a mail will not be sent. The reason, in which servers name

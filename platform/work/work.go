@@ -6,7 +6,6 @@ package work
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -19,21 +18,21 @@ import (
 )
 
 const (
-	// jobTimeout is how long one job may take.
-	jobTimeout = time.Minute
+	// JobTimeout is how long one job may take.
+	JobTimeout = time.Minute
+	// StopWithin is how long the jobs under way may take after a stop, which
+	// tells them not to begin anything more.
+	StopWithin = 50 * time.Second
 	// rescueAfter is when a job under way is taken to be that of a process that
-	// died. With the half minute between two looks for such jobs, a restart
-	// goes on with all of them within two minutes.
+	// died: later than any job ends, and marks what it did. With the half
+	// minute between two looks for such jobs, a restart goes on with all of
+	// them within two minutes.
 	rescueAfter = 75 * time.Second
 	// pollEvery is how often the database is asked for jobs; nothing tells of
 	// new ones through database/sql.
 	pollEvery = 500 * time.Millisecond
 	// cooldown is the least time between two fetches while jobs are plenty.
 	cooldown = 50 * time.Millisecond
-	// finishWithin is how long jobs under way may take after a stop, and
-	// leaveWithin how long those that were then cancelled.
-	finishWithin = 25 * time.Second
-	leaveWithin  = 5 * time.Second
 )
 
 // DefaultWorkers is how many jobs run at a time in one process.
@@ -59,7 +58,7 @@ func New(d *db.DB, workers int, log *slog.Logger, register ...func(*river.Worker
 	client, err := river.NewClient(riverdatabasesql.New(d.SQL()), &river.Config{
 		Queues:  map[string]river.QueueConfig{job.Mail: {MaxWorkers: workers}},
 		Workers: all, Logger: log.With("part", "background work"),
-		JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, RetryPolicy: backoff{},
+		JobTimeout: JobTimeout, RescueStuckJobsAfter: rescueAfter, RetryPolicy: backoff{},
 		FetchPollInterval: pollEvery, FetchCooldown: cooldown, PollOnly: true,
 	})
 	if err != nil {
@@ -91,25 +90,18 @@ func (r *Runner) start(ctx, lasting context.Context) bool {
 	}
 }
 
-// Run works until ctx ends. Then it begins nothing new and lets the jobs under
-// way finish; those that take too long are cancelled and put back. What is left
-// even then is taken over by the next process.
+// Run works until ctx ends. Then it takes no more jobs, and cancels the contexts
+// of those under way: what a job has begun it finishes, and what it has not it
+// puts back. What is left even then is taken over by the next process.
 func (r *Runner) Run(ctx context.Context) error {
 	lasting := context.WithoutCancel(ctx)
 	if !r.start(ctx, lasting) {
 		return nil
 	}
 	<-ctx.Done()
-	finish, cancel := context.WithTimeout(lasting, finishWithin)
+	finish, cancel := context.WithTimeout(lasting, StopWithin)
 	defer cancel()
-	err := r.client.Stop(finish)
-	if errors.Is(err, context.DeadlineExceeded) {
-		r.log.WarnContext(ctx, "stopping: cancelling the jobs under way")
-		leave, cancel := context.WithTimeout(lasting, leaveWithin)
-		defer cancel()
-		err = r.client.StopAndCancel(leave)
-	}
-	if err != nil {
+	if err := r.client.StopAndCancel(finish); err != nil {
 		return fmt.Errorf("stop the background work: %w", err)
 	}
 	return nil

@@ -4,7 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/riverqueue/river"
 
@@ -99,26 +101,39 @@ func TestEachOnce(t *testing.T) {
 	}
 }
 
-// TestStopFinishes: a stop lets the job under way finish and begins no other.
+// TestStopFinishes: a stop tells jobs not to begin anything. One that had begun
+// finishes, one that had not is put back, and no other is taken.
 func TestStopFinishes(t *testing.T) {
 	d := open(t)
 	enqueue(t, d, 2)
 	begun, release := make(chan struct{}, 2), make(chan struct{})
-	stop := start(t, d, 1, func(ctx context.Context, _ job.SendMail) error {
+	var first atomic.Bool
+	stop := start(t, d, 2, func(ctx context.Context, _ job.SendMail) error {
+		mine := first.CompareAndSwap(false, true)
 		begun <- struct{}{}
-		<-release
-		return ctx.Err()
+		<-ctx.Done()
+		if mine {
+			<-release
+			return nil
+		}
+		return river.JobSnooze(time.Hour)
 	})
 	<-begun
+	<-begun
+	enqueue(t, d, 1)
 	stopped := make(chan error)
 	go func() { stopped <- stop() }()
+	for states(t, d, "scheduled") == 0 { // until the second is put back
+		if t.Context().Err() != nil {
+			t.Fatal("nothing is put back")
+		}
+	}
 	close(release)
 	if err := <-stopped; err != nil {
 		t.Fatal(err)
 	}
-	begunMore := len(begun)
-	if completed := states(t, d, "completed"); completed != 1+begunMore || states(t, d, "available") != 1-begunMore {
-		t.Errorf("%d completed, %d available", completed, states(t, d, "available"))
+	if states(t, d, "completed") != 1 || states(t, d, "scheduled") != 1 || states(t, d, "available") != 1 {
+		t.Errorf("%d completed, %d put back, %d not taken", states(t, d, "completed"), states(t, d, "scheduled"), states(t, d, "available"))
 	}
 }
 

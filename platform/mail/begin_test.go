@@ -1,0 +1,269 @@
+package mail_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"partnerapi/domain"
+	"partnerapi/platform/mail"
+	"partnerapi/platform/work"
+	"partnerapi/v2/v2test"
+)
+
+// TestTimes: a job has time for more than one message, a stop waits for one
+// that was begun, and it is over before another process takes the job over.
+func TestTimes(t *testing.T) {
+	if work.JobTimeout < 2*mail.SendWithin || work.StopWithin < mail.EndsWithin {
+		t.Errorf("a message takes %s, and %s with its mark: a job has %s, a stop waits for %s", mail.SendWithin, mail.EndsWithin, work.JobTimeout, work.StopWithin)
+	}
+}
+
+// TestNoTimeLeft: a message is begun only if there is time to finish it. One
+// that is not is no failure: it is put back, even at its last try.
+func TestNoTimeLeft(t *testing.T) {
+	o, s := newOffice(t), startServer(t, "", nil)
+	o.welcome("a@example.test", "en")
+	j := o.jobs()[0]
+	j.Attempt = j.MaxAttempts
+	sender := open(t, s.url())
+	ctx, cancel := context.WithTimeout(t.Context(), mail.SendWithin)
+	defer cancel()
+	var back *rivertype.JobSnoozeError
+	if err := o.worker(sender).Work(ctx, j); !errors.As(err, &back) || o.outcome(j) != "waiting" {
+		t.Errorf("%v, %s", err, o.outcome(j))
+	}
+	if err := open(t, "").Send(ended(t), message("a@example.test")); !errors.Is(err, mail.ErrNotBegun) {
+		t.Errorf("into a file: %v", err)
+	}
+	if s.sessions != 0 {
+		t.Error("it connects all the same")
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), mail.SendWithin+time.Hour)
+	defer cancel()
+	if err := o.worker(sender).Work(ctx, j); err != nil || o.outcome(j) != "sent and recorded" {
+		t.Errorf("%v, %s", err, o.outcome(j))
+	}
+}
+
+// ended is a context that has ended.
+func ended(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+// TestWaitsForConnection: what waits for one that another message has is not
+// begun once its context ended, and what was begun is finished.
+func TestWaitsForConnection(t *testing.T) {
+	gate := make(chan struct{})
+	s := script(t, func(_ int, command string) string {
+		if command == "." {
+			<-gate
+		}
+		return usual(command)
+	})
+	sender := open(t, s.url()+"?connections=1")
+	ctx, cancel := context.WithCancel(t.Context())
+	first, second := make(chan error), make(chan error)
+	go func() { first <- sender.Send(ctx, message("a@example.test")) }()
+	for command := ""; command != "."; {
+		command = <-s.heard
+	}
+	go func() { second <- sender.Send(ctx, message("b@example.test")) }()
+	cancel()
+	if err := <-second; !errors.Is(err, mail.ErrNotBegun) {
+		t.Errorf("without a connection: %v", err)
+	}
+	close(gate)
+	if err := <-first; err != nil {
+		t.Errorf("begun before: %v", err)
+	}
+	if more := s.commands(); len(more) != 0 {
+		t.Errorf("the server heard %v", more)
+	}
+}
+
+// TestConnectingEnds: connecting, and asking whether a connection is still
+// there, end with the context.
+func TestConnectingEnds(t *testing.T) {
+	for _, silent := range []string{"", "EHLO", "NOOP"} {
+		t.Run("silent at "+silent, func(t *testing.T) {
+			reached := make(chan struct{})
+			s := script(t, func(_ int, command string) string {
+				if command == silent {
+					close(reached)
+					return silence
+				}
+				return usual(command)
+			})
+			sender, clock := open(t, s.url()), domain.NewManualClock(v2test.Noon)
+			mail.UseClock(sender, clock)
+			if silent == "NOOP" {
+				if err := sender.Send(t.Context(), message("a@example.test")); err != nil {
+					t.Fatal(err)
+				}
+				clock.Advance(time.Minute)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			sent := make(chan error)
+			go func() { sent <- sender.Send(ctx, message("a@example.test")) }()
+			<-reached
+			cancel()
+			if err := <-sent; !errors.Is(err, mail.ErrNotBegun) {
+				t.Error(err)
+			}
+			<-s.ended // the connection is not left open
+		})
+	}
+}
+
+// TestOneConversation: nothing comes between messages that follow each other at
+// once, and after one that the server took nothing can go wrong. An idle
+// connection is asked first.
+func TestOneConversation(t *testing.T) {
+	s := script(t, func(_ int, command string) string { return usual(command) })
+	sender, clock := open(t, s.url()), domain.NewManualClock(v2test.Noon)
+	mail.UseClock(sender, clock)
+	for _, pause := range []time.Duration{0, time.Second - time.Millisecond, time.Second} {
+		clock.Advance(pause)
+		if got := send(t, sender, "a@example.test"); got != "sent" {
+			t.Fatal(got)
+		}
+	}
+	if got := strings.Join(s.commands(), " "); got != "EHLO MAIL RCPT DATA . MAIL RCPT DATA . NOOP MAIL RCPT DATA ." {
+		t.Error(got)
+	}
+}
+
+// TestKeptConnectionEnded: that a server ended a connection meanwhile is no
+// failure, whichever way it does.
+func TestKeptConnectionEnded(t *testing.T) {
+	for _, end := range []string{hangUp, "421 4.7.0 enough for today"} {
+		mails := 0
+		s := script(t, func(connection int, command string) string {
+			if command == "MAIL" && connection == 1 {
+				if mails++; mails == 2 {
+					return end
+				}
+			}
+			return usual(command)
+		})
+		sender := open(t, s.url())
+		mail.UseClock(sender, domain.NewManualClock(v2test.Noon)) // so that it is not asked
+		for range 2 {
+			if got := send(t, sender, "a@example.test"); got != "sent" {
+				t.Errorf("after %q: %s", end, got)
+			}
+		}
+		if got := strings.Join(s.commands(), " "); got != "EHLO MAIL RCPT DATA . MAIL EHLO MAIL RCPT DATA ." {
+			t.Errorf("after %q: %s", end, got)
+		}
+	}
+}
+
+// TestStop: a process that is told to stop finishes the mail under way, marks
+// it, and puts back the one that waits for the connection. That one goes out
+// later, and nothing twice.
+func TestStop(t *testing.T) {
+	o := newOffice(t)
+	held, gate := make(chan struct{}, 2), make(chan struct{})
+	s := startServer(t, "", func(s *server) { s.gate, s.held = gate, held })
+	o.welcome("a@example.test", "en")
+	o.welcome("b@example.test", "en")
+	jobs, sender := o.jobs(), open(t, s.url()+"?connections=1")
+	stop := o.process(sender)
+	<-held
+	o.until("running", 2)
+	stopped := make(chan error)
+	go func() { stopped <- stop() }()
+	o.until("running", 1) // the other is put back
+	close(gate)
+	if err := <-stopped; err != nil {
+		t.Fatal(err)
+	}
+	if got := []string{o.outcome(jobs[0]), o.outcome(jobs[1])}; fmt.Sprint(got) != "[sent and recorded waiting]" && fmt.Sprint(got) != "[waiting sent and recorded]" {
+		t.Error(got)
+	}
+	if n := len(s.all()); n != 1 {
+		t.Errorf("%d mails", n)
+	}
+	o.until("completed", 1)
+	var tries, later int
+	if err := o.DB.SQL().QueryRowContext(t.Context(), "SELECT count(*), coalesce(max(attempt), -1) FROM river_job WHERE state = 'available'").Scan(&later, &tries); err != nil || later != 1 || tries != 0 {
+		t.Errorf("%d put back, after %d tries, %v", later, tries, err)
+	}
+	o.Exec("UPDATE river_job SET scheduled_at = now() WHERE state = 'available'")
+	stop = o.process(sender)
+	o.until("completed", 2)
+	if err := stop(); err != nil || len(s.all()) != 2 {
+		t.Errorf("%v, %d mails", err, len(s.all()))
+	}
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// process works in the background until stop, which returns once nothing of it
+// is going on.
+func (o *office) process(sender mail.Sender) (stop func() error) {
+	o.t.Helper()
+	pool := o.DB.Beside(work.Conns(2))
+	runner, err := work.New(pool, 2, quiet, func(all *river.Workers) {
+		mail.NewWorker(pool, sender, composer(o.t, ""), quiet).Register(all)
+	})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(o.t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- errors.Join(runner.Run(ctx), pool.Close())
+	}()
+	o.t.Cleanup(cancel)
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+// until waits for so many jobs to be in a state.
+func (o *office) until(state string, want int) {
+	o.t.Helper()
+	for n := -1; n != want; {
+		if err := o.DB.SQL().QueryRowContext(o.t.Context(), "SELECT count(*) FROM river_job WHERE state::text = $1", state).Scan(&n); err != nil {
+			o.t.Fatal(err)
+		}
+	}
+}
+
+// TestUnreadyServer is what a server that answers no greeting, or another
+// protocol, does to mail: it is tried again.
+func TestUnreadyServer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
+			_ = conn.Close()
+		}
+	}()
+	if got := send(t, open(t, "smtp://"+listener.Addr().String()), "a@example.test"); got != "later" {
+		t.Error(got)
+	}
+}
