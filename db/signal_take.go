@@ -180,10 +180,10 @@ func (n *named) missing(s *domain.Signal) string {
 	return ""
 }
 
-// unsent reports whether a signal tells of a mail that was not sent by then.
+// unsent reports whether a signal tells of a mail that is not sent.
 func (n *named) unsent(s *domain.Signal) bool {
 	r := n.results[s.Result]
-	return r != nil && r.Unsent(s.At)
+	return r != nil && r.Unsent()
 }
 
 // enterSignals enters the ids of the signals that can be taken, and marks those

@@ -65,12 +65,12 @@ type ResultEvent struct {
 	Scanner string
 }
 
-// ResultEventKind says what happened: the mail reached a state, or was reported.
+// ResultEventKind says what happened: a mail that was sent reached a further
+// state, or was reported.
 type ResultEventKind string
 
-// What can happen to a simulated mail.
+// What can happen to a simulated mail that was sent.
 const (
-	MailSent                 = ResultEventKind(ResultSent)
 	MailOpened               = ResultEventKind(ResultOpened)
 	MailAttachmentOpened     = ResultEventKind(ResultAttachmentOpened)
 	MailClicked              = ResultEventKind(ResultClicked)
@@ -100,10 +100,6 @@ func (r Result) Advance(e ResultEvent) (Result, bool) {
 		}
 		r.Reported, r.ReportedAt = true, &e.At
 		return r, true
-	case e.Kind == MailSent:
-		if r.SentAt != nil {
-			return r, false
-		}
 	case e.Scanner != "":
 		return r.scanned(e)
 	case r.Automated:
@@ -143,8 +139,6 @@ func (r *Result) passed(kind ResultEventKind) bool {
 // reach stores when the state of an event was reached.
 func (r *Result) reach(e ResultEvent) {
 	switch e.Kind {
-	case MailSent:
-		r.SentAt = &e.At
 	case MailOpened:
 		r.OpenedAt = &e.At
 	case MailAttachmentOpened:

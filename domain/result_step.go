@@ -28,15 +28,15 @@ const soon = 2 * time.Second
 // acts by then; false where the delivery is nil.
 func WithinScan(sent *time.Time, at time.Time) bool { return sent != nil && at.Sub(*sent) < soon }
 
-// Unsent reports whether the mail was not sent at the time. One that is not
-// marked as sent may have been since it was due: a crash may have come between.
-func (r *Result) Unsent(at time.Time) bool { return r.SentAt == nil && at.Before(r.SendAt) }
+// Unsent reports whether the mail is not marked as sent: nobody can have done
+// anything with it, but for a copy that goes out once more (see
+// docs/operating.md).
+func (r *Result) Unsent() bool { return r.SentAt == nil }
 
-// Take returns the result after a step, and whether that changed it. What is
-// done with a mail that was never marked as sent shows that it was sent, unless
-// it was not even due.
+// Take returns the result after a step, and whether that changed it. Nothing is
+// done with a mail that is not sent.
 func (r Result) Take(s ResultStep) (Result, bool) {
-	if r.Unsent(s.At) {
+	if r.Unsent() {
 		return r, false
 	}
 	e := ResultEvent{Kind: s.Kind, At: s.At, Scanner: s.Automated}
@@ -44,11 +44,7 @@ func (r Result) Take(s ResultStep) (Result, bool) {
 	if opens && e.Scanner == "" && WithinScan(r.SentAt, s.At) {
 		e.Scanner = TooSoon
 	}
-	next, changed := r.Advance(e)
-	if changed && next.SentAt == nil {
-		next, _ = next.Advance(ResultEvent{Kind: MailSent, At: s.At})
-	}
-	return next, changed
+	return r.Advance(e)
 }
 
 // Counts are what the result adds to the counters of the day of its sending.

@@ -67,7 +67,7 @@ type Taking struct {
 	// Unknown is the noun of what the signal names and there is not; empty
 	// where there is all. Such a signal is not taken, and may come again.
 	Unknown string
-	// Unsent says that it tells of a simulated mail that was not sent by then.
+	// Unsent says that it tells of a simulated mail that is not sent.
 	// It is not taken either.
 	Unsent bool
 }

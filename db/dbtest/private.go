@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"partnerapi/db/embedded"
 )
 
@@ -41,12 +43,33 @@ func (s *Server) URL() string { return s.srv.URL() }
 // Config is what a second process needs to join the server.
 func (s *Server) Config() embedded.Config { return s.cfg }
 
-// Kill ends the server at once, as kill -9 does.
+// Kill ends the server at once, as kill -9 does, with all its processes: those
+// that serve a connection would else answer for a moment longer.
 func (s *Server) Kill() {
 	s.t.Helper()
+	backends, err := s.backends()
+	if err != nil {
+		s.t.Fatalf("dbtest: list the server's processes: %v", err)
+	}
 	if err := syscall.Kill(s.srv.PID(), syscall.SIGKILL); err != nil {
 		s.t.Fatalf("dbtest: kill the server: %v", err)
 	}
+	for _, pid := range backends {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended with the server
+	}
+}
+
+func (s *Server) backends() ([]int, error) {
+	conn, err := pgx.Connect(s.t.Context(), s.URL())
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(context.Background())
+	rows, err := conn.Query(s.t.Context(), "SELECT pid FROM pg_stat_activity")
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[int])
 }
 
 // Start starts a killed server anew, and returns when it has recovered.

@@ -237,22 +237,23 @@ func TestArchivedClient(t *testing.T) {
 	}
 }
 
-// TestUnsentMail: what is done with a mail before it is due cannot be, and its
-// sending goes on; once it is due, it shows that it was sent.
+// TestUnsentMail: nothing can be done with a mail that is not sent, be it due or
+// not, and its sending goes on.
 func TestUnsentMail(t *testing.T) {
 	p := newPlatform(t, "")
 	o := p.office(1)
 	result := db.NewID[domain.ResultKind]()
 	p.exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, 'scheduled', $5, $6, $6)`, o.client, result, o.users[0], domain.TemplateID{15: 1}, noon.Add(-time.Hour), noon.AddDate(0, 0, -1))
-	reported := func(at time.Time) string { return line("x", domain.PhishingReported, at, "result_id", result) }
+	reported := line("x", domain.PhishingReported, noon, "result_id", result)
 	const state = "SELECT concat_ws(' ', status, sent_at, reported_at) FROM phishing_results WHERE id = $1"
-	got := p.ingest(reported(noon.Add(-time.Hour - time.Microsecond)))
+	got := p.ingest(reported)
 	if len(got.refused) != 1 || got.refused[0] != "1 the mail of this result was not sent yet" || p.text(state, result) != "scheduled" {
 		t.Errorf("%v, %s", got.refused, p.text(state, result))
 	}
-	got = p.ingest(reported(noon.Add(-time.Hour)))
-	if want := "sent 2026-06-15 11:00:00+00 2026-06-15 11:00:00+00"; got.Taken != 1 || p.text(state, result) != want {
+	p.exec("UPDATE phishing_results SET status = 'sent', sent_at = $2 WHERE id = $1", result, noon.Add(-time.Hour))
+	got = p.ingest(reported) // the same line, once it can be
+	if want := "sent 2026-06-15 11:00:00+00 2026-06-15 12:00:00+00"; got.Taken != 1 || p.text(state, result) != want {
 		t.Errorf("%+v, %s", got, p.text(state, result))
 	}
 }
