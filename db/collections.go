@@ -130,18 +130,14 @@ func (d *DB) Members(ctx context.Context, c domain.Collection, since *time.Time,
 	}, func(r *memberRow) domain.Position {
 		return domain.Position{Key: timeKey(r.AddedAt), ID: r.UserID.UUID()}
 	})
-	rows.Total = c.Members // only v1 wants it, which has no updated_since
+	rows.Total = c.Members // a total is asked for only without since
 	return mapped(rows, (*memberRow).member), err
 }
 
 // LockUsers locks those of the users that are the client's, in the order of
 // their ids, and returns them.
 func (d *DB) LockUsers(ctx context.Context, client domain.ClientID, ids []domain.UserID) ([]domain.UserID, error) {
-	var found []domain.UserID
-	err := d.conn(ctx).NewRaw(`
-		SELECT id FROM users WHERE client_id = ? AND id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
-		client, uuids(ids)).Scan(ctx, &found)
-	return found, d.bad("lock users", err)
+	return d.lockWhere(ctx, client, "AND id = ANY(?1::uuid[])", uuids(ids))
 }
 
 // LockCollections locks a collection and, where others are asked for, those

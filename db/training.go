@@ -99,7 +99,7 @@ func (d *DB) LockAudience(ctx context.Context, client domain.ClientID, a domain.
 func (d *DB) lockWhere(ctx context.Context, client domain.ClientID, condition string, arg any) ([]domain.UserID, error) {
 	var found []domain.UserID
 	err := d.conn(ctx).NewRaw("SELECT id FROM users WHERE client_id = ?0 "+condition+" ORDER BY id FOR NO KEY UPDATE", client, arg).Scan(ctx, &found)
-	return found, d.bad("lock an audience", err)
+	return found, d.bad("lock users", err)
 }
 
 // appendedFrom is the position before the first of a course that neither the
