@@ -13,32 +13,28 @@ import (
 // AdvanceResults applies steps to simulated mails (domain.Result.Take), in the
 // order of their times, and moves with them, in the same transaction, the
 // counters of the days on which the mails were sent, the scores of their users
-// and the events. It returns how many steps changed something, and the indexes
-// of those whose result does not exist, or is an archived client's.
+// and the events. Steps with a result that does not exist, or is an archived
+// client's, are left out.
 //
 // It takes the same number of statements for any number of steps. It locks
 // results, then users, then days, each in the order of their keys: a
-// transaction that locks users for more than this calls it first.
-func (d *DB) AdvanceResults(ctx context.Context, steps []domain.ResultStep) (moved int, unknown []int, err error) {
+// transaction that locks users before it calls this locks the results first
+// (lockResults).
+func (d *DB) AdvanceResults(ctx context.Context, steps []domain.ResultStep) error {
 	if len(steps) == 0 {
-		return 0, nil, nil
+		return nil
 	}
-	err = d.Tx(ctx, func(ctx context.Context) error {
+	return d.Tx(ctx, func(ctx context.Context) error {
 		rows, err := d.lockResults(ctx, steps)
 		if err != nil {
 			return err
 		}
-		var changes []resultChange
-		changes, moved, unknown = apply(steps, rows)
+		changes := apply(steps, rows)
 		if len(changes) == 0 {
 			return nil
 		}
 		return d.storeResults(ctx, changes)
 	})
-	if err != nil {
-		return 0, nil, err
-	}
-	return moved, unknown, nil
 }
 
 // lockResults locks the results of steps, those of archived clients left out.
@@ -60,38 +56,30 @@ type resultChange struct {
 	before, after domain.Result
 }
 
-// apply applies the steps to locked results.
-func apply(steps []domain.ResultStep, rows []resultRow) (changes []resultChange, moved int, unknown []int) {
+// apply applies the steps to locked results, and returns those that changed.
+func apply(steps []domain.ResultStep, rows []resultRow) []resultChange {
 	results := make(map[domain.ResultID]*resultChange, len(rows))
 	for i := range rows {
 		r := rows[i].result()
 		results[r.ID] = &resultChange{client: rows[i].ClientID, before: r, after: r}
 	}
-	order := make([]int, len(steps))
-	for i := range steps {
-		order[i] = i
-		if results[steps[i].Result] == nil {
-			unknown = append(unknown, i)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return steps[a].At.Compare(steps[b].At) })
-	for _, i := range order {
-		c, s := results[steps[i].Result], steps[i]
+	ordered := slices.Clone(steps)
+	slices.SortStableFunc(ordered, func(a, b domain.ResultStep) int { return a.At.Compare(b.At) })
+	for _, s := range ordered {
+		c := results[s.Result]
 		if c == nil {
 			continue
 		}
 		s.At = s.At.UTC().Truncate(time.Microsecond) // as it is stored
-		if next, changed := c.after.Take(s); changed {
-			c.after = next
-			moved++
-		}
+		c.after, _ = c.after.Take(s)
 	}
+	var changes []resultChange
 	for i := range rows { // in the order of the lock
 		if c := results[rows[i].ID]; c.after != c.before {
 			changes = append(changes, *c)
 		}
 	}
-	return changes, moved, unknown
+	return changes
 }
 
 func (d *DB) storeResults(ctx context.Context, changes []resultChange) error {
@@ -99,7 +87,7 @@ func (d *DB) storeResults(ctx context.Context, changes []resultChange) error {
 		return err
 	}
 	days := map[dayKey]domain.PhishingCounts{}
-	clients, users := []domain.ClientID{}, []domain.UserID{}
+	var users []domain.UserKey
 	for i := range changes {
 		c := &changes[i]
 		delta := c.after.Counts().Minus(c.before.Counts())
@@ -108,10 +96,10 @@ func (d *DB) storeResults(ctx context.Context, changes []resultChange) error {
 		scored := c.before // who opens only is scored as before
 		scored.Status, scored.OpenedAt = c.after.Status, c.after.OpenedAt
 		if scored != c.after {
-			clients, users = append(clients, c.client), append(users, c.after.User)
+			users = append(users, domain.UserKey{Client: c.client, User: c.after.User})
 		}
 	}
-	if err := d.rescoreUsers(ctx, clients, users); err != nil {
+	if err := d.rescoreUsers(ctx, users); err != nil {
 		return err
 	}
 	return d.countDays(ctx, days)
@@ -126,7 +114,6 @@ type resultRecord struct {
 	Reported               bool                `json:"reported"`
 	Automated              bool                `json:"automated"`
 	AutomatedReason        *string             `json:"automated_reason"`
-	SentAt                 *time.Time          `json:"sent_at"`
 	OpenedAt               *time.Time          `json:"opened_at"`
 	AttachmentOpenedAt     *time.Time          `json:"attachment_opened_at"`
 	ClickedAt              *time.Time          `json:"clicked_at"`
@@ -141,7 +128,7 @@ func (d *DB) writeResults(ctx context.Context, changes []resultChange) error {
 		r := &changes[i].after
 		records[i] = resultRecord{
 			ClientID: changes[i].client.UUID(), ID: r.ID.UUID(), Status: r.Status, Reported: r.Reported, Automated: r.Automated,
-			SentAt: r.SentAt, OpenedAt: r.OpenedAt, AttachmentOpenedAt: r.AttachmentOpenedAt, ClickedAt: r.ClickedAt,
+			OpenedAt: r.OpenedAt, AttachmentOpenedAt: r.AttachmentOpenedAt, ClickedAt: r.ClickedAt,
 			CredentialsSubmittedAt: r.CredentialsSubmittedAt, ReportedAt: r.ReportedAt,
 		}
 		if r.AutomatedReason != "" {
@@ -155,30 +142,15 @@ func (d *DB) writeResults(ctx context.Context, changes []resultChange) error {
 	_, err = d.conn(ctx).NewRaw(`
 		WITH moved AS (
 			UPDATE phishing_results AS r SET status = n.status, reported = n.reported, automated = n.automated,
-				automated_reason = n.automated_reason, sent_at = n.sent_at, opened_at = n.opened_at,
+				automated_reason = n.automated_reason, opened_at = n.opened_at,
 				attachment_opened_at = n.attachment_opened_at, clicked_at = n.clicked_at,
-				credentials_submitted_at = n.credentials_submitted_at, reported_at = n.reported_at,
-				failed_at = NULL, failure = NULL, updated_at = ?1
+				credentials_submitted_at = n.credentials_submitted_at, reported_at = n.reported_at, updated_at = ?1
 			FROM json_populate_recordset(NULL::phishing_results, ?0::json) AS n
 			WHERE r.client_id = n.client_id AND r.id = n.id RETURNING r.client_id, r.user_id, r.id
 		)
 		INSERT INTO events (client_id, id, type, user_id, object_id, created_at)
 		SELECT client_id, uuid_v7(?1), ?2, user_id, id, ?1 FROM moved`, string(text), d.Now(), domain.ResultUpdated).Exec(ctx)
 	return d.bad("store results", err)
-}
-
-// rescoreUsers is Rescore for users of any clients, by pairs.
-func (d *DB) rescoreUsers(ctx context.Context, clients []domain.ClientID, users []domain.UserID) error {
-	if len(users) == 0 {
-		return nil
-	}
-	locked, err := d.lockUsers(ctx, `
-		SELECT ?0 FROM users AS u WHERE (u.client_id, u.id) IN (SELECT * FROM unnest(?1::uuid[], ?2::uuid[]))
-		ORDER BY u.client_id, u.id FOR NO KEY UPDATE`, uuids(clients), uuids(users))
-	if err != nil {
-		return err
-	}
-	return d.score(ctx, locked, domain.DateOf(d.Now()))
 }
 
 type dayKey struct {

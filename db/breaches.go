@@ -60,8 +60,12 @@ func (d *DB) ImportBreaches(ctx context.Context, breaches []domain.Breach) (adde
 				(excluded.title, excluded.domain, excluded.breach_on, excluded.severity, excluded.data_classes, excluded.sensitive, excluded.spam_list)
 			WHERE b IS DISTINCT FROM excluded
 			RETURNING name, xmax = 0 AS added
+		), shown AS MATERIALIZED ( -- locked in the order of their keys, as wherever many are
+			SELECT client_id, user_id, breach_name FROM exposures WHERE breach_name IN (SELECT name FROM stored WHERE NOT added)
+			ORDER BY client_id, user_id, breach_name FOR NO KEY UPDATE
 		), touched AS (
-			UPDATE exposures SET updated_at = ?1 WHERE breach_name IN (SELECT name FROM stored WHERE NOT added)
+			UPDATE exposures AS e SET updated_at = ?1 FROM shown AS s
+			WHERE e.client_id = s.client_id AND e.user_id = s.user_id AND e.breach_name = s.breach_name
 		)
 		SELECT count(*) FILTER (WHERE added), count(*) FILTER (WHERE NOT added) FROM stored`,
 		string(text), d.Now()).Scan(ctx, &added, &changed)

@@ -47,10 +47,7 @@ func emailsWhere(q *bun.SelectQuery, values *binds, to []domain.UserKey, f domai
 	if len(to) == 1 { // in the order of an index
 		q = q.Where("e.client_id = ? AND e.user_id = ?", values.add(to[0].Client), values.add(to[0].User))
 	} else {
-		clients, users := make([]domain.ClientID, len(to)), make([]domain.UserID, len(to))
-		for i, key := range to {
-			clients[i], users[i] = key.Client, key.User
-		}
+		clients, users := keyLists(to)
 		q = q.Where("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::text[]::uuid[], ?::text[]::uuid[]))", values.add(texts(clients)), values.add(texts(users)))
 	}
 	if len(f.Types) > 0 {

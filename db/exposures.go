@@ -124,7 +124,7 @@ func (d *DB) ExposureCounts(ctx context.Context, client domain.Client, within do
 	}, func(r *exposureCountRow) domain.Position {
 		return domain.Position{Key: timeKey(r.CreatedAt), ID: r.ID.UUID()}
 	})
-	rows.Total = client.ActiveUsers // only v1 wants it, which has no updated_since
+	rows.Total = client.ActiveUsers // a total is asked for only without since
 	return mapped(rows, (*exposureCountRow).count), err
 }
 

@@ -2,14 +2,12 @@ package db
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"partnerapi/domain"
 )
 
-// mailRow is what MailRequest reads; what does not belong to the mail's type
+// mailRow is what HoldMail reads; what does not belong to the mail's type
 // is null.
 type mailRow struct {
 	Busy        bool
@@ -39,10 +37,10 @@ type mailRow struct {
 	DueOn        *domain.Date
 }
 
-// MailRequest reads all that a mail that was asked for needs, and holds it for
+// HoldMail reads all that a mail that was asked for needs, and holds it for
 // the transaction of ctx. It reports false where another transaction holds it;
 // it does not wait.
-func (d *DB) MailRequest(ctx context.Context, client domain.ClientID, id domain.MessageID) (domain.Mail, bool, error) {
+func (d *DB) HoldMail(ctx context.Context, client domain.ClientID, id domain.MessageID) (domain.Mail, bool, error) {
 	var row mailRow
 	// What became of the mail is read from the locked row: the other tables
 	// are seen as of the statement's start, the locked row as it is now.
@@ -70,11 +68,8 @@ func (d *DB) MailRequest(ctx context.Context, client domain.ClientID, id domain.
 			ORDER BY round DESC LIMIT 1
 		) AS a ON true
 		WHERE r.client_id = ?0 AND r.id = ?1`, client, id).Scan(ctx, &row)
-	if errors.Is(err, sql.ErrNoRows) {
-		return domain.Mail{}, false, domain.ErrNotFound(id.Noun())
-	}
 	if err != nil {
-		return domain.Mail{}, false, d.bad("read a mail request", err)
+		return domain.Mail{}, false, d.found(err, id.Noun())
 	}
 	m := row.mail(d.Now())
 	m.Client, m.ID = client, id

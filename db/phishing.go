@@ -43,27 +43,25 @@ func (r *resultRow) result() domain.Result {
 	return out
 }
 
-// Results reads a page of a client's results: by the time of sending where the
-// filter bounds that, else by their last change where it bounds that, so that
-// the index that finds them gives their order too; else by their creation; or
-// newest first where it says so. That the client is within reach is for its
-// caller to have checked, here and below.
+// Results reads a page of a client's results in the filter's order, the newest
+// first where it says so. That the client is within reach is for its caller to
+// have checked, here and below.
 func (d *DB) Results(ctx context.Context, client domain.ClientID, f domain.ResultFilter, w domain.Window) (domain.Slice[domain.Result], error) {
 	k := keyset{
-		from: "phishing_results AS r", key: "r.created_at", cast: "timestamptz", id: "r.id", desc: f.Newest,
+		from: "phishing_results AS r", key: "r." + string(f.Order()), cast: "timestamptz", id: "r.id", desc: f.Newest,
 		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
 			return resultsWhere(q, values, client, f)
 		},
 	}
-	at := func(r *resultRow) time.Time { return r.CreatedAt }
-	switch {
-	case f.Newest || f.Since != nil || f.Until != nil:
-		k.key, at = "r.sent_at", func(r *resultRow) time.Time { return *r.SentAt } // the filter leaves out what was not sent
-	case f.UpdatedSince != nil:
-		k.key, at = "r.updated_at", func(r *resultRow) time.Time { return r.UpdatedAt }
-	}
 	rows, err := countedPage(ctx, d, k, w, nil, func(r *resultRow) domain.Position {
-		return domain.Position{Key: timeKey(at(r)), ID: r.ID.UUID()}
+		at := r.CreatedAt
+		switch f.Order() {
+		case domain.BySending:
+			at = *r.SentAt // the filter leaves out what was not sent
+		case domain.ByChange:
+			at = r.UpdatedAt
+		}
+		return domain.Position{Key: timeKey(at), ID: r.ID.UUID()}
 	})
 	return mapped(rows, (*resultRow).result), err
 }

@@ -74,6 +74,22 @@ func (d *DB) Rescore(ctx context.Context, client domain.ClientID, users []domain
 	})
 }
 
+// rescoreUsers is Rescore for users of any clients, some of whom may be named
+// more than once.
+func (d *DB) rescoreUsers(ctx context.Context, keys []domain.UserKey) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	clients, users := keyLists(distinct(keys))
+	locked, err := d.lockUsers(ctx, `
+		SELECT ?0 FROM users AS u WHERE (u.client_id, u.id) IN (SELECT * FROM unnest(?1::uuid[], ?2::uuid[]))
+		ORDER BY u.client_id, u.id FOR NO KEY UPDATE`, uuids(clients), uuids(users))
+	if err != nil {
+		return err
+	}
+	return d.score(ctx, locked, domain.DateOf(d.Now()))
+}
+
 // lockUsers runs a query that locks users; ?0 in it is what is read of them,
 // with the table's alias u, and the arguments begin at ?1. Signals are to be
 // read by a later statement: this one's snapshot is older than the locks that

@@ -13,8 +13,8 @@ import (
 	"partnerapi/domain"
 )
 
-// takeTries is how often a batch is tried that is given up for the sake of
-// other transactions.
+// takeTries is how often a batch is tried that PostgreSQL rolls back for the
+// sake of other transactions.
 const takeTries = 5
 
 // TakeSignals applies signals in one transaction, each at most once: one whose
@@ -25,25 +25,26 @@ const takeTries = 5
 // the status, the reports and the counts of all but opens do not, unless a
 // scanner had a hand in it; which opens, and which times, are kept may.
 //
-// It is to have no transaction around it: it tries again, a few times, when
-// PostgreSQL gave its own up for the sake of another. It takes the same number of statements for any number of signals. It locks
-// results, users, policies, breaches, ids of signals and days, in this order
-// and each kind in the order of its keys; so calls at once wait for each other.
+// Do not call it in a transaction: a batch that PostgreSQL rolled back for the
+// sake of another transaction is tried again, a few times. It takes the same
+// number of statements for any number of signals. It locks results, users,
+// policies, breaches, ids of signals and days, in this order and each kind in
+// the order of its keys; so calls at once wait for each other.
 func (d *DB) TakeSignals(ctx context.Context, batch []domain.Signal) ([]domain.Taking, error) {
 	if len(batch) == 0 {
 		return nil, nil
 	}
 	for try := 1; ; try++ {
 		takings, err := d.takeSignals(ctx, batch)
-		if err == nil || try == takeTries || !givenUp(err) {
+		if err == nil || try == takeTries || !retryable(err) {
 			return takings, err
 		}
 	}
 }
 
-// givenUp reports whether PostgreSQL rolled a transaction back for the sake of
+// retryable reports whether PostgreSQL rolled a transaction back for the sake of
 // another one: a deadlock, most likely.
-func givenUp(err error) bool {
+func retryable(err error) bool {
 	var answered *pgconn.PgError
 	return errors.As(err, &answered) && strings.HasPrefix(answered.Code, "40")
 }
@@ -245,7 +246,7 @@ func (d *DB) applySignals(ctx context.Context, n *named, signals []*domain.Signa
 			sightings = append(sightings, n.breaches[s.Breach].sighting(user, s))
 		}
 	}
-	_, completed, err := d.complete(ctx, completions)
+	completed, err := d.complete(ctx, completions)
 	if err != nil {
 		return err
 	}
@@ -260,17 +261,10 @@ func (d *DB) applySignals(ctx context.Context, n *named, signals []*domain.Signa
 	if err := d.publish(ctx, published); err != nil {
 		return err
 	}
-	if err := d.rescoreKeys(ctx, append(completed, exposed...)); err != nil {
+	if err := d.rescoreUsers(ctx, append(completed, exposed...)); err != nil {
 		return err
 	}
-	_, _, err = d.AdvanceResults(ctx, steps)
-	return err
-}
-
-// rescoreKeys is rescoreUsers for a list that may name a user more than once.
-func (d *DB) rescoreKeys(ctx context.Context, keys []domain.UserKey) error {
-	clients, users := keyLists(distinct(keys))
-	return d.rescoreUsers(ctx, clients, users)
+	return d.AdvanceResults(ctx, steps)
 }
 
 // distinct sorts the keys of users by client and user and drops repetitions.

@@ -62,39 +62,28 @@ const completeSQL = `
 		INSERT INTO events (client_id, id, type, user_id, object_id, created_at)
 		SELECT due.client_id, uuid_v7(?4), ?6, due.user_id, due.course_id, ?4 FROM due WHERE due.first
 	)
-	SELECT client_id, user_id, first FROM due`
+	SELECT client_id AS client, user_id AS "user" FROM due`
 
 // complete completes courses of locked users and moves what is due next. It
-// returns how many rounds it completed, and the users for whom something
-// changed, whose scores are to follow.
-func (d *DB) complete(ctx context.Context, list []completion) (completed int, moved []domain.UserKey, err error) {
+// returns the users for whom something changed, whose scores are to follow.
+func (d *DB) complete(ctx context.Context, list []completion) ([]domain.UserKey, error) {
 	if len(list) == 0 {
-		return 0, nil, nil
+		return nil, nil
 	}
 	keys, courses, times := make([]domain.UserKey, len(list)), make([]domain.CourseID, len(list)), make([]string, len(list))
 	for i, c := range list {
 		keys[i], courses[i], times[i] = c.user, c.course, timeKey(c.at)
 	}
 	clients, users := keyLists(keys)
-	var rows []struct {
-		ClientID domain.ClientID
-		UserID   domain.UserID
-		First    bool
-	}
-	err = d.conn(ctx).NewRaw(completeSQL, uuids(clients), uuids(users), uuids(courses), pgdialect.Array(times), d.Now(),
-		unaskedAt, domain.CoursePassed).Scan(ctx, &rows)
-	if err != nil || len(rows) == 0 {
-		return 0, nil, d.bad("complete courses", err)
-	}
-	for _, r := range rows {
-		moved = append(moved, domain.UserKey{Client: r.ClientID, User: r.UserID})
-		if r.First {
-			completed++
-		}
+	var moved []domain.UserKey
+	err := d.conn(ctx).NewRaw(completeSQL, uuids(clients), uuids(users), uuids(courses), pgdialect.Array(times), d.Now(),
+		unaskedAt, domain.CoursePassed).Scan(ctx, &moved)
+	if err != nil || len(moved) == 0 {
+		return nil, d.bad("complete courses", err)
 	}
 	moved = distinct(moved)
 	clients, users = keyLists(moved)
-	return completed, moved, d.refreshNextDueWhere(ctx,
+	return moved, d.refreshNextDueWhere(ctx,
 		"(u.client_id, u.id) IN (SELECT * FROM unnest(?0::uuid[], ?1::uuid[]))", uuids(clients), uuids(users))
 }
 

@@ -2,9 +2,7 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -184,11 +182,8 @@ func (d *DB) simulation(ctx context.Context, query string, id domain.ResultID) (
 	var values binds
 	values.add(id)
 	row, err := readOne[simulationRow](ctx, d, query, values)
-	if errors.Is(err, sql.ErrNoRows) {
-		return domain.Simulation{}, false, domain.ErrNotFound(id.Noun())
-	}
 	if err != nil {
-		return domain.Simulation{}, false, d.bad("read a simulated mail", err)
+		return domain.Simulation{}, false, d.found(err, id.Noun())
 	}
 	s, err := row.simulation()
 	return s, !row.Busy, err

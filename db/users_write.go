@@ -91,7 +91,12 @@ func (d *DB) Enrol(ctx context.Context, u domain.User) error {
 // for: a further round of courses whose window ended meanwhile. The user's
 // exposures are back in their list, and so changed. The user is locked.
 func (d *DB) Return(ctx context.Context, u domain.User) error {
-	_, err := d.conn(ctx).NewRaw("UPDATE exposures SET updated_at = ? WHERE client_id = ? AND user_id = ?", u.UpdatedAt, u.Client, u.ID).Exec(ctx)
+	_, err := d.conn(ctx).NewRaw(`
+		WITH shown AS MATERIALIZED (
+			SELECT breach_name FROM exposures WHERE client_id = ?1 AND user_id = ?2 ORDER BY breach_name FOR NO KEY UPDATE
+		)
+		UPDATE exposures AS e SET updated_at = ?0 FROM shown AS s
+		WHERE e.client_id = ?1 AND e.user_id = ?2 AND e.breach_name = s.breach_name`, u.UpdatedAt, u.Client, u.ID).Exec(ctx)
 	if err != nil {
 		return d.bad("touch a user's exposures", err)
 	}

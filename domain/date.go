@@ -43,6 +43,11 @@ func DateOf(t time.Time) Date {
 	return dateAt(days + daysToUnix)
 }
 
+// UntilTomorrow is how long the day (UTC) of now still lasts.
+func UntilTomorrow(now time.Time) time.Duration {
+	return DateOf(now).AddDays(1).Time().Sub(now)
+}
+
 // ParseDate reads a day written as 2006-01-02.
 func ParseDate(text string) (Date, error) {
 	t, err := time.Parse(time.DateOnly, text)

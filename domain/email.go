@@ -5,7 +5,7 @@ import "time"
 // MessageType says what a mail to a user is for.
 type MessageType string
 
-// The types of mail. Version 1 of the interface knows the first five.
+// The types of mail.
 const (
 	TrainingInvite    MessageType = "training-invite"
 	PhishingMail      MessageType = "phishing"

@@ -165,6 +165,28 @@ type ResultFilter struct {
 	Newest bool
 }
 
+// ResultOrder is what a list of results is sorted by: the name of a column.
+type ResultOrder string
+
+// The orders.
+const (
+	ByCreation ResultOrder = "created_at"
+	BySending  ResultOrder = "sent_at"
+	ByChange   ResultOrder = "updated_at"
+)
+
+// Order is the order of a filter's results: that of a bound, so that the index
+// that finds them gives their order too.
+func (f ResultFilter) Order() ResultOrder {
+	switch {
+	case f.Newest || f.Since != nil || f.Until != nil:
+		return BySending
+	case f.UpdatedSince != nil:
+		return ByChange
+	}
+	return ByCreation
+}
+
 // PhishingCounts are the simulated mails that were sent in a span of days, and
 // how many of them got how far since. What a scanner did does not count.
 type PhishingCounts struct {

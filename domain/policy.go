@@ -126,8 +126,3 @@ type PolicyUser struct {
 	// not, or where that has lapsed.
 	AcknowledgedAt *time.Time
 }
-
-// UntilTomorrow is how long the day (UTC) of now still lasts.
-func UntilTomorrow(now time.Time) time.Duration {
-	return DateOf(now).AddDays(1).Time().Sub(now)
-}

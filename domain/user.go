@@ -101,6 +101,14 @@ const (
 // Values lists the languages.
 func (Language) Values() []string { return []string{string(English), string(Spanish), string(French)} }
 
+// Tag is the language as mail headers and HTML write it (BCP 47).
+func (l Language) Tag() string {
+	if l == French {
+		return "fr-CA"
+	}
+	return string(l)
+}
+
 // UserSource is where the record of a user came from.
 type UserSource string
 

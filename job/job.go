@@ -25,7 +25,7 @@ const Mail = "mail"
 // platform/work is some three days (domain.MailLife).
 const mailAttempts = 80
 
-// SendMail sends a mail that was asked for (db.MailRequest).
+// SendMail sends a mail that was asked for (db.HoldMail).
 type SendMail struct {
 	Client  domain.ClientID  `json:"client_id"`
 	Request domain.MessageID `json:"request_id"`

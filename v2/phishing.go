@@ -144,7 +144,7 @@ func (a *API) listPhishingResults(ctx context.Context, in *ListPhishingResults) 
 	if err != nil {
 		return nil, err
 	}
-	list := op.NewList(a.cursors, "phishing.results.list", in.Path.ClientID, filter)
+	list := op.NewList(a.cursors, "phishing.results.list", in.Path.ClientID, filter, filter.Order())
 	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Result], error) {
 		client, err := a.clientOfResults(ctx, in)
 		if err != nil {

@@ -122,24 +122,9 @@ func (d *data) find(ctx context.Context) error {
 			d.partner = p.ID
 		}
 	}
-	rows, err := d.db.SQL().QueryContext(ctx, "SELECT id::text FROM clients WHERE partner_id = $1::uuid ORDER BY users_active + users_inactive DESC, id", d.partner.UUID())
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	d.clients = nil
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return err
-		}
-		id, err := domain.ParseUUID[domain.ClientKind](text)
-		if err != nil {
-			return err
-		}
-		d.clients = append(d.clients, id)
-	}
-	return rows.Err()
+	d.clients, err = ids[domain.ClientKind](ctx, d,
+		"SELECT id::text FROM clients WHERE partner_id = $1::uuid ORDER BY users_active + users_inactive DESC, id", d.partner.UUID())
+	return err
 }
 
 // key makes a key with a scope on all clients.

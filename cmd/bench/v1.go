@@ -44,13 +44,13 @@ type lists struct{ v1, v2 string }
 
 func measureV1(ctx context.Context, b *bench) ([]result, error) {
 	largest := b.data.clients[0]
-	entries, err := idmap.New(b.data.db.SQL(), 0).Describe(ctx, idmap.Client, largest.String())
-	if err != nil || len(entries) == 0 {
-		return nil, errors.Join(err, errors.New("the largest client has no number"))
+	number, err := b.number(ctx, idmap.Client, largest.String())
+	if err != nil {
+		return nil, err
 	}
 	clients := lists{"/v1/clients?limit=50", "/v2/clients?limit=50&sort=created_at"}
 	users := lists{
-		fmt.Sprintf("/v1/clients/%d/users?limit=50&status=all", entries[0].Number),
+		fmt.Sprintf("/v1/clients/%d/users?limit=50&status=all", number),
 		fmt.Sprintf("/v2/clients/%s/users?limit=50", largest),
 	}
 	c, err := dial(b.service.said)
@@ -68,6 +68,15 @@ func measureV1(ctx context.Context, b *bench) ([]result, error) {
 		{"v1 pages of members", b.data.papers, w.members},
 		{"v1 sent mails", b.data.mails, w.sentMails},
 	})
+}
+
+// number is what v1 knows an object by.
+func (b *bench) number(ctx context.Context, kind idmap.Kind, id string) (int, error) {
+	entries, err := idmap.New(b.data.db.SQL(), 0).Describe(ctx, kind, id)
+	if err != nil || len(entries) == 0 {
+		return 0, errors.Join(err, fmt.Errorf("%s has no number", id))
+	}
+	return int(entries[0].Number), nil
 }
 
 // walker measures v1's lists, one request at a time: what counts is how long a
@@ -137,17 +146,13 @@ func one[T any](all []T, err error) (first T, _ error) {
 // ofClient compares first pages, short and long ones, of a list that belongs to
 // an object of the largest client.
 func (w *walker) ofClient(ctx context.Context, what string, kind idmap.Kind, objects, id, list string) (results []result, err error) {
-	client, number := 0, 0
-	for _, object := range []struct {
-		kind idmap.Kind
-		id   string
-		to   *int
-	}{{idmap.Client, w.data.clients[0].String(), &client}, {kind, id, &number}} {
-		entries, err := idmap.New(w.data.db.SQL(), 0).Describe(ctx, object.kind, object.id)
-		if err != nil || len(entries) == 0 {
-			return nil, errors.Join(err, fmt.Errorf("%s has no number", object.id))
-		}
-		*object.to = int(entries[0].Number)
+	client, err := w.number(ctx, idmap.Client, w.data.clients[0].String())
+	if err != nil {
+		return nil, err
+	}
+	number, err := w.number(ctx, kind, id)
+	if err != nil {
+		return nil, err
 	}
 	for _, rows := range []int{pageSize, 10 * pageSize} {
 		v1 := request(fmt.Sprintf("/v1/clients/%d/%s/%d/%s?limit=%d", client, objects, number, list, rows), w.keys[0])

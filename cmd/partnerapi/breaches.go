@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -69,6 +68,8 @@ type breachEntry struct {
 	IsSpamList   bool
 }
 
+func (e breachEntry) name() string { return e.Name }
+
 // breachFile is what a file holds: breaches to import, in the order of their
 // first mention, and what is left out (decisions 7.8).
 type breachFile struct {
@@ -79,26 +80,13 @@ type breachFile struct {
 
 // readBreaches reads a file. Only one that is no JSON list is an error.
 func readBreaches(text []byte) (breachFile, error) {
-	var entries []json.RawMessage
-	if err := json.Unmarshal(text, &entries); err != nil {
-		return breachFile{}, fmt.Errorf("not a JSON list of breaches: %w", err)
-	}
 	var file breachFile
-	seen := map[string]int{}
-	for i, raw := range entries {
-		var e breachEntry
-		err := json.Unmarshal(raw, &e)
-		var b domain.Breach
-		if err == nil {
-			b, err = e.breach()
-		}
-		if first := seen[e.Name]; err == nil && first > 0 {
-			err = fmt.Errorf("has the Name of entry %d", first)
-		}
+	var err error
+	file.faults, err = eachEntry(text, "breaches", func(e breachEntry) error {
+		b, err := e.breach()
 		switch {
 		case err != nil:
-			file.faults = append(file.faults, fmt.Errorf("entry %d (%q): %w", i+1, e.Name, err))
-			continue
+			return err
 		case e.IsFabricated:
 			file.fabricated++
 		case e.IsRetired:
@@ -106,9 +94,9 @@ func readBreaches(text []byte) (breachFile, error) {
 		default:
 			file.breaches = append(file.breaches, b)
 		}
-		seen[e.Name] = i + 1
-	}
-	return file, nil
+		return nil
+	})
+	return file, err
 }
 
 // breach checks the entry and rates it.

@@ -38,7 +38,7 @@ func TestReadBreaches(t *testing.T) {
 	if clinic.Severity != domain.SeverityHigh || !clinic.Sensitive {
 		t.Errorf("read %+v", clinic)
 	}
-	want := []string{"entry 6 (\"Forum\"): has the Name of entry 1", "entry 7 (\"Late\"): BreachDate", "entry 8 (\"Empty\"): needs DataClasses",
+	want := []string{"entry 6 (\"Forum\"): has the name of entry 1", "entry 7 (\"Late\"): BreachDate", "entry 8 (\"Empty\"): needs DataClasses",
 		"entry 9 (\"\"): needs a Name", "entry 10 (\"Zero\"): holds a NUL", "entry 11", "entry 12"}
 	if len(file.faults) != len(want) {
 		t.Fatalf("%d faults: %v", len(file.faults), file.faults)

@@ -27,7 +27,7 @@ func (c enableTemplatesCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	chosen := c.Categories
+	chosen := slices.Compact(slices.Sorted(slices.Values(c.Categories)))
 	if slices.Equal(chosen, []string{"all"}) {
 		chosen = nil
 	}

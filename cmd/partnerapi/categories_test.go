@@ -30,7 +30,7 @@ func TestEnableTemplates(t *testing.T) {
 		return len(options)
 	}
 	all := options()
-	if got := must(t, "templates", "enable", flag, client, "it", "finance"); got != client+" is sent templates of it, finance\n" {
+	if got := must(t, "templates", "enable", flag, client, "it", "finance", "it"); got != client+" is sent templates of finance, it\n" {
 		t.Error(got)
 	}
 	if n := options(); n == 0 || n >= all {

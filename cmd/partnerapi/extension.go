@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 
 	"github.com/alecthomas/kong"
 	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -63,6 +65,7 @@ type service struct {
 	redis  redisClient
 	work   *background // nil where other processes work
 	// group is what runs beside the requests; it ends with the service.
-	group sync.WaitGroup
-	tools
+	group   sync.WaitGroup
+	log     *slog.Logger
+	metrics *prometheus.Registry
 }

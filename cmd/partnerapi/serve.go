@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,12 +33,6 @@ type serveCmd struct {
 	ScannerNets    []string   `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of mail scanners, whose opens and clicks of simulated mails do not count; unless told, those of a small list."`
 	NoWork         bool       `name:"no-work" help:"Leave the background work to other processes."`
 	Demo           bool       `help:"Fill an empty database with a demonstration, and accept its keys."`
-}
-
-// tools are what the parts of a running service share.
-type tools struct {
-	log     *slog.Logger
-	metrics *prometheus.Registry
 }
 
 // defaultListen is where the service listens unless told.
@@ -88,12 +81,11 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 // Validate refuses flags that no service could run with, as part of the
 // command line.
 func (c serveCmd) Validate() error {
-	for _, proxy := range c.TrustedProxies {
-		if _, err := netip.ParsePrefix(proxy); err != nil {
-			if _, err := netip.ParseAddr(proxy); err != nil {
-				return fmt.Errorf("--trusted-proxies: %q is neither an address nor a CIDR such as 10.0.0.0/8", proxy)
-			}
-		}
+	if _, err := simulation.ParseNetworks(c.TrustedProxies); err != nil {
+		return fmt.Errorf("--trusted-proxies: %w", err)
+	}
+	if _, err := simulation.ParseNetworks(c.ScannerNets); err != nil {
+		return fmt.Errorf("--scanner-networks: %w", err)
 	}
 	return c.workFlags.validate()
 }
@@ -141,7 +133,7 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 func (s *service) trackSimulations(ctx context.Context) error {
 	networks, err := simulation.ParseNetworks(s.config.ScannerNets)
 	if err != nil {
-		return fmt.Errorf("--scanner-networks: %w", err)
+		return err
 	}
 	secret, err := s.db.TrackingSecret(ctx)
 	if err != nil {

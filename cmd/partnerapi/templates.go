@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -73,33 +73,21 @@ type templateEntry struct {
 	Indicators     map[string]map[string]int `json:"indicators"`
 }
 
+func (e templateEntry) name() string { return strings.TrimSpace(e.Name) }
+
 // readTemplates reads a file: the templates that can be imported, and what is
 // wrong with the other entries. Only a file that is no JSON list is an error.
 func readTemplates(text []byte, language domain.Language, category string) (templates []domain.Template, faults []error, err error) {
-	var entries []json.RawMessage
-	if err := json.Unmarshal(text, &entries); err != nil {
-		return nil, nil, fmt.Errorf("not a JSON list of templates: %w", err)
-	}
-	seen := map[string]int{}
-	for i, raw := range entries {
-		var e templateEntry
-		err := json.Unmarshal(raw, &e)
-		var t domain.Template
-		if err == nil {
-			t, err = e.template()
-		}
-		if first := seen[t.Name]; err == nil && first > 0 {
-			err = fmt.Errorf("has the name of entry %d", first)
-		}
+	faults, err = eachEntry(text, "templates", func(e templateEntry) error {
+		t, err := e.template()
 		if err != nil {
-			faults = append(faults, fmt.Errorf("entry %d (%q): %w", i+1, e.Name, err))
-			continue
+			return err
 		}
-		seen[t.Name] = i + 1
 		t.Language, t.Category = language, category
 		templates = append(templates, t)
-	}
-	return templates, faults, nil
+		return nil
+	})
+	return templates, faults, err
 }
 
 // The most characters that a template's name and subject may have.
@@ -110,7 +98,7 @@ const (
 
 // template checks the entry and puts it into the service's terms.
 func (e templateEntry) template() (domain.Template, error) {
-	t := domain.Template{Name: strings.TrimSpace(e.Name), TemplateContent: domain.TemplateContent{Difficulty: e.DeceptionScore, Landing: domain.LandingLesson}}
+	t := domain.Template{Name: e.name(), TemplateContent: domain.TemplateContent{Difficulty: e.DeceptionScore, Landing: domain.LandingLesson}}
 	unknown := map[string]bool{}
 	for _, part := range []struct {
 		name string
@@ -138,7 +126,7 @@ func (e templateEntry) template() (domain.Template, error) {
 	case e.DeceptionScore < 1 || e.DeceptionScore > 6:
 		return t, fmt.Errorf("deception_score %d is not from 1 to 6", e.DeceptionScore)
 	case len(unknown) > 0:
-		return t, fmt.Errorf("holds placeholders that are not known: %s", strings.Join(sortedKeys(unknown), ", "))
+		return t, fmt.Errorf("holds placeholders that are not known: %s", strings.Join(slices.Sorted(maps.Keys(unknown)), ", "))
 	}
 	var err error
 	if t.Indicators, err = e.indicators(); err != nil {
@@ -195,13 +183,4 @@ func translatePlaceholders(text string, unknown map[string]bool) string {
 		}
 		return "{{" + name + "}}"
 	})
-}
-
-func sortedKeys(set map[string]bool) []string {
-	var keys []string
-	for key := range set {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -18,5 +18,5 @@ END $$;
 -- +goose StatementEnd
 
 CREATE TRIGGER policies_uncounted
-    BEFORE UPDATE OF updated_at, version, scope_type, scope_id, requires_acknowledgment, renewal_period_days ON policies
+    BEFORE UPDATE OF updated_at, version, scope_type, scope_id, requires_acknowledgment, renewal_period_days, archived_at ON policies
     FOR EACH ROW EXECUTE FUNCTION uncount_policy();

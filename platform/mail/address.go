@@ -57,11 +57,11 @@ func parseURL(text string) (server, error) {
 		return s, errors.New("the SMTP URL names no host")
 	}
 	if u.Path != "" && u.Path != "/" {
-		return s, fmt.Errorf("the SMTP URL has a path, %q, which means nothing", u.Path)
+		return s, fmt.Errorf("the SMTP URL has a path, %q: leave it out", u.Path)
 	}
 	if u.Port() != "" {
 		if s.port, err = strconv.Atoi(u.Port()); err != nil || s.port < 1 || s.port > 65535 {
-			return s, fmt.Errorf("the SMTP URL's port %q is none", u.Port())
+			return s, fmt.Errorf("the SMTP URL's port %q must be a number from 1 to 65535", u.Port())
 		}
 	}
 	for name, values := range u.Query() {

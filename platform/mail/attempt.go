@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
+
+	"partnerapi/domain"
 )
 
 const (
@@ -16,8 +18,8 @@ const (
 	// markWithin is what a mail may take beyond the time of its job, so that
 	// one that was sent can be marked although the job's time is up.
 	markWithin = 10 * time.Second
-	// AskAgain is when a mail that another worker holds is looked at again.
-	AskAgain = 10 * time.Second
+	// askAgain is when a mail that another worker holds is looked at again.
+	askAgain = 10 * time.Second
 	// beginAgain is when a mail that was not begun is looked at again.
 	beginAgain = 3 * time.Second
 )
@@ -32,25 +34,38 @@ func Outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	return lasting, func() {}
 }
 
-// GivenUp reports whether a mail that failed with the error is not to be tried
-// again, and why: it was refused for good, or this was the last try.
-func GivenUp(err error, last bool) (reason string, yes bool) {
-	var refused *Refused
+// Held is what a job returns for a mail that it could not get hold of: held and
+// err are what was told of that. It is nil where the job holds the mail.
+func Held(held bool, err error) error {
 	switch {
-	case errors.Is(err, ErrNotBegun): // which was no try
-	case errors.As(err, &refused):
-		return refused.Reason, true
-	case last:
-		return fmt.Sprintf("given up: %v", err), true
+	case domain.IsCode(err, domain.NotFound):
+		return river.JobCancel(err)
+	case err != nil:
+		return err
+	case !held:
+		return river.JobSnooze(askAgain)
 	}
-	return "", false
+	return nil
 }
 
-// TryAgain is what a job returns for the error of a mail that is not given up.
-// One that was not begun is put back as if nobody had taken it.
-func TryAgain(err error) error {
-	if errors.Is(err, ErrNotBegun) {
+// Attempt writes a mail and hands it to the sender, as long as ctx lasts, and
+// has it marked what became of it: sent, or failed where it was refused for good
+// or this was the last try. An error means that it is to be tried again.
+func Attempt(ctx context.Context, to Sender, write func() (Message, error), last bool, sent func(Message) error, failed func(reason string) error) error {
+	message, err := write()
+	if err == nil {
+		err = to.Send(ctx, message)
+	}
+	var refused *RefusedError
+	switch {
+	case err == nil:
+		return sent(message)
+	case errors.Is(err, ErrNotBegun): // which was no try: it is put back as if nobody had taken it
 		return river.JobSnooze(beginAgain)
+	case errors.As(err, &refused):
+		return failed(refused.Reason)
+	case last:
+		return failed(fmt.Sprintf("given up: %v", err))
 	}
 	return err
 }

@@ -56,8 +56,8 @@ func NewComposer(publicURL, from string) (*Composer, error) {
 		return nil, fmt.Errorf("the sender %q is not an address: %w", from, err)
 	}
 	c := &Composer{public: strings.TrimRight(publicURL, "/"), from: *address, words: map[domain.Language]*template.Template{}}
-	for language := range languageTags {
-		if c.words[language], err = template.ParseFS(wordFiles, "words/"+string(language)+".tmpl"); err != nil {
+	for _, language := range domain.Language("").Values() {
+		if c.words[domain.Language(language)], err = template.ParseFS(wordFiles, "words/"+language+".tmpl"); err != nil {
 			return nil, err
 		}
 	}
@@ -117,17 +117,17 @@ func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
 }
 
 func (c *Composer) letter(m domain.Mail) (letter, error) {
-	v := values{Name: line(m.Name), Client: line(m.ClientName), Partner: line(m.PartnerName), Role: string(m.InviteRole)}
-	l := letter{Lang: languageTags[m.Language]}
+	v := values{Name: OneLine(m.Name), Client: OneLine(m.ClientName), Partner: OneLine(m.PartnerName), Role: string(m.InviteRole)}
+	l := letter{Lang: m.Language.Tag()}
 	switch m.Type {
 	case domain.WelcomeMail:
 		l.Link = c.Link("/training")
 	case domain.AdminInviteMail:
 		v.Until, l.Link = longDate(m.Language, domain.DateOf(m.ExpiresAt)), c.Link("/invites/"+m.Invite.String())
 	case domain.TrainingInvite:
-		v.Title, v.Until, l.Link = line(m.CourseTitle), longDate(m.Language, m.DueOn), c.Link("/training/"+m.Course.String())
+		v.Title, v.Until, l.Link = OneLine(m.CourseTitle), longDate(m.Language, m.DueOn), c.Link("/training/"+m.Course.String())
 	case domain.PolicyReminder:
-		v.Title, l.Link = line(m.PolicyTitle), c.Link("/policies/"+m.Policy.String())
+		v.Title, l.Link = OneLine(m.PolicyTitle), c.Link("/policies/"+m.Policy.String())
 	default:
 		return l, fmt.Errorf("there are no words for it")
 	}
@@ -150,9 +150,10 @@ func (c *Composer) letter(m domain.Mail) (letter, error) {
 	return l, nil
 }
 
-// line is a name on one line, so that it ends neither a header nor a paragraph.
-func line(name string) string {
-	return strings.Join(strings.FieldsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+// OneLine is a text on one line, so that it ends neither a header nor a
+// paragraph.
+func OneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
 var months = map[domain.Language][12]string{
@@ -160,13 +161,18 @@ var months = map[domain.Language][12]string{
 	domain.French:  {"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"},
 }
 
+// Month is the name of a month as it stands in a sentence of the language.
+func Month(language domain.Language, m time.Month) string {
+	if names, ok := months[language]; ok {
+		return names[m-1]
+	}
+	return m.String()
+}
+
 // longDate is a day as people write it.
 func longDate(language domain.Language, day domain.Date) string {
 	t := day.Time()
-	name := t.Month().String()
-	if names, ok := months[language]; ok {
-		name = names[t.Month()-1]
-	}
+	name := Month(language, t.Month())
 	switch language {
 	case domain.Spanish:
 		return fmt.Sprintf("%d de %s de %d", t.Day(), name, t.Year())

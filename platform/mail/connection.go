@@ -175,7 +175,7 @@ func unsupported(w wire) error {
 	if international(w.from) {
 		return errors.New("the sender's address " + why)
 	}
-	return &Refused{Reason: "the address " + why}
+	return &RefusedError{Reason: "the address " + why}
 }
 
 // quit says goodbye, if that is quick.

@@ -81,7 +81,7 @@ func (f *failure) permanent() bool {
 // latter is for the log, and does not name the reader.
 func (f *failure) sorted(w wire) error {
 	if f.permanent() {
-		return &Refused{Reason: f.Error()}
+		return &RefusedError{Reason: f.Error()}
 	}
 	named := regexp.MustCompile("(?i)" + strings.Join([]string{
 		regexp.QuoteMeta(w.asked), regexp.QuoteMeta(w.to.Address), regexp.QuoteMeta(strings.Trim(w.to.String(), "<>")),

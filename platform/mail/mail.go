@@ -35,7 +35,7 @@ type Message struct {
 // Sender is a way out for mail. It is safe for concurrent use.
 type Sender interface {
 	// Send hands over a message and returns once it was taken. The error is a
-	// *Refused where another try is of no use, and ErrNotBegun where ctx ended,
+	// *RefusedError where another try is of no use, and ErrNotBegun where ctx ended,
 	// or was about to, before anything was handed over; any other is temporary.
 	// A message that was begun is finished, whatever becomes of ctx, and before
 	// the deadline that ctx had.
@@ -53,12 +53,12 @@ func Open(url, outbox string) (Sender, error) {
 	return NewSMTP(url)
 }
 
-// Refused says that a message will never be taken: its address does not exist,
+// RefusedError says that a message will never be taken: its address does not exist,
 // or what it holds is not wanted.
-type Refused struct{ Reason string }
+type RefusedError struct{ Reason string }
 
 // Error says why.
-func (r *Refused) Error() string { return "refused for good: " + r.Reason }
+func (e *RefusedError) Error() string { return "refused for good: " + e.Reason }
 
 // ErrNotBegun says that there was no time left to hand over a message: it is as
 // if it had not been tried.

@@ -169,7 +169,7 @@ func TestAddresses(t *testing.T) {
 		for _, s := range []*server{plain, modern} {
 			before := len(s.all())
 			err := open(t, s.url()).Send(t.Context(), message(c.to))
-			var refused *mail.Refused
+			var refused *mail.RefusedError
 			if c.utf8 && s == plain {
 				if !errors.As(err, &refused) || !strings.Contains(err.Error(), "SMTPUTF8") {
 					t.Errorf("to %s: %v", c.to, err)
@@ -214,7 +214,7 @@ func TestSenderAddresses(t *testing.T) {
 		t.Errorf("%s\n%s", got.from, got.data)
 	}
 	m.From.Address = "büro@example.test"
-	var refused *mail.Refused
+	var refused *mail.RefusedError
 	if err := open(t, s.url()).Send(t.Context(), m); err == nil || errors.As(err, &refused) || !strings.Contains(err.Error(), "sender") {
 		t.Errorf("a sender of other letters: %v", err)
 	}

@@ -55,7 +55,7 @@ func NewSMTP(url string) (*SMTP, error) {
 
 // Send hands a message to the server, and begins only if what is left of ctx's
 // time covers all of the handing over. A refusal of the address or the content
-// for good is a *Refused. One of the sender, of the authentication or by the
+// for good is a *RefusedError. One of the sender, of the authentication or by the
 // server's rules of who may send is not: it means that this service, or the
 // server, is configured wrongly, and no mail is lost for that.
 func (s *SMTP) Send(ctx context.Context, m Message) error {

@@ -33,7 +33,7 @@ func open(t testing.TB, url string) mail.Sender {
 func send(t testing.TB, sender mail.Sender, to string) string {
 	t.Helper()
 	err := sender.Send(t.Context(), message(to))
-	var refused *mail.Refused
+	var refused *mail.RefusedError
 	switch {
 	case err == nil:
 		return "sent"

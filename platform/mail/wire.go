@@ -9,8 +9,6 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 	"golang.org/x/net/idna"
-
-	"partnerapi/domain"
 )
 
 // wire is a message as servers and files get it.
@@ -21,9 +19,6 @@ type wire struct {
 	data     []byte
 }
 
-// languageTags are the languages as mail headers and HTML write them.
-var languageTags = map[domain.Language]string{domain.English: "en", domain.Spanish: "es", domain.French: "fr-CA"}
-
 // wire makes the message ready. One whose reader cannot be is refused; a sender
 // that cannot be is the configuration's fault.
 func (m Message) wire() (wire, error) {
@@ -32,7 +27,7 @@ func (m Message) wire() (wire, error) {
 		err = encode(to)
 	}
 	if err != nil {
-		return wire{}, &Refused{Reason: fmt.Sprintf("the address cannot be written to: %v", err)}
+		return wire{}, &RefusedError{Reason: fmt.Sprintf("the address cannot be written to: %v", err)}
 	}
 	from := m.From
 	if err := encode(&from); err != nil {
@@ -44,7 +39,7 @@ func (m Message) wire() (wire, error) {
 	out.Subject(m.Subject)
 	out.SetDateWithValue(m.At)
 	out.SetMessageIDWithValue(m.ID + "@" + domainOf(from.Address))
-	out.SetGenHeader(gomail.HeaderContentLang, languageTags[m.Language])
+	out.SetGenHeader(gomail.HeaderContentLang, m.Language.Tag())
 	if m.Automatic {
 		out.SetGenHeader("Auto-Submitted", "auto-generated")
 	}

@@ -41,37 +41,21 @@ func (w *Worker) Work(ctx context.Context, j *river.Job[job.SendMail]) error {
 	lasting, cancel := Outlast(ctx)
 	defer cancel()
 	return w.db.Tx(lasting, func(tx context.Context) error {
-		m, held, err := w.db.MailRequest(tx, j.Args.Client, j.Args.Request)
-		switch {
-		case domain.IsCode(err, domain.NotFound):
-			return river.JobCancel(err)
-		case err != nil:
+		m, held, err := w.db.HoldMail(tx, j.Args.Client, j.Args.Request)
+		if err := Held(held, err); err != nil {
 			return err
-		case !held:
-			return river.JobSnooze(AskAgain)
+		}
+		switch {
 		case m.Settled:
 			return nil
 		case m.Unwanted != "":
 			return w.fail(tx, m, m.Unwanted)
 		}
 		last := j.Attempt >= j.MaxAttempts || w.db.Now().Sub(m.RequestedAt) > domain.MailLife
-		return w.send(ctx, tx, m, last)
+		return Attempt(ctx, w.sender, func() (Message, error) { return w.composer.Compose(m, w.db.Now()) }, last,
+			func(sent Message) error { return w.db.MailSent(tx, m, sent.From.Address, sent.Subject) },
+			func(reason string) error { return w.fail(tx, m, reason) })
 	})
-}
-
-// send sends a mail, as long as ctx lasts, and marks in tx what became of it.
-func (w *Worker) send(ctx, tx context.Context, m domain.Mail, last bool) error {
-	message, err := w.composer.Compose(m, w.db.Now())
-	if err == nil {
-		err = w.sender.Send(ctx, message)
-	}
-	if err == nil {
-		return w.db.MailSent(tx, m, message.From.Address, message.Subject)
-	}
-	if reason, yes := GivenUp(err, last); yes {
-		return w.fail(tx, m, reason)
-	}
-	return TryAgain(err)
 }
 
 // fail records that a mail will not be sent. The reason, in which servers name

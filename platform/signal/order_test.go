@@ -186,7 +186,7 @@ func TestAtOnce(t *testing.T) {
 		for range 100 {
 			o := offices[r.IntN(len(offices))]
 			user, result := o.users[r.IntN(users)], o.results[r.IntN(2*users)]
-			_, _, err := p.AdvanceResults(t.Context(), []domain.ResultStep{{Result: result, Kind: domain.MailClicked, At: noon}})
+			err := p.AdvanceResults(t.Context(), []domain.ResultStep{{Result: result, Kind: domain.MailClicked, At: noon}})
 			resolved := p.Tx(t.Context(), func(ctx context.Context) error {
 				if _, err := p.LockUsers(ctx, o.client, []domain.UserID{user}); err != nil {
 					return err

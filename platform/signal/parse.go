@@ -58,8 +58,9 @@ var (
 func Parse(line []byte, latest time.Time) (domain.Signal, error) {
 	var given map[string]jsontext.Value
 	if err := json.Unmarshal(line, &given); err != nil || given == nil {
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return domain.Signal{}, errors.New("has a field twice")
+		var bad *jsontext.SyntacticError
+		if errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &bad) {
+			return domain.Signal{}, fmt.Errorf("has the field %.40q twice", bad.JSONPointer.LastToken())
 		}
 		return domain.Signal{}, errors.New("is not a JSON object")
 	}
@@ -104,10 +105,10 @@ func readHead(s *domain.Signal, given map[string]jsontext.Value, latest time.Tim
 	return nil
 }
 
-// errUnknown marks an id that no object can have.
-type errUnknown struct{ noun string }
+// unknownError marks an id that no object can have.
+type unknownError struct{ noun string }
 
-func (e errUnknown) Error() string { return noSuch(e.noun) }
+func (e unknownError) Error() string { return noSuch(e.noun) }
 
 // noSuch is what a line is told that names what there is not.
 func noSuch(noun string) string { return "there is no such " + noun }
@@ -124,7 +125,7 @@ func (f field) take(s *domain.Signal, given map[string]jsontext.Value) error {
 		return fmt.Errorf("%s is missing", f.name)
 	}
 	err := f.read(s, value)
-	if unknown := (errUnknown{}); err == nil || errors.As(err, &unknown) {
+	if unknown := (unknownError{}); err == nil || errors.As(err, &unknown) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", f.name, err)
@@ -133,7 +134,7 @@ func (f field) take(s *domain.Signal, given map[string]jsontext.Value) error {
 // readText reads a text of 1 to maxText characters that a database can hold.
 func readText(v jsontext.Value) (text string, err error) {
 	if err := json.Unmarshal(v, &text); err != nil {
-		return "", errors.New("is not a text")
+		return "", errors.New("must be a string")
 	}
 	if n := utf8.RuneCountInString(text); n == 0 || n > maxText {
 		return "", fmt.Errorf("does not have 1 to %d characters", maxText)
@@ -147,10 +148,10 @@ func readText(v jsontext.Value) (text string, err error) {
 func readID[K domain.Kind](v jsontext.Value, id *domain.ID[K]) error {
 	var text string
 	if err := json.Unmarshal(v, &text); err != nil {
-		return errors.New("is not a text")
+		return errors.New("must be a string")
 	}
 	if err := id.UnmarshalText([]byte(text)); err != nil {
-		return errUnknown{id.Noun()}
+		return unknownError{id.Noun()}
 	}
 	return nil
 }
@@ -162,7 +163,7 @@ func readTime(s *domain.Signal, v jsontext.Value, latest time.Time) error {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || strings.Contains(text, ",") { // which Go takes for a point
-		return fmt.Errorf("%q is not a time of RFC 3339", text)
+		return fmt.Errorf("must be a time such as 2026-01-31T08:00:00Z, not %q", text)
 	}
 	if at.After(latest) {
 		return fmt.Errorf("%s is more than %d minutes ahead", text, int(domain.SignalLead.Minutes()))

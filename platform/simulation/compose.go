@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
@@ -61,7 +60,7 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 	values := placeholders(s, page, now)
 	from, err := sender(s.Template, values)
 	if err != nil {
-		return mail.Message{}, &mail.Refused{Reason: err.Error()}
+		return mail.Message{}, &mail.RefusedError{Reason: err.Error()}
 	}
 	body, text := track(s.Template.HTML, s.Template.Text, page)
 	report := page + "/report"
@@ -75,15 +74,15 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 	}
 	body = body[:end] + footer + body[end:]
 	return mail.Message{
-		ID: s.Result.UUID(), From: from, To: s.Email, Subject: fill(s.Template.Subject, values, line),
-		Text: fill(text, values, line) + "\n\n" + words + ": " + report + "\n", HTML: body, Language: s.Template.Language, At: now,
+		ID: s.Result.UUID(), From: from, To: s.Email, Subject: fill(s.Template.Subject, values, mail.OneLine),
+		Text: fill(text, values, mail.OneLine) + "\n\n" + words + ": " + report + "\n", HTML: body, Language: s.Template.Language, At: now,
 	}, nil
 }
 
 // sender is whom a mail comes from, with the values in the name.
 func sender(t domain.Template, values map[string]string) (netmail.Address, error) {
 	from, err := t.Sender()
-	from.Name = fill(from.Name, values, line)
+	from.Name = fill(from.Name, values, mail.OneLine)
 	return from, err
 }
 
@@ -91,7 +90,7 @@ func placeholders(s domain.Simulation, page string, now time.Time) map[string]st
 	now = now.UTC()
 	return map[string]string{
 		"first_name": s.FirstName, "last_name": s.LastName, "email": s.Email, "company": s.ClientName, "link": page,
-		"date": now.Format(time.DateOnly), "month": month(s.Template.Language, now.Month()), "year": strconv.Itoa(now.Year()),
+		"date": now.Format(time.DateOnly), "month": mail.Month(s.Template.Language, now.Month()), "year": strconv.Itoa(now.Year()),
 	}
 }
 
@@ -107,21 +106,4 @@ func fill(text string, values map[string]string, safe func(string) string) strin
 		}
 		return safe(value)
 	})
-}
-
-// line is a value on one line, so that it ends no header.
-func line(value string) string {
-	return strings.Join(strings.FieldsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-}
-
-var months = map[domain.Language][12]string{
-	domain.Spanish: {"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"},
-	domain.French:  {"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"},
-}
-
-func month(language domain.Language, m time.Month) string {
-	if names, ok := months[language]; ok {
-		return names[m-1]
-	}
-	return m.String()
 }

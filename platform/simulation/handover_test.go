@@ -146,7 +146,7 @@ func TestScannedButNotTaken(t *testing.T) {
 		b.must(simulation.NewScans(b.DB).Work(t.Context(), s))
 	}
 	unmoved("after a try")
-	b.must(b.workerWith(&slowServer{follow, &mail.Refused{Reason: "550 no"}}).Work(t.Context(), j))
+	b.must(b.workerWith(&slowServer{follow, &mail.RefusedError{Reason: "550 no"}}).Work(t.Context(), j))
 	follow()
 	unmoved("after a refusal")
 }

@@ -157,8 +157,7 @@ func (p *Pages) record(ctx context.Context, s domain.Simulation, free bool, step
 			return p.queue.Enqueue(ctx, job.Now(job.NoteScan{Result: step.Result, Step: step.Kind, At: step.At, Reason: step.Automated})...)
 		})
 	}
-	_, _, err := p.db.AdvanceResults(ctx, []domain.ResultStep{step})
-	return err
+	return p.db.AdvanceResults(ctx, []domain.ResultStep{step})
 }
 
 // scanner is how a request shows that a mail scanner made it, beside its time;

@@ -27,21 +27,13 @@ func (w *scans) Work(ctx context.Context, j *river.Job[job.NoteScan]) error {
 	defer cancel()
 	return w.db.Tx(lasting, func(tx context.Context) error {
 		s, held, err := w.db.HoldSimulation(tx, j.Args.Result)
-		switch {
-		case domain.IsCode(err, domain.NotFound):
-			return river.JobCancel(err)
-		case err != nil:
+		if err := mail.Held(held, err); err != nil || s.SentAt == nil {
 			return err
-		case !held:
-			return river.JobSnooze(mail.AskAgain)
-		case s.SentAt == nil:
-			return nil
 		}
 		step := domain.ResultStep{Result: j.Args.Result, Kind: j.Args.Step, At: j.Args.At, Automated: j.Args.Reason}
 		if step.At.Before(*s.SentAt) {
 			step.At = *s.SentAt
 		}
-		_, _, err = w.db.AdvanceResults(tx, []domain.ResultStep{step})
-		return err
+		return w.db.AdvanceResults(tx, []domain.ResultStep{step})
 	})
 }

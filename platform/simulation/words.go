@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"partnerapi/domain"
+	"partnerapi/platform/mail"
 )
 
 //go:embed pages/pages.tmpl
@@ -19,12 +20,11 @@ var pageTemplates = template.Must(template.ParseFS(pageFiles, "pages/pages.tmpl"
 
 // words are what the pages say in one language.
 type words struct {
-	Lang   string
 	Titles map[string]string // by page
+	Bodies map[string]string // of the pages that are a note only
 
 	Account, Password, SignIn                 string
 	Simulated, Sender, Subject, Clues, Advice string
-	Well, NoPage, Later                       string
 
 	Indicators map[domain.Indicator]string
 }
@@ -32,6 +32,7 @@ type words struct {
 // page is what a page shows.
 type page struct {
 	Lang, Title   string
+	Body          string // of a note
 	Words         words
 	From, Subject string
 	Clues         []string
@@ -39,14 +40,19 @@ type page struct {
 
 // write writes a page in the language of the mail's reader.
 func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulation) {
-	w, ok := allWords[s.Language]
-	if !ok {
-		w = allWords[domain.English]
+	language := s.Language
+	if _, known := allWords[language]; !known {
+		language = domain.English
 	}
-	shown := page{Lang: w.Lang, Title: w.Titles[name], Words: w}
-	if name == "lesson" {
+	w := allWords[language]
+	shown := page{Lang: language.Tag(), Title: w.Titles[name], Body: w.Bodies[name], Words: w}
+	layout := name
+	switch {
+	case shown.Body != "":
+		layout = "note"
+	case name == "lesson":
 		values := placeholders(s, "", p.db.Now())
-		shown.Subject = fill(s.Template.Subject, values, line)
+		shown.Subject = fill(s.Template.Subject, values, mail.OneLine)
 		if from, err := sender(s.Template, values); err == nil {
 			shown.From = strings.TrimSpace(from.Name + " <" + from.Address + ">")
 		}
@@ -58,7 +64,7 @@ func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulati
 	}
 	private(c)
 	var text bytes.Buffer
-	if err := pageTemplates.ExecuteTemplate(&text, name, shown); err != nil {
+	if err := pageTemplates.ExecuteTemplate(&text, layout, shown); err != nil {
 		p.log.ErrorContext(c.Request.Context(), "a page was not written", "page", name, "error", err)
 	}
 	c.Data(status, "text/html; charset=utf-8", text.Bytes())
@@ -66,7 +72,6 @@ func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulati
 
 var allWords = map[domain.Language]words{
 	domain.English: {
-		Lang: "en",
 		Titles: map[string]string{
 			"form": "Sign in", "lesson": "This was a phishing simulation", "reported": "Well spotted!",
 			"unknown": "This page does not exist", "trouble": "Please try again later",
@@ -75,8 +80,11 @@ var allWords = map[domain.Language]words{
 		Simulated: "The message that brought you here was sent by your organization’s security training. Nothing has happened, and nothing that you may have typed was kept. A real attacker could now have your password or your device.",
 		Sender:    "It claimed to come from", Subject: "Its subject was", Clues: "What gave it away",
 		Advice: "Next time, stop before you click: look at the sender’s address and at where the link leads, ask the supposed sender in another way, and report what seems odd.",
-		Well:   "You reported a simulated phishing message. Reporting is the best thing that you can do: with a real one, you would have protected your colleagues too.",
-		NoPage: "The link is incomplete or was never valid.", Later: "We could not show this page just now.",
+		Bodies: map[string]string{
+			"reported": "You reported a simulated phishing message. Reporting is the best thing that you can do: with a real one, you would have protected your colleagues too.",
+			"unknown":  "The link is incomplete or was never valid.",
+			"trouble":  "We could not show this page just now.",
+		},
 		Indicators: map[domain.Indicator]string{
 			domain.FromOutside:    "It came from outside your organization, from an address that has nothing to do with whom it spoke for.",
 			domain.FromColleagues: "It pretended to come from within your organization, but its address is not one of yours.",
@@ -93,7 +101,6 @@ var allWords = map[domain.Language]words{
 		},
 	},
 	domain.Spanish: {
-		Lang: "es",
 		Titles: map[string]string{
 			"form": "Iniciar sesión", "lesson": "Esto era una simulación de phishing", "reported": "¡Bien visto!",
 			"unknown": "Esta página no existe", "trouble": "Inténtelo más tarde, por favor",
@@ -102,8 +109,11 @@ var allWords = map[domain.Language]words{
 		Simulated: "El mensaje que le trajo aquí lo envió la formación en seguridad de su organización. No ha pasado nada y no se ha guardado nada de lo que haya podido escribir. Un atacante real podría tener ahora su contraseña o su equipo.",
 		Sender:    "Decía venir de", Subject: "Su asunto era", Clues: "Lo que lo delataba",
 		Advice: "La próxima vez, deténgase antes de hacer clic: mire la dirección del remitente y adónde lleva el enlace, pregunte al supuesto remitente por otra vía y denuncie lo que le parezca extraño.",
-		Well:   "Ha denunciado un mensaje de phishing simulado. Denunciar es lo mejor que puede hacer: con uno real, también habría protegido a sus compañeros.",
-		NoPage: "El enlace está incompleto o nunca fue válido.", Later: "No hemos podido mostrar esta página en este momento.",
+		Bodies: map[string]string{
+			"reported": "Ha denunciado un mensaje de phishing simulado. Denunciar es lo mejor que puede hacer: con uno real, también habría protegido a sus compañeros.",
+			"unknown":  "El enlace está incompleto o nunca fue válido.",
+			"trouble":  "No hemos podido mostrar esta página en este momento.",
+		},
 		Indicators: map[domain.Indicator]string{
 			domain.FromOutside:    "Venía de fuera de su organización, de una dirección que nada tiene que ver con quien decía ser.",
 			domain.FromColleagues: "Fingía venir de su organización, pero la dirección no es de las suyas.",
@@ -120,7 +130,6 @@ var allWords = map[domain.Language]words{
 		},
 	},
 	domain.French: {
-		Lang: "fr-CA",
 		Titles: map[string]string{
 			"form": "Ouvrir une session", "lesson": "C’était une simulation d’hameçonnage", "reported": "Bien vu !",
 			"unknown": "Cette page n’existe pas", "trouble": "Veuillez réessayer plus tard",
@@ -129,8 +138,11 @@ var allWords = map[domain.Language]words{
 		Simulated: "Le message qui vous a mené ici a été envoyé par la formation en sécurité de votre organisation. Rien ne s’est passé, et rien de ce que vous avez pu écrire n’a été conservé. Un vrai pirate pourrait maintenant avoir votre mot de passe ou votre appareil.",
 		Sender:    "Il prétendait venir de", Subject: "Son objet était", Clues: "Ce qui le trahissait",
 		Advice: "La prochaine fois, arrêtez-vous avant de cliquer : regardez l’adresse de l’expéditeur et où mène le lien, demandez à l’expéditeur supposé par un autre moyen, et signalez ce qui semble étrange.",
-		Well:   "Vous avez signalé un message d’hameçonnage simulé. C’est ce que vous pouvez faire de mieux : avec un vrai, vous auriez aussi protégé vos collègues.",
-		NoPage: "Le lien est incomplet ou n’a jamais été valide.", Later: "Nous n’avons pas pu afficher cette page pour l’instant.",
+		Bodies: map[string]string{
+			"reported": "Vous avez signalé un message d’hameçonnage simulé. C’est ce que vous pouvez faire de mieux : avec un vrai, vous auriez aussi protégé vos collègues.",
+			"unknown":  "Le lien est incomplet ou n’a jamais été valide.",
+			"trouble":  "Nous n’avons pas pu afficher cette page pour l’instant.",
+		},
 		Indicators: map[domain.Indicator]string{
 			domain.FromOutside:    "Il venait de l’extérieur de votre organisation, d’une adresse sans rapport avec celui qu’il disait être.",
 			domain.FromColleagues: "Il feignait de venir de votre organisation, mais l’adresse n’est pas des vôtres.",

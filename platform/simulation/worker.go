@@ -44,36 +44,20 @@ func (w *Worker) Work(ctx context.Context, j *river.Job[job.SendSimulation]) err
 	defer cancel()
 	return w.db.Tx(lasting, func(tx context.Context) error {
 		s, held, err := w.db.HoldSimulation(tx, j.Args.Result)
-		switch {
-		case domain.IsCode(err, domain.NotFound):
-			return river.JobCancel(err)
-		case err != nil:
+		if err := mail.Held(held, err); err != nil {
 			return err
-		case !held:
-			return river.JobSnooze(mail.AskAgain)
+		}
+		switch {
 		case s.Settled:
 			return nil
 		case s.Unwanted != "":
 			return w.fail(tx, s, s.Unwanted)
 		}
 		last := j.Attempt >= j.MaxAttempts || w.db.Now().Sub(s.SendAt) > domain.MailLife
-		return w.send(ctx, tx, s, last)
+		return mail.Attempt(ctx, w.sender, func() (mail.Message, error) { return w.composer.Compose(s, w.db.Now()) }, last,
+			func(sent mail.Message) error { return w.db.SimulationSent(tx, s, sent.From.Address, sent.Subject) },
+			func(reason string) error { return w.fail(tx, s, reason) })
 	})
-}
-
-// send sends a mail, as long as ctx lasts, and marks in tx what became of it.
-func (w *Worker) send(ctx, tx context.Context, s domain.Simulation, last bool) error {
-	message, err := w.composer.Compose(s, w.db.Now())
-	if err == nil {
-		err = w.sender.Send(ctx, message)
-	}
-	if err == nil {
-		return w.db.SimulationSent(tx, s, message.From.Address, message.Subject)
-	}
-	if reason, yes := mail.GivenUp(err, last); yes {
-		return w.fail(tx, s, reason)
-	}
-	return mail.TryAgain(err)
 }
 
 // fail records that a mail will not be sent. The reason, in which servers name

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"strings"
@@ -160,10 +161,15 @@ func faultMessage(fault validator.FieldError) string {
 	return "is invalid"
 }
 
+var textType = reflect.TypeFor[encoding.TextUnmarshaler]()
+
 // typeName says in a caller's words what JSON a Go type is read from.
 func typeName(t reflect.Type) string {
 	if object, ok := reflect.Zero(t).Interface().(interface{ Noun() string }); ok {
 		return "the id of a " + object.Noun()
+	}
+	if t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(textType) {
+		return "a string"
 	}
 	switch t.Kind() {
 	case reflect.Bool:

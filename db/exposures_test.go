@@ -1,0 +1,66 @@
+package db_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"partnerapi/domain"
+)
+
+// TestReturnsBesideImports: users who are active again and an import that
+// changes their breaches lock the same exposures, and wait for each other.
+func TestReturnsBesideImports(t *testing.T) {
+	w := newWorld(t)
+	client := w.client()
+	var users []domain.UserID
+	for range 4 {
+		users = append(users, w.user(client, domain.RoleStandard, 750))
+	}
+	catalogue := func(title string) []domain.Breach {
+		list := make([]domain.Breach, 20)
+		for i := range list {
+			list[i] = domain.Breach{Name: fmt.Sprintf("Breach %02d", i), Title: title, Severity: domain.SeverityLow, DataClasses: []string{"Names"}}
+		}
+		return list
+	}
+	list := catalogue("0")
+	_, _, err := w.ImportBreaches(t.Context(), list)
+	w.must(err)
+	for i, user := range users { // as they lie in the table, no two users' are in one order
+		order := slices.Clone(list)
+		if i%2 == 0 {
+			slices.Reverse(order)
+		}
+		for _, b := range order {
+			w.exec("INSERT INTO exposures (client_id, user_id, breach_name, severity, data_classes, first_seen_at) VALUES ($1, $2, $3, 'low', '{Names}', $4)",
+				client, user, b.Name, noon)
+		}
+	}
+	var all sync.WaitGroup
+	for _, user := range users {
+		all.Go(func() {
+			for range 50 {
+				err := w.Tx(t.Context(), func(ctx context.Context) error {
+					if _, err := w.LockUsers(ctx, client, []domain.UserID{user}); err != nil {
+						return err
+					}
+					return w.Return(ctx, domain.User{Client: client, ID: user, Status: domain.Active, UpdatedAt: noon})
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		for i := range 50 {
+			if _, changed, err := w.ImportBreaches(t.Context(), catalogue(fmt.Sprint(i+1))); err != nil || changed != 20 {
+				t.Error(changed, err)
+			}
+		}
+	})
+	all.Wait()
+}
