@@ -32,6 +32,7 @@ type mailRow struct {
 	PolicyID     *domain.PolicyID
 	PolicyTitle  *string
 	PolicyClosed bool
+	PolicySigned bool
 	CourseID     *domain.CourseID
 	CourseTitle  *string
 	DueOn        *domain.Date
@@ -51,7 +52,7 @@ func (d *DB) HoldMail(ctx context.Context, client domain.ClientID, id domain.Mes
 		SELECT h.held IS NULL AS busy, r.type, r.created_at, h.sent_at, h.failed_at, c.name AS client_name, c.archived_at, p.name AS partner_name,
 		       u.id AS user_id, u.email, u.first_name, u.status, u.preferred_language AS language,
 		       i.id AS invite_id, i.email AS invite_email, i.role AS invite_role, i.expires_at, i.accepted_at,
-		       y.id AS policy_id, y.title AS policy_title, y.archived_at IS NOT NULL AS policy_closed,
+		       y.id AS policy_id, y.title AS policy_title, y.archived_at IS NOT NULL AS policy_closed, s.signed_at IS NOT NULL AS policy_signed,
 		       k.id AS course_id, k.title AS course_title, a.due_on
 		FROM mail_requests AS r
 		LEFT JOIN held AS h ON true
@@ -61,13 +62,15 @@ func (d *DB) HoldMail(ctx context.Context, client domain.ClientID, id domain.Mes
 		LEFT JOIN users AS u ON u.client_id = r.client_id
 			AND u.id = coalesce(r.user_id, (SELECT id FROM users WHERE client_id = r.client_id AND email = i.email))
 		LEFT JOIN policies AS y ON y.client_id = r.client_id AND y.id = r.policy_id
+		LEFT JOIN policy_signatures AS s ON s.client_id = y.client_id AND s.policy_id = y.id AND s.version = y.version AND s.user_id = r.user_id
+			AND s.signed_at > ?2::timestamptz - make_interval(days => y.renewal_period_days)
 		LEFT JOIN courses AS k ON k.id = r.course_id
 		LEFT JOIN LATERAL (
 			SELECT due_on FROM assignments
 			WHERE client_id = r.client_id AND user_id = r.user_id AND course_id = r.course_id AND completed_at IS NULL
 			ORDER BY round DESC LIMIT 1
 		) AS a ON true
-		WHERE r.client_id = ?0 AND r.id = ?1`, client, id).Scan(ctx, &row)
+		WHERE r.client_id = ?0 AND r.id = ?1`, client, id, d.Now()).Scan(ctx, &row)
 	if err != nil {
 		return domain.Mail{}, false, d.found(err, id.Noun())
 	}
@@ -102,6 +105,8 @@ func (r *mailRow) unwanted(now time.Time) string {
 		return "the user is inactive"
 	case r.Type == domain.PolicyReminder && (r.PolicyID == nil || r.PolicyClosed):
 		return "the policy is archived"
+	case r.PolicySigned:
+		return "the policy is signed"
 	case r.Type == domain.TrainingInvite && r.DueOn == nil:
 		return "the course is not open"
 	}

@@ -177,6 +177,10 @@ func TestPolicyCountsEqualARecount(t *testing.T) {
 	}
 	o.must(o.DeleteCollection(t.Context(), o.client, o.collections[0]))
 	o.check(201)
+	o.exec("UPDATE policies SET archived_at = $1", o.Now()) // in the dashboard, for a while
+	o.must(o.turn(t.Context(), o.users[0]))
+	o.exec("UPDATE policies SET archived_at = NULL")
+	o.check(202)
 }
 
 // TestPolicyCountsUnderWriters: a count that is stored while others write never

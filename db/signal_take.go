@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -190,10 +191,11 @@ func (n *named) unsent(s *domain.Signal) bool {
 // enterSignals enters the ids of the signals that can be taken, and marks those
 // that were entered before.
 func (d *DB) enterSignals(ctx context.Context, batch []domain.Signal, takings []domain.Taking) error {
-	first := map[string]int{}
+	first, refused := map[string]int{}, map[string][]int{}
 	var order []int
 	for i := range batch {
 		if takings[i].Refused() {
+			refused[batch[i].ID] = append(refused[batch[i].ID], i)
 			continue
 		}
 		if _, again := first[batch[i].ID]; again {
@@ -209,14 +211,27 @@ func (d *DB) enterSignals(ctx context.Context, batch []domain.Signal, takings []
 	for n, i := range order {
 		ids[n], types[n], times[n] = batch[i].ID, string(batch[i].Type), timeKey(batch[i].At)
 	}
-	var entered []string
+	var rows []struct {
+		ID  string
+		New bool
+	}
 	err := d.conn(ctx).NewRaw(`
-		INSERT INTO signals (id, type, at, taken_at)
-		SELECT id, type, at, ?3 FROM unnest(?0::text[], ?1::text[], ?2::timestamptz[]) AS s (id, type, at)
-		ON CONFLICT (id) DO NOTHING RETURNING id`,
-		pgdialect.Array(ids), pgdialect.Array(types), pgdialect.Array(times), d.Now()).Scan(ctx, &entered)
-	for _, id := range entered {
-		takings[first[id]].Repeated = false
+		WITH entered AS (
+			INSERT INTO signals (id, type, at, taken_at)
+			SELECT id, type, at, ?3 FROM unnest(?0::text[], ?1::text[], ?2::timestamptz[]) AS s (id, type, at)
+			ON CONFLICT (id) DO NOTHING RETURNING id
+		)
+		SELECT id, true AS new FROM entered UNION ALL SELECT id, false FROM signals WHERE id = ANY(?4::text[])`,
+		pgdialect.Array(ids), pgdialect.Array(types), pgdialect.Array(times), d.Now(),
+		pgdialect.Array(slices.Collect(maps.Keys(refused)))).Scan(ctx, &rows)
+	for _, r := range rows {
+		if r.New {
+			takings[first[r.ID]].Repeated = false
+			continue
+		}
+		for _, i := range refused[r.ID] { // taken when what it names was there
+			takings[i] = domain.Taking{Repeated: true}
+		}
 	}
 	return d.bad("enter signals", err)
 }

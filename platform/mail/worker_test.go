@@ -337,6 +337,11 @@ func TestWhatMailsAreAbout(t *testing.T) {
 			t.Errorf("%v, %s, not %s", err, o.outcome(c.job), c.want)
 		}
 	}
+	o.Signal(domain.Signal{Type: domain.PolicySigned, User: user, Policy: policies[0], Version: 1, At: v2test.Noon})
+	late := ask(domain.PolicyReminder, &policies[0], nil)
+	if err := w.Work(t.Context(), late); err != nil || o.outcome(late) != "the policy is signed" {
+		t.Errorf("a reminder to one who has signed: %v, %s", err, o.outcome(late))
+	}
 	mails := s.all()
 	if len(mails) != 2 {
 		t.Fatalf("%d mails", len(mails))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -178,7 +179,7 @@ func readTime(s *domain.Signal, v jsontext.Value, latest time.Time) error {
 func readVersion(s *domain.Signal, v jsontext.Value) error {
 	var n int32
 	if err := json.Unmarshal(v, &n); err != nil || n < 1 {
-		return errors.New("is not a whole number from 1 on")
+		return fmt.Errorf("must be a whole number from 1 to %d", math.MaxInt32)
 	}
 	s.Version = int(n)
 	return nil

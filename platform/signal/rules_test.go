@@ -257,3 +257,22 @@ func TestUnsentMail(t *testing.T) {
 		t.Errorf("%+v, %s", got, p.text(state, result))
 	}
 }
+
+// TestTakenBeforeItsObjectWent: a file that was taken is taken again as such,
+// though what it names is gone since.
+func TestTakenBeforeItsObjectWent(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(1)
+	file := []string{
+		line("1", domain.PolicySigned, noon, "user_id", o.users[0], "policy_id", o.policies[0], "version", 1),
+		line("2", domain.PhishingClicked, noon, "result_id", o.results[0]),
+	}
+	if got := p.ingest(file...); got.Taken != 2 {
+		t.Fatalf("%+v", got)
+	}
+	p.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", o.client, noon)
+	fresh := line("3", domain.PhishingReported, noon, "result_id", o.results[0])
+	if got := p.ingest(append(file, fresh)...); got.Taken != 0 || got.Repeated != 2 || len(got.refused) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
