@@ -13,25 +13,15 @@ import (
 	"partnerapi/v2/v2test"
 )
 
-// watch is a client with users whose data is found in breaches.
-type watch struct {
-	*v2test.Harness
-	tenant v2test.Tenant
-	client v2.Client
-	users  []v2.User
-}
+// watch is a staff whose data is found in breaches.
+type watch struct{ *staff }
 
 func newWatch(t *testing.T, users int) *watch {
-	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	w := &watch{Harness: h, tenant: h.Tenant("Partner")}
-	w.client = h.Client(w.tenant, "Client")
-	for i := range users {
-		w.users = append(w.users, h.User(w.tenant, w.client.ID, v2test.Email(i)))
-		h.Clock.Advance(time.Second)
-	}
+	w := &watch{newStaff(t, users)}
+	w.Clock.Advance(time.Second)
 	on, _ := domain.ParseDate("2024-05-06")
 	service := "forum.example"
-	_, _, err := h.DB.ImportBreaches(t.Context(), []domain.Breach{
+	_, _, err := w.DB.ImportBreaches(t.Context(), []domain.Breach{
 		{Name: "Forum & Co/2", Title: "Forum", Domain: &service, On: &on, Severity: domain.SeverityCritical, DataClasses: []string{"Passwords"}},
 		{Name: "List", Title: "A list", Severity: domain.SeverityLow, DataClasses: []string{"Email addresses"}, SpamList: true},
 		{Name: "Clinic", Title: "Clinic", Severity: domain.SeverityHigh, DataClasses: []string{"Names"}, Sensitive: true},

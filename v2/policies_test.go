@@ -10,29 +10,14 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
 
-// signer is a client with users and policies that they sign.
-type signer struct {
-	*v2test.Harness
-	tenant v2test.Tenant
-	client v2.Client
-	users  []v2.User
-}
+// signer is a staff whose users sign policies.
+type signer struct{ *staff }
 
-func newSigner(t *testing.T, users int) *signer {
-	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	s := &signer{Harness: h, tenant: h.Tenant("Partner")}
-	s.client = h.Client(s.tenant, "Client")
-	for i := range users {
-		h.Clock.Advance(time.Second)
-		s.users = append(s.users, h.User(s.tenant, s.client.ID, v2test.Email(i)))
-	}
-	return s
-}
+func newSigner(t *testing.T, users int) *signer { return &signer{newStaff(t, users)} }
 
 // policy adds a policy that is valid for 30 days.
 func (s *signer) policy(scope domain.ScopeType, scopeID string, mustSign bool) domain.PolicyID {

@@ -15,23 +15,10 @@ func course(n byte) domain.CourseID {
 	return domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 0, 0, 0, 0, 0, 0, n}
 }
 
-// trainee is a service with one client and its users.
-type trainee struct {
-	*v2test.Harness
-	tenant v2test.Tenant
-	client v2.Client
-	users  []v2.User
-}
+// trainee is a staff whose users are given courses.
+type trainee struct{ *staff }
 
-func newTrainee(t *testing.T, users int) *trainee {
-	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	w := &trainee{Harness: h, tenant: h.Tenant("Partner")}
-	w.client = h.Client(w.tenant, "Client")
-	for i := range users {
-		w.users = append(w.users, h.User(w.tenant, w.client.ID, v2test.Email(i)))
-	}
-	return w
-}
+func newTrainee(t *testing.T, users int) *trainee { return &trainee{newStaff(t, users)} }
 
 // training reads all of a user's courses, by their titles.
 func (w *trainee) training(user v2.User) []map[string]any {
