@@ -45,7 +45,7 @@ func TestSendPhishing(t *testing.T) {
 	if len(out.Sends) != 3 || out.Sends[0].UserID != ids[0] || out.Sends[1].UserID != ids[1] || out.Sends[2].UserID != ids[2] {
 		t.Fatalf("sends %+v", out)
 	}
-	if out.Sends[0].TemplateID == out.Sends[1].TemplateID || !strings.HasPrefix(out.Sends[0].SendAt, "2026-06-15T13:00:00") {
+	if out.Sends[0].TemplateID == out.Sends[1].TemplateID || !strings.HasPrefix(out.Sends[0].SendAt, at.Format("2006-01-02T15:04:05")) {
 		t.Errorf("sends %+v", out)
 	}
 	if n := w.Number("SELECT count(*) FROM phishing_results AS r JOIN phishing_templates AS t ON t.id = r.template_id JOIN users AS u ON u.id = r.user_id AND u.preferred_language = t.language"); n != 3 {

@@ -63,7 +63,7 @@ func TestPhishingResults(t *testing.T) {
 		}
 	}
 	list := rows(w.Get(path, w.tenant.Key))
-	if r := list[0]; len(r) != 14 || r["clicked_at"] != "2026-06-13T12:00:00.000000Z" || r["reported_at"] != nil || r["template_id"] != (domain.TemplateID{15: 1}).String() {
+	if r := list[0]; len(r) != 14 || r["clicked_at"] != noon.AddDate(0, 0, -2).Format("2006-01-02T15:04:05.000000Z") || r["reported_at"] != nil || r["template_id"] != (domain.TemplateID{15: 1}).String() {
 		t.Errorf("the first is %v", r)
 	}
 	if r := list[1]; r["reported"] != true || r["automated"] != true || r["user_id"] != w.users[1].ID.String() {
