@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"partnerapi/db"
+	"partnerapi/db/dbtest"
 	"partnerapi/domain"
 )
 
@@ -41,17 +42,7 @@ func (w *world) unsent(client domain.ClientID, user domain.UserID, sent time.Tim
 // wantCounts holds every stored count of simulated mails against a recount.
 func (w *world) wantCounts(t interface{ Fatalf(string, ...any) }) {
 	for what, query := range map[string]string{
-		"days": `SELECT count(*) FROM (
-				SELECT client_id, sent_at::date AS day, count(*) AS sent,
-					count(opened_at) FILTER (WHERE NOT automated) AS opened,
-					count(*) FILTER (WHERE NOT automated AND status IN ('attachment_opened', 'clicked', 'credentials_submitted')) AS clicked,
-					count(*) FILTER (WHERE reported) AS reported,
-					count(credentials_submitted_at) FILTER (WHERE NOT automated) AS credentials,
-					count(attachment_opened_at) FILTER (WHERE NOT automated) AS attachments
-				FROM phishing_results WHERE sent_at IS NOT NULL GROUP BY client_id, sent_at::date
-			) AS r FULL JOIN phishing_days AS d USING (client_id, day)
-			WHERE (r.sent, r.opened, r.clicked, r.reported, r.credentials, r.attachments)
-				IS DISTINCT FROM (d.sent, d.opened, d.clicked, d.reported, d.credentials_submitted, d.attachments_opened)`,
+		"days": dbtest.WrongPhishingDays,
 		"users": `SELECT count(*) FROM users AS u WHERE (phished_sent, phished_clicked) <> (
 				SELECT count(sent_at), count(*) FILTER (WHERE NOT automated AND status IN ('attachment_opened', 'clicked', 'credentials_submitted'))
 				FROM phishing_results WHERE client_id = u.client_id AND user_id = u.id)`,

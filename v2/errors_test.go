@@ -43,12 +43,12 @@ func TestErrorMatrix(t *testing.T) {
 				}
 			}
 		},
-		domain.Unavailable: func(t *testing.T, o op.Operation) {
-			t.Skip("TestDatabaseUnreachable provokes it for every operation")
-		},
 	}
 	w.each(t, func(t *testing.T, _ *world, o op.Operation) {
 		for _, code := range op.Codes(o) {
+			if code == domain.Unavailable {
+				continue // TestDatabaseUnreachable provokes it for every operation
+			}
 			t.Run(string(code), func(t *testing.T) {
 				provoke, ok := provokers[code]
 				if !ok {

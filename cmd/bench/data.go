@@ -11,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
+	"partnerapi/cmd/internal/bar"
 	"partnerapi/db"
 	"partnerapi/db/embedded"
 	"partnerapi/db/seed"
@@ -91,7 +90,7 @@ func (d *data) fill(ctx context.Context, size seed.Size, progress io.Writer) err
 	if len(d.clients) == 0 {
 		begin := time.Now()
 		for _, part := range []seed.Size{{Clients: 1, Users: d.users}, {Clients: size.Clients - 1, Users: size.Users - d.users}} {
-			if err := seed.Large(ctx, d.db, part, newBar(progress, "seeding")); err != nil {
+			if err := seed.Large(ctx, d.db, part, bar.New(progress, "seeding")); err != nil {
 				return err
 			}
 		}
@@ -130,18 +129,6 @@ func (d *data) find(ctx context.Context) error {
 // key makes a key with a scope on all clients.
 func (d *data) key(ctx context.Context, name string, scope domain.Scope) (string, error) {
 	return d.db.CreateKey(ctx, db.NewKey{Partner: d.partner, Name: name, Scopes: []domain.Scope{scope}})
-}
-
-func newBar(to io.Writer, what string) func(done, total int) {
-	var bar *progressbar.ProgressBar
-	return func(done, total int) {
-		if bar == nil {
-			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(to), progressbar.OptionSetDescription(what),
-				progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond),
-				progressbar.OptionOnCompletion(func() { fmt.Fprintln(to) }))
-		}
-		_ = bar.Set(done)
-	}
 }
 
 // fileName is a text as the name of a file.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"partnerapi/cmd/internal/bar"
 )
 
 // What the seed has little of is made here, by statements that make many rows
@@ -106,7 +108,7 @@ func (d *data) once(ctx context.Context, part string, progress io.Writer, fill f
 		return err
 	}
 	fmt.Fprintf(progress, "making %s\n", part)
-	if err := fill(tx, newBar(progress, "making "+part)); err != nil {
+	if err := fill(tx, bar.New(progress, "making "+part)); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, "INSERT INTO bench_parts (name) VALUES ($1)", part); err != nil {

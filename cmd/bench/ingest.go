@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"partnerapi/cmd/internal/bar"
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/signal"
@@ -45,11 +46,11 @@ func ingestChild(ctx context.Context, parent io.Reader, out io.Writer) error {
 		return err
 	}
 	defer d.Close()
-	bar := newBar(os.Stderr, "ingesting bytes")
+	show := bar.New(os.Stderr, "ingesting bytes")
 	begin := time.Now()
 	report, err := signal.Ingest(ctx, d, file, signal.Watcher{
 		Refused: func(line int, reason string) { fmt.Fprintf(os.Stderr, "line %d: %s\n", line, reason) },
-		Applied: func(_ int, bytes int64) { bar(int(bytes), int(info.Size())) },
+		Applied: func(_ int, bytes int64) { show(int(bytes), int(info.Size())) },
 	})
 	if err != nil {
 		return err

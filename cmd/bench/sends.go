@@ -15,6 +15,7 @@ import (
 
 	"github.com/emersion/go-smtp"
 
+	"partnerapi/cmd/internal/bar"
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
@@ -194,7 +195,7 @@ func (b *bench) schedule(ctx context.Context, n int) error {
 // drained waits until so many mails have come and all that were asked for since
 // are marked as sent, and returns how long that took from the first on.
 func (b *bench) drained(ctx context.Context, inbox *inbox, n int, since time.Time) (time.Duration, error) {
-	bar := newBar(b.progress, "sending")
+	show := bar.New(b.progress, "sending")
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for last, at := int64(-1), time.Now(); ; {
@@ -206,7 +207,7 @@ func (b *bench) drained(ctx context.Context, inbox *inbox, n int, since time.Tim
 		taken := inbox.taken.Load()
 		if taken != last {
 			last, at = taken, time.Now()
-			bar(min(int(taken), n), n)
+			show(min(int(taken), n), n)
 		} else if time.Since(at) > stuck {
 			return 0, fmt.Errorf("%d of %d mails came, and then none for %s", taken, n, stuck)
 		}

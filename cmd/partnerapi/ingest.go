@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"partnerapi/cmd/internal/bar"
 	"partnerapi/platform/signal"
 )
 
@@ -71,7 +72,7 @@ func (c ingestCmd) input(s streams) (in io.Reader, shown *progress, shut func() 
 	}
 	shown = &progress{to: s.err, size: info.Size()}
 	if isTerminal(s.err) {
-		shown.bar = newBar(s.err, "ingesting bytes")
+		shown.bar = bar.New(s.err, "ingesting bytes")
 	}
 	return file, shown, file.Close, nil
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
+	"partnerapi/cmd/internal/bar"
 	"partnerapi/db/seed"
 )
 
@@ -34,23 +32,10 @@ func (c seedCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	defer closing(shut, &err)
 	start := time.Now()
-	bar := newBar(s.err, "seeding clients and users")
-	if err := seed.Large(ctx, d, seed.Size{Clients: c.Clients, Users: c.Users}, bar); err != nil {
+	show := bar.New(s.err, "seeding clients and users")
+	if err := seed.Large(ctx, d, seed.Size{Clients: c.Clients, Users: c.Users}, show); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(s.out, "added %d clients with %d users in %s\n", c.Clients, c.Users, time.Since(start).Round(100*time.Millisecond))
 	return err
-}
-
-// newBar returns what shows the progress of long work as a bar.
-func newBar(to io.Writer, what string) func(done, total int) {
-	var bar *progressbar.ProgressBar
-	return func(done, total int) {
-		if bar == nil {
-			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(to), progressbar.OptionSetDescription(what),
-				progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond),
-				progressbar.OptionOnCompletion(func() { fmt.Fprintln(to) }))
-		}
-		_ = bar.Set(done)
-	}
 }
