@@ -62,7 +62,7 @@ type listSentEmails struct {
 func (f *Facade) emailRoutes(api *v2.API) {
 	list(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK, Summary: "Retrieve Sent Emails; limit and offset are taken from the query",
-		Fails:  []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"user_id": "user_infima_id"},
 	}, api.ListEmails, fromListSentEmails, toSentEmail)
 }

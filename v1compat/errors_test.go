@@ -274,6 +274,10 @@ func TestErrorMatrix(t *testing.T) {
 			}
 		}
 		good := s.good(r)
+		for _, query := range []string{"?ids=1;2", "?status=inactive;x=1", "?start=%zz", "?x=%"} {
+			where := r.ID + query
+			envelope(t, where, s.Do(r.Method, good.path+query, s.Key, good.body), 400, domain.InvalidRequest, "query is not well-formed")
+		}
 		envelope(t, r.ID, s.Do(r.Method, good.path, "", good.body), 401, domain.Unauthorized, "send an API key")
 		envelope(t, r.ID, s.Do(r.Method, good.path, "pk_wrong", good.body), 401, domain.Unauthorized, "the API key is unknown")
 		lacking := map[domain.Scope]string{domain.Read: writeOnly, domain.Write: readOnly}[r.operation.Meta().Scope]

@@ -26,7 +26,7 @@ type sendPhishing struct {
 func (f *Facade) sendPhishingRoutes(api *v2.API) {
 	call(f, Meta{
 		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
-		Fails:  []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
 	}, api.SendPhishing, fromSendPhishing, toMessage)
 }

@@ -78,16 +78,15 @@ type updateUser struct {
 func (f *Facade) userRoutes(api *v2.API) {
 	list(f, Meta{
 		ID: "users", Method: "GET", Path: "/clients/:client_id/users", Status: http.StatusOK, Summary: "Get Users",
-		Fails: []int{http.StatusBadRequest},
 	}, api.ListUsers, fromListUsers, toUser)
 	call(f, Meta{
 		ID: "create-user", Method: "POST", Path: "/clients/:client_id/users", Status: http.StatusCreated, Summary: "Create User",
-		Fails:  []int{http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge},
+		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"collection_ids": "collection_id"},
 	}, api.CreateUser, fromCreateUser, toCreatedUser)
 	call(f, Meta{
 		ID: "update-user", Method: "POST", Path: "/users/:user_id", Status: http.StatusOK, Summary: "Update User",
-		Fails: []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fails: []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 	}, api.UpdateUser, fromUpdateUser, toUpdated)
 }
 
