@@ -140,8 +140,9 @@ func fromAddMember(in *addMember) *v2.AddMembers {
 	out := &v2.AddMembers{Move: true}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
 	if strings.TrimSpace(in.Body.UserInfimaID) != "" {
-		user, _ := domain.ParseUUID[domain.UserKind](in.Body.UserInfimaID)
-		out.Body.UserIDs = []domain.UserID{user}
+		var user UUID[domain.UserKind]
+		_ = user.UnmarshalText([]byte(in.Body.UserInfimaID))
+		out.Body.UserIDs = []domain.UserID{user.ID}
 	}
 	return out
 }
