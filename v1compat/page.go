@@ -123,18 +123,22 @@ func (w walk) outdated(err error) bool {
 	return w.cursor != "" && errors.As(err, &refused) && len(refused.Fields) > 0 && refused.Fields[0].Field == "cursor"
 }
 
-// total is the number of rows of the list. It is never so small that a walker
-// stops before the rows that follow, on a continued walk or where rows moved
-// between the count and the page.
+// total is the number of rows of the list, as counted, unless a walker would
+// then go wrong (decisions 5.7). Where rows follow, the total is above the end of
+// the page: the walker must not stop. On a continued walk without rows that
+// follow, it is the end of the page: the walker must stop, also when rows that
+// came in behind it were counted.
 func (w walk) total(rows, shown int, more bool) int {
-	if w.cursor == "" && shown == 0 {
+	end := w.offset + shown
+	switch {
+	case more:
+		return max(rows, end+1)
+	case w.cursor != "":
+		return end
+	case shown == 0: // past the end
 		return rows
 	}
-	reached := w.offset + shown
-	if more {
-		reached++
-	}
-	return max(rows, reached)
+	return max(rows, end)
 }
 
 // leave puts a checkpoint where the page ended.
