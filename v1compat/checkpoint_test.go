@@ -119,7 +119,7 @@ func TestTotalOfAWalk(t *testing.T) {
 // outdated is a store whose cursors are another release's.
 type outdated struct{ Store }
 
-func (outdated) Cursor(context.Context, string, int) (string, error) { return "b2xk", nil }
+func (outdated) Cursor(context.Context, List, int) (string, error) { return "b2xk", nil }
 
 func TestOutdatedCheckpointIsCounted(t *testing.T) {
 	s := start(t, setup{store: outdated{newMemory(domain.SystemClock{})}})
