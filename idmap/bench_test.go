@@ -53,6 +53,15 @@ func BenchmarkResolve(b *testing.B) {
 	warm := New(db, 1000)
 	warm.cache.begin(true)
 	refs := make([]Ref[domain.ClientKind], 500)
+	numbers := make([]NumberKey, len(refs))
+	for i := range refs {
+		numbers[i] = NumberKey{Client, int64(i*200 + 1)}
+	}
+	_, lookup, err := warm.IDs(b.Context(), numbers)
+	if err != nil {
+		b.Fatal(err)
+	}
+	lookup.Reached()
 	for _, c := range []struct {
 		name string
 		reg  *Registry
@@ -62,7 +71,7 @@ func BenchmarkResolve(b *testing.B) {
 				for i := range refs {
 					refs[i] = Ref[domain.ClientKind]{Number: int64(i*200 + 1)}
 				}
-				if err := Resolve(b.Context(), c.reg, &refs); err != nil {
+				if _, err := Resolve(b.Context(), c.reg, &refs); err != nil {
 					b.Fatal(err)
 				}
 			}

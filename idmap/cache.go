@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"partnerapi/domain"
 )
 
 // NumberKey is a number as callers of v1 know it.
@@ -25,18 +27,29 @@ type pair struct {
 	id     UUID
 }
 
-// A cache remembers pairs while somebody listens for changes of the registry;
-// when nobody does, nothing is in it and nothing gets in. What is not there is
-// not remembered: it could come to be at any moment.
+// reachedKey is a number as one API key knows it.
+type reachedKey struct {
+	caller domain.KeyID
+	NumberKey
+}
+
+// A cache remembers pairs while Watch listens for changes of the registry;
+// otherwise it is empty and stays so.
 //
-// Whoever looks something up takes the era before asking the database and
-// hands it back with the answer. A change of the registry begins another era,
-// so an answer from before it never gets in after it.
+// A caller must not learn, by the time of an answer, whether a number beyond its
+// reach is used. So the cache answers for a number only to callers that reached
+// its object before. For every other number, used or not, each lookup is one
+// statement; that a number is unused is not cached (no negative caching), and so
+// is never stale.
+//
+// Who looks something up takes the era before it asks the database, and hands it
+// back with the answer. A change of the registry begins another era, so that no
+// stale answer is remembered.
 type cache struct {
 	mu      sync.Mutex
 	era     uint64
 	live    bool
-	ids     *simplelru.LRU[NumberKey, UUID]
+	ids     *simplelru.LRU[reachedKey, UUID]
 	numbers *simplelru.LRU[IDKey, int64]
 }
 
@@ -44,51 +57,61 @@ type cache struct {
 func newCache(size int) *cache {
 	c := new(cache)
 	if size > 0 { // the constructor's only error is a size below 1
-		c.ids, _ = simplelru.NewLRU[NumberKey, UUID](size, nil)
+		c.ids, _ = simplelru.NewLRU[reachedKey, UUID](size, nil)
 		c.numbers, _ = simplelru.NewLRU[IDKey, int64](size, nil)
 	}
 	return c
 }
 
-// takeIDs puts what it knows of wanted into found, and returns the rest.
-func (c *cache) takeIDs(wanted []NumberKey, found map[NumberKey]UUID) (missing []NumberKey, era uint64) {
+// takeIDs puts into found what the caller reached before, and returns the rest.
+func (c *cache) takeIDs(caller domain.KeyID, wanted []NumberKey, found map[NumberKey]UUID) (missing []NumberKey, era uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return take(c.ids, wanted, found), c.era
-}
-
-// takeNumbers puts what it knows of wanted into found, and returns the rest.
-func (c *cache) takeNumbers(wanted []IDKey, found map[IDKey]int64) (missing []IDKey, era uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return take(c.numbers, wanted, found), c.era
-}
-
-// take puts what known has of wanted into found, and returns the rest. A nil
-// known has nothing.
-func take[K comparable, V any](known *simplelru.LRU[K, V], wanted []K, found map[K]V) (missing []K) {
-	if known == nil || known.Len() == 0 {
-		return wanted
+	if c.ids == nil || c.ids.Len() == 0 {
+		return wanted, c.era
 	}
+
 	for _, key := range wanted {
-		if value, ok := known.Get(key); ok {
-			found[key] = value
+		if id, ok := c.ids.Get(reachedKey{caller, key}); ok {
+			found[key] = id
 		} else {
 			missing = append(missing, key)
 		}
 	}
-	return missing
+	return missing, c.era
 }
 
-// put remembers pairs that were read in the era, unless it is over.
-func (c *cache) put(era uint64, pairs []pair) {
+// takeNumbers puts into found what it knows of wanted, and returns the rest. The
+// objects are shown to the caller, which thereby reaches them.
+func (c *cache) takeNumbers(caller domain.KeyID, wanted []IDKey, found map[IDKey]int64) (missing []IDKey, era uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.numbers == nil || c.numbers.Len() == 0 {
+		return wanted, c.era
+	}
+
+	for _, key := range wanted {
+		if number, ok := c.numbers.Get(key); ok {
+			found[key] = number
+			c.ids.Add(reachedKey{caller, NumberKey{key.Kind, number}}, key.ID)
+		} else {
+			missing = append(missing, key)
+		}
+	}
+	return missing, c.era
+}
+
+// put remembers pairs that were read in the era, unless it is over, and that the
+// caller reached their objects.
+func (c *cache) put(era uint64, caller domain.KeyID, pairs []pair) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.live || c.era != era || c.ids == nil {
 		return
 	}
+
 	for _, p := range pairs {
-		c.ids.Add(NumberKey{p.kind, p.number}, p.id)
+		c.ids.Add(reachedKey{caller, NumberKey{p.kind, p.number}}, p.id)
 		c.numbers.Add(IDKey{p.kind, p.id}, p.number)
 	}
 }

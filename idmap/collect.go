@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"partnerapi/domain"
@@ -14,30 +15,42 @@ import (
 // pointers, slices and arrays, and not through interfaces. Refs without a
 // number are left alone. A number that no object holds leaves the ID zero,
 // which identifies nothing: the operation that gets it then finds nothing.
-func Resolve(ctx context.Context, reg *Registry, inputs ...any) error {
+//
+// An operation that succeeds has reached all of the objects but those in slices,
+// of which it may leave some out; the Lookup is of these all.
+func Resolve(ctx context.Context, reg *Registry, inputs ...any) (Lookup, error) {
 	slots, err := collect(inputs)
 	if err != nil {
-		return fmt.Errorf("resolve numbers: %w", err)
+		return Lookup{}, fmt.Errorf("resolve numbers: %w", err)
 	}
+
 	var wanted []NumberKey
+	listed := make(map[NumberKey]bool)
 	for _, s := range slots {
-		if *s.number != 0 {
-			wanted = append(wanted, NumberKey{s.kind, *s.number})
+		if *s.number == 0 {
+			continue
+		}
+		key := NumberKey{s.kind, *s.number}
+		wanted = append(wanted, key)
+		if s.listed {
+			listed[key] = true
 		}
 	}
 	if len(wanted) == 0 {
-		return nil
+		return Lookup{}, nil
 	}
-	found, err := reg.IDs(ctx, wanted)
+
+	found, lookup, err := reg.IDs(ctx, wanted)
 	if err != nil {
-		return err
+		return Lookup{}, err
 	}
 	for _, s := range slots {
 		if *s.number != 0 {
 			*s.id = found[NumberKey{s.kind, *s.number}]
 		}
 	}
-	return nil
+	lookup.pairs = slices.DeleteFunc(lookup.pairs, func(p pair) bool { return listed[NumberKey{p.kind, p.number}] })
+	return lookup, nil
 }
 
 // Number sets the Number of every Ref in the value from its ID, with at most
@@ -213,10 +226,14 @@ func (p *plan) walk(v reflect.Value, slots *[]slot) error {
 		}
 		return p.elem.walk(v.Elem(), slots)
 	case reflect.Slice, reflect.Array:
+		first := len(*slots)
 		for i := range v.Len() {
 			if err := p.elem.walk(v.Index(i), slots); err != nil {
 				return err
 			}
+		}
+		for i := range (*slots)[first:] {
+			(*slots)[first+i].listed = true
 		}
 	case reflect.Struct:
 		for _, s := range p.fields {

@@ -74,7 +74,7 @@ func TestResolveSetsEveryRef(t *testing.T) {
 		Report *TextRef[domain.ReportKind]
 	}{Groups: []Ref[domain.GroupKind]{{Number: 1}, {Number: 2, ID: domain.GroupID(object(9))}, {}}}
 	var none *page
-	if err := Resolve(t.Context(), r, &path, nil, none, &body, &struct{ Limit int }{3}); err != nil {
+	if _, err := Resolve(t.Context(), r, &path, nil, none, &body, &struct{ Limit int }{3}); err != nil {
 		t.Fatal(err)
 	}
 	if path.Client.ID != domain.ClientID(object(1)) || body.Groups[0].ID != domain.GroupID(object(2)) {

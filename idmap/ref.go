@@ -117,6 +117,7 @@ type slot struct {
 	kind   Kind
 	number *int64
 	id     *UUID
+	listed bool // it is in a slice or an array
 }
 
 // A referrer is a pointer to a Ref or TextRef of whatever kind.
@@ -128,7 +129,7 @@ type referrer interface {
 func (r *Ref[K]) slot() slot {
 	var k K
 	kind, _ := kindNamed(k.Noun())
-	return slot{kind, &r.Number, (*UUID)(&r.ID)}
+	return slot{kind: kind, number: &r.Number, id: (*UUID)(&r.ID)}
 }
 
 func (r *TextRef[K]) slot() slot { return (*Ref[K])(r).slot() }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"partnerapi/db/outage"
+	"partnerapi/domain"
 )
 
 // Registry looks numbers and ids up. It is safe for concurrent use, and one
@@ -48,12 +49,32 @@ CROSS JOIN LATERAL (
 	ORDER BY retired_at DESC NULLS FIRST LIMIT 1) AS r`
 )
 
+// Lookup is what IDs read from the database and not from the cache. The zero
+// Lookup is nothing.
+type Lookup struct {
+	cache  *cache
+	era    uint64
+	caller domain.KeyID
+	pairs  []pair
+}
+
+// Reached lets the cache answer the same caller for these numbers from now on.
+// Call it once the caller is known to reach all of their objects.
+func (l Lookup) Reached() {
+	if len(l.pairs) > 0 {
+		l.cache.put(l.era, l.caller, l.pairs)
+	}
+}
+
 // IDs returns the ids of the objects that hold the wanted numbers, of any
-// kinds, in at most one statement. Numbers that nobody holds, tombstones among
-// them, are left out.
-func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]UUID, error) {
+// kinds, in at most one statement. Unused numbers, tombstones among them, are
+// left out. The cache answers only for objects that the context's caller reached
+// before (Lookup).
+func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]UUID, Lookup, error) {
 	found := make(map[NumberKey]UUID, len(wanted))
-	missing, era := r.cache.takeIDs(distinct(wanted), found)
+	caller := domain.CallerFrom(ctx).Key
+	missing, era := r.cache.takeIDs(caller, distinct(wanted), found)
+
 	var asked []NumberKey
 	var kinds []string
 	var numbers []int32
@@ -66,8 +87,9 @@ func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]U
 		numbers = append(numbers, int32(key.Number))
 	}
 	if len(asked) == 0 {
-		return found, nil
+		return found, Lookup{}, nil
 	}
+
 	var pairs []pair
 	err := r.each(ctx, func(rows *sql.Rows) error {
 		var n int
@@ -81,19 +103,20 @@ func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]U
 		return nil
 	}, selectIDs, kinds, numbers)
 	if err != nil {
-		return nil, fmt.Errorf("look up ids by number: %w", err)
+		return nil, Lookup{}, fmt.Errorf("look up ids by number: %w", err)
 	}
-	r.cache.put(era, pairs)
-	return found, nil
+	return found, Lookup{r.cache, era, caller, pairs}, nil
 }
 
 // Numbers returns the numbers of the wanted objects, of any kinds, in at most
 // one statement. A deleted object has the number that it had last, for others
 // may still name it (a policy keeps its deleted collection's id, decisions
-// 7.6); objects that the registry never saw are left out.
+// 7.6); objects that the registry never saw are left out. The numbers are for the
+// context's caller to see: it reaches the objects (Lookup).
 func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64, error) {
 	found := make(map[IDKey]int64, len(wanted))
-	missing, era := r.cache.takeNumbers(distinct(wanted), found)
+	caller := domain.CallerFrom(ctx).Key
+	missing, era := r.cache.takeNumbers(caller, distinct(wanted), found)
 	if len(missing) == 0 {
 		return found, nil
 	}
@@ -120,7 +143,7 @@ func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64
 	if err != nil {
 		return nil, fmt.Errorf("look up numbers by id: %w", err)
 	}
-	r.cache.put(era, pairs)
+	r.cache.put(era, caller, pairs)
 	return found, nil
 }
 

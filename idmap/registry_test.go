@@ -36,7 +36,7 @@ func TestLookupsOfMixedKinds(t *testing.T) {
 	db, r := registry(t)
 	create(t, db, Client, 1, 2)
 	create(t, db, Group, 3)
-	ids, err := r.IDs(t.Context(), []NumberKey{
+	ids, _, err := r.IDs(t.Context(), []NumberKey{
 		{Client, 2}, {Group, 1}, {Client, 2}, {Client, 7}, {Group, 2}, {Client, 0}, {Client, -1}, {Client, MaxNumber + 2},
 	})
 	if err != nil {
@@ -65,7 +65,7 @@ func TestDeletedObjectsLeaveTombstones(t *testing.T) {
 	if got, want := state(t, db, Collection), "1=a 2=b✝ 3=c 4=d"; got != want {
 		t.Fatalf("registry is %s, want %s", got, want)
 	}
-	ids, err := r.IDs(t.Context(), []NumberKey{{Collection, 2}})
+	ids, _, err := r.IDs(t.Context(), []NumberKey{{Collection, 2}})
 	if err != nil || len(ids) != 0 {
 		t.Errorf("a tombstone resolves to %v, %v", ids, err)
 	}
@@ -188,7 +188,7 @@ func TestHundredThousandInOneStatement(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := NumberKey{Group, 100_000}
-	ids, err := r.IDs(t.Context(), []NumberKey{key})
+	ids, _, err := r.IDs(t.Context(), []NumberKey{key})
 	if err != nil || ids[key] != UUID(last) {
 		t.Errorf("number 100000 is %v, %v; want the last of the same instant by id, %s", ids, err, last.UUID())
 	}
@@ -229,7 +229,7 @@ func TestMigrateNumbersGoneScopes(t *testing.T) {
 		t.Errorf("registry is %s", got)
 	}
 	r := New(db, 0)
-	ids, err := r.IDs(t.Context(), []NumberKey{{Collection, 2}})
+	ids, _, err := r.IDs(t.Context(), []NumberKey{{Collection, 2}})
 	if err != nil || len(ids) != 0 || number(t, r, Collection, 2) != 2 {
 		t.Errorf("the gone collection is number %d, and number 2 is %v, %v", number(t, r, Collection, 2), ids, err)
 	}

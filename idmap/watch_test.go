@@ -6,14 +6,16 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"partnerapi/domain"
 )
 
 func TestCacheIsBounded(t *testing.T) {
 	c := newCache(10)
 	c.begin(true)
 	for n := range 100 {
-		_, era := c.takeIDs(nil, nil)
-		c.put(era, []pair{{Client, int64(n + 1), object(n + 1)}})
+		_, era := c.takeIDs(domain.KeyID{}, nil, nil)
+		c.put(era, domain.KeyID{}, []pair{{Client, int64(n + 1), object(n + 1)}})
 	}
 	if c.size() != 10 {
 		t.Errorf("a cache for 10 pairs holds %d", c.size())
@@ -33,11 +35,11 @@ func TestCacheTakesNothingFromBeforeAChange(t *testing.T) {
 	} {
 		cache := newCache(10)
 		cache.begin(c.before)
-		_, era := cache.takeNumbers([]IDKey{{Client, object(1)}}, map[IDKey]int64{})
+		_, era := cache.takeNumbers(domain.KeyID{}, []IDKey{{Client, object(1)}}, map[IDKey]int64{})
 		if c.want == 0 {
 			cache.begin(c.after)
 		}
-		cache.put(era, []pair{{Client, 1, object(1)}})
+		cache.put(era, domain.KeyID{}, []pair{{Client, 1, object(1)}})
 		if cache.size() != c.want {
 			t.Errorf("%s during a lookup: %d pairs are kept, want %d", c.name, cache.size(), c.want)
 		}
@@ -95,13 +97,13 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 	if got := number(t, r, Client, 1); got != 77 {
 		t.Errorf("after the import the client has number %d", got)
 	}
-	ids, err := r.IDs(t.Context(), []NumberKey{{Client, 1}, {Client, 77}})
+	ids, _, err := r.IDs(t.Context(), []NumberKey{{Client, 1}, {Client, 77}})
 	if err != nil || len(ids) != 1 || ids[NumberKey{Client, 77}] != object(1) {
 		t.Errorf("1 and 77 are %v, %v", ids, err)
 	}
 	remove(t, other, Client, 1)
 	hear(t, heard, changed)
-	ids, err = r.IDs(t.Context(), []NumberKey{{Client, 77}})
+	ids, _, err = r.IDs(t.Context(), []NumberKey{{Client, 77}})
 	if err != nil || len(ids) != 0 {
 		t.Errorf("the number of a deleted client is %v, %v", ids, err)
 	}
@@ -126,7 +128,7 @@ func TestWatchAnswersFromMemory(t *testing.T) {
 	if got := number(t, r, Client, 1); got != 1 {
 		t.Errorf("the client has number %d", got)
 	}
-	ids, err := r.IDs(t.Context(), []NumberKey{{Client, 1}})
+	ids, _, err := r.IDs(t.Context(), []NumberKey{{Client, 1}})
 	if err != nil || ids[NumberKey{Client, 1}] != object(1) {
 		t.Errorf("number 1 is %v, %v", ids, err)
 	}
@@ -149,5 +151,56 @@ func TestWatchSurvivesALostConnection(t *testing.T) {
 	hear(t, heard, listening)
 	if number(t, r, Client, 1); r.cache.size() != 1 {
 		t.Errorf("listening again, %d pairs are kept", r.cache.size())
+	}
+}
+
+// TestCacheAnswersWhoReached: the cache answers for a number only to callers that
+// reached its object, by name or because it was shown to them. All others ask the
+// database each time, as they do for unused numbers.
+func TestCacheAnswersWhoReached(t *testing.T) {
+	address := databaseURL(t, true)
+	other := openURL(t, address)
+	r := New(openURL(t, address), 100)
+	create(t, other, Client, 1, 2, 3)
+	hear(t, watch(t, r), listening)
+
+	as := func(key byte) context.Context {
+		return domain.WithCaller(t.Context(), &domain.Caller{Key: domain.KeyID{key}})
+	}
+	type ref = Ref[domain.ClientKind]
+	cached := func(caller byte, number int64) bool {
+		found := map[NumberKey]UUID{}
+		r.cache.takeIDs(domain.KeyID{caller}, []NumberKey{{Client, number}}, found)
+		return len(found) > 0
+	}
+
+	named, list := ref{Number: 1}, []ref{{Number: 2}, {Number: 3}, {Number: 9}}
+	lookup, err := Resolve(as(1), r, &named, &list)
+	if err != nil || named.ID != object(1) || list[1].ID != object(3) {
+		t.Fatalf("%v, %v: %v", named, list, err)
+	}
+	if cached(1, 1) {
+		t.Error("number 1 is cached before the caller reached it")
+	}
+	lookup.Reached()
+	shown := RefTo(domain.ClientID(object(2)))
+	if err := Number(as(1), r, &shown); err != nil {
+		t.Fatal(err)
+	}
+	for number, want := range map[int64]bool{1: true, 2: true, 3: false, 9: false} {
+		if cached(1, number) != want || cached(2, number) {
+			t.Errorf("number %d is cached: %v for the caller, %v for another", number, cached(1, number), cached(2, number))
+		}
+	}
+	if err := Number(as(2), r, &shown); err != nil || !cached(2, 2) {
+		t.Errorf("number 2 is not cached for who was shown it too: %v", err)
+	}
+
+	// A number that was unused is found at once when it is given.
+	create(t, other, Client, 4)
+	if late := (ref{Number: 4}); true {
+		if _, err := Resolve(as(1), r, &late); err != nil || late.ID != object(4) {
+			t.Errorf("the new number 4 is %v, %v", late.ID, err)
+		}
 	}
 }

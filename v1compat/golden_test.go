@@ -132,7 +132,7 @@ func golden(t *testing.T, s *service, tr translation, base string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := idmap.Resolve(t.Context(), s.registry, in); err != nil {
+	if _, err := idmap.Resolve(t.Context(), s.registry, in); err != nil {
 		t.Fatal(err)
 	}
 	input, err := json.Marshal(tr.to(in))

@@ -1,7 +1,6 @@
 package v1compat
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -119,21 +118,19 @@ func (r *route) run(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.resolve(ctx, in); err != nil {
+
+	// An unused number stays unresolved: v2 then finds nothing, and answers as it
+	// does for what is out of reach.
+	lookup, err := idmap.Resolve(ctx, r.facade.registry, in)
+	if err != nil {
 		return nil, err
 	}
 	out, err := r.answer(c, in)
 	if err != nil {
 		return nil, err
 	}
-	return out, r.facade.numbered(ctx, out)
-}
-
-// resolve finds the objects of all numbers in the input, in one look-up. A
-// number that is nobody's stays unresolved: v2 then finds nothing, and answers
-// as it does for what is out of reach.
-func (r *route) resolve(ctx context.Context, in any) error {
-	return idmap.Resolve(ctx, r.facade.registry, in)
+	lookup.Reached()
+	return out, idmap.Number(ctx, r.facade.registry, out)
 }
 
 // check reports a route that does not fit its operation: an error of the
