@@ -93,11 +93,10 @@ func (p collectionPath) v2() (domain.ClientID, domain.CollectionID) {
 	return p.ClientID.ID, p.CollectionID.ID
 }
 
-func fromListCollections(in *listCollections, p op.Paging) *v2.ListCollections {
+func fromListCollections(in *listCollections) (*v2.ListCollections, *op.Paging) {
 	out := &v2.ListCollections{}
 	out.Path.ClientID = in.Path.ClientID.ID
-	out.Query.Paging = p
-	return out
+	return out, &out.Query.Paging
 }
 
 func toCollection(c v2.Collection) Collection {
@@ -123,11 +122,10 @@ func fromCreateCollection(in *createCollection) *v2.CreateCollection {
 	return out
 }
 
-func fromListMembers(in *listMembers, p op.Paging) *v2.ListMembers {
+func fromListMembers(in *listMembers) (*v2.ListMembers, *op.Paging) {
 	out := &v2.ListMembers{}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
-	out.Query.Paging = p
-	return out
+	return out, &out.Query.Paging
 }
 
 func toMember(m v2.Member) CollectionMember {

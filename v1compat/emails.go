@@ -61,10 +61,9 @@ func (f *Facade) emailRoutes(api *v2.API) {
 // emailDays is how many days of mails one look-up covers (decisions 5.13).
 const emailDays = 30
 
-func fromListSentEmails(in *listSentEmails, p op.Paging) *v2.ListEmails {
+func fromListSentEmails(in *listSentEmails) (*v2.ListEmails, *op.Paging) {
 	b := in.Body
 	out := &v2.ListEmails{To: &v2.Addressee{}}
-	out.Query.Paging = p
 	if b.UserInfimaID != nil {
 		out.To.User = &b.UserInfimaID.ID
 	} else {
@@ -88,7 +87,7 @@ func fromListSentEmails(in *listSentEmails, p op.Paging) *v2.ListEmails {
 		}
 	}
 	out.Query.MessageTypes = &types
-	return out
+	return out, &out.Query.Paging
 }
 
 func toSentEmail(e v2.SentEmail) SentEmail {

@@ -84,12 +84,11 @@ func (f *Facade) exposureRoutes(api *v2.API) {
 	}, api.ListDarkWebUsers, fromListExposures, toExposureCount)
 }
 
-func fromListExposures(in *listExposures, p op.Paging) *v2.ListDarkWebUsers {
+func fromListExposures(in *listExposures) (*v2.ListDarkWebUsers, *op.Paging) {
 	out := &v2.ListDarkWebUsers{}
 	out.Path.ClientID = in.Path.ClientID.ID
-	out.Query.Paging = p
 	out.Query.Since, out.Query.Until = in.Query.Start.from(), in.Query.End.through()
-	return out
+	return out, &out.Query.Paging
 }
 
 func toExposureCount(u v2.DarkWebUser) ExposureCount {

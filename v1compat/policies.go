@@ -82,11 +82,10 @@ func (f *Facade) policyRoutes(api *v2.API) {
 	}, api.ListPolicyUsers, fromListPolicyUsers, toPolicyUser)
 }
 
-func fromListPolicies(in *listPolicies, p op.Paging) *v2.ListPolicies {
+func fromListPolicies(in *listPolicies) (*v2.ListPolicies, *op.Paging) {
 	out := &v2.ListPolicies{}
 	out.Path.ClientID = in.Path.ClientID.ID
-	out.Query.Paging = p
-	return out
+	return out, &out.Query.Paging
 }
 
 func toPolicy(p v2.Policy) Policy {
@@ -100,13 +99,12 @@ func toPolicy(p v2.Policy) Policy {
 	}
 }
 
-func fromListPolicyUsers(in *listPolicyUsers, p op.Paging) *v2.ListPolicyUsers {
+func fromListPolicyUsers(in *listPolicyUsers) (*v2.ListPolicyUsers, *op.Paging) {
 	out := &v2.ListPolicyUsers{}
 	out.Path.ClientID = in.Path.ClientID.ID
 	out.Path.PolicyID = in.Path.PolicyID.ID
-	out.Query.Paging = p
 	out.Query.Status = in.Query.Status
-	return out
+	return out, &out.Query.Paging
 }
 
 func toPolicyUser(u v2.PolicyUser) PolicyUser {

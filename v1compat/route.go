@@ -63,27 +63,32 @@ func call[In, V2In, V2Out, Out any](f *Facade, meta Meta, o *op.Op[V2In, V2Out],
 }
 
 // list adds a route that is one page of an operation's list. The input's Query
-// embeds one of the paging types.
-func list[In, V2In, Row, Item any](f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In, op.Paging) *V2In, item func(Row) Item) {
+// embeds one of the paging types; to returns v2's input, and the Paging in it,
+// which it leaves empty.
+func list[In, V2In, Row, Item any](f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item) {
 	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Paging[Item]](), func(c *gin.Context, in any) (any, error) {
-		typed := in.(*In)
 		ctx := c.Request.Context()
 		asked, err := pageOf(in)
 		if err != nil {
 			return nil, err
 		}
-		walk, err := f.checkpoints.walk(ctx, meta.ID, to(typed, op.Paging{}), asked)
+		filters, paging := to(in.(*In))
+		walk, err := f.checkpoints.walk(ctx, meta.ID, filters, asked)
 		if err != nil {
 			return nil, err
 		}
-		page, err := o.Call(ctx, to(typed, walk.paging()))
+
+		*paging = walk.paging()
+		page, err := o.Call(ctx, filters)
 		if walk.outdated(err) {
 			walk.cursor = ""
-			page, err = o.Call(ctx, to(typed, walk.paging()))
+			*paging = walk.paging()
+			page, err = o.Call(ctx, filters)
 		}
 		if err != nil {
 			return nil, err
 		}
+
 		out := &Paging[Item]{Items: make([]Item, len(page.Data)), Limit: walk.limit, Offset: walk.offset}
 		for i, row := range page.Data {
 			out.Items[i] = item(row)

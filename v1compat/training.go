@@ -30,11 +30,10 @@ func (f *Facade) trainingRoutes(api *v2.API) {
 	}, api.ListTraining, fromListTraining, toTrainingResult)
 }
 
-func fromListTraining(in *listTraining, p op.Paging) *v2.ListTraining {
+func fromListTraining(in *listTraining) (*v2.ListTraining, *op.Paging) {
 	out := &v2.ListTraining{}
 	out.Path.UserID = in.Path.UserID.ID
-	out.Query.Paging = p
-	return out
+	return out, &out.Query.Paging
 }
 
 // toTrainingResult leaves the dates of an open course zero, which v1 writes as

@@ -90,13 +90,12 @@ func (f *Facade) userRoutes(api *v2.API) {
 	}, api.UpdateUser, fromUpdateUser, toUpdated)
 }
 
-func fromListUsers(in *listUsers, p op.Paging) *v2.ListUsers {
+func fromListUsers(in *listUsers) (*v2.ListUsers, *op.Paging) {
 	out := &v2.ListUsers{}
 	out.Path.ClientID = in.Path.ClientID.ID
-	out.Query.Paging = p
 	out.Query.Status = in.Query.Status
 	out.Query.Sort = "created_at"
-	return out
+	return out, &out.Query.Paging
 }
 
 func toUser(u v2.User) User {

@@ -48,13 +48,15 @@ func TestTranslatedInputsAreValid(t *testing.T) {
 }
 
 // paged is a list's translator with the page that the facade asks v2 for.
-func paged[V1, V2 any](t *testing.T, to func(*V1, op.Paging) *V2) func(*V1) *V2 {
+func paged[V1, V2 any](t *testing.T, to func(*V1) (*V2, *op.Paging)) func(*V1) *V2 {
 	return func(in *V1) *V2 {
 		page, err := pageOf(in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return to(in, walk{asked: page}.paging())
+		out, paging := to(in)
+		*paging = walk{asked: page}.paging()
+		return out
 	}
 }
 
