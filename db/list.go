@@ -35,12 +35,12 @@ type keyset struct {
 // index alone and reads the columns of those.
 func page[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, selecting func(*bun.SelectQuery, *binds) *bun.SelectQuery, position func(*Row) domain.Position) (domain.Slice[Row], error) {
 	var values binds
-	q := d.bun.NewSelect().Model((*Row)(nil))
+	q := d.Bun().NewSelect().Model((*Row)(nil))
 	if selecting != nil {
 		q = selecting(q, &values)
 	}
 	if w.Skip > 0 {
-		ids := k.bounded(d.bun.NewSelect().TableExpr(k.from).ColumnExpr(k.id), &values, w).Offset(w.Skip)
+		ids := k.bounded(d.Bun().NewSelect().TableExpr(k.from).ColumnExpr(k.id), &values, w).Offset(w.Skip)
 		// An array is made once; IN (SELECT ...) is made again for every row
 		// where the planner, for want of statistics, expects few. The list's
 		// own restriction again, for an id may be in other lists too: a course
@@ -117,7 +117,7 @@ type counted struct{ Rows int }
 // count counts the rows of the whole list.
 func (k keyset) count(ctx context.Context, d *DB) (int, error) {
 	var values binds
-	q := k.restricted(d.bun.NewSelect().TableExpr(k.from).ColumnExpr("count(*) AS rows"), &values)
+	q := k.restricted(d.Bun().NewSelect().TableExpr(k.from).ColumnExpr("count(*) AS rows"), &values)
 	n, err := read[counted](ctx, d, q.String(), values, planEach, 1)
 	if err != nil {
 		return 0, d.bad("count "+k.from, err)

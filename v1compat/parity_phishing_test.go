@@ -11,7 +11,7 @@ import (
 	"partnerapi/domain"
 	"partnerapi/job"
 	platformmail "partnerapi/platform/mail"
-	"partnerapi/platform/simulation"
+	"partnerapi/platform/phishing"
 )
 
 // sends asks for a mail of a template at a time, or for now.

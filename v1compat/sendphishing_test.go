@@ -27,7 +27,7 @@ import (
 	"partnerapi/idmap"
 	"partnerapi/job"
 	platformmail "partnerapi/platform/mail"
-	"partnerapi/platform/simulation"
+	"partnerapi/platform/phishing"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 )
