@@ -84,9 +84,9 @@ func (a *API) listCourses(ctx context.Context, in *ListCourses) (*op.Page[Course
 
 // Audience is some of a client's users, in exactly one of its shapes.
 type Audience struct {
-	Type         domain.AudienceType           `json:"type" validate:"required,enum"`
-	CollectionID op.Patch[domain.CollectionID] `json:"collection_id,omitzero" doc:"Required when type is collection, and else left out."`
-	UserIDs      []domain.UserID               `json:"user_ids,omitzero" doc:"Required when type is users, and else left out."`
+	Type         domain.AudienceType              `json:"type" validate:"required,enum"`
+	CollectionID op.Optional[domain.CollectionID] `json:"collection_id,omitzero" doc:"Required when type is collection, and else left out."`
+	UserIDs      []domain.UserID                  `json:"user_ids,omitzero" doc:"Required when type is users, and else left out."`
 }
 
 // shape is the audience in the domain's terms, or what is wrong with it. field
@@ -120,10 +120,10 @@ func (a *Audience) shape(field string) (domain.Audience, error) {
 type AssignTraining struct {
 	Path clientPath
 	Body struct {
-		CourseID domain.CourseID       `json:"course_id" validate:"required"`
-		Audience *Audience             `json:"audience" validate:"required"`
-		DueOn    op.Patch[domain.Date] `json:"due_on,omitzero" doc:"Left out, 30 days from today."`
-		Notify   op.Patch[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail."`
+		CourseID domain.CourseID          `json:"course_id" validate:"required"`
+		Audience *Audience                `json:"audience" validate:"required"`
+		DueOn    op.Optional[domain.Date] `json:"due_on,omitzero" doc:"Left out, 30 days from today."`
+		Notify   op.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail."`
 	}
 }
 
