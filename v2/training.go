@@ -35,10 +35,10 @@ func (a *API) declareTraining() {
 		ID: "users.training", Method: "GET", Path: "/users/:user_id/training", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the courses that a user was given",
 	}, a.listTraining)
-	a.ListCourses = op.Add(&a.Set, op.Meta{
+	a.ListCourses = op.AddList(&a.Set, op.Meta{
 		ID: "courses.list", Method: "GET", Path: "/courses", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the catalogue of courses",
-	}, a.listCourses)
+	}, a.listCourses, courseOf)
 	a.AssignTraining = op.Add(&a.Set, op.Meta{
 		ID: "training.assign", Method: "POST", Path: "/clients/:client_id/training/assignments", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Give a course to users of a client",
@@ -76,10 +76,8 @@ type ListCourses struct {
 	Query struct{ op.Paging }
 }
 
-func (a *API) listCourses(ctx context.Context, in *ListCourses) (*op.Page[Course], error) {
-	return mapPage(op.NewList(a.cursors, "courses.list"), in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Course], error) {
-		return a.db.Courses(ctx, w)
-	}, courseOf)
+func (a *API) listCourses(ctx context.Context, _ *ListCourses, w domain.Window) (domain.Slice[domain.Course], error) {
+	return a.db.Courses(ctx, w)
 }
 
 // Audience is some of a client's users, in exactly one of its shapes.
