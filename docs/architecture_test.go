@@ -143,8 +143,9 @@ func forbidden(rooms map[string]room, name, path, imported string) string {
 		}
 		return "the table does not let " + name + " import " + own
 	}
-	if r.noLibrary && strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
-		return name + " has the standard library only"
+	named := slices.ContainsFunc(r.libraries, func(library string) bool { return strings.HasPrefix(imported, library) })
+	if r.noLibrary && !named && strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
+		return name + " has the standard library only, and what the table names"
 	}
 	for short, library := range restricted {
 		if strings.HasPrefix(imported, library) && !slices.Contains(r.libraries, short) {
