@@ -35,12 +35,12 @@ type keyset struct {
 // index alone and reads the columns of those.
 func page[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, selecting func(*bun.SelectQuery, *binds) *bun.SelectQuery, position func(*Row) domain.Position) (domain.Slice[Row], error) {
 	var values binds
-	q := d.bun.NewSelect().Model((*Row)(nil))
+	q := d.Bun().NewSelect().Model((*Row)(nil))
 	if selecting != nil {
 		q = selecting(q, &values)
 	}
 	if w.Skip > 0 {
-		ids := k.bounded(d.bun.NewSelect().TableExpr(k.from).ColumnExpr(k.id), &values, w).Offset(w.Skip)
+		ids := k.bounded(d.Bun().NewSelect().TableExpr(k.from).ColumnExpr(k.id), &values, w).Offset(int64(w.Skip))
 		// An array is made once; IN (SELECT ...) is made again for every row
 		// where the planner, for want of statistics, expects few. The list's
 		// own restriction again, for an id may be in other lists too: a course
@@ -78,7 +78,7 @@ func (k keyset) bounded(q *bun.SelectQuery, values *binds, w domain.Window) *bun
 		}
 		q = q.Where("("+k.key+", "+k.id+")"+than+"(?::"+k.cast+", ?::uuid)", values.add(w.After.Key), values.add(w.After.ID))
 	}
-	return k.ordered(q).Limit(w.Limit + 1)
+	return k.ordered(q).Limit(int64(w.Limit) + 1)
 }
 
 func (k keyset) restricted(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
@@ -117,7 +117,7 @@ type counted struct{ Rows int }
 // count counts the rows of the whole list.
 func (k keyset) count(ctx context.Context, d *DB) (int, error) {
 	var values binds
-	q := k.restricted(d.bun.NewSelect().TableExpr(k.from).ColumnExpr("count(*) AS rows"), &values)
+	q := k.restricted(d.Bun().NewSelect().TableExpr(k.from).ColumnExpr("count(*) AS rows"), &values)
 	n, err := read[counted](ctx, d, q.String(), values, planEach, 1)
 	if err != nil {
 		return 0, d.bad("count "+k.from, err)

@@ -99,7 +99,7 @@ func (d *DB) ensureSecrets(ctx context.Context) error {
 		if _, err := rand.Read(secret); err != nil {
 			return err
 		}
-		_, err := d.bun.NewRaw("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, secret).Exec(ctx)
+		_, err := d.Bun().NewRaw("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, secret).Exec(ctx)
 		if err != nil {
 			return d.bad("make the "+name+" secret", err)
 		}
@@ -119,7 +119,7 @@ func (d *DB) TrackingSecret(ctx context.Context) ([]byte, error) {
 
 func (d *DB) secret(ctx context.Context, name string) ([]byte, error) {
 	var secret []byte
-	err := d.bun.NewRaw("SELECT value FROM secrets WHERE name = ?", name).Scan(ctx, &secret)
+	err := d.Bun().NewRaw("SELECT value FROM secrets WHERE name = ?", name).Scan(ctx, &secret)
 	if err == nil && len(secret) == 0 {
 		err = errors.New("it is empty")
 	}

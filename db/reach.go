@@ -26,8 +26,8 @@ func reachable(ctx context.Context, q *bun.SelectQuery, values *binds) *bun.Sele
 	return q.Where(condition, values.addAll(args)...)
 }
 
-// reach restricts a query on clients, alias c, to what the caller of ctx reaches.
-func reach(ctx context.Context, q *bun.SelectQuery) *bun.SelectQuery {
+// legacyReach restricts a query on clients, alias c, to what the caller of ctx reaches.
+func legacyReach(ctx context.Context, q *bun.SelectQuery) *bun.SelectQuery {
 	condition, args := reachSQL(domain.CallerFrom(ctx))
 	return q.Where(condition, args...)
 }

@@ -80,7 +80,7 @@ func (d *DB) rescoreUsers(ctx context.Context, keys []domain.UserKey) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	clients, users := keyLists(distinct(keys))
+	clients, users := legacyKeyLists(distinct(keys))
 	locked, err := d.lockUsers(ctx, `
 		SELECT ?0 FROM users AS u WHERE (u.client_id, u.id) IN (SELECT * FROM unnest(?1::uuid[], ?2::uuid[]))
 		ORDER BY u.client_id, u.id FOR NO KEY UPDATE`, uuids(clients), uuids(users))

@@ -35,7 +35,7 @@ func (d *DB) Courses(ctx context.Context, w domain.Window) (domain.Slice[domain.
 // Course reads a course of the catalogue.
 func (d *DB) Course(ctx context.Context, id domain.CourseID) (domain.Course, error) {
 	var values binds
-	q := d.bun.NewSelect().Model((*courseRow)(nil)).Where("c.id = ?", values.add(id))
+	q := d.Bun().NewSelect().Model((*courseRow)(nil)).Where("c.id = ?", values.add(id))
 	row, err := readOne[courseRow](ctx, d, q.String(), values)
 	return row.course(), d.found(err, id.Noun())
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"partnerapi/db/outage"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -230,7 +230,7 @@ func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entr
 // told is an error of the driver as callers are to see it: Unavailable where
 // the database cannot be reached, and all others as they are.
 func told(err error) error {
-	if away := outage.Of("ask the id registry", err); away != nil {
+	if away := pg.Unavailable("ask the id registry", err); away != nil {
 		return away
 	}
 	return err

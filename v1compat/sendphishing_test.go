@@ -27,7 +27,7 @@ import (
 	"partnerapi/idmap"
 	"partnerapi/job"
 	platformmail "partnerapi/platform/mail"
-	"partnerapi/platform/simulation"
+	"partnerapi/platform/phishing"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 )
@@ -185,13 +185,13 @@ func TestTheWholeWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	networks, err := simulation.ParseNetworks(nil)
+	networks, err := phishing.ParseNetworks(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens := simulation.NewTokens(secret)
-	simulation.NewPages(r.DB, tokens, networks, quiet).Mount(r.Engine)
-	worker := simulation.NewWorker(r.DB, sender, simulation.NewComposer(r.URL, tokens), quiet)
+	tokens := phishing.NewTokens(secret)
+	phishing.NewPages(r.DB, tokens, networks, quiet).Mount(r.Engine)
+	worker := phishing.NewWorker(r.DB, sender, phishing.NewComposer(r.URL, tokens), quiet)
 
 	before := r.Get("/v2/users/"+r.user.ID.String()+"/risk", r.tenant.Key).Want(200).Field("score").(float64)
 	r.Do("POST", "/v1/sendphishing", r.tenant.Key, `{"user_id": "`+r.user.ID.UUID()+`", "phishing_template": `+r.template()+`, "send_time": "2026-06-16T09:00:00Z"}`).Want(200)

@@ -166,7 +166,7 @@ func orEmpty(s *string) string {
 	return *s
 }
 
-// given is a Patch that gives the value unless it is empty.
-func given[T ~string](value T) op.Patch[T] {
-	return op.Patch[T]{Given: value != "", Value: value}
+// given is an Optional that gives the value unless it is empty.
+func given[T ~string](value T) op.Optional[T] {
+	return op.Optional[T]{Given: value != "", Value: value}
 }

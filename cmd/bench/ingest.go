@@ -14,7 +14,7 @@ import (
 	"partnerapi/cmd/internal/bar"
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/platform/signal"
+	"partnerapi/platform/ingest"
 )
 
 // This file measures how quickly signals are taken in.
@@ -24,7 +24,7 @@ const envSignals = "BENCH_SIGNALS"
 // ingested is what a child that ingests says.
 type ingested struct {
 	Took   time.Duration
-	Report signal.Report
+	Report ingest.Report
 }
 
 // ingestChild ingests a file of signals, as the command ingest does, says how
@@ -48,7 +48,7 @@ func ingestChild(ctx context.Context, parent io.Reader, out io.Writer) error {
 	defer d.Close()
 	show := bar.New(os.Stderr, "ingesting bytes")
 	begin := time.Now()
-	report, err := signal.Ingest(ctx, d, file, signal.Watcher{
+	report, err := ingest.Ingest(ctx, d, file, ingest.Watcher{
 		Refused: func(line int, reason string) { fmt.Fprintf(os.Stderr, "line %d: %s\n", line, reason) },
 		Applied: func(_ int, bytes int64) { show(int(bytes), int(info.Size())) },
 	})

@@ -18,9 +18,9 @@ import (
 	"partnerapi/cmd/internal/bar"
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/job/runner"
 	"partnerapi/platform/mail"
-	"partnerapi/platform/simulation"
-	"partnerapi/platform/work"
+	"partnerapi/platform/phishing"
 )
 
 // This file measures how quickly simulated mails that are due go out.
@@ -61,12 +61,12 @@ func workChild(ctx context.Context, parent io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	simulations := simulation.NewComposer(public, simulation.NewTokens(secret))
+	simulations := phishing.NewComposer(public, phishing.NewTokens(secret))
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	pool := d.Beside(work.Conns(work.DefaultWorkers))
+	pool := d.Beside(runner.Conns(runner.DefaultWorkers))
 	defer pool.Close()
-	runner, err := work.New(pool, work.DefaultWorkers, logger, mail.NewWorker(pool, sender, composer, logger).Register,
-		simulation.NewWorker(pool, sender, simulations, logger).Register)
+	runner, err := runner.New(pool, runner.DefaultWorkers, logger, mail.NewWorker(pool, sender, composer, logger).Register,
+		phishing.NewWorker(pool, sender, simulations, logger).Register)
 	if err != nil {
 		return err
 	}

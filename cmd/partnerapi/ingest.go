@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"partnerapi/cmd/internal/bar"
-	"partnerapi/platform/signal"
+	"partnerapi/platform/ingest"
 )
 
 type ingestCmd struct {
@@ -35,7 +35,7 @@ func (c ingestCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	defer closing(shut, &err)
 	start := time.Now()
-	report, err := signal.Ingest(ctx, d, in, signal.Watcher{
+	report, err := ingest.Ingest(ctx, d, in, ingest.Watcher{
 		Refused: func(line int, reason string) {
 			shown.makeRoom()
 			fmt.Fprintf(s.err, "line %d: %s\n", line, reason)

@@ -17,7 +17,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/platform/simulation"
+	"partnerapi/platform/phishing"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -81,10 +81,10 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 // Validate refuses flags that no service could run with, as part of the
 // command line.
 func (c serveCmd) Validate() error {
-	if _, err := simulation.ParseNetworks(c.TrustedProxies); err != nil {
+	if _, err := phishing.ParseNetworks(c.TrustedProxies); err != nil {
 		return fmt.Errorf("--trusted-proxies: %w", err)
 	}
-	if _, err := simulation.ParseNetworks(c.ScannerNets); err != nil {
+	if _, err := phishing.ParseNetworks(c.ScannerNets); err != nil {
 		return fmt.Errorf("--scanner-networks: %w", err)
 	}
 	return c.workFlags.validate()
@@ -131,7 +131,7 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 
 // trackSimulations adds the pages that the links of simulated mails lead to.
 func (s *service) trackSimulations(ctx context.Context) error {
-	networks, err := simulation.ParseNetworks(s.config.ScannerNets)
+	networks, err := phishing.ParseNetworks(s.config.ScannerNets)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *service) trackSimulations(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	simulation.NewPages(s.db, simulation.NewTokens(secret), networks, s.log).Mount(s.engine)
+	phishing.NewPages(s.db, phishing.NewTokens(secret), networks, s.log).Mount(s.engine)
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"partnerapi/domain"
-	"partnerapi/platform/simulation"
+	"partnerapi/platform/phishing"
 )
 
 type templatesCmd struct {
@@ -132,7 +132,7 @@ func (e templateEntry) template() (domain.Template, error) {
 	if t.Indicators, err = e.indicators(); err != nil {
 		return t, err
 	}
-	return t, simulation.Check(t)
+	return t, phishing.Check(t)
 }
 
 func (e templateEntry) indicators() ([]domain.Indicator, error) {
@@ -178,7 +178,7 @@ func translatePlaceholders(text string, unknown map[string]bool) string {
 		if to, ok := knownPlaceholders[name]; ok {
 			return to
 		}
-		if !slices.Contains(simulation.Placeholders, name) {
+		if !slices.Contains(phishing.Placeholders, name) {
 			unknown[name] = true
 		}
 		return "{{" + name + "}}"

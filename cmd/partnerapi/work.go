@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"partnerapi/db"
+	"partnerapi/job/runner"
 	"partnerapi/platform/mail"
-	"partnerapi/platform/simulation"
-	"partnerapi/platform/work"
+	"partnerapi/platform/phishing"
 )
 
 // workFlags say how the background work reaches the world.
@@ -49,7 +49,7 @@ type background struct {
 	db     *db.DB
 	pool   *db.DB // the jobs' own
 	sender mail.Sender
-	runner *work.Runner
+	runner *runner.Runner
 	log    *slog.Logger
 }
 
@@ -71,10 +71,10 @@ func (f workFlags) open(ctx context.Context, d *db.DB, address, dataDir string, 
 	if err != nil {
 		return nil, errors.Join(err, sender.Close())
 	}
-	simulations := simulation.NewComposer(address, simulation.NewTokens(secret))
-	w := &background{db: d, pool: d.Beside(work.Conns(f.Workers)), sender: sender, log: log}
-	w.runner, err = work.New(w.pool, f.Workers, log, mail.NewWorker(w.pool, sender, composer, log).Register,
-		simulation.NewWorker(w.pool, sender, simulations, log).Register)
+	simulations := phishing.NewComposer(address, phishing.NewTokens(secret))
+	w := &background{db: d, pool: d.Beside(runner.Conns(f.Workers)), sender: sender, log: log}
+	w.runner, err = runner.New(w.pool, f.Workers, log, mail.NewWorker(w.pool, sender, composer, log).Register,
+		phishing.NewWorker(w.pool, sender, simulations, log).Register)
 	if err != nil {
 		return nil, errors.Join(err, w.close())
 	}

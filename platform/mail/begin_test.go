@@ -15,16 +15,16 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"partnerapi/domain"
+	"partnerapi/job/runner"
 	"partnerapi/platform/mail"
-	"partnerapi/platform/work"
 	"partnerapi/v2/v2test"
 )
 
 // TestTimes: a job has time for more than one message, a stop waits for one
 // that was begun, and it is over before another process takes the job over.
 func TestTimes(t *testing.T) {
-	if work.JobTimeout < 2*mail.SendWithin || work.StopWithin < mail.EndsWithin {
-		t.Errorf("a message takes %s, and %s with its mark: a job has %s, a stop waits for %s", mail.SendWithin, mail.EndsWithin, work.JobTimeout, work.StopWithin)
+	if runner.JobTimeout < 2*mail.SendWithin || runner.StopWithin < mail.EndsWithin {
+		t.Errorf("a message takes %s, and %s with its mark: a job has %s, a stop waits for %s", mail.SendWithin, mail.EndsWithin, runner.JobTimeout, runner.StopWithin)
 	}
 }
 
@@ -216,8 +216,8 @@ var quiet = slog.New(slog.DiscardHandler)
 // is going on.
 func (o *office) process(sender mail.Sender) (stop func() error) {
 	o.t.Helper()
-	pool := o.DB.Beside(work.Conns(2))
-	runner, err := work.New(pool, 2, quiet, func(all *river.Workers) {
+	pool := o.DB.Beside(runner.Conns(2))
+	runner, err := runner.New(pool, 2, quiet, func(all *river.Workers) {
 		mail.NewWorker(pool, sender, composer(o.t, ""), quiet).Register(all)
 	})
 	if err != nil {

@@ -55,7 +55,7 @@ func Describe(t reflect.Type) *Input {
 			in.Query = params(f.Type, "query", f.Index)
 		case "Body":
 			in.Body, in.body = f.Type, f.Index
-			registerPatches(f.Type)
+			registerOptionals(f.Type)
 		}
 	}
 	return in

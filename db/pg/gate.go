@@ -1,0 +1,123 @@
+package pg
+
+import (
+	"context"
+	"sync"
+
+	"partnerapi/domain"
+)
+
+// gate shares the connections of a pool fairly between partners: when all are in
+// use, the partners that wait get the next ones in turn, however many requests
+// each of them has waiting, and no partner holds more than three quarters of
+// them. Background work waits as one more partner. It is safe for concurrent use.
+type gate struct {
+	mu   sync.Mutex
+	free int
+	// share is how many connections one partner may hold.
+	share   int
+	holding map[domain.PartnerID]int
+	waiting map[domain.PartnerID][]chan struct{}
+	// turns are the partners that wait, the next one first.
+	turns []domain.PartnerID
+}
+
+func newGate(conns int) *gate {
+	return &gate{
+		free: conns, share: max(1, conns*3/4),
+		holding: map[domain.PartnerID]int{}, waiting: map[domain.PartnerID][]chan struct{}{},
+	}
+}
+
+// enter waits for a connection to be the caller's, and returns what gives it
+// back. The error is that of ctx, which ended first.
+func (g *gate) enter(ctx context.Context) (leave func(), err error) {
+	partner := domain.CallerFrom(ctx).Partner
+	g.mu.Lock()
+	if g.free > 0 && g.holding[partner] < g.share && len(g.waiting[partner]) == 0 {
+		g.take(partner)
+		g.mu.Unlock()
+		return func() { g.leave(partner) }, nil
+	}
+	turn := make(chan struct{})
+	if len(g.waiting[partner]) == 0 {
+		g.turns = append(g.turns, partner)
+	}
+	g.waiting[partner] = append(g.waiting[partner], turn)
+	g.mu.Unlock()
+
+	select {
+	case <-turn:
+		return func() { g.leave(partner) }, nil
+	case <-ctx.Done():
+		g.abandon(partner, turn)
+		return nil, ctx.Err()
+	}
+}
+
+// take counts a connection as the partner's. The gate is locked.
+func (g *gate) take(partner domain.PartnerID) {
+	g.free--
+	g.holding[partner]++
+}
+
+func (g *gate) leave(partner domain.PartnerID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.free++
+	if g.holding[partner]--; g.holding[partner] == 0 {
+		delete(g.holding, partner)
+	}
+	g.admit()
+}
+
+// admit gives free connections to those whose turn it is. The gate is locked.
+func (g *gate) admit() {
+	for i := 0; i < len(g.turns) && g.free > 0; {
+		partner := g.turns[i]
+		if g.holding[partner] >= g.share {
+			i++
+			continue
+		}
+		g.take(partner)
+		queue := g.waiting[partner]
+		close(queue[0])
+		g.turns = append(g.turns[:i], g.turns[i+1:]...)
+		if len(queue) == 1 {
+			delete(g.waiting, partner)
+			continue
+		}
+		g.waiting[partner] = queue[1:]
+		g.turns = append(g.turns, partner) // behind the others
+	}
+}
+
+// abandon takes back a wait whose caller gave up. One whose turn came at the same
+// moment passes the connection on.
+func (g *gate) abandon(partner domain.PartnerID, turn chan struct{}) {
+	g.mu.Lock()
+	queue := g.waiting[partner]
+	for i, waiting := range queue {
+		if waiting != turn {
+			continue
+		}
+		g.waiting[partner] = append(queue[:i], queue[i+1:]...)
+		if len(queue) == 1 {
+			delete(g.waiting, partner)
+			g.dropTurn(partner)
+		}
+		g.mu.Unlock()
+		return
+	}
+	g.mu.Unlock()
+	g.leave(partner)
+}
+
+func (g *gate) dropTurn(partner domain.PartnerID) {
+	for i, p := range g.turns {
+		if p == partner {
+			g.turns = append(g.turns[:i], g.turns[i+1:]...)
+			return
+		}
+	}
+}

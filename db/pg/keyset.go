@@ -1,0 +1,136 @@
+package pg
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"partnerapi/domain"
+)
+
+// Keyset is a list in the order of a sort key and then the id, which a page
+// continues after a position instead of counting rows from the start.
+type Keyset[Row any] struct {
+	// Table is the list's table with its alias, as in "users AS u".
+	Table string
+	// Key is the column of the sort key, ID that of the id, which breaks ties.
+	Key, ID string
+	// Cast is the type that a position's key has in the database.
+	Cast string
+	Desc bool
+	// OneIndex says that one index holds the list in its order whatever the
+	// values are, so that its plan can be kept.
+	OneIndex bool
+	// Where are the conditions of the list.
+	Where Conditions
+	// Select adds the columns, and the joins that they need, to a query on
+	// Table. Nil selects the columns of Row's table.
+	Select func(*Select)
+	// Position is the key and the id of a row.
+	Position func(*Row) domain.Position
+}
+
+// Conditions all have to hold.
+type Conditions []Query
+
+// Add adds a condition.
+func (c *Conditions) Add(text string, args ...any) { *c = append(*c, SQL(text, args...)) }
+
+// Page reads the rows of a window, and one more to know whether rows follow. The
+// slice has no total. A window that skips rows finds their ids on an index alone
+// and reads the columns of those that it shows.
+func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window) (domain.Slice[Row], error) {
+	q := From(k.Table)
+	if k.Select != nil {
+		k.Select(q)
+	} else {
+		q.Columns(Columns[Row]())
+	}
+	q.where = append(q.where, k.Where...)
+	if w.Skip > 0 {
+		// An array is made once; IN (SELECT …) is made again for each row where
+		// the planner, for want of statistics, expects few. The conditions stand
+		// in both, for an id may be in other lists too: a course is many users'.
+		ids := From(k.Table).Columns(k.ID).Offset(w.Skip)
+		ids.where = append(ids.where, k.Where...)
+		q.Where(k.ID+" = ANY(ARRAY(?))", k.window(ids, w)).OrderBy(k.order())
+	} else {
+		k.window(q, w)
+	}
+	query := Query(q)
+	if k.OneIndex && w.Skip == 0 {
+		query = Prepared(q)
+	}
+
+	rows, err := some[Row](ctx, r, "read a page of "+k.Table, query, w.Limit+1)
+	if err != nil {
+		return domain.Slice[Row]{}, err
+	}
+	s := domain.Slice[Row]{Rows: rows}
+	if len(rows) > w.Limit {
+		s.Rows, s.More = rows[:w.Limit], true
+	}
+	if n := len(s.Rows); n > 0 {
+		end := k.Position(&s.Rows[n-1])
+		s.End = &end
+	}
+	return s, nil
+}
+
+// CountedPage is Page with the total of the list, where the window asks for it:
+// from a count of its rows, unless the page shows the list's end.
+func CountedPage[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window) (domain.Slice[Row], error) {
+	slice, err := Page(ctx, r, k, w)
+	if err != nil || !w.Total {
+		return slice, err
+	}
+	if ended := !slice.More && w.After == nil; ended && (len(slice.Rows) > 0 || w.Skip == 0) {
+		slice.Total = w.Skip + len(slice.Rows)
+		return slice, nil
+	}
+	slice.Total, err = k.Count(ctx, r)
+	return slice, err
+}
+
+// Count counts the rows of the whole list.
+func (k Keyset[Row]) Count(ctx context.Context, r Runner) (int, error) {
+	q := From(k.Table).Columns("count(*)")
+	q.where = append(q.where, k.Where...)
+	return One[int](ctx, r, "count "+k.Table, q)
+}
+
+// window restricts a query to the rows after the window's position, and one more
+// than its limit.
+func (k Keyset[Row]) window(q *Select, w domain.Window) *Select {
+	if w.After != nil {
+		than := " > "
+		if k.Desc {
+			than = " < "
+		}
+		q.Where("("+k.Key+", "+k.ID+")"+than+"(?::text::"+k.Cast+", ?::text::uuid)", w.After.Key, w.After.ID)
+	}
+	return q.OrderBy(k.order()).Limit(w.Limit + 1)
+}
+
+func (k Keyset[Row]) order() string {
+	direction := " ASC"
+	if k.Desc {
+		direction = " DESC"
+	}
+	return k.Key + direction + ", " + k.ID + direction
+}
+
+// TimeKey is a time as the key of a position.
+func TimeKey(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// NumberKey is a number as the key of a position.
+func NumberKey(n int) string { return strconv.Itoa(n) }
+
+// Map is a slice of rows in the domain's terms.
+func Map[Row, T any](s domain.Slice[Row], as func(*Row) T) domain.Slice[T] {
+	out := domain.Slice[T]{Rows: make([]T, len(s.Rows)), More: s.More, End: s.End, Total: s.Total}
+	for i := range s.Rows {
+		out.Rows[i] = as(&s.Rows[i])
+	}
+	return out
+}

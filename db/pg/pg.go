@@ -1,0 +1,153 @@
+// Package pg is the way to PostgreSQL: the pool of connections, transactions,
+// the one way to write a query and bind its values (Query), lists read page by
+// page on an index (Keyset), advisory locks, and the translation of the driver's
+// errors into the domain's. It knows no table.
+package pg
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"partnerapi/domain"
+)
+
+// DefaultConns is how many connections a process opens at the most unless told
+// otherwise: two processes stay well below the 100 that PostgreSQL allows by
+// default.
+const DefaultConns = 20
+
+// reservedConns are connections beyond those that requests and jobs share: for
+// advisory locks, readiness, and what listens for jobs. Requests never take them.
+const reservedConns = 4
+
+// DB is a pool of connections to one database. It is safe for concurrent use.
+type DB struct {
+	pool    *pgxpool.Pool
+	bun     *bun.DB
+	clock   domain.Clock
+	clashes map[string]*domain.Error
+	config  *pgxpool.Config
+	gate    *gate
+}
+
+// Option changes how Open opens a database.
+type Option func(*options)
+
+type options struct {
+	clock   domain.Clock
+	tracer  pgx.QueryTracer
+	conns   int
+	clashes map[string]*domain.Error
+}
+
+// WithClock makes Now tell the time of clock; the default is the database's.
+func WithClock(clock domain.Clock) Option { return func(o *options) { o.clock = clock } }
+
+// WithTracer shows every statement to tracer.
+func WithTracer(tracer pgx.QueryTracer) Option { return func(o *options) { o.tracer = tracer } }
+
+// WithConns bounds the number of connections, from 2 up; the default is
+// DefaultConns.
+func WithConns(n int) Option { return func(o *options) { o.conns = n } }
+
+// WithClashes says which error the violation of each unique constraint is.
+func WithClashes(clashes map[string]*domain.Error) Option {
+	return func(o *options) { o.clashes = clashes }
+}
+
+// Open opens the database at a postgres:// URL. It does not connect yet.
+func Open(url string, opts ...Option) (*DB, error) {
+	o := options{clock: domain.SystemClock{}, conns: DefaultConns}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read the database URL: %w", err)
+	}
+	config.MaxConns = int32(max(o.conns, 2) + reservedConns)
+	config.MaxConnIdleTime = 5 * time.Minute
+	config.AfterConnect = prepareTypes
+	config.ConnConfig.Tracer = o.tracer
+	config.ConnConfig.ConnectTimeout = 5 * time.Second
+	// What database/sql sends for the migrations and the tests has its values
+	// in it; Query says itself how it is planned.
+	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	setSession(config.ConnConfig.RuntimeParams)
+	return open(config, o.clock, o.clashes)
+}
+
+// setSession sets what every session begins with.
+func setSession(params map[string]string) {
+	params["timezone"] = "UTC"
+	// Requests find rows by keys; compiling a plan to machine code costs more
+	// than it saves there.
+	params["jit"] = "off"
+	// The server learns within a minute that the machine of a connection is
+	// gone, and releases what its transaction locked.
+	params["tcp_keepalives_idle"] = "30"
+	params["tcp_keepalives_interval"] = "10"
+	params["tcp_keepalives_count"] = "3"
+}
+
+func open(config *pgxpool.Config, clock domain.Clock, clashes map[string]*domain.Error) (*DB, error) {
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, fmt.Errorf("open the pool: %w", err)
+	}
+	d := &DB{pool: pool, clock: clock, clashes: clashes, config: config, gate: newGate(int(config.MaxConns) - reservedConns)}
+	d.bun = bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New())
+	return d, nil
+}
+
+// Pool is the pool, for packages that bring their own statements.
+func (d *DB) Pool() *pgxpool.Pool { return d.pool }
+
+// SQL is the pool for packages that speak database/sql, as migrations do.
+func (d *DB) SQL() *sql.DB { return d.bun.DB }
+
+// Beside opens another pool of connections to the same database. It is for its
+// caller to close.
+func (d *DB) Beside(conns int) (*DB, error) {
+	config := d.config.Copy()
+	config.MaxConns = int32(conns + reservedConns)
+	return open(config, d.clock, d.clashes)
+}
+
+// Bun is the pool for packages that build their statements with Bun.
+func (d *DB) Bun() *bun.DB { return d.bun }
+
+// Close closes the pool. It waits for connections in use.
+func (d *DB) Close() error {
+	err := d.bun.Close()
+	d.pool.Close()
+	return err
+}
+
+// Ping reports Unavailable when the database cannot be reached.
+func (d *DB) Ping(ctx context.Context) error {
+	return d.TranslateError("reach the database", d.pool.Ping(ctx))
+}
+
+// Now is the time by the database's clock.
+func (d *DB) Now() time.Time { return d.clock.Now() }
+
+// prepareTypes makes a connection read times in UTC, whatever the machine's
+// zone, and hand UUIDs to scanners as the 16 bytes that they came in.
+func prepareTypes(_ context.Context, conn *pgx.Conn) error {
+	types := conn.TypeMap()
+	types.RegisterType(&pgtype.Type{
+		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+	})
+	types.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: plainUUID{}})
+	return nil
+}

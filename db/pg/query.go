@@ -1,0 +1,220 @@
+package pg
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Query is a statement, or a part of one, with the values that it binds. It is
+// made by SQL, From or Insert; a Query may be the value of a placeholder of
+// another one, and stands there as it is. Queries are not changed once they run.
+type Query interface {
+	// write appends the statement's text and its values.
+	write(*statement)
+}
+
+// fragment is SQL written by hand. A ? stands for the next value, ?0 ?1 … for
+// the values by their places; each value is sent apart from the text.
+type fragment struct {
+	text string
+	args []any
+}
+
+// SQL is a statement written by hand. A ? in the text stands for the next of the
+// values, ?0 and so on for the value at that place, as often as it is named. A
+// value is sent apart from the text: where PostgreSQL cannot tell its type, the
+// text says it, as in ?::date.
+func SQL(text string, args ...any) Query { return fragment{text, args} }
+
+func (f fragment) write(s *statement) { s.add(f.text, f.args) }
+
+// Raw is a statement whose placeholders are written already.
+func Raw(text string, args []any) Query { return numbered{text, args} }
+
+type numbered struct {
+	text string
+	args []any
+}
+
+func (n numbered) write(s *statement) { s.text, s.args = append(s.text, n.text...), n.args }
+
+// statement is a query being written.
+type statement struct {
+	text []byte
+	args []any
+}
+
+// add appends a fragment. A placeholder without a value is a programming error,
+// and panics.
+func (s *statement) add(text string, args []any) {
+	if len(args) == 0 {
+		s.text = append(s.text, text...)
+		return
+	}
+	numbers := make([]int, len(args)) // of the placeholders that the values have; 0 for none yet
+	next := 0
+	for {
+		i := strings.IndexByte(text, '?')
+		if i < 0 {
+			s.text = append(s.text, text...)
+			return
+		}
+		s.text = append(s.text, text[:i]...)
+		text = text[i+1:]
+		place := next
+		if digits := leadingDigits(text); digits > 0 {
+			place, _ = strconv.Atoi(text[:digits])
+			text = text[digits:]
+		} else {
+			next++
+		}
+		s.bind(args[place], &numbers[place])
+	}
+}
+
+// bind appends the placeholder of a value, or the query that stands in its place.
+func (s *statement) bind(value any, number *int) {
+	if q, ok := value.(Query); ok {
+		q.write(s)
+		return
+	}
+	if *number == 0 {
+		s.args = append(s.args, value)
+		*number = len(s.args)
+	}
+	s.text = strconv.AppendInt(append(s.text, '$'), int64(*number), 10)
+}
+
+func leadingDigits(text string) int {
+	n := 0
+	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// Select is a SELECT put together from its clauses. Its methods change it and
+// return it. The zero Select is of no use: begin with From.
+type Select struct {
+	from    string
+	columns []Query
+	joins   []Query
+	where   []Query
+	order   string
+	suffix  string
+	limit   int
+	offset  int
+}
+
+// From begins a SELECT on a table with its alias, as in "users AS u".
+func From(table string) *Select { return &Select{from: table} }
+
+// Columns adds columns.
+func (s *Select) Columns(text string, args ...any) *Select {
+	s.columns = append(s.columns, SQL(text, args...))
+	return s
+}
+
+// Join adds a join, spelled with its kind: "LEFT JOIN groups AS g ON …".
+func (s *Select) Join(text string, args ...any) *Select {
+	s.joins = append(s.joins, SQL(text, args...))
+	return s
+}
+
+// Where adds a condition to those that all have to hold.
+func (s *Select) Where(text string, args ...any) *Select {
+	s.where = append(s.where, SQL(text, args...))
+	return s
+}
+
+// OrderBy sets the order.
+func (s *Select) OrderBy(text string) *Select {
+	s.order = text
+	return s
+}
+
+// Limit bounds the rows; 0 does not.
+func (s *Select) Limit(n int) *Select {
+	s.limit = n
+	return s
+}
+
+// Offset passes over rows.
+func (s *Select) Offset(n int) *Select {
+	s.offset = n
+	return s
+}
+
+// For locks the rows, as in "NO KEY UPDATE OF u".
+func (s *Select) For(lock string) *Select {
+	s.suffix = " FOR " + lock
+	return s
+}
+
+func (s *Select) write(st *statement) {
+	st.list("SELECT ", ", ", s.columns)
+	st.add(" FROM "+s.from, nil)
+	for _, join := range s.joins {
+		st.add(" ", nil)
+		join.write(st)
+	}
+	if len(s.where) > 0 {
+		st.list(" WHERE (", ") AND (", s.where)
+		st.add(")", nil)
+	}
+	if s.order != "" {
+		st.add(" ORDER BY "+s.order, nil)
+	}
+	if s.limit > 0 {
+		st.add(" LIMIT ?", []any{s.limit})
+	}
+	if s.offset > 0 {
+		st.add(" OFFSET ?", []any{s.offset})
+	}
+	st.add(s.suffix, nil)
+}
+
+// list appends queries with a text before the first and between them.
+func (s *statement) list(before, between string, queries []Query) {
+	for i, q := range queries {
+		if i == 0 {
+			s.add(before, nil)
+		} else {
+			s.add(between, nil)
+		}
+		q.write(s)
+	}
+}
+
+// prepared is a query that keeps one plan per connection.
+type prepared struct{ Query }
+
+// Prepared makes PostgreSQL keep one plan of a query for each connection, in
+// place of planning it for its values at each call: for reads by key, and
+// others whose best plan no value changes. A Query within another one is planned
+// with that.
+func Prepared(q Query) Query { return prepared{q} }
+
+// planOf is how a query is planned.
+func planOf(q Query) pgx.QueryExecMode {
+	if _, ok := q.(prepared); ok {
+		return pgx.QueryExecModeCacheStatement
+	}
+	return pgx.QueryExecModeCacheDescribe
+}
+
+// Contains is the condition that one of the columns, which hold sort keys,
+// contains the key. % and _ in it stand for themselves.
+func Contains(key string, columns ...string) Query {
+	pattern := "%" + likeLiteral.Replace(key) + "%"
+	conditions := make([]string, len(columns))
+	for i, column := range columns {
+		conditions[i] = column + " LIKE ?0"
+	}
+	return SQL(strings.Join(conditions, " OR "), pattern)
+}
+
+// likeLiteral escapes what LIKE takes for a pattern.
+var likeLiteral = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)

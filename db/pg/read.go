@@ -1,0 +1,113 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/jackc/pgx/v5"
+
+	"partnerapi/domain"
+)
+
+// Runner is a DB, or what embeds one.
+type Runner interface {
+	run(ctx context.Context, fn func(*pgx.Conn) error) error
+	TranslateError(doing string, err error) error
+}
+
+// All runs a query in the transaction of ctx, if there is one, and returns its
+// rows. Row is a struct whose fields name the columns as a Bun model does, or
+// the type of the one column. doing says in errors what was being done.
+func All[Row any](ctx context.Context, r Runner, doing string, q Query) ([]Row, error) {
+	return some[Row](ctx, r, doing, q, 0)
+}
+
+// some is All for about as many rows as are expected.
+func some[Row any](ctx context.Context, r Runner, doing string, q Query, expected int) (rows []Row, err error) {
+	var s statement
+	q.write(&s)
+	err = r.run(ctx, func(conn *pgx.Conn) error {
+		answer, err := conn.Query(ctx, string(s.text), append([]any{planOf(q)}, s.args...)...)
+		if err != nil {
+			return err
+		}
+		defer answer.Close()
+		rows, err = scan(answer, make([]Row, 0, expected))
+		return err
+	})
+	return rows, r.TranslateError(doing, err)
+}
+
+// One runs a query that gives a single row. It returns an error that is
+// ErrNoRow where it gives none.
+func One[Row any](ctx context.Context, r Runner, doing string, q Query) (row Row, err error) {
+	rows, err := some[Row](ctx, r, doing, q, 1)
+	if err == nil && len(rows) == 0 {
+		err = fmt.Errorf("%s: %w", doing, ErrNoRow)
+	}
+	if err != nil {
+		return row, err
+	}
+	return rows[0], nil
+}
+
+// ErrNoRow says that a query gave no row.
+var ErrNoRow = errors.New("there is no such row")
+
+// Find is One for the object of a noun: NotFound where there is none.
+func Find[Row any](ctx context.Context, r Runner, noun string, q Query) (Row, error) {
+	row, err := One[Row](ctx, r, "read a "+noun, q)
+	if errors.Is(err, ErrNoRow) {
+		err = domain.ErrNotFound(noun)
+	}
+	return row, err
+}
+
+// Exec runs a statement and returns how many rows it changed.
+func Exec(ctx context.Context, r Runner, doing string, q Query) (changed int, err error) {
+	var s statement
+	q.write(&s)
+	err = r.run(ctx, func(conn *pgx.Conn) error {
+		tag, err := conn.Exec(ctx, string(s.text), append([]any{planOf(q)}, s.args...)...)
+		changed = int(tag.RowsAffected())
+		return err
+	})
+	return changed, r.TranslateError(doing, err)
+}
+
+// scan appends the rows of an answer to those that are there.
+func scan[Row any](answer pgx.Rows, rows []Row) ([]Row, error) {
+	var row, empty Row
+	targets, err := targetsOf(reflect.ValueOf(&row).Elem(), answer)
+	if err != nil {
+		return nil, err
+	}
+	for answer.Next() {
+		row = empty // so that nothing is shared with the row before
+		if err := answer.Scan(targets...); err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, answer.Err()
+}
+
+// targetsOf are the addresses of the parts of row that an answer's columns go to.
+func targetsOf(row reflect.Value, answer pgx.Rows) ([]any, error) {
+	columns := answer.FieldDescriptions()
+	if !isModel(row.Type()) {
+		return []any{row.Addr().Interface()}, nil
+	}
+	table := modelOf(row.Type())
+	targets := make([]any, len(columns))
+	for i, column := range columns {
+		field := table.LookupField(column.Name)
+		if field == nil {
+			return nil, fmt.Errorf("%s has no column %s", table.TypeName, column.Name)
+		}
+		targets[i] = field.Value(row).Addr().Interface()
+	}
+	return targets, nil
+}

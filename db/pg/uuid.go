@@ -1,0 +1,35 @@
+package pg
+
+import (
+	"database/sql/driver"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"partnerapi/domain"
+)
+
+// NewID returns the id of a new object: a UUID of version 7.
+func NewID[K domain.Kind]() domain.ID[K] { return domain.ID[K](uuid.Must(uuid.NewV7())) }
+
+// IDs are ids as the value of a uuid[].
+func IDs[K domain.Kind](ids []domain.ID[K]) [][16]byte {
+	list := make([][16]byte, len(ids))
+	for i, id := range ids {
+		list[i] = id
+	}
+	return list
+}
+
+// plainUUID is the codec of UUIDs, but for scanners, which would get the text.
+type plainUUID struct{ pgtype.UUIDCodec }
+
+// DecodeDatabaseSQLValue returns the value for a scanner, which copies it.
+func (u plainUUID) DecodeDatabaseSQLValue(
+	types *pgtype.Map, oid uint32, format int16, src []byte,
+) (driver.Value, error) {
+	if format == pgtype.BinaryFormatCode && src != nil {
+		return src, nil
+	}
+	return u.UUIDCodec.DecodeDatabaseSQLValue(types, oid, format, src)
+}

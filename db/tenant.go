@@ -1,0 +1,63 @@
+package db
+
+import (
+	"context"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// Tenant is a client that was found within the caller's reach. What belongs to
+// the client is read and written through it, so that nothing can be reached
+// without that check.
+type Tenant struct {
+	domain.Client
+	db *DB
+}
+
+// User is a user who was found within the caller's reach, as Tenant is for
+// clients.
+type User struct {
+	domain.User
+	db *DB
+	// watched says that the user's client has Dark Web Monitoring.
+	watched bool
+}
+
+// Key names the user beside the client.
+func (u *User) Key() domain.UserKey { return domain.UserKey{Client: u.Client, User: u.ID} }
+
+// reach is the condition that a client, alias c, is within the caller's access:
+// of the key's partner, not archived, and listed for the key unless it reaches
+// all. Every read and write of tenants goes through it.
+func reach(ctx context.Context) pg.Query {
+	caller := domain.CallerFrom(ctx)
+	const reached = "c.partner_id = ? AND c.archived_at IS NULL"
+	if caller.AllClients {
+		return pg.SQL(reached, caller.Partner)
+	}
+	return pg.SQL(reached+" AND EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ? AND k.client_id = c.id)",
+		caller.Partner, caller.Key)
+}
+
+// Tenant finds a client. NotFound where the caller does not reach it.
+func (d *DB) Tenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
+	q := pg.From("clients AS c").Columns(pg.Columns[clientRow]()).Where("c.id = ?", id).Where("?", reach(ctx))
+	return d.tenant(ctx, id, pg.Prepared(q))
+}
+
+// LockTenant is Tenant for a change of the client itself: until the transaction
+// ends, no other such change goes on.
+func (c *Change) LockTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
+	c.lock(clientLocks)
+	q := pg.From("clients AS c").Columns(pg.Columns[clientRow]()).Where("c.id = ?", id).Where("?", reach(ctx))
+	return c.tenant(ctx, id, q.For("NO KEY UPDATE OF c"))
+}
+
+func (d *DB) tenant(ctx context.Context, id domain.ClientID, q pg.Query) (*Tenant, error) {
+	row, err := pg.Find[clientRow](ctx, d, id.Noun(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &Tenant{Client: row.client(), db: d}, nil
+}

@@ -1,0 +1,206 @@
+// Package ingest takes what happens on the platform into the service: signals,
+// one line of JSON each (decisions 7.9).
+package ingest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+const (
+	// MaxLine is how many bytes a line may have.
+	MaxLine = 1 << 20
+	// batchLines and batchBytes bound what is applied in one transaction, and
+	// with it what is held in memory.
+	batchLines = 1000
+	batchBytes = 8 << 20
+	// patience is how long a line waits for more to be applied with.
+	patience = time.Second
+)
+
+// Report counts the lines that were read, empty ones left out.
+type Report struct {
+	Lines    int
+	Taken    int
+	Repeated int // of an id that was taken before
+	Refused  int
+}
+
+// Watcher is told how an ingestion goes. Its fields may be nil.
+type Watcher struct {
+	// Refused is told of each bad line, by its number from 1 on, in their order.
+	Refused func(line int, reason string)
+	// Applied is told, after each transaction, how many lines and bytes of the
+	// input are done.
+	Applied func(lines int, bytes int64)
+}
+
+// Ingest reads signals to the end of r and applies them in batches, each in a
+// transaction. A line waits a second at most for others to come, so that r may
+// be a pipe that never ends. Bad lines are skipped. It holds a batch in memory,
+// however long the input is. An error ends it; the report then tells of what is
+// applied, and the same input may be given again from its beginning. So does the
+// end of ctx, which leaves a read of r waiting.
+func Ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
+	return ingest(ctx, d, r, w, func() <-chan time.Time { return time.After(patience) })
+}
+
+// ingest is Ingest, where impatient is called when a batch gets its first line
+// and says when it is to be applied even if no more come.
+func ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher, impatient func() <-chan time.Time) (Report, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	in := &ingestion{db: d, watcher: w, lines: make(chan line), impatient: impatient}
+	go in.read(ctx, &lineReader{in: bufio.NewReaderSize(r, 64<<10)})
+	for {
+		more, err := in.gather(ctx)
+		if err != nil {
+			return in.report, fmt.Errorf("read line %d: %w", in.last.number+1, err)
+		}
+		if err := in.apply(ctx); err != nil {
+			return in.report, fmt.Errorf("apply the lines after %d: %w", in.done, err)
+		}
+		if !more {
+			return in.report, nil
+		}
+	}
+}
+
+type ingestion struct {
+	db        *db.DB
+	watcher   Watcher
+	lines     chan line
+	impatient func() <-chan time.Time
+	report    Report
+	last      line // the last one that came
+	done      int  // the number of the last line that was applied
+
+	// The batch: the lines that are not empty, and the signals of those that
+	// are not refused.
+	entries []entry
+	signals []domain.Signal
+}
+
+// line is a line that was read, or the end of the input.
+type line struct {
+	number int   // of the line, from 1
+	bytes  int64 // read up to its end
+	signal domain.Signal
+	reason string // why it is refused; empty for one that is not
+	err    error  // what ended the input; io.EOF if nothing is wrong
+}
+
+// entry is a line of a batch.
+type entry struct {
+	line   int
+	reason string // why it is refused; empty for one that is not
+}
+
+// read hands on the lines that are not empty, each judged as of when it was
+// read, to the end of the input or of ctx.
+func (in *ingestion) read(ctx context.Context, r *lineReader) {
+	for ended := false; !ended; {
+		text, tooLong, err := r.next()
+		l := line{number: r.number, bytes: r.bytes, err: err}
+		switch {
+		case err != nil:
+			ended = true
+		case tooLong:
+			l.reason = fmt.Sprintf("is longer than %d bytes", MaxLine)
+		case len(text) == 0:
+			continue
+		default:
+			if l.signal, err = Parse(text, in.db.Now().Add(domain.SignalLead)); err != nil {
+				l.reason = err.Error()
+			}
+		}
+		select {
+		case in.lines <- l:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// gather takes the next batch, and reports false at the end of the input.
+func (in *ingestion) gather(ctx context.Context) (more bool, err error) {
+	in.entries, in.signals = in.entries[:0], in.signals[:0]
+	began := in.last.bytes
+	var late <-chan time.Time // never, as long as there is nothing to apply
+	for len(in.entries) < batchLines && in.last.bytes-began < batchBytes {
+		select {
+		case in.last = <-in.lines:
+			if in.last.err == io.EOF {
+				return false, nil
+			}
+			if in.last.err != nil {
+				return false, in.last.err
+			}
+			if in.entries = append(in.entries, entry{in.last.number, in.last.reason}); in.last.reason == "" {
+				in.signals = append(in.signals, in.last.signal)
+			}
+			if late == nil {
+				late = in.impatient()
+			}
+		case <-late:
+			return true, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+	return true, nil
+}
+
+// apply applies the batch, and counts and tells what became of its lines.
+func (in *ingestion) apply(ctx context.Context) error {
+	takings, err := in.db.TakeSignals(ctx, in.signals)
+	if err != nil {
+		return err
+	}
+	for _, e := range in.entries {
+		repeated := false
+		if e.reason == "" {
+			e.reason, repeated = refusal(takings[0]), takings[0].Repeated
+			takings = takings[1:]
+		}
+		in.count(e, repeated)
+	}
+	in.done = in.last.number
+	if in.watcher.Applied != nil {
+		in.watcher.Applied(in.last.number, in.last.bytes)
+	}
+	return nil
+}
+
+// refusal says why a signal was not taken; it is empty for one that was, now or
+// before.
+func refusal(t domain.Taking) string {
+	switch {
+	case t.Unknown != "":
+		return noSuch(t.Unknown)
+	case t.Unsent:
+		return "the mail of this result was not sent yet"
+	}
+	return ""
+}
+
+func (in *ingestion) count(e entry, repeated bool) {
+	in.report.Lines++
+	switch {
+	case repeated:
+		in.report.Repeated++
+	case e.reason == "":
+		in.report.Taken++
+	default:
+		in.report.Refused++
+		if in.watcher.Refused != nil {
+			in.watcher.Refused(e.line, e.reason)
+		}
+	}
+}

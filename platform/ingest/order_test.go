@@ -1,0 +1,232 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/platform/ingest"
+)
+
+// happening is a signal by the numbers of what it names, so that the same can
+// happen in two offices.
+type happening struct {
+	kind         domain.SignalType
+	user, object int
+	at           time.Time
+	more         []any
+}
+
+// random is something that may happen in an office of some users. What happens
+// to mails does so in one day: of a click that is told of after the mail's
+// credentials no time is kept, and the score goes by days.
+func random(r *rand.Rand, users int) happening {
+	h := happening{user: r.IntN(users), object: r.IntN(2), at: noon.Add(-time.Duration(r.IntN(40*24)) * time.Hour)}
+	mails := []domain.SignalType{domain.PhishingOpened, domain.PhishingClicked, domain.PhishingReported, domain.CredentialsSubmitted, domain.AttachmentOpened}
+	switch r.IntN(8) {
+	case 0, 1, 2:
+		h.kind = mails[r.IntN(len(mails))]
+		h.at = noon.Add(-time.Duration(r.IntN(600)) * time.Minute)
+	case 3:
+		h.kind, h.object = domain.CourseCompleted, []int{1, 2, 3, 7, 8}[r.IntN(5)]
+	case 4:
+		h.kind, h.more = domain.PolicySigned, []any{"version", 1 + r.IntN(3)}
+	case 5:
+		h.kind = domain.PolicyPublished
+	case 6:
+		h.kind, h.object = domain.ExposureFound, r.IntN(3)
+		if r.IntN(2) == 0 {
+			h.more = []any{"severity", domain.SeverityLow.Values()[r.IntN(4)], "data_classes", []string{fmt.Sprint("class ", r.IntN(3))}}
+		}
+	case 7:
+		h.kind, h.object = domain.ExposureResolved, r.IntN(3)
+	}
+	return h
+}
+
+// line is the happening as a signal of an office.
+func (h happening) line(id string, o *office) string {
+	more := slices.Clone(h.more)
+	switch h.kind {
+	case domain.CourseCompleted:
+		more = append(more, "user_id", o.users[h.user], "course_id", course(byte(h.object)))
+	case domain.PolicySigned:
+		more = append(more, "user_id", o.users[h.user], "policy_id", o.policies[h.object])
+	case domain.PolicyPublished:
+		more = append(more, "policy_id", o.policies[h.object])
+	case domain.ExposureFound, domain.ExposureResolved:
+		more = append(more, "user_id", o.users[h.user], "breach_name", []string{"Forum", "List", "Клиника"}[h.object])
+	default:
+		more = append(more, "result_id", o.results[2*h.user+h.object])
+	}
+	return line(id, h.kind, h.at, more...)
+}
+
+// shown is what there is of an office that must not depend on the order of
+// signals.
+const shown = `
+	SELECT concat_ws(E'\n',
+		(SELECT string_agg(concat_ws(' ', email, score, next_due_on, next_course_id, phished_sent, phished_clicked, phished_sent_year, phished_clicked_year),
+			E'\n' ORDER BY email) FROM users WHERE client_id = $1),
+		(SELECT string_agg(concat_ws(' ', u.email, r.status, r.reported, r.automated), E'\n' ORDER BY email, r.id)
+			FROM phishing_results AS r JOIN users AS u ON u.id = r.user_id WHERE r.client_id = $1),
+		(SELECT concat_ws(' ', sent, clicked, reported, credentials_submitted, attachments_opened) FROM phishing_days WHERE client_id = $1),
+		(SELECT string_agg(concat_ws(' ', u.email, a.course_id, a.round, a.position, a.assigned_at, a.due_on, a.completed_at), E'\n' ORDER BY email, course_id, round)
+			FROM assignments AS a JOIN users AS u ON u.id = a.user_id WHERE a.client_id = $1),
+		(SELECT string_agg(concat_ws(' ', version, reviewed_at), E'\n' ORDER BY id) FROM policies WHERE client_id = $1),
+		(SELECT string_agg(concat_ws(' ', u.email, e.type, n), E'\n' ORDER BY email, e.type)
+			FROM (SELECT user_id, type, count(*) AS n FROM events WHERE type IN ('dark_web.exposure.found', 'training.assignment.completed') GROUP BY user_id, type) AS e
+			JOIN users AS u ON u.id = e.user_id WHERE u.client_id = $1),
+		(SELECT string_agg(concat_ws(' ', u.email, s.version, s.signed_at), E'\n' ORDER BY policy_id, version, email)
+			FROM policy_signatures AS s JOIN users AS u ON u.id = s.user_id WHERE s.client_id = $1),
+		(SELECT string_agg(concat_ws(' ', u.email, e.breach_name, e.severity, e.data_classes, e.first_seen_at, e.resolved_at), E'\n' ORDER BY email, breach_name)
+			FROM exposures AS e JOIN users AS u ON u.id = e.user_id WHERE e.client_id = $1))`
+
+// everything is all that changes when something happens in an office.
+const everything = `
+	SELECT concat_ws(E'\n',
+		(SELECT string_agg(u::text, E'\n' ORDER BY id) FROM users AS u WHERE client_id = $1),
+		(SELECT string_agg(r::text, E'\n' ORDER BY user_id) FROM user_risks AS r WHERE client_id = $1),
+		(SELECT string_agg(r::text, E'\n' ORDER BY id) FROM phishing_results AS r WHERE client_id = $1),
+		(SELECT string_agg(p::text, E'\n' ORDER BY day) FROM phishing_days AS p WHERE client_id = $1),
+		(SELECT string_agg(p::text, E'\n' ORDER BY id) FROM policies AS p WHERE client_id = $1),
+		(SELECT string_agg(e::text, E'\n' ORDER BY user_id, breach_name) FROM exposures AS e WHERE client_id = $1),
+		(SELECT string_agg(e::text, E'\n' ORDER BY id) FROM events AS e WHERE client_id = $1))`
+
+// recounted are the counters of a day as its mails have them.
+const recounted = `
+	SELECT concat_ws(' ', count(*), count(opened_at), count(coalesce(clicked_at, attachment_opened_at, credentials_submitted_at)),
+		count(*) FILTER (WHERE reported), count(credentials_submitted_at), count(attachment_opened_at))
+	FROM phishing_results WHERE client_id = $1 AND NOT automated`
+
+const counted = `
+	SELECT concat_ws(' ', sent, opened, clicked, reported, credentials_submitted, attachments_opened) FROM phishing_days WHERE client_id = $1`
+
+// TestAnyOrder: a history that arrives in any order, with repetitions and in
+// any number of runs, ends where the same history does in its order. Scores and
+// counters are what they would be if they were made anew.
+func TestAnyOrder(t *testing.T) {
+	p := newPlatform(t, "")
+	for seed := range uint64(25) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		users := 1 + r.IntN(4)
+		inOrder, shuffled := p.office(users), p.office(users)
+		history := make([]happening, 1+r.IntN(120))
+		for i := range history {
+			history[i] = random(r, users)
+		}
+		slices.SortStableFunc(history, func(a, b happening) int { return a.at.Compare(b.at) })
+		var first, second []string
+		for i, h := range history {
+			first = append(first, h.line(fmt.Sprintf("%d a %d", seed, i), inOrder))
+			for range 1 + r.IntN(2) {
+				second = append(second, h.line(fmt.Sprintf("%d b %d", seed, i), shuffled))
+			}
+		}
+		p.ingest(first...)
+		r.Shuffle(len(second), func(i, j int) { second[i], second[j] = second[j], second[i] })
+		for rest := second; len(rest) > 0; {
+			n := min(1+r.IntN(20), len(rest))
+			p.ingest(rest[:n]...)
+			rest = rest[n:]
+		}
+		if a, b := p.text(shown, inOrder.client), p.text(shown, shuffled.client); a != b {
+			t.Fatalf("seed %d: in order and shuffled\n%s", seed, differing(a, b))
+		}
+		for _, o := range []*office{inOrder, shuffled} {
+			before := p.text(everything, o.client)
+			if a, b := p.text(counted, o.client), p.text(recounted, o.client); a != b {
+				t.Errorf("seed %d: counted %s, recounted %s", seed, a, b)
+			}
+			if err := p.Rescore(t.Context(), o.client, o.users); err != nil {
+				t.Fatal(err)
+			}
+			if after := p.text(everything, o.client); after != before {
+				t.Fatalf("seed %d: stored and scored anew\n%s", seed, differing(before, after))
+			}
+		}
+		before := p.text(everything, shuffled.client)
+		p.ingest(second...)
+		if after := p.text(everything, shuffled.client); after != before {
+			t.Fatalf("seed %d: a repetition changed\n%s", seed, differing(before, after))
+		}
+	}
+}
+
+// TestAtOnce: runs over the same offices, beside changes of single objects, do
+// not block each other for good, and leave sums that are right.
+func TestAtOnce(t *testing.T) {
+	p := newPlatform(t, "")
+	const users = 4
+	offices := []*office{p.office(users), p.office(users), p.office(users)}
+	var all sync.WaitGroup
+	for worker := range uint64(4) {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(worker, 11))
+			for run := range 25 {
+				var lines []string
+				for i := range 30 {
+					lines = append(lines, random(r, users).line(fmt.Sprint(worker, run, i), offices[r.IntN(len(offices))]))
+				}
+				if _, err := ingest.Ingest(t.Context(), p.DB, strings.NewReader(strings.Join(lines, "\n")), ingest.Watcher{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		r := rand.New(rand.NewPCG(4, 11))
+		for range 100 {
+			o := offices[r.IntN(len(offices))]
+			user, result := o.users[r.IntN(users)], o.results[r.IntN(2*users)]
+			err := p.AdvanceResults(t.Context(), []domain.ResultStep{{Result: result, Kind: domain.MailClicked, At: noon}})
+			resolved := p.Tx(t.Context(), func(ctx context.Context) error {
+				if _, err := p.LockUsers(ctx, o.client, []domain.UserID{user}); err != nil {
+					return err
+				}
+				_, err := p.ResolveExposure(ctx, o.client, user, "Forum", noon)
+				return err
+			})
+			if domain.IsCode(resolved, domain.NotFound) { // not found there yet
+				resolved = nil
+			}
+			if err := errors.Join(err, resolved); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	all.Wait()
+	for _, o := range offices {
+		if a, b := p.text(counted, o.client), p.text(recounted, o.client); a != b {
+			t.Errorf("counted %s, recounted %s", a, b)
+		}
+		before := p.text(everything, o.client)
+		if err := p.Rescore(t.Context(), o.client, o.users); err != nil {
+			t.Fatal(err)
+		}
+		if after := p.text(everything, o.client); after != before {
+			t.Errorf("stored and scored anew\n%s", differing(before, after))
+		}
+	}
+}
+
+// differing are the lines of two texts that only one of them has.
+func differing(a, b string) string {
+	var out []string
+	for _, side := range [][2]string{{a, b}, {b, a}} {
+		for text := range strings.Lines(side[0]) {
+			if !strings.Contains(side[1], strings.TrimSuffix(text, "\n")) {
+				out = append(out, text)
+			}
+		}
+		out = append(out, "--\n")
+	}
+	return strings.Join(out, "")
+}

@@ -1,0 +1,278 @@
+package ingest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// permutations are all orders of n things.
+func permutations(n int) [][]int {
+	if n == 0 {
+		return [][]int{nil}
+	}
+	var all [][]int
+	for _, rest := range permutations(n - 1) {
+		for at := range n {
+			all = append(all, append(append(append([]int{}, rest[:at]...), n-1), rest[at:]...))
+		}
+	}
+	return all
+}
+
+// TestWorstFinding: of several findings the worst describes an exposure and the
+// first says since when, whichever comes first and whether in one run or in
+// several, resolved or not; the finding is announced once.
+func TestWorstFinding(t *testing.T) {
+	p := newPlatform(t, "")
+	orders := permutations(4)
+	o := p.office(2 * len(orders))
+	for n, order := range orders {
+		told := func(user domain.UserID) (lines []string) {
+			for _, i := range order {
+				id, about := fmt.Sprint(user, i), []any{"user_id", user, "breach_name", "List"}
+				lines = append(lines, []string{
+					line(id, domain.ExposureFound, noon.Add(-5*time.Hour), append(about, "severity", "medium")...),
+					line(id, domain.ExposureFound, noon.Add(-3*time.Hour), append(about, "data_classes", []string{"PINs"})...),
+					line(id, domain.ExposureFound, noon.Add(-4*time.Hour), append(about, "severity", "high", "data_classes", []string{"Passports"})...),
+					line(id, domain.ExposureResolved, noon.Add(-2*time.Hour), about...),
+				}[i])
+			}
+			return lines
+		}
+		p.ingest(told(o.users[2*n])...)
+		for _, one := range told(o.users[2*n+1]) {
+			p.ingest(one)
+		}
+	}
+	const want = "critical {PINs} 2026-06-15 07:00:00+00 2026-06-15 10:00:00+00"
+	if got := p.text(`SELECT string_agg(DISTINCT concat_ws(' ', severity, data_classes, first_seen_at, resolved_at), '; ') FROM exposures`); got != want {
+		t.Errorf("exposures %s, want %s", got, want)
+	}
+	if got := p.text(`SELECT min(n) || ' to ' || max(n) || ' of ' || count(*) FROM (
+		SELECT count(*) AS n FROM events WHERE type = 'dark_web.exposure.found' GROUP BY user_id, object_id) AS e`); got != "1 to 1 of 48" {
+		t.Errorf("announced %s", got)
+	}
+}
+
+// TestResolvedFirst: an exposure that is resolved before it is found stands as
+// the catalogue has it, unannounced, until the finding comes.
+func TestResolvedFirst(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(1)
+	about := []any{"user_id", o.users[0], "breach_name", "Forum"}
+	for i, c := range []struct{ line, want string }{
+		{line("1", domain.ExposureResolved, noon, about...), "critical {Passwords} 0"},
+		{line("2", domain.ExposureResolved, noon.Add(-time.Minute), about...), "critical {Passwords} 0"},
+		{line("3", domain.ExposureFound, noon.Add(time.Minute), append(about, "severity", "low")...), "low {Passwords} 1"},
+		{line("4", domain.ExposureFound, noon, append(about, "severity", "medium")...), "medium {Passwords} 1"},
+		{line("5", domain.ExposureResolved, noon.Add(-2*time.Minute), about...), "medium {Passwords} 1"},
+	} {
+		p.ingest(c.line)
+		if got := p.text("SELECT concat_ws(' ', severity, data_classes, (SELECT count(*) FROM events)) FROM exposures"); got != c.want {
+			t.Errorf("after signal %d: %s, want %s", i+1, got, c.want)
+		}
+	}
+}
+
+// TestUnwatched: exposures of a client without Dark Web Monitoring are kept, and
+// count and show nowhere.
+func TestUnwatched(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(1)
+	p.exec("UPDATE clients SET dark_web_monitoring = false")
+	before := p.text("SELECT concat_ws(' ', u, r) FROM users AS u JOIN user_risks AS r ON r.user_id = u.id")
+	p.ingest(line("1", domain.ExposureFound, noon, "user_id", o.users[0], "breach_name", "Forum"))
+	if err := p.Rescore(t.Context(), o.client, o.users); err != nil {
+		t.Fatal(err)
+	}
+	if after := p.text("SELECT concat_ws(' ', u, r) FROM users AS u JOIN user_risks AS r ON r.user_id = u.id"); after != before {
+		t.Errorf("%s\nbefore %s", after, before)
+	}
+	if got := p.text("SELECT count(*) || ' ' || (SELECT count(*) FROM events) FROM exposures"); got != "1 0" {
+		t.Errorf("exposures and events: %s", got)
+	}
+	p.exec("UPDATE clients SET dark_web_monitoring = true")
+	if err := p.Rescore(t.Context(), o.client, o.users); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.text("SELECT password_breaches_active FROM user_risks"); got != "1" {
+		t.Errorf("%s breaches count once the client is watched", got)
+	}
+}
+
+// TestLatestCompletion: of several completions of a round the latest counts; a
+// further round takes what comes from the end of the window before it on.
+func TestLatestCompletion(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(2)
+	passed := func(id string, user int, n byte, at time.Time) string {
+		return line(id, domain.CourseCompleted, at, "user_id", o.users[user], "course_id", course(n))
+	}
+	completed := func(user int, n byte) string {
+		return p.text(`SELECT string_agg(concat_ws(' ', round, completed_at), ', ' ORDER BY round)
+			FROM assignments WHERE user_id = $1 AND course_id = $2`, o.users[user], course(n))
+	}
+	for i, c := range []struct {
+		day  int // after noon
+		want string
+	}{
+		{-30, "1 2024-06-15 12:00:00+00, 2 2026-05-16 12:00:00+00"}, // before the round was assigned
+		{-10, "1 2024-06-15 12:00:00+00, 2 2026-06-05 12:00:00+00"},
+		{-25, "1 2024-06-15 12:00:00+00, 2 2026-06-05 12:00:00+00"},
+	} {
+		p.ingest(passed(fmt.Sprint("a", i), 0, 2, noon.AddDate(0, 0, c.day)))
+		if got := completed(0, 2); got != c.want {
+			t.Errorf("after day %d: %s, want %s", c.day, got, c.want)
+		}
+	}
+	windowEnd := time.Date(2025, 6, 15, 0, 0, 0, 0, time.UTC)
+	p.ingest(passed("b", 1, 2, windowEnd.Add(-time.Second)))
+	if got := completed(1, 2); got != "1 2024-06-15 12:00:00+00, 2" {
+		t.Errorf("within the window before: %s", got)
+	}
+	p.ingest(passed("c", 1, 2, windowEnd), passed("d", 1, 2, windowEnd.Add(-time.Second)))
+	if got := completed(1, 2); got != "1 2024-06-15 12:00:00+00, 2 2025-06-15 00:00:00+00" {
+		t.Errorf("at the end of the window before: %s", got)
+	}
+	// Passed again after the window ended and before the next round was opened.
+	p.ingest(passed("e", 0, 1, noon.AddDate(0, 0, -400)), passed("f", 0, 1, noon.AddDate(0, 0, -10)), passed("g", 0, 1, noon.AddDate(0, 0, -20)))
+	if _, err := p.DailyRefresh(t.Context(), domain.DateOf(noon), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := completed(0, 1); got != "1 2026-06-05 12:00:00+00" {
+		t.Errorf("passed again: %s", got)
+	}
+	if got := p.text("SELECT count(*) FROM events"); got != "3" {
+		t.Errorf("%s events", got)
+	}
+}
+
+// TestOverdueShows: that a course is no longer overdue moves updated_at, also
+// when neither the next course nor a tally moves.
+func TestOverdueShows(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(1)
+	p.exec(`INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on)
+		VALUES ($1, $2, $3, 9, $4, $4::timestamptz), ($1, $2, $5, 10, $4, $6::timestamptz)`,
+		o.client, o.users[0], course(7), noon.AddDate(0, 0, -1), course(8), noon)
+	old := noon.AddDate(0, 0, -400)
+	p.ingest(line("what is next is known", domain.CourseCompleted, old, "user_id", o.users[0], "course_id", course(3)))
+	p.exec("UPDATE users SET updated_at = created_at")
+	for i, c := range []struct {
+		course byte
+		want   string
+	}{{8, "2024-06-15 12:00:00+00"}, {7, "2026-06-15 12:00:00+00"}} {
+		p.ingest(line(fmt.Sprint(i), domain.CourseCompleted, old, "user_id", o.users[0], "course_id", course(c.course)))
+		if got := p.text("SELECT updated_at FROM users"); got != c.want {
+			t.Errorf("course %d: updated at %s, want %s", c.course, got, c.want)
+		}
+	}
+}
+
+// TestSignaturesThatShow: a signature is an event when it shows, at once or when
+// its version becomes the current one.
+func TestSignaturesThatShow(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(3)
+	const state = "SELECT (SELECT count(*) FROM events WHERE type = 'policy.acknowledged') || ' ' || updated_at FROM policies WHERE id = $1"
+	signed := func(id string, user, version int, at time.Time) string {
+		return line(id, domain.PolicySigned, at, "user_id", o.users[user], "policy_id", o.policies[0], "version", version)
+	}
+	published := func(id string) string { return line(id, domain.PolicyPublished, noon, "policy_id", o.policies[0]) }
+	lapsed := noon.AddDate(0, 0, -365)
+	for _, c := range []struct{ before, line, want string }{
+		{"", signed("lapsed", 0, 1, lapsed), "0 2024-06-15 12:00:00+00"},
+		{"", signed("early", 0, 2, noon), "0 2024-06-15 12:00:00+00"},
+		{"", signed("early and lapsed", 1, 2, lapsed), "0 2024-06-15 12:00:00+00"},
+		{"UPDATE policies SET requires_acknowledgment = false", signed("not asked", 2, 1, noon), "0 2024-06-15 12:00:00+00"},
+		{"UPDATE policies SET requires_acknowledgment = true", signed("in time", 1, 1, lapsed.Add(time.Microsecond)), "1 2026-06-15 12:00:00+00"},
+		{"", published("2"), "2 2026-06-15 12:00:00+00"},
+		{"UPDATE policies SET updated_at = '2024-06-15 12:00Z'", signed("version 1", 2, 1, noon.Add(time.Minute)), "2 2024-06-15 12:00:00+00"},
+		{"", signed("version 2", 1, 2, noon), "3 2026-06-15 12:00:00+00"},
+		{"", published("3"), "3 2026-06-15 12:00:00+00"},
+	} {
+		if c.before != "" {
+			p.exec(c.before)
+		}
+		if got := p.ingest(c.line); got.Taken != 1 {
+			t.Fatalf("%s: %+v", c.line, got)
+		}
+		if got := p.text(state, o.policies[0]); got != c.want {
+			t.Errorf("after %s: %s, want %s", c.line, got, c.want)
+		}
+	}
+}
+
+// TestArchivedClient: signals of an archived client name what there is not.
+func TestArchivedClient(t *testing.T) {
+	p := newPlatform(t, "")
+	o, other := p.office(1), p.office(1)
+	p.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", o.client, noon)
+	before := p.text(everything, o.client)
+	user := o.users[0]
+	got := p.ingest(
+		line("1", domain.PhishingReported, noon, "result_id", o.results[0]),
+		line("2", domain.CourseCompleted, noon, "user_id", user, "course_id", course(1)),
+		line("3", domain.PolicySigned, noon, "user_id", user, "policy_id", o.policies[0], "version", 1),
+		line("4", domain.PolicySigned, noon, "user_id", other.users[0], "policy_id", o.policies[0], "version", 1),
+		line("5", domain.PolicyPublished, noon, "policy_id", o.policies[0]),
+		line("6", domain.ExposureFound, noon, "user_id", user, "breach_name", "Forum"),
+		line("7", domain.ExposureResolved, noon, "user_id", user, "breach_name", "Forum"),
+		line("8", domain.PhishingReported, noon, "result_id", other.results[0]),
+	)
+	want := ""
+	for i, noun := range []string{"phishing result", "user", "user", "policy", "policy", "user", "user"} {
+		want += fmt.Sprintf("%d there is no such %s\n", i+1, noun)
+	}
+	if all := strings.Join(got.refused, "\n") + "\n"; all != want || got.Taken != 1 {
+		t.Errorf("refused\n%s", all)
+	}
+	if after := p.text(everything, o.client); after != before {
+		t.Errorf("changed\n%s", differing(before, after))
+	}
+}
+
+// TestUnsentMail: nothing can be done with a mail that is not sent, be it due or
+// not, and its sending goes on.
+func TestUnsentMail(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(1)
+	result := db.NewID[domain.ResultKind]()
+	p.exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, 'scheduled', $5, $6, $6)`, o.client, result, o.users[0], domain.TemplateID{15: 1}, noon.Add(-time.Hour), noon.AddDate(0, 0, -1))
+	reported := line("x", domain.PhishingReported, noon, "result_id", result)
+	const state = "SELECT concat_ws(' ', status, sent_at, reported_at) FROM phishing_results WHERE id = $1"
+	got := p.ingest(reported)
+	if len(got.refused) != 1 || got.refused[0] != "1 the mail of this result was not sent yet" || p.text(state, result) != "scheduled" {
+		t.Errorf("%v, %s", got.refused, p.text(state, result))
+	}
+	p.exec("UPDATE phishing_results SET status = 'sent', sent_at = $2 WHERE id = $1", result, noon.Add(-time.Hour))
+	got = p.ingest(reported) // the same line, once it can be
+	if want := "sent 2026-06-15 11:00:00+00 2026-06-15 12:00:00+00"; got.Taken != 1 || p.text(state, result) != want {
+		t.Errorf("%+v, %s", got, p.text(state, result))
+	}
+}
+
+// TestTakenBeforeItsObjectWent: a file that was taken is taken again as such,
+// though what it names is gone since.
+func TestTakenBeforeItsObjectWent(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(1)
+	file := []string{
+		line("1", domain.PolicySigned, noon, "user_id", o.users[0], "policy_id", o.policies[0], "version", 1),
+		line("2", domain.PhishingClicked, noon, "result_id", o.results[0]),
+	}
+	if got := p.ingest(file...); got.Taken != 2 {
+		t.Fatalf("%+v", got)
+	}
+	p.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", o.client, noon)
+	fresh := line("3", domain.PhishingReported, noon, "result_id", o.results[0])
+	if got := p.ingest(append(file, fresh)...); got.Taken != 0 || got.Repeated != 2 || len(got.refused) != 1 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,314 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+	"partnerapi/platform/ingest"
+)
+
+// TestEachType: what each type of signal does, and the events that tell of it.
+func TestEachType(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(1)
+	user, at := o.users[0], noon.Add(-time.Hour)
+	got := p.ingest(
+		line("1", domain.PhishingOpened, at, "result_id", o.results[0]),
+		line("2", domain.PhishingClicked, at, "result_id", o.results[0]),
+		line("3", domain.CredentialsSubmitted, at, "result_id", o.results[0]),
+		line("4", domain.PhishingReported, at, "result_id", o.results[1]),
+		line("5", domain.AttachmentOpened, at, "result_id", o.results[1]),
+		line("6", domain.CourseCompleted, at, "user_id", user, "course_id", course(1)),
+		line("7", domain.PolicySigned, at, "user_id", user, "policy_id", o.policies[0], "version", 1),
+		line("8", domain.PolicyPublished, at, "policy_id", o.policies[1]),
+		line("9", domain.ExposureFound, at, "user_id", user, "breach_name", "Forum"),
+		line("10", domain.ExposureFound, at, "user_id", user, "breach_name", "List", "data_classes", []string{"PINs"}),
+		line("11", domain.ExposureFound, at, "user_id", user, "breach_name", "Клиника", "severity", "low", "data_classes", nil),
+		line("12", domain.ExposureResolved, at.Add(time.Minute), "user_id", user, "breach_name", "Forum"),
+		line("13", domain.PolicySigned, at, "user_id", user, "policy_id", o.policies[1], "version", 2),
+		line("14", domain.PolicyPublished, at, "policy_id", o.policies[1]),
+		"", // nothing on a line is no signal
+	)
+	if got.Taken != 14 || got.Lines != 14 {
+		t.Fatalf("%+v", got)
+	}
+	for query, want := range map[string]string{
+		"SELECT string_agg(status || ' ' || reported, ', ' ORDER BY status) FROM phishing_results":                       "attachment_opened true, credentials_submitted false",
+		"SELECT concat_ws(' ', opened, clicked, reported, credentials_submitted, attachments_opened) FROM phishing_days": "1 2 1 1 1",
+		"SELECT string_agg(course_id || ' ' || completed_at, ', ') FROM assignments WHERE completed_at > '2026-01-01'":   course(1).UUID() + " 2026-06-15 11:00:00+00",
+		"SELECT string_agg(version || ' ' || reviewed_at, ', ' ORDER BY version) FROM policies":                          "1 2024-06-15 12:00:00+00, 3 2026-06-15 11:00:00+00",
+		"SELECT string_agg(version || ' ' || signed_at, ', ' ORDER BY version) FROM policy_signatures":                   "1 2026-06-15 11:00:00+00, 2 2026-06-15 11:00:00+00",
+		"SELECT string_agg(concat_ws(' ', breach_name, severity, data_classes, resolved_at), ', ' ORDER BY breach_name) FROM exposures": "Forum critical {Passwords} 2026-06-15 11:01:00+00, " +
+			"List critical {PINs}, Клиника low {Names}",
+		"SELECT string_agg(type || ' ' || n, ', ' ORDER BY type) FROM (SELECT type, count(*) AS n FROM events WHERE object_id IS NOT NULL AND user_id IS NOT NULL GROUP BY type) AS e": "dark_web.exposure.found 3, " +
+			"phishing.result.updated 2, policy.acknowledged 1, training.assignment.completed 1",
+		"SELECT next_course_id FROM users": course(2).UUID(),
+	} {
+		if got := p.text(query); got != want {
+			t.Errorf("%s:\n %s\nwant\n %s", query, got, want)
+		}
+	}
+	if score := p.text("SELECT score FROM users"); score == "750" {
+		t.Error("the score did not move")
+	}
+}
+
+// TestBadLines: each is reported by its number with the reason, and the lines
+// around it are taken. An id of a refused line may be used again.
+func TestBadLines(t *testing.T) {
+	p := newPlatform(t, "")
+	o, other := p.office(1), p.office(1)
+	user := o.users[0].String()
+	at := noon.Format(time.RFC3339)
+	signed := func(policy domain.PolicyID, version any) string {
+		return line("x", domain.PolicySigned, noon, "user_id", user, "policy_id", policy, "version", version)
+	}
+	found := func(more ...any) string {
+		return line("x", domain.ExposureFound, noon, append([]any{"user_id", user}, more...)...)
+	}
+	p.exec("UPDATE policies SET archived_at = $2 WHERE id = $1", o.policies[1], noon)
+	var lines, want []string
+	for _, c := range []struct{ line, want string }{
+		{`{"id":"x"`, "is not a JSON object"},
+		{`null`, "is not a JSON object"},
+		{`[]`, "is not a JSON object"},
+		{`{} {}`, "is not a JSON object"},
+		{"{\"id\":\"\xff\"}", "is not a JSON object"},
+		{`{"id":"x","id":"y"}`, `has the field "id" twice`},
+		{`{"id":"x"}`, "type is missing"},
+		{`{"id":"x","type":"email_reported","at":"` + at + `","subject":"S"}`, `type: "email_reported" is unknown`},
+		{`{"type":"policy_published"}`, "id is missing"},
+		{`{"id":"","type":"policy_published"}`, "id: does not have 1 to 255 characters"},
+		{`{"id":"` + strings.Repeat("é", 256) + `","type":"policy_published"}`, "id: does not have 1 to 255 characters"},
+		{`{"id":7,"type":"policy_published"}`, "id: must be a string"},
+		{`{"id":"a\u0000b","type":"policy_published"}`, "id: holds a NUL character"},
+		{`{"id":"x","type":"policy_published","at":null}`, "at is missing"},
+		{`{"id":"x","type":"policy_published","at":"2026-02-30T00:00:00Z"}`, `at: must be a time such as 2026-01-31T08:00:00Z, not "2026-02-30T00:00:00Z"`},
+		{`{"id":"x","type":"policy_published","at":"2026-02-03T00:00:00"}`, `at: must be a time such as 2026-01-31T08:00:00Z, not "2026-02-03T00:00:00"`},
+		{line("x", domain.PolicyPublished, noon.Add(5*time.Minute+time.Second)), "at: 2026-06-15T12:05:01Z is more than 5 minutes ahead"},
+		{`{"id":"x","type":"policy_published","at":"0000-01-01T00:00:00Z"}`, "at: 0000-01-01T00:00:00Z is before 1970"},
+		{line("x", domain.PolicyPublished, noon), "policy_id is missing"},
+		{line("x", domain.PolicyPublished, noon, "policy_id", o.policies[0], "user_id", user), `has fields that are not policy_published's: "user_id"`},
+		{line("x", domain.PolicyPublished, noon, "policy_id", o.client), "there is no such policy"},
+		{line("x", domain.PolicyPublished, noon, "policy_id", domain.PolicyID{}), "there is no such policy"},
+		{line("x", domain.PolicyPublished, noon, "policy_id", o.policies[1]), "there is no such policy"},
+		{signed(other.policies[0], 1), "there is no such policy"},
+		{signed(o.policies[1], 1), "there is no such policy"},
+		{signed(o.policies[0], 0), "version: must be a whole number from 1 to 2147483647"},
+		{signed(o.policies[0], 1.5), "version: must be a whole number from 1 to 2147483647"},
+		{signed(o.policies[0], "1"), "version: must be a whole number from 1 to 2147483647"},
+		{signed(o.policies[0], 1<<31), "version: must be a whole number from 1 to 2147483647"},
+		{signed(o.policies[0], nil), "version is missing"},
+		{line("x", domain.PhishingClicked, noon, "result_id", db.NewID[domain.ResultKind]()), "there is no such phishing result"},
+		{line("x", domain.PhishingClicked, noon, "result_id", 5), "result_id: must be a string"},
+		{line("x", domain.CourseCompleted, noon, "user_id", user, "course_id", course(99)), "there is no such course"},
+		{line("x", domain.CourseCompleted, noon, "user_id", db.NewID[domain.UserKind](), "course_id", course(1)), "there is no such user"},
+		{line("x", domain.CourseCompleted, noon, "user_id", domain.UserID{}, "course_id", course(1)), "there is no such user"},
+		{found("breach_name", "Nowhere"), "there is no such breach"},
+		{found("breach_name", "Forum", "severity", "awful"), `severity: "awful" is none of critical, high, medium, low`},
+		{found("breach_name", "Forum", "data_classes", []string{}), "data_classes: is not a list of 1 to 100 texts"},
+		{found("breach_name", "Forum", "data_classes", []string{"PINs", ""}), "data_classes: [1] does not have 1 to 255 characters"},
+		{found("breach_name", "Forum") + strings.Repeat(" ", ingest.MaxLine), "is longer than 1048576 bytes"},
+	} {
+		want = append(want, fmt.Sprintf("%d %s", len(lines)+2, c.want))
+		lines = append(lines, line(fmt.Sprint(len(lines)), domain.PolicyPublished, noon, "policy_id", o.policies[0]), c.line)
+	}
+	lines = append(lines, line("x", domain.PolicyPublished, noon.Add(5*time.Minute), "policy_id", o.policies[0]))
+	got := p.ingest(lines...)
+	for i := range max(len(got.refused), len(want)) {
+		if i >= len(got.refused) || i >= len(want) || got.refused[i] != want[i] {
+			t.Fatalf("refused\n%s\nwant\n%s", strings.Join(got.refused[min(i, len(got.refused)):], "\n"), strings.Join(want[min(i, len(want)):], "\n"))
+		}
+	}
+	if got.Taken != len(want)+1 || got.Repeated != 0 || got.Refused != len(want) || got.Lines != len(lines) {
+		t.Errorf("%+v of %d lines", got.Report, len(lines))
+	}
+	if v := p.text("SELECT version FROM policies WHERE id = $1", o.policies[0]); v != fmt.Sprint(len(want)+2) {
+		t.Errorf("version %s", v)
+	}
+}
+
+// TestLongestLine: a line may have just so many bytes.
+func TestLongestLine(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(0)
+	published := func(id string, size int) string {
+		text := line(id, domain.PolicyPublished, noon, "policy_id", o.policies[0])
+		return text + strings.Repeat(" ", size-len(text))
+	}
+	got := p.ingest(published("1", ingest.MaxLine), published("2", ingest.MaxLine+1), published("3", ingest.MaxLine)+"\r")
+	if got.Taken != 1 || len(got.refused) != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// publications are signals that each move a policy's version by one.
+func publications(o *office, n int) []string {
+	lines := make([]string, n)
+	for i := range lines {
+		lines[i] = line(fmt.Sprint(i), domain.PolicyPublished, noon, "policy_id", o.policies[0])
+	}
+	return lines
+}
+
+// TestAtMostOnce: a signal is taken once, be it twice in one run, in a second
+// run or in two runs at once.
+func TestAtMostOnce(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(0)
+	lines := publications(o, 2500)
+	first := p.ingest(append(lines[:10:10], lines[:20]...)...)
+	if first.Taken != 20 || first.Repeated != 10 {
+		t.Fatalf("%+v", first)
+	}
+	var taken atomic.Int64
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			report, err := ingest.Ingest(t.Context(), p.DB, strings.NewReader(strings.Join(lines, "\n")), ingest.Watcher{})
+			if err != nil || report.Taken+report.Repeated != len(lines) {
+				t.Errorf("%+v, %v", report, err)
+			}
+			taken.Add(int64(report.Taken))
+		})
+	}
+	all.Wait()
+	if again := p.ingest(lines...); again.Repeated != len(lines) {
+		t.Errorf("%+v", again)
+	}
+	if v := p.text("SELECT version FROM policies WHERE id = $1", o.policies[0]); v != "2501" || taken.Load() != 2480 {
+		t.Errorf("version %s, %d taken", v, taken.Load())
+	}
+}
+
+// killer kills the server in the middle of a transaction: before the nth
+// statement that holds a text. The process behind the connection would survive
+// the server for a moment, and is killed too.
+type killer struct {
+	text string
+	left atomic.Int32
+	kill func()
+}
+
+func (k *killer) TraceQueryStart(ctx context.Context, conn *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	if strings.Contains(q.SQL, k.text) && k.left.Add(-1) == 0 {
+		k.kill()
+		_ = syscall.Kill(int(conn.PgConn().PID()), syscall.SIGKILL)
+	}
+	return ctx
+}
+
+func (k *killer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TestServerKilled: a batch is applied in whole or not at all, and running the
+// command again completes the rest.
+func TestServerKilled(t *testing.T) {
+	server := dbtest.Private(t)
+	if err := migrate(t.Context(), server.URL()); err != nil {
+		t.Fatal(err)
+	}
+	k := &killer{text: "UPDATE policies", kill: server.Kill}
+	p := newPlatform(t, server.URL(), db.WithTracer(k))
+	o := p.office(0)
+	lines := publications(o, 2500)
+	k.left.Store(2)
+	report, err := ingest.IngestImpatiently(t.Context(), p.DB, strings.NewReader(strings.Join(lines, "\n")), ingest.Watcher{}, never)
+	if err == nil || !strings.Contains(err.Error(), "after 1000") || report.Taken != 1000 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	server.Start()
+	state := "SELECT version || ' ' || (SELECT count(*) FROM signals) FROM policies WHERE id = $1"
+	again, err := newStateReader(t, server.URL(), state, o.policies[0])
+	if err != nil || again != "1001 1000" {
+		t.Errorf("after the kill: %s, %v", again, err)
+	}
+	if got := p.ingest(lines...); got.Taken != 1500 || got.Repeated != 1000 {
+		t.Errorf("%+v", got)
+	}
+	if got := p.text(state, o.policies[0]); got != "2501 2500" {
+		t.Error(got)
+	}
+}
+
+// newStateReader reads a value over a connection of its own.
+func newStateReader(t *testing.T, url, query string, args ...any) (out string, err error) {
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(context.Background())
+	return out, conn.QueryRow(t.Context(), query, args...).Scan(&out)
+}
+
+// TestBrokenInput: an input that cannot be read to its end is an error; what
+// came before the broken batch is applied.
+func TestBrokenInput(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(0)
+	broken := errors.New("the pipe broke")
+	in := io.MultiReader(strings.NewReader(strings.Join(publications(o, 1500), "\n")), brokenReader{broken})
+	report, err := ingest.IngestImpatiently(t.Context(), p.DB, in, ingest.Watcher{}, never)
+	if !errors.Is(err, broken) || report.Taken != 1000 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+type brokenReader struct{ err error }
+
+func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
+
+// counter counts statements.
+type counter struct{ atomic.Int32 }
+
+func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.Add(1)
+	return ctx
+}
+
+func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TestStatements: a batch of many signals takes as many statements as one of a
+// few, for users of any number of clients.
+func TestStatements(t *testing.T) {
+	c := &counter{}
+	p := newPlatform(t, "", db.WithTracer(c))
+	batch := func(name string, offices int) int32 {
+		var lines []string
+		for n := range offices {
+			o := p.office(2)
+			add := func(kind domain.SignalType, more ...any) {
+				lines = append(lines, line(fmt.Sprint(name, n, len(lines)), kind, noon, more...))
+			}
+			for i, user := range o.users {
+				add(domain.PhishingClicked, "result_id", o.results[2*i])
+				add(domain.CourseCompleted, "user_id", user, "course_id", course(1))
+				add(domain.PolicySigned, "user_id", user, "policy_id", o.policies[0], "version", 1)
+				add(domain.ExposureFound, "user_id", user, "breach_name", "Forum")
+			}
+			add(domain.PolicyPublished, "policy_id", o.policies[1])
+		}
+		before := c.Load()
+		if got := p.ingest(lines...); got.Taken != len(lines) {
+			t.Fatalf("%+v", got)
+		}
+		return c.Load() - before
+	}
+	if few, many := batch("few", 1), batch("many", 20); few != many {
+		t.Errorf("%d statements for one office, %d for twenty", few, many)
+	} else {
+		t.Log(few, "statements")
+	}
+}

@@ -1,0 +1,162 @@
+package ingest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+	"partnerapi/platform/ingest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+func migrate(ctx context.Context, url string) error {
+	d, err := db.Open(url)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	_, err = d.Migrate(ctx)
+	return err
+}
+
+// platform is a database that signals go to, with a catalogue of breaches.
+type platform struct {
+	*db.DB
+	t       testing.TB
+	partner domain.PartnerID
+}
+
+func newPlatform(t testing.TB, url string, opts ...db.Option) *platform {
+	t.Helper()
+	if url == "" {
+		url = dbtest.URL(t, dbtest.Schema{Name: "signal", Key: db.SchemaKey(), Apply: migrate})
+	}
+	d, err := db.Open(url, append([]db.Option{db.WithClock(domain.NewManualClock(noon))}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	p := &platform{DB: d, t: t}
+	if p.partner, err = d.InsertPartner(t.Context(), "Partner"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = d.ImportBreaches(t.Context(), []domain.Breach{
+		{Name: "Forum", Title: "Forum", Severity: domain.SeverityCritical, DataClasses: []string{"Passwords"}},
+		{Name: "Клиника", Title: "Clinic", Severity: domain.SeverityHigh, DataClasses: []string{"Names"}, Sensitive: true},
+		{Name: "List", Title: "List", Severity: domain.SeverityLow, DataClasses: []string{"Email addresses"}, SpamList: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
+		VALUES ($1, '', 'en', '', '', '', '', '', $2)`, domain.TemplateID{15: 1}, noon)
+	return p
+}
+
+func (p *platform) exec(query string, args ...any) {
+	p.t.Helper()
+	if _, err := p.SQL().ExecContext(p.t.Context(), query, args...); err != nil {
+		p.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// text reads one value of one row.
+func (p *platform) text(query string, args ...any) (out string) {
+	p.t.Helper()
+	if err := p.SQL().QueryRowContext(p.t.Context(), "SELECT coalesce(("+query+")::text, '')", args...).Scan(&out); err != nil {
+		p.t.Fatalf("%s: %v", query, err)
+	}
+	return out
+}
+
+// office is a client: what signals name, by number. Two offices of one size are
+// alike but for the ids.
+type office struct {
+	client   domain.ClientID
+	users    []domain.UserID
+	results  []domain.ResultID // two of each user
+	policies []domain.PolicyID
+}
+
+// course is one of the service's courses: 1 is open, 2 is open for the second
+// time, 3 was never given but is the program's, 7 and 8 were never given.
+func course(n byte) domain.CourseID {
+	return domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: n}
+}
+
+func (p *platform) office(users int) *office {
+	p.t.Helper()
+	o := &office{client: db.NewID[domain.ClientKind]()}
+	long := noon.AddDate(-2, 0, 0)
+	p.exec(`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at)
+		VALUES ($1, $2, $3, $3, $4, $4, $4)`, o.client, p.partner, o.client.String(), long)
+	p.exec("INSERT INTO program_courses (client_id, position, course_id, due_after_days) VALUES ($1, 3, $2, 30)", o.client, course(3))
+	for i := range users {
+		user := db.NewID[domain.UserKind]()
+		o.users = append(o.users, user)
+		p.exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
+			VALUES ($1, $2, $3, 'A', 'B', 'a b', 'active', 'standard', 'en', 'api', 750, $4, $4)`, o.client, user, fmt.Sprintf("%04d@example.com", i), long)
+		p.exec(`INSERT INTO assignments (client_id, user_id, course_id, round, position, assigned_at, due_on, completed_at) VALUES
+			($1, $2, $3, 1, 1, $5::timestamptz, $5::timestamptz, NULL), ($1, $2, $4, 1, 2, $6::timestamptz, $6::timestamptz, $6),
+			($1, $2, $4, 2, 2, $5, $5::timestamptz, NULL)`,
+			o.client, user, course(1), course(2), noon.AddDate(0, 0, -20), long)
+		for range 2 {
+			result := db.NewID[domain.ResultKind]()
+			o.results = append(o.results, result)
+			p.exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
+				VALUES ($1, $2, $3, $4, 'sent', $5, $5, $5, $5)`, o.client, result, user, domain.TemplateID{15: 1}, noon.AddDate(0, 0, -3))
+		}
+	}
+	if users > 0 {
+		p.exec("INSERT INTO phishing_days (client_id, day, sent) VALUES ($1, $2, $3)", o.client, noon.AddDate(0, 0, -3), 2*users)
+	}
+	for range 2 {
+		policy := db.NewID[domain.PolicyKind]()
+		o.policies = append(o.policies, policy)
+		p.exec(`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at, created_at, updated_at)
+			VALUES ($1, $2, 'P', 'tenant', $1, true, $3, $3, $3)`, o.client, policy, long)
+	}
+	if err := p.Rescore(p.t.Context(), o.client, o.users); err != nil {
+		p.t.Fatal(err)
+	}
+	return o
+}
+
+// line is a signal with more fields, as names and values by turns.
+func line(id string, kind domain.SignalType, at time.Time, more ...any) string {
+	fields := map[string]any{"id": id, "type": kind, "at": at}
+	for i := 0; i < len(more); i += 2 {
+		fields[more[i].(string)] = more[i+1]
+	}
+	text, _ := json.Marshal(fields)
+	return string(text)
+}
+
+// outcome is a report and the lines that were refused.
+type outcome struct {
+	ingest.Report
+	refused []string
+}
+
+func (p *platform) ingest(lines ...string) (out outcome) {
+	p.t.Helper()
+	var err error
+	in := bytes.NewReader([]byte(strings.Join(lines, "\n")))
+	out.Report, err = ingest.Ingest(p.t.Context(), p.DB, in, ingest.Watcher{
+		Refused: func(line int, reason string) { out.refused = append(out.refused, fmt.Sprintf("%d %s", line, reason)) },
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return out
+}

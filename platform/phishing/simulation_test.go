@@ -1,0 +1,349 @@
+package phishing_test
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	netmail "net/mail"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+	"partnerapi/job"
+	"partnerapi/platform/mail"
+	"partnerapi/platform/phishing"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+const public = "https://train.example.test"
+
+// bait is a service with the pages, and a user to whom simulations are sent.
+type bait struct {
+	*v2test.Harness
+	t        *testing.T
+	tenant   v2test.Tenant
+	client   domain.ClientID
+	user     v2.User
+	tokens   phishing.Tokens
+	outbox   string
+	sender   mail.Sender
+	pages    *phishing.Pages
+	worker   *phishing.Worker
+	log      *slog.Logger
+	lastLogs strings.Builder
+}
+
+func newBait(t *testing.T) *bait {
+	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
+	b := &bait{Harness: h, t: t, tenant: h.Tenant("Partner"), outbox: t.TempDir()}
+	b.client = h.Client(b.tenant, "Hopper & Sons").ID
+	b.user = h.User(b.tenant, b.client, "ada@example.test")
+	secret, err := h.DB.TrackingSecret(t.Context())
+	b.must(err)
+	b.must(h.DB.LoadTemplates(t.Context()))
+	networks, err := phishing.ParseNetworks([]string{"203.0.113.0/24", "2001:db8::1"})
+	b.must(err)
+	b.tokens = phishing.NewTokens(secret)
+	b.sender, err = mail.NewOutbox(b.outbox)
+	b.must(err)
+	b.log = slog.New(slog.NewTextHandler(&b.lastLogs, nil))
+	b.pages = phishing.NewPages(h.DB, b.tokens, networks, b.log)
+	b.pages.Mount(h.Engine)
+	b.worker = b.workerWith(b.sender)
+	return b
+}
+
+func (b *bait) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// own is the service's own template of a number, in a language.
+func own(t *testing.T, number byte, language domain.Language) domain.Template {
+	t.Helper()
+	list, err := db.OwnTemplates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(m domain.Template) bool { return m.ID[15] == number && m.Language == language })
+	return list[i]
+}
+
+// schedule asks for a simulation of a template, through the interface.
+func (b *bait) schedule(template domain.TemplateID) *river.Job[job.SendSimulation] {
+	b.t.Helper()
+	in := &v2.SendPhishing{}
+	in.Path.ClientID, in.Body.UserIDs, in.Body.TemplateID = b.client, []domain.UserID{b.user.ID}, op.Give(template)
+	out, err := b.API.SendPhishing.Call(b.tenant.Ctx, in)
+	b.must(err)
+	return &river.Job[job.SendSimulation]{
+		JobRow: &rivertype.JobRow{Attempt: 1, MaxAttempts: 80}, Args: job.SendSimulation{Client: b.client, Result: out.Sends[0].ResultID},
+	}
+}
+
+// sent schedules and sends, a minute ago.
+func (b *bait) sent(number byte, language domain.Language) domain.ResultID {
+	b.t.Helper()
+	j := b.schedule(own(b.t, number, language).ID)
+	b.must(b.worker.Work(b.t.Context(), j))
+	b.Clock.Advance(time.Minute)
+	return j.Args.Result
+}
+
+// request asks for a page, as from an address.
+func (b *bait) request(method, path, from, body string) *httptest.ResponseRecorder {
+	b.t.Helper()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.RemoteAddr = from
+	w := httptest.NewRecorder()
+	b.Engine.ServeHTTP(w, r)
+	return w
+}
+
+const home = "198.51.100.7:4711"
+
+// state is what is stored of a result: its status, and how a scanner was told.
+func (b *bait) state(id domain.ResultID) (status, reason string, reported bool) {
+	b.t.Helper()
+	b.must(b.DB.SQL().QueryRow("SELECT status, coalesce(automated_reason, ''), reported FROM phishing_results WHERE id = $1", id).Scan(&status, &reason, &reported))
+	return status, reason, reported
+}
+
+// TestThePagesOfAForm: open, click, submit and report, each told of in the
+// reader's language; what is typed leaves no trace.
+func TestThePagesOfAForm(t *testing.T) {
+	b := newBait(t)
+	b.Exec("UPDATE users SET preferred_language = 'es' WHERE id = $1", b.user.ID)
+	id := b.sent(5, domain.Spanish)
+	path := "/t/" + b.tokens.For(id)
+	for _, step := range []struct{ method, path, body, status, says string }{
+		{"GET", path + "/open.gif", "", "opened", "GIF89a"},
+		{"GET", path, "", "clicked", "<form method=\"post\">"},
+		{"POST", path, "user=ada&password=hunter-two", "credentials_submitted", "Esto era una simulación de phishing"},
+		{"GET", path + "/report", "", "credentials_submitted", "¡Bien visto!"},
+	} {
+		b.Clock.Advance(time.Second)
+		page := b.request(step.method, step.path, home, step.body)
+		if status, reason, _ := b.state(id); status != step.status || reason != "" {
+			t.Errorf("%s %s: %s %s", step.method, step.path, status, reason)
+		}
+		if page.Code != 200 || !strings.Contains(page.Body.String(), step.says) || page.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s %s: %d %s", step.method, step.path, page.Code, page.Body)
+		}
+		if step.method == "POST" && (!strings.Contains(page.Body.String(), "security@mail-desk.example") || strings.Count(page.Body.String(), "<li>") != 4 || strings.Contains(page.Body.String(), "hunter")) {
+			t.Errorf("the lesson is %s", page.Body)
+		}
+		if strings.Contains(page.Body.String(), "name=\"p") {
+			t.Error("a field of the form has a name, so its value would be sent")
+		}
+	}
+	if _, _, reported := b.state(id); !reported {
+		t.Error("the report was not recorded")
+	}
+	if strings.Contains(b.lastLogs.String(), "hunter") || strings.Contains(b.lastLogs.String(), b.tokens.For(id)) {
+		t.Errorf("the log says %s", b.lastLogs.String())
+	}
+	if n := b.Number("SELECT count(*) FROM events WHERE type = 'phishing.result.updated' AND object_id = $1", id); n != 5 {
+		t.Errorf("%d events", n)
+	}
+	d := b.Number("SELECT sent * 10000 + opened * 1000 + clicked * 100 + credentials_submitted * 10 + reported FROM phishing_days WHERE client_id = $1", b.client)
+	if d != 11111 {
+		t.Errorf("the day's counters are %d", d)
+	}
+}
+
+// TestScanners: what a mail scanner opens or clicks is kept with its reason and
+// counts nowhere; it neither submits nor reports.
+func TestScanners(t *testing.T) {
+	b := newBait(t)
+	for name, c := range map[string]struct {
+		method, below, from string
+		after               time.Duration
+		status, reason      string
+		reported            bool
+	}{
+		"a person":                {"GET", "", home, time.Minute, "clicked", "", false},
+		"the head of a page":      {"HEAD", "", home, time.Minute, "clicked", "head_request", false},
+		"the head of a picture":   {"HEAD", "/open.gif", home, time.Minute, "opened", "head_request", false},
+		"from a scanner":          {"GET", "", "203.0.113.9:1", time.Minute, "clicked", "scanner_network", false},
+		"from one on IPv6":        {"GET", "", "[2001:db8::1]:1", time.Minute, "clicked", "scanner_network", false},
+		"mapped into IPv6":        {"GET", "", "[::ffff:203.0.113.9]:1", time.Minute, "clicked", "scanner_network", false},
+		"next to a scanner":       {"GET", "", "[2001:db8::2]:1", time.Minute, "clicked", "", false},
+		"within two seconds":      {"GET", "", home, 1999 * time.Millisecond, "clicked", "too_soon", false},
+		"after two seconds":       {"GET", "", home, 2 * time.Second, "clicked", "", false},
+		"a scanner follows all":   {"GET", "/report", "203.0.113.9:1", time.Minute, "sent", "", false},
+		"a report at once":        {"GET", "/report", home, time.Second, "sent", "", false},
+		"a person's report":       {"GET", "/report", home, time.Minute, "sent", "", true},
+		"a scanner sends a form":  {"POST", "", "203.0.113.9:1", time.Minute, "sent", "", false},
+		"a form that nobody read": {"POST", "", home, time.Second, "sent", "", false},
+	} {
+		j := b.schedule(own(t, 5, domain.English).ID)
+		b.must(b.worker.Work(t.Context(), j))
+		b.Clock.Advance(c.after)
+		id := j.Args.Result
+		before := b.Number("SELECT coalesce(sum(opened + clicked), 0) FROM phishing_days")
+		if page := b.request(c.method, "/t/"+b.tokens.For(id)+c.below, c.from, ""); page.Code != 200 {
+			t.Errorf("%s: %d", name, page.Code)
+		}
+		status, reason, reported := b.state(id)
+		if status != c.status || reason != c.reason || reported != c.reported {
+			t.Errorf("%s: %s, %q, reported %v", name, status, reason, reported)
+		}
+		counted := b.Number("SELECT sum(opened + clicked) FROM phishing_days") > before
+		if want := c.status != "sent" && c.reason == ""; counted != want {
+			t.Errorf("%s: counted %v", name, counted)
+		}
+	}
+}
+
+// TestUnknownTokens: what this service did not make leads nowhere.
+func TestUnknownTokens(t *testing.T) {
+	b := newBait(t)
+	id := b.sent(1, domain.English)
+	good := b.tokens.For(id)
+	other := phishing.NewTokens([]byte("another secret")).For(id)
+	for _, token := range []string{"x", other, good[:len(good)-1], good + "A", strings.ToLower(good), b.tokens.For(db.NewID[domain.ResultKind]())} {
+		for _, below := range []string{"", "/open.gif", "/report"} {
+			if page := b.request("GET", "/t/"+token+below, home, ""); page.Code != 404 || !strings.Contains(page.Body.String(), "does not exist") {
+				t.Errorf("%s%s: %d %s", token, below, page.Code, page.Body)
+			}
+		}
+	}
+	if status, _, _ := b.state(id); status != "sent" {
+		t.Errorf("the result is %s", status)
+	}
+}
+
+// TestNotSent: what is no longer wanted, or refused for good, is recorded and
+// stays unsent; what cannot be sent now is tried again.
+func TestNotSent(t *testing.T) {
+	b := newBait(t)
+	template := own(t, 1, domain.English).ID
+	failure := func(j *river.Job[job.SendSimulation]) (text string) {
+		b.must(b.DB.SQL().QueryRow("SELECT coalesce(failure, '') FROM phishing_results WHERE id = $1 AND status = 'scheduled'", j.Args.Result).Scan(&text))
+		return text
+	}
+	closed, err := mail.Open("smtp://127.0.0.1:1", "")
+	b.must(err)
+	defer closed.Close()
+	unreachable := b.workerWith(closed)
+	later := b.schedule(template)
+	if err := unreachable.Work(t.Context(), later); err == nil || failure(later) != "" {
+		t.Errorf("an unreachable server: %v, %q", err, failure(later))
+	}
+	later.Attempt = later.MaxAttempts
+	if err := unreachable.Work(t.Context(), later); err != nil || !strings.HasPrefix(failure(later), "given up") {
+		t.Errorf("the last try: %v, %q", err, failure(later))
+	}
+	inactive := b.schedule(template)
+	b.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", b.user.ID)
+	if err := b.worker.Work(t.Context(), inactive); err != nil || failure(inactive) != "the user is inactive" {
+		t.Errorf("an inactive user: %v, %q", err, failure(inactive))
+	}
+	gone := &river.Job[job.SendSimulation]{JobRow: &rivertype.JobRow{}, Args: job.SendSimulation{Client: b.client, Result: db.NewID[domain.ResultKind]()}}
+	var cancel *rivertype.JobCancelError
+	if err := b.worker.Work(t.Context(), gone); !errors.As(err, &cancel) {
+		t.Errorf("a result that is not there: %v", err)
+	}
+	if files, err := os.ReadDir(b.outbox); err != nil || len(files) != 0 {
+		t.Errorf("%d mails: %v", len(files), err)
+	}
+}
+
+// TestCompose: placeholders, the tracked link in both parts, the report link
+// and the picture; values cannot break out of where they stand.
+func TestCompose(t *testing.T) {
+	b := newBait(t)
+	tokens := phishing.NewTokens([]byte("secret"))
+	s := domain.Simulation{
+		Result: domain.ResultID{7}, Email: "ada@example.test", FirstName: "<Ada>", LastName: "Love\r\nBcc: x@y.z", ClientName: `Hop "<per>`, Language: domain.French,
+		Template: domain.Template{Language: domain.French, Subject: "{{first_name}} {{last_name}} {{unknown}}", From: "{{company}} IT <it@bait.example>", TemplateContent: domain.TemplateContent{
+			HTML: `<html><body><p>{{first_name}}</p><a class="x" HREF='https://bait.example/a?b=1&amp;c=2'>here</a><a href="https://other.example">2</a></body></html>`,
+			Text: "{{first_name}} {{month}} https://bait.example/a?b=1&c=2 {{link}}",
+		}},
+	}
+	m, err := phishing.NewComposer(public+"/", tokens).Compose(s, v2test.Noon)
+	b.must(err)
+	page := public + "/t/" + tokens.For(s.Result)
+	for name, ok := range map[string]bool{
+		"the subject":     m.Subject == "<Ada> Love Bcc: x@y.z {{unknown}}",
+		"the sender":      m.From == netmail.Address{Name: `Hop "<per> IT`, Address: "it@bait.example"},
+		"the link":        strings.Contains(m.HTML, `<a class="x" href="`+page+`">here`) && strings.Contains(m.HTML, `href="https://other.example"`),
+		"escaping":        strings.Contains(m.HTML, "<p>&lt;Ada&gt;</p>"),
+		"report":          strings.Contains(m.HTML, page+"/report") && strings.Contains(m.Text, "Signaler ce message: "+page+"/report"),
+		"the picture":     strings.Contains(m.HTML, page+"/open.gif") && strings.HasSuffix(m.HTML, "</body></html>"),
+		"the text's link": strings.HasPrefix(m.Text, "<Ada> juin "+page+" "+page),
+	} {
+		if !ok {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+}
+
+// TestOwnTemplates: every one of the service's own templates is whole in each
+// language, and can be sent and told of.
+func TestOwnTemplates(t *testing.T) {
+	list, err := db.OwnTemplates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, m := range list {
+		if err := phishing.Check(m); err != nil {
+			t.Errorf("%s (%s): %v", m.Name, m.Language, err)
+		}
+		s := domain.Simulation{FirstName: "Ada", LastName: "Lovelace", Email: "ada@example.test", ClientName: "Hopper & Sons", Language: m.Language, Template: m}
+		out, err := phishing.NewComposer(public, phishing.NewTokens(nil)).Compose(s, v2test.Noon)
+		switch {
+		case err != nil:
+			t.Errorf("%s (%s): %v", m.Name, m.Language, err)
+		case strings.Contains(out.Subject+out.Text+out.HTML+out.From.Name, "{{"), strings.Count(out.Text, public) != 2, strings.Count(out.HTML, public) != 3:
+			t.Errorf("%s (%s): %+v", m.Name, m.Language, out)
+		case len(m.Indicators) == 0, m.Difficulty < 1, m.Difficulty > 6, m.Category == "", seen[string(m.Language)+m.Name], seen[m.ID.UUID()]:
+			t.Errorf("%s (%s): %+v", m.Name, m.Language, m)
+		}
+		for _, i := range m.Indicators {
+			if !i.Known() {
+				t.Errorf("%s: %s", m.Name, i)
+			}
+		}
+		seen[string(m.Language)+m.Name], seen[m.ID.UUID()] = true, true
+	}
+	if len(list) != 36 {
+		t.Errorf("%d templates", len(list))
+	}
+}
+
+// TestNothingNeedsAKey: the pages answer without one, and count in no budget.
+func TestNothingNeedsAKey(t *testing.T) {
+	b := newBait(t)
+	id := b.sent(2, domain.English)
+	resp, err := http.Get(b.URL + "/t/" + b.tokens.For(id)) //nolint:noctx // a reader's browser
+	b.must(err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	b.must(err)
+	if resp.StatusCode != 200 || resp.Header.Get("X-RateLimit-Limit") != "" || !strings.Contains(string(body), "This was a phishing simulation") {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	if files, err := filepath.Glob(b.outbox + "/*"); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v", files, err)
+	}
+}

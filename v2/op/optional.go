@@ -1,0 +1,101 @@
+package op
+
+import (
+	"reflect"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Optional is a member of a body that may be absent, null or a value: all of a
+// PATCH's, and those of others for which no value can stand for their absence.
+// Null is taken only by a nullable member, whose T is a pointer; it is then a
+// Value of nil.
+type Optional[T any] struct {
+	// Given says that the member is there.
+	Given bool
+	Value T
+}
+
+// Give returns an Optional that gives the value.
+func Give[T any](value T) Optional[T] { return Optional[T]{Given: true, Value: value} }
+
+// Apply sets target where the member was given, and reports whether that
+// changed it.
+func Apply[T comparable](p Optional[T], target *T) bool {
+	if !p.Given || p.Value == *target {
+		return false
+	}
+	*target = p.Value
+	return true
+}
+
+// ApplyNullable is Apply for a nullable member: it compares what the pointers
+// point to.
+func ApplyNullable[T comparable](p Optional[*T], target **T) bool {
+	if !p.Given || Same(p.Value, *target) {
+		return false
+	}
+	*target = p.Value
+	return true
+}
+
+// Same reports whether two nullable values are equal: both nil, or pointers to
+// equal values.
+func Same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// callerError is an error whose text callers see.
+type callerError string
+
+func (e callerError) Error() string         { return string(e) }
+func (e callerError) CallerMessage() string { return string(e) }
+
+const errNull = callerError("must not be null")
+
+// UnmarshalJSONFrom reads the member's value.
+func (p *Optional[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	p.Given = true
+	if dec.PeekKind() == 'n' && reflect.TypeFor[T]().Kind() != reflect.Pointer {
+		if err := dec.SkipValue(); err != nil {
+			return err
+		}
+		return errNull
+	}
+	return json.UnmarshalDecode(dec, &p.Value)
+}
+
+// optional is any Optional.
+type optional interface {
+	given() bool
+	// rules is what the member's rules apply to: a pointer to the value, nil
+	// where none is given.
+	rules() any
+	// element is the type of the value, without its pointer.
+	element() (t reflect.Type, nullable bool)
+}
+
+func (p Optional[T]) given() bool { return p.Given }
+
+func (p Optional[T]) rules() any {
+	if !p.Given {
+		return (*T)(nil)
+	}
+	return &p.Value
+}
+
+func (p Optional[T]) element() (reflect.Type, bool) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() == reflect.Pointer {
+		return t.Elem(), true
+	}
+	return t, false
+}
+
+// OptionalElement returns the type of the value, and whether it is nullable;
+// nil for every other type.
+func OptionalElement(t reflect.Type) (reflect.Type, bool) {
+	if p, ok := reflect.Zero(t).Interface().(optional); ok {
+		return p.element()
+	}
+	return nil, false
+}
