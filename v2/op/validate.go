@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/go-playground/validator/v10"
 
@@ -63,16 +64,27 @@ func WireName(f reflect.StructField) string {
 	return ""
 }
 
-// registerOptionals teaches the rules the Optional types of a body.
+// registered are the Optional types that the rules know.
+var registered = struct {
+	sync.Mutex
+	types map[reflect.Type]bool
+}{types: map[reflect.Type]bool{}}
+
+// registerOptionals teaches the rules the Optional types of a body. Each type is
+// registered once: operations may be declared again while others are called.
 func registerOptionals(body reflect.Type) {
 	if body.Kind() != reflect.Struct {
 		return
 	}
+
+	registered.Lock()
+	defer registered.Unlock()
 	for i := range body.NumField() {
 		t := body.Field(i).Type
-		if _, ok := reflect.Zero(t).Interface().(optional); ok {
-			zero := reflect.Zero(t).Interface()
+		zero := reflect.Zero(t).Interface()
+		if _, ok := zero.(optional); ok && !registered.types[t] {
 			rules.RegisterCustomTypeFunc(func(v reflect.Value) any { return v.Interface().(optional).rules() }, zero)
+			registered.types[t] = true
 		}
 	}
 }
