@@ -28,6 +28,7 @@ type item struct {
 }
 
 func TestNumberSetsEveryRef(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Client, 1, 2)
 	create(t, db, Group, 3, 4)
@@ -65,6 +66,7 @@ func TestNumberSetsEveryRef(t *testing.T) {
 }
 
 func TestResolveSetsEveryRef(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Client, 1)
 	create(t, db, Group, 2)
@@ -86,6 +88,7 @@ func TestResolveSetsEveryRef(t *testing.T) {
 }
 
 func TestWhatCannotBeCollected(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Client, 1)
 	for _, c := range []struct {

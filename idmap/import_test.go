@@ -56,6 +56,7 @@ var importCases = []struct {
 }
 
 func TestImportCases(t *testing.T) {
+	t.Parallel()
 	const before = "1=a 2=b 3=c 4=d 5=e✝"
 	address := databaseURL(t, true)
 	for _, c := range importCases {
@@ -91,6 +92,7 @@ func TestImportCases(t *testing.T) {
 }
 
 func TestImportTakesBackAnOwnTombstone(t *testing.T) {
+	t.Parallel()
 	db, _ := registry(t)
 	create(t, db, Client, 1)
 	for _, c := range []struct{ number, want string }{
@@ -110,6 +112,7 @@ func TestImportTakesBackAnOwnTombstone(t *testing.T) {
 }
 
 func TestImportDryRunLeavesTheSequence(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Client, 1)
 	if _, err := Import(t.Context(), db, strings.NewReader("client,500,"+cli(1)), true); err != nil {
@@ -122,6 +125,7 @@ func TestImportDryRunLeavesTheSequence(t *testing.T) {
 }
 
 func TestImportWaitsForCreatorsUnderWay(t *testing.T) {
+	t.Parallel()
 	db, _ := registry(t)
 	create(t, db, Client, 1)
 	creator, err := db.Begin()
@@ -171,6 +175,7 @@ func waiting(t *testing.T, db *sql.DB) {
 }
 
 func TestImportWhileCreatorsRun(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	db.SetMaxOpenConns(20)
 	const old = 500
@@ -204,6 +209,7 @@ func TestImportWhileCreatorsRun(t *testing.T) {
 }
 
 func TestImportHundredThousand(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	const n = 100_000
 	exec(t, db, `INSERT INTO clients SELECT ('01000000-0000-0000-0000-' || lpad(to_hex(n), 12, '0'))::uuid, now()

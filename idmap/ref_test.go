@@ -45,6 +45,7 @@ var numerals = []struct {
 }
 
 func TestRefText(t *testing.T) {
+	t.Parallel()
 	for _, c := range numerals {
 		ref, text := Ref[domain.ClientKind]{Number: 5}, TextRef[domain.ReportKind]{Number: 5}
 		for _, err := range []error{ref.UnmarshalText([]byte(c.text)), text.UnmarshalText([]byte(c.text))} {
@@ -59,6 +60,7 @@ func TestRefText(t *testing.T) {
 }
 
 func TestRefJSON(t *testing.T) {
+	t.Parallel()
 	type wire struct {
 		Client Ref[domain.ClientKind]     `json:"client"`
 		Report TextRef[domain.ReportKind] `json:"report"`

@@ -9,6 +9,7 @@ import (
 )
 
 func TestNumbersFollowCreation(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	// One statement, whose rows come in another order than they were created.
 	exec(t, db, `INSERT INTO clients (id, created_at) VALUES
@@ -33,6 +34,7 @@ func TestNumbersFollowCreation(t *testing.T) {
 }
 
 func TestLookupsOfMixedKinds(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Client, 1, 2)
 	create(t, db, Group, 3)
@@ -57,6 +59,7 @@ func TestLookupsOfMixedKinds(t *testing.T) {
 }
 
 func TestDeletedObjectsLeaveTombstones(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Client, 1)
 	create(t, db, Collection, 1, 2, 3)
@@ -85,6 +88,7 @@ func TestDeletedObjectsLeaveTombstones(t *testing.T) {
 }
 
 func TestCreatorsDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	first, err := db.Begin()
 	if err != nil {
@@ -134,6 +138,7 @@ func lives(t *testing.T, db *sql.DB) {
 }
 
 func TestBijectionUnderConcurrentCreators(t *testing.T) {
+	t.Parallel()
 	db, _ := registry(t)
 	db.SetMaxOpenConns(50)
 	var creators sync.WaitGroup
@@ -181,6 +186,7 @@ func churn(t *testing.T, db *sql.DB, first, n int) {
 }
 
 func TestHundredThousandInOneStatement(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	exec(t, db, `INSERT INTO groups SELECT gen_random_uuid(), now() FROM generate_series(1, 100000)`)
 	var last opaque
@@ -195,6 +201,7 @@ func TestHundredThousandInOneStatement(t *testing.T) {
 }
 
 func TestMigrateNumbersWhatIsThere(t *testing.T) {
+	t.Parallel()
 	address := databaseURL(t, false)
 	db := openURL(t, address)
 	exec(t, db, `INSERT INTO policies VALUES ('01000000-0000-0000-0000-000000000001', '2026-02-01'),
@@ -218,6 +225,7 @@ func TestMigrateNumbersWhatIsThere(t *testing.T) {
 // TestMigrateNumbersGoneScopes: a policy's collection that went before there
 // was a registry has a number to be shown by, which names nothing.
 func TestMigrateNumbersGoneScopes(t *testing.T) {
+	t.Parallel()
 	db := openURL(t, databaseURL(t, false))
 	exec(t, db, `INSERT INTO collections VALUES ('01000000-0000-0000-0000-000000000001', '2026-01-01')`)
 	exec(t, db, `INSERT INTO policies SELECT gen_random_uuid(), '2026-01-01', type, ('01000000-0000-0000-0000-00000000000' || n)::uuid
@@ -236,6 +244,7 @@ func TestMigrateNumbersGoneScopes(t *testing.T) {
 }
 
 func TestDropLeavesNothing(t *testing.T) {
+	t.Parallel()
 	db, _ := registry(t)
 	create(t, db, Report, 1)
 	script, err := os.ReadFile("drop.sql")
@@ -267,6 +276,7 @@ func TestDropLeavesNothing(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Collection, 1, 2)
 	remove(t, db, Collection, 2)

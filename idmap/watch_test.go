@@ -11,6 +11,7 @@ import (
 )
 
 func TestCacheIsBounded(t *testing.T) {
+	t.Parallel()
 	c := newCache(10)
 	c.begin(true)
 	for n := range 100 {
@@ -23,6 +24,7 @@ func TestCacheIsBounded(t *testing.T) {
 }
 
 func TestCacheTakesNothingFromBeforeAChange(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name          string
 		before, after bool // whether it is listening
@@ -77,6 +79,7 @@ func hear(t *testing.T, heard <-chan event, want event) {
 }
 
 func TestWatchSeesAnotherProcess(t *testing.T) {
+	t.Parallel()
 	address := databaseURL(t, true)
 	other := openURL(t, address)
 	r := New(openURL(t, address), 100)
@@ -110,6 +113,7 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 }
 
 func TestWatchAnswersFromMemory(t *testing.T) {
+	t.Parallel()
 	address := databaseURL(t, true)
 	other := openURL(t, address)
 	r := New(openURL(t, address), 100)
@@ -135,6 +139,7 @@ func TestWatchAnswersFromMemory(t *testing.T) {
 }
 
 func TestWatchSurvivesALostConnection(t *testing.T) {
+	t.Parallel()
 	address := databaseURL(t, true)
 	other := openURL(t, address)
 	r := New(openURL(t, address), 100)
@@ -158,6 +163,7 @@ func TestWatchSurvivesALostConnection(t *testing.T) {
 // reached its object, by name or because it was shown to them. All others ask the
 // database each time, as they do for unused numbers.
 func TestCacheAnswersWhoReached(t *testing.T) {
+	t.Parallel()
 	address := databaseURL(t, true)
 	other := openURL(t, address)
 	r := New(openURL(t, address), 100)

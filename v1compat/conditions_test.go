@@ -91,6 +91,7 @@ type request struct {
 // TestConditions: each row of v1's table of conditions, by name. A request that
 // is refused changes nothing.
 func TestConditions(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, setup{})
 	shown := s.refusals(t)
 	failing := newScene(t, setup{Options: v2test.Options{Log: io.Discard}})

@@ -15,6 +15,7 @@ import (
 )
 
 func TestSentEmailsGolden(t *testing.T) {
+	t.Parallel()
 	user, _ := domain.ParseUUID[domain.UserKind]("0197f2c4-7bc0-7000-8000-000000000001")
 	message, _ := domain.ParseUUID[domain.MessageKind]("0197f2c4-7bc0-7000-8000-000000000002")
 	in := &listSentEmails{}
@@ -56,6 +57,7 @@ func (r *reader) sentEmails(query, body string) page {
 }
 
 func TestSentEmails(t *testing.T) {
+	t.Parallel()
 	r := newReader(t, setup{})
 	days := func(n int) time.Time { return noon.AddDate(0, 0, n) }
 	now := r.mail(r.user, domain.PhishingMail, noon)
@@ -101,6 +103,7 @@ func TestSentEmails(t *testing.T) {
 // TestSentEmailsAccess: who may ask for whom, beyond what the table of
 // conditions says.
 func TestSentEmailsAccess(t *testing.T) {
+	t.Parallel()
 	r := newReader(t, setup{})
 	id, stranger := r.user.ID.UUID(), r.Tenant("Stranger")
 	foreign := r.User(stranger, r.Client(stranger, "Client").ID, "bob@example.com")
@@ -132,6 +135,7 @@ func TestSentEmailsAccess(t *testing.T) {
 // TestSentEmailsWalk: pages of several users' mails, while mails are sent and
 // the clock moves the 30 days.
 func TestSentEmailsWalk(t *testing.T) {
+	t.Parallel()
 	r := newReader(t, setup{})
 	users := []v2.User{r.user}
 	for i := range 2 {

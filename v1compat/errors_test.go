@@ -262,6 +262,7 @@ var codeOf = map[int]domain.Code{
 // TestErrorMatrix: each route in each of the errors that are its own. A status
 // that a route documents without being shown here fails.
 func TestErrorMatrix(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, setup{})
 	readOnly, writeOnly := s.NewKey(s.Tenant, []domain.Scope{domain.Read}, nil), s.NewKey(s.Tenant, []domain.Scope{domain.Write}, nil)
 	for _, r := range s.facade.routes {
@@ -295,6 +296,7 @@ func TestErrorMatrix(t *testing.T) {
 // TestTranslatedCodes: each code that an operation can end in has one of the
 // statuses of its route, and keeps its name.
 func TestTranslatedCodes(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	for _, r := range s.facade.routes {
 		documented := append([]int{}, shared...)
@@ -317,6 +319,7 @@ func TestTranslatedCodes(t *testing.T) {
 // TestNoProbing: a client that is unknown, archived, another partner's or beyond
 // the key's subset is one answer, byte for byte (decisions 5.2).
 func TestNoProbing(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, setup{})
 	subset := s.NewKey(s.Tenant, []domain.Scope{domain.Read, domain.Write}, []domain.ClientID{s.sibling})
 	stranger := s.service.Tenant("Stranger")
@@ -360,6 +363,7 @@ func TestNoProbing(t *testing.T) {
 // TestBudget: 429 with Retry-After from every route, once the key's 600 are used
 // up by either version.
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, setup{Options: v2test.Options{Limits: ginop.Limits{PerKey: 3, PerAddress: 2, PerClientFactor: 1}}})
 	for range 3 {
 		s.Get("/v2/partner", s.Key).Want(200)

@@ -59,6 +59,7 @@ func rowsOf[In, V2In, Row, Item any](t *testing.T, to func(*In) (*V2In, *op.Pagi
 // members that begin with a capital are those that never leave the process, and a
 // policy's scope, which no caller sends, is given by its kind.
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	f := s.facade
 	translations := map[string]translation{}

@@ -28,6 +28,7 @@ var (
 )
 
 func TestTrainingResultGolden(t *testing.T) {
+	t.Parallel()
 	user, err := domain.ParseUUID[domain.UserKind]("0197f2c4-7bc0-7000-8000-000000000001")
 	if err != nil {
 		t.Fatal(err)
@@ -64,6 +65,7 @@ func newReader(t *testing.T, o setup) *reader {
 // TestTraining: order from 1, both spellings, a course that is due again is not
 // completed, and what v1 and v2 say agrees.
 func TestTraining(t *testing.T) {
+	t.Parallel()
 	r := newReader(t, setup{})
 	path := "/v1/users/" + r.user.ID.UUID() + "/training"
 	first := domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 0, 0, 0, 0, 0, 0, 1}
@@ -110,6 +112,7 @@ func TestTraining(t *testing.T) {
 
 // TestUserReadsRefuse: the ways in which v1's reads of a user's results fail.
 func TestUserReadsRefuse(t *testing.T) {
+	t.Parallel()
 	r := newReader(t, setup{})
 	stranger := r.Tenant("Stranger")
 	writeOnly := r.NewKey(r.tenant, []domain.Scope{domain.Write}, nil)

@@ -19,6 +19,7 @@ import (
 // exactly when v2 takes what it is translated into. v2's rules alone are
 // enforced; v1's are those of the document.
 func TestTranslatedInputsAreValid(t *testing.T) {
+	t.Parallel()
 	api := v2.New(nil, nil)
 	inputs := &randomInputs{T: t, Rand: rand.New(rand.NewPCG(9, 9)), routes: map[string]*route{}}
 	for _, r := range New(api, nil, nil, domain.SystemClock{}).routes {
