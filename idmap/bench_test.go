@@ -15,7 +15,7 @@ func BenchmarkNumber(b *testing.B) {
 		FROM generate_series(1, 100000) n`)
 	exec(b, db, `ANALYZE id_registry`)
 	warm := New(db, 1000)
-	warm.cache.begin(true) // as if Watch were listening; nothing changes here
+	warm.cache.reset(true) // as if Watch were listening; nothing changes here
 	type line struct {
 		Client Ref[domain.ClientKind]
 		Name   string
@@ -51,7 +51,7 @@ func BenchmarkResolve(b *testing.B) {
 	db, cold := registry(b)
 	exec(b, db, `INSERT INTO clients SELECT gen_random_uuid(), now() FROM generate_series(1, 100000)`)
 	warm := New(db, 1000)
-	warm.cache.begin(true)
+	warm.cache.reset(true)
 	refs := make([]Ref[domain.ClientKind], 500)
 	numbers := make([]NumberKey, len(refs))
 	for i := range refs {

@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// NumberKey is a number as callers of v1 know it.
+// NumberKey is a number of one kind, as callers of v1 send it.
 type NumberKey struct {
 	Kind   Kind
 	Number int64
@@ -27,30 +27,30 @@ type pair struct {
 	id     UUID
 }
 
-// reachedKey is a number as one API key knows it.
+// reachedKey is the number of an object that an API key reached.
 type reachedKey struct {
 	caller domain.KeyID
 	NumberKey
 }
 
-// A cache remembers pairs while Watch listens for changes of the registry;
-// otherwise it is empty and stays so.
+// A cache holds pairs, least recently used first out, while Watch listens for
+// changes of the registry; otherwise it is empty.
 //
 // A caller must not learn, by the time of an answer, whether a number beyond its
 // reach is used. So the cache answers for a number only to callers that reached
 // its object before. For every other number, used or not, each lookup is one
-// statement; that a number is unused is not cached (no negative caching), and so
-// is never stale.
+// statement. There is no negative caching: an unused number that is allocated
+// works at once.
 //
-// Who looks something up takes the era before it asks the database, and hands it
-// back with the answer. A change of the registry begins another era, so that no
-// stale answer is remembered.
+// A lookup notes the generation before it reads the database, and adds what it
+// read only to the same generation. A change of the registry invalidates the
+// cache and begins the next generation, so that nothing stale is added.
 type cache struct {
-	mu      sync.Mutex
-	era     uint64
-	live    bool
-	ids     *simplelru.LRU[reachedKey, UUID]
-	numbers *simplelru.LRU[IDKey, int64]
+	mu         sync.Mutex
+	generation uint64
+	listening  bool
+	ids        *simplelru.LRU[reachedKey, UUID]
+	numbers    *simplelru.LRU[IDKey, int64]
 }
 
 // newCache returns a cache of at most size pairs; below 1 it holds none.
@@ -63,12 +63,14 @@ func newCache(size int) *cache {
 	return c
 }
 
-// takeIDs puts into found what the caller reached before, and returns the rest.
-func (c *cache) takeIDs(caller domain.KeyID, wanted []NumberKey, found map[NumberKey]UUID) (missing []NumberKey, era uint64) {
+// getIDs adds to found what the caller reached before, and returns the rest.
+func (c *cache) getIDs(
+	caller domain.KeyID, wanted []NumberKey, found map[NumberKey]UUID,
+) (missing []NumberKey, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ids == nil || c.ids.Len() == 0 {
-		return wanted, c.era
+		return wanted, c.generation
 	}
 
 	for _, key := range wanted {
@@ -78,16 +80,18 @@ func (c *cache) takeIDs(caller domain.KeyID, wanted []NumberKey, found map[Numbe
 			missing = append(missing, key)
 		}
 	}
-	return missing, c.era
+	return missing, c.generation
 }
 
-// takeNumbers puts into found what it knows of wanted, and returns the rest. The
-// objects are shown to the caller, which thereby reaches them.
-func (c *cache) takeNumbers(caller domain.KeyID, wanted []IDKey, found map[IDKey]int64) (missing []IDKey, era uint64) {
+// getNumbers adds to found what is cached of wanted, and returns the rest. The
+// caller reaches the objects, for they are shown to it.
+func (c *cache) getNumbers(
+	caller domain.KeyID, wanted []IDKey, found map[IDKey]int64,
+) (missing []IDKey, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.numbers == nil || c.numbers.Len() == 0 {
-		return wanted, c.era
+		return wanted, c.generation
 	}
 
 	for _, key := range wanted {
@@ -98,15 +102,15 @@ func (c *cache) takeNumbers(caller domain.KeyID, wanted []IDKey, found map[IDKey
 			missing = append(missing, key)
 		}
 	}
-	return missing, c.era
+	return missing, c.generation
 }
 
-// put remembers pairs that were read in the era, unless it is over, and that the
-// caller reached their objects.
-func (c *cache) put(era uint64, caller domain.KeyID, pairs []pair) {
+// put adds pairs whose objects the caller reaches, unless the generation in which
+// they were read is over.
+func (c *cache) put(generation uint64, caller domain.KeyID, pairs []pair) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.live || c.era != era || c.ids == nil {
+	if !c.listening || c.generation != generation || c.ids == nil {
 		return
 	}
 
@@ -116,20 +120,20 @@ func (c *cache) put(era uint64, caller domain.KeyID, pairs []pair) {
 	}
 }
 
-// begin empties the cache and begins another era, in which it takes answers
-// only if it is live.
-func (c *cache) begin(live bool) {
+// reset invalidates all of the cache and begins the next generation, in which
+// pairs are added only while somebody is listening.
+func (c *cache) reset(listening bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.live = live
-	c.era++
+	c.listening = listening
+	c.generation++
 	if c.ids != nil {
 		c.ids.Purge()
 		c.numbers.Purge()
 	}
 }
 
-// size returns how many pairs are remembered.
+// size returns how many pairs are cached.
 func (c *cache) size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

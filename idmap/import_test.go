@@ -26,9 +26,9 @@ var importCases = []struct {
 }{
 	{"nothing", "", nil, 0, "1=a 2=b 3=c 4=d 5=e✝"},
 	{"header alone", "kind,number,id\n", nil, 0, "1=a 2=b 3=c 4=d 5=e✝"},
-	{"moves", "kind,number,id\nclient,70," + cli(1) + "\n\nclient,60," + opaque(object(2)).UUID() + "\n",
+	{"moves", "kind,number,id\nclient,70," + cli(1) + "\n\nclient,60," + anyID(object(2)).UUID() + "\n",
 		nil, 2, "1=a✝ 2=b✝ 3=c 4=d 5=e✝ 60=b 70=a"},
-	{"as a spreadsheet writes it", "\ufeffKind,Number,ID\r\n\"client\", 70 ,\"" + strings.ToUpper(opaque(object(1)).UUID()) + "\"\r\n",
+	{"as a spreadsheet writes it", "\ufeffKind,Number,ID\r\n\"client\", 70 ,\"" + strings.ToUpper(anyID(object(1)).UUID()) + "\"\r\n",
 		nil, 1, "1=a✝ 2=b 3=c 4=d 5=e✝ 70=a"},
 	{"its own number", "client,1," + cli(1), nil, 0, "1=a 2=b 3=c 4=d 5=e✝"},
 	{"swap", "client,2," + cli(1) + "\nclient,1," + cli(2), nil, 2, "1=b 2=a 3=c 4=d 5=e✝"},
@@ -45,7 +45,7 @@ var importCases = []struct {
 	{"a deleted object", "client,5," + cli(5), []string{"1 orphan"}, 0, ""},
 	{"ranges", "client,0," + cli(1) + "\nclient,-1," + cli(2) + "\nclient,1073741825," + cli(3) + "\nclient,99999999999999999999," + cli(4),
 		[]string{"1 out of range", "2 out of range", "3 out of range", "4 out of range"}, 0, ""},
-	{"kinds", "user,9," + cli(1) + "\nClient,9," + cli(1) + "\nclient,9," + col(6) + "\nclient,10," + opaque(object(6)).UUID(),
+	{"kinds", "user,9," + cli(1) + "\nClient,9," + cli(1) + "\nclient,9," + col(6) + "\nclient,10," + anyID(object(6)).UUID(),
 		[]string{"1 wrong kind", "2 wrong kind", "3 wrong kind", "4 wrong kind"}, 0, ""},
 	{"lines", "client,9\nclient,9," + cli(1) + ",\nclient,nine," + cli(1) + "\nclient,007," + cli(1) + "\nclient,9.0," + cli(1) +
 		"\nclient,9,cli_9\nclient,9,\nclient,\"9\"x," + cli(1) + "\nclient,+9," + cli(1),

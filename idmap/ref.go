@@ -45,7 +45,7 @@ type TextRef[K domain.Kind] struct {
 func TextRefTo[K domain.Kind](id domain.ID[K]) TextRef[K] { return TextRef[K]{ID: id} }
 
 // MarshalJSON gives the number, 0 for the zero Ref. That the number of an
-// object was not found before is an error: 0 would name nobody.
+// object was not found before is an error: 0 names no object.
 func (r Ref[K]) MarshalJSON() ([]byte, error) {
 	if r.Number == 0 && !r.ID.IsZero() {
 		return nil, fmt.Errorf("%s %s is written before its number is known", r.ID.Noun(), r.ID)

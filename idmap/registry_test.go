@@ -169,7 +169,7 @@ func churn(t *testing.T, db *sql.DB, first, n int) {
 			return
 		}
 		if _, err := tx.Exec(`INSERT INTO clients SELECT v::uuid, now() FROM unnest($1::text[]) AS v`,
-			[]string{opaque(object(at)).UUID(), opaque(object(at + 1)).UUID(), opaque(object(at + 2)).UUID()}); err != nil {
+			[]string{anyID(object(at)).UUID(), anyID(object(at + 1)).UUID(), anyID(object(at + 2)).UUID()}); err != nil {
 			t.Error(err)
 		}
 		if i%4 == 3 {
@@ -179,7 +179,7 @@ func churn(t *testing.T, db *sql.DB, first, n int) {
 		if err := tx.Commit(); err != nil {
 			t.Error(err)
 		}
-		if _, err := db.Exec(`DELETE FROM clients WHERE id = $1::text::uuid`, opaque(object(at+1)).UUID()); err != nil {
+		if _, err := db.Exec(`DELETE FROM clients WHERE id = $1::text::uuid`, anyID(object(at+1)).UUID()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -189,7 +189,7 @@ func TestHundredThousandInOneStatement(t *testing.T) {
 	t.Parallel()
 	db, r := registry(t)
 	exec(t, db, `INSERT INTO groups SELECT gen_random_uuid(), now() FROM generate_series(1, 100000)`)
-	var last opaque
+	var last anyID
 	if err := db.QueryRow(`SELECT id FROM groups ORDER BY id DESC LIMIT 1`).Scan(&last); err != nil {
 		t.Fatal(err)
 	}
@@ -281,9 +281,9 @@ func TestDescribe(t *testing.T) {
 	create(t, db, Collection, 1, 2)
 	remove(t, db, Collection, 2)
 	v2 := spaces[Collection].show(object(1))
-	for _, text := range []string{"1", v2, opaque(object(1)).UUID(), strings.ToUpper(opaque(object(1)).UUID())} {
+	for _, text := range []string{"1", v2, anyID(object(1)).UUID(), strings.ToUpper(anyID(object(1)).UUID())} {
 		entries, err := r.Describe(t.Context(), Collection, text)
-		want := "collection 1 " + v2 + " " + opaque(object(1)).UUID() + " live"
+		want := "collection 1 " + v2 + " " + anyID(object(1)).UUID() + " live"
 		if err != nil || len(entries) != 1 || entries[0].String() != want {
 			t.Errorf("%s is %v, %v; want %s", text, entries, err, want)
 		}

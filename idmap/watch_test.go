@@ -13,10 +13,10 @@ import (
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	c := newCache(10)
-	c.begin(true)
+	c.reset(true)
 	for n := range 100 {
-		_, era := c.takeIDs(domain.KeyID{}, nil, nil)
-		c.put(era, domain.KeyID{}, []pair{{Client, int64(n + 1), object(n + 1)}})
+		_, generation := c.getIDs(domain.KeyID{}, nil, nil)
+		c.put(generation, domain.KeyID{}, []pair{{Client, int64(n + 1), object(n + 1)}})
 	}
 	if c.size() != 10 {
 		t.Errorf("a cache for 10 pairs holds %d", c.size())
@@ -36,12 +36,12 @@ func TestCacheTakesNothingFromBeforeAChange(t *testing.T) {
 		{"listening begins", false, true, 0},
 	} {
 		cache := newCache(10)
-		cache.begin(c.before)
-		_, era := cache.takeNumbers(domain.KeyID{}, []IDKey{{Client, object(1)}}, map[IDKey]int64{})
+		cache.reset(c.before)
+		_, generation := cache.getNumbers(domain.KeyID{}, []IDKey{{Client, object(1)}}, map[IDKey]int64{})
 		if c.want == 0 {
-			cache.begin(c.after)
+			cache.reset(c.after)
 		}
-		cache.put(era, domain.KeyID{}, []pair{{Client, 1, object(1)}})
+		cache.put(generation, domain.KeyID{}, []pair{{Client, 1, object(1)}})
 		if cache.size() != c.want {
 			t.Errorf("%s during a lookup: %d pairs are kept, want %d", c.name, cache.size(), c.want)
 		}
@@ -51,8 +51,8 @@ func TestCacheTakesNothingFromBeforeAChange(t *testing.T) {
 // watch runs r's Watch until the test ends, and returns what it hears.
 func watch(t *testing.T, r *Registry) <-chan event {
 	t.Helper()
-	heard := make(chan event, 10)
-	r.followed = func(e event) { heard <- e }
+	events := make(chan event, 10)
+	r.observe = func(e event) { events <- e }
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -63,18 +63,18 @@ func watch(t *testing.T, r *Registry) <-chan event {
 		cancel()
 		<-done
 	})
-	return heard
+	return events
 }
 
-func hear(t *testing.T, heard <-chan event, want event) {
+func expect(t *testing.T, events <-chan event, want event) {
 	t.Helper()
 	select {
-	case got := <-heard:
+	case got := <-events:
 		if got != want {
-			t.Fatalf("heard %d, want %d", got, want)
+			t.Fatalf("events %d, want %d", got, want)
 		}
 	case <-t.Context().Done():
-		t.Fatal("heard nothing")
+		t.Fatal("events nothing")
 	}
 }
 
@@ -87,8 +87,8 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 	if number(t, r, Client, 1); r.cache.size() != 0 {
 		t.Fatalf("%d pairs are kept while nobody listens", r.cache.size())
 	}
-	heard := watch(t, r)
-	hear(t, heard, listening)
+	events := watch(t, r)
+	expect(t, events, listening)
 	if number(t, r, Client, 1); r.cache.size() != 1 {
 		t.Fatalf("%d pairs are kept", r.cache.size())
 	}
@@ -96,7 +96,7 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 	if _, err := Import(t.Context(), other, strings.NewReader(file), false); err != nil {
 		t.Fatal(err)
 	}
-	hear(t, heard, changed)
+	expect(t, events, changed)
 	if got := number(t, r, Client, 1); got != 77 {
 		t.Errorf("after the import the client has number %d", got)
 	}
@@ -105,7 +105,7 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 		t.Errorf("1 and 77 are %v, %v", ids, err)
 	}
 	remove(t, other, Client, 1)
-	hear(t, heard, changed)
+	expect(t, events, changed)
 	ids, _, err = r.IDs(t.Context(), []NumberKey{{Client, 77}})
 	if err != nil || len(ids) != 0 {
 		t.Errorf("the number of a deleted client is %v, %v", ids, err)
@@ -118,7 +118,7 @@ func TestWatchAnswersFromMemory(t *testing.T) {
 	other := openURL(t, address)
 	r := New(openURL(t, address), 100)
 	create(t, other, Client, 1)
-	hear(t, watch(t, r), listening)
+	expect(t, watch(t, r), listening)
 	if got := number(t, r, Client, 1); got != 1 {
 		t.Fatalf("the client has number %d", got)
 	}
@@ -144,16 +144,16 @@ func TestWatchSurvivesALostConnection(t *testing.T) {
 	other := openURL(t, address)
 	r := New(openURL(t, address), 100)
 	create(t, other, Client, 1)
-	heard := watch(t, r)
-	hear(t, heard, listening)
+	events := watch(t, r)
+	expect(t, events, listening)
 	number(t, r, Client, 1)
 	exec(t, other, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND query = 'LISTEN id_registry'`)
-	hear(t, heard, lost)
+	expect(t, events, lost)
 	if r.cache.size() != 0 {
 		t.Errorf("%d pairs are kept though nobody listens", r.cache.size())
 	}
-	hear(t, heard, listening)
+	expect(t, events, listening)
 	if number(t, r, Client, 1); r.cache.size() != 1 {
 		t.Errorf("listening again, %d pairs are kept", r.cache.size())
 	}
@@ -168,7 +168,7 @@ func TestCacheAnswersWhoReached(t *testing.T) {
 	other := openURL(t, address)
 	r := New(openURL(t, address), 100)
 	create(t, other, Client, 1, 2, 3)
-	hear(t, watch(t, r), listening)
+	expect(t, watch(t, r), listening)
 
 	as := func(key byte) context.Context {
 		return domain.WithCaller(t.Context(), &domain.Caller{Key: domain.KeyID{key}})
@@ -176,7 +176,7 @@ func TestCacheAnswersWhoReached(t *testing.T) {
 	type ref = Ref[domain.ClientKind]
 	cached := func(caller byte, number int64) bool {
 		found := map[NumberKey]UUID{}
-		r.cache.takeIDs(domain.KeyID{caller}, []NumberKey{{Client, number}}, found)
+		r.cache.getIDs(domain.KeyID{caller}, []NumberKey{{Client, number}}, found)
 		return len(found) > 0
 	}
 
