@@ -76,7 +76,8 @@ func TestDeletedObjectsLeaveTombstones(t *testing.T) {
 		t.Errorf("the deleted collection, that a policy may still name, has number %d, want its last", got)
 	}
 	// A cascade and a TRUNCATE are deletions too.
-	exec(t, db, `UPDATE collections SET client_id = (SELECT id FROM clients) WHERE id = '01000000-0000-0000-0000-000000000003'`)
+	exec(t, db, `UPDATE collections SET client_id = (SELECT id FROM clients)
+		WHERE id = '01000000-0000-0000-0000-000000000003'`)
 	remove(t, db, Client, 1)
 	if got, want := state(t, db, Collection), "1=a 2=b✝ 3=c✝ 4=d"; got != want {
 		t.Errorf("after a cascade the registry is %s, want %s", got, want)
@@ -150,7 +151,8 @@ func TestBijectionUnderConcurrentCreators(t *testing.T) {
 	var numbers, reused int
 	// Of eight transactions of three clients each two are rolled back, and
 	// from the others one client each is deleted.
-	if err := db.QueryRow(`SELECT count(*), count(*) - count(DISTINCT id) FROM id_registry`).Scan(&numbers, &reused); err != nil {
+	const query = `SELECT count(*), count(*) - count(DISTINCT id) FROM id_registry`
+	if err := db.QueryRow(query).Scan(&numbers, &reused); err != nil {
 		t.Fatal(err)
 	}
 	if want := 50 * 6 * 3; numbers != want || reused != 0 {
@@ -228,8 +230,10 @@ func TestMigrateNumbersGoneScopes(t *testing.T) {
 	t.Parallel()
 	db := openURL(t, databaseURL(t, false))
 	exec(t, db, `INSERT INTO collections VALUES ('01000000-0000-0000-0000-000000000001', '2026-01-01')`)
-	exec(t, db, `INSERT INTO policies SELECT gen_random_uuid(), '2026-01-01', type, ('01000000-0000-0000-0000-00000000000' || n)::uuid
-		FROM (VALUES ('collection', 1), ('collection', 2), ('collection', 2), ('user_container', 3), ('tenant', 4)) AS p (type, n)`)
+	exec(t, db, `INSERT INTO policies SELECT gen_random_uuid(), '2026-01-01', type,
+		('01000000-0000-0000-0000-00000000000' || n)::uuid
+		FROM (VALUES ('collection', 1), ('collection', 2), ('collection', 2),
+			('user_container', 3), ('tenant', 4)) AS p (type, n)`)
 	if err := Migrate(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,9 @@ func toAdmin(a v2.Admin) Admin {
 	if a.Role == domain.ViewerRole {
 		role = plainUser
 	}
-	return Admin{ID: uuidOf(a.ID), Email: a.Email, Role: role, FirstName: first, LastName: last, CreatedDate: at(a.CreatedAt)}
+	return Admin{
+		ID: uuidOf(a.ID), Email: a.Email, Role: role, FirstName: first, LastName: last, CreatedDate: at(a.CreatedAt),
+	}
 }
 
 func fromListClients(in *listClients) (*v2.ListClients, *op.Paging) {

@@ -70,22 +70,27 @@ func (f *Facade) collectionRoutes(api *v2.API) {
 		ID: "collections", Method: "GET", Path: collections, Status: http.StatusOK, Summary: "Get Collections",
 	}, api.ListCollections, fromListCollections, toCollection)
 	call(f, Meta{
-		ID: "create-collection", Method: "POST", Path: collections, Status: http.StatusCreated, Summary: "Create Collection",
-		Fails: []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
+		ID: "create-collection", Method: "POST", Path: collections, Status: http.StatusCreated,
+		Summary: "Create Collection",
+		Fails:   []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 	}, api.CreateCollection, fromCreateCollection, toCreatedCollection)
 	list(f, Meta{
-		ID: "collection-members", Method: "GET", Path: collections + "/:collection_id/members", Status: http.StatusOK, Summary: "Get Collection Members",
-		Fails: []int{http.StatusNotFound},
+		ID: "collection-members", Method: "GET", Path: collections + "/:collection_id/members", Status: http.StatusOK,
+		Summary: "Get Collection Members",
+		Fails:   []int{http.StatusNotFound},
 	}, api.ListMembers, fromListMembers, toMember)
 	call(f, Meta{
-		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK, Summary: "Add Collection Member, who leaves every other collection of the client",
+		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK,
+		Summary: "Add Collection Member, who leaves every other collection of the client",
 		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:  map[string]string{"user_ids": "user_infima_id"},
 		Missing: "user",
 	}, api.AddMembers, fromAddMember, toAdded)
 	call(f, Meta{
-		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id", Status: http.StatusOK, Summary: "Remove Collection Member",
-		Fails: []int{http.StatusNotFound},
+		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id",
+		Status:  http.StatusOK,
+		Summary: "Remove Collection Member",
+		Fails:   []int{http.StatusNotFound},
 	}, api.RemoveMember, fromRemoveMember, toRemoved)
 }
 
@@ -101,7 +106,8 @@ func fromListCollections(in *listCollections) (*v2.ListCollections, *op.Paging) 
 
 func toCollection(c v2.Collection) Collection {
 	return Collection{
-		ID: idmap.RefTo(c.ID), Name: c.Name, Description: orEmpty(c.Description), MemberCount: c.MemberCount, CreatedDate: at(c.CreatedAt),
+		ID: idmap.RefTo(c.ID), Name: c.Name, Description: orEmpty(c.Description), MemberCount: c.MemberCount,
+		CreatedDate: at(c.CreatedAt),
 	}
 }
 

@@ -79,8 +79,9 @@ type listExposures struct {
 
 func (f *Facade) exposureRoutes(api *v2.API) {
 	list(f, Meta{
-		ID: "exposures", Method: "GET", Path: "/clients/:client_id/darkweb/exposures", Status: http.StatusOK, Summary: "Get Dark Web Exposures; forbidden where Dark Web Monitoring is not enabled",
-		Fields: map[string]string{"since": "start", "until": "end"},
+		ID: "exposures", Method: "GET", Path: "/clients/:client_id/darkweb/exposures", Status: http.StatusOK,
+		Summary: "Get Dark Web Exposures; forbidden where Dark Web Monitoring is not enabled",
+		Fields:  map[string]string{"since": "start", "until": "end"},
 	}, api.ListDarkWebUsers, fromListExposures, toExposureCount)
 }
 

@@ -36,8 +36,9 @@ type listPhishing struct {
 
 func (f *Facade) phishingRoutes(api *v2.API) {
 	list(f, Meta{
-		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK, Summary: "Get User Phishing Results",
-		Fails: []int{http.StatusNotFound},
+		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK,
+		Summary: "Get User Phishing Results",
+		Fails:   []int{http.StatusNotFound},
 	}, api.ListPhishingResults, fromListPhishing, toPhishingResult)
 }
 

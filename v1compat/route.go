@@ -52,7 +52,9 @@ var shared = []int{
 }
 
 // call adds a route that is one call of an operation.
-func call[In, V2In, V2Out, Out any](f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out) {
+func call[In, V2In, V2Out, Out any](
+	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out,
+) {
 	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Out](), func(c *gin.Context, in any) (any, error) {
 		out, err := o.Call(c.Request.Context(), to(in.(*In)))
 		if err != nil {
@@ -65,7 +67,9 @@ func call[In, V2In, V2Out, Out any](f *Facade, meta Meta, o *op.Op[V2In, V2Out],
 // list adds a route that is one page of an operation's list. The input's Query
 // embeds one of the paging types; to returns v2's input, and the Paging in it,
 // which it leaves empty.
-func list[In, V2In, Row, Item any](f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item) {
+func list[In, V2In, Row, Item any](
+	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item,
+) {
 	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Paging[Item]](), func(c *gin.Context, in any) (any, error) {
 		ctx := c.Request.Context()
 		asked, err := pageOf(in)

@@ -80,9 +80,10 @@ func (f *Facade) userRoutes(api *v2.API) {
 		ID: "users", Method: "GET", Path: "/clients/:client_id/users", Status: http.StatusOK, Summary: "Get Users",
 	}, api.ListUsers, fromListUsers, toUser)
 	call(f, Meta{
-		ID: "create-user", Method: "POST", Path: "/clients/:client_id/users", Status: http.StatusCreated, Summary: "Create User",
-		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
-		Fields: map[string]string{"collection_ids": "collection_id"},
+		ID: "create-user", Method: "POST", Path: "/clients/:client_id/users", Status: http.StatusCreated,
+		Summary: "Create User",
+		Fails:   []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
+		Fields:  map[string]string{"collection_ids": "collection_id"},
 	}, api.CreateUser, fromCreateUser, toCreatedUser)
 	call(f, Meta{
 		ID: "update-user", Method: "POST", Path: "/users/:user_id", Status: http.StatusOK, Summary: "Update User",
@@ -130,7 +131,9 @@ func fromCreateUser(in *createUser) *v2.CreateUser {
 }
 
 func toCreatedUser(u *v2.User) *CreatedUser {
-	return &CreatedUser{ID: uuidOf(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Status: u.Status, Role: u.Role}
+	return &CreatedUser{
+		ID: uuidOf(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Status: u.Status, Role: u.Role,
+	}
 }
 
 func fromUpdateUser(in *updateUser) *v2.UpdateUser {
