@@ -13,7 +13,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/ulule/limiter/v3"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -100,11 +99,12 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 	s.log = newLog(logs, c.LogLevel)
 	s.metrics = prometheus.NewRegistry()
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	var budgets limiter.Store
+	var budgets ginop.Store
 	if c.RedisURL != "" {
-		if s.redis, budgets, err = openRedis(c.RedisURL, s.clock); err != nil {
+		if s.redis, err = openRedis(ctx, c.RedisURL, s.log); err != nil {
 			return nil, err
 		}
+		budgets = redisBudgets{s.redis, s.clock}
 	}
 	s.edge = ginop.NewEdge(ginop.Config{
 		Keys: ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo), Limits: ginop.DefaultLimits, Shared: budgets,

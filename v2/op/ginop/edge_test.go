@@ -10,13 +10,15 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/ulule/limiter/v3"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
@@ -27,8 +29,29 @@ import (
 type edge struct {
 	*ginop.Edge
 	engine *gin.Engine
-	log    *bytes.Buffer
+	log    *logBuffer
 	prom   *prometheus.Registry
+	finds  atomic.Int64 // look-ups of keys in the database
+}
+
+// logBuffer is a log that may be read while it is written.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write appends.
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// String returns what was written.
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 type empty struct{}
@@ -37,26 +60,61 @@ type answer struct {
 	Text string `json:"text"`
 }
 
-func newEdge(t *testing.T, proxies []string, shared limiter.Store) *edge {
+func newEdge(t *testing.T, proxies []string, shared ginop.Store) *edge {
 	t.Helper()
-	e := &edge{log: &bytes.Buffer{}, prom: prometheus.NewRegistry()}
-	find := func(_ context.Context, digest []byte) (*domain.Caller, error) {
-		if good := sha256.Sum256([]byte("good")); !bytes.Equal(digest, good[:]) {
-			return nil, &domain.Error{Code: domain.Unauthorized, Message: "unknown"}
-		}
-		return &domain.Caller{Prefix: "pk_good", Scopes: []domain.Scope{domain.Read, domain.Write}}, nil
-	}
-	e.Edge = ginop.NewEdge(ginop.Config{
-		Keys: ginop.NewKeys(find, domain.SystemClock{}, false), Limits: ginop.DefaultLimits, Shared: shared,
+	return newEdgeOf(t, func(c *ginop.Config) { c.Shared = shared }, operations(), proxies...)
+}
+
+// newEdgeOf is an edge whose configuration set changes.
+func newEdgeOf(t *testing.T, set func(*ginop.Config), operations *op.Set, proxies ...string) *edge {
+	t.Helper()
+	e := &edge{log: &logBuffer{}, prom: prometheus.NewRegistry()}
+	config := ginop.Config{
+		Limits: ginop.DefaultLimits, Clock: domain.SystemClock{},
 		Log: slog.New(slog.NewTextHandler(e.log, nil)), Metrics: ginop.NewMetrics(e.prom),
-	})
+	}
+	set(&config)
+	if config.Keys == nil {
+		config.Keys = ginop.NewKeys(e.find, config.Clock, false)
+	}
+	e.Edge = ginop.NewEdge(config)
 	var err error
 	if e.engine, err = e.Engine(proxies); err != nil {
 		t.Fatal(err)
 	}
-	e.Mount(e.engine, operations(), op.Latest).Open("/document", "text/plain", []byte("text"))
+	e.Mount(e.engine, operations, op.Latest).Open("/document", "text/plain", []byte("text"))
 	return e
 }
+
+// find knows the keys good, and good0 to good99.
+func (e *edge) find(_ context.Context, digest []byte) (*domain.Caller, error) {
+	e.finds.Add(1)
+	number, ok := goodKeys[[sha256.Size]byte(digest)]
+	if !ok {
+		return nil, &domain.Error{Code: domain.Unauthorized, Message: "unknown"}
+	}
+	both := []domain.Scope{domain.Read, domain.Write}
+	return &domain.Caller{Key: domain.KeyID{byte(number)}, Prefix: "pk_good" + number.String(), Scopes: both}, nil
+}
+
+// keyNumber is the number of a good key; 0 is the one without.
+type keyNumber int
+
+// String returns what follows good in the key.
+func (n keyNumber) String() string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(n) - 1)
+}
+
+var goodKeys = func() map[[sha256.Size]byte]keyNumber {
+	keys := map[[sha256.Size]byte]keyNumber{}
+	for n := range keyNumber(101) {
+		keys[sha256.Sum256([]byte("good"+n.String()))] = n
+	}
+	return keys
+}()
 
 // operations fail, or succeed, in ways that the service's own do not.
 func operations() *op.Set {
@@ -214,18 +272,11 @@ func TestAddresses(t *testing.T) {
 }
 
 // unreachable is a shared store that nobody answers.
-type unreachable struct{ limiter.Store }
+type unreachable struct{}
 
-var errStore = errors.New("connection refused")
-
-// Get fails.
-func (unreachable) Get(context.Context, string, limiter.Rate) (limiter.Context, error) {
-	return limiter.Context{}, errStore
-}
-
-// Peek fails.
-func (unreachable) Peek(context.Context, string, limiter.Rate) (limiter.Context, error) {
-	return limiter.Context{}, errStore
+// Add fails.
+func (unreachable) Add(context.Context, string, int64, time.Duration) (int64, time.Time, error) {
+	return 0, time.Time{}, errors.New("connection refused")
 }
 
 // TestSharedBudgetsUnreachable: each process counts for itself then.
@@ -245,7 +296,7 @@ func TestSharedBudgetsUnreachable(t *testing.T) {
 func TestEveryCodeHasAStatus(t *testing.T) {
 	for code, want := range map[domain.Code]int{
 		domain.InvalidRequest: 400, domain.Unauthorized: 401, domain.Forbidden: 403, domain.NotFound: 404, domain.Conflict: 409,
-		domain.PayloadTooLarge: 413, domain.RateLimited: 429, domain.Internal: 500, domain.Unavailable: 503,
+		domain.PayloadTooLarge: 413, domain.RequestTimeout: 408, domain.RateLimited: 429, domain.Internal: 500, domain.Unavailable: 503,
 	} {
 		if got := ginop.StatusOf(code); got != want {
 			t.Errorf("%s is %d, not %d", code, got, want)

@@ -18,6 +18,7 @@ var statuses = map[domain.Code]int{
 	domain.NotFound:        http.StatusNotFound,
 	domain.Conflict:        http.StatusConflict,
 	domain.PayloadTooLarge: http.StatusRequestEntityTooLarge,
+	domain.RequestTimeout:  http.StatusRequestTimeout,
 	domain.RateLimited:     http.StatusTooManyRequests,
 	domain.Internal:        http.StatusInternalServerError,
 	domain.Unavailable:     http.StatusServiceUnavailable,

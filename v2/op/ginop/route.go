@@ -159,11 +159,11 @@ func (e *Edge) spent(c *gin.Context, o op.Operation, in any) error {
 	}
 	ctx := c.Request.Context()
 	state := e.budgets.look(ctx, budgetName(ctx, o, of.BudgetClient()), e.clientLimit(o))
-	if state.Remaining > 0 {
+	if state.remaining() > 0 {
 		return nil
 	}
 	report(c, state)
-	return exceeded(state, "of this operation for this client")
+	return e.budgets.refusal(state, "of this operation for this client")
 }
 
 // charge counts the call against the budget of the client that the output is
@@ -179,8 +179,8 @@ func (e *Edge) charge(c *gin.Context, o op.Operation, out any) error {
 	ctx := c.Request.Context()
 	state := e.budgets.take(ctx, budgetName(ctx, o, of.BudgetClient()), e.clientLimit(o))
 	report(c, state)
-	if state.Reached {
-		return exceeded(state, "of this operation for this client")
+	if state.exceeded() {
+		return e.budgets.refusal(state, "of this operation for this client")
 	}
 	return nil
 }
