@@ -28,7 +28,14 @@ type Config struct {
 	Once func(
 		ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 	) (domain.Outcome, error)
-	Log *slog.Logger
+	// Reach reports NotFound for a client or a user, where they are not zero,
+	// that the caller does not reach: a replay is held against it. Nil is off.
+	Reach func(ctx context.Context, client domain.ClientID, user domain.UserID) error
+	// Audit writes a line of the audit trail in the transaction of the write
+	// that it tells of, which InTx runs. A nil Audit is off; else both are set.
+	Audit func(ctx context.Context, entry domain.AuditEntry) error
+	InTx  func(ctx context.Context, work func(context.Context) error) error
+	Log   *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
 }

@@ -1,6 +1,7 @@
 package ginop
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -42,7 +43,9 @@ type ErrorBody struct {
 
 // renderEnvelope writes an error as v2 does.
 func renderEnvelope(c *gin.Context, e *domain.Error) {
-	WriteJSON(c, StatusOf(e.Code), ErrorEnvelope{Error: ErrorBody{Code: e.Code, Message: e.Message, RequestID: RequestID(c), Fields: e.Fields}})
+	_ = WriteJSON(c, StatusOf(e.Code), ErrorEnvelope{Error: ErrorBody{
+		Code: e.Code, Message: e.Message, RequestID: RequestID(c), Fields: e.Fields,
+	}}) // what cannot be encoded is answered by its status alone
 }
 
 const jsonType = "application/json; charset=utf-8"
@@ -50,15 +53,15 @@ const jsonType = "application/json; charset=utf-8"
 // Encode returns a value as the interface's JSON.
 func Encode(v any) ([]byte, error) { return json.Marshal(v) }
 
-// WriteJSON writes a response of one JSON value.
-func WriteJSON(c *gin.Context, status int, v any) {
+// WriteJSON writes a response of one JSON value. On an error, nothing has been
+// written.
+func WriteJSON(c *gin.Context, status int, v any) error {
 	body, err := Encode(v)
 	if err != nil {
-		_ = c.Error(err)
-		c.Status(http.StatusInternalServerError)
-		return
+		return fmt.Errorf("encode the answer: %w", err)
 	}
 	writeBody(c, status, body)
+	return nil
 }
 
 // writeBody writes a response whose body is JSON. Its length is said, which

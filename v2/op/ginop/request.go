@@ -70,7 +70,7 @@ func (s *Surface) guarded(c *gin.Context, work func(*gin.Context) error) (err er
 	if err != nil {
 		return err
 	}
-	c.Request = c.Request.WithContext(domain.WithCaller(c.Request.Context(), caller))
+	c.Request = c.Request.WithContext(domain.WithCaller(s.edge.withRequest(c), caller))
 	return work(c)
 }
 
