@@ -13,6 +13,7 @@ require (
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/oasdiff/yaml v0.1.1
+	github.com/klauspost/compress v1.20.3
 	github.com/ory/dockertest/v3 v3.12.0
 	github.com/pressly/goose/v3 v3.29.0
 	github.com/prometheus/client_golang v1.25.0
@@ -23,8 +24,6 @@ require (
 	github.com/uptrace/bun/dialect/pgdialect v1.2.18
 	pgregory.net/rapid v1.3.0
 )
-
-require github.com/klauspost/compress v1.20.3 // indirect
 
 require (
 	dario.cat/mergo v1.0.0 // indirect
