@@ -13,6 +13,11 @@ import (
 	"partnerapi/v2/op"
 )
 
+// plainCaller sends requests whose answers nothing checks.
+func plainCaller(t *testing.T, address string) caller {
+	return caller{t: t, address: address, transport: &http.Transport{DisableKeepAlives: true}}
+}
+
 // TestHeadOfOperatorPages asks for those that need no key.
 func TestHeadOfOperatorPages(t *testing.T) {
 	r := serving(t, database(t))
@@ -30,9 +35,9 @@ func TestHeadOfOperatorPages(t *testing.T) {
 // TestCompressedAnswers is what a caller gets who accepts gzip.
 func TestCompressedAnswers(t *testing.T) {
 	r := serving(t, demonstration(t), "--demo")
-	plain := caller{t: t, address: r.address, transport: &http.Transport{DisableKeepAlives: true}}
-	got := plain.do("GET", "/v2/clients", "pk_demo_all", nil, "Accept-Encoding", "gzip")
-	if got.status != http.StatusOK || got.header.Get("Content-Encoding") != "gzip" || got.header.Get("Vary") != "Accept-Encoding" {
+	got := plainCaller(t, r.address).do("GET", "/v2/clients", "pk_demo_all", nil, "Accept-Encoding", "gzip")
+	if got.status != http.StatusOK || got.header.Get("Content-Encoding") != "gzip" ||
+		got.header.Get("Vary") != "Accept-Encoding" {
 		t.Errorf("answers %d %v", got.status, got.header)
 	}
 }
@@ -42,8 +47,7 @@ func TestCompressedAnswers(t *testing.T) {
 func TestDrain(t *testing.T) {
 	flag := database(t)
 	logs, over := newTranscript(), make(chan time.Time)
-	c := serveCmd{databaseFlags: databaseFlags{DatabaseURL: strings.TrimPrefix(flag, "--database-url=")}, Drain: time.Hour, Release: op.V2_0}
-	c.Listen = "127.0.0.1:0"
+	c := serveCmd{Listen: "127.0.0.1:0", Drain: time.Hour, Release: op.V2_0}
 	ctx, told := context.WithCancel(t.Context())
 	defer told()
 	s, err := c.build(ctx, opened(t, flag), logs)
@@ -63,7 +67,7 @@ func TestDrain(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx, told, listener) }()
 
-	call := caller{t: t, address: "http://" + listener.Addr().String(), transport: &http.Transport{DisableKeepAlives: true}}
+	call := plainCaller(t, "http://"+listener.Addr().String())
 	call.do("GET", "/readyz", "", nil).want(http.StatusOK)
 	told()
 	if logs.await(regexp.MustCompile("requests are taken for a while"), nil) == nil {
@@ -88,13 +92,15 @@ func TestMetricsListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken := free.Addr().String()
-	refused(t, 1, []string{"serve", "--listen=127.0.0.1:0", "--metrics-listen=" + taken, database(t)}, taken, "--metrics-listen")
+	args := []string{"serve", "--listen=127.0.0.1:0", "--metrics-listen=" + taken, database(t)}
+	refused(t, 1, args, taken, "--metrics-listen")
 	free.Close()
 
 	r := serving(t, database(t), "--metrics-listen="+taken)
 	r.get("/metrics", "").want(http.StatusNotFound)
-	own := caller{t: t, address: "http://" + taken, transport: &http.Transport{DisableKeepAlives: true}}
-	if got := own.do("GET", "/metrics", "", nil).want(http.StatusOK); !strings.Contains(string(got.body), "process_resident_memory_bytes") {
+	own := plainCaller(t, "http://"+taken)
+	got := own.do("GET", "/metrics", "", nil).want(http.StatusOK)
+	if !strings.Contains(string(got.body), "process_resident_memory_bytes") {
 		t.Errorf("the metrics are %s", got.body)
 	}
 	own.do("HEAD", "/metrics", "", nil).want(http.StatusOK)
@@ -158,7 +164,8 @@ func TestReplayAfterReachIsLost(t *testing.T) {
 	first := post().want(http.StatusCreated)
 	again := post().want(http.StatusCreated)
 	at := path + "/" + into[struct{ ID string }](first).ID
-	if first.header.Get("Location") != at || again.header.Get("Location") != at || again.header.Get("Idempotent-Replayed") != "true" {
+	if first.header.Get("Location") != at || again.header.Get("Location") != at ||
+		again.header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("answers %v, then %v", first.header, again.header)
 	}
 	if _, err := opened(t, flag).SQL().ExecContext(t.Context(), `DELETE FROM api_key_clients USING api_keys AS k

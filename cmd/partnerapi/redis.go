@@ -154,7 +154,8 @@ return {redis.call("INCRBY", KEYS[1], n), left}
 func (b redisBudgets) Add(
 	ctx context.Context, name string, n int64, window time.Duration,
 ) (count int64, end time.Time, err error) {
-	got, err := addToBudget.Run(ctx, b.client, []string{"partnerapi/budget:" + name}, n, window.Milliseconds()).Int64Slice()
+	keys := []string{"partnerapi/budget:" + name}
+	got, err := addToBudget.Run(ctx, b.client, keys, n, window.Milliseconds()).Int64Slice()
 	if err != nil {
 		return 0, time.Time{}, err
 	}

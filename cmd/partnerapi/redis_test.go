@@ -30,7 +30,8 @@ func TestSharedBudgets(t *testing.T) {
 	one, two := serving(t, args...), serving(t, args...)
 	remaining := func(r *running) int {
 		t.Helper()
-		n, err := strconv.Atoi(r.get("/v2/clients?limit=1", "pk_demo_all").want(http.StatusOK).header.Get("X-RateLimit-Remaining"))
+		got := r.get("/v2/clients?limit=1", "pk_demo_all").want(http.StatusOK)
+		n, err := strconv.Atoi(got.header.Get("X-RateLimit-Remaining"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +67,8 @@ func TestRedisFlag(t *testing.T) {
 		"redis://:sesame@127.0.0.1/many": "--redis-url",
 	} {
 		r := command(t, "serve", "--listen=127.0.0.1:0", "--redis-url="+address, database(t))
-		if r.code != 1 || !strings.Contains(r.err, word) || strings.Contains(r.err, "sesame") || strings.Contains(r.err, "ses%ame") {
+		if r.code != 1 || !strings.Contains(r.err, word) ||
+			strings.Contains(r.err, "sesame") || strings.Contains(r.err, "ses%ame") {
 			t.Errorf("%s: exit %d: %s", address, r.code, r.err)
 		}
 	}

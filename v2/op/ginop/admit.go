@@ -21,37 +21,35 @@ func addressBudget(c *gin.Context) string { return "address/" + c.ClientIP() }
 // database then.
 func (e *Edge) admit(c *gin.Context) (*domain.Caller, error) {
 	ctx := c.Request.Context()
-	address := addressBudget(c)
-
 	counted := false // the request, against the address
 	caller, err := e.Keys.Caller(ctx, c.GetHeader("X-API-Key"), func() error {
 		counted = true
-		state := e.budgets.take(ctx, address, e.Limits.PerAddress)
+		state := e.budgets.take(ctx, addressBudget(c), e.Limits.PerAddress)
 		if state.exceeded() {
 			return e.budgets.refusal(state, noValidKey)
 		}
 		return nil
 	})
 	if err == nil {
-		err = allowed(caller, c.ClientIP())
+		err = allowed(caller, c)
 	}
 
 	switch {
 	case err == nil:
 		if counted {
-			e.budgets.giveBack(ctx, address)
+			e.budgets.giveBack(ctx, addressBudget(c))
 		}
 		state := e.budgets.take(ctx, "key/"+caller.Prefix, e.Limits.PerKey)
 		report(c, state)
 		c.Set(budgetState, state)
 		return caller, nil
 	case domain.IsCode(err, domain.Unauthorized), domain.IsCode(err, domain.RateLimited):
-		return nil, e.refuse(c, address, counted, err)
+		return nil, e.refuse(c, counted, err)
 	}
 	if counted {
-		e.budgets.giveBack(ctx, address)
+		e.budgets.giveBack(ctx, addressBudget(c))
 	}
-	report(c, e.budgets.look(ctx, address, e.Limits.PerAddress))
+	report(c, e.budgets.look(ctx, addressBudget(c), e.Limits.PerAddress))
 	return nil, err
 }
 
@@ -59,12 +57,12 @@ const noValidKey = "without a valid key from this address"
 
 // refuse counts a request without a valid key, unless that was done, and
 // returns what it is answered.
-func (e *Edge) refuse(c *gin.Context, address string, counted bool, err error) error {
+func (e *Edge) refuse(c *gin.Context, counted bool, err error) error {
 	ask := e.budgets.take
 	if counted {
 		ask = e.budgets.look
 	}
-	state := ask(c.Request.Context(), address, e.Limits.PerAddress)
+	state := ask(c.Request.Context(), addressBudget(c), e.Limits.PerAddress)
 	report(c, state)
 	if state.exceeded() {
 		return e.budgets.refusal(state, noValidKey)
@@ -72,11 +70,13 @@ func (e *Edge) refuse(c *gin.Context, address string, counted bool, err error) e
 	return err
 }
 
-// allowed reports Unauthorized for a key that may not be used from an address.
-func allowed(caller *domain.Caller, address string) error {
+// allowed reports Unauthorized for a key that may not be used from the address
+// of the request.
+func allowed(caller *domain.Caller, c *gin.Context) error {
 	if len(caller.Networks) == 0 {
 		return nil
 	}
+	address := c.ClientIP()
 	seen, err := netip.ParseAddr(address)
 	seen = seen.Unmap().WithZone("")
 	if err == nil && slices.ContainsFunc(caller.Networks, func(n netip.Prefix) bool { return n.Contains(seen) }) {

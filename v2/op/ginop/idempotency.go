@@ -13,7 +13,9 @@ import (
 
 // outcome runs the operation, at most once where the request says so, and tells
 // whether it is the replay of an earlier run.
-func (e *Edge) outcome(c *gin.Context, o op.Operation, in any, body []byte) (out domain.Outcome, replayed bool, err error) {
+func (e *Edge) outcome(
+	c *gin.Context, o op.Operation, in any, body []byte,
+) (out domain.Outcome, replayed bool, err error) {
 	ran := false
 	work := func(ctx context.Context) (domain.Outcome, error) {
 		ran = true

@@ -50,18 +50,9 @@ func newProgress() *progress {
 // when its key has too many in progress, Unavailable when all keys have.
 func (p *progress) enter(ctx context.Context, key domain.KeyID) (leave func(), err error) {
 	t := p.join(key)
-
-	waiting, cancel := context.WithTimeout(ctx, turnWithin)
-	defer cancel()
-	if t.Acquire(waiting, 1) != nil {
+	if err := t.wait(ctx); err != nil {
 		p.part(key, t)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, &domain.Error{
-			Code: domain.RateLimited, RetryAfter: time.Second,
-			Message: "more than 16 requests with this key are in progress",
-		}
+		return nil, err
 	}
 
 	if !p.all.TryAcquire(1) {
@@ -77,6 +68,25 @@ func (p *progress) enter(ctx context.Context, key domain.KeyID) (leave func(), e
 		t.Release(1)
 		p.part(key, t)
 	}, nil
+}
+
+// wait takes a turn, at once or as soon as there is one.
+func (t *turns) wait(ctx context.Context) error {
+	if t.TryAcquire(1) {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, turnWithin)
+	defer cancel()
+	if t.Acquire(waiting, 1) == nil {
+		return nil
+	}
+	if ctx.Err() != nil { // the caller hung up
+		return ctx.Err()
+	}
+	return &domain.Error{
+		Code: domain.RateLimited, RetryAfter: time.Second,
+		Message: "more than 16 requests with this key are in progress",
+	}
 }
 
 func (p *progress) join(key domain.KeyID) *turns {

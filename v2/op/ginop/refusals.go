@@ -49,5 +49,6 @@ func (r *refusals) flush(who refused) {
 	delete(r.sums, who)
 	r.mu.Unlock()
 	r.log.LogAttrs(context.Background(), slog.LevelInfo, "requests refused as too many",
-		slog.String("key", who.key), slog.String("address", who.address), slog.Int("requests", n), slog.Duration("within", window))
+		slog.String("key", who.key), slog.String("address", who.address),
+		slog.Int("requests", n), slog.Duration("within", window))
 }

@@ -60,12 +60,14 @@ func TestSlowUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := io.WriteString(conn, "POST /v2/post HTTP/1.1\r\nHost: x\r\nX-API-Key: good\r\nContent-Length: 20\r\n\r\n{\"text\":"); err != nil {
+	const begun = "POST /v2/post HTTP/1.1\r\nHost: x\r\nX-API-Key: good\r\nContent-Length: 20\r\n\r\n{\"text\":"
+	if _, err := io.WriteString(conn, begun); err != nil {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 408 ") ||
-		!strings.Contains(string(text), `{"error":{"code":"request_timeout",`) || !strings.Contains(string(text), "X-RateLimit-Remaining: 599") {
+		!strings.Contains(string(text), `{"error":{"code":"request_timeout",`) ||
+		!strings.Contains(string(text), "X-RateLimit-Remaining: 599") {
 		t.Errorf("answers %s (%v)", text, err)
 	}
 	if strings.Contains(e.log.String(), "level=ERROR") || !strings.Contains(e.log.String(), "status=408") {
@@ -105,7 +107,8 @@ func TestBrokenUpload(t *testing.T) {
 		err    error
 		status int
 	}{{io.ErrUnexpectedEOF, 400}, {os.ErrDeadlineExceeded, 408}} {
-		r := httptest.NewRequest("POST", "/v2/post", &slowBody{Reader: strings.NewReader(`{"te`), end: func() error { return test.err }})
+		body := &slowBody{Reader: strings.NewReader(`{"te`), end: func() error { return test.err }}
+		r := httptest.NewRequest("POST", "/v2/post", body)
 		r.Header.Set("X-API-Key", "good")
 		w := httptest.NewRecorder()
 		e.engine.ServeHTTP(w, r)
@@ -170,7 +173,8 @@ func TestRequestLine(t *testing.T) {
 	e := newEdge(t, nil, nil)
 	e.do("GET", "/v2/fine", "good", "User-Agent", "client/1.2 "+strings.Repeat("x", 188)+"é and more")
 	line := e.log.String()
-	for _, word := range []string{"key=pk_good", "address=192.0.2.1", `user_agent="client/1.2 ` + strings.Repeat("x", 188) + `"`} {
+	agent := `user_agent="client/1.2 ` + strings.Repeat("x", 188) + `"`
+	for _, word := range []string{"key=pk_good", "address=192.0.2.1", agent} {
 		if !strings.Contains(line, word) {
 			t.Errorf("the line has no %s: %s", word, line)
 		}

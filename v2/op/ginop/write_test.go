@@ -68,8 +68,12 @@ type platform struct {
 
 func newPlatform(t *testing.T) *platform {
 	p := &platform{set: &op.Set{}}
-	declare(p, "clients.create", "POST", "/clients", 201, func(*empty) *clientOutput { return &clientOutput{ID: someClient} })
-	declare(p, "clients.get", "GET", "/clients/:client_id", 200, func(*clientInput) *clientOutput { return &clientOutput{} })
+	declare(p, "clients.create", "POST", "/clients", 201, func(*empty) *clientOutput {
+		return &clientOutput{ID: someClient}
+	})
+	declare(p, "clients.get", "GET", "/clients/:client_id", 200, func(*clientInput) *clientOutput {
+		return &clientOutput{}
+	})
 	declare(p, "users.create", "POST", "/clients/:client_id/users", 201, func(in *clientInput) *userOutput {
 		return &userOutput{ID: someUser, ClientID: in.Path.ClientID}
 	})
@@ -110,7 +114,9 @@ func newPlatform(t *testing.T) *platform {
 			p.trail = append(p.trail, entry)
 			return p.refusing
 		}
-		c.Once = func(ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error)) (domain.Outcome, error) {
+		c.Once = func(
+			ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
+		) (domain.Outcome, error) {
 			if first, ok := records[key]; ok && !bytes.Equal(first, hash) {
 				return domain.Outcome{}, domain.ErrConflict("", "used with another request")
 			} else if ok {
@@ -162,7 +168,8 @@ func TestLocation(t *testing.T) {
 			if n == 2 {
 				replayed = "true"
 			}
-			if w.Code != 201 || w.Header().Get("Location") != test.location || w.Header().Get("Idempotent-Replayed") != replayed {
+			if w.Code != 201 || w.Header().Get("Location") != test.location ||
+				w.Header().Get("Idempotent-Replayed") != replayed {
 				t.Errorf("%s, time %d: answers %d %v %s", test.path, n, w.Code, w.Header(), w.Body)
 			}
 		}
@@ -212,15 +219,28 @@ func TestAudit(t *testing.T) {
 	}
 
 	want := []domain.AuditEntry{
-		{Operation: "clients.create", Method: "POST", Path: "/v2/clients", Status: 201, Client: someClient, Object: someClient.String()},
-		{Operation: "users.create", Method: "POST", Path: client + "/users", Status: 201, Client: someClient, User: someUser, Object: someUser.String()},
-		{Operation: "users.update", Method: "PATCH", Path: user, Status: 200, Client: someClient, User: someUser, Object: someUser.String()},
-		{Operation: "groups.delete", Method: "DELETE", Path: client + "/groups/" + someGroup.String(), Status: 204, Client: someClient},
+		{
+			Operation: "clients.create", Method: "POST", Path: "/v2/clients", Status: 201,
+			Client: someClient, Object: someClient.String(),
+		},
+		{
+			Operation: "users.create", Method: "POST", Path: client + "/users", Status: 201,
+			Client: someClient, User: someUser, Object: someUser.String(),
+		},
+		{
+			Operation: "users.update", Method: "PATCH", Path: user, Status: 200,
+			Client: someClient, User: someUser, Object: someUser.String(),
+		},
+		{
+			Operation: "groups.delete", Method: "DELETE", Path: client + "/groups/" + someGroup.String(), Status: 204,
+			Client: someClient,
+		},
 	}
 	if len(p.trail) != len(want) {
 		t.Fatalf("the trail is %+v", p.trail)
 	}
-	if first := p.trail[0]; first.Prefix != "pk_good7" || first.Key != (domain.KeyID{8}) || first.Address != "192.0.2.1" || first.RequestID != "r1" {
+	if first := p.trail[0]; first.Prefix != "pk_good7" || first.Key != (domain.KeyID{8}) ||
+		first.Address != "192.0.2.1" || first.RequestID != "r1" {
 		t.Errorf("the first was %+v", first)
 	}
 	for i, got := range p.trail {
@@ -242,7 +262,8 @@ func TestAnswerThatCannotBeEncoded(t *testing.T) {
 	})
 	s.Handle("GET", "/invalid", "invalid", func(c *gin.Context) error { return ginop.WriteJSON(c, 200, "\xff") })
 	w := e.do("GET", "/v0/invalid", "good")
-	if w.Code != 500 || !strings.HasPrefix(w.Body.String(), `{"oops":`) || !strings.Contains(e.log.String(), "encode the answer") {
+	if w.Code != 500 || !strings.HasPrefix(w.Body.String(), `{"oops":`) ||
+		!strings.Contains(e.log.String(), "encode the answer") {
 		t.Errorf("answers %d %s, logs %s", w.Code, w.Body, e.log)
 	}
 }
