@@ -1,28 +1,41 @@
 package domain
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
-// AuditEntry is a line of the audit trail: who did which write, when, to what.
+// AuditLife is how long entries of the audit trail are kept.
+const AuditLife = 400 * 24 * time.Hour
+
+// AuditEntry says who did which write, when, and to what.
 type AuditEntry struct {
-	Key     KeyID
-	Prefix  string // the clear start of the key
+	At time.Time
+
+	// Partner, Key and Prefix are of the key that made the request.
 	Partner PartnerID
-	// Address is where the request came from; empty where that is not known.
-	Address string
-	// RequestID is the one that the response shows.
-	RequestID string
-	// Operation is the id of the v2 operation; Method and Path are the
-	// request's own, of whichever version it was.
-	Operation    string
-	Method, Path string
-	// Status is the operation's status of success. The answer in another
-	// version of the interface may have another.
-	Status int
-	// Client and User are those that the path names, or else the output; zero
-	// where they name none.
+	Key     KeyID
+	Prefix  string
+	// Address is the caller's; the zero Addr where it is not known.
+	Address netip.Addr
+
+	// Operation is the id of the operation, such as users.update.
+	Operation string
+	Method    string
+	// Path is the request's path, without its query.
+	Path string
+
+	// Client and User are what the request is about; zero where it is about
+	// none.
 	Client ClientID
 	User   UserID
-	// Object is the id of the output, as v2 shows it; empty where it has none.
-	Object string
-	At     time.Time
+
+	RequestID string
+}
+
+// AuditFilter chooses entries of the audit trail; what is zero chooses all.
+type AuditFilter struct {
+	Client ClientID
+	Prefix string
+	Since  time.Time
 }

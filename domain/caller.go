@@ -29,7 +29,7 @@ type Caller struct {
 	// otherwise it reaches those listed for it in the database.
 	AllClients bool
 	Scopes     []Scope
-	// Networks are those that the key may be used from; none means all.
+	// Networks are those that the key may be used from; empty means everywhere.
 	Networks []netip.Prefix
 	// ExpiresAt is when the key stops working; zero means never.
 	ExpiresAt time.Time

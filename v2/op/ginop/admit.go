@@ -53,6 +53,12 @@ func (e *Edge) admit(c *gin.Context) (*domain.Caller, error) {
 	return nil, err
 }
 
+// addressOf is the remote address; the zero Addr where it is not known.
+func addressOf(c *gin.Context) netip.Addr {
+	address, _ := netip.ParseAddr(c.ClientIP())
+	return address.Unmap().WithZone("")
+}
+
 const noValidKey = "without a valid key from this address"
 
 // refuse counts a request without a valid key, unless that was done, and
@@ -76,13 +82,11 @@ func allowed(caller *domain.Caller, c *gin.Context) error {
 	if len(caller.Networks) == 0 {
 		return nil
 	}
-	address := c.ClientIP()
-	seen, err := netip.ParseAddr(address)
-	seen = seen.Unmap().WithZone("")
-	if err == nil && slices.ContainsFunc(caller.Networks, func(n netip.Prefix) bool { return n.Contains(seen) }) {
+	seen := addressOf(c)
+	if slices.ContainsFunc(caller.Networks, func(n netip.Prefix) bool { return n.Contains(seen) }) {
 		return nil
 	}
 	return &domain.Error{
-		Code: domain.Unauthorized, Message: "this API key may not be used from the address " + address,
+		Code: domain.Unauthorized, Message: "this API key may not be used from the address " + c.ClientIP(),
 	}
 }

@@ -2,8 +2,8 @@ package ginop
 
 import (
 	"context"
-	"fmt"
 	"net/http"
+	"net/netip"
 	"reflect"
 
 	"github.com/gin-gonic/gin"
@@ -15,7 +15,10 @@ import (
 type requestKey struct{}
 
 // requestOf is what the audit trail tells of a request.
-type requestOf struct{ id, address, method, path string }
+type requestOf struct {
+	id, method, path string
+	address          netip.Addr
+}
 
 // withRequest returns the context of a request, with what the audit trail tells
 // of it where the request may write.
@@ -24,7 +27,7 @@ func (e *Edge) withRequest(c *gin.Context) context.Context {
 	if e.Audit == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return ctx
 	}
-	return context.WithValue(ctx, requestKey{}, requestOf{RequestID(c), c.ClientIP(), r.Method, r.URL.Path})
+	return context.WithValue(ctx, requestKey{}, requestOf{RequestID(c), r.Method, r.URL.Path, addressOf(c)})
 }
 
 // audited is an op.AroundWrite: it runs the work of a request in a transaction
@@ -46,8 +49,8 @@ func (e *Edge) audited(
 
 		caller := domain.CallerFrom(ctx)
 		entry := domain.AuditEntry{
-			Key: caller.Key, Prefix: caller.Prefix, Partner: caller.Partner, Address: request.address, RequestID: request.id,
-			Operation: o.Meta().ID, Method: request.method, Path: request.path, Status: o.Meta().Status, At: e.Clock.Now(),
+			Partner: caller.Partner, Key: caller.Key, Prefix: caller.Prefix, Address: request.address,
+			Operation: o.Meta().ID, Method: request.method, Path: request.path, RequestID: request.id,
 		}
 		entry.Client, entry.User = o.Input().Subject(in)
 		describe(&entry, out)
@@ -55,8 +58,8 @@ func (e *Edge) audited(
 	})
 }
 
-// describe adds to an entry the objects that an output is about, by its fields
-// ID and ClientID.
+// describe adds to an entry the client and the user that an output is about, by
+// its fields ID and ClientID: what was created, or the client of a user.
 func describe(entry *domain.AuditEntry, out any) {
 	v := reflect.Indirect(reflect.ValueOf(out))
 	if v.Kind() != reflect.Struct {
@@ -65,15 +68,12 @@ func describe(entry *domain.AuditEntry, out any) {
 	if of := v.FieldByName("ClientID"); of.IsValid() && entry.Client.IsZero() {
 		entry.Client, _ = of.Interface().(domain.ClientID)
 	}
-	of := v.FieldByName("ID")
-	if !of.IsValid() {
-		return
+	if of := v.FieldByName("ID"); of.IsValid() {
+		switch id := of.Interface().(type) {
+		case domain.ClientID:
+			entry.Client = id
+		case domain.UserID:
+			entry.User = id
+		}
 	}
-	switch id := of.Interface().(type) {
-	case domain.ClientID:
-		entry.Client = id
-	case domain.UserID:
-		entry.User = id
-	}
-	entry.Object = fmt.Sprint(of.Interface())
 }
