@@ -59,8 +59,12 @@ func (e *Edge) audited(
 }
 
 // describe adds to an entry the client and the user that an output is about, by
-// its fields ID and ClientID: what was created, or the client of a user.
+// its fields ID and ClientID, or as an op.OfClient: what was created, the client
+// of a user, or the one that an operation without one in its path found.
 func describe(entry *domain.AuditEntry, out any) {
+	if of, ok := out.(op.OfClient); ok && entry.Client.IsZero() {
+		entry.Client = of.BudgetClient()
+	}
 	v := reflect.Indirect(reflect.ValueOf(out))
 	if v.Kind() != reflect.Struct {
 		return

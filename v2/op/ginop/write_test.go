@@ -50,10 +50,14 @@ type (
 	groupOutput struct {
 		ID domain.GroupID `json:"id"`
 	}
+	sendOutput   struct{ client domain.ClientID }
 	courseOutput struct {
 		ID domain.CourseID `json:"id"`
 	}
 )
+
+// BudgetClient is the client whose users were sent something.
+func (s sendOutput) BudgetClient() domain.ClientID { return s.client }
 
 // platform is an edge of operations that write, on a database that is a list
 // of what was written.
@@ -89,6 +93,7 @@ func newPlatform(t *testing.T) *platform {
 	declare(p, "groups.delete", "DELETE", "/clients/:client_id/groups/:group_id", 204, func(*groupInput) *op.NoContent {
 		return &op.NoContent{}
 	})
+	declare(p, "send", "POST", "/send", 202, func(*empty) *sendOutput { return &sendOutput{someClient} })
 	declare(p, "courses.create", "POST", "/courses", 201, func(*empty) *courseOutput { return &courseOutput{} })
 
 	records := map[string][]byte{}
@@ -210,6 +215,7 @@ func TestAudit(t *testing.T) {
 	p.do("POST", client+"/users", "good", "Idempotency-Key", "k") // a replay
 	p.do("PATCH", user, "good")
 	p.do("DELETE", client+"/groups/"+someGroup.String(), "good")
+	p.do("POST", "/v2/send", "good")
 	p.do("GET", user, "good")
 	p.do("PATCH", user, "bad")
 	p.fails = domain.ErrConflict("user", "m")
@@ -236,6 +242,7 @@ func TestAudit(t *testing.T) {
 			Operation: "groups.delete", Method: "DELETE", Path: client + "/groups/" + someGroup.String(),
 			Client: someClient,
 		},
+		{Operation: "send", Method: "POST", Path: "/v2/send", Client: someClient},
 	}
 	if len(p.trail) != len(want) {
 		t.Fatalf("the trail is %+v", p.trail)
