@@ -53,5 +53,5 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 // renderError writes an error as v1 does.
 func renderError(c *gin.Context, e *domain.Error) {
 	status := ginop.StatusOf(e.Code)
-	ginop.WriteJSON(c, status, Error{Status: status, Error: e.Code, Message: e.Message, RequestID: ginop.RequestID(c)})
+	_ = ginop.WriteJSON(c, status, Error{Status: status, Error: e.Code, Message: e.Message, RequestID: ginop.RequestID(c)})
 }

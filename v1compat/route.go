@@ -114,8 +114,7 @@ func (r *route) serve(c *gin.Context) error {
 	if err != nil {
 		return r.translate(domain.AsError(err))
 	}
-	ginop.WriteJSON(c, r.Status, out)
-	return nil
+	return ginop.WriteJSON(c, r.Status, out)
 }
 
 func (r *route) run(c *gin.Context) (any, error) {

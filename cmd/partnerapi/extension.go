@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/gin-gonic/gin"
@@ -68,4 +70,8 @@ type service struct {
 	group   sync.WaitGroup
 	log     *slog.Logger
 	metrics *prometheus.Registry
+	// stopping says that the service was told to stop; after waits, as
+	// time.After does.
+	stopping atomic.Bool
+	after    func(time.Duration) <-chan time.Time
 }

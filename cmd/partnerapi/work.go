@@ -22,6 +22,7 @@ type workFlags struct {
 	MailFrom  string     `name:"mail-from" placeholder:"ADDRESS" help:"The address that mail comes from; no-reply at the public address's host unless told."`
 	Workers   int        `default:"50" help:"How many jobs of the background work run at a time; each may hold a connection to the database."`
 	LogLevel  slog.Level `name:"log-level" default:"info" help:"The least level that is logged: debug, info, warn or error."`
+	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"How lines are logged: text or json."`
 }
 
 func (f workFlags) validate() error {
@@ -114,7 +115,7 @@ func (c workCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(shut, &err)
-	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.DataDir, newLog(s.err, c.LogLevel))
+	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.DataDir, newLog(s.err, c.LogLevel, c.LogFormat))
 	if err != nil {
 		return err
 	}

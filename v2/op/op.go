@@ -61,6 +61,7 @@ type Operation interface {
 type Op[In, Out any] struct {
 	meta  Meta
 	input *Input
+	set   *Set
 	run   func(context.Context, *In) (*Out, error)
 }
 
@@ -71,6 +72,9 @@ type NoContent struct{}
 type Set struct {
 	// Cursors seals the cursors of the set's lists.
 	Cursors domain.CursorSealer
+	// AroundWrite, where set, runs around every operation of scope write. It is
+	// set before the first call.
+	AroundWrite AroundWrite
 
 	ops []Operation
 	ids map[string]bool
@@ -82,7 +86,7 @@ func (s *Set) All() []Operation { return s.ops }
 // Add declares an operation. A declaration that contradicts itself or the
 // input's type is a programming error, and panics at start-up.
 func Add[In, Out any](s *Set, meta Meta, run func(context.Context, *In) (*Out, error)) *Op[In, Out] {
-	o := &Op[In, Out]{meta: meta, input: Describe(reflect.TypeFor[In]()), run: run}
+	o := &Op[In, Out]{meta: meta, input: Describe(reflect.TypeFor[In]()), set: s, run: run}
 	if err := o.check(s); err != nil {
 		panic(fmt.Sprintf("operation %s: %v", meta.ID, err))
 	}
@@ -139,7 +143,7 @@ func (o *Op[In, Out]) Call(ctx context.Context, in *In) (*Out, error) {
 	if err := validate(in); err != nil {
 		return nil, err
 	}
-	return o.run(ctx, in)
+	return o.perform(ctx, in)
 }
 
 // Run is Call for a *In.
