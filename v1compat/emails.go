@@ -54,7 +54,7 @@ type listSentEmails struct {
 	Body  struct {
 		UserInfimaID maybeUser     `json:"user_infima_id,omitzero" doc:"Required unless email_address is given, which it precedes."`
 		EmailAddress string        `json:"email_address,omitzero"`
-		MessageTypes []MessageType `json:"message_types,omitzero" doc:"Left out or empty, all types."`
+		MessageTypes []MessageType `json:"message_types,omitzero" validate:"max=50" doc:"Left out or empty, all types."`
 		StartTime    maybeTime     `json:"start_time,omitzero" doc:"Mails of the 30 days from this time; left out, of the last 30 days."`
 	}
 }

@@ -2,6 +2,7 @@ package v1compat
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -38,7 +39,11 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 		if own, ok := r.Fields[indexes.ReplaceAllString(name, "")]; ok {
 			name = own
 		}
-		out.Message = name + " " + e.Fields[0].Message
+		message := e.Fields[0].Message
+		if other, ok := strings.CutPrefix(message, "must be before "); ok && r.Fields[other] != "" {
+			message = "must be before " + r.Fields[other]
+		}
+		out.Message = name + " " + message
 	}
 	return &out
 }

@@ -55,7 +55,7 @@ func TestDarkWebExposures(t *testing.T) {
 		}
 	}
 	for query, field := range map[string]string{
-		"start=yesterday": "start", "end=2026-02-30": "end", "start=0000-01-01T00:00:00Z": "start", "start=": "start",
+		"start=yesterday": "start", "end=2026-02-30": "end", "start=0000-01-01T00:00:00Z": "start",
 		"start=2026-03-02&end=2026-03-01":                     "start",
 		"start=2026-03-03&end=2026-03-02":                     "start",
 		"start=2026-03-03T00:00:01Z&end=2026-03-03T00:00:00Z": "start",

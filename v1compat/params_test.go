@@ -108,6 +108,7 @@ func TestWindow(t *testing.T) {
 		}
 		for query, want := range map[string][2]int{ // limit and offset
 			"":                             {20, 0},
+			"limit=&offset=":               {20, 0},
 			"limit=1":                      {1, 0},
 			"limit=50":                     {50, 0},
 			"limit=51":                     {50, 0},
@@ -131,8 +132,8 @@ func TestWindow(t *testing.T) {
 			}
 		}
 		for _, bad := range []string{
-			"limit=", "limit=x", "limit=1.5", "limit=1e1", "limit=%00", "limit=99999999999999999999x",
-			"offset=", "offset=-1", "offset=x", "offset=1.0", "offset=-99999999999999999999",
+			"limit=x", "limit=1.5", "limit=1e1", "limit=%00", "limit=99999999999999999999x",
+			"offset=-1", "offset=x", "offset=1.0", "offset=-99999999999999999999",
 		} {
 			field, _, _ := strings.Cut(bad, "=")
 			r := s.Get(path+"?"+bad, tenant.Key)

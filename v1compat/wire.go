@@ -115,8 +115,8 @@ type refList[K domain.Kind] struct {
 	given int
 }
 
-// ManyTexts marks the list as one that may be given in several parameters.
-func (*refList[K]) ManyTexts() {}
+// MaxItems is how many items the list may hold.
+func (*refList[K]) MaxItems() int { return op.MaxIDs }
 
 // JSONSchema says what the list looks like, for the document.
 func (refList[K]) JSONSchema() string { return `{"type":"string"}` }
@@ -136,9 +136,6 @@ func (l *refList[K]) UnmarshalText(text []byte) error {
 		if n >= 1 && n <= idmap.MaxNumber {
 			l.Refs = append(l.Refs, idmap.Ref[K]{Number: int64(n)})
 		}
-	}
-	if l.given > op.MaxIDs {
-		return errors.New("must hold at most 500 ids")
 	}
 	return nil
 }

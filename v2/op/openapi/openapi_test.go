@@ -180,10 +180,13 @@ func TestEveryOperationSaysWhatItNeeds(t *testing.T) {
 			if o.Extensions["x-scope"] == nil || o.Extensions["x-since"] == nil || len(o.Tags) != 1 || o.Summary == "" {
 				t.Errorf("%s %s lacks scope, release, tag or summary", method, path)
 			}
-			for _, status := range []int{401, 403, 404, 429, 500, 503} {
+			for _, status := range []int{400, 401, 403, 429, 500, 503} {
 				if o.Responses.Status(status) == nil {
 					t.Errorf("%s %s does not document %d", method, path, status)
 				}
+			}
+			if lost := o.Responses.Status(404) != nil; lost != strings.Contains(path, "{") {
+				t.Errorf("%s %s documents 404: %t", method, path, lost)
 			}
 			if keyed := o.Parameters.GetByInAndName("header", "Idempotency-Key") != nil; keyed != (method == "POST") {
 				t.Errorf("%s %s takes an Idempotency-Key: %t", method, path, keyed)

@@ -281,7 +281,7 @@ func TestParameters(t *testing.T) {
 	same(t, "parameters", part(t, d, "paths", "/a/{id}/b", "post", "parameters"), `[
 		{"name":"id","in":"path","required":true,"description":"Opaque client id.","schema":{"type":"string","example":"cli_01jhz5q7rgec7t3vfd9w8x2k4m"}},
 		{"name":"limit","in":"query","description":"How many items to return at the most.","schema":{"type":"integer","minimum":1,"maximum":500,"default":100}},
-		{"name":"cursor","in":"query","description":"The next_cursor of the page before.","schema":{"type":"string"}},
+		{"name":"cursor","in":"query","description":"The next_cursor of the page before.","schema":{"type":"string","maxLength":4096}},
 		{"name":"ids","in":"query","schema":{"type":"string"}},
 		{"name":"since","in":"query","description":"From when.","schema":{"type":"string","format":"date-time","example":"2026-01-31T08:00:00.000000Z"}},
 		{"name":"sort","in":"query","schema":{"type":"string","enum":["red","blue"],"default":"blue"}},
