@@ -26,7 +26,7 @@ func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {
 
 // JSONSchema says what the time looks like, for the document.
 func (Time) JSONSchema() string {
-	return `{"type":"string","format":"date-time","pattern":"^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$"}`
+	return `{"type":"string","format":"date-time","example":"2026-01-31T08:00:00Z"}`
 }
 
 // UUID is an object that v1 names by its UUID: a user, an admin, a message.

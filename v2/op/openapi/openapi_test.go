@@ -66,10 +66,6 @@ type opaque struct{}
 
 func (opaque) MarshalJSON() ([]byte, error) { return []byte(`{}`), nil }
 
-type tree struct {
-	Child *tree `json:"child"`
-}
-
 func TestMistakesAreErrors(t *testing.T) {
 	type rule struct {
 		Body struct {
@@ -110,7 +106,6 @@ func TestMistakesAreErrors(t *testing.T) {
 		"json option string":                document(none, reflect.TypeFor[option](), false),
 		"any: a interface {} has no schema": document(none, reflect.TypeFor[untyped](), false),
 		"needs a method JSONSchema":         document(none, reflect.TypeFor[sheet[opaque]](), false),
-		"holds itself":                      document(none, reflect.TypeFor[tree](), false),
 		"two types are named Inner":         document(none, reflect.TypeFor[twins](), false),
 		"the error body: there is no type":  {Title: "x", Version: "1", Prefix: "/v0"},
 	} {
@@ -192,6 +187,54 @@ func TestEveryOperationSaysWhatItNeeds(t *testing.T) {
 				t.Errorf("%s %s takes an Idempotency-Key: %t", method, path, keyed)
 			}
 		}
+	}
+}
+
+// TestOrder: properties are written as they are declared, in both forms.
+func TestOrder(t *testing.T) {
+	type outer struct {
+		Zeta  int  `json:"zeta"`
+		Alpha int  `json:"alpha"`
+		Mid   *int `json:"mid"`
+		Child *struct {
+			Second bool `json:"second"`
+			First  bool `json:"first"`
+		} `json:"child"`
+	}
+	doc, err := openapi.Build(document(reflect.TypeFor[emptyInput](), reflect.TypeFor[outer](), false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asJSON, err := openapi.JSON(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asYAML, err := openapi.YAML(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for form, text := range map[string]string{"JSON": string(asJSON), "YAML": string(asYAML)} {
+		_, text, _ = strings.Cut(text, "Outer")
+		from := 0
+		for _, name := range []string{"properties", "zeta", "alpha", "mid", "child", "second", "first"} {
+			at := strings.Index(text[from:], name)
+			if at < 0 {
+				t.Fatalf("%s: %s is not where it is declared:\n%s", form, name, text)
+			}
+			from += at
+		}
+		if strings.Contains(text, "x-declared-order") {
+			t.Errorf("%s tells of the order", form)
+		}
+	}
+}
+
+// TestNames: no component takes a name that code made from the document needs
+// for itself.
+func TestNames(t *testing.T) {
+	schemas := v2Document(t, op.Latest).Components.Schemas
+	if schemas["Client"] != nil || schemas["ClientResource"] == nil {
+		t.Error("a component is named Client")
 	}
 }
 
