@@ -68,7 +68,7 @@ type listClients struct {
 
 type createClient struct {
 	Body struct {
-		CompanyName string `json:"company_name" validate:"filled,max=200"`
+		CompanyName string `json:"company_name" validate:"filled,max=200,name"`
 	}
 }
 

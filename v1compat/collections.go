@@ -40,7 +40,7 @@ type listCollections struct {
 type createCollection struct {
 	Path clientPath
 	Body struct {
-		Name        string `json:"name" validate:"filled,max=200"`
+		Name        string `json:"name" validate:"filled,max=200,name"`
 		Description string `json:"description,omitzero" validate:"max=2000"`
 	}
 }

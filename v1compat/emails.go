@@ -45,7 +45,7 @@ type listSentEmails struct {
 	Body  struct {
 		UserInfimaID *UUID[domain.UserKind] `json:"user_infima_id,omitzero" doc:"Precedes email_address; one is required."`
 		EmailAddress string                 `json:"email_address,omitzero"`
-		MessageTypes []choice[MessageType]  `json:"message_types,omitzero" doc:"Left out or empty, all types."`
+		MessageTypes []choice[MessageType]  `json:"message_types,omitzero" validate:"max=50" doc:"Left out or empty, all types."`
 		StartTime    *op.Time               `json:"start_time,omitzero" doc:"30 days from then; left out, the last 30."`
 	}
 }

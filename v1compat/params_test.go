@@ -128,6 +128,7 @@ func TestWindow(t *testing.T) {
 		}
 		for query, want := range map[string][2]int{ // limit and offset
 			"":                             {20, 0},
+			"limit=&offset=":               {20, 0},
 			"limit=1":                      {1, 0},
 			"limit=50":                     {50, 0},
 			"limit=51":                     {50, 0},

@@ -119,7 +119,7 @@ func (r *route) serve(c *gin.Context) error {
 
 func (r *route) run(c *gin.Context) (any, error) {
 	ctx := c.Request.Context()
-	if err := op.Authorize(ctx, r.operation.Meta().Scope); err != nil {
+	if err := op.Authorize(ctx, r.operation.Meta()); err != nil {
 		return nil, err
 	}
 	in, _, err := ginop.Decode(c, r.input, r.input.New(), true)

@@ -54,12 +54,12 @@ type listUsers struct {
 type createUser struct {
 	Path clientPath
 	Body struct {
-		Email             string                            `json:"email" validate:"filled,email,max=254"`
-		FirstName         string                            `json:"first_name,omitzero" validate:"max=200"`
-		LastName          string                            `json:"last_name,omitzero" validate:"max=200"`
+		Email             string                            `json:"email" validate:"filled,max=254,email"`
+		FirstName         string                            `json:"first_name,omitzero" validate:"max=200,name"`
+		LastName          string                            `json:"last_name,omitzero" validate:"max=200,name"`
 		Department        string                            `json:"department,omitzero" validate:"max=500"`
 		JobTitle          string                            `json:"job_title,omitzero" validate:"max=500"`
-		ManagerEmail      string                            `json:"manager_email,omitzero" validate:"omitempty,email,max=254"`
+		ManagerEmail      string                            `json:"manager_email,omitzero" validate:"omitempty,max=254,email"`
 		Role              choice[domain.Role]               `json:"role,omitzero"`
 		PreferredLanguage choice[domain.Language]           `json:"preferred_language,omitzero"`
 		CollectionID      *idmap.Ref[domain.CollectionKind] `json:"collection_id,omitzero"`

@@ -85,7 +85,7 @@ func translated[V1, V2, Out any](i *randomInputs, id string, o *op.Op[V2, Out], 
 		if err := r.input.Bind(in, req); err != nil {
 			continue // the same for both: nothing is translated
 		}
-		v1Faults, v2Err := faultsOf(o.Validate(in)), o.Validate(to(in.(*V1)))
+		v1Faults, v2Err := faultsOf(r.input.Validate(in)), o.Validate(to(in.(*V1)))
 		if domain.IsCode(v2Err, domain.InvalidRequest) && strings.Contains(v2Err.Error(), "at least one field") {
 			v2Err = nil // the one rule that no tag holds
 		}

@@ -84,7 +84,7 @@ func (a *API) listCourses(ctx context.Context, _ *ListCourses, w domain.Window) 
 type Audience struct {
 	Type         domain.AudienceType              `json:"type" validate:"required,enum"`
 	CollectionID op.Optional[domain.CollectionID] `json:"collection_id,omitzero" doc:"Required when type is collection, and else left out."`
-	UserIDs      []domain.UserID                  `json:"user_ids,omitzero" doc:"Required when type is users, and else left out."`
+	UserIDs      []domain.UserID                  `json:"user_ids,omitzero" validate:"max=10000" doc:"Required when type is users, and else left out."`
 }
 
 // shape is the audience in the domain's terms, or what is wrong with it. field

@@ -39,7 +39,7 @@ func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surfa
 func (s *Surface) run(c *gin.Context, o op.Operation, objects string) error {
 	e := s.edge
 	ctx := c.Request.Context()
-	if err := op.Authorize(ctx, o.Meta().Scope); err != nil {
+	if err := op.Authorize(ctx, o.Meta()); err != nil {
 		return err
 	}
 	in, body, err := Decode(c, o.Input(), o.New(), false)
@@ -78,12 +78,15 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 			return nil, nil, domain.ErrInvalid("query", "is not well-formed: each % must begin an escape, and & must part the parameters")
 		}
 	}
-	if described.Body != nil || c.Request.Method == http.MethodPost {
-		body, err := readBody(c)
-		if err != nil {
-			return nil, nil, err
-		}
-		r.Body = body
+	var err error
+	switch {
+	case described.Body != nil:
+		r.Body, err = readBody(c)
+	case !lenient:
+		r.Body, err = firstByte(c)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	return in, r.Body, described.Bind(in, r)
 }
@@ -95,10 +98,24 @@ func readBody(c *gin.Context) ([]byte, error) {
 	case errors.As(err, &tooLarge):
 		return nil, &domain.Error{Code: domain.PayloadTooLarge, Message: "the body is larger than 1 MiB"}
 	case err != nil:
-		return nil, domain.ErrInvalid("body", "could not be read to its end")
+		return nil, cutBody()
 	}
 	return body, nil
 }
+
+// firstByte reads whether there is a body, where there must be none.
+func firstByte(c *gin.Context) ([]byte, error) {
+	var first [1]byte
+	switch n, err := io.ReadFull(c.Request.Body, first[:]); {
+	case n > 0:
+		return first[:], nil
+	case err != io.EOF:
+		return nil, cutBody()
+	}
+	return nil, nil
+}
+
+func cutBody() error { return domain.ErrInvalid("body", "could not be read to its end") }
 
 // budgetName names the budget of a caller, an operation and a client.
 func budgetName(ctx context.Context, o op.Operation, client domain.ClientID) string {
