@@ -87,18 +87,22 @@ func TestDrain(t *testing.T) {
 
 // TestMetricsListen: the metrics are where nobody but the operator looks.
 func TestMetricsListen(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken := free.Addr().String()
+	defer other.Close()
+	taken := other.Addr().String()
 	args := []string{"serve", "--listen=127.0.0.1:0", "--metrics-listen=" + taken, database(t)}
 	refused(t, 1, args, taken, "--metrics-listen")
-	free.Close()
 
-	r := serving(t, database(t), "--metrics-listen="+taken)
+	r := serving(t, database(t), "--metrics-listen=127.0.0.1:0")
 	r.get("/metrics", "").want(http.StatusNotFound)
-	own := plainCaller(t, "http://"+taken)
+	found := r.logs.await(regexp.MustCompile("address of their own.* address=(.*)"), r.ended)
+	if found == nil {
+		t.Fatalf("it does not say where the metrics are:\n%s", r.logs)
+	}
+	own := plainCaller(t, "http://"+found[1])
 	got := own.do("GET", "/metrics", "", nil).want(http.StatusOK)
 	if !strings.Contains(string(got.body), "process_resident_memory_bytes") {
 		t.Errorf("the metrics are %s", got.body)

@@ -54,6 +54,7 @@ func (s *service) serveMetrics(listener net.Listener) (stop func() error) {
 		Handler: mux, ReadHeaderTimeout: readWithin, ReadTimeout: readWithin, WriteTimeout: readWithin,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
+	s.log.Info("metrics have an address of their own", "address", listener.Addr().String())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

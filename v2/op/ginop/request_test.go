@@ -51,7 +51,8 @@ func (b *slowBody) Read(p []byte) (int, error) {
 func TestSlowUpload(t *testing.T) {
 	e := posting(t, func(context.Context, *posted) (*answer, error) { return &answer{}, nil })
 	server := httptest.NewUnstartedServer(e.engine)
-	server.Config.ReadTimeout = 50 * time.Millisecond
+	server.Config.ReadHeaderTimeout = time.Minute
+	server.Config.ReadTimeout = 50 * time.Millisecond // of headers and body
 	server.Start()
 	defer server.Close()
 

@@ -67,7 +67,6 @@ type platform struct {
 	lost     error // what the look at the reach says
 	refusing error // what the audit trail says
 	fails    error // what a write says
-	ctx      context.Context
 	set      *op.Set
 }
 
