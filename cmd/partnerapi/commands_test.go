@@ -14,6 +14,7 @@ import (
 )
 
 func TestUsage(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		args []string
 		says string
@@ -80,6 +81,7 @@ func TestEnvironment(t *testing.T) {
 
 // TestUnreachableDatabase wants errors that say what to do, and no passwords.
 func TestUnreachableDatabase(t *testing.T) {
+	t.Parallel()
 	port := "1" // of nobody: only root could listen there
 	for address, words := range map[string][]string{
 		"postgres://someone:sesame@127.0.0.1:" + port + "/x":            {"refused", "127.0.0.1:" + port, "--database-url", "running"},
@@ -108,6 +110,7 @@ func TestUnreachableDatabase(t *testing.T) {
 }
 
 func TestMigrate(t *testing.T) {
+	t.Parallel()
 	empty := dbtest.Schema{Name: "commandempty", Apply: func(context.Context, string) error { return nil }}
 	flag := "--database-url=" + dbtest.URL(t, empty)
 	if got := must(t, "migrate", flag); !strings.HasPrefix(got, "applied ") || strings.Count(got, "\n") != strings.Count(got, "applied ") {
@@ -122,6 +125,7 @@ func TestMigrate(t *testing.T) {
 }
 
 func TestPartners(t *testing.T) {
+	t.Parallel()
 	flag := database(t)
 	id := strings.TrimSpace(must(t, "partners", "create", flag, "Acme GmbH"))
 	must(t, "partners", "create", flag, "Ümläut")
@@ -133,6 +137,7 @@ func TestPartners(t *testing.T) {
 }
 
 func TestSeed(t *testing.T) {
+	t.Parallel()
 	var sums []string
 	for range 2 {
 		flag := database(t)
@@ -155,6 +160,7 @@ func TestSeed(t *testing.T) {
 
 // TestNumbers imports numbers and looks them up, where version 1 is there.
 func TestNumbers(t *testing.T) {
+	t.Parallel()
 	if !older() {
 		refused(t, 2, []string{"idmap", "lookup", "client", "1"}, "idmap")
 		return

@@ -24,6 +24,7 @@ func newKey(t *testing.T, args ...string) string {
 func prefix(key string) string { return key[:11] }
 
 func TestKeyLife(t *testing.T) {
+	t.Parallel()
 	flag := database(t)
 	must(t, "partners", "create", flag, "Acme")
 	key := newKey(t, flag, "--name=sync", "--clients=all", "--scopes=read,write", "--expires=2199-01-31")
@@ -51,6 +52,7 @@ func TestKeyLife(t *testing.T) {
 }
 
 func TestKeyScopesAndExpiry(t *testing.T) {
+	t.Parallel()
 	flag := database(t)
 	must(t, "partners", "create", flag, "Acme")
 	reader := newKey(t, flag, "--name=reader", "--clients=all", "--scopes=read")
@@ -66,6 +68,7 @@ func TestKeyScopesAndExpiry(t *testing.T) {
 }
 
 func TestKeyOfListedClients(t *testing.T) {
+	t.Parallel()
 	flag := demonstration(t)
 	r := serving(t, flag, "--demo")
 	page := into[struct{ Data []identified }](r.get("/v2/clients?limit=3", "pk_demo_all").want(http.StatusOK)).Data
@@ -86,10 +89,12 @@ func TestKeyOfListedClients(t *testing.T) {
 
 // TestKeyOfNobody has no partner to give a key to.
 func TestKeyOfNobody(t *testing.T) {
+	t.Parallel()
 	refused(t, 1, []string{"keys", "create", database(t), "--name=x", "--clients=all", "--scopes=read"}, "0 partners", "partners create")
 }
 
 func TestKeyFlags(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ clients, scopes, expires, says string }{
 		{"all", "admin", "", `"admin"`},
 		{"all", "read,Write", "", `"Write"`},

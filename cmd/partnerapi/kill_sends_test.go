@@ -1,3 +1,5 @@
+//go:build slow
+
 package main
 
 import (
@@ -36,6 +38,7 @@ const (
 // TestSendsOutliveKill kills the service with mails of every fate. The next one
 // sends what was not marked, once, and nothing else.
 func TestSendsOutliveKill(t *testing.T) {
+	t.Parallel()
 	s := newSends(t)
 	release, gone := make(chan struct{}), make(chan struct{})
 	office := openPostOffice(t, byFate(release, gone))
@@ -109,6 +112,7 @@ func fateOf(email string) string {
 // when a mail was accepted and while requests are under way. Whatever that
 // finds, the next one sends what was not marked, once, and nothing else.
 func TestSendsOutliveCrash(t *testing.T) {
+	t.Parallel()
 	const accepted, users = 40, 150
 	s := newSends(t)
 	var first *running

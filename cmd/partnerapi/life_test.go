@@ -13,6 +13,7 @@ import (
 // TestTwoCommandLife is what somebody does who tries the service: start it on
 // nothing, try what it says, stop it, and come back.
 func TestTwoCommandLife(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	first := process(t, dir, "--demo")
 	said := first.out.String()
@@ -85,6 +86,7 @@ func tryCommands(t *testing.T, said string) {
 // TestProcessesShareDatabase has a command join the database of a service, and
 // the last one of them stop it.
 func TestProcessesShareDatabase(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	service := process(t, dir)
 	pid := postmaster(t, dir)
@@ -119,6 +121,7 @@ func TestProcessesShareDatabase(t *testing.T) {
 
 // TestTakenAddress has a second service name an address that is in use.
 func TestTakenAddress(t *testing.T) {
+	t.Parallel()
 	first := serving(t, database(t))
 	dir := dataDir(t)
 	taken := strings.TrimPrefix(first.address, "http://")
@@ -130,6 +133,7 @@ func TestTakenAddress(t *testing.T) {
 
 // TestFinishesRequests stops a service while a request is under way.
 func TestFinishesRequests(t *testing.T) {
+	t.Parallel()
 	flag := demonstration(t)
 	r := serving(t, flag, "--demo", "--release=latest")
 	d := opened(t, flag)

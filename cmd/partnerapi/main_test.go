@@ -257,6 +257,7 @@ func (r *running) kill() {
 // dataDir is the place of an embedded database. Should a failing test leave its
 // server running, that is stopped.
 func dataDir(t *testing.T) string {
+	dbtest.NeedPrograms(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	t.Cleanup(func() {
 		if postmaster(t, dir) == 0 {

@@ -18,6 +18,7 @@ import (
 // TestSharedBudgets counts the requests to two services together, while their
 // Redis is there.
 func TestSharedBudgets(t *testing.T) {
+	t.Parallel()
 	store := miniredis.RunT(t)
 	flag := demonstration(t)
 	args := []string{flag, "--demo", "--redis-url=redis://" + store.Addr()}
@@ -53,6 +54,7 @@ func TestSharedBudgets(t *testing.T) {
 }
 
 func TestRedisFlag(t *testing.T) {
+	t.Parallel()
 	for address, word := range map[string]string{
 		"redis://:ses%ame@127.0.0.1/0":   "--redis-url",
 		"http://:sesame@127.0.0.1":       "--redis-url",
@@ -68,6 +70,7 @@ func TestRedisFlag(t *testing.T) {
 
 // TestRedial has Redis be looked for once a second while it is away.
 func TestRedial(t *testing.T) {
+	t.Parallel()
 	clock := domain.NewManualClock(time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC))
 	away := errors.New("away")
 	dials, result := 0, away
