@@ -15,7 +15,7 @@ import (
 // status says whether any line was refused.
 func TestIngest(t *testing.T) {
 	t.Parallel()
-	url := dbtest.Private(t).URL()
+	url := dbtest.URL(t, tablesSchema)
 	ingest := func(file, lines string) (code int, out, errs string) {
 		var outs, complaints bytes.Buffer
 		code = run(t.Context(), []string{"ingest", "--database-url", url, file}, strings.NewReader(lines), &outs, &complaints)

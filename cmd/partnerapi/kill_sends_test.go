@@ -158,6 +158,7 @@ type recipient struct{ id, email, result string }
 
 func newSends(t *testing.T) *sends {
 	s := &sends{t: t, dir: dataDir(t)}
+	must(t, "migrate", "--data-dir="+s.dir)
 	must(t, "partners", "create", "Acme", "--data-dir="+s.dir)
 	s.key = strings.TrimSpace(must(t, "keys", "create", "--data-dir="+s.dir, "--name=sends", "--clients=all", "--scopes=read,write"))
 	return s

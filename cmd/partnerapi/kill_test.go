@@ -22,6 +22,7 @@ const killAfter = 160
 func TestAnsweredIsKept(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
+	must(t, "migrate", "--data-dir="+dir)
 	must(t, "partners", "create", "Acme", "--data-dir="+dir)
 	first := process(t, dir, "--release=latest")
 	l := load{kill: sync.OnceFunc(first.kill)}

@@ -32,6 +32,7 @@ type serveCmd struct {
 	TrustedProxies []string   `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`
 	ScannerNets    []string   `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of mail scanners, whose opens and clicks of simulated mails do not count; unless told, those of a small list."`
 	NoWork         bool       `name:"no-work" help:"Leave the background work to other processes."`
+	NoMigrate      bool       `name:"no-migrate" help:"Change no tables: refuse to serve where the command migrate has something to do."`
 	Demo           bool       `help:"Fill an empty database with a demonstration, and accept its keys."`
 }
 
@@ -51,7 +52,11 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return fmt.Errorf("cannot listen on %s: %w (choose another with --listen)", c.Listen, err)
 	}
 	defer listener.Close()
-	d, shut, err := c.databaseFlags.open(ctx, s.err)
+	open := c.openMigrated
+	if c.NoMigrate {
+		open = c.databaseFlags.open
+	}
+	d, shut, err := open(ctx, s.err)
 	if err != nil {
 		return err
 	}

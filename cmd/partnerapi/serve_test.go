@@ -33,6 +33,7 @@ func TestHealth(t *testing.T) {
 	t.Parallel()
 	server := dbtest.Private(t)
 	flag := "--database-url=" + server.URL()
+	must(t, "migrate", flag)
 	must(t, "partners", "create", flag, "Acme")
 	key := newKey(t, flag, "--name=x", "--clients=all", "--scopes=read")
 	r := serving(t, flag)

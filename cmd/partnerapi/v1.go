@@ -29,6 +29,7 @@ func init() {
 			IDMap idmapCmd `cmd:"" name:"idmap" help:"The numbers that v1 knows objects by."`
 		}{},
 		migrate: func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) },
+		version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return idmap.SchemaVersion(ctx, d.SQL()) },
 		mount:   mountV1,
 		name:    "v1",
 		document: func(api *v2.API) ([]byte, error) {

@@ -57,6 +57,12 @@ type Server struct {
 	pid         int
 }
 
+// Exists reports whether the folder dir of a server has data.
+func Exists(dir string) (bool, error) {
+	major, err := folder(dir).major()
+	return major != 0, err
+}
+
 // Start starts the server of cfg.Dir, or joins it where it is running already,
 // and returns once it accepts connections, crash recovery included, or ctx
 // ends. The caller must call Stop.
