@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -28,20 +29,29 @@ func (f databaseFlags) open(ctx context.Context, progress io.Writer) (*db.DB, fu
 	if err := f.there(); err != nil {
 		return nil, nil, err
 	}
-	return f.opened(ctx, progress, checkAll)
+	return f.opened(ctx, progress, nil, checkAll)
 }
 
-// openMigrated is open for the commands that may make the database, and bring
-// its tables up to date.
-func (f databaseFlags) openMigrated(ctx context.Context, progress io.Writer) (*db.DB, func() error, error) {
-	return f.opened(ctx, progress, func(ctx context.Context, d *db.DB) error {
-		_, err := migrateAll(ctx, d)
-		return err
-	})
+// openLasting is open for what serves until it is told to stop: an embedded
+// server that ends meanwhile is started again. With migrate it makes the
+// database where there is none, and brings its tables up to date.
+func (f databaseFlags) openLasting(ctx context.Context, progress io.Writer, log *slog.Logger, migrate bool) (*db.DB, func() error, error) {
+	if migrate {
+		return f.opened(ctx, progress, log, func(ctx context.Context, d *db.DB) error {
+			_, err := migrateAll(ctx, d)
+			return err
+		})
+	}
+	if err := f.there(); err != nil {
+		return nil, nil, err
+	}
+	return f.opened(ctx, progress, log, checkAll)
 }
 
-func (f databaseFlags) opened(ctx context.Context, progress io.Writer, prepare func(context.Context, *db.DB) error) (*db.DB, func() error, error) {
-	d, shut, err := f.connect(ctx, progress)
+func (f databaseFlags) opened(
+	ctx context.Context, progress io.Writer, log *slog.Logger, prepare func(context.Context, *db.DB) error,
+) (*db.DB, func() error, error) {
+	d, shut, err := f.connect(ctx, progress, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,8 +79,8 @@ func (f databaseFlags) there() error {
 func (f databaseFlags) embeddedDir() string { return filepath.Join(f.DataDir, "postgres") }
 
 // connect opens the database, made where it is not there, without a look at the
-// tables.
-func (f databaseFlags) connect(ctx context.Context, progress io.Writer) (*db.DB, func() error, error) {
+// tables. With a log, an embedded server is supervised until it is closed.
+func (f databaseFlags) connect(ctx context.Context, progress io.Writer, log *slog.Logger) (*db.DB, func() error, error) {
 	url, stop := f.DatabaseURL, func() error { return nil }
 	if url == "" {
 		server, err := f.embedded(ctx, progress)
@@ -78,6 +88,9 @@ func (f databaseFlags) connect(ctx context.Context, progress io.Writer) (*db.DB,
 			return nil, nil, err
 		}
 		url, stop = server.URL(), server.Stop
+		if log != nil {
+			stop = f.supervise(ctx, server, log)
+		}
 	}
 	d, err := db.Open(url, db.WithClock(domain.SystemClock{}))
 	if err != nil {
@@ -102,7 +115,27 @@ func (f databaseFlags) embedded(ctx context.Context, progress io.Writer) (*embed
 	if err := os.MkdirAll(f.DataDir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	return embedded.Start(ctx, embedded.Config{Dir: f.embeddedDir(), BinDir: f.PostgresBin, Log: progress})
+	return embedded.Start(ctx, f.server(progress))
+}
+
+func (f databaseFlags) server(progress io.Writer) embedded.Config {
+	return embedded.Config{Dir: f.embeddedDir(), BinDir: f.PostgresBin, Log: progress}
+}
+
+// supervise starts the server again whenever it ends, and returns what stops
+// that and gives the server up. It outlasts ctx: requests finish after it.
+func (f databaseFlags) supervise(ctx context.Context, server *embedded.Server, log *slog.Logger) (stop func() error) {
+	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		server.Supervise(watching, f.server(nil), log)
+	}()
+	return func() error {
+		cancel()
+		<-ended
+		return server.Stop()
+	}
 }
 
 // schemas are the parts of the program that have tables of their own.
@@ -179,7 +212,7 @@ type migrateCmd struct {
 
 // Run applies the migrations that are missing.
 func (m migrateCmd) Run(ctx context.Context, s streams) (err error) {
-	d, shut, err := m.connect(ctx, s.err)
+	d, shut, err := m.connect(ctx, s.err, nil)
 	if err != nil {
 		return err
 	}

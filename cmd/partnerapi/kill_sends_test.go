@@ -290,7 +290,7 @@ type witness struct {
 // look joins the database of the data directory, or starts it.
 func (s *sends) look() *witness {
 	s.t.Helper()
-	d, shut, err := databaseFlags{DataDir: s.dir}.connect(s.t.Context(), io.Discard)
+	d, shut, err := databaseFlags{DataDir: s.dir}.connect(s.t.Context(), io.Discard, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

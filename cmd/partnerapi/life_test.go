@@ -119,6 +119,41 @@ func TestProcessesShareDatabase(t *testing.T) {
 	}
 }
 
+// TestDatabaseIsStartedAgain kills the embedded database under a service.
+func TestDatabaseIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t)
+	service := process(t, dir, "--demo")
+	want := service.get("/v2/clients?limit=1", "pk_demo_all").want(http.StatusOK).body
+
+	pid := postmaster(t, dir)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if service.logs.await(regexp.MustCompile("PostgreSQL was started again"), service.ended) == nil {
+		t.Fatalf("it was not started again:\n%s", service.logs)
+	}
+	if postmaster(t, dir) == pid {
+		t.Error("the server is the one that was killed")
+	}
+	// Each connection that broke may be noticed by a request.
+	var got response
+	for range 40 {
+		if got = service.get("/v2/clients?limit=1", "pk_demo_all"); got.status == http.StatusOK {
+			break
+		}
+		got.want(http.StatusServiceUnavailable)
+	}
+	if string(got.want(http.StatusOK).body) != string(want) {
+		t.Errorf("the clients were\n%s\nand are\n%s", want, got.body)
+	}
+
+	service.finish()
+	if postmaster(t, dir) != 0 {
+		t.Error("the service left the server running")
+	}
+}
+
 // TestTakenAddress has a second service name an address that is in use.
 func TestTakenAddress(t *testing.T) {
 	t.Parallel()

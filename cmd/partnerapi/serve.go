@@ -52,11 +52,7 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return fmt.Errorf("cannot listen on %s: %w (choose another with --listen)", c.Listen, err)
 	}
 	defer listener.Close()
-	open := c.openMigrated
-	if c.NoMigrate {
-		open = c.databaseFlags.open
-	}
-	d, shut, err := open(ctx, s.err)
+	d, shut, err := c.openLasting(ctx, s.err, newLog(s.err, c.LogLevel), !c.NoMigrate)
 	if err != nil {
 		return err
 	}

@@ -109,12 +109,13 @@ func (c workCmd) Validate() error {
 
 // Run works until ctx ends.
 func (c workCmd) Run(ctx context.Context, s streams) (err error) {
-	d, shut, err := c.databaseFlags.open(ctx, s.err)
+	log := newLog(s.err, c.LogLevel)
+	d, shut, err := c.openLasting(ctx, s.err, log, false)
 	if err != nil {
 		return err
 	}
 	defer closing(shut, &err)
-	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.DataDir, newLog(s.err, c.LogLevel))
+	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.DataDir, log)
 	if err != nil {
 		return err
 	}
