@@ -22,7 +22,6 @@ func TestUsage(t *testing.T) {
 		args []string
 		says string
 	}{
-		{nil, "serve"},
 		{[]string{"fly"}, "fly"},
 		{[]string{"serve", "--fly"}, "--fly"},
 		{[]string{"keys"}, "create"},

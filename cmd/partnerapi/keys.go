@@ -84,11 +84,11 @@ type keysCmd struct {
 
 type createKeyCmd struct {
 	databaseFlags
-	Name    string         `required:"" help:"What the key is for."`
-	Partner string         `help:"The partner's name; may be left out where there is only one."`
-	Clients string         `required:"" placeholder:"all|ID,ID" help:"The clients that the key reaches."`
-	Scopes  []domain.Scope `required:"" placeholder:"read,write" help:"What the key may do."`
-	Expires string         `placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
+	Name    string         `required:"" env:"-" help:"What the key is for."`
+	Partner string         `env:"-" help:"The partner's name; may be left out where there is only one."`
+	Clients string         `required:"" env:"-" placeholder:"all|ID,ID" help:"The clients that the key reaches."`
+	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"What the key may do."`
+	Expires string         `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
 }
 
 // Validate refuses a name, scopes, ids and a date that are none.

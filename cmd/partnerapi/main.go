@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -33,17 +34,12 @@ type streams struct {
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	exited := -1
 	line := cli{Plugins: pluginCommands()}
-	parser, err := kong.New(&line,
-		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
-		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": defaultListen}, kong.Writers(out, errs), kong.UsageOnError(),
-		kong.Exit(func(code int) { exited = code }),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(streams{in, out, errs}),
-	)
+	parser, err := newParser(ctx, &line, streams{in, out, errs}, kong.Exit(func(code int) { exited = code }))
 	if err != nil {
 		fmt.Fprintln(errs, "partnerapi:", err)
 		return 2
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(withHelp(args))
 	if exited >= 0 { // help was asked for and printed
 		return exited
 	}
@@ -56,6 +52,28 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		return 1
 	}
 	return 0
+}
+
+// newParser returns a parser of command lines into line. A flag is read from the
+// variable PARTNERAPI_ and its name too, unless it says env:"-".
+func newParser(ctx context.Context, line *cli, s streams, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(line, append(more,
+		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
+		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": defaultListen, "version": "partnerapi " + version},
+		kong.Writers(s.out, s.err), kong.UsageOnError(),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s),
+	)...)
+}
+
+// withHelp turns the command help, and no command at all, into the flag.
+func withHelp(args []string) []string {
+	if len(args) == 0 {
+		return []string{"--help"}
+	}
+	if args[0] == "help" {
+		return append(slices.Clone(args[1:]), "--help")
+	}
+	return args
 }
 
 // cli is the commands. Those of version 1 come from its own file.
@@ -71,6 +89,8 @@ type cli struct {
 	Templates templatesCmd `cmd:"" help:"Import templates of simulated phishing mails, and choose which a client is sent."`
 	OpenAPI   openapiCmd   `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
+
+	ShowVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version."`
 
 	kong.Plugins
 }

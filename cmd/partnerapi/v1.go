@@ -83,7 +83,7 @@ type idmapCmd struct {
 type importCmd struct {
 	databaseFlags
 	File   string `arg:"" type:"existingfile" help:"Lines of kind,number,id."`
-	DryRun bool   `name:"dry-run" help:"Say what would be, and change nothing."`
+	DryRun bool   `name:"dry-run" env:"-" help:"Say what would be, and change nothing."`
 }
 
 // Run imports a file, or refuses it with every bad row.
