@@ -32,12 +32,22 @@ func (f databaseFlags) open(ctx context.Context, progress io.Writer) (*db.DB, fu
 	return f.opened(ctx, progress, nil, checkAll)
 }
 
-// openLasting is open for what serves until it is told to stop: an embedded
-// server that ends meanwhile is started again. With migrate it makes the
-// database where there is none, and brings its tables up to date.
-func (f databaseFlags) openLasting(ctx context.Context, progress io.Writer, log *slog.Logger, migrate bool) (*db.DB, func() error, error) {
-	if migrate {
-		return f.opened(ctx, progress, log, func(ctx context.Context, d *db.DB) error {
+// lasting is how a process that serves until it is told to stop uses the
+// database.
+type lasting struct {
+	// log is told when an embedded server ends meanwhile: it is started again.
+	log *slog.Logger
+	// connections bounds those of the pool.
+	connections int
+	// migrate makes the database where there is none, and brings its tables up to
+	// date.
+	migrate bool
+}
+
+// openLasting is open for what serves until it is told to stop.
+func (f databaseFlags) openLasting(ctx context.Context, progress io.Writer, use lasting) (*db.DB, func() error, error) {
+	if use.migrate {
+		return f.opened(ctx, progress, &use, func(ctx context.Context, d *db.DB) error {
 			_, err := migrateAll(ctx, d)
 			return err
 		})
@@ -45,13 +55,13 @@ func (f databaseFlags) openLasting(ctx context.Context, progress io.Writer, log 
 	if err := f.there(); err != nil {
 		return nil, nil, err
 	}
-	return f.opened(ctx, progress, log, checkAll)
+	return f.opened(ctx, progress, &use, checkAll)
 }
 
 func (f databaseFlags) opened(
-	ctx context.Context, progress io.Writer, log *slog.Logger, prepare func(context.Context, *db.DB) error,
+	ctx context.Context, progress io.Writer, use *lasting, prepare func(context.Context, *db.DB) error,
 ) (*db.DB, func() error, error) {
-	d, shut, err := f.connect(ctx, progress, log)
+	d, shut, err := f.connect(ctx, progress, use)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,8 +89,8 @@ func (f databaseFlags) there() error {
 func (f databaseFlags) embeddedDir() string { return filepath.Join(f.DataDir, "postgres") }
 
 // connect opens the database, made where it is not there, without a look at the
-// tables. With a log, an embedded server is supervised until it is closed.
-func (f databaseFlags) connect(ctx context.Context, progress io.Writer, log *slog.Logger) (*db.DB, func() error, error) {
+// tables. For a lasting use, an embedded server is supervised until it is closed.
+func (f databaseFlags) connect(ctx context.Context, progress io.Writer, use *lasting) (*db.DB, func() error, error) {
 	url, stop := f.DatabaseURL, func() error { return nil }
 	if url == "" {
 		server, err := f.embedded(ctx, progress)
@@ -88,11 +98,15 @@ func (f databaseFlags) connect(ctx context.Context, progress io.Writer, log *slo
 			return nil, nil, err
 		}
 		url, stop = server.URL(), server.Stop
-		if log != nil {
-			stop = f.supervise(ctx, server, log)
+		if use != nil {
+			stop = f.supervise(ctx, server, use.log)
 		}
 	}
-	d, err := db.Open(url, db.WithClock(domain.SystemClock{}))
+	options := []db.Option{db.WithClock(domain.SystemClock{})}
+	if use != nil {
+		options = append(options, db.WithConns(use.connections))
+	}
+	d, err := db.Open(url, options...)
 	if err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}

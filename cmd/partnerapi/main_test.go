@@ -93,7 +93,7 @@ var (
 
 func migrated(then func(context.Context, *db.DB) error) func(context.Context, string) error {
 	return func(ctx context.Context, url string) (err error) {
-		d, shut, err := databaseFlags{DatabaseURL: url}.openLasting(ctx, io.Discard, nil, true)
+		d, shut, err := databaseFlags{DatabaseURL: url}.openLasting(ctx, io.Discard, lasting{connections: minConnections, migrate: true})
 		if err != nil {
 			return err
 		}

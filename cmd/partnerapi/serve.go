@@ -11,8 +11,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/ulule/limiter/v3"
 
 	"partnerapi/db"
@@ -52,11 +50,15 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return fmt.Errorf("cannot listen on %s: %w (choose another with --listen)", c.Listen, err)
 	}
 	defer listener.Close()
-	d, shut, err := c.openLasting(ctx, s.err, newLog(s.err, c.LogLevel), !c.NoMigrate)
+	log := newLog(s.err, c.LogLevel)
+	d, shut, err := c.openLasting(ctx, s.err, lasting{log: log, connections: c.Connections, migrate: !c.NoMigrate})
 	if err != nil {
 		return err
 	}
 	defer closing(shut, &err)
+	if err := c.checkConnections(ctx, d, log, !c.NoWork); err != nil {
+		return err
+	}
 	demo, err := c.fill(ctx, d, s.err)
 	if err != nil {
 		return err
@@ -99,8 +101,7 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 	}
 	s := &service{config: c, db: d, api: v2.New(d, secret), clock: domain.SystemClock{}}
 	s.log = newLog(logs, c.LogLevel)
-	s.metrics = prometheus.NewRegistry()
-	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.metrics = newRegistry(sourcesOf(d))
 	var budgets limiter.Store
 	if c.RedisURL != "" {
 		if s.redis, budgets, err = openRedis(c.RedisURL, s.clock); err != nil {
