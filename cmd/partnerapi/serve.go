@@ -11,9 +11,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/phishing"
@@ -33,6 +30,7 @@ type serveCmd struct {
 	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`
 	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of mail scanners, whose opens and clicks of simulated mails do not count; unless told, those of a small list."`
 	NoWork         bool          `name:"no-work" help:"Leave the background work to other processes."`
+	NoMigrate      bool          `name:"no-migrate" help:"Change no tables: refuse to serve where the command migrate has something to do."`
 	Demo           bool          `help:"Fill an empty database with a demonstration, and accept its keys."`
 }
 
@@ -64,11 +62,15 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if metrics != nil {
 		defer metrics.Close()
 	}
-	d, shut, err := c.databaseFlags.open(ctx, s.err)
+	log := newLog(s.err, c.LogLevel, c.LogFormat)
+	d, shut, err := c.openLasting(ctx, s.err, lasting{log: log, connections: c.Connections, migrate: !c.NoMigrate})
 	if err != nil {
 		return err
 	}
 	defer closing(shut, &err)
+	if err := c.checkConnections(ctx, d, log, !c.NoWork); err != nil {
+		return err
+	}
 	demo, err := c.fill(ctx, d, s.err)
 	if err != nil {
 		return err
@@ -115,8 +117,7 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 	}
 	s := &service{config: c, db: d, api: v2.New(d, secret), clock: domain.SystemClock{}, after: time.After}
 	s.log = newLog(logs, c.LogLevel, c.LogFormat)
-	s.metrics = prometheus.NewRegistry()
-	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.metrics = newRegistry(sourcesOf(d))
 	var budgets ginop.Store
 	if c.RedisURL != "" {
 		if s.redis, err = openRedis(ctx, c.RedisURL, s.log); err != nil {
