@@ -127,7 +127,7 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 	}
 	s.edge = ginop.NewEdge(ginop.Config{
 		Keys: ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo), Limits: ginop.DefaultLimits, Shared: budgets,
-		Once: d.Once, Reach: s.reach, Log: s.log, Metrics: ginop.NewMetrics(s.metrics),
+		Once: d.Once, Reach: s.reach, Audit: d.Audit, InTx: d.Tx, Log: s.log, Metrics: ginop.NewMetrics(s.metrics),
 	})
 	if s.engine, err = s.edge.Engine(c.TrustedProxies); err != nil {
 		return nil, err
