@@ -169,11 +169,11 @@ func (a *API) listUsers(ctx context.Context, in *ListUsers) (*op.Page[User], err
 	}
 	list := op.NewList(a.cursors, "users.list", in.Path.ClientID, filter)
 	return mapPage(list, q.Paging, func(w domain.Window) (domain.Slice[domain.User], error) {
-		client, err := a.db.Client(ctx, in.Path.ClientID)
+		t, err := a.db.Tenant(ctx, in.Path.ClientID)
 		if err != nil {
 			return domain.Slice[domain.User]{}, err
 		}
-		return a.db.Users(ctx, client, filter, w)
+		return t.Users(ctx, filter, w)
 	}, userOf)
 }
 
@@ -183,9 +183,17 @@ type GetUser struct {
 }
 
 func (a *API) getUser(ctx context.Context, in *GetUser) (*UserDetail, error) {
-	u, err := a.db.UserDetail(ctx, in.Path.UserID)
+	return a.userDetail(ctx, in.Path.UserID)
+}
+
+func (a *API) userDetail(ctx context.Context, id domain.UserID) (*UserDetail, error) {
+	u, err := a.db.User(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return userDetailOf(u), nil
+	detail, err := u.Detail(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return userDetailOf(detail), nil
 }
