@@ -47,10 +47,10 @@ type collectionPath struct {
 }
 
 func (a *API) declareCollections() {
-	a.ListCollections = op.Add(&a.Set, op.Meta{
+	a.ListCollections = op.AddList(&a.Set, op.Meta{
 		ID: "collections.list", Method: "GET", Path: "/clients/:client_id/collections", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the collections of a client",
-	}, a.listCollections)
+	}, a.listCollections, collectionOf)
 	a.GetCollection = op.Add(&a.Set, op.Meta{
 		ID: "collections.get", Method: "GET", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "Read a collection",
@@ -63,10 +63,10 @@ func (a *API) declareCollections() {
 		ID: "collections.delete", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary: "Delete a collection; its users stay",
 	}, a.deleteCollection)
-	a.ListMembers = op.Add(&a.Set, op.Meta{
+	a.ListMembers = op.AddList(&a.Set, op.Meta{
 		ID: "collections.members.list", Method: "GET", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the members of a collection",
-	}, a.listMembers)
+	}, a.listMembers, memberOf)
 	a.AddMembers = op.Add(&a.Set, op.Meta{
 		ID: "collections.members.add", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Add users to a collection",
@@ -86,16 +86,14 @@ type ListCollections struct {
 	}
 }
 
-func (a *API) listCollections(ctx context.Context, in *ListCollections) (*op.Page[Collection], error) {
-	since := bound(in.Query.UpdatedSince)
-	list := op.NewList(a.cursors, "collections.list", in.Path.ClientID, since)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Collection], error) {
-		t, err := a.db.Tenant(ctx, in.Path.ClientID)
-		if err != nil {
-			return domain.Slice[domain.Collection]{}, err
-		}
-		return t.Collections(ctx, since, w)
-	}, collectionOf)
+func (a *API) listCollections(
+	ctx context.Context, in *ListCollections, w domain.Window,
+) (domain.Slice[domain.Collection], error) {
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.Collection]{}, err
+	}
+	return t.Collections(ctx, bound(in.Query.UpdatedSince), w)
 }
 
 // GetCollection asks for one collection.
@@ -174,16 +172,12 @@ type ListMembers struct {
 	}
 }
 
-func (a *API) listMembers(ctx context.Context, in *ListMembers) (*op.Page[Member], error) {
-	since := bound(in.Query.UpdatedSince)
-	list := op.NewList(a.cursors, "collections.members.list", in.Path, since)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Member], error) {
-		t, k, err := a.collection(ctx, in.Path)
-		if err != nil {
-			return domain.Slice[domain.Member]{}, err
-		}
-		return t.Members(ctx, k, since, w)
-	}, memberOf)
+func (a *API) listMembers(ctx context.Context, in *ListMembers, w domain.Window) (domain.Slice[domain.Member], error) {
+	t, k, err := a.collection(ctx, in.Path)
+	if err != nil {
+		return domain.Slice[domain.Member]{}, err
+	}
+	return t.Members(ctx, k, bound(in.Query.UpdatedSince), w)
 }
 
 // AddMembers asks for users to become members of a collection.
