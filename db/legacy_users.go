@@ -7,15 +7,13 @@ import (
 	"context"
 	"time"
 
-	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-func (d *DB) refreshNextDueWhere(ctx context.Context, condition string, arg0, arg1 any) error {
-	return d.Change(ctx, func(ctx context.Context, c *Change) error {
-		keys, err := c.lockUsers(ctx, pg.SQL(condition, arg0, arg1))
+func (d *DB) refreshNextDue(ctx context.Context, keys []domain.UserKey) error {
+	return d.Change(ctx, func(_ context.Context, c *Change) error {
 		c.courseDueMoved(keys...)
-		return err
+		return nil
 	})
 }
 
