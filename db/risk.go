@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -54,13 +55,15 @@ func (r *storedRisk) assessment(role domain.Role) domain.Assessment {
 	return a
 }
 
-// score computes the scores of users from the signals that are stored, as of a
-// day, and stores them. The users are locked before: of two transactions that
-// each add a signal, the second sees both.
-func (c *Change) score(ctx context.Context, keys []domain.UserKey, today domain.Date) error {
+// score computes the scores of users from the signals that are stored, and stores
+// them, with the course that is due first where that may have moved. The users
+// are locked before: of two transactions that each add a signal, the second sees
+// both.
+func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 	if len(keys) == 0 {
 		return nil
 	}
+	today := cmp.Or(c.users.day, domain.DateOf(c.At))
 	signals, err := c.signals(ctx, keys, today)
 	if err != nil {
 		return err
@@ -78,7 +81,8 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey, today domain.
 		}
 
 		shown := a.Score != s.Score || !s.sameRates(s.storedCounts()) || len(s.Deltas) > 0 && a != s.assessment(s.Role)
-		if !shown && s.phishedCounts == s.storedCounts() {
+		_, due := c.users.due[domain.UserKey{Client: s.ClientID, User: s.UserID}]
+		if !shown && !due && s.phishedCounts == s.storedCounts() {
 			continue
 		}
 		record := scoreRecord{ClientID: client, ID: user, Score: a.Score, phishedCounts: s.phishedCounts}
@@ -110,8 +114,8 @@ type (
 	}
 )
 
-// storeRisksSQL stores the risks ?0, and the scores ?1 of those users for whom
-// they changed.
+// storeRisksSQL stores the risks ?0, and what changed of the users ?1 as of the
+// time ?2.
 var storeRisksSQL = strings.NewReplacer(
 	"{columns}", riskColumns, "{excluded}", strings.ReplaceAll(pg.Columns[riskRow](), "r.", "excluded."),
 ).Replace(`
@@ -123,8 +127,10 @@ var storeRisksSQL = strings.NewReplacer(
 	UPDATE users AS u SET score = n.score,
 		phished_sent = n.phished_sent, phished_clicked = n.phished_clicked,
 		phished_sent_year = n.phished_sent_year, phished_clicked_year = n.phished_clicked_year,
-		updated_at = greatest(u.updated_at, n.updated_at)
-	FROM json_populate_recordset(NULL::users, ?1::json) AS n
+		next_due_on = due.due_on, next_course_id = due.course_id,
+		updated_at = greatest(u.updated_at, n.updated_at, CASE
+			WHEN (u.next_due_on, u.next_course_id) IS DISTINCT FROM (due.due_on, due.course_id) THEN ?2::timestamptz END)
+	FROM json_populate_recordset(NULL::users, ?1::json) AS n LEFT JOIN LATERAL (` + nextDueSQL + `) AS due ON true
 	WHERE u.client_id = n.client_id AND u.id = n.id`)
 
 func (c *Change) storeScores(ctx context.Context, risks []riskRecord, moved []scoreRecord) error {
@@ -138,6 +144,6 @@ func (c *Change) storeScores(ctx context.Context, risks []riskRecord, moved []sc
 			return err
 		}
 	}
-	_, err = pg.Exec(ctx, c, "store scores", pg.SQL(storeRisksSQL, string(risksJSON), string(movedJSON)))
+	_, err = pg.Exec(ctx, c, "store scores", pg.SQL(storeRisksSQL, string(risksJSON), string(movedJSON), c.At))
 	return err
 }

@@ -112,10 +112,9 @@ func (c *Change) refreshBatch(ctx context.Context, after domain.UserKey, day dom
 	if err != nil {
 		return nil, err
 	}
-	if err := c.renew(ctx, batch, day); err != nil {
-		return nil, err
-	}
-	return batch, c.score(ctx, batch, day)
+	c.Rescore(batch...)
+	c.users.day = day
+	return batch, c.renew(ctx, batch, day)
 }
 
 // renewalDays is how long users have for a course that is assigned again.
@@ -142,10 +141,8 @@ func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Da
 		WHERE (a.completed_at + make_interval(months => c.renewal_months))::date <= ?4::date
 		ON CONFLICT DO NOTHING RETURNING client_id AS client, user_id AS "user"`,
 		clients, users, c.At, day.AddDays(renewalDays), day))
-	if err != nil {
-		return err
-	}
-	return c.storeNextDue(ctx, renewed)
+	c.courseDueMoved(renewed...)
+	return err
 }
 
 func (d *DB) dropReplays(ctx context.Context) error {

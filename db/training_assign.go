@@ -31,7 +31,8 @@ const appendedFrom = 1000
 //
 // Of two courses that are due on one day the one with the lower position, then
 // the lower id, is next. A user who had an open course before is as dormant as
-// before, and so is one who completed a course in the last ?9 days.
+// before, and so is one who completed a course in the last ?9 days: of all others
+// the score moves, and what is due next is stored with it.
 const assignSQL = `
 	WITH judged AS MATERIALIZED (
 		SELECT u.id, u.next_due_on, u.next_course_id, u.created_at, last.round, last.position, CASE
@@ -46,10 +47,13 @@ const assignSQL = `
 			WHERE a.client_id = u.client_id AND a.user_id = u.id AND a.course_id = ?1 ORDER BY a.round DESC LIMIT 1
 		) AS last ON true
 	), chosen AS MATERIALIZED (
-		SELECT j.id, j.next_due_on, j.next_course_id, j.created_at, coalesce(j.round, 0) + 1 AS round, coalesce(j.position,
+		SELECT j.id, j.next_due_on, j.next_course_id, coalesce(j.round, 0) + 1 AS round, coalesce(j.position,
 			(SELECT min(position) FROM program_courses WHERE client_id = ?0 AND course_id = ?1),
 			(SELECT greatest(max(a.position), ?8::integer) + 1 FROM assignments AS a WHERE a.client_id = ?0 AND a.user_id = j.id)
-		) AS position
+		) AS position,
+		j.next_due_on IS NULL AND j.created_at < ?5::date - ?10::integer AND NOT EXISTS (
+			SELECT 1 FROM assignments AS a
+			WHERE a.client_id = ?0 AND a.user_id = j.id AND a.completed_at >= ?5::date - ?9::integer) AS dormant
 		FROM judged AS j WHERE j.outcome = 'assigned'
 	), given AS (
 		INSERT INTO assignments (client_id, user_id, course_id, round, position, assigned_at, due_on)
@@ -65,18 +69,15 @@ const assignSQL = `
 			ELSE (n.position, ?1::uuid) < (
 				SELECT a.position, a.course_id FROM assignments AS a WHERE a.client_id = ?0 AND a.user_id = n.id
 				AND a.course_id = n.next_course_id AND a.completed_at IS NULL LIMIT 1) END AS next
-		FROM chosen AS n
+		FROM chosen AS n WHERE NOT n.dormant
 	), shown AS ( -- one more overdue course shows, though what is next may stay the same
 		UPDATE users AS u SET updated_at = greatest(u.updated_at, ?4::timestamptz),
 			next_due_on = CASE WHEN m.next THEN ?3::date ELSE u.next_due_on END,
 			next_course_id = CASE WHEN m.next THEN ?1::uuid ELSE u.next_course_id END
 		FROM moved AS m WHERE u.client_id = ?0 AND u.id = m.id AND (m.next OR ?3::date < ?5::date)
 	)
-	SELECT j.id, j.outcome, m.id AS mail,
-		j.outcome = 'assigned' AND j.next_due_on IS NULL AND j.created_at < ?5::date - ?10::integer AND NOT EXISTS (
-			SELECT 1 FROM assignments AS a
-			WHERE a.client_id = ?0 AND a.user_id = j.id AND a.completed_at >= ?5::date - ?9::integer) AS dormant
-	FROM judged AS j LEFT JOIN mailed AS m ON m.user_id = j.id
+	SELECT j.id, j.outcome, m.id AS mail, coalesce(n.dormant, false) AS dormant
+	FROM judged AS j LEFT JOIN chosen AS n ON n.id = j.id LEFT JOIN mailed AS m ON m.user_id = j.id
 	WHERE j.outcome <> 'open' ORDER BY j.id`
 
 // Assign gives a course to users that LockAudience locked: a further round to
@@ -107,7 +108,9 @@ func (t *Tenant) Assign(ctx context.Context, c *Change, n domain.CourseFor) (dom
 			out.Mails = append(out.Mails, *r.Mail)
 		}
 		if r.Dormant {
-			c.Rescore(domain.UserKey{Client: t.ID, User: r.ID})
+			key := domain.UserKey{Client: t.ID, User: r.ID}
+			c.Rescore(key)
+			c.courseDueMoved(key)
 		}
 	}
 	return out, nil
