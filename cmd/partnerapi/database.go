@@ -102,7 +102,7 @@ func (f databaseFlags) connect(ctx context.Context, progress io.Writer, use *las
 			stop = f.supervise(ctx, server, use.log)
 		}
 	}
-	options := []db.Option{db.WithClock(domain.SystemClock{})}
+	var options []db.Option
 	if use != nil {
 		options = append(options, db.WithConns(use.connections))
 	}
