@@ -75,6 +75,7 @@ type createClient struct {
 func (f *Facade) clientRoutes(api *v2.API) {
 	call(f, Meta{
 		ID: "partner", Method: "GET", Path: "/partner", Status: http.StatusOK, Summary: "Get Partner",
+		Fails: []int{http.StatusBadRequest},
 	}, api.GetPartner, fromGetPartner, toPartner)
 	list(f, Meta{
 		ID: "clients", Method: "GET", Path: "/clients", Status: http.StatusOK, Summary: "Get Clients",

@@ -115,7 +115,7 @@ func (s *scene) bads(id string) map[int][]bad {
 	users, user := "/v1/clients/"+s.clientNo+"/users", "/v1/users/"+s.user
 	long, email := strings.Repeat("é", 501), strings.Repeat("e", 250)+"@example.com"
 	all := map[string]map[int][]bad{
-		"partner": {},
+		"partner": {400: {{"/v1/partner?a=%zz", "", "query is not well-formed"}, {"/v1/partner?a=1;b=2", "", "query is not well-formed"}}},
 		"clients": {400: append(badWindow("/v1/clients"), bad{"/v1/clients?ids=x", "", "ids must be"})},
 		"create-client": {
 			400: badJSON("/v1/clients", `{}`, "company_name is required", `{"company_name":null}`, "company_name is required",

@@ -197,6 +197,10 @@ func TestEveryFault(t *testing.T) {
 	if _, faults := run(o, request(clientID, "", "{"+many.String()+`"name":"n"}`)); len(faults) != 100 {
 		t.Errorf("%d faults are named", len(faults))
 	}
+	long := strings.Repeat("é", 600)
+	if _, faults := run(o, request(clientID, "", `{"name":"n","`+long+`":1}`)); len(faults) != 1 || len(faults[0]) > 520 {
+		t.Errorf("a long name is repeated: %.60s", faults)
+	}
 }
 
 // TestNoBody: an operation without a body refuses one; an older version's does

@@ -6,7 +6,7 @@ import (
 	"partnerapi/domain"
 )
 
-// maxFaults is how many faults of one request are told at the most.
+// maxFaults is how many faults of one request are named at the most.
 const maxFaults = 100
 
 // faults collects what is wrong with a request, the first fault of each field.
@@ -19,7 +19,13 @@ type faults struct {
 	blank map[string]string
 }
 
+// maxPath is the length at which the path of an unknown member is cut, in bytes.
+const maxPath = 500
+
 func (f *faults) add(field, message string) {
+	if len(field) > maxPath {
+		field = strings.ToValidUTF8(field[:maxPath], "") + "…"
+	}
 	if len(f.list) >= maxFaults || f.named[field] {
 		return
 	}

@@ -181,7 +181,8 @@ func Authorize(ctx context.Context, m *Meta) error {
 // NotFound is possible where the path names an object.
 func Codes(o Operation) []domain.Code {
 	codes := []domain.Code{
-		domain.InvalidRequest, domain.Unauthorized, domain.Forbidden, domain.RateLimited, domain.Internal, domain.Unavailable,
+		domain.InvalidRequest, domain.Unauthorized, domain.Forbidden,
+		domain.RateLimited, domain.Internal, domain.Unavailable,
 	}
 	add := func(code domain.Code) {
 		if !slices.Contains(codes, code) {

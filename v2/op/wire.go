@@ -56,8 +56,10 @@ func (t Time) MarshalJSON() ([]byte, error) {
 // UnmarshalText reads any RFC 3339 time, its letters in either case, whose year in UTC is from 1 to 9999:
 // neither PostgreSQL nor a JSON date-time has a year 0.
 func (t *Time) UnmarshalText(text []byte) error {
-	// Package time takes a single digit for the hour, and a comma in the fraction.
-	if len(text) > maxTime || len(text) < len(time.RFC3339)-len("07:00") || text[13] != ':' || bytes.IndexByte(text, ',') >= 0 {
+	if len(text) < minTime || len(text) > maxTime {
+		return errTime
+	}
+	if text[13] != ':' || bytes.IndexByte(text, ',') >= 0 { // which package time takes, and RFC 3339 does not
 		return errTime
 	}
 	parsed, err := time.Parse(time.RFC3339Nano, strings.ToUpper(string(text))) // whose letters are T and Z
@@ -76,9 +78,12 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return t.UnmarshalText(b[1 : len(b)-1])
 }
 
-// maxTime bounds the length of a time's text, in bytes; a fraction may have any
-// number of digits.
-const maxTime = 64
+// The length of a time's text, in bytes. RFC 3339 does not bound the digits of a
+// fraction; this does.
+const (
+	minTime = len("2006-01-02T15:04:05Z")
+	maxTime = 64
+)
 
 const errTime = callerError("must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z")
 

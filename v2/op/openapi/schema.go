@@ -70,7 +70,9 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &openapi3.SchemaRef{Value: &openapi3.Schema{Type: &openapi3.Types{openapi3.TypeArray}, Items: items}}, nil
+		array := openapi3.NewArraySchema()
+		array.Items = items
+		return array.NewRef(), nil
 	case reflect.Struct:
 		if t.Name() == "" {
 			return m.object(t, u)
