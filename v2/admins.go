@@ -1,6 +1,7 @@
 package v2
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -60,10 +61,11 @@ type ListClientAdmins struct {
 func (a *API) listClientAdmins(ctx context.Context, in *ListClientAdmins) (*op.Page[Admin], error) {
 	list := op.NewList(a.cursors, "admins.list", in.Path.ClientID)
 	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Admin], error) {
-		if _, err := a.db.Client(ctx, in.Path.ClientID); err != nil {
+		t, err := a.db.Tenant(ctx, in.Path.ClientID)
+		if err != nil {
 			return domain.Slice[domain.Admin]{}, err
 		}
-		return a.db.ClientAdmins(ctx, in.Path.ClientID, w)
+		return t.Admins(ctx, w)
 	}, adminOf)
 }
 
@@ -92,21 +94,17 @@ func (InviteStatus) Values() []string { return []string{"queued"} }
 func (a *API) inviteAdmin(ctx context.Context, req *InviteAdmin) (*AdminInvite, error) {
 	now := a.db.Now()
 	invite := domain.Invite{
-		ID: db.NewID[domain.InviteKind](), Client: req.Path.ClientID, Email: strings.ToLower(req.Body.Email), Role: req.Body.Role,
-		CreatedAt: now, ExpiresAt: now.Add(domain.InviteLife),
+		ID: db.NewID[domain.InviteKind](), Client: req.Path.ClientID, Email: strings.ToLower(req.Body.Email),
+		Role: cmp.Or(req.Body.Role, domain.InviteRole(domain.FullRole)), CreatedAt: now, ExpiresAt: now.Add(domain.InviteLife),
 	}
-	if invite.Role == "" {
-		invite.Role = domain.InviteRole(domain.FullRole)
-	}
-	err := a.db.Tx(ctx, func(ctx context.Context) error {
-		if _, err := a.db.LockClient(ctx, invite.Client); err != nil {
-			return err
-		}
-		mail, err := a.db.InsertInvite(ctx, invite)
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := c.LockTenant(ctx, invite.Client)
 		if err != nil {
 			return err
 		}
-		return a.sendMail(ctx, invite.Client, mail)
+		mail, err := t.Invite(ctx, c, invite)
+		c.Finally(func(ctx context.Context) error { return a.sendMail(ctx, t.ID, mail) })
+		return err
 	})
 	if err != nil {
 		return nil, err
