@@ -146,7 +146,9 @@ func (d *DB) refreshRead(ctx context.Context, condition pg.Query) ([]clientRow, 
 	})
 }
 
-func (d *DB) stale(c *domain.Client) bool { return c.Summary.At.Before(d.Now().Add(-domain.SummaryAge)) }
+func (d *DB) stale(c *domain.Client) bool {
+	return c.Summary.At.Before(d.Now().Add(-domain.SummaryAge))
+}
 
 // FreshTenant is Tenant with a summary that is at most domain.SummaryAge old
 // (decisions 3.7): it refreshes one that is older.

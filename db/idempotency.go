@@ -26,13 +26,8 @@ type outcomeRow struct {
 // Idempotency-Key, the outcome is recorded in the work's own transaction, and a
 // retry gets it back (decisions 3.11). hash identifies the request; Conflict when
 // the key was used with another, or while the first is still running.
-//
-// reach, if not nil, runs before an outcome is replayed, in the same transaction;
-// its error is returned in place of the outcome. It checks that the caller still
-// reaches what the request is about.
 func (d *DB) Once(
-	ctx context.Context, key string, hash []byte,
-	reach func(context.Context) error, work func(context.Context) (domain.Outcome, error),
+	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (outcome domain.Outcome, err error) {
 	err = d.Tx(ctx, func(ctx context.Context) error {
 		caller := domain.CallerFrom(ctx).Key
@@ -42,10 +37,7 @@ func (d *DB) Once(
 		}
 		if recorded != nil {
 			outcome = domain.Outcome{Status: recorded.Status, Body: recorded.Body}
-			if reach == nil {
-				return nil
-			}
-			return reach(ctx)
+			return nil
 		}
 
 		if outcome, err = work(ctx); err != nil {

@@ -54,6 +54,21 @@ func (c *Change) LockTenant(ctx context.Context, id domain.ClientID) (*Tenant, e
 	return c.tenant(ctx, id, q.For("NO KEY UPDATE OF c"))
 }
 
+// Reach reports NotFound for a client or a user, where they are not zero, that the
+// caller does not reach.
+func (d *DB) Reach(ctx context.Context, client domain.ClientID, user domain.UserID) error {
+	if !client.IsZero() {
+		if _, err := d.Tenant(ctx, client); err != nil {
+			return err
+		}
+	}
+	if user.IsZero() {
+		return nil
+	}
+	_, err := d.User(ctx, user)
+	return err
+}
+
 func (d *DB) tenant(ctx context.Context, id domain.ClientID, q pg.Query) (*Tenant, error) {
 	row, err := pg.Find[clientRow](ctx, d, id.Noun(), q)
 	if err != nil {

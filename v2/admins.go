@@ -40,10 +40,10 @@ func adminOf(a domain.Admin) Admin {
 }
 
 func (a *API) declareAdmins() {
-	a.ListClientAdmins = op.Add(&a.Set, op.Meta{
+	a.ListClientAdmins = op.AddList(&a.Set, op.Meta{
 		ID: "admins.list", Method: "GET", Path: "/clients/:client_id/admins", Scope: domain.Read, Since: op.V2_0, Status: 200,
 		Summary: "List the admins of a client",
-	}, a.listClientAdmins)
+	}, a.listClientAdmins, adminOf)
 	a.InviteAdmin = op.Add(&a.Set, op.Meta{
 		ID: "admins.invite", Method: "POST", Path: "/clients/:client_id/admins/invites", Scope: domain.Write, Since: op.V2_2, Status: 202,
 		Summary: "Invite an admin to a client", Fails: []domain.Code{domain.Conflict},
@@ -58,15 +58,14 @@ type ListClientAdmins struct {
 	}
 }
 
-func (a *API) listClientAdmins(ctx context.Context, in *ListClientAdmins) (*op.Page[Admin], error) {
-	list := op.NewList(a.cursors, "admins.list", in.Path.ClientID)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Admin], error) {
-		t, err := a.db.Tenant(ctx, in.Path.ClientID)
-		if err != nil {
-			return domain.Slice[domain.Admin]{}, err
-		}
-		return t.Admins(ctx, w)
-	}, adminOf)
+func (a *API) listClientAdmins(
+	ctx context.Context, in *ListClientAdmins, w domain.Window,
+) (domain.Slice[domain.Admin], error) {
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.Admin]{}, err
+	}
+	return t.Admins(ctx, w)
 }
 
 // InviteAdmin asks for an invite to become an admin of a client.

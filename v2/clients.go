@@ -78,10 +78,10 @@ func clientOf(c domain.Client) Client {
 }
 
 func (a *API) declareClients() {
-	a.ListClients = op.Add(&a.Set, op.Meta{
+	a.ListClients = op.AddList(&a.Set, op.Meta{
 		ID: "clients.list", Method: "GET", Path: "/clients", Scope: domain.Read, Since: op.V2_0, Status: 200,
 		Summary: "List the clients that the key reaches",
-	}, a.listClients)
+	}, a.listClients, clientOf)
 	a.GetClient = op.Add(&a.Set, op.Meta{
 		ID: "clients.get", Method: "GET", Path: "/clients/:client_id", Scope: domain.Read, Since: op.V2_0, Status: 200, PerClient: 60,
 		Summary: "Read a client",
@@ -107,7 +107,7 @@ type ListClients struct {
 	}
 }
 
-func (a *API) listClients(ctx context.Context, in *ListClients) (*op.Page[Client], error) {
+func (a *API) listClients(ctx context.Context, in *ListClients, w domain.Window) (domain.Slice[domain.Client], error) {
 	q := in.Query
 	filter := domain.ClientFilter{Query: q.Q, Sort: domain.Sort(q.Sort)}
 	if q.IDs != nil {
@@ -116,10 +116,7 @@ func (a *API) listClients(ctx context.Context, in *ListClients) (*op.Page[Client
 	if q.UpdatedSince != nil {
 		filter.UpdatedSince = &q.UpdatedSince.Time
 	}
-	list := op.NewList(a.cursors, "clients.list", filter)
-	return mapPage(list, q.Paging, func(w domain.Window) (domain.Slice[domain.Client], error) {
-		return a.db.Clients(ctx, filter, w)
-	}, clientOf)
+	return a.db.Clients(ctx, filter, w)
 }
 
 // GetClient asks for one client.
