@@ -16,7 +16,7 @@ import (
 // ?3, with what their risk is made of, and returns the clients. Scores are graded
 // by the floors ?4, which part the grades ?5. A client without users has the
 // average ?6 and no rates (decisions 3.7). The background keeps the summary fresh
-// until ?7. ?8 commits without waiting for the disk: what a crash loses, the next
+// until ?7, or as long as before where that is NULL. ?8 commits without waiting for the disk: what a crash loses, the next
 // read makes again. ?9 and ?10 are the sums over the factors.
 //
 // Clients are locked in the order of their ids, and nothing else is: two
@@ -124,8 +124,8 @@ const (
 type refresh struct {
 	of     pg.Query // a condition on clients, alias c
 	before time.Time
-	// ahead is until when the background is to keep them fresh.
-	ahead time.Time
+	// ahead is until when the background is to keep them fresh; nil leaves that.
+	ahead *time.Time
 }
 
 // summarize refreshes summaries in one statement and returns the clients that
@@ -141,8 +141,9 @@ func (d *DB) summarize(ctx context.Context, r refresh) ([]clientRow, error) {
 // that a condition selects and whose summary is older than domain.SummaryAge.
 func (d *DB) refreshRead(ctx context.Context, condition pg.Query) ([]clientRow, error) {
 	now := d.Now()
+	ahead := now.Add(refreshAheadFor)
 	return d.summarize(ctx, refresh{
-		of: pg.SQL("? AND ?", condition, reach(ctx)), before: now.Add(-domain.SummaryAge), ahead: now.Add(refreshAheadFor),
+		of: pg.SQL("? AND ?", condition, reach(ctx)), before: now.Add(-domain.SummaryAge), ahead: &ahead,
 	})
 }
 
