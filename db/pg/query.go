@@ -30,7 +30,16 @@ func SQL(text string, args ...any) Query { return fragment{text, args} }
 
 func (f fragment) write(s *statement) { s.add(f.text, f.args) }
 
-// Raw is a statement whose placeholders are written already.
+// Text is the text of a query, which Raw takes with other values: for hot reads,
+// whose text is worth writing once.
+func Text(q Query) string {
+	var s statement
+	q.write(&s)
+	return string(s.text)
+}
+
+// Raw is a statement whose placeholders are written already ($1 and so on), for
+// these values.
 func Raw(text string, args []any) Query { return numbered{text, args} }
 
 type numbered struct {
