@@ -47,7 +47,12 @@ type numbered struct {
 	args []any
 }
 
-func (n numbered) write(s *statement) { s.text, s.args = append(s.text, n.text...), n.args }
+func (n numbered) write(s *statement) {
+	s.text = append(s.text, n.text...)
+	for _, value := range n.args {
+		s.args = append(s.args, wireValue(value))
+	}
+}
 
 // statement is a query being written.
 type statement struct {
@@ -90,7 +95,7 @@ func (s *statement) bind(value any, number *int) {
 		return
 	}
 	if *number == 0 {
-		s.args = append(s.args, value)
+		s.args = append(s.args, wireValue(value))
 		*number = len(s.args)
 	}
 	s.text = strconv.AppendInt(append(s.text, '$'), int64(*number), 10)
