@@ -100,6 +100,7 @@ func (w *background) close() error { return errors.Join(w.sender.Close(), w.pool
 func (w *background) run(ctx context.Context) error {
 	var daily sync.WaitGroup
 	daily.Go(func() { w.refreshDaily(ctx) })
+	daily.Go(func() { w.refreshAhead(ctx) })
 	err := w.runner.Run(ctx)
 	daily.Wait()
 	return errors.Join(err, w.close())
