@@ -44,9 +44,9 @@ type signalRow struct {
 	storedRisk
 }
 
-func (r *signalRow) domain(u *scoredUser, today domain.Date) domain.Signals {
+func (r *signalRow) domain(u *scoredUser, today domain.Date) domain.RiskSignals {
 	completions := r.Completions.days(today)
-	return domain.Signals{
+	return domain.RiskSignals{
 		Clicks: r.Clicks.days(today), Attachments: r.Attachments.days(today),
 		Credentials: r.Credentials.days(today), Reports: r.Reports.days(today),
 		RealPhishing: r.RealPhishing.days(today), RealPending: r.RealPending.days(today), RealHarmless: r.RealHarmless.days(today),
