@@ -61,7 +61,7 @@ const signSQL = `
 	), shown AS (
 		SELECT s.* FROM signed AS s JOIN policies AS p ON ` + shownSQL + `
 	), touched AS (
-		UPDATE policies AS p SET updated_at = ?0 FROM (SELECT DISTINCT client_id, policy_id FROM shown) AS s
+		UPDATE policies AS p SET updated_at = greatest(p.updated_at, ?0), counted_until = '-infinity' FROM (SELECT DISTINCT client_id, policy_id FROM shown) AS s
 		WHERE p.client_id = s.client_id AND p.id = s.policy_id
 	)
 	INSERT INTO events (client_id, id, type, user_id, object_id, created_at)
@@ -97,7 +97,8 @@ func (d *DB) publish(ctx context.Context, list []publication) error {
 	}
 	_, err := d.conn(ctx).NewRaw(`
 		WITH published AS (
-			UPDATE policies AS p SET version = p.version + t.versions, reviewed_at = greatest(p.reviewed_at, t.at), updated_at = ?0
+			UPDATE policies AS p SET version = p.version + t.versions, published_at = greatest(p.updated_at, ?0),
+				reviewed_at = greatest(p.reviewed_at, t.at), updated_at = greatest(p.updated_at, ?0), counted_until = '-infinity'
 			FROM (
 				SELECT client_id, id, count(*) AS versions, max(at) AS at
 				FROM unnest(?1::uuid[], ?2::uuid[], ?3::timestamptz[]) AS t (client_id, id, at) GROUP BY client_id, id

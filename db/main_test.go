@@ -39,7 +39,7 @@ type world struct {
 func newWorld(t testing.TB, opts ...db.Option) *world {
 	t.Helper()
 	clock := domain.NewManualClock(noon)
-	d, err := db.Open(dbtest.URL(t, schema), append([]db.Option{db.WithClock(clock)}, opts...)...)
+	d, err := db.Open(dbtest.URL(t, schema), append([]db.Option{db.WithClock(clock), db.WithStrictLocks()}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package v2
 import (
 	"context"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
@@ -88,10 +89,11 @@ func (a *API) listPolicies(ctx context.Context, in *ListPolicies) (*op.Page[Poli
 	since := bound(in.Query.UpdatedSince)
 	list := op.NewList(a.cursors, "policies.list", in.Path.ClientID, since)
 	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Policy], error) {
-		if _, err := a.db.Client(ctx, in.Path.ClientID); err != nil {
+		t, err := a.db.Tenant(ctx, in.Path.ClientID)
+		if err != nil {
 			return domain.Slice[domain.Policy]{}, err
 		}
-		return a.db.Policies(ctx, in.Path.ClientID, since, w)
+		return t.Policies(ctx, since, w)
 	}, policyOf)
 }
 
@@ -109,14 +111,15 @@ func (a *API) listPolicyUsers(ctx context.Context, in *ListPolicyUsers) (*op.Pag
 	since := bound(in.Query.UpdatedSince)
 	list := op.NewList(a.cursors, "policies.users.list", in.Path, in.Query.Status, since)
 	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.PolicyUser], error) {
-		if _, err := a.db.Client(ctx, in.Path.ClientID); err != nil {
-			return domain.Slice[domain.PolicyUser]{}, err
-		}
-		p, err := a.db.Policy(ctx, in.Path.ClientID, in.Path.PolicyID)
+		t, err := a.db.Tenant(ctx, in.Path.ClientID)
 		if err != nil {
 			return domain.Slice[domain.PolicyUser]{}, err
 		}
-		return a.db.PolicyUsers(ctx, p, in.Query.Status, since, w)
+		p, err := t.Policy(ctx, in.Path.PolicyID)
+		if err != nil {
+			return domain.Slice[domain.PolicyUser]{}, err
+		}
+		return p.Users(ctx, in.Query.Status, since, w)
 	}, policyUserOf)
 }
 
@@ -130,22 +133,25 @@ type Reminded struct {
 	RecipientCount int `json:"recipient_count"`
 }
 
-func (a *API) remindPolicy(ctx context.Context, req *RemindPolicy) (*Reminded, error) {
-	return inTx(ctx, a.db, func(ctx context.Context) (*Reminded, error) {
-		if _, err := a.db.Client(ctx, req.Path.ClientID); err != nil {
-			return nil, err
-		}
-		p, err := a.db.LockPolicy(ctx, req.Path.ClientID, req.Path.PolicyID)
+func (a *API) remindPolicy(ctx context.Context, in *RemindPolicy) (*Reminded, error) {
+	var out Reminded
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.db.Tenant(ctx, in.Path.ClientID)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if err := a.db.TakeReminderDay(ctx, p); err != nil {
-			return nil, err
-		}
-		mails, err := a.db.RequestReminders(ctx, p)
+		p, err := c.LockPolicy(ctx, t, in.Path.PolicyID)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return &Reminded{RecipientCount: len(mails)}, a.sendMail(ctx, p.Client, mails...)
+		mails, err := p.Remind(ctx, c)
+		if err != nil {
+			return err
+		}
+
+		out.RecipientCount = len(mails)
+		c.Finally(func(ctx context.Context) error { return a.sendMail(ctx, t.ID, mails...) })
+		return nil
 	})
+	return &out, err
 }

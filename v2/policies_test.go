@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -139,6 +140,25 @@ func TestPublishingUnsigns(t *testing.T) {
 	}
 }
 
+// TestClockOfASignature: a clock that is behind that of another process never
+// moves updated_at or published_at backwards, so that who polls misses nothing.
+func TestClockOfASignature(t *testing.T) {
+	s := newSigner(t, 2)
+	p := s.tenantPolicy()
+	ahead := s.Clock.Now().Add(time.Hour)
+	s.Exec("UPDATE policies SET updated_at = $1", ahead)
+	s.sign(p, 0, 1, s.Clock.Now())
+	s.Signal(domain.Signal{Type: domain.PolicyPublished, Policy: p, At: s.Clock.Now()})
+	since := "updated_since=" + ahead.Format(time.RFC3339Nano)
+	if n := len(s.list("?" + since).Data); n != 1 {
+		t.Errorf("%d policies changed", n)
+	}
+	users := s.Get(s.path()+"/"+p.String()+"/users?"+since, s.tenant.Key).Want(http.StatusOK).Field("data").([]any)
+	if len(users) != 2 {
+		t.Errorf("%d users are asked to sign the new version", len(users))
+	}
+}
+
 func TestAudiences(t *testing.T) {
 	s := newSigner(t, 4)
 	collection := s.Collection(s.client.ID, "Sales")
@@ -207,6 +227,9 @@ func TestRemindersGoOutOnceADay(t *testing.T) {
 	refused := s.Do("POST", path, s.tenant.Key, nil).Want(http.StatusTooManyRequests)
 	if wait := refused.Header.Get("Retry-After"); wait != strconv.Itoa(12*60*60) || refused.Code() != domain.RateLimited {
 		t.Errorf("Retry-After %s: %s", wait, refused.Body)
+	}
+	if !strings.Contains(string(refused.Body), "were sent today already; the next can be sent tomorrow (UTC)") {
+		t.Errorf("refused with %s", refused.Body)
 	}
 	s.Clock.Set(v2test.Noon.Add(12 * time.Hour))
 	if n := s.Do("POST", path, s.tenant.Key, nil).Want(http.StatusAccepted).Field("recipient_count"); n != 2.0 {
