@@ -40,7 +40,7 @@ func page[Row any](ctx context.Context, d *DB, k keyset, w domain.Window, select
 		q = selecting(q, &values)
 	}
 	if w.Skip > 0 {
-		ids := k.bounded(d.Bun().NewSelect().TableExpr(k.from).ColumnExpr(k.id), &values, w).Offset(w.Skip)
+		ids := k.bounded(d.Bun().NewSelect().TableExpr(k.from).ColumnExpr(k.id), &values, w).Offset(int64(w.Skip))
 		// An array is made once; IN (SELECT ...) is made again for every row
 		// where the planner, for want of statistics, expects few. The list's
 		// own restriction again, for an id may be in other lists too: a course
@@ -78,7 +78,7 @@ func (k keyset) bounded(q *bun.SelectQuery, values *binds, w domain.Window) *bun
 		}
 		q = q.Where("("+k.key+", "+k.id+")"+than+"(?::"+k.cast+", ?::uuid)", values.add(w.After.Key), values.add(w.After.ID))
 	}
-	return k.ordered(q).Limit(w.Limit + 1)
+	return k.ordered(q).Limit(int64(w.Limit) + 1)
 }
 
 func (k keyset) restricted(q *bun.SelectQuery, values *binds) *bun.SelectQuery {

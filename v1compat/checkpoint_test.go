@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/v2test"
 )
@@ -65,7 +66,7 @@ func TestCheckpoints(t *testing.T) {
 }
 
 // TestTotalOfAWalk: no total stops a walker before the rows that follow, and
-// none holds one beyond the end.
+// none keeps one going beyond the end.
 func TestTotalOfAWalk(t *testing.T) {
 	s := start(t, setup{})
 	tenant := s.Tenant("Partner")
@@ -88,6 +89,12 @@ func TestTotalOfAWalk(t *testing.T) {
 	s.deleteUser(client, ids[11])
 	get("limit=2&offset=10", "10+1 of 11")
 	get("limit=2", "0+2 of 3")
+	get("limit=1&offset=2", "2+1 of 3")
+	for range 5 {
+		s.insertUser(client, db.NewID[domain.UserKind](), domain.Active, v2test.Noon.AddDate(0, 0, -99))
+	}
+	get("limit=2&offset=3", "3+0 of 3") // the walk is at its end, whatever came in behind it
+	get("limit=2&offset=4", "4+2 of 8") // by position
 
 	for _, c := range []struct {
 		walk        walk
@@ -100,6 +107,8 @@ func TestTotalOfAWalk(t *testing.T) {
 		{walk{asked: asked{offset: 50}}, 7, 0, false, 7},
 		{walk{asked: asked{offset: 50}, cursor: "c"}, 7, 0, false, 50},
 		{walk{asked: asked{offset: 50}, cursor: "c"}, 99, 5, true, 99},
+		{walk{asked: asked{offset: 50}, cursor: "c"}, 99, 5, false, 55}, // rows came in behind the walker
+		{walk{asked: asked{offset: 50}, cursor: "c"}, 99, 0, false, 50},
 	} {
 		if got := c.walk.total(c.rows, c.shown, c.more); got != c.want {
 			t.Errorf("%+v: %d", c, got)
@@ -110,7 +119,7 @@ func TestTotalOfAWalk(t *testing.T) {
 // outdated is a store whose cursors are another release's.
 type outdated struct{ Store }
 
-func (outdated) Cursor(context.Context, string, int) (string, error) { return "b2xk", nil }
+func (outdated) Cursor(context.Context, List, int) (string, error) { return "b2xk", nil }
 
 func TestOutdatedCheckpointIsCounted(t *testing.T) {
 	s := start(t, setup{store: outdated{newMemory(domain.SystemClock{})}})

@@ -78,11 +78,10 @@ func (f *Facade) clientRoutes(api *v2.API) {
 	}, api.GetPartner, fromGetPartner, toPartner)
 	list(f, Meta{
 		ID: "clients", Method: "GET", Path: "/clients", Status: http.StatusOK, Summary: "Get Clients",
-		Fails: []int{http.StatusBadRequest},
 	}, api.ListClients, fromListClients, toClient)
 	call(f, Meta{
 		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, Summary: "Create Client",
-		Fails:  []int{http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge},
+		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"name": "company_name"},
 	}, api.CreateClient, fromCreateClient, toCreatedClient)
 }

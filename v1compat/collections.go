@@ -68,25 +68,24 @@ func (f *Facade) collectionRoutes(api *v2.API) {
 	const collections = "/clients/:client_id/collections"
 	list(f, Meta{
 		ID: "collections", Method: "GET", Path: collections, Status: http.StatusOK, Summary: "Get Collections",
-		Fails: []int{http.StatusBadRequest},
 	}, api.ListCollections, fromListCollections, toCollection)
 	call(f, Meta{
 		ID: "create-collection", Method: "POST", Path: collections, Status: http.StatusCreated, Summary: "Create Collection",
-		Fails: []int{http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge},
+		Fails: []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 	}, api.CreateCollection, fromCreateCollection, toCreatedCollection)
 	list(f, Meta{
 		ID: "collection-members", Method: "GET", Path: collections + "/:collection_id/members", Status: http.StatusOK, Summary: "Get Collection Members",
-		Fails: []int{http.StatusBadRequest, http.StatusNotFound},
+		Fails: []int{http.StatusNotFound},
 	}, api.ListMembers, fromListMembers, toMember)
 	call(f, Meta{
 		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK, Summary: "Add Collection Member, who leaves every other collection of the client",
-		Fails:   []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:  map[string]string{"user_ids": "user_infima_id"},
 		Missing: "user",
 	}, api.AddMembers, fromAddMember, toAdded)
 	call(f, Meta{
 		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id", Status: http.StatusOK, Summary: "Remove Collection Member",
-		Fails: []int{http.StatusBadRequest, http.StatusNotFound},
+		Fails: []int{http.StatusNotFound},
 	}, api.RemoveMember, fromRemoveMember, toRemoved)
 }
 
@@ -141,8 +140,9 @@ func fromAddMember(in *addMember) *v2.AddMembers {
 	out := &v2.AddMembers{Move: true}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
 	if strings.TrimSpace(in.Body.UserInfimaID) != "" {
-		user, _ := domain.ParseUUID[domain.UserKind](in.Body.UserInfimaID)
-		out.Body.UserIDs = []domain.UserID{user}
+		var user UUID[domain.UserKind]
+		_ = user.UnmarshalText([]byte(in.Body.UserInfimaID))
+		out.Body.UserIDs = []domain.UserID{user.ID}
 	}
 	return out
 }

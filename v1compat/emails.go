@@ -21,15 +21,6 @@ func (MessageType) Values() []string {
 	}
 }
 
-// UnmarshalText reads a type. Here is where one is refused that v2 knows and v1
-// does not.
-func (m *MessageType) UnmarshalText(text []byte) error {
-	if *m = MessageType(text); !op.EnumHas(*m, string(text)) {
-		return faultText("must be one of " + strings.Join(m.Values(), ", "))
-	}
-	return nil
-}
-
 // SentEmail is the record of a mail as v1 shows it.
 type SentEmail struct {
 	MessageInfimaID UUID[domain.MessageKind] `json:"message_infima_id"`
@@ -52,17 +43,17 @@ func (w upTo1000From100) asked() asked { return w.upTo(1000, w.Limit) }
 type listSentEmails struct {
 	Query struct{ upTo1000From100 }
 	Body  struct {
-		UserInfimaID maybeUser     `json:"user_infima_id,omitzero" doc:"Required unless email_address is given, which it precedes."`
-		EmailAddress string        `json:"email_address,omitzero"`
-		MessageTypes []MessageType `json:"message_types,omitzero" doc:"Left out or empty, all types."`
-		StartTime    maybeTime     `json:"start_time,omitzero" doc:"Mails of the 30 days from this time; left out, of the last 30 days."`
+		UserInfimaID *UUID[domain.UserKind] `json:"user_infima_id,omitzero" doc:"Required unless email_address is given, which it precedes."`
+		EmailAddress string                 `json:"email_address,omitzero"`
+		MessageTypes []choice[MessageType]  `json:"message_types,omitzero" doc:"Left out or empty, all types."`
+		StartTime    *op.Time               `json:"start_time,omitzero" doc:"Mails of the 30 days from this time; left out, of the last 30 days."`
 	}
 }
 
 func (f *Facade) emailRoutes(api *v2.API) {
 	list(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK, Summary: "Retrieve Sent Emails; limit and offset are taken from the query",
-		Fails:  []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"user_id": "user_infima_id"},
 	}, api.ListEmails, fromListSentEmails, toSentEmail)
 }
@@ -74,12 +65,12 @@ func fromListSentEmails(in *listSentEmails, p op.Paging) *v2.ListEmails {
 	b := in.Body
 	out := &v2.ListEmails{To: &v2.Addressee{}}
 	out.Query.Paging = p
-	if b.UserInfimaID.given {
+	if b.UserInfimaID != nil {
 		out.To.User = &b.UserInfimaID.ID
 	} else {
 		out.To.Email = strings.TrimSpace(b.EmailAddress)
 	}
-	if start := b.StartTime.at; start == nil {
+	if start := b.StartTime; start == nil {
 		out.LastDays = emailDays
 	} else {
 		out.Query.Since = start

@@ -2,6 +2,7 @@ package v1compat
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -23,8 +24,8 @@ var noClient = domain.Error{Code: domain.Forbidden, Message: "this key has no ac
 
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
-// translate puts an error of v2 into v1's words: fields by their v1 names, and
-// no access in the place of a client that was not found.
+// translate puts an error of v2 into v1's words: every wrong field by its v1
+// name, and no access in the place of a client that was not found.
 func (r *route) translate(e *domain.Error) *domain.Error {
 	out := *e
 	if e.Code == domain.NotFound && e.Object == (domain.ClientKind{}).Noun() {
@@ -33,13 +34,19 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 	if e.Code == domain.InvalidRequest && e.Object != "" && e.Object == r.Missing {
 		return domain.ErrNotFound(e.Object)
 	}
-	if len(e.Fields) > 0 {
-		name := e.Fields[0].Field
+	if len(e.Fields) == 0 {
+		return &out
+	}
+
+	faults := make([]string, len(e.Fields))
+	for i, fault := range e.Fields {
+		name := fault.Field
 		if own, ok := r.Fields[indexes.ReplaceAllString(name, "")]; ok {
 			name = own
 		}
-		out.Message = name + " " + e.Fields[0].Message
+		faults[i] = name + " " + fault.Message
 	}
+	out.Message = strings.Join(faults, "; ")
 	return &out
 }
 

@@ -32,11 +32,11 @@ func (m *moment) UnmarshalText(text []byte) error {
 		*m = moment{at: day.Time(), day: true}
 		return nil
 	}
-	at, err := time.Parse(time.RFC3339Nano, string(text))
-	if err != nil || at.UTC().Year() < 1 || at.UTC().Year() > 9999 {
+	var at op.Time
+	if err := at.UnmarshalText(text); err != nil {
 		return errors.New("must be a timestamp such as 2026-01-31T08:00:00Z, or a date such as 2026-01-31")
 	}
-	*m = moment{at: at.UTC()}
+	*m = moment{at: at.Time}
 	return nil
 }
 
@@ -80,7 +80,6 @@ type listExposures struct {
 func (f *Facade) exposureRoutes(api *v2.API) {
 	list(f, Meta{
 		ID: "exposures", Method: "GET", Path: "/clients/:client_id/darkweb/exposures", Status: http.StatusOK, Summary: "Get Dark Web Exposures; forbidden where Dark Web Monitoring is not enabled",
-		Fails:  []int{http.StatusBadRequest},
 		Fields: map[string]string{"since": "start", "until": "end"},
 	}, api.ListDarkWebUsers, fromListExposures, toExposureCount)
 }

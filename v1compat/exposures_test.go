@@ -38,11 +38,13 @@ func TestDarkWebExposures(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got.Body, want)
 	}
 	for query, want := range map[string][2]float64{ // resolved and unresolved
-		"start=2026-03-02":                                           {1, 1},
-		"end=2026-03-02":                                             {1, 1},
-		"start=2026-03-02&end=2026-03-02":                            {1, 0},
-		"end=2026-03-01T00:00:00Z":                                   {0, 1},
-		"end=2026-03-02T23:59:59Z":                                   {0, 1},
+		"start=2026-03-02":                {1, 1},
+		"start=&end=":                     {1, 2},
+		"start=&end=2026-03-01":           {0, 1},
+		"end=2026-03-02":                  {1, 1},
+		"start=2026-03-02&end=2026-03-02": {1, 0},
+		"end=2026-03-01T00:00:00Z":        {0, 1},
+		"end=2026-03-02T23:59:59Z":        {0, 1},
 		"start=2026-03-03T00:00:00Z&end=2026-03-03T00:00:00Z":        {0, 1},
 		"start=2026-03-02T23:59:59.999999Z&end=2026-03-02":           {1, 0},
 		"start=2026-03-03T01:00:00%2B01:00&end=9999-12-31":           {0, 1},
@@ -55,7 +57,7 @@ func TestDarkWebExposures(t *testing.T) {
 		}
 	}
 	for query, field := range map[string]string{
-		"start=yesterday": "start", "end=2026-02-30": "end", "start=0000-01-01T00:00:00Z": "start", "start=": "start",
+		"start=yesterday": "start", "end=2026-02-30": "end", "start=0000-01-01T00:00:00Z": "start",
 		"start=2026-03-02&end=2026-03-01":                     "start",
 		"start=2026-03-03&end=2026-03-02":                     "start",
 		"start=2026-03-03T00:00:01Z&end=2026-03-03T00:00:00Z": "start",

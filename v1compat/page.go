@@ -1,17 +1,10 @@
 package v1compat
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"reflect"
 
 	"partnerapi/domain"
-	"partnerapi/v2/op"
 )
 
 // Paging is the page of every list of v1.
@@ -65,82 +58,4 @@ func pageOf(in any) (asked, error) {
 		return asked{}, domain.ErrInvalid("offset", "must be at least 0")
 	}
 	return page, nil
-}
-
-// walk is one page of a walk by offset over a list (decisions 5.7).
-type walk struct {
-	asked
-	list string
-	// cursor is where the page before this one ended, if this walk read it.
-	cursor string
-}
-
-// checkpoints remembers where the pages of walks ended, so that the next page
-// goes on there instead of counting rows from the start.
-type checkpoints struct{ store Store }
-
-// Store keeps checkpoints for a while: for each list, offsets and cursors. A
-// list's name holds the caller's key, the operation and the filters. Where it
-// cannot be reached, walks fall back to counting.
-type Store interface {
-	// Cursor returns what was put at the offset of a list, or "".
-	Cursor(ctx context.Context, list string, offset int) (string, error)
-	Put(ctx context.Context, list string, offset int, cursor string) error
-	// Drop forgets all of a list.
-	Drop(ctx context.Context, list string) error
-}
-
-// walk begins the page: at offset 0 a new walk, which drops the checkpoints of
-// the one before; else from a checkpoint at the offset, if there is one.
-func (c *checkpoints) walk(ctx context.Context, operation string, filters any, page asked) (walk, error) {
-	text, err := json.Marshal(filters)
-	if err != nil {
-		return walk{}, fmt.Errorf("name a list of %s: %w", operation, err)
-	}
-	sum := sha256.Sum256(text)
-	w := walk{asked: page, list: domain.CallerFrom(ctx).Prefix + "/" + operation + "/" + base64.RawURLEncoding.EncodeToString(sum[:])}
-	if page.offset == 0 {
-		return w, c.store.Drop(ctx, w.list)
-	}
-	w.cursor, err = c.store.Cursor(ctx, w.list, page.offset)
-	return w, err
-}
-
-// paging is the page in v2's terms.
-func (w walk) paging() op.Paging {
-	p := op.Paging{Limit: min(w.limit, 500), Rows: w.limit, Cursor: w.cursor, Total: true}
-	if w.cursor == "" {
-		p.Skip = min(w.offset, math.MaxInt32) // all that the query builder holds
-	}
-	return p
-}
-
-// outdated reports an error of the checkpoint's cursor rather than of the
-// request: a store outlives the release that put it there. The page is then
-// counted.
-func (w walk) outdated(err error) bool {
-	var refused *domain.Error
-	return w.cursor != "" && errors.As(err, &refused) && len(refused.Fields) > 0 && refused.Fields[0].Field == "cursor"
-}
-
-// total is the number of rows of the list. It is never so small that a walker
-// stops before the rows that follow, on a continued walk or where rows moved
-// between the count and the page.
-func (w walk) total(rows, shown int, more bool) int {
-	if w.cursor == "" && shown == 0 {
-		return rows
-	}
-	reached := w.offset + shown
-	if more {
-		reached++
-	}
-	return max(rows, reached)
-}
-
-// leave puts a checkpoint where the page ended.
-func (c *checkpoints) leave(ctx context.Context, w walk, shown int, end string) error {
-	if shown == 0 {
-		return nil
-	}
-	return c.store.Put(ctx, w.list, w.offset+shown, end)
 }

@@ -2,6 +2,7 @@ package v1compat
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,24 @@ func TestPathIntegers(t *testing.T) {
 	}
 	s.Get("/v1/clients/2147483647/users", tenant.Key).Want(403)
 	s.Get("/v1/clients/1/users", tenant.Key).Want(200)
+}
+
+// TestUUIDsInAnyCase: every route that takes a UUID takes it in any case
+// (decisions 1.3).
+func TestUUIDsInAnyCase(t *testing.T) {
+	s := newScene(t, setup{})
+	uuid := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	tried := 0
+	for _, r := range s.facade.routes {
+		good := s.good(r)
+		if path, body := uuid.ReplaceAllStringFunc(good.path, strings.ToUpper), uuid.ReplaceAllStringFunc(good.body, strings.ToUpper); path+body != good.path+good.body {
+			s.Do(r.Method, path, s.Key, body).Want(r.Status)
+			tried++
+		}
+	}
+	if tried != 7 {
+		t.Errorf("%d routes take a UUID", tried)
+	}
 }
 
 // fill adds clients, each a minute after the one before, and returns the
@@ -60,11 +79,8 @@ func TestIDs(t *testing.T) {
 		"?ids=" + n[2] + "&ids=" + n[0]:         {n[0], n[2]},
 		"?ids=" + n[2] + "&ids=" + n[0] + ",":   {n[0], n[2]},
 		"?ids=" + n[1] + "," + n[1]:             n[1:2],
-		"?ids=" + n[1] + ",%20" + n[3]:          {n[1], n[3]},
 		"?ids=" + foreign + "," + n[5]:          {},
 		"?ids=" + n[4] + ",2147483647":          n[4:5],
-		"?ids=" + n[4] + ",0,-3,99999999999":    n[4:5],
-		"?ids=99999999999999999999":             {},
 		"?ids=" + many + "," + n[1]:             n[:2],
 		"?ids=" + n[0] + "," + n[1] + "&x=%2C1": n[:2],
 	} {
@@ -79,7 +95,7 @@ func TestIDs(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"x", "1.0", "1e3", "1,x", "1%3B2", "cli_01jhz5q7rgec7t3vfd9w8x2k4m", "0x1", "1%002", "%FF",
-		"99999999999999999999x", "-99999999999999999999.5", many + "," + many, many + ",1&ids=1",
+		"0", "-3", "007", "+7", "%2B7", "1,%202", "-0", "2147483648", "1,99999999999999999999", many + "," + many, many + ",1&ids=1",
 	} {
 		r := s.Get("/v1/clients?ids="+bad, tenant.Key)
 		if message, _ := r.Field("message").(string); r.Status != 400 || !strings.HasPrefix(message, "ids ") {
@@ -123,6 +139,7 @@ func TestWindow(t *testing.T) {
 			"offset=4294967296":            {20, 4294967296},
 			"offset=9223372036854775807":   {20, 9223372036854775807},
 			"offset=0&status=active&foo=1": {20, 0},
+			"limit=&offset=&status=":       {20, 0},
 		} {
 			p := s.list(path+"?"+query, tenant.Key)
 			items := max(0, min(want[0], total-want[1]))
@@ -131,8 +148,8 @@ func TestWindow(t *testing.T) {
 			}
 		}
 		for _, bad := range []string{
-			"limit=", "limit=x", "limit=1.5", "limit=1e1", "limit=%00", "limit=99999999999999999999x",
-			"offset=", "offset=-1", "offset=x", "offset=1.0", "offset=-99999999999999999999",
+			"limit=x", "limit=1.5", "limit=1e1", "limit=%00", "limit=99999999999999999999x",
+			"offset=-1", "offset=x", "offset=1.0", "offset=-99999999999999999999",
 		} {
 			field, _, _ := strings.Cut(bad, "=")
 			r := s.Get(path+"?"+bad, tenant.Key)

@@ -27,7 +27,7 @@ func deliver(a *actor) answer {
 	}
 	defer func() { _ = sender.Close() }()
 	quiet := slog.New(slog.DiscardHandler)
-	worker := simulation.NewWorker(a.DB, sender, simulation.NewComposer(a.URL, simulation.NewTokens([]byte("secret"))), quiet)
+	worker := phishing.NewWorker(a.DB, sender, phishing.NewComposer(a.URL, phishing.NewTokens([]byte("secret"))), quiet)
 	rows, err := a.DB.SQL().Query(`SELECT r.client_id, r.id FROM phishing_results AS r JOIN clients AS c ON c.id = r.client_id
 		WHERE c.partner_id = $1 AND r.status = 'scheduled' AND r.send_at <= $2`, a.tenant.ID, a.Clock.Now())
 	if err != nil {

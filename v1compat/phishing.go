@@ -37,7 +37,7 @@ type listPhishing struct {
 func (f *Facade) phishingRoutes(api *v2.API) {
 	list(f, Meta{
 		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK, Summary: "Get User Phishing Results",
-		Fails: []int{http.StatusBadRequest, http.StatusNotFound},
+		Fails: []int{http.StatusNotFound},
 	}, api.ListPhishingResults, fromListPhishing, toPhishingResult)
 }
 

@@ -75,11 +75,10 @@ type listPolicyUsers struct {
 func (f *Facade) policyRoutes(api *v2.API) {
 	list(f, Meta{
 		ID: "policies", Method: "GET", Path: "/clients/:client_id/policies", Status: http.StatusOK, Summary: "Get Policies",
-		Fails: []int{http.StatusBadRequest},
 	}, api.ListPolicies, fromListPolicies, toPolicy)
 	list(f, Meta{
 		ID: "policy-users", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users", Status: http.StatusOK, Summary: "Get Policy Users",
-		Fails: []int{http.StatusBadRequest, http.StatusNotFound},
+		Fails: []int{http.StatusNotFound},
 	}, api.ListPolicyUsers, fromListPolicyUsers, toPolicyUser)
 }
 

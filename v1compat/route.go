@@ -45,10 +45,11 @@ type route struct {
 	facade    *Facade
 }
 
-// shared are the statuses that v1 documents for all routes.
+// shared are the statuses that v1 documents for all routes: 400 is, for
+// instance, the answer to a malformed query string.
 var shared = []int{
-	http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
-	http.StatusInternalServerError, http.StatusServiceUnavailable,
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
+	http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,
 }
 
 // call adds a route that is one call of an operation.

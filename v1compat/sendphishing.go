@@ -17,16 +17,16 @@ type Message struct {
 
 type sendPhishing struct {
 	Body struct {
-		UserID           maybeUser                      `json:"user_id" validate:"required"`
+		UserID           *UUID[domain.UserKind]         `json:"user_id" validate:"required"`
 		PhishingTemplate idmap.Ref[domain.TemplateKind] `json:"phishing_template" validate:"required"`
-		SendTime         maybeTime                      `json:"send_time,omitzero" doc:"Left out, null, empty or past, at once."`
+		SendTime         *op.Time                       `json:"send_time,omitzero" doc:"Left out, null or past, at once."`
 	}
 }
 
 func (f *Facade) sendPhishingRoutes(api *v2.API) {
 	call(f, Meta{
 		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
-		Fails:  []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
 	}, api.SendPhishing, fromSendPhishing, toMessage)
 }
@@ -35,13 +35,13 @@ func (f *Facade) sendPhishingRoutes(api *v2.API) {
 // zero id, which v2 knows for no template.
 func fromSendPhishing(in *sendPhishing) *v2.SendPhishing {
 	out := &v2.SendPhishing{ClientOfUser: true}
-	if in.Body.UserID.given {
+	if in.Body.UserID != nil {
 		out.Body.UserIDs = []domain.UserID{in.Body.UserID.ID}
 	}
 	if in.Body.PhishingTemplate != (idmap.Ref[domain.TemplateKind]{}) {
 		out.Body.TemplateID = op.Give(in.Body.PhishingTemplate.ID)
 	}
-	if t := in.Body.SendTime.at; t != nil {
+	if t := in.Body.SendTime; t != nil {
 		out.Body.SendAt = op.Give(*t)
 	}
 	return out

@@ -35,8 +35,8 @@ import (
 func TestSendPhishingGolden(t *testing.T) {
 	user, template := db.NewID[domain.UserKind](), db.NewID[domain.TemplateKind]()
 	in := &sendPhishing{}
-	in.Body.UserID, in.Body.PhishingTemplate = maybeUser{uuidOf(user), true}, idmap.RefTo(template)
-	in.Body.SendTime = maybeTime{new(op.At(noon))}
+	in.Body.UserID, in.Body.PhishingTemplate = new(uuidOf(user)), idmap.RefTo(template)
+	in.Body.SendTime = new(op.At(noon))
 	out := fromSendPhishing(in)
 	if b := out.Body; !out.ClientOfUser || len(b.UserIDs) != 1 || b.UserIDs[0] != user || b.TemplateID.Value != template || !b.SendAt.Value.Equal(noon) {
 		t.Errorf("asks v2 for %+v", out)
@@ -69,7 +69,7 @@ func TestSendPhishingConditions(t *testing.T) {
 		"no key":              {"", `{}`, 401, ""},
 		"a key that reads":    {reading, `{"user_id": "` + mine + `", "phishing_template": ` + template + `}`, 403, ""},
 		"no user":             {r.tenant.Key, `{"phishing_template": ` + template + `}`, 400, "user_id is required"},
-		"empty user":          {r.tenant.Key, `{"user_id": "", "phishing_template": ` + template + `}`, 400, "user_id is required"},
+		"empty user":          {r.tenant.Key, `{"user_id": "", "phishing_template": ` + template + `}`, 400, "user_id must be a UUID"},
 		"malformed user":      {r.tenant.Key, `{"user_id": "x", "phishing_template": ` + template + `}`, 400, "user_id"},
 		"unknown user":        {r.tenant.Key, `{"user_id": "` + db.NewID[domain.UserKind]().UUID() + `", "phishing_template": ` + template + `}`, 404, ""},
 		"another's user":      {r.tenant.Key, `{"user_id": "` + theirs.ID.UUID() + `", "phishing_template": ` + template + `}`, 404, ""},
@@ -78,6 +78,8 @@ func TestSendPhishingConditions(t *testing.T) {
 		"nor for another's":   {r.tenant.Key, `{"user_id": "` + theirs.ID.UUID() + `", "phishing_template": null}`, 400, "phishing_template is required"},
 		"unknown template":    {r.tenant.Key, `{"user_id": "` + mine + `", "phishing_template": 2147483647}`, 400, "phishing_template is not a phishing template"},
 		"a text for a number": {r.tenant.Key, `{"user_id": "` + mine + `", "phishing_template": "x"}`, 400, "phishing_template"},
+		"an empty time":       {r.tenant.Key, `{"user_id": "` + mine + `", "phishing_template": ` + template + `, "send_time": ""}`, 400, "send_time must be"},
+		"an empty number":     {r.tenant.Key, `{"user_id": "` + mine + `", "phishing_template": ""}`, 400, "phishing_template must be"},
 		"a bad time":          {r.tenant.Key, `{"user_id": "` + mine + `", "phishing_template": ` + template + `, "send_time": "soon"}`, 400, "send_time"},
 		"no JSON":             {r.tenant.Key, `{`, 400, ""},
 	} {
@@ -183,13 +185,13 @@ func TestTheWholeWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	networks, err := simulation.ParseNetworks(nil)
+	networks, err := phishing.ParseNetworks(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens := simulation.NewTokens(secret)
-	simulation.NewPages(r.DB, tokens, networks, quiet).Mount(r.Engine)
-	worker := simulation.NewWorker(r.DB, sender, simulation.NewComposer(r.URL, tokens), quiet)
+	tokens := phishing.NewTokens(secret)
+	phishing.NewPages(r.DB, tokens, networks, quiet).Mount(r.Engine)
+	worker := phishing.NewWorker(r.DB, sender, phishing.NewComposer(r.URL, tokens), quiet)
 
 	before := r.Get("/v2/users/"+r.user.ID.String()+"/risk", r.tenant.Key).Want(200).Field("score").(float64)
 	r.Do("POST", "/v1/sendphishing", r.tenant.Key, `{"user_id": "`+r.user.ID.UUID()+`", "phishing_template": `+r.template()+`, "send_time": "2026-06-16T09:00:00Z"}`).Want(200)

@@ -47,19 +47,19 @@ func storeContract(t *testing.T, store Store, clock *domain.ManualClock) {
 	ctx := t.Context()
 	want := func(list string, offset int, cursor string) {
 		t.Helper()
-		if got, err := store.Cursor(ctx, list, offset); err != nil || got != cursor {
+		if got, err := store.Cursor(ctx, List{"key", list}, offset); err != nil || got != cursor {
 			t.Errorf("%s at %d: %q, %v, not %q", list, offset, got, err, cursor)
 		}
 	}
 	put := func(list string, offset int, cursor string) {
 		t.Helper()
-		if err := store.Put(ctx, list, offset, cursor); err != nil {
+		if err := store.Put(ctx, List{"key", list}, offset, cursor); err != nil {
 			t.Error(err)
 		}
 	}
 	drop := func(list string) {
 		t.Helper()
-		if err := store.Drop(ctx, list); err != nil {
+		if err := store.Drop(ctx, List{"key", list}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -94,28 +94,87 @@ func storeContract(t *testing.T, store Store, clock *domain.ManualClock) {
 	want("a", 40, "")
 }
 
-// TestMemoryIsBounded: the longest unused checkpoints are forgotten first.
+// TestKeyIsBounded: beyond its bound, a key loses its oldest checkpoints, and no
+// other key's.
+func TestKeyIsBounded(t *testing.T) {
+	const most = 30
+	clock := domain.NewManualClock(v2test.Noon)
+	memory, redis := newMemory(clock), redisAt(t, miniredis.RunT(t).Addr(), clock, t.Output())
+	memory.perKey, redis.perKey = most, most
+	for name, store := range map[string]Store{"memory": memory, "redis": redis} {
+		t.Run(name, func(t *testing.T) {
+			put := func(key string, list, offset int) {
+				t.Helper()
+				if err := store.Put(t.Context(), List{key, strconv.Itoa(list)}, offset, "c"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := func(key string, list, offset int, cursor string) {
+				t.Helper()
+				if got, err := store.Cursor(t.Context(), List{key, strconv.Itoa(list)}, offset); err != nil || got != cursor {
+					t.Errorf("list %d of %s: %q, %v, not %q", list, key, got, err, cursor)
+				}
+			}
+			put("quiet", 0, 50)
+			put("busy", 0, 50)
+			for i := range most {
+				clock.Advance(time.Millisecond)
+				put("busy", 1+i%3, i)
+			}
+			want("quiet", 0, 50, "c")
+			want("busy", 0, 50, "")
+			want("busy", 1, 0, "c")
+			clock.Advance(time.Millisecond)
+			put("busy", 2, 1) // the same again is not one more
+			want("busy", 1, 0, "c")
+			want("busy", 3, most-1, "c")
+
+			clock.Advance(CheckpointLife)
+			put("busy", 5, 1)
+			want("busy", 3, most-1, "")
+			want("busy", 5, 1, "c")
+		})
+	}
+}
+
+// TestMemoryIsBounded: beyond the bound of all keys together, the one that has
+// the most loses its oldest; what is too old goes with what is put.
 func TestMemoryIsBounded(t *testing.T) {
-	m, ctx := newMemory(domain.NewManualClock(v2test.Noon)), t.Context()
-	for i := range maxCheckpoints + 500 {
-		list := strconv.Itoa(i)
-		if err := m.Drop(ctx, list); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Put(ctx, list, 1, "c"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := m.Cursor(ctx, "0", 1); err != nil {
+	clock := domain.NewManualClock(v2test.Noon)
+	m, ctx := newMemory(clock), t.Context()
+	put := func(key, list string, offset int) {
+		t.Helper()
+		if err := m.Put(ctx, List{key, list}, offset, "c"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if m.marks.Len() != maxCheckpoints || m.walks.Len() != maxCheckpoints {
-		t.Errorf("%d marks, %d walks", m.marks.Len(), m.walks.Len())
-	}
-	for list, want := range map[string]string{"0": "c", "1": "", "400": "", strconv.Itoa(maxCheckpoints + 499): "c"} {
-		if got, _ := m.Cursor(ctx, list, 1); got != want {
-			t.Errorf("list %s: %q, not %q", list, got, want)
+	put("walker", "w", 50)
+	for key := range 2 * memoryCheckpoints / keyCheckpoints {
+		for i := range keyCheckpoints {
+			put(strconv.Itoa(key), "l", i)
 		}
+	}
+	if m.total != memoryCheckpoints {
+		t.Errorf("%d checkpoints", m.total)
+	}
+	if got, err := m.Cursor(ctx, List{"walker", "w"}, 50); err != nil || got != "c" {
+		t.Errorf("the walker's: %q, %v", got, err)
+	}
+
+	clock.Advance(CheckpointLife + time.Second)
+	put("0", "l", 1)
+	if m.keys["0"].marks.Len() != 1 {
+		t.Errorf("%d are kept that are too old", m.keys["0"].marks.Len()-1)
+	}
+	for key := range m.keys {
+		for _, list := range []string{"l", "w"} {
+			if err := m.Drop(ctx, List{key, list}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if m.total != 0 || len(m.keys) != 0 {
+		t.Errorf("%d checkpoints of %d keys are left", m.total, len(m.keys))
 	}
 }
 
@@ -123,15 +182,15 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestRedisForgets(t *testing.T) {
 	server := miniredis.RunT(t)
 	store := redisAt(t, server.Addr(), domain.NewManualClock(v2test.Noon), t.Output())
-	if err := store.Put(t.Context(), "a", 20, "x"); err != nil {
+	if err := store.Put(t.Context(), List{"key", "a"}, 20, "x"); err != nil {
 		t.Fatal(err)
 	}
 	server.FastForward(CheckpointLife - time.Second)
-	if err := store.Put(t.Context(), "a", 40, "y"); err != nil {
+	if err := store.Put(t.Context(), List{"key", "a"}, 40, "y"); err != nil {
 		t.Fatal(err)
 	}
 	server.FastForward(CheckpointLife - time.Second)
-	if keys := server.Keys(); len(keys) != 1 {
+	if keys := server.Keys(); len(keys) != 2 { // the hash and the set
 		t.Errorf("kept: %q", keys)
 	}
 	server.FastForward(2 * time.Second)

@@ -26,7 +26,7 @@ type listTraining struct {
 func (f *Facade) trainingRoutes(api *v2.API) {
 	list(f, Meta{
 		ID: "training", Method: "GET", Path: "/users/:user_id/training", Status: http.StatusOK, Summary: "Get User Training Results",
-		Fails: []int{http.StatusBadRequest, http.StatusNotFound},
+		Fails: []int{http.StatusNotFound},
 	}, api.ListTraining, fromListTraining, toTrainingResult)
 }
 

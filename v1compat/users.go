@@ -60,8 +60,8 @@ type createUser struct {
 		Department        string                            `json:"department,omitzero" validate:"max=500"`
 		JobTitle          string                            `json:"job_title,omitzero" validate:"max=500"`
 		ManagerEmail      string                            `json:"manager_email,omitzero" validate:"omitempty,email,max=254"`
-		Role              domain.Role                       `json:"role,omitzero" validate:"omitempty,enum"`
-		PreferredLanguage domain.Language                   `json:"preferred_language,omitzero" validate:"omitempty,enum"`
+		Role              choice[domain.Role]               `json:"role,omitzero"`
+		PreferredLanguage choice[domain.Language]           `json:"preferred_language,omitzero"`
 		CollectionID      *idmap.Ref[domain.CollectionKind] `json:"collection_id,omitzero"`
 	}
 }
@@ -69,25 +69,24 @@ type createUser struct {
 type updateUser struct {
 	Path userPath
 	Body struct {
-		Status            domain.UserStatus `json:"status,omitzero" validate:"omitempty,enum"`
-		PreferredLanguage domain.Language   `json:"preferred_language,omitzero" validate:"omitempty,enum"`
-		Role              domain.Role       `json:"role,omitzero" validate:"omitempty,enum"`
+		Status            choice[domain.UserStatus] `json:"status,omitzero"`
+		PreferredLanguage choice[domain.Language]   `json:"preferred_language,omitzero"`
+		Role              choice[domain.Role]       `json:"role,omitzero"`
 	}
 }
 
 func (f *Facade) userRoutes(api *v2.API) {
 	list(f, Meta{
 		ID: "users", Method: "GET", Path: "/clients/:client_id/users", Status: http.StatusOK, Summary: "Get Users",
-		Fails: []int{http.StatusBadRequest},
 	}, api.ListUsers, fromListUsers, toUser)
 	call(f, Meta{
 		ID: "create-user", Method: "POST", Path: "/clients/:client_id/users", Status: http.StatusCreated, Summary: "Create User",
-		Fails:  []int{http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge},
+		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"collection_ids": "collection_id"},
 	}, api.CreateUser, fromCreateUser, toCreatedUser)
 	call(f, Meta{
 		ID: "update-user", Method: "POST", Path: "/users/:user_id", Status: http.StatusOK, Summary: "Update User",
-		Fails: []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fails: []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 	}, api.UpdateUser, fromUpdateUser, toUpdated)
 }
 
@@ -123,8 +122,8 @@ func fromCreateUser(in *createUser) *v2.CreateUser {
 	out.Body.Department = text(b.Department)
 	out.Body.JobTitle = text(b.JobTitle)
 	out.Body.ManagerEmail = text(b.ManagerEmail)
-	out.Body.Role = b.Role
-	out.Body.PreferredLanguage = b.PreferredLanguage
+	out.Body.Role = domain.Role(b.Role)
+	out.Body.PreferredLanguage = domain.Language(b.PreferredLanguage)
 	if b.CollectionID != nil {
 		out.Body.CollectionIDs = []domain.CollectionID{b.CollectionID.ID}
 	}
@@ -138,9 +137,9 @@ func toCreatedUser(u *v2.User) *CreatedUser {
 func fromUpdateUser(in *updateUser) *v2.UpdateUser {
 	out := &v2.UpdateUser{}
 	out.Path.UserID = in.Path.UserID.ID
-	out.Body.Status = given(in.Body.Status)
-	out.Body.PreferredLanguage = given(in.Body.PreferredLanguage)
-	out.Body.Role = given(in.Body.Role)
+	out.Body.Status = given(domain.UserStatus(in.Body.Status))
+	out.Body.PreferredLanguage = given(domain.Language(in.Body.PreferredLanguage))
+	out.Body.Role = given(domain.Role(in.Body.Role))
 	return out
 }
 

@@ -187,7 +187,9 @@ func (k *walker) read() {
 	}
 	total, reached := len(all), k.offset+len(want)
 	if k.offset > 0 {
-		total = max(total, reached+min(1, len(rest)-len(want)))
+		if total = max(total, reached+1); len(rest) == len(want) {
+			total = reached
+		}
 	}
 	if p.Total != total || p.Offset != k.offset || p.Limit != limit {
 		t.Fatalf("%s %+v at %d of %d rows: total %d not %d, offset %d, limit %d", k.w.path, k.list, k.offset, len(all), p.Total, total, p.Offset, p.Limit)

@@ -40,47 +40,35 @@ func (u UUID[K]) Noun() string { return u.ID.Noun() }
 // MarshalText returns the UUID in canonical lower case.
 func (u UUID[K]) MarshalText() ([]byte, error) { return []byte(u.ID.UUID()), nil }
 
-// UnmarshalText reads a UUID in canonical lower case.
+// UnmarshalText reads a UUID in any case (decisions 1.3).
 func (u *UUID[K]) UnmarshalText(text []byte) (err error) {
-	u.ID, err = domain.ParseUUID[K](string(text))
-	return err
+	if u.ID, err = domain.ParseUUID[K](strings.ToLower(string(text))); err != nil {
+		return faultText("must be a UUID")
+	}
+	return nil
 }
 
 // JSONSchema says what the id looks like, for the document.
 func (UUID[K]) JSONSchema() string { return `{"type":"string","format":"uuid"}` }
 
-// maybeUser is a user's id in a body; null and a blank text are none. A text
-// that is no UUID is a fault of the body, and not a user who does not exist.
-type maybeUser struct {
-	UUID[domain.UserKind]
-	given bool
-}
+// choice is an enum in a body. Absent and null are its zero value; every other
+// text than the enum's values is refused, the empty one too (decisions 2.5).
+type choice[E interface {
+	~string
+	op.Enum
+}] string
 
-// UnmarshalText reads the id.
-func (u *maybeUser) UnmarshalText(text []byte) error {
-	if u.given = strings.TrimSpace(string(text)) != ""; !u.given {
-		return nil
-	}
-	return u.UUID.UnmarshalText(text)
-}
+// Values lists the values of the enum.
+func (c choice[E]) Values() []string { return E(c).Values() }
 
-// maybeTime is a time in a body; null and a blank text are none.
-type maybeTime struct{ at *op.Time }
-
-// UnmarshalText reads the time.
-func (m *maybeTime) UnmarshalText(text []byte) error {
-	if strings.TrimSpace(string(text)) == "" {
-		return nil
+// UnmarshalText reads a value.
+func (c *choice[E]) UnmarshalText(text []byte) error {
+	if !op.EnumHas(c, string(text)) {
+		return faultText("must be one of " + strings.Join(c.Values(), ", "))
 	}
-	m.at = &op.Time{}
-	if err := m.at.UnmarshalText(text); err != nil {
-		return faultText(err.Error())
-	}
+	*c = choice[E](text)
 	return nil
 }
-
-// JSONSchema says what the time looks like, for the document.
-func (maybeTime) JSONSchema() string { return `{"type":"string","format":"date-time","nullable":true}` }
 
 // faultText is what is wrong with a member of a body, in words for callers.
 type faultText string
@@ -108,12 +96,8 @@ func (n *integer) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// refList is a list of numbers, comma-separated or repeated. Integers that
-// cannot be an object's number stand for no object.
-type refList[K domain.Kind] struct {
-	Refs  []idmap.Ref[K]
-	given int
-}
+// refList is a list of numbers, comma-separated or repeated.
+type refList[K domain.Kind] struct{ Refs []idmap.Ref[K] }
 
 // ManyTexts marks the list as one that may be given in several parameters.
 func (*refList[K]) ManyTexts() {}
@@ -121,24 +105,23 @@ func (*refList[K]) ManyTexts() {}
 // JSONSchema says what the list looks like, for the document.
 func (refList[K]) JSONSchema() string { return `{"type":"string"}` }
 
-// UnmarshalText reads the list; an empty text is an empty list.
+// UnmarshalText reads a list of numbers that are written as in paths (decisions
+// 5.5); an empty text is an empty list.
 func (l *refList[K]) UnmarshalText(text []byte) error {
-	l.Refs, l.given = []idmap.Ref[K]{}, 0
+	l.Refs = []idmap.Ref[K]{}
 	for item := range strings.SplitSeq(string(text), ",") {
-		if item = strings.TrimSpace(item); item == "" {
+		if item == "" {
 			continue
 		}
-		l.given++
-		var n integer
-		if err := n.UnmarshalText([]byte(item)); err != nil {
-			return errors.New("must be a list of integers")
+		if len(l.Refs) == op.MaxIDs {
+			return errors.New("must hold at most 500 ids")
 		}
-		if n >= 1 && n <= idmap.MaxNumber {
-			l.Refs = append(l.Refs, idmap.Ref[K]{Number: int64(n)})
+
+		var ref idmap.Ref[K]
+		if err := ref.UnmarshalText([]byte(item)); err != nil {
+			return errors.New("must be a list of integers from 1 to 2147483647")
 		}
-	}
-	if l.given > op.MaxIDs {
-		return errors.New("must hold at most 500 ids")
+		l.Refs = append(l.Refs, ref)
 	}
 	return nil
 }
@@ -148,7 +131,7 @@ func (l *refList[K]) resolved() *op.IDList[K] {
 	if l == nil {
 		return nil
 	}
-	ids := &op.IDList[K]{IDs: []domain.ID[K]{}, Given: l.given}
+	ids := &op.IDList[K]{IDs: []domain.ID[K]{}, Given: len(l.Refs)}
 	for _, r := range l.Refs {
 		if !r.ID.IsZero() {
 			ids.IDs = append(ids.IDs, r.ID)
@@ -183,7 +166,7 @@ func orEmpty(s *string) string {
 	return *s
 }
 
-// given is a Patch that gives the value unless it is empty.
-func given[T ~string](value T) op.Patch[T] {
-	return op.Patch[T]{Given: value != "", Value: value}
+// given is an Optional that gives the value unless it is empty.
+func given[T ~string](value T) op.Optional[T] {
+	return op.Optional[T]{Given: value != "", Value: value}
 }

@@ -65,6 +65,7 @@ type API struct {
 // authenticated with the secret.
 func New(database *db.DB, cursorSecret []byte) *API {
 	a := &API{db: database, queue: job.NewQueue(database), cursors: domain.CursorSealer{Secret: cursorSecret}}
+	a.Set.Cursors = a.cursors
 	a.declareClients()
 	a.declareAdmins()
 	a.declarePartner()

@@ -225,9 +225,9 @@ func (a *API) createClient(ctx context.Context, in *CreateClient) (*Client, erro
 type UpdateClient struct {
 	Path clientPath
 	Body struct {
-		Name       op.Patch[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200"`
-		Industry   op.Patch[*string] `json:"industry,omitzero" validate:"omitnil,max=500"`
-		ExternalID op.Patch[*string] `json:"external_id,omitzero" validate:"omitnil,max=500"`
+		Name       op.Optional[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200"`
+		Industry   op.Optional[*string] `json:"industry,omitzero" validate:"omitnil,max=500"`
+		ExternalID op.Optional[*string] `json:"external_id,omitzero" validate:"omitnil,max=500"`
 	}
 }
 

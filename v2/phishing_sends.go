@@ -35,9 +35,9 @@ func (a *API) declarePhishingSends() {
 type SendPhishing struct {
 	Path clientPath
 	Body struct {
-		UserIDs    []domain.UserID             `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A user who is named twice is sent one mail."`
-		TemplateID op.Patch[domain.TemplateID] `json:"template_id,omitzero" doc:"Left out, each user is sent one that they have not seen, in their language and of the client's categories."`
-		SendAt     op.Patch[op.Time]           `json:"send_at,omitzero" doc:"Left out or past, at once."`
+		UserIDs    []domain.UserID                `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A user who is named twice is sent one mail."`
+		TemplateID op.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"Left out, each user is sent one that they have not seen, in their language and of the client's categories."`
+		SendAt     op.Optional[op.Time]           `json:"send_at,omitzero" doc:"Left out or past, at once."`
 	}
 	// ClientOfUser takes the client of the one user who is named, whichever it
 	// is, and leaves no choice of the template to the service. It is an input of

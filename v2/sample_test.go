@@ -116,7 +116,7 @@ func members(o op.Operation) (list []member) {
 	for i := range body.NumField() {
 		f := body.Field(i)
 		m := member{name: op.WireName(f), typ: f.Type, rules: strings.Split(f.Tag.Get("validate"), ",")}
-		if element, nullable := op.PatchElement(f.Type); element != nil {
+		if element, nullable := op.OptionalElement(f.Type); element != nil {
 			m.typ, m.null = element, nullable
 		} else if f.Type.Kind() == reflect.Pointer {
 			m.typ, m.null = f.Type.Elem(), true

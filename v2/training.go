@@ -35,10 +35,10 @@ func (a *API) declareTraining() {
 		ID: "users.training", Method: "GET", Path: "/users/:user_id/training", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the courses that a user was given",
 	}, a.listTraining)
-	a.ListCourses = op.Add(&a.Set, op.Meta{
+	a.ListCourses = op.AddList(&a.Set, op.Meta{
 		ID: "courses.list", Method: "GET", Path: "/courses", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the catalogue of courses",
-	}, a.listCourses)
+	}, a.listCourses, courseOf)
 	a.AssignTraining = op.Add(&a.Set, op.Meta{
 		ID: "training.assign", Method: "POST", Path: "/clients/:client_id/training/assignments", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Give a course to users of a client",
@@ -76,17 +76,15 @@ type ListCourses struct {
 	Query struct{ op.Paging }
 }
 
-func (a *API) listCourses(ctx context.Context, in *ListCourses) (*op.Page[Course], error) {
-	return mapPage(op.NewList(a.cursors, "courses.list"), in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Course], error) {
-		return a.db.Courses(ctx, w)
-	}, courseOf)
+func (a *API) listCourses(ctx context.Context, _ *ListCourses, w domain.Window) (domain.Slice[domain.Course], error) {
+	return a.db.Courses(ctx, w)
 }
 
 // Audience is some of a client's users, in exactly one of its shapes.
 type Audience struct {
-	Type         domain.AudienceType           `json:"type" validate:"required,enum"`
-	CollectionID op.Patch[domain.CollectionID] `json:"collection_id,omitzero" doc:"Required when type is collection, and else left out."`
-	UserIDs      []domain.UserID               `json:"user_ids,omitzero" doc:"Required when type is users, and else left out."`
+	Type         domain.AudienceType              `json:"type" validate:"required,enum"`
+	CollectionID op.Optional[domain.CollectionID] `json:"collection_id,omitzero" doc:"Required when type is collection, and else left out."`
+	UserIDs      []domain.UserID                  `json:"user_ids,omitzero" doc:"Required when type is users, and else left out."`
 }
 
 // shape is the audience in the domain's terms, or what is wrong with it. field
@@ -120,10 +118,10 @@ func (a *Audience) shape(field string) (domain.Audience, error) {
 type AssignTraining struct {
 	Path clientPath
 	Body struct {
-		CourseID domain.CourseID       `json:"course_id" validate:"required"`
-		Audience *Audience             `json:"audience" validate:"required"`
-		DueOn    op.Patch[domain.Date] `json:"due_on,omitzero" doc:"Left out, 30 days from today."`
-		Notify   op.Patch[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail."`
+		CourseID domain.CourseID          `json:"course_id" validate:"required"`
+		Audience *Audience                `json:"audience" validate:"required"`
+		DueOn    op.Optional[domain.Date] `json:"due_on,omitzero" doc:"Left out, 30 days from today."`
+		Notify   op.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail."`
 	}
 }
 

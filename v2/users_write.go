@@ -136,14 +136,14 @@ func (a *API) insertUser(ctx context.Context, u domain.User, req *CreateUser) er
 type UpdateUser struct {
 	Path userPath
 	Body struct {
-		Status            op.Patch[domain.UserStatus] `json:"status,omitzero" validate:"omitnil,enum"`
-		FirstName         op.Patch[string]            `json:"first_name,omitzero" validate:"omitnil,max=200"`
-		LastName          op.Patch[string]            `json:"last_name,omitzero" validate:"omitnil,max=200"`
-		Department        op.Patch[*string]           `json:"department,omitzero" validate:"omitnil,max=500"`
-		JobTitle          op.Patch[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500"`
-		ManagerEmail      op.Patch[*string]           `json:"manager_email,omitzero" validate:"omitnil,email,max=254"`
-		Role              op.Patch[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum"`
-		PreferredLanguage op.Patch[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum"`
+		Status            op.Optional[domain.UserStatus] `json:"status,omitzero" validate:"omitnil,enum"`
+		FirstName         op.Optional[string]            `json:"first_name,omitzero" validate:"omitnil,max=200"`
+		LastName          op.Optional[string]            `json:"last_name,omitzero" validate:"omitnil,max=200"`
+		Department        op.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500"`
+		JobTitle          op.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500"`
+		ManagerEmail      op.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,email,max=254"`
+		Role              op.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum"`
+		PreferredLanguage op.Optional[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum"`
 	}
 }
 
@@ -188,7 +188,7 @@ func changedUser(u domain.User, req *UpdateUser) domain.User {
 	op.Apply(b.LastName, &u.LastName)
 	moved := op.ApplyNullable(b.Department, &u.Department)
 	moved = op.ApplyNullable(b.JobTitle, &u.JobTitle) || moved
-	op.ApplyNullable(op.Patch[*string]{Given: b.ManagerEmail.Given, Value: lower(b.ManagerEmail.Value)}, &u.ManagerEmail)
+	op.ApplyNullable(op.Optional[*string]{Given: b.ManagerEmail.Given, Value: lower(b.ManagerEmail.Value)}, &u.ManagerEmail)
 	op.Apply(b.Role, &u.Role)
 	op.Apply(b.PreferredLanguage, &u.Language)
 	if moved && !slices.Contains(u.Overrides, "role") {

@@ -38,10 +38,13 @@ func request(path, key string) []byte {
 	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: bench\r\nX-API-Key: %s\r\n\r\n", path, key)
 }
 
-// post is the text of a request with a body of JSON.
-func post(path, key string, body []byte) []byte {
-	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nX-API-Key: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		path, key, len(body), body)
+// post is the text of a POST with a body of JSON.
+func post(path, key string, body []byte) []byte { return withBody("POST", path, key, body) }
+
+// withBody is the text of a request with a body of JSON.
+func withBody(method, path, key string, body []byte) []byte {
+	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: bench\r\nX-API-Key: %s\r\nContent-Type: application/json\r\n"+
+		"Content-Length: %d\r\n\r\n%s", method, path, key, len(body), body)
 }
 
 // send sends a request and copies the response's body; any status but those of
@@ -171,4 +174,8 @@ func median[T int64 | float64 | time.Duration](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+func ratio(name string, a, b time.Duration, bar float64) result {
+	return result{name: name, ours: took(a), reference: took(b), value: float64(a) / float64(b), bar: bar}
 }

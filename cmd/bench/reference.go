@@ -42,6 +42,7 @@ func newReference(ctx context.Context) (http.Handler, error) {
 	engine := gin.New()
 	engine.GET("/v2/clients/:client_id", r.client)
 	engine.GET("/v2/clients", r.clients)
+	engine.GET("/v2/clients/:client_id/users", r.users)
 	return engine, nil
 }
 

@@ -62,6 +62,7 @@ func measureV1(ctx context.Context, b *bench) ([]result, error) {
 	return b.perform(ctx, []measure{
 		{"v1 page of clients", nil, func(ctx context.Context) ([]result, error) { return w.page(ctx, "v1 page of clients / v2's", clients) }},
 		{"v1 page of users", nil, func(ctx context.Context) ([]result, error) { return w.page(ctx, "v1 page of users / v2's", users) }},
+		{"v1 pages behind a proxy", nil, func(ctx context.Context) ([]result, error) { return w.proxied(ctx, clients, users) }},
 		{"v1 walk by offset", nil, w.walk},
 		{"v1 cold jump", nil, w.jump},
 		{"v1 pages of policy users", b.data.papers, w.policyUsers},
@@ -91,6 +92,43 @@ type walker struct {
 func (w *walker) page(ctx context.Context, name string, of lists) ([]result, error) {
 	v1, v2 := request(of.v1, w.keys[0]), request(of.v2, w.keys[0])
 	return w.pages(ctx, name, pageSize, 2000, always(v1), always(v2))
+}
+
+// proxied compares v1's first pages with v2's behind an nginx that only hands
+// requests on: what the translation costs beside a hop that does nothing.
+func (w *walker) proxied(ctx context.Context, of ...lists) ([]result, error) {
+	address, stop, err := proxied(w.service.said)
+	if err != nil {
+		return nil, err
+	}
+	if address == "" {
+		fmt.Fprintln(w.progress, "  left out: nginx is not installed")
+		return nil, nil
+	}
+	defer func() { _ = stop() }()
+	hop, err := dial(address)
+	if err != nil {
+		return nil, err
+	}
+	defer hop.Close()
+	var results []result
+	for i, name := range []string{"clients", "users"} {
+		v1, v2 := request(of[i].v1, w.keys[0]), request(of[i].v2, w.keys[0])
+		var direct, proxied []time.Duration
+		for range w.times(2000) {
+			a, err := w.connection.timed(v1)
+			if err != nil {
+				return nil, err
+			}
+			b, err := hop.timed(v2)
+			if err != nil {
+				return nil, err
+			}
+			direct, proxied = append(direct, a), append(proxied, b)
+		}
+		results = append(results, ratio("v1 page of "+name+" / v2's behind nginx", median(direct), median(proxied), 1))
+	}
+	return results, ctx.Err()
 }
 
 // pages compares pages of so many rows, that are the same in both versions.
@@ -214,10 +252,6 @@ func pair(ctx context.Context, c *connection, times int, a, b func(i int) []byte
 		}
 	}
 	return median(as), median(bs), nil
-}
-
-func ratio(name string, a, b time.Duration, bar float64) result {
-	return result{name: name, ours: took(a), reference: took(b), value: float64(a) / float64(b), bar: bar}
 }
 
 // answer is what the measures read of a page of either version.

@@ -22,9 +22,9 @@ type benched struct {
 		Since *op.Time `query:"since"`
 	}
 	Body struct {
-		Name     op.Patch[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200"`
-		Industry op.Patch[*string] `json:"industry,omitzero" validate:"omitnil,max=500"`
-		Users    []domain.UserID   `json:"users"`
+		Name     op.Optional[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200"`
+		Industry op.Optional[*string] `json:"industry,omitzero" validate:"omitnil,max=500"`
+		Users    []domain.UserID      `json:"users"`
 	}
 }
 

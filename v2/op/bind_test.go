@@ -259,10 +259,10 @@ func TestTime(t *testing.T) {
 	}
 }
 
-func TestPatch(t *testing.T) {
+func TestOptional(t *testing.T) {
 	type body struct {
-		Firm  op.Patch[string]  `json:"firm,omitzero"`
-		Loose op.Patch[*string] `json:"loose,omitzero"`
+		Firm  op.Optional[string]  `json:"firm,omitzero"`
+		Loose op.Optional[*string] `json:"loose,omitzero"`
 	}
 	type in struct{ Body body }
 	described := op.Describe(reflect.TypeFor[in]())
@@ -287,10 +287,10 @@ func TestPatch(t *testing.T) {
 	}
 	target, x := "a", "x"
 	pointer := &x
-	if op.Apply(op.Patch[string]{Value: "b"}, &target) || op.Apply(op.Give("a"), &target) || !op.Apply(op.Give("b"), &target) || target != "b" {
+	if op.Apply(op.Optional[string]{Value: "b"}, &target) || op.Apply(op.Give("a"), &target) || !op.Apply(op.Give("b"), &target) || target != "b" {
 		t.Errorf("applied: %q", target)
 	}
-	if op.ApplyNullable(op.Patch[*string]{}, &pointer) || op.ApplyNullable(op.Give(new("x")), &pointer) || pointer != &x {
+	if op.ApplyNullable(op.Optional[*string]{}, &pointer) || op.ApplyNullable(op.Give(new("x")), &pointer) || pointer != &x {
 		t.Error("the same value is a change")
 	}
 	if !op.ApplyNullable(op.Give[*string](nil), &pointer) || pointer != nil || op.ApplyNullable(op.Give[*string](nil), &pointer) {

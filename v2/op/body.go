@@ -45,7 +45,7 @@ var strict = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Dec
 	v := reflect.ValueOf(dst).Elem()
 	switch kind := dec.PeekKind(); {
 	case kind == 'n' && v.Kind() != reflect.Pointer:
-		if _, ok := v.Interface().(patch); ok {
+		if _, ok := v.Interface().(optional); ok {
 			return errors.ErrUnsupported // it knows by itself
 		}
 		if err := dec.SkipValue(); err != nil {

@@ -55,7 +55,7 @@ func Describe(t reflect.Type) *Input {
 			in.Query = params(f.Type, "query", f.Index)
 		case "Body":
 			in.Body, in.body = f.Type, f.Index
-			registerPatches(f.Type)
+			registerOptionals(f.Type)
 		}
 	}
 	return in
@@ -127,7 +127,8 @@ type Request struct {
 	Query url.Values
 	// Body is the body; read only when the input has a Body.
 	Body []byte
-	// Lenient lets unknown members of the body pass.
+	// Lenient lets unknown members of the body pass, and takes empty parameters
+	// of the query as absent.
 	Lenient bool
 }
 
@@ -156,6 +157,8 @@ func (in *Input) Bind(dst any, r Request) error {
 		text := values[0]
 		if manyTexts(p.Type) {
 			text = strings.Join(values, ",")
+		} else if text == "" && r.Lenient {
+			continue // as if it were absent (decisions 2.5)
 		}
 		if err := setText(v.FieldByIndex(p.index), text); err != nil {
 			faults = append(faults, domain.FieldError{Field: p.Name, Message: err.Error()})

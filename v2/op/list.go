@@ -1,7 +1,10 @@
 package op
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"reflect"
 
 	"partnerapi/domain"
 )
@@ -36,6 +39,61 @@ type Page[T any] struct {
 type PageInfo struct {
 	NextCursor *string `json:"next_cursor"`
 	HasMore    bool    `json:"has_more"`
+}
+
+// AddList declares an operation that answers with a page of a list: read returns
+// the rows of the window, item shows one of them.
+//
+// A cursor is bound to the operation and to the whole input but its Paging: the
+// path, the filters and the sort in the query, and the fields of other surfaces.
+// What read derives from the clock is therefore no part of the binding. All
+// fields of In must be exported, and its Query must embed Paging; else AddList
+// panics.
+func AddList[In, Row, Item any](
+	s *Set, meta Meta,
+	read func(context.Context, *In, domain.Window) (domain.Slice[Row], error),
+	item func(Row) Item,
+) *Op[In, Page[Item]] {
+	paging, err := pagingOf(reflect.TypeFor[In]())
+	if err != nil {
+		panic(fmt.Sprintf("operation %s: %v", meta.ID, err))
+	}
+
+	return Add(s, meta, func(ctx context.Context, in *In) (*Page[Item], error) {
+		bound := *in
+		part := reflect.ValueOf(&bound).Elem().FieldByIndex(paging).Addr().Interface().(*Paging)
+		asked := *part
+		*part = Paging{}
+		list := NewList(s.Cursors, meta.ID, bound)
+
+		window, err := list.Window(asked)
+		if err != nil {
+			return nil, err
+		}
+		slice, err := read(ctx, in, window)
+		if err != nil {
+			return nil, err
+		}
+		return PageOf(list, slice, item), nil
+	})
+}
+
+// pagingOf returns the index of the Paging within a list's input.
+func pagingOf(in reflect.Type) ([]int, error) {
+	for _, f := range reflect.VisibleFields(in) {
+		if !f.IsExported() {
+			return nil, fmt.Errorf("its cursors cannot be bound to the unexported field %s", f.Name)
+		}
+	}
+	query, _ := in.FieldByName("Query")
+	if query.Type == nil || query.Type.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("its input has no query")
+	}
+	paging, ok := query.Type.FieldByName("Paging")
+	if !ok || paging.Type != reflect.TypeFor[Paging]() {
+		return nil, fmt.Errorf("its query does not embed Paging")
+	}
+	return append(append([]int{}, query.Index...), paging.Index...), nil
 }
 
 // List is one list of one operation, as its cursors are bound to it: the

@@ -69,6 +69,9 @@ type NoContent struct{}
 
 // Set is the operations of the service, in the order they were declared.
 type Set struct {
+	// Cursors seals the cursors of the set's lists.
+	Cursors domain.CursorSealer
+
 	ops []Operation
 	ids map[string]bool
 }

@@ -16,7 +16,7 @@ import (
 type Enum interface{ Values() []string }
 
 // rules checks inputs by their validate tags. It is built once; registering
-// the Patch types of an input happens while operations are declared, before
+// the Optional types of an input happens while operations are declared, before
 // anything is validated.
 var rules = newRules()
 
@@ -63,16 +63,16 @@ func WireName(f reflect.StructField) string {
 	return ""
 }
 
-// registerPatches teaches the rules the Patch types of a body.
-func registerPatches(body reflect.Type) {
+// registerOptionals teaches the rules the Optional types of a body.
+func registerOptionals(body reflect.Type) {
 	if body.Kind() != reflect.Struct {
 		return
 	}
 	for i := range body.NumField() {
 		t := body.Field(i).Type
-		if _, ok := reflect.Zero(t).Interface().(patch); ok {
+		if _, ok := reflect.Zero(t).Interface().(optional); ok {
 			zero := reflect.Zero(t).Interface()
-			rules.RegisterCustomTypeFunc(func(v reflect.Value) any { return v.Interface().(patch).rules() }, zero)
+			rules.RegisterCustomTypeFunc(func(v reflect.Value) any { return v.Interface().(optional).rules() }, zero)
 		}
 	}
 }
@@ -93,14 +93,14 @@ func validate(in any) error {
 	return needChange(in)
 }
 
-// needChange reports a body made of Patches of which none is given.
+// needChange reports a body made of Optionals of which none is given.
 func needChange(in any) error {
 	body := reflect.ValueOf(in).Elem().FieldByName("Body")
 	if !body.IsValid() || body.Kind() != reflect.Struct {
 		return nil
 	}
 	for i := range body.NumField() {
-		if p, ok := body.Field(i).Interface().(patch); !ok || p.given() {
+		if p, ok := body.Field(i).Interface().(optional); !ok || p.given() {
 			return nil
 		}
 	}

@@ -60,7 +60,7 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 	r := op.Request{Path: c.Param, Lenient: lenient}
 	if c.Request.URL.RawQuery != "" {
 		var err error
-		if r.Query, err = url.ParseQuery(c.Request.URL.RawQuery); err != nil && !lenient {
+		if r.Query, err = url.ParseQuery(c.Request.URL.RawQuery); err != nil {
 			return nil, nil, domain.ErrInvalid("query", "is not well-formed: each % must begin an escape, and & must part the parameters")
 		}
 	}

@@ -229,7 +229,7 @@ func (m *mapper) member(f field, u use) (property, error) {
 	t, rules := f.Type, f.Tag.Get("validate")
 	p := property{required: u == output && !f.omits || u == input && needed(rules)}
 	nullable := false
-	if element, null := op.PatchElement(t); element != nil {
+	if element, null := op.OptionalElement(t); element != nil {
 		t, nullable, p.patch, p.required = element, null, true, false
 	} else if t.Kind() == reflect.Pointer {
 		// What is left out instead is never null, and neither is what must be

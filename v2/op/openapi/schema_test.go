@@ -246,12 +246,12 @@ func TestLenientBodies(t *testing.T) {
 	same(t, "an optional member", members["role"], `{"type":"string","enum":["red","blue",null],"default":"red","nullable":true}`)
 }
 
-func TestPatch(t *testing.T) {
+func TestOptional(t *testing.T) {
 	type update struct {
 		Body struct {
-			Name     op.Patch[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200"`
-			Industry op.Patch[*string] `json:"industry,omitzero" validate:"omitnil,max=500"`
-			Role     op.Patch[colour]  `json:"role,omitzero" validate:"omitnil,enum"`
+			Name     op.Optional[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200"`
+			Industry op.Optional[*string] `json:"industry,omitzero" validate:"omitnil,max=500"`
+			Role     op.Optional[colour]  `json:"role,omitzero" validate:"omitnil,enum"`
 		}
 	}
 	schema := part(t, document(reflect.TypeFor[update](), nil, false), "components", "schemas", "Update")

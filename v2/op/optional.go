@@ -7,22 +7,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Patch is a member of a body that may be absent, null or a value: all of a
+// Optional is a member of a body that may be absent, null or a value: all of a
 // PATCH's, and those of others for which no value can stand for their absence.
 // Null is taken only by a nullable member, whose T is a pointer; it is then a
 // Value of nil.
-type Patch[T any] struct {
+type Optional[T any] struct {
 	// Given says that the member is there.
 	Given bool
 	Value T
 }
 
-// Give returns a Patch that gives the value.
-func Give[T any](value T) Patch[T] { return Patch[T]{Given: true, Value: value} }
+// Give returns an Optional that gives the value.
+func Give[T any](value T) Optional[T] { return Optional[T]{Given: true, Value: value} }
 
 // Apply sets target where the member was given, and reports whether that
 // changed it.
-func Apply[T comparable](p Patch[T], target *T) bool {
+func Apply[T comparable](p Optional[T], target *T) bool {
 	if !p.Given || p.Value == *target {
 		return false
 	}
@@ -32,7 +32,7 @@ func Apply[T comparable](p Patch[T], target *T) bool {
 
 // ApplyNullable is Apply for a nullable member: it compares what the pointers
 // point to.
-func ApplyNullable[T comparable](p Patch[*T], target **T) bool {
+func ApplyNullable[T comparable](p Optional[*T], target **T) bool {
 	if !p.Given || Same(p.Value, *target) {
 		return false
 	}
@@ -53,7 +53,7 @@ func (e callerError) CallerMessage() string { return string(e) }
 const errNull = callerError("must not be null")
 
 // UnmarshalJSONFrom reads the member's value.
-func (p *Patch[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+func (p *Optional[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	p.Given = true
 	if dec.PeekKind() == 'n' && reflect.TypeFor[T]().Kind() != reflect.Pointer {
 		if err := dec.SkipValue(); err != nil {
@@ -64,8 +64,8 @@ func (p *Patch[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return json.UnmarshalDecode(dec, &p.Value)
 }
 
-// patch is any Patch.
-type patch interface {
+// optional is any Optional.
+type optional interface {
 	given() bool
 	// rules is what the member's rules apply to: a pointer to the value, nil
 	// where none is given.
@@ -74,16 +74,16 @@ type patch interface {
 	element() (t reflect.Type, nullable bool)
 }
 
-func (p Patch[T]) given() bool { return p.Given }
+func (p Optional[T]) given() bool { return p.Given }
 
-func (p Patch[T]) rules() any {
+func (p Optional[T]) rules() any {
 	if !p.Given {
 		return (*T)(nil)
 	}
 	return &p.Value
 }
 
-func (p Patch[T]) element() (reflect.Type, bool) {
+func (p Optional[T]) element() (reflect.Type, bool) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() == reflect.Pointer {
 		return t.Elem(), true
@@ -91,10 +91,10 @@ func (p Patch[T]) element() (reflect.Type, bool) {
 	return t, false
 }
 
-// PatchElement returns the type of a Patch's value, and whether it is nullable;
+// OptionalElement returns the type of the value, and whether it is nullable;
 // nil for every other type.
-func PatchElement(t reflect.Type) (reflect.Type, bool) {
-	if p, ok := reflect.Zero(t).Interface().(patch); ok {
+func OptionalElement(t reflect.Type) (reflect.Type, bool) {
+	if p, ok := reflect.Zero(t).Interface().(optional); ok {
 		return p.element()
 	}
 	return nil, false

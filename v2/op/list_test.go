@@ -1,0 +1,156 @@
+package op_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// numbers asks for the numbers from 1 up, as text.
+type numbers struct {
+	Path struct {
+		ID domain.ClientID `path:"id"`
+	}
+	Query struct {
+		op.Paging
+		within
+		Q    string `query:"q"`
+		Sort string `query:"sort" default:"up"`
+	}
+	// Days is an input of other surfaces.
+	Days *int
+}
+
+type within struct {
+	Since *op.Time `query:"since"`
+}
+
+// aList declares the list of the numbers up to 5; got holds the last window.
+func aList(s *op.Set, id string, got *domain.Window) *op.Op[numbers, op.Page[string]] {
+	meta := op.Meta{
+		ID: id, Method: "GET", Path: "/" + id + "/:id", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s",
+	}
+	return op.AddList(s, meta, func(_ context.Context, _ *numbers, w domain.Window) (domain.Slice[int], error) {
+		*got = w
+		first := 1
+		if w.After != nil {
+			first, _ = strconv.Atoi(w.After.Key)
+			first++
+		}
+		slice := domain.Slice[int]{Total: 5}
+		for n := first; n <= 5 && len(slice.Rows) < w.Limit; n++ {
+			slice.Rows = append(slice.Rows, n)
+			slice.End = &domain.Position{Key: strconv.Itoa(n)}
+		}
+		slice.More = len(slice.Rows) > 0 && slices.Max(slice.Rows) < 5
+		return slice, nil
+	}, strconv.Itoa)
+}
+
+// TestAddList: a list is read to its end through its cursors, with any limit.
+func TestAddList(t *testing.T) {
+	set, got := &op.Set{Cursors: domain.CursorSealer{Secret: []byte("secret")}}, domain.Window{}
+	list := aList(set, "numbers", &got)
+	ctx := domain.WithCaller(t.Context(), &domain.Caller{Scopes: []domain.Scope{domain.Read}})
+
+	in := list.New().(*numbers)
+	var all []string
+	for limit := 1; ; limit++ {
+		in.Query.Limit = limit
+		page, err := list.Call(ctx, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, page.Data...)
+		if !page.Page.HasMore {
+			break
+		}
+		in.Query.Cursor = *page.Page.NextCursor
+	}
+	if !slices.Equal(all, []string{"1", "2", "3", "4", "5"}) {
+		t.Errorf("the pages hold %v", all)
+	}
+
+	in.Query.Paging = op.Paging{Limit: 3, Rows: 2, Skip: 1, Total: true}
+	page, err := list.Call(ctx, in)
+	if err != nil || got.Limit != 2 || got.Skip != 1 || !got.Total || got.After != nil || page.Total != 5 || page.End == "" {
+		t.Errorf("the window is %+v, the page %+v: %v", got, page, err)
+	}
+	in.Query.Cursor = "x"
+	if _, err := list.Call(ctx, in); !domain.IsCode(err, domain.InvalidRequest) {
+		t.Errorf("a cursor of nobody: %v", err)
+	}
+}
+
+// TestCursorBinding: a cursor is good for the same list only: the operation, the
+// path, the filters, the sort and what other surfaces give.
+func TestCursorBinding(t *testing.T) {
+	set, got := &op.Set{Cursors: domain.CursorSealer{Secret: []byte("secret")}}, domain.Window{}
+	list, other := aList(set, "numbers", &got), aList(set, "others", &got)
+	ctx := domain.WithCaller(t.Context(), &domain.Caller{Scopes: []domain.Scope{domain.Read}})
+	noon := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+	with := func(change func(*numbers)) *numbers {
+		in := list.New().(*numbers)
+		in.Path.ID, in.Query.Since, in.Days = domain.ClientID{15: 1}, &op.Time{Time: noon}, new(30)
+		change(in)
+		return in
+	}
+	page, err := list.Call(ctx, with(func(in *numbers) { in.Query.Limit = 2 }))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for name, change := range map[string]func(*numbers){
+		"same":      func(*numbers) {},
+		"limit":     func(in *numbers) { in.Query.Limit = 500 },
+		"rows":      func(in *numbers) { in.Query.Rows, in.Query.Skip, in.Query.Total = 1, 2, true },
+		"time zone": func(in *numbers) { in.Query.Since.Time = noon.In(time.FixedZone("", 3600)) },
+		"-path":     func(in *numbers) { in.Path.ID[15]++ },
+		"-filter":   func(in *numbers) { in.Query.Q = "x" },
+		"-sort":     func(in *numbers) { in.Query.Sort = "down" },
+		"-embedded": func(in *numbers) { in.Query.Since.Time = noon.Add(time.Second) },
+		"-absent":   func(in *numbers) { in.Query.Since = nil },
+		"-days":     func(in *numbers) { *in.Days = 31 },
+	} {
+		in := with(change)
+		in.Query.Cursor = page.End
+		_, err := list.Call(ctx, in)
+		if refused := domain.IsCode(err, domain.InvalidRequest); refused != strings.HasPrefix(name, "-") || !refused && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	in := with(func(in *numbers) { in.Query.Cursor = page.End })
+	if _, err := other.Call(ctx, in); !domain.IsCode(err, domain.InvalidRequest) {
+		t.Errorf("a cursor of another operation: %v", err)
+	}
+}
+
+// TestAddListRefuses: an input that a cursor cannot be bound to stops the start-up.
+func TestAddListRefuses(t *testing.T) {
+	type unexported struct {
+		Query struct{ op.Paging }
+		days  int
+	}
+	type unpaged struct{ Query struct{ Q string } }
+	meta := op.Meta{ID: "a", Method: "GET", Path: "/a", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s"}
+	for want, add := range map[string]func(*op.Set){
+		"unexported field days": func(s *op.Set) { op.AddList(s, meta, rows[unexported], strconv.Itoa) },
+		"no query":              func(s *op.Set) { op.AddList(s, meta, rows[nothing], strconv.Itoa) },
+		"not embed Paging":      func(s *op.Set) { op.AddList(s, meta, rows[unpaged], strconv.Itoa) },
+	} {
+		if got := panicOf(func() { add(&op.Set{}) }); !strings.Contains(got, want) {
+			t.Errorf("panics with %q, not of %q", got, want)
+		}
+	}
+	_ = unexported{}.days
+}
+
+func rows[In any](context.Context, *In, domain.Window) (domain.Slice[int], error) {
+	return domain.Slice[int]{}, nil
+}
