@@ -62,16 +62,19 @@ type policyPath struct {
 }
 
 func (a *API) declarePolicies() {
-	a.ListPolicies = op.Add(&a.Set, op.Meta{
-		ID: "policies.list", Method: "GET", Path: "/clients/:client_id/policies", Scope: domain.Read, Since: op.V2_1, Status: 200,
+	a.ListPolicies = op.AddList(&a.Set, op.Meta{
+		ID: "policies.list", Method: "GET", Path: "/clients/:client_id/policies",
+		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the active policies of a client with their sign-off",
-	}, a.listPolicies)
-	a.ListPolicyUsers = op.Add(&a.Set, op.Meta{
-		ID: "policies.users.list", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users", Scope: domain.Read, Since: op.V2_1, Status: 200,
+	}, a.listPolicies, policyOf)
+	a.ListPolicyUsers = op.AddList(&a.Set, op.Meta{
+		ID: "policies.users.list", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users",
+		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the audience of a policy, and who signed",
-	}, a.listPolicyUsers)
+	}, a.listPolicyUsers, policyUserOf)
 	a.RemindPolicy = op.Add(&a.Set, op.Meta{
-		ID: "policies.remind", Method: "POST", Path: "/clients/:client_id/policies/:policy_id/reminders", Scope: domain.Write, Since: op.V2_2, Status: 202,
+		ID: "policies.remind", Method: "POST", Path: "/clients/:client_id/policies/:policy_id/reminders",
+		Scope: domain.Write, Since: op.V2_2, Status: 202,
 		Summary: "Send a reminder to everyone of the audience who has not signed, once a day (UTC)",
 	}, a.remindPolicy)
 }
@@ -85,16 +88,14 @@ type ListPolicies struct {
 	}
 }
 
-func (a *API) listPolicies(ctx context.Context, in *ListPolicies) (*op.Page[Policy], error) {
-	since := bound(in.Query.UpdatedSince)
-	list := op.NewList(a.cursors, "policies.list", in.Path.ClientID, since)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Policy], error) {
-		t, err := a.db.Tenant(ctx, in.Path.ClientID)
-		if err != nil {
-			return domain.Slice[domain.Policy]{}, err
-		}
-		return t.Policies(ctx, since, w)
-	}, policyOf)
+func (a *API) listPolicies(
+	ctx context.Context, in *ListPolicies, w domain.Window,
+) (domain.Slice[domain.Policy], error) {
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.Policy]{}, err
+	}
+	return t.Policies(ctx, bound(in.Query.UpdatedSince), w)
 }
 
 // ListPolicyUsers asks for a page of a policy's audience.
@@ -107,20 +108,18 @@ type ListPolicyUsers struct {
 	}
 }
 
-func (a *API) listPolicyUsers(ctx context.Context, in *ListPolicyUsers) (*op.Page[PolicyUser], error) {
-	since := bound(in.Query.UpdatedSince)
-	list := op.NewList(a.cursors, "policies.users.list", in.Path, in.Query.Status, since)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.PolicyUser], error) {
-		t, err := a.db.Tenant(ctx, in.Path.ClientID)
-		if err != nil {
-			return domain.Slice[domain.PolicyUser]{}, err
-		}
-		p, err := t.Policy(ctx, in.Path.PolicyID)
-		if err != nil {
-			return domain.Slice[domain.PolicyUser]{}, err
-		}
-		return p.Users(ctx, in.Query.Status, since, w)
-	}, policyUserOf)
+func (a *API) listPolicyUsers(
+	ctx context.Context, in *ListPolicyUsers, w domain.Window,
+) (domain.Slice[domain.PolicyUser], error) {
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.PolicyUser]{}, err
+	}
+	p, err := t.Policy(ctx, in.Path.PolicyID)
+	if err != nil {
+		return domain.Slice[domain.PolicyUser]{}, err
+	}
+	return p.Users(ctx, in.Query.Status, bound(in.Query.UpdatedSince), w)
 }
 
 // RemindPolicy asks for reminders to sign a policy.
