@@ -13,6 +13,9 @@ import (
 // userEffects are what a change has to do to users.
 type userEffects struct {
 	rescored, due, touched map[domain.UserKey]struct{}
+	// held are users whose rows the transaction inserted or locked: no lock
+	// order forbids to write them later.
+	held map[domain.UserKey]struct{}
 }
 
 // Rescore has the scores of users computed again from the signals that are
@@ -24,6 +27,9 @@ func (c *Change) courseDueMoved(users ...domain.UserKey) { note(&c.users.due, us
 
 // touch moves updated_at of users: something that their reads show has changed.
 func (c *Change) touch(users ...domain.UserKey) { note(&c.users.touched, users) }
+
+// hold notes that the transaction inserted or locked the rows of users.
+func (c *Change) hold(users ...domain.UserKey) { note(&c.users.held, users) }
 
 func note(set *map[domain.UserKey]struct{}, users []domain.UserKey) {
 	if *set == nil {
@@ -60,6 +66,13 @@ func (c *Change) flushUsers(ctx context.Context) error {
 	if len(all) == 0 {
 		return nil
 	}
+	held := !slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(u domain.UserKey) bool {
+		_, held := c.users.held[u]
+		return !held
+	})
+	if !held {
+		c.lock(userLocks)
+	}
 	clients, users := keyLists(sortedKeys(all))
 	locked, err := c.lockScored(ctx, pg.SQL("(u.client_id, u.id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users))
 	if err != nil {
@@ -81,11 +94,22 @@ func (c *Change) flushUsers(ctx context.Context) error {
 // read by a later statement: this one's snapshot is older than the locks that it
 // waited for.
 func (c *Change) lockScored(ctx context.Context, condition pg.Query) ([]scoredUser, error) {
-	c.lock(userLocks)
 	return pg.All[scoredUser](ctx, c, "lock users", pg.SQL(`
 		SELECT u.client_id, u.id, u.status, u.role, u.created_at, u.score,
 			u.phished_sent, u.phished_clicked, u.phished_sent_year, u.phished_clicked_year
 		FROM users AS u WHERE ? ORDER BY u.client_id, u.id FOR NO KEY UPDATE`, condition))
+}
+
+// lockUsers locks the users, alias u, of a condition, in the order of their keys,
+// and returns them. What other tables hold of them is to be read by a later
+// statement: this one's snapshot is older than the locks that it waited for.
+func (c *Change) lockUsers(ctx context.Context, condition pg.Query) ([]domain.UserKey, error) {
+	c.lock(userLocks)
+	keys, err := pg.All[domain.UserKey](ctx, c, "lock users", pg.SQL(`
+		SELECT u.client_id AS client, u.id AS "user" FROM users AS u
+		WHERE ? ORDER BY u.client_id, u.id FOR NO KEY UPDATE`, condition))
+	c.hold(keys...)
+	return keys, err
 }
 
 // storeNextDue stores for locked users which incomplete course is due first.

@@ -3,10 +3,12 @@ package db
 // What the files that are not converted to package pg yet still use.
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -102,6 +104,22 @@ func (d *DB) found(err error, noun string) error {
 		return domain.ErrNotFound(noun)
 	}
 	return d.bad("read a "+noun, err)
+}
+
+// distinct sorts the keys of users by client and user and drops repetitions.
+func distinct(keys []domain.UserKey) []domain.UserKey {
+	slices.SortFunc(keys, func(a, b domain.UserKey) int {
+		return cmp.Or(slices.Compare(a.Client[:], b.Client[:]), slices.Compare(a.User[:], b.User[:]))
+	})
+	return slices.Compact(keys)
+}
+
+func legacyKeyLists(keys []domain.UserKey) (clients []domain.ClientID, users []domain.UserID) {
+	clients, users = make([]domain.ClientID, len(keys)), make([]domain.UserID, len(keys))
+	for i, k := range keys {
+		clients[i], users[i] = k.Client, k.User
+	}
+	return clients, users
 }
 
 var _ = time.Now

@@ -98,9 +98,9 @@ func (o *office) step(ctx context.Context, r *rand.Rand) error {
 // signal takes a signal as of now.
 func (o *office) signal(ctx context.Context, s domain.Signal) error {
 	s.ID, s.At = db.NewID[domain.EventKind]().String(), o.Now()
-	takings, err := o.TakeSignals(ctx, []domain.Signal{s})
-	if err == nil && takings[0].Refused() {
-		err = fmt.Errorf("%s is refused: %+v", s.Type, takings[0])
+	results, err := o.IngestSignals(ctx, []domain.Signal{s})
+	if err == nil && results[0].Refusal != "" {
+		err = fmt.Errorf("%s is refused: %s", s.Type, results[0].Refusal)
 	}
 	return err
 }
