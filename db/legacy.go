@@ -3,12 +3,10 @@ package db
 // What the files that are not converted to package pg yet still use.
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -104,14 +102,6 @@ func (d *DB) found(err error, noun string) error {
 		return domain.ErrNotFound(noun)
 	}
 	return d.bad("read a "+noun, err)
-}
-
-// distinct sorts the keys of users by client and user and drops repetitions.
-func distinct(keys []domain.UserKey) []domain.UserKey {
-	slices.SortFunc(keys, func(a, b domain.UserKey) int {
-		return cmp.Or(slices.Compare(a.Client[:], b.Client[:]), slices.Compare(a.User[:], b.User[:]))
-	})
-	return slices.Compact(keys)
 }
 
 func legacyKeyLists(keys []domain.UserKey) (clients []domain.ClientID, users []domain.UserID) {

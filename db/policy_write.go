@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"time"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -29,14 +28,4 @@ func (p *Policy) Remind(ctx context.Context, c *Change) ([]domain.MessageID, err
 		FROM users AS u
 		WHERE ?4::boolean AND ?5 AND NOT EXISTS (SELECT 1 FROM policy_signatures AS s WHERE ?6)
 		RETURNING id`, p.Client, p.ID, c.At, today, p.MustSign, p.audience(), p.signature()))
-}
-
-// touchPolicies is Change.policiesOf for files that have no Change yet.
-func (d *DB) touchPolicies(ctx context.Context, client domain.ClientID, at time.Time, condition string, args ...any) error {
-	chosen := d.conn(ctx).NewSelect().TableExpr("policies AS p").Column("p.id").
-		Where("p.client_id = ? AND p.requires_acknowledgment AND p.archived_at IS NULL", client).
-		Where(condition, args...).OrderExpr("p.id").For("NO KEY UPDATE")
-	_, err := d.conn(ctx).NewRaw(`UPDATE policies SET updated_at = greatest(updated_at, ?), counted_until = '-infinity'
-		WHERE client_id = ? AND id IN (?)`, at, client, chosen).Exec(ctx)
-	return d.bad("touch policies", err)
 }

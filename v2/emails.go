@@ -142,7 +142,10 @@ func (a *API) addressees(ctx context.Context, in *ListEmails) ([]domain.UserKey,
 
 func (a *API) addressee(ctx context.Context, id domain.UserID) ([]domain.UserKey, error) {
 	u, err := a.db.User(ctx, id)
-	return []domain.UserKey{{Client: u.Client, User: u.ID}}, err
+	if err != nil {
+		return nil, err
+	}
+	return []domain.UserKey{u.Key()}, nil
 }
 
 // period is the stretch of time between two bounds, either of which may be nil.

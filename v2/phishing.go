@@ -158,7 +158,10 @@ func (a *API) listPhishingResults(ctx context.Context, in *ListPhishingResults) 
 func (a *API) clientOfResults(ctx context.Context, in *ListPhishingResults) (domain.ClientID, error) {
 	if in.Sent != nil {
 		u, err := a.db.User(ctx, *in.Sent)
-		return u.Client, err
+		if err != nil {
+			return domain.ClientID{}, err
+		}
+		return u.Client, nil
 	}
 	c, err := a.db.Client(ctx, in.Path.ClientID)
 	return c.ID, err

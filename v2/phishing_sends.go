@@ -92,7 +92,10 @@ func (a *API) sendPhishing(ctx context.Context, req *SendPhishing) (*PhishingSen
 func (a *API) clientOfSends(ctx context.Context, req *SendPhishing) (domain.ClientID, error) {
 	if req.ClientOfUser {
 		u, err := a.db.User(ctx, req.Body.UserIDs[0])
-		return u.Client, err
+		if err != nil {
+			return domain.ClientID{}, err
+		}
+		return u.Client, nil
 	}
 	c, err := a.db.Client(ctx, req.Path.ClientID)
 	return c.ID, err

@@ -45,7 +45,7 @@ func (f databaseFlags) connect(ctx context.Context, progress io.Writer) (*db.DB,
 		}
 		url, stop = server.URL(), server.Stop
 	}
-	d, err := db.Open(url, db.WithClock(domain.SystemClock{}))
+	d, err := db.Open(url)
 	if err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}
