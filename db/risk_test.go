@@ -38,10 +38,10 @@ func TestRescore(t *testing.T) {
 	for name, c := range map[string]struct {
 		role   domain.Role
 		happen func(w *world, client domain.ClientID, user domain.UserID)
-		want   domain.Signals
+		want   domain.RiskSignals
 		counts [4]int // sent, clicked; of a year
 	}{
-		"nothing": {domain.RoleHR, func(*world, domain.ClientID, domain.UserID) {}, domain.Signals{}, [4]int{}},
+		"nothing": {domain.RoleHR, func(*world, domain.ClientID, domain.UserID) {}, domain.RiskSignals{}, [4]int{}},
 		"mails": {
 			domain.RoleFinance,
 			func(w *world, c domain.ClientID, u domain.UserID) {
@@ -54,7 +54,7 @@ func TestRescore(t *testing.T) {
 				w.mail(c, u, 30, false, "opened_at", "attachment_opened_at", "clicked_at", "credentials_submitted_at", "reported_at")
 				w.mail(c, u, 40, true, "clicked_at", "reported_at")
 			},
-			domain.Signals{Clicks: ago(364, 365, 10, 30), Attachments: ago(20, 30), Credentials: ago(10, 30), Reports: ago(365, 30, 40)},
+			domain.RiskSignals{Clicks: ago(364, 365, 10, 30), Attachments: ago(20, 30), Credentials: ago(10, 30), Reports: ago(365, 30, 40)},
 			[4]int{8, 6, 6, 4},
 		},
 		"real mails": {
@@ -67,7 +67,7 @@ func TestRescore(t *testing.T) {
 				w.reportEmail(c, u, "spam", 2)
 				w.reportEmail(c, u, "safe", 3)
 			},
-			domain.Signals{RealPhishing: ago(0, 365), RealPending: ago(1), RealHarmless: ago(2, 3)}, [4]int{},
+			domain.RiskSignals{RealPhishing: ago(0, 365), RealPending: ago(1), RealHarmless: ago(2, 3)}, [4]int{},
 		},
 		"training": {
 			domain.RoleAdmin,
@@ -77,7 +77,7 @@ func TestRescore(t *testing.T) {
 				w.assign(c, u, 3, 0, 366)
 				w.assign(c, u, 4, 5, -1)
 			},
-			domain.Signals{Completions: ago(180, 365)}, [4]int{},
+			domain.RiskSignals{Completions: ago(180, 365)}, [4]int{},
 		},
 		"dormant": {
 			domain.RoleExecutive,
@@ -85,7 +85,7 @@ func TestRescore(t *testing.T) {
 				w.assign(c, u, 1, 0, 181)
 				w.assign(c, u, 2, 5, -1)
 			},
-			domain.Signals{Completions: ago(181), Dormant: true}, [4]int{},
+			domain.RiskSignals{Completions: ago(181), Dormant: true}, [4]int{},
 		},
 		"exposures": {
 			domain.RoleStandard,
@@ -98,7 +98,7 @@ func TestRescore(t *testing.T) {
 				w.exposure(c, u, "f", domain.SeverityMedium, 1, false)
 				w.exposure(c, u, "g", domain.SeverityLow, 1, false)
 			},
-			domain.Signals{UnresolvedCritical: 2, UnresolvedHigh: 1, UnresolvedMedium: 1, SeenPasswordActive: 1, SeenPasswordResolved: 1, SeenPII: 1, SeenBasic: 1},
+			domain.RiskSignals{UnresolvedCritical: 2, UnresolvedHigh: 1, UnresolvedMedium: 1, SeenPasswordActive: 1, SeenPasswordResolved: 1, SeenPII: 1, SeenBasic: 1},
 			[4]int{},
 		},
 	} {

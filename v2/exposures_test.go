@@ -125,12 +125,12 @@ func TestFindingsInAnyOrder(t *testing.T) {
 		t.Errorf("%d exposures are as the signal says", n)
 	}
 	told.Breach = "Nowhere"
-	if taking := w.Take(told); taking.Unknown != "breach" {
-		t.Errorf("a breach that is not in the catalogue: %+v", taking)
+	if refusal := w.Ingest(told); refusal != domain.NoSuchObject("breach") {
+		t.Errorf("a breach that is not in the catalogue: %s", refusal)
 	}
 	told.User, told.Breach = db.NewID[domain.UserKind](), "List"
-	if taking := w.Take(told); taking.Unknown != "user" {
-		t.Errorf("a user who is not there: %+v", taking)
+	if refusal := w.Ingest(told); refusal != domain.NoSuchObject("user") {
+		t.Errorf("a user who is not there: %s", refusal)
 	}
 }
 

@@ -100,7 +100,7 @@ func (c *client) phished(today domain.Date, days int) (sum phishingDay) {
 
 func (u *user) settle(today domain.Date) {
 	u.UpdatedAt = u.CreatedAt
-	var s domain.Signals
+	var s domain.RiskSignals
 	u.settleMails(&s, today)
 	u.settleTraining(&s, today)
 	u.settleReports(&s)
@@ -109,7 +109,7 @@ func (u *user) settle(today domain.Date) {
 	u.Score = u.risk.Score
 }
 
-func (u *user) settleMails(s *domain.Signals, today domain.Date) {
+func (u *user) settleMails(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.mails {
 		mail := &u.mails[i]
 		u.UpdatedAt = latest(u.UpdatedAt, mail.latest())
@@ -137,7 +137,7 @@ func note(days *[]domain.Date, at time.Time) {
 	}
 }
 
-func (u *user) settleTraining(s *domain.Signals, today domain.Date) {
+func (u *user) settleTraining(s *domain.RiskSignals, today domain.Date) {
 	var next *assignment
 	for i := range u.training {
 		a := &u.training[i]
@@ -162,7 +162,7 @@ func (a *assignment) compare(b *assignment) int {
 		slices.Compare(a.course[:], b.course[:]))
 }
 
-func (u *user) settleReports(s *domain.Signals) {
+func (u *user) settleReports(s *domain.RiskSignals) {
 	for i := range u.reported {
 		mail := &u.reported[i]
 		u.UpdatedAt = latest(u.UpdatedAt, mail.reportedAt, mail.classified)
@@ -177,7 +177,7 @@ func (u *user) settleReports(s *domain.Signals) {
 	}
 }
 
-func (u *user) settleExposures(s *domain.Signals, today domain.Date) {
+func (u *user) settleExposures(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.exposures {
 		e := &u.exposures[i]
 		u.UpdatedAt = latest(u.UpdatedAt, e.seenAt, e.resolved)
