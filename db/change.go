@@ -38,10 +38,10 @@ type lockRank int
 const (
 	resultLocks lockRank = iota + 1
 	userLocks
-	exposureLocks
 	collectionLocks
 	policyLocks
 	signalLocks
+	exposureLocks
 	templateLocks
 	dayLocks
 	clientLocks

@@ -81,19 +81,8 @@ func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 }
 
 // reactivated assigns what an inactive user was skipped for: a further round of
-// courses whose window ended meanwhile. The user's exposures are back in their
-// list, and so changed.
+// courses whose window ended meanwhile.
 func (u *User) reactivated(ctx context.Context, c *Change) error {
-	c.lock(exposureLocks)
-	_, err := pg.Exec(ctx, c, "touch a user's exposures", pg.SQL(`
-		WITH shown AS MATERIALIZED (
-			SELECT breach_name FROM exposures WHERE client_id = ?0 AND user_id = ?1 ORDER BY breach_name FOR NO KEY UPDATE
-		)
-		UPDATE exposures AS e SET updated_at = greatest(e.updated_at, ?2) FROM shown AS s
-		WHERE e.client_id = ?0 AND e.user_id = ?1 AND e.breach_name = s.breach_name`, u.Client, u.ID, c.At))
-	if err != nil {
-		return err
-	}
 	c.Rescore(u.Key())
 	return c.renew(ctx, []domain.UserKey{u.Key()}, domain.DateOf(c.At))
 }

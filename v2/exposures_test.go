@@ -153,9 +153,10 @@ func TestDarkWebSummary(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\n%+v, want\n%+v", got, got.Summary, want.Summary)
 	}
-	if n := len(w.list("/exposures")); n != 5 {
-		t.Errorf("%d exposures of active users", n)
+	if n := len(w.list("/exposures")); n != 6 {
+		t.Errorf("%d exposures of all users, inactive ones too", n)
 	}
+	w.resolve(3, "Forum%20&%20Co%2F2").Want(http.StatusOK) // of the inactive one
 	users := w.list("/users")
 	if len(users) != 3 || users[0]["unresolved_exposures"] != 2.0 || users[2]["resolved_exposures"] != 1.0 {
 		t.Errorf("users %v", users)
