@@ -50,6 +50,8 @@ type Operation struct {
 	Tag string
 	// Scope is what the key must carry.
 	Scope domain.Scope
+	// AllClients says that the key must have access to all clients.
+	AllClients bool
 	// Since is the first release that serves the operation; empty where
 	// releases mean nothing.
 	Since string
@@ -88,7 +90,7 @@ func operationOf(o op.Operation, statusOf func(domain.Code) int) Operation {
 	m := o.Meta()
 	tag, _, _ := strings.Cut(m.ID, ".")
 	out := Operation{
-		ID: m.ID, Method: m.Method, Path: m.Path, Summary: m.Summary, Tag: tag, Scope: m.Scope,
+		ID: m.ID, Method: m.Method, Path: m.Path, Summary: m.Summary, Tag: tag, Scope: m.Scope, AllClients: m.AllClients,
 		Since: m.Since.String(), PerClient: m.PerClient, Idempotent: m.Method == http.MethodPost,
 		Input: o.Input(), Status: m.Status, Output: o.Output(),
 	}
@@ -157,6 +159,9 @@ func hasContent(o Operation) bool {
 func (b *builder) addOperation(o Operation) (err error) {
 	out := &openapi3.Operation{
 		OperationID: o.ID, Summary: o.Summary, Description: o.Description, Extensions: extensions(o),
+	}
+	if o.AllClients {
+		out.Description = strings.TrimSpace(out.Description + " Needs a key with access to all clients.")
 	}
 	if o.Tag != "" {
 		out.Tags = []string{o.Tag}

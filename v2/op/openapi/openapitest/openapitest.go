@@ -121,7 +121,12 @@ func (v *Validator) Violation(req *http.Request, status int, header http.Header,
 	if !v.covers(req.URL.Path) {
 		return nil
 	}
-	route, path, err := v.router.FindRoute(req)
+	asked := req
+	if req.Method == http.MethodHead { // which is documented as GET
+		asked = req.Clone(req.Context())
+		asked.Method = http.MethodGet
+	}
+	route, path, err := v.router.FindRoute(asked)
 	switch {
 	case errors.Is(err, routers.ErrPathNotFound), errors.Is(err, routers.ErrMethodNotAllowed):
 		route = v.unknown
