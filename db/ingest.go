@@ -115,7 +115,7 @@ func (d *DB) lockNamed(ctx context.Context, batch []domain.Signal) (*named, erro
 		}
 	}
 	n := &named{results: map[domain.ResultID]*domain.Result{}}
-	results, err := d.lockResults(ctx, steps)
+	results, err := (&Change{DB: d}).lockResults(ctx, steps)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/embedded"
 	"partnerapi/domain"
-	"partnerapi/job"
 )
 
 // databaseFlags say which database a command works on: one that is there, or
@@ -76,9 +75,6 @@ func (f databaseFlags) embedded(ctx context.Context, progress io.Writer) (*embed
 func migrateAll(ctx context.Context, d *db.DB) ([]string, error) {
 	applied, err := d.Migrate(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := job.Migrate(ctx, d); err != nil {
 		return nil, err
 	}
 	if err := d.LoadTemplates(ctx); err != nil {
