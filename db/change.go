@@ -39,6 +39,7 @@ const (
 	outboxLocks lockRank = iota + 1
 	resultLocks
 	userLocks
+	exposureLocks
 	collectionLocks
 	policyLocks
 	signalLocks
@@ -89,7 +90,8 @@ func (c *Change) flush(ctx context.Context) error {
 	return nil
 }
 
-// Finally has fn run last in the transaction: for the jobs of the change.
+// Finally has fn run last in the transaction: for the jobs of the change, and for
+// reads of what it led to.
 func (c *Change) Finally(fn func(context.Context) error) { c.last = append(c.last, fn) }
 
 // PoliciesOf notes that the audiences changed of the policies, alias p, that a

@@ -13,6 +13,11 @@ import (
 // userEffects are what a change has to do to users.
 type userEffects struct {
 	rescored, due, touched map[domain.UserKey]struct{}
+	// day is the day as of which scores are computed; zero for that of the change.
+	day domain.Date
+	// held are users whose rows the transaction inserted or locked: no lock
+	// order forbids to write them later.
+	held map[domain.UserKey]struct{}
 }
 
 // Rescore has the scores of users computed again from the signals that are
@@ -24,6 +29,9 @@ func (c *Change) courseDueMoved(users ...domain.UserKey) { note(&c.users.due, us
 
 // touch moves updated_at of users: something that their reads show has changed.
 func (c *Change) touch(users ...domain.UserKey) { note(&c.users.touched, users) }
+
+// hold notes that the transaction inserted or locked the rows of users.
+func (c *Change) hold(users ...domain.UserKey) { note(&c.users.held, users) }
 
 func note(set *map[domain.UserKey]struct{}, users []domain.UserKey) {
 	if *set == nil {
@@ -57,36 +65,51 @@ func (c *Change) flushUsers(ctx context.Context) error {
 	for _, set := range []map[domain.UserKey]struct{}{c.users.rescored, c.users.due, c.users.touched} {
 		maps.Copy(all, set)
 	}
-	if len(all) == 0 {
-		return nil
+
+	if len(without(all, c.users.held)) > 0 {
+		clients, users := keyLists(sortedKeys(all))
+		if _, err := c.lockUsers(ctx, pg.SQL(isKey, clients, users)); err != nil {
+			return err
+		}
 	}
-	clients, users := keyLists(sortedKeys(all))
-	locked, err := c.lockScored(ctx, pg.SQL("(u.client_id, u.id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users))
-	if err != nil {
-		return err
-	}
-	if err := c.storeNextDue(ctx, sortedKeys(c.users.due)); err != nil {
+
+	if err := c.storeNextDue(ctx, without(c.users.due, c.users.rescored)); err != nil {
 		return err
 	}
 	if err := c.storeTouched(ctx, sortedKeys(c.users.touched)); err != nil {
 		return err
 	}
-	return c.score(ctx, slices.DeleteFunc(locked, func(u scoredUser) bool {
-		_, wanted := c.users.rescored[domain.UserKey{Client: u.ClientID, User: u.ID}]
-		return !wanted
-	}), domain.DateOf(c.At))
+	return c.score(ctx, sortedKeys(c.users.rescored)) // and what is due next
 }
 
-// lockScored locks the users, alias u, of a condition. Their signals are to be
-// read by a later statement: this one's snapshot is older than the locks that it
-// waited for.
-func (c *Change) lockScored(ctx context.Context, condition pg.Query) ([]scoredUser, error) {
-	c.lock(userLocks)
-	return pg.All[scoredUser](ctx, c, "lock users", pg.SQL(`
-		SELECT u.client_id, u.id, u.status, u.role, u.created_at, u.score,
-			u.phished_sent, u.phished_clicked, u.phished_sent_year, u.phished_clicked_year
-		FROM users AS u WHERE ? ORDER BY u.client_id, u.id FOR NO KEY UPDATE`, condition))
+// without are the users of a set that are not in another one, in order.
+func without(set, other map[domain.UserKey]struct{}) []domain.UserKey {
+	return slices.DeleteFunc(sortedKeys(set), func(u domain.UserKey) bool {
+		_, in := other[u]
+		return in
+	})
 }
+
+// isKey is the condition that a user, alias u, is one of those with the keys.
+const isKey = "(u.client_id, u.id) IN (SELECT * FROM unnest(?0::uuid[], ?1::uuid[]))"
+
+// lockUsers locks the users, alias u, of a condition, in the order of their keys,
+// and returns them. What other tables hold of them is to be read by a later
+// statement: this one's snapshot is older than the locks that it waited for.
+func (c *Change) lockUsers(ctx context.Context, condition pg.Query) ([]domain.UserKey, error) {
+	c.lock(userLocks)
+	keys, err := pg.All[domain.UserKey](ctx, c, "lock users", pg.SQL(`
+		SELECT u.client_id AS client, u.id AS "user" FROM users AS u
+		WHERE ? ORDER BY u.client_id, u.id FOR NO KEY UPDATE`, condition))
+	c.hold(keys...)
+	return keys, err
+}
+
+// nextDueSQL is the incomplete course of the user n that is due first.
+const nextDueSQL = `
+	SELECT a.due_on, a.course_id FROM assignments AS a
+	WHERE a.client_id = n.client_id AND a.user_id = n.id AND a.completed_at IS NULL
+	ORDER BY a.due_on, a.position, a.course_id LIMIT 1`
 
 // storeNextDue stores for locked users which incomplete course is due first.
 // updated_at moves with it, for it is shown.
@@ -96,14 +119,10 @@ func (c *Change) storeNextDue(ctx context.Context, keys []domain.UserKey) error 
 	}
 	clients, users := keyLists(keys)
 	_, err := pg.Exec(ctx, c, "store what is due next", pg.SQL(`
-		UPDATE users AS u SET next_due_on = n.due_on, next_course_id = n.course_id, updated_at = greatest(u.updated_at, ?2)
-		FROM unnest(?0::uuid[], ?1::uuid[]) AS w (client_id, user_id) LEFT JOIN LATERAL (
-			SELECT a.due_on, a.course_id FROM assignments AS a
-			WHERE a.client_id = w.client_id AND a.user_id = w.user_id AND a.completed_at IS NULL
-			ORDER BY a.due_on, a.position, a.course_id LIMIT 1
-		) AS n ON true
-		WHERE u.client_id = w.client_id AND u.id = w.user_id
-		AND (u.next_due_on, u.next_course_id) IS DISTINCT FROM (n.due_on, n.course_id)`, clients, users, c.At))
+		UPDATE users AS u SET next_due_on = due.due_on, next_course_id = due.course_id, updated_at = greatest(u.updated_at, ?2)
+		FROM unnest(?0::uuid[], ?1::uuid[]) AS n (client_id, id) LEFT JOIN LATERAL (`+nextDueSQL+`) AS due ON true
+		WHERE u.client_id = n.client_id AND u.id = n.id
+		AND (u.next_due_on, u.next_course_id) IS DISTINCT FROM (due.due_on, due.course_id)`, clients, users, c.At))
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
@@ -43,14 +44,19 @@ func TestReturnsBesideImports(t *testing.T) {
 	for _, user := range users {
 		all.Go(func() {
 			for range 50 {
-				err := w.Tx(t.Context(), func(ctx context.Context) error {
-					if _, err := w.LockUsers(ctx, client, []domain.UserID{user}); err != nil {
-						return err
+				for _, status := range []domain.UserStatus{domain.Inactive, domain.Active} {
+					err := w.Change(w.as(t.Context()), func(ctx context.Context, c *db.Change) error {
+						u, err := c.LockUser(ctx, user)
+						if err != nil {
+							return err
+						}
+						after := u.User
+						after.Status = status
+						return u.Update(ctx, c, after)
+					})
+					if err != nil {
+						t.Error(err)
 					}
-					return w.Return(ctx, domain.User{Client: client, ID: user, Status: domain.Active, UpdatedAt: noon})
-				})
-				if err != nil {
-					t.Error(err)
 				}
 			}
 		})

@@ -82,9 +82,7 @@ func (d *DB) complete(ctx context.Context, list []completion) ([]domain.UserKey,
 		return nil, d.bad("complete courses", err)
 	}
 	moved = distinct(moved)
-	clients, users = legacyKeyLists(moved)
-	return moved, d.refreshNextDueWhere(ctx,
-		"(u.client_id, u.id) IN (SELECT * FROM unnest(?0::uuid[], ?1::uuid[]))", uuids(clients), uuids(users))
+	return moved, d.refreshNextDue(ctx, moved)
 }
 
 // coursesAmong returns those of the courses that are in the catalogue.

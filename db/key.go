@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -23,6 +25,7 @@ type keyRow struct {
 	Digest     []byte
 	AllClients bool
 	Scopes     []string `bun:"scopes,array"`
+	Networks   []string `bun:"networks,array"`
 	Demo       bool
 	ExpiresAt  *time.Time
 	RevokedAt  *time.Time
@@ -36,7 +39,8 @@ func (d *DB) CallerByDigest(ctx context.Context, digest []byte) (*domain.Caller,
 	var row keyRow
 	q := d.conn(ctx).NewSelect().Model(&row).Where("k.digest = ?", digest).
 		Where("k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)", d.Now())
-	if err := d.one(ctx, q, "key"); err != nil {
+	err := d.one(ctx, q, "key")
+	if err != nil {
 		if domain.IsCode(err, domain.NotFound) {
 			return nil, &domain.Error{Code: domain.Unauthorized, Message: "the API key is unknown, expired or revoked"}
 		}
@@ -49,7 +53,23 @@ func (d *DB) CallerByDigest(ctx context.Context, digest []byte) (*domain.Caller,
 	for _, scope := range row.Scopes {
 		caller.Scopes = append(caller.Scopes, domain.Scope(scope))
 	}
+	if caller.Networks, err = prefixes(row.Networks); err != nil {
+		return nil, err
+	}
 	return caller, nil
+}
+
+// prefixes reads networks as PostgreSQL writes them.
+func prefixes(networks []string) ([]netip.Prefix, error) {
+	var list []netip.Prefix
+	for _, text := range networks {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("read a key's networks: %w", err)
+		}
+		list = append(list, network)
+	}
+	return list, nil
 }
 
 // TouchKeys records when keys were last used.
@@ -80,6 +100,7 @@ type Key struct {
 	AllClients bool
 	Clients    int // how many clients are listed, where not all
 	Scopes     []string
+	Networks   []string // that it may be used from, as CIDRs; none for everywhere
 	CreatedAt  time.Time
 	ExpiresAt  *time.Time
 	RevokedAt  *time.Time
@@ -92,7 +113,10 @@ type NewKey struct {
 	Name    string
 	Scopes  []domain.Scope
 	// Clients restricts the key to these clients; nil gives it access to all.
-	Clients   []domain.ClientID
+	Clients []domain.ClientID
+	// Networks restricts where the key may be used from; none is everywhere.
+	// Their host bits are zero.
+	Networks  []netip.Prefix
 	ExpiresAt *time.Time
 }
 
@@ -109,10 +133,13 @@ func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 	key := "pk_" + base64.RawURLEncoding.EncodeToString(secret)
 	row := keyRow{
 		ID: NewID[domain.KeyKind](), PartnerID: in.Partner, Name: in.Name, Prefix: key[:keyPrefix], Digest: KeyDigest(key),
-		AllClients: in.Clients == nil, ExpiresAt: in.ExpiresAt, CreatedAt: d.Now(),
+		AllClients: in.Clients == nil, Networks: make([]string, len(in.Networks)), ExpiresAt: in.ExpiresAt, CreatedAt: d.Now(),
 	}
 	for _, s := range in.Scopes {
 		row.Scopes = append(row.Scopes, string(s))
+	}
+	for i, network := range in.Networks {
+		row.Networks[i] = network.String()
 	}
 	return key, d.Tx(ctx, func(ctx context.Context) error {
 		if _, err := d.conn(ctx).NewInsert().Model(&row).Exec(ctx); err != nil {
@@ -145,7 +172,7 @@ func (d *DB) Keys(ctx context.Context) ([]Key, error) {
 	keys := make([]Key, len(rows))
 	for i, r := range rows {
 		keys[i] = Key{
-			ID: r.ID, Partner: r.Partner, Name: r.Name, Prefix: r.Prefix, AllClients: r.AllClients, Clients: r.Clients, Scopes: r.Scopes,
+			ID: r.ID, Partner: r.Partner, Name: r.Name, Prefix: r.Prefix, AllClients: r.AllClients, Clients: r.Clients, Scopes: r.Scopes, Networks: r.Networks,
 			CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, RevokedAt: r.RevokedAt, LastUsedAt: r.LastUsedAt,
 		}
 	}

@@ -96,9 +96,3 @@ func (d *DB) found(err error, noun string) error {
 }
 
 var _ = time.Now
-
-// FindUser is what User becomes once it is converted.
-func (d *DB) FindUser(ctx context.Context, id domain.UserID) (*User, error) {
-	u, err := d.User(ctx, id)
-	return &User{User: u, db: d}, err
-}

@@ -39,7 +39,7 @@ type world struct {
 func newWorld(t testing.TB, opts ...db.Option) *world {
 	t.Helper()
 	clock := domain.NewManualClock(noon)
-	d, err := db.Open(dbtest.URL(t, schema), append([]db.Option{db.WithClock(clock)}, opts...)...)
+	d, err := db.Open(dbtest.URL(t, schema), append([]db.Option{db.WithClock(clock), db.WithStrictLocks()}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,6 +126,43 @@ func (w *world) assign(client domain.ClientID, user domain.UserID, course byte, 
 }
 
 var today = domain.DateOf(noon)
+
+// as is a context of a key of the partner that reaches all of its clients.
+func (w *world) as(ctx context.Context) context.Context {
+	return domain.WithCaller(ctx, &domain.Caller{Partner: w.partner, AllClients: true})
+}
+
+// change runs fn in a change, with a client of the partner's.
+func (w *world) change(ctx context.Context, id domain.ClientID, fn func(context.Context, *db.Change, *db.Tenant) error) error {
+	ctx = w.as(ctx)
+	return w.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := w.Tenant(ctx, id)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, c, t)
+	})
+}
+
+// Rescore computes the scores of users again.
+func (w *world) Rescore(ctx context.Context, client domain.ClientID, users []domain.UserID) error {
+	return w.Change(ctx, func(_ context.Context, c *db.Change) error {
+		for _, id := range users {
+			c.Rescore(domain.UserKey{Client: client, User: id})
+		}
+		return nil
+	})
+}
+
+// UserRisk reads the risk of one of the partner's users.
+func (w *world) UserRisk(ctx context.Context, id domain.UserID) (domain.UserRisk, error) {
+	ctx = w.as(ctx)
+	u, err := w.User(ctx, id)
+	if err != nil {
+		return domain.UserRisk{}, err
+	}
+	return u.Risk(ctx)
+}
 
 // updatedAt reads when a user or a client was updated.
 func (w *world) updatedAt(table string, id any) (at time.Time) {

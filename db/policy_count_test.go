@@ -32,7 +32,9 @@ func newOffice(t *testing.T) *office {
 	}{{domain.TenantScope, o.client}, {domain.GroupScope, group}}
 	for _, name := range []string{"a", "b"} {
 		c := domain.Collection{Client: o.client, ID: db.NewID[domain.CollectionKind](), Name: name, CreatedBy: domain.ByAPI, CreatedAt: noon, UpdatedAt: noon}
-		w.must(w.InsertCollection(t.Context(), c))
+		w.must(w.change(t.Context(), o.client, func(ctx context.Context, change *db.Change, tenant *db.Tenant) error {
+			return tenant.InsertCollection(ctx, change, c)
+		}))
 		o.collections = append(o.collections, c.ID)
 		scopes = append(scopes, struct {
 			kind domain.ScopeType
@@ -65,22 +67,27 @@ func (o *office) step(ctx context.Context, r *rand.Rand) error {
 	case 1, 2:
 		return o.turn(ctx, user)
 	case 3, 4:
-		return o.Tx(ctx, func(ctx context.Context) error {
-			if _, err := o.LockUsers(ctx, o.client, []domain.UserID{user}); err != nil {
+		return o.change(ctx, o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+			users := []domain.UserID{user}
+			if _, err := t.LockUsers(ctx, c, users); err != nil {
 				return err
 			}
-			if err := o.LockCollections(ctx, o.client, collection, []domain.UserID{user}); err != nil {
+			_, err := t.LockCollection(ctx, c, collection)
+			if r.IntN(2) == 0 {
+				_, err = t.MoveMembers(ctx, c, collection, users)
+			}
+			if err != nil {
 				return err
 			}
-			_, _, err := o.AddMembers(ctx, o.client, collection, []domain.UserID{user}, r.IntN(2) == 0)
+			_, err = t.AddMembers(ctx, c, collection, users)
 			return err
 		})
 	case 5:
-		err := o.Tx(ctx, func(ctx context.Context) error {
-			if _, err := o.LockUsers(ctx, o.client, []domain.UserID{user}); err != nil {
+		err := o.change(ctx, o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+			if _, err := t.LockUsers(ctx, c, []domain.UserID{user}); err != nil {
 				return err
 			}
-			return o.RemoveMember(ctx, o.client, collection, user)
+			return t.RemoveMember(ctx, c, collection, user)
 		})
 		if domain.IsCode(err, domain.NotFound) { // not a member
 			err = nil
@@ -107,20 +114,16 @@ func (o *office) signal(ctx context.Context, s domain.Signal) error {
 
 // turn makes an active user inactive, and the other way round.
 func (o *office) turn(ctx context.Context, user domain.UserID) error {
-	return o.Tx(ctx, func(ctx context.Context) error {
-		if _, err := o.LockUsers(ctx, o.client, []domain.UserID{user}); err != nil {
+	return o.Change(o.as(ctx), func(ctx context.Context, c *db.Change) error {
+		u, err := c.LockUser(ctx, user)
+		if err != nil {
 			return err
 		}
-		var active bool // from now on
-		if err := o.SQL().QueryRowContext(ctx, "SELECT status = 'inactive' FROM users WHERE id = $1", user).Scan(&active); err != nil {
-			return err
-		}
-		status := map[bool]string{true: "active", false: "inactive"}[active]
-		if err := db.ExecIn(ctx, o.DB, "UPDATE users SET status = ? WHERE client_id = ? AND id = ?", status, o.client, user); err != nil {
-			return err
-		}
-		step := map[bool]int{true: 1, false: -1}[active]
-		return o.CountUser(ctx, domain.User{Client: o.client, ID: user, UpdatedAt: o.Now()}, step, -step)
+		after := u.User
+		after.Status = map[domain.UserStatus]domain.UserStatus{
+			domain.Active: domain.Inactive, domain.Inactive: domain.Active,
+		}[u.Status]
+		return u.Update(ctx, c, after)
 	})
 }
 
@@ -175,7 +178,9 @@ func TestPolicyCountsEqualARecount(t *testing.T) {
 			o.check(i + 1)
 		}
 	}
-	o.must(o.DeleteCollection(t.Context(), o.client, o.collections[0]))
+	o.must(o.change(t.Context(), o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+		return t.DeleteCollection(ctx, c, o.collections[0])
+	}))
 	o.check(201)
 	o.exec("UPDATE policies SET archived_at = $1", o.Now()) // in the dashboard, for a while
 	o.must(o.turn(t.Context(), o.users[0]))

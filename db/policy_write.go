@@ -21,7 +21,7 @@ func (d *DB) TakeReminderDay(ctx context.Context, p domain.Policy) error {
 	if n, _ := done.RowsAffected(); n == 0 {
 		return &domain.Error{
 			Code: domain.RateLimited, Object: p.ID.Noun(), RetryAfter: domain.UntilTomorrow(now),
-			Message: "the reminders of this policy went out today already; they can once a day (UTC)",
+			Message: "reminders of a policy can be sent once a day (UTC), and those of today were sent",
 		}
 	}
 	return nil

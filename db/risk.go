@@ -1,26 +1,17 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
-
-// scoredUser is what a score needs of a user's own row, and what is stored
-// there of it. The row is locked.
-type scoredUser struct {
-	ClientID  domain.ClientID
-	ID        domain.UserID
-	Status    domain.UserStatus
-	Role      domain.Role
-	CreatedAt time.Time
-	Score     int
-	phishedCounts
-}
 
 // phishedCounts are the counters of the simulated mails that a user was sent
 // and fell for, by their columns.
@@ -38,7 +29,7 @@ func (c phishedCounts) sameRates(o phishedCounts) bool {
 		domain.Percent(c.PhishedClickedYear, c.PhishedSentYear) == domain.Percent(o.PhishedClickedYear, o.PhishedSentYear)
 }
 
-// storedRisk is a row of user_risks without its keys. The tallies' names are
+// storedRisk is a row of user_risks without its keys and times. The names are
 // those of the columns, in JSON as in the table.
 type storedRisk struct {
 	Model    int   `json:"model"`
@@ -46,6 +37,15 @@ type storedRisk struct {
 	Deltas   []int `json:"deltas" bun:",array"`
 	domain.Tallies
 }
+
+// riskRow gives storedRisk its table.
+type riskRow struct {
+	bun.BaseModel `bun:"table:user_risks,alias:r"`
+	storedRisk
+}
+
+// riskColumns are the columns of storedRisk without an alias.
+var riskColumns = strings.ReplaceAll(pg.Columns[riskRow](), "r.", "")
 
 func (r *storedRisk) assessment(role domain.Role) domain.Assessment {
 	a := domain.Assessment{Role: role, Baseline: r.Baseline, Tallies: r.Tallies}
@@ -55,94 +55,43 @@ func (r *storedRisk) assessment(role domain.Role) domain.Assessment {
 	return a
 }
 
-// Rescore computes the scores of some of a client's users from the signals that
-// are stored, and stores them. It is called in the transaction that changes a
-// signal, after the change; the users are locked in the order of their ids, so
-// that two such transactions wait for each other and each sees all signals.
-func (d *DB) Rescore(ctx context.Context, client domain.ClientID, users []domain.UserID) error {
-	if len(users) == 0 {
-		return nil
-	}
-	return d.Tx(ctx, func(ctx context.Context) error {
-		locked, err := d.lockUsers(ctx, `
-			SELECT ?0 FROM users AS u WHERE u.client_id = ?1 AND u.id = ANY(?2::uuid[])
-			ORDER BY u.client_id, u.id FOR NO KEY UPDATE`, client, uuids(users))
-		if err != nil {
-			return err
-		}
-		return d.score(ctx, locked, domain.DateOf(d.Now()))
-	})
-}
-
-// rescoreUsers is Rescore for users of any clients, some of whom may be named
-// more than once.
-func (d *DB) rescoreUsers(ctx context.Context, keys []domain.UserKey) error {
+// score computes the scores of users from the signals that are stored, and stores
+// them, with the course that is due first where that may have moved. The users
+// are locked before: of two transactions that each add a signal, the second sees
+// both.
+func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	clients, users := legacyKeyLists(distinct(keys))
-	locked, err := d.lockUsers(ctx, `
-		SELECT ?0 FROM users AS u WHERE (u.client_id, u.id) IN (SELECT * FROM unnest(?1::uuid[], ?2::uuid[]))
-		ORDER BY u.client_id, u.id FOR NO KEY UPDATE`, uuids(clients), uuids(users))
+	today := cmp.Or(c.users.day, domain.DateOf(c.At))
+	signals, err := c.signals(ctx, keys, today)
 	if err != nil {
 		return err
 	}
-	return d.score(ctx, locked, domain.DateOf(d.Now()))
-}
 
-// lockUsers runs a query that locks users; ?0 in it is what is read of them,
-// with the table's alias u, and the arguments begin at ?1. Signals are to be
-// read by a later statement: this one's snapshot is older than the locks that
-// it waited for.
-func (d *DB) lockUsers(ctx context.Context, query string, args ...any) ([]scoredUser, error) {
-	columns := bun.Safe("u.client_id, u.id, u.status, u.role, u.created_at, u.score, " +
-		"u.phished_sent, u.phished_clicked, u.phished_sent_year, u.phished_clicked_year")
-	var users []scoredUser
-	err := d.conn(ctx).NewRaw(query, append([]any{columns}, args...)...).Scan(ctx, &users)
-	return users, d.bad("lock users", err)
-}
-
-// userArrays are the keys of users as two PostgreSQL arrays.
-func userArrays(users []scoredUser) (clients, ids any) {
-	clientIDs := make([]domain.ClientID, len(users))
-	userIDs := make([]domain.UserID, len(users))
-	for i := range users {
-		clientIDs[i], userIDs[i] = users[i].ClientID, users[i].ID
-	}
-	return uuids(clientIDs), uuids(userIDs)
-}
-
-// score computes and stores the scores of locked users, as of a day.
-func (d *DB) score(ctx context.Context, users []scoredUser, today domain.Date) error {
-	if len(users) == 0 {
-		return nil
-	}
-	signals, err := d.signals(ctx, users, today)
-	if err != nil {
-		return err
-	}
-	now := d.Now()
-	risks := make([]riskRecord, len(users))
+	risks := make([]riskRecord, len(signals))
 	var moved []scoreRecord
 	for i := range signals {
 		s := &signals[i]
-		u := &users[s.N-1]
-		a := domain.Assess(u.Role, s.domain(u, today), today)
+		a := domain.Assess(s.Role, s.domain(today), today)
+		client, user := s.ClientID.UUID(), s.UserID.UUID()
 		risks[i] = riskRecord{
-			ClientID: u.ClientID.UUID(), UserID: u.ID.UUID(), ComputedOn: today, ComputedAt: now,
+			ClientID: client, UserID: user, ComputedOn: today, ComputedAt: c.At,
 			storedRisk: storedRisk{Model: domain.RiskModelVersion, Baseline: a.Baseline, Deltas: a.Deltas[:], Tallies: a.Tallies},
 		}
-		shown := a.Score != u.Score || !s.sameRates(u.phishedCounts) ||
-			len(s.Deltas) > 0 && a != s.assessment(u.Role)
-		if shown || s.phishedCounts != u.phishedCounts {
-			record := scoreRecord{ClientID: u.ClientID.UUID(), ID: u.ID.UUID(), Score: a.Score, phishedCounts: s.phishedCounts}
-			if shown {
-				record.UpdatedAt = now
-			}
-			moved = append(moved, record)
+
+		shown := a.Score != s.Score || !s.sameRates(s.storedCounts()) || len(s.Deltas) > 0 && a != s.assessment(s.Role)
+		_, due := c.users.due[domain.UserKey{Client: s.ClientID, User: s.UserID}]
+		if !shown && !due && s.phishedCounts == s.storedCounts() {
+			continue
 		}
+		record := scoreRecord{ClientID: client, ID: user, Score: a.Score, phishedCounts: s.phishedCounts}
+		if shown {
+			record.UpdatedAt = c.At
+		}
+		moved = append(moved, record)
 	}
-	return d.storeScores(ctx, risks, moved)
+	return c.storeScores(ctx, risks, moved)
 }
 
 // riskRecord is a row for user_risks, and scoreRecord what changes in a row of
@@ -165,7 +114,26 @@ type (
 	}
 )
 
-func (d *DB) storeScores(ctx context.Context, risks []riskRecord, moved []scoreRecord) error {
+// storeRisksSQL stores the risks ?0, and what changed of the users ?1 as of the
+// time ?2.
+var storeRisksSQL = strings.NewReplacer(
+	"{columns}", riskColumns, "{excluded}", strings.ReplaceAll(pg.Columns[riskRow](), "r.", "excluded."),
+).Replace(`
+	WITH risks AS (
+		INSERT INTO user_risks AS r SELECT * FROM json_populate_recordset(NULL::user_risks, ?0::json)
+		ON CONFLICT (client_id, user_id) DO UPDATE SET ({columns}, computed_on, computed_at) =
+			({excluded}, excluded.computed_on, excluded.computed_at)
+	)
+	UPDATE users AS u SET score = n.score,
+		phished_sent = n.phished_sent, phished_clicked = n.phished_clicked,
+		phished_sent_year = n.phished_sent_year, phished_clicked_year = n.phished_clicked_year,
+		next_due_on = due.due_on, next_course_id = due.course_id,
+		updated_at = greatest(u.updated_at, n.updated_at, CASE
+			WHEN (u.next_due_on, u.next_course_id) IS DISTINCT FROM (due.due_on, due.course_id) THEN ?2::timestamptz END)
+	FROM json_populate_recordset(NULL::users, ?1::json) AS n LEFT JOIN LATERAL (` + nextDueSQL + `) AS due ON true
+	WHERE u.client_id = n.client_id AND u.id = n.id`)
+
+func (c *Change) storeScores(ctx context.Context, risks []riskRecord, moved []scoreRecord) error {
 	risksJSON, err := json.Marshal(risks)
 	if err != nil {
 		return err
@@ -176,22 +144,6 @@ func (d *DB) storeScores(ctx context.Context, risks []riskRecord, moved []scoreR
 			return err
 		}
 	}
-	_, err = d.conn(ctx).NewRaw(`
-		WITH risks AS (
-			INSERT INTO user_risks AS r SELECT * FROM json_populate_recordset(NULL::user_risks, ?0::json)
-			ON CONFLICT (client_id, user_id) DO UPDATE SET
-				(model, baseline, deltas, courses_completed, phishing_clicks, phishing_reports,
-				 credential_submissions, attachments_opened, real_phish_reported, password_breaches_active,
-				 password_breaches_resolved, pii_breaches, basic_breaches, dormant_on_training, computed_on, computed_at) =
-				(excluded.model, excluded.baseline, excluded.deltas, excluded.courses_completed, excluded.phishing_clicks, excluded.phishing_reports,
-				 excluded.credential_submissions, excluded.attachments_opened, excluded.real_phish_reported, excluded.password_breaches_active,
-				 excluded.password_breaches_resolved, excluded.pii_breaches, excluded.basic_breaches, excluded.dormant_on_training, excluded.computed_on, excluded.computed_at)
-		)
-		UPDATE users AS u SET score = n.score,
-			phished_sent = n.phished_sent, phished_clicked = n.phished_clicked,
-			phished_sent_year = n.phished_sent_year, phished_clicked_year = n.phished_clicked_year,
-			updated_at = greatest(u.updated_at, n.updated_at)
-		FROM json_populate_recordset(NULL::users, ?1::json) AS n
-		WHERE u.client_id = n.client_id AND u.id = n.id`, string(risksJSON), string(movedJSON)).Exec(ctx)
-	return d.bad("store scores", err)
+	_, err = pg.Exec(ctx, c, "store scores", pg.SQL(storeRisksSQL, string(risksJSON), string(movedJSON), c.At))
+	return err
 }

@@ -2,7 +2,10 @@ package db
 
 import (
 	"context"
+	"strings"
+	"time"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -17,16 +20,26 @@ func (a ages) days(today domain.Date) []domain.Date {
 	return days
 }
 
-// signalRow is what is stored of a user's signals, and the risk that was made
-// of earlier ones; its Deltas are empty where there is none.
+// signalRow is a user with what is stored of the user's signals, and the risk
+// that was made of earlier ones; its Deltas are empty where there is none.
 type signalRow struct {
-	N           int  // the user's place in the list asked for, from 1
-	Clicks      ages `bun:",array"`
-	Attachments ages `bun:",array"`
-	Credentials ages `bun:",array"`
-	Reports     ages `bun:",array"`
+	ClientID  domain.ClientID
+	UserID    domain.UserID
+	Role      domain.Role
+	CreatedAt time.Time
+
+	// What is stored of the user, and phishedCounts as they are now.
+	Score             int
+	StoredSent        int
+	StoredClicked     int
+	StoredSentYear    int
+	StoredClickedYear int
 	phishedCounts
 
+	Clicks       ages `bun:",array"`
+	Attachments  ages `bun:",array"`
+	Credentials  ages `bun:",array"`
+	Reports      ages `bun:",array"`
 	RealPhishing ages `bun:",array"`
 	RealPending  ages `bun:",array"`
 	RealHarmless ages `bun:",array"`
@@ -44,15 +57,21 @@ type signalRow struct {
 	storedRisk
 }
 
-func (r *signalRow) domain(u *scoredUser, today domain.Date) domain.Signals {
+func (r *signalRow) storedCounts() phishedCounts {
+	return phishedCounts{r.StoredSent, r.StoredClicked, r.StoredSentYear, r.StoredClickedYear}
+}
+
+func (r *signalRow) domain(today domain.Date) domain.Signals {
 	completions := r.Completions.days(today)
 	return domain.Signals{
 		Clicks: r.Clicks.days(today), Attachments: r.Attachments.days(today),
 		Credentials: r.Credentials.days(today), Reports: r.Reports.days(today),
-		RealPhishing: r.RealPhishing.days(today), RealPending: r.RealPending.days(today), RealHarmless: r.RealHarmless.days(today),
-		Completions: completions, Dormant: domain.DormantOnTraining(r.Incomplete, completions, domain.DateOf(u.CreatedAt), today),
+		RealPhishing: r.RealPhishing.days(today), RealPending: r.RealPending.days(today),
+		RealHarmless: r.RealHarmless.days(today), Completions: completions,
+		Dormant:            domain.DormantOnTraining(r.Incomplete, completions, domain.DateOf(r.CreatedAt), today),
 		UnresolvedCritical: r.UnresolvedCritical, UnresolvedHigh: r.UnresolvedHigh, UnresolvedMedium: r.UnresolvedMedium,
-		SeenPasswordActive: r.SeenPasswordActive, SeenPasswordResolved: r.SeenPasswordResolved, SeenPII: r.SeenPII, SeenBasic: r.SeenBasic,
+		SeenPasswordActive: r.SeenPasswordActive, SeenPasswordResolved: r.SeenPasswordResolved,
+		SeenPII: r.SeenPII, SeenBasic: r.SeenBasic,
 	}
 }
 
@@ -63,9 +82,13 @@ func (r *signalRow) domain(u *scoredUser, today domain.Date) domain.Signals {
 //
 // The times of simulated mails are those of what people did. Exposures are none where the client has
 // no Dark Web Monitoring.
-const signalsSQL = `
-	SELECT w.n, phished.*, reported.*, trained.*, exposed.*, o.*
-	FROM unnest(?1::uuid[], ?2::uuid[]) WITH ORDINALITY AS w (client_id, user_id, n)
+var signalsSQL = strings.ReplaceAll(`
+	SELECT w.client_id, w.user_id, u.role, u.created_at, u.score,
+		u.phished_sent AS stored_sent, u.phished_clicked AS stored_clicked,
+		u.phished_sent_year AS stored_sent_year, u.phished_clicked_year AS stored_clicked_year,
+		phished.*, reported.*, trained.*, exposed.*, stored.*
+	FROM unnest(?1::uuid[], ?2::uuid[]) AS w (client_id, user_id)
+	JOIN users AS u ON u.client_id = w.client_id AND u.id = w.user_id
 	CROSS JOIN LATERAL (
 		SELECT count(p.sent) AS phished_sent,
 			count(p.sent) FILTER (WHERE p.fell) AS phished_clicked,
@@ -109,17 +132,13 @@ const signalsSQL = `
 				AND EXISTS (SELECT 1 FROM clients WHERE id = w.client_id AND dark_web_monitoring)
 		) AS e
 	) AS exposed
-	LEFT JOIN LATERAL (
-		SELECT model, baseline, deltas, courses_completed, phishing_clicks, phishing_reports,
-			credential_submissions, attachments_opened, real_phish_reported, password_breaches_active,
-			password_breaches_resolved, pii_breaches, basic_breaches, dormant_on_training
-		FROM user_risks WHERE client_id = w.client_id AND user_id = w.user_id
-		OFFSET 0 -- keeps the planner from reading the whole table instead
-	) AS o ON true`
+	CROSS JOIN LATERAL ( -- empty where there is none yet
+		SELECT {columns} FROM user_risks WHERE client_id = w.client_id AND user_id = w.user_id
+		UNION ALL SELECT 0, 0, '{}', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false
+		LIMIT 1
+	) AS stored`, "{columns}", riskColumns)
 
-func (d *DB) signals(ctx context.Context, users []scoredUser, today domain.Date) ([]signalRow, error) {
-	clients, ids := userArrays(users)
-	rows := make([]signalRow, 0, len(users))
-	err := d.conn(ctx).NewRaw(signalsSQL, today, clients, ids).Scan(ctx, &rows)
-	return rows, d.bad("read signals", err)
+func (c *Change) signals(ctx context.Context, keys []domain.UserKey, today domain.Date) ([]signalRow, error) {
+	clients, users := keyLists(keys)
+	return pg.All[signalRow](ctx, c, "read signals", pg.SQL(signalsSQL, today, clients, users))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -49,7 +50,9 @@ func (r *userRow) user() domain.User {
 		Department: r.Department, JobTitle: r.JobTitle, ManagerEmail: r.ManagerEmail,
 		Status: r.Status, Role: r.Role, Language: r.PreferredLanguage, Source: r.Source,
 		Overrides: r.Overrides, Score: r.Score, Training: domain.UserTraining{Overdue: r.Overdue},
-		Phishing:  domain.UserPhishing{Sent: r.PhishedSent, Clicked: r.PhishedClicked, SentYear: r.PhishedSentYear, ClickedYear: r.PhishedClickedYear},
+		Phishing: domain.UserPhishing{
+			Sent: r.PhishedSent, Clicked: r.PhishedClicked, SentYear: r.PhishedSentYear, ClickedYear: r.PhishedClickedYear,
+		},
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 	if r.GroupID != nil {
@@ -61,14 +64,15 @@ func (r *userRow) user() domain.User {
 	return u
 }
 
-// withShown adds to a query on users, alias u, what is shown of a user from
-// other tables. Overdue courses are counted only for those who have any.
-func (d *DB) withShown(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-	return q.ColumnExpr("?TableColumns, coalesce(g.name, '') AS group_name, coalesce(course.title, '') AS next_title").
-		ColumnExpr(`CASE WHEN u.next_due_on < ?0 THEN (
+// shownUser selects from users, alias u, what is shown of a user, from other
+// tables too. Overdue courses are counted only for those who have any.
+func shownUser(q *pg.Select, today domain.Date) *pg.Select {
+	return q.Columns(pg.Columns[userRow]()).
+		Columns("coalesce(g.name, '') AS group_name, coalesce(course.title, '') AS next_title").
+		Columns(`CASE WHEN u.next_due_on < ?0::date THEN (
 			SELECT count(*) FROM assignments AS open
-			WHERE open.client_id = u.client_id AND open.user_id = u.id AND open.completed_at IS NULL AND open.due_on < ?0
-		) ELSE 0 END AS overdue`, values.add(domain.DateOf(d.Now()))).
+			WHERE open.client_id = u.client_id AND open.user_id = u.id AND open.completed_at IS NULL AND open.due_on < ?0::date
+		) ELSE 0 END AS overdue`, today).
 		Join("LEFT JOIN groups AS g ON g.client_id = u.client_id AND g.id = u.group_id").
 		Join("LEFT JOIN courses AS course ON course.id = u.next_course_id")
 }
@@ -78,130 +82,117 @@ var userOrders = map[string]struct {
 	key, cast string
 	of        func(*userRow) string
 }{
-	"created_at": {"u.created_at", "timestamptz", func(r *userRow) string { return timeKey(r.CreatedAt) }},
+	"created_at": {"u.created_at", "timestamptz", func(r *userRow) string { return pg.TimeKey(r.CreatedAt) }},
 	"email":      {"u.email", "text", func(r *userRow) string { return r.Email }},
-	"risk_score": {"u.score", "integer", func(r *userRow) string { return numberKey(r.Score) }},
+	"risk_score": {"u.score", "integer", func(r *userRow) string { return pg.NumberKey(r.Score) }},
 }
 
-// Users reads a page of a client's users. That the client is within reach is
-// for its caller to have checked: reading it also gives the totals by state.
-func (d *DB) Users(ctx context.Context, client domain.Client, f domain.UserFilter, w domain.Window) (domain.Slice[domain.User], error) {
+// Users reads a page of the client's users.
+func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window) (domain.Slice[domain.User], error) {
 	order := userOrders[f.Sort.By()]
-	k := keyset{
-		from: "users AS u", key: order.key, cast: order.cast, id: "u.id", desc: f.Sort.Descending(),
-		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-			return usersWhere(q, values, client.ID, f)
-		},
+	k := pg.Keyset[userRow]{
+		Table: "users AS u", Key: order.key, Cast: order.cast, ID: "u.id", Desc: f.Sort.Descending(),
+		Where: t.usersWhere(f), IDsFirst: f.Query != "",
+		Select:   func(q *pg.Select) { shownUser(q, domain.DateOf(t.db.Now())) },
+		Position: func(r *userRow) domain.Position { return domain.Position{Key: order.of(r), ID: r.ID.UUID()} },
 	}
-	rows, err := page(ctx, d, k, w, d.withShown, func(r *userRow) domain.Position {
-		return domain.Position{Key: order.of(r), ID: r.ID.UUID()}
-	})
-	if err != nil {
-		return domain.Slice[domain.User]{}, err
+	rows, err := pg.Page(ctx, t.db, k, w)
+	if err == nil && w.Total {
+		rows.Total, err = t.totalUsers(ctx, f, k)
 	}
-	if w.Total {
-		if rows.Total, err = d.totalUsers(ctx, client, f, k); err != nil {
-			return domain.Slice[domain.User]{}, err
-		}
-	}
-	return mapped(rows, (*userRow).user), nil
+	return pg.Map(rows, (*userRow).user), err
 }
 
-func usersWhere(q *bun.SelectQuery, values *binds, client domain.ClientID, f domain.UserFilter) *bun.SelectQuery {
-	q = containing(q.Where("u.client_id = ?", values.add(client)), values, f.Query, "u.name_key", "u.email")
+func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
+	where.Add("u.client_id = ?", t.ID)
+	if f.Query != "" {
+		where.Add("?", pg.Contains(domain.SortKey(f.Query), "u.name_key", "u.email"))
+	}
 	if f.Status != "" {
-		q = q.Where("u.status = ?", values.add(f.Status))
+		where.Add("u.status = ?", f.Status)
 	}
 	if f.Role != "" {
-		q = q.Where("u.role = ?", values.add(f.Role))
+		where.Add("u.role = ?", f.Role)
 	}
 	if f.Collection != nil {
-		q = q.Where("EXISTS (SELECT 1 FROM collection_members AS m WHERE m.client_id = u.client_id AND m.collection_id = ? AND m.user_id = u.id)", values.add(*f.Collection))
+		where.Add(`EXISTS (SELECT 1 FROM collection_members AS m
+			WHERE m.client_id = u.client_id AND m.collection_id = ? AND m.user_id = u.id)`, *f.Collection)
 	}
 	if f.UpdatedSince != nil {
-		q = q.Where("u.updated_at >= ?", values.add(*f.UpdatedSince))
+		where.Add("u.updated_at >= ?", *f.UpdatedSince)
 	}
-	return q
+	return where
 }
 
 // totalUsers takes the client's counters where the state alone decides.
-func (d *DB) totalUsers(ctx context.Context, client domain.Client, f domain.UserFilter, k keyset) (int, error) {
+func (t *Tenant) totalUsers(ctx context.Context, f domain.UserFilter, k pg.Keyset[userRow]) (int, error) {
 	if f.Query != "" || f.Role != "" || f.Collection != nil || f.UpdatedSince != nil {
-		return k.count(ctx, d)
+		return k.Count(ctx, t.db)
 	}
 	switch f.Status {
 	case domain.Active:
-		return client.ActiveUsers, nil
+		return t.ActiveUsers, nil
 	case domain.Inactive:
-		return client.InactiveUsers, nil
+		return t.InactiveUsers, nil
 	}
-	return client.ActiveUsers + client.InactiveUsers, nil
+	return t.ActiveUsers + t.InactiveUsers, nil
 }
 
-// User reads a user within the caller's reach.
-func (d *DB) User(ctx context.Context, id domain.UserID) (domain.User, error) {
-	row, err := d.userRow(ctx, id)
-	return row.user(), err
-}
-
-func (d *DB) userRow(ctx context.Context, id domain.UserID) (userRow, error) {
-	var values binds
-	q := d.withShown(d.Bun().NewSelect().Model((*userRow)(nil)), &values).ColumnExpr("c.dark_web_monitoring AS dark_web").
-		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.id = ?", values.add(id))
-	row, err := readOne[userRow](ctx, d, reachable(ctx, q, &values).String(), values)
-	return row, d.found(err, id.Noun())
-}
-
-// LockUser is User for a transaction that is to change the user: until it
-// ends, no other such transaction goes on.
-func (d *DB) LockUser(ctx context.Context, id domain.UserID) (domain.User, error) {
-	var found domain.UserID
-	q := d.conn(ctx).NewSelect().TableExpr("users AS u").ColumnExpr("u.id").
-		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.id = ?", id)
-	q = legacyReach(ctx, q).For("NO KEY UPDATE OF u")
-	if err := d.one(ctx, q, id.Noun(), &found); err != nil {
-		return domain.User{}, err
-	}
-	return d.User(ctx, id)
-}
-
-// UserDetail reads a user within the caller's reach, with collections,
-// exposures and risk.
-func (d *DB) UserDetail(ctx context.Context, id domain.UserID) (domain.UserDetail, error) {
-	row, err := d.userRow(ctx, id)
+// User finds a user. NotFound where the caller does not reach the user's client.
+func (d *DB) User(ctx context.Context, id domain.UserID) (*User, error) {
+	q := shownUser(pg.From("users AS u"), domain.DateOf(d.Now())).Columns("c.dark_web_monitoring AS dark_web").
+		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.id = ?", id).Where("?", reach(ctx))
+	row, err := pg.Find[userRow](ctx, d, id.Noun(), pg.Prepared(q))
 	if err != nil {
-		return domain.UserDetail{}, err
+		return nil, err
 	}
-	detail := domain.UserDetail{User: row.user()}
-	if detail.Collections, err = d.collectionsOf(ctx, row.ClientID, id); err != nil {
+	return &User{User: row.user(), db: d, watched: row.DarkWeb}, nil
+}
+
+// LockUser is User for a change of the user: until the transaction ends, no
+// other such change goes on.
+func (c *Change) LockUser(ctx context.Context, id domain.UserID) (*User, error) {
+	locked, err := c.lockUsers(ctx, pg.SQL(
+		"u.id = ? AND EXISTS (SELECT 1 FROM clients AS c WHERE c.id = u.client_id AND ?)", id, reach(ctx)))
+	if err != nil {
+		return nil, err
+	}
+	if len(locked) == 0 {
+		return nil, domain.ErrNotFound(id.Noun())
+	}
+	return c.User(ctx, id)
+}
+
+// Detail reads the user's collections, exposures and risk.
+func (u *User) Detail(ctx context.Context) (detail domain.UserDetail, err error) {
+	detail.User = u.User
+	if detail.Collections, err = u.collections(ctx); err != nil {
 		return detail, err
 	}
-	if row.DarkWeb {
-		if detail.DarkWeb, err = d.userDarkWeb(ctx, row.ClientID, id); err != nil {
+	if u.watched {
+		if detail.DarkWeb, err = u.darkWeb(ctx); err != nil {
 			return detail, err
 		}
 	}
-	detail.Risk, err = d.UserRisk(ctx, row.ClientID, id)
+	detail.Risk, err = u.Risk(ctx)
 	return detail, err
 }
 
-// collectionsOf reads the collections that a user is in, by name.
-func (d *DB) collectionsOf(ctx context.Context, client domain.ClientID, user domain.UserID) ([]domain.CollectionRef, error) {
-	refs := []domain.CollectionRef{}
-	err := d.conn(ctx).NewRaw(`
+// collections reads the collections that the user is in, by name.
+func (u *User) collections(ctx context.Context) ([]domain.CollectionRef, error) {
+	return pg.All[domain.CollectionRef](ctx, u.db, "read a user's collections", pg.Prepared(pg.SQL(`
 		SELECT k.id, k.name FROM collection_members AS m
 		JOIN collections AS k ON k.client_id = m.client_id AND k.id = m.collection_id
-		WHERE m.client_id = ? AND m.user_id = ? ORDER BY k.name_key, k.id`, client, user).Scan(ctx, &refs)
-	return refs, d.bad("read a user's collections", err)
+		WHERE m.client_id = ? AND m.user_id = ? ORDER BY k.name_key, k.id`, u.Client, u.ID)))
 }
 
-// userDarkWeb sums up a user's exposures.
-func (d *DB) userDarkWeb(ctx context.Context, client domain.ClientID, user domain.UserID) (*domain.UserDarkWeb, error) {
-	var sum domain.UserDarkWeb
-	err := d.conn(ctx).NewRaw(`
-		SELECT count(*) FILTER (WHERE resolved_at IS NULL), count(*) FILTER (WHERE resolved_at IS NOT NULL),
-		       (array_agg(severity ORDER BY array_position(ARRAY['critical', 'high', 'medium', 'low'], severity))
-		           FILTER (WHERE resolved_at IS NULL))[1]
-		FROM exposures WHERE client_id = ? AND user_id = ?`, client, user).Scan(ctx, &sum.Unresolved, &sum.Resolved, &sum.Highest)
-	return &sum, d.bad("read a user's exposures", err)
+// darkWeb sums up the user's exposures.
+func (u *User) darkWeb(ctx context.Context) (*domain.UserDarkWeb, error) {
+	sum, err := pg.One[domain.UserDarkWeb](ctx, u.db, "read a user's exposures", pg.Prepared(pg.SQL(`
+		SELECT count(*) FILTER (WHERE resolved_at IS NULL) AS unresolved,
+			count(*) FILTER (WHERE resolved_at IS NOT NULL) AS resolved,
+			(array_agg(severity ORDER BY array_position(ARRAY['critical', 'high', 'medium', 'low'], severity))
+				FILTER (WHERE resolved_at IS NULL))[1] AS highest
+		FROM exposures WHERE client_id = ? AND user_id = ?`, u.Client, u.ID)))
+	return &sum, err
 }

@@ -5,7 +5,7 @@ import "math"
 // RiskModelVersion names the model of this file. It changes with any change
 // that can give another score for the same signals, so that stored scores of an
 // older model are recognised.
-const RiskModelVersion = 1
+const RiskModelVersion = 2
 
 // Risk scores lie between these, and more is better.
 const (
@@ -238,7 +238,16 @@ func (r Role) delta(points float64) int {
 	if points < 0 {
 		points = points * r.riskPercent() / 100
 	}
-	return int(math.Round(points)) // half away from zero
+	return roundHalfAway(points)
+}
+
+// roundHalfAway rounds to the nearest integer, halves away from zero. A value
+// that misses a half by no more than the weights' rounding can explain counts as
+// that half: 60 n^1.25 of one click 216 days ago is 7.5, but n is irrational and
+// comes out a little low. It is monotonic.
+func roundHalfAway(points float64) int {
+	const slack = 1e-9
+	return int(math.Copysign(math.Floor(math.Abs(points)+0.5+slack), points))
 }
 
 // The ages in days that the model knows.
@@ -246,16 +255,19 @@ const (
 	oldestEvent      = 365 // an older event counts for nothing
 	conductHalfLife  = 90  // of clicks, submissions and reports
 	trainingHalfLife = 180 // of completed courses
-	dormancy         = 180 // how long without a course is dormant
-	settlingIn       = 60  // until then a new user is not called dormant
+	// Dormancy is how long a user without a completed course is dormant after.
+	Dormancy = 180
+	// SettlingIn is how long a new user is not called dormant.
+	SettlingIn = 60
 )
 
-// ageWeights holds what an event of each age counts, in units of 1/fullWeight. Sums of
-// integers are exact, so a score depends on nothing but the signals: not on
-// their order, and not on the machine.
+// ageWeights holds what an event of each age counts, in units of 1/fullWeight.
+// Sums of integers are exact, so a score depends on nothing but the signals: not
+// on their order, and not on the machine.
 type ageWeights [oldestEvent + 1]uint64
 
-const fullWeight = 1 << 32
+// fullWeight leaves room for a million events of today in a uint64.
+const fullWeight = 1 << 44
 
 var (
 	conductWeights  = halving(conductHalfLife)
@@ -285,11 +297,11 @@ func (w *ageWeights) count(events []Date, today Date) (n int, weight uint64) {
 // is assigned and not completed, nothing was completed in the last 180 days,
 // and the user is older than 60 days.
 func DormantOnTraining(incomplete bool, completions []Date, created, today Date) bool {
-	if !incomplete || created.DaysUntil(today) <= settlingIn {
+	if !incomplete || created.DaysUntil(today) <= SettlingIn {
 		return false
 	}
 	for _, day := range completions {
-		if day.DaysUntil(today) <= dormancy {
+		if day.DaysUntil(today) <= Dormancy {
 			return false
 		}
 	}

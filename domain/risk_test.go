@@ -51,6 +51,16 @@ func TestAssess(t *testing.T) {
 		{"two clicks, 90 days ago", standard, domain.Signals{Clicks: ago(90, 90)}, 690, domain.GradeC, deltas{"phishing_clicks": -60}},
 		{"a click tomorrow", standard, domain.Signals{Clicks: ago(-1)}, 690, domain.GradeC, deltas{"phishing_clicks": -60}},
 
+		// 60 * (2^(-72k/90))^1.25 = 60 / 2^k: 30, 15 and 7.5, times the role's.
+		{"a click, 72 days ago", standard, domain.Signals{Clicks: ago(72)}, 720, domain.GradeB, deltas{"phishing_clicks": -30}},
+		{"72 days, hr", hr, domain.Signals{Clicks: ago(72)}, 685, domain.GradeC, deltas{"phishing_clicks": -35}},           // -34.5
+		{"72 days, finance", finance, domain.Signals{Clicks: ago(72)}, 662, domain.GradeC, deltas{"phishing_clicks": -38}}, // -37.5
+		{"a click, 144 days ago", standard, domain.Signals{Clicks: ago(144)}, 735, domain.GradeB, deltas{"phishing_clicks": -15}},
+		{"144 days, executive", executive, domain.Signals{Clicks: ago(144)}, 680, domain.GradeC, deltas{"phishing_clicks": -20}}, // -19.5
+		{"a click, 216 days ago", standard, domain.Signals{Clicks: ago(216)}, 742, domain.GradeB, deltas{"phishing_clicks": -8}}, // -7.5
+		{"216 days, admin", admin, domain.Signals{Clicks: ago(216)}, 669, domain.GradeC, deltas{"phishing_clicks": -11}},         // -10.5
+		{"two clicks, 306 days ago", standard, domain.Signals{Clicks: ago(306, 306)}, 742, domain.GradeB, deltas{"phishing_clicks": -8}},
+
 		// 80 * 2^(-365/90) = 4.81.
 		{"the last day that counts", standard, domain.Signals{Attachments: ago(365)}, 745, domain.GradeB, deltas{"attachments_opened": -5}},
 		{"the first that does not", standard, domain.Signals{Attachments: ago(366)}, 750, domain.GradeB, deltas{}},

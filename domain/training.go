@@ -76,12 +76,14 @@ type Audience struct {
 	Users      []UserID     // of the type NamedUsers
 }
 
+// MaxAudience is how many users a course is assigned to at once at the most.
+const MaxAudience = 200_000
+
 // DueDays is how many days users have for a course when nothing else is said.
 const DueDays = 30
 
 // CourseFor asks for a course to be given to users of a client.
 type CourseFor struct {
-	Client ClientID
 	Course Course
 	Users  []UserID
 	DueOn  Date

@@ -31,6 +31,16 @@ type User struct {
 // Name is the user's full name.
 func (u *User) Name() string { return FullName(u.FirstName, u.LastName) }
 
+// SameShown reports whether two states of a user's own fields look the same to
+// callers.
+func (u *User) SameShown(o *User) bool {
+	return u.Status == o.Status && u.FirstName == o.FirstName && u.LastName == o.LastName &&
+		u.Role == o.Role && u.Language == o.Language && sameText(u.Department, o.Department) &&
+		sameText(u.JobTitle, o.JobTitle) && sameText(u.ManagerEmail, o.ManagerEmail)
+}
+
+func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+
 // FullName joins the parts of a name that are there.
 func FullName(first, last string) string {
 	if first == "" || last == "" {

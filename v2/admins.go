@@ -71,7 +71,7 @@ func (a *API) listClientAdmins(ctx context.Context, in *ListClientAdmins) (*op.P
 type InviteAdmin struct {
 	Path clientPath
 	Body struct {
-		Email string            `json:"email" validate:"filled,email,max=254"`
+		Email string            `json:"email" validate:"filled,max=254,email"`
 		Role  domain.InviteRole `json:"role,omitzero" validate:"omitempty,enum" default:"admin"`
 	}
 }

@@ -47,10 +47,10 @@ type collectionPath struct {
 }
 
 func (a *API) declareCollections() {
-	a.ListCollections = op.Add(&a.Set, op.Meta{
+	a.ListCollections = op.AddList(&a.Set, op.Meta{
 		ID: "collections.list", Method: "GET", Path: "/clients/:client_id/collections", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the collections of a client",
-	}, a.listCollections)
+	}, a.listCollections, collectionOf)
 	a.GetCollection = op.Add(&a.Set, op.Meta{
 		ID: "collections.get", Method: "GET", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "Read a collection",
@@ -63,10 +63,10 @@ func (a *API) declareCollections() {
 		ID: "collections.delete", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary: "Delete a collection; its users stay",
 	}, a.deleteCollection)
-	a.ListMembers = op.Add(&a.Set, op.Meta{
+	a.ListMembers = op.AddList(&a.Set, op.Meta{
 		ID: "collections.members.list", Method: "GET", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the members of a collection",
-	}, a.listMembers)
+	}, a.listMembers, memberOf)
 	a.AddMembers = op.Add(&a.Set, op.Meta{
 		ID: "collections.members.add", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Add users to a collection",
@@ -86,15 +86,14 @@ type ListCollections struct {
 	}
 }
 
-func (a *API) listCollections(ctx context.Context, in *ListCollections) (*op.Page[Collection], error) {
-	since := bound(in.Query.UpdatedSince)
-	list := op.NewList(a.cursors, "collections.list", in.Path.ClientID, since)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Collection], error) {
-		if _, err := a.db.Client(ctx, in.Path.ClientID); err != nil {
-			return domain.Slice[domain.Collection]{}, err
-		}
-		return a.db.Collections(ctx, in.Path.ClientID, since, w)
-	}, collectionOf)
+func (a *API) listCollections(
+	ctx context.Context, in *ListCollections, w domain.Window,
+) (domain.Slice[domain.Collection], error) {
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.Collection]{}, err
+	}
+	return t.Collections(ctx, bound(in.Query.UpdatedSince), w)
 }
 
 // GetCollection asks for one collection.
@@ -103,48 +102,49 @@ type GetCollection struct {
 }
 
 func (a *API) getCollection(ctx context.Context, in *GetCollection) (*Collection, error) {
-	c, err := a.collection(ctx, in.Path)
+	_, k, err := a.collection(ctx, in.Path)
 	if err != nil {
 		return nil, err
 	}
-	out := collectionOf(c)
-	return &out, nil
+	return new(collectionOf(k)), nil
 }
 
-// collection reads a collection of a client within the caller's reach.
-func (a *API) collection(ctx context.Context, path collectionPath) (domain.Collection, error) {
-	if _, err := a.db.Client(ctx, path.ClientID); err != nil {
-		return domain.Collection{}, err
+// collection finds a collection and its client.
+func (a *API) collection(ctx context.Context, path collectionPath) (*db.Tenant, domain.Collection, error) {
+	t, err := a.db.Tenant(ctx, path.ClientID)
+	if err != nil {
+		return nil, domain.Collection{}, err
 	}
-	return a.db.Collection(ctx, path.ClientID, path.CollectionID)
+	k, err := t.Collection(ctx, path.CollectionID)
+	return t, k, err
 }
 
 // CreateCollection asks for a new collection.
 type CreateCollection struct {
 	Path clientPath
 	Body struct {
-		Name        string  `json:"name" validate:"filled,max=200"`
+		Name        string  `json:"name" validate:"filled,max=200,name"`
 		Description *string `json:"description,omitzero" validate:"omitnil,max=2000"`
 	}
 }
 
 func (a *API) createCollection(ctx context.Context, req *CreateCollection) (*Collection, error) {
-	now := a.db.Now()
-	c := domain.Collection{
-		ID: db.NewID[domain.CollectionKind](), Client: req.Path.ClientID, Name: req.Body.Name, Description: req.Body.Description,
-		CreatedBy: domain.ByAPI, CreatedAt: now, UpdatedAt: now,
+	k := domain.Collection{
+		ID: db.NewID[domain.CollectionKind](), Client: req.Path.ClientID, Name: req.Body.Name,
+		Description: req.Body.Description, CreatedBy: domain.ByAPI,
 	}
-	err := a.db.Tx(ctx, func(ctx context.Context) error {
-		if _, err := a.db.Client(ctx, c.Client); err != nil {
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.db.Tenant(ctx, req.Path.ClientID)
+		if err != nil {
 			return err
 		}
-		return a.db.InsertCollection(ctx, c)
+		k.CreatedAt, k.UpdatedAt = c.At, c.At
+		return t.InsertCollection(ctx, c, k)
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := collectionOf(c)
-	return &out, nil
+	return new(collectionOf(k)), nil
 }
 
 // DeleteCollection asks for the end of a collection.
@@ -153,11 +153,12 @@ type DeleteCollection struct {
 }
 
 func (a *API) deleteCollection(ctx context.Context, in *DeleteCollection) (*op.NoContent, error) {
-	err := a.db.Tx(ctx, func(ctx context.Context) error {
-		if _, err := a.db.Client(ctx, in.Path.ClientID); err != nil {
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.db.Tenant(ctx, in.Path.ClientID)
+		if err != nil {
 			return err
 		}
-		return a.db.DeleteCollection(ctx, in.Path.ClientID, in.Path.CollectionID)
+		return t.DeleteCollection(ctx, c, in.Path.CollectionID)
 	})
 	return &op.NoContent{}, err
 }
@@ -171,16 +172,12 @@ type ListMembers struct {
 	}
 }
 
-func (a *API) listMembers(ctx context.Context, in *ListMembers) (*op.Page[Member], error) {
-	since := bound(in.Query.UpdatedSince)
-	list := op.NewList(a.cursors, "collections.members.list", in.Path, since)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Member], error) {
-		c, err := a.collection(ctx, in.Path)
-		if err != nil {
-			return domain.Slice[domain.Member]{}, err
-		}
-		return a.db.Members(ctx, c, since, w)
-	}, memberOf)
+func (a *API) listMembers(ctx context.Context, in *ListMembers, w domain.Window) (domain.Slice[domain.Member], error) {
+	t, k, err := a.collection(ctx, in.Path)
+	if err != nil {
+		return domain.Slice[domain.Member]{}, err
+	}
+	return t.Members(ctx, k, bound(in.Query.UpdatedSince), w)
 }
 
 // AddMembers asks for users to become members of a collection.
@@ -200,31 +197,35 @@ type AddedMembers struct {
 	MemberCount int `json:"member_count"`
 }
 
-// addMembers locks users before collections, both in the order of their ids, so
-// that moves of the same user take turns and none waits for another in a ring.
-func (a *API) addMembers(ctx context.Context, req *AddMembers) (*AddedMembers, error) {
-	return inTx(ctx, a.db, func(ctx context.Context) (*AddedMembers, error) {
-		path, ids := req.Path, req.Body.UserIDs
-		if _, err := a.collection(ctx, path); err != nil {
-			return nil, err
-		}
-		found, err := a.db.LockUsers(ctx, path.ClientID, ids)
+func (a *API) addMembers(ctx context.Context, req *AddMembers) (out *AddedMembers, err error) {
+	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, k, err := a.collection(ctx, req.Path)
 		if err != nil {
-			return nil, err
+			return err
+		}
+		ids := req.Body.UserIDs
+		found, err := t.LockUsers(ctx, c, ids)
+		if err != nil {
+			return err
 		}
 		if err := unknownItems("user_ids", ids, found, "is not a user of this client"); err != nil {
-			return nil, err
+			return err
 		}
-		var leaving []domain.UserID
+
+		lock := t.LockCollection
 		if req.Move {
-			leaving = ids
+			lock = func(ctx context.Context, c *db.Change, id domain.CollectionID) (domain.Collection, error) {
+				return t.MoveMembers(ctx, c, id, ids)
+			}
 		}
-		if err := a.db.LockCollections(ctx, path.ClientID, path.CollectionID, leaving); err != nil {
-			return nil, err
+		if k, err = lock(ctx, c, k.ID); err != nil {
+			return err
 		}
-		added, members, err := a.db.AddMembers(ctx, path.ClientID, path.CollectionID, ids, req.Move)
-		return &AddedMembers{AddedCount: added, MemberCount: members}, err
+		added, err := t.AddMembers(ctx, c, k.ID, ids)
+		out = &AddedMembers{AddedCount: added, MemberCount: k.Members + added}
+		return err
 	})
+	return out, err
 }
 
 // unknownItems reports the items of a list of ids that were not found, each by
@@ -255,14 +256,15 @@ type RemoveMember struct {
 }
 
 func (a *API) removeMember(ctx context.Context, req *RemoveMember) (*op.NoContent, error) {
-	err := a.db.Tx(ctx, func(ctx context.Context) error {
-		if _, err := a.collection(ctx, req.Path.collectionPath); err != nil {
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, k, err := a.collection(ctx, req.Path.collectionPath)
+		if err != nil {
 			return err
 		}
-		if _, err := a.db.LockUsers(ctx, req.Path.ClientID, []domain.UserID{req.Path.UserID}); err != nil {
+		if _, err := t.LockUsers(ctx, c, []domain.UserID{req.Path.UserID}); err != nil {
 			return err
 		}
-		return a.db.RemoveMember(ctx, req.Path.ClientID, req.Path.CollectionID, req.Path.UserID)
+		return t.RemoveMember(ctx, c, k.ID, req.Path.UserID)
 	})
 	return &op.NoContent{}, err
 }

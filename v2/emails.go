@@ -3,7 +3,6 @@ package v2
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -53,21 +52,15 @@ type enum interface {
 	Values() []string
 }
 
-// ManyTexts marks the list as one that may be given in several parameters.
-func (*EnumList[E]) ManyTexts() {}
+// MaxItems is how many items the list may hold.
+func (*EnumList[E]) MaxItems() int { return 50 }
 
 // JSONSchema says what the list looks like, for the document.
 func (EnumList[E]) JSONSchema() string { return `{"type":"string"}` }
 
-// longestEnumList is how long a list of values may be, in bytes.
-const longestEnumList = 1000
-
 // UnmarshalText reads the list.
 func (l *EnumList[E]) UnmarshalText(text []byte) error {
 	*l = nil
-	if len(text) > longestEnumList {
-		return fmt.Errorf("must have at most %d characters", longestEnumList)
-	}
 	for item := range strings.SplitSeq(string(text), ",") {
 		value := E(strings.TrimSpace(item))
 		switch {
@@ -111,7 +104,7 @@ func (a *API) listEmails(
 	if in.To != nil {
 		return a.emailsTo(ctx, in, filter, w)
 	}
-	u, err := a.db.FindUser(ctx, in.Path.UserID)
+	u, err := a.db.User(ctx, in.Path.UserID)
 	if err != nil {
 		return domain.Slice[domain.SentEmail]{}, err
 	}
@@ -122,7 +115,7 @@ func (a *API) listEmails(
 func period(since, until *op.Time) (domain.Period, error) {
 	p := domain.Period{Since: bound(since), Until: bound(until)}
 	if p.Since != nil && p.Until != nil && !p.Since.Before(*p.Until) {
-		return p, domain.ErrInvalid("since", "must be before the end of the period")
+		return p, domain.ErrInvalid("since", "must be before until")
 	}
 	return p, nil
 }

@@ -2,7 +2,6 @@ package v2
 
 import (
 	"context"
-	"strings"
 
 	"partnerapi/domain"
 )
@@ -42,9 +41,13 @@ func (a *API) recipient(ctx context.Context, to *Addressee) (recipient, error) {
 	case to.User == nil && to.Email == "":
 		return nil, domain.ErrInvalid("user_id", "is required unless an email address is given")
 	case to.User == nil:
-		return a.db.Addressees(ctx, strings.ToLower(to.Email))
+		email, ok := domain.CleanEmail(to.Email)
+		if !ok { // which is nobody's
+			return nil, domain.ErrNotFound((domain.UserKind{}).Noun())
+		}
+		return a.db.Addressees(ctx, email)
 	}
-	u, err := a.db.FindUser(ctx, *to.User)
+	u, err := a.db.User(ctx, *to.User)
 	if !domain.IsCode(err, domain.NotFound) {
 		return u, err
 	}

@@ -186,7 +186,7 @@ func (a *API) listDarkWebUsers(ctx context.Context, in *ListDarkWebUsers) (*op.P
 type ResolveExposure struct {
 	Path struct {
 		userPath
-		BreachName string `path:"breach_name"`
+		BreachName string `path:"breach_name" validate:"max=500"`
 	}
 }
 

@@ -123,8 +123,8 @@ type ListPhishingResults struct {
 	Path  clientPath
 	Query struct {
 		op.Paging
-		UserID       string          `query:"user_id" doc:"Only results of this user."`
-		ResultID     string          `query:"result_id" doc:"Only this result."`
+		UserID       string          `query:"user_id" validate:"max=500" doc:"Only results of this user."`
+		ResultID     string          `query:"result_id" validate:"max=500" doc:"Only this result."`
 		Status       *ResultStatuses `query:"status" doc:"Only results that are in one of these states now, comma-separated: scheduled, sent, opened, attachment_opened, clicked, credentials_submitted, failed."`
 		Since        *op.Time        `query:"since" doc:"Only mails sent at or after this time."`
 		Until        *op.Time        `query:"until" doc:"Only mails sent before this time."`
@@ -177,7 +177,7 @@ func (a *API) listPhishingResults(
 
 // sentResults is what v1 lists.
 func (a *API) sentResults(ctx context.Context, id domain.UserID, w domain.Window) (domain.Slice[domain.Result], error) {
-	u, err := a.db.FindUser(ctx, id)
+	u, err := a.db.User(ctx, id)
 	if err != nil {
 		return domain.Slice[domain.Result]{}, err
 	}

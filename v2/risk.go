@@ -68,7 +68,7 @@ func (a *API) getUserRisk(ctx context.Context, in *GetUserRisk) (*UserRisk, erro
 	if err != nil {
 		return nil, err
 	}
-	risk, err := a.db.UserRisk(ctx, u.Client, u.ID)
+	risk, err := u.Risk(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package v2
 
 import (
 	"context"
+	"fmt"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
@@ -31,10 +33,10 @@ func courseOf(c domain.Course) Course {
 }
 
 func (a *API) declareTraining() {
-	a.ListTraining = op.Add(&a.Set, op.Meta{
+	a.ListTraining = op.AddList(&a.Set, op.Meta{
 		ID: "users.training", Method: "GET", Path: "/users/:user_id/training", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the courses that a user was given",
-	}, a.listTraining)
+	}, a.listTraining, a.assignmentOf)
 	a.ListCourses = op.AddList(&a.Set, op.Meta{
 		ID: "courses.list", Method: "GET", Path: "/courses", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the catalogue of courses",
@@ -54,21 +56,22 @@ type ListTraining struct {
 	}
 }
 
-func (a *API) listTraining(ctx context.Context, in *ListTraining) (*op.Page[Assignment], error) {
-	since, today := bound(in.Query.UpdatedSince), domain.DateOf(a.db.Now())
-	list := op.NewList(a.cursors, "users.training", in.Path.UserID, since)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Assignment], error) {
-		u, err := a.db.User(ctx, in.Path.UserID)
-		if err != nil {
-			return domain.Slice[domain.Assignment]{}, err
-		}
-		return a.db.Training(ctx, domain.UserKey{Client: u.Client, User: u.ID}, since, w)
-	}, func(t domain.Assignment) Assignment {
-		return Assignment{
-			CourseID: t.Course, Title: t.Title, Order: t.Place, AssignedAt: op.At(t.AssignedAt), DueOn: t.DueOn,
-			CompletedAt: op.MaybeAt(t.CompletedAt), Status: t.Status(today),
-		}
-	})
+func (a *API) listTraining(
+	ctx context.Context, in *ListTraining, w domain.Window,
+) (domain.Slice[domain.Assignment], error) {
+	u, err := a.db.User(ctx, in.Path.UserID)
+	if err != nil {
+		return domain.Slice[domain.Assignment]{}, err
+	}
+	return u.Training(ctx, bound(in.Query.UpdatedSince), w)
+}
+
+// assignmentOf shows an assignment with its status as of today.
+func (a *API) assignmentOf(t domain.Assignment) Assignment {
+	return Assignment{
+		CourseID: t.Course, Title: t.Title, Order: t.Place, AssignedAt: op.At(t.AssignedAt), DueOn: t.DueOn,
+		CompletedAt: op.MaybeAt(t.CompletedAt), Status: t.Status(domain.DateOf(a.db.Now())),
+	}
 }
 
 // ListCourses asks for a page of the catalogue, by creation.
@@ -84,7 +87,7 @@ func (a *API) listCourses(ctx context.Context, _ *ListCourses, w domain.Window) 
 type Audience struct {
 	Type         domain.AudienceType              `json:"type" validate:"required,enum"`
 	CollectionID op.Optional[domain.CollectionID] `json:"collection_id,omitzero" doc:"Required when type is collection, and else left out."`
-	UserIDs      []domain.UserID                  `json:"user_ids,omitzero" doc:"Required when type is users, and else left out."`
+	UserIDs      []domain.UserID                  `json:"user_ids,omitzero" validate:"max=10000" doc:"Required when type is users, and else left out."`
 }
 
 // shape is the audience in the domain's terms, or what is wrong with it. field
@@ -148,52 +151,64 @@ func (a *API) assignTraining(ctx context.Context, req *AssignTraining) (*Trainin
 		return nil, err
 	}
 	n := domain.CourseFor{
-		Client: req.Path.ClientID, Course: domain.Course{ID: req.Body.CourseID},
 		DueOn: domain.DateOf(a.db.Now()).AddDays(domain.DueDays), Notify: !req.Body.Notify.Given || req.Body.Notify.Value,
 	}
 	if req.Body.DueOn.Given {
 		n.DueOn = req.Body.DueOn.Value
 	}
-	assigned, err := inTx(ctx, a.db, func(ctx context.Context) (domain.Assigned, error) {
-		if err := a.gather(ctx, &n, audience); err != nil {
-			return domain.Assigned{}, err
+
+	var assigned domain.Assigned
+	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.db.Tenant(ctx, req.Path.ClientID)
+		if err != nil {
+			return err
 		}
-		assigned, err := a.db.Assign(ctx, n)
-		if err != nil || len(assigned.Mails) == 0 {
-			return assigned, err
+		if n.Course, err = a.db.Course(ctx, req.Body.CourseID); err != nil {
+			return unknownField(err, "course_id", "is not a course of the catalogue")
 		}
-		return assigned, a.sendMail(ctx, n.Client, assigned.Mails...)
+		if n.Users, err = lockAudience(ctx, c, t, audience); err != nil {
+			return err
+		}
+
+		if assigned, err = t.Assign(ctx, c, n); err != nil || len(assigned.Mails) == 0 {
+			return err
+		}
+		c.Finally(func(ctx context.Context) error { return a.sendMail(ctx, t.ID, assigned.Mails...) })
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := &TrainingAssigned{CourseID: n.Course.ID, AssignedCount: assigned.Count, Skipped: make([]SkippedUser, len(assigned.Skipped))}
+	out := &TrainingAssigned{
+		CourseID: n.Course.ID, AssignedCount: assigned.Count, Skipped: make([]SkippedUser, len(assigned.Skipped)),
+	}
 	for i, s := range assigned.Skipped {
 		out.Skipped[i] = SkippedUser{UserID: s.User, Reason: s.Reason}
 	}
 	return out, nil
 }
 
-// gather finds the course, and locks the users of the audience.
-func (a *API) gather(ctx context.Context, n *domain.CourseFor, audience domain.Audience) (err error) {
-	if _, err := a.db.Client(ctx, n.Client); err != nil {
-		return err
-	}
-	if n.Course, err = a.db.Course(ctx, n.Course.ID); err != nil {
-		return unknownField(err, "course_id", "is not a course of the catalogue")
-	}
+// lockAudience locks the users of an audience and returns them. An audience that
+// is too large is refused before anything is locked.
+func lockAudience(ctx context.Context, c *db.Change, t *db.Tenant, audience domain.Audience) ([]domain.UserID, error) {
+	size := t.ActiveUsers + t.InactiveUsers
 	if audience.Type == domain.OfCollection {
-		if _, err := a.db.Collection(ctx, n.Client, audience.Collection); err != nil {
-			return unknownField(err, "audience.collection_id", "is not a collection of this client")
+		k, err := t.Collection(ctx, audience.Collection)
+		if err != nil {
+			return nil, unknownField(err, "audience.collection_id", "is not a collection of this client")
 		}
+		size = k.Members
 	}
-	if n.Users, err = a.db.LockAudience(ctx, n.Client, audience); err != nil {
-		return err
+	if audience.Type != domain.NamedUsers && size > domain.MaxAudience {
+		return nil, domain.ErrInvalid("audience",
+			fmt.Sprintf("has more than %d users; assign the course to collections in turn", domain.MaxAudience))
 	}
-	if audience.Type == domain.NamedUsers {
-		return unknownItems("audience.user_ids", audience.Users, n.Users, "is not a user of this client")
+
+	users, err := t.LockAudience(ctx, c, audience)
+	if err == nil && audience.Type == domain.NamedUsers {
+		err = unknownItems("audience.user_ids", audience.Users, users, "is not a user of this client")
 	}
-	return nil
+	return users, err
 }
 
 // unknownField turns the NotFound of an object that the body names into what is

@@ -121,10 +121,10 @@ func userDetailOf(u domain.UserDetail) *UserDetail {
 }
 
 func (a *API) declareUsers() {
-	a.ListUsers = op.Add(&a.Set, op.Meta{
+	a.ListUsers = op.AddList(&a.Set, op.Meta{
 		ID: "users.list", Method: "GET", Path: "/clients/:client_id/users", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the users of a client with their scores",
-	}, a.listUsers)
+	}, a.listUsers, userOf)
 	a.GetUser = op.Add(&a.Set, op.Meta{
 		ID: "users.get", Method: "GET", Path: "/users/:user_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "Read a user",
@@ -145,17 +145,24 @@ type ListUsers struct {
 	Query struct {
 		op.Paging
 		Status       domain.UserStatusFilter `query:"status" validate:"enum" default:"all"`
-		Q            string                  `query:"q" doc:"What the name or the email contains, in any case."`
+		Q            string                  `query:"q" validate:"max=500" doc:"What the name or the email contains, in any case."`
 		Role         domain.Role             `query:"role" validate:"omitempty,enum"`
-		CollectionID string                  `query:"collection_id" doc:"Only members of this collection."`
+		CollectionID string                  `query:"collection_id" validate:"max=500" doc:"Only members of this collection."`
 		UpdatedSince *op.Time                `query:"updated_since" doc:"Only users that changed at or after this time."`
 		Sort         domain.UserSort         `query:"sort" validate:"enum" default:"created_at"`
 	}
 }
 
-func (a *API) listUsers(ctx context.Context, in *ListUsers) (*op.Page[User], error) {
+func (a *API) listUsers(ctx context.Context, in *ListUsers, w domain.Window) (domain.Slice[domain.User], error) {
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.User]{}, err
+	}
+
 	q := in.Query
-	filter := domain.UserFilter{Query: q.Q, Role: q.Role, Sort: domain.Sort(q.Sort)}
+	filter := domain.UserFilter{
+		Query: q.Q, Role: q.Role, UpdatedSince: bound(q.UpdatedSince), Sort: domain.Sort(q.Sort),
+	}
 	if q.Status != domain.AllStatuses {
 		filter.Status = domain.UserStatus(q.Status)
 	}
@@ -164,17 +171,7 @@ func (a *API) listUsers(ctx context.Context, in *ListUsers) (*op.Page[User], err
 		id, _ := domain.ParseID[domain.CollectionKind](q.CollectionID)
 		filter.Collection = &id
 	}
-	if q.UpdatedSince != nil {
-		filter.UpdatedSince = &q.UpdatedSince.Time
-	}
-	list := op.NewList(a.cursors, "users.list", in.Path.ClientID, filter)
-	return mapPage(list, q.Paging, func(w domain.Window) (domain.Slice[domain.User], error) {
-		client, err := a.db.Client(ctx, in.Path.ClientID)
-		if err != nil {
-			return domain.Slice[domain.User]{}, err
-		}
-		return a.db.Users(ctx, client, filter, w)
-	}, userOf)
+	return t.Users(ctx, filter, w)
 }
 
 // GetUser asks for one user.
@@ -183,9 +180,17 @@ type GetUser struct {
 }
 
 func (a *API) getUser(ctx context.Context, in *GetUser) (*UserDetail, error) {
-	u, err := a.db.UserDetail(ctx, in.Path.UserID)
+	return a.userDetail(ctx, in.Path.UserID)
+}
+
+func (a *API) userDetail(ctx context.Context, id domain.UserID) (*UserDetail, error) {
+	u, err := a.db.User(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return userDetailOf(u), nil
+	detail, err := u.Detail(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return userDetailOf(detail), nil
 }

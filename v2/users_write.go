@@ -15,12 +15,12 @@ import (
 type CreateUser struct {
 	Path clientPath
 	Body struct {
-		Email             string                `json:"email" validate:"filled,email,max=254" doc:"Kept in lower case."`
-		FirstName         string                `json:"first_name,omitzero" validate:"max=200"`
-		LastName          string                `json:"last_name,omitzero" validate:"max=200"`
+		Email             string                `json:"email" validate:"filled,max=254,email" doc:"Kept in lower case."`
+		FirstName         string                `json:"first_name,omitzero" validate:"max=200,name"`
+		LastName          string                `json:"last_name,omitzero" validate:"max=200,name"`
 		Department        *string               `json:"department,omitzero" validate:"omitnil,max=500"`
 		JobTitle          *string               `json:"job_title,omitzero" validate:"omitnil,max=500"`
-		ManagerEmail      *string               `json:"manager_email,omitzero" validate:"omitnil,email,max=254"`
+		ManagerEmail      *string               `json:"manager_email,omitzero" validate:"omitnil,max=254,email"`
 		Role              domain.Role           `json:"role,omitzero" validate:"omitempty,enum" doc:"Left out, it is classified from job title, department and email."`
 		PreferredLanguage domain.Language       `json:"preferred_language,omitzero" validate:"omitempty,enum" default:"en"`
 		CollectionIDs     []domain.CollectionID `json:"collection_ids,omitzero" validate:"max=500"`
@@ -28,22 +28,60 @@ type CreateUser struct {
 	}
 }
 
-func (a *API) createUser(ctx context.Context, req *CreateUser) (*User, error) {
-	u, err := inTx(ctx, a.db, func(ctx context.Context) (domain.User, error) {
-		if _, err := a.db.Client(ctx, req.Path.ClientID); err != nil {
-			return domain.User{}, err
+func (a *API) createUser(ctx context.Context, req *CreateUser) (out *User, err error) {
+	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.db.Tenant(ctx, req.Path.ClientID)
+		if err != nil {
+			return err
 		}
-		u := newUser(req, a.db.Now())
-		if err := a.insertUser(ctx, u, req); err != nil {
-			return u, err
+		if err := lockNamed(ctx, c, t, req.Body.CollectionIDs); err != nil {
+			return err
 		}
-		return a.db.User(ctx, u.ID)
+
+		u := newUser(req, c.At)
+		if err := t.InsertUser(ctx, c, u, req.Body.CollectionIDs); err != nil {
+			return err
+		}
+		if err := a.welcome(ctx, c, t, u.ID, req.Body.SendWelcomeEmail); err != nil {
+			return err
+		}
+		c.Finally(func(ctx context.Context) error {
+			created, err := a.db.User(ctx, u.ID)
+			if err == nil {
+				out = new(userOf(created.User))
+			}
+			return err
+		})
+		return nil
 	})
-	if err != nil {
-		return nil, err
+	return out, err
+}
+
+// lockNamed locks the collections that a new user is to be in, of which there
+// may be none. What the request names is looked for before the user can clash
+// (decisions 2.4).
+func lockNamed(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.CollectionID) error {
+	if len(ids) == 0 {
+		return nil
 	}
-	out := userOf(u)
-	return &out, nil
+	found, err := t.LockCollections(ctx, c, ids...)
+	if err != nil {
+		return err
+	}
+	return unknownItems("collection_ids", ids, found, "is not a collection of this client")
+}
+
+// welcome sends a new user the welcome mail, if that is wanted.
+func (a *API) welcome(ctx context.Context, c *db.Change, t *db.Tenant, user domain.UserID, wanted bool) error {
+	if !wanted {
+		return nil
+	}
+	mail, err := t.RequestWelcome(ctx, c, user)
+	if err != nil {
+		return err
+	}
+	c.Finally(func(ctx context.Context) error { return a.sendMail(ctx, t.ID, mail) })
+	return nil
 }
 
 // newUser is the user that is asked for: active, in the role sent or else
@@ -51,9 +89,10 @@ func (a *API) createUser(ctx context.Context, req *CreateUser) (*User, error) {
 func newUser(req *CreateUser, now time.Time) domain.User {
 	b := req.Body
 	u := domain.User{
-		ID: db.NewID[domain.UserKind](), Client: req.Path.ClientID, Email: strings.ToLower(b.Email), FirstName: b.FirstName, LastName: b.LastName,
-		Department: b.Department, JobTitle: b.JobTitle, ManagerEmail: lower(b.ManagerEmail), Status: domain.Active, Role: b.Role,
-		Language: b.PreferredLanguage, Source: domain.FromAPI, CreatedAt: now, UpdatedAt: now,
+		ID: db.NewID[domain.UserKind](), Client: req.Path.ClientID, Email: strings.ToLower(b.Email),
+		FirstName: b.FirstName, LastName: b.LastName, Department: b.Department, JobTitle: b.JobTitle,
+		ManagerEmail: lower(b.ManagerEmail), Status: domain.Active, Role: b.Role, Language: b.PreferredLanguage,
+		Source: domain.FromAPI, CreatedAt: now, UpdatedAt: now,
 	}
 	if u.Language == "" {
 		u.Language = domain.English
@@ -87,81 +126,35 @@ func deref(text *string) string {
 	return *text
 }
 
-// insertUser writes the user and all that comes with one: collections,
-// training, score, the client's counters, the event and the welcome mail. What
-// the request names is looked for before it can clash (decisions 2.4); the
-// client's row, which other creators need too, is locked last.
-func (a *API) insertUser(ctx context.Context, u domain.User, req *CreateUser) error {
-	collections := req.Body.CollectionIDs
-	if len(collections) > 0 {
-		found, err := a.db.LockNamed(ctx, u.Client, collections)
-		if err != nil {
-			return err
-		}
-		if err := unknownItems("collection_ids", collections, found, "is not a collection of this client"); err != nil {
-			return err
-		}
-	}
-	if err := a.db.InsertUser(ctx, u); err != nil {
-		return err
-	}
-	if len(collections) > 0 {
-		if err := a.db.JoinCollections(ctx, u, collections); err != nil {
-			return err
-		}
-	}
-	if err := a.db.Enrol(ctx, u); err != nil {
-		return err
-	}
-	if err := a.db.Rescore(ctx, u.Client, []domain.UserID{u.ID}); err != nil {
-		return err
-	}
-	if req.Body.SendWelcomeEmail {
-		mail, err := a.db.RequestWelcome(ctx, u)
-		if err != nil {
-			return err
-		}
-		if err := a.sendMail(ctx, u.Client, mail); err != nil {
-			return err
-		}
-	}
-	if err := a.db.InsertEvent(ctx, domain.UserCreated, u.Client, &u.ID, u.CreatedAt); err != nil {
-		return err
-	}
-	return a.db.CountUser(ctx, u, 1, 0)
-}
-
 // UpdateUser asks for changes to a user. What is set here is an override: the
 // next directory sync leaves it alone.
 type UpdateUser struct {
 	Path userPath
 	Body struct {
 		Status            op.Optional[domain.UserStatus] `json:"status,omitzero" validate:"omitnil,enum"`
-		FirstName         op.Optional[string]            `json:"first_name,omitzero" validate:"omitnil,max=200"`
-		LastName          op.Optional[string]            `json:"last_name,omitzero" validate:"omitnil,max=200"`
+		FirstName         op.Optional[string]            `json:"first_name,omitzero" validate:"omitnil,max=200,name"`
+		LastName          op.Optional[string]            `json:"last_name,omitzero" validate:"omitnil,max=200,name"`
 		Department        op.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500"`
 		JobTitle          op.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500"`
-		ManagerEmail      op.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,email,max=254"`
+		ManagerEmail      op.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,max=254,email"`
 		Role              op.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum"`
 		PreferredLanguage op.Optional[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum"`
 	}
 }
 
-func (a *API) updateUser(ctx context.Context, req *UpdateUser) (*UserDetail, error) {
-	u, err := inTx(ctx, a.db, func(ctx context.Context) (domain.UserDetail, error) {
-		before, err := a.db.LockUser(ctx, req.Path.UserID)
+func (a *API) updateUser(ctx context.Context, req *UpdateUser) (out *UserDetail, err error) {
+	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		u, err := c.LockUser(ctx, req.Path.UserID)
 		if err != nil {
-			return domain.UserDetail{}, err
+			return err
 		}
-		if err := a.storeUser(ctx, before, changedUser(before, req)); err != nil {
-			return domain.UserDetail{}, err
-		}
-		return a.db.UserDetail(ctx, before.ID)
+		c.Finally(func(ctx context.Context) error {
+			out, err = a.userDetail(ctx, u.ID)
+			return err
+		})
+		return u.Update(ctx, c, changedUser(u.User, req))
 	})
-	if err != nil {
-		return nil, err
-	}
-	return userDetailOf(u), nil
+	return out, err
 }
 
 // changedUser is the user with what is asked for, and what follows from it: a
@@ -195,46 +188,4 @@ func changedUser(u domain.User, req *UpdateUser) domain.User {
 		u.Role = classified(u)
 	}
 	return u
-}
-
-// storeUser writes a changed user, and what the change moves: the score with
-// the role, the client's counters with the status, and the event. Nothing that
-// is shown changed, nothing is told.
-func (a *API) storeUser(ctx context.Context, before, after domain.User) error {
-	shown := !sameShown(before, after)
-	if shown {
-		after.UpdatedAt = a.db.Now()
-	}
-	if err := a.db.UpdateUser(ctx, after); err != nil || !shown {
-		return err
-	}
-	if before.Role != after.Role {
-		if err := a.db.Rescore(ctx, after.Client, []domain.UserID{after.ID}); err != nil {
-			return err
-		}
-	}
-	event := domain.UserUpdated
-	if before.Status != after.Status {
-		step := 1
-		if after.Status == domain.Inactive {
-			step, event = -1, domain.UserDeactivated
-		}
-		if after.Status == domain.Active {
-			if err := a.db.Return(ctx, after); err != nil {
-				return err
-			}
-		}
-		if err := a.db.CountUser(ctx, after, step, -step); err != nil {
-			return err
-		}
-	}
-	return a.db.InsertEvent(ctx, event, after.Client, &after.ID, after.UpdatedAt)
-}
-
-// sameShown reports whether two states of a user's own fields look the same to
-// callers.
-func sameShown(a, b domain.User) bool {
-	return a.Status == b.Status && a.FirstName == b.FirstName && a.LastName == b.LastName &&
-		a.Role == b.Role && a.Language == b.Language && op.Same(a.Department, b.Department) &&
-		op.Same(a.JobTitle, b.JobTitle) && op.Same(a.ManagerEmail, b.ManagerEmail)
 }

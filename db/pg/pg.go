@@ -48,7 +48,7 @@ type options struct {
 	clashes map[string]*domain.Error
 }
 
-// WithClock makes Now tell the time of clock; the default is the database's.
+// WithClock makes Now tell the time of clock; the default is the server's.
 func WithClock(clock domain.Clock) Option { return func(o *options) { o.clock = clock } }
 
 // WithTracer shows every statement to tracer.
@@ -65,7 +65,7 @@ func WithClashes(clashes map[string]*domain.Error) Option {
 
 // Open opens the database at a postgres:// URL. It does not connect yet.
 func Open(url string, opts ...Option) (*DB, error) {
-	o := options{clock: domain.SystemClock{}, conns: DefaultConns}
+	o := options{conns: DefaultConns}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -76,6 +76,10 @@ func Open(url string, opts ...Option) (*DB, error) {
 	config.MaxConns = int32(max(o.conns, 2) + reservedConns)
 	config.MaxConnIdleTime = 5 * time.Minute
 	config.AfterConnect = prepareTypes
+	if o.clock == nil {
+		server := &serverClock{machine: domain.SystemClock{}}
+		o.clock, config.PrepareConn = server, server.prepareConn
+	}
 	config.ConnConfig.Tracer = o.tracer
 	config.ConnConfig.ConnectTimeout = 5 * time.Second
 	// What database/sql sends for the migrations and the tests has its values
@@ -129,7 +133,8 @@ func (d *DB) Ping(ctx context.Context) error {
 	return d.TranslateError("reach the database", d.pool.Ping(ctx))
 }
 
-// Now is the time by the database's clock.
+// Now is the time by the server's clock, or by the one of WithClock. Before the
+// first connection it is the machine's.
 func (d *DB) Now() time.Time { return d.clock.Now() }
 
 // prepareTypes makes a connection read times in UTC, whatever the machine's

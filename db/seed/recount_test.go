@@ -1,6 +1,9 @@
+//go:build slow
+
 package seed
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -84,21 +87,22 @@ func rescore(t *testing.T, d *db.DB) {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	users := map[domain.ClientID][]domain.UserID{}
+	var users []domain.UserKey
 	for rows.Next() {
-		var client domain.ClientID
-		var user domain.UserID
-		if err := rows.Scan(&client, &user); err != nil {
+		var user domain.UserKey
+		if err := rows.Scan(&user.Client, &user.User); err != nil {
 			t.Fatal(err)
 		}
-		users[client] = append(users[client], user)
+		users = append(users, user)
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
-	for client, ids := range users {
-		if err := d.Rescore(t.Context(), client, ids); err != nil {
-			t.Fatal(err)
-		}
+	err = d.Change(t.Context(), func(_ context.Context, c *db.Change) error {
+		c.Rescore(users...)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

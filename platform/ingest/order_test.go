@@ -145,9 +145,7 @@ func TestAnyOrder(t *testing.T) {
 			if a, b := p.text(counted, o.client), p.text(recounted, o.client); a != b {
 				t.Errorf("seed %d: counted %s, recounted %s", seed, a, b)
 			}
-			if err := p.Rescore(t.Context(), o.client, o.users); err != nil {
-				t.Fatal(err)
-			}
+			p.rescore(o)
 			if after := p.text(everything, o.client); after != before {
 				t.Fatalf("seed %d: stored and scored anew\n%s", seed, differing(before, after))
 			}
@@ -208,9 +206,7 @@ func TestAtOnce(t *testing.T) {
 			t.Errorf("counted %s, recounted %s", a, b)
 		}
 		before := p.text(everything, o.client)
-		if err := p.Rescore(t.Context(), o.client, o.users); err != nil {
-			t.Fatal(err)
-		}
+		p.rescore(o)
 		if after := p.text(everything, o.client); after != before {
 			t.Errorf("stored and scored anew\n%s", differing(before, after))
 		}

@@ -87,9 +87,7 @@ func TestUnwatched(t *testing.T) {
 	p.exec("UPDATE clients SET dark_web_monitoring = false")
 	before := p.text("SELECT concat_ws(' ', u, r) FROM users AS u JOIN user_risks AS r ON r.user_id = u.id")
 	p.ingest(line("1", domain.ExposureFound, noon, "user_id", o.users[0], "breach_name", "Forum"))
-	if err := p.Rescore(t.Context(), o.client, o.users); err != nil {
-		t.Fatal(err)
-	}
+	p.rescore(o)
 	if after := p.text("SELECT concat_ws(' ', u, r) FROM users AS u JOIN user_risks AS r ON r.user_id = u.id"); after != before {
 		t.Errorf("%s\nbefore %s", after, before)
 	}
@@ -97,9 +95,7 @@ func TestUnwatched(t *testing.T) {
 		t.Errorf("exposures and events: %s", got)
 	}
 	p.exec("UPDATE clients SET dark_web_monitoring = true")
-	if err := p.Rescore(t.Context(), o.client, o.users); err != nil {
-		t.Fatal(err)
-	}
+	p.rescore(o)
 	if got := p.text("SELECT password_breaches_active FROM user_risks"); got != "1" {
 		t.Errorf("%s breaches count once the client is watched", got)
 	}

@@ -126,10 +126,22 @@ func (p *platform) office(users int) *office {
 		p.exec(`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at, created_at, updated_at)
 			VALUES ($1, $2, 'P', 'tenant', $1, true, $3, $3, $3)`, o.client, policy, long)
 	}
-	if err := p.Rescore(p.t.Context(), o.client, o.users); err != nil {
+	p.rescore(o)
+	return o
+}
+
+// rescore computes the scores of the office's users again.
+func (p *platform) rescore(o *office) {
+	p.t.Helper()
+	err := p.Change(p.t.Context(), func(_ context.Context, c *db.Change) error {
+		for _, id := range o.users {
+			c.Rescore(domain.UserKey{Client: o.client, User: id})
+		}
+		return nil
+	})
+	if err != nil {
 		p.t.Fatal(err)
 	}
-	return o
 }
 
 // line is a signal with more fields, as names and values by turns.

@@ -96,7 +96,7 @@ func New(t testing.TB, o Options) *Harness {
 	if o.URL == "" {
 		o.URL = dbtest.URL(t, o.Schema)
 	}
-	d, err := db.Open(o.URL, db.WithClock(h.Clock), db.WithTracer(h.Statements))
+	d, err := db.Open(o.URL, db.WithClock(h.Clock), db.WithTracer(h.Statements), db.WithStrictLocks())
 	h.must(err)
 	t.Cleanup(func() { _ = d.Close() })
 	secret, err := d.CursorSecret(t.Context())

@@ -1,0 +1,66 @@
+package pg
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+var empty = dbtest.Schema{Name: "pg", Key: "empty", Apply: func(context.Context, string) error { return nil }}
+
+// TestServerClock: whatever the machine's clock says, and whichever way it is
+// put, Now tells the server's time, which is asked for once a minute.
+func TestServerClock(t *testing.T) {
+	d, err := Open(dbtest.URL(t, empty))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	machine := domain.NewManualClock(time.Now().Add(-2 * time.Hour))
+	clock := d.clock.(*serverClock)
+	clock.machine = machine
+
+	for _, step := range []struct {
+		name string
+		put  time.Duration // the machine's clock
+		asks bool
+	}{
+		{"the first connection", 0, true},
+		{"at once", 0, false},
+		{"within the minute", 59 * time.Second, false},
+		{"a minute later", time.Second, true},
+		{"put forward", 5 * time.Hour, true},
+		{"put back", -10 * time.Hour, true},
+	} {
+		machine.Advance(step.put)
+		before := clock.due.Load()
+		server, err := One[time.Time](t.Context(), d, "ask for the time", SQL("SELECT clock_timestamp()"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asked := clock.due.Load() != before; asked != step.asks {
+			t.Errorf("%s: asked for the time: %v", step.name, asked)
+		}
+		if off := d.Now().Sub(server).Abs(); step.asks && off > time.Minute {
+			t.Errorf("%s: Now is %v away from the server's time", step.name, off)
+		}
+	}
+}
+
+// TestClockOfTests: with a clock of its own, a database asks for no time.
+func TestClockOfTests(t *testing.T) {
+	at := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+	d, err := Open(dbtest.URL(t, empty), WithClock(domain.NewManualClock(at)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	if err := d.Ping(t.Context()); err != nil || !d.Now().Equal(at) {
+		t.Errorf("now is %v, %v", d.Now(), err)
+	}
+}
