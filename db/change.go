@@ -36,7 +36,8 @@ type lockRank int
 // after rows of a kind that stands below. Rows that the transaction itself made
 // need no lock, and weak locks (KEY SHARE, SHARE) have no place in the order.
 const (
-	resultLocks lockRank = iota + 1
+	outboxLocks lockRank = iota + 1
+	resultLocks
 	userLocks
 	collectionLocks
 	policyLocks

@@ -3,7 +3,6 @@ package db
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -142,8 +141,8 @@ func (c *Change) lockOwners(
 // refusal is why a signal cannot be applied; empty where it can. To a user the
 // policies of other clients do not exist.
 func (n *named) refusal(s *domain.Signal) string {
-	if _, ok := s.AboutMail(); ok {
-		return n.mailRefusal(s)
+	if kind, ok := s.AboutMail(); ok {
+		return n.mailRefusal(s, kind)
 	}
 	client, found := n.users[s.User]
 	owner, foundPolicy := n.policies[s.Policy]
@@ -165,18 +164,12 @@ func (n *named) refusal(s *domain.Signal) string {
 	return ""
 }
 
-func (n *named) mailRefusal(s *domain.Signal) string {
+func (n *named) mailRefusal(s *domain.Signal, kind domain.ResultEventKind) string {
 	r, found := n.results[s.Result]
-	switch {
-	case !found:
+	if !found {
 		return domain.NoSuchObject(s.Result.Noun())
-	case r.Unsent():
-		return "the mail of this result was not sent yet"
-	case s.At.Before(*r.SentAt):
-		return fmt.Sprintf("at: %s is before the mail was sent, at %s",
-			s.At.Format(time.RFC3339Nano), r.SentAt.Format(time.RFC3339Nano))
 	}
-	return ""
+	return r.Refuses(domain.ResultStep{Result: s.Result, Kind: kind, At: s.At})
 }
 
 // enterSignals enters the ids of the signals that can be applied, and marks those
@@ -268,8 +261,5 @@ func (c *Change) applySignals(ctx context.Context, n *named, signals []*domain.S
 	if err := c.publish(ctx, published); err != nil {
 		return err
 	}
-	if changes := apply(steps, n.rows); len(changes) > 0 {
-		return c.storeResults(ctx, changes)
-	}
-	return nil
+	return c.advanceResults(ctx, n.rows, steps)
 }

@@ -24,15 +24,6 @@ func (d *DB) bad(doing string, err error) error { return d.TranslateError(doing,
 
 func (d *DB) bunDB() *bun.DB { return d.Bun() }
 
-// Beside opens another pool.
-func (d *DB) Beside(conns int) *DB {
-	pool, err := d.DB.Beside(conns)
-	if err != nil {
-		panic(err)
-	}
-	return &DB{DB: pool, strict: d.strict}
-}
-
 // Alone runs fn under an advisory lock.
 func (d *DB) Alone(ctx context.Context, name string, fn func(context.Context) error) error {
 	return d.WithAdvisoryLock(ctx, name, fn)

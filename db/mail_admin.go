@@ -4,13 +4,16 @@ import (
 	"context"
 	"time"
 
-	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // FailedMail is a mail that was given up, for an operator.
 type FailedMail struct {
+	bun.BaseModel `bun:"table:mail_requests,alias:m"`
+
 	Client domain.ClientID `bun:"client_id"`
 	// ID is that of the mail's request, or of a simulation's result: as a UUID.
 	ID string
@@ -38,37 +41,39 @@ const failedMails = `
 // FailedMails lists the mails that were given up from a time on, the oldest
 // failure first, and limit of them at the most.
 func (d *DB) FailedMails(ctx context.Context, since time.Time, limit int) ([]FailedMail, error) {
-	var mails []FailedMail
-	err := d.conn(ctx).NewRaw("SELECT * FROM ("+failedMails+") AS m ORDER BY failed_at, id LIMIT ?2",
-		since, (*string)(nil), limit).Scan(ctx, &mails)
-	return mails, d.bad("list failed mails", err)
+	return pg.All[FailedMail](ctx, d, "list failed mails", pg.SQL(
+		"SELECT * FROM ("+failedMails+") AS m ORDER BY failed_at, id LIMIT ?2", since, []string(nil), limit))
 }
 
-// RetryMails makes mails wait again that were given up from a time on: those
-// with the ids, as UUIDs, or all where ids is nil. It returns those that it
-// changed, limit at the most. Their jobs are to be enqueued in the same
-// transaction, that of ctx.
-func (d *DB) RetryMails(ctx context.Context, since time.Time, ids []string, limit int) ([]FailedMail, error) {
-	var wanted any = (*string)(nil)
-	if ids != nil {
-		wanted = pgdialect.Array(ids)
-	}
-	var mails []FailedMail
-	err := d.conn(ctx).NewRaw(`
-		WITH chosen AS MATERIALIZED (SELECT * FROM (`+failedMails+`) AS m ORDER BY failed_at, id LIMIT ?2),
-		requests AS (
-			UPDATE mail_requests AS r SET failed_at = NULL, failure = NULL FROM chosen AS c
-			WHERE c.type <> 'phishing' AND r.client_id = c.client_id AND r.id = c.id::uuid AND r.failed_at IS NOT NULL
-			RETURNING r.client_id, r.id::text
-		), results AS (
-			UPDATE phishing_results AS r SET failed_at = NULL, failure = NULL, status = 'scheduled', updated_at = greatest(r.updated_at, ?3)
-			FROM chosen AS c
-			WHERE c.type = 'phishing' AND r.client_id = c.client_id AND r.id = c.id::uuid AND r.failed_at IS NOT NULL
-			RETURNING r.client_id, r.id::text
-		)
-		SELECT c.* FROM chosen AS c WHERE (c.client_id, c.id) IN (SELECT * FROM requests UNION ALL SELECT * FROM results)
-		ORDER BY c.failed_at, c.id`, since, wanted, limit, d.Now()).Scan(ctx, &mails)
-	return mails, d.bad("retry failed mails", err)
+// RetryMails puts mails into the outbox again that were given up from a time on:
+// those with the ids, as UUIDs, or all where ids is nil. It returns those that it
+// changed, limit at the most.
+func (d *DB) RetryMails(ctx context.Context, since time.Time, ids []string, limit int) (mails []FailedMail, err error) {
+	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
+		c.lock(resultLocks)
+		mails, err = pg.All[FailedMail](ctx, c, "retry failed mails", pg.SQL(`
+			WITH chosen AS MATERIALIZED (SELECT * FROM (`+failedMails+`) AS m ORDER BY failed_at, id LIMIT ?2),
+			requests AS (
+				UPDATE mail_requests AS r SET failed_at = NULL, failure = NULL FROM chosen AS c
+				WHERE c.type <> 'phishing' AND r.client_id = c.client_id AND r.id = c.id::uuid AND r.failed_at IS NOT NULL
+				RETURNING r.client_id, r.id, 'mail' AS kind, CASE WHEN r.type IN (?5, ?6) THEN 1 ELSE 2 END AS urgency
+			), results AS (
+				UPDATE phishing_results AS r SET failed_at = NULL, failure = NULL, status = 'scheduled',
+					updated_at = greatest(r.updated_at, ?3)
+				FROM chosen AS c
+				WHERE c.type = 'phishing' AND r.client_id = c.client_id AND r.id = c.id::uuid AND r.failed_at IS NOT NULL
+				RETURNING r.client_id, r.id, 'simulation', 2
+			), queued AS (
+				INSERT INTO outbox (client_id, id, kind, urgency, due_at)
+				SELECT *, ?3::timestamptz FROM (SELECT * FROM requests UNION ALL SELECT * FROM results) AS r RETURNING client_id, id
+			), told AS (
+				SELECT pg_notify(?4, '') FROM queued LIMIT 1
+			)
+			SELECT c.* FROM chosen AS c LEFT JOIN told ON true WHERE (c.client_id, c.id::uuid) IN (SELECT client_id, id FROM queued)
+			ORDER BY c.failed_at, c.id`, since, ids, limit, c.At, outboxChannel, domain.WelcomeMail, domain.AdminInviteMail))
+		return err
+	})
+	return mails, err
 }
 
 // MailBacklog is how much mail waits to be sent, and how much was given up.
@@ -79,23 +84,26 @@ type MailBacklog struct {
 	Oldest time.Time
 }
 
+// backlogRow is a MailBacklog as it is counted.
+type backlogRow struct {
+	bun.BaseModel `bun:"table:outbox,alias:o"`
+
+	Waiting, Failed int
+	Oldest          *time.Time
+}
+
 // MailBacklogs counts mail that was asked for, and simulated mail.
 func (d *DB) MailBacklogs(ctx context.Context) (mail, simulated MailBacklog, err error) {
-	var rows []struct {
-		Waiting, Failed int
-		Oldest          *time.Time
-	}
-	err = d.conn(ctx).NewRaw(`
+	rows, err := pg.All[backlogRow](ctx, d, "count mail", pg.SQL(`
 		SELECT (SELECT count(*) FROM mail_requests WHERE sent_at IS NULL AND failed_at IS NULL) AS waiting,
-		       (SELECT count(*) FROM mail_requests WHERE failed_at IS NOT NULL) AS failed,
-		       (SELECT min(created_at) FROM mail_requests WHERE sent_at IS NULL AND failed_at IS NULL) AS oldest
+			(SELECT count(*) FROM mail_requests WHERE failed_at IS NOT NULL) AS failed,
+			(SELECT min(created_at) FROM mail_requests WHERE sent_at IS NULL AND failed_at IS NULL) AS oldest
 		UNION ALL
 		SELECT (SELECT count(*) FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0),
-		       (SELECT count(*) FROM phishing_results WHERE failed_at IS NOT NULL),
-		       (SELECT min(send_at) FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0)`,
-		d.Now()).Scan(ctx, &rows)
-	if err != nil || len(rows) != 2 {
-		return mail, simulated, d.bad("count mail", err)
+			(SELECT count(*) FROM phishing_results WHERE failed_at IS NOT NULL),
+			(SELECT min(send_at) FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0)`, d.Now()))
+	if err != nil {
+		return mail, simulated, err
 	}
 	backlog := func(i int) MailBacklog {
 		return MailBacklog{Waiting: rows[i].Waiting, Failed: rows[i].Failed, Oldest: or(rows[i].Oldest, time.Time{})}

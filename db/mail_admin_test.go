@@ -24,7 +24,7 @@ func TestFailedMails(t *testing.T) {
 	due, failed := w.unsent(client, user, time.Time{}), w.unsent(client, user, time.Time{}).UUID()
 	w.exec("UPDATE mail_requests SET failed_at = $1, failure = 'no such mailbox' WHERE id = $2", noon.Add(-time.Minute), first)
 	w.exec("UPDATE mail_requests SET failed_at = $1, failure = 'refused' WHERE id = $2", noon.Add(-time.Second), second)
-	w.exec("UPDATE phishing_results SET failed_at = $1, failure = 'refused' WHERE id = $2", noon, failed)
+	w.exec("UPDATE phishing_results SET status = 'failed', failed_at = $1, failure = 'refused' WHERE id = $2", noon, failed)
 
 	ids := func(mails []db.FailedMail, err error) (ids []string) {
 		t.Helper()
@@ -58,9 +58,11 @@ func TestFailedMails(t *testing.T) {
 	want("in batches", ids(w.RetryMails(t.Context(), time.Time{}, nil, 1)), first)
 	want("the rest", ids(w.RetryMails(t.Context(), time.Time{}, nil, 10)), failed)
 	want("none", ids(w.FailedMails(t.Context(), time.Time{}, 10)))
+	var queued int
+	w.get("SELECT count(*) FROM outbox WHERE due_at <= $1", []any{noon}, &queued)
 	mail, simulated, err = w.MailBacklogs(t.Context())
 	w.must(err)
-	if mail.Waiting != 3 || simulated.Waiting != 2 || mail.Failed+simulated.Failed != 0 {
+	if queued != 3 || mail.Waiting != 3 || simulated.Waiting != 2 || mail.Failed+simulated.Failed != 0 {
 		t.Errorf("backlogs %+v and %+v", mail, simulated)
 	}
 	if at := w.updatedAt("phishing_results", failed); !at.Equal(noon) {

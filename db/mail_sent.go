@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -28,55 +29,82 @@ func (r *sentEmailRow) email() domain.SentEmail {
 	}
 }
 
-// SentEmails reads a page of the mails that were sent to some users, newest
-// first. That the users are within reach is for its caller to have checked.
-func (d *DB) SentEmails(ctx context.Context, to []domain.UserKey, f domain.EmailFilter, w domain.Window) (domain.Slice[domain.SentEmail], error) {
-	k := keyset{
-		from: "sent_emails AS e", key: "e.sent_at", cast: "timestamptz", id: "e.id", desc: true,
-		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-			return emailsWhere(q, values, to, f)
+// SentEmails reads a page of the mails that were sent to the user, newest first.
+func (u *User) SentEmails(
+	ctx context.Context, f domain.EmailFilter, w domain.Window,
+) (domain.Slice[domain.SentEmail], error) {
+	return sentEmails(ctx, u.db, pg.SQL("e.client_id = ? AND e.user_id = ?", u.Client, u.ID), f, w)
+}
+
+func sentEmails(
+	ctx context.Context, d *DB, to pg.Query, f domain.EmailFilter, w domain.Window,
+) (domain.Slice[domain.SentEmail], error) {
+	k := pg.Keyset[sentEmailRow]{
+		Table: "sent_emails AS e", Key: "e.sent_at", Cast: "timestamptz", ID: "e.id", Desc: true,
+		Where: pg.Conditions{to},
+		Position: func(r *sentEmailRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.SentAt), ID: r.ID.UUID()}
 		},
 	}
-	rows, err := countedPage(ctx, d, k, w, nil, func(r *sentEmailRow) domain.Position {
-		return domain.Position{Key: timeKey(r.SentAt), ID: r.ID.UUID()}
-	})
-	return mapped(rows, (*sentEmailRow).email), err
-}
-
-func emailsWhere(q *bun.SelectQuery, values *binds, to []domain.UserKey, f domain.EmailFilter) *bun.SelectQuery {
-	if len(to) == 1 { // in the order of an index
-		q = q.Where("e.client_id = ? AND e.user_id = ?", values.add(to[0].Client), values.add(to[0].User))
-	} else {
-		clients, users := legacyKeyLists(to)
-		q = q.Where("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::text[]::uuid[], ?::text[]::uuid[]))", values.add(texts(clients)), values.add(texts(users)))
-	}
 	if len(f.Types) > 0 {
-		q = q.Where("e.message_type = ANY(?::text[])", values.add(f.Types))
+		k.Where.Add("e.message_type = ANY(?::text[])", f.Types)
 	}
 	if f.Since != nil {
-		q = q.Where("e.sent_at >= ?", values.add(*f.Since))
+		k.Where.Add("e.sent_at >= ?", *f.Since)
 	}
 	if f.Until != nil {
-		q = q.Where("e.sent_at < ?", values.add(*f.Until))
+		k.Where.Add("e.sent_at < ?", *f.Until)
 	}
-	return q
+	rows, err := pg.CountedPage(ctx, d, k, w)
+	return pg.Map(rows, (*sentEmailRow).email), err
 }
 
-// UsersByEmail finds the users within the caller's reach who have the email,
-// in lower case: at the most one in each client.
-func (d *DB) UsersByEmail(ctx context.Context, email string) ([]domain.UserKey, error) {
-	var keys []domain.UserKey
-	q := d.conn(ctx).NewSelect().TableExpr("users AS u").ColumnExpr(`u.client_id AS client, u.id AS "user"`).
-		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.email = ?", email).OrderExpr("u.client_id")
-	err := legacyReach(ctx, q).Scan(ctx, &keys)
-	return keys, d.bad("find users by email", err)
+// What follows is only v1's: it finds whom mails were sent to by their address.
+
+// Addressees are users who have one email address, at the most one in each
+// client, and were found within the caller's reach.
+type Addressees struct {
+	users []domain.UserKey
+	db    *DB
+}
+
+// Addressees finds the users who have the email, which is in lower case.
+// NotFound where there is none.
+func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) {
+	users, err := pg.All[userKeyRow](ctx, d, "find users by email", pg.From("users AS u").Columns("u.client_id, u.id").
+		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.email = ?", email).Where("?", reach(ctx)).OrderBy("u.client_id"))
+	if err == nil && len(users) == 0 {
+		err = domain.ErrNotFound((domain.UserKind{}).Noun())
+	}
+	to := &Addressees{db: d}
+	for _, u := range users {
+		to.users = append(to.users, domain.UserKey{Client: u.ClientID, User: u.ID})
+	}
+	return to, err
+}
+
+type userKeyRow struct {
+	ClientID domain.ClientID
+	ID       domain.UserID
+}
+
+// SentEmails reads a page of the mails that were sent to all of them, newest
+// first.
+func (a *Addressees) SentEmails(
+	ctx context.Context, f domain.EmailFilter, w domain.Window,
+) (domain.Slice[domain.SentEmail], error) {
+	to := pg.SQL("e.client_id = ? AND e.user_id = ?", a.users[0].Client, a.users[0].User) // in the order of an index
+	if len(a.users) > 1 {
+		clients, users := keyLists(a.users)
+		to = pg.SQL("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users)
+	}
+	return sentEmails(ctx, a.db, to, f, w)
 }
 
 // UserExists reports whether any partner's client has the user, within the
 // caller's reach or not. What is archived does not exist.
-func (d *DB) UserExists(ctx context.Context, id domain.UserID) (exists bool, err error) {
-	err = d.conn(ctx).NewRaw(`
+func (d *DB) UserExists(ctx context.Context, id domain.UserID) (bool, error) {
+	return pg.One[bool](ctx, d, "look for a user", pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM users AS u JOIN clients AS c ON c.id = u.client_id
-			WHERE u.id = ? AND c.archived_at IS NULL)`, id).Scan(ctx, &exists)
-	return exists, d.bad("look for a user", err)
+			WHERE u.id = ? AND c.archived_at IS NULL)`, id))
 }

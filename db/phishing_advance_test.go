@@ -1,7 +1,6 @@
 package db_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -27,16 +26,31 @@ func (w *world) unsent(client domain.ClientID, user domain.UserID, sent time.Tim
 	if !sent.IsZero() {
 		now := w.clock.Now()
 		w.clock.Set(sent)
-		w.must(w.Tx(w.t.Context(), func(ctx context.Context) error {
-			s, held, err := w.HoldSimulation(ctx, id)
-			if err != nil || !held {
-				return errors.Join(err, errors.New("held by another"))
-			}
-			return w.SimulationSent(ctx, s, "a@example.com", "Subject")
-		}))
+		w.exec("INSERT INTO outbox (client_id, id, kind, urgency, due_at) VALUES ($1, $2, 'simulation', 2, $3)", client, id, sent)
+		w.send(w.claim(1)...)
 		w.clock.Set(now)
 	}
 	return id
+}
+
+// claim leases up to n mails of the outbox for a minute.
+func (w *world) claim(n int) []db.Lease {
+	w.t.Helper()
+	leases, err := w.ClaimOutbox(w.t.Context(), n, time.Minute)
+	w.must(err)
+	return leases
+}
+
+// send marks leased mails as sent, and returns how many were.
+func (w *world) send(leases ...db.Lease) int {
+	w.t.Helper()
+	mails := make([]db.SentMail, len(leases))
+	for i, l := range leases {
+		mails[i] = db.SentMail{Lease: l, From: "a@example.com", Subject: "Subject"}
+	}
+	marked, err := w.MarkSent(w.t.Context(), mails)
+	w.must(err)
+	return len(marked)
 }
 
 // wantCounts holds every stored count of simulated mails against a recount.
@@ -44,7 +58,7 @@ func (w *world) wantCounts(t interface{ Fatalf(string, ...any) }) {
 	for what, query := range map[string]string{
 		"days": dbtest.WrongPhishingDays,
 		"users": `SELECT count(*) FROM users AS u WHERE (phished_sent, phished_clicked) <> (
-				SELECT count(sent_at), count(*) FILTER (WHERE NOT automated AND status IN ('attachment_opened', 'clicked', 'credentials_submitted'))
+				SELECT count(sent_at), count(*) FILTER (WHERE status IN ('attachment_opened', 'clicked', 'credentials_submitted'))
 				FROM phishing_results WHERE client_id = u.client_id AND user_id = u.id)`,
 		"risks": `SELECT count(*) FROM users AS u JOIN user_risks AS r ON r.client_id = u.client_id AND r.user_id = u.id
 			WHERE r.baseline + (SELECT sum(d) FROM unnest(r.deltas) AS d) <> u.score`,
@@ -97,7 +111,7 @@ func TestAdvanceResultsProperty(t *testing.T) {
 				steps = append(steps, domain.ResultStep{
 					Result: rapid.SampledFrom(ids).Draw(t, "mail"), Kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
 					At:        noon.Add(-time.Duration(rapid.IntRange(0, 100000).Draw(t, "seconds")) * time.Second),
-					Automated: rapid.SampledFrom([]string{"", "", domain.ByHeadRequest}).Draw(t, "by"),
+					Automated: rapid.SampledFrom([]domain.AutomatedReason{"", "", domain.ByHead}).Draw(t, "by"),
 				})
 			}
 			before := w.stored(ids)
@@ -170,13 +184,17 @@ func TestAdvanceResults(t *testing.T) {
 	}
 }
 
-// TestUnsent: nothing is done with a mail that is not sent.
+// TestUnsent: nothing is done with a mail that is not sent, or before it was.
 func TestUnsent(t *testing.T) {
 	w := newWorld(t)
 	client := w.client()
 	id := w.unsent(client, w.user(client, domain.RoleStandard, 750), time.Time{})
-	w.must(w.AdvanceResults(t.Context(), []domain.ResultStep{{Result: id, Kind: domain.MailReported, At: noon}}))
-	if got := w.changes(); got != 0 {
+	sent := w.unsent(client, w.user(client, domain.RoleStandard, 750), noon)
+	before := w.changes()
+	w.must(w.AdvanceResults(t.Context(), []domain.ResultStep{
+		{Result: id, Kind: domain.MailReported, At: noon}, {Result: sent, Kind: domain.MailClicked, At: noon.Add(-time.Second)},
+	}))
+	if got := w.changes() - before; got != 0 {
 		t.Errorf("%d steps count", got)
 	}
 	w.wantCounts(t)
@@ -191,10 +209,11 @@ func TestTooSoon(t *testing.T) {
 		id := w.unsent(client, w.user(client, domain.RoleStandard, 750), noon)
 		w.must(w.AdvanceResults(t.Context(), []domain.ResultStep{{Result: id, Kind: domain.MailClicked, At: noon.Add(after)}}))
 		var got bool
-		var reason string
-		w.get("SELECT automated, coalesce(automated_reason, '') FROM phishing_results WHERE id = $1", []any{id}, &got, &reason)
-		if got != automated || automated && reason != domain.TooSoon {
-			t.Errorf("after %v: automated %v, %q", after, got, reason)
+		var reason domain.AutomatedReason
+		var status domain.ResultStatus
+		w.get("SELECT automated, coalesce(automated_reason, ''), status FROM phishing_results WHERE id = $1", []any{id}, &got, &reason, &status)
+		if got != automated || automated != (reason == domain.ByHaste) || automated != (status == domain.ResultSent) {
+			t.Errorf("after %v: automated %v, %q, %s", after, got, reason, status)
 		}
 	}
 	w.wantCounts(t)

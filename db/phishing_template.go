@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -116,28 +117,27 @@ func (d *DB) storeTemplates(ctx context.Context, list []domain.Template, own boo
 	for i := range list {
 		t := &list[i]
 		records[i] = templateRecord{
-			t.ID.UUID(), t.Name, t.Language, t.Category, t.Subject, t.From, t.HTML, t.Text, t.CreatedAt, t.Indicators, t.Difficulty, t.Landing, own,
+			t.ID.UUID(), t.Name, t.Language, t.Category, t.Subject, t.From, t.HTML, t.Text, t.CreatedAt,
+			t.Indicators, t.Difficulty, t.Landing, own,
 		}
 	}
 	text, err := json.Marshal(records)
 	if err != nil {
 		return 0, 0, err
 	}
-	const columns = "id, name, language, category, subject, from_address, html, body, created_at, indicators, difficulty, landing, own"
+	const columns = "id, name, language, category, subject, from_address, html, body, created_at, " +
+		"indicators, difficulty, landing, own"
 	const content = "name, language, category, subject, from_address, html, body, indicators, difficulty, landing"
 	excluded := "excluded." + strings.ReplaceAll(content, ", ", ", excluded.")
 	stored := "t." + strings.ReplaceAll(content, ", ", ", t.")
-	var rows []struct{ Added bool }
-	err = d.conn(ctx).NewRaw(`
+	rows, err := pg.All[bool](ctx, d, "store templates", pg.SQL(`
 		INSERT INTO phishing_templates AS t (`+columns+`)
 		SELECT `+columns+` FROM json_populate_recordset(NULL::phishing_templates, ?::json) ORDER BY created_at, id
-		ON CONFLICT `+conflict+` DO UPDATE SET (`+content+`, changed_at) = (`+excluded+`, ?)
+		ON CONFLICT `+conflict+` DO UPDATE SET (`+content+`, changed_at) = (`+excluded+`, ?::timestamptz)
 		WHERE (`+stored+`) IS DISTINCT FROM (`+excluded+`)
-		RETURNING xmax = 0 AS added`, string(text), d.Now()).Scan(ctx, &rows)
-	for _, r := range rows {
-		if r.Added {
-			added++
-		}
+		RETURNING xmax = 0 AS added`, string(text), d.Now()))
+	for _, isNew := range rows {
+		added += number(isNew)
 	}
-	return added, len(rows) - added, d.bad("store templates", err)
+	return added, len(rows) - added, err
 }

@@ -80,8 +80,7 @@ func (r *signalRow) domain(today domain.Date) domain.RiskSignals {
 // in days of the session's zone, which is UTC. Every subquery finds the rows of
 // one user by an index, so that the cost follows the users asked for.
 //
-// What a mail scanner did is no signal (decisions 7.3), but that the mail was
-// sent is, and so is the report of it. Exposures are none where the client has
+// The times of simulated mails are those of what people did. Exposures are none where the client has
 // no Dark Web Monitoring.
 var signalsSQL = strings.ReplaceAll(`
 	SELECT w.client_id, w.user_id, u.role, u.created_at, u.score,
@@ -101,10 +100,9 @@ var signalsSQL = strings.ReplaceAll(`
 			array_agg(?0::date - p.reported) FILTER (WHERE p.reported >= ?0::date - 365) AS reports
 		FROM (
 			SELECT sent_at::date AS sent, reported_at::date AS reported,
-				CASE WHEN NOT automated THEN coalesce(clicked_at, credentials_submitted_at)::date END AS clicked,
-				CASE WHEN NOT automated THEN attachment_opened_at::date END AS attached,
-				CASE WHEN NOT automated THEN credentials_submitted_at::date END AS submitted,
-				NOT automated AND coalesce(clicked_at, credentials_submitted_at, attachment_opened_at) IS NOT NULL AS fell
+				coalesce(clicked_at, credentials_submitted_at)::date AS clicked, attachment_opened_at::date AS attached,
+				credentials_submitted_at::date AS submitted,
+				coalesce(clicked_at, credentials_submitted_at, attachment_opened_at) IS NOT NULL AS fell
 			FROM phishing_results WHERE client_id = w.client_id AND user_id = w.user_id
 		) AS p
 	) AS phished

@@ -52,7 +52,7 @@ func TestRescore(t *testing.T) {
 				w.mail(c, u, 10, false, "credentials_submitted_at")
 				w.mail(c, u, 20, false, "attachment_opened_at")
 				w.mail(c, u, 30, false, "opened_at", "attachment_opened_at", "clicked_at", "credentials_submitted_at", "reported_at")
-				w.mail(c, u, 40, true, "clicked_at", "reported_at")
+				w.mail(c, u, 40, true, "reported_at")
 			},
 			domain.RiskSignals{Clicks: ago(364, 365, 10, 30), Attachments: ago(20, 30), Credentials: ago(10, 30), Reports: ago(365, 30, 40)},
 			[4]int{8, 6, 6, 4},

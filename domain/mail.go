@@ -30,8 +30,6 @@ type Mail struct {
 	CourseTitle string
 	DueOn       Date
 
-	// Settled is true once it was sent or given up.
-	Settled bool
 	// Unwanted says why it is not to be sent any more; empty where it is.
 	Unwanted string
 }

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// ResultStatus says how far a simulated mail got. It only moves forward.
+// ResultStatus says how far people got with a simulated mail. It only moves
+// forward.
 type ResultStatus string
 
 // The states of a result, in their order.
@@ -20,13 +21,15 @@ const (
 	ResultAttachmentOpened     ResultStatus = "attachment_opened"
 	ResultClicked              ResultStatus = "clicked"
 	ResultCredentialsSubmitted ResultStatus = "credentials_submitted"
+	// ResultFailed is that of a mail that will never be sent.
+	ResultFailed ResultStatus = "failed"
 )
 
 // Values lists the states in their order.
 func (ResultStatus) Values() []string {
 	return []string{
 		string(ResultScheduled), string(ResultSent), string(ResultOpened), string(ResultAttachmentOpened),
-		string(ResultClicked), string(ResultCredentialsSubmitted),
+		string(ResultClicked), string(ResultCredentialsSubmitted), string(ResultFailed),
 	}
 }
 
@@ -36,33 +39,29 @@ func (s ResultStatus) Beyond(other ResultStatus) bool {
 	return slices.Index(order, string(s)) > slices.Index(order, string(other))
 }
 
-// Result is a simulated mail to one user and what became of it.
+// Result is a simulated mail to one user and what became of it. Its status and
+// times tell what people did; what mail scanners did stands apart (decisions 7.2,
+// 7.3).
 type Result struct {
 	ID       ResultID
 	User     UserID
 	Template TemplateID
 	Status   ResultStatus
 	Reported bool
-	// Automated says that all that opened or clicked the mail so far was a mail
-	// scanner; AutomatedReason how that was told. It counts in no rate and no
-	// score (decisions 7.3).
+	// Automated says that a mail scanner opened or clicked the mail, and
+	// AutomatedReason how that was told first.
 	Automated       bool
-	AutomatedReason string
+	AutomatedReason AutomatedReason
 
 	SendAt time.Time
 	// The times are nil for what did not happen.
 	SentAt, OpenedAt, AttachmentOpenedAt, ClickedAt, CredentialsSubmittedAt, ReportedAt *time.Time
+	// FailedAt is when it became certain that the mail will never be sent, and
+	// Failure says why.
+	FailedAt *time.Time
+	Failure  string
 
 	CreatedAt, UpdatedAt time.Time
-}
-
-// ResultEvent is something that happened to a simulated mail.
-type ResultEvent struct {
-	Kind ResultEventKind
-	At   time.Time
-	// Scanner is how the event was told to be a mail scanner's; empty for a
-	// person's.
-	Scanner string
 }
 
 // ResultEventKind says what happened: a mail that was sent reached a further
@@ -79,90 +78,13 @@ const (
 	MailReported ResultEventKind = "reported"
 )
 
-// Advance returns the result after an event, and whether that changed it. The
-// events of a mail may come in any order and repeatedly: the status never goes
-// back, and what happened once is not taken a second time (decisions 7.2).
-//
-// An open or a click that was gone beyond before changes nothing. An attachment
-// that was opened is another act than a click, and is kept beside it whichever
-// is told of first.
-//
-// A person's acts outrank a scanner's: once a person opened or clicked, a
-// scanner changes nothing, so that no scanner takes a person's act out of the
-// counts. A person who gets as far as the scanner did, or falls for the mail in
-// any way, takes the result over: the scanner's times are dropped, its status
-// stays.
-func (r Result) Advance(e ResultEvent) (Result, bool) {
-	switch {
-	case e.Kind == MailReported:
-		if r.Reported {
-			return r, false
-		}
-		r.Reported, r.ReportedAt = true, &e.At
-		return r, true
-	case e.Scanner != "":
-		return r.scanned(e)
-	case r.Automated:
-		if e.Kind == MailOpened && r.Status.Beyond(ResultOpened) {
-			return r, false
-		}
-		r.Automated, r.AutomatedReason, r.OpenedAt, r.ClickedAt = false, "", nil, nil
-	case r.passed(e.Kind):
-		return r, false
-	}
-	r.reach(e)
-	return r, true
-}
-
-// scanned is Advance for what a scanner did.
-func (r Result) scanned(e ResultEvent) (Result, bool) {
-	person := r.Status.Beyond(ResultSent) && !r.Automated
-	if person || e.Kind != MailOpened && e.Kind != MailClicked || !ResultStatus(e.Kind).Beyond(r.Status) {
-		return r, false
-	}
-	r.Automated = true
-	if r.AutomatedReason == "" {
-		r.AutomatedReason = e.Scanner
-	}
-	r.reach(e)
-	return r, true
-}
-
-// passed reports whether an event is late or repeated.
-func (r *Result) passed(kind ResultEventKind) bool {
-	if kind == MailAttachmentOpened {
-		return r.AttachmentOpenedAt != nil
-	}
-	return !ResultStatus(kind).Beyond(r.Status)
-}
-
-// reach stores when the state of an event was reached.
-func (r *Result) reach(e ResultEvent) {
-	switch e.Kind {
-	case MailOpened:
-		r.OpenedAt = &e.At
-	case MailAttachmentOpened:
-		r.AttachmentOpenedAt = &e.At
-	case MailClicked:
-		r.ClickedAt = &e.At
-	case MailCredentialsSubmitted:
-		r.CredentialsSubmittedAt = &e.At
-	}
-	if status := ResultStatus(e.Kind); status.Beyond(r.Status) {
-		r.Status = status
-	}
-}
-
 // ResultFilter says which results are wanted.
 type ResultFilter struct {
 	User         *UserID
 	Result       *ResultID
-	Status       ResultStatus // empty for every state
-	Period                    // of sending
+	Statuses     []ResultStatus // none for every state
+	Period                      // of sending
 	UpdatedSince *time.Time
-	// Newest asks for the mails that were sent, newest first, in the place of
-	// all in the order of their creation.
-	Newest bool
 }
 
 // ResultOrder is what a list of results is sorted by: the name of a column.
@@ -179,7 +101,7 @@ const (
 // that finds them gives their order too.
 func (f ResultFilter) Order() ResultOrder {
 	switch {
-	case f.Newest || f.Since != nil || f.Until != nil:
+	case f.Since != nil || f.Until != nil:
 		return BySending
 	case f.UpdatedSince != nil:
 		return ByChange
@@ -188,7 +110,8 @@ func (f ResultFilter) Order() ResultOrder {
 }
 
 // PhishingCounts are the simulated mails that were sent in a span of days, and
-// how many of them got how far since. What a scanner did does not count.
+// how many of them got how far since: opened or further, and clicked or fallen
+// for in another way. What a scanner did does not count.
 type PhishingCounts struct {
 	Sent, Opened, Clicked, Reported, CredentialsSubmitted, AttachmentsOpened int
 }

@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // ResultStep is something that a simulated mail's reader, or a scanner, did
 // with it: anything but the sending.
@@ -9,42 +12,117 @@ type ResultStep struct {
 	Kind   ResultEventKind
 	At     time.Time
 	// Automated is how a scanner was told to have done it; empty for a person.
-	Automated string
+	Automated AutomatedReason
 }
 
-// How a mail scanner is told from a person (decisions 7.3): it asked for the
-// head of a page only, sits in a listed network, or was too fast.
+// AutomatedReason is how a mail scanner is told from a person (decisions 7.3).
+type AutomatedReason string
+
+// The reasons: a scanner asked for the head of a page only, sits in a listed
+// network, or was too fast.
 const (
-	ByHeadRequest      = "head_request"
-	FromScannerNetwork = "scanner_network"
-	TooSoon            = "too_soon"
+	ByHead    AutomatedReason = "head"
+	ByNetwork AutomatedReason = "network"
+	ByHaste   AutomatedReason = "fast"
 )
 
-// soon is how soon after its delivery a mail is opened or clicked by scanners
-// only (decisions 7.3).
-const soon = 2 * time.Second
+// Values lists the reasons.
+func (AutomatedReason) Values() []string {
+	return []string{string(ByHead), string(ByNetwork), string(ByHaste)}
+}
 
-// WithinScan reports whether at is so soon after a delivery that only a scanner
-// acts by then; false where the delivery is nil.
-func WithinScan(sent *time.Time, at time.Time) bool { return sent != nil && at.Sub(*sent) < soon }
+// scannersWithin is how soon after its delivery a mail is opened or clicked by
+// scanners only (decisions 7.3).
+const scannersWithin = 2 * time.Second
+
+// TooSoon reports whether at is so soon after a delivery that only a scanner acts
+// by then.
+func TooSoon(sent, at time.Time) bool { return at.Sub(sent) < scannersWithin }
+
+// scanner is how the step shows that a mail scanner did it; empty for a person.
+func (s ResultStep) scanner(sent time.Time) AutomatedReason {
+	if s.Automated == "" && s.opens() && TooSoon(sent, s.At) {
+		return ByHaste
+	}
+	return s.Automated
+}
+
+// opens reports whether the step is one that scanners take.
+func (s ResultStep) opens() bool { return s.Kind == MailOpened || s.Kind == MailClicked }
 
 // Unsent reports whether the mail is not marked as sent: nobody can have done
 // anything with it, but for a copy that goes out once more (see
 // docs/operating.md).
-func (r *Result) Unsent() bool { return r.SentAt == nil }
+func (r Result) Unsent() bool { return r.SentAt == nil }
 
-// Take returns the result after a step, and whether that changed it. Nothing is
-// done with a mail that is not sent.
+// Refuses says why a step cannot have been taken with the mail: it was not sent,
+// or only after that. It is empty where the step can (decisions 7.2).
+func (r Result) Refuses(s ResultStep) string {
+	switch {
+	case r.Unsent():
+		return "the mail of this result was not sent yet"
+	case s.At.Before(*r.SentAt):
+		return fmt.Sprintf("at: %s is before the mail was sent, at %s",
+			s.At.Format(time.RFC3339Nano), r.SentAt.Format(time.RFC3339Nano))
+	}
+	return ""
+}
+
+// Take returns the result after a step, and whether that changed it. A step that
+// the result refuses changes nothing.
+//
+// The steps of a mail may come in any order and repeatedly: the status never goes
+// back, and what happened once is not taken a second time. An open or a click
+// that was gone beyond before changes nothing. An attachment that was opened is
+// another act than a click, and is kept beside it whichever is told of first.
+//
+// That a scanner opened or clicked the mail is noted once. It moves no status and
+// no time, and no person's step erases it. A scanner takes no other steps.
 func (r Result) Take(s ResultStep) (Result, bool) {
-	if r.Unsent() {
+	if r.Refuses(s) != "" {
 		return r, false
 	}
-	e := ResultEvent{Kind: s.Kind, At: s.At, Scanner: s.Automated}
-	opens := s.Kind == MailOpened || s.Kind == MailClicked
-	if opens && e.Scanner == "" && WithinScan(r.SentAt, s.At) {
-		e.Scanner = TooSoon
+	if reason := s.scanner(*r.SentAt); reason != "" {
+		if r.Automated || !s.opens() {
+			return r, false
+		}
+		r.Automated, r.AutomatedReason = true, reason
+		return r, true
 	}
-	return r.Advance(e)
+	at := s.At
+	switch s.Kind {
+	case MailReported:
+		if r.Reported {
+			return r, false
+		}
+		r.Reported, r.ReportedAt = true, &at
+		return r, true
+	case MailAttachmentOpened:
+		if r.AttachmentOpenedAt != nil {
+			return r, false
+		}
+		r.AttachmentOpenedAt = &at
+	default:
+		if !ResultStatus(s.Kind).Beyond(r.Status) {
+			return r, false
+		}
+		*r.timeOf(s.Kind) = &at
+	}
+	if status := ResultStatus(s.Kind); status.Beyond(r.Status) {
+		r.Status = status
+	}
+	return r, true
+}
+
+// timeOf is the time of a status that a step moves the result to.
+func (r *Result) timeOf(kind ResultEventKind) **time.Time {
+	switch kind {
+	case MailOpened:
+		return &r.OpenedAt
+	case MailClicked:
+		return &r.ClickedAt
+	}
+	return &r.CredentialsSubmittedAt
 }
 
 // Counts are what the result adds to the counters of the day of its sending.
@@ -53,12 +131,9 @@ func (r *Result) Counts() (c PhishingCounts) {
 		return c
 	}
 	c.Sent, c.Reported = 1, one(r.Reported)
-	if r.Automated {
-		return c
-	}
-	c.Opened, c.AttachmentsOpened = one(r.OpenedAt != nil), one(r.AttachmentOpenedAt != nil)
+	c.Opened, c.Clicked = one(r.Status.Beyond(ResultSent)), one(r.Status.Beyond(ResultOpened))
+	c.AttachmentsOpened = one(r.AttachmentOpenedAt != nil)
 	c.CredentialsSubmitted = one(r.CredentialsSubmittedAt != nil)
-	c.Clicked = one(r.ClickedAt != nil || r.AttachmentOpenedAt != nil || r.CredentialsSubmittedAt != nil)
 	return c
 }
 
@@ -73,7 +148,8 @@ func one(b bool) int {
 func (c PhishingCounts) Plus(o PhishingCounts) PhishingCounts {
 	return PhishingCounts{
 		Sent: c.Sent + o.Sent, Opened: c.Opened + o.Opened, Clicked: c.Clicked + o.Clicked, Reported: c.Reported + o.Reported,
-		CredentialsSubmitted: c.CredentialsSubmitted + o.CredentialsSubmitted, AttachmentsOpened: c.AttachmentsOpened + o.AttachmentsOpened,
+		CredentialsSubmitted: c.CredentialsSubmitted + o.CredentialsSubmitted,
+		AttachmentsOpened:    c.AttachmentsOpened + o.AttachmentsOpened,
 	}
 }
 
@@ -81,6 +157,7 @@ func (c PhishingCounts) Plus(o PhishingCounts) PhishingCounts {
 func (c PhishingCounts) Minus(o PhishingCounts) PhishingCounts {
 	return PhishingCounts{
 		Sent: c.Sent - o.Sent, Opened: c.Opened - o.Opened, Clicked: c.Clicked - o.Clicked, Reported: c.Reported - o.Reported,
-		CredentialsSubmitted: c.CredentialsSubmitted - o.CredentialsSubmitted, AttachmentsOpened: c.AttachmentsOpened - o.AttachmentsOpened,
+		CredentialsSubmitted: c.CredentialsSubmitted - o.CredentialsSubmitted,
+		AttachmentsOpened:    c.AttachmentsOpened - o.AttachmentsOpened,
 	}
 }

@@ -59,7 +59,6 @@ type Simulation struct {
 	Result   ResultID
 	Client   ClientID
 	User     UserID
-	Status   ResultStatus
 	SendAt   time.Time
 	SentAt   *time.Time
 	Template Template
@@ -68,8 +67,6 @@ type Simulation struct {
 	Language                   Language // the user's
 	ClientName                 string
 
-	// Settled is true once it was sent or given up.
-	Settled bool
 	// Unwanted says why it is not to be sent any more; empty where it is.
 	Unwanted string
 }

@@ -4,14 +4,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
-
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/job"
 	platformmail "partnerapi/platform/mail"
 	"partnerapi/platform/phishing"
+	"partnerapi/v2/v2test"
 )
 
 // sends asks for a mail of a template at a time, or for now.
@@ -26,31 +23,33 @@ func deliver(a *actor) answer {
 		a.T.Fatal(err)
 	}
 	defer func() { _ = sender.Close() }()
-	quiet := slog.New(slog.DiscardHandler)
-	worker := phishing.NewWorker(a.DB, sender, phishing.NewComposer(a.URL, phishing.NewTokens([]byte("secret"))), quiet)
-	rows, err := a.DB.SQL().Query(`SELECT r.client_id, r.id FROM phishing_results AS r JOIN clients AS c ON c.id = r.client_id
-		WHERE c.partner_id = $1 AND r.status = 'scheduled' AND r.send_at <= $2`, a.tenant.ID, a.Clock.Now())
-	if err != nil {
-		a.T.Fatal(err)
-	}
-	defer rows.Close()
-	var due []job.SendSimulation
-	for rows.Next() {
-		var args job.SendSimulation
-		if err := rows.Scan(&args.Client, &args.Result); err != nil {
-			a.T.Fatal(err)
-		}
-		due = append(due, args)
-	}
-	if err := rows.Err(); err != nil {
-		a.T.Fatal(err)
-	}
-	for _, args := range due {
-		if err := worker.Work(a.T.Context(), &river.Job[job.SendSimulation]{JobRow: &rivertype.JobRow{Attempt: 1, MaxAttempts: 80}, Args: args}); err != nil {
-			a.T.Fatal(err)
-		}
-	}
+	dispatch(a.Harness, sender, phishing.NewTokens([]byte("secret")))
 	return answer{}
+}
+
+// dispatch sends the mails that are due, as the service does.
+func dispatch(h *v2test.Harness, sender platformmail.Sender, tokens phishing.Tokens) (outcomes []platformmail.Outcome) {
+	h.T.Helper()
+	composer, err := platformmail.NewComposer(h.URL, "")
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	mails := platformmail.NewDispatcher(h.DB, sender, 1, map[db.OutboxKind]platformmail.Writer{
+		db.RequestedMail: platformmail.NewRequests(h.DB, composer),
+		db.SimulatedMail: phishing.NewSimulations(h.DB, phishing.NewComposer(h.URL, tokens)),
+	}, slog.New(slog.DiscardHandler), nil)
+	leases, err := h.DB.ClaimOutbox(h.T.Context(), 1000, time.Minute)
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	for _, l := range leases {
+		outcome, err := mails.Send(h.T.Context(), h.T.Context(), l)
+		if err != nil {
+			h.T.Fatal(err)
+		}
+		outcomes = append(outcomes, outcome)
+	}
+	return outcomes
 }
 
 // remember gives a name to the result of a user's latest mail.

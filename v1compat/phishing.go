@@ -47,26 +47,28 @@ func fromListPhishing(in *listPhishing) (*v2.ListPhishingResults, *op.Paging) {
 	return out, &out.Query.Paging
 }
 
-// toPhishingResult names the furthest state and when it was reached (decisions
-// 5.10). v1 has no word for a mail scanner: what one did shows as it does in
-// v2's status.
+// toPhishingResult names the furthest state, and when the first event was that
+// made it so (decisions 5.10).
 func toPhishingResult(r v2.PhishingResult) PhishingResult {
-	out, reached := PhishingResult{Status: Sent}, []*op.Time{r.SentAt}
+	out, reached := PhishingResult{Status: Sent}, r.SentAt
 	switch r.Status {
 	case domain.ResultOpened:
-		out.Status, reached = Opened, []*op.Time{r.OpenedAt, r.SentAt}
-	case domain.ResultAttachmentOpened:
-		out.Status, reached = Clicked, []*op.Time{r.AttachmentOpenedAt, r.SentAt}
-	case domain.ResultClicked:
-		out.Status, reached = Clicked, []*op.Time{r.ClickedAt, r.AttachmentOpenedAt, r.SentAt}
-	case domain.ResultCredentialsSubmitted:
-		out.Status, reached = Clicked, []*op.Time{r.CredentialsSubmittedAt, r.SentAt}
+		out.Status, reached = Opened, r.OpenedAt
+	case domain.ResultAttachmentOpened, domain.ResultClicked, domain.ResultCredentialsSubmitted:
+		out.Status, reached = Clicked, earliest(r.AttachmentOpenedAt, r.ClickedAt, r.CredentialsSubmittedAt)
 	}
-	for _, when := range reached {
-		if when != nil {
-			out.StatusDate = at(*when)
-			break
-		}
+	if reached != nil { // the list holds no mails that were not sent
+		out.StatusDate = at(*reached)
 	}
 	return out
+}
+
+// earliest is the first of the times that are not nil.
+func earliest(times ...*op.Time) (first *op.Time) {
+	for _, t := range times {
+		if t != nil && (first == nil || t.Before(first.Time)) {
+			first = t
+		}
+	}
+	return first
 }

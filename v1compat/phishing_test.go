@@ -17,7 +17,7 @@ func TestPhishingResultGolden(t *testing.T) {
 	user := db.NewID[domain.UserKind]()
 	in := &listPhishing{}
 	in.Path.UserID = uuidOf(user)
-	if out, _ := fromListPhishing(in); out.Sent == nil || *out.Sent != user || out.Query.Status != "" {
+	if out, _ := fromListPhishing(in); out.Sent == nil || *out.Sent != user || out.Query.Status != nil {
 		t.Errorf("asks v2 for %+v", out)
 	}
 	hour := func(n int) *op.Time { return new(op.At(noon.Add(time.Duration(n) * time.Hour))) }
@@ -31,7 +31,9 @@ func TestPhishingResultGolden(t *testing.T) {
 		{v2.PhishingResult{Status: domain.ResultAttachmentOpened, SentAt: hour(0), OpenedAt: hour(1), AttachmentOpenedAt: hour(2)}, `{"status":"Clicked","status_date":"2026-06-15T14:00:00Z"}`},
 		{v2.PhishingResult{Status: domain.ResultClicked, SentAt: hour(0), ClickedAt: hour(3)}, `{"status":"Clicked","status_date":"2026-06-15T15:00:00Z"}`},
 		{v2.PhishingResult{Status: domain.ResultClicked, SentAt: hour(0), AttachmentOpenedAt: hour(2)}, `{"status":"Clicked","status_date":"2026-06-15T14:00:00Z"}`},
-		{v2.PhishingResult{Status: domain.ResultCredentialsSubmitted, SentAt: hour(0), ClickedAt: hour(3), CredentialsSubmittedAt: hour(4)}, `{"status":"Clicked","status_date":"2026-06-15T16:00:00Z"}`},
+		{v2.PhishingResult{Status: domain.ResultCredentialsSubmitted, SentAt: hour(0), ClickedAt: hour(3), CredentialsSubmittedAt: hour(4)}, `{"status":"Clicked","status_date":"2026-06-15T15:00:00Z"}`},
+		{v2.PhishingResult{Status: domain.ResultClicked, SentAt: hour(0), ClickedAt: hour(3), AttachmentOpenedAt: hour(4)}, `{"status":"Clicked","status_date":"2026-06-15T15:00:00Z"}`},
+		{v2.PhishingResult{Status: domain.ResultSent, SentAt: hour(0), Automated: true, AutomatedReason: new(domain.ByHaste)}, `{"status":"Sent","status_date":"2026-06-15T12:00:00Z"}`},
 	} {
 		written(t, toPhishingResult(c.in), c.want)
 	}

@@ -19,13 +19,10 @@ import (
 	"time"
 
 	"github.com/emersion/go-smtp"
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/idmap"
-	"partnerapi/job"
 	platformmail "partnerapi/platform/mail"
 	"partnerapi/platform/phishing"
 	v2 "partnerapi/v2"
@@ -92,7 +89,7 @@ func TestSendPhishingConditions(t *testing.T) {
 			}
 		})
 	}
-	if n := r.Number("SELECT (SELECT count(*) FROM phishing_results) + (SELECT count(*) FROM river_job WHERE kind = 'simulation')"); n != 0 {
+	if n := r.Number("SELECT (SELECT count(*) FROM phishing_results) + (SELECT count(*) FROM outbox)"); n != 0 {
 		t.Errorf("%d were scheduled", n)
 	}
 }
@@ -194,11 +191,10 @@ func TestTheWholeWay(t *testing.T) {
 	}
 	tokens := phishing.NewTokens(secret)
 	phishing.NewPages(r.DB, tokens, networks, quiet).Mount(r.Engine)
-	worker := phishing.NewWorker(r.DB, sender, phishing.NewComposer(r.URL, tokens), quiet)
 
 	before := r.Get("/v2/users/"+r.user.ID.String()+"/risk", r.tenant.Key).Want(200).Field("score").(float64)
 	r.Do("POST", "/v1/sendphishing", r.tenant.Key, `{"user_id": "`+r.user.ID.UUID()+`", "phishing_template": `+r.template()+`, "send_time": "2026-06-16T09:00:00Z"}`).Want(200)
-	if n := r.Number("SELECT count(*) FROM river_job WHERE kind = 'simulation' AND scheduled_at = '2026-06-16T09:00:00Z'"); n != 1 {
+	if n := r.Number("SELECT count(*) FROM outbox WHERE kind = 'simulation' AND due_at = '2026-06-16T09:00:00Z'"); n != 1 {
 		t.Fatalf("%d jobs are scheduled for then", n)
 	}
 	r.Clock.Set(time.Date(2026, 6, 16, 9, 0, 0, 0, time.UTC))
@@ -206,11 +202,8 @@ func TestTheWholeWay(t *testing.T) {
 	if err := r.DB.SQL().QueryRow("SELECT id FROM phishing_results").Scan(&result); err != nil {
 		t.Fatal(err)
 	}
-	j := &river.Job[job.SendSimulation]{JobRow: &rivertype.JobRow{Attempt: 1, MaxAttempts: 80}, Args: job.SendSimulation{Client: r.client, Result: result}}
-	for range 2 { // the second time there is nothing to do
-		if err := worker.Work(t.Context(), j); err != nil {
-			t.Fatal(err)
-		}
+	if got := fmt.Sprint(dispatch(r.Harness, sender, tokens), dispatch(r.Harness, sender, tokens)); got != "[sent] []" {
+		t.Fatal(got)
 	}
 	if len(box.mails) != 1 || box.to != r.user.Email {
 		t.Fatalf("%d mails, the last to %s", len(box.mails), box.to)

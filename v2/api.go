@@ -9,7 +9,6 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/job"
 	"partnerapi/v2/op"
 )
 
@@ -57,14 +56,13 @@ type API struct {
 	ResolveExposure  *op.Op[ResolveExposure, Exposure]
 
 	db      *db.DB
-	queue   *job.Queue
 	cursors domain.CursorSealer
 }
 
 // New declares the operations on a database whose list cursors are
 // authenticated with the secret.
 func New(database *db.DB, cursorSecret []byte) *API {
-	a := &API{db: database, queue: job.NewQueue(database), cursors: domain.CursorSealer{Secret: cursorSecret}}
+	a := &API{db: database, cursors: domain.CursorSealer{Secret: cursorSecret}}
 	a.Set.Cursors = a.cursors
 	a.declareClients()
 	a.declareAdmins()

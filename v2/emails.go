@@ -33,32 +33,42 @@ func sentEmailOf(e domain.SentEmail) SentEmail {
 }
 
 func (a *API) declareEmails() {
-	a.ListEmails = op.Add(&a.Set, op.Meta{
+	a.ListEmails = op.AddList(&a.Set, op.Meta{
 		ID: "users.emails", Method: "GET", Path: "/users/:user_id/emails", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the mails that were sent to a user",
-	}, a.listEmails)
+	}, a.listEmails, sentEmailOf)
 }
 
 // MessageTypes is a comma-separated list of types of mail.
-type MessageTypes []domain.MessageType
+type MessageTypes = EnumList[domain.MessageType]
+
+// EnumList is a comma-separated list of values of an enum, each of which it holds
+// once. An empty list is as good as none.
+type EnumList[E enum] []E
+
+// enum is a string of which there are so many values.
+type enum interface {
+	~string
+	Values() []string
+}
 
 // MaxItems is how many items the list may hold.
-func (*MessageTypes) MaxItems() int { return 50 }
+func (*EnumList[E]) MaxItems() int { return 50 }
 
 // JSONSchema says what the list looks like, for the document.
-func (MessageTypes) JSONSchema() string { return `{"type":"string"}` }
+func (EnumList[E]) JSONSchema() string { return `{"type":"string"}` }
 
-// UnmarshalText reads the list, each type once; an empty one is as good as none.
-func (m *MessageTypes) UnmarshalText(text []byte) error {
-	*m = nil
+// UnmarshalText reads the list.
+func (l *EnumList[E]) UnmarshalText(text []byte) error {
+	*l = nil
 	for item := range strings.SplitSeq(string(text), ",") {
-		kind := domain.MessageType(strings.TrimSpace(item))
+		value := E(strings.TrimSpace(item))
 		switch {
-		case kind == "" || slices.Contains(*m, kind):
-		case op.EnumHas(kind, string(kind)):
-			*m = append(*m, kind)
+		case value == "" || slices.Contains(*l, value):
+		case slices.Contains(value.Values(), string(value)):
+			*l = append(*l, value)
 		default:
-			return errors.New("must be a list of " + strings.Join(kind.Values(), ", "))
+			return errors.New("must be a list of " + strings.Join(value.Values(), ", "))
 		}
 	}
 	return nil
@@ -74,83 +84,31 @@ type ListEmails struct {
 		Since        *op.Time      `query:"since" doc:"Only mails sent at or after this time."`
 		Until        *op.Time      `query:"until" doc:"Only mails sent before this time."`
 	}
-	// To and LastDays are inputs of other surfaces in this process. To stands
-	// in for the path. LastDays, where positive, stands in for Since, and moves
-	// with the clock.
+	// To and LastDays are v1's. To stands in for the path. LastDays, where
+	// positive, stands in for Since, and moves with the clock.
 	To       *Addressee
 	LastDays int
 }
 
-// Addressee finds whom mails were sent to: by the user's id, else by the email,
-// which users of several clients may have. A user who exists beyond the
-// caller's reach is told apart from one who does not: Forbidden.
-type Addressee struct {
-	User  *domain.UserID
-	Email string
-}
-
-func (a *API) listEmails(ctx context.Context, in *ListEmails) (*op.Page[SentEmail], error) {
-	q := in.Query
-	within, err := period(q.Since, q.Until)
+func (a *API) listEmails(
+	ctx context.Context, in *ListEmails, w domain.Window,
+) (domain.Slice[domain.SentEmail], error) {
+	within, err := period(in.Query.Since, in.Query.Until)
 	if err != nil {
-		return nil, err
+		return domain.Slice[domain.SentEmail]{}, err
 	}
 	filter := domain.EmailFilter{Period: within}
-	if q.MessageTypes != nil {
-		filter.Types = *q.MessageTypes
+	if in.Query.MessageTypes != nil {
+		filter.Types = *in.Query.MessageTypes
 	}
-	// The cursor is bound to the number of days, not to where they begin now.
-	list := op.NewList(a.cursors, "users.emails", in.Path.UserID, in.To, filter, in.LastDays)
-	if in.LastDays > 0 {
-		since := a.db.Now().AddDate(0, 0, -in.LastDays)
-		filter.Since = &since
+	if in.To != nil {
+		return a.emailsTo(ctx, in, filter, w)
 	}
-	return mapPage(list, q.Paging, func(w domain.Window) (domain.Slice[domain.SentEmail], error) {
-		to, err := a.addressees(ctx, in)
-		if err != nil {
-			return domain.Slice[domain.SentEmail]{}, err
-		}
-		return a.db.SentEmails(ctx, to, filter, w)
-	}, sentEmailOf)
-}
-
-func (a *API) addressees(ctx context.Context, in *ListEmails) ([]domain.UserKey, error) {
-	switch {
-	case in.To == nil:
-		return a.addressee(ctx, in.Path.UserID)
-	case in.To.User != nil:
-		to, err := a.addressee(ctx, *in.To.User)
-		if !domain.IsCode(err, domain.NotFound) {
-			return to, err
-		}
-		exists, failed := a.db.UserExists(ctx, *in.To.User)
-		if failed != nil {
-			return nil, failed
-		}
-		if exists {
-			return nil, domain.ErrForbidden("this key has no access to the user")
-		}
-		return nil, err
-	case in.To.Email == "":
-		return nil, domain.ErrInvalid("user_id", "is required unless an email address is given")
-	}
-	email, ok := domain.CleanEmail(in.To.Email)
-	if !ok { // which is nobody's
-		return nil, domain.ErrNotFound((domain.UserKind{}).Noun())
-	}
-	to, err := a.db.UsersByEmail(ctx, email)
-	if err == nil && len(to) == 0 {
-		err = domain.ErrNotFound((domain.UserKind{}).Noun())
-	}
-	return to, err
-}
-
-func (a *API) addressee(ctx context.Context, id domain.UserID) ([]domain.UserKey, error) {
-	u, err := a.db.User(ctx, id)
+	u, err := a.db.User(ctx, in.Path.UserID)
 	if err != nil {
-		return nil, err
+		return domain.Slice[domain.SentEmail]{}, err
 	}
-	return []domain.UserKey{u.Key()}, nil
+	return u.SentEmails(ctx, filter, w)
 }
 
 // period is the stretch of time between two bounds, either of which may be nil.

@@ -10,29 +10,43 @@ import (
 // PhishingResult is a simulated mail to one user and what became of it, as v2
 // shows it.
 type PhishingResult struct {
-	ResultID               domain.ResultID     `json:"result_id"`
-	UserID                 domain.UserID       `json:"user_id"`
-	TemplateID             domain.TemplateID   `json:"template_id"`
-	Status                 domain.ResultStatus `json:"status" doc:"How far the mail got. It only moves forward."`
-	Reported               bool                `json:"reported"`
-	Automated              bool                `json:"automated" doc:"What opened or clicked the mail was a mail scanner. It counts in no rate and no score."`
-	SendAt                 op.Time             `json:"send_at"`
-	SentAt                 *op.Time            `json:"sent_at"`
-	OpenedAt               *op.Time            `json:"opened_at"`
-	ClickedAt              *op.Time            `json:"clicked_at"`
-	ReportedAt             *op.Time            `json:"reported_at"`
-	CredentialsSubmittedAt *op.Time            `json:"credentials_submitted_at"`
-	AttachmentOpenedAt     *op.Time            `json:"attachment_opened_at"`
-	UpdatedAt              op.Time             `json:"updated_at"`
+	ResultID               domain.ResultID         `json:"result_id"`
+	UserID                 domain.UserID           `json:"user_id"`
+	TemplateID             domain.TemplateID       `json:"template_id"`
+	Status                 domain.ResultStatus     `json:"status" doc:"How far people got with the mail. It only moves forward. failed: it will never be sent."`
+	Reported               bool                    `json:"reported"`
+	Automated              bool                    `json:"automated" doc:"A mail scanner opened or clicked the mail, too. That moves no status, no time, no rate and no score."`
+	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was told: it asked for the head of a page only, came from a listed network, or was too fast."`
+	Failure                *string                 `json:"failure" doc:"Why the mail will never be sent."`
+	FailedAt               *op.Time                `json:"failed_at"`
+	SendAt                 op.Time                 `json:"send_at"`
+	SentAt                 *op.Time                `json:"sent_at"`
+	OpenedAt               *op.Time                `json:"opened_at"`
+	ClickedAt              *op.Time                `json:"clicked_at"`
+	ReportedAt             *op.Time                `json:"reported_at"`
+	CredentialsSubmittedAt *op.Time                `json:"credentials_submitted_at"`
+	AttachmentOpenedAt     *op.Time                `json:"attachment_opened_at"`
+	UpdatedAt              op.Time                 `json:"updated_at"`
 }
 
 func resultOf(r domain.Result) PhishingResult {
 	return PhishingResult{
-		ResultID: r.ID, UserID: r.User, TemplateID: r.Template, Status: r.Status, Reported: r.Reported, Automated: r.Automated,
+		ResultID: r.ID, UserID: r.User, TemplateID: r.Template, Status: r.Status, Reported: r.Reported,
+		Automated: r.Automated, AutomatedReason: unlessZero(r.AutomatedReason),
+		Failure: unlessZero(r.Failure), FailedAt: op.MaybeAt(r.FailedAt),
 		SendAt: op.At(r.SendAt), SentAt: op.MaybeAt(r.SentAt), OpenedAt: op.MaybeAt(r.OpenedAt), ClickedAt: op.MaybeAt(r.ClickedAt),
 		ReportedAt: op.MaybeAt(r.ReportedAt), CredentialsSubmittedAt: op.MaybeAt(r.CredentialsSubmittedAt),
 		AttachmentOpenedAt: op.MaybeAt(r.AttachmentOpenedAt), UpdatedAt: op.At(r.UpdatedAt),
 	}
+}
+
+// unlessZero points to a value; nil where it is zero.
+func unlessZero[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
 }
 
 // PhishingSummary counts a client's simulated mails, as v2 shows it.
@@ -52,7 +66,7 @@ func (s PhishingSummary) BudgetClient() domain.ClientID { return s.client }
 // PhishingCounts are simulated mails by how far they got.
 type PhishingCounts struct {
 	Sent                 int     `json:"sent"`
-	Opened               int     `json:"opened"`
+	Opened               int     `json:"opened" doc:"Opened or fallen for."`
 	Clicked              int     `json:"clicked" doc:"Fallen for in any way: clicked, attachment opened or credentials submitted."`
 	Reported             int     `json:"reported"`
 	CredentialsSubmitted int     `json:"credentials_submitted"`
@@ -82,23 +96,24 @@ type PhishingTemplate struct {
 
 func templateOf(t domain.Template) PhishingTemplate {
 	return PhishingTemplate{
-		ID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Subject: t.Subject, FromEmail: t.FromEmail(), CreatedAt: op.At(t.CreatedAt),
+		ID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Subject: t.Subject, FromEmail: t.FromEmail(),
+		CreatedAt: op.At(t.CreatedAt),
 	}
 }
 
 func (a *API) declarePhishing() {
-	a.ListPhishingResults = op.Add(&a.Set, op.Meta{
+	a.ListPhishingResults = op.AddList(&a.Set, op.Meta{
 		ID: "phishing.results.list", Method: "GET", Path: "/clients/:client_id/phishing/results", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List a client's simulated mails and what became of them",
-	}, a.listPhishingResults)
+	}, a.listPhishingResults, resultOf)
 	a.GetPhishingSummary = op.Add(&a.Set, op.Meta{
 		ID: "phishing.summary", Method: "GET", Path: "/clients/:client_id/phishing/summary", Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
 		Summary: "Count a client's simulated mails",
 	}, a.getPhishingSummary)
-	a.ListPhishingTemplates = op.Add(&a.Set, op.Meta{
+	a.ListPhishingTemplates = op.AddList(&a.Set, op.Meta{
 		ID: "phishing.templates.list", Method: "GET", Path: "/phishing/templates", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the catalogue of simulated mails",
-	}, a.listPhishingTemplates)
+	}, a.listPhishingTemplates, templateOf)
 }
 
 // ListPhishingResults asks for a page of a client's results, by their creation;
@@ -108,24 +123,28 @@ type ListPhishingResults struct {
 	Path  clientPath
 	Query struct {
 		op.Paging
-		UserID       string              `query:"user_id" validate:"max=500" doc:"Only results of this user."`
-		ResultID     string              `query:"result_id" validate:"max=500" doc:"Only this result."`
-		Status       domain.ResultStatus `query:"status" validate:"omitempty,enum" doc:"Only results that are in this state now."`
-		Since        *op.Time            `query:"since" doc:"Only mails sent at or after this time."`
-		Until        *op.Time            `query:"until" doc:"Only mails sent before this time."`
-		UpdatedSince *op.Time            `query:"updated_since" doc:"Only results that changed at or after this time."`
+		UserID       string          `query:"user_id" validate:"max=500" doc:"Only results of this user."`
+		ResultID     string          `query:"result_id" validate:"max=500" doc:"Only this result."`
+		Status       *ResultStatuses `query:"status" doc:"Only results that are in one of these states now, comma-separated: scheduled, sent, opened, attachment_opened, clicked, credentials_submitted, failed."`
+		Since        *op.Time        `query:"since" doc:"Only mails sent at or after this time."`
+		Until        *op.Time        `query:"until" doc:"Only mails sent before this time."`
+		UpdatedSince *op.Time        `query:"updated_since" doc:"Only results that changed at or after this time."`
 	}
 	// Sent asks for the mails that were sent to one user, newest first,
-	// whichever client the user belongs to. It is an input of other surfaces in
-	// this process and stands in for the path.
+	// whichever client the user belongs to. It is v1's, and stands in for the
+	// path and the filters.
 	Sent *domain.UserID
 }
+
+// ResultStatuses is a comma-separated list of states.
+type ResultStatuses = EnumList[domain.ResultStatus]
 
 func (in *ListPhishingResults) filter() (domain.ResultFilter, error) {
 	q := in.Query
 	within, err := period(q.Since, q.Until)
-	f := domain.ResultFilter{
-		User: in.Sent, Newest: in.Sent != nil, Status: q.Status, Period: within, UpdatedSince: bound(q.UpdatedSince),
+	f := domain.ResultFilter{Period: within, UpdatedSince: bound(q.UpdatedSince)}
+	if q.Status != nil {
+		f.Statuses = *q.Status
 	}
 	// A text that is no id is the id of nothing: no result is found.
 	if q.UserID != "" {
@@ -139,32 +158,30 @@ func (in *ListPhishingResults) filter() (domain.ResultFilter, error) {
 	return f, err
 }
 
-func (a *API) listPhishingResults(ctx context.Context, in *ListPhishingResults) (*op.Page[PhishingResult], error) {
+func (a *API) listPhishingResults(
+	ctx context.Context, in *ListPhishingResults, w domain.Window,
+) (domain.Slice[domain.Result], error) {
+	if in.Sent != nil {
+		return a.sentResults(ctx, *in.Sent, w)
+	}
 	filter, err := in.filter()
 	if err != nil {
-		return nil, err
+		return domain.Slice[domain.Result]{}, err
 	}
-	list := op.NewList(a.cursors, "phishing.results.list", in.Path.ClientID, filter, filter.Order())
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Result], error) {
-		client, err := a.clientOfResults(ctx, in)
-		if err != nil {
-			return domain.Slice[domain.Result]{}, err
-		}
-		return a.db.Results(ctx, client, filter, w)
-	}, resultOf)
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.Result]{}, err
+	}
+	return t.Results(ctx, filter, w)
 }
 
-// clientOfResults is the client whose results are asked for, within reach.
-func (a *API) clientOfResults(ctx context.Context, in *ListPhishingResults) (domain.ClientID, error) {
-	if in.Sent != nil {
-		u, err := a.db.User(ctx, *in.Sent)
-		if err != nil {
-			return domain.ClientID{}, err
-		}
-		return u.Client, nil
+// sentResults is what v1 lists.
+func (a *API) sentResults(ctx context.Context, id domain.UserID, w domain.Window) (domain.Slice[domain.Result], error) {
+	u, err := a.db.User(ctx, id)
+	if err != nil {
+		return domain.Slice[domain.Result]{}, err
 	}
-	c, err := a.db.Client(ctx, in.Path.ClientID)
-	return c.ID, err
+	return u.SentResults(ctx, w)
 }
 
 // GetPhishingSummary asks for the counts of a client's simulated mails.
@@ -173,17 +190,17 @@ type GetPhishingSummary struct {
 }
 
 func (a *API) getPhishingSummary(ctx context.Context, in *GetPhishingSummary) (*PhishingSummary, error) {
-	c, err := a.db.Client(ctx, in.Path.ClientID)
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.db.PhishingSummary(ctx, c.ID)
+	s, err := t.PhishingSummary(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &PhishingSummary{
 		Days30: countsOf(s.Days30), Days90: countsOf(s.Days90), Days365: countsOf(s.Days365), Total: countsOf(s.Total),
-		RepeatClickers: s.RepeatClickers, client: c.ID,
+		RepeatClickers: s.RepeatClickers, client: t.ID,
 	}, nil
 }
 
@@ -195,10 +212,8 @@ type ListPhishingTemplates struct {
 	}
 }
 
-func (a *API) listPhishingTemplates(ctx context.Context, in *ListPhishingTemplates) (*op.Page[PhishingTemplate], error) {
-	since := bound(in.Query.UpdatedSince)
-	list := op.NewList(a.cursors, "phishing.templates.list", since)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Template], error) {
-		return a.db.Templates(ctx, since, w)
-	}, templateOf)
+func (a *API) listPhishingTemplates(
+	ctx context.Context, in *ListPhishingTemplates, w domain.Window,
+) (domain.Slice[domain.Template], error) {
+	return a.db.Templates(ctx, bound(in.Query.UpdatedSince), w)
 }

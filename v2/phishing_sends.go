@@ -3,11 +3,9 @@ package v2
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/job"
 	"partnerapi/v2/op"
 )
 
@@ -40,65 +38,59 @@ type SendPhishing struct {
 		SendAt     op.Optional[op.Time]           `json:"send_at,omitzero" doc:"Left out or past, at once."`
 	}
 	// ClientOfUser takes the client of the one user who is named, whichever it
-	// is, and leaves no choice of the template to the service. It is an input of
-	// other surfaces in this process and stands in for the path.
+	// is, and leaves no choice of the template to the service. It is v1's, and
+	// stands in for the path.
 	ClientOfUser bool
 }
 
 // sendPhishing schedules all of the mails or none. The users are locked, so that
 // of two requests at once the second sees which templates the first chose.
 func (a *API) sendPhishing(ctx context.Context, req *SendPhishing) (*PhishingSent, error) {
-	sendAt := a.db.Now()
-	var due time.Time // zero for at once: a job with a time waits until the queue looks for such
-	if asked := req.Body.SendAt.Value; asked.After(sendAt) {
-		sendAt, due = asked.Time, asked.Time
-	}
 	if req.ClientOfUser && !req.Body.TemplateID.Given {
 		return nil, domain.ErrInvalid("template_id", "is required")
 	}
-	users := distinct(req.Body.UserIDs)
-	return inTx(ctx, a.db, func(ctx context.Context) (*PhishingSent, error) {
-		client, err := a.clientOfSends(ctx, req)
+	out := &PhishingSent{}
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.tenantOfSends(ctx, req)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		targets, err := a.db.LockTargets(ctx, client, users)
+		users := distinct(req.Body.UserIDs)
+		targets, err := t.LockTargets(ctx, c, users)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := refuseTargets(req.Body.UserIDs, targets); err != nil {
-			return nil, err
+			return err
 		}
-		results, err := a.chooseTemplates(ctx, client, req, users, targets)
+		results, err := a.chooseTemplates(ctx, t, req, users, targets)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		work := make([]job.Later, len(results))
-		out := &PhishingSent{Sends: make([]PhishingSend, len(results))}
+
+		sendAt := c.At
+		if asked := req.Body.SendAt.Value; asked.After(sendAt) {
+			sendAt = asked.Time
+		}
 		for i := range results {
 			r := &results[i]
 			r.ID, r.SendAt = db.NewID[domain.ResultKind](), sendAt
-			work[i] = job.Later{Work: job.SendSimulation{Client: client, Result: r.ID}, At: due}
-			out.Sends[i] = PhishingSend{UserID: r.User, ResultID: r.ID, TemplateID: r.Template, SendAt: op.At(sendAt)}
+			out.Sends = append(out.Sends, PhishingSend{UserID: r.User, ResultID: r.ID, TemplateID: r.Template, SendAt: op.At(sendAt)})
 		}
-		if err := a.db.ScheduleResults(ctx, client, results); err != nil {
-			return nil, err
-		}
-		return out, a.queue.Enqueue(ctx, work...)
+		return t.ScheduleResults(ctx, c, results)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
-// clientOfSends is the client whose users are sent mails, within reach.
-func (a *API) clientOfSends(ctx context.Context, req *SendPhishing) (domain.ClientID, error) {
+// tenantOfSends is the client whose users are sent mails.
+func (a *API) tenantOfSends(ctx context.Context, req *SendPhishing) (*db.Tenant, error) {
 	if req.ClientOfUser {
-		u, err := a.db.User(ctx, req.Body.UserIDs[0])
-		if err != nil {
-			return domain.ClientID{}, err
-		}
-		return u.Client, nil
+		return a.db.TenantOfUser(ctx, req.Body.UserIDs[0])
 	}
-	c, err := a.db.Client(ctx, req.Path.ClientID)
-	return c.ID, err
+	return a.db.Tenant(ctx, req.Path.ClientID)
 }
 
 func distinct[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
@@ -132,7 +124,9 @@ func refuseTargets(ids []domain.UserID, targets map[domain.UserID]domain.Target)
 
 // chooseTemplates gives each user the template that was asked for, or one of
 // those that the rule gives.
-func (a *API) chooseTemplates(ctx context.Context, client domain.ClientID, req *SendPhishing, users []domain.UserID, targets map[domain.UserID]domain.Target) ([]domain.Result, error) {
+func (a *API) chooseTemplates(
+	ctx context.Context, t *db.Tenant, req *SendPhishing, users []domain.UserID, targets map[domain.UserID]domain.Target,
+) ([]domain.Result, error) {
 	results := make([]domain.Result, len(users))
 	if req.Body.TemplateID.Given {
 		id := req.Body.TemplateID.Value
@@ -145,14 +139,15 @@ func (a *API) chooseTemplates(ctx context.Context, client domain.ClientID, req *
 		}
 		return results, err
 	}
-	options, err := a.db.TemplateOptions(ctx, client)
+	options, err := t.TemplateOptions(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for i, user := range users {
 		template, ok := domain.ChooseTemplate(options, targets[user])
 		if !ok {
-			return nil, domain.ErrInvalid("template_id", "is required, for there is no template in the language "+string(targets[user].Language)+" of the categories that the client has enabled")
+			return nil, domain.ErrInvalid("template_id", "is required, for there is no template in the language "+
+				string(targets[user].Language)+" of the categories that the client has enabled")
 		}
 		results[i] = domain.Result{User: user, Template: template}
 	}

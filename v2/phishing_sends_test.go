@@ -57,7 +57,7 @@ func TestSendPhishing(t *testing.T) {
 			t.Errorf("the result is %v", row)
 		}
 	}
-	if n := w.Number("SELECT count(*) FROM river_job WHERE kind = 'simulation' AND scheduled_at = $1", at); n != 3 {
+	if n := w.Number("SELECT count(*) FROM outbox WHERE kind = 'simulation' AND due_at = $1", at); n != 3 {
 		t.Errorf("%d jobs", n)
 	}
 	// A past time is now, and a template that was named is taken as it is.
@@ -66,7 +66,7 @@ func TestSendPhishing(t *testing.T) {
 	if past.Sends[0].TemplateID != named || !strings.HasPrefix(past.Sends[0].SendAt, "2026-06-15T12:00:0") {
 		t.Errorf("sends %+v", past)
 	}
-	if n := w.Number("SELECT count(*) FROM river_job WHERE kind = 'simulation' AND state = 'available'"); n != 1 {
+	if n := w.Number("SELECT count(*) FROM outbox WHERE due_at <= $1", w.Clock.Now()); n != 1 {
 		t.Errorf("%d jobs can begin at once", n)
 	}
 }
@@ -141,7 +141,7 @@ func TestSendPhishingRefusals(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.Status, got.Body)
 		}
 	}
-	if n := w.Number("SELECT (SELECT count(*) FROM phishing_results) + (SELECT count(*) FROM river_job WHERE kind = 'simulation')"); n != 0 {
+	if n := w.Number("SELECT (SELECT count(*) FROM phishing_results) + (SELECT count(*) FROM outbox)"); n != 0 {
 		t.Errorf("%d were scheduled", n)
 	}
 	var one, many2 sends

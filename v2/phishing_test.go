@@ -36,7 +36,7 @@ func TestPhishingResults(t *testing.T) {
 	noon := w.Clock.Now()
 	first := w.simulate(w.users[0], domain.ResultClicked, noon.AddDate(0, 0, -2), "opened_at", "clicked_at")
 	second := w.simulate(w.users[1], domain.ResultSent, noon.AddDate(0, 0, -1), "reported_at")
-	w.Exec("UPDATE phishing_results SET reported = true, automated = true WHERE id = $1", second)
+	w.Exec("UPDATE phishing_results SET reported = true, automated = true, automated_reason = 'head' WHERE id = $1", second)
 	third := w.simulate(w.users[0], domain.ResultScheduled, time.Time{})
 	w.Exec("UPDATE phishing_results SET updated_at = $2 WHERE id = $1", third, noon.Add(time.Hour))
 	path := "/v2/clients/" + w.client.ID.String() + "/phishing/results"
@@ -49,6 +49,9 @@ func TestPhishingResults(t *testing.T) {
 		"result_id=" + w.users[0].ID.String():       {},
 		"status=clicked":                            {first},
 		"status=scheduled":                          {third},
+		"status=clicked,%20scheduled,clicked":       {first, third},
+		"status=clicked&status=sent":                {first, second},
+		"status=failed":                             {},
 		"since=" + stamp(-1):                        {second},
 		"until=" + stamp(-1):                        {first},
 		"since=" + stamp(-2) + "&until=" + stamp(0): {first, second},
@@ -63,16 +66,16 @@ func TestPhishingResults(t *testing.T) {
 		}
 	}
 	list := rows(w.Get(path, w.tenant.Key))
-	if r := list[0]; len(r) != 14 || r["clicked_at"] != noon.AddDate(0, 0, -2).Format("2006-01-02T15:04:05.000000Z") || r["reported_at"] != nil || r["template_id"] != (domain.TemplateID{15: 1}).String() {
+	if r := list[0]; len(r) != 17 || r["automated_reason"] != nil || r["failure"] != nil || r["failed_at"] != nil || r["clicked_at"] != noon.AddDate(0, 0, -2).Format("2006-01-02T15:04:05.000000Z") || r["reported_at"] != nil || r["template_id"] != (domain.TemplateID{15: 1}).String() {
 		t.Errorf("the first is %v", r)
 	}
-	if r := list[1]; r["reported"] != true || r["automated"] != true || r["user_id"] != w.users[1].ID.String() {
+	if r := list[1]; r["reported"] != true || r["automated"] != true || r["automated_reason"] != "head" || r["user_id"] != w.users[1].ID.String() {
 		t.Errorf("the second is %v", r)
 	}
 	if walked := walk(w, path, 1); len(walked) != 3 || walked[2]["sent_at"] != nil {
 		t.Errorf("walked %v", walked)
 	}
-	for _, bad := range []string{"status=gone", "since=x", "until=x", "updated_since=x", "cursor=x", "limit=0"} {
+	for _, bad := range []string{"status=gone", "status=sent,gone", "status=" + strings.Repeat("sent,", 1000), "since=x", "until=x", "updated_since=x", "cursor=x", "limit=0"} {
 		r := w.Get(path+"?"+bad, w.tenant.Key).Want(400)
 		if field := r.Field("error.fields").([]any)[0].(map[string]any)["field"]; field != strings.Split(bad, "=")[0] {
 			t.Errorf("%s: %s", bad, r.Body)
@@ -118,7 +121,7 @@ func TestPhishingSummary(t *testing.T) {
 	w.simulate(w.users[1], domain.ResultClicked, noon, "clicked_at") // one, and others that do not count
 	w.simulate(w.users[1], domain.ResultClicked, noon.AddDate(0, 0, -365), "clicked_at")
 	w.simulate(w.users[1], domain.ResultOpened, noon, "opened_at")
-	scanned := w.simulate(w.users[1], domain.ResultClicked, noon, "clicked_at")
+	scanned := w.simulate(w.users[1], domain.ResultSent, noon)
 	w.Exec("UPDATE phishing_results SET automated = true WHERE id = $1", scanned)
 	if r := w.Get(path, w.tenant.Key).Want(200); r.Field("repeat_clickers") != 1.0 {
 		t.Errorf("repeat clickers: %s", r.Body)

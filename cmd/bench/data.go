@@ -16,7 +16,6 @@ import (
 	"partnerapi/db/embedded"
 	"partnerapi/db/seed"
 	"partnerapi/domain"
-	"partnerapi/job"
 )
 
 // data is the database that is measured on.
@@ -71,9 +70,6 @@ func openData(ctx context.Context, o options, progress io.Writer) (d *data, err 
 
 func (d *data) fill(ctx context.Context, size seed.Size, progress io.Writer) error {
 	if _, err := d.db.Migrate(ctx); err != nil {
-		return err
-	}
-	if err := job.Migrate(ctx, d.db); err != nil {
 		return err
 	}
 	if err := d.db.LoadTemplates(ctx); err != nil {

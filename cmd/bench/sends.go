@@ -18,7 +18,6 @@ import (
 	"partnerapi/cmd/internal/bar"
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/job/runner"
 	"partnerapi/platform/mail"
 	"partnerapi/platform/phishing"
 )
@@ -61,17 +60,13 @@ func workChild(ctx context.Context, parent io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	simulations := phishing.NewComposer(public, phishing.NewTokens(secret))
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	pool := d.Beside(runner.Conns(runner.DefaultWorkers))
-	defer pool.Close()
-	runner, err := runner.New(pool, runner.DefaultWorkers, logger, mail.NewWorker(pool, sender, composer, logger).Register,
-		phishing.NewWorker(pool, sender, simulations, logger).Register)
-	if err != nil {
-		return err
-	}
+	mails := mail.NewDispatcher(d, sender, mail.DefaultWorkers, map[db.OutboxKind]mail.Writer{
+		db.RequestedMail: mail.NewRequests(d, composer),
+		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(public, phishing.NewTokens(secret))),
+	}, logger, nil)
 	fmt.Fprintln(out, "working")
-	return runner.Run(ctx)
+	return mails.Run(ctx)
 }
 
 // inbox is an SMTP server that takes every mail at once and keeps none.
@@ -160,7 +155,7 @@ func (b *bench) drain(ctx context.Context) ([]result, error) {
 // client, through the interface.
 func (b *bench) schedule(ctx context.Context, n int) error {
 	// What an earlier run left behind would be sent too.
-	if _, err := b.data.db.SQL().ExecContext(ctx, "DELETE FROM river_job"); err != nil {
+	if _, err := b.data.db.SQL().ExecContext(ctx, "DELETE FROM outbox"); err != nil {
 		return err
 	}
 	key, err := b.data.key(ctx, "bench sends", domain.Write)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -67,7 +66,7 @@ func TestMailRetry(t *testing.T) {
 	if _, err := d.ExecContext(t.Context(), "UPDATE mail_requests SET failed_at = now(), failure = 'mailbox full' WHERE sent_at IS NULL AND failed_at IS NULL"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.ExecContext(t.Context(), "DELETE FROM river_job"); err != nil {
+	if _, err := d.ExecContext(t.Context(), "DELETE FROM outbox"); err != nil {
 		t.Fatal(err)
 	}
 
@@ -85,7 +84,7 @@ func TestMailRetry(t *testing.T) {
 	}
 	refused(t, 1, []string{"mail", "retry", flag, id}, "mail failed")
 	var jobs int
-	query := fmt.Sprintf("SELECT count(*) FROM river_job WHERE kind = 'mail' AND state = 'available' AND args->>'client_id' = '%s'", client)
+	query := "SELECT count(*) FROM outbox WHERE kind = 'mail' AND urgency = 1"
 	if err := d.QueryRowContext(t.Context(), query).Scan(&jobs); err != nil || jobs != 1 {
 		t.Errorf("%d jobs: %v", jobs, err)
 	}

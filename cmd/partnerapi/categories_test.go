@@ -22,9 +22,17 @@ func TestEnableTemplates(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := keys.Client.String()
+	caller := &domain.Caller{AllClients: true}
+	if err := d.SQL().QueryRow("SELECT partner_id FROM clients WHERE id = $1", keys.Client).Scan(&caller.Partner); err != nil {
+		t.Fatal(err)
+	}
 	options := func() int {
 		t.Helper()
-		options, err := d.TemplateOptions(t.Context(), keys.Client)
+		tenant, err := d.Tenant(domain.WithCaller(t.Context(), caller), keys.Client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options, err := tenant.TemplateOptions(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

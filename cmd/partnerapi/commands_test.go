@@ -153,7 +153,6 @@ func TestNewerTables(t *testing.T) {
 	t.Parallel()
 	for _, change := range []string{
 		"INSERT INTO migrations (version_id, is_applied) VALUES (9999, true)",
-		"INSERT INTO river_migration (line, version) VALUES ('main', 9999)",
 	} {
 		flag := database(t)
 		if _, err := opened(t, flag).SQL().ExecContext(t.Context(), change); err != nil {

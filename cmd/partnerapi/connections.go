@@ -6,20 +6,19 @@ import (
 	"log/slog"
 
 	"partnerapi/db"
-	"partnerapi/job/runner"
 )
 
 // minConnections is the least that a process can do its work with: the daily
 // refresh needs two at a time.
 const minConnections = 5
 
-// needs is how many connections a process may have open: those of its requests
-// and, unless it leaves the background work, those of its jobs.
+// needs is how many connections a process may have open: those of its pool and,
+// unless it leaves the background work, the one that tells of new mail.
 func (f workFlags) needs(working bool) int {
 	if !working {
 		return f.Connections
 	}
-	return f.Connections + runner.Conns(f.Workers)
+	return f.Connections + 1
 }
 
 // checkConnections reports an error where the process may need more connections
@@ -38,16 +37,12 @@ func (f workFlags) checkConnections(ctx context.Context, d *db.DB, log *slog.Log
 		return fmt.Errorf("read how many connections the database allows: %w", err)
 	}
 
-	said := fmt.Sprintf("--connections %d", f.Connections)
-	if working {
-		said += fmt.Sprintf(" and %d for --workers %d", runner.Conns(f.Workers), f.Workers)
-	}
 	if need > allowed {
-		return fmt.Errorf("this process may need %d connections (%s), and the database allows %d: lower them, or raise the database's max_connections",
-			need, said, allowed)
+		return fmt.Errorf("this process may need %d connections (--connections %d), and the database allows %d: "+
+			"lower them, or raise the database's max_connections", need, f.Connections, allowed)
 	}
 	if used+need > allowed {
-		log.WarnContext(ctx, "the database may run out of connections: lower --connections or --workers, or raise its max_connections",
+		log.WarnContext(ctx, "the database may run out of connections: lower --connections, or raise its max_connections",
 			"needed", need, "used_by_others", used, "allowed", allowed)
 	}
 	return nil

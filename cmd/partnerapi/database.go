@@ -12,7 +12,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/embedded"
 	"partnerapi/domain"
-	"partnerapi/job"
 )
 
 // databaseFlags say which database a command works on: one that is there, or
@@ -156,7 +155,6 @@ func (f databaseFlags) supervise(ctx context.Context, server *embedded.Server, l
 func schemas() []schema {
 	list := []schema{
 		{"tables", func(ctx context.Context, d *db.DB) (int64, int64, error) { return d.SchemaVersion(ctx) }},
-		{"queue's tables", job.SchemaVersion},
 	}
 	for _, e := range extensions {
 		list = append(list, schema{e.name + "'s tables", e.version})
@@ -205,9 +203,6 @@ func migrateAll(ctx context.Context, d *db.DB) (applied []string, err error) {
 	}
 	if missing != nil {
 		if applied, err = d.Migrate(ctx); err != nil {
-			return applied, err
-		}
-		if err := job.Migrate(ctx, d); err != nil {
 			return applied, err
 		}
 		for _, e := range extensions {

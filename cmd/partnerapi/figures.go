@@ -9,10 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/riverqueue/river/rivertype"
 
 	"partnerapi/db"
-	"partnerapi/job"
 )
 
 const (
@@ -27,19 +25,15 @@ const (
 type sources struct {
 	clock func() time.Time
 	pool  func() sql.DBStats
-	jobs  func(context.Context) (map[rivertype.JobState]int, error)
 	mail  func(context.Context) (mail, simulated db.MailBacklog, err error)
 }
 
 func sourcesOf(d *db.DB) sources {
-	return sources{
-		clock: d.Now, pool: d.SQL().Stats, mail: d.MailBacklogs,
-		jobs: func(ctx context.Context) (map[rivertype.JobState]int, error) { return job.Backlog(ctx, d) },
-	}
+	return sources{clock: d.Now, pool: d.SQL().Stats, mail: d.MailBacklogs}
 }
 
 // newRegistry returns the metrics that every process has: of the runtime, the
-// program's version, the pool of connections, jobs and mail.
+// program's version, the pool of connections, and mail.
 func newRegistry(from sources) *prometheus.Registry {
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "partnerapi_build_info", Help: "1, with the version of the program and of Go.",
@@ -70,14 +64,13 @@ var (
 	waitsDesc  = description("database_waits_total", "How often a connection of the pool had to be waited for.")
 	waitedDesc = description("database_wait_seconds_total", "How long connections of the pool were waited for.")
 	upDesc     = description("database_up", "1 where the database answered, else 0.")
-	jobsDesc   = description("jobs", "Jobs of the background work that are not done, and those given up of late, by state.", "state")
 	mailDesc   = description("mails", "Mails by kind (asked or simulated) and state: waiting to be sent, or failed.", "kind", "state")
 	oldestDesc = description("mail_oldest_seconds", "Since when the oldest mail waits, by kind; 0 where none does.", "kind")
 )
 
 // Describe sends the descriptions of all figures.
 func (f *figures) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{poolDesc, maxDesc, waitsDesc, waitedDesc, upDesc, jobsDesc, mailDesc, oldestDesc} {
+	for _, d := range []*prometheus.Desc{poolDesc, maxDesc, waitsDesc, waitedDesc, upDesc, mailDesc, oldestDesc} {
 		to <- d
 	}
 }
@@ -106,11 +99,7 @@ func (f *figures) Collect(to chan<- prometheus.Metric) {
 func (f *figures) count(now time.Time) []prometheus.Metric {
 	ctx, cancel := context.WithTimeout(context.Background(), figuresWithin)
 	defer cancel()
-	jobs, err := f.jobs(ctx)
-	var asked, simulated db.MailBacklog
-	if err == nil {
-		asked, simulated, err = f.mail(ctx)
-	}
+	asked, simulated, err := f.mail(ctx)
 	if err != nil {
 		return []prometheus.Metric{prometheus.MustNewConstMetric(upDesc, prometheus.GaugeValue, 0)}
 	}
@@ -118,9 +107,6 @@ func (f *figures) count(now time.Time) []prometheus.Metric {
 	list := []prometheus.Metric{prometheus.MustNewConstMetric(upDesc, prometheus.GaugeValue, 1)}
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		list = append(list, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
-	}
-	for state, n := range jobs {
-		gauge(jobsDesc, float64(n), string(state))
 	}
 	for kind, b := range map[string]db.MailBacklog{"asked": asked, "simulated": simulated} {
 		gauge(mailDesc, float64(b.Waiting), kind, "waiting")

@@ -19,12 +19,11 @@ import (
 // was it marked as sent? What was accepted and not marked arrives twice; that is
 // the one window for a repetition (docs/operating.md).
 var fates = map[string]struct{ accepted, marked bool }{
-	"settled":  {true, true},   // its job is done, too
-	"marked":   {true, true},   // its job counts as running
+	"settled":  {true, true},
 	"answered": {true, false},  // the service knows, and waits to mark it
 	"accepted": {true, false},  // the service does not know
 	"arriving": {false, false}, // the mail server has all of it, and did not say a word
-	"queued":   {false, false}, // its job was not begun
+	"queued":   {false, false}, // it was not claimed
 }
 
 const (
@@ -32,7 +31,7 @@ const (
 	usersOfFate = 3
 	// underWay is how many mails of the fates between "settled" and "queued"
 	// there are: as many as there are workers.
-	underWay = 4 * mailsOfFate
+	underWay = 3 * mailsOfFate
 )
 
 // TestSendsOutliveKill kills the service with mails of every fate. The next one
@@ -48,25 +47,23 @@ func TestSendsOutliveKill(t *testing.T) {
 	d := s.look()
 
 	s.askFor(first, "settled")
-	d.until(mailsOfFate, "SELECT count(*) FROM river_job WHERE state = 'completed'")
-	s.askFor(first, "marked", "answered", "accepted", "arriving")
+	d.until(0, "SELECT count(*) FROM outbox")
+	s.askFor(first, "answered", "accepted", "arriving")
 	office.await(func() bool { return office.offered == mailsOfFate+underWay })
 	s.askFor(first, "queued")
 	d.exec("BEGIN")
-	d.exec("LOCK TABLE river_job IN SHARE MODE")                        // no job ends
-	d.exec("SELECT FROM users WHERE email LIKE 'answered%' FOR UPDATE") // nor is any mail to these recorded
+	d.exec("SELECT FROM users WHERE email LIKE 'answered%' FOR UPDATE") // no mail to these is recorded
 	close(release)
-	d.until(mailsOfFate, "SELECT count(*) FROM sent_emails WHERE user_id IN (SELECT id FROM users WHERE email LIKE 'marked%')")
-	d.until(mailsOfFate, "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'")
+	office.await(func() bool { return len(office.taken) == 3*mailsOfFate })
+	d.until(1, "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'")
 	first.kill()
 	d.hangUp() // before the locks go: what waits for them is not done by the dead
 	d.exec("ROLLBACK")
 	leave()
 	office.close()
 
-	for state, n := range map[string]int{"completed": mailsOfFate, "running": underWay, "available": mailsOfFate} {
-		d.until(n, "SELECT count(*) FROM river_job WHERE state = $1", state)
-	}
+	d.until(underWay, "SELECT count(*) FROM outbox WHERE lease IS NOT NULL")
+	d.until(mailsOfFate, "SELECT count(*) FROM outbox WHERE lease IS NULL")
 	rows := d.mails()
 	for _, row := range rows {
 		want := fates[fateOf(row.email)]
@@ -84,7 +81,7 @@ func TestSendsOutliveKill(t *testing.T) {
 func byFate(release, gone <-chan struct{}) func(letter, func()) bool {
 	return func(l letter, take func()) bool {
 		switch fateOf(l.to) {
-		case "marked", "answered":
+		case "answered":
 			select {
 			case <-release:
 			case <-gone:
@@ -211,10 +208,7 @@ func (s *sends) askFor(r *running, fates ...string) {
 // mail that was not marked arrives then, and no other.
 func (s *sends) goOn(d *witness, before *postOffice) {
 	s.t.Helper()
-	// The two minutes: the jobs of the dead were begun that long ago, and its
-	// claim to look after them has run out.
-	d.exec("UPDATE river_job SET attempted_at = attempted_at - interval '2 minutes' WHERE state = 'running'")
-	d.exec("DELETE FROM river_leader")
+	d.exec("UPDATE outbox SET due_at = due_at - interval '2 minutes' WHERE lease IS NOT NULL") // the leases of the dead
 	rows := d.mails()
 	unmarked := 0
 	for _, row := range rows {
@@ -228,7 +222,7 @@ func (s *sends) goOn(d *witness, before *postOffice) {
 	})
 	r := s.serve(after)
 	after.await(func() bool { return len(after.taken) >= unmarked })
-	d.until(0, "SELECT count(*) FROM river_job WHERE state <> 'completed'")
+	d.until(0, "SELECT count(*) FROM outbox")
 	repeated := 0
 	for _, row := range rows {
 		first, then := before.count(row.id), after.count(row.id)

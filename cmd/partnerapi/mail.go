@@ -8,10 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"partnerapi/db"
-	"partnerapi/domain"
-	"partnerapi/job"
 )
 
 type mailCmd struct {
@@ -90,7 +86,7 @@ func (c retryMailCmd) Validate() error {
 // retryBatch is how many mails are requeued in one transaction.
 const retryBatch = 500
 
-// Run makes failed mails wait again, a batch in each transaction with its jobs.
+// Run makes failed mails wait again, a batch in each transaction.
 func (c retryMailCmd) Run(ctx context.Context, s streams) (err error) {
 	from, err := since(c.Since)
 	if err != nil {
@@ -102,15 +98,14 @@ func (c retryMailCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	defer closing(shut, &err)
 
-	queue := job.NewQueue(d)
 	total := 0
 	for {
-		n, err := requeue(ctx, d, queue, from, c.IDs)
+		mails, err := d.RetryMails(ctx, from, c.IDs, retryBatch)
 		if err != nil {
 			return err
 		}
-		total += n
-		if n < retryBatch {
+		total += len(mails)
+		if len(mails) < retryBatch {
 			break
 		}
 	}
@@ -119,29 +114,4 @@ func (c retryMailCmd) Run(ctx context.Context, s streams) (err error) {
 		return errors.New("no such mail was given up: mail failed lists those that were")
 	}
 	return nil
-}
-
-// requeue makes one batch wait again, and returns its size.
-func requeue(ctx context.Context, d *db.DB, queue *job.Queue, from time.Time, ids []string) (n int, err error) {
-	err = d.Tx(ctx, func(ctx context.Context) error {
-		mails, err := d.RetryMails(ctx, from, ids, retryBatch)
-		if err != nil {
-			return err
-		}
-		n = len(mails)
-
-		work := make([]job.Later, n)
-		for i, m := range mails {
-			id, err := uuid.Parse(m.ID)
-			if err != nil {
-				return fmt.Errorf("read the id of a mail: %w", err)
-			}
-			work[i].Work = job.SendMail{Client: m.Client, Request: domain.MessageID(id)}
-			if m.Type == domain.PhishingMail {
-				work[i].Work = job.SendSimulation{Client: m.Client, Result: domain.ResultID(id)}
-			}
-		}
-		return queue.Enqueue(ctx, work...)
-	})
-	return n, err
 }

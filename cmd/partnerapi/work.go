@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"partnerapi/db"
-	"partnerapi/job/runner"
 	"partnerapi/platform/mail"
 	"partnerapi/platform/phishing"
 )
@@ -26,9 +25,9 @@ type workFlags struct {
 	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers know the service by, which links in mail begin with and the greeting names; the listen address unless told."`
 	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without one, mail goes to files in the folder outbox of --data-dir."`
 	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The address that mail comes from; no-reply at the public address's host unless told."`
-	Workers   int    `default:"20" help:"How many jobs of the background work run at a time; each may hold a connection to the database."`
+	Workers   int    `default:"20" help:"How many mails one process has under way at a time."`
 
-	Connections int `default:"20" help:"How many connections to the database the process may have, beside those of the background work."`
+	Connections int `default:"20" help:"How many connections to the database the process may have; background work needs one more, to be told of new mail."`
 
 	LogLevel  slog.Level `name:"log-level" default:"info" help:"The least level that is logged: debug, info, warn or error."`
 	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"How lines are logged: text or json."`
@@ -60,9 +59,8 @@ func (f workFlags) validate() error {
 // background is the work that no request waits for.
 type background struct {
 	db     *db.DB
-	pool   *db.DB // the jobs' own
 	sender mail.Sender
-	runner *runner.Runner
+	mails  *mail.Dispatcher
 	log    *slog.Logger
 }
 
@@ -84,26 +82,21 @@ func (f workFlags) open(ctx context.Context, d *db.DB, address, dataDir string, 
 	if err != nil {
 		return nil, errors.Join(err, sender.Close())
 	}
-	simulations := phishing.NewComposer(address, phishing.NewTokens(secret))
-	w := &background{db: d, pool: d.Beside(runner.Conns(f.Workers)), sender: sender, log: log}
-	w.runner, err = runner.New(w.pool, f.Workers, log, mail.NewWorker(w.pool, sender, composer, log).Register,
-		phishing.NewWorker(w.pool, sender, simulations, log).Register)
-	if err != nil {
-		return nil, errors.Join(err, w.close())
-	}
-	return w, nil
+	mails := mail.NewDispatcher(d, sender, f.Workers, map[db.OutboxKind]mail.Writer{
+		db.RequestedMail: mail.NewRequests(d, composer),
+		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(address, phishing.NewTokens(secret))),
+	}, log, nil)
+	return &background{db: d, sender: sender, mails: mails, log: log}, nil
 }
-
-func (w *background) close() error { return errors.Join(w.sender.Close(), w.pool.Close()) }
 
 // run works until ctx ends, and then finishes what is under way.
 func (w *background) run(ctx context.Context) error {
 	var daily sync.WaitGroup
 	daily.Go(func() { w.refreshDaily(ctx) })
 	daily.Go(func() { w.refreshAhead(ctx) })
-	err := w.runner.Run(ctx)
+	err := w.mails.Run(ctx)
 	daily.Wait()
-	return errors.Join(err, w.close())
+	return errors.Join(err, w.sender.Close())
 }
 
 type workCmd struct {

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/riverqueue/river/rivertype"
-
 	"partnerapi/db"
 )
 
@@ -57,7 +55,7 @@ func TestWorkIsWatched(t *testing.T) {
 	_, metrics := read(t, "http://"+found[1]+"/metrics")
 	for _, line := range []string{
 		`partnerapi_build_info{go_version="go1`, `partnerapi_database_connections_max 6`, `partnerapi_database_up 1`,
-		`partnerapi_jobs{state="available"} `, `partnerapi_mails{kind="asked",state="waiting"} `, "process_resident_memory_bytes ",
+		`partnerapi_mails{kind="asked",state="waiting"} `, "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(metrics, "\n"+line) {
 			t.Errorf("the metrics have no %s:\n%s", line, metrics)
@@ -78,12 +76,9 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 	registry := newRegistry(sources{
 		clock: func() time.Time { return now },
 		pool:  func() sql.DBStats { return sql.DBStats{InUse: 3, Idle: 4, MaxOpenConnections: 20} },
-		jobs: func(context.Context) (map[rivertype.JobState]int, error) {
-			counts++
-			return map[rivertype.JobState]int{rivertype.JobStateRetryable: counts}, away
-		},
 		mail: func(context.Context) (asked, simulated db.MailBacklog, err error) {
-			return db.MailBacklog{Waiting: 2, Oldest: now.Add(-time.Minute)}, db.MailBacklog{Failed: 1}, nil
+			counts++
+			return db.MailBacklog{Waiting: 2, Oldest: now.Add(-time.Minute)}, db.MailBacklog{Failed: counts}, away
 		},
 	})
 	value := func(name string, labels ...string) float64 {
@@ -111,20 +106,19 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 			t.Errorf("%s %v is %v, want %v", name, labels, got, want)
 		}
 	}
-	want(1, "jobs", "retryable")
-	want(1, "jobs", "retryable")
+	want(1, "mails", "simulated", "failed")
 	want(3, "database_connections", "in_use")
 	want(2, "mails", "asked", "waiting")
 	want(1, "mails", "simulated", "failed")
 	want(60, "mail_oldest_seconds", "asked")
 	want(0, "mail_oldest_seconds", "simulated")
 	now = now.Add(figuresAge)
-	want(2, "jobs", "retryable")
+	want(2, "mails", "simulated", "failed")
 	want(1, "database_up")
 
 	now, away = now.Add(figuresAge), errors.New("away")
 	want(0, "database_up")
-	want(-1, "jobs", "retryable")
+	want(-1, "mails", "simulated", "failed")
 	want(20, "database_connections_max")
 }
 

@@ -35,7 +35,6 @@ type DB struct {
 	bun     *bun.DB
 	clock   domain.Clock
 	clashes map[string]*domain.Error
-	config  *pgxpool.Config
 	gate    *gate
 }
 
@@ -108,7 +107,7 @@ func open(config *pgxpool.Config, clock domain.Clock, clashes map[string]*domain
 	if err != nil {
 		return nil, fmt.Errorf("open the pool: %w", err)
 	}
-	d := &DB{pool: pool, clock: clock, clashes: clashes, config: config, gate: newGate(int(config.MaxConns) - reservedConns)}
+	d := &DB{pool: pool, clock: clock, clashes: clashes, gate: newGate(int(config.MaxConns) - reservedConns)}
 	d.bun = bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New())
 	return d, nil
 }
@@ -118,14 +117,6 @@ func (d *DB) Pool() *pgxpool.Pool { return d.pool }
 
 // SQL is the pool for packages that speak database/sql, as migrations do.
 func (d *DB) SQL() *sql.DB { return d.bun.DB }
-
-// Beside opens another pool of connections to the same database. It is for its
-// caller to close.
-func (d *DB) Beside(conns int) (*DB, error) {
-	config := d.config.Copy()
-	config.MaxConns = int32(conns + reservedConns)
-	return open(config, d.clock, d.clashes)
-}
 
 // Bun is the pool for packages that build their statements with Bun.
 func (d *DB) Bun() *bun.DB { return d.bun }

@@ -22,15 +22,15 @@ func (s *story) phish(u *user, t temper, every int) {
 // reaction is how far a mail gets, and what else happens to it.
 type reaction struct {
 	opened, attachment, clicked, credentials, reported bool
-	automated                                          string
+	automated                                          domain.AutomatedReason
 }
 
-// scannerReasons are why an event is taken for that of a mail scanner.
-var scannerReasons = []string{"head_request", "scanner_network", "too_soon"}
+// scannerReasons are how a mail scanner is told.
+var scannerReasons = []domain.AutomatedReason{domain.ByHead, domain.ByNetwork, domain.ByHaste}
 
 func (s *story) reaction(t temper) (r reaction) {
 	if s.chance(0.02) {
-		return reaction{opened: true, clicked: s.chance(0.6), automated: oneOf(s.dice, scannerReasons)}
+		return reaction{automated: oneOf(s.dice, scannerReasons)}
 	}
 	r.opened = s.chance(0.55)
 	if r.opened && s.chance(t.gullible) {

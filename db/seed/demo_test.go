@@ -38,7 +38,7 @@ var demands = []struct{ what, query string }{
 		FROM policies AS p JOIN policy_signatures AS s ON s.client_id = p.client_id AND s.policy_id = p.id WHERE p.client_id = $1`},
 	{"an archived policy and one without signatures", `SELECT count(archived_at) = 1 AND count(*) FILTER (WHERE NOT requires_acknowledgment) = 1 FROM policies WHERE client_id = $1`},
 	{"exposures of every severity, resolved and not", `SELECT count(DISTINCT (severity, resolved_at IS NULL)) = 8 FROM exposures WHERE client_id = $1`},
-	{"results in every status", `SELECT count(DISTINCT status) = 6 FROM phishing_results WHERE client_id = $1 AND created_at > now() - interval '30 days'`},
+	{"results in every status", `SELECT count(DISTINCT status) = 7 FROM phishing_results WHERE client_id = $1 AND created_at > now() - interval '30 days'`},
 	{"results reported and automated", `SELECT bool_or(reported) AND bool_or(automated) FROM phishing_results WHERE client_id = $1`},
 	{"real mails of every kind", `SELECT count(DISTINCT classification) = 4 FROM reported_emails WHERE client_id = $1`},
 	{"mail of every type of late", `SELECT count(DISTINCT message_type) = 8 FROM sent_emails WHERE client_id = $1 AND sent_at > now() - interval '30 days'`},

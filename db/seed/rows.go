@@ -55,7 +55,8 @@ type assignment struct {
 type simulation struct {
 	id        domain.ResultID
 	template  *template
-	automated string // why its events are taken for a mail scanner's; empty for a human's
+	automated domain.AutomatedReason // how a scanner was told that opened or clicked it; empty for none
+	failure   string                 // why it will never be sent; empty where it was or will be
 
 	sendAt, sentAt, openedAt, attachmentAt, clickedAt, credentialsAt, reportedAt time.Time
 
@@ -65,6 +66,8 @@ type simulation struct {
 // status is how far the mail got.
 func (s *simulation) status() string {
 	switch {
+	case s.failure != "":
+		return "failed"
 	case !s.credentialsAt.IsZero():
 		return "credentials_submitted"
 	case !s.clickedAt.IsZero():
@@ -80,10 +83,18 @@ func (s *simulation) status() string {
 	}
 }
 
+// failedAt is when the mail failed; zero where it did not.
+func (s *simulation) failedAt() (at time.Time) {
+	if s.failure != "" {
+		at = s.sendAt
+	}
+	return at
+}
+
 // fellFor reports whether a human fell for the mail, in any way (decisions
 // 3.10).
 func (s *simulation) fellFor() bool {
-	return s.automated == "" && !(s.clickedAt.IsZero() && s.attachmentAt.IsZero() && s.credentialsAt.IsZero())
+	return !(s.clickedAt.IsZero() && s.attachmentAt.IsZero() && s.credentialsAt.IsZero())
 }
 
 // latest is when something last happened to the mail.

@@ -46,12 +46,10 @@ func count(days map[domain.Date]*phishingDay, s *simulation) {
 	}
 	day.sent++
 	tally(&day.reported, !s.reportedAt.IsZero())
-	if s.automated == "" {
-		tally(&day.opened, !s.openedAt.IsZero())
-		tally(&day.clicked, s.fellFor())
-		tally(&day.attachments, !s.attachmentAt.IsZero())
-		tally(&day.credentials, !s.credentialsAt.IsZero())
-	}
+	tally(&day.opened, !s.openedAt.IsZero() || s.fellFor())
+	tally(&day.clicked, s.fellFor())
+	tally(&day.attachments, !s.attachmentAt.IsZero())
+	tally(&day.credentials, !s.credentialsAt.IsZero())
 }
 
 func tally(n *int, happened bool) {
@@ -122,11 +120,9 @@ func (u *user) settleMails(s *domain.RiskSignals, today domain.Date) {
 		tally(&u.Phishing.Clicked, mail.fellFor())
 		tally(&u.Phishing.ClickedYear, thisYear && mail.fellFor())
 		note(&s.Reports, mail.reportedAt)
-		if mail.automated == "" {
-			note(&s.Clicks, mail.clickedAt)
-			note(&s.Attachments, mail.attachmentAt)
-			note(&s.Credentials, mail.credentialsAt)
-		}
+		note(&s.Clicks, mail.clickedAt)
+		note(&s.Attachments, mail.attachmentAt)
+		note(&s.Credentials, mail.credentialsAt)
 	}
 }
 

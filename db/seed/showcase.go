@@ -112,7 +112,7 @@ func (s *story) showPhishing(c *client) {
 		{opened: true, attachment: true}, {opened: true, clicked: true},
 		{opened: true, attachment: true, clicked: true, credentials: true},
 		{opened: true, clicked: true, credentials: true, reported: true},
-		{opened: true, automated: scannerReasons[0]}, {opened: true, clicked: true, automated: scannerReasons[1]},
+		{automated: scannerReasons[0]}, {opened: true, clicked: true, automated: scannerReasons[1]},
 	} {
 		u := users[i]
 		u.mails = append(u.mails, s.simulate(u, s.at(s.today.AddDays(-2-2*i)), r))
@@ -120,6 +120,9 @@ func (s *story) showPhishing(c *client) {
 	for i, u := range users[:3] {
 		u.mails = append(u.mails, s.schedule(u, s.at(s.today.AddDays(2+i))))
 	}
+	refused := s.schedule(users[3], s.at(s.today.AddDays(-3)))
+	refused.failure = "the mail server refuses the address: 550 5.1.1 unknown"
+	users[3].mails = append(users[3].mails, refused)
 	for i := range suspicious {
 		s.report(users[0], i, 3+4*i)
 		s.report(users[1], i, 200+4*i)

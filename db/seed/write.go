@@ -183,13 +183,13 @@ func (w *writer) training(ctx context.Context, clients []*client) {
 
 func (w *writer) phishing(ctx context.Context, clients []*client) {
 	w.copy(ctx, "phishing_results", "client_id id user_id template_id status reported automated automated_reason send_at sent_at "+
-		"opened_at attachment_opened_at clicked_at credentials_submitted_at reported_at created_at updated_at", func(put put) {
+		"opened_at attachment_opened_at clicked_at credentials_submitted_at reported_at failed_at failure created_at updated_at", func(put put) {
 		eachUser(clients, func(c *client, u *user) {
 			for i := range u.mails {
 				s := &u.mails[i]
-				put(uuid(c.ID), uuid(s.id), uuid(u.ID), uuid(s.template.id), s.status(), !s.reportedAt.IsZero(), s.automated != "", text(s.automated),
+				put(uuid(c.ID), uuid(s.id), uuid(u.ID), uuid(s.template.id), s.status(), !s.reportedAt.IsZero(), s.automated != "", text(string(s.automated)),
 					s.sendAt, when(s.sentAt), when(s.openedAt), when(s.attachmentAt), when(s.clickedAt), when(s.credentialsAt), when(s.reportedAt),
-					s.createdAt, s.latest())
+					when(s.failedAt()), text(s.failure), s.createdAt, s.latest())
 			}
 		})
 	})

@@ -11,47 +11,55 @@ import (
 	"testing"
 	"time"
 
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
-
 	"partnerapi/domain"
-	"partnerapi/job/runner"
 	"partnerapi/platform/mail"
 	"partnerapi/v2/v2test"
 )
 
-// TestTimes: a job has time for more than one message, a stop waits for one
-// that was begun, and it is over before another process takes the job over.
+// TestTimes: a try has time for more than one message, a stop waits for one that
+// was begun, and a try and its mark are over before another process may take the
+// mail over.
 func TestTimes(t *testing.T) {
-	if runner.JobTimeout < 2*mail.SendWithin || runner.StopWithin < mail.EndsWithin {
-		t.Errorf("a message takes %s, and %s with its mark: a job has %s, a stop waits for %s", mail.SendWithin, mail.EndsWithin, runner.JobTimeout, runner.StopWithin)
+	if ends := mail.SendWithin + mail.MarkWithin; mail.TryWithin < 2*mail.SendWithin || mail.StopWithin < ends ||
+		mail.LeaseFor <= mail.TryWithin+mail.MarkWithin {
+		t.Errorf("a message takes %s with its mark: a try has %s, a stop waits for %s, a lease lasts %s",
+			ends, mail.TryWithin, mail.StopWithin, mail.LeaseFor)
+	}
+}
+
+// TestPauses: they grow, each with a little chance.
+func TestPauses(t *testing.T) {
+	for n := 1; n < 20; n++ {
+		usual := mail.Pauses[min(n, len(mail.Pauses))-1]
+		if pause := mail.PauseAfter(n); pause < usual*9/10 || pause > usual*11/10 {
+			t.Errorf("after %d tries %s, not about %s", n, pause, usual)
+		}
 	}
 }
 
 // TestNoTimeLeft: a message is begun only if there is time to finish it. One
-// that is not is no failure: it is put back, even at its last try.
+// that is not is no failure: it is put back, even when it is to be given up.
 func TestNoTimeLeft(t *testing.T) {
 	o, s := newOffice(t), startServer(t, "", nil)
 	o.welcome("a@example.test", "en")
-	j := o.jobs()[0]
-	j.Attempt = j.MaxAttempts
-	sender := open(t, s.url())
+	o.Clock.Advance(domain.MailLife + time.Hour)
+	d, id := o.dispatcher(open(t, s.url())), o.requests()[0]
 	ctx, cancel := context.WithTimeout(t.Context(), mail.SendWithin)
 	defer cancel()
-	var back *rivertype.JobSnoozeError
-	if err := o.worker(sender).Work(ctx, j); !errors.As(err, &back) || o.outcome(j) != "waiting" {
-		t.Errorf("%v, %s", err, o.outcome(j))
+	if outcome, err := d.Send(ctx, t.Context(), o.claim()[0]); err != nil || outcome != "" || o.outcome(id) != "waiting" {
+		t.Errorf("%s, %v, %s", outcome, err, o.outcome(id))
 	}
 	if err := open(t, "").Send(ended(t), message("a@example.test")); !errors.Is(err, mail.ErrNotBegun) {
 		t.Errorf("into a file: %v", err)
 	}
-	if s.sessions != 0 {
-		t.Error("it connects all the same")
+	if s.sessions != 0 || o.Number("SELECT attempts FROM outbox") != 0 {
+		t.Error("it was tried all the same")
 	}
+	o.Clock.Advance(time.Minute)
 	ctx, cancel = context.WithTimeout(t.Context(), mail.SendWithin+time.Hour)
 	defer cancel()
-	if err := o.worker(sender).Work(ctx, j); err != nil || o.outcome(j) != "sent and recorded" {
-		t.Errorf("%v, %s", err, o.outcome(j))
+	if outcome, err := d.Send(ctx, t.Context(), o.claim()[0]); err != nil || outcome != mail.Sent || o.outcome(id) != "sent and recorded" {
+		t.Errorf("%s, %v, %s", outcome, err, o.outcome(id))
 	}
 }
 
@@ -180,54 +188,62 @@ func TestStop(t *testing.T) {
 	s := startServer(t, "", func(s *server) { s.gate, s.held = gate, held })
 	o.welcome("a@example.test", "en")
 	o.welcome("b@example.test", "en")
-	jobs, sender := o.jobs(), open(t, s.url()+"?connections=1")
+	ids, sender := o.requests(), open(t, s.url()+"?connections=1")
 	stop := o.process(sender)
 	<-held
-	o.until("running", 2)
+	const leased = "SELECT count(*) FROM outbox WHERE lease IS NOT NULL"
+	o.until(2, leased)
 	stopped := make(chan error)
 	go func() { stopped <- stop() }()
-	o.until("running", 1) // the other is put back
+	o.until(1, leased) // the other is put back
 	close(gate)
 	if err := <-stopped; err != nil {
 		t.Fatal(err)
 	}
-	if got := []string{o.outcome(jobs[0]), o.outcome(jobs[1])}; fmt.Sprint(got) != "[sent and recorded waiting]" && fmt.Sprint(got) != "[waiting sent and recorded]" {
+	if got := fmt.Sprint([]string{o.outcome(ids[0]), o.outcome(ids[1])}); got != "[sent and recorded waiting]" && got != "[waiting sent and recorded]" {
 		t.Error(got)
 	}
 	if n := len(s.all()); n != 1 {
 		t.Errorf("%d mails", n)
 	}
-	o.until("completed", 1)
-	var tries, later int
-	if err := o.DB.SQL().QueryRowContext(t.Context(), "SELECT count(*), coalesce(max(attempt), -1) FROM river_job WHERE state = 'available'").Scan(&later, &tries); err != nil || later != 1 || tries != 0 {
-		t.Errorf("%d put back, after %d tries, %v", later, tries, err)
+	if n := o.Number("SELECT count(*) FROM outbox WHERE lease IS NULL AND attempts = 0"); n != 1 {
+		t.Errorf("%d put back", n)
 	}
-	o.Exec("UPDATE river_job SET scheduled_at = now() WHERE state = 'available'")
 	stop = o.process(sender)
-	o.until("completed", 2)
+	o.until(0, "SELECT count(*) FROM outbox")
 	if err := stop(); err != nil || len(s.all()) != 2 {
 		t.Errorf("%v, %d mails", err, len(s.all()))
 	}
 }
 
+// TestToldOfNewMail: a process that waits is told of a mail when that is put into
+// the outbox.
+func TestToldOfNewMail(t *testing.T) {
+	o, s := newOffice(t), startServer(t, "", nil)
+	told := make(chan struct{}, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- o.DB.ListenOutbox(ctx, func() { told <- struct{}{} }) }()
+	<-told // it listens
+	o.welcome("a@example.test", "en")
+	<-told
+	cancel()
+	<-ended
+	if got := o.drain(open(t, s.url())); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
 var quiet = slog.New(slog.DiscardHandler)
 
-// process works in the background until stop, which returns once nothing of it
+// process sends in the background until stop, which returns once nothing of it
 // is going on.
 func (o *office) process(sender mail.Sender) (stop func() error) {
 	o.t.Helper()
-	pool := o.DB.Beside(runner.Conns(2))
-	runner, err := runner.New(pool, 2, quiet, func(all *river.Workers) {
-		mail.NewWorker(pool, sender, composer(o.t, ""), quiet).Register(all)
-	})
-	if err != nil {
-		o.t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(o.t.Context())
 	done := make(chan error, 1)
-	go func() {
-		done <- errors.Join(runner.Run(ctx), pool.Close())
-	}()
+	d := o.dispatcher(sender)
+	go func() { done <- d.Run(ctx) }()
 	o.t.Cleanup(cancel)
 	return func() error {
 		cancel()
@@ -235,11 +251,11 @@ func (o *office) process(sender mail.Sender) (stop func() error) {
 	}
 }
 
-// until waits for so many jobs to be in a state.
-func (o *office) until(state string, want int) {
+// until waits for a query to give a number.
+func (o *office) until(want int, query string) {
 	o.t.Helper()
 	for n := -1; n != want; {
-		if err := o.DB.SQL().QueryRowContext(o.t.Context(), "SELECT count(*) FROM river_job WHERE state::text = $1", state).Scan(&n); err != nil {
+		if err := o.DB.SQL().QueryRowContext(o.t.Context(), query).Scan(&n); err != nil {
 			o.t.Fatal(err)
 		}
 	}

@@ -1,9 +1,24 @@
 package mail
 
-import "partnerapi/domain"
+import (
+	"time"
 
-// SendWithin is what must be left of a job's time for a message to be begun.
-const SendWithin = sendWithin
+	"partnerapi/domain"
+)
+
+// What tests hold against each other.
+const (
+	SendWithin = sendWithin
+	TryWithin  = tryWithin
+	MarkWithin = markWithin
+	LeaseFor   = leaseFor
+)
+
+// Pauses are those after failed tries.
+var Pauses = pauses
+
+// PauseAfter is the pause after so many tries.
+func PauseAfter(tries int) time.Duration { return pauseAfter(tries) }
 
 // UseClock has a sender take the time from a clock.
 func UseClock(s Sender, c domain.Clock) { s.(*SMTP).clock = c }

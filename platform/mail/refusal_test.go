@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
 )
@@ -138,14 +139,16 @@ func TestWordsForOperators(t *testing.T) {
 func TestUnwritableMail(t *testing.T) {
 	o := newOffice(t)
 	o.welcome("a@example.test", "en")
-	j := o.jobs()[0]
-	w := mail.NewWorker(o.DB, open(t, ""), &mail.Composer{}, quiet) // which has no words
-	if err := w.Work(t.Context(), j); err == nil || o.outcome(j) != "waiting" {
-		t.Errorf("%v, %s", err, o.outcome(j))
+	id := o.requests()[0]
+	d := mail.NewDispatcher(o.DB, open(t, ""), 1, map[db.OutboxKind]mail.Writer{
+		db.RequestedMail: mail.NewRequests(o.DB, &mail.Composer{}), // which has no words
+	}, quiet, nil)
+	if outcome, err := d.Send(t.Context(), t.Context(), o.claim()[0]); err == nil || outcome != mail.Retried || o.outcome(id) != "waiting" {
+		t.Errorf("%s, %v, %s", outcome, err, o.outcome(id))
 	}
 	o.Clock.Advance(domain.MailLife + time.Minute)
-	if err := w.Work(t.Context(), j); err != nil || !strings.HasPrefix(o.outcome(j), "given up: write a mail") {
-		t.Errorf("%v, %s", err, o.outcome(j))
+	if outcome, err := d.Send(t.Context(), t.Context(), o.claim()[0]); err != nil || !strings.HasPrefix(o.outcome(id), "given up: write a mail") {
+		t.Errorf("%s, %v, %s", outcome, err, o.outcome(id))
 	}
 }
 

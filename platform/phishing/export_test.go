@@ -1,13 +1,6 @@
 package phishing
 
-import (
-	"time"
-
-	"github.com/riverqueue/river"
-
-	"partnerapi/db"
-	"partnerapi/job"
-)
+import "time"
 
 // AnswerWithin changes how long a page waits.
 func (p *Pages) AnswerWithin(d time.Duration) { p.within = d }
@@ -23,6 +16,3 @@ func (p *Pages) TakeTurns() (give func()) {
 		}
 	}
 }
-
-// NewScans is the worker for what scanners did while a mail was handed over.
-func NewScans(d *db.DB) river.Worker[job.NoteScan] { return &scans{db: d} }

@@ -2,18 +2,13 @@ package phishing_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"testing"
 	"time"
 
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
-
+	"partnerapi/db/pg"
 	"partnerapi/domain"
-	"partnerapi/job"
 	"partnerapi/platform/mail"
-	"partnerapi/platform/phishing"
 )
 
 // slowServer is a mail server that does something with a mail before it takes
@@ -25,27 +20,6 @@ type slowServer struct {
 
 func (s *slowServer) Send(context.Context, mail.Message) error { s.meanwhile(); return s.err }
 func (s *slowServer) Close() error                             { return nil }
-
-func (b *bait) workerWith(sender mail.Sender) *phishing.Worker {
-	return phishing.NewWorker(b.DB, sender, phishing.NewComposer(public, b.tokens), b.log)
-}
-
-// scans are the steps that wait to be noted.
-func (b *bait) scans() (all []*river.Job[job.NoteScan]) {
-	b.t.Helper()
-	rows, err := b.DB.SQL().Query("SELECT args FROM river_job WHERE kind = 'scan' ORDER BY id")
-	b.must(err)
-	defer rows.Close()
-	for rows.Next() {
-		var text []byte
-		b.must(rows.Scan(&text))
-		j := &river.Job[job.NoteScan]{JobRow: &rivertype.JobRow{Attempt: 1}}
-		b.must(json.Unmarshal(text, &j.Args))
-		all = append(all, j)
-	}
-	b.must(rows.Err())
-	return all
-}
 
 // followAll does with a mail all that its links offer, twice, and returns the
 // pages that did not answer.
@@ -65,41 +39,26 @@ func (b *bait) followAll(id domain.ResultID) (failed []string) {
 // kept as a scanner's, what it reports and submits is not.
 func TestScannedWhileHandedOver(t *testing.T) {
 	b := newBait(t)
-	worker := phishing.NewScans(b.DB)
-	j := b.schedule(own(t, 5, domain.English).ID)
-	id := j.Args.Result
+	id := b.schedule(own(t, 5, domain.English).ID)
 	server := &slowServer{meanwhile: func() {
 		if failed := b.followAll(id); failed != nil {
 			t.Errorf("not answered: %v", failed)
 		}
-		var snooze *rivertype.JobSnoozeError
-		for _, s := range b.scans() {
-			if err := worker.Work(t.Context(), s); !errors.As(err, &snooze) {
-				t.Errorf("a step was noted while the mail was held: %v", err)
-			}
+		if status, reason, _ := b.state(id); status != "scheduled" || reason != "" {
+			t.Errorf("before it is sent the mail is %s, %q", status, reason)
 		}
 		b.Clock.Advance(20 * time.Second)
 	}}
-	b.must(b.workerWith(server).Work(t.Context(), j))
-	if status, _, reported := b.state(id); status != "sent" || reported {
-		t.Errorf("the mail is %s, reported %v", status, reported)
+	if outcome, err := b.deliver(server); err != nil || outcome != mail.Sent {
+		t.Errorf("%s, %v", outcome, err)
 	}
-	steps := b.scans()
-	if len(steps) != 2 || steps[0].Args.Step != domain.MailOpened || steps[1].Args.Step != domain.MailClicked {
-		t.Fatalf("%d steps wait", len(steps))
-	}
-	for range 2 {
-		for _, s := range steps {
-			b.must(worker.Work(t.Context(), s))
-		}
-	}
-	if status, reason, reported := b.state(id); status != "clicked" || reason != "too_soon" || reported {
+	if status, reason, reported := b.state(id); status != "sent" || reason != "fast" || reported {
 		t.Errorf("the mail is %s, %q, reported %v", status, reason, reported)
 	}
 	for what, query := range map[string]string{
-		"is counted":                  "SELECT opened + clicked + credentials_submitted + reported FROM phishing_days",
-		"happened before it was sent": "SELECT count(*) FROM phishing_results WHERE clicked_at < sent_at OR opened_at < sent_at",
-		"is among the sent mails":     "SELECT count(*) - 1 FROM sent_emails",
+		"is counted":              "SELECT opened + clicked + credentials_submitted + reported FROM phishing_days",
+		"has a time":              "SELECT count(*) FROM phishing_results WHERE coalesce(clicked_at, opened_at) IS NOT NULL",
+		"is among the sent mails": "SELECT count(*) - 1 FROM sent_emails",
 	} {
 		if n := b.Number(query); n != 0 {
 			t.Errorf("%s: %d too many", what, n)
@@ -109,46 +68,54 @@ func TestScannedWhileHandedOver(t *testing.T) {
 	if page := b.request("GET", "/t/"+b.tokens.For(id), home, ""); page.Code != 200 {
 		t.Errorf("a person's click: %d", page.Code)
 	}
-	if status, reason, _ := b.state(id); status != "clicked" || reason != "" {
+	if status, reason, _ := b.state(id); status != "clicked" || reason != "fast" {
 		t.Errorf("after a person's click: %s, %q", status, reason)
 	}
 }
 
 // TestScannedButNotTaken: what was done with a mail that the server then did not
-// take changes nothing, and nothing is taken note of while it is not sent.
+// take is not kept, nor is anything that is done while it is not handed over.
 func TestScannedButNotTaken(t *testing.T) {
 	b := newBait(t)
-	j := b.schedule(own(t, 5, domain.English).ID)
-	id := j.Args.Result
+	id := b.schedule(own(t, 5, domain.English).ID)
 	follow := func() {
 		if failed := b.followAll(id); failed != nil {
 			t.Errorf("not answered: %v", failed)
 		}
 	}
-	unmoved := func(when string) {
-		if status, reason, reported := b.state(id); status != "scheduled" || reason != "" || reported {
-			t.Errorf("%s: %s, %q, reported %v", when, status, reason, reported)
+	unmoved := func(when, want string) {
+		status, reason, reported := b.state(id)
+		if n := b.Number("SELECT count(*) FROM outbox WHERE scanned IS NOT NULL"); n != 0 || status != want || reason != "" || reported {
+			t.Errorf("%s: %s, %q, reported %v, %d scans noted", when, status, reason, reported, n)
 		}
 	}
 	follow()
-	if n := len(b.scans()); n != 0 {
-		t.Errorf("before the mail was sent %d steps wait", n)
-	}
-	busy := &slowServer{follow, errors.New("421 come back later")}
-	if err := b.workerWith(busy).Work(t.Context(), j); err == nil {
+	unmoved("before a try", "scheduled")
+	if _, err := b.deliver(&slowServer{follow, errors.New("421 come back later")}); err == nil {
 		t.Error("the mail was sent")
 	}
-	steps := b.scans()
-	if len(steps) != 2 {
-		t.Errorf("%d steps wait", len(steps))
-	}
-	for _, s := range steps {
-		b.must(phishing.NewScans(b.DB).Work(t.Context(), s))
-	}
-	unmoved("after a try")
-	b.must(b.workerWith(&slowServer{follow, &mail.RefusedError{Reason: "550 no"}}).Work(t.Context(), j))
 	follow()
-	unmoved("after a refusal")
+	unmoved("after a try", "scheduled")
+	b.Clock.Advance(time.Minute)
+	if outcome, err := b.deliver(&slowServer{follow, &mail.RefusedError{Reason: "550 no"}}); err != nil || outcome != mail.Failed {
+		t.Errorf("%s, %v", outcome, err)
+	}
+	follow()
+	unmoved("after a refusal", "failed")
+}
+
+// TestStepOnTheMark: a step by a clock that is behind that of the sending is a
+// scanner's, and is not lost.
+func TestStepOnTheMark(t *testing.T) {
+	b := newBait(t)
+	id := b.sentNow(5, domain.English)
+	b.Exec("UPDATE phishing_results SET sent_at = sent_at + interval '1 second'")
+	if page := b.request("GET", "/t/"+b.tokens.For(id), home, ""); page.Code != 200 {
+		t.Errorf("%d", page.Code)
+	}
+	if status, reason, _ := b.state(id); status != "sent" || reason != "fast" {
+		t.Errorf("the mail is %s, %q", status, reason)
+	}
 }
 
 // TestPagesLeaveRoom: a page waits for its turn and for the database no longer
@@ -164,8 +131,8 @@ func TestPagesLeaveRoom(t *testing.T) {
 	}
 	give()
 	b.must(b.DB.Tx(t.Context(), func(tx context.Context) error {
-		if _, held, err := b.DB.HoldSimulation(tx, id); err != nil || !held {
-			t.Errorf("held %v: %v", held, err)
+		if _, err := pg.Exec(tx, b.DB, "lock", pg.SQL("SELECT 1 FROM phishing_results WHERE id = ? FOR UPDATE", id)); err != nil {
+			t.Error(err)
 		}
 		if page := b.request("GET", path, home, ""); page.Code != 503 {
 			t.Errorf("with a locked row: %d", page.Code)

@@ -11,7 +11,6 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/job"
 )
 
 const (
@@ -27,7 +26,6 @@ const (
 // in no budget, for who follows them is no caller of the interface.
 type Pages struct {
 	db       *db.DB
-	queue    *job.Queue
 	tokens   Tokens
 	networks Networks
 	log      *slog.Logger
@@ -38,7 +36,7 @@ type Pages struct {
 // NewPages returns the pages; the networks are those of mail scanners.
 func NewPages(d *db.DB, tokens Tokens, networks Networks, log *slog.Logger) *Pages {
 	return &Pages{
-		db: d, queue: job.NewQueue(d), tokens: tokens, networks: networks, log: log,
+		db: d, tokens: tokens, networks: networks, log: log,
 		turns: make(chan struct{}, pagesAtOnce), within: answerWithin,
 	}
 }
@@ -124,50 +122,59 @@ func (p *Pages) note(ctx context.Context, step domain.ResultStep) (domain.Simula
 		return domain.Simulation{}, fmt.Errorf("wait for a turn: %w", ctx.Err())
 	}
 	s, err := p.db.Simulation(ctx, step.Result)
-	free := true
-	if err == nil && s.SentAt == nil {
-		s, free, err = p.db.HoldSimulation(ctx, step.Result) // as it is now, without waiting
-	}
 	if err != nil {
 		return s, err
 	}
 	if step.Kind == domain.MailCredentialsSubmitted && s.Template.Landing != domain.LandingForm {
 		step.Kind = domain.MailClicked
 	}
-	return s, p.record(ctx, s, free, step)
+	if s.SentAt == nil {
+		noted, err := p.noteScan(ctx, step)
+		if err != nil || noted {
+			return s, err
+		}
+		if s, err = p.db.Simulation(ctx, step.Result); err != nil || s.SentAt == nil { // it may be marked by now
+			return s, err
+		}
+	}
+	return s, p.record(ctx, s, step)
 }
 
-// record stores a step with a mail, or has it stored later where a worker holds
-// the mail, that is, hands it over: a page cannot wait for that, for the mail's
-// server may wait for the page before it takes the mail. What comes then comes
-// within two seconds of the delivery. A scanner neither submits nor reports:
-// what looks so is not kept. Nor is what is done with a mail that is neither sent
-// nor being sent, whose link nobody was given.
-func (p *Pages) record(ctx context.Context, s domain.Simulation, free bool, step domain.ResultStep) error {
-	unsent := s.SentAt == nil
-	if unsent && !free && step.Automated == "" {
-		step.Automated = domain.TooSoon
+// noteScan notes a step with a mail that is not sent: that is a scanner's while
+// the mail is being handed over, for its server may follow the links before it
+// takes the mail. It reports false where the mail is not being handed over:
+// nobody was given its links, and nothing is kept.
+func (p *Pages) noteScan(ctx context.Context, step domain.ResultStep) (bool, error) {
+	if step.Kind != domain.MailOpened && step.Kind != domain.MailClicked {
+		return false, nil
 	}
-	byScanner := step.Automated != "" || domain.WithinScan(s.SentAt, step.At)
-	switch {
-	case byScanner && step.Kind != domain.MailOpened && step.Kind != domain.MailClicked, unsent && free:
-		return nil
-	case unsent:
-		return p.db.Tx(ctx, func(ctx context.Context) error {
-			return p.queue.Enqueue(ctx, job.Now(job.NoteScan{Result: step.Result, Step: step.Kind, At: step.At, Reason: step.Automated})...)
-		})
+	reason := step.Automated
+	if reason == "" {
+		reason = domain.ByHaste
+	}
+	return p.db.NoteScan(ctx, step.Result, reason)
+}
+
+// record stores a step with a mail that was sent. A scanner neither submits nor
+// reports: what looks so is not kept.
+func (p *Pages) record(ctx context.Context, s domain.Simulation, step domain.ResultStep) error {
+	if step.At.Before(*s.SentAt) { // by another machine's clock, or while it was marked
+		step.At = *s.SentAt
+	}
+	if step.Automated == "" && domain.TooSoon(*s.SentAt, step.At) {
+		step.Automated = domain.ByHaste
 	}
 	return p.db.AdvanceResults(ctx, []domain.ResultStep{step})
 }
 
 // scanner is how a request shows that a mail scanner made it, beside its time;
 // empty where nothing does.
-func (p *Pages) scanner(c *gin.Context) string {
+func (p *Pages) scanner(c *gin.Context) domain.AutomatedReason {
 	switch {
 	case c.Request.Method == http.MethodHead:
-		return domain.ByHeadRequest
+		return domain.ByHead
 	case p.networks.Hold(c.ClientIP()):
-		return domain.FromScannerNetwork
+		return domain.ByNetwork
 	}
 	return ""
 }

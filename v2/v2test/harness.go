@@ -21,7 +21,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
-	"partnerapi/job"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -79,9 +78,6 @@ func Migrate(ctx context.Context, url string, more ...func(context.Context, *db.
 	}
 	defer d.Close()
 	if _, err := d.Migrate(ctx); err != nil {
-		return err
-	}
-	if err := job.Migrate(ctx, d); err != nil {
 		return err
 	}
 	for _, m := range more {

@@ -1,0 +1,116 @@
+package db
+
+import (
+	"context"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// SentMail is a mail that a mail server took.
+type SentMail struct {
+	Lease
+	// User is the client's user with the address; of an invite there may be none.
+	User          *domain.UserID
+	From, Subject string
+}
+
+// markedRow is a mail that was marked as sent.
+type markedRow struct {
+	ClientID domain.ClientID
+	UserID   *domain.UserID
+	ID       domain.MessageID
+	Kind     OutboxKind
+}
+
+// MarkSent marks mails as sent, records them as those of their users, with the
+// ids that they had, and moves what depends on that. It returns those that it
+// marked: the leases of the others were lost. It takes the same number of
+// statements for any number of mails, of which there is at least one.
+func (d *DB) MarkSent(ctx context.Context, mails []SentMail) (map[domain.MessageID]bool, error) {
+	done := make(map[domain.MessageID]bool, len(mails))
+	err := d.Change(ctx, func(ctx context.Context, c *Change) error {
+		marked, err := c.markSent(ctx, mails)
+		if err != nil {
+			return err
+		}
+		for _, m := range marked {
+			done[m.ID] = true
+			if m.Kind == SimulatedMail {
+				user := domain.UserKey{Client: m.ClientID, User: *m.UserID}
+				c.countMails(m.ClientID, domain.DateOf(c.At), domain.PhishingCounts{Sent: 1})
+				c.Rescore(user)
+				c.ObjectEvent(domain.ResultUpdated, user, m.ID.UUID())
+			}
+		}
+		return nil
+	})
+	return done, err
+}
+
+func (c *Change) markSent(ctx context.Context, mails []SentMail) ([]markedRow, error) {
+	var clients, ids, tokens [][16]byte
+	var users []*domain.UserID
+	var from, subjects []string
+	for i := range mails {
+		m := &mails[i]
+		clients, ids, tokens = append(clients, m.Client), append(ids, m.ID), append(tokens, m.token)
+		users, from, subjects = append(users, m.User), append(from, m.From), append(subjects, m.Subject)
+	}
+	c.lock(outboxLocks)
+	c.lock(resultLocks)
+	return pg.All[markedRow](ctx, c, "mark mails as sent", pg.SQL(`
+		WITH settled AS (
+			DELETE FROM outbox AS o USING unnest(?0::uuid[], ?1::uuid[], ?2::uuid[], ?3::uuid[], ?4::text[], ?5::text[])
+				AS t (client_id, id, lease, user_id, from_email, subject)
+			WHERE o.client_id = t.client_id AND o.id = t.id AND o.lease = t.lease
+			RETURNING o.client_id, o.id, o.kind, o.scanned, t.user_id, t.from_email, t.subject
+		), requests AS (
+			UPDATE mail_requests AS r SET sent_at = ?6 FROM settled AS s
+			WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = ?7
+			RETURNING r.client_id, s.user_id, r.id, s.kind, s.from_email, s.subject, r.type
+		), simulations AS (
+			UPDATE phishing_results AS r SET status = ?9, sent_at = ?6, updated_at = greatest(r.updated_at, ?6),
+				automated = s.scanned IS NOT NULL, automated_reason = s.scanned
+			FROM settled AS s WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = ?8
+			RETURNING r.client_id, r.user_id, r.id, s.kind, s.from_email, s.subject, ?10::text AS type
+		), marked AS (
+			SELECT * FROM requests UNION ALL SELECT * FROM simulations
+		), recorded AS (
+			INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
+			SELECT client_id, user_id, id, ?6, from_email, subject, ?11, type FROM marked WHERE user_id IS NOT NULL
+		)
+		SELECT client_id, user_id, id, kind FROM marked`,
+		clients, ids, tokens, users, from, subjects, c.At, RequestedMail, SimulatedMail, domain.ResultSent,
+		domain.PhishingMail, domain.BySMTP))
+}
+
+// MarkFailed records that a mail will never be sent, and why. ErrLeaseLost where
+// the mail is another's.
+func (d *DB) MarkFailed(ctx context.Context, l Lease, failure string) error {
+	return d.Change(ctx, func(ctx context.Context, c *Change) error {
+		c.lock(outboxLocks)
+		n, err := pg.Exec(ctx, c, "take a mail out of the outbox", pg.SQL(
+			"DELETE FROM outbox WHERE client_id = ? AND id = ? AND lease = ?", l.Client, l.ID, l.token))
+		if err := l.held(n, err); err != nil {
+			return err
+		}
+		if l.Kind == SimulatedMail {
+			return c.failSimulation(ctx, l, failure)
+		}
+		_, err = pg.Exec(ctx, c, "mark a mail as failed", pg.SQL(
+			"UPDATE mail_requests SET failed_at = ?, failure = ? WHERE client_id = ? AND id = ?", c.At, failure, l.Client, l.ID))
+		return err
+	})
+}
+
+func (c *Change) failSimulation(ctx context.Context, l Lease, failure string) error {
+	c.lock(resultLocks)
+	users, err := pg.All[domain.UserID](ctx, c, "mark a simulated mail as failed", pg.SQL(`
+		UPDATE phishing_results SET status = ?4, failed_at = ?2, failure = ?3, updated_at = greatest(updated_at, ?2)
+		WHERE client_id = ?0 AND id = ?1 RETURNING user_id`, l.Client, l.ID, c.At, failure, domain.ResultFailed))
+	for _, user := range users { // one
+		c.ObjectEvent(domain.ResultUpdated, domain.UserKey{Client: l.Client, User: user}, l.ID.UUID())
+	}
+	return err
+}

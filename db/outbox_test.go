@@ -1,0 +1,130 @@
+package db_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// queue puts n mails of a client into the outbox, due now.
+func (w *world) queue(client domain.ClientID, urgency, n int) {
+	w.t.Helper()
+	w.exec(`INSERT INTO outbox (client_id, id, kind, urgency, due_at)
+		SELECT $1, gen_random_uuid(), 'mail', $2, $3 FROM generate_series(1, $4::integer)`, client, urgency, w.clock.Now(), n)
+}
+
+// of counts the leases of a client.
+func of(client domain.ClientID, leases []db.Lease) (n int) {
+	for _, l := range leases {
+		if l.Client == client {
+			n++
+		}
+	}
+	return n
+}
+
+// TestClaimsTakeTurns: one client's many mails delay no other's, urgent ones come
+// first, and a single client is claimed for as fast as can be.
+func TestClaimsTakeTurns(t *testing.T) {
+	w := newWorld(t)
+	large, small, third := w.client(), w.client(), w.client()
+	w.queue(large, 2, 1000)
+	if got := of(large, w.claim(50)); got != 50 {
+		t.Errorf("%d of 50 for the only client", got)
+	}
+	w.clock.Advance(time.Second)
+	w.queue(small, 2, 5)
+	w.queue(large, 1, 3)
+	got := w.claim(10)
+	if of(small, got) < 3 || of(large, got) < 6 {
+		t.Errorf("%d for the small client, %d for the large", of(small, got), of(large, got))
+	}
+	w.queue(third, 1, 20)
+	w.queue(small, 1, 2)
+	if got := w.claim(8); of(third, got) < 5 || of(small, got) < 2 {
+		t.Errorf("%d for the third client, %d for the small", of(third, got), of(small, got))
+	}
+}
+
+// TestClaimedOnce: claims at one time share the mails, each of which is one's
+// until its lease ends.
+func TestClaimedOnce(t *testing.T) {
+	w := newWorld(t)
+	for range 3 {
+		w.queue(w.client(), 2, 100)
+	}
+	var all sync.Mutex
+	var ids []domain.MessageID
+	claimAll := func() {
+		for {
+			leases, err := w.ClaimOutbox(t.Context(), 10, time.Minute)
+			if err != nil {
+				t.Error(err)
+			}
+			var left int
+			w.get("SELECT count(*) FROM outbox WHERE lease IS NULL", nil, &left)
+			all.Lock()
+			for _, l := range leases {
+				ids = append(ids, l.ID)
+			}
+			all.Unlock()
+			if left == 0 {
+				return
+			}
+		}
+	}
+	var claimers sync.WaitGroup
+	for range 4 {
+		claimers.Go(claimAll)
+	}
+	claimers.Wait()
+	slices.SortFunc(ids, func(a, b domain.MessageID) int { return slices.Compare(a[:], b[:]) })
+	if n := len(slices.Compact(ids)); n != 300 || len(ids) != 300 {
+		t.Errorf("%d mails were claimed %d times", n, len(ids))
+	}
+	w.clock.Advance(time.Minute)
+	if n := len(w.claim(1000)); n != 300 {
+		t.Errorf("%d leases have ended", n)
+	}
+}
+
+// TestManyMailsAtOnce: the mails of one request take one statement, and marking
+// many takes no more than marking one.
+func TestManyMailsAtOnce(t *testing.T) {
+	counter := &statements{}
+	w := newWorld(t, db.WithTracer(counter))
+	client := w.client()
+	user := w.user(client, domain.RoleStandard, 750)
+	ask := func(n int) int {
+		ids := make([]domain.MessageID, n)
+		for i := range ids {
+			ids[i] = db.NewID[domain.MessageKind]()
+			w.exec("INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES ($1, $2, 'welcome', $3, $4)", client, ids[i], user, noon)
+		}
+		before := counter.n.Load()
+		w.must(w.Change(t.Context(), func(ctx context.Context, c *db.Change) error { return c.SendMails(ctx, client, ids...) }))
+		return int(counter.n.Load() - before)
+	}
+	if one, many := ask(1), ask(200); one != many {
+		t.Errorf("%d statements for one mail, %d for many", one, many)
+	}
+	leases := w.claim(1000)
+	mark := func(leases []db.Lease) int {
+		before := counter.n.Load()
+		if n := w.send(leases...); n != len(leases) {
+			t.Errorf("%d of %d are marked", n, len(leases))
+		}
+		return int(counter.n.Load() - before)
+	}
+	if one, many := mark(leases[:1]), mark(leases[1:]); one != many {
+		t.Errorf("%d statements mark one mail, %d many", one, many)
+	}
+	if n := w.send(leases...); n != 0 {
+		t.Errorf("%d are marked again", n)
+	}
+}
