@@ -108,7 +108,9 @@ func open(config *pgxpool.Config, clock domain.Clock, clashes map[string]*domain
 	if err != nil {
 		return nil, fmt.Errorf("open the pool: %w", err)
 	}
-	d := &DB{pool: pool, clock: clock, clashes: clashes, config: config, gate: newGate(int(config.MaxConns) - reservedConns)}
+	d := &DB{
+		pool: pool, clock: clock, clashes: clashes, config: config, gate: newGate(int(config.MaxConns) - reservedConns),
+	}
 	d.bun = bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New())
 	return d, nil
 }

@@ -33,7 +33,9 @@ type idBytes interface {
 type idValue struct{ idBytes }
 
 // UUIDValue is the value for a uuid.
-func (v idValue) UUIDValue() (pgtype.UUID, error) { return pgtype.UUID{Bytes: v.Bytes(), Valid: true}, nil }
+func (v idValue) UUIDValue() (pgtype.UUID, error) {
+	return pgtype.UUID{Bytes: v.Bytes(), Valid: true}, nil
+}
 
 type dateValue struct{ domain.Date }
 
