@@ -161,3 +161,31 @@ func TestUserCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestReach: what the caller does not reach is not found, and nothing is asked
+// about ids that are zero.
+func TestReach(t *testing.T) {
+	w := newWorld(t)
+	client := w.client()
+	user := w.user(client, domain.RoleStandard, 500)
+	stranger := domain.WithCaller(t.Context(), &domain.Caller{Partner: db.NewID[domain.PartnerKind](), AllClients: true})
+	listed := domain.WithCaller(t.Context(), &domain.Caller{Partner: w.partner, Key: db.NewID[domain.KeyKind]()})
+	for _, test := range []struct {
+		ctx    context.Context
+		client domain.ClientID
+		user   domain.UserID
+		noun   string
+	}{
+		{w.caller(), client, user, ""},
+		{stranger, domain.ClientID{}, domain.UserID{}, ""},
+		{stranger, client, domain.UserID{}, "client"},
+		{stranger, domain.ClientID{}, user, "user"},
+		{listed, client, domain.UserID{}, "client"},
+		{listed, domain.ClientID{}, user, "user"},
+	} {
+		err := w.Reach(test.ctx, test.client, test.user)
+		if (err == nil) != (test.noun == "") || err != nil && err.Error() != domain.ErrNotFound(test.noun).Error() {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+}

@@ -114,19 +114,3 @@ func (d *DB) Client(ctx context.Context, id domain.ClientID) (domain.Client, err
 	}
 	return t.Client, nil
 }
-
-// CountUser moves a client's counters of users by the given numbers, as of the
-// time at which the user was updated, and notes that the audiences changed of
-// the policies that are the user's. The client's row is locked last.
-func (d *DB) CountUser(ctx context.Context, u domain.User, active, inactive int) error {
-	err := d.touchPolicies(ctx, u.Client, u.UpdatedAt, `(p.scope_type = 'tenant'
-		OR p.scope_id = (SELECT group_id FROM users WHERE client_id = ?0 AND id = ?1)
-		OR p.scope_id IN (SELECT collection_id FROM collection_members WHERE client_id = ?0 AND user_id = ?1))`, u.Client, u.ID)
-	if err != nil {
-		return err
-	}
-	_, err = d.conn(ctx).NewUpdate().Table("clients").
-		Set("users_active = users_active + ?", active).Set("users_inactive = users_inactive + ?", inactive).
-		Set("updated_at = greatest(updated_at, ?)", u.UpdatedAt).Where("id = ?", u.Client).Exec(ctx)
-	return d.bad("count a client's users", err)
-}
