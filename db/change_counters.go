@@ -60,17 +60,10 @@ func (c *Change) flushCounters(ctx context.Context) error {
 	if err := c.flushDays(ctx); err != nil {
 		return err
 	}
-	for _, client := range sortedIDs(c.counters.clients) {
-		n := c.counters.clients[client]
-		c.lock(clientLocks)
-		_, err := pg.Exec(ctx, c, "count a client's users", pg.SQL(`
-			UPDATE clients SET users_active = users_active + ?1::integer, users_inactive = users_inactive + ?2::integer,
-				updated_at = greatest(updated_at, ?3) WHERE id = ?0`, client, n.active, n.inactive, c.At))
-		if err != nil {
-			return err
-		}
+	if err := c.flushUserCounts(ctx); err != nil {
+		return err
 	}
-	for _, partner := range sortedIDs(c.counters.partners) {
+	for _, partner := range sortedIDs(c.counters.partners) { // of whom a change has one at the most
 		c.lock(partnerLocks)
 		_, err := pg.Exec(ctx, c, "count a partner's clients", pg.SQL(
 			"UPDATE partners SET client_count = client_count + ?1::integer WHERE id = ?0",
@@ -80,6 +73,29 @@ func (c *Change) flushCounters(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// flushUserCounts moves the clients' counters of users, in one statement.
+func (c *Change) flushUserCounts(ctx context.Context) error {
+	ids := sortedIDs(c.counters.clients)
+	if len(ids) == 0 {
+		return nil
+	}
+	active, inactive := make([]int, len(ids)), make([]int, len(ids))
+	for i, id := range ids {
+		active[i], inactive[i] = c.counters.clients[id].active, c.counters.clients[id].inactive
+	}
+	c.lock(clientLocks)
+	_, err := pg.Exec(ctx, c, "count the users of clients", pg.SQL(`
+		WITH moved AS MATERIALIZED (
+			SELECT c.id, m.active, m.inactive
+			FROM unnest(?0::uuid[], ?1::integer[], ?2::integer[]) AS m (id, active, inactive) JOIN clients AS c ON c.id = m.id
+			ORDER BY c.id FOR NO KEY UPDATE OF c
+		)
+		UPDATE clients AS c SET users_active = users_active + m.active, users_inactive = users_inactive + m.inactive,
+			updated_at = greatest(updated_at, ?3)
+		FROM moved AS m WHERE c.id = m.id`, pg.IDs(ids), active, inactive, c.At))
+	return err
 }
 
 func sortedIDs[K domain.Kind, V any](of map[domain.ID[K]]V) []domain.ID[K] {

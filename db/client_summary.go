@@ -16,8 +16,9 @@ import (
 // ?3, with what their risk is made of, and returns the clients. Scores are graded
 // by the floors ?4, which part the grades ?5. A client without users has the
 // average ?6 and no rates (decisions 3.7). The background keeps the summary fresh
-// until ?7, or as long as before where that is NULL. ?8 commits without waiting for the disk: what a crash loses, the next
-// read makes again. ?9 and ?10 are the sums over the factors.
+// until ?7, or as long as before where that is NULL. ?8 commits without waiting for
+// the disk: what a crash loses, the next read makes again. ?9 and ?10 are the sums
+// over the factors.
 //
 // Clients are locked in the order of their ids, and nothing else is: two
 // refreshers wait for each other and cannot deadlock. The second one finds the
@@ -239,7 +240,8 @@ func (d *DB) RefreshAhead(ctx context.Context) (refreshed int, err error) {
 		now := d.Now()
 		aged := now.Add(-refreshAheadAge)
 		clients, err := pg.All[domain.ClientID](ctx, d, "list stale summaries", pg.SQL(`
-			SELECT id FROM clients WHERE archived_at IS NULL AND refresh_until > ? AND summarized_at < ? ORDER BY id`, now, aged))
+			SELECT id FROM clients WHERE archived_at IS NULL AND refresh_until > ? AND summarized_at < ?
+			ORDER BY id`, now, aged))
 		if err != nil {
 			return err
 		}

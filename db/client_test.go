@@ -116,3 +116,76 @@ func TestClientUpdatedAt(t *testing.T) {
 		t.Errorf("stored as updated at %v", at)
 	}
 }
+
+// TestUserCounts: changes at once that move the counters of many clients, in all
+// orders, lose no move and do not deadlock; each change takes one statement.
+func TestUserCounts(t *testing.T) {
+	counter := &statements{}
+	w := newWorld(t, db.WithTracer(counter), db.WithStrictLocks())
+	var clients []domain.ClientID
+	for range 10 {
+		clients = append(clients, w.client())
+	}
+	move := func(first int) error {
+		return w.Change(context.Background(), func(_ context.Context, c *db.Change) error {
+			for i := range clients {
+				c.CountUsers(clients[(first+i)%len(clients)], 2, 1)
+			}
+			c.CountUsers(clients[0], -1, 0)
+			return nil
+		})
+	}
+	counter.reset()
+	w.must(move(0))
+	if n := counter.count(); n > 3 { // with begin and commit
+		t.Errorf("%d statements", n)
+	}
+	var group sync.WaitGroup
+	for i := range 9 {
+		group.Go(func() {
+			if err := move(i); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	for i, client := range clients {
+		tenant, err := w.Tenant(w.caller(), client)
+		w.must(err)
+		want := 20
+		if i == 0 {
+			want = 10
+		}
+		if tenant.ActiveUsers != want || tenant.InactiveUsers != 10 || !tenant.UpdatedAt.Equal(noon) {
+			t.Errorf("client %d has %d and %d, updated at %v", i, tenant.ActiveUsers, tenant.InactiveUsers, tenant.UpdatedAt)
+		}
+	}
+}
+
+// TestReach: what the caller does not reach is not found, and nothing is asked
+// about ids that are zero.
+func TestReach(t *testing.T) {
+	w := newWorld(t)
+	client := w.client()
+	user := w.user(client, domain.RoleStandard, 500)
+	stranger := domain.WithCaller(t.Context(), &domain.Caller{Partner: db.NewID[domain.PartnerKind](), AllClients: true})
+	listed := domain.WithCaller(t.Context(), &domain.Caller{Partner: w.partner, Key: db.NewID[domain.KeyKind]()})
+	for _, test := range []struct {
+		ctx    context.Context
+		client domain.ClientID
+		user   domain.UserID
+		noun   string
+	}{
+		{w.caller(), client, user, ""},
+		{stranger, domain.ClientID{}, domain.UserID{}, ""},
+		{stranger, client, domain.UserID{}, "client"},
+		{stranger, domain.ClientID{}, user, "user"},
+		{listed, client, domain.UserID{}, "client"},
+		{listed, domain.ClientID{}, user, "user"},
+	} {
+		err := w.Reach(test.ctx, test.client, test.user)
+		if (err == nil) != (test.noun == "") || err != nil && err.Error() != domain.ErrNotFound(test.noun).Error() {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+}

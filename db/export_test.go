@@ -1,10 +1,19 @@
 package db
 
-import "context"
+import (
+	"context"
+
+	"partnerapi/domain"
+)
 
 // ExecIn runs a statement in the transaction of ctx, for tests of what
 // transactions do to each other.
 func ExecIn(ctx context.Context, d *DB, query string, args ...any) error {
 	_, err := d.conn(ctx).ExecContext(ctx, query, args...)
 	return err
+}
+
+// CountUsers moves a client's counters of users.
+func (c *Change) CountUsers(client domain.ClientID, active, inactive int) {
+	c.countUsers(client, active, inactive)
 }

@@ -42,7 +42,7 @@ func (d *DB) Migrate(ctx context.Context) ([]string, error) {
 	}
 	applied, err := migrations.Up(ctx)
 	if err != nil {
-		return nil, d.bad("migrate", err)
+		return nil, d.TranslateError("migrate", err)
 	}
 	names := make([]string, len(applied))
 	for i, m := range applied {
@@ -73,7 +73,7 @@ func (d *DB) AppliedVersion(ctx context.Context, table, query string) (version i
 	if err == nil && there {
 		err = d.SQL().QueryRowContext(ctx, query).Scan(&version)
 	}
-	return version, d.bad("read the state of the migrations", err)
+	return version, d.TranslateError("read the state of the migrations", err)
 }
 
 // Migrated reports an error unless the tables are those of this version.

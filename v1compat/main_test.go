@@ -78,11 +78,12 @@ func (s *service) numberOf(kind idmap.Kind, id idmap.UUID) string {
 	return strconv.FormatInt(found[key], 10)
 }
 
-// insertClient adds a client that has nothing but its row.
+// insertClient adds a client that has nothing but its row, and counts it.
 func (s *service) insertClient(partner domain.PartnerID, id domain.ClientID, name string, created time.Time) {
 	s.T.Helper()
 	s.Exec(`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $6)`, id, partner, name, domain.SortKey(name), s.Clock.Now(), created)
+	s.CountClients()
 }
 
 // insertUser adds a user that has nothing but its row, and counts it.

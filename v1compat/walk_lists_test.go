@@ -116,6 +116,7 @@ func clientWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
 			return
 		}
 		s.Exec("DELETE FROM clients WHERE id = $1", id)
+		s.CountClients()
 	}
 	return w, t
 }

@@ -45,8 +45,8 @@ func (a *API) declareAdmins() {
 		Summary: "List the admins of a client",
 	}, a.listClientAdmins, adminOf)
 	a.InviteAdmin = op.Add(&a.Set, op.Meta{
-		ID: "admins.invite", Method: "POST", Path: "/clients/:client_id/admins/invites", Scope: domain.Write, Since: op.V2_2, Status: 202,
-		Summary: "Invite an admin to a client", Fails: []domain.Code{domain.Conflict},
+		ID: "admins.invite", Method: "POST", Path: "/clients/:client_id/admins/invites", Scope: domain.Write, Since: op.V2_2,
+		Status: 202, Summary: "Invite an admin to a client", Fails: []domain.Code{domain.Conflict},
 	}, a.inviteAdmin)
 }
 
@@ -94,7 +94,8 @@ func (a *API) inviteAdmin(ctx context.Context, req *InviteAdmin) (*AdminInvite, 
 	now := a.db.Now()
 	invite := domain.Invite{
 		ID: db.NewID[domain.InviteKind](), Client: req.Path.ClientID, Email: strings.ToLower(req.Body.Email),
-		Role: cmp.Or(req.Body.Role, domain.InviteRole(domain.FullRole)), CreatedAt: now, ExpiresAt: now.Add(domain.InviteLife),
+		Role:      cmp.Or(req.Body.Role, domain.InviteRole(domain.FullRole)),
+		CreatedAt: now, ExpiresAt: now.Add(domain.InviteLife),
 	}
 	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		t, err := c.LockTenant(ctx, invite.Client)

@@ -66,8 +66,11 @@ func clientOf(c domain.Client) Client {
 	return Client{
 		ID: c.ID, Name: c.Name, Industry: c.Industry, ExternalID: c.ExternalID,
 		CreatedAt: op.At(c.CreatedAt), UpdatedAt: op.At(c.UpdatedAt),
-		Users:      ClientUsers{Active: c.ActiveUsers, Inactive: c.InactiveUsers},
-		Risk:       ClientScore{AverageScore: c.Summary.AverageScore, Grade: domain.GradeOf(c.Summary.AverageScore), HighRiskUsers: c.Summary.HighRiskUsers},
+		Users: ClientUsers{Active: c.ActiveUsers, Inactive: c.InactiveUsers},
+		Risk: ClientScore{
+			AverageScore: c.Summary.AverageScore, Grade: domain.GradeOf(c.Summary.AverageScore),
+			HighRiskUsers: c.Summary.HighRiskUsers,
+		},
 		Training:   ClientTraining{OnTrackRate: c.Summary.OnTrackRate, OverdueUsers: c.Summary.OverdueUsers},
 		Phishing:   ClientPhishing{ClickRate90d: c.Summary.ClickRate90d, ReportRate90d: c.Summary.ReportRate90d},
 		Frameworks: c.Frameworks,
@@ -83,8 +86,8 @@ func (a *API) declareClients() {
 		Summary: "List the clients that the key reaches",
 	}, a.listClients, clientOf)
 	a.GetClient = op.Add(&a.Set, op.Meta{
-		ID: "clients.get", Method: "GET", Path: "/clients/:client_id", Scope: domain.Read, Since: op.V2_0, Status: 200, PerClient: 60,
-		Summary: "Read a client",
+		ID: "clients.get", Method: "GET", Path: "/clients/:client_id", Scope: domain.Read, Since: op.V2_0,
+		Status: 200, PerClient: 60, Summary: "Read a client",
 	}, a.getClient)
 	a.CreateClient = op.Add(&a.Set, op.Meta{
 		ID: "clients.create", Method: "POST", Path: "/clients", Scope: domain.Write, Since: op.V2_2, Status: 201,

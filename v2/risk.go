@@ -49,12 +49,12 @@ func (r ClientRisk) BudgetClient() domain.ClientID { return r.client }
 
 func (a *API) declareRisk() {
 	a.GetClientRisk = op.Add(&a.Set, op.Meta{
-		ID: "clients.risk", Method: "GET", Path: "/clients/:client_id/risk", Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 20,
-		Summary: "Read the risk of a client's users",
+		ID: "clients.risk", Method: "GET", Path: "/clients/:client_id/risk", Scope: domain.Read, Since: op.V2_1,
+		Status: 200, PerClient: 20, Summary: "Read the risk of a client's users",
 	}, a.getClientRisk)
 	a.GetUserRisk = op.Add(&a.Set, op.Meta{
-		ID: "users.risk", Method: "GET", Path: "/users/:user_id/risk", Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 120,
-		Summary: "Read a user's risk score and what it is made of",
+		ID: "users.risk", Method: "GET", Path: "/users/:user_id/risk", Scope: domain.Read, Since: op.V2_1,
+		Status: 200, PerClient: 120, Summary: "Read a user's risk score and what it is made of",
 	}, a.getUserRisk)
 }
 

@@ -127,7 +127,7 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 	}
 	s.edge = ginop.NewEdge(ginop.Config{
 		Keys: ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo), Limits: ginop.DefaultLimits, Shared: budgets,
-		Once: d.Once, Reach: s.reach, Audit: d.Audit, InTx: d.Tx, Log: s.log, Metrics: ginop.NewMetrics(s.metrics),
+		Once: d.Once, Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log, Metrics: ginop.NewMetrics(s.metrics),
 	})
 	if s.engine, err = s.edge.Engine(c.TrustedProxies); err != nil {
 		return nil, err
@@ -147,22 +147,6 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 	s.health()
 	s.showMetrics()
 	return s, nil
-}
-
-// reach reports NotFound for a client or a user that the caller of ctx does not
-// reach; a zero one is none.
-func (s *service) reach(ctx context.Context, client domain.ClientID, user domain.UserID) error {
-	if !client.IsZero() {
-		if _, err := s.db.Client(ctx, client); err != nil {
-			return err
-		}
-	}
-	if !user.IsZero() {
-		if _, err := s.db.User(ctx, user); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // trackSimulations adds the pages that the links of simulated mails lead to.
