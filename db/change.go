@@ -39,10 +39,10 @@ const (
 	outboxLocks lockRank = iota + 1
 	resultLocks
 	userLocks
-	exposureLocks
 	collectionLocks
 	policyLocks
 	signalLocks
+	exposureLocks
 	templateLocks
 	dayLocks
 	clientLocks

@@ -6,24 +6,25 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 type exposureRow struct {
 	bun.BaseModel `bun:"table:exposures,alias:e"`
 
-	ID          domain.MessageID `bun:"id"` // breaks ties, and is shown nowhere
+	ID          domain.MessageID // breaks ties, and is shown nowhere
 	UserID      domain.UserID
 	BreachName  string
 	Severity    domain.Severity
-	DataClasses []string `bun:"data_classes,array"`
+	DataClasses []string `bun:",array"`
 	FirstSeenAt time.Time
 	NotifiedAt  *time.Time
 	ResolvedAt  *time.Time
 
-	Title    string       `bun:"title,scanonly"`
-	Domain   *string      `bun:"domain,scanonly"`
-	BreachOn *domain.Date `bun:"breach_on,scanonly"`
+	Title    string       `bun:",scanonly"`
+	Domain   *string      `bun:",scanonly"`
+	BreachOn *domain.Date `bun:",scanonly"`
 }
 
 func (r *exposureRow) exposure() domain.Exposure {
@@ -34,51 +35,78 @@ func (r *exposureRow) exposure() domain.Exposure {
 	}
 }
 
-func withBreach(q *bun.SelectQuery, _ *binds) *bun.SelectQuery {
-	return q.ColumnExpr("e.id, e.user_id, e.breach_name, e.severity, e.data_classes, e.first_seen_at, e.notified_at, e.resolved_at").
-		ColumnExpr("b.title, b.domain, b.breach_on").Join("JOIN breaches AS b ON b.name = e.breach_name")
+// selectExposures selects exposures, alias e, with what the catalogue says of
+// their breaches.
+func selectExposures(q *pg.Select) {
+	q.Columns(pg.Columns[exposureRow]() + ", b.title, b.domain, b.breach_on").
+		Join("JOIN breaches AS b ON b.name = e.breach_name")
 }
 
-// during restricts a query on exposures, alias e, to those first seen within
-// the period.
-func during(q *bun.SelectQuery, values *binds, p domain.Period) *bun.SelectQuery {
-	if p.Since != nil {
-		q = q.Where("e.first_seen_at >= ?", values.add(*p.Since))
+// firstSeen are the conditions that an exposure, alias e, was first seen within a
+// period.
+func firstSeen(within domain.Period) (all pg.Conditions) {
+	if within.Since != nil {
+		all.Add("e.first_seen_at >= ?", *within.Since)
 	}
-	if p.Until != nil {
-		q = q.Where("e.first_seen_at < ?", values.add(*p.Until))
+	if within.Until != nil {
+		all.Add("e.first_seen_at < ?", *within.Until)
 	}
-	return q
+	return all
 }
 
-// Exposures reads a page of the exposures of a client's active users, by when
-// they were first seen. That the client is within reach and watched is for its
-// caller to have checked, here and below.
-func (d *DB) Exposures(ctx context.Context, client domain.ClientID, within domain.Period, since *time.Time, w domain.Window) (domain.Slice[domain.Exposure], error) {
-	k := keyset{
-		from: "exposures AS e", key: "e.first_seen_at", cast: "timestamptz", id: "e.id",
-		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-			q = during(q.Where("e.client_id = ?", values.add(client)), values, within).
-				Where("EXISTS (SELECT 1 FROM users AS u WHERE u.client_id = e.client_id AND u.id = e.user_id AND u.status = 'active')")
-			if since != nil {
-				q = q.Where("e.updated_at >= ?", values.add(*since))
-			}
-			return q
+// Exposures reads a page of the exposures of the client's users, inactive ones
+// too, by when they were first seen. since, if not nil, selects those that changed
+// at or after it. Forbidden where the client has no Dark Web Monitoring, as below.
+func (t *Tenant) Exposures(
+	ctx context.Context, within domain.Period, since *time.Time, w domain.Window,
+) (domain.Slice[domain.Exposure], error) {
+	if !t.DarkWebMonitoring {
+		return domain.Slice[domain.Exposure]{}, domain.ErrNoDarkWeb()
+	}
+	k := pg.Keyset[exposureRow]{
+		Table: "exposures AS e", Key: "e.first_seen_at", ID: "e.id", Cast: "timestamptz",
+		Where:  firstSeen(within),
+		Select: selectExposures,
+		Position: func(r *exposureRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.FirstSeenAt), ID: r.ID.UUID()}
 		},
 	}
-	rows, err := countedPage(ctx, d, k, w, withBreach, func(r *exposureRow) domain.Position {
-		return domain.Position{Key: timeKey(r.FirstSeenAt), ID: r.ID.UUID()}
-	})
-	return mapped(rows, (*exposureRow).exposure), err
+	k.Where.Add("e.client_id = ?", t.ID)
+	if since != nil {
+		k.Where.Add("e.updated_at >= ?", *since)
+	}
+	rows, err := pg.CountedPage(ctx, t.db, k, w)
+	return pg.Map(rows, (*exposureRow).exposure), err
 }
 
-// Exposure reads one of a user's exposures.
-func (d *DB) Exposure(ctx context.Context, client domain.ClientID, user domain.UserID, breach string) (domain.Exposure, error) {
-	var values binds
-	q := withBreach(d.Bun().NewSelect().Model((*exposureRow)(nil)), &values).
-		Where("e.client_id = ? AND e.user_id = ? AND e.breach_name = ?", values.add(client), values.add(user), values.add(breach))
-	row, err := readOne[exposureRow](ctx, d, q.String(), values)
-	return row.exposure(), d.found(err, "exposure")
+// exposure reads one of the user's exposures.
+func (u *User) exposure(ctx context.Context, breach string) (domain.Exposure, error) {
+	q := pg.From("exposures AS e").Where("e.client_id = ? AND e.user_id = ? AND e.breach_name = ?", u.Client, u.ID, breach)
+	selectExposures(q)
+	row, err := pg.Find[exposureRow](ctx, u.db, "exposure", pg.Prepared(q))
+	return row.exposure(), err
+}
+
+// ResolveExposure resolves the exposure of the locked user in a breach, which
+// takes its weight from the user's score. It is idempotent. NotFound where the
+// user has none; Forbidden where the client has no Dark Web Monitoring.
+func (u *User) ResolveExposure(ctx context.Context, c *Change, breach string) (domain.Exposure, error) {
+	if !u.watched {
+		return domain.Exposure{}, domain.ErrNoDarkWeb()
+	}
+	c.lock(exposureLocks)
+	resolved, err := pg.Exec(ctx, c, "resolve an exposure", pg.SQL(`
+		UPDATE exposures SET resolved_at = ?3, updated_at = greatest(updated_at, ?3)
+		WHERE client_id = ?0 AND user_id = ?1 AND breach_name = ?2 AND resolved_at IS NULL`,
+		u.Client, u.ID, breach, c.At))
+	if err != nil {
+		return domain.Exposure{}, err
+	}
+	if resolved > 0 {
+		c.Rescore(u.Key())
+		c.touch(u.Key()) // shown is how many there are, whether or not the score moves
+	}
+	return u.exposure(ctx, breach)
 }
 
 type exposureCountRow struct {
@@ -90,58 +118,68 @@ type exposureCountRow struct {
 	LastName  string
 	CreatedAt time.Time
 
-	Resolved   int `bun:"resolved,scanonly"`
-	Unresolved int `bun:"unresolved,scanonly"`
+	Resolved   int `bun:",scanonly"`
+	Unresolved int `bun:",scanonly"`
 }
 
 func (r *exposureCountRow) count() domain.ExposureCount {
 	return domain.ExposureCount{
-		User: r.ID, Email: r.Email, FirstName: r.FirstName, LastName: r.LastName, Resolved: r.Resolved, Unresolved: r.Unresolved,
+		User: r.ID, Email: r.Email, FirstName: r.FirstName, LastName: r.LastName,
+		Resolved: r.Resolved, Unresolved: r.Unresolved,
 	}
 }
 
-// ExposureCounts reads a page of a client's active users, by their creation,
-// with the numbers of their exposures first seen within the period. Only those
-// of the page's users are counted. since, if not nil, leaves the users who
-// changed at or after it, as they do with their exposures.
-func (d *DB) ExposureCounts(ctx context.Context, client domain.Client, within domain.Period, since *time.Time, w domain.Window) (domain.Slice[domain.ExposureCount], error) {
-	k := keyset{
-		from: "users AS u", key: "u.created_at", cast: "timestamptz", id: "u.id",
-		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-			q = q.Where("u.client_id = ? AND u.status = 'active'", values.add(client.ID))
-			if since != nil {
-				q = q.Where("u.updated_at >= ?", values.add(*since))
-			}
-			return q
+// ExposureCounts reads a page of the client's active users, by their creation,
+// with the numbers of their exposures first seen within the period. Only those of
+// the page's users are counted. since, if not nil, selects the users who changed
+// at or after it, as they do with their exposures.
+func (t *Tenant) ExposureCounts(
+	ctx context.Context, within domain.Period, since *time.Time, w domain.Window,
+) (domain.Slice[domain.ExposureCount], error) {
+	if !t.DarkWebMonitoring {
+		return domain.Slice[domain.ExposureCount]{}, domain.ErrNoDarkWeb()
+	}
+	counts := pg.From("exposures AS e").
+		Columns("count(e.resolved_at) AS resolved, count(*) - count(e.resolved_at) AS unresolved").
+		Where("e.client_id = u.client_id AND e.user_id = u.id")
+	for _, condition := range firstSeen(within) {
+		counts.Where("?", condition)
+	}
+	k := pg.Keyset[exposureCountRow]{
+		Table: "users AS u", Key: "u.created_at", ID: "u.id", Cast: "timestamptz",
+		Select: func(q *pg.Select) {
+			q.Columns(pg.Columns[exposureCountRow]()+", n.resolved, n.unresolved").Join("CROSS JOIN LATERAL (?) AS n", counts)
+		},
+		Position: func(r *exposureCountRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
 		},
 	}
-	rows, err := page(ctx, d, k, w, func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-		counts := during(d.Bun().NewSelect().TableExpr("exposures AS e").
-			ColumnExpr("count(e.resolved_at) AS resolved, count(*) - count(e.resolved_at) AS unresolved").
-			Where("e.client_id = u.client_id AND e.user_id = u.id"), values, within)
-		return q.ColumnExpr("u.id, u.email, u.first_name, u.last_name, u.created_at, n.resolved, n.unresolved").
-			Join("CROSS JOIN LATERAL (?) AS n", counts)
-	}, func(r *exposureCountRow) domain.Position {
-		return domain.Position{Key: timeKey(r.CreatedAt), ID: r.ID.UUID()}
-	})
-	rows.Total = client.ActiveUsers // a total is asked for only without since
-	return mapped(rows, (*exposureCountRow).count), err
+	k.Where.Add("u.client_id = ? AND u.status = 'active'", t.ID)
+	if since != nil {
+		k.Where.Add("u.updated_at >= ?", *since)
+	}
+	rows, err := pg.Page(ctx, t.db, k, w)
+	rows.Total = t.ActiveUsers // a total is asked for only without since
+	return pg.Map(rows, (*exposureCountRow).count), err
 }
 
-// DarkWeb sums up the exposures of a client's active users.
-func (d *DB) DarkWeb(ctx context.Context, client domain.ClientID) (domain.DarkWeb, error) {
-	var sum domain.DarkWeb
-	err := d.conn(ctx).NewRaw(`
-		SELECT count(*) FILTER (WHERE e.resolved_at IS NULL), count(e.resolved_at),
-			count(DISTINCT e.user_id) FILTER (WHERE e.resolved_at IS NULL),
-			count(*) FILTER (WHERE e.resolved_at IS NULL AND e.severity = 'critical'),
-			count(*) FILTER (WHERE e.resolved_at IS NULL AND e.severity = 'high'),
-			count(*) FILTER (WHERE e.resolved_at IS NULL AND e.severity = 'medium'),
-			count(*) FILTER (WHERE e.resolved_at IS NULL AND e.severity = 'low'),
-			max(e.first_seen_at)
+type darkWebRow struct {
+	domain.DarkWeb
+	domain.BySeverity
+}
+
+// DarkWeb sums up the exposures of the client's active users.
+func (t *Tenant) DarkWeb(ctx context.Context) (domain.DarkWeb, error) {
+	row, err := pg.One[darkWebRow](ctx, t.db, "sum up exposures", pg.SQL(`
+		SELECT count(*) FILTER (WHERE e.resolved_at IS NULL) AS unresolved, count(e.resolved_at) AS resolved,
+			count(DISTINCT e.user_id) FILTER (WHERE e.resolved_at IS NULL) AS affected,
+			count(*) FILTER (WHERE e.resolved_at IS NULL AND e.severity = 'critical') AS critical,
+			count(*) FILTER (WHERE e.resolved_at IS NULL AND e.severity = 'high') AS high,
+			count(*) FILTER (WHERE e.resolved_at IS NULL AND e.severity = 'medium') AS medium,
+			count(*) FILTER (WHERE e.resolved_at IS NULL AND e.severity = 'low') AS low,
+			max(e.first_seen_at) AS last_found_at
 		FROM exposures AS e JOIN users AS u ON u.client_id = e.client_id AND u.id = e.user_id
-		WHERE e.client_id = ? AND u.status = 'active'`, client).
-		Scan(ctx, &sum.Unresolved, &sum.Resolved, &sum.Affected,
-			&sum.By.Critical, &sum.By.High, &sum.By.Medium, &sum.By.Low, &sum.LastFoundAt)
-	return sum, d.bad("sum up exposures", err)
+		WHERE e.client_id = ? AND u.status = 'active'`, t.ID))
+	row.By = row.BySeverity
+	return row.DarkWeb, err
 }

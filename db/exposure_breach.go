@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -22,20 +23,11 @@ type breachRow struct {
 	SpamList    bool            `json:"spam_list"`
 }
 
-// Breach reads a breach of the catalogue.
-func (d *DB) Breach(ctx context.Context, name string) (domain.Breach, error) {
-	var row breachRow
-	err := d.one(ctx, d.conn(ctx).NewSelect().Model(&row).Where("b.name = ?", name), breachNoun)
-	return domain.Breach{
-		Name: row.Name, Title: row.Title, Domain: row.Domain, On: row.BreachOn, Severity: row.Severity,
-		DataClasses: row.DataClasses, Sensitive: row.Sensitive, SpamList: row.SpamList,
-	}, err
-}
-
 // ImportBreaches adds breaches to the catalogue, and changes those that it has
-// already, in one statement. No two have one name. An exposure keeps the
-// severity and the data classes that it was found with. It returns how many
-// were added, and how many changed.
+// already. No two have one name. An exposure keeps the severity and the data
+// classes that it was found with; one whose breach changed has changed too. It
+// returns how many were added, and how many changed. It belongs to a command and
+// is in no caller's reach.
 func (d *DB) ImportBreaches(ctx context.Context, breaches []domain.Breach) (added, changed int, err error) {
 	rows := make([]breachRow, len(breaches))
 	for i, b := range breaches {
@@ -48,26 +40,39 @@ func (d *DB) ImportBreaches(ctx context.Context, breaches []domain.Breach) (adde
 	if err != nil {
 		return 0, 0, err
 	}
-	err = d.conn(ctx).NewRaw(`
-		WITH given AS (
-			SELECT name, title, domain, breach_on, severity, data_classes, sensitive, spam_list
-			FROM json_populate_recordset(NULL::breaches, ?0::json)
-		), stored AS (
-			INSERT INTO breaches AS b (name, title, domain, breach_on, severity, data_classes, sensitive, spam_list)
-			SELECT * FROM given ORDER BY name
-			ON CONFLICT (name) DO UPDATE SET
-				(title, domain, breach_on, severity, data_classes, sensitive, spam_list) =
-				(excluded.title, excluded.domain, excluded.breach_on, excluded.severity, excluded.data_classes, excluded.sensitive, excluded.spam_list)
-			WHERE b IS DISTINCT FROM excluded
-			RETURNING name, xmax = 0 AS added
-		), shown AS MATERIALIZED ( -- locked in the order of their keys, as wherever many are
-			SELECT client_id, user_id, breach_name FROM exposures WHERE breach_name IN (SELECT name FROM stored WHERE NOT added)
-			ORDER BY client_id, user_id, breach_name FOR NO KEY UPDATE
-		), touched AS (
-			UPDATE exposures AS e SET updated_at = ?1 FROM shown AS s
-			WHERE e.client_id = s.client_id AND e.user_id = s.user_id AND e.breach_name = s.breach_name
-		)
-		SELECT count(*) FILTER (WHERE added), count(*) FILTER (WHERE NOT added) FROM stored`,
-		string(text), d.Now()).Scan(ctx, &added, &changed)
-	return added, changed, d.bad("import breaches", err)
+
+	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
+		c.lock(exposureLocks)
+		n, err := pg.One[importedBreaches](ctx, c, "import breaches", pg.SQL(importBreachesSQL, string(text), c.At))
+		added, changed = n.Added, n.Changed
+		return err
+	})
+	return added, changed, err
 }
+
+type importedBreaches struct{ Added, Changed int }
+
+// importBreachesSQL stores the breaches ?0 as of the time ?1. Breaches are locked
+// by their names, and exposures by their keys after them.
+const importBreachesSQL = `
+	WITH given AS (
+		SELECT name, title, domain, breach_on, severity, data_classes, sensitive, spam_list
+		FROM json_populate_recordset(NULL::breaches, ?0::json)
+	), stored AS (
+		INSERT INTO breaches AS b (name, title, domain, breach_on, severity, data_classes, sensitive, spam_list)
+		SELECT * FROM given ORDER BY name
+		ON CONFLICT (name) DO UPDATE SET
+			(title, domain, breach_on, severity, data_classes, sensitive, spam_list) =
+			(excluded.title, excluded.domain, excluded.breach_on, excluded.severity, excluded.data_classes,
+				excluded.sensitive, excluded.spam_list)
+		WHERE b IS DISTINCT FROM excluded
+		RETURNING name, xmax = 0 AS added
+	), shown AS MATERIALIZED (
+		SELECT client_id, user_id, breach_name FROM exposures
+		WHERE breach_name IN (SELECT name FROM stored WHERE NOT added)
+		ORDER BY client_id, user_id, breach_name FOR NO KEY UPDATE
+	), touched AS (
+		UPDATE exposures AS e SET updated_at = greatest(e.updated_at, ?1::timestamptz) FROM shown AS s
+		WHERE e.client_id = s.client_id AND e.user_id = s.user_id AND e.breach_name = s.breach_name
+	)
+	SELECT count(*) FILTER (WHERE added) AS added, count(*) FILTER (WHERE NOT added) AS changed FROM stored`

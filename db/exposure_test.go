@@ -11,9 +11,10 @@ import (
 	"partnerapi/domain"
 )
 
-// TestReturnsBesideImports: users who are active again and an import that
-// changes their breaches lock the same exposures, and wait for each other.
-func TestReturnsBesideImports(t *testing.T) {
+// TestResolvingBesideImports: changes that resolve a user's exposures and an
+// import that changes their breaches lock the same exposures, and wait for each
+// other.
+func TestResolvingBesideImports(t *testing.T) {
 	w := newWorld(t)
 	client := w.client()
 	var users []domain.UserID
@@ -44,20 +45,22 @@ func TestReturnsBesideImports(t *testing.T) {
 	for _, user := range users {
 		all.Go(func() {
 			for range 50 {
-				for _, status := range []domain.UserStatus{domain.Inactive, domain.Active} {
-					err := w.Change(w.as(t.Context()), func(ctx context.Context, c *db.Change) error {
-						u, err := c.LockUser(ctx, user)
-						if err != nil {
+				err := w.Change(w.as(t.Context()), func(ctx context.Context, c *db.Change) error {
+					u, err := c.LockUser(ctx, user)
+					if err != nil {
+						return err
+					}
+					for _, b := range list {
+						if _, err := u.ResolveExposure(ctx, c, b.Name); err != nil {
 							return err
 						}
-						after := u.User
-						after.Status = status
-						return u.Update(ctx, c, after)
-					})
-					if err != nil {
-						t.Error(err)
 					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
 				}
+				w.exec("UPDATE exposures SET resolved_at = NULL WHERE user_id = $1 AND breach_name = $2", user, list[0].Name)
 			}
 		})
 	}

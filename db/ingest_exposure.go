@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/uptrace/bun/dialect/pgdialect"
-
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -44,28 +43,28 @@ func (b *breachRow) sighting(user domain.UserKey, s *domain.Signal) sighting {
 
 // lockBreaches reads breaches by their names, and keeps an import from changing
 // them meanwhile.
-func (d *DB) lockBreaches(ctx context.Context, names []string) (map[string]*breachRow, error) {
+func (c *Change) lockBreaches(ctx context.Context, names []string) (map[string]*breachRow, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	var rows []breachRow
-	err := d.conn(ctx).NewSelect().Model(&rows).Where("b.name = ANY(?::text[])", pgdialect.Array(names)).
-		OrderExpr("b.name").For("SHARE").Scan(ctx)
+	rows, err := pg.All[breachRow](ctx, c, "lock breaches",
+		pg.From("breaches AS b").Columns(pg.Columns[breachRow]()).Where("b.name = ANY(?::text[])", names).
+			OrderBy("b.name").For("SHARE"))
 	breaches := make(map[string]*breachRow, len(rows))
 	for i := range rows {
 		breaches[rows[i].Name] = &rows[i]
 	}
-	return breaches, d.bad("lock breaches", err)
+	return breaches, err
 }
 
 // sightSQL records the sightings ?0 as of the time ?1. The worst finding by ?2
 // describes the exposure, of two of one severity that with the lesser list of
-// data classes; while there is no finding, a resolving does, as the catalogue
-// has it. Of the times of all that was told, and of those of resolving, the
-// earliest is kept. So nothing depends on the order in which they come.
+// data classes; while there is no finding, a resolving does, as the catalogue has
+// it. Of the times of all that was told, and of those of resolving, the earliest
+// is kept. So nothing depends on the order in which they come.
 //
-// The first finding of an exposure is an event, also where its resolving was
-// told of before. To clients that are not watched nothing of this is shown.
+// It returns the exposures that changed of clients with Dark Web Monitoring; to
+// the others nothing of this is shown.
 const sightSQL = `
 	WITH told AS MATERIALIZED (
 		SELECT DISTINCT ON (client_id, user_id, breach_name) client_id, user_id, breach_name, severity, data_classes,
@@ -75,8 +74,10 @@ const sightSQL = `
 		WINDOW w AS (PARTITION BY client_id, user_id, breach_name)
 		ORDER BY client_id, user_id, breach_name, resolved, array_position(?2::text[], severity), data_classes
 	), stored AS (
-		INSERT INTO exposures AS e (client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, updated_at)
-		SELECT client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, ?1 FROM told
+		INSERT INTO exposures AS e
+			(client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, updated_at)
+		SELECT client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, ?1::timestamptz
+		FROM told
 		ON CONFLICT (client_id, user_id, breach_name) DO UPDATE SET
 			(severity, data_classes) = (
 				SELECT n.severity, n.data_classes
@@ -84,44 +85,47 @@ const sightSQL = `
 					AS n (found, severity, data_classes)
 				ORDER BY NOT n.found, array_position(?2::text[], n.severity), n.data_classes LIMIT 1),
 			found = e.found OR excluded.found, first_seen_at = least(e.first_seen_at, excluded.first_seen_at),
-			resolved_at = least(e.resolved_at, excluded.resolved_at), updated_at = excluded.updated_at
+			resolved_at = least(e.resolved_at, excluded.resolved_at),
+			updated_at = greatest(e.updated_at, excluded.updated_at)
 		WHERE (NOT excluded.found, array_position(?2::text[], excluded.severity), excluded.data_classes)
 			< (NOT e.found, array_position(?2::text[], e.severity), e.data_classes)
 			OR excluded.first_seen_at < e.first_seen_at OR excluded.resolved_at < coalesce(e.resolved_at, 'infinity')
 		RETURNING client_id, user_id, breach_name, id
-	), watched AS (
-		SELECT s.client_id, s.user_id, s.breach_name, s.id
-		FROM stored AS s JOIN clients AS c ON c.id = s.client_id AND c.dark_web_monitoring
-	), announced AS (
-		INSERT INTO events (client_id, id, type, user_id, object_id, created_at)
-		SELECT w.client_id, uuid_v7(?1), ?3, w.user_id, w.id, ?1
-		FROM watched AS w JOIN told AS t USING (client_id, user_id, breach_name)
-		LEFT JOIN exposures AS e USING (client_id, user_id, breach_name) -- as it was before
-		WHERE t.found AND e.found IS NOT TRUE
-	), touched AS ( -- how many exposures there are is shown, whether or not they move the score
-		UPDATE users AS u SET updated_at = ?1 FROM (SELECT DISTINCT client_id, user_id FROM watched) AS w
-		WHERE u.client_id = w.client_id AND u.id = w.user_id
 	)
-	SELECT DISTINCT client_id, user_id FROM watched`
+	SELECT s.client_id, s.user_id, s.id, t.found AND e.found IS NOT TRUE AS announced
+	FROM stored AS s JOIN clients AS c ON c.id = s.client_id AND c.dark_web_monitoring
+	JOIN told AS t USING (client_id, user_id, breach_name)
+	LEFT JOIN exposures AS e USING (client_id, user_id, breach_name) -- as it was before`
 
-// sight records sightings of locked users, and returns those for whom something
-// changed that counts, whose scores are to follow.
-func (d *DB) sight(ctx context.Context, list []sighting) ([]domain.UserKey, error) {
+type sightedRow struct {
+	ClientID domain.ClientID
+	UserID   domain.UserID
+	ID       domain.MessageID
+	// Announced says that this is the first finding, also where the exposure's
+	// resolving was told of before.
+	Announced bool
+}
+
+// sight records sightings of locked users. How many exposures a user has is shown,
+// whether or not they move the score.
+func (c *Change) sight(ctx context.Context, list []sighting) error {
 	if len(list) == 0 {
-		return nil, nil
+		return nil
 	}
 	text, err := json.Marshal(list)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var rows []struct {
-		ClientID domain.ClientID
-		UserID   domain.UserID
+	c.lock(exposureLocks)
+	rows, err := pg.All[sightedRow](ctx, c, "record exposures",
+		pg.SQL(sightSQL, string(text), c.At, domain.SeverityCritical.Values()))
+	for _, row := range rows {
+		user := domain.UserKey{Client: row.ClientID, User: row.UserID}
+		c.Rescore(user)
+		c.touch(user)
+		if row.Announced {
+			c.ObjectEvent(domain.DataExposed, user, row.ID.UUID())
+		}
 	}
-	err = d.conn(ctx).NewRaw(sightSQL, string(text), d.Now(), pgdialect.Array(domain.SeverityCritical.Values()), domain.DataExposed).Scan(ctx, &rows)
-	moved := make([]domain.UserKey, len(rows))
-	for i, r := range rows {
-		moved[i] = domain.UserKey{Client: r.ClientID, User: r.UserID}
-	}
-	return moved, d.bad("record exposures", err)
+	return err
 }

@@ -95,4 +95,21 @@ func (d *DB) found(err error, noun string) error {
 	return d.bad("read a "+noun, err)
 }
 
+func legacyKeyLists(keys []domain.UserKey) (clients []domain.ClientID, users []domain.UserID) {
+	clients, users = make([]domain.ClientID, len(keys)), make([]domain.UserID, len(keys))
+	for i, k := range keys {
+		clients[i], users[i] = k.Client, k.User
+	}
+	return clients, users
+}
+
 var _ = time.Now
+
+// Client reads a client within the caller's reach.
+func (d *DB) Client(ctx context.Context, id domain.ClientID) (domain.Client, error) {
+	t, err := d.Tenant(ctx, id)
+	if err != nil {
+		return domain.Client{}, err
+	}
+	return t.Client, nil
+}

@@ -10,13 +10,6 @@ import (
 	"partnerapi/domain"
 )
 
-func (d *DB) refreshNextDue(ctx context.Context, keys []domain.UserKey) error {
-	return d.Change(ctx, func(_ context.Context, c *Change) error {
-		c.courseDueMoved(keys...)
-		return nil
-	})
-}
-
 func (d *DB) rescoreUsers(ctx context.Context, keys []domain.UserKey) error {
 	return d.Change(ctx, func(_ context.Context, c *Change) error {
 		c.Rescore(keys...)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"partnerapi/db/pg"
 )
 
 // Each migration runs in one transaction with the row that records it, so that
@@ -137,9 +139,10 @@ func (d *DB) ensureSecrets(ctx context.Context) error {
 		if _, err := rand.Read(secret); err != nil {
 			return err
 		}
-		_, err := d.Bun().NewRaw("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, secret).Exec(ctx)
+		_, err := pg.Exec(ctx, d, "make the "+name+" secret",
+			pg.SQL("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, secret))
 		if err != nil {
-			return d.bad("make the "+name+" secret", err)
+			return err
 		}
 	}
 	return nil
@@ -156,10 +159,10 @@ func (d *DB) TrackingSecret(ctx context.Context) ([]byte, error) {
 }
 
 func (d *DB) secret(ctx context.Context, name string) ([]byte, error) {
-	var secret []byte
-	err := d.Bun().NewRaw("SELECT value FROM secrets WHERE name = ?", name).Scan(ctx, &secret)
+	doing := "read the " + name + " secret"
+	secret, err := pg.One[[]byte](ctx, d, doing, pg.SQL("SELECT value FROM secrets WHERE name = ?", name))
 	if err == nil && len(secret) == 0 {
-		err = errors.New("it is empty")
+		err = errors.New(doing + ": it is empty")
 	}
-	return secret, d.bad("read the "+name+" secret", err)
+	return secret, err
 }

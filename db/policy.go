@@ -6,36 +6,45 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
+
+// Policy is a policy that was found within the caller's reach.
+type Policy struct {
+	domain.Policy
+	db *DB
+}
 
 type policyRow struct {
 	bun.BaseModel `bun:"table:policies,alias:p"`
 
-	ClientID               domain.ClientID `bun:"client_id,pk"`
-	ID                     domain.PolicyID `bun:"id,pk"`
+	ClientID               domain.ClientID
+	ID                     domain.PolicyID
 	Title                  string
 	Description            *string
 	Version                int
 	ScopeType              domain.ScopeType
-	ScopeID                domain.ClientID // or that of a group or a collection
+	ScopeID                [16]byte // of a client, a group or a collection
 	RequiresAcknowledgment bool
 	RenewalPeriodDays      int
 	CreatedAt              time.Time
 	AudienceCount          int
 	AcknowledgedCount      int
 	PublishedAt            *time.Time
+	RemindedOn             *domain.Date
 
-	// Counted is whether the counts hold.
-	Counted   bool      `bun:"counted,scanonly"`
-	ChangedAt time.Time `bun:"changed_at,scanonly"`
+	// Counted says that the two counts hold.
+	Counted   bool      `bun:",scanonly"`
+	ChangedAt time.Time `bun:",scanonly"`
 }
 
 func (r *policyRow) policy() domain.Policy {
 	p := domain.Policy{
 		ID: r.ID, Client: r.ClientID, Title: r.Title, Description: r.Description, Version: r.Version,
-		ScopeType: r.ScopeType, Scope: domain.ScopeOf(r.ScopeType, r.ScopeID),
-		MustSign: r.RequiresAcknowledgment, RenewalDays: r.RenewalPeriodDays, CreatedAt: r.CreatedAt, UpdatedAt: r.ChangedAt, PublishedAt: r.PublishedAt,
+		ScopeType: r.ScopeType, Scope: domain.ScopeOf(r.ScopeType, r.ScopeID), MustSign: r.RequiresAcknowledgment,
+		RenewalDays: r.RenewalPeriodDays, PublishedAt: r.PublishedAt, RemindedOn: r.RemindedOn,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.ChangedAt,
 	}
 	if p.MustSign && r.Counted {
 		p.SignOff = &domain.SignOff{Audience: r.AudienceCount, Acknowledged: r.AcknowledgedCount}
@@ -43,82 +52,100 @@ func (r *policyRow) policy() domain.Policy {
 	return p
 }
 
-// changedSQL is when a policy, alias p, changed last as of ?: when something
-// was written, or when a sign-off of the current version lapsed, which nobody
-// writes.
-const changedSQL = `greatest(p.updated_at, (
-	SELECT max(l.signed_at) + make_interval(days => p.renewal_period_days) FROM policy_signatures AS l
-	WHERE l.client_id = p.client_id AND l.policy_id = p.id AND l.version = p.version
-		AND p.requires_acknowledgment AND l.signed_at <= ?::timestamptz - make_interval(days => p.renewal_period_days)))`
-
-func (d *DB) withChanged(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-	return q.Column("p.client_id", "p.id", "p.title", "p.description", "p.version", "p.scope_type", "p.scope_id",
-		"p.requires_acknowledgment", "p.renewal_period_days", "p.created_at", "p.audience_count", "p.acknowledged_count", "p.published_at").
-		ColumnExpr("p.counted_until > ? AS counted", values.add(d.Now())).
-		ColumnExpr(changedSQL+" AS changed_at", values.add(d.Now()))
+// changedAt is when a policy, alias p, changed last: when it was written, or when
+// a sign-off of the current version lapsed, which nobody writes.
+func changedAt(now time.Time) pg.Query {
+	return pg.SQL(`greatest(p.updated_at, (
+		SELECT max(l.signed_at) + make_interval(days => p.renewal_period_days) FROM policy_signatures AS l
+		WHERE l.client_id = p.client_id AND l.policy_id = p.id AND l.version = p.version AND p.requires_acknowledgment
+			AND l.signed_at <= ?::timestamptz - make_interval(days => p.renewal_period_days)))`, now)
 }
 
-// Policies reads a page of a client's policies with their counts, by their
-// creation. Archived ones are left out. That the client is within reach is for
-// its caller to have checked, here and below.
-func (d *DB) Policies(ctx context.Context, client domain.ClientID, since *time.Time, w domain.Window) (domain.Slice[domain.Policy], error) {
-	k := keyset{
-		from: "policies AS p", key: "p.created_at", cast: "timestamptz", id: "p.id",
-		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-			q = q.Where("p.client_id = ? AND p.archived_at IS NULL", values.add(client))
-			if since != nil {
-				q = q.Where(changedSQL+" >= ?", values.add(d.Now()), values.add(*since))
-			}
-			return q
+func (t *Tenant) selectPolicies(q *pg.Select) *pg.Select {
+	now := t.db.Now()
+	return q.Columns(pg.Columns[policyRow]()).Columns("p.counted_until > ? AS counted", now).
+		Columns("? AS changed_at", changedAt(now))
+}
+
+// Policies reads a page of the client's policies with their counts, by their
+// creation: those that are not archived and, if since is not nil, changed at or
+// after it.
+func (t *Tenant) Policies(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Policy], error) {
+	k := pg.Keyset[policyRow]{
+		Table: "policies AS p", Key: "p.created_at", ID: "p.id", Cast: "timestamptz",
+		Select: func(q *pg.Select) { t.selectPolicies(q) },
+		Position: func(r *policyRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
 		},
 	}
-	rows, err := countedPage(ctx, d, k, w, d.withChanged, func(r *policyRow) domain.Position {
-		return domain.Position{Key: timeKey(r.CreatedAt), ID: r.ID.UUID()}
-	})
-	slice := mapped(rows, (*policyRow).policy)
-	if err != nil {
-		return slice, err
+	k.Where.Add("p.client_id = ? AND p.archived_at IS NULL", t.ID)
+	if since != nil {
+		k.Where.Add("? >= ?", changedAt(t.db.Now()), *since)
 	}
-	return slice, d.recount(ctx, client, slice.Rows)
-}
 
-// LockPolicy is Policy for a transaction that changes it.
-func (d *DB) LockPolicy(ctx context.Context, client domain.ClientID, id domain.PolicyID) (domain.Policy, error) {
-	_, err := d.conn(ctx).NewRaw("SELECT 1 FROM policies WHERE client_id = ? AND id = ? FOR NO KEY UPDATE", client, id).Exec(ctx)
+	rows, err := pg.CountedPage(ctx, t.db, k, w)
 	if err != nil {
-		return domain.Policy{}, d.bad("lock a policy", err)
+		return domain.Slice[domain.Policy]{}, err
 	}
-	return d.Policy(ctx, client, id)
+	slice := pg.Map(rows, (*policyRow).policy)
+	return slice, recount(ctx, t.db, t.ID, slice.Rows)
 }
 
-// Policy reads one of a client's policies, whose counts may be missing. NotFound where
-// the client has no such policy, or archived it.
-func (d *DB) Policy(ctx context.Context, client domain.ClientID, id domain.PolicyID) (domain.Policy, error) {
-	var values binds
-	q := d.withChanged(d.Bun().NewSelect().Model((*policyRow)(nil)), &values).
-		Where("p.client_id = ? AND p.id = ? AND p.archived_at IS NULL", values.add(client), values.add(id))
-	row, err := readOne[policyRow](ctx, d, q.String(), values)
-	return row.policy(), d.found(err, id.Noun())
+// Policy reads one of the client's policies, without counts that are stale.
+// NotFound where the client has no such policy, or archived it.
+func (t *Tenant) Policy(ctx context.Context, id domain.PolicyID) (*Policy, error) {
+	return t.policy(ctx, id, pg.Prepared(t.policyByID(id)))
 }
 
-// audience is the condition that a user, alias u, is of a policy's audience.
-func audience(p domain.Policy) (string, []any) {
-	active := "u.client_id = ? AND u.status = 'active'"
+// LockPolicy is Tenant.Policy for a change of the policy.
+func (c *Change) LockPolicy(ctx context.Context, t *Tenant, id domain.PolicyID) (*Policy, error) {
+	c.lock(policyLocks)
+	return t.policy(ctx, id, t.policyByID(id).For("NO KEY UPDATE OF p"))
+}
+
+func (t *Tenant) policyByID(id domain.PolicyID) *pg.Select {
+	return t.selectPolicies(pg.From("policies AS p")).
+		Where("p.client_id = ? AND p.id = ? AND p.archived_at IS NULL", t.ID, id)
+}
+
+func (t *Tenant) policy(ctx context.Context, id domain.PolicyID, q pg.Query) (*Policy, error) {
+	row, err := pg.Find[policyRow](ctx, t.db, id.Noun(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &Policy{row.policy(), t.db}, nil
+}
+
+// audience is the condition that a user, alias u, is of the policy's audience.
+func (p *Policy) audience() pg.Query {
+	const active = "u.client_id = ? AND u.status = 'active'"
 	switch p.ScopeType {
 	case domain.GroupScope:
-		return active + " AND u.group_id = ?", []any{p.Client, p.Scope.Group}
+		return pg.SQL(active+" AND u.group_id = ?", p.Client, p.Scope.Group)
 	case domain.CollectionScope:
-		return active + ` AND EXISTS (SELECT 1 FROM collection_members AS m
-			WHERE m.client_id = u.client_id AND m.collection_id = ? AND m.user_id = u.id)`, []any{p.Client, p.Scope.Collection}
+		return pg.SQL(active+` AND EXISTS (SELECT 1 FROM collection_members AS m
+			WHERE m.client_id = u.client_id AND m.collection_id = ? AND m.user_id = u.id)`, p.Client, p.Scope.Collection)
 	}
-	return active, []any{p.Client}
+	return pg.SQL(active, p.Client)
 }
 
-// signature is the condition that a signature, alias s, is that of a user,
-// alias u, for a policy, and is valid.
-func (d *DB) signature(p domain.Policy) (string, []any) {
-	return "s.client_id = u.client_id AND s.policy_id = ? AND s.version = ? AND s.user_id = u.id AND s.signed_at > ?",
-		[]any{p.ID, p.Version, p.SignedSince(d.Now())}
+// signature is the condition that a signature, alias s, is a valid one by a user,
+// alias u.
+func (p *Policy) signature() pg.Query {
+	return pg.SQL("s.client_id = u.client_id AND s.policy_id = ? AND s.version = ? AND s.user_id = u.id AND s.signed_at > ?",
+		p.ID, p.Version, p.SignedSince(p.db.Now()))
+}
+
+// signOffChanged is the condition that a user, alias u, changed at or after a
+// time, or that the user's sign-off did: it was recorded, it lapsed, or the
+// version became the current one.
+func (p *Policy) signOffChanged(since time.Time) pg.Query {
+	return pg.SQL(`u.updated_at >= ?0 OR ?1::timestamptz >= ?0 OR EXISTS (
+		SELECT 1 FROM policy_signatures AS s
+		WHERE s.client_id = ?6 AND s.policy_id = ?2 AND s.version = ?3 AND s.user_id = u.id
+			AND (coalesce(s.recorded_at, s.signed_at) >= ?0
+				OR s.signed_at <= ?4 AND s.signed_at + make_interval(days => ?5::integer) >= ?0))`,
+		since, p.PublishedAt, p.ID, p.Version, p.SignedSince(p.db.Now()), p.RenewalDays, p.Client)
 }
 
 type policyUserRow struct {
@@ -129,65 +156,49 @@ type policyUserRow struct {
 	FirstName string
 	LastName  string
 	CreatedAt time.Time
-
-	SignedAt *time.Time `bun:"signed_at,scanonly"`
+	SignedAt  *time.Time `bun:",scanonly"`
 }
 
 func (r *policyUserRow) policyUser() domain.PolicyUser {
-	return domain.PolicyUser{User: r.ID, Email: r.Email, Name: domain.FullName(r.FirstName, r.LastName), AcknowledgedAt: r.SignedAt}
-}
-
-// signedSince is the condition that a user's sign-off changed at or after a time
-// (it was recorded, it lapsed, or the version became the current one), or that
-// the user did.
-func (d *DB) signedSince(q *bun.SelectQuery, values *binds, p domain.Policy, since time.Time) *bun.SelectQuery {
-	at := values.add(since)
-	return q.Where("(u.updated_at >= ? OR ?::timestamptz >= ? OR EXISTS (SELECT 1 FROM policy_signatures AS s WHERE "+
-		"s.client_id = ? AND s.policy_id = ? AND s.version = ? AND s.user_id = u.id AND (coalesce(s.recorded_at, s.signed_at) >= ?"+
-		" OR s.signed_at <= ? AND s.signed_at + make_interval(days => ?) >= ?)))",
-		at, values.add(p.PublishedAt), at, values.add(p.Client), values.add(p.ID), values.add(p.Version), at,
-		values.add(p.SignedSince(d.Now())), values.add(p.RenewalDays), at)
-}
-
-// PolicyUsers reads a page of the active users of a policy's audience, by
-// their creation. since, if not nil, leaves those who changed, or whose sign-off
-// did, at or after it.
-func (d *DB) PolicyUsers(ctx context.Context, p domain.Policy, f domain.SignFilter, since *time.Time, w domain.Window) (domain.Slice[domain.PolicyUser], error) {
-	counted := w.Total && since == nil && p.MustSign
-	if counted {
-		policies := []domain.Policy{p}
-		if err := d.recount(ctx, p.Client, policies); err != nil {
-			return domain.Slice[domain.PolicyUser]{}, err
-		}
-		p = policies[0]
+	return domain.PolicyUser{
+		User: r.ID, Email: r.Email, Name: domain.FullName(r.FirstName, r.LastName), AcknowledgedAt: r.SignedAt,
 	}
-	signature, signed := d.signature(p)
-	k := keyset{
-		from: "users AS u", key: "u.created_at", cast: "timestamptz", id: "u.id",
-		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-			condition, args := audience(p)
-			q = q.Where(condition, values.addAll(args)...)
-			switch f {
-			case domain.Signed:
-				q = q.Where("EXISTS (SELECT 1 FROM policy_signatures AS s WHERE "+signature+")", values.addAll(signed)...)
-			case domain.Unsigned:
-				q = q.Where("NOT EXISTS (SELECT 1 FROM policy_signatures AS s WHERE "+signature+")", values.addAll(signed)...)
-			}
-			if since != nil {
-				q = d.signedSince(q, values, p, *since)
-			}
-			return q
+}
+
+// Users reads a page of the active users of the policy's audience, by their
+// creation. since, if not nil, selects those who changed, or whose sign-off did,
+// at or after it.
+func (p *Policy) Users(
+	ctx context.Context, f domain.SignFilter, since *time.Time, w domain.Window,
+) (domain.Slice[domain.PolicyUser], error) {
+	signature := p.signature()
+	k := pg.Keyset[policyUserRow]{
+		Table: "users AS u", Key: "u.created_at", ID: "u.id", Cast: "timestamptz",
+		Where: pg.Conditions{p.audience()},
+		Select: func(q *pg.Select) {
+			q.Columns(pg.Columns[policyUserRow]()+", s.signed_at").Join("LEFT JOIN policy_signatures AS s ON ?", signature)
+		},
+		Position: func(r *policyUserRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
 		},
 	}
-	w.Total = w.Total && !counted
-	rows, err := countedPage(ctx, d, k, w, func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-		return q.ColumnExpr("u.id, u.email, u.first_name, u.last_name, u.created_at, s.signed_at").
-			Join("LEFT JOIN policy_signatures AS s ON "+signature, values.addAll(signed)...)
-	}, func(r *policyUserRow) domain.Position {
-		return domain.Position{Key: timeKey(r.CreatedAt), ID: r.ID.UUID()}
-	})
-	if counted {
-		rows.Total = p.SignOff.Of(f)
+	switch f {
+	case domain.Signed:
+		k.Where.Add("EXISTS (SELECT 1 FROM policy_signatures AS s WHERE ?)", signature)
+	case domain.Unsigned:
+		k.Where.Add("NOT EXISTS (SELECT 1 FROM policy_signatures AS s WHERE ?)", signature)
 	}
-	return mapped(rows, (*policyUserRow).policyUser), err
+	if since != nil {
+		k.Where.Add("?", p.signOffChanged(*since))
+	}
+	if since != nil || !p.MustSign { // of which no counts are stored
+		rows, err := pg.CountedPage(ctx, p.db, k, w)
+		return pg.Map(rows, (*policyUserRow).policyUser), err
+	}
+
+	rows, err := pg.Page(ctx, p.db, k, w)
+	if err == nil && w.Total {
+		rows.Total, err = p.count(ctx, f)
+	}
+	return pg.Map(rows, (*policyUserRow).policyUser), err
 }

@@ -61,9 +61,9 @@ func (r *signalRow) storedCounts() phishedCounts {
 	return phishedCounts{r.StoredSent, r.StoredClicked, r.StoredSentYear, r.StoredClickedYear}
 }
 
-func (r *signalRow) domain(today domain.Date) domain.Signals {
+func (r *signalRow) domain(today domain.Date) domain.RiskSignals {
 	completions := r.Completions.days(today)
-	return domain.Signals{
+	return domain.RiskSignals{
 		Clicks: r.Clicks.days(today), Attachments: r.Attachments.days(today),
 		Credentials: r.Credentials.days(today), Reports: r.Reports.days(today),
 		RealPhishing: r.RealPhishing.days(today), RealPending: r.RealPending.days(today),

@@ -2,7 +2,6 @@ package db_test
 
 import (
 	"context"
-	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -39,10 +38,10 @@ func TestRescore(t *testing.T) {
 	for name, c := range map[string]struct {
 		role   domain.Role
 		happen func(w *world, client domain.ClientID, user domain.UserID)
-		want   domain.Signals
+		want   domain.RiskSignals
 		counts [4]int // sent, clicked; of a year
 	}{
-		"nothing": {domain.RoleHR, func(*world, domain.ClientID, domain.UserID) {}, domain.Signals{}, [4]int{}},
+		"nothing": {domain.RoleHR, func(*world, domain.ClientID, domain.UserID) {}, domain.RiskSignals{}, [4]int{}},
 		"mails": {
 			domain.RoleFinance,
 			func(w *world, c domain.ClientID, u domain.UserID) {
@@ -55,7 +54,7 @@ func TestRescore(t *testing.T) {
 				w.mail(c, u, 30, false, "opened_at", "attachment_opened_at", "clicked_at", "credentials_submitted_at", "reported_at")
 				w.mail(c, u, 40, true, "reported_at")
 			},
-			domain.Signals{Clicks: ago(364, 365, 10, 30), Attachments: ago(20, 30), Credentials: ago(10, 30), Reports: ago(365, 30, 40)},
+			domain.RiskSignals{Clicks: ago(364, 365, 10, 30), Attachments: ago(20, 30), Credentials: ago(10, 30), Reports: ago(365, 30, 40)},
 			[4]int{8, 6, 6, 4},
 		},
 		"real mails": {
@@ -68,7 +67,7 @@ func TestRescore(t *testing.T) {
 				w.reportEmail(c, u, "spam", 2)
 				w.reportEmail(c, u, "safe", 3)
 			},
-			domain.Signals{RealPhishing: ago(0, 365), RealPending: ago(1), RealHarmless: ago(2, 3)}, [4]int{},
+			domain.RiskSignals{RealPhishing: ago(0, 365), RealPending: ago(1), RealHarmless: ago(2, 3)}, [4]int{},
 		},
 		"training": {
 			domain.RoleAdmin,
@@ -78,7 +77,7 @@ func TestRescore(t *testing.T) {
 				w.assign(c, u, 3, 0, 366)
 				w.assign(c, u, 4, 5, -1)
 			},
-			domain.Signals{Completions: ago(180, 365)}, [4]int{},
+			domain.RiskSignals{Completions: ago(180, 365)}, [4]int{},
 		},
 		"dormant": {
 			domain.RoleExecutive,
@@ -86,7 +85,7 @@ func TestRescore(t *testing.T) {
 				w.assign(c, u, 1, 0, 181)
 				w.assign(c, u, 2, 5, -1)
 			},
-			domain.Signals{Completions: ago(181), Dormant: true}, [4]int{},
+			domain.RiskSignals{Completions: ago(181), Dormant: true}, [4]int{},
 		},
 		"exposures": {
 			domain.RoleStandard,
@@ -99,7 +98,7 @@ func TestRescore(t *testing.T) {
 				w.exposure(c, u, "f", domain.SeverityMedium, 1, false)
 				w.exposure(c, u, "g", domain.SeverityLow, 1, false)
 			},
-			domain.Signals{UnresolvedCritical: 2, UnresolvedHigh: 1, UnresolvedMedium: 1, SeenPasswordActive: 1, SeenPasswordResolved: 1, SeenPII: 1, SeenBasic: 1},
+			domain.RiskSignals{UnresolvedCritical: 2, UnresolvedHigh: 1, UnresolvedMedium: 1, SeenPasswordActive: 1, SeenPasswordResolved: 1, SeenPII: 1, SeenBasic: 1},
 			[4]int{},
 		},
 	} {
@@ -249,49 +248,6 @@ func TestRescoreStatements(t *testing.T) {
 		if got := counter.count(); got != 5 {
 			t.Errorf("%d statements for %d users, want begin, three and commit", got, n)
 		}
-	}
-}
-
-func TestClientRisk(t *testing.T) {
-	w := newWorld(t)
-	ctx := context.Background()
-	client := w.client()
-	empty, err := w.ClientRisk(ctx, client)
-	want := domain.ClientRisk{AverageScore: 750, Grade: domain.GradeB, ByRole: []domain.RoleRisk{}, TopFactors: []domain.FactorTotal{}, History: []domain.AverageOn{}, ComputedAt: noon}
-	if err != nil || !reflect.DeepEqual(empty, want) {
-		t.Errorf("without users: %+v, %v", empty, err)
-	}
-
-	users := []domain.UserID{
-		w.user(client, domain.RoleStandard, 0), w.user(client, domain.RoleStandard, 0),
-		w.user(client, domain.RoleFinance, 0), w.user(client, domain.RoleStandard, 0), w.user(client, domain.RoleAdmin, 0),
-	}
-	w.reportEmail(client, users[0], "phishing", 0)          // 775
-	w.mail(client, users[1], 0, false, "clicked_at")        // 690
-	w.mail(client, users[2], 0, false, "clicked_at")        // 700 - 75
-	w.exposure(client, users[2], "a", "critical", 1, false) // - 88 (87.5)
-	w.mail(client, users[3], 0, false, "reported_at")       // inactive: in nothing
-	w.exec("UPDATE users SET status = 'inactive' WHERE id = $1", users[3])
-	w.must(w.Rescore(ctx, client, users))
-	for _, day := range []struct{ age, score int }{{0, 700}, {89, 701}, {90, 702}} {
-		w.exec("INSERT INTO risk_history (client_id, day, average_score) VALUES ($1, $2, $3)", client, today.AddDays(-day.age), day.score)
-	}
-
-	got, err := w.ClientRisk(ctx, client)
-	want = domain.ClientRisk{
-		AverageScore: 671, Grade: domain.GradeC, HighRiskUsers: 1, // (775 + 690 + 537 + 680) / 4 = 670.5
-		Distribution: domain.GradeDistribution{B: 1, C: 2, D: 1},
-		ByRole:       []domain.RoleRisk{{Role: "admin", Users: 1, AverageScore: 680}, {Role: "finance", Users: 1, AverageScore: 537}, {Role: "standard", Users: 2, AverageScore: 733}},
-		TopFactors: []domain.FactorTotal{
-			{Factor: domain.Factor{Key: domain.FactorClicks, Label: "Simulated phishing links clicked", Delta: -135}, Users: 2},
-			{Factor: domain.Factor{Key: domain.FactorPasswordBreaches, Label: "Passwords exposed in breaches", Delta: -88}, Users: 1},
-			{Factor: domain.Factor{Key: domain.FactorRealPhish, Label: "Real phishing reported", Delta: 25}, Users: 1},
-		},
-		History:    []domain.AverageOn{{Date: today.AddDays(-89), AverageScore: 701}, {Date: today, AverageScore: 700}},
-		ComputedAt: noon,
-	}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, %v\nwant %+v", got, err, want)
 	}
 }
 

@@ -81,19 +81,8 @@ func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 }
 
 // reactivated assigns what an inactive user was skipped for: a further round of
-// courses whose window ended meanwhile. The user's exposures are back in their
-// list, and so changed.
+// courses whose window ended meanwhile.
 func (u *User) reactivated(ctx context.Context, c *Change) error {
-	c.lock(exposureLocks)
-	_, err := pg.Exec(ctx, c, "touch a user's exposures", pg.SQL(`
-		WITH shown AS MATERIALIZED (
-			SELECT breach_name FROM exposures WHERE client_id = ?0 AND user_id = ?1 ORDER BY breach_name FOR NO KEY UPDATE
-		)
-		UPDATE exposures AS e SET updated_at = greatest(e.updated_at, ?2) FROM shown AS s
-		WHERE e.client_id = ?0 AND e.user_id = ?1 AND e.breach_name = s.breach_name`, u.Client, u.ID, c.At))
-	if err != nil {
-		return err
-	}
 	c.Rescore(u.Key())
 	return c.renew(ctx, []domain.UserKey{u.Key()}, domain.DateOf(c.At))
 }
@@ -130,13 +119,15 @@ func (c *Change) enrol(ctx context.Context, user domain.UserKey) error {
 			SELECT required.course_id, ?4::integer, used.id, required.due_after_days
 			FROM framework_uses AS used JOIN framework_courses AS required USING (framework_id)
 			WHERE used.client_id = ?0 AND used.training AND (used.audience_type = 'all'
-				OR used.audience_type = 'group' AND used.audience_id = (SELECT group_id FROM users WHERE client_id = ?0 AND id = ?1)
+				OR used.audience_type = 'group' AND used.audience_id = (
+					SELECT group_id FROM users WHERE client_id = ?0 AND id = ?1)
 				OR used.audience_type = 'collection' AND EXISTS (
 					SELECT 1 FROM collection_members AS m
 					WHERE m.client_id = ?0 AND m.collection_id = used.audience_id AND m.user_id = ?1))
 		)
 		INSERT INTO assignments (client_id, user_id, course_id, position, framework_use_id, assigned_at, due_on)
-		SELECT DISTINCT ON (course_id) ?0::uuid, ?1::uuid, course_id, position, framework_use_id, ?2, ?3::date + due_after_days
+		SELECT DISTINCT ON (course_id)
+			?0::uuid, ?1::uuid, course_id, position, framework_use_id, ?2, ?3::date + due_after_days
 		FROM wanted ORDER BY course_id, position, due_after_days`,
 		user.Client, user.User, c.At, domain.DateOf(c.At), appendedFrom))
 	return err

@@ -17,12 +17,14 @@ type Policy struct {
 	MustSign bool
 	// RenewalDays is how long a sign-off stays valid.
 	RenewalDays int
-	// SignOff is nil where nobody has to sign.
+	// SignOff is nil where nobody has to sign, and where the counts are stale.
 	SignOff *SignOff
 	// PublishedAt is when the version became the current one; nil for a first
 	// version.
 	PublishedAt *time.Time
-	CreatedAt   time.Time
+	// RemindedOn is the day (UTC) of the last reminders; nil for none.
+	RemindedOn *Date
+	CreatedAt  time.Time
 	// UpdatedAt is when anything that is shown changed last, be it that a
 	// sign-off lapsed.
 	UpdatedAt time.Time

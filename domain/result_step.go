@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // ResultStep is something that a simulated mail's reader, or a scanner, did
 // with it: anything but the sending.
@@ -57,9 +60,10 @@ func (r Result) Unsent() bool { return r.SentAt == nil }
 func (r Result) Refuses(s ResultStep) string {
 	switch {
 	case r.Unsent():
-		return "the simulated mail is not sent"
+		return "the mail of this result was not sent yet"
 	case s.At.Before(*r.SentAt):
-		return "it is dated before the simulated mail was sent"
+		return fmt.Sprintf("at: %s is before the mail was sent, at %s",
+			s.At.Format(time.RFC3339Nano), r.SentAt.Format(time.RFC3339Nano))
 	}
 	return ""
 }

@@ -30,20 +30,20 @@ func (Grade) Values() []string {
 	return []string{string(GradeA), string(GradeB), string(GradeC), string(GradeD), string(GradeF)}
 }
 
+// GradesUpward lists the grades, worst first. GradeFloors are the least scores of
+// all but the worst of them.
+var (
+	GradesUpward = []Grade{GradeF, GradeD, GradeC, GradeB, GradeA}
+	GradeFloors  = []int{400, 600, 700, 800}
+)
+
 // GradeOf returns the grade of a score, of a user or an average.
 func GradeOf(score int) Grade {
-	switch {
-	case score >= 800:
-		return GradeA
-	case score >= 700:
-		return GradeB
-	case score >= 600:
-		return GradeC
-	case score >= 400:
-		return GradeD
-	default:
-		return GradeF
+	n := 0
+	for n < len(GradeFloors) && score >= GradeFloors[n] {
+		n++
 	}
+	return GradesUpward[n]
 }
 
 // FactorKey names one part of a score.
@@ -140,13 +140,13 @@ func (d Deltas) Sum() (sum int) {
 	return sum
 }
 
-// Signals is all that a user's score is made from. Lists hold the UTC day of
+// RiskSignals is all that a user's score is made from. Lists hold the UTC day of
 // each event, in any order; events that are too old to count may be left in.
 //
 // A simulated email counts in every list that it reached: one whose credentials
 // were submitted is in Credentials and in Clicks, and in Reports as well if it
 // was reported. Automated opens and clicks (decisions 7.3) are in none.
-type Signals struct {
+type RiskSignals struct {
 	Clicks      []Date
 	Attachments []Date
 	Credentials []Date
@@ -314,7 +314,7 @@ func DormantOnTraining(incomplete bool, completions []Date, created, today Date)
 // Every step from a signal to the score is monotonic, floating point included:
 // products and square roots are rounded correctly, which keeps order, and that
 // is why n^1.25 is n times a fourth root and not math.Pow.
-func Assess(role Role, s Signals, today Date) Assessment {
+func Assess(role Role, s RiskSignals, today Date) Assessment {
 	a := Assessment{Baseline: role.Baseline(), Role: role}
 	a.addConduct(s, today)
 	a.addTraining(s, today)
@@ -328,7 +328,7 @@ func Assess(role Role, s Signals, today Date) Assessment {
 }
 
 // addConduct weighs what the user did with emails, simulated and real.
-func (a *Assessment) addConduct(s Signals, today Date) {
+func (a *Assessment) addConduct(s RiskSignals, today Date) {
 	count := func(events []Date, tally *int) float64 {
 		n, weight := conductWeights.count(events, today)
 		*tally += n
@@ -350,7 +350,7 @@ func (a *Assessment) addConduct(s Signals, today Date) {
 }
 
 // addTraining weighs the courses that the user completed, or did not.
-func (a *Assessment) addTraining(s Signals, today Date) {
+func (a *Assessment) addTraining(s RiskSignals, today Date) {
 	completed, weight := trainingWeights.count(s.Completions, today)
 	a.Tallies.CoursesCompleted = completed
 	a.Deltas[coursesAt] = a.Role.delta(min(12*float64(weight)/fullWeight, 150))
@@ -362,7 +362,7 @@ func (a *Assessment) addTraining(s Signals, today Date) {
 }
 
 // addExposures weighs the user's data that is known to be in breaches.
-func (a *Assessment) addExposures(s Signals) {
+func (a *Assessment) addExposures(s RiskSignals) {
 	critical, high, medium := max(s.UnresolvedCritical, 0), max(s.UnresolvedHigh, 0), max(s.UnresolvedMedium, 0)
 	a.Deltas[passwordBreachesAt] = a.Role.delta(max(-70*math.Sqrt(float64(critical)), -200))
 	a.Deltas[piiBreachesAt] = a.Role.delta(max(-20*float64(high), -80))

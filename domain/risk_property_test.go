@@ -16,9 +16,9 @@ func anyEvents(t *rapid.T, name string) []domain.Date {
 	return ago(rapid.SliceOfN(rapid.IntRange(-3, 370), 0, 8).Draw(t, name)...)
 }
 
-func anySignals(t *rapid.T) domain.Signals {
+func anySignals(t *rapid.T) domain.RiskSignals {
 	count := rapid.IntRange(0, 12)
-	return domain.Signals{
+	return domain.RiskSignals{
 		Clicks:             anyEvents(t, "clicks"),
 		Attachments:        anyEvents(t, "attachments"),
 		Credentials:        anyEvents(t, "credentials"),
@@ -34,19 +34,19 @@ func anySignals(t *rapid.T) domain.Signals {
 	}
 }
 
-func badEvents(s *domain.Signals) []*[]domain.Date {
+func badEvents(s *domain.RiskSignals) []*[]domain.Date {
 	return []*[]domain.Date{&s.Clicks, &s.Attachments, &s.Credentials}
 }
 
-func goodEvents(s *domain.Signals) []*[]domain.Date {
+func goodEvents(s *domain.RiskSignals) []*[]domain.Date {
 	return []*[]domain.Date{&s.Reports, &s.RealPhishing, &s.RealPending, &s.RealHarmless, &s.Completions}
 }
 
-func allEvents(s *domain.Signals) []*[]domain.Date {
+func allEvents(s *domain.RiskSignals) []*[]domain.Date {
 	return append(badEvents(s), goodEvents(s)...)
 }
 
-func exposures(s *domain.Signals) []*int {
+func exposures(s *domain.RiskSignals) []*int {
 	return []*int{&s.UnresolvedCritical, &s.UnresolvedHigh, &s.UnresolvedMedium}
 }
 
@@ -82,7 +82,7 @@ func TestScoreIsExactlyItsParts(t *testing.T) {
 
 // formula is the model as it would be written down, unrounded and without
 // bounds.
-func formula(role domain.Role, s domain.Signals) []float64 {
+func formula(role domain.Role, s domain.RiskSignals) []float64 {
 	decayed := func(events []domain.Date, halfLife float64) (n float64) {
 		for _, day := range events {
 			if age := math.Max(0, float64(day.DaysUntil(today))); age <= 365 {
@@ -203,7 +203,7 @@ func TestScoreKnowsNoOrder(t *testing.T) {
 }
 
 // notAbove holds that the first signals do not score above the second.
-func notAbove(t *rapid.T, role domain.Role, low, high domain.Signals) {
+func notAbove(t *rapid.T, role domain.Role, low, high domain.RiskSignals) {
 	t.Helper()
 	a, b := domain.Assess(role, low, today), domain.Assess(role, high, today)
 	if a.Score > b.Score {

@@ -30,74 +30,74 @@ func TestAssess(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		role    domain.Role
-		signals domain.Signals
+		signals domain.RiskSignals
 		score   int
 		grade   domain.Grade
 		factors deltas
 	}{
-		{"nothing is known", standard, domain.Signals{}, 750, domain.GradeB, deltas{}},
-		{"nothing, hr", hr, domain.Signals{}, 720, domain.GradeB, deltas{}},
-		{"nothing, finance", finance, domain.Signals{}, 700, domain.GradeB, deltas{}},
-		{"nothing, executive", executive, domain.Signals{}, 700, domain.GradeB, deltas{}},
-		{"nothing, admin", admin, domain.Signals{}, 680, domain.GradeC, deltas{}},
-		{"no such role", "janitor", domain.Signals{Clicks: ago(0)}, 690, domain.GradeC, deltas{"phishing_clicks": -60}},
+		{"nothing is known", standard, domain.RiskSignals{}, 750, domain.GradeB, deltas{}},
+		{"nothing, hr", hr, domain.RiskSignals{}, 720, domain.GradeB, deltas{}},
+		{"nothing, finance", finance, domain.RiskSignals{}, 700, domain.GradeB, deltas{}},
+		{"nothing, executive", executive, domain.RiskSignals{}, 700, domain.GradeB, deltas{}},
+		{"nothing, admin", admin, domain.RiskSignals{}, 680, domain.GradeC, deltas{}},
+		{"no such role", "janitor", domain.RiskSignals{Clicks: ago(0)}, 690, domain.GradeC, deltas{"phishing_clicks": -60}},
 
 		// 2^1.25 = 2.3784, 0.5^1.25 = 0.42045, 3^1.25 = 3.9482.
-		{"a click", standard, domain.Signals{Clicks: ago(0)}, 690, domain.GradeC, deltas{"phishing_clicks": -60}},
-		{"two clicks", standard, domain.Signals{Clicks: ago(0, 0)}, 607, domain.GradeC, deltas{"phishing_clicks": -143}},
-		{"three clicks", standard, domain.Signals{Clicks: ago(0, 0, 0)}, 513, domain.GradeD, deltas{"phishing_clicks": -237}},
-		{"four clicks meet the cap", standard, domain.Signals{Clicks: ago(0, 0, 0, 0)}, 450, domain.GradeD, deltas{"phishing_clicks": -300}},
-		{"a click, 90 days ago", standard, domain.Signals{Clicks: ago(90)}, 725, domain.GradeB, deltas{"phishing_clicks": -25}},
-		{"two clicks, 90 days ago", standard, domain.Signals{Clicks: ago(90, 90)}, 690, domain.GradeC, deltas{"phishing_clicks": -60}},
-		{"a click tomorrow", standard, domain.Signals{Clicks: ago(-1)}, 690, domain.GradeC, deltas{"phishing_clicks": -60}},
+		{"a click", standard, domain.RiskSignals{Clicks: ago(0)}, 690, domain.GradeC, deltas{"phishing_clicks": -60}},
+		{"two clicks", standard, domain.RiskSignals{Clicks: ago(0, 0)}, 607, domain.GradeC, deltas{"phishing_clicks": -143}},
+		{"three clicks", standard, domain.RiskSignals{Clicks: ago(0, 0, 0)}, 513, domain.GradeD, deltas{"phishing_clicks": -237}},
+		{"four clicks meet the cap", standard, domain.RiskSignals{Clicks: ago(0, 0, 0, 0)}, 450, domain.GradeD, deltas{"phishing_clicks": -300}},
+		{"a click, 90 days ago", standard, domain.RiskSignals{Clicks: ago(90)}, 725, domain.GradeB, deltas{"phishing_clicks": -25}},
+		{"two clicks, 90 days ago", standard, domain.RiskSignals{Clicks: ago(90, 90)}, 690, domain.GradeC, deltas{"phishing_clicks": -60}},
+		{"a click tomorrow", standard, domain.RiskSignals{Clicks: ago(-1)}, 690, domain.GradeC, deltas{"phishing_clicks": -60}},
 
 		// 60 * (2^(-72k/90))^1.25 = 60 / 2^k: 30, 15 and 7.5, times the role's.
-		{"a click, 72 days ago", standard, domain.Signals{Clicks: ago(72)}, 720, domain.GradeB, deltas{"phishing_clicks": -30}},
-		{"72 days, hr", hr, domain.Signals{Clicks: ago(72)}, 685, domain.GradeC, deltas{"phishing_clicks": -35}},           // -34.5
-		{"72 days, finance", finance, domain.Signals{Clicks: ago(72)}, 662, domain.GradeC, deltas{"phishing_clicks": -38}}, // -37.5
-		{"a click, 144 days ago", standard, domain.Signals{Clicks: ago(144)}, 735, domain.GradeB, deltas{"phishing_clicks": -15}},
-		{"144 days, executive", executive, domain.Signals{Clicks: ago(144)}, 680, domain.GradeC, deltas{"phishing_clicks": -20}}, // -19.5
-		{"a click, 216 days ago", standard, domain.Signals{Clicks: ago(216)}, 742, domain.GradeB, deltas{"phishing_clicks": -8}}, // -7.5
-		{"216 days, admin", admin, domain.Signals{Clicks: ago(216)}, 669, domain.GradeC, deltas{"phishing_clicks": -11}},         // -10.5
-		{"two clicks, 306 days ago", standard, domain.Signals{Clicks: ago(306, 306)}, 742, domain.GradeB, deltas{"phishing_clicks": -8}},
+		{"a click, 72 days ago", standard, domain.RiskSignals{Clicks: ago(72)}, 720, domain.GradeB, deltas{"phishing_clicks": -30}},
+		{"72 days, hr", hr, domain.RiskSignals{Clicks: ago(72)}, 685, domain.GradeC, deltas{"phishing_clicks": -35}},           // -34.5
+		{"72 days, finance", finance, domain.RiskSignals{Clicks: ago(72)}, 662, domain.GradeC, deltas{"phishing_clicks": -38}}, // -37.5
+		{"a click, 144 days ago", standard, domain.RiskSignals{Clicks: ago(144)}, 735, domain.GradeB, deltas{"phishing_clicks": -15}},
+		{"144 days, executive", executive, domain.RiskSignals{Clicks: ago(144)}, 680, domain.GradeC, deltas{"phishing_clicks": -20}}, // -19.5
+		{"a click, 216 days ago", standard, domain.RiskSignals{Clicks: ago(216)}, 742, domain.GradeB, deltas{"phishing_clicks": -8}}, // -7.5
+		{"216 days, admin", admin, domain.RiskSignals{Clicks: ago(216)}, 669, domain.GradeC, deltas{"phishing_clicks": -11}},         // -10.5
+		{"two clicks, 306 days ago", standard, domain.RiskSignals{Clicks: ago(306, 306)}, 742, domain.GradeB, deltas{"phishing_clicks": -8}},
 
 		// 80 * 2^(-365/90) = 4.81.
-		{"the last day that counts", standard, domain.Signals{Attachments: ago(365)}, 745, domain.GradeB, deltas{"attachments_opened": -5}},
-		{"the first that does not", standard, domain.Signals{Attachments: ago(366)}, 750, domain.GradeB, deltas{}},
+		{"the last day that counts", standard, domain.RiskSignals{Attachments: ago(365)}, 745, domain.GradeB, deltas{"attachments_opened": -5}},
+		{"the first that does not", standard, domain.RiskSignals{Attachments: ago(366)}, 750, domain.GradeB, deltas{}},
 		// 12 * (0.5 + 2^(-365/180)) = 8.94.
-		{"old courses", standard, domain.Signals{Completions: ago(180, 365, 366, 4000)}, 759, domain.GradeB, deltas{"courses_completed": 9}},
+		{"old courses", standard, domain.RiskSignals{Completions: ago(180, 365, 366, 4000)}, 759, domain.GradeB, deltas{"courses_completed": 9}},
 
-		{"credentials, which are a click too", hr, domain.Signals{Clicks: ago(0), Credentials: ago(0)}, 593, domain.GradeD,
+		{"credentials, which are a click too", hr, domain.RiskSignals{Clicks: ago(0), Credentials: ago(0)}, 593, domain.GradeD,
 			deltas{"phishing_clicks": -69, "credential_submissions": -58}}, // -57.5
-		{"half a point, finance", finance, domain.Signals{Credentials: ago(0)}, 637, domain.GradeC, deltas{"credential_submissions": -63}}, // -62.5
-		{"half a point, executive", executive, domain.Signals{Dormant: true, UnresolvedMedium: 1}, 595, domain.GradeD,
+		{"half a point, finance", finance, domain.RiskSignals{Credentials: ago(0)}, 637, domain.GradeC, deltas{"credential_submissions": -63}}, // -62.5
+		{"half a point, executive", executive, domain.RiskSignals{Dormant: true, UnresolvedMedium: 1}, 595, domain.GradeD,
 			deltas{"dormant_on_training": -98, "basic_breaches": -7}}, // -97.5, -6.5
-		{"half a point, good", standard, domain.Signals{RealPending: ago(0)}, 763, domain.GradeB, deltas{"real_phish_reported": 13}}, // 12.5
-		{"good signals know no role", admin, domain.Signals{Reports: ago(0), Completions: ago(0)}, 712, domain.GradeB,
+		{"half a point, good", standard, domain.RiskSignals{RealPending: ago(0)}, 763, domain.GradeB, deltas{"real_phish_reported": 13}}, // 12.5
+		{"good signals know no role", admin, domain.RiskSignals{Reports: ago(0), Completions: ago(0)}, 712, domain.GradeB,
 			deltas{"phishing_reports": 20, "courses_completed": 12}},
-		{"real phishing by outcome", standard, domain.Signals{RealPhishing: ago(0), RealPending: ago(0), RealHarmless: ago(0, 0)},
+		{"real phishing by outcome", standard, domain.RiskSignals{RealPhishing: ago(0), RealPending: ago(0), RealHarmless: ago(0, 0)},
 			788, domain.GradeB, deltas{"real_phish_reported": 38}}, // 37.5
 
 		// 70 * sqrt(2) = 98.995, times 1.3 = 128.69.
-		{"two passwords, executive", executive, domain.Signals{UnresolvedCritical: 2}, 571, domain.GradeD, deltas{"password_breaches_active": -129}},
-		{"a password, hr", hr, domain.Signals{UnresolvedCritical: 1}, 639, domain.GradeC, deltas{"password_breaches_active": -81}}, // -80.5
-		{"eight passwords", standard, domain.Signals{UnresolvedCritical: 8}, 552, domain.GradeD, deltas{"password_breaches_active": -198}},
-		{"nine meet the cap", standard, domain.Signals{UnresolvedCritical: 9}, 550, domain.GradeD, deltas{"password_breaches_active": -200}},
-		{"counts below 0", standard, domain.Signals{UnresolvedCritical: -1, UnresolvedHigh: -1, UnresolvedMedium: -1}, 750, domain.GradeB, deltas{}},
+		{"two passwords, executive", executive, domain.RiskSignals{UnresolvedCritical: 2}, 571, domain.GradeD, deltas{"password_breaches_active": -129}},
+		{"a password, hr", hr, domain.RiskSignals{UnresolvedCritical: 1}, 639, domain.GradeC, deltas{"password_breaches_active": -81}}, // -80.5
+		{"eight passwords", standard, domain.RiskSignals{UnresolvedCritical: 8}, 552, domain.GradeD, deltas{"password_breaches_active": -198}},
+		{"nine meet the cap", standard, domain.RiskSignals{UnresolvedCritical: 9}, 550, domain.GradeD, deltas{"password_breaches_active": -200}},
+		{"counts below 0", standard, domain.RiskSignals{UnresolvedCritical: -1, UnresolvedHigh: -1, UnresolvedMedium: -1}, 750, domain.GradeB, deltas{}},
 
 		// The edges of the grades.
-		{"800", standard, domain.Signals{RealPhishing: ago(0, 0)}, 800, domain.GradeA, deltas{"real_phish_reported": 50}},
-		{"799", standard, domain.Signals{RealPhishing: ago(0), Completions: ago(0, 0)}, 799, domain.GradeB, deltas{"real_phish_reported": 25, "courses_completed": 24}},
-		{"700", standard, domain.Signals{UnresolvedHigh: 2, UnresolvedMedium: 2}, 700, domain.GradeB, deltas{"pii_breaches": -40, "basic_breaches": -10}},
+		{"800", standard, domain.RiskSignals{RealPhishing: ago(0, 0)}, 800, domain.GradeA, deltas{"real_phish_reported": 50}},
+		{"799", standard, domain.RiskSignals{RealPhishing: ago(0), Completions: ago(0, 0)}, 799, domain.GradeB, deltas{"real_phish_reported": 25, "courses_completed": 24}},
+		{"700", standard, domain.RiskSignals{UnresolvedHigh: 2, UnresolvedMedium: 2}, 700, domain.GradeB, deltas{"pii_breaches": -40, "basic_breaches": -10}},
 
-		{"the worst admin", admin, domain.Signals{
+		{"the worst admin", admin, domain.RiskSignals{
 			Clicks: many, Attachments: many, Credentials: many, Dormant: true,
 			UnresolvedCritical: 100, UnresolvedHigh: 100, UnresolvedMedium: 100,
 		}, 0, domain.GradeF, deltas{
 			"phishing_clicks": -420, "attachments_opened": -336, "credential_submissions": -210, "dormant_on_training": -105,
 			"password_breaches_active": -280, "pii_breaches": -112, "basic_breaches": -35, "bounds": 818,
 		}},
-		{"the best standard user", standard, domain.Signals{Reports: many, RealPhishing: many, Completions: many}, 1000, domain.GradeA,
+		{"the best standard user", standard, domain.RiskSignals{Reports: many, RealPhishing: many, Completions: many}, 1000, domain.GradeA,
 			deltas{"phishing_reports": 120, "real_phish_reported": 100, "courses_completed": 150, "bounds": -120}},
 	} {
 		a := domain.Assess(c.role, c.signals, today)
@@ -127,7 +127,7 @@ func TestGradeOf(t *testing.T) {
 }
 
 func TestTallies(t *testing.T) {
-	a := domain.Assess(domain.RoleStandard, domain.Signals{
+	a := domain.Assess(domain.RoleStandard, domain.RiskSignals{
 		Clicks:       ago(0, 365, 366, -3),
 		Attachments:  ago(1, 2, 3, 4),
 		Credentials:  ago(365, 400),
@@ -195,7 +195,7 @@ func TestDormantOnTraining(t *testing.T) {
 }
 
 func BenchmarkAssess(b *testing.B) {
-	signals := domain.Signals{
+	signals := domain.RiskSignals{
 		Clicks: ago(3, 40, 200), Credentials: ago(40), Reports: ago(1, 20, 50, 80, 120), RealPhishing: ago(9), Completions: ago(5, 30, 60, 90, 120, 150),
 		UnresolvedCritical: 1, UnresolvedMedium: 3,
 	}

@@ -25,7 +25,7 @@ const SignalLead = 5 * time.Minute
 // Signal is something that happened on the platform. Which of the fields below
 // At it has depends on its type.
 type Signal struct {
-	// ID is the sender's own, of 1 to 255 characters; a signal is taken once.
+	// ID is the sender's own, of 1 to 255 characters; a signal is applied once.
 	ID   string
 	Type SignalType
 	At   time.Time // whole microseconds
@@ -60,17 +60,16 @@ func (s *Signal) AboutMail() (ResultEventKind, bool) {
 	return "", false
 }
 
-// Taking is what became of a signal.
-type Taking struct {
-	// Repeated says that a signal of that id was taken before.
+// IngestResult is what became of a signal.
+type IngestResult struct {
+	// Repeated says that a signal of that id was applied before: this one is a
+	// no-op.
 	Repeated bool
-	// Unknown is the noun of what the signal names and there is not; empty
-	// where there is all. Such a signal is not taken, and may come again.
-	Unknown string
-	// Unsent says that it tells of a simulated mail that is not sent.
-	// It is not taken either.
-	Unsent bool
+	// Refusal says, for the sender, why the signal cannot be applied; empty where
+	// it was, now or before. What is refused may be sent again.
+	Refusal string
 }
 
-// Refused reports whether the signal can't be taken.
-func (t Taking) Refused() bool { return t.Unknown != "" || t.Unsent }
+// NoSuchObject is the refusal of a signal that names an object that does not
+// exist.
+func NoSuchObject(noun string) string { return "there is no such " + noun }

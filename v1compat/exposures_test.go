@@ -28,9 +28,7 @@ func TestDarkWebExposures(t *testing.T) {
 		}
 		s.Signal(domain.Signal{Type: domain.ExposureFound, User: ada.ID, Breach: breach, At: seen})
 	}
-	if _, err := s.DB.ResolveExposure(t.Context(), client.ID, ada.ID, "B", s.Clock.Now()); err != nil {
-		t.Fatal(err)
-	}
+	s.Signal(domain.Signal{Type: domain.ExposureResolved, User: ada.ID, Breach: "B", At: s.Clock.Now()})
 	path := "/v1/clients/" + s.number(client.ID) + "/darkweb/exposures"
 	got := s.Get(path, tenant.Key).Want(http.StatusOK)
 	want := fmt.Sprintf(`{"items":[{"id":"%s","email":"a@example.com","first_name":"Ada","last_name":"Example","resolved_exposures":1,"unresolved_exposures":2},`+

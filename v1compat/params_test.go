@@ -72,6 +72,7 @@ func TestIDs(t *testing.T) {
 	n := fill(s, tenant, 6)
 	foreign := fill(s, other, 1)[0]
 	s.Exec("UPDATE clients SET archived_at = now() WHERE name = 'client 001'") // n[5]
+	s.CountClients()
 	many := strings.Repeat(","+n[0], 499)[1:]
 	for query, want := range map[string][]string{
 		"":                                      n[:5],

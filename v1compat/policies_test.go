@@ -84,7 +84,7 @@ func TestPolicyStatements(t *testing.T) {
 	one := "/clients/" + s.number(client.ID) + "/policies"
 	v2Path := "/v2/clients/" + client.ID.String() + "/policies"
 	measure := func(path string) int {
-		s.Exec("UPDATE policies SET updated_at = updated_at") // so that its counts are made anew
+		s.Exec("UPDATE policies SET counted_until = '-infinity'") // so that its counts are made anew
 		return s.Statements.During(func() { s.Get(path, tenant.Key).Want(http.StatusOK) })
 	}
 	measure(v2Path)

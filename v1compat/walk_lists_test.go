@@ -191,7 +191,7 @@ func policyUserWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
 	w.listings = []listing{{}, {query: "&status=signed", state: "signed"}, {query: "&status=unsigned", state: "unsigned"}}
 	w.states = [2]string{"unsigned", "signed"}
 	recount := func() { // as all do that move an audience or its sign-off
-		s.Exec("UPDATE policies SET updated_at = updated_at WHERE client_id = $1", p.clients[0])
+		s.Exec("UPDATE policies SET counted_until = '-infinity' WHERE client_id = $1", p.clients[0])
 	}
 	sign := func(r *row, policy domain.PolicyID) {
 		s.Exec("INSERT INTO policy_signatures (client_id, policy_id, user_id, version, signed_at) VALUES ($1, $2, $3, 1, $4)",

@@ -3,6 +3,7 @@ package v2
 import (
 	"context"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
@@ -69,19 +70,23 @@ func darkWebUserOf(c domain.ExposureCount) DarkWebUser {
 
 func (a *API) declareExposures() {
 	a.GetDarkWeb = op.Add(&a.Set, op.Meta{
-		ID: "clients.dark_web", Method: "GET", Path: "/clients/:client_id/dark-web", Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
+		ID: "clients.dark_web", Method: "GET", Path: "/clients/:client_id/dark-web",
+		Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
 		Summary: "Read what the Dark Web Monitoring of a client found",
 	}, a.getDarkWeb)
-	a.ListExposures = op.Add(&a.Set, op.Meta{
-		ID: "dark_web.exposures.list", Method: "GET", Path: "/clients/:client_id/dark-web/exposures", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List the exposures of a client's active users, by when they were first seen",
-	}, a.listExposures)
-	a.ListDarkWebUsers = op.Add(&a.Set, op.Meta{
-		ID: "dark_web.users.list", Method: "GET", Path: "/clients/:client_id/dark-web/users", Scope: domain.Read, Since: op.V2_1, Status: 200,
+	a.ListExposures = op.AddList(&a.Set, op.Meta{
+		ID: "dark_web.exposures.list", Method: "GET", Path: "/clients/:client_id/dark-web/exposures",
+		Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary: "List the exposures of a client's users, inactive ones too, by when they were first seen",
+	}, a.listExposures, exposureOf)
+	a.ListDarkWebUsers = op.AddList(&a.Set, op.Meta{
+		ID: "dark_web.users.list", Method: "GET", Path: "/clients/:client_id/dark-web/users",
+		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the active users of a client with the numbers of their exposures",
-	}, a.listDarkWebUsers)
+	}, a.listDarkWebUsers, darkWebUserOf)
 	a.ResolveExposure = op.Add(&a.Set, op.Meta{
-		ID: "exposures.resolve", Method: "POST", Path: "/users/:user_id/exposures/:breach_name/resolve", Scope: domain.Write, Since: op.V2_2, Status: 200,
+		ID: "exposures.resolve", Method: "POST", Path: "/users/:user_id/exposures/:breach_name/resolve",
+		Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Resolve an exposure, which takes its weight from the user's score",
 	}, a.resolveExposure)
 }
@@ -92,15 +97,16 @@ type GetDarkWeb struct {
 }
 
 func (a *API) getDarkWeb(ctx context.Context, in *GetDarkWeb) (*DarkWeb, error) {
-	c, err := a.db.Client(ctx, in.Path.ClientID)
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
 	if err != nil {
 		return nil, err
 	}
-	out := &DarkWeb{Enabled: c.DarkWebMonitoring, client: c.ID}
+	out := &DarkWeb{Enabled: t.DarkWebMonitoring, client: t.ID}
 	if !out.Enabled {
 		return out, nil
 	}
-	sum, err := a.db.DarkWeb(ctx, c.ID)
+
+	sum, err := t.DarkWeb(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -109,16 +115,6 @@ func (a *API) getDarkWeb(ctx context.Context, in *GetDarkWeb) (*DarkWeb, error) 
 		BySeverity: sum.By, LastFoundAt: op.MaybeAt(sum.LastFoundAt),
 	}
 	return out, nil
-}
-
-// watched reads a client within the caller's reach: Forbidden where it has no
-// Dark Web Monitoring.
-func (a *API) watched(ctx context.Context, id domain.ClientID) (domain.Client, error) {
-	c, err := a.db.Client(ctx, id)
-	if err == nil && !c.DarkWebMonitoring {
-		err = domain.ErrNoDarkWeb()
-	}
-	return c, err
 }
 
 // seenWithin is the part of a query that says when exposures were first seen.
@@ -139,20 +135,18 @@ type ListExposures struct {
 	}
 }
 
-func (a *API) listExposures(ctx context.Context, in *ListExposures) (*op.Page[Exposure], error) {
+func (a *API) listExposures(
+	ctx context.Context, in *ListExposures, w domain.Window,
+) (domain.Slice[domain.Exposure], error) {
 	within, err := in.Query.period()
 	if err != nil {
-		return nil, err
+		return domain.Slice[domain.Exposure]{}, err
 	}
-	since := bound(in.Query.UpdatedSince)
-	list := op.NewList(a.cursors, "dark_web.exposures.list", in.Path.ClientID, within, since)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Exposure], error) {
-		c, err := a.watched(ctx, in.Path.ClientID)
-		if err != nil {
-			return domain.Slice[domain.Exposure]{}, err
-		}
-		return a.db.Exposures(ctx, c.ID, within, since, w)
-	}, exposureOf)
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.Exposure]{}, err
+	}
+	return t.Exposures(ctx, within, bound(in.Query.UpdatedSince), w)
 }
 
 // ListDarkWebUsers asks for a page of a client's active users with the numbers
@@ -166,20 +160,18 @@ type ListDarkWebUsers struct {
 	}
 }
 
-func (a *API) listDarkWebUsers(ctx context.Context, in *ListDarkWebUsers) (*op.Page[DarkWebUser], error) {
+func (a *API) listDarkWebUsers(
+	ctx context.Context, in *ListDarkWebUsers, w domain.Window,
+) (domain.Slice[domain.ExposureCount], error) {
 	within, err := in.Query.period()
 	if err != nil {
-		return nil, err
+		return domain.Slice[domain.ExposureCount]{}, err
 	}
-	since := bound(in.Query.UpdatedSince)
-	list := op.NewList(a.cursors, "dark_web.users.list", in.Path.ClientID, within, since)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.ExposureCount], error) {
-		c, err := a.watched(ctx, in.Path.ClientID)
-		if err != nil {
-			return domain.Slice[domain.ExposureCount]{}, err
-		}
-		return a.db.ExposureCounts(ctx, c, within, since, w)
-	}, darkWebUserOf)
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.ExposureCount]{}, err
+	}
+	return t.ExposureCounts(ctx, within, bound(in.Query.UpdatedSince), w)
 }
 
 // ResolveExposure asks for an exposure to be resolved.
@@ -190,20 +182,16 @@ type ResolveExposure struct {
 	}
 }
 
-func (a *API) resolveExposure(ctx context.Context, req *ResolveExposure) (*Exposure, error) {
-	return inTx(ctx, a.db, func(ctx context.Context) (*Exposure, error) {
-		u, err := a.db.LockUser(ctx, req.Path.UserID)
+func (a *API) resolveExposure(ctx context.Context, in *ResolveExposure) (*Exposure, error) {
+	var out Exposure
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		u, err := c.LockUser(ctx, in.Path.UserID)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if _, err := a.watched(ctx, u.Client); err != nil {
-			return nil, err
-		}
-		e, err := a.db.ResolveExposure(ctx, u.Client, u.ID, req.Path.BreachName, a.db.Now())
-		if err != nil {
-			return nil, err
-		}
-		out := exposureOf(e)
-		return &out, nil
+		e, err := u.ResolveExposure(ctx, c, in.Path.BreachName)
+		out = exposureOf(e)
+		return err
 	})
+	return &out, err
 }

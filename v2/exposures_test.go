@@ -125,12 +125,12 @@ func TestFindingsInAnyOrder(t *testing.T) {
 		t.Errorf("%d exposures are as the signal says", n)
 	}
 	told.Breach = "Nowhere"
-	if taking := w.Take(told); taking.Unknown != "breach" {
-		t.Errorf("a breach that is not in the catalogue: %+v", taking)
+	if refusal := w.Ingest(told); refusal != domain.NoSuchObject("breach") {
+		t.Errorf("a breach that is not in the catalogue: %s", refusal)
 	}
 	told.User, told.Breach = db.NewID[domain.UserKind](), "List"
-	if taking := w.Take(told); taking.Unknown != "user" {
-		t.Errorf("a user who is not there: %+v", taking)
+	if refusal := w.Ingest(told); refusal != domain.NoSuchObject("user") {
+		t.Errorf("a user who is not there: %s", refusal)
 	}
 }
 
@@ -153,9 +153,10 @@ func TestDarkWebSummary(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\n%+v, want\n%+v", got, got.Summary, want.Summary)
 	}
-	if n := len(w.list("/exposures")); n != 5 {
-		t.Errorf("%d exposures of active users", n)
+	if n := len(w.list("/exposures")); n != 6 {
+		t.Errorf("%d exposures of all users, inactive ones too", n)
 	}
+	w.resolve(3, "Forum%20&%20Co%2F2").Want(http.StatusOK) // of the inactive one
 	users := w.list("/users")
 	if len(users) != 3 || users[0]["unresolved_exposures"] != 2.0 || users[2]["resolved_exposures"] != 1.0 {
 		t.Errorf("users %v", users)

@@ -239,7 +239,7 @@ func (p *pagedTable) addAudience(n int, policy string) {
 // recount says that an audience or its sign-off has moved, as all do that move
 // them: the counts are to be made again.
 func (p *pagedTable) recount() {
-	p.h.Exec("UPDATE policies SET updated_at = updated_at WHERE client_id = $1", p.client)
+	p.h.Exec("UPDATE policies SET counted_until = '-infinity' WHERE client_id = $1", p.client)
 }
 
 // storeAudience puts a user into the group and the collection, or takes it out.

@@ -3,6 +3,7 @@ package v2
 import (
 	"context"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
@@ -61,16 +62,19 @@ type policyPath struct {
 }
 
 func (a *API) declarePolicies() {
-	a.ListPolicies = op.Add(&a.Set, op.Meta{
-		ID: "policies.list", Method: "GET", Path: "/clients/:client_id/policies", Scope: domain.Read, Since: op.V2_1, Status: 200,
+	a.ListPolicies = op.AddList(&a.Set, op.Meta{
+		ID: "policies.list", Method: "GET", Path: "/clients/:client_id/policies",
+		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the active policies of a client with their sign-off",
-	}, a.listPolicies)
-	a.ListPolicyUsers = op.Add(&a.Set, op.Meta{
-		ID: "policies.users.list", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users", Scope: domain.Read, Since: op.V2_1, Status: 200,
+	}, a.listPolicies, policyOf)
+	a.ListPolicyUsers = op.AddList(&a.Set, op.Meta{
+		ID: "policies.users.list", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users",
+		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the audience of a policy, and who signed",
-	}, a.listPolicyUsers)
+	}, a.listPolicyUsers, policyUserOf)
 	a.RemindPolicy = op.Add(&a.Set, op.Meta{
-		ID: "policies.remind", Method: "POST", Path: "/clients/:client_id/policies/:policy_id/reminders", Scope: domain.Write, Since: op.V2_2, Status: 202,
+		ID: "policies.remind", Method: "POST", Path: "/clients/:client_id/policies/:policy_id/reminders",
+		Scope: domain.Write, Since: op.V2_2, Status: 202,
 		Summary: "Send a reminder to everyone of the audience who has not signed, once a day (UTC)",
 	}, a.remindPolicy)
 }
@@ -84,15 +88,14 @@ type ListPolicies struct {
 	}
 }
 
-func (a *API) listPolicies(ctx context.Context, in *ListPolicies) (*op.Page[Policy], error) {
-	since := bound(in.Query.UpdatedSince)
-	list := op.NewList(a.cursors, "policies.list", in.Path.ClientID, since)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Policy], error) {
-		if _, err := a.db.Client(ctx, in.Path.ClientID); err != nil {
-			return domain.Slice[domain.Policy]{}, err
-		}
-		return a.db.Policies(ctx, in.Path.ClientID, since, w)
-	}, policyOf)
+func (a *API) listPolicies(
+	ctx context.Context, in *ListPolicies, w domain.Window,
+) (domain.Slice[domain.Policy], error) {
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.Policy]{}, err
+	}
+	return t.Policies(ctx, bound(in.Query.UpdatedSince), w)
 }
 
 // ListPolicyUsers asks for a page of a policy's audience.
@@ -105,19 +108,18 @@ type ListPolicyUsers struct {
 	}
 }
 
-func (a *API) listPolicyUsers(ctx context.Context, in *ListPolicyUsers) (*op.Page[PolicyUser], error) {
-	since := bound(in.Query.UpdatedSince)
-	list := op.NewList(a.cursors, "policies.users.list", in.Path, in.Query.Status, since)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.PolicyUser], error) {
-		if _, err := a.db.Client(ctx, in.Path.ClientID); err != nil {
-			return domain.Slice[domain.PolicyUser]{}, err
-		}
-		p, err := a.db.Policy(ctx, in.Path.ClientID, in.Path.PolicyID)
-		if err != nil {
-			return domain.Slice[domain.PolicyUser]{}, err
-		}
-		return a.db.PolicyUsers(ctx, p, in.Query.Status, since, w)
-	}, policyUserOf)
+func (a *API) listPolicyUsers(
+	ctx context.Context, in *ListPolicyUsers, w domain.Window,
+) (domain.Slice[domain.PolicyUser], error) {
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.PolicyUser]{}, err
+	}
+	p, err := t.Policy(ctx, in.Path.PolicyID)
+	if err != nil {
+		return domain.Slice[domain.PolicyUser]{}, err
+	}
+	return p.Users(ctx, in.Query.Status, bound(in.Query.UpdatedSince), w)
 }
 
 // RemindPolicy asks for reminders to sign a policy.
@@ -130,22 +132,25 @@ type Reminded struct {
 	RecipientCount int `json:"recipient_count"`
 }
 
-func (a *API) remindPolicy(ctx context.Context, req *RemindPolicy) (*Reminded, error) {
-	return inTx(ctx, a.db, func(ctx context.Context) (*Reminded, error) {
-		if _, err := a.db.Client(ctx, req.Path.ClientID); err != nil {
-			return nil, err
-		}
-		p, err := a.db.LockPolicy(ctx, req.Path.ClientID, req.Path.PolicyID)
+func (a *API) remindPolicy(ctx context.Context, in *RemindPolicy) (*Reminded, error) {
+	var out Reminded
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.db.Tenant(ctx, in.Path.ClientID)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if err := a.db.TakeReminderDay(ctx, p); err != nil {
-			return nil, err
-		}
-		mails, err := a.db.RequestReminders(ctx, p)
+		p, err := c.LockPolicy(ctx, t, in.Path.PolicyID)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return &Reminded{RecipientCount: len(mails)}, a.sendMail(ctx, p.Client, mails...)
+		mails, err := p.Remind(ctx, c)
+		if err != nil {
+			return err
+		}
+
+		out.RecipientCount = len(mails)
+		c.Finally(func(ctx context.Context) error { return a.sendMail(ctx, t.ID, mails...) })
+		return nil
 	})
+	return &out, err
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -129,13 +130,33 @@ func TestPublishingUnsigns(t *testing.T) {
 		{Type: domain.PolicyPublished, Policy: p, At: now},
 		{Type: domain.PolicySigned, User: s.users[0].ID, Policy: p, Version: 2, At: now},
 	} {
-		if taking := s.Take(signal); taking.Unknown != p.Noun() {
-			t.Errorf("%s of an archived policy: %+v", signal.Type, taking)
+		if refusal := s.Ingest(signal); refusal != domain.NoSuchObject(p.Noun()) {
+			t.Errorf("%s of an archived policy: %s", signal.Type, refusal)
 		}
 	}
 	s.Exec("UPDATE policies SET archived_at = NULL")
-	if taking := s.Take(domain.Signal{Type: domain.PolicySigned, User: db.NewID[domain.UserKind](), Policy: p, Version: 2, At: now}); taking.Unknown != "user" {
-		t.Errorf("signed by a stranger: %+v", taking)
+	stranger := domain.Signal{Type: domain.PolicySigned, User: db.NewID[domain.UserKind](), Policy: p, Version: 2, At: now}
+	if refusal := s.Ingest(stranger); refusal != domain.NoSuchObject("user") {
+		t.Errorf("signed by a stranger: %s", refusal)
+	}
+}
+
+// TestClockOfASignature: a clock that is behind that of another process never
+// moves updated_at or published_at backwards, so that who polls misses nothing.
+func TestClockOfASignature(t *testing.T) {
+	s := newSigner(t, 2)
+	p := s.tenantPolicy()
+	ahead := s.Clock.Now().Add(time.Hour)
+	s.Exec("UPDATE policies SET updated_at = $1", ahead)
+	s.sign(p, 0, 1, s.Clock.Now())
+	s.Signal(domain.Signal{Type: domain.PolicyPublished, Policy: p, At: s.Clock.Now()})
+	since := "updated_since=" + ahead.Format(time.RFC3339Nano)
+	if n := len(s.list("?" + since).Data); n != 1 {
+		t.Errorf("%d policies changed", n)
+	}
+	users := s.Get(s.path()+"/"+p.String()+"/users?"+since, s.tenant.Key).Want(http.StatusOK).Field("data").([]any)
+	if len(users) != 2 {
+		t.Errorf("%d users are asked to sign the new version", len(users))
 	}
 }
 
@@ -207,6 +228,9 @@ func TestRemindersGoOutOnceADay(t *testing.T) {
 	refused := s.Do("POST", path, s.tenant.Key, nil).Want(http.StatusTooManyRequests)
 	if wait := refused.Header.Get("Retry-After"); wait != strconv.Itoa(12*60*60) || refused.Code() != domain.RateLimited {
 		t.Errorf("Retry-After %s: %s", wait, refused.Body)
+	}
+	if !strings.Contains(string(refused.Body), "were sent today already; the next can be sent tomorrow (UTC)") {
+		t.Errorf("refused with %s", refused.Body)
 	}
 	s.Clock.Set(v2test.Noon.Add(12 * time.Hour))
 	if n := s.Do("POST", path, s.tenant.Key, nil).Want(http.StatusAccepted).Field("recipient_count"); n != 2.0 {

@@ -26,6 +26,7 @@ func tenants(t *testing.T, w *world) (subset string, out outsiders) {
 	archivedUser := w.User(w.tenant, listed.ID, "first@example.com")
 	w.Exec("INSERT INTO api_key_clients (key_id, client_id) SELECT id, $1 FROM api_keys WHERE NOT all_clients", listed.ID)
 	w.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", listed.ID)
+	w.CountClients()
 	beside := w.Client(w.tenant, "Beside")
 	besideUser := w.User(w.tenant, beside.ID, "first@example.com")
 	other := w.Tenant("Another partner")

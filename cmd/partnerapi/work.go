@@ -93,6 +93,7 @@ func (f workFlags) open(ctx context.Context, d *db.DB, address, dataDir string, 
 func (w *background) run(ctx context.Context) error {
 	var daily sync.WaitGroup
 	daily.Go(func() { w.refreshDaily(ctx) })
+	daily.Go(func() { w.refreshAhead(ctx) })
 	err := w.mails.Run(ctx)
 	daily.Wait()
 	return errors.Join(err, w.sender.Close())

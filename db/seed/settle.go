@@ -59,7 +59,7 @@ func tally(n *int, happened bool) {
 }
 
 func (c *client) summarize(today domain.Date) {
-	s := domain.EmptySummary(today.Time())
+	s := domain.EmptySummary(today.AddDays(-1).Time()) // stale: the first read stores what the risk is made of
 	scores := 0
 	for _, u := range c.users {
 		if u.Status != domain.Active {
@@ -72,9 +72,10 @@ func (c *client) summarize(today domain.Date) {
 		tally(&s.OverdueUsers, u.Training.Next != nil && u.Training.Next.DueOn.Before(today))
 	}
 	s.AverageScore = domain.AverageScore(scores, c.ActiveUsers)
-	if c.ActiveUsers > 0 {
-		s.OnTrackRate = domain.Percent(c.ActiveUsers-s.OverdueUsers, c.ActiveUsers)
+	if c.Summary = s; c.ActiveUsers == 0 {
+		return
 	}
+	s.OnTrackRate = domain.Percent(c.ActiveUsers-s.OverdueUsers, c.ActiveUsers)
 	quarter, year, ever := c.phished(today, 90), c.phished(today, 365), c.phished(today, 1<<20)
 	s.ClickRate90d = domain.Percent(quarter.clicked, quarter.sent)
 	s.ReportRate90d = domain.Percent(quarter.reported, quarter.sent)
@@ -97,7 +98,7 @@ func (c *client) phished(today domain.Date, days int) (sum phishingDay) {
 
 func (u *user) settle(today domain.Date) {
 	u.UpdatedAt = u.CreatedAt
-	var s domain.Signals
+	var s domain.RiskSignals
 	u.settleMails(&s, today)
 	u.settleTraining(&s, today)
 	u.settleReports(&s)
@@ -106,7 +107,7 @@ func (u *user) settle(today domain.Date) {
 	u.Score = u.risk.Score
 }
 
-func (u *user) settleMails(s *domain.Signals, today domain.Date) {
+func (u *user) settleMails(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.mails {
 		mail := &u.mails[i]
 		u.UpdatedAt = latest(u.UpdatedAt, mail.latest())
@@ -132,7 +133,7 @@ func note(days *[]domain.Date, at time.Time) {
 	}
 }
 
-func (u *user) settleTraining(s *domain.Signals, today domain.Date) {
+func (u *user) settleTraining(s *domain.RiskSignals, today domain.Date) {
 	var next *assignment
 	for i := range u.training {
 		a := &u.training[i]
@@ -157,7 +158,7 @@ func (a *assignment) compare(b *assignment) int {
 		slices.Compare(a.course[:], b.course[:]))
 }
 
-func (u *user) settleReports(s *domain.Signals) {
+func (u *user) settleReports(s *domain.RiskSignals) {
 	for i := range u.reported {
 		mail := &u.reported[i]
 		u.UpdatedAt = latest(u.UpdatedAt, mail.reportedAt, mail.classified)
@@ -172,7 +173,7 @@ func (u *user) settleReports(s *domain.Signals) {
 	}
 }
 
-func (u *user) settleExposures(s *domain.Signals, today domain.Date) {
+func (u *user) settleExposures(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.exposures {
 		e := &u.exposures[i]
 		u.UpdatedAt = latest(u.UpdatedAt, e.seenAt, e.resolved)

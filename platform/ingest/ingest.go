@@ -159,15 +159,15 @@ func (in *ingestion) gather(ctx context.Context) (more bool, err error) {
 
 // apply applies the batch, and counts and tells what became of its lines.
 func (in *ingestion) apply(ctx context.Context) error {
-	takings, err := in.db.TakeSignals(ctx, in.signals)
+	results, err := in.db.IngestSignals(ctx, in.signals)
 	if err != nil {
 		return err
 	}
 	for _, e := range in.entries {
 		repeated := false
 		if e.reason == "" {
-			e.reason, repeated = refusal(takings[0]), takings[0].Repeated
-			takings = takings[1:]
+			e.reason, repeated = results[0].Refusal, results[0].Repeated
+			results = results[1:]
 		}
 		in.count(e, repeated)
 	}
@@ -176,18 +176,6 @@ func (in *ingestion) apply(ctx context.Context) error {
 		in.watcher.Applied(in.last.number, in.last.bytes)
 	}
 	return nil
-}
-
-// refusal says why a signal was not taken; it is empty for one that was, now or
-// before.
-func refusal(t domain.Taking) string {
-	switch {
-	case t.Unknown != "":
-		return noSuch(t.Unknown)
-	case t.Unsent:
-		return "the mail of this result was not sent yet"
-	}
-	return ""
 }
 
 func (in *ingestion) count(e entry, repeated bool) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/ingest"
 )
@@ -186,11 +187,13 @@ func TestAtOnce(t *testing.T) {
 			o := offices[r.IntN(len(offices))]
 			user, result := o.users[r.IntN(users)], o.results[r.IntN(2*users)]
 			err := p.AdvanceResults(t.Context(), []domain.ResultStep{{Result: result, Kind: domain.MailClicked, At: noon}})
-			resolved := p.Tx(t.Context(), func(ctx context.Context) error {
-				if _, err := p.LockUsers(ctx, o.client, []domain.UserID{user}); err != nil {
+			caller := &domain.Caller{Partner: p.partner, AllClients: true}
+			resolved := p.Change(domain.WithCaller(t.Context(), caller), func(ctx context.Context, c *db.Change) error {
+				u, err := c.LockUser(ctx, user)
+				if err != nil {
 					return err
 				}
-				_, err := p.ResolveExposure(ctx, o.client, user, "Forum", noon)
+				_, err = u.ResolveExposure(ctx, c, "Forum")
 				return err
 			})
 			if domain.IsCode(resolved, domain.NotFound) { // not found there yet

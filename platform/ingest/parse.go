@@ -109,10 +109,7 @@ func readHead(s *domain.Signal, given map[string]jsontext.Value, latest time.Tim
 // unknownError marks an id that no object can have.
 type unknownError struct{ noun string }
 
-func (e unknownError) Error() string { return noSuch(e.noun) }
-
-// noSuch is what a line is told that names what there is not.
-func noSuch(noun string) string { return "there is no such " + noun }
+func (e unknownError) Error() string { return domain.NoSuchObject(e.noun) }
 
 // take reads the field and takes it out of what is given. A null is a field
 // that is left out.

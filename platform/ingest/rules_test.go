@@ -126,13 +126,15 @@ func TestLatestCompletion(t *testing.T) {
 			t.Errorf("after day %d: %s, want %s", c.day, got, c.want)
 		}
 	}
-	windowEnd := time.Date(2025, 6, 15, 0, 0, 0, 0, time.UTC)
+	p.exec("UPDATE assignments SET completed_at = '2024-07-15 12:00Z' WHERE user_id = $1 AND course_id = $2 AND round = 1",
+		o.users[1], course(2))
+	windowEnd := time.Date(2025, 7, 15, 0, 0, 0, 0, time.UTC)
 	p.ingest(passed("b", 1, 2, windowEnd.Add(-time.Second)))
-	if got := completed(1, 2); got != "1 2024-06-15 12:00:00+00, 2" {
+	if got := completed(1, 2); got != "1 2024-07-15 12:00:00+00, 2" {
 		t.Errorf("within the window before: %s", got)
 	}
 	p.ingest(passed("c", 1, 2, windowEnd), passed("d", 1, 2, windowEnd.Add(-time.Second)))
-	if got := completed(1, 2); got != "1 2024-06-15 12:00:00+00, 2 2025-06-15 00:00:00+00" {
+	if got := completed(1, 2); got != "1 2024-07-15 12:00:00+00, 2 2025-07-15 00:00:00+00" {
 		t.Errorf("at the end of the window before: %s", got)
 	}
 	// Passed again after the window ended and before the next round was opened.
@@ -148,6 +150,54 @@ func TestLatestCompletion(t *testing.T) {
 	}
 }
 
+// TestEndedCompletion: a completion whose renewal window has ended closes nothing
+// that is open; one of a course that was never assigned is kept.
+func TestEndedCompletion(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(1)
+	const state = `SELECT string_agg(concat_ws(' ', round, completed_at), ', ' ORDER BY round)
+		FROM assignments WHERE course_id = $1`
+	ended := time.Date(2025, 6, 15, 23, 59, 59, 0, time.UTC)
+	for i, c := range []struct {
+		course byte
+		at     time.Time
+		want   string
+	}{
+		{1, ended, "1"},
+		{1, ended.Add(time.Second), "1 2025-06-16 00:00:00+00"},
+		{2, ended, "1 2024-06-15 12:00:00+00, 2"},
+		{7, ended, "1 2025-06-15 23:59:59+00"},
+	} {
+		p.ingest(line(fmt.Sprint(i), domain.CourseCompleted, c.at, "user_id", o.users[0], "course_id", course(c.course)))
+		if got := p.text(state, course(c.course)); got != c.want {
+			t.Errorf("course %d completed at %s: %s, want %s", c.course, c.at, got, c.want)
+		}
+	}
+}
+
+// TestBeforeTheSending: a signal that is dated before its mail was sent is
+// refused, and the line may be sent again with another time.
+func TestBeforeTheSending(t *testing.T) {
+	p := newPlatform(t, "")
+	o := p.office(1)
+	sent := noon.AddDate(0, 0, -3)
+	before := p.text(everything, o.client)
+	got := p.ingest(
+		line("1", domain.PhishingClicked, sent.Add(-time.Microsecond), "result_id", o.results[0]),
+		line("2", domain.PhishingReported, sent.Add(-time.Hour), "result_id", o.results[1]),
+	)
+	want := "1 at: 2026-06-12T11:59:59.999999Z is before the mail was sent, at 2026-06-12T12:00:00Z"
+	if len(got.refused) != 2 || got.refused[0] != want {
+		t.Errorf("refused %q", got.refused)
+	}
+	if after := p.text(everything, o.client); after != before {
+		t.Errorf("changed\n%s", differing(before, after))
+	}
+	if got := p.ingest(line("2", domain.PhishingReported, sent, "result_id", o.results[1])); got.Taken != 1 {
+		t.Errorf("at the sending: %+v", got)
+	}
+}
+
 // TestOverdueShows: that a course is no longer overdue moves updated_at, also
 // when neither the next course nor a tally moves.
 func TestOverdueShows(t *testing.T) {
@@ -157,6 +207,7 @@ func TestOverdueShows(t *testing.T) {
 		VALUES ($1, $2, $3, 9, $4, $4::timestamptz), ($1, $2, $5, 10, $4, $6::timestamptz)`,
 		o.client, o.users[0], course(7), noon.AddDate(0, 0, -1), course(8), noon)
 	old := noon.AddDate(0, 0, -400)
+	p.exec("UPDATE courses SET renewal_months = 0") // so that an old completion closes a round
 	p.ingest(line("what is next is known", domain.CourseCompleted, old, "user_id", o.users[0], "course_id", course(3)))
 	p.exec("UPDATE users SET updated_at = created_at")
 	for i, c := range []struct {

@@ -41,7 +41,7 @@ func newPlatform(t testing.TB, url string, opts ...db.Option) *platform {
 	if url == "" {
 		url = dbtest.URL(t, dbtest.Schema{Name: "signal", Key: db.SchemaKey(), Apply: migrate})
 	}
-	d, err := db.Open(url, append([]db.Option{db.WithClock(domain.NewManualClock(noon))}, opts...)...)
+	d, err := db.Open(url, append([]db.Option{db.WithClock(domain.NewManualClock(noon)), db.WithStrictLocks()}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,14 @@ func (h *Harness) Client(t Tenant, name string) v2.Client {
 	return *c
 }
 
+// CountClients counts the clients of all partners again, after plain SQL that
+// added or archived some.
+func (h *Harness) CountClients() {
+	h.T.Helper()
+	h.Exec(`UPDATE partners AS p SET client_count =
+		(SELECT count(*) FROM clients AS c WHERE c.partner_id = p.id AND c.archived_at IS NULL)`)
+}
+
 // User adds a user of the client.
 func (h *Harness) User(t Tenant, client domain.ClientID, email string) v2.User {
 	h.T.Helper()
@@ -75,22 +83,22 @@ func (h *Harness) Collection(client domain.ClientID, name string) domain.Collect
 	return id
 }
 
-// Signal lets something happen on the platform, and wants it to be taken. The
+// Signal lets something happen on the platform, and wants it to be applied. The
 // signal gets an id of its own.
 func (h *Harness) Signal(s domain.Signal) {
 	h.T.Helper()
-	if taking := h.Take(s); taking.Refused() {
-		h.T.Fatalf("%s is refused: %+v", s.Type, taking)
+	if refusal := h.Ingest(s); refusal != "" {
+		h.T.Fatalf("%s is refused: %s", s.Type, refusal)
 	}
 }
 
-// Take is Signal for one that may be refused.
-func (h *Harness) Take(s domain.Signal) domain.Taking {
+// Ingest is Signal for one that may be refused, and returns why it is.
+func (h *Harness) Ingest(s domain.Signal) (refusal string) {
 	h.T.Helper()
 	s.ID = db.NewID[domain.EventKind]().String()
-	takings, err := h.DB.TakeSignals(h.T.Context(), []domain.Signal{s})
+	results, err := h.DB.IngestSignals(h.T.Context(), []domain.Signal{s})
 	h.must(err)
-	return takings[0]
+	return results[0].Refusal
 }
 
 // Exec runs plain SQL.
