@@ -36,8 +36,6 @@ type Lease struct {
 	Kind OutboxKind
 	// Attempts is how many tries failed before.
 	Attempts int
-	// Ends is when others may take the mail over.
-	Ends time.Time
 
 	token uuid.UUID
 }
@@ -100,7 +98,6 @@ type leaseRow struct {
 // have mails in the outbox and n, not the number of mails.
 func (d *DB) ClaimOutbox(ctx context.Context, n int, life time.Duration) ([]Lease, error) {
 	now, token := d.Now(), uuid.New()
-	ends := now.Add(life)
 	rows, err := pg.All[leaseRow](ctx, d, "claim mails", pg.SQL(`
 		WITH RECURSIVE clients (client_id) AS (
 			(SELECT client_id FROM outbox ORDER BY client_id LIMIT 1)
@@ -120,10 +117,10 @@ func (d *DB) ClaimOutbox(ctx context.Context, n int, life time.Duration) ([]Leas
 		)
 		UPDATE outbox AS o SET lease = ?2::uuid, due_at = ?3::timestamptz FROM chosen
 		WHERE o.client_id = chosen.client_id AND o.id = chosen.id
-		RETURNING o.client_id, o.id, o.kind, o.attempts`, now, n, token, ends))
+		RETURNING o.client_id, o.id, o.kind, o.attempts`, now, n, token, now.Add(life)))
 	leases := make([]Lease, len(rows))
 	for i, r := range rows {
-		leases[i] = Lease{Client: r.ClientID, ID: r.ID, Kind: r.Kind, Attempts: r.Attempts, Ends: ends, token: token}
+		leases[i] = Lease{Client: r.ClientID, ID: r.ID, Kind: r.Kind, Attempts: r.Attempts, token: token}
 	}
 	return leases, err
 }

@@ -78,7 +78,7 @@ const shown = `
 			E'\n' ORDER BY email) FROM users WHERE client_id = $1),
 		(SELECT string_agg(concat_ws(' ', u.email, r.status, r.reported, r.automated), E'\n' ORDER BY email, r.id)
 			FROM phishing_results AS r JOIN users AS u ON u.id = r.user_id WHERE r.client_id = $1),
-		(SELECT concat_ws(' ', sent, clicked, reported, credentials_submitted, attachments_opened) FROM phishing_days WHERE client_id = $1),
+		(SELECT concat_ws(' ', sent, opened, clicked, reported, credentials_submitted, attachments_opened) FROM phishing_days WHERE client_id = $1),
 		(SELECT string_agg(concat_ws(' ', u.email, a.course_id, a.round, a.position, a.assigned_at, a.due_on, a.completed_at), E'\n' ORDER BY email, course_id, round)
 			FROM assignments AS a JOIN users AS u ON u.id = a.user_id WHERE a.client_id = $1),
 		(SELECT string_agg(concat_ws(' ', version, reviewed_at), E'\n' ORDER BY id) FROM policies WHERE client_id = $1),
@@ -103,9 +103,10 @@ const everything = `
 
 // recounted are the counters of a day as its mails have them.
 const recounted = `
-	SELECT concat_ws(' ', count(*), count(opened_at), count(coalesce(clicked_at, attachment_opened_at, credentials_submitted_at)),
+	SELECT concat_ws(' ', count(*), count(coalesce(opened_at, clicked_at, attachment_opened_at, credentials_submitted_at)),
+		count(coalesce(clicked_at, attachment_opened_at, credentials_submitted_at)),
 		count(*) FILTER (WHERE reported), count(credentials_submitted_at), count(attachment_opened_at))
-	FROM phishing_results WHERE client_id = $1 AND NOT automated`
+	FROM phishing_results WHERE client_id = $1`
 
 const counted = `
 	SELECT concat_ws(' ', sent, opened, clicked, reported, credentials_submitted, attachments_opened) FROM phishing_days WHERE client_id = $1`

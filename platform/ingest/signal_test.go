@@ -47,7 +47,7 @@ func TestEachType(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"SELECT string_agg(status || ' ' || reported, ', ' ORDER BY status) FROM phishing_results":                       "attachment_opened true, credentials_submitted false",
-		"SELECT concat_ws(' ', opened, clicked, reported, credentials_submitted, attachments_opened) FROM phishing_days": "1 2 1 1 1",
+		"SELECT concat_ws(' ', opened, clicked, reported, credentials_submitted, attachments_opened) FROM phishing_days": "2 2 1 1 1",
 		"SELECT string_agg(course_id || ' ' || completed_at, ', ') FROM assignments WHERE completed_at > '2026-01-01'":   course(1).UUID() + " 2026-06-15 11:00:00+00",
 		"SELECT string_agg(version || ' ' || reviewed_at, ', ' ORDER BY version) FROM policies":                          "1 2024-06-15 12:00:00+00, 3 2026-06-15 11:00:00+00",
 		"SELECT string_agg(version || ' ' || signed_at, ', ' ORDER BY version) FROM policy_signatures":                   "1 2026-06-15 11:00:00+00, 2 2026-06-15 11:00:00+00",
