@@ -19,7 +19,10 @@ type ingestCmd struct {
 
 // Help says what becomes of the lines.
 func (ingestCmd) Help() string {
-	return `Each signal is taken once, whichever order they come in and however often. Bad lines are reported with their numbers on the standard error stream and skipped; the rest are applied. The exit status is 0 if every line was taken, now or before, and 1 if any was refused or the command was cut short. It may be run again with the same lines.`
+	return "Each signal is applied once, in whichever order they come and however often: the command is idempotent " +
+		"and may be run again with the same lines. Bad lines are reported with their numbers on the standard error " +
+		"stream and skipped; the rest are applied. The exit status is 0 if every line was applied, now or before, " +
+		"and 1 if any was refused or the command was cut short."
 }
 
 // Run takes the signals in and says what became of them.
