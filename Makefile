@@ -4,8 +4,17 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 ARGS    ?= --demo
 
+# A server that is named makes PostgreSQL's programs unnecessary.
+TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
+RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
+
 .DEFAULT_GOAL := help
-.PHONY: help build run test race bench fuzz lint format postgres without-v1 operations
+.PHONY: help build run test test-slow test-all race bench fuzz lint format postgres without-v1 operations
+
+# The tests behind the build tag slow: their files, names and packages.
+SLOW_FILES    = $(shell grep -rl --include='*_test.go' '^//go:build slow$$' .)
+SLOW_TESTS    = $(shell sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' $(SLOW_FILES) | paste -sd '|')
+SLOW_PACKAGES = $(sort $(dir $(SLOW_FILES)))
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,19 +22,25 @@ help: ## list the targets
 build: ## build bin/partnerapi
 	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/partnerapi ./cmd/partnerapi
 
-run: postgres build ## serve a demonstration on its own database (ARGS='…' for other flags)
+run: $(RUN_SERVER) build ## serve a demonstration on its own database (ARGS='…' for other flags)
 	bin/partnerapi serve $(ARGS)
 
-test: postgres ## run all tests, on a real PostgreSQL
+test: $(TEST_SERVER) ## run the tests, on a real PostgreSQL, without those of test-slow
 	$(GO) test ./...
 
-race: postgres ## run all tests with the race detector
-	$(GO) test -race ./...
+test-slow: $(TEST_SERVER) ## run the tests of kills, made-up data and query plans
+	$(GO) test -tags slow -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
+
+test-all: $(TEST_SERVER) ## run test and test-slow
+	$(GO) test -tags slow ./...
+
+race: $(TEST_SERVER) ## run all tests with the race detector
+	$(GO) test -tags slow -race ./...
 
 bench: postgres build ## measure speed and memory, and print a table with ratios
 	$(GO) run ./cmd/bench
 
-fuzz: postgres ## run every fuzz target for FUZZTIME (10s)
+fuzz: $(TEST_SERVER) ## run every fuzz target for FUZZTIME (10s)
 	@set -e; for package in $$($(GO) list ./...); do \
 		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
 			echo "$$package $$target"; \
@@ -36,7 +51,9 @@ fuzz: postgres ## run every fuzz target for FUZZTIME (10s)
 lint: ## check formatting, vet and staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (make format):"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
+	$(GO) vet -tags slow ./...
 	$(GO) tool staticcheck ./...
+	$(GO) tool staticcheck -tags slow ./...
 
 format: ## format the code
 	gofmt -w $$(git ls-files '*.go')
@@ -44,10 +61,10 @@ format: ## format the code
 postgres: ## get PostgreSQL's programs, where there are none
 	@db/embedded/fetch.sh
 
-without-v1: postgres ## prove that v2 builds and passes its tests without version 1
+without-v1: $(TEST_SERVER) ## prove that v2 builds and passes its tests without version 1
 	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; \
 	git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$$copy"; \
-	cd "$$copy" && rm -rf v1compat idmap cmd/partnerapi/v1.go cmd/bench/v1.go && $(GO) build ./... && $(GO) vet ./... && $(GO) test ./...
+	cd "$$copy" && rm -rf v1compat idmap cmd/partnerapi/v1.go cmd/bench/v1.go && $(GO) build ./... && $(GO) vet -tags slow ./... && $(GO) test ./...
 
 operations: ## write docs/operations.md from the operations' declarations
 	$(GO) test ./cmd/partnerapi -run '^TestOperationsTable$$' -update

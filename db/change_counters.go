@@ -72,8 +72,9 @@ func (c *Change) flushCounters(ctx context.Context) error {
 	}
 	for _, partner := range sortedIDs(c.counters.partners) {
 		c.lock(partnerLocks)
-		_, err := pg.Exec(ctx, c, "count a partner's clients",
-			pg.SQL("UPDATE partners SET client_count = client_count + ?1::integer WHERE id = ?0", partner, c.counters.partners[partner]))
+		_, err := pg.Exec(ctx, c, "count a partner's clients", pg.SQL(
+			"UPDATE partners SET client_count = client_count + ?1::integer WHERE id = ?0",
+			partner, c.counters.partners[partner]))
 		if err != nil {
 			return err
 		}

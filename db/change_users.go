@@ -119,7 +119,8 @@ func (c *Change) storeNextDue(ctx context.Context, keys []domain.UserKey) error 
 	}
 	clients, users := keyLists(keys)
 	_, err := pg.Exec(ctx, c, "store what is due next", pg.SQL(`
-		UPDATE users AS u SET next_due_on = due.due_on, next_course_id = due.course_id, updated_at = greatest(u.updated_at, ?2)
+		UPDATE users AS u SET next_due_on = due.due_on, next_course_id = due.course_id,
+			updated_at = greatest(u.updated_at, ?2)
 		FROM unnest(?0::uuid[], ?1::uuid[]) AS n (client_id, id) LEFT JOIN LATERAL (`+nextDueSQL+`) AS due ON true
 		WHERE u.client_id = n.client_id AND u.id = n.id
 		AND (u.next_due_on, u.next_course_id) IS DISTINCT FROM (due.due_on, due.course_id)`, clients, users, c.At))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -58,90 +59,74 @@ var clientOrders = map[string]struct {
 	of        func(*clientRow) string
 }{
 	"name":       {"c.name_key", "text", func(r *clientRow) string { return r.NameKey }},
-	"created_at": {"c.created_at", "timestamptz", func(r *clientRow) string { return timeKey(r.CreatedAt) }},
-	"risk_score": {"c.average_score", "integer", func(r *clientRow) string { return numberKey(r.AverageScore) }},
+	"created_at": {"c.created_at", "timestamptz", func(r *clientRow) string { return pg.TimeKey(r.CreatedAt) }},
+	"risk_score": {"c.average_score", "integer", func(r *clientRow) string { return pg.NumberKey(r.AverageScore) }},
 }
 
-// Client reads a client within the caller's reach.
-func (d *DB) Client(ctx context.Context, id domain.ClientID) (domain.Client, error) {
-	t, err := d.Tenant(ctx, id)
-	if err != nil {
-		return domain.Client{}, err
-	}
-	return t.Client, nil
-}
-
-// LockClient is Client for a transaction that is to change what the client
-// has: until it ends, no other such transaction goes on.
-func (d *DB) LockClient(ctx context.Context, id domain.ClientID) (domain.Client, error) {
-	var row clientRow
-	q := legacyReach(ctx, d.conn(ctx).NewSelect().Model(&row).Where("c.id = ?", id)).For("NO KEY UPDATE OF c")
-	err := d.one(ctx, q, id.Noun())
-	return row.client(), err
-}
-
-// Clients reads a page of the clients within the caller's reach.
-func (d *DB) Clients(ctx context.Context, f domain.ClientFilter, w domain.Window) (domain.Slice[domain.Client], error) {
-	order := clientOrders[f.Sort.By()]
-	k := keyset{
-		from: "clients AS c", key: order.key, cast: order.cast, id: "c.id", desc: f.Sort.Descending(), settled: everyClient(ctx, f),
-		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-			q = containing(reachable(ctx, q, values), values, f.Query, "c.name_key")
-			if f.IDs != nil {
-				q = q.Where("c.id = ANY(?::text[]::uuid[])", values.add(texts(f.IDs)))
-			}
-			if f.UpdatedSince != nil {
-				q = q.Where("c.updated_at >= ?", values.add(*f.UpdatedSince))
-			}
-			return q
+// clients reads a page of the clients within the caller's reach. Their summaries
+// are as they were stored.
+func (d *DB) clients(ctx context.Context, f domain.ClientFilter, w domain.Window) (domain.Slice[domain.Client], error) {
+	order, every := clientOrders[f.Sort.By()], everyClient(ctx, f)
+	k := pg.Keyset[clientRow]{
+		Table: "clients AS c", Key: order.key, Cast: order.cast, ID: "c.id", Desc: f.Sort.Descending(), OneIndex: every,
+		Where: pg.Conditions{reach(ctx)},
+		Position: func(r *clientRow) domain.Position {
+			return domain.Position{Key: order.of(r), ID: r.ID.UUID()}
 		},
 	}
-	var selecting func(*bun.SelectQuery, *binds) *bun.SelectQuery
-	if w.Total && k.settled {
-		selecting = withPartnersClients(ctx)
+	if f.Query != "" {
+		k.Where = append(k.Where, pg.Contains(domain.SortKey(f.Query), "c.name_key"))
 	}
-	rows, err := page(ctx, d, k, w, selecting,
-		func(r *clientRow) domain.Position { return domain.Position{Key: order.of(r), ID: r.ID.UUID()} })
-	if err != nil {
-		return domain.Slice[domain.Client]{}, err
+	if f.IDs != nil {
+		k.Where.Add("c.id = ANY(?::uuid[])", pg.IDs(f.IDs))
 	}
+	if f.UpdatedSince != nil {
+		k.Where.Add("c.updated_at >= ?", *f.UpdatedSince)
+	}
+	if w.Total && every {
+		k.Select = withPartnersClients(ctx)
+	}
+
+	rows, err := pg.Page(ctx, d, k, w)
 	switch {
-	case !w.Total:
-	case k.settled && len(rows.Rows) > 0:
+	case err != nil || !w.Total:
+	case every && len(rows.Rows) > 0:
 		rows.Total = rows.Rows[0].PartnersClients
 	default:
-		rows.Total, err = k.count(ctx, d)
+		rows.Total, err = k.Count(ctx, d)
 	}
-	return mapped(rows, func(r *clientRow) domain.Client { return r.client() }), err
+	return pg.Map(rows, (*clientRow).client), err
 }
 
-// everyClient says that a list holds all of the partner's clients.
+// everyClient reports whether a list holds all of the partner's clients.
 func everyClient(ctx context.Context, f domain.ClientFilter) bool {
 	return domain.CallerFrom(ctx).AllClients && f.Query == "" && f.IDs == nil && f.UpdatedSince == nil
 }
 
-// withPartnersClients adds the partner's counter to the rows of a list that
-// holds all of its clients: a total without a statement of its own.
-func withPartnersClients(ctx context.Context) func(*bun.SelectQuery, *binds) *bun.SelectQuery {
-	return func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-		return q.ColumnExpr("?TableColumns").
-			ColumnExpr("(SELECT client_count FROM partners WHERE id = ?) AS partners_clients", values.add(domain.CallerFrom(ctx).Partner))
+// withPartnersClients adds the partner's counter to the rows of a list that holds
+// all of its clients: a total without a statement of its own.
+func withPartnersClients(ctx context.Context) func(*pg.Select) {
+	return func(q *pg.Select) {
+		q.Columns(pg.Columns[clientRow]()).Columns(
+			"(SELECT client_count FROM partners WHERE id = ?) AS partners_clients", domain.CallerFrom(ctx).Partner)
 	}
 }
 
 // InsertClient adds a client, its manual group and the foundational program.
 // Conflict when the partner has one of that name.
-func (d *DB) InsertClient(ctx context.Context, c domain.Client) error {
+func (c *Change) InsertClient(ctx context.Context, client domain.Client) error {
 	row := clientRow{
-		ID: c.ID, PartnerID: c.Partner, Name: c.Name, NameKey: domain.SortKey(c.Name), Industry: c.Industry, ExternalID: c.ExternalID,
-		DarkWebMonitoring: c.DarkWebMonitoring, DirectorySync: c.DirectorySync, FrameworkIDs: []string{},
-		AverageScore: c.Summary.AverageScore, OnTrackRate: c.Summary.OnTrackRate, SummarizedAt: c.Summary.At,
-		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+		ID: client.ID, PartnerID: client.Partner, Name: client.Name, NameKey: domain.SortKey(client.Name),
+		Industry: client.Industry, ExternalID: client.ExternalID, DarkWebMonitoring: client.DarkWebMonitoring,
+		DirectorySync: client.DirectorySync, FrameworkIDs: []string{},
+		AverageScore: client.Summary.AverageScore, OnTrackRate: client.Summary.OnTrackRate, SummarizedAt: client.Summary.At,
+		CreatedAt: client.CreatedAt, UpdatedAt: client.UpdatedAt,
 	}
-	if _, err := d.conn(ctx).NewInsert().Model(&row).Exec(ctx); err != nil {
-		return d.bad("insert a client", err)
+	if _, err := pg.Exec(ctx, c, "insert a client", pg.Insert(row)); err != nil {
+		return err
 	}
-	_, err := d.conn(ctx).NewRaw(`
+	c.countClients(client.Partner, 1)
+	_, err := pg.Exec(ctx, c, "give the client its program and group", pg.SQL(`
 		WITH program AS (
 			INSERT INTO program_courses (client_id, position, course_id, due_after_days)
 			SELECT ?0, position, course_id, due_after_days FROM default_program
@@ -149,16 +134,17 @@ func (d *DB) InsertClient(ctx context.Context, c domain.Client) error {
 			INSERT INTO risk_history (client_id, day, average_score) VALUES (?0, ?4, ?5)
 		)
 		INSERT INTO groups (client_id, id, name, manual, created_at) VALUES (?0, ?1, ?2, true, ?3)`,
-		c.ID, NewID[domain.GroupKind](), domain.ManualGroup, c.CreatedAt, domain.DateOf(c.CreatedAt), c.Summary.AverageScore).Exec(ctx)
-	return d.bad("give the client its program and group", err)
+		client.ID, NewID[domain.GroupKind](), domain.ManualGroup, client.CreatedAt,
+		domain.DateOf(client.CreatedAt), client.Summary.AverageScore))
+	return err
 }
 
-// UpdateClient stores a client's own fields. Conflict when the partner has
-// another of that name.
-func (d *DB) UpdateClient(ctx context.Context, c domain.Client) error {
-	_, err := d.conn(ctx).NewUpdate().Table("clients").
-		Set("name = ?", c.Name).Set("name_key = ?", domain.SortKey(c.Name)).
-		Set("industry = ?", c.Industry).Set("external_id = ?", c.ExternalID).
-		Set("updated_at = ?", c.UpdatedAt).Where("id = ?", c.ID).Exec(ctx)
-	return d.bad("update a client", err)
+// Update stores the client's own fields, and when it was updated. Conflict when
+// the partner has another client of that name. The client is locked (LockTenant).
+func (t *Tenant) Update(ctx context.Context, c *Change) error {
+	at, err := pg.One[time.Time](ctx, c, "update a client", pg.SQL(`
+		UPDATE clients SET name = ?1, name_key = ?2, industry = ?3, external_id = ?4, updated_at = greatest(updated_at, ?5)
+		WHERE id = ?0 RETURNING updated_at`, t.ID, t.Name, domain.SortKey(t.Name), t.Industry, t.ExternalID, c.At))
+	t.UpdatedAt = at
+	return err
 }

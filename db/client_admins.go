@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -23,54 +24,52 @@ type adminRow struct {
 }
 
 func (r *adminRow) admin() domain.Admin {
-	return domain.Admin{ID: r.ID, Email: r.Email, Name: r.Name, Role: r.Role, Client: r.ClientID, LastLoginAt: r.LastLoginAt, CreatedAt: r.CreatedAt}
+	return domain.Admin{
+		ID: r.ID, Email: r.Email, Name: r.Name, Role: r.Role, Client: r.ClientID,
+		LastLoginAt: r.LastLoginAt, CreatedAt: r.CreatedAt,
+	}
 }
 
-// ClientAdmins reads a page of the admins that see one client only, by their
-// creation.
-func (d *DB) ClientAdmins(ctx context.Context, client domain.ClientID, w domain.Window) (domain.Slice[domain.Admin], error) {
-	k := keyset{
-		from: "admins AS a", key: "a.created_at", cast: "timestamptz", id: "a.id",
-		where: func(q *bun.SelectQuery, values *binds) *bun.SelectQuery {
-			return q.Where("a.client_id = ?", values.add(client))
+// Admins reads a page of the admins that see this client only, by their creation.
+func (t *Tenant) Admins(ctx context.Context, w domain.Window) (domain.Slice[domain.Admin], error) {
+	k := pg.Keyset[adminRow]{
+		Table: "admins AS a", Key: "a.created_at", Cast: "timestamptz", ID: "a.id", OneIndex: true,
+		Where: pg.Conditions{pg.SQL("a.client_id = ?", t.ID)},
+		Position: func(r *adminRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
 		},
 	}
-	rows, err := page(ctx, d, k, w, nil,
-		func(r *adminRow) domain.Position {
-			return domain.Position{Key: timeKey(r.CreatedAt), ID: r.ID.UUID()}
-		})
-	if err == nil && w.Total {
-		rows.Total, err = k.count(ctx, d)
-	}
-	return mapped(rows, (*adminRow).admin), err
+	rows, err := pg.CountedPage(ctx, t.db, k, w)
+	return pg.Map(rows, (*adminRow).admin), err
 }
 
-// InsertInvite adds an invite and asks for its mail, whose id it returns.
-// Conflict when the email is an admin of the client already or has an open
-// invite. The transaction must hold the client (LockClient), so that of two at
-// once one is refused.
-func (d *DB) InsertInvite(ctx context.Context, in domain.Invite) (domain.MessageID, error) {
-	var isAdmin, isInvited bool
-	err := d.conn(ctx).NewRaw(`
-		SELECT EXISTS (SELECT 1 FROM admins WHERE client_id = ?0 AND email = ?1),
-		       EXISTS (SELECT 1 FROM admin_invites WHERE client_id = ?0 AND email = ?1 AND accepted_at IS NULL AND expires_at > ?2)`,
-		in.Client, in.Email, in.CreatedAt).Scan(ctx, &isAdmin, &isInvited)
+// Invite adds an invite to the client and asks for its mail, whose id it returns.
+// Conflict when the email is an admin of the client already or has an open invite.
+// The client is locked (LockTenant), so that of two at once one is refused.
+func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domain.MessageID, error) {
+	has, err := pg.One[struct{ Admin, Invite bool }](ctx, c, "look for an admin or invite", pg.SQL(`
+		SELECT EXISTS (SELECT 1 FROM admins WHERE client_id = ?0 AND email = ?1) AS admin,
+			EXISTS (
+				SELECT 1 FROM admin_invites
+				WHERE client_id = ?0 AND email = ?1 AND accepted_at IS NULL AND expires_at > ?2
+			) AS invite`, t.ID, in.Email, c.At))
 	switch {
 	case err != nil:
-		return domain.MessageID{}, d.bad("look for an admin or invite", err)
-	case isAdmin:
-		return domain.MessageID{}, domain.ErrConflict("admin", "this email is already an admin of this client")
-	case isInvited:
+		return domain.MessageID{}, err
+	case has.Admin:
+		return domain.MessageID{}, clashes["admins_client_email_unique"]
+	case has.Invite:
 		return domain.MessageID{}, domain.ErrConflict("invite", "this email already has an open invite to this client")
 	}
-	id := NewID[domain.MessageKind]()
-	_, err = d.conn(ctx).NewRaw(`
+
+	mail := NewID[domain.MessageKind]()
+	_, err = pg.Exec(ctx, c, "insert an invite", pg.SQL(`
 		WITH invite AS (
 			INSERT INTO admin_invites (client_id, id, email, role, created_at, expires_at) VALUES (?0, ?1, ?2, ?3, ?4, ?5)
 			RETURNING client_id, id, created_at
 		)
 		INSERT INTO mail_requests (client_id, id, type, invite_id, created_at)
 		SELECT client_id, ?6, 'admin-invite', id, created_at FROM invite`,
-		in.Client, in.ID, in.Email, in.Role, in.CreatedAt, in.ExpiresAt, id).Exec(ctx)
-	return id, d.bad("insert an invite", err)
+		t.ID, in.ID, in.Email, in.Role, in.CreatedAt, in.ExpiresAt, mail))
+	return mail, err
 }

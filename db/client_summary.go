@@ -3,33 +3,40 @@ package db
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/uptrace/bun"
-
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-// summarySQL refreshes the summaries of the clients, alias c, that the
-// condition ?0 selects and whose summary was made before ?1, as of the time ?2
-// and the day ?3, where users below the score ?4 are of high risk and a client
-// without users has the average ?5.
+// summarySQL refreshes the summaries of the clients, alias c, that the condition
+// ?0 selects and whose summary was made before ?1, as of the time ?2 and the day
+// ?3, with what their risk is made of, and returns the clients. Scores are graded
+// by the floors ?4, which part the grades ?5. A client without users has the
+// average ?6 and no rates (decisions 3.7). The background keeps the summary fresh
+// until ?7, or as long as before where that is NULL. ?8 commits without waiting for the disk: what a crash loses, the next
+// read makes again. ?9 and ?10 are the sums over the factors.
 //
 // Clients are locked in the order of their ids, and nothing else is: two
-// refreshers wait for each other and cannot deadlock. Who waited finds the
-// summary fresh when it looks again, and leaves it alone. Skipping what is
-// locked would be quicker, and show a summary of any age to whoever comes
-// second after a quiet night.
+// refreshers wait for each other and cannot deadlock. The second one finds the
+// summary fresh and leaves it alone. To skip locked clients (SKIP LOCKED) would be
+// quicker, but show a summary of any age.
 //
-// Days are those of UTC; the last n days are today and the n-1 before it. A
-// day's clicked mails are those fallen for in any way (decisions 3.10).
+// Days are those of UTC; the last n days are today and the n-1 before it. A day's
+// clicked mails include those whose credentials were submitted or whose attachment
+// was opened (decisions 3.10).
 const summarySQL = `
-	WITH stale AS MATERIALIZED (
-		SELECT c.id FROM clients AS c WHERE ?0 AND c.summarized_at < ?1
+	WITH session AS MATERIALIZED (
+		SELECT set_config('synchronous_commit',
+			CASE WHEN ?8::boolean THEN 'off' ELSE current_setting('synchronous_commit') END, true)
+	), stale AS MATERIALIZED (
+		SELECT c.id FROM session CROSS JOIN clients AS c WHERE ?0 AND c.summarized_at < ?1
 		ORDER BY c.id FOR NO KEY UPDATE OF c
 	), fresh AS MATERIALIZED (
-		SELECT s.id,
-			CASE WHEN u.users = 0 THEN ?5 ELSE (2 * u.scores + u.users) / (2 * u.users) END::integer AS average_score,
+		SELECT s.id, u.grades, f.factor_totals, f.factor_users,
+			CASE WHEN u.users = 0 THEN ?6 ELSE (2 * u.scores + u.users) / (2 * u.users) END::integer AS average_score,
 			u.high_risk::integer AS high_risk_users,
 			u.overdue::integer AS overdue_users,
 			coalesce(round(100.0 * (u.users - u.overdue) / nullif(u.users, 0), 1), 100)::float8 AS on_track_rate,
@@ -39,11 +46,22 @@ const summarySQL = `
 			coalesce(round(100.0 * p.clicked / nullif(p.sent, 0), 1), 0)::float8 AS click_rate_total
 		FROM stale AS s
 		CROSS JOIN LATERAL (
-			SELECT count(*) AS users, coalesce(sum(score), 0) AS scores,
-				count(*) FILTER (WHERE score < ?4) AS high_risk,
-				count(*) FILTER (WHERE next_due_on < ?3) AS overdue
-			FROM users WHERE client_id = s.id AND status = 'active'
+			SELECT coalesce(sum(users), 0)::bigint AS users, coalesce(sum(scores), 0)::bigint AS scores,
+				coalesce(sum(users) FILTER (WHERE grade IN ('D', 'F')), 0) AS high_risk,
+				coalesce(sum(overdue), 0) AS overdue,
+				coalesce(jsonb_agg(jsonb_build_object('role', role, 'grade', grade, 'users', users, 'scores', scores)
+					ORDER BY role, grade), '[]') AS grades
+			FROM (
+				SELECT role, (?5::text[])[1 + width_bucket(score, ?4::integer[])] AS grade, count(*) AS users,
+					sum(score) AS scores, count(*) FILTER (WHERE next_due_on < ?3) AS overdue
+				FROM users WHERE client_id = s.id AND status = 'active' GROUP BY 1, 2
+			) AS g
 		) AS u
+		CROSS JOIN LATERAL (
+			SELECT ?9 AS factor_totals, ?10 AS factor_users
+			FROM users AS m JOIN user_risks AS r ON r.client_id = m.client_id AND r.user_id = m.id
+			WHERE m.client_id = s.id AND m.status = 'active'
+		) AS f
 		CROSS JOIN LATERAL (
 			SELECT sum(sent) AS sent, sum(clicked) AS clicked,
 				sum(sent) FILTER (WHERE day > ?3::date - 90) AS sent_90d,
@@ -51,68 +69,209 @@ const summarySQL = `
 				sum(reported) FILTER (WHERE day > ?3::date - 90) AS reported_90d,
 				sum(sent) FILTER (WHERE day > ?3::date - 365) AS sent_365d,
 				sum(clicked) FILTER (WHERE day > ?3::date - 365) AS clicked_365d
-			FROM phishing_days WHERE client_id = s.id
+			FROM phishing_days WHERE client_id = s.id AND u.users > 0
 		) AS p
 	), history AS (
 		INSERT INTO risk_history (client_id, day, average_score) SELECT id, ?3, average_score FROM fresh
 		ON CONFLICT (client_id, day) DO UPDATE SET average_score = excluded.average_score
+	), risks AS (
+		INSERT INTO client_risks (client_id, grades, factor_totals, factor_users)
+		SELECT id, grades, factor_totals, factor_users FROM fresh
+		ON CONFLICT (client_id) DO UPDATE SET
+			(grades, factor_totals, factor_users) = (excluded.grades, excluded.factor_totals, excluded.factor_users)
 	)
 	UPDATE clients AS c SET
 		average_score = f.average_score, high_risk_users = f.high_risk_users,
 		overdue_users = f.overdue_users, on_track_rate = f.on_track_rate,
 		click_rate_90d = f.click_rate_90d, report_rate_90d = f.report_rate_90d,
 		click_rate_365d = f.click_rate_365d, click_rate_total = f.click_rate_total,
-		summarized_at = ?2,
+		summarized_at = ?2, refresh_until = greatest(c.refresh_until, ?7),
 		updated_at = CASE WHEN
 			(c.average_score, c.high_risk_users, c.overdue_users, c.on_track_rate,
 			 c.click_rate_90d, c.report_rate_90d, c.click_rate_365d, c.click_rate_total) <>
 			(f.average_score, f.high_risk_users, f.overdue_users, f.on_track_rate,
 			 f.click_rate_90d, f.report_rate_90d, f.click_rate_365d, f.click_rate_total)
 			THEN greatest(c.updated_at, ?2) ELSE c.updated_at END
-	FROM fresh AS f WHERE c.id = f.id`
+	FROM fresh AS f WHERE c.id = f.id RETURNING `
 
-// RefreshSummaries brings those of the clients' summaries up to date that are
-// older than domain.SummaryAge, in one statement.
-func (d *DB) RefreshSummaries(ctx context.Context, clients []domain.ClientID) error {
-	if len(clients) == 0 {
+// factorTotals and factorUsers are, for each factor, what it adds up to in the
+// rows r of user_risks, and for how many of them it is not 0.
+var (
+	factorTotals = pg.SQL(eachFactor("coalesce(sum(r.deltas[#]), 0)"))
+	factorUsers  = pg.SQL(eachFactor("count(nullif(r.deltas[#], 0))"))
+)
+
+func eachFactor(text string) string {
+	list := make([]string, domain.NumFactors)
+	for i := range list {
+		list[i] = strings.ReplaceAll(text, "#", strconv.Itoa(i+1))
+	}
+	return "ARRAY[" + strings.Join(list, ", ") + "]::integer[]"
+}
+
+const (
+	// refreshAheadFor is how long the background keeps a client's summary fresh
+	// after a read found it stale: whoever polls once an hour, or once a day, waits
+	// for at most one refresh a day.
+	refreshAheadFor = 25 * time.Hour
+	// refreshAheadAge is the age from which on the background refreshes a summary.
+	refreshAheadAge = domain.SummaryAge - 90*time.Second
+	// refreshAheadBatch is how many clients are refreshed, and locked, at a time.
+	refreshAheadBatch = 20
+)
+
+// refresh says which summaries are to be refreshed.
+type refresh struct {
+	of     pg.Query // a condition on clients, alias c
+	before time.Time
+	// ahead is until when the background is to keep them fresh; nil leaves that.
+	ahead *time.Time
+}
+
+// summarize refreshes summaries in one statement and returns the clients that
+// were stale.
+func (d *DB) summarize(ctx context.Context, r refresh) ([]clientRow, error) {
+	now := d.Now()
+	return pg.All[clientRow](ctx, d, "refresh summaries", pg.Prepared(pg.SQL(summarySQL+pg.Columns[clientRow](),
+		r.of, r.before, now, domain.DateOf(now), domain.GradeFloors, domain.GradesUpward, domain.AverageScore(0, 0),
+		r.ahead, !d.InTx(ctx), factorTotals, factorUsers)))
+}
+
+// refreshRead is summarize for a read: of the clients within the caller's reach
+// that a condition selects and whose summary is older than domain.SummaryAge.
+func (d *DB) refreshRead(ctx context.Context, condition pg.Query) ([]clientRow, error) {
+	now := d.Now()
+	ahead := now.Add(refreshAheadFor)
+	return d.summarize(ctx, refresh{
+		of: pg.SQL("? AND ?", condition, reach(ctx)), before: now.Add(-domain.SummaryAge), ahead: &ahead,
+	})
+}
+
+func (d *DB) stale(c *domain.Client) bool {
+	return c.Summary.At.Before(d.Now().Add(-domain.SummaryAge))
+}
+
+// FreshTenant is Tenant with a summary that is at most domain.SummaryAge old
+// (decisions 3.7): it refreshes one that is older.
+func (d *DB) FreshTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
+	t, err := d.Tenant(ctx, id)
+	if err != nil || !d.stale(&t.Client) {
+		return t, err
+	}
+	rows, err := d.refreshRead(ctx, pg.SQL("c.id = ANY(?::uuid[])", pg.IDs([]domain.ClientID{id})))
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 { // another request refreshed it meanwhile
+		return d.Tenant(ctx, id)
+	}
+	return &Tenant{Client: rows[0].client(), db: d}, nil
+}
+
+// Clients reads a page of the clients within the caller's reach, with summaries
+// that are at most domain.SummaryAge old. Where summaries decide which clients the
+// page shows, those of all clients in reach are refreshed before, else those of
+// the page. A page after a position refreshes nothing, so that a walk by risk_score
+// stands still (decisions 3.7).
+func (d *DB) Clients(ctx context.Context, f domain.ClientFilter, w domain.Window) (domain.Slice[domain.Client], error) {
+	if w.After != nil {
+		return d.clients(ctx, f, w)
+	}
+	if f.UpdatedSince != nil || f.Sort.By() == "risk_score" {
+		if err := d.RefreshReachable(ctx); err != nil {
+			return domain.Slice[domain.Client]{}, err
+		}
+		return d.clients(ctx, f, w)
+	}
+	page, err := d.clients(ctx, f, w)
+	if err != nil {
+		return page, err
+	}
+	return page, d.refreshPage(ctx, page.Rows)
+}
+
+// refreshPage refreshes the clients of a page that are stale, in one statement.
+func (d *DB) refreshPage(ctx context.Context, page []domain.Client) error {
+	place := map[domain.ClientID]int{}
+	var stale []domain.ClientID
+	for i := range page {
+		if d.stale(&page[i]) {
+			place[page[i].ID] = i
+			stale = append(stale, page[i].ID)
+		}
+	}
+	if stale == nil {
 		return nil
 	}
-	return d.refreshStale(ctx, "c.id = ANY(?::uuid[])", uuids(clients))
-}
-
-// RefreshReachable does what RefreshSummaries does for all clients that the
-// caller of ctx reaches.
-func (d *DB) RefreshReachable(ctx context.Context) error {
-	condition, args := reachSQL(domain.CallerFrom(ctx))
-	return d.refreshStale(ctx, condition, args...)
-}
-
-func (d *DB) refreshStale(ctx context.Context, condition string, args ...any) error {
-	now := d.Now()
-	return d.summarize(ctx, now, domain.DateOf(now), now.Add(-domain.SummaryAge), condition, args...)
-}
-
-// ForceSummaries brings the summaries of all clients that are not archived up
-// to date, however old they are. It works in batches, each of which is
-// committed on its own outside of a transaction.
-func (d *DB) ForceSummaries(ctx context.Context) error {
-	var clients []domain.ClientID
-	err := d.conn(ctx).NewRaw("SELECT id FROM clients WHERE archived_at IS NULL ORDER BY id").Scan(ctx, &clients)
+	rows, err := d.refreshRead(ctx, pg.SQL("c.id = ANY(?::uuid[])", pg.IDs(stale)))
 	if err != nil {
-		return d.bad("list clients", err)
+		return err
 	}
-	for batch := range slices.Chunk(clients, 200) {
-		now := d.Now()
-		anyAge := now.AddDate(1000, 0, 0) // a clock that was put back left summaries of the future
-		if err := d.summarize(ctx, now, domain.DateOf(now), anyAge, "c.id = ANY(?::uuid[])", uuids(batch)); err != nil {
+	if len(rows) < len(stale) { // another request refreshed the others meanwhile
+		if rows, err = d.clientsByID(ctx, stale); err != nil {
 			return err
 		}
+	}
+	for i := range rows {
+		page[place[rows[i].ID]] = rows[i].client()
 	}
 	return nil
 }
 
-func (d *DB) summarize(ctx context.Context, now time.Time, today domain.Date, before time.Time, condition string, args ...any) error {
-	_, err := d.conn(ctx).NewRaw(summarySQL, bun.SafeQuery(condition, args...), before, now, today,
-		domain.HighRiskBelow, domain.AverageScore(0, 0)).Exec(ctx)
-	return d.bad("refresh summaries", err)
+func (d *DB) clientsByID(ctx context.Context, ids []domain.ClientID) ([]clientRow, error) {
+	return pg.All[clientRow](ctx, d, "read clients", pg.From("clients AS c").Columns(pg.Columns[clientRow]()).
+		Where("c.id = ANY(?::uuid[])", pg.IDs(ids)).Where("?", reach(ctx)))
+}
+
+// RefreshReachable refreshes the stale summaries of all clients that the caller
+// reaches, in one statement.
+func (d *DB) RefreshReachable(ctx context.Context) error {
+	_, err := d.refreshRead(ctx, pg.SQL("true"))
+	return err
+}
+
+// RefreshAhead refreshes, for no caller, the summaries that are about to be stale
+// of the clients that a read found stale lately, so that the next read does not
+// have to. It works in batches, each of them committed on its own, and returns how
+// many it refreshed: none where another process is at it.
+func (d *DB) RefreshAhead(ctx context.Context) (refreshed int, err error) {
+	_, err = d.TryAdvisoryLock(ctx, "summaries", func(ctx context.Context) error {
+		now := d.Now()
+		aged := now.Add(-refreshAheadAge)
+		clients, err := pg.All[domain.ClientID](ctx, d, "list stale summaries", pg.SQL(`
+			SELECT id FROM clients WHERE archived_at IS NULL AND refresh_until > ? AND summarized_at < ? ORDER BY id`, now, aged))
+		if err != nil {
+			return err
+		}
+		refreshed, err = d.summarizeAll(ctx, clients, refreshAheadBatch, aged)
+		return err
+	})
+	return refreshed, err
+}
+
+// ForceSummaries refreshes, for no caller, the summaries of all clients that are
+// not archived, however old they are. It works in batches, each of which is
+// committed on its own outside of a transaction.
+func (d *DB) ForceSummaries(ctx context.Context) error {
+	clients, err := pg.All[domain.ClientID](ctx, d, "list clients",
+		pg.SQL("SELECT id FROM clients WHERE archived_at IS NULL ORDER BY id"))
+	if err != nil {
+		return err
+	}
+	anyAge := d.Now().AddDate(1000, 0, 0) // a clock that was put back left summaries of the future
+	_, err = d.summarizeAll(ctx, clients, 200, anyAge)
+	return err
+}
+
+func (d *DB) summarizeAll(
+	ctx context.Context, clients []domain.ClientID, batch int, before time.Time,
+) (refreshed int, err error) {
+	for ids := range slices.Chunk(clients, batch) {
+		rows, err := d.summarize(ctx, refresh{of: pg.SQL("c.id = ANY(?::uuid[])", pg.IDs(ids)), before: before})
+		if err != nil {
+			return refreshed, err
+		}
+		refreshed += len(rows)
+	}
+	return refreshed, nil
 }

@@ -32,8 +32,7 @@ func (w *world) phished(client domain.ClientID, age, sent, clicked, reported int
 
 func (w *world) summary(client domain.ClientID) domain.ClientSummary {
 	w.t.Helper()
-	caller := &domain.Caller{Partner: w.partner, AllClients: true}
-	c, err := w.Client(domain.WithCaller(context.Background(), caller), client)
+	c, err := w.Tenant(w.caller(), client)
 	w.must(err)
 	c.Summary.At = c.Summary.At.UTC()
 	return c.Summary
@@ -42,7 +41,6 @@ func (w *world) summary(client domain.ClientID) domain.ClientSummary {
 func TestRefreshSummaries(t *testing.T) {
 	counter := &statements{}
 	w := newWorld(t, db.WithTracer(counter))
-	ctx := context.Background()
 	full, empty, untouched := w.client(), w.client(), w.client()
 	for i, score := range []int{0, 399, 599, 600, 1000, 904} { // 3502 / 6 = 583.67
 		user := w.user(full, domain.RoleStandard, score)
@@ -56,9 +54,10 @@ func TestRefreshSummaries(t *testing.T) {
 	w.phished(full, 365, 100, 50, 0)
 
 	counter.reset()
-	w.must(w.RefreshSummaries(ctx, []domain.ClientID{full, empty}))
-	if got := counter.count(); got != 1 {
-		t.Errorf("%d statements, want one", got)
+	page, err := w.Clients(w.caller(), domain.ClientFilter{Sort: "name", IDs: []domain.ClientID{full, empty}}, domain.Window{Limit: 2})
+	w.must(err)
+	if got := counter.count(); got != 2 {
+		t.Errorf("%d statements, want two: a read, and a refresh that reads", got)
 	}
 	want := domain.ClientSummary{
 		AverageScore: 400, HighRiskUsers: 3, OverdueUsers: 2, OnTrackRate: 50,
@@ -66,6 +65,11 @@ func TestRefreshSummaries(t *testing.T) {
 	}
 	if got := w.summary(full); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+	for _, c := range page.Rows {
+		if c.Summary != w.summary(c.ID) {
+			t.Errorf("the page shows %+v", c.Summary)
+		}
 	}
 	if got := w.summary(empty); got != domain.EmptySummary(noon) {
 		t.Errorf("without users: %+v", got)
@@ -90,10 +94,13 @@ func TestRefreshSummaries(t *testing.T) {
 // that updated_at moves only with what is shown.
 func TestSummaryAge(t *testing.T) {
 	w := newWorld(t)
-	ctx := context.Background()
+	ctx := w.caller()
 	client := w.client()
 	user := w.user(client, domain.RoleStandard, 500)
-	refresh := func() { w.must(w.RefreshSummaries(ctx, []domain.ClientID{client})) }
+	refresh := func() {
+		_, err := w.FreshTenant(ctx, client)
+		w.must(err)
+	}
 	refresh()
 	first := w.clock.Now()
 
@@ -162,29 +169,93 @@ func TestRefreshReachable(t *testing.T) {
 	}
 }
 
-// TestRefreshersAtOnce lets many refresh the same clients, named in all orders:
-// each of them finds fresh summaries when it is done.
+// TestRefreshersAtOnce lets many read the same stale clients, in all orders: each
+// of them is shown fresh summaries.
 func TestRefreshersAtOnce(t *testing.T) {
 	w := newWorld(t)
-	var clients []domain.ClientID
 	for range 20 {
-		client := w.client()
-		w.user(client, domain.RoleStandard, 640)
-		clients = append(clients, client)
+		w.user(w.client(), domain.RoleStandard, 640)
 	}
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
-			ctx := context.Background()
-			mine := append(append([]domain.ClientID{}, clients[i:]...), clients[:i]...)
-			if err := w.RefreshSummaries(ctx, mine); err != nil {
-				t.Error(err)
+			sort := domain.Sort([]string{"name", "-name", "created_at", "-risk_score"}[i%4])
+			page, err := w.Clients(w.caller(), domain.ClientFilter{Sort: sort}, domain.Window{Limit: 20})
+			if err != nil || len(page.Rows) != 20 {
+				t.Errorf("%d clients, %v", len(page.Rows), err)
 			}
-			var stale int
-			if err := w.SQL().QueryRowContext(ctx, "SELECT count(*) FROM clients WHERE summarized_at < $1 OR average_score <> 640", noon).Scan(&stale); err != nil || stale > 0 {
-				t.Errorf("%d summaries are stale, %v", stale, err)
+			for _, c := range page.Rows {
+				if c.Summary.AverageScore != 640 || !c.Summary.At.Equal(noon) {
+					t.Errorf("a stale summary: %+v", c.Summary)
+				}
 			}
 		})
 	}
 	group.Wait()
+}
+
+// TestNoUsersNoRates: a client whose users left has the summary of one without
+// users, whatever they clicked (decisions 3.7).
+func TestNoUsersNoRates(t *testing.T) {
+	w := newWorld(t)
+	client := w.client()
+	user := w.user(client, domain.RoleStandard, 100)
+	w.phished(client, 1, 4, 2, 1)
+	w.exec("UPDATE users SET next_due_on = $2 WHERE id = $1", user, today.AddDays(-1))
+	got, err := w.FreshTenant(w.caller(), client)
+	if err != nil || got.Summary.ClickRate90d != 50 || got.Summary.ReportRate90d != 25 || got.Summary.OnTrackRate != 0 {
+		t.Errorf("with a user: %+v, %v", got.Summary, err)
+	}
+	w.exec("UPDATE users SET status = 'inactive' WHERE id = $1", user)
+	w.clock.Advance(time.Hour)
+	got, err = w.FreshTenant(w.caller(), client)
+	if err != nil || got.Summary != domain.EmptySummary(w.clock.Now()) {
+		t.Errorf("without: %+v, %v", got.Summary, err)
+	}
+}
+
+// TestRefreshAhead: the background refreshes what a read found stale within the
+// last day before it is stale again, and nothing else, so that an hourly poller
+// finds fresh summaries.
+func TestRefreshAhead(t *testing.T) {
+	counter := &statements{}
+	w := newWorld(t, db.WithTracer(counter))
+	ctx := w.caller()
+	polled, unread, archived := w.client(), w.client(), w.client()
+	ahead := func(want int) {
+		t.Helper()
+		if n, err := w.RefreshAhead(context.Background()); err != nil || n != want {
+			t.Fatalf("%d refreshed, want %d; %v", n, want, err)
+		}
+	}
+	for _, client := range []domain.ClientID{polled, archived} {
+		_, err := w.FreshTenant(ctx, client)
+		w.must(err)
+	}
+	w.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", archived, noon)
+	user := w.user(polled, domain.RoleStandard, 640)
+	ahead(0) // it is fresh
+
+	for range 24 { // an hour of rounds between two polls
+		for range 15 {
+			w.clock.Advance(4 * time.Minute)
+			ahead(1)
+		}
+		counter.reset()
+		got, err := w.FreshTenant(ctx, polled)
+		if err != nil || got.Summary.AverageScore != 640 || counter.count() != 1 {
+			t.Fatalf("%+v in %d statements, %v", got.Summary, counter.count(), err)
+		}
+	}
+	if at := w.summary(unread).At; !at.Before(noon) {
+		t.Errorf("a client that nobody reads was refreshed at %v", at)
+	}
+	w.clock.Advance(2 * time.Hour) // a day after the read that found it stale
+	ahead(0)
+	w.exec("UPDATE users SET score = 100 WHERE id = $1", user)
+	if got, err := w.FreshTenant(ctx, polled); err != nil || got.Summary.AverageScore != 100 {
+		t.Errorf("%+v, %v", got.Summary, err)
+	}
+	w.clock.Advance(4 * time.Minute)
+	ahead(1)
 }

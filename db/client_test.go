@@ -3,6 +3,8 @@ package db_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,7 +14,8 @@ import (
 
 // caller is one that reaches all clients of the world's partner.
 func (w *world) caller() context.Context {
-	return domain.WithCaller(context.Background(), &domain.Caller{Partner: w.partner, AllClients: true, Scopes: []domain.Scope{domain.Read}})
+	caller := &domain.Caller{Partner: w.partner, AllClients: true, Scopes: []domain.Scope{domain.Read}}
+	return domain.WithCaller(context.Background(), caller)
 }
 
 // total is how many clients a list of all of them says that there are.
@@ -23,55 +26,61 @@ func (w *world) total() int {
 	return slice.Total
 }
 
-// TestClientCount: the partner's counter follows whatever changes its clients,
-// and nobody else's.
+// TestClientCount: the partner's counter follows the clients that are added to it,
+// also by many at once, and is nobody else's. A change that fails moves nothing.
 func TestClientCount(t *testing.T) {
 	w := newWorld(t)
-	other := db.NewID[domain.PartnerKind]()
-	w.exec("INSERT INTO partners (id, name, name_key, created_at) VALUES ($1, 'Other', 'other', $2)", other, noon)
-	first, second := w.client(), w.client()
-	w.client()
-	for _, step := range []struct {
-		change string
-		args   []any
-		total  int
-	}{
-		{"SELECT $1::uuid", []any{first}, 3},
-		{`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at, archived_at)
-			SELECT gen_random_uuid(), CASE WHEN n > 4 THEN $1::uuid ELSE $2::uuid END, n::text, n::text, now(), now(), now(),
-			CASE WHEN n = 4 THEN now() END FROM generate_series(1, 9) AS n`, []any{other, w.partner}, 6},
-		{"UPDATE clients SET archived_at = now() WHERE id = $1", []any{first}, 5},
-		{"UPDATE clients SET archived_at = now() + interval '1 hour' WHERE id = $1", []any{first}, 5},
-		{"UPDATE clients SET archived_at = NULL WHERE id = $1", []any{first}, 6},
-		{"DELETE FROM clients WHERE id = $1", []any{second}, 5},
-		{"UPDATE clients SET archived_at = now() WHERE partner_id = $1", []any{other}, 5},
-	} {
-		w.exec(step.change, step.args...)
-		if got := w.total(); got != step.total {
-			t.Fatalf("after %s: %d clients, not %d", step.change, got, step.total)
-		}
+	add := func(ctx context.Context, name string, then error) error {
+		return w.Change(ctx, func(ctx context.Context, c *db.Change) error {
+			return errors.Join(c.InsertClient(ctx, domain.Client{
+				ID: db.NewID[domain.ClientKind](), Partner: domain.CallerFrom(ctx).Partner, Name: name,
+				Summary: domain.EmptySummary(noon), CreatedAt: noon, UpdatedAt: noon,
+			}), then)
+		})
 	}
-	var rest int
-	w.get("SELECT client_count FROM partners WHERE id = $1", []any{other}, &rest)
-	if rest != 0 {
-		t.Errorf("the other partner has %d clients left of none", rest)
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			if err := add(w.caller(), fmt.Sprint(i), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if err := add(w.caller(), "3", nil); !domain.IsCode(err, domain.Conflict) {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	if err := add(w.caller(), "failed", errors.New("failed")); err == nil {
+		t.Error("the change did not fail")
+	}
+	other, err := w.InsertPartner(t.Context(), "Other")
+	w.must(err)
+	theirs := domain.WithCaller(t.Context(), &domain.Caller{Partner: other, AllClients: true})
+	w.must(add(theirs, "3", nil))
+
+	if got := w.total(); got != 8 {
+		t.Errorf("%d clients, not 8", got)
+	}
+	partners, err := w.Partners(t.Context())
+	if err != nil || len(partners) != 2 || partners[0].Clients != 1 || partners[1].Clients != 8 {
+		t.Errorf("partners %+v, %v", partners, err)
 	}
 }
 
-// TestReadInTx: a read by key sees what its transaction wrote, times are in
-// UTC, and the connection goes back to the pool.
+// TestReadInTx: a read by key sees what its transaction wrote, times are in UTC,
+// and the connection goes back to the pool.
 func TestReadInTx(t *testing.T) {
 	w := newWorld(t, db.WithConns(1))
 	id := w.client()
 	failed := errors.New("failed")
-	err := w.Tx(w.caller(), func(ctx context.Context) error {
-		c, err := w.LockClient(ctx, id)
+	err := w.Change(w.caller(), func(ctx context.Context, c *db.Change) error {
+		tenant, err := c.LockTenant(ctx, id)
 		w.must(err)
-		c.Name = "Renamed"
-		w.must(w.UpdateClient(ctx, c))
-		seen, err := w.Client(ctx, id)
+		tenant.Name = "Renamed"
+		w.must(tenant.Update(ctx, c))
+		seen, err := w.Tenant(ctx, id)
 		w.must(err)
-		if seen.Name != "Renamed" || seen.CreatedAt.Location() != time.UTC {
+		if seen.Name != "Renamed" || !seen.UpdatedAt.Equal(noon) || seen.CreatedAt.Location() != time.UTC {
 			t.Errorf("the transaction reads %q of %s", seen.Name, seen.CreatedAt)
 		}
 		return failed
@@ -79,10 +88,31 @@ func TestReadInTx(t *testing.T) {
 	if !errors.Is(err, failed) {
 		t.Fatal(err)
 	}
-	if seen, err := w.Client(w.caller(), id); err != nil || seen.Name == "Renamed" {
+	if seen, err := w.Tenant(w.caller(), id); err != nil || seen.Name == "Renamed" {
 		t.Errorf("after the transaction the client is %q, %v", seen.Name, err)
 	}
-	if _, err := w.Client(w.caller(), domain.ClientID{1}); !domain.IsCode(err, domain.NotFound) {
+	if _, err := w.Tenant(w.caller(), domain.ClientID{1}); !domain.IsCode(err, domain.NotFound) {
 		t.Errorf("a client that is not there: %v", err)
+	}
+}
+
+// TestClientUpdatedAt: a clock that was put back does not move updated_at back.
+func TestClientUpdatedAt(t *testing.T) {
+	w := newWorld(t)
+	id := w.client()
+	later := noon.Add(time.Hour)
+	w.exec("UPDATE clients SET updated_at = $2 WHERE id = $1", id, later)
+	w.must(w.Change(w.caller(), func(ctx context.Context, c *db.Change) error {
+		tenant, err := c.LockTenant(ctx, id)
+		w.must(err)
+		tenant.Name = "Renamed"
+		w.must(tenant.Update(ctx, c))
+		if !tenant.UpdatedAt.Equal(later) {
+			t.Errorf("updated at %v", tenant.UpdatedAt)
+		}
+		return nil
+	}))
+	if at := w.updatedAt("clients", id); !at.Equal(later) {
+		t.Errorf("stored as updated at %v", at)
 	}
 }

@@ -69,7 +69,8 @@ type memberRow struct {
 }
 
 func (r *memberRow) member() domain.Member {
-	return domain.Member{User: r.UserID, Name: domain.FullName(r.FirstName, r.LastName), Email: r.Email, AddedAt: r.AddedAt}
+	name := domain.FullName(r.FirstName, r.LastName)
+	return domain.Member{User: r.UserID, Name: name, Email: r.Email, AddedAt: r.AddedAt}
 }
 
 // Members reads a page of a collection's members, by when they were added.

@@ -156,7 +156,9 @@ func (t *Tenant) RemoveMember(ctx context.Context, c *Change, id domain.Collecti
 	c.lock(collectionLocks)
 	left, err := t.leave(ctx, c, "m.collection_id = ? AND m.user_id = ?", id, user)
 	if err == nil && left == 0 {
-		return &domain.Error{Code: domain.NotFound, Object: user.Noun(), Message: "the user is not a member of this collection"}
+		return &domain.Error{
+			Code: domain.NotFound, Object: user.Noun(), Message: "the user is not a member of this collection",
+		}
 	}
 	return err
 }

@@ -7,11 +7,12 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 type outcomeRow struct {
-	bun.BaseModel `bun:"table:idempotency_records"`
+	bun.BaseModel `bun:"table:idempotency_records,alias:r"`
 
 	KeyID          domain.KeyID
 	IdempotencyKey string
@@ -21,56 +22,65 @@ type outcomeRow struct {
 	CreatedAt      time.Time
 }
 
-// Once runs a request's work at most once per caller and Idempotency-Key: the
-// outcome is recorded in the work's own transaction, and a repetition gets it
-// back. hash identifies the request; Conflict when the key was used with
-// another, or while the first is still running.
-func (d *DB) Once(ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error)) (domain.Outcome, error) {
-	caller := domain.CallerFrom(ctx).Key
-	var outcome domain.Outcome
-	err := d.Tx(ctx, func(ctx context.Context) error {
-		replay, err := d.claim(ctx, caller, key, hash)
+// Once makes a request idempotent: its work runs at most once per caller and
+// Idempotency-Key, the outcome is recorded in the work's own transaction, and a
+// retry gets it back (decisions 3.11). hash identifies the request; Conflict when
+// the key was used with another, or while the first is still running.
+func (d *DB) Once(
+	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
+) (outcome domain.Outcome, err error) {
+	err = d.Tx(ctx, func(ctx context.Context) error {
+		caller := domain.CallerFrom(ctx).Key
+		recorded, err := d.claim(ctx, caller, key, hash)
 		if err != nil {
 			return err
 		}
-		if replay != nil {
-			outcome = *replay
+		if recorded != nil {
+			outcome = domain.Outcome{Status: recorded.Status, Body: recorded.Body}
 			return nil
 		}
+
 		if outcome, err = work(ctx); err != nil {
 			return err
 		}
-		row := outcomeRow{KeyID: caller, IdempotencyKey: key, RequestHash: hash, Status: outcome.Status, Body: outcome.Body, CreatedAt: d.Now()}
-		_, err = d.conn(ctx).NewInsert().Model(&row).
-			On("CONFLICT (key_id, idempotency_key) DO UPDATE").
-			Set("request_hash = EXCLUDED.request_hash, status = EXCLUDED.status, body = EXCLUDED.body, created_at = EXCLUDED.created_at").
-			Exec(ctx)
-		return d.bad("record an outcome", err)
+		_, err = pg.Exec(ctx, d, "record an outcome", pg.SQL(`
+			? ON CONFLICT (key_id, idempotency_key) DO UPDATE SET (request_hash, status, body, created_at) =
+				(excluded.request_hash, excluded.status, excluded.body, excluded.created_at)`,
+			pg.Insert(outcomeRow{
+				KeyID: caller, IdempotencyKey: key, RequestHash: hash,
+				Status: outcome.Status, Body: outcome.Body, CreatedAt: d.Now(),
+			})))
+		return err
 	})
-	return outcome, err
+	if err != nil {
+		return domain.Outcome{}, err
+	}
+	return outcome, nil
 }
 
-// claim takes the key for this transaction and returns the outcome that is to
-// be replayed, if there is one.
-func (d *DB) claim(ctx context.Context, caller domain.KeyID, key string, hash []byte) (*domain.Outcome, error) {
-	var free bool
-	err := d.conn(ctx).NewRaw("SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))", caller.UUID()+"/"+key).Scan(ctx, &free)
+// claim takes the key for this transaction and returns the outcome that is to be
+// replayed, nil for none. The lock and the look are two statements: the second one
+// sees what was committed before the lock was free.
+func (d *DB) claim(ctx context.Context, caller domain.KeyID, key string, hash []byte) (*outcomeRow, error) {
+	free, err := pg.One[bool](ctx, d, "claim an idempotency key", pg.Prepared(
+		pg.SQL("SELECT pg_try_advisory_xact_lock(hashtextextended(?::text, 0))", caller.UUID()+"/"+key)))
 	if err != nil {
-		return nil, d.bad("claim an idempotency key", err)
+		return nil, err
 	}
 	if !free {
-		return nil, &domain.Error{Code: domain.Conflict, Message: "a request with this Idempotency-Key is still running", RetryAfter: time.Second}
+		return nil, &domain.Error{
+			Code: domain.Conflict, Message: "a request with this Idempotency-Key is still running", RetryAfter: time.Second,
+		}
 	}
-	var rows []outcomeRow
-	err = d.conn(ctx).NewSelect().Model(&rows).
-		Where("key_id = ? AND idempotency_key = ? AND created_at > ?", caller, key, d.Now().Add(-domain.OutcomeLife)).Scan(ctx)
+	rows, err := pg.All[outcomeRow](ctx, d, "look for an outcome", pg.Prepared(
+		pg.From("idempotency_records AS r").Columns(pg.Columns[outcomeRow]()).
+			Where("r.key_id = ? AND r.idempotency_key = ? AND r.created_at > ?", caller, key, d.Now().Add(-domain.OutcomeLife))))
 	switch {
-	case err != nil:
-		return nil, d.bad("look for an outcome", err)
-	case len(rows) == 0:
-		return nil, nil
+	case err != nil || len(rows) == 0:
+		return nil, err
 	case !bytes.Equal(rows[0].RequestHash, hash):
 		return nil, domain.ErrConflict("", "this Idempotency-Key was used with another request")
+	default:
+		return &rows[0], nil
 	}
-	return &domain.Outcome{Status: rows[0].Status, Body: rows[0].Body}, nil
 }

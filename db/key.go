@@ -5,11 +5,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"net/netip"
 	"time"
 
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -22,7 +23,8 @@ type keyRow struct {
 	Prefix     string
 	Digest     []byte
 	AllClients bool
-	Scopes     []string `bun:"scopes,array"`
+	Scopes     []string       `bun:"scopes,array"`
+	Networks   []netip.Prefix `bun:"networks,array"`
 	Demo       bool
 	ExpiresAt  *time.Time
 	RevokedAt  *time.Time
@@ -31,18 +33,22 @@ type keyRow struct {
 }
 
 // CallerByDigest returns whose key has the digest, as long as it is neither
-// revoked nor expired; Unauthorized otherwise.
+// revoked nor expired; Unauthorized otherwise. Which clients are listed for the
+// key is read with each of them (reach).
 func (d *DB) CallerByDigest(ctx context.Context, digest []byte) (*domain.Caller, error) {
-	var row keyRow
-	q := d.conn(ctx).NewSelect().Model(&row).Where("k.digest = ?", digest).
-		Where("k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)", d.Now())
-	if err := d.one(ctx, q, "key"); err != nil {
-		if domain.IsCode(err, domain.NotFound) {
-			return nil, &domain.Error{Code: domain.Unauthorized, Message: "the API key is unknown, expired or revoked"}
-		}
+	row, err := pg.Find[keyRow](ctx, d, "key", pg.Prepared(pg.From("api_keys AS k").Columns(pg.Columns[keyRow]()).
+		Where("k.digest = ? AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)", digest, d.Now())))
+	if domain.IsCode(err, domain.NotFound) {
+		err = &domain.Error{Code: domain.Unauthorized, Message: "the API key is unknown, expired or revoked"}
+	}
+	if err != nil {
 		return nil, err
 	}
-	caller := &domain.Caller{Key: row.ID, Partner: row.PartnerID, Prefix: row.Prefix, AllClients: row.AllClients, Demo: row.Demo}
+
+	caller := &domain.Caller{
+		Key: row.ID, Partner: row.PartnerID, Prefix: row.Prefix, AllClients: row.AllClients, Demo: row.Demo,
+		Networks: row.Networks,
+	}
 	if row.ExpiresAt != nil {
 		caller.ExpiresAt = *row.ExpiresAt
 	}
@@ -58,11 +64,10 @@ func (d *DB) TouchKeys(ctx context.Context, used map[domain.KeyID]time.Time) err
 	for id, at := range used {
 		ids, times = append(ids, id), append(times, at)
 	}
-	_, err := d.conn(ctx).NewRaw(`
+	_, err := pg.Exec(ctx, d, "record the use of keys", pg.SQL(`
 		UPDATE api_keys AS k SET last_used_at = greatest(k.last_used_at, u.at)
-		FROM unnest(?::uuid[], ?::timestamptz[]) AS u (id, at) WHERE k.id = u.id`,
-		uuids(ids), pgdialect.Array(times)).Exec(ctx)
-	return d.bad("record the use of keys", err)
+		FROM unnest(?::uuid[], ?::timestamptz[]) AS u (id, at) WHERE k.id = u.id`, pg.IDs(ids), times))
+	return err
 }
 
 // KeyDigest is what a key is stored and found by (decisions 1.7).
@@ -80,6 +85,7 @@ type Key struct {
 	AllClients bool
 	Clients    int // how many clients are listed, where not all
 	Scopes     []string
+	Networks   []string // that it may be used from, as CIDRs; none for everywhere
 	CreatedAt  time.Time
 	ExpiresAt  *time.Time
 	RevokedAt  *time.Time
@@ -92,7 +98,10 @@ type NewKey struct {
 	Name    string
 	Scopes  []domain.Scope
 	// Clients restricts the key to these clients; nil gives it access to all.
-	Clients   []domain.ClientID
+	Clients []domain.ClientID
+	// Networks restricts where the key may be used from; none is everywhere.
+	// Their host bits are zero.
+	Networks  []netip.Prefix
 	ExpiresAt *time.Time
 }
 
@@ -108,60 +117,44 @@ func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 	}
 	key := "pk_" + base64.RawURLEncoding.EncodeToString(secret)
 	row := keyRow{
-		ID: NewID[domain.KeyKind](), PartnerID: in.Partner, Name: in.Name, Prefix: key[:keyPrefix], Digest: KeyDigest(key),
-		AllClients: in.Clients == nil, ExpiresAt: in.ExpiresAt, CreatedAt: d.Now(),
+		ID: NewID[domain.KeyKind](), PartnerID: in.Partner, Name: in.Name, Prefix: key[:keyPrefix],
+		Digest: KeyDigest(key), AllClients: in.Clients == nil, Networks: append([]netip.Prefix{}, in.Networks...),
+		ExpiresAt: in.ExpiresAt, CreatedAt: d.Now(),
 	}
 	for _, s := range in.Scopes {
 		row.Scopes = append(row.Scopes, string(s))
 	}
 	return key, d.Tx(ctx, func(ctx context.Context) error {
-		if _, err := d.conn(ctx).NewInsert().Model(&row).Exec(ctx); err != nil {
-			return d.bad("insert a key", err)
+		if _, err := pg.Exec(ctx, d, "insert a key", pg.Insert(row)); err != nil {
+			return err
 		}
-		listed, err := d.conn(ctx).NewRaw(`
+		listed, err := pg.Exec(ctx, d, "list a key's clients", pg.SQL(`
 			INSERT INTO api_key_clients (key_id, client_id)
 			SELECT ?, id FROM clients WHERE partner_id = ? AND id = ANY(?::uuid[]) AND archived_at IS NULL`,
-			row.ID, in.Partner, uuids(in.Clients)).Exec(ctx)
-		if err != nil {
-			return d.bad("list a key's clients", err)
+			row.ID, in.Partner, pg.IDs(in.Clients)))
+		if err == nil && listed != len(in.Clients) {
+			err = domain.ErrInvalid("clients", "must each be one of the partner's clients, and given once")
 		}
-		if n, _ := listed.RowsAffected(); int(n) != len(in.Clients) {
-			return domain.ErrInvalid("clients", "must each be one of the partner's clients, and given once")
-		}
-		return nil
+		return err
 	})
 }
 
 // Keys lists all keys, the oldest first.
 func (d *DB) Keys(ctx context.Context) ([]Key, error) {
-	var rows []struct {
-		keyRow  `bun:",extend"`
-		Partner string
-		Clients int
-	}
-	err := d.conn(ctx).NewRaw(`
-		SELECT k.*, p.name AS partner, (SELECT count(*) FROM api_key_clients AS l WHERE l.key_id = k.id) AS clients
-		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id ORDER BY k.created_at, k.id`).Scan(ctx, &rows)
-	keys := make([]Key, len(rows))
-	for i, r := range rows {
-		keys[i] = Key{
-			ID: r.ID, Partner: r.Partner, Name: r.Name, Prefix: r.Prefix, AllClients: r.AllClients, Clients: r.Clients, Scopes: r.Scopes,
-			CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, RevokedAt: r.RevokedAt, LastUsedAt: r.LastUsedAt,
-		}
-	}
-	return keys, d.bad("list keys", err)
+	return pg.All[Key](ctx, d, "list keys", pg.SQL(`
+		SELECT k.id, p.name AS partner, k.name, k.prefix, k.all_clients, k.scopes, k.networks::text[] AS networks,
+			(SELECT count(*) FROM api_key_clients AS l WHERE l.key_id = k.id) AS clients,
+			k.created_at, k.expires_at, k.revoked_at, k.last_used_at
+		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id ORDER BY k.created_at, k.id`))
 }
 
 // RevokeKey ends the key with the prefix; NotFound where there is none that is
 // not revoked yet.
 func (d *DB) RevokeKey(ctx context.Context, prefix string) error {
-	done, err := d.conn(ctx).NewUpdate().Table("api_keys").Set("revoked_at = ?", d.Now()).
-		Where("prefix = ? AND revoked_at IS NULL", prefix).Exec(ctx)
-	if err != nil {
-		return d.bad("revoke a key", err)
+	revoked, err := pg.Exec(ctx, d, "revoke a key",
+		pg.SQL("UPDATE api_keys SET revoked_at = ? WHERE prefix = ? AND revoked_at IS NULL", d.Now(), prefix))
+	if err == nil && revoked == 0 {
+		err = domain.ErrNotFound("key")
 	}
-	if n, _ := done.RowsAffected(); n == 0 {
-		return domain.ErrNotFound("key")
-	}
-	return nil
+	return err
 }

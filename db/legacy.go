@@ -113,3 +113,12 @@ func legacyKeyLists(keys []domain.UserKey) (clients []domain.ClientID, users []d
 }
 
 var _ = time.Now
+
+// Client reads a client within the caller's reach.
+func (d *DB) Client(ctx context.Context, id domain.ClientID) (domain.Client, error) {
+	t, err := d.Tenant(ctx, id)
+	if err != nil {
+		return domain.Client{}, err
+	}
+	return t.Client, nil
+}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"partnerapi/db/pg"
 )
 
 // Each migration runs in one transaction with the row that records it, so that
@@ -19,6 +21,9 @@ import (
 //
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
+
+// migrationsTable records the migrations that were applied.
+const migrationsTable = "migrations"
 
 // cursorSecret names the secret that list cursors are authenticated with.
 const cursorSecret = "cursor"
@@ -46,18 +51,53 @@ func (d *DB) Migrate(ctx context.Context) ([]string, error) {
 	return names, d.ensureSecrets(ctx)
 }
 
-// Migrated reports an error while migrations of this version are missing.
-func (d *DB) Migrated(ctx context.Context) error {
+// SchemaVersion returns the version that the tables are at, 0 where there are
+// none, and the one that this program needs. It changes nothing.
+func (d *DB) SchemaVersion(ctx context.Context) (have, want int64, err error) {
 	migrations, err := d.migrations()
+	if err != nil {
+		return 0, 0, err
+	}
+	sources := migrations.ListSources()
+	want = sources[len(sources)-1].Version
+
+	have, err = d.AppliedVersion(ctx, migrationsTable, "SELECT coalesce(max(version_id), 0) FROM "+migrationsTable)
+	return have, want, err
+}
+
+// AppliedVersion is the number that a query of a table of migrations returns; 0
+// where the table is not there.
+func (d *DB) AppliedVersion(ctx context.Context, table, query string) (version int64, err error) {
+	var there bool
+	err = d.SQL().QueryRowContext(ctx, "SELECT to_regclass($1) IS NOT NULL", table).Scan(&there)
+	if err == nil && there {
+		err = d.SQL().QueryRowContext(ctx, query).Scan(&version)
+	}
+	return version, d.bad("read the state of the migrations", err)
+}
+
+// Migrated reports an error unless the tables are those of this version.
+func (d *DB) Migrated(ctx context.Context) error {
+	have, want, err := d.SchemaVersion(ctx)
 	if err != nil {
 		return err
 	}
-	current, target, err := migrations.GetVersions(ctx)
-	if err != nil {
-		return d.bad("read the state of the migrations", err)
-	}
-	if current < target {
-		return fmt.Errorf("the tables are at version %d and this program needs %d: run the command migrate", current, target)
+	return CheckVersion("tables", have, want)
+}
+
+// ErrNewer is the error of tables that a newer program has changed.
+var ErrNewer = errors.New("a newer version of this program has changed them: use that one")
+
+// CheckVersion reports an error, in words for an operator, unless what is named
+// is at the version that this program needs.
+func CheckVersion(what string, have, want int64) error {
+	switch {
+	case have > want:
+		return fmt.Errorf("the %s are at version %d and this program knows %d: %w", what, have, want, ErrNewer)
+	case have == 0:
+		return fmt.Errorf("the %s are not there: run the command migrate first", what)
+	case have < want:
+		return fmt.Errorf("the %s are at version %d and this program needs %d: run the command migrate first", what, have, want)
 	}
 	return nil
 }
@@ -72,7 +112,7 @@ func (d *DB) migrations() (*goose.Provider, error) {
 		return nil, err
 	}
 	return goose.NewProvider(goose.DialectPostgres, d.SQL(), files,
-		goose.WithSessionLocker(locker), goose.WithTableName("migrations"), goose.WithDisableGlobalRegistry(true))
+		goose.WithSessionLocker(locker), goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true))
 }
 
 // SchemaKey identifies this version's migrations by their contents.
@@ -99,9 +139,10 @@ func (d *DB) ensureSecrets(ctx context.Context) error {
 		if _, err := rand.Read(secret); err != nil {
 			return err
 		}
-		_, err := d.Bun().NewRaw("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, secret).Exec(ctx)
+		_, err := pg.Exec(ctx, d, "make the "+name+" secret",
+			pg.SQL("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, secret))
 		if err != nil {
-			return d.bad("make the "+name+" secret", err)
+			return err
 		}
 	}
 	return nil
@@ -118,10 +159,10 @@ func (d *DB) TrackingSecret(ctx context.Context) ([]byte, error) {
 }
 
 func (d *DB) secret(ctx context.Context, name string) ([]byte, error) {
-	var secret []byte
-	err := d.Bun().NewRaw("SELECT value FROM secrets WHERE name = ?", name).Scan(ctx, &secret)
+	doing := "read the " + name + " secret"
+	secret, err := pg.One[[]byte](ctx, d, doing, pg.SQL("SELECT value FROM secrets WHERE name = ?", name))
 	if err == nil && len(secret) == 0 {
-		err = errors.New("it is empty")
+		err = errors.New(doing + ": it is empty")
 	}
-	return secret, d.bad("read the "+name+" secret", err)
+	return secret, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -18,11 +19,12 @@ type partnerRow struct {
 	CreatedAt time.Time
 }
 
-// InsertPartner adds a partner. Conflict when there is one of that name.
+// InsertPartner adds a partner, for the operator. Conflict when there is one of
+// that name.
 func (d *DB) InsertPartner(ctx context.Context, name string) (domain.PartnerID, error) {
 	row := partnerRow{ID: NewID[domain.PartnerKind](), Name: name, NameKey: domain.SortKey(name), CreatedAt: d.Now()}
-	_, err := d.conn(ctx).NewInsert().Model(&row).Exec(ctx)
-	return row.ID, d.bad("insert a partner", err)
+	_, err := pg.Exec(ctx, d, "insert a partner", pg.Insert(row))
+	return row.ID, err
 }
 
 // PartnerSummary is a partner as the operator lists it.
@@ -33,29 +35,25 @@ type PartnerSummary struct {
 	CreatedAt time.Time
 }
 
-// Partners lists all partners by name.
+// Partners lists all partners by name, for the operator.
 func (d *DB) Partners(ctx context.Context) ([]PartnerSummary, error) {
-	var all []PartnerSummary
-	err := d.conn(ctx).NewRaw(`
-		SELECT p.id, p.name, p.created_at,
-		       (SELECT count(*) FROM clients AS c WHERE c.partner_id = p.id AND c.archived_at IS NULL) AS clients
-		FROM partners AS p ORDER BY p.name_key`).Scan(ctx, &all)
-	return all, d.bad("list partners", err)
+	return pg.All[PartnerSummary](ctx, d, "list partners", pg.SQL(
+		"SELECT id, name, created_at, client_count AS clients FROM partners ORDER BY name_key"))
 }
 
 // Partner reads the caller's partner, with the admins who see all its clients.
 func (d *DB) Partner(ctx context.Context) (domain.Partner, error) {
 	id := domain.CallerFrom(ctx).Partner
-	p := domain.Partner{ID: id}
-	q := d.conn(ctx).NewSelect().Table("partners").Column("name", "created_at").Where("id = ?", id)
-	if err := q.Scan(ctx, &p.Name, &p.CreatedAt); err != nil {
-		return p, d.bad("read the partner", err)
+	row, err := pg.Find[partnerRow](ctx, d, id.Noun(), pg.Prepared(
+		pg.From("partners AS p").Columns(pg.Columns[partnerRow]()).Where("p.id = ?", id)))
+	if err != nil {
+		return domain.Partner{}, err
 	}
-	var rows []adminRow
-	err := d.conn(ctx).NewSelect().Model(&rows).Where("a.partner_id = ? AND a.client_id IS NULL", id).
-		OrderExpr("a.created_at, a.id").Scan(ctx)
-	for i := range rows {
-		p.Admins = append(p.Admins, rows[i].admin())
+	admins, err := pg.All[adminRow](ctx, d, "read the partner's admins", pg.From("admins AS a").
+		Columns(pg.Columns[adminRow]()).Where("a.partner_id = ? AND a.client_id IS NULL", id).OrderBy("a.created_at, a.id"))
+	p := domain.Partner{ID: id, Name: row.Name, CreatedAt: row.CreatedAt, Admins: make([]domain.Admin, len(admins))}
+	for i := range admins {
+		p.Admins[i] = admins[i].admin()
 	}
-	return p, d.bad("read the partner's admins", err)
+	return p, err
 }

@@ -77,10 +77,13 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 		client, user := s.ClientID.UUID(), s.UserID.UUID()
 		risks[i] = riskRecord{
 			ClientID: client, UserID: user, ComputedOn: today, ComputedAt: c.At,
-			storedRisk: storedRisk{Model: domain.RiskModelVersion, Baseline: a.Baseline, Deltas: a.Deltas[:], Tallies: a.Tallies},
+			storedRisk: storedRisk{
+				Model: domain.RiskModelVersion, Baseline: a.Baseline, Deltas: a.Deltas[:], Tallies: a.Tallies,
+			},
 		}
 
-		shown := a.Score != s.Score || !s.sameRates(s.storedCounts()) || len(s.Deltas) > 0 && a != s.assessment(s.Role)
+		shown := a.Score != s.Score || !s.sameRates(s.storedCounts()) ||
+			len(s.Deltas) > 0 && a != s.assessment(s.Role)
 		_, due := c.users.due[domain.UserKey{Client: s.ClientID, User: s.UserID}]
 		if !shown && !due && s.phishedCounts == s.storedCounts() {
 			continue

@@ -2,7 +2,6 @@ package db_test
 
 import (
 	"context"
-	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -249,49 +248,6 @@ func TestRescoreStatements(t *testing.T) {
 		if got := counter.count(); got != 5 {
 			t.Errorf("%d statements for %d users, want begin, three and commit", got, n)
 		}
-	}
-}
-
-func TestClientRisk(t *testing.T) {
-	w := newWorld(t)
-	ctx := context.Background()
-	client := w.client()
-	empty, err := w.ClientRisk(ctx, client)
-	want := domain.ClientRisk{AverageScore: 750, Grade: domain.GradeB, ByRole: []domain.RoleRisk{}, TopFactors: []domain.FactorTotal{}, History: []domain.AverageOn{}, ComputedAt: noon}
-	if err != nil || !reflect.DeepEqual(empty, want) {
-		t.Errorf("without users: %+v, %v", empty, err)
-	}
-
-	users := []domain.UserID{
-		w.user(client, domain.RoleStandard, 0), w.user(client, domain.RoleStandard, 0),
-		w.user(client, domain.RoleFinance, 0), w.user(client, domain.RoleStandard, 0), w.user(client, domain.RoleAdmin, 0),
-	}
-	w.reportEmail(client, users[0], "phishing", 0)          // 775
-	w.mail(client, users[1], 0, false, "clicked_at")        // 690
-	w.mail(client, users[2], 0, false, "clicked_at")        // 700 - 75
-	w.exposure(client, users[2], "a", "critical", 1, false) // - 88 (87.5)
-	w.mail(client, users[3], 0, false, "reported_at")       // inactive: in nothing
-	w.exec("UPDATE users SET status = 'inactive' WHERE id = $1", users[3])
-	w.must(w.Rescore(ctx, client, users))
-	for _, day := range []struct{ age, score int }{{0, 700}, {89, 701}, {90, 702}} {
-		w.exec("INSERT INTO risk_history (client_id, day, average_score) VALUES ($1, $2, $3)", client, today.AddDays(-day.age), day.score)
-	}
-
-	got, err := w.ClientRisk(ctx, client)
-	want = domain.ClientRisk{
-		AverageScore: 671, Grade: domain.GradeC, HighRiskUsers: 1, // (775 + 690 + 537 + 680) / 4 = 670.5
-		Distribution: domain.GradeDistribution{B: 1, C: 2, D: 1},
-		ByRole:       []domain.RoleRisk{{Role: "admin", Users: 1, AverageScore: 680}, {Role: "finance", Users: 1, AverageScore: 537}, {Role: "standard", Users: 2, AverageScore: 733}},
-		TopFactors: []domain.FactorTotal{
-			{Factor: domain.Factor{Key: domain.FactorClicks, Label: "Simulated phishing links clicked", Delta: -135}, Users: 2},
-			{Factor: domain.Factor{Key: domain.FactorPasswordBreaches, Label: "Passwords exposed in breaches", Delta: -88}, Users: 1},
-			{Factor: domain.Factor{Key: domain.FactorRealPhish, Label: "Real phishing reported", Delta: 25}, Users: 1},
-		},
-		History:    []domain.AverageOn{{Date: today.AddDays(-89), AverageScore: 701}, {Date: today, AverageScore: 700}},
-		ComputedAt: noon,
-	}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, %v\nwant %+v", got, err, want)
 	}
 }
 

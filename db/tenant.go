@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"sync"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -42,16 +43,52 @@ func reach(ctx context.Context) pg.Query {
 
 // Tenant finds a client. NotFound where the caller does not reach it.
 func (d *DB) Tenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
-	q := pg.From("clients AS c").Columns(pg.Columns[clientRow]()).Where("c.id = ?", id).Where("?", reach(ctx))
-	return d.tenant(ctx, id, pg.Prepared(q))
+	caller := domain.CallerFrom(ctx)
+	if caller.AllClients {
+		return d.tenant(ctx, id, pg.Prepared(pg.Raw(tenantOfPartner(), []any{id, caller.Partner})))
+	}
+	return d.tenant(ctx, id, pg.Prepared(pg.Raw(tenantOfKey(), []any{id, caller.Partner, caller.Key})))
+}
+
+// tenantOfPartner and tenantOfKey are the texts of tenantQuery for the two kinds
+// of callers: nearly every request runs one of them.
+var (
+	tenantOfPartner = tenantText(&domain.Caller{AllClients: true})
+	tenantOfKey     = tenantText(&domain.Caller{})
+)
+
+func tenantText(caller *domain.Caller) func() string {
+	return sync.OnceValue(func() string {
+		return pg.Text(tenantQuery(domain.WithCaller(context.Background(), caller), domain.ClientID{}))
+	})
+}
+
+// tenantQuery binds the client, the partner and, where its clients are listed, the
+// key.
+func tenantQuery(ctx context.Context, id domain.ClientID) *pg.Select {
+	return pg.From("clients AS c").Columns(pg.Columns[clientRow]()).Where("c.id = ?", id).Where("?", reach(ctx))
 }
 
 // LockTenant is Tenant for a change of the client itself: until the transaction
 // ends, no other such change goes on.
 func (c *Change) LockTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
 	c.lock(clientLocks)
-	q := pg.From("clients AS c").Columns(pg.Columns[clientRow]()).Where("c.id = ?", id).Where("?", reach(ctx))
-	return c.tenant(ctx, id, q.For("NO KEY UPDATE OF c"))
+	return c.tenant(ctx, id, tenantQuery(ctx, id).For("NO KEY UPDATE OF c"))
+}
+
+// Reach reports NotFound for a client or a user, where they are not zero, that the
+// caller does not reach.
+func (d *DB) Reach(ctx context.Context, client domain.ClientID, user domain.UserID) error {
+	if !client.IsZero() {
+		if _, err := d.Tenant(ctx, client); err != nil {
+			return err
+		}
+	}
+	if user.IsZero() {
+		return nil
+	}
+	_, err := d.User(ctx, user)
+	return err
 }
 
 func (d *DB) tenant(ctx context.Context, id domain.ClientID, q pg.Query) (*Tenant, error) {

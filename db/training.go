@@ -21,7 +21,9 @@ type courseRow struct {
 }
 
 func (r *courseRow) course() domain.Course {
-	return domain.Course{ID: r.ID, Title: r.Title, RenewalMonths: r.RenewalMonths, Languages: r.Languages, CreatedAt: r.CreatedAt}
+	return domain.Course{
+		ID: r.ID, Title: r.Title, RenewalMonths: r.RenewalMonths, Languages: r.Languages, CreatedAt: r.CreatedAt,
+	}
 }
 
 // Courses reads a page of the catalogue, which all clients share, by creation.

@@ -39,7 +39,8 @@ const assignSQL = `
 			WHEN u.status <> 'active' THEN 'inactive'
 			WHEN last.round IS NULL THEN 'assigned'
 			WHEN last.completed_at IS NULL THEN 'open'
-			WHEN ?6 = 0 OR (last.completed_at + make_interval(months => ?6::integer))::date > ?5::date THEN 'already_completed'
+			WHEN ?6 = 0 OR (last.completed_at + make_interval(months => ?6::integer))::date > ?5::date
+				THEN 'already_completed'
 			ELSE 'assigned' END AS outcome
 		FROM unnest(?2::uuid[]) AS w (id) JOIN users AS u ON u.client_id = ?0 AND u.id = w.id
 		LEFT JOIN LATERAL (
@@ -49,7 +50,8 @@ const assignSQL = `
 	), chosen AS MATERIALIZED (
 		SELECT j.id, j.next_due_on, j.next_course_id, coalesce(j.round, 0) + 1 AS round, coalesce(j.position,
 			(SELECT min(position) FROM program_courses WHERE client_id = ?0 AND course_id = ?1),
-			(SELECT greatest(max(a.position), ?8::integer) + 1 FROM assignments AS a WHERE a.client_id = ?0 AND a.user_id = j.id)
+			(SELECT greatest(max(a.position), ?8::integer) + 1
+				FROM assignments AS a WHERE a.client_id = ?0 AND a.user_id = j.id)
 		) AS position,
 		j.next_due_on IS NULL AND j.created_at < ?5::date - ?10::integer AND NOT EXISTS (
 			SELECT 1 FROM assignments AS a
@@ -60,8 +62,8 @@ const assignSQL = `
 		SELECT ?0::uuid, id, ?1::uuid, round, position, ?4::timestamptz, ?3::date FROM chosen
 	), mailed AS (
 		INSERT INTO mail_requests (client_id, id, type, user_id, course_id, created_at)
-		SELECT ?0::uuid, uuid_v7(?4::timestamptz), 'training-invite', id, ?1::uuid, ?4::timestamptz FROM chosen WHERE ?7::boolean
-		RETURNING id, user_id
+		SELECT ?0::uuid, uuid_v7(?4::timestamptz), 'training-invite', id, ?1::uuid, ?4::timestamptz
+		FROM chosen WHERE ?7::boolean RETURNING id, user_id
 	), moved AS MATERIALIZED (
 		SELECT n.id, CASE
 			WHEN n.next_due_on IS NULL OR ?3::date < n.next_due_on THEN true
@@ -91,8 +93,9 @@ func (t *Tenant) Assign(ctx context.Context, c *Change, n domain.CourseFor) (dom
 		Mail    *domain.MessageID
 		Dormant bool
 	}
-	rows, err := pg.All[judged](ctx, c, "assign a course", pg.SQL(assignSQL, t.ID, n.Course.ID, pg.IDs(n.Users), n.DueOn,
-		c.At, domain.DateOf(c.At), n.Course.RenewalMonths, n.Notify, appendedFrom, domain.Dormancy, domain.SettlingIn))
+	rows, err := pg.All[judged](ctx, c, "assign a course", pg.SQL(assignSQL, t.ID, n.Course.ID, pg.IDs(n.Users),
+		n.DueOn, c.At, domain.DateOf(c.At), n.Course.RenewalMonths, n.Notify,
+		appendedFrom, domain.Dormancy, domain.SettlingIn))
 	if err != nil {
 		return domain.Assigned{}, err
 	}

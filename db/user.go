@@ -92,7 +92,7 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 	order := userOrders[f.Sort.By()]
 	k := pg.Keyset[userRow]{
 		Table: "users AS u", Key: order.key, Cast: order.cast, ID: "u.id", Desc: f.Sort.Descending(),
-		Where:    t.usersWhere(f),
+		Where: t.usersWhere(f), IDsFirst: f.Query != "",
 		Select:   func(q *pg.Select) { shownUser(q, domain.DateOf(t.db.Now())) },
 		Position: func(r *userRow) domain.Position { return domain.Position{Key: order.of(r), ID: r.ID.UUID()} },
 	}

@@ -119,13 +119,15 @@ func (c *Change) enrol(ctx context.Context, user domain.UserKey) error {
 			SELECT required.course_id, ?4::integer, used.id, required.due_after_days
 			FROM framework_uses AS used JOIN framework_courses AS required USING (framework_id)
 			WHERE used.client_id = ?0 AND used.training AND (used.audience_type = 'all'
-				OR used.audience_type = 'group' AND used.audience_id = (SELECT group_id FROM users WHERE client_id = ?0 AND id = ?1)
+				OR used.audience_type = 'group' AND used.audience_id = (
+					SELECT group_id FROM users WHERE client_id = ?0 AND id = ?1)
 				OR used.audience_type = 'collection' AND EXISTS (
 					SELECT 1 FROM collection_members AS m
 					WHERE m.client_id = ?0 AND m.collection_id = used.audience_id AND m.user_id = ?1))
 		)
 		INSERT INTO assignments (client_id, user_id, course_id, position, framework_use_id, assigned_at, due_on)
-		SELECT DISTINCT ON (course_id) ?0::uuid, ?1::uuid, course_id, position, framework_use_id, ?2, ?3::date + due_after_days
+		SELECT DISTINCT ON (course_id)
+			?0::uuid, ?1::uuid, course_id, position, framework_use_id, ?2, ?3::date + due_after_days
 		FROM wanted ORDER BY course_id, position, due_after_days`,
 		user.Client, user.User, c.At, domain.DateOf(c.At), appendedFrom))
 	return err

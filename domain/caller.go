@@ -2,6 +2,7 @@ package domain
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"time"
 )
@@ -28,6 +29,8 @@ type Caller struct {
 	// otherwise it reaches those listed for it in the database.
 	AllClients bool
 	Scopes     []Scope
+	// Networks are those that the key may be used from; empty means everywhere.
+	Networks []netip.Prefix
 	// ExpiresAt is when the key stops working; zero means never.
 	ExpiresAt time.Time
 	// Demo marks a key that works only on a server started for a demonstration.

@@ -46,9 +46,9 @@ type GradeDistribution struct {
 	F int `json:"F"`
 }
 
-// Add counts users of this score.
-func (d *GradeDistribution) Add(score, users int) {
-	switch GradeOf(score) {
+// Add counts users of this grade.
+func (d *GradeDistribution) Add(grade Grade, users int) {
+	switch grade {
 	case GradeA:
 		d.A += users
 	case GradeB:

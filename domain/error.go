@@ -18,6 +18,7 @@ const (
 	NotFound        Code = "not_found"
 	Conflict        Code = "conflict"
 	PayloadTooLarge Code = "payload_too_large"
+	RequestTimeout  Code = "request_timeout"
 	RateLimited     Code = "rate_limited"
 	Internal        Code = "internal"
 	Unavailable     Code = "unavailable"

@@ -130,6 +130,9 @@ func (id ID[K]) Prefix() string { var k K; return k.Prefix() }
 // Noun returns what an object of this kind is called.
 func (id ID[K]) Noun() string { var k K; return k.Noun() }
 
+// Bytes returns the 16 bytes of the id's UUID.
+func (id ID[K]) Bytes() [16]byte { return id }
+
 // IsZero reports whether the id identifies nothing.
 func (id ID[K]) IsZero() bool { return id == ID[K]{} }
 

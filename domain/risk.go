@@ -30,20 +30,20 @@ func (Grade) Values() []string {
 	return []string{string(GradeA), string(GradeB), string(GradeC), string(GradeD), string(GradeF)}
 }
 
+// GradesUpward lists the grades, worst first. GradeFloors are the least scores of
+// all but the worst of them.
+var (
+	GradesUpward = []Grade{GradeF, GradeD, GradeC, GradeB, GradeA}
+	GradeFloors  = []int{400, 600, 700, 800}
+)
+
 // GradeOf returns the grade of a score, of a user or an average.
 func GradeOf(score int) Grade {
-	switch {
-	case score >= 800:
-		return GradeA
-	case score >= 700:
-		return GradeB
-	case score >= 600:
-		return GradeC
-	case score >= 400:
-		return GradeD
-	default:
-		return GradeF
+	n := 0
+	for n < len(GradeFloors) && score >= GradeFloors[n] {
+		n++
 	}
+	return GradesUpward[n]
 }
 
 // FactorKey names one part of a score.

@@ -53,7 +53,8 @@ const maxLocal = 64
 // hosts turns domains into their IDNA form as a resolver does, and refuses what
 // no host can be called.
 var hosts = idna.New(
-	idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true),
+	idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(),
+	idna.StrictDomainName(true), idna.VerifyDNSLength(true),
 )
 
 // CleanEmail returns an email address as it is stored and compared: in lower

@@ -15,7 +15,7 @@ func BenchmarkNumber(b *testing.B) {
 		FROM generate_series(1, 100000) n`)
 	exec(b, db, `ANALYZE id_registry`)
 	warm := New(db, 1000)
-	warm.cache.begin(true) // as if Watch were listening; nothing changes here
+	warm.cache.reset(true) // as if Watch were listening; nothing changes here
 	type line struct {
 		Client Ref[domain.ClientKind]
 		Name   string
@@ -51,8 +51,17 @@ func BenchmarkResolve(b *testing.B) {
 	db, cold := registry(b)
 	exec(b, db, `INSERT INTO clients SELECT gen_random_uuid(), now() FROM generate_series(1, 100000)`)
 	warm := New(db, 1000)
-	warm.cache.begin(true)
+	warm.cache.reset(true)
 	refs := make([]Ref[domain.ClientKind], 500)
+	numbers := make([]NumberKey, len(refs))
+	for i := range refs {
+		numbers[i] = NumberKey{Client, int64(i*200 + 1)}
+	}
+	_, lookup, err := warm.IDs(b.Context(), numbers)
+	if err != nil {
+		b.Fatal(err)
+	}
+	lookup.Reached()
 	for _, c := range []struct {
 		name string
 		reg  *Registry
@@ -62,7 +71,7 @@ func BenchmarkResolve(b *testing.B) {
 				for i := range refs {
 					refs[i] = Ref[domain.ClientKind]{Number: int64(i*200 + 1)}
 				}
-				if err := Resolve(b.Context(), c.reg, &refs); err != nil {
+				if _, err := Resolve(b.Context(), c.reg, &refs); err != nil {
 					b.Fatal(err)
 				}
 			}

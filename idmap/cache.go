@@ -4,9 +4,11 @@ import (
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"partnerapi/domain"
 )
 
-// NumberKey is a number as callers of v1 know it.
+// NumberKey is a number of one kind, as callers of v1 send it.
 type NumberKey struct {
 	Kind   Kind
 	Number int64
@@ -25,88 +27,113 @@ type pair struct {
 	id     UUID
 }
 
-// A cache remembers pairs while somebody listens for changes of the registry;
-// when nobody does, nothing is in it and nothing gets in. What is not there is
-// not remembered: it could come to be at any moment.
+// reachedKey is the number of an object that an API key reached.
+type reachedKey struct {
+	caller domain.KeyID
+	NumberKey
+}
+
+// A cache holds pairs, least recently used first out, while Watch listens for
+// changes of the registry; otherwise it is empty.
 //
-// Whoever looks something up takes the era before asking the database and
-// hands it back with the answer. A change of the registry begins another era,
-// so an answer from before it never gets in after it.
+// A caller must not learn, by the time of an answer, whether a number beyond its
+// reach is used. So the cache answers for a number only to callers that reached
+// its object before. For every other number, used or not, each lookup is one
+// statement. There is no negative caching: an unused number that is allocated
+// works at once.
+//
+// A lookup notes the generation before it reads the database, and adds what it
+// read only to the same generation. A change of the registry invalidates the
+// cache and begins the next generation, so that nothing stale is added.
 type cache struct {
-	mu      sync.Mutex
-	era     uint64
-	live    bool
-	ids     *simplelru.LRU[NumberKey, UUID]
-	numbers *simplelru.LRU[IDKey, int64]
+	mu         sync.Mutex
+	generation uint64
+	listening  bool
+	ids        *simplelru.LRU[reachedKey, UUID]
+	numbers    *simplelru.LRU[IDKey, int64]
 }
 
 // newCache returns a cache of at most size pairs; below 1 it holds none.
 func newCache(size int) *cache {
 	c := new(cache)
 	if size > 0 { // the constructor's only error is a size below 1
-		c.ids, _ = simplelru.NewLRU[NumberKey, UUID](size, nil)
+		c.ids, _ = simplelru.NewLRU[reachedKey, UUID](size, nil)
 		c.numbers, _ = simplelru.NewLRU[IDKey, int64](size, nil)
 	}
 	return c
 }
 
-// takeIDs puts what it knows of wanted into found, and returns the rest.
-func (c *cache) takeIDs(wanted []NumberKey, found map[NumberKey]UUID) (missing []NumberKey, era uint64) {
+// getIDs adds to found what the caller reached before, and returns the rest.
+func (c *cache) getIDs(
+	caller domain.KeyID, wanted []NumberKey, found map[NumberKey]UUID,
+) (missing []NumberKey, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return take(c.ids, wanted, found), c.era
-}
-
-// takeNumbers puts what it knows of wanted into found, and returns the rest.
-func (c *cache) takeNumbers(wanted []IDKey, found map[IDKey]int64) (missing []IDKey, era uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return take(c.numbers, wanted, found), c.era
-}
-
-// take puts what known has of wanted into found, and returns the rest. A nil
-// known has nothing.
-func take[K comparable, V any](known *simplelru.LRU[K, V], wanted []K, found map[K]V) (missing []K) {
-	if known == nil || known.Len() == 0 {
-		return wanted
+	if c.ids == nil || c.ids.Len() == 0 {
+		return wanted, c.generation
 	}
+
 	for _, key := range wanted {
-		if value, ok := known.Get(key); ok {
-			found[key] = value
+		if id, ok := c.ids.Get(reachedKey{caller, key}); ok {
+			found[key] = id
 		} else {
 			missing = append(missing, key)
 		}
 	}
-	return missing
+	return missing, c.generation
 }
 
-// put remembers pairs that were read in the era, unless it is over.
-func (c *cache) put(era uint64, pairs []pair) {
+// getNumbers adds to found what is cached of wanted, and returns the rest. The
+// caller reaches the objects, for they are shown to it.
+func (c *cache) getNumbers(
+	caller domain.KeyID, wanted []IDKey, found map[IDKey]int64,
+) (missing []IDKey, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.live || c.era != era || c.ids == nil {
+	if c.numbers == nil || c.numbers.Len() == 0 {
+		return wanted, c.generation
+	}
+
+	for _, key := range wanted {
+		if number, ok := c.numbers.Get(key); ok {
+			found[key] = number
+			c.ids.Add(reachedKey{caller, NumberKey{key.Kind, number}}, key.ID)
+		} else {
+			missing = append(missing, key)
+		}
+	}
+	return missing, c.generation
+}
+
+// put adds pairs whose objects the caller reaches, unless the generation in which
+// they were read is over.
+func (c *cache) put(generation uint64, caller domain.KeyID, pairs []pair) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.listening || c.generation != generation || c.ids == nil {
 		return
 	}
+
 	for _, p := range pairs {
-		c.ids.Add(NumberKey{p.kind, p.number}, p.id)
+		c.ids.Add(reachedKey{caller, NumberKey{p.kind, p.number}}, p.id)
 		c.numbers.Add(IDKey{p.kind, p.id}, p.number)
 	}
 }
 
-// begin empties the cache and begins another era, in which it takes answers
-// only if it is live.
-func (c *cache) begin(live bool) {
+// reset invalidates all of the cache and begins the next generation, in which
+// pairs are added only while somebody is listening.
+func (c *cache) reset(listening bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.live = live
-	c.era++
+	c.listening = listening
+	c.generation++
 	if c.ids != nil {
 		c.ids.Purge()
 		c.numbers.Purge()
 	}
 }
 
-// size returns how many pairs are remembered.
+// size returns how many pairs are cached.
 func (c *cache) size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

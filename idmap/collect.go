@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"partnerapi/domain"
@@ -14,30 +15,42 @@ import (
 // pointers, slices and arrays, and not through interfaces. Refs without a
 // number are left alone. A number that no object holds leaves the ID zero,
 // which identifies nothing: the operation that gets it then finds nothing.
-func Resolve(ctx context.Context, reg *Registry, inputs ...any) error {
+//
+// An operation that succeeds has reached all of the objects but those in slices,
+// of which it may leave some out; the Lookup is of these all.
+func Resolve(ctx context.Context, reg *Registry, inputs ...any) (Lookup, error) {
 	slots, err := collect(inputs)
 	if err != nil {
-		return fmt.Errorf("resolve numbers: %w", err)
+		return Lookup{}, fmt.Errorf("resolve numbers: %w", err)
 	}
+
 	var wanted []NumberKey
+	listed := make(map[NumberKey]bool)
 	for _, s := range slots {
-		if *s.number != 0 {
-			wanted = append(wanted, NumberKey{s.kind, *s.number})
+		if *s.number == 0 {
+			continue
+		}
+		key := NumberKey{s.kind, *s.number}
+		wanted = append(wanted, key)
+		if s.listed {
+			listed[key] = true
 		}
 	}
 	if len(wanted) == 0 {
-		return nil
+		return Lookup{}, nil
 	}
-	found, err := reg.IDs(ctx, wanted)
+
+	found, lookup, err := reg.IDs(ctx, wanted)
 	if err != nil {
-		return err
+		return Lookup{}, err
 	}
 	for _, s := range slots {
 		if *s.number != 0 {
 			*s.id = found[NumberKey{s.kind, *s.number}]
 		}
 	}
-	return nil
+	lookup.pairs = slices.DeleteFunc(lookup.pairs, func(p pair) bool { return listed[NumberKey{p.kind, p.number}] })
+	return lookup, nil
 }
 
 // Number sets the Number of every Ref in the value from its ID, with at most
@@ -94,11 +107,11 @@ func collect(values []any) ([]slot, error) {
 	return slots, nil
 }
 
-// A plan is the way to the Refs in the values of one type. A type that can hold
-// none has a nil plan, so that nothing of it is walked.
+// A plan is the path to the Refs in the values of one type. A type that contains
+// none has a nil plan, and its values are not walked.
 type plan struct {
 	elem   *plan  // of a pointer, slice or array
-	fields []step // of a struct, those alone that can hold Refs
+	fields []step // of a struct, only those that contain Refs
 }
 
 type step struct {
@@ -106,10 +119,10 @@ type step struct {
 	plan  *plan
 }
 
-// atRef is the plan of a Ref itself.
-var atRef = new(plan)
+// refPlan is the plan of a Ref.
+var refPlan = new(plan)
 
-// plans holds the *plan of every reflect.Type that was walked.
+// plans caches the *plan of every reflect.Type that was walked.
 var plans sync.Map
 
 var (
@@ -129,37 +142,37 @@ func planOf(t reflect.Type) (*plan, error) {
 	return p, nil
 }
 
-// build makes the plan of t. Types whose plans are being made are in underWay, so
+// build makes the plan of t. Types whose plans are being made are in building, so
 // that a type which contains itself gets a plan that does so too.
-func build(t reflect.Type, underWay map[reflect.Type]*plan) (*plan, error) {
-	if p, ok := underWay[t]; ok {
+func build(t reflect.Type, building map[reflect.Type]*plan) (*plan, error) {
+	if p, ok := building[t]; ok {
 		return p, nil
 	}
-	if !holds(t, make(map[reflect.Type]bool)) {
+	if !containsRef(t, make(map[reflect.Type]bool)) {
 		return nil, nil
 	}
 	if isRef(t) {
 		if reflect.New(t).Interface().(referrer).slot().kind == 0 {
 			return nil, fmt.Errorf("%s: the registry has no numbers of this kind", t)
 		}
-		return atRef, nil
+		return refPlan, nil
 	}
 	p := new(plan)
-	underWay[t] = p
+	building[t] = p
 	if t.Kind() == reflect.Map {
 		return nil, fmt.Errorf("%s: what is in a map cannot be set", t)
 	}
 	if t.Kind() != reflect.Struct {
-		elem, err := build(t.Elem(), underWay)
+		elem, err := build(t.Elem(), building)
 		p.elem = elem
 		return p, err
 	}
 	for i := range t.NumField() {
-		field, err := build(t.Field(i).Type, underWay)
+		field, err := build(t.Field(i).Type, building)
 		if err != nil {
 			return nil, err
 		}
-		if field != nil && reachable(t.Field(i)) {
+		if field != nil && settable(t.Field(i)) {
 			p.fields = append(p.fields, step{i, field})
 		}
 	}
@@ -167,7 +180,7 @@ func build(t reflect.Type, underWay map[reflect.Type]*plan) (*plan, error) {
 }
 
 // holds reports whether values of type t can hold Refs.
-func holds(t reflect.Type, seen map[reflect.Type]bool) bool {
+func containsRef(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
 	}
@@ -177,10 +190,10 @@ func holds(t reflect.Type, seen map[reflect.Type]bool) bool {
 	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		return holds(t.Elem(), seen)
+		return containsRef(t.Elem(), seen)
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if reachable(t.Field(i)) && holds(t.Field(i).Type, seen) {
+			if settable(t.Field(i)) && containsRef(t.Field(i).Type, seen) {
 				return true
 			}
 		}
@@ -195,11 +208,11 @@ func isRef(t reflect.Type) bool {
 
 // reachable reports whether a field can be set from outside of its package, as
 // decoders see it.
-func reachable(field reflect.StructField) bool { return field.IsExported() || field.Anonymous }
+func settable(field reflect.StructField) bool { return field.IsExported() || field.Anonymous }
 
 // walk appends the slots of the Refs in v.
 func (p *plan) walk(v reflect.Value, slots *[]slot) error {
-	if p == atRef {
+	if p == refPlan {
 		if !v.CanAddr() {
 			return fmt.Errorf("a %s that cannot be set: give a pointer", v.Type())
 		}
@@ -213,10 +226,14 @@ func (p *plan) walk(v reflect.Value, slots *[]slot) error {
 		}
 		return p.elem.walk(v.Elem(), slots)
 	case reflect.Slice, reflect.Array:
+		first := len(*slots)
 		for i := range v.Len() {
 			if err := p.elem.walk(v.Index(i), slots); err != nil {
 				return err
 			}
+		}
+		for i := range (*slots)[first:] {
+			(*slots)[first+i].listed = true
 		}
 	case reflect.Struct:
 		for _, s := range p.fields {

@@ -28,6 +28,7 @@ type item struct {
 }
 
 func TestNumberSetsEveryRef(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Client, 1, 2)
 	create(t, db, Group, 3, 4)
@@ -65,6 +66,7 @@ func TestNumberSetsEveryRef(t *testing.T) {
 }
 
 func TestResolveSetsEveryRef(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Client, 1)
 	create(t, db, Group, 2)
@@ -74,7 +76,7 @@ func TestResolveSetsEveryRef(t *testing.T) {
 		Report *TextRef[domain.ReportKind]
 	}{Groups: []Ref[domain.GroupKind]{{Number: 1}, {Number: 2, ID: domain.GroupID(object(9))}, {}}}
 	var none *page
-	if err := Resolve(t.Context(), r, &path, nil, none, &body, &struct{ Limit int }{3}); err != nil {
+	if _, err := Resolve(t.Context(), r, &path, nil, none, &body, &struct{ Limit int }{3}); err != nil {
 		t.Fatal(err)
 	}
 	if path.Client.ID != domain.ClientID(object(1)) || body.Groups[0].ID != domain.GroupID(object(2)) {
@@ -86,6 +88,7 @@ func TestResolveSetsEveryRef(t *testing.T) {
 }
 
 func TestWhatCannotBeCollected(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Client, 1)
 	for _, c := range []struct {

@@ -56,7 +56,7 @@ type sheet struct {
 }
 
 // readSheet reads lines of kind,number,id, the first of which may be these
-// three words. The error is the reader's alone: bad lines are refused and the
+// three words. The error is the reader's alone: malformed lines are refused and the
 // next is read.
 func readSheet(file io.Reader) (*sheet, error) {
 	s := &sheet{numbers: make(map[NumberKey]int), objects: make(map[IDKey]int)}
@@ -70,13 +70,13 @@ func readSheet(file io.Reader) (*sheet, error) {
 	lines.ReuseRecord = true
 	for first := true; ; first = false {
 		fields, err := lines.Read()
-		var bad *csv.ParseError
+		var malformed *csv.ParseError
 		switch {
 		case errors.Is(err, io.EOF):
 			return s, nil
-		case errors.As(err, &bad):
+		case errors.As(err, &malformed):
 			s.total++
-			s.refuse(bad.StartLine, Malformed, "%v", bad.Err)
+			s.refuse(malformed.StartLine, Malformed, "%v", malformed.Err)
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("read the file: %w", err)
@@ -86,7 +86,7 @@ func readSheet(file io.Reader) (*sheet, error) {
 		}
 		line, _ := lines.FieldPos(0)
 		s.total++
-		s.take(line, fields)
+		s.parse(line, fields)
 	}
 }
 
@@ -94,8 +94,8 @@ func (s *sheet) refuse(line int, reason Reason, format string, args ...any) {
 	s.refused = append(s.refused, Refusal{line, reason, fmt.Sprintf(format, args...)})
 }
 
-// take reads one line's fields into a row, or refuses it.
-func (s *sheet) take(line int, fields []string) {
+// parse adds the row of one line's fields, or refuses it.
+func (s *sheet) parse(line int, fields []string) {
 	if len(fields) != 3 {
 		s.refuse(line, Malformed, "%d fields instead of kind,number,id", len(fields))
 		return

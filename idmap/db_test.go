@@ -49,9 +49,8 @@ func databaseURL(t testing.TB, migrated bool) string {
 		return apply(ctx, address, false)
 	}}
 	if migrated {
-		schema = dbtest.Schema{Name: "idmap", Key: objects + scripts(t), Apply: func(ctx context.Context, address string) error {
-			return apply(ctx, address, true)
-		}}
+		schema = dbtest.Schema{Name: "idmap", Key: objects + scripts(t)}
+		schema.Apply = func(ctx context.Context, address string) error { return apply(ctx, address, true) }
 	}
 	address, err := url.Parse(dbtest.URL(t, schema))
 	if err != nil {

@@ -41,13 +41,13 @@ func object(n int) (id UUID) {
 func create(t testing.TB, on execer, kind Kind, ns ...int) {
 	t.Helper()
 	for _, n := range ns {
-		exec(t, on, `INSERT INTO `+tables[kind]+` (id, created_at) VALUES ($1::text::uuid, now())`, opaque(object(n)).UUID())
+		exec(t, on, `INSERT INTO `+tables[kind]+` (id, created_at) VALUES ($1::text::uuid, now())`, anyID(object(n)).UUID())
 	}
 }
 
 func remove(t testing.TB, on execer, kind Kind, n int) {
 	t.Helper()
-	exec(t, on, `DELETE FROM `+tables[kind]+` WHERE id = $1::text::uuid`, opaque(object(n)).UUID())
+	exec(t, on, `DELETE FROM `+tables[kind]+` WHERE id = $1::text::uuid`, anyID(object(n)).UUID())
 }
 
 // state is the registry as text: for each number of the kind the object n that
@@ -58,7 +58,7 @@ func state(t testing.TB, db *sql.DB, kind Kind) string {
 	r := New(db, 0)
 	err := r.each(t.Context(), func(rows *sql.Rows) error {
 		var number int64
-		var id opaque
+		var id anyID
 		var retired bool
 		err := rows.Scan(&number, &id, &retired)
 		mark := ""

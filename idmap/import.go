@@ -28,8 +28,8 @@ type Imported struct {
 // 1.5). The file has lines of kind,number,id, the id in v2's form or as a UUID;
 // a first line of these three words is a header. An object's former number
 // becomes a tombstone, unless the file gives it to another object: a file may
-// swap numbers. An object may have one of its own tombstones back; those of
-// others are theirs for good.
+// swap numbers. A row may name a tombstone of its own object, but never one of
+// another object.
 //
 // It takes all rows or, with ErrRefused, none. A dry run says what would be and
 // changes nothing. Numbers allocated afterwards are above the imported ones.
@@ -76,10 +76,10 @@ func Import(ctx context.Context, db *sql.DB, file io.Reader, dryRun bool) (Impor
 // PostgreSQL takes to send an autovacuum out of the way.
 const lockWait = "1500ms"
 
-// beginImport opens a transaction, for a real import one in which no other
-// changes the registry: whoever inserts or deletes objects needs a lock on it
-// that conflicts with this one. So every number in it is final, none is drawn
-// meanwhile, and the sequences can be set. Lookups go on.
+// beginImport opens a transaction. For a real import it locks the registry: the
+// lock conflicts with that of every insert and delete of an object, so that no
+// number is allocated or retired meanwhile and the sequences can be set. Lookups
+// are not blocked.
 func beginImport(ctx context.Context, db *sql.DB, dryRun bool) (*sql.Tx, error) {
 	for {
 		tx, err := db.BeginTx(ctx, nil)
@@ -106,7 +106,7 @@ func stage(ctx context.Context, tx *sql.Tx, rows []row) (unchanged int, err erro
 	places, numbers := make([]int32, n), make([]int32, n)
 	kinds, ids := make([]string, n), make([]string, n)
 	for i, r := range rows {
-		places[i], kinds[i], numbers[i], ids[i] = int32(i), r.kind.String(), int32(r.number), opaque(r.id).UUID()
+		places[i], kinds[i], numbers[i], ids[i] = int32(i), r.kind.String(), int32(r.number), anyID(r.id).UUID()
 	}
 	if _, err := tx.ExecContext(ctx, `CREATE TEMPORARY TABLE idmap_import (
 		place integer, kind text COLLATE "C", number integer, id uuid) ON COMMIT DROP`); err != nil {
@@ -159,7 +159,7 @@ func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
 	for refused.Next() {
 		var place int
 		var orphan, stranger, tombstone bool
-		var holder sql.Null[opaque]
+		var holder sql.Null[anyID]
 		if err := refused.Scan(&place, &orphan, &stranger, &holder, &tombstone); err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
 		case orphan:
 			s.refuse(r.line, Orphan, "there is no %s %s", r.kind, id)
 		case stranger:
-			s.refuse(r.line, WrongKind, "%s is not the id of a %s", opaque(r.id).UUID(), r.kind)
+			s.refuse(r.line, WrongKind, "%s is not the id of a %s", anyID(r.id).UUID(), r.kind)
 		case tombstone:
 			s.refuse(r.line, Duplicate, "%s %d was %s's", r.kind, r.number, spaces[r.kind].show(UUID(holder.V)))
 		default:
@@ -179,8 +179,8 @@ func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
 	return refused.Err()
 }
 
-// move gives the staged objects their numbers. All let go of the old ones
-// before any takes a new one, so that numbers can go round in a circle.
+// move gives the staged objects their numbers. All former numbers are retired
+// before the first new one is given, so that a file can swap numbers.
 func move(ctx context.Context, tx *sql.Tx) error {
 	for _, step := range []struct{ doing, statement string }{
 		{"retire former numbers", `UPDATE id_registry AS r SET retired_at = clock_timestamp()
@@ -192,7 +192,7 @@ func move(ctx context.Context, tx *sql.Tx) error {
 			FROM (SELECT ('id_registry_' || kind)::regclass AS sequence, max(number) AS highest
 				FROM idmap_import GROUP BY kind) AS imported
 			WHERE highest > coalesce(pg_sequence_last_value(sequence), 0)`},
-		{"tell of the change", `NOTIFY id_registry`},
+		{"notify of the change", `NOTIFY id_registry`},
 	} {
 		if _, err := tx.ExecContext(ctx, step.statement); err != nil {
 			return fmt.Errorf("%s: %w", step.doing, err)

@@ -26,36 +26,46 @@ var importCases = []struct {
 }{
 	{"nothing", "", nil, 0, "1=a 2=b 3=c 4=d 5=e✝"},
 	{"header alone", "kind,number,id\n", nil, 0, "1=a 2=b 3=c 4=d 5=e✝"},
-	{"moves", "kind,number,id\nclient,70," + cli(1) + "\n\nclient,60," + opaque(object(2)).UUID() + "\n",
+	{"moves", "kind,number,id\nclient,70," + cli(1) + "\n\nclient,60," + anyID(object(2)).UUID() + "\n",
 		nil, 2, "1=a✝ 2=b✝ 3=c 4=d 5=e✝ 60=b 70=a"},
-	{"as a spreadsheet writes it", "\ufeffKind,Number,ID\r\n\"client\", 70 ,\"" + strings.ToUpper(opaque(object(1)).UUID()) + "\"\r\n",
+	{"as a spreadsheet writes it",
+		"\ufeffKind,Number,ID\r\n\"client\", 70 ,\"" + strings.ToUpper(anyID(object(1)).UUID()) + "\"\r\n",
 		nil, 1, "1=a✝ 2=b 3=c 4=d 5=e✝ 70=a"},
 	{"its own number", "client,1," + cli(1), nil, 0, "1=a 2=b 3=c 4=d 5=e✝"},
 	{"swap", "client,2," + cli(1) + "\nclient,1," + cli(2), nil, 2, "1=b 2=a 3=c 4=d 5=e✝"},
-	{"chain", "client,2," + cli(1) + "\nclient,3," + cli(2) + "\nclient,9," + cli(3), nil, 3, "1=a✝ 2=a 3=b 4=d 5=e✝ 9=c"},
+	{"chain",
+		"client,2," + cli(1) + "\nclient,3," + cli(2) + "\nclient,9," + cli(3), nil, 3, "1=a✝ 2=a 3=b 4=d 5=e✝ 9=c"},
 	{"the highest", "client,1073741824," + cli(1), nil, 1, "1=a✝ 2=b 3=c 4=d 5=e✝ 1073741824=a"},
-	{"another kind's number", "client,9," + cli(1) + "\ncollection,9," + col(6), nil, 2, "1=a✝ 2=b 3=c 4=d 5=e✝ 9=a"},
+	{"another kind's number",
+		"client,9," + cli(1) + "\ncollection,9," + col(6), nil, 2, "1=a✝ 2=b 3=c 4=d 5=e✝ 9=a"},
 	{"held by one that stays", "client,2," + cli(1), []string{"1 duplicate"}, 0, ""},
-	{"held by one whose row keeps it", "client,2," + cli(1) + "\nclient,2," + cli(2), []string{"1 duplicate", "2 duplicate"}, 0, ""},
+	{"held by one whose row keeps it",
+		"client,2," + cli(1) + "\nclient,2," + cli(2), []string{"1 duplicate", "2 duplicate"}, 0, ""},
 	{"a tombstone of another", "client,5," + cli(1), []string{"1 duplicate"}, 0, ""},
 	{"number twice", "client,9," + cli(1) + "\nclient,9," + cli(2), []string{"2 duplicate"}, 0, ""},
 	{"object twice", "client,8," + cli(1) + "\nclient,9," + cli(1), []string{"2 duplicate"}, 0, ""},
 	{"row twice", "client,8," + cli(1) + "\nclient,8," + cli(1), []string{"2 duplicate"}, 0, ""},
 	{"no such object", "client,9," + cli(90), []string{"1 orphan"}, 0, ""},
 	{"a deleted object", "client,5," + cli(5), []string{"1 orphan"}, 0, ""},
-	{"ranges", "client,0," + cli(1) + "\nclient,-1," + cli(2) + "\nclient,1073741825," + cli(3) + "\nclient,99999999999999999999," + cli(4),
+	{"ranges",
+		"client,0," + cli(1) + "\nclient,-1," + cli(2) + "\nclient,1073741825," + cli(3) +
+			"\nclient,99999999999999999999," + cli(4),
 		[]string{"1 out of range", "2 out of range", "3 out of range", "4 out of range"}, 0, ""},
-	{"kinds", "user,9," + cli(1) + "\nClient,9," + cli(1) + "\nclient,9," + col(6) + "\nclient,10," + opaque(object(6)).UUID(),
+	{"kinds",
+		"user,9," + cli(1) + "\nClient,9," + cli(1) + "\nclient,9," + col(6) + "\nclient,10," + anyID(object(6)).UUID(),
 		[]string{"1 wrong kind", "2 wrong kind", "3 wrong kind", "4 wrong kind"}, 0, ""},
-	{"lines", "client,9\nclient,9," + cli(1) + ",\nclient,nine," + cli(1) + "\nclient,007," + cli(1) + "\nclient,9.0," + cli(1) +
-		"\nclient,9,cli_9\nclient,9,\nclient,\"9\"x," + cli(1) + "\nclient,+9," + cli(1),
+	{"lines",
+		"client,9\nclient,9," + cli(1) + ",\nclient,nine," + cli(1) + "\nclient,007," + cli(1) + "\nclient,9.0," + cli(1) +
+			"\nclient,9,cli_9\nclient,9,\nclient,\"9\"x," + cli(1) + "\nclient,+9," + cli(1),
 		[]string{"1 malformed line", "2 malformed line", "3 malformed line", "4 malformed line", "5 malformed line",
 			"6 malformed line", "7 malformed line", "8 malformed line", "9 malformed line"}, 0, ""},
-	{"good rows among bad", "client,60," + cli(1) + "\nclient,2," + cli(3) + "\nclient,61," + cli(91) + "\nbad\nclient,62," + cli(2),
+	{"good rows among bad",
+		"client,60," + cli(1) + "\nclient,2," + cli(3) + "\nclient,61," + cli(91) + "\nbad\nclient,62," + cli(2),
 		[]string{"3 orphan", "4 malformed line"}, 0, ""},
 }
 
 func TestImportCases(t *testing.T) {
+	t.Parallel()
 	const before = "1=a 2=b 3=c 4=d 5=e✝"
 	address := databaseURL(t, true)
 	for _, c := range importCases {
@@ -91,6 +101,7 @@ func TestImportCases(t *testing.T) {
 }
 
 func TestImportTakesBackAnOwnTombstone(t *testing.T) {
+	t.Parallel()
 	db, _ := registry(t)
 	create(t, db, Client, 1)
 	for _, c := range []struct{ number, want string }{
@@ -110,6 +121,7 @@ func TestImportTakesBackAnOwnTombstone(t *testing.T) {
 }
 
 func TestImportDryRunLeavesTheSequence(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Client, 1)
 	if _, err := Import(t.Context(), db, strings.NewReader("client,500,"+cli(1)), true); err != nil {
@@ -122,6 +134,7 @@ func TestImportDryRunLeavesTheSequence(t *testing.T) {
 }
 
 func TestImportWaitsForCreatorsUnderWay(t *testing.T) {
+	t.Parallel()
 	db, _ := registry(t)
 	create(t, db, Client, 1)
 	creator, err := db.Begin()
@@ -171,6 +184,7 @@ func waiting(t *testing.T, db *sql.DB) {
 }
 
 func TestImportWhileCreatorsRun(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	db.SetMaxOpenConns(20)
 	const old = 500
@@ -204,6 +218,7 @@ func TestImportWhileCreatorsRun(t *testing.T) {
 }
 
 func TestImportHundredThousand(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	const n = 100_000
 	exec(t, db, `INSERT INTO clients SELECT ('01000000-0000-0000-0000-' || lpad(to_hex(n), 12, '0'))::uuid, now()

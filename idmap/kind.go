@@ -37,11 +37,11 @@ const MaxNumber = 1<<31 - 1
 // UUID is the id of an object of whichever kind.
 type UUID = [16]byte
 
-// opaque lends UUID the text and SQL forms of domain's ids, where its kind does
-// not matter.
-type opaque = domain.ID[domain.ClientKind]
+// anyID is a UUID with the text and SQL forms of domain's ids, which are the same
+// for all kinds.
+type anyID = domain.ID[domain.ClientKind]
 
-// A space is what the registry has to know of a kind.
+// A space is the space of numbers of a kind, and the form of its ids.
 type space struct {
 	name   string // in the registry's rows, commands and files
 	prefix string // of v2's ids

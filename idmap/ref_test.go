@@ -45,6 +45,7 @@ var numerals = []struct {
 }
 
 func TestRefText(t *testing.T) {
+	t.Parallel()
 	for _, c := range numerals {
 		ref, text := Ref[domain.ClientKind]{Number: 5}, TextRef[domain.ReportKind]{Number: 5}
 		for _, err := range []error{ref.UnmarshalText([]byte(c.text)), text.UnmarshalText([]byte(c.text))} {
@@ -59,6 +60,7 @@ func TestRefText(t *testing.T) {
 }
 
 func TestRefJSON(t *testing.T) {
+	t.Parallel()
 	type wire struct {
 		Client Ref[domain.ClientKind]     `json:"client"`
 		Report TextRef[domain.ReportKind] `json:"report"`
@@ -79,11 +81,14 @@ func TestRefJSON(t *testing.T) {
 			}
 			var got wire
 			err := decode([]byte(`{"client":`+c.text+`,"report":"`+c.text+`"}`), &got)
-			if (err == nil) != (c.number != 0) || err == nil && (got.Client.Number != c.number || got.Report.Number != c.number) {
+			if (err == nil) != (c.number != 0) ||
+				err == nil && (got.Client.Number != c.number || got.Report.Number != c.number) {
 				t.Errorf("%s: %s is %+v, %v", name, c.text, got, err)
 			}
 		}
-		for _, body := range []string{`{"client":"7"}`, `{"report":7}`, `{"client":7.0}`, `{"client":[7]}`, `{"report":"\u0037"}`, `{"group":"7"}`} {
+		for _, body := range []string{
+			`{"client":"7"}`, `{"report":7}`, `{"client":7.0}`, `{"client":[7]}`, `{"report":"\u0037"}`, `{"group":"7"}`,
+		} {
 			if err := decode([]byte(body), new(wire)); err == nil {
 				t.Errorf("%s takes %s", name, body)
 			}
@@ -94,7 +99,10 @@ func TestRefJSON(t *testing.T) {
 		}
 	}
 	for name, encode := range encoders {
-		value := wire{Client: Ref[domain.ClientKind]{Number: 7}, Report: TextRef[domain.ReportKind]{Number: 8}, Group: &Ref[domain.GroupKind]{}}
+		value := wire{
+			Client: Ref[domain.ClientKind]{Number: 7}, Report: TextRef[domain.ReportKind]{Number: 8},
+			Group: &Ref[domain.GroupKind]{},
+		}
 		if got, err := encode(value); err != nil || string(got) != `{"client":7,"report":"8","group":0}` {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
@@ -119,7 +127,8 @@ func FuzzRef(f *testing.F) {
 		if err := json.Unmarshal([]byte(text), &ref); err == nil && ref.Number != 0 {
 			written, err := json.Marshal(ref)
 			var again Ref[domain.ClientKind]
-			if err != nil || again.UnmarshalText(written) != nil || again != ref || ref.Number > MaxNumber || ref.Number < 1 {
+			if err != nil || again.UnmarshalText(written) != nil || again != ref ||
+				ref.Number > MaxNumber || ref.Number < 1 {
 				t.Errorf("%q is read as %+v, written as %s, %v", text, ref, written, err)
 			}
 		}

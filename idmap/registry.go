@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"partnerapi/db/pg"
+	"partnerapi/domain"
 )
 
 // Registry looks numbers and ids up. It is safe for concurrent use, and one
@@ -16,19 +17,19 @@ import (
 type Registry struct {
 	db    *sql.DB
 	cache *cache
-	// followed is called after Watch heard of something; tests wait on it.
-	followed func(event)
+	// observe is called after each event of Watch, for tests.
+	observe func(event)
 }
 
-// New returns a registry on the database that remembers at most size objects;
-// below 1 it remembers none. It does so only while Watch runs: without it,
-// every lookup asks the database.
+// New returns a registry on the database that caches at most size objects; below
+// 1 it caches none. The cache is used only while Watch runs: without it, every
+// lookup is a statement.
 func New(db *sql.DB, size int) *Registry {
-	return &Registry{db: db, cache: newCache(size), followed: func(event) {}}
+	return &Registry{db: db, cache: newCache(size), observe: func(event) {}}
 }
 
-// The LIMITs keep the planner at one index probe per key: what it knows of a
-// table that was just filled would have it read the whole.
+// The LIMITs keep the planner at one index probe per key: by stale statistics of
+// a table that was just filled it would read the whole table.
 const (
 	selectIDs = `SELECT w.n, r.id
 FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS w (kind, number, n)
@@ -48,12 +49,32 @@ CROSS JOIN LATERAL (
 	ORDER BY retired_at DESC NULLS FIRST LIMIT 1) AS r`
 )
 
+// Lookup is what IDs read from the database and not from the cache. The zero
+// Lookup is nothing.
+type Lookup struct {
+	cache      *cache
+	generation uint64
+	caller     domain.KeyID
+	pairs      []pair
+}
+
+// Reached lets the cache answer the same caller for these numbers from now on.
+// Call it once the caller is known to reach all of their objects.
+func (l Lookup) Reached() {
+	if len(l.pairs) > 0 {
+		l.cache.put(l.generation, l.caller, l.pairs)
+	}
+}
+
 // IDs returns the ids of the objects that hold the wanted numbers, of any
-// kinds, in at most one statement. Numbers that nobody holds, tombstones among
-// them, are left out.
-func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]UUID, error) {
+// kinds, in at most one statement. Unused numbers, tombstones among them, are
+// left out. The cache answers only for objects that the context's caller reached
+// before (Lookup).
+func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]UUID, Lookup, error) {
 	found := make(map[NumberKey]UUID, len(wanted))
-	missing, era := r.cache.takeIDs(distinct(wanted), found)
+	caller := domain.CallerFrom(ctx).Key
+	missing, generation := r.cache.getIDs(caller, distinct(wanted), found)
+
 	var asked []NumberKey
 	var kinds []string
 	var numbers []int32
@@ -66,12 +87,13 @@ func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]U
 		numbers = append(numbers, int32(key.Number))
 	}
 	if len(asked) == 0 {
-		return found, nil
+		return found, Lookup{}, nil
 	}
+
 	var pairs []pair
 	err := r.each(ctx, func(rows *sql.Rows) error {
 		var n int
-		var id opaque
+		var id anyID
 		if err := rows.Scan(&n, &id); err != nil {
 			return err
 		}
@@ -81,26 +103,27 @@ func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]U
 		return nil
 	}, selectIDs, kinds, numbers)
 	if err != nil {
-		return nil, fmt.Errorf("look up ids by number: %w", err)
+		return nil, Lookup{}, fmt.Errorf("look up ids by number: %w", err)
 	}
-	r.cache.put(era, pairs)
-	return found, nil
+	return found, Lookup{r.cache, generation, caller, pairs}, nil
 }
 
 // Numbers returns the numbers of the wanted objects, of any kinds, in at most
 // one statement. A deleted object has the number that it had last, for others
 // may still name it (a policy keeps its deleted collection's id, decisions
-// 7.6); objects that the registry never saw are left out.
+// 7.6); objects without a number are left out. The numbers are for the
+// context's caller to see: it reaches the objects (Lookup).
 func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64, error) {
 	found := make(map[IDKey]int64, len(wanted))
-	missing, era := r.cache.takeNumbers(distinct(wanted), found)
+	caller := domain.CallerFrom(ctx).Key
+	missing, generation := r.cache.getNumbers(caller, distinct(wanted), found)
 	if len(missing) == 0 {
 		return found, nil
 	}
 	kinds := make([]string, len(missing))
 	ids := make([]string, len(missing))
 	for i, key := range missing {
-		kinds[i], ids[i] = key.Kind.String(), opaque(key.ID).UUID()
+		kinds[i], ids[i] = key.Kind.String(), anyID(key.ID).UUID()
 	}
 	var pairs []pair
 	err := r.each(ctx, func(rows *sql.Rows) error {
@@ -120,7 +143,7 @@ func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64
 	if err != nil {
 		return nil, fmt.Errorf("look up numbers by id: %w", err)
 	}
-	r.cache.put(era, pairs)
+	r.cache.put(generation, caller, pairs)
 	return found, nil
 }
 
@@ -128,7 +151,7 @@ func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64
 func (r *Registry) each(ctx context.Context, row func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := r.db.QueryContext(ctx, query, args...)
 	if err != nil {
-		return told(err)
+		return translateError(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -136,7 +159,7 @@ func (r *Registry) each(ctx context.Context, row func(*sql.Rows) error, query st
 			return err
 		}
 	}
-	return told(rows.Err())
+	return translateError(rows.Err())
 }
 
 // distinct returns the keys without repetitions, in the order of their first.
@@ -167,7 +190,7 @@ func (e Entry) String() string {
 	if !e.RetiredAt.IsZero() {
 		state = "tombstone since " + e.RetiredAt.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%s %d %s %s %s", e.Kind, e.Number, spaces[e.Kind].show(e.ID), opaque(e.ID).UUID(), state)
+	return fmt.Sprintf("%s %d %s %s %s", e.Kind, e.Number, spaces[e.Kind].show(e.ID), anyID(e.ID).UUID(), state)
 }
 
 // Describe returns all that the registry knows of a number, or of an id in v2's
@@ -185,11 +208,11 @@ func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entr
 		if err != nil {
 			return nil, fmt.Errorf("%q is no number and %w", text, err)
 		}
-		condition, value = "id = $2::text::uuid", opaque(id).UUID()
+		condition, value = "id = $2::text::uuid", anyID(id).UUID()
 	}
 	var entries []Entry
 	err := r.each(ctx, func(rows *sql.Rows) error {
-		var id opaque
+		var id anyID
 		var retired sql.NullTime
 		e := Entry{Kind: kind}
 		err := rows.Scan(&e.Number, &id, &retired)
@@ -204,9 +227,9 @@ func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entr
 	return entries, nil
 }
 
-// told is an error of the driver as callers are to see it: Unavailable where
-// the database cannot be reached, and all others as they are.
-func told(err error) error {
+// translateError returns Unavailable for an error of a database that cannot be
+// reached, and every other error as it is.
+func translateError(err error) error {
 	if away := pg.Unavailable("ask the id registry", err); away != nil {
 		return away
 	}

@@ -9,6 +9,7 @@ import (
 )
 
 func TestNumbersFollowCreation(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	// One statement, whose rows come in another order than they were created.
 	exec(t, db, `INSERT INTO clients (id, created_at) VALUES
@@ -33,10 +34,11 @@ func TestNumbersFollowCreation(t *testing.T) {
 }
 
 func TestLookupsOfMixedKinds(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Client, 1, 2)
 	create(t, db, Group, 3)
-	ids, err := r.IDs(t.Context(), []NumberKey{
+	ids, _, err := r.IDs(t.Context(), []NumberKey{
 		{Client, 2}, {Group, 1}, {Client, 2}, {Client, 7}, {Group, 2}, {Client, 0}, {Client, -1}, {Client, MaxNumber + 2},
 	})
 	if err != nil {
@@ -57,6 +59,7 @@ func TestLookupsOfMixedKinds(t *testing.T) {
 }
 
 func TestDeletedObjectsLeaveTombstones(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Client, 1)
 	create(t, db, Collection, 1, 2, 3)
@@ -65,7 +68,7 @@ func TestDeletedObjectsLeaveTombstones(t *testing.T) {
 	if got, want := state(t, db, Collection), "1=a 2=b✝ 3=c 4=d"; got != want {
 		t.Fatalf("registry is %s, want %s", got, want)
 	}
-	ids, err := r.IDs(t.Context(), []NumberKey{{Collection, 2}})
+	ids, _, err := r.IDs(t.Context(), []NumberKey{{Collection, 2}})
 	if err != nil || len(ids) != 0 {
 		t.Errorf("a tombstone resolves to %v, %v", ids, err)
 	}
@@ -73,7 +76,8 @@ func TestDeletedObjectsLeaveTombstones(t *testing.T) {
 		t.Errorf("the deleted collection, that a policy may still name, has number %d, want its last", got)
 	}
 	// A cascade and a TRUNCATE are deletions too.
-	exec(t, db, `UPDATE collections SET client_id = (SELECT id FROM clients) WHERE id = '01000000-0000-0000-0000-000000000003'`)
+	exec(t, db, `UPDATE collections SET client_id = (SELECT id FROM clients)
+		WHERE id = '01000000-0000-0000-0000-000000000003'`)
 	remove(t, db, Client, 1)
 	if got, want := state(t, db, Collection), "1=a 2=b✝ 3=c✝ 4=d"; got != want {
 		t.Errorf("after a cascade the registry is %s, want %s", got, want)
@@ -85,6 +89,7 @@ func TestDeletedObjectsLeaveTombstones(t *testing.T) {
 }
 
 func TestCreatorsDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	first, err := db.Begin()
 	if err != nil {
@@ -134,6 +139,7 @@ func lives(t *testing.T, db *sql.DB) {
 }
 
 func TestBijectionUnderConcurrentCreators(t *testing.T) {
+	t.Parallel()
 	db, _ := registry(t)
 	db.SetMaxOpenConns(50)
 	var creators sync.WaitGroup
@@ -145,7 +151,8 @@ func TestBijectionUnderConcurrentCreators(t *testing.T) {
 	var numbers, reused int
 	// Of eight transactions of three clients each two are rolled back, and
 	// from the others one client each is deleted.
-	if err := db.QueryRow(`SELECT count(*), count(*) - count(DISTINCT id) FROM id_registry`).Scan(&numbers, &reused); err != nil {
+	const query = `SELECT count(*), count(*) - count(DISTINCT id) FROM id_registry`
+	if err := db.QueryRow(query).Scan(&numbers, &reused); err != nil {
 		t.Fatal(err)
 	}
 	if want := 50 * 6 * 3; numbers != want || reused != 0 {
@@ -164,7 +171,7 @@ func churn(t *testing.T, db *sql.DB, first, n int) {
 			return
 		}
 		if _, err := tx.Exec(`INSERT INTO clients SELECT v::uuid, now() FROM unnest($1::text[]) AS v`,
-			[]string{opaque(object(at)).UUID(), opaque(object(at + 1)).UUID(), opaque(object(at + 2)).UUID()}); err != nil {
+			[]string{anyID(object(at)).UUID(), anyID(object(at + 1)).UUID(), anyID(object(at + 2)).UUID()}); err != nil {
 			t.Error(err)
 		}
 		if i%4 == 3 {
@@ -174,27 +181,29 @@ func churn(t *testing.T, db *sql.DB, first, n int) {
 		if err := tx.Commit(); err != nil {
 			t.Error(err)
 		}
-		if _, err := db.Exec(`DELETE FROM clients WHERE id = $1::text::uuid`, opaque(object(at+1)).UUID()); err != nil {
+		if _, err := db.Exec(`DELETE FROM clients WHERE id = $1::text::uuid`, anyID(object(at+1)).UUID()); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
 func TestHundredThousandInOneStatement(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	exec(t, db, `INSERT INTO groups SELECT gen_random_uuid(), now() FROM generate_series(1, 100000)`)
-	var last opaque
+	var last anyID
 	if err := db.QueryRow(`SELECT id FROM groups ORDER BY id DESC LIMIT 1`).Scan(&last); err != nil {
 		t.Fatal(err)
 	}
 	key := NumberKey{Group, 100_000}
-	ids, err := r.IDs(t.Context(), []NumberKey{key})
+	ids, _, err := r.IDs(t.Context(), []NumberKey{key})
 	if err != nil || ids[key] != UUID(last) {
 		t.Errorf("number 100000 is %v, %v; want the last of the same instant by id, %s", ids, err, last.UUID())
 	}
 }
 
 func TestMigrateNumbersWhatIsThere(t *testing.T) {
+	t.Parallel()
 	address := databaseURL(t, false)
 	db := openURL(t, address)
 	exec(t, db, `INSERT INTO policies VALUES ('01000000-0000-0000-0000-000000000001', '2026-02-01'),
@@ -218,10 +227,13 @@ func TestMigrateNumbersWhatIsThere(t *testing.T) {
 // TestMigrateNumbersGoneScopes: a policy's collection that went before there
 // was a registry has a number to be shown by, which names nothing.
 func TestMigrateNumbersGoneScopes(t *testing.T) {
+	t.Parallel()
 	db := openURL(t, databaseURL(t, false))
 	exec(t, db, `INSERT INTO collections VALUES ('01000000-0000-0000-0000-000000000001', '2026-01-01')`)
-	exec(t, db, `INSERT INTO policies SELECT gen_random_uuid(), '2026-01-01', type, ('01000000-0000-0000-0000-00000000000' || n)::uuid
-		FROM (VALUES ('collection', 1), ('collection', 2), ('collection', 2), ('user_container', 3), ('tenant', 4)) AS p (type, n)`)
+	exec(t, db, `INSERT INTO policies SELECT gen_random_uuid(), '2026-01-01', type,
+		('01000000-0000-0000-0000-00000000000' || n)::uuid
+		FROM (VALUES ('collection', 1), ('collection', 2), ('collection', 2),
+			('user_container', 3), ('tenant', 4)) AS p (type, n)`)
 	if err := Migrate(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
@@ -229,13 +241,14 @@ func TestMigrateNumbersGoneScopes(t *testing.T) {
 		t.Errorf("registry is %s", got)
 	}
 	r := New(db, 0)
-	ids, err := r.IDs(t.Context(), []NumberKey{{Collection, 2}})
+	ids, _, err := r.IDs(t.Context(), []NumberKey{{Collection, 2}})
 	if err != nil || len(ids) != 0 || number(t, r, Collection, 2) != 2 {
 		t.Errorf("the gone collection is number %d, and number 2 is %v, %v", number(t, r, Collection, 2), ids, err)
 	}
 }
 
 func TestDropLeavesNothing(t *testing.T) {
+	t.Parallel()
 	db, _ := registry(t)
 	create(t, db, Report, 1)
 	script, err := os.ReadFile("drop.sql")
@@ -267,13 +280,14 @@ func TestDropLeavesNothing(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
+	t.Parallel()
 	db, r := registry(t)
 	create(t, db, Collection, 1, 2)
 	remove(t, db, Collection, 2)
 	v2 := spaces[Collection].show(object(1))
-	for _, text := range []string{"1", v2, opaque(object(1)).UUID(), strings.ToUpper(opaque(object(1)).UUID())} {
+	for _, text := range []string{"1", v2, anyID(object(1)).UUID(), strings.ToUpper(anyID(object(1)).UUID())} {
 		entries, err := r.Describe(t.Context(), Collection, text)
-		want := "collection 1 " + v2 + " " + opaque(object(1)).UUID() + " live"
+		want := "collection 1 " + v2 + " " + anyID(object(1)).UUID() + " live"
 		if err != nil || len(entries) != 1 || entries[0].String() != want {
 			t.Errorf("%s is %v, %v; want %s", text, entries, err, want)
 		}

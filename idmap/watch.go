@@ -14,14 +14,14 @@ import (
 
 const (
 	// heartbeat is how long the listening connection may be silent before it is
-	// tried: the longest that a connection which died without a word can leave
-	// old numbers in the cache.
+	// pinged: the longest that numbers in the cache are stale after a connection
+	// was lost without an error.
 	heartbeat = 10 * time.Second
-	// relisten is the pause before a lost connection is made anew.
+	// relisten is the pause before a lost connection is retried.
 	relisten = time.Second
 )
 
-// An event is what Watch can hear of.
+// An event is a change of what Watch knows.
 type event int
 
 const (
@@ -30,20 +30,20 @@ const (
 	lost                   // from now on the cache is bypassed
 )
 
-// Watch keeps the cache true: it listens, on a connection of its own out of the
-// pool, for numbers that an import moves or a deletion retires, in whichever
-// process, and forgets what it knew. While it is not listening the cache is not
-// used. It returns when the context is done; the log is told when the
-// connection is lost. The pool must be one of pgx's database/sql driver.
+// Watch keeps the cache from becoming stale: it listens, on a connection of its
+// own out of the pool, for numbers that an import moves or a deletion retires, in
+// any process, and invalidates the cache. While it is not listening the cache is
+// bypassed. It returns when the context is done; a lost connection is logged and
+// retried. The pool must be one of pgx's database/sql driver.
 func (r *Registry) Watch(ctx context.Context, log *slog.Logger) {
 	for {
 		err := r.listen(ctx)
-		r.cache.begin(false)
-		r.followed(lost)
+		r.cache.reset(false)
+		r.observe(lost)
 		if ctx.Err() != nil {
 			return
 		}
-		log.WarnContext(ctx, "the id registry does not hear of changes; its cache is bypassed", "error", err)
+		log.WarnContext(ctx, "the id registry cannot listen for changes; its cache is bypassed", "error", err)
 		select {
 		case <-ctx.Done():
 			return
@@ -52,7 +52,7 @@ func (r *Registry) Watch(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// listen takes a connection and follows it until it fails or ctx is done.
+// listen follows a connection out of the pool until it fails or ctx is done.
 func (r *Registry) listen(ctx context.Context) error {
 	conn, err := r.db.Conn(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *Registry) listen(ctx context.Context) error {
 		} else {
 			end = fmt.Errorf("listen on a %T: not pgx's driver", driverConn)
 		}
-		return driver.ErrBadConn // it listens: the pool must not have it back
+		return driver.ErrBadConn // it listens: the pool must not reuse it
 	})
 	return end
 }
@@ -75,19 +75,19 @@ func (r *Registry) follow(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, `LISTEN id_registry`); err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	r.cache.begin(true)
-	r.followed(listening)
+	r.cache.reset(true)
+	r.observe(listening)
 	for {
 		err := await(ctx, conn)
 		switch {
 		case err == nil:
-			r.cache.begin(true)
-			r.followed(changed)
+			r.cache.reset(true)
+			r.observe(changed)
 		case ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded):
 			return fmt.Errorf("await a change: %w", err)
 		default:
-			if err := try(ctx, conn); err != nil {
-				return fmt.Errorf("try a silent connection: %w", err)
+			if err := ping(ctx, conn); err != nil {
+				return fmt.Errorf("ping a silent connection: %w", err)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func await(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-func try(ctx context.Context, conn *pgx.Conn) error {
+func ping(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
 	return conn.Ping(ctx)

@@ -6,14 +6,17 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"partnerapi/domain"
 )
 
 func TestCacheIsBounded(t *testing.T) {
+	t.Parallel()
 	c := newCache(10)
-	c.begin(true)
+	c.reset(true)
 	for n := range 100 {
-		_, era := c.takeIDs(nil, nil)
-		c.put(era, []pair{{Client, int64(n + 1), object(n + 1)}})
+		_, generation := c.getIDs(domain.KeyID{}, nil, nil)
+		c.put(generation, domain.KeyID{}, []pair{{Client, int64(n + 1), object(n + 1)}})
 	}
 	if c.size() != 10 {
 		t.Errorf("a cache for 10 pairs holds %d", c.size())
@@ -21,6 +24,7 @@ func TestCacheIsBounded(t *testing.T) {
 }
 
 func TestCacheTakesNothingFromBeforeAChange(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name          string
 		before, after bool // whether it is listening
@@ -32,12 +36,12 @@ func TestCacheTakesNothingFromBeforeAChange(t *testing.T) {
 		{"listening begins", false, true, 0},
 	} {
 		cache := newCache(10)
-		cache.begin(c.before)
-		_, era := cache.takeNumbers([]IDKey{{Client, object(1)}}, map[IDKey]int64{})
+		cache.reset(c.before)
+		_, generation := cache.getNumbers(domain.KeyID{}, []IDKey{{Client, object(1)}}, map[IDKey]int64{})
 		if c.want == 0 {
-			cache.begin(c.after)
+			cache.reset(c.after)
 		}
-		cache.put(era, []pair{{Client, 1, object(1)}})
+		cache.put(generation, domain.KeyID{}, []pair{{Client, 1, object(1)}})
 		if cache.size() != c.want {
 			t.Errorf("%s during a lookup: %d pairs are kept, want %d", c.name, cache.size(), c.want)
 		}
@@ -47,8 +51,8 @@ func TestCacheTakesNothingFromBeforeAChange(t *testing.T) {
 // watch runs r's Watch until the test ends, and returns what it hears.
 func watch(t *testing.T, r *Registry) <-chan event {
 	t.Helper()
-	heard := make(chan event, 10)
-	r.followed = func(e event) { heard <- e }
+	events := make(chan event, 10)
+	r.observe = func(e event) { events <- e }
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -59,22 +63,23 @@ func watch(t *testing.T, r *Registry) <-chan event {
 		cancel()
 		<-done
 	})
-	return heard
+	return events
 }
 
-func hear(t *testing.T, heard <-chan event, want event) {
+func expect(t *testing.T, events <-chan event, want event) {
 	t.Helper()
 	select {
-	case got := <-heard:
+	case got := <-events:
 		if got != want {
-			t.Fatalf("heard %d, want %d", got, want)
+			t.Fatalf("events %d, want %d", got, want)
 		}
 	case <-t.Context().Done():
-		t.Fatal("heard nothing")
+		t.Fatal("events nothing")
 	}
 }
 
 func TestWatchSeesAnotherProcess(t *testing.T) {
+	t.Parallel()
 	address := databaseURL(t, true)
 	other := openURL(t, address)
 	r := New(openURL(t, address), 100)
@@ -82,8 +87,8 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 	if number(t, r, Client, 1); r.cache.size() != 0 {
 		t.Fatalf("%d pairs are kept while nobody listens", r.cache.size())
 	}
-	heard := watch(t, r)
-	hear(t, heard, listening)
+	events := watch(t, r)
+	expect(t, events, listening)
 	if number(t, r, Client, 1); r.cache.size() != 1 {
 		t.Fatalf("%d pairs are kept", r.cache.size())
 	}
@@ -91,28 +96,29 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 	if _, err := Import(t.Context(), other, strings.NewReader(file), false); err != nil {
 		t.Fatal(err)
 	}
-	hear(t, heard, changed)
+	expect(t, events, changed)
 	if got := number(t, r, Client, 1); got != 77 {
 		t.Errorf("after the import the client has number %d", got)
 	}
-	ids, err := r.IDs(t.Context(), []NumberKey{{Client, 1}, {Client, 77}})
+	ids, _, err := r.IDs(t.Context(), []NumberKey{{Client, 1}, {Client, 77}})
 	if err != nil || len(ids) != 1 || ids[NumberKey{Client, 77}] != object(1) {
 		t.Errorf("1 and 77 are %v, %v", ids, err)
 	}
 	remove(t, other, Client, 1)
-	hear(t, heard, changed)
-	ids, err = r.IDs(t.Context(), []NumberKey{{Client, 77}})
+	expect(t, events, changed)
+	ids, _, err = r.IDs(t.Context(), []NumberKey{{Client, 77}})
 	if err != nil || len(ids) != 0 {
 		t.Errorf("the number of a deleted client is %v, %v", ids, err)
 	}
 }
 
 func TestWatchAnswersFromMemory(t *testing.T) {
+	t.Parallel()
 	address := databaseURL(t, true)
 	other := openURL(t, address)
 	r := New(openURL(t, address), 100)
 	create(t, other, Client, 1)
-	hear(t, watch(t, r), listening)
+	expect(t, watch(t, r), listening)
 	if got := number(t, r, Client, 1); got != 1 {
 		t.Fatalf("the client has number %d", got)
 	}
@@ -126,28 +132,81 @@ func TestWatchAnswersFromMemory(t *testing.T) {
 	if got := number(t, r, Client, 1); got != 1 {
 		t.Errorf("the client has number %d", got)
 	}
-	ids, err := r.IDs(t.Context(), []NumberKey{{Client, 1}})
+	ids, _, err := r.IDs(t.Context(), []NumberKey{{Client, 1}})
 	if err != nil || ids[NumberKey{Client, 1}] != object(1) {
 		t.Errorf("number 1 is %v, %v", ids, err)
 	}
 }
 
 func TestWatchSurvivesALostConnection(t *testing.T) {
+	t.Parallel()
 	address := databaseURL(t, true)
 	other := openURL(t, address)
 	r := New(openURL(t, address), 100)
 	create(t, other, Client, 1)
-	heard := watch(t, r)
-	hear(t, heard, listening)
+	events := watch(t, r)
+	expect(t, events, listening)
 	number(t, r, Client, 1)
 	exec(t, other, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND query = 'LISTEN id_registry'`)
-	hear(t, heard, lost)
+	expect(t, events, lost)
 	if r.cache.size() != 0 {
 		t.Errorf("%d pairs are kept though nobody listens", r.cache.size())
 	}
-	hear(t, heard, listening)
+	expect(t, events, listening)
 	if number(t, r, Client, 1); r.cache.size() != 1 {
 		t.Errorf("listening again, %d pairs are kept", r.cache.size())
+	}
+}
+
+// TestCacheAnswersWhoReached: the cache answers for a number only to callers that
+// reached its object, by name or because it was shown to them. All others ask the
+// database each time, as they do for unused numbers.
+func TestCacheAnswersWhoReached(t *testing.T) {
+	t.Parallel()
+	address := databaseURL(t, true)
+	other := openURL(t, address)
+	r := New(openURL(t, address), 100)
+	create(t, other, Client, 1, 2, 3)
+	expect(t, watch(t, r), listening)
+
+	as := func(key byte) context.Context {
+		return domain.WithCaller(t.Context(), &domain.Caller{Key: domain.KeyID{key}})
+	}
+	type ref = Ref[domain.ClientKind]
+	cached := func(caller byte, number int64) bool {
+		found := map[NumberKey]UUID{}
+		r.cache.getIDs(domain.KeyID{caller}, []NumberKey{{Client, number}}, found)
+		return len(found) > 0
+	}
+
+	named, list := ref{Number: 1}, []ref{{Number: 2}, {Number: 3}, {Number: 9}}
+	lookup, err := Resolve(as(1), r, &named, &list)
+	if err != nil || named.ID != object(1) || list[1].ID != object(3) {
+		t.Fatalf("%v, %v: %v", named, list, err)
+	}
+	if cached(1, 1) {
+		t.Error("number 1 is cached before the caller reached it")
+	}
+	lookup.Reached()
+	shown := RefTo(domain.ClientID(object(2)))
+	if err := Number(as(1), r, &shown); err != nil {
+		t.Fatal(err)
+	}
+	for number, want := range map[int64]bool{1: true, 2: true, 3: false, 9: false} {
+		if cached(1, number) != want || cached(2, number) {
+			t.Errorf("number %d is cached: %v for the caller, %v for another", number, cached(1, number), cached(2, number))
+		}
+	}
+	if err := Number(as(2), r, &shown); err != nil || !cached(2, 2) {
+		t.Errorf("number 2 is not cached for who was shown it too: %v", err)
+	}
+
+	// A number that was unused is found at once when it is given.
+	create(t, other, Client, 4)
+	if late := (ref{Number: 4}); true {
+		if _, err := Resolve(as(1), r, &late); err != nil || late.ID != object(4) {
+			t.Errorf("the new number 4 is %v, %v", late.ID, err)
+		}
 	}
 }

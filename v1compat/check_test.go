@@ -14,6 +14,7 @@ import (
 // TestStartUpCheck: a route that its operation does not fit is found when the
 // service starts, not when a caller meets it.
 func TestStartUpCheck(t *testing.T) {
+	t.Parallel()
 	api := v2.New(nil, nil)
 	good := Meta{
 		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, Summary: "Create Client",
@@ -52,6 +53,7 @@ func refusal(fn func()) (text string) {
 // TestRoutesFit: the routes that are served pass the check, and what a path or a
 // query calls otherwise is found as well as what a body does.
 func TestRoutesFit(t *testing.T) {
+	t.Parallel()
 	f := New(v2.New(nil, nil), nil, nil, domain.SystemClock{})
 	if len(f.routes) < 6 {
 		t.Fatalf("%d routes", len(f.routes))

@@ -15,6 +15,7 @@ import (
 // TestCheckpoints is decisions 5.7 by example: what a checkpoint belongs to, and
 // what ends it.
 func TestCheckpoints(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	tenant := s.Tenant("Partner")
 	other := s.NewKey(tenant, []domain.Scope{domain.Read}, nil)
@@ -68,6 +69,7 @@ func TestCheckpoints(t *testing.T) {
 // TestTotalOfAWalk: no total stops a walker before the rows that follow, and
 // none keeps one going beyond the end.
 func TestTotalOfAWalk(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	tenant := s.Tenant("Partner")
 	path, ids, client := crowd(s, tenant, 12)
@@ -122,6 +124,7 @@ type outdated struct{ Store }
 func (outdated) Cursor(context.Context, List, int) (string, error) { return "b2xk", nil }
 
 func TestOutdatedCheckpointIsCounted(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{store: outdated{newMemory(domain.SystemClock{})}})
 	tenant := s.Tenant("Partner")
 	client := s.Client(tenant, "Client").ID

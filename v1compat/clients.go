@@ -68,13 +68,14 @@ type listClients struct {
 
 type createClient struct {
 	Body struct {
-		CompanyName string `json:"company_name" validate:"filled,max=200"`
+		CompanyName string `json:"company_name" validate:"filled,max=200,name"`
 	}
 }
 
 func (f *Facade) clientRoutes(api *v2.API) {
 	call(f, Meta{
 		ID: "partner", Method: "GET", Path: "/partner", Status: http.StatusOK, Summary: "Get Partner",
+		Fails: []int{http.StatusBadRequest},
 	}, api.GetPartner, fromGetPartner, toPartner)
 	list(f, Meta{
 		ID: "clients", Method: "GET", Path: "/clients", Status: http.StatusOK, Summary: "Get Clients",
@@ -106,15 +107,16 @@ func toAdmin(a v2.Admin) Admin {
 	if a.Role == domain.ViewerRole {
 		role = plainUser
 	}
-	return Admin{ID: uuidOf(a.ID), Email: a.Email, Role: role, FirstName: first, LastName: last, CreatedDate: at(a.CreatedAt)}
+	return Admin{
+		ID: uuidOf(a.ID), Email: a.Email, Role: role, FirstName: first, LastName: last, CreatedDate: at(a.CreatedAt),
+	}
 }
 
-func fromListClients(in *listClients, p op.Paging) *v2.ListClients {
+func fromListClients(in *listClients) (*v2.ListClients, *op.Paging) {
 	out := &v2.ListClients{}
-	out.Query.Paging = p
 	out.Query.IDs = in.Query.IDs.resolved()
 	out.Query.Sort = "created_at"
-	return out
+	return out, &out.Query.Paging
 }
 
 func toClient(c v2.Client) Client {

@@ -40,7 +40,7 @@ type listCollections struct {
 type createCollection struct {
 	Path clientPath
 	Body struct {
-		Name        string `json:"name" validate:"filled,max=200"`
+		Name        string `json:"name" validate:"filled,max=200,name"`
 		Description string `json:"description,omitzero" validate:"max=2000"`
 	}
 }
@@ -70,22 +70,27 @@ func (f *Facade) collectionRoutes(api *v2.API) {
 		ID: "collections", Method: "GET", Path: collections, Status: http.StatusOK, Summary: "Get Collections",
 	}, api.ListCollections, fromListCollections, toCollection)
 	call(f, Meta{
-		ID: "create-collection", Method: "POST", Path: collections, Status: http.StatusCreated, Summary: "Create Collection",
-		Fails: []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
+		ID: "create-collection", Method: "POST", Path: collections, Status: http.StatusCreated,
+		Summary: "Create Collection",
+		Fails:   []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 	}, api.CreateCollection, fromCreateCollection, toCreatedCollection)
 	list(f, Meta{
-		ID: "collection-members", Method: "GET", Path: collections + "/:collection_id/members", Status: http.StatusOK, Summary: "Get Collection Members",
-		Fails: []int{http.StatusNotFound},
+		ID: "collection-members", Method: "GET", Path: collections + "/:collection_id/members", Status: http.StatusOK,
+		Summary: "Get Collection Members",
+		Fails:   []int{http.StatusNotFound},
 	}, api.ListMembers, fromListMembers, toMember)
 	call(f, Meta{
-		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK, Summary: "Add Collection Member, who leaves every other collection of the client",
+		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK,
+		Summary: "Add Collection Member, who leaves every other collection of the client",
 		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:  map[string]string{"user_ids": "user_infima_id"},
 		Missing: "user",
 	}, api.AddMembers, fromAddMember, toAdded)
 	call(f, Meta{
-		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id", Status: http.StatusOK, Summary: "Remove Collection Member",
-		Fails: []int{http.StatusNotFound},
+		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id",
+		Status:  http.StatusOK,
+		Summary: "Remove Collection Member",
+		Fails:   []int{http.StatusNotFound},
 	}, api.RemoveMember, fromRemoveMember, toRemoved)
 }
 
@@ -93,16 +98,16 @@ func (p collectionPath) v2() (domain.ClientID, domain.CollectionID) {
 	return p.ClientID.ID, p.CollectionID.ID
 }
 
-func fromListCollections(in *listCollections, p op.Paging) *v2.ListCollections {
+func fromListCollections(in *listCollections) (*v2.ListCollections, *op.Paging) {
 	out := &v2.ListCollections{}
 	out.Path.ClientID = in.Path.ClientID.ID
-	out.Query.Paging = p
-	return out
+	return out, &out.Query.Paging
 }
 
 func toCollection(c v2.Collection) Collection {
 	return Collection{
-		ID: idmap.RefTo(c.ID), Name: c.Name, Description: orEmpty(c.Description), MemberCount: c.MemberCount, CreatedDate: at(c.CreatedAt),
+		ID: idmap.RefTo(c.ID), Name: c.Name, Description: orEmpty(c.Description), MemberCount: c.MemberCount,
+		CreatedDate: at(c.CreatedAt),
 	}
 }
 
@@ -123,11 +128,10 @@ func fromCreateCollection(in *createCollection) *v2.CreateCollection {
 	return out
 }
 
-func fromListMembers(in *listMembers, p op.Paging) *v2.ListMembers {
+func fromListMembers(in *listMembers) (*v2.ListMembers, *op.Paging) {
 	out := &v2.ListMembers{}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
-	out.Query.Paging = p
-	return out
+	return out, &out.Query.Paging
 }
 
 func toMember(m v2.Member) CollectionMember {

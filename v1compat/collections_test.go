@@ -15,6 +15,7 @@ import (
 // time, a user is in one at the most, in every state that anybody can see, and
 // the counts of members are right.
 func TestMovesAtOnce(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{Options: v2test.Options{Limits: v2test.Unlimited}})
 	tenant := s.Tenant("Partner")
 	client := s.Client(tenant, "Client").ID

@@ -13,6 +13,7 @@ import (
 
 // TestEmptyLists: a list of nothing is written as [], never as null.
 func TestEmptyLists(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	tenant := s.Tenant("Partner")
 	client := s.Client(tenant, "Client").ID

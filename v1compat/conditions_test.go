@@ -66,7 +66,7 @@ var faults = map[string][]string{
 	"Get Policy Users/404 policy not found for this client": {"no such policy"},
 	"Get Dark Web Exposures/400 invalid start":              {"start must be a timestamp"},
 	"Get Dark Web Exposures/400 invalid end":                {"end must be a timestamp"},
-	"Get Dark Web Exposures/400 start after end":            {"start must be before the end"},
+	"Get Dark Web Exposures/400 start after end":            {"start must be before end"},
 
 	"Retrieve Sent Emails/400 invalid parameters": {
 		"body must be", "limit must be", "offset must be", "user_infima_id must be", "email_address must be", "message_types", "start_time must be"},
@@ -91,6 +91,7 @@ type request struct {
 // TestConditions: each row of v1's table of conditions, by name. A request that
 // is refused changes nothing.
 func TestConditions(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, setup{})
 	shown := s.refusals(t)
 	failing := newScene(t, setup{Options: v2test.Options{Log: io.Discard}})
@@ -181,7 +182,7 @@ func (s *scene) ofKeys() map[string][]request {
 	}
 	const noAccess, notManaged = "this key has no access to the client", "this key has no access to the user"
 	requests := map[string][]request{
-		"Create Client/403 key lacks global access":                  with("Create Client", "creating a client needs", subset),
+		"Create Client/403 key lacks global access":                  with("Create Client", "this operation needs a key with access to all clients", subset),
 		"Create User/403 no access to this client":                   with("Create User", noAccess, stranger.Key, subset),
 		"Update User/404 user not found":                             with("Update User", "no such user", stranger.Key, subset),
 		"Get Dark Web Exposures/403 no access":                       with("Get Dark Web Exposures", noAccess, stranger.Key, subset),

@@ -19,7 +19,7 @@ func (f *Facade) Document() (*openapi3.T, error) {
 	}
 	for _, r := range f.routes {
 		o := openapi.Operation{
-			ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, Tag: "v1", Scope: r.operation.Meta().Scope,
+			ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, Tag: "v1", Scope: r.operation.Meta().Scope, AllClients: r.operation.Meta().AllClients,
 			Input: r.input, Status: r.Status, Output: r.output, Errors: slices.Concat(r.Fails, shared),
 		}
 		d.Operations = append(d.Operations, o)

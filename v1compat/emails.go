@@ -34,7 +34,7 @@ type SentEmail struct {
 
 // upTo1000From100 is the window of sent mails.
 type upTo1000From100 struct {
-	Limit integer `query:"limit" default:"100" doc:"How many items to return, from 1 to 1000; others are moved to the bound."`
+	Limit integer `query:"limit" default:"100" doc:"How many items to return, 1 to 1000; others are moved to the bound."`
 	window
 }
 
@@ -43,28 +43,28 @@ func (w upTo1000From100) asked() asked { return w.upTo(1000, w.Limit) }
 type listSentEmails struct {
 	Query struct{ upTo1000From100 }
 	Body  struct {
-		UserInfimaID *UUID[domain.UserKind] `json:"user_infima_id,omitzero" doc:"Required unless email_address is given, which it precedes."`
+		UserInfimaID *UUID[domain.UserKind] `json:"user_infima_id,omitzero" doc:"Precedes email_address; one is required."`
 		EmailAddress string                 `json:"email_address,omitzero"`
-		MessageTypes []choice[MessageType]  `json:"message_types,omitzero" doc:"Left out or empty, all types."`
-		StartTime    *op.Time               `json:"start_time,omitzero" doc:"Mails of the 30 days from this time; left out, of the last 30 days."`
+		MessageTypes []choice[MessageType]  `json:"message_types,omitzero" validate:"max=50" doc:"Left out or empty, all types."`
+		StartTime    *op.Time               `json:"start_time,omitzero" doc:"30 days from then; left out, the last 30."`
 	}
 }
 
 func (f *Facade) emailRoutes(api *v2.API) {
 	list(f, Meta{
-		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK, Summary: "Retrieve Sent Emails; limit and offset are taken from the query",
-		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
-		Fields: map[string]string{"user_id": "user_infima_id"},
+		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK,
+		Summary: "Retrieve Sent Emails; limit and offset are taken from the query",
+		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fields:  map[string]string{"user_id": "user_infima_id"},
 	}, api.ListEmails, fromListSentEmails, toSentEmail)
 }
 
 // emailDays is how many days of mails one look-up covers (decisions 5.13).
 const emailDays = 30
 
-func fromListSentEmails(in *listSentEmails, p op.Paging) *v2.ListEmails {
+func fromListSentEmails(in *listSentEmails) (*v2.ListEmails, *op.Paging) {
 	b := in.Body
 	out := &v2.ListEmails{To: &v2.Addressee{}}
-	out.Query.Paging = p
 	if b.UserInfimaID != nil {
 		out.To.User = &b.UserInfimaID.ID
 	} else {
@@ -88,7 +88,7 @@ func fromListSentEmails(in *listSentEmails, p op.Paging) *v2.ListEmails {
 		}
 	}
 	out.Query.MessageTypes = &types
-	return out
+	return out, &out.Query.Paging
 }
 
 func toSentEmail(e v2.SentEmail) SentEmail {

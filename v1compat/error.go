@@ -44,7 +44,11 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 		if own, ok := r.Fields[indexes.ReplaceAllString(name, "")]; ok {
 			name = own
 		}
-		faults[i] = name + " " + fault.Message
+		message := fault.Message
+		if other, ok := strings.CutPrefix(message, "must be before "); ok && r.Fields[other] != "" {
+			message = "must be before " + r.Fields[other]
+		}
+		faults[i] = name + " " + message
 	}
 	out.Message = strings.Join(faults, "; ")
 	return &out
@@ -53,5 +57,5 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 // renderError writes an error as v1 does.
 func renderError(c *gin.Context, e *domain.Error) {
 	status := ginop.StatusOf(e.Code)
-	ginop.WriteJSON(c, status, Error{Status: status, Error: e.Code, Message: e.Message, RequestID: ginop.RequestID(c)})
+	_ = ginop.WriteJSON(c, status, Error{Status: status, Error: e.Code, Message: e.Message, RequestID: ginop.RequestID(c)})
 }

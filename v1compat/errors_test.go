@@ -115,11 +115,11 @@ func (s *scene) bads(id string) map[int][]bad {
 	users, user := "/v1/clients/"+s.clientNo+"/users", "/v1/users/"+s.user
 	long, email := strings.Repeat("é", 501), strings.Repeat("e", 250)+"@example.com"
 	all := map[string]map[int][]bad{
-		"partner": {},
+		"partner": {400: {{"/v1/partner?a=%zz", "", "query is not well-formed"}, {"/v1/partner?a=1;b=2", "", "query is not well-formed"}}},
 		"clients": {400: append(badWindow("/v1/clients"), bad{"/v1/clients?ids=x", "", "ids must be"})},
 		"create-client": {
 			400: badJSON("/v1/clients", `{}`, "company_name is required", `{"company_name":null}`, "company_name is required",
-				`{"company_name":" "}`, "company_name is required", `{"company_name":7}`, "company_name must be a string", `{"name":"New"}`, "company_name is required",
+				`{"company_name":" "}`, "company_name must not be blank", `{"company_name":7}`, "company_name must be a string", `{"name":"New"}`, "company_name is required",
 				`{"company_name":"`+long[:402]+`"}`, "company_name must be at most 200 characters", `{"company_name":"a\u0000"}`, "company_name must not hold a NUL"),
 			409: bodies("/v1/clients", `{"company_name":"CLIENT"}`, "a client with this name"),
 			413: tooLarge("/v1/clients"),
@@ -180,7 +180,7 @@ func (s *scene) badParts(id string) map[int][]bad {
 	return map[string]map[int][]bad{
 		"collections": {400: append(badWindow(collections), bad{"/v1/clients/0/collections", "", "client_id must be"})},
 		"create-collection": {
-			400: badJSON(collections, `{}`, "name is required", `{"name":null}`, "name is required", `{"name":" "}`, "name is required", `{"name":7}`, "name must be a string",
+			400: badJSON(collections, `{}`, "name is required", `{"name":null}`, "name is required", `{"name":" "}`, "name must not be blank", `{"name":7}`, "name must be a string",
 				`{"name":"`+strings.Repeat("é", 201)+`"}`, "name must be at most 200 characters", `{"name":"x","description":"`+strings.Repeat("é", 2001)+`"}`, "description must be at most 2000"),
 			409: bodies(collections, `{"name":"OWN"}`, "a collection with this name"),
 			413: tooLarge(collections),
@@ -207,8 +207,8 @@ func (s *scene) badParts(id string) map[int][]bad {
 			404: {{policies + "/2147483647/users", "", "no such policy"}, {policies + "/" + s.foreignPolicy + "/users", "", "no such policy"}},
 		},
 		"exposures": {400: append(badWindow(exposures), bad{exposures + "?start=x", "", "start must be a timestamp"}, bad{exposures + "?start=2026-02-30", "", "start must be a timestamp"},
-			bad{exposures + "?end=x", "", "end must be a timestamp"}, bad{exposures + "?start=2026-02-02&end=2026-02-01", "", "start must be before the end"},
-			bad{exposures + "?start=2026-02-01T00:00:01Z&end=2026-02-01T00:00:00Z", "", "start must be before the end"})},
+			bad{exposures + "?end=x", "", "end must be a timestamp"}, bad{exposures + "?start=2026-02-02&end=2026-02-01", "", "start must be before end"},
+			bad{exposures + "?start=2026-02-01T00:00:01Z&end=2026-02-01T00:00:00Z", "", "start must be before end"})},
 		"training": {400: badWindow(user + "/training"), 404: nobodies("/training", "")},
 		"phishing": {400: badWindow(user + "/phishing"), 404: nobodies("/phishing", "")},
 	}[id]
@@ -262,6 +262,7 @@ var codeOf = map[int]domain.Code{
 // TestErrorMatrix: each route in each of the errors that are its own. A status
 // that a route documents without being shown here fails.
 func TestErrorMatrix(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, setup{})
 	readOnly, writeOnly := s.NewKey(s.Tenant, []domain.Scope{domain.Read}, nil), s.NewKey(s.Tenant, []domain.Scope{domain.Write}, nil)
 	for _, r := range s.facade.routes {
@@ -295,6 +296,7 @@ func TestErrorMatrix(t *testing.T) {
 // TestTranslatedCodes: each code that an operation can end in has one of the
 // statuses of its route, and keeps its name.
 func TestTranslatedCodes(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	for _, r := range s.facade.routes {
 		documented := append([]int{}, shared...)
@@ -317,6 +319,7 @@ func TestTranslatedCodes(t *testing.T) {
 // TestNoProbing: a client that is unknown, archived, another partner's or beyond
 // the key's subset is one answer, byte for byte (decisions 5.2).
 func TestNoProbing(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, setup{})
 	subset := s.NewKey(s.Tenant, []domain.Scope{domain.Read, domain.Write}, []domain.ClientID{s.sibling})
 	stranger := s.service.Tenant("Stranger")
@@ -351,7 +354,7 @@ func TestNoProbing(t *testing.T) {
 	} {
 		envelope(t, "a user of "+name, s.Do("POST", "/v1/users/"+c.user, c.key, `{"status":"inactive"}`), 404, domain.NotFound, "no such user")
 	}
-	envelope(t, "create with a subset", s.Do("POST", "/v1/clients", subset, `{"company_name":"x"}`), 403, domain.Forbidden, "creating a client needs")
+	envelope(t, "create with a subset", s.Do("POST", "/v1/clients", subset, `{"company_name":"x"}`), 403, domain.Forbidden, "this operation needs a key with access to all clients")
 	if n := s.Number("SELECT count(*) FROM users WHERE status = 'inactive'"); n != 0 {
 		t.Errorf("%d users were changed", n)
 	}
@@ -360,6 +363,7 @@ func TestNoProbing(t *testing.T) {
 // TestBudget: 429 with Retry-After from every route, once the key's 600 are used
 // up by either version.
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, setup{Options: v2test.Options{Limits: ginop.Limits{PerKey: 3, PerAddress: 2, PerClientFactor: 1}}})
 	for range 3 {
 		s.Get("/v2/partner", s.Key).Want(200)

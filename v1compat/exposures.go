@@ -79,17 +79,17 @@ type listExposures struct {
 
 func (f *Facade) exposureRoutes(api *v2.API) {
 	list(f, Meta{
-		ID: "exposures", Method: "GET", Path: "/clients/:client_id/darkweb/exposures", Status: http.StatusOK, Summary: "Get Dark Web Exposures; forbidden where Dark Web Monitoring is not enabled",
-		Fields: map[string]string{"since": "start", "until": "end"},
+		ID: "exposures", Method: "GET", Path: "/clients/:client_id/darkweb/exposures", Status: http.StatusOK,
+		Summary: "Get Dark Web Exposures; forbidden where Dark Web Monitoring is not enabled",
+		Fields:  map[string]string{"since": "start", "until": "end"},
 	}, api.ListDarkWebUsers, fromListExposures, toExposureCount)
 }
 
-func fromListExposures(in *listExposures, p op.Paging) *v2.ListDarkWebUsers {
+func fromListExposures(in *listExposures) (*v2.ListDarkWebUsers, *op.Paging) {
 	out := &v2.ListDarkWebUsers{}
 	out.Path.ClientID = in.Path.ClientID.ID
-	out.Query.Paging = p
 	out.Query.Since, out.Query.Until = in.Query.Start.from(), in.Query.End.through()
-	return out
+	return out, &out.Query.Paging
 }
 
 func toExposureCount(u v2.DarkWebUser) ExposureCount {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestDarkWebExposures(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	tenant := s.Tenant("Partner")
 	client := s.Client(tenant, "Client")

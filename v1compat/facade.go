@@ -8,8 +8,6 @@
 package v1compat
 
 import (
-	"context"
-
 	"github.com/gin-gonic/gin"
 
 	"partnerapi/domain"
@@ -67,9 +65,4 @@ func (f *Facade) Mount(edge *ginop.Edge, engine *gin.Engine) error {
 	}
 	s.Open("/openapi.yaml", "application/yaml", document)
 	return nil
-}
-
-// numbered finds the numbers of all that the output names, in one look-up.
-func (f *Facade) numbered(ctx context.Context, out any) error {
-	return idmap.Number(ctx, f.registry, out)
 }

@@ -39,13 +39,15 @@ func translationOf[In, V2In, V2Out, Out any](to func(*In) *V2In, from func(*V2Ou
 }
 
 // rowsOf is the translation of a list, whose input is as for its first page.
-func rowsOf[In, V2In, Row, Item any](t *testing.T, to func(*In, op.Paging) *V2In, item func(Row) Item) translation {
+func rowsOf[In, V2In, Row, Item any](t *testing.T, to func(*In) (*V2In, *op.Paging), item func(Row) Item) translation {
 	return translationOf(func(in *In) *V2In {
 		asked, err := pageOf(in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return to(in, walk{asked: asked}.paging())
+		out, paging := to(in)
+		*paging = walk{asked: asked}.paging()
+		return out
 	}, func(r *Row) *Item {
 		out := item(*r)
 		return &out
@@ -57,6 +59,7 @@ func rowsOf[In, V2In, Row, Item any](t *testing.T, to func(*In, op.Paging) *V2In
 // members that begin with a capital are those that never leave the process, and a
 // policy's scope, which no caller sends, is given by its kind.
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	f := s.facade
 	translations := map[string]translation{}
@@ -132,7 +135,7 @@ func golden(t *testing.T, s *service, tr translation, base string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := idmap.Resolve(t.Context(), s.registry, in); err != nil {
+	if _, err := idmap.Resolve(t.Context(), s.registry, in); err != nil {
 		t.Fatal(err)
 	}
 	input, err := json.Marshal(tr.to(in))

@@ -102,6 +102,7 @@ func (s *service) count(client domain.ClientID, status domain.UserStatus, by int
 func (s *service) archive(client domain.ClientID) {
 	s.T.Helper()
 	s.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", client)
+	s.CountClients()
 }
 
 // page is any list of v1.

@@ -15,6 +15,7 @@ import (
 // whose clients are deleted again while others are made. Each client has one
 // number and each number one client, and none is given twice (decisions 1.4).
 func TestNumbersUnderCreators(t *testing.T) {
+	t.Parallel()
 	const creators, each = 50, 4
 	s := start(t, setup{})
 	tenant := s.Tenant("Partner")

@@ -98,6 +98,7 @@ func (w *wire) cut() {
 // TestOutage: what the service gets wrong is a 500 that shows nothing of it; a
 // database that cannot be reached is a 503, until it can (decisions 2.6).
 func TestOutage(t *testing.T) {
+	t.Parallel()
 	w, database := wireTo(t, dbtest.URL(t, schema))
 	s := newScene(t, setup{Options: v2test.Options{URL: database, Log: io.Discard}})
 	each := func(fn func(*route, v2test.Response)) {

@@ -33,7 +33,7 @@ func (w window) upTo(most int, limit integer) asked {
 
 // upTo50 is the window of most lists.
 type upTo50 struct {
-	Limit integer `query:"limit" default:"20" doc:"How many items to return, from 1 to 50; others are moved to the bound."`
+	Limit integer `query:"limit" default:"20" doc:"How many items to return, 1 to 50; others are moved to the bound."`
 	window
 }
 
@@ -41,7 +41,7 @@ func (w upTo50) asked() asked { return w.upTo(50, w.Limit) }
 
 // upTo1000 is the window of longer lists.
 type upTo1000 struct {
-	Limit integer `query:"limit" default:"200" doc:"How many items to return, from 1 to 1000; others are moved to the bound."`
+	Limit integer `query:"limit" default:"200" doc:"How many items to return, 1 to 1000; others are moved to the bound."`
 	window
 }
 

@@ -14,6 +14,7 @@ import (
 
 // TestPathIntegers: canonical decimals (decisions 5.4).
 func TestPathIntegers(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	tenant := s.Tenant("Partner")
 	s.Client(tenant, "Client")
@@ -35,6 +36,7 @@ func TestPathIntegers(t *testing.T) {
 // TestUUIDsInAnyCase: every route that takes a UUID takes it in any case
 // (decisions 1.3).
 func TestUUIDsInAnyCase(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, setup{})
 	uuid := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	tried := 0
@@ -64,11 +66,13 @@ func fill(s *service, t v2test.Tenant, n int) []string {
 
 // TestIDs: a list of integers, comma-separated or repeated (decisions 5.5, 5.8).
 func TestIDs(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	tenant, other := s.Tenant("Partner"), s.Tenant("Other")
 	n := fill(s, tenant, 6)
 	foreign := fill(s, other, 1)[0]
 	s.Exec("UPDATE clients SET archived_at = now() WHERE name = 'client 001'") // n[5]
+	s.CountClients()
 	many := strings.Repeat(","+n[0], 499)[1:]
 	for query, want := range map[string][]string{
 		"":                                      n[:5],
@@ -107,6 +111,7 @@ func TestIDs(t *testing.T) {
 // TestWindow: limit is moved to its bounds; offset is refused below 0
 // (decisions 5.5).
 func TestWindow(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	tenant := s.Tenant("Partner")
 	n := fill(s, tenant, 3)
@@ -124,6 +129,7 @@ func TestWindow(t *testing.T) {
 		}
 		for query, want := range map[string][2]int{ // limit and offset
 			"":                             {20, 0},
+			"limit=&offset=":               {20, 0},
 			"limit=1":                      {1, 0},
 			"limit=50":                     {50, 0},
 			"limit=51":                     {50, 0},
@@ -162,6 +168,7 @@ func TestWindow(t *testing.T) {
 
 // TestOrder: by creation, then UUID (decisions 5.6).
 func TestOrder(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	tenant := s.Tenant("Partner")
 	client := s.Client(tenant, "Client").ID

@@ -152,8 +152,10 @@ func (s *service) actor(name string, leads bool) *actor {
 
 // TestParity: what one version does and says, the other does and says too.
 func TestParity(t *testing.T) {
+	t.Parallel()
 	for _, table := range tables {
 		t.Run(table.name, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, setup{})
 			first, second := s.actor("One", true), s.actor("Two", false)
 			for _, step := range table.steps {

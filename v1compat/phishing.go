@@ -36,15 +36,15 @@ type listPhishing struct {
 
 func (f *Facade) phishingRoutes(api *v2.API) {
 	list(f, Meta{
-		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK, Summary: "Get User Phishing Results",
-		Fails: []int{http.StatusNotFound},
+		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK,
+		Summary: "Get User Phishing Results",
+		Fails:   []int{http.StatusNotFound},
 	}, api.ListPhishingResults, fromListPhishing, toPhishingResult)
 }
 
-func fromListPhishing(in *listPhishing, p op.Paging) *v2.ListPhishingResults {
+func fromListPhishing(in *listPhishing) (*v2.ListPhishingResults, *op.Paging) {
 	out := &v2.ListPhishingResults{Sent: &in.Path.UserID.ID}
-	out.Query.Paging = p
-	return out
+	return out, &out.Query.Paging
 }
 
 // toPhishingResult names the furthest state and when it was reached (decisions

@@ -74,39 +74,43 @@ type listPolicyUsers struct {
 
 func (f *Facade) policyRoutes(api *v2.API) {
 	list(f, Meta{
-		ID: "policies", Method: "GET", Path: "/clients/:client_id/policies", Status: http.StatusOK, Summary: "Get Policies",
+		ID: "policies", Method: "GET", Path: "/clients/:client_id/policies", Status: http.StatusOK,
+		Summary: "Get Policies",
 	}, api.ListPolicies, fromListPolicies, toPolicy)
 	list(f, Meta{
-		ID: "policy-users", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users", Status: http.StatusOK, Summary: "Get Policy Users",
-		Fails: []int{http.StatusNotFound},
+		ID: "policy-users", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users", Status: http.StatusOK,
+		Summary: "Get Policy Users",
+		Fails:   []int{http.StatusNotFound},
 	}, api.ListPolicyUsers, fromListPolicyUsers, toPolicyUser)
 }
 
-func fromListPolicies(in *listPolicies, p op.Paging) *v2.ListPolicies {
+func fromListPolicies(in *listPolicies) (*v2.ListPolicies, *op.Paging) {
 	out := &v2.ListPolicies{}
 	out.Path.ClientID = in.Path.ClientID.ID
-	out.Query.Paging = p
-	return out
+	return out, &out.Query.Paging
 }
 
 func toPolicy(p v2.Policy) Policy {
 	return Policy{
-		ID: idmap.RefTo(p.ID), Title: p.Title, Description: orEmpty(p.Description), Version: p.Version, ScopeType: p.ScopeType,
+		ID: idmap.RefTo(p.ID), Title: p.Title, Description: orEmpty(p.Description), Version: p.Version,
+		ScopeType: p.ScopeType,
 		ScopeID: scopeRef{
-			Client: idmap.RefTo(p.ScopeID.Client), Group: idmap.RefTo(p.ScopeID.Group), Collection: idmap.RefTo(p.ScopeID.Collection),
+			Client: idmap.RefTo(p.ScopeID.Client), Group: idmap.RefTo(p.ScopeID.Group),
+			Collection: idmap.RefTo(p.ScopeID.Collection),
 		},
-		RequiresAcknowledgment: p.RequiresAcknowledgment, RenewalPeriodDays: p.RenewalPeriodDays, CreatedDate: at(p.CreatedAt),
-		AudienceUserCount: p.AudienceUserCount, AcknowledgedCount: p.AcknowledgedCount, AcknowledgedPercentage: p.AcknowledgedPercentage,
+		RequiresAcknowledgment: p.RequiresAcknowledgment, RenewalPeriodDays: p.RenewalPeriodDays,
+		CreatedDate:       at(p.CreatedAt),
+		AudienceUserCount: p.AudienceUserCount, AcknowledgedCount: p.AcknowledgedCount,
+		AcknowledgedPercentage: p.AcknowledgedPercentage,
 	}
 }
 
-func fromListPolicyUsers(in *listPolicyUsers, p op.Paging) *v2.ListPolicyUsers {
+func fromListPolicyUsers(in *listPolicyUsers) (*v2.ListPolicyUsers, *op.Paging) {
 	out := &v2.ListPolicyUsers{}
 	out.Path.ClientID = in.Path.ClientID.ID
 	out.Path.PolicyID = in.Path.PolicyID.ID
-	out.Query.Paging = p
 	out.Query.Status = in.Query.Status
-	return out
+	return out, &out.Query.Paging
 }
 
 func toPolicyUser(u v2.PolicyUser) PolicyUser {

@@ -22,6 +22,7 @@ func (s *service) addPolicy(client domain.ClientID, scope domain.ScopeType, scop
 }
 
 func TestPolicies(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	tenant := s.Tenant("Partner")
 	client := s.Client(tenant, "Client")

@@ -1,7 +1,6 @@
 package v1compat
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -53,7 +52,9 @@ var shared = []int{
 }
 
 // call adds a route that is one call of an operation.
-func call[In, V2In, V2Out, Out any](f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out) {
+func call[In, V2In, V2Out, Out any](
+	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out,
+) {
 	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Out](), func(c *gin.Context, in any) (any, error) {
 		out, err := o.Call(c.Request.Context(), to(in.(*In)))
 		if err != nil {
@@ -64,27 +65,34 @@ func call[In, V2In, V2Out, Out any](f *Facade, meta Meta, o *op.Op[V2In, V2Out],
 }
 
 // list adds a route that is one page of an operation's list. The input's Query
-// embeds one of the paging types.
-func list[In, V2In, Row, Item any](f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In, op.Paging) *V2In, item func(Row) Item) {
+// embeds one of the paging types; to returns v2's input, and the Paging in it,
+// which it leaves empty.
+func list[In, V2In, Row, Item any](
+	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item,
+) {
 	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Paging[Item]](), func(c *gin.Context, in any) (any, error) {
-		typed := in.(*In)
 		ctx := c.Request.Context()
 		asked, err := pageOf(in)
 		if err != nil {
 			return nil, err
 		}
-		walk, err := f.checkpoints.walk(ctx, meta.ID, to(typed, op.Paging{}), asked)
+		filters, paging := to(in.(*In))
+		walk, err := f.checkpoints.walk(ctx, meta.ID, filters, asked)
 		if err != nil {
 			return nil, err
 		}
-		page, err := o.Call(ctx, to(typed, walk.paging()))
+
+		*paging = walk.paging()
+		page, err := o.Call(ctx, filters)
 		if walk.outdated(err) {
 			walk.cursor = ""
-			page, err = o.Call(ctx, to(typed, walk.paging()))
+			*paging = walk.paging()
+			page, err = o.Call(ctx, filters)
 		}
 		if err != nil {
 			return nil, err
 		}
+
 		out := &Paging[Item]{Items: make([]Item, len(page.Data)), Limit: walk.limit, Offset: walk.offset}
 		for i, row := range page.Data {
 			out.Items[i] = item(row)
@@ -106,34 +114,31 @@ func (r *route) serve(c *gin.Context) error {
 	if err != nil {
 		return r.translate(domain.AsError(err))
 	}
-	ginop.WriteJSON(c, r.Status, out)
-	return nil
+	return ginop.WriteJSON(c, r.Status, out)
 }
 
 func (r *route) run(c *gin.Context) (any, error) {
 	ctx := c.Request.Context()
-	if err := op.Authorize(ctx, r.operation.Meta().Scope); err != nil {
+	if err := op.Authorize(ctx, r.operation.Meta()); err != nil {
 		return nil, err
 	}
 	in, _, err := ginop.Decode(c, r.input, r.input.New(), true)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.resolve(ctx, in); err != nil {
+
+	// An unused number stays unresolved: v2 then finds nothing, and answers as it
+	// does for what is out of reach.
+	lookup, err := idmap.Resolve(ctx, r.facade.registry, in)
+	if err != nil {
 		return nil, err
 	}
 	out, err := r.answer(c, in)
 	if err != nil {
 		return nil, err
 	}
-	return out, r.facade.numbered(ctx, out)
-}
-
-// resolve finds the objects of all numbers in the input, in one look-up. A
-// number that is nobody's stays unresolved: v2 then finds nothing, and answers
-// as it does for what is out of reach.
-func (r *route) resolve(ctx context.Context, in any) error {
-	return idmap.Resolve(ctx, r.facade.registry, in)
+	lookup.Reached()
+	return out, idmap.Number(ctx, r.facade.registry, out)
 }
 
 // check reports a route that does not fit its operation: an error of the

@@ -48,5 +48,6 @@ func fromSendPhishing(in *sendPhishing) *v2.SendPhishing {
 }
 
 func toMessage(out *v2.PhishingSent) *Message {
-	return &Message{Message: "The phishing simulation is scheduled for " + out.Sends[0].SendAt.UTC().Format(time.RFC3339) + "."}
+	when := out.Sends[0].SendAt.UTC().Format(time.RFC3339)
+	return &Message{Message: "The phishing simulation is scheduled for " + when + "."}
 }

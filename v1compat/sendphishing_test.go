@@ -33,6 +33,7 @@ import (
 )
 
 func TestSendPhishingGolden(t *testing.T) {
+	t.Parallel()
 	user, template := db.NewID[domain.UserKind](), db.NewID[domain.TemplateKind]()
 	in := &sendPhishing{}
 	in.Body.UserID, in.Body.PhishingTemplate = new(uuidOf(user)), idmap.RefTo(template)
@@ -50,6 +51,7 @@ func TestSendPhishingGolden(t *testing.T) {
 // TestSendPhishingConditions: what v1 says to each wrong request (decisions
 // 5.3), and that none of them schedules anything.
 func TestSendPhishingConditions(t *testing.T) {
+	t.Parallel()
 	r := newReader(t, setup{})
 	if err := r.DB.LoadTemplates(t.Context()); err != nil {
 		t.Fatal(err)
@@ -170,6 +172,7 @@ var href = regexp.MustCompile(`href="([^"]+)"`)
 // TestTheWholeWay: a send is asked for through v1, its mail arrives at a mail
 // server, its link is opened, and both versions and the user's risk tell of it.
 func TestTheWholeWay(t *testing.T) {
+	t.Parallel()
 	r := newReader(t, setup{})
 	if err := r.DB.LoadTemplates(t.Context()); err != nil {
 		t.Fatal(err)

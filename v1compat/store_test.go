@@ -36,6 +36,7 @@ func stores(t testing.TB, clock domain.Clock) map[string]Store {
 }
 
 func TestStores(t *testing.T) {
+	t.Parallel()
 	clock := domain.NewManualClock(v2test.Noon)
 	for name, store := range stores(t, clock) {
 		t.Run(name, func(t *testing.T) { storeContract(t, store, clock) })
@@ -97,6 +98,7 @@ func storeContract(t *testing.T, store Store, clock *domain.ManualClock) {
 // TestKeyIsBounded: beyond its bound, a key loses its oldest checkpoints, and no
 // other key's.
 func TestKeyIsBounded(t *testing.T) {
+	t.Parallel()
 	const most = 30
 	clock := domain.NewManualClock(v2test.Noon)
 	memory, redis := newMemory(clock), redisAt(t, miniredis.RunT(t).Addr(), clock, t.Output())
@@ -140,6 +142,7 @@ func TestKeyIsBounded(t *testing.T) {
 // TestMemoryIsBounded: beyond the bound of all keys together, the one that has
 // the most loses its oldest; what is too old goes with what is put.
 func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
 	clock := domain.NewManualClock(v2test.Noon)
 	m, ctx := newMemory(clock), t.Context()
 	put := func(key, list string, offset int) {
@@ -180,6 +183,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // TestRedisForgets: what no walk goes on with leaves Redis by itself.
 func TestRedisForgets(t *testing.T) {
+	t.Parallel()
 	server := miniredis.RunT(t)
 	store := redisAt(t, server.Addr(), domain.NewManualClock(v2test.Noon), t.Output())
 	if err := store.Put(t.Context(), List{"key", "a"}, 20, "x"); err != nil {
@@ -218,6 +222,7 @@ func (s *service) deleteUser(client domain.ClientID, id string) {
 
 // TestRedisWalk: a walk goes on from checkpoints that another replica left.
 func TestRedisWalk(t *testing.T) {
+	t.Parallel()
 	server := miniredis.RunT(t)
 	clock := domain.NewManualClock(v2test.Noon)
 	s := start(t, setup{store: redisAt(t, server.Addr(), clock, t.Output())})
@@ -238,6 +243,7 @@ func TestRedisWalk(t *testing.T) {
 
 // TestRedisDown: without Redis, walks count rows, and the log says so.
 func TestRedisDown(t *testing.T) {
+	t.Parallel()
 	server := miniredis.RunT(t)
 	var log bytes.Buffer
 	s := start(t, setup{store: redisAt(t, server.Addr(), domain.NewManualClock(v2test.Noon), &log)})

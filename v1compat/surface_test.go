@@ -162,6 +162,9 @@ func refused(code, message any) answer {
 	text, _ := message.(string)
 	if code == string(domain.InvalidRequest) {
 		_, text, _ = strings.Cut(text, " ")
+		if text == "must be before until" { // v1 calls it end
+			text = "must be before end"
+		}
 	}
 	return answer{code: fmt.Sprint(code), message: text}
 }

@@ -44,7 +44,7 @@ func (v v1) answer(r v2test.Response, of shape) answer {
 // uuid is the UUID of the object with a number.
 func (v v1) uuid(kind idmap.Kind, number int64) string {
 	key := idmap.NumberKey{Kind: kind, Number: number}
-	found, err := v.registry.IDs(v.T.Context(), []idmap.NumberKey{key})
+	found, _, err := v.registry.IDs(v.T.Context(), []idmap.NumberKey{key})
 	if err != nil {
 		v.T.Fatal(err)
 	}

@@ -25,16 +25,16 @@ type listTraining struct {
 
 func (f *Facade) trainingRoutes(api *v2.API) {
 	list(f, Meta{
-		ID: "training", Method: "GET", Path: "/users/:user_id/training", Status: http.StatusOK, Summary: "Get User Training Results",
-		Fails: []int{http.StatusNotFound},
+		ID: "training", Method: "GET", Path: "/users/:user_id/training", Status: http.StatusOK,
+		Summary: "Get User Training Results",
+		Fails:   []int{http.StatusNotFound},
 	}, api.ListTraining, fromListTraining, toTrainingResult)
 }
 
-func fromListTraining(in *listTraining, p op.Paging) *v2.ListTraining {
+func fromListTraining(in *listTraining) (*v2.ListTraining, *op.Paging) {
 	out := &v2.ListTraining{}
 	out.Path.UserID = in.Path.UserID.ID
-	out.Query.Paging = p
-	return out
+	return out, &out.Query.Paging
 }
 
 // toTrainingResult leaves the dates of an open course zero, which v1 writes as

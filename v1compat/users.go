@@ -54,12 +54,12 @@ type listUsers struct {
 type createUser struct {
 	Path clientPath
 	Body struct {
-		Email             string                            `json:"email" validate:"filled,email,max=254"`
-		FirstName         string                            `json:"first_name,omitzero" validate:"max=200"`
-		LastName          string                            `json:"last_name,omitzero" validate:"max=200"`
+		Email             string                            `json:"email" validate:"filled,max=254,email"`
+		FirstName         string                            `json:"first_name,omitzero" validate:"max=200,name"`
+		LastName          string                            `json:"last_name,omitzero" validate:"max=200,name"`
 		Department        string                            `json:"department,omitzero" validate:"max=500"`
 		JobTitle          string                            `json:"job_title,omitzero" validate:"max=500"`
-		ManagerEmail      string                            `json:"manager_email,omitzero" validate:"omitempty,email,max=254"`
+		ManagerEmail      string                            `json:"manager_email,omitzero" validate:"omitempty,max=254,email"`
 		Role              choice[domain.Role]               `json:"role,omitzero"`
 		PreferredLanguage choice[domain.Language]           `json:"preferred_language,omitzero"`
 		CollectionID      *idmap.Ref[domain.CollectionKind] `json:"collection_id,omitzero"`
@@ -80,9 +80,10 @@ func (f *Facade) userRoutes(api *v2.API) {
 		ID: "users", Method: "GET", Path: "/clients/:client_id/users", Status: http.StatusOK, Summary: "Get Users",
 	}, api.ListUsers, fromListUsers, toUser)
 	call(f, Meta{
-		ID: "create-user", Method: "POST", Path: "/clients/:client_id/users", Status: http.StatusCreated, Summary: "Create User",
-		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
-		Fields: map[string]string{"collection_ids": "collection_id"},
+		ID: "create-user", Method: "POST", Path: "/clients/:client_id/users", Status: http.StatusCreated,
+		Summary: "Create User",
+		Fails:   []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
+		Fields:  map[string]string{"collection_ids": "collection_id"},
 	}, api.CreateUser, fromCreateUser, toCreatedUser)
 	call(f, Meta{
 		ID: "update-user", Method: "POST", Path: "/users/:user_id", Status: http.StatusOK, Summary: "Update User",
@@ -90,13 +91,12 @@ func (f *Facade) userRoutes(api *v2.API) {
 	}, api.UpdateUser, fromUpdateUser, toUpdated)
 }
 
-func fromListUsers(in *listUsers, p op.Paging) *v2.ListUsers {
+func fromListUsers(in *listUsers) (*v2.ListUsers, *op.Paging) {
 	out := &v2.ListUsers{}
 	out.Path.ClientID = in.Path.ClientID.ID
-	out.Query.Paging = p
 	out.Query.Status = in.Query.Status
 	out.Query.Sort = "created_at"
-	return out
+	return out, &out.Query.Paging
 }
 
 func toUser(u v2.User) User {
@@ -131,7 +131,9 @@ func fromCreateUser(in *createUser) *v2.CreateUser {
 }
 
 func toCreatedUser(u *v2.User) *CreatedUser {
-	return &CreatedUser{ID: uuidOf(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Status: u.Status, Role: u.Role}
+	return &CreatedUser{
+		ID: uuidOf(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Status: u.Status, Role: u.Role,
+	}
 }
 
 func fromUpdateUser(in *updateUser) *v2.UpdateUser {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -218,63 +219,70 @@ func (k *walker) verdict() {
 	}
 }
 
+// inEachWorld runs a test of each kind of list, on a service of its own, with
+// each of the seeds.
+func inEachWorld(t *testing.T, seeds, stream uint64, run func(*world, v2test.Tenant)) {
+	for i, newWorld := range worlds {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			s := start(t, setup{})
+			for seed := range seeds {
+				run(newWorld(s, rand.New(rand.NewPCG(seed, stream+uint64(i)))))
+			}
+		})
+	}
+}
+
 // TestPagesOfAQuietList: when nothing changes, any offset shows what a naive
 // model does: by a key that never walked, on walks, on jumps, and when the
 // checkpoints are too old.
 func TestPagesOfAQuietList(t *testing.T) {
-	s := start(t, setup{})
-	for i, newWorld := range worlds {
-		for seed := range uint64(2) {
-			rnd := rand.New(rand.NewPCG(seed, 100+uint64(i)))
-			w, tenant := newWorld(s, rnd)
-			for range 10 + rnd.IntN(20) {
-				w.add()
-			}
-			for _, l := range w.listings {
-				stranger := s.NewKey(tenant, []domain.Scope{domain.Read}, nil)
-				w.cold(l, 1+rnd.IntN(12), 1+rnd.IntN(len(w.rows)/2), stranger)
-			}
-			for range 20 {
-				l := w.listings[rnd.IntN(len(w.listings))]
-				w.cold(l, 1+rnd.IntN(12), rnd.IntN(len(w.shown(l))+5), tenant.Key)
-				if rnd.IntN(8) == 0 {
-					s.Clock.Advance(time.Duration(rnd.IntN(20)) * time.Minute)
-				}
+	t.Parallel()
+	inEachWorld(t, 2, 100, func(w *world, tenant v2test.Tenant) {
+		for range 10 + w.rnd.IntN(20) {
+			w.add()
+		}
+		for _, l := range w.listings {
+			stranger := w.NewKey(tenant, []domain.Scope{domain.Read}, nil)
+			w.cold(l, 1+w.rnd.IntN(12), 1+w.rnd.IntN(len(w.rows)/2), stranger)
+		}
+		for range 20 {
+			l := w.listings[w.rnd.IntN(len(w.listings))]
+			w.cold(l, 1+w.rnd.IntN(12), w.rnd.IntN(len(w.shown(l))+5), tenant.Key)
+			if w.rnd.IntN(8) == 0 {
+				w.Clock.Advance(time.Duration(w.rnd.IntN(20)) * time.Minute)
 			}
 		}
-	}
+	})
 }
 
 // TestWalksOfAMovingList: walks by two keys and over several lists at once,
 // while rows come, change and go, and others jump about.
 func TestWalksOfAMovingList(t *testing.T) {
-	s := start(t, setup{})
-	for i, newWorld := range worlds {
-		for seed := range uint64(3) {
-			rnd := rand.New(rand.NewPCG(seed, 200+uint64(i)))
-			w, tenant := newWorld(s, rnd)
-			other, jumper := s.NewKey(tenant, []domain.Scope{domain.Read}, nil), s.NewKey(tenant, []domain.Scope{domain.Read}, nil)
-			var walkers []*walker
-			for _, l := range w.listings {
-				walkers = append(walkers, &walker{w: w, key: tenant.Key, list: l}, &walker{w: w, key: other, list: l})
+	t.Parallel()
+	inEachWorld(t, 3, 200, func(w *world, tenant v2test.Tenant) {
+		other, jumper := w.NewKey(tenant, []domain.Scope{domain.Read}, nil), w.NewKey(tenant, []domain.Scope{domain.Read}, nil)
+		var walkers []*walker
+		for _, l := range w.listings {
+			walkers = append(walkers, &walker{w: w, key: tenant.Key, list: l}, &walker{w: w, key: other, list: l})
+		}
+		for range 15 + w.rnd.IntN(15) {
+			w.add()
+		}
+
+		for live := walkers; len(live) > 0; live = slices.DeleteFunc(slices.Clone(live), func(k *walker) bool { return k.done }) {
+			for range w.rnd.IntN(3) {
+				w.change()
 			}
-			for range 15 + rnd.IntN(15) {
-				w.add()
+			if w.rnd.IntN(5) == 0 {
+				w.jump(jumper)
 			}
-			for live := walkers; len(live) > 0; live = slices.DeleteFunc(slices.Clone(live), func(k *walker) bool { return k.done }) {
-				for range rnd.IntN(3) {
-					w.change()
-				}
-				if rnd.IntN(5) == 0 {
-					w.jump(jumper)
-				}
-				k := live[rnd.IntN(len(live))]
-				if k.read(); k.done {
-					k.verdict()
-				}
+			k := live[w.rnd.IntN(len(live))]
+			if k.read(); k.done {
+				k.verdict()
 			}
 		}
-	}
+	})
 }
 
 // jump reads a page from the middle of the usual list.

@@ -26,7 +26,7 @@ func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {
 
 // JSONSchema says what the time looks like, for the document.
 func (Time) JSONSchema() string {
-	return `{"type":"string","format":"date-time","pattern":"^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$"}`
+	return `{"type":"string","format":"date-time","example":"2026-01-31T08:00:00Z"}`
 }
 
 // UUID is an object that v1 names by its UUID: a user, an admin, a message.
@@ -99,8 +99,8 @@ func (n *integer) UnmarshalText(text []byte) error {
 // refList is a list of numbers, comma-separated or repeated.
 type refList[K domain.Kind] struct{ Refs []idmap.Ref[K] }
 
-// ManyTexts marks the list as one that may be given in several parameters.
-func (*refList[K]) ManyTexts() {}
+// MaxItems is how many items the list may hold.
+func (*refList[K]) MaxItems() int { return op.MaxIDs }
 
 // JSONSchema says what the list looks like, for the document.
 func (refList[K]) JSONSchema() string { return `{"type":"string"}` }

@@ -1,6 +1,7 @@
 package v2
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -39,10 +40,10 @@ func adminOf(a domain.Admin) Admin {
 }
 
 func (a *API) declareAdmins() {
-	a.ListClientAdmins = op.Add(&a.Set, op.Meta{
+	a.ListClientAdmins = op.AddList(&a.Set, op.Meta{
 		ID: "admins.list", Method: "GET", Path: "/clients/:client_id/admins", Scope: domain.Read, Since: op.V2_0, Status: 200,
 		Summary: "List the admins of a client",
-	}, a.listClientAdmins)
+	}, a.listClientAdmins, adminOf)
 	a.InviteAdmin = op.Add(&a.Set, op.Meta{
 		ID: "admins.invite", Method: "POST", Path: "/clients/:client_id/admins/invites", Scope: domain.Write, Since: op.V2_2, Status: 202,
 		Summary: "Invite an admin to a client", Fails: []domain.Code{domain.Conflict},
@@ -57,21 +58,21 @@ type ListClientAdmins struct {
 	}
 }
 
-func (a *API) listClientAdmins(ctx context.Context, in *ListClientAdmins) (*op.Page[Admin], error) {
-	list := op.NewList(a.cursors, "admins.list", in.Path.ClientID)
-	return mapPage(list, in.Query.Paging, func(w domain.Window) (domain.Slice[domain.Admin], error) {
-		if _, err := a.db.Client(ctx, in.Path.ClientID); err != nil {
-			return domain.Slice[domain.Admin]{}, err
-		}
-		return a.db.ClientAdmins(ctx, in.Path.ClientID, w)
-	}, adminOf)
+func (a *API) listClientAdmins(
+	ctx context.Context, in *ListClientAdmins, w domain.Window,
+) (domain.Slice[domain.Admin], error) {
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.Admin]{}, err
+	}
+	return t.Admins(ctx, w)
 }
 
 // InviteAdmin asks for an invite to become an admin of a client.
 type InviteAdmin struct {
 	Path clientPath
 	Body struct {
-		Email string            `json:"email" validate:"filled,email,max=254"`
+		Email string            `json:"email" validate:"filled,max=254,email"`
 		Role  domain.InviteRole `json:"role,omitzero" validate:"omitempty,enum" default:"admin"`
 	}
 }
@@ -92,21 +93,17 @@ func (InviteStatus) Values() []string { return []string{"queued"} }
 func (a *API) inviteAdmin(ctx context.Context, req *InviteAdmin) (*AdminInvite, error) {
 	now := a.db.Now()
 	invite := domain.Invite{
-		ID: db.NewID[domain.InviteKind](), Client: req.Path.ClientID, Email: strings.ToLower(req.Body.Email), Role: req.Body.Role,
-		CreatedAt: now, ExpiresAt: now.Add(domain.InviteLife),
+		ID: db.NewID[domain.InviteKind](), Client: req.Path.ClientID, Email: strings.ToLower(req.Body.Email),
+		Role: cmp.Or(req.Body.Role, domain.InviteRole(domain.FullRole)), CreatedAt: now, ExpiresAt: now.Add(domain.InviteLife),
 	}
-	if invite.Role == "" {
-		invite.Role = domain.InviteRole(domain.FullRole)
-	}
-	err := a.db.Tx(ctx, func(ctx context.Context) error {
-		if _, err := a.db.LockClient(ctx, invite.Client); err != nil {
-			return err
-		}
-		mail, err := a.db.InsertInvite(ctx, invite)
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := c.LockTenant(ctx, invite.Client)
 		if err != nil {
 			return err
 		}
-		return a.sendMail(ctx, invite.Client, mail)
+		mail, err := t.Invite(ctx, c, invite)
+		c.Finally(func(ctx context.Context) error { return a.sendMail(ctx, t.ID, mail) })
+		return err
 	})
 	if err != nil {
 		return nil, err

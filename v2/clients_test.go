@@ -88,6 +88,7 @@ func TestClientNames(t *testing.T) {
 	h.Do("PATCH", "/v2/clients/"+first.ID.String(), a.Key, name).Want(200) // its own name is no clash
 	h.Do("POST", "/v2/clients", b.Key, name).Want(201)
 	h.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", first.ID)
+	h.CountClients()
 	h.Do("POST", "/v2/clients", a.Key, name).Want(201)
 }
 

@@ -123,7 +123,7 @@ func (a *API) collection(ctx context.Context, path collectionPath) (*db.Tenant, 
 type CreateCollection struct {
 	Path clientPath
 	Body struct {
-		Name        string  `json:"name" validate:"filled,max=200"`
+		Name        string  `json:"name" validate:"filled,max=200,name"`
 		Description *string `json:"description,omitzero" validate:"omitnil,max=2000"`
 	}
 }

@@ -3,6 +3,7 @@ package v2
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,19 +42,19 @@ func (a *API) declareEmails() {
 // MessageTypes is a comma-separated list of types of mail.
 type MessageTypes []domain.MessageType
 
-// ManyTexts marks the list as one that may be given in several parameters.
-func (*MessageTypes) ManyTexts() {}
+// MaxItems is how many items the list may hold.
+func (*MessageTypes) MaxItems() int { return 50 }
 
 // JSONSchema says what the list looks like, for the document.
 func (MessageTypes) JSONSchema() string { return `{"type":"string"}` }
 
-// UnmarshalText reads the list; an empty one is as good as none.
+// UnmarshalText reads the list, each type once; an empty one is as good as none.
 func (m *MessageTypes) UnmarshalText(text []byte) error {
 	*m = nil
 	for item := range strings.SplitSeq(string(text), ",") {
 		kind := domain.MessageType(strings.TrimSpace(item))
 		switch {
-		case kind == "":
+		case kind == "" || slices.Contains(*m, kind):
 		case op.EnumHas(kind, string(kind)):
 			*m = append(*m, kind)
 		default:
@@ -133,7 +134,11 @@ func (a *API) addressees(ctx context.Context, in *ListEmails) ([]domain.UserKey,
 	case in.To.Email == "":
 		return nil, domain.ErrInvalid("user_id", "is required unless an email address is given")
 	}
-	to, err := a.db.UsersByEmail(ctx, strings.ToLower(in.To.Email))
+	email, ok := domain.CleanEmail(in.To.Email)
+	if !ok { // which is nobody's
+		return nil, domain.ErrNotFound((domain.UserKind{}).Noun())
+	}
+	to, err := a.db.UsersByEmail(ctx, email)
 	if err == nil && len(to) == 0 {
 		err = domain.ErrNotFound((domain.UserKind{}).Noun())
 	}
@@ -152,7 +157,7 @@ func (a *API) addressee(ctx context.Context, id domain.UserID) ([]domain.UserKey
 func period(since, until *op.Time) (domain.Period, error) {
 	p := domain.Period{Since: bound(since), Until: bound(until)}
 	if p.Since != nil && p.Until != nil && !p.Since.Before(*p.Until) {
-		return p, domain.ErrInvalid("since", "must be before the end of the period")
+		return p, domain.ErrInvalid("since", "must be before until")
 	}
 	return p, nil
 }

@@ -14,6 +14,7 @@ import (
 	"partnerapi/domain"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/v2test"
 )
 
@@ -70,15 +71,12 @@ func (w *world) badParameter(t *testing.T, o op.Operation, p op.Param) {
 	case isEnum:
 		all := strings.Join(enum.Values(), ", ")
 		maps.Copy(bad, map[string]string{"nope": all, strings.ToUpper(enum.Values()[0]): all, enum.Values()[0] + " ": all})
-		if !slices.Contains(rules, "omitempty") {
-			bad[""] = all
-		}
 	case elem == reflect.TypeFor[op.Time]():
-		for _, text := range []string{"", "yesterday", "2026-06-15", "2026-06-15T12:00:00", "2026-13-01T00:00:00Z", "1750000000", "2026-06-15 12:00:00Z"} {
+		for _, text := range []string{"yesterday", "2026-06-15", "2026-06-15T12:00:00", "2026-13-01T00:00:00Z", "1750000000", "2026-06-15 12:00:00Z"} {
 			bad[text] = "RFC 3339"
 		}
 	case elem.Kind() == reflect.Int:
-		for _, text := range []string{"", "x", "1.5", "1e2", "99999999999999999999"} {
+		for _, text := range []string{"x", "1.5", "1e2", "99999999999999999999"} {
 			bad[text] = "integer"
 		}
 		for _, rule := range rules {
@@ -101,6 +99,13 @@ func (w *world) badParameter(t *testing.T, o op.Operation, p op.Param) {
 		r := w.Get(pathOf(t, o, w.ids())+"?"+p.Name+"="+url.QueryEscape(text), w.tenant.Key)
 		checkInvalid(t, r, p.Name, words)
 	}
+	// An empty parameter is an absent one.
+	if path := pathOf(t, o, w.ids()); p.Name != "ids" {
+		absent, empty := w.Get(path, w.tenant.Key), w.Get(path+"?"+p.Name+"=", w.tenant.Key)
+		if absent.Status != o.Meta().Status || anonymous(absent) != anonymous(empty) {
+			t.Errorf("without %s: %s, with an empty one: %s", p.Name, absent.Body, empty.Body)
+		}
+	}
 	if isEnum {
 		for _, value := range enum.Values() {
 			w.Get(pathOf(t, o, w.ids())+"?"+p.Name+"="+url.QueryEscape(value), w.tenant.Key).Want(o.Meta().Status)
@@ -115,19 +120,34 @@ func (w *world) badBodies(t *testing.T, o op.Operation) {
 	for body, field := range map[string]string{
 		"": "body", " ": "body", "[]": "body", "null": "body", `"text"`: "body", "1": "body", "true": "body", "[{}]": "body",
 		"{": "body", "{}}": "body", "{} {}": "body", "{}x": "body", `{"a":}`: "body", "{'a':1}": "body", "\ufeff{}": "body",
-		`{` + quoted + `:"` + "\xff" + `"}`:       "body",
-		`{` + quoted + `:"\ud800"}`:               "body",
-		`{` + quoted + `:"a\u0000b"}`:             first,
-		`{"unknown":1}`:                           "unknown",
-		`{"unknown":{"deep":[1]}}`:                "unknown",
-		`{` + quoted + `:"a",` + quoted + `:"b"}`: first,
+		`{` + quoted + `:"` + "\xff" + `"}`: "body",
+		`{` + quoted + `:"\ud800"}`:         "body",
 	} {
 		r := w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, body)
 		t.Logf("%.60q", body)
 		checkInvalid(t, r, field)
 	}
-	// A valid body but for one member more, or the name in another case.
+	// Members that are wrong, beside those that are missing.
+	for body, want := range map[string]domain.FieldError{
+		`{"unknown":1}`:               {Field: "unknown", Message: "is unknown"},
+		`{"unknown":{"deep":[1]}}`:    {Field: "unknown", Message: "is unknown"},
+		`{` + quoted + `:"a\u0000b"}`: {Field: first, Message: "must not hold a NUL"},
+	} {
+		r := w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, body)
+		checkError(t, r, domain.InvalidRequest)
+		var got ginop.ErrorEnvelope
+		if r.Into(&got); !slices.Contains(got.Error.Fields, want) {
+			t.Errorf("%s: the fields are %v", body, got.Error.Fields)
+		}
+	}
+	// A valid body but for a member given twice, one member more, or a name in
+	// another case.
 	body := w.body(o)
+	value, _ := json.Marshal(body[first])
+	if text, _ := json.Marshal(body); body[first] != nil {
+		twice := fmt.Sprintf("%s,%s:%s}", text[:len(text)-1], quoted, value)
+		checkInvalid(t, w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, twice), first, "must be given once")
+	}
 	body[strings.ToUpper(first)] = "x"
 	checkInvalid(t, w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, body), strings.ToUpper(first), "unknown")
 }
@@ -166,7 +186,7 @@ func (w *world) badMember(t *testing.T, o op.Operation, m member) {
 			faults = append(faults, fault{text(long), ""})
 		}
 		if m.has("filled") {
-			faults = append(faults, fault{`""`, "required"}, fault{`" \t\n\u00a0\u3000"`, "required"})
+			faults = append(faults, fault{`""`, "blank"}, fault{`" \t\n\u00a0\u3000"`, "blank"})
 		}
 	case m.typ.Kind() == reflect.Bool:
 		faults = append(faults, fault{`"true"`, "true or false"}, fault{"1", "true or false"})
@@ -178,7 +198,7 @@ func (w *world) badMember(t *testing.T, o op.Operation, m member) {
 	case m.typ == reflect.TypeFor[op.Time](), m.typ == reflect.TypeFor[domain.Date]():
 		faults = append(faults, fault{`"tomorrow"`, "must be"}, fault{"1", "must be"}, fault{`"2026-02-30"`, "must be"}, fault{`""`, "must be"})
 	case m.typ == reflect.TypeFor[v2.Audience]():
-		faults = []fault{{`"all"`, "must be"}, {"null", "required"}, {"[]", "must be"}}
+		faults = []fault{{`"all"`, "must be"}, {"null", "null"}, {"[]", "must be"}}
 	case m.typ.Kind() == reflect.Array: // an id
 		faults = append(faults, fault{`"x"`, ""}, fault{"1", ""}, fault{`"usr_01h455vb4pex5vsknk084sn02q"`, ""}, fault{`""`, ""})
 	}

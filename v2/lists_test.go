@@ -25,7 +25,8 @@ func TestSearch(t *testing.T) {
 	for q, want := range map[string]string{
 		"%": "100% Pure", "_": "snake_case", "0% p": "100% Pure", `\`: `back\slash`, "ärzte": "ÄRZTE Übersee", "ÜBER": "ÄRZTE Übersee",
 		"ω": "Ωmega", "'": "it's", `"Q`: `"quoted"`, "株式": "日本語 株式会社", "PURE": "100 Pure|100% Pure", "?": "a?b", "$1": "a $1 b",
-		"nobody": "", "snake%case": "", "pure ": "", strings.Repeat("x", 600): "",
+		"nobody": "", "snake%case": "", " pure ": "100 Pure|100% Pure", "a  \t$1": "a $1 b", "u\u0308BER": "ÄRZTE Übersee",
+		strings.Repeat("x", 500): "",
 	} {
 		got := strings.Join(names(w.Get("/v2/clients?q="+url.QueryEscape(q), w.tenant.Key).Want(200)), "|")
 		if got != want {

@@ -63,9 +63,11 @@ func pagedClients(t *testing.T, rows int) *pagedTable {
 			name = excluded.name, name_key = excluded.name_key, average_score = excluded.average_score,
 			created_at = excluded.created_at, updated_at = excluded.updated_at`,
 			domain.ClientID(r.uuid), p.tenant.ID, r.name, domain.SortKey(r.name), r.score, p.h.Clock.Now(), r.created, r.updated)
+		p.h.CountClients()
 	}
 	p.drop = func(r pagedRow) {
 		p.h.Exec("UPDATE clients SET archived_at = $2 WHERE id = $1", domain.ClientID(r.uuid), p.h.Clock.Now())
+		p.h.CountClients()
 	}
 	stranger := p.h.Client(p.h.Tenant("Other"), "alpha of another partner")
 	p.fill(rows)

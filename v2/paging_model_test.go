@@ -38,7 +38,7 @@ func (r pagedRow) compare(other pagedRow, inOrder string) int {
 	var order int
 	switch by {
 	case "name":
-		order = strings.Compare(strings.ToLower(r.name), strings.ToLower(other.name))
+		order = strings.Compare(domain.SortKey(r.name), domain.SortKey(other.name))
 	case "email":
 		order = strings.Compare(r.email, other.email)
 	case "risk_score":
@@ -70,7 +70,7 @@ func (r pagedRow) sendAt() time.Time {
 }
 
 func (r pagedRow) nameHas(text string) bool {
-	return strings.Contains(strings.ToLower(r.name), strings.ToLower(text))
+	return strings.Contains(domain.SortKey(r.name), domain.SortKey(text))
 }
 
 // pagedList is a list with filters, in a sort; holds says what is in it.

@@ -108,8 +108,8 @@ type ListPhishingResults struct {
 	Path  clientPath
 	Query struct {
 		op.Paging
-		UserID       string              `query:"user_id" doc:"Only results of this user."`
-		ResultID     string              `query:"result_id" doc:"Only this result."`
+		UserID       string              `query:"user_id" validate:"max=500" doc:"Only results of this user."`
+		ResultID     string              `query:"result_id" validate:"max=500" doc:"Only this result."`
 		Status       domain.ResultStatus `query:"status" validate:"omitempty,enum" doc:"Only results that are in this state now."`
 		Since        *op.Time            `query:"since" doc:"Only mails sent at or after this time."`
 		Until        *op.Time            `query:"until" doc:"Only mails sent before this time."`

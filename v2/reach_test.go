@@ -26,6 +26,7 @@ func tenants(t *testing.T, w *world) (subset string, out outsiders) {
 	archivedUser := w.User(w.tenant, listed.ID, "first@example.com")
 	w.Exec("INSERT INTO api_key_clients (key_id, client_id) SELECT id, $1 FROM api_keys WHERE NOT all_clients", listed.ID)
 	w.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", listed.ID)
+	w.CountClients()
 	beside := w.Client(w.tenant, "Beside")
 	besideUser := w.User(w.tenant, beside.ID, "first@example.com")
 	other := w.Tenant("Another partner")
@@ -256,9 +257,12 @@ func TestUnknownRoutes(t *testing.T) {
 			checkError(t, w.Do(method, path, "", nil), domain.Unauthorized)
 		}
 	}
-	head := w.Do("HEAD", "/v2/clients", w.tenant.Key, nil)
-	if head.Status != 404 || len(head.Body) != 0 {
+	if head := w.Do("HEAD", "/v2/clients", w.tenant.Key, nil); head.Status != 200 || len(head.Body) != 0 {
 		t.Errorf("HEAD answers %d %s", head.Status, head.Body)
+	}
+	sends := "/v2/clients/" + w.client.ID.String() + "/phishing/sends"
+	if head := w.Do("HEAD", sends, w.tenant.Key, nil); head.Status != 404 || len(head.Body) != 0 {
+		t.Errorf("HEAD of what cannot be read answers %d %s", head.Status, head.Body)
 	}
 	if r := w.Do("GET", "/elsewhere", "", nil); r.Status != 404 || r.Header.Get("X-Ratelimit-Limit") != "" {
 		t.Errorf("outside of every version: %d %v", r.Status, r.Header)

@@ -82,20 +82,18 @@ type GetClientRisk struct {
 	Path clientPath
 }
 
-// getClientRisk takes the headline from the client's summary, so that it says
-// what the client's own read says; the parts below it are as of now.
 func (a *API) getClientRisk(ctx context.Context, in *GetClientRisk) (*ClientRisk, error) {
-	c, err := a.freshClient(ctx, in.Path.ClientID)
+	t, err := a.db.FreshTenant(ctx, in.Path.ClientID)
 	if err != nil {
 		return nil, err
 	}
-	r, err := a.db.ClientRisk(ctx, c.ID)
+	r, err := t.Risk(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &ClientRisk{
-		AverageScore: c.Summary.AverageScore, Grade: domain.GradeOf(c.Summary.AverageScore), HighRiskUsers: c.Summary.HighRiskUsers,
+		AverageScore: r.AverageScore, Grade: r.Grade, HighRiskUsers: r.HighRiskUsers,
 		Distribution: r.Distribution, ByRole: r.ByRole, TopFactors: r.TopFactors, History: r.History,
-		ComputedAt: op.At(c.Summary.At), client: c.ID,
+		ComputedAt: op.At(r.ComputedAt), client: t.ID,
 	}, nil
 }

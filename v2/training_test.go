@@ -2,6 +2,7 @@ package v2_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -179,6 +180,27 @@ func TestAssignTrainingAudiences(t *testing.T) {
 	}
 }
 
+// refusesLargeAudiences holds that audiences beyond the bound are refused, by the
+// counters of the client and the collection.
+func (w *trainee) refusesLargeAudiences(course string) {
+	w.T.Helper()
+	collection := w.Collection(w.client.ID, "Large")
+	w.Exec("UPDATE collections SET member_count = 200001 WHERE id = $1", collection)
+	w.Exec("UPDATE clients SET users_inactive = users_inactive + 200000 WHERE id = $1", w.client.ID)
+	one := fmt.Sprintf("%q", w.users[0].ID)
+	many := strings.Repeat(one+",", 10_000) + one
+	for body, field := range map[string]string{
+		`{"type":"all"}`: "audience",
+		fmt.Sprintf(`{"type":"collection","collection_id":%q}`, collection): "audience",
+		`{"type":"users","user_ids":[` + many + `]}`:                        "audience.user_ids",
+	} {
+		r := w.assign(fmt.Sprintf(`{"course_id":%q,"audience":%s}`, course, body)).Want(400)
+		if fields := r.Field("error.fields").([]any); fields[0].(map[string]any)["field"] != field {
+			w.T.Errorf("%.80s: %.300s", body, r.Body)
+		}
+	}
+}
+
 func TestAssignTrainingRefuses(t *testing.T) {
 	w := newTrainee(t, 1)
 	other := w.Client(w.tenant, "Other")
@@ -208,6 +230,7 @@ func TestAssignTrainingRefuses(t *testing.T) {
 			t.Errorf("%s: %s", c.body, r.Body)
 		}
 	}
+	w.refusesLargeAudiences(good)
 	path := "/v2/clients/" + w.client.ID.String() + "/training/assignments"
 	w.Do("POST", path, stranger.Key, fmt.Sprintf(`{"course_id":%q,"audience":{"type":"all"}}`, good)).Want(404)
 	w.Get("/v2/users/"+own+"/training", stranger.Key).Want(404)

@@ -145,9 +145,9 @@ type ListUsers struct {
 	Query struct {
 		op.Paging
 		Status       domain.UserStatusFilter `query:"status" validate:"enum" default:"all"`
-		Q            string                  `query:"q" doc:"What the name or the email contains, in any case."`
+		Q            string                  `query:"q" validate:"max=500" doc:"What the name or the email contains, in any case."`
 		Role         domain.Role             `query:"role" validate:"omitempty,enum"`
-		CollectionID string                  `query:"collection_id" doc:"Only members of this collection."`
+		CollectionID string                  `query:"collection_id" validate:"max=500" doc:"Only members of this collection."`
 		UpdatedSince *op.Time                `query:"updated_since" doc:"Only users that changed at or after this time."`
 		Sort         domain.UserSort         `query:"sort" validate:"enum" default:"created_at"`
 	}

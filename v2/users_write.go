@@ -15,12 +15,12 @@ import (
 type CreateUser struct {
 	Path clientPath
 	Body struct {
-		Email             string                `json:"email" validate:"filled,email,max=254" doc:"Kept in lower case."`
-		FirstName         string                `json:"first_name,omitzero" validate:"max=200"`
-		LastName          string                `json:"last_name,omitzero" validate:"max=200"`
+		Email             string                `json:"email" validate:"filled,max=254,email" doc:"Kept in lower case."`
+		FirstName         string                `json:"first_name,omitzero" validate:"max=200,name"`
+		LastName          string                `json:"last_name,omitzero" validate:"max=200,name"`
 		Department        *string               `json:"department,omitzero" validate:"omitnil,max=500"`
 		JobTitle          *string               `json:"job_title,omitzero" validate:"omitnil,max=500"`
-		ManagerEmail      *string               `json:"manager_email,omitzero" validate:"omitnil,email,max=254"`
+		ManagerEmail      *string               `json:"manager_email,omitzero" validate:"omitnil,max=254,email"`
 		Role              domain.Role           `json:"role,omitzero" validate:"omitempty,enum" doc:"Left out, it is classified from job title, department and email."`
 		PreferredLanguage domain.Language       `json:"preferred_language,omitzero" validate:"omitempty,enum" default:"en"`
 		CollectionIDs     []domain.CollectionID `json:"collection_ids,omitzero" validate:"max=500"`
@@ -132,11 +132,11 @@ type UpdateUser struct {
 	Path userPath
 	Body struct {
 		Status            op.Optional[domain.UserStatus] `json:"status,omitzero" validate:"omitnil,enum"`
-		FirstName         op.Optional[string]            `json:"first_name,omitzero" validate:"omitnil,max=200"`
-		LastName          op.Optional[string]            `json:"last_name,omitzero" validate:"omitnil,max=200"`
+		FirstName         op.Optional[string]            `json:"first_name,omitzero" validate:"omitnil,max=200,name"`
+		LastName          op.Optional[string]            `json:"last_name,omitzero" validate:"omitnil,max=200,name"`
 		Department        op.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500"`
 		JobTitle          op.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500"`
-		ManagerEmail      op.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,email,max=254"`
+		ManagerEmail      op.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,max=254,email"`
 		Role              op.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum"`
 		PreferredLanguage op.Optional[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum"`
 	}

@@ -8,6 +8,7 @@ import (
 )
 
 func TestReadBreaches(t *testing.T) {
+	t.Parallel()
 	file, err := readBreaches([]byte(`[
 		{"Name": "Forum", "Title": "A forum", "Domain": "forum.example", "BreachDate": "2024-05-06", "DataClasses": ["Names", "Passwords"], "PwnCount": 3},
 		{"Name": "Made", "Title": "Made up", "DataClasses": ["Names"], "IsFabricated": true},

@@ -11,6 +11,7 @@ import (
 // TestEnableTemplates: what is enabled is what a client may be sent, until all
 // is enabled again.
 func TestEnableTemplates(t *testing.T) {
+	t.Parallel()
 	flag := demonstration(t)
 	d := opened(t, flag)
 	if err := d.LoadTemplates(t.Context()); err != nil {

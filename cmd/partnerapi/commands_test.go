@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/csv"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,11 +17,11 @@ import (
 )
 
 func TestUsage(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		args []string
 		says string
 	}{
-		{nil, "serve"},
 		{[]string{"fly"}, "fly"},
 		{[]string{"serve", "--fly"}, "--fly"},
 		{[]string{"keys"}, "create"},
@@ -80,6 +83,7 @@ func TestEnvironment(t *testing.T) {
 
 // TestUnreachableDatabase wants errors that say what to do, and no passwords.
 func TestUnreachableDatabase(t *testing.T) {
+	t.Parallel()
 	port := "1" // of nobody: only root could listen there
 	for address, words := range map[string][]string{
 		"postgres://someone:sesame@127.0.0.1:" + port + "/x":            {"refused", "127.0.0.1:" + port, "--database-url", "running"},
@@ -107,9 +111,12 @@ func TestUnreachableDatabase(t *testing.T) {
 	}
 }
 
+// emptySchema is a database without tables.
+var emptySchema = dbtest.Schema{Name: "commandempty", Apply: func(context.Context, string) error { return nil }}
+
 func TestMigrate(t *testing.T) {
-	empty := dbtest.Schema{Name: "commandempty", Apply: func(context.Context, string) error { return nil }}
-	flag := "--database-url=" + dbtest.URL(t, empty)
+	t.Parallel()
+	flag := "--database-url=" + dbtest.URL(t, emptySchema)
 	if got := must(t, "migrate", flag); !strings.HasPrefix(got, "applied ") || strings.Count(got, "\n") != strings.Count(got, "applied ") {
 		t.Errorf("first: %s", got)
 	}
@@ -121,7 +128,83 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
+// TestOnlyServeAndMigrateChangeTables runs the other commands on nothing.
+func TestOnlyServeAndMigrateChangeTables(t *testing.T) {
+	t.Parallel()
+	flag := "--database-url=" + dbtest.URL(t, emptySchema)
+	nowhere := filepath.Join(t.TempDir(), "typo")
+	for _, args := range [][]string{
+		{"keys", "list"}, {"partners", "create", "Acme"}, {"work"}, {"seed", "--clients=1", "--users=1"}, {"serve", "--no-migrate", "--listen=127.0.0.1:0"},
+	} {
+		refused(t, 1, append(args, flag), "migrate first")
+		refused(t, 1, append(args, "--data-dir="+nowhere), "no database here", nowhere)
+	}
+	if _, err := os.Stat(nowhere); !os.IsNotExist(err) {
+		t.Errorf("a data directory was made: %v", err)
+	}
+	var tables int
+	if err := opened(t, flag).SQL().QueryRowContext(t.Context(), "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").Scan(&tables); err != nil || tables != 0 {
+		t.Errorf("%d tables were made: %v", tables, err)
+	}
+}
+
+// TestNewerTables has a database changed by a later version of the program.
+func TestNewerTables(t *testing.T) {
+	t.Parallel()
+	for _, change := range []string{
+		"INSERT INTO migrations (version_id, is_applied) VALUES (9999, true)",
+		"INSERT INTO river_migration (line, version) VALUES ('main', 9999)",
+	} {
+		flag := database(t)
+		if _, err := opened(t, flag).SQL().ExecContext(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"keys", "list"}, {"migrate"}, {"serve", "--listen=127.0.0.1:0"}, {"serve", "--no-migrate", "--listen=127.0.0.1:0"}, {"work"}} {
+			refused(t, 1, append(args, flag), "9999", "newer version")
+		}
+	}
+}
+
+// TestServeWithoutRightsToTables has a role serve that may read and write rows
+// and nothing else.
+func TestServeWithoutRightsToTables(t *testing.T) {
+	t.Parallel()
+	flag := demonstration(t)
+	address, err := url.Parse(strings.TrimPrefix(flag, "--database-url="))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := opened(t, flag)
+	role := "rows_" + strings.ToLower(rand.Text())
+	for _, statement := range []string{
+		"REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+		"CREATE ROLE " + role + " LOGIN PASSWORD 'sesame'",
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO " + role,
+		"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO " + role,
+	} {
+		if _, err := d.SQL().ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		for _, statement := range []string{"DROP OWNED BY " + role, "DROP ROLE " + role} {
+			if _, err := d.SQL().ExecContext(context.Background(), statement); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	address.User = url.UserPassword(role, "sesame")
+
+	for _, args := range [][]string{{"--demo"}, {"--demo", "--no-migrate"}} {
+		r := serving(t, append(args, "--database-url="+address.String())...)
+		r.get("/v2/clients", "pk_demo_all").want(http.StatusOK)
+		r.get("/readyz", "").want(http.StatusOK)
+		r.finish()
+	}
+}
+
 func TestPartners(t *testing.T) {
+	t.Parallel()
 	flag := database(t)
 	id := strings.TrimSpace(must(t, "partners", "create", flag, "Acme GmbH"))
 	must(t, "partners", "create", flag, "Ümläut")
@@ -133,6 +216,7 @@ func TestPartners(t *testing.T) {
 }
 
 func TestSeed(t *testing.T) {
+	t.Parallel()
 	var sums []string
 	for range 2 {
 		flag := database(t)
@@ -155,6 +239,7 @@ func TestSeed(t *testing.T) {
 
 // TestNumbers imports numbers and looks them up, where version 1 is there.
 func TestNumbers(t *testing.T) {
+	t.Parallel()
 	if !older() {
 		refused(t, 2, []string{"idmap", "lookup", "client", "1"}, "idmap")
 		return

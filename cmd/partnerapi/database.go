@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -22,21 +23,74 @@ type databaseFlags struct {
 	PostgresBin string `name:"postgres-bin" placeholder:"DIR" help:"The folder of the PostgreSQL server's programs, where they are not in a usual place."`
 }
 
-// open opens the database, its tables brought up to date, and returns what
-// closes it again.
+// open opens a database whose tables are those of this version, and returns what
+// closes it again. It changes no tables.
 func (f databaseFlags) open(ctx context.Context, progress io.Writer) (*db.DB, func() error, error) {
-	d, shut, err := f.connect(ctx, progress)
+	if err := f.there(); err != nil {
+		return nil, nil, err
+	}
+	return f.opened(ctx, progress, nil, checkAll)
+}
+
+// lasting is how a process that serves until it is told to stop uses the
+// database.
+type lasting struct {
+	// log is told when an embedded server ends meanwhile: it is started again.
+	log *slog.Logger
+	// connections bounds those of the pool.
+	connections int
+	// migrate makes the database where there is none, and brings its tables up to
+	// date.
+	migrate bool
+}
+
+// openLasting is open for what serves until it is told to stop.
+func (f databaseFlags) openLasting(ctx context.Context, progress io.Writer, use lasting) (*db.DB, func() error, error) {
+	if use.migrate {
+		return f.opened(ctx, progress, &use, func(ctx context.Context, d *db.DB) error {
+			_, err := migrateAll(ctx, d)
+			return err
+		})
+	}
+	if err := f.there(); err != nil {
+		return nil, nil, err
+	}
+	return f.opened(ctx, progress, &use, checkAll)
+}
+
+func (f databaseFlags) opened(
+	ctx context.Context, progress io.Writer, use *lasting, prepare func(context.Context, *db.DB) error,
+) (*db.DB, func() error, error) {
+	d, shut, err := f.connect(ctx, progress, use)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := migrateAll(ctx, d); err != nil {
+	if err := prepare(ctx, d); err != nil {
 		return nil, nil, errors.Join(err, shut())
 	}
 	return d, shut, nil
 }
 
-// connect is open without a look at the tables.
-func (f databaseFlags) connect(ctx context.Context, progress io.Writer) (*db.DB, func() error, error) {
+// there reports an error where the data directory has no embedded database and
+// one is asked for.
+func (f databaseFlags) there() error {
+	if f.DatabaseURL != "" {
+		return nil
+	}
+	switch there, err := embedded.Exists(f.embeddedDir()); {
+	case err != nil:
+		return fmt.Errorf("look for a database: %w", err)
+	case !there:
+		return fmt.Errorf("there is no database here (%s): run serve or migrate first, or see --data-dir and --database-url", f.DataDir)
+	}
+	return nil
+}
+
+func (f databaseFlags) embeddedDir() string { return filepath.Join(f.DataDir, "postgres") }
+
+// connect opens the database, made where it is not there, without a look at the
+// tables. For a lasting use, an embedded server is supervised until it is closed.
+func (f databaseFlags) connect(ctx context.Context, progress io.Writer, use *lasting) (*db.DB, func() error, error) {
 	url, stop := f.DatabaseURL, func() error { return nil }
 	if url == "" {
 		server, err := f.embedded(ctx, progress)
@@ -44,8 +98,15 @@ func (f databaseFlags) connect(ctx context.Context, progress io.Writer) (*db.DB,
 			return nil, nil, err
 		}
 		url, stop = server.URL(), server.Stop
+		if use != nil {
+			stop = f.supervise(ctx, server, use.log)
+		}
 	}
-	d, err := db.Open(url)
+	var options []db.Option
+	if use != nil {
+		options = append(options, db.WithConns(use.connections))
+	}
+	d, err := db.Open(url, options...)
 	if err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}
@@ -68,28 +129,95 @@ func (f databaseFlags) embedded(ctx context.Context, progress io.Writer) (*embed
 	if err := os.MkdirAll(f.DataDir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	return embedded.Start(ctx, embedded.Config{Dir: filepath.Join(f.DataDir, "postgres"), BinDir: f.PostgresBin, Log: progress})
+	return embedded.Start(ctx, f.server(progress))
 }
 
-// migrateAll brings the tables of the service and its extensions up to date
-// and returns the names of the service's migrations that were applied.
-func migrateAll(ctx context.Context, d *db.DB) ([]string, error) {
-	applied, err := d.Migrate(ctx)
+func (f databaseFlags) server(progress io.Writer) embedded.Config {
+	return embedded.Config{Dir: f.embeddedDir(), BinDir: f.PostgresBin, Log: progress}
+}
+
+// supervise starts the server again whenever it ends, and returns what stops
+// that and gives the server up. It outlasts ctx: requests finish after it.
+func (f databaseFlags) supervise(ctx context.Context, server *embedded.Server, log *slog.Logger) (stop func() error) {
+	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		server.Supervise(watching, f.server(nil), log)
+	}()
+	return func() error {
+		cancel()
+		<-ended
+		return server.Stop()
+	}
+}
+
+// schemas are the parts of the program that have tables of their own.
+func schemas() []schema {
+	list := []schema{
+		{"tables", func(ctx context.Context, d *db.DB) (int64, int64, error) { return d.SchemaVersion(ctx) }},
+		{"queue's tables", job.SchemaVersion},
+	}
+	for _, e := range extensions {
+		list = append(list, schema{e.name + "'s tables", e.version})
+	}
+	return list
+}
+
+// schema is the tables of a part of the program. version returns the one that
+// they are at, 0 where there are none, and the one that is needed.
+type schema struct {
+	name    string
+	version func(context.Context, *db.DB) (have, want int64, err error)
+}
+
+// outdated says which tables the command migrate has to change; nil where none.
+// Tables of a newer version are an error.
+func outdated(ctx context.Context, d *db.DB) (missing, err error) {
+	for _, s := range schemas() {
+		have, want, err := s.version(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		switch wrong := db.CheckVersion(s.name, have, want); {
+		case errors.Is(wrong, db.ErrNewer):
+			return nil, wrong
+		case missing == nil:
+			missing = wrong
+		}
+	}
+	return missing, nil
+}
+
+// checkAll reports an error unless all tables are those of this version.
+func checkAll(ctx context.Context, d *db.DB) error {
+	missing, err := outdated(ctx, d)
+	return errors.Join(missing, err)
+}
+
+// migrateAll brings the tables of the service and its extensions up to date,
+// and returns the names of the service's migrations that were applied. Where
+// nothing is missing it needs no right to change tables.
+func migrateAll(ctx context.Context, d *db.DB) (applied []string, err error) {
+	missing, err := outdated(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	if err := job.Migrate(ctx, d); err != nil {
-		return nil, err
-	}
-	if err := d.LoadTemplates(ctx); err != nil {
-		return nil, err
-	}
-	for _, e := range extensions {
-		if err := e.migrate(ctx, d); err != nil {
-			return nil, err
+	if missing != nil {
+		if applied, err = d.Migrate(ctx); err != nil {
+			return applied, err
+		}
+		if err := job.Migrate(ctx, d); err != nil {
+			return applied, err
+		}
+		for _, e := range extensions {
+			if err := e.migrate(ctx, d); err != nil {
+				return applied, err
+			}
 		}
 	}
-	return applied, nil
+	// The service's own templates may change without a migration.
+	return applied, d.LoadTemplates(ctx)
 }
 
 type migrateCmd struct {
@@ -98,7 +226,7 @@ type migrateCmd struct {
 
 // Run applies the migrations that are missing.
 func (m migrateCmd) Run(ctx context.Context, s streams) (err error) {
-	d, shut, err := m.connect(ctx, s.err)
+	d, shut, err := m.connect(ctx, s.err, nil)
 	if err != nil {
 		return err
 	}

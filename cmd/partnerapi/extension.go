@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/gin-gonic/gin"
@@ -23,6 +25,9 @@ type extension struct {
 	commands any
 	// migrate brings the extension's own tables up to date.
 	migrate func(context.Context, *db.DB) error
+	// version returns the version that the extension's own tables are at, and
+	// the one that is needed.
+	version func(context.Context, *db.DB) (have, want int64, err error)
 	// mount adds the extension's routes. Its background work ends with ctx.
 	mount func(context.Context, *service) error
 	// document prints the extension's OpenAPI document under a name.
@@ -68,4 +73,8 @@ type service struct {
 	group   sync.WaitGroup
 	log     *slog.Logger
 	metrics *prometheus.Registry
+	// stopping says that the service was told to stop; after waits, as
+	// time.After does.
+	stopping atomic.Bool
+	after    func(time.Duration) <-chan time.Time
 }

@@ -7,18 +7,22 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // readyWithin is how long the database may take to say that it is there.
 const readyWithin = 3 * time.Second
 
-// health adds what an operator watches: whether the process is up, whether it
-// can do its work, and its figures.
+// health adds what an operator watches: whether the process is up, and whether
+// it can do its work.
 func (s *service) health() {
+	s.openToAll("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
+
 	var migrated atomic.Bool // tables do not go back
-	s.engine.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
-	s.engine.GET("/readyz", func(c *gin.Context) {
+	s.openToAll("/readyz", func(c *gin.Context) {
+		if s.stopping.Load() {
+			c.String(http.StatusServiceUnavailable, "not ready: the service stops\n")
+			return
+		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), readyWithin)
 		defer cancel()
 		err := s.db.Ping(ctx)
@@ -33,5 +37,10 @@ func (s *service) health() {
 		}
 		c.String(http.StatusOK, "ready\n")
 	})
-	s.engine.GET("/metrics", gin.WrapH(promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{})))
+}
+
+// openToAll adds a path that needs no key. HEAD works as GET does.
+func (s *service) openToAll(path string, handler gin.HandlerFunc) {
+	s.engine.GET(path, handler)
+	s.engine.HEAD(path, handler)
 }

@@ -14,7 +14,8 @@ import (
 // TestIngest: signals come from a file or the standard input, once; the exit
 // status says whether any line was refused.
 func TestIngest(t *testing.T) {
-	url := dbtest.Private(t).URL()
+	t.Parallel()
+	url := dbtest.URL(t, tablesSchema)
 	ingest := func(file, lines string) (code int, out, errs string) {
 		var outs, complaints bytes.Buffer
 		code = run(t.Context(), []string{"ingest", "--database-url", url, file}, strings.NewReader(lines), &outs, &complaints)
@@ -46,6 +47,7 @@ func TestIngest(t *testing.T) {
 // TestProgress: a bar where there is one, which leaves its line to what is
 // written beside it; else a word now and then.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	p := &progress{to: &out, size: 200, bar: func(done, total int) { fmt.Fprintf(&out, "\r%d/%d", done, total) }}
 	p.makeRoom()

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -84,11 +86,12 @@ type keysCmd struct {
 
 type createKeyCmd struct {
 	databaseFlags
-	Name    string         `required:"" help:"What the key is for."`
-	Partner string         `help:"The partner's name; may be left out where there is only one."`
-	Clients string         `required:"" placeholder:"all|ID,ID" help:"The clients that the key reaches."`
-	Scopes  []domain.Scope `required:"" placeholder:"read,write" help:"What the key may do."`
-	Expires string         `placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
+	Name    string         `required:"" env:"-" help:"What the key is for."`
+	Partner string         `env:"-" help:"The partner's name; may be left out where there is only one."`
+	Clients string         `required:"" env:"-" placeholder:"all|ID,ID" help:"The clients that the key reaches."`
+	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"What the key may do."`
+	From    []string       `env:"-" placeholder:"CIDR,…" help:"The networks, or addresses, that the key may be used from; everywhere unless told."`
+	Expires string         `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
 }
 
 // Validate refuses a name, scopes, ids and a date that are none.
@@ -145,6 +148,11 @@ func (c createKeyCmd) wanted() (db.NewKey, error) {
 			wanted.Clients = append(wanted.Clients, id)
 		}
 	}
+	networks, err := networks(c.From)
+	if err != nil {
+		return wanted, fmt.Errorf("--from: %w", err)
+	}
+	wanted.Networks = networks
 	if c.Expires != "" {
 		day, err := domain.ParseDate(c.Expires)
 		if err != nil {
@@ -157,6 +165,34 @@ func (c createKeyCmd) wanted() (db.NewKey, error) {
 		wanted.ExpiresAt = &at
 	}
 	return wanted, nil
+}
+
+// maxNetworks bounds the networks of a key: each request is held against them.
+const maxNetworks = 100
+
+// networks reads networks and addresses.
+func networks(texts []string) ([]netip.Prefix, error) {
+	if len(texts) > maxNetworks {
+		return nil, fmt.Errorf("%d networks are more than %d", len(texts), maxNetworks)
+	}
+	var list []netip.Prefix
+	for _, text := range texts {
+		text = strings.TrimSpace(text)
+		network, err := netip.ParsePrefix(text)
+		if address, single := netip.ParseAddr(text); single == nil && address.Zone() == "" {
+			network, err = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither an address nor a network such as 10.0.0.0/8", text)
+		}
+		if network.Addr().Is4In6() {
+			return nil, fmt.Errorf("%q: write it as IPv4", text)
+		}
+		if network = network.Masked(); !slices.Contains(list, network) {
+			list = append(list, network)
+		}
+	}
+	return list, nil
 }
 
 // partnerCalled finds a partner by name, or the only one.
@@ -195,14 +231,14 @@ func (c listKeysCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "PREFIX\tNAME\tPARTNER\tCLIENTS\tSCOPES\tCREATED\tEXPIRES\tLAST USED\tREVOKED")
+	fmt.Fprintln(w, "PREFIX\tNAME\tPARTNER\tCLIENTS\tSCOPES\tFROM\tCREATED\tEXPIRES\tLAST USED\tREVOKED")
 	for _, k := range keys {
 		clients := "all"
 		if !k.AllClients {
 			clients = fmt.Sprint(k.Clients)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Prefix, k.Name, k.Partner, clients, strings.Join(k.Scopes, ","),
-			k.CreatedAt.Format(time.DateOnly), moment(k.ExpiresAt), moment(k.LastUsedAt), moment(k.RevokedAt))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Prefix, k.Name, k.Partner, clients,
+			strings.Join(k.Scopes, ","), cmp.Or(strings.Join(k.Networks, ","), "-"), k.CreatedAt.Format(time.DateOnly), moment(k.ExpiresAt), moment(k.LastUsedAt), moment(k.RevokedAt))
 	}
 	return w.Flush()
 }

@@ -24,15 +24,16 @@ func newKey(t *testing.T, args ...string) string {
 func prefix(key string) string { return key[:11] }
 
 func TestKeyLife(t *testing.T) {
+	t.Parallel()
 	flag := database(t)
 	must(t, "partners", "create", flag, "Acme")
-	key := newKey(t, flag, "--name=sync", "--clients=all", "--scopes=read,write", "--expires=2199-01-31")
+	key := newKey(t, flag, "--name=sync", "--clients=all", "--scopes=read,write", "--expires=2199-01-31", "--from=127.1.2.3/8, ::1")
 
 	first := serving(t, flag, "--release=latest")
 	first.do("POST", "/v2/clients", key, fields{"name": "Client"}).want(http.StatusCreated)
 	first.finish() // which records the use
 	list := must(t, "keys", "list", flag)
-	for _, words := range []string{prefix(key), "sync", "Acme", "all", "read,write", "2199-01-31 00:00Z", time.Now().UTC().Format(time.DateOnly)} {
+	for _, words := range []string{prefix(key), "sync", "Acme", "all", "read,write", "127.0.0.0/8,::1/128", "2199-01-31 00:00Z", time.Now().UTC().Format(time.DateOnly)} {
 		if !strings.Contains(list, words) {
 			t.Errorf("the list has no %q:\n%s", words, list)
 		}
@@ -51,6 +52,7 @@ func TestKeyLife(t *testing.T) {
 }
 
 func TestKeyScopesAndExpiry(t *testing.T) {
+	t.Parallel()
 	flag := database(t)
 	must(t, "partners", "create", flag, "Acme")
 	reader := newKey(t, flag, "--name=reader", "--clients=all", "--scopes=read")
@@ -66,6 +68,7 @@ func TestKeyScopesAndExpiry(t *testing.T) {
 }
 
 func TestKeyOfListedClients(t *testing.T) {
+	t.Parallel()
 	flag := demonstration(t)
 	r := serving(t, flag, "--demo")
 	page := into[struct{ Data []identified }](r.get("/v2/clients?limit=3", "pk_demo_all").want(http.StatusOK)).Data
@@ -86,10 +89,12 @@ func TestKeyOfListedClients(t *testing.T) {
 
 // TestKeyOfNobody has no partner to give a key to.
 func TestKeyOfNobody(t *testing.T) {
+	t.Parallel()
 	refused(t, 1, []string{"keys", "create", database(t), "--name=x", "--clients=all", "--scopes=read"}, "0 partners", "partners create")
 }
 
 func TestKeyFlags(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ clients, scopes, expires, says string }{
 		{"all", "admin", "", `"admin"`},
 		{"all", "read,Write", "", `"Write"`},
@@ -102,6 +107,9 @@ func TestKeyFlags(t *testing.T) {
 		refused(t, 2, []string{"keys", "create", "--name=x", "--clients=" + tt.clients, "--scopes=" + tt.scopes, "--expires=" + tt.expires}, tt.says)
 	}
 	refused(t, 2, []string{"keys", "create", "--name=x", "--clients=all"}, "--scopes")
+	for _, from := range []string{"office", "10.0.0.0/33", "fe80::1%eth0", "::ffff:10.0.0.0/104", "10.0.0.1,,"} {
+		refused(t, 2, []string{"keys", "create", "--name=x", "--clients=all", "--scopes=read", "--from=" + from}, "--from")
+	}
 	refused(t, 2, []string{"keys", "create", "--name= ", "--clients=all", "--scopes=read"}, "--name")
 	refused(t, 2, []string{"keys", "revoke"}, "prefix")
 }

@@ -31,7 +31,7 @@ func (s *service) recordUse(ctx context.Context) {
 		return
 	}
 	if err := s.db.TouchKeys(ctx, used); err != nil {
-		s.edge.Keys.Unrecorded(used)
+		s.edge.Keys.Requeue(used)
 		s.log.WarnContext(ctx, "the use of keys was not recorded; it will be tried again", "error", err)
 	}
 }

@@ -1,3 +1,5 @@
+//go:build slow
+
 package main
 
 import (
@@ -36,6 +38,7 @@ const (
 // TestSendsOutliveKill kills the service with mails of every fate. The next one
 // sends what was not marked, once, and nothing else.
 func TestSendsOutliveKill(t *testing.T) {
+	t.Parallel()
 	s := newSends(t)
 	release, gone := make(chan struct{}), make(chan struct{})
 	office := openPostOffice(t, byFate(release, gone))
@@ -109,6 +112,7 @@ func fateOf(email string) string {
 // when a mail was accepted and while requests are under way. Whatever that
 // finds, the next one sends what was not marked, once, and nothing else.
 func TestSendsOutliveCrash(t *testing.T) {
+	t.Parallel()
 	const accepted, users = 40, 150
 	s := newSends(t)
 	var first *running
@@ -154,6 +158,7 @@ type recipient struct{ id, email, result string }
 
 func newSends(t *testing.T) *sends {
 	s := &sends{t: t, dir: dataDir(t)}
+	must(t, "migrate", "--data-dir="+s.dir)
 	must(t, "partners", "create", "Acme", "--data-dir="+s.dir)
 	s.key = strings.TrimSpace(must(t, "keys", "create", "--data-dir="+s.dir, "--name=sends", "--clients=all", "--scopes=read,write"))
 	return s
@@ -285,7 +290,7 @@ type witness struct {
 // look joins the database of the data directory, or starts it.
 func (s *sends) look() *witness {
 	s.t.Helper()
-	d, shut, err := databaseFlags{DataDir: s.dir}.connect(s.t.Context(), io.Discard)
+	d, shut, err := databaseFlags{DataDir: s.dir}.connect(s.t.Context(), io.Discard, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+//go:build slow
+
 package main
 
 import (
@@ -18,7 +20,9 @@ const killAfter = 160
 // database: what was answered with success is there, and what is sent again
 // with its Idempotency-Key is not done again.
 func TestAnsweredIsKept(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
+	must(t, "migrate", "--data-dir="+dir)
 	must(t, "partners", "create", "Acme", "--data-dir="+dir)
 	first := process(t, dir, "--release=latest")
 	l := load{kill: sync.OnceFunc(first.kill)}
@@ -149,12 +153,6 @@ func (w *writer) writeV1(c caller) {
 			return
 		}
 	}
-}
-
-type identified struct{ ID string }
-type numbered struct {
-	ID         int
-	ClientName string `json:"client_name"`
 }
 
 // checkV2 looks for what a writer wrote, and sends its creation again.

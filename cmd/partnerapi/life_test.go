@@ -13,6 +13,7 @@ import (
 // TestTwoCommandLife is what somebody does who tries the service: start it on
 // nothing, try what it says, stop it, and come back.
 func TestTwoCommandLife(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	first := process(t, dir, "--demo")
 	said := first.out.String()
@@ -85,6 +86,7 @@ func tryCommands(t *testing.T, said string) {
 // TestProcessesShareDatabase has a command join the database of a service, and
 // the last one of them stop it.
 func TestProcessesShareDatabase(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	service := process(t, dir)
 	pid := postmaster(t, dir)
@@ -117,8 +119,44 @@ func TestProcessesShareDatabase(t *testing.T) {
 	}
 }
 
+// TestDatabaseIsStartedAgain kills the embedded database under a service.
+func TestDatabaseIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t)
+	service := process(t, dir, "--demo")
+	want := service.get("/v2/clients?limit=1", "pk_demo_all").want(http.StatusOK).body
+
+	pid := postmaster(t, dir)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if service.logs.await(regexp.MustCompile("PostgreSQL was started again"), service.ended) == nil {
+		t.Fatalf("it was not started again:\n%s", service.logs)
+	}
+	if postmaster(t, dir) == pid {
+		t.Error("the server is the one that was killed")
+	}
+	// Each connection that broke may be noticed by a request.
+	var got response
+	for range 40 {
+		if got = service.get("/v2/clients?limit=1", "pk_demo_all"); got.status == http.StatusOK {
+			break
+		}
+		got.want(http.StatusServiceUnavailable)
+	}
+	if string(got.want(http.StatusOK).body) != string(want) {
+		t.Errorf("the clients were\n%s\nand are\n%s", want, got.body)
+	}
+
+	service.finish()
+	if postmaster(t, dir) != 0 {
+		t.Error("the service left the server running")
+	}
+}
+
 // TestTakenAddress has a second service name an address that is in use.
 func TestTakenAddress(t *testing.T) {
+	t.Parallel()
 	first := serving(t, database(t))
 	dir := dataDir(t)
 	taken := strings.TrimPrefix(first.address, "http://")
@@ -130,6 +168,7 @@ func TestTakenAddress(t *testing.T) {
 
 // TestFinishesRequests stops a service while a request is under way.
 func TestFinishesRequests(t *testing.T) {
+	t.Parallel()
 	flag := demonstration(t)
 	r := serving(t, flag, "--demo", "--release=latest")
 	d := opened(t, flag)

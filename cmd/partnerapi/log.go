@@ -6,10 +6,14 @@ import (
 	"regexp"
 )
 
-// newLog returns the log of a service. It never holds an API key, wherever the
+// newLog returns the log of a service, as lines of text or of JSON. It never holds an API key, wherever the
 // caller put it by mistake: a path, a request id, what a database complains of.
-func newLog(to io.Writer, level slog.Level) *slog.Logger {
-	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutKeys}))
+func newLog(to io.Writer, level slog.Level, format string) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withoutKeys}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(to, options))
+	}
+	return slog.New(slog.NewTextHandler(to, options))
 }
 
 // keyText matches an API key, whole or cut a little, with its clear prefix

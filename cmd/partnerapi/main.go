@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -33,17 +34,12 @@ type streams struct {
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	exited := -1
 	line := cli{Plugins: pluginCommands()}
-	parser, err := kong.New(&line,
-		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
-		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": defaultListen}, kong.Writers(out, errs), kong.UsageOnError(),
-		kong.Exit(func(code int) { exited = code }),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(streams{in, out, errs}),
-	)
+	parser, err := newParser(ctx, &line, streams{in, out, errs}, kong.Exit(func(code int) { exited = code }))
 	if err != nil {
 		fmt.Fprintln(errs, "partnerapi:", err)
 		return 2
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(withHelp(args))
 	if exited >= 0 { // help was asked for and printed
 		return exited
 	}
@@ -58,6 +54,28 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	return 0
 }
 
+// newParser returns a parser of command lines into line. A flag is read from the
+// variable PARTNERAPI_ and its name too, unless it says env:"-".
+func newParser(ctx context.Context, line *cli, s streams, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(line, append(more,
+		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
+		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": defaultListen, "version": "partnerapi " + version},
+		kong.Writers(s.out, s.err), kong.UsageOnError(),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s),
+	)...)
+}
+
+// withHelp turns the command help, and no command at all, into the flag.
+func withHelp(args []string) []string {
+	if len(args) == 0 {
+		return []string{"--help"}
+	}
+	if args[0] == "help" {
+		return append(slices.Clone(args[1:]), "--help")
+	}
+	return args
+}
+
 // cli is the commands. Those of version 1 come from its own file.
 type cli struct {
 	Serve     serveCmd     `cmd:"" help:"Serve the API."`
@@ -65,12 +83,16 @@ type cli struct {
 	Migrate   migrateCmd   `cmd:"" help:"Bring the database's tables to this version."`
 	Partners  partnersCmd  `cmd:"" help:"Create and list partners."`
 	Keys      keysCmd      `cmd:"" help:"Create, list and revoke API keys."`
+	Audit     auditCmd     `cmd:"" help:"List who changed what through the API."`
+	Mail      mailCmd      `cmd:"" help:"List mails that were given up, and have them sent again."`
 	Seed      seedCmd      `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
 	Breaches  breachesCmd  `cmd:"" help:"Import breaches, which exposures refer to."`
 	Ingest    ingestCmd    `cmd:"" help:"Take in what happened on the platform: signals, a line of JSON each."`
 	Templates templatesCmd `cmd:"" help:"Import templates of simulated phishing mails, and choose which a client is sent."`
 	OpenAPI   openapiCmd   `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
+
+	ShowVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version."`
 
 	kong.Plugins
 }

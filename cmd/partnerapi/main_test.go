@@ -93,7 +93,7 @@ var (
 
 func migrated(then func(context.Context, *db.DB) error) func(context.Context, string) error {
 	return func(ctx context.Context, url string) (err error) {
-		d, shut, err := databaseFlags{DatabaseURL: url}.open(ctx, io.Discard)
+		d, shut, err := databaseFlags{DatabaseURL: url}.openLasting(ctx, io.Discard, lasting{connections: minConnections, migrate: true})
 		if err != nil {
 			return err
 		}
@@ -257,6 +257,7 @@ func (r *running) kill() {
 // dataDir is the place of an embedded database. Should a failing test leave its
 // server running, that is stopped.
 func dataDir(t *testing.T) string {
+	dbtest.NeedPrograms(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	t.Cleanup(func() {
 		if postmaster(t, dir) == 0 {

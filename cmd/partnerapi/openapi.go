@@ -40,8 +40,8 @@ func openDocuments(s *ginop.Surface, api *v2.API, release op.Release) error {
 
 type openapiCmd struct {
 	Which   string     `arg:"" help:"The version of the interface: v1 or v2."`
-	Release op.Release `default:"latest" help:"The release of v2."`
-	JSON    bool       `help:"Print JSON instead of YAML (v2 only)."`
+	Release op.Release `default:"latest" env:"-" help:"The release of v2."`
+	JSON    bool       `env:"-" help:"Print JSON instead of YAML (v2 only)."`
 }
 
 // Validate refuses a document that there is not.

@@ -26,6 +26,7 @@ func operations(t *testing.T, document []byte) (n int) {
 
 // TestDocuments wants what the command prints to be what services serve.
 func TestDocuments(t *testing.T) {
+	t.Parallel()
 	flag := database(t)
 	counts := map[string]int{}
 	for _, release := range []string{"2.1", "2.2", "2.3"} {
@@ -67,6 +68,7 @@ func TestDocuments(t *testing.T) {
 
 // TestDefaultDocument is of the latest release.
 func TestDefaultDocument(t *testing.T) {
+	t.Parallel()
 	if must(t, "openapi", "v2") != must(t, "openapi", "v2", "--release=latest") {
 		t.Error("without --release another document is printed")
 	}

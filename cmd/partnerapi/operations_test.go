@@ -25,6 +25,7 @@ const olderHeading = "\n## Version 1\n"
 // TestOperationsTable holds docs/operations.md to the operations' declarations.
 // Where version 1 was deleted, its part of the document is not looked at.
 func TestOperationsTable(t *testing.T) {
+	t.Parallel()
 	api := v2.New(nil, nil)
 	want := newerOperations(api)
 	for _, e := range extensions {

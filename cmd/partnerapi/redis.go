@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"log/slog"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/ulule/limiter/v3"
-	redisstore "github.com/ulule/limiter/v3/drivers/store/redis"
+	"github.com/sony/gobreaker/v2"
 
 	"partnerapi/domain"
 )
@@ -22,67 +20,146 @@ type redisClient = *redis.Client
 const (
 	// redisWait bounds each step of a call to Redis, unless its URL does:
 	// requests wait for it, and can do without.
-	redisWait = 500 * time.Millisecond
-	// redialEvery is how often a Redis that is away is looked for.
-	redialEvery = time.Second
+	redisWait = 250 * time.Millisecond
+	// breakerFailures is after how many failures in a row Redis is left alone.
+	breakerFailures = 3
+	// breakerOpen is how long it is left alone before one call tries it again.
+	breakerOpen = 5 * time.Second
 )
 
-// openRedis opens what replicas share: the client, and the store of budgets.
-func openRedis(address string, clock domain.Clock) (redisClient, limiter.Store, error) {
+// openRedis opens the client of what replicas share. While Redis fails or keeps
+// silent, its calls fail at once (see breaker).
+func openRedis(ctx context.Context, address string, log *slog.Logger) (redisClient, error) {
 	options, err := redis.ParseURL(address)
 	if err != nil {
 		var quoting *url.Error // the whole address, its password too
 		if errors.As(err, &quoting) {
 			err = quoting.Err
 		}
-		return nil, nil, fmt.Errorf("--redis-url: %w", err)
+		return nil, fmt.Errorf("--redis-url: %w", err)
 	}
 	for _, wait := range []*time.Duration{&options.DialTimeout, &options.ReadTimeout, &options.WriteTimeout} {
 		if *wait == 0 {
 			*wait = redisWait
 		}
 	}
-	options.MaxRetries, options.DialerRetries = 1, 1
-	options.Dialer = (&redialer{dial: redis.NewDialer(options), clock: clock}).Dial
+	if options.MaxRetries == 0 {
+		options.MaxRetries = 1
+	}
+	options.DialerRetries = 1
+	redis.SetLogger(redisLog{log})
 	client := redis.NewClient(options)
-	store, err := redisstore.NewStoreWithOptions(client, limiter.StoreOptions{Prefix: "partnerapi/budget"})
+	if err := client.Ping(ctx).Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("reach Redis: %w", err), client.Close())
+	}
+	client.AddHook(newBreaker())
+	return client, nil
+}
+
+// redisLog takes the driver's own lines: what they tell of is logged in the
+// service's words by whoever called.
+type redisLog struct{ *slog.Logger }
+
+// Printf logs a line.
+func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
+	l.DebugContext(ctx, fmt.Sprintf(format, v...))
+}
+
+// breaker is a circuit breaker around all calls to Redis. After breakerFailures
+// in a row it opens: calls fail at once, and none slows a request down. After
+// breakerOpen one call is let through, and its outcome decides. It is safe for
+// concurrent use.
+type breaker struct {
+	*gobreaker.CircuitBreaker[struct{}]
+}
+
+func newBreaker() breaker {
+	return breaker{gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		Name: "redis", Timeout: breakerOpen,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
+		IsSuccessful: func(err error) bool {
+			var answer redis.Error // Redis is there, and says no; redis.Nil too
+			return err == nil || errors.As(err, &answer)
+		},
+		IsExcluded: func(err error) bool { return errors.Is(err, context.Canceled) }, // the caller hung up
+	})}
+}
+
+// withinBreaker marks the context of a call that the breaker let through: the
+// handshake of a connection that it makes is part of it.
+type withinBreaker struct{}
+
+// call lets fn through, or fails at once. Only then reports rejected.
+func (b breaker) call(ctx context.Context, fn func(context.Context) error) (rejected bool, err error) {
+	if ctx.Value(withinBreaker{}) != nil {
+		return false, fn(ctx)
+	}
+	rejected = true
+	_, err = b.Execute(func() (struct{}, error) {
+		rejected = false
+		return struct{}{}, fn(context.WithValue(ctx, withinBreaker{}, true))
+	})
+	return rejected, err
+}
+
+// DialHook leaves dialling as it is: a failure is the call's that needs it.
+func (b breaker) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook puts the breaker around a command.
+func (b breaker) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		rejected, err := b.call(ctx, func(ctx context.Context) error { return next(ctx, cmd) })
+		if rejected {
+			cmd.SetErr(err)
+		}
+		return err
+	}
+}
+
+// ProcessPipelineHook puts the breaker around a pipeline.
+func (b breaker) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		rejected, err := b.call(ctx, func(ctx context.Context) error { return next(ctx, cmds) })
+		if rejected {
+			for _, cmd := range cmds {
+				cmd.SetErr(err)
+			}
+		}
+		return err
+	}
+}
+
+// redisBudgets counts requests for all replicas; see ginop.Store.
+type redisBudgets struct {
+	client redisClient
+	clock  domain.Clock
+}
+
+// addToBudget adds ARGV[1] to the count KEYS[1], whose window of ARGV[2]
+// milliseconds begins with it where there is none, and returns the count and
+// the milliseconds that are left of the window.
+var addToBudget = redis.NewScript(`
+local n, window = tonumber(ARGV[1]), tonumber(ARGV[2])
+local left = redis.call("PTTL", KEYS[1])
+if left < 0 then
+	if n > 0 then
+		redis.call("SET", KEYS[1], n, "PX", window)
+	end
+	return {math.max(n, 0), window}
+end
+return {redis.call("INCRBY", KEYS[1], n), left}
+`)
+
+// Add implements ginop.Store.
+func (b redisBudgets) Add(
+	ctx context.Context, name string, n int64, window time.Duration,
+) (count int64, end time.Time, err error) {
+	keys := []string{"partnerapi/budget:" + name}
+	got, err := addToBudget.Run(ctx, b.client, keys, n, window.Milliseconds()).Int64Slice()
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("reach Redis: %w", err), client.Close())
+		return 0, time.Time{}, err
 	}
-	return client, store, nil
-}
-
-// redialer dials at most once in redialEvery while that fails; in between it
-// fails at once, so that an outage does not slow every request down. It is safe
-// for concurrent use.
-type redialer struct {
-	dial  func(ctx context.Context, network, address string) (net.Conn, error)
-	clock domain.Clock
-
-	mu    sync.Mutex
-	err   error // of the last try
-	until time.Time
-}
-
-// Dial connects, or returns why the last try failed.
-func (r *redialer) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if err := r.failing(); err != nil {
-		return nil, err
-	}
-	conn, err := r.dial(ctx, network, address)
-	if !errors.Is(ctx.Err(), context.Canceled) { // else it was the caller who gave up
-		r.mu.Lock()
-		r.err, r.until = err, r.clock.Now().Add(redialEvery)
-		r.mu.Unlock()
-	}
-	return conn, err
-}
-
-func (r *redialer) failing() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err != nil && r.clock.Now().Before(r.until) {
-		return r.err
-	}
-	return nil
+	// Redis counts whole milliseconds, and forgets a key after its last one.
+	left := time.Duration(got[1]+1) * time.Millisecond
+	return got[0], b.clock.Now().Add(left), nil
 }

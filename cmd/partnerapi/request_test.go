@@ -119,3 +119,10 @@ func into[T any](r response) (v T) {
 
 // fields is a JSON object.
 type fields = map[string]any
+
+type numbered struct {
+	ID         int
+	ClientName string `json:"client_name"`
+}
+
+type identified struct{ ID string }

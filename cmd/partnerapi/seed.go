@@ -12,8 +12,8 @@ import (
 
 type seedCmd struct {
 	databaseFlags
-	Clients int `required:"" help:"How many clients to add; a few are large and most are small."`
-	Users   int `required:"" help:"How many users they have together."`
+	Clients int `required:"" env:"-" help:"How many clients to add; a few are large and most are small."`
+	Users   int `required:"" env:"-" help:"How many users they have together."`
 }
 
 // Validate refuses sizes that make no sense.
@@ -33,7 +33,13 @@ func (c seedCmd) Run(ctx context.Context, s streams) (err error) {
 	defer closing(shut, &err)
 	start := time.Now()
 	show := bar.New(s.err, "seeding clients and users")
-	if err := seed.Large(ctx, d, seed.Size{Clients: c.Clients, Users: c.Users}, show); err != nil {
+	show(0, c.Clients+c.Users)
+	err = seed.Large(ctx, d, seed.Size{Clients: c.Clients, Users: c.Users}, show)
+	if ctx.Err() != nil && err != nil {
+		fmt.Fprintln(s.err) // ends the line of the bar
+		return errors.New("cancelled: nothing was added")
+	}
+	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(s.out, "added %d clients with %d users in %s\n", c.Clients, c.Users, time.Since(start).Round(100*time.Millisecond))

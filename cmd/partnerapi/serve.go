@@ -11,10 +11,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/ulule/limiter/v3"
-
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/phishing"
@@ -26,13 +22,16 @@ import (
 type serveCmd struct {
 	databaseFlags
 	workFlags
-	Listen         string     `default:"${listen}" help:"The address to listen on."`
-	Release        op.Release `default:"2.0" help:"The release of v2 to serve: 2.0, 2.1, 2.2, 2.3 or latest."`
-	RedisURL       string     `name:"redis-url" placeholder:"URL" help:"A Redis that several replicas share budgets and checkpoints in."`
-	TrustedProxies []string   `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`
-	ScannerNets    []string   `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of mail scanners, whose opens and clicks of simulated mails do not count; unless told, those of a small list."`
-	NoWork         bool       `name:"no-work" help:"Leave the background work to other processes."`
-	Demo           bool       `help:"Fill an empty database with a demonstration, and accept its keys."`
+	Listen         string        `default:"${listen}" help:"The address to listen on."`
+	MetricsListen  string        `name:"metrics-listen" placeholder:"ADDRESS" help:"An address of their own for the metrics. Without it they are served with the API where that listens on loopback only, and else not at all."`
+	Drain          time.Duration `default:"0s" help:"How long requests are still taken after the service was told to stop, while /readyz says that it is not ready."`
+	Release        op.Release    `default:"2.0" help:"The release of v2 to serve: 2.0, 2.1, 2.2, 2.3 or latest."`
+	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"A Redis that several replicas share budgets and checkpoints in."`
+	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`
+	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of mail scanners, whose opens and clicks of simulated mails do not count; unless told, those of a small list."`
+	NoWork         bool          `name:"no-work" help:"Leave the background work to other processes."`
+	NoMigrate      bool          `name:"no-migrate" help:"Change no tables: refuse to serve where the command migrate has something to do."`
+	Demo           bool          `help:"Fill an empty database with a demonstration, and accept its keys."`
 }
 
 // defaultListen is where the service listens unless told.
@@ -41,6 +40,11 @@ const defaultListen = "127.0.0.1:8080"
 // stopWithin is how long requests under way may take to finish after the
 // service was told to stop.
 const stopWithin = 30 * time.Second
+
+// readWithin is how long a request may take to arrive; one that does not is
+// answered 408. Answers have as long again, and more: the time to write them
+// begins with the request's headers.
+const readWithin = time.Minute
 
 // Run serves until ctx ends, and then finishes the requests under way.
 func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
@@ -51,11 +55,22 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return fmt.Errorf("cannot listen on %s: %w (choose another with --listen)", c.Listen, err)
 	}
 	defer listener.Close()
-	d, shut, err := c.databaseFlags.open(ctx, s.err)
+	metrics, err := c.listenMetrics()
+	if err != nil {
+		return err
+	}
+	if metrics != nil {
+		defer metrics.Close()
+	}
+	log := newLog(s.err, c.LogLevel, c.LogFormat)
+	d, shut, err := c.openLasting(ctx, s.err, lasting{log: log, connections: c.Connections, migrate: !c.NoMigrate})
 	if err != nil {
 		return err
 	}
 	defer closing(shut, &err)
+	if err := c.checkConnections(ctx, d, log, !c.NoWork); err != nil {
+		return err
+	}
 	demo, err := c.fill(ctx, d, s.err)
 	if err != nil {
 		return err
@@ -75,12 +90,16 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err := greet(ctx, s.out, service, address, demo); err != nil {
 		return err
 	}
+	defer closing(service.serveMetrics(metrics), &err)
 	return service.run(running, stop, listener)
 }
 
 // Validate refuses flags that no service could run with, as part of the
 // command line.
 func (c serveCmd) Validate() error {
+	if c.Drain < 0 {
+		return fmt.Errorf("--drain: %v is below 0", c.Drain)
+	}
 	if _, err := phishing.ParseNetworks(c.TrustedProxies); err != nil {
 		return fmt.Errorf("--trusted-proxies: %w", err)
 	}
@@ -96,19 +115,19 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 	if err != nil {
 		return nil, err
 	}
-	s := &service{config: c, db: d, api: v2.New(d, secret), clock: domain.SystemClock{}}
-	s.log = newLog(logs, c.LogLevel)
-	s.metrics = prometheus.NewRegistry()
-	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	var budgets limiter.Store
+	s := &service{config: c, db: d, api: v2.New(d, secret), clock: domain.SystemClock{}, after: time.After}
+	s.log = newLog(logs, c.LogLevel, c.LogFormat)
+	s.metrics = newRegistry(sourcesOf(d))
+	var budgets ginop.Store
 	if c.RedisURL != "" {
-		if s.redis, budgets, err = openRedis(c.RedisURL, s.clock); err != nil {
+		if s.redis, err = openRedis(ctx, c.RedisURL, s.log); err != nil {
 			return nil, err
 		}
+		budgets = redisBudgets{s.redis, s.clock}
 	}
 	s.edge = ginop.NewEdge(ginop.Config{
 		Keys: ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo), Limits: ginop.DefaultLimits, Shared: budgets,
-		Once: d.Once, Log: s.log, Metrics: ginop.NewMetrics(s.metrics),
+		Once: d.Once, Reach: s.reach, Audit: d.Audit, InTx: d.Tx, Log: s.log, Metrics: ginop.NewMetrics(s.metrics),
 	})
 	if s.engine, err = s.edge.Engine(c.TrustedProxies); err != nil {
 		return nil, err
@@ -126,7 +145,24 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 		return nil, err
 	}
 	s.health()
+	s.showMetrics()
 	return s, nil
+}
+
+// reach reports NotFound for a client or a user that the caller of ctx does not
+// reach; a zero one is none.
+func (s *service) reach(ctx context.Context, client domain.ClientID, user domain.UserID) error {
+	if !client.IsZero() {
+		if _, err := s.db.Client(ctx, client); err != nil {
+			return err
+		}
+	}
+	if !user.IsZero() {
+		if _, err := s.db.User(ctx, user); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // trackSimulations adds the pages that the links of simulated mails lead to.
@@ -147,7 +183,8 @@ func (s *service) trackSimulations(ctx context.Context) error {
 // them fails, which stop then tells the rest.
 func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net.Listener) error {
 	server := &http.Server{
-		Handler: s.engine, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		Handler: ginop.Compress(s.engine), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: readWithin,
+		WriteTimeout: 2 * readWithin, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	s.group.Go(func() { s.recordUses(ctx) })
@@ -161,6 +198,7 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 	case err = <-worked: // it ends before ctx only where it fails
 		worked <- nil
 	case <-ctx.Done():
+		s.drain()
 	}
 	s.log.Info("stopping: finishing the requests under way")
 	stop()
@@ -175,6 +213,16 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 		err = errors.Join(err, s.redis.Close())
 	}
 	return err
+}
+
+// drain tells balancers that the service stops, and gives them time to send
+// their requests elsewhere.
+func (s *service) drain() {
+	s.stopping.Store(true)
+	if s.config.Drain > 0 {
+		s.log.Info("stopping: not ready any more, requests are taken for a while", "drain", s.config.Drain)
+		<-s.after(s.config.Drain)
+	}
 }
 
 // runWork does the background work, where this process is to do it.

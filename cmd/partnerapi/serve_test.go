@@ -14,6 +14,7 @@ import (
 // TestOlderVersion has version 1 answer where it is a part of the program, and
 // nothing where it was deleted.
 func TestOlderVersion(t *testing.T) {
+	t.Parallel()
 	r := serving(t, demonstration(t), "--demo")
 	for _, path := range []string{"/v1/partner", "/v1/clients?limit=1"} {
 		if older() {
@@ -29,8 +30,10 @@ func TestOlderVersion(t *testing.T) {
 
 // TestHealth kills the database under a service, and brings it back.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	server := dbtest.Private(t)
 	flag := "--database-url=" + server.URL()
+	must(t, "migrate", flag)
 	must(t, "partners", "create", flag, "Acme")
 	key := newKey(t, flag, "--name=x", "--clients=all", "--scopes=read")
 	r := serving(t, flag)
@@ -70,6 +73,7 @@ func TestHealth(t *testing.T) {
 // TestKeysStaySecret sends a key in every place that a caller could confuse
 // with its header.
 func TestKeysStaySecret(t *testing.T) {
+	t.Parallel()
 	flag := database(t)
 	must(t, "partners", "create", flag, "Acme")
 	key := newKey(t, flag, "--name=x", "--clients=all", "--scopes=read,write")
@@ -139,6 +143,7 @@ func refreshDue(t *testing.T, flag string) bool {
 var refreshed = regexp.MustCompile(`msg="daily refresh done" day=(\S+) took=`)
 
 func TestDailyRefresh(t *testing.T) {
+	t.Parallel()
 	flag := yesterdays(t)
 	idle := serving(t, flag, "--no-work")
 	idle.get("/readyz", "").want(http.StatusOK)
@@ -166,6 +171,7 @@ func TestDailyRefresh(t *testing.T) {
 }
 
 func TestReachedAt(t *testing.T) {
+	t.Parallel()
 	for listen, want := range map[string]string{
 		"127.0.0.1:8080": "http://127.0.0.1:8080",
 		"[::]:8080":      "http://localhost:8080",

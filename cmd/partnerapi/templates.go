@@ -23,8 +23,8 @@ type templatesCmd struct {
 type importTemplatesCmd struct {
 	databaseFlags
 	File     string          `arg:"" type:"existingfile" help:"A JSON list of templates, each with name, subject, from_address, html, text, deception_score and indicators."`
-	Language domain.Language `required:"" enum:"en,es,fr-ca" help:"The language that the templates are in: en, es or fr-ca."`
-	Category string          `required:"" help:"The category that clients enable them by."`
+	Language domain.Language `required:"" enum:"en,es,fr-ca" env:"-" help:"The language that the templates are in: en, es or fr-ca."`
+	Category string          `required:"" env:"-" help:"The category that clients enable them by."`
 }
 
 // Run imports the templates that can be. An entry that is wrong, or that holds a

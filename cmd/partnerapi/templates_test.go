@@ -9,6 +9,7 @@ import (
 )
 
 func TestReadTemplates(t *testing.T) {
+	t.Parallel()
 	templates, faults, err := readTemplates([]byte(`[
 		{"name": "Reset", "subject": "Reset  now,\n{{target['first_name']}}", "from_address": "{{customer['name']}} <it@domain.com>",
 			"html": "<a href=\"{{url}}\">{{\n fake.first_name\n}}</a> {{time.current_year_long()}}", "text": "{{\nurl\n}} {{\tcompany }}", "deception_score": 3,

@@ -29,6 +29,7 @@ func init() {
 			IDMap idmapCmd `cmd:"" name:"idmap" help:"The numbers that v1 knows objects by."`
 		}{},
 		migrate: func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) },
+		version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return idmap.SchemaVersion(ctx, d.SQL()) },
 		mount:   mountV1,
 		name:    "v1",
 		document: func(api *v2.API) ([]byte, error) {
@@ -82,7 +83,7 @@ type idmapCmd struct {
 type importCmd struct {
 	databaseFlags
 	File   string `arg:"" type:"existingfile" help:"Lines of kind,number,id."`
-	DryRun bool   `name:"dry-run" help:"Say what would be, and change nothing."`
+	DryRun bool   `name:"dry-run" env:"-" help:"Say what would be, and change nothing."`
 }
 
 // Run imports a file, or refuses it with every bad row.

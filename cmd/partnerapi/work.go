@@ -6,8 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
 	"path/filepath"
 	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"partnerapi/db"
 	"partnerapi/job/runner"
@@ -17,11 +23,15 @@ import (
 
 // workFlags say how the background work reaches the world.
 type workFlags struct {
-	PublicURL string     `name:"public-url" placeholder:"URL" help:"The address that callers know the service by, which links in mail begin with and the greeting names; the listen address unless told."`
-	SMTPURL   string     `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without one, mail goes to files in the folder outbox of --data-dir."`
-	MailFrom  string     `name:"mail-from" placeholder:"ADDRESS" help:"The address that mail comes from; no-reply at the public address's host unless told."`
-	Workers   int        `default:"50" help:"How many jobs of the background work run at a time; each may hold a connection to the database."`
+	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers know the service by, which links in mail begin with and the greeting names; the listen address unless told."`
+	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without one, mail goes to files in the folder outbox of --data-dir."`
+	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The address that mail comes from; no-reply at the public address's host unless told."`
+	Workers   int    `default:"20" help:"How many jobs of the background work run at a time; each may hold a connection to the database."`
+
+	Connections int `default:"20" help:"How many connections to the database the process may have, beside those of the background work."`
+
 	LogLevel  slog.Level `name:"log-level" default:"info" help:"The least level that is logged: debug, info, warn or error."`
+	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"How lines are logged: text or json."`
 }
 
 func (f workFlags) validate() error {
@@ -40,6 +50,9 @@ func (f workFlags) validate() error {
 	}
 	if f.Workers < 1 || f.Workers > 1000 {
 		return fmt.Errorf("--workers: %d is not between 1 and 1000", f.Workers)
+	}
+	if f.Connections < minConnections || f.Connections > 1000 {
+		return fmt.Errorf("--connections: %d is not between %d and 1000", f.Connections, minConnections)
 	}
 	return nil
 }
@@ -87,6 +100,7 @@ func (w *background) close() error { return errors.Join(w.sender.Close(), w.pool
 func (w *background) run(ctx context.Context) error {
 	var daily sync.WaitGroup
 	daily.Go(func() { w.refreshDaily(ctx) })
+	daily.Go(func() { w.refreshAhead(ctx) })
 	err := w.runner.Run(ctx)
 	daily.Wait()
 	return errors.Join(err, w.close())
@@ -95,6 +109,7 @@ func (w *background) run(ctx context.Context) error {
 type workCmd struct {
 	databaseFlags
 	workFlags
+	Listen string `env:"PARTNERAPI_WORK_LISTEN" placeholder:"ADDRESS" help:"An address to serve /healthz, /readyz and /metrics on; nothing is served unless told."`
 }
 
 // Validate refuses flags that no work could be done with, as part of the
@@ -109,15 +124,59 @@ func (c workCmd) Validate() error {
 
 // Run works until ctx ends.
 func (c workCmd) Run(ctx context.Context, s streams) (err error) {
-	d, shut, err := c.databaseFlags.open(ctx, s.err)
+	watched, err := c.listen()
+	if err != nil {
+		return err
+	}
+	if watched != nil {
+		defer watched.Close()
+	}
+	log := newLog(s.err, c.LogLevel, c.LogFormat)
+	d, shut, err := c.openLasting(ctx, s.err, lasting{log: log, connections: c.Connections})
 	if err != nil {
 		return err
 	}
 	defer closing(shut, &err)
-	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.DataDir, newLog(s.err, c.LogLevel))
+	if err := c.checkConnections(ctx, d, log, true); err != nil {
+		return err
+	}
+	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.DataDir, log)
 	if err != nil {
 		return err
 	}
 	w.log.InfoContext(ctx, "background work begins", "workers", c.Workers)
+	if watched == nil {
+		return w.run(ctx)
+	}
+	server := watch(d, log)
+	go func() { _ = server.Serve(watched) }() // until it is closed
+	defer closing(server.Close, &err)
+	log.InfoContext(ctx, "health and metrics are served", "address", watched.Addr().String())
 	return w.run(ctx)
+}
+
+// listen takes the port of --listen; nil where there is none.
+func (c workCmd) listen() (net.Listener, error) {
+	if c.Listen == "" {
+		return nil, nil
+	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w (choose another with --listen)", c.Listen, err)
+	}
+	return listener, nil
+}
+
+// watch serves what an operator watches of a process that serves no API.
+func watch(d *db.DB, log *slog.Logger) *http.Server {
+	gin.SetMode(gin.ReleaseMode)
+	s := &service{db: d, engine: gin.New(), log: log, metrics: newRegistry(sourcesOf(d))}
+	s.health()
+	paths := http.NewServeMux()
+	paths.Handle("/", s.engine)
+	paths.Handle("/metrics", promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}))
+	return &http.Server{
+		Handler: paths, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
 }

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // patience bounds what is done on the server for one test, migrations included.
@@ -45,16 +47,19 @@ var process struct {
 	err    error // of the first try to reach a server: the next test need not try again
 }
 
-// Main runs the tests of a package, gives up its use of the server, and exits.
-// It is all that a TestMain needs to do.
-func Main(m *testing.M) { os.Exit(Wrap(m).Run()) }
+// Main runs the tests of a package, gives up its use of the server, and exits;
+// goroutines that still run then are a failure. It is all that a TestMain needs
+// to do.
+func Main(m *testing.M) {
+	// The collector of garbage stops the limiter's own.
+	goleak.VerifyTestMain(Wrap(m), goleak.IgnoreTopFunction("github.com/ulule/limiter/v3/drivers/store/memory.(*cleaner).Run"))
+}
 
 // Runner is a *testing.M, or what stands for one, that gives the server up
 // when it has run.
 type Runner struct{ tests interface{ Run() int } }
 
-// Wrap is for a TestMain that hands its tests on to something else, such as
-// goleak.VerifyTestMain(dbtest.Wrap(m)).
+// Wrap is for a TestMain that hands its tests on to something else.
 func Wrap(m interface{ Run() int }) Runner { return Runner{m} }
 
 // Run runs the tests and gives the server up. It returns the exit code.

@@ -3,6 +3,7 @@ package dbtest
 import (
 	"context"
 	"errors"
+	"os"
 	"syscall"
 	"testing"
 
@@ -23,6 +24,7 @@ type Server struct {
 // survives Kill, as it would not a loss of power.
 func Private(t testing.TB) *Server {
 	t.Helper()
+	NeedPrograms(t)
 	s := &Server{t: t, cfg: embedded.Config{Dir: t.TempDir(), BinDir: binDir(), Settings: map[string]string{
 		"fsync": "off", "shared_buffers": "32MB",
 	}}}
@@ -33,6 +35,19 @@ func Private(t testing.TB) *Server {
 		}
 	})
 	return s
+}
+
+// NeedPrograms skips a test of embedded servers on a machine without PostgreSQL's
+// programs, where TEST_DATABASE_URL names a server for the other tests. Without
+// that variable the test goes on, and fails.
+func NeedPrograms(t testing.TB) {
+	t.Helper()
+	if os.Getenv("TEST_DATABASE_URL") == "" {
+		return
+	}
+	if err := embedded.Available(binDir()); err != nil {
+		t.Skipf("TEST_DATABASE_URL is set, and this test needs a server of its own: %v", err)
+	}
 }
 
 // URL is the postgres:// address of the server's one database, which is empty

@@ -58,6 +58,13 @@ func find(binDir string, folders []string, want int) (binaries, error) {
 	return binaries{}, errNoBinaries
 }
 
+// Available returns an error that says what to do where there are no server
+// binaries: none in binDir or, where that is empty, in the usual places.
+func Available(binDir string) error {
+	_, err := find(binDir, places(), 0)
+	return err
+}
+
 // versionLine is what postgres -V prints: "postgres (PostgreSQL) 15.4 (…)".
 var versionLine = regexp.MustCompile(`PostgreSQL\) (\d+)`)
 

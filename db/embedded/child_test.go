@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 // child runs this test's program as another process, and returns once it is up.
 func child(t *testing.T, dir string, args []string) (*exec.Cmd, io.Closer) {
 	t.Helper()
+	needPrograms(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Args = args
 	cmd.Env = append(os.Environ(), childDir+"="+dir)

@@ -41,6 +41,9 @@ type Config struct {
 	// Log gets a line of progress when a first start makes the database; nil
 	// for none.
 	Log io.Writer
+	// Port is the only port that the server may be started on; 0 for that of its
+	// last start or, where another program has it, any other.
+	Port int
 	// Disposable data that can't be started are thrown away and made anew. It
 	// is meant for tests, which run without fsync.
 	Disposable bool
@@ -55,6 +58,12 @@ type Server struct {
 	// maintenance is the URL of the database that is there from the first.
 	maintenance string
 	pid         int
+}
+
+// Exists reports whether the folder dir of a server has data.
+func Exists(dir string) (bool, error) {
+	major, err := folder(dir).major()
+	return major != 0, err
 }
 
 // Start starts the server of cfg.Dir, or joins it where it is running already,
@@ -152,7 +161,7 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	if err := s.dir.forgetStale(); err != nil {
 		return err
 	}
-	p, err := start{dir: s.dir, bin: bin, as: as, settings: cfg.Settings, password: password}.run(ctx)
+	p, err := start{dir: s.dir, bin: bin, as: as, settings: cfg.Settings, password: password, port: cfg.Port}.run(ctx)
 	if err != nil {
 		return err
 	}

@@ -27,8 +27,21 @@ func config(cfg Config) Config {
 	return cfg
 }
 
+// needPrograms skips a test on a machine without PostgreSQL's programs, where
+// TEST_DATABASE_URL names a server for the tests that can use any.
+func needPrograms(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TEST_DATABASE_URL") == "" {
+		return
+	}
+	if err := Available(os.Getenv("PARTNERAPI_POSTGRES_BIN")); err != nil {
+		t.Skip(err)
+	}
+}
+
 func begin(t *testing.T, cfg Config) *Server {
 	t.Helper()
+	needPrograms(t)
 	s, err := Start(t.Context(), config(cfg))
 	if err != nil {
 		t.Fatal(err)
@@ -153,6 +166,7 @@ func TestNumberOfAKilledServerGivenAnew(t *testing.T) {
 }
 
 func TestAKilledInitdbLeavesNothing(t *testing.T) {
+	needPrograms(t)
 	dir := t.TempDir()
 	half := filepath.Join(dir, "initdb-1")
 	if err := os.Mkdir(half, 0o700); err != nil {
@@ -165,6 +179,7 @@ func TestAKilledInitdbLeavesNothing(t *testing.T) {
 }
 
 func TestOtherMajorIsRefused(t *testing.T) {
+	needPrograms(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "pgdata", "PG_VERSION")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -184,6 +199,7 @@ func TestOtherMajorIsRefused(t *testing.T) {
 }
 
 func TestFailedStartShowsTheLog(t *testing.T) {
+	needPrograms(t)
 	_, err := Start(t.Context(), config(Config{Dir: t.TempDir(), Settings: map[string]string{"shared_buffers": "much"}}))
 	if err == nil || !strings.Contains(err.Error(), `invalid value for parameter "shared_buffers"`) {
 		t.Errorf("error %v", err)
@@ -191,6 +207,7 @@ func TestFailedStartShowsTheLog(t *testing.T) {
 }
 
 func TestCancelledStart(t *testing.T) {
+	needPrograms(t)
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -31,6 +31,7 @@ type start struct {
 	as       identity
 	settings map[string]string
 	password string
+	port     int // 0 for any
 }
 
 // errExited is a server that ended while it started.
@@ -134,6 +135,9 @@ func (s start) arguments(port int) []string {
 
 // pickPort prefers the port of the last start, so that the URL stays the same.
 func (s start) pickPort(try int) (int, error) {
+	if s.port != 0 {
+		return s.port, nil
+	}
 	if text, err := os.ReadFile(s.dir.port()); err == nil && try == 1 {
 		if l, err := net.Listen("tcp", "127.0.0.1:"+string(text)); err == nil {
 			return l.Addr().(*net.TCPAddr).Port, l.Close()

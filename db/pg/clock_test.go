@@ -9,8 +9,6 @@ import (
 	"partnerapi/domain"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
-
 var empty = dbtest.Schema{Name: "pg", Key: "empty", Apply: func(context.Context, string) error { return nil }}
 
 // TestServerClock: whatever the machine's clock says, and whichever way it is

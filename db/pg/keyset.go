@@ -21,6 +21,9 @@ type Keyset[Row any] struct {
 	// OneIndex says that one index holds the list in its order whatever the
 	// values are, so that its plan can be kept.
 	OneIndex bool
+	// IDsFirst says that most rows may fail the conditions, which an index holds:
+	// the ids of a page are found on the index alone, before its rows are read.
+	IDsFirst bool
 	// Where are the conditions of the list.
 	Where Conditions
 	// Select adds the columns, and the joins that they need, to a query on
@@ -37,8 +40,8 @@ type Conditions []Query
 func (c *Conditions) Add(text string, args ...any) { *c = append(*c, SQL(text, args...)) }
 
 // Page reads the rows of a window, and one more to know whether rows follow. The
-// slice has no total. A window that skips rows finds their ids on an index alone
-// and reads the columns of those that it shows.
+// slice has no total. A window that skips rows finds ids on an index alone and reads
+// the columns of those that it shows.
 func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window) (domain.Slice[Row], error) {
 	q := From(k.Table)
 	if k.Select != nil {
@@ -47,7 +50,7 @@ func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window
 		q.Columns(Columns[Row]())
 	}
 	q.where = append(q.where, k.Where...)
-	if w.Skip > 0 {
+	if w.Skip > 0 || k.IDsFirst {
 		// An array is made once; IN (SELECT …) is made again for each row where
 		// the planner, for want of statistics, expects few. The conditions stand
 		// in both, for an id may be in other lists too: a course is many users'.
@@ -58,7 +61,7 @@ func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window
 		k.window(q, w)
 	}
 	query := Query(q)
-	if k.OneIndex && w.Skip == 0 {
+	if k.OneIndex && w.Skip == 0 && !k.IDsFirst {
 		query = Prepared(q)
 	}
 

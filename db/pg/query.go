@@ -30,7 +30,16 @@ func SQL(text string, args ...any) Query { return fragment{text, args} }
 
 func (f fragment) write(s *statement) { s.add(f.text, f.args) }
 
-// Raw is a statement whose placeholders are written already.
+// Text is the text of a query, which Raw takes with other values: for hot reads,
+// whose text is worth writing once.
+func Text(q Query) string {
+	var s statement
+	q.write(&s)
+	return string(s.text)
+}
+
+// Raw is a statement whose placeholders are written already ($1 and so on), for
+// these values.
 func Raw(text string, args []any) Query { return numbered{text, args} }
 
 type numbered struct {
@@ -38,7 +47,12 @@ type numbered struct {
 	args []any
 }
 
-func (n numbered) write(s *statement) { s.text, s.args = append(s.text, n.text...), n.args }
+func (n numbered) write(s *statement) {
+	s.text = append(s.text, n.text...)
+	for _, value := range n.args {
+		s.args = append(s.args, wireValue(value))
+	}
+}
 
 // statement is a query being written.
 type statement struct {
@@ -81,7 +95,7 @@ func (s *statement) bind(value any, number *int) {
 		return
 	}
 	if *number == 0 {
-		s.args = append(s.args, value)
+		s.args = append(s.args, wireValue(value))
 		*number = len(s.args)
 	}
 	s.text = strconv.AppendInt(append(s.text, '$'), int64(*number), 10)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/jackc/pgx/v5"
 
@@ -34,7 +33,7 @@ func some[Row any](ctx context.Context, r Runner, doing string, q Query, expecte
 			return err
 		}
 		defer answer.Close()
-		rows, err = scan(answer, make([]Row, 0, expected))
+		rows, err = scan(answer, conn.TypeMap(), make([]Row, 0, expected))
 		return err
 	})
 	return rows, r.TranslateError(doing, err)
@@ -75,39 +74,4 @@ func Exec(ctx context.Context, r Runner, doing string, q Query) (changed int, er
 		return err
 	})
 	return changed, r.TranslateError(doing, err)
-}
-
-// scan appends the rows of an answer to those that are there.
-func scan[Row any](answer pgx.Rows, rows []Row) ([]Row, error) {
-	var row, empty Row
-	targets, err := targetsOf(reflect.ValueOf(&row).Elem(), answer)
-	if err != nil {
-		return nil, err
-	}
-	for answer.Next() {
-		row = empty // so that nothing is shared with the row before
-		if err := answer.Scan(targets...); err != nil {
-			return nil, err
-		}
-		rows = append(rows, row)
-	}
-	return rows, answer.Err()
-}
-
-// targetsOf are the addresses of the parts of row that an answer's columns go to.
-func targetsOf(row reflect.Value, answer pgx.Rows) ([]any, error) {
-	columns := answer.FieldDescriptions()
-	if !isModel(row.Type()) {
-		return []any{row.Addr().Interface()}, nil
-	}
-	table := modelOf(row.Type())
-	targets := make([]any, len(columns))
-	for i, column := range columns {
-		field := table.LookupField(column.Name)
-		if field == nil {
-			return nil, fmt.Errorf("%s has no column %s", table.TypeName, column.Name)
-		}
-		targets[i] = field.Value(row).Addr().Interface()
-	}
-	return targets, nil
 }

@@ -1,3 +1,5 @@
+//go:build slow
+
 package seed
 
 import (
@@ -13,6 +15,8 @@ import (
 // recounts are queries that count the places where a stored value differs from
 // what it sums up, as of the day $1.
 var recounts = map[string]string{
+	"partners.client_count": `SELECT count(*) FROM partners AS p WHERE client_count <> (
+		SELECT count(*) FROM clients WHERE partner_id = p.id AND archived_at IS NULL) OR $1::date IS NULL`,
 	"clients.users_active": `SELECT count(*) FROM clients AS c WHERE (users_active, users_inactive) <> (
 		SELECT count(*) FILTER (WHERE status = 'active'), count(*) FILTER (WHERE status = 'inactive')
 		FROM users WHERE client_id = c.id) OR $1::date IS NULL`,
@@ -71,7 +75,10 @@ func wantRecount(t *testing.T, d *db.DB) {
 	if err := d.ForceSummaries(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantSame(t, before, contents(t, d, leaveOut...))
+	after := contents(t, d, leaveOut...)
+	delete(before, "client_risks") // made with the first summary that db makes
+	delete(after, "client_risks")
+	wantSame(t, before, after)
 	if due, err := d.RefreshDue(t.Context()); err != nil || due {
 		t.Errorf("a refresh is due: %v, %v", due, err)
 	}

@@ -61,7 +61,7 @@ func tally(n *int, happened bool) {
 }
 
 func (c *client) summarize(today domain.Date) {
-	s := domain.EmptySummary(today.Time())
+	s := domain.EmptySummary(today.AddDays(-1).Time()) // stale: the first read stores what the risk is made of
 	scores := 0
 	for _, u := range c.users {
 		if u.Status != domain.Active {
@@ -74,9 +74,10 @@ func (c *client) summarize(today domain.Date) {
 		tally(&s.OverdueUsers, u.Training.Next != nil && u.Training.Next.DueOn.Before(today))
 	}
 	s.AverageScore = domain.AverageScore(scores, c.ActiveUsers)
-	if c.ActiveUsers > 0 {
-		s.OnTrackRate = domain.Percent(c.ActiveUsers-s.OverdueUsers, c.ActiveUsers)
+	if c.Summary = s; c.ActiveUsers == 0 {
+		return
 	}
+	s.OnTrackRate = domain.Percent(c.ActiveUsers-s.OverdueUsers, c.ActiveUsers)
 	quarter, year, ever := c.phished(today, 90), c.phished(today, 365), c.phished(today, 1<<20)
 	s.ClickRate90d = domain.Percent(quarter.clicked, quarter.sent)
 	s.ReportRate90d = domain.Percent(quarter.reported, quarter.sent)

@@ -12,6 +12,7 @@ import (
 // time and each after those that it refers to.
 func (w *writer) clients(ctx context.Context, clients []*client, program []lesson, today domain.Date) error {
 	w.clientRows(ctx, clients)
+	w.countClients(ctx, clients)
 	w.clientParts(ctx, clients, program, today)
 	w.userRows(ctx, clients, today)
 	w.training(ctx, clients)
@@ -60,6 +61,23 @@ func (w *writer) clientRows(ctx context.Context, clients []*client) {
 				s.ClickRate90d, s.ReportRate90d, s.ClickRate365d, s.ClickRateTotal, s.At, c.CreatedAt, c.UpdatedAt)
 		}
 	})
+}
+
+// countClients adds the clients to the counters of their partners.
+func (w *writer) countClients(ctx context.Context, clients []*client) {
+	added := map[domain.PartnerID]int{}
+	for _, c := range clients {
+		added[c.Partner]++
+	}
+	for partner, n := range added {
+		if w.err != nil {
+			return
+		}
+		_, err := w.tx.Exec(ctx, "UPDATE partners SET client_count = client_count + $2 WHERE id = $1::uuid", partner.UUID(), n)
+		if err != nil {
+			w.err = fmt.Errorf("count a partner's clients: %w", err)
+		}
+	}
 }
 
 // clientParts writes what belongs to clients as such.

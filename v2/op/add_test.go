@@ -97,7 +97,9 @@ func TestAddRefuses(t *testing.T) {
 
 // TestCodes: what an operation can fail with follows from its declaration.
 func TestCodes(t *testing.T) {
-	common := []domain.Code{domain.Unauthorized, domain.Forbidden, domain.NotFound, domain.RateLimited, domain.Internal, domain.Unavailable}
+	common := []domain.Code{
+		domain.InvalidRequest, domain.Unauthorized, domain.Forbidden, domain.RateLimited, domain.Internal, domain.Unavailable,
+	}
 	s := &op.Set{}
 	meta := func(method string, fails ...domain.Code) op.Meta {
 		return op.Meta{ID: fmt.Sprint(len(s.All())), Method: method, Path: "/a", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s", Fails: fails}
@@ -106,9 +108,11 @@ func TestCodes(t *testing.T) {
 	op.Add(s, meta("GET", domain.Conflict, domain.NotFound), does[withQuery, nothing])
 	op.Add(s, meta("PATCH"), does[withBody, nothing])
 	op.Add(s, meta("POST"), does[nothing, nothing])
+	object := meta("GET")
+	object.Path = "/a/:id"
+	op.Add(s, object, does[onPath, nothing])
 	for i, more := range [][]domain.Code{
-		nil, {domain.InvalidRequest, domain.Conflict}, {domain.InvalidRequest, domain.PayloadTooLarge},
-		{domain.InvalidRequest, domain.Conflict, domain.PayloadTooLarge},
+		nil, {domain.NotFound, domain.Conflict}, {domain.PayloadTooLarge}, {domain.Conflict}, {domain.NotFound},
 	} {
 		got, want := op.Codes(s.All()[i]), slices.Concat(common, more)
 		slices.Sort(got)
@@ -147,6 +151,25 @@ func TestCallChecks(t *testing.T) {
 	}
 	if out, err := o.Run(as(domain.Read, domain.Write), o.New()); err != nil || runs != 1 || out == nil {
 		t.Errorf("ran %d times: %v, %v", runs, out, err)
+	}
+}
+
+// TestAllClients: an operation that needs a key with access to all clients is
+// refused to others.
+func TestAllClients(t *testing.T) {
+	s := &op.Set{}
+	o := op.Add(s, op.Meta{
+		ID: "o", Method: "POST", Path: "/o", Scope: domain.Write, AllClients: true, Since: op.V2_0, Status: 200, Summary: "s",
+	}, does[withQuery, nothing])
+	for want, caller := range map[string]*domain.Caller{
+		"this key lacks the scope write":                        {Scopes: []domain.Scope{domain.Read}},
+		"this operation needs a key with access to all clients": {Scopes: []domain.Scope{domain.Write}},
+		"limit must be between 1 and 500":                       {Scopes: []domain.Scope{domain.Write}, AllClients: true},
+	} {
+		_, err := o.Call(domain.WithCaller(t.Context(), caller), &withQuery{})
+		if got := domain.AsError(err).Message; got != want {
+			t.Errorf("%+v: %s, not %s", caller, got, want)
+		}
 	}
 }
 

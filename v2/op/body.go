@@ -3,126 +3,180 @@ package op
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"partnerapi/domain"
 )
 
 // MaxBody is the largest body that is read, in bytes (decisions 2.5).
 const MaxBody = 1 << 20
 
-// decodeBody reads one JSON object into dst. Faults name the member by its
-// path, as in user_ids[3].
-func decodeBody(body []byte, dst any, lenient bool) error {
-	if err := checkObject(body); err != nil {
-		return err
-	}
-	options := []json.Options{json.RejectUnknownMembers(!lenient), jsontext.AllowDuplicateNames(lenient)}
-	if lenient {
-		options = append(options, strictElements)
-	} else {
-		options = append(options, strict)
-	}
-	err := json.Unmarshal(body, dst, options...)
-	if err == nil {
-		return nil
-	}
-	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
-		return domain.ErrInvalid(fieldPath(semantic.JSONPointer), semanticMessage(semantic))
-	}
-	return badJSON(err)
+// bodyReader reads one JSON object into a body, and collects what is wrong with
+// its members. The text is known to be an object in well-formed JSON.
+type bodyReader struct {
+	dec *jsontext.Decoder
+	// lenient lets unknown and repeated members pass, and takes null for a
+	// member that is left out.
+	lenient bool
+	faults  *faults
 }
 
-// strict refuses what would else pass for a member that is not there: null for
-// one that cannot be null, and the empty text for an enum.
-var strict = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, dst any) error {
-	v := reflect.ValueOf(dst).Elem()
-	switch kind := dec.PeekKind(); {
-	case kind == 'n' && v.Kind() != reflect.Pointer:
-		if _, ok := v.Interface().(optional); ok {
-			return errors.ErrUnsupported // it knows by itself
-		}
-		if err := dec.SkipValue(); err != nil {
-			return err
-		}
-		return errNull
-	case kind == '"' && v.Kind() == reflect.String:
-		enum, ok := v.Interface().(Enum)
-		if !ok {
-			return errors.ErrUnsupported
-		}
-		token, err := dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		if !EnumHas(enum, token.String()) {
-			return callerError(enumMessage(enum))
-		}
-		v.SetString(token.String())
-		return nil
+// readBody reads the body into dst, a pointer to a struct.
+func readBody(body []byte, dst reflect.Value, lenient bool, f *faults) {
+	if !checkObject(body, f) {
+		return
 	}
-	return errors.ErrUnsupported
-}))
-
-// strictElements refuses null among the elements of an array: it may stand for
-// a member that is not there, but there is no such element.
-var strictElements = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, _ any) error {
-	if dec.PeekKind() != 'n' {
-		return errors.ErrUnsupported
-	}
-	if within, _ := dec.StackIndex(dec.StackDepth()); within != '[' {
-		return errors.ErrUnsupported
-	}
-	if err := dec.SkipValue(); err != nil {
-		return err
-	}
-	return errNull
-}))
-
-// checkObject reports a body that is not exactly one JSON object in UTF-8, or
-// that holds a NUL, which PostgreSQL's texts cannot.
-func checkObject(body []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true))
-	if kind := dec.PeekKind(); kind != '{' {
-		if kind == 0 {
-			_, err := dec.ReadToken()
-			return badJSON(err)
-		}
-		return domain.ErrInvalid("body", "must be a JSON object")
-	}
-	for {
-		token, err := dec.ReadToken()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return badJSON(err)
-		}
-		if token.Kind() == '"' && strings.ContainsRune(token.String(), 0) {
-			return domain.ErrInvalid(fieldPath(dec.StackPointer()), "must not hold a NUL")
-		}
-		if dec.StackDepth() == 0 && dec.PeekKind() != 0 {
-			return domain.ErrInvalid("body", "must be one JSON object and nothing after it")
-		}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
+	r := &bodyReader{dec: dec, lenient: lenient, faults: f}
+	if err := r.object(dst.Elem()); err != nil {
+		f.add("body", badJSON)
 	}
 }
 
-func badJSON(err error) error {
-	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return domain.ErrInvalid(fieldPath(syntactic.JSONPointer), "must be given once")
+// value reads the next value into v. most is the greatest number of items of an
+// array; 0 does not bound it. The error is one of the JSON itself.
+func (r *bodyReader) value(v reflect.Value, most int) error {
+	if r.dec.PeekKind() == 'n' {
+		return r.null(v)
+	}
+	if o, ok := v.Addr().Interface().(optionalTarget); ok {
+		v = reflect.ValueOf(o.give()).Elem()
+	}
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+
+	kind := r.dec.PeekKind()
+	switch {
+	case hasOwnForm(v.Type()):
+		return r.scalar(v)
+	case v.Kind() == reflect.Struct && kind == '{':
+		return r.object(v)
+	case v.Kind() == reflect.Slice && kind == '[':
+		return r.array(v, most)
+	}
+	return r.scalar(v)
+}
+
+// null reads a null: the value of a nullable member; for others a fault, or what
+// a lenient reader takes for absent. It never stands for an item of an array.
+func (r *bodyReader) null(v reflect.Value) error {
+	if err := r.dec.SkipValue(); err != nil {
+		return err
+	}
+	within, _ := r.dec.StackIndex(r.dec.StackDepth())
+	nullable := v.Kind() == reflect.Pointer
+	o, isOptional := v.Addr().Interface().(optionalTarget)
+	if isOptional {
+		_, nullable = v.Interface().(optional).element()
+	}
+	switch {
+	case within == '[', !nullable && !r.lenient:
+		r.fault(notNull)
+	case !r.lenient:
+		r.faults.markBlank(fieldPath(r.dec.StackPointer()), notNull)
+	}
+	if isOptional && nullable {
+		o.give()
+	}
+	return nil
+}
+
+// object reads the members of an object that is next.
+func (r *bodyReader) object(v reflect.Value) error {
+	if _, err := r.dec.ReadToken(); err != nil {
+		return err
+	}
+	members, given := membersOf(v.Type()), map[string]bool{}
+	for r.dec.PeekKind() != '}' {
+		token, err := r.dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		m, known := members[name]
+		if known && (r.lenient || !given[name]) {
+			given[name] = true
+			if err := r.value(v.FieldByIndex(m.index), m.most); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.dec.SkipValue(); err != nil {
+			return err
+		}
+		switch {
+		case known:
+			r.fault("must be given once")
+		case !r.lenient:
+			r.fault("is unknown")
 		}
 	}
-	if errors.Is(err, io.EOF) {
-		return domain.ErrInvalid("body", "must be a JSON object, but is empty")
+	_, err := r.dec.ReadToken()
+	return err
+}
+
+// array reads the items of an array that is next. It stops at the greatest
+// number of them, before a long list costs anything.
+func (r *bodyReader) array(v reflect.Value, most int) error {
+	if _, err := r.dec.ReadToken(); err != nil {
+		return err
 	}
-	return domain.ErrInvalid("body", "must be valid JSON in UTF-8")
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	for n := 0; r.dec.PeekKind() != ']'; n++ {
+		if most > 0 && n >= most {
+			if err := r.dec.SkipValue(); err != nil {
+				return err
+			}
+			if n == most {
+				r.faults.add(fieldPath(r.dec.StackPointer().Parent()), manyItems(most))
+			}
+			continue
+		}
+		item := reflect.New(v.Type().Elem()).Elem()
+		if err := r.value(item, 0); err != nil {
+			return err
+		}
+		v.Set(reflect.Append(v, item))
+	}
+	_, err := r.dec.ReadToken()
+	return err
+}
+
+// scalar reads a value as a whole.
+func (r *bodyReader) scalar(v reflect.Value) error {
+	raw, err := r.dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch err := json.Unmarshal(raw, v.Addr().Interface(), jsontext.AllowDuplicateNames(true)); {
+	case err != nil:
+		r.fault(scalarFault(err, v.Type()))
+	case isBlank(v):
+		r.faults.markBlank(fieldPath(r.dec.StackPointer()), notBlank)
+		fallthrough
+	default:
+		if enum, ok := v.Interface().(Enum); ok && !r.lenient && !EnumHas(enum, v.String()) {
+			r.fault(enumMessage(enum))
+		}
+	}
+	return nil
+}
+
+func isBlank(v reflect.Value) bool {
+	return v.IsZero() || v.Kind() == reflect.String && strings.TrimSpace(v.String()) == ""
+}
+
+// fault says what is wrong with the value that was read last.
+func (r *bodyReader) fault(message string) {
+	r.faults.add(fieldPath(r.dec.StackPointer()), message)
 }
 
 // messenger is an error whose text is meant for callers.
@@ -131,17 +185,101 @@ type messenger interface {
 	CallerMessage() string
 }
 
-func semanticMessage(e *json.SemanticError) string {
-	if errors.Is(e.Err, json.ErrUnknownName) {
-		return "is unknown"
-	}
-	if m, ok := errors.AsType[messenger](e.Err); ok {
+func scalarFault(err error, t reflect.Type) string {
+	if m, ok := errors.AsType[messenger](err); ok {
 		return m.CallerMessage()
 	}
-	if e.GoType == nil {
-		return "has the wrong type"
+	return "must be " + typeName(t)
+}
+
+// hasOwnForm reports whether a type reads its JSON by itself.
+func hasOwnForm(t reflect.Type) bool {
+	t = reflect.PointerTo(t)
+	return t.Implements(textType) || t.Implements(reflect.TypeFor[json.Unmarshaler]())
+}
+
+// member is a member of an object.
+type member struct {
+	index []int
+	most  int // items of an array; 0 for no bound
+}
+
+// memberCache holds the members of each type that was read.
+var memberCache sync.Map
+
+// membersOf returns the members of a struct by their names.
+func membersOf(t reflect.Type) map[string]member {
+	if cached, ok := memberCache.Load(t); ok {
+		return cached.(map[string]member)
 	}
-	return "must be " + typeName(e.GoType)
+	members := map[string]member{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" || !f.IsExported() {
+			continue
+		}
+		members[name] = member{index: f.Index, most: maxRule(f.Tag)}
+	}
+	memberCache.Store(t, members)
+	return members
+}
+
+// maxRule is the bound of a field's rule max; 0 for none.
+func maxRule(tag reflect.StructTag) int {
+	for rule := range strings.SplitSeq(tag.Get("validate"), ",") {
+		if param, ok := strings.CutPrefix(rule, "max="); ok {
+			most, _ := strconv.Atoi(param)
+			return most
+		}
+		if rule == "dive" { // whose rules are the items'
+			break
+		}
+	}
+	return 0
+}
+
+func manyItems(most int) string { return fmt.Sprintf("must hold at most %d items", most) }
+
+const (
+	notNull  = "must not be null"
+	notBlank = "must not be blank"
+	badJSON  = "must be valid JSON in UTF-8"
+)
+
+// checkObject reports a body that is not exactly one JSON object in UTF-8: it is
+// then false. It also reports members that hold a NUL, which PostgreSQL's texts
+// cannot.
+func checkObject(body []byte, f *faults) bool {
+	refuse := func(message string) bool {
+		f.add("body", message)
+		return false
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
+	if kind := dec.PeekKind(); kind != '{' {
+		if kind != 0 {
+			return refuse("must be a JSON object")
+		}
+		if _, err := dec.ReadToken(); errors.Is(err, io.EOF) {
+			return refuse("must be a JSON object, but is empty")
+		}
+		return refuse(badJSON)
+	}
+	mayHoldNUL := bytes.Contains(body, []byte(`\u0000`)) // as itself it is no JSON
+	for {
+		token, err := dec.ReadToken()
+		if err == io.EOF {
+			return true
+		}
+		if err != nil {
+			return refuse(badJSON)
+		}
+		if mayHoldNUL && token.Kind() == '"' && strings.ContainsRune(token.String(), 0) {
+			f.add(fieldPath(dec.StackPointer()), "must not hold a NUL")
+		}
+		if dec.StackDepth() == 0 && dec.PeekKind() != 0 {
+			return refuse("must be one JSON object and nothing after it")
+		}
+	}
 }
 
 // fieldPath turns a JSON pointer into the path that errors show:

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"partnerapi/domain"
 )
 
 // Input describes the named parts of an operation's input: a struct with any
@@ -28,6 +26,9 @@ type Input struct {
 	Body reflect.Type
 
 	body []int
+	// cleaned are the names and emails, which are stored in another form than
+	// they may be sent in.
+	cleaned []cleaner
 }
 
 // Param is one parameter of a path or a query.
@@ -38,6 +39,7 @@ type Param struct {
 	Tag reflect.StructTag
 
 	index []int
+	most  int // by its rule max; 0 for none
 }
 
 // Describe reads the parts off an input's type. A type that it cannot bind is
@@ -55,6 +57,7 @@ func Describe(t reflect.Type) *Input {
 			in.Query = params(f.Type, "query", f.Index)
 		case "Body":
 			in.Body, in.body = f.Type, f.Index
+			in.cleaned = cleanersOf(f.Type, f.Index)
 			registerOptionals(f.Type)
 		}
 	}
@@ -73,7 +76,7 @@ func params(t reflect.Type, tag string, index []int) (list []Param) {
 		if name == "" {
 			continue
 		}
-		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: at}
+		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: at, most: maxRule(f.Tag)}
 		if !bindable(f.Type) {
 			panic(fmt.Sprintf("parameter %s: a %s cannot be bound", name, f.Type))
 		}
@@ -133,54 +136,75 @@ type Request struct {
 }
 
 // Bind fills dst, a pointer to an input, from the request. A path parameter
-// that stands for an object (its type has a Noun) and cannot be read is left
-// zero, which no object is: the operation then answers as it does for any that
-// it cannot find, after all that comes before that (decisions 1.2, 2.4). All
-// other faults are InvalidRequest and name every parameter that cannot be read,
-// or else the member of the body.
+// that stands for an object (its type has a Noun) and cannot be read, or that is
+// longer than its rule max allows, is left zero, which no object is: the operation then answers as it does for any that
+// it cannot find, after all that comes before that (decisions 1.2, 2.4). An
+// empty query parameter is absent, but for a list of ids, where it means none.
+//
+// All other faults are InvalidRequest and name every parameter and every member
+// of the body that is wrong, 100 at the most. Unless the request is Lenient,
+// those that break a rule of their tags are among them where there is a body.
 func (in *Input) Bind(dst any, r Request) error {
 	v := reflect.ValueOf(dst).Elem()
-	var faults []domain.FieldError
+	f := &faults{}
 	for _, p := range in.Path {
-		if err := setText(v.FieldByIndex(p.index), r.Path(p.Name)); err != nil {
-			if _, ok := reflect.Zero(p.Type).Interface().(interface{ Noun() string }); ok {
-				continue
-			}
-			faults = append(faults, domain.FieldError{Field: p.Name, Message: err.Error()})
+		text := r.Path(p.Name)
+		if p.most > 0 && utf8.RuneCountInString(text) > p.most {
+			continue
+		}
+		if err := setText(v.FieldByIndex(p.index), text); err != nil && !isObject(p.Type) {
+			f.add(p.Name, err.Error())
 		}
 	}
 	for _, p := range in.Query {
-		values, given := r.Query[p.Name]
-		if !given {
-			continue
-		}
-		text := values[0]
-		if manyTexts(p.Type) {
-			text = strings.Join(values, ",")
-		} else if text == "" && r.Lenient {
-			continue // as if it were absent (decisions 2.5)
-		}
-		if err := setText(v.FieldByIndex(p.index), text); err != nil {
-			faults = append(faults, domain.FieldError{Field: p.Name, Message: err.Error()})
+		if text, given := p.textIn(r.Query); given {
+			if err := setText(v.FieldByIndex(p.index), text); err != nil {
+				f.add(p.Name, err.Error())
+			}
 		}
 	}
-	if len(faults) > 0 {
-		return domain.ErrInvalidFields(faults)
+
+	switch {
+	case in.Body != nil:
+		readBody(r.Body, v.FieldByIndex(in.body).Addr(), r.Lenient, f)
+	case len(r.Body) > 0 && !r.Lenient:
+		f.add("body", "must be empty: this operation takes none")
 	}
-	if in.Body == nil {
-		return nil
+	if !r.Lenient && (in.Body != nil || len(f.list) > 0) {
+		if err := in.check(dst, f); err != nil {
+			return err
+		}
 	}
-	return decodeBody(r.Body, v.FieldByIndex(in.body).Addr().Interface(), r.Lenient)
+	return f.err()
 }
 
-// Many is a parameter type that takes several texts, joined by commas when the
-// parameter is repeated.
+// isObject reports whether a parameter stands for an object.
+func isObject(t reflect.Type) bool {
+	_, ok := reflect.Zero(t).Interface().(interface{ Noun() string })
+	return ok
+}
+
+// textIn returns the parameter's text in a query, and whether it is given.
+func (p Param) textIn(query url.Values) (string, bool) {
+	values, given := query[p.Name]
+	if !given {
+		return "", false
+	}
+	if isMany(p.Type) {
+		return strings.Join(values, ","), true
+	}
+	return values[0], values[0] != ""
+}
+
+// Many is a type of comma-separated lists. A parameter that is repeated is one
+// list, and an empty one is a list of none.
 type Many interface {
 	encoding.TextUnmarshaler
-	ManyTexts()
+	// MaxItems is how many items a list may hold.
+	MaxItems() int
 }
 
-func manyTexts(t reflect.Type) bool {
+func isMany(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -197,6 +221,20 @@ func bindable(t reflect.Type) bool {
 	return t.Kind() == reflect.String || t.Kind() == reflect.Int || t.Kind() == reflect.Bool
 }
 
+// holdsMore reports whether a comma-separated list holds more items than most,
+// blank ones not counted.
+func holdsMore(list string, most int) bool {
+	for item := range strings.SplitSeq(list, ",") {
+		if strings.TrimSpace(item) == "" {
+			continue
+		}
+		if most--; most < 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // setText sets a parameter from its text. The error says what the text must be.
 func setText(v reflect.Value, text string) error {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
@@ -205,6 +243,9 @@ func setText(v reflect.Value, text string) error {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
+	}
+	if many, ok := v.Addr().Interface().(Many); ok && holdsMore(text, many.MaxItems()) {
+		return errors.New(manyItems(many.MaxItems()))
 	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))

@@ -13,7 +13,7 @@ import (
 // Query.
 type Paging struct {
 	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"How many items to return at the most."`
-	Cursor string `query:"cursor" doc:"The next_cursor of the page before."`
+	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the page before."`
 
 	// Rows, Skip and Total are inputs of other surfaces in this process.
 	// Rows, where positive, stands in for Limit; Skip passes over so many rows

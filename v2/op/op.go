@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"partnerapi/domain"
 )
@@ -22,6 +23,9 @@ type Meta struct {
 	Method, Path string
 	Summary      string
 	Scope        domain.Scope
+	// AllClients says that the operation needs a key with access to all clients
+	// of its partner, beside the scope.
+	AllClients bool
 	// Since is the first release whose public edge serves the operation.
 	Since Release
 	// Status is the HTTP status of success.
@@ -61,6 +65,7 @@ type Operation interface {
 type Op[In, Out any] struct {
 	meta  Meta
 	input *Input
+	set   *Set
 	run   func(context.Context, *In) (*Out, error)
 }
 
@@ -71,6 +76,9 @@ type NoContent struct{}
 type Set struct {
 	// Cursors seals the cursors of the set's lists.
 	Cursors domain.CursorSealer
+	// AroundWrite, where set, runs around every operation of scope write. It is
+	// set before the first call.
+	AroundWrite AroundWrite
 
 	ops []Operation
 	ids map[string]bool
@@ -82,7 +90,7 @@ func (s *Set) All() []Operation { return s.ops }
 // Add declares an operation. A declaration that contradicts itself or the
 // input's type is a programming error, and panics at start-up.
 func Add[In, Out any](s *Set, meta Meta, run func(context.Context, *In) (*Out, error)) *Op[In, Out] {
-	o := &Op[In, Out]{meta: meta, input: Describe(reflect.TypeFor[In]()), run: run}
+	o := &Op[In, Out]{meta: meta, input: Describe(reflect.TypeFor[In]()), set: s, run: run}
 	if err := o.check(s); err != nil {
 		panic(fmt.Sprintf("operation %s: %v", meta.ID, err))
 	}
@@ -127,19 +135,19 @@ func (o *Op[In, Out]) Output() reflect.Type { return reflect.TypeFor[Out]() }
 func (o *Op[In, Out]) New() any { return o.input.New() }
 
 // Validate reports InvalidRequest for an input that breaks a rule of its tags.
-func (o *Op[In, Out]) Validate(in any) error { return validate(in) }
+func (o *Op[In, Out]) Validate(in any) error { return o.input.Validate(in) }
 
-// Call runs the operation for the caller of ctx: Forbidden without the scope,
-// InvalidRequest for an input that breaks a rule of its tags, and what the
+// Call runs the operation for the caller of ctx: Forbidden where Authorize says
+// so, InvalidRequest for an input that breaks a rule of its tags, and what the
 // operation itself says.
 func (o *Op[In, Out]) Call(ctx context.Context, in *In) (*Out, error) {
-	if err := Authorize(ctx, o.meta.Scope); err != nil {
+	if err := Authorize(ctx, &o.meta); err != nil {
 		return nil, err
 	}
-	if err := validate(in); err != nil {
+	if err := o.input.Validate(in); err != nil {
 		return nil, err
 	}
-	return o.run(ctx, in)
+	return o.perform(ctx, in)
 }
 
 // Run is Call for a *In.
@@ -155,36 +163,40 @@ func (o *Op[In, Out]) Run(ctx context.Context, in any) (any, error) {
 	return out, nil
 }
 
-// Authorize reports Forbidden when the caller of ctx lacks the scope.
-func Authorize(ctx context.Context, scope domain.Scope) error {
-	if domain.CallerFrom(ctx).Can(scope) {
-		return nil
+// Authorize reports Forbidden when the key of ctx's caller lacks the operation's
+// scope, or the access to all clients that it needs.
+func Authorize(ctx context.Context, m *Meta) error {
+	caller := domain.CallerFrom(ctx)
+	if !caller.Can(m.Scope) {
+		return domain.ErrForbidden("this key lacks the scope " + string(m.Scope))
 	}
-	return domain.ErrForbidden("this key lacks the scope " + string(scope))
+	if m.AllClients && !caller.AllClients {
+		return domain.ErrForbidden("this operation needs a key with access to all clients")
+	}
+	return nil
 }
 
 // Codes returns every code that a surface may answer the operation with: those
-// of all operations, those that its input makes possible, and its own.
+// of all operations, those that its declaration makes possible, and its own.
+// NotFound is possible where the path names an object.
 func Codes(o Operation) []domain.Code {
-	codes := []domain.Code{domain.Unauthorized, domain.Forbidden, domain.NotFound, domain.RateLimited, domain.Internal, domain.Unavailable}
-	add := func(code domain.Code) {
-		for _, c := range codes {
-			if c == code {
-				return
-			}
-		}
-		codes = append(codes, code)
+	codes := []domain.Code{
+		domain.InvalidRequest, domain.Unauthorized, domain.Forbidden,
+		domain.RateLimited, domain.Internal, domain.Unavailable,
 	}
-	if len(o.Input().Query) > 0 || o.Input().Body != nil {
-		add(domain.InvalidRequest)
+	add := func(code domain.Code) {
+		if !slices.Contains(codes, code) {
+			codes = append(codes, code)
+		}
+	}
+	if len(o.Input().Path) > 0 {
+		add(domain.NotFound)
 	}
 	if o.Input().Body != nil {
 		add(domain.PayloadTooLarge)
 	}
 	if o.Meta().Method == "POST" { // its Idempotency-Key may be in use
-		add(domain.InvalidRequest)
 		add(domain.Conflict)
-		add(domain.PayloadTooLarge)
 	}
 	for _, c := range o.Meta().Fails {
 		add(c)

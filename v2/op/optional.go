@@ -1,11 +1,6 @@
 package op
 
-import (
-	"reflect"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-)
+import "reflect"
 
 // Optional is a member of a body that may be absent, null or a value: all of a
 // PATCH's, and those of others for which no value can stand for their absence.
@@ -44,24 +39,15 @@ func ApplyNullable[T comparable](p Optional[*T], target **T) bool {
 // equal values.
 func Same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// callerError is an error whose text callers see.
-type callerError string
+// optionalTarget is a pointer to any Optional.
+type optionalTarget interface {
+	// give says that the member is there, and returns a pointer to its value.
+	give() any
+}
 
-func (e callerError) Error() string         { return string(e) }
-func (e callerError) CallerMessage() string { return string(e) }
-
-const errNull = callerError("must not be null")
-
-// UnmarshalJSONFrom reads the member's value.
-func (p *Optional[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+func (p *Optional[T]) give() any {
 	p.Given = true
-	if dec.PeekKind() == 'n' && reflect.TypeFor[T]().Kind() != reflect.Pointer {
-		if err := dec.SkipValue(); err != nil {
-			return err
-		}
-		return errNull
-	}
-	return json.UnmarshalDecode(dec, &p.Value)
+	return &p.Value
 }
 
 // optional is any Optional.

@@ -1,10 +1,12 @@
 package op
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/go-playground/validator/v10"
 
@@ -28,6 +30,11 @@ func newRules() *validator.Validate {
 			panic(err) // a table of this package is wrong
 		}
 	}
+	register("name", func(f validator.FieldLevel) bool { return domain.CheckName(f.Field().String()) == "" })
+	register("email", func(f validator.FieldLevel) bool {
+		_, ok := domain.CleanEmail(f.Field().String())
+		return ok
+	})
 	register("filled", func(f validator.FieldLevel) bool { return strings.TrimSpace(f.Field().String()) != "" })
 	register("enum", func(f validator.FieldLevel) bool {
 		enum, ok := f.Field().Interface().(Enum)
@@ -63,51 +70,84 @@ func WireName(f reflect.StructField) string {
 	return ""
 }
 
-// registerOptionals teaches the rules the Optional types of a body.
+// registered are the Optional types that the rules know.
+var registered = struct {
+	sync.Mutex
+	types map[reflect.Type]bool
+}{types: map[reflect.Type]bool{}}
+
+// registerOptionals teaches the rules the Optional types of a body. Each type is
+// registered once: operations may be declared again while others are called.
 func registerOptionals(body reflect.Type) {
 	if body.Kind() != reflect.Struct {
 		return
 	}
+
+	registered.Lock()
+	defer registered.Unlock()
 	for i := range body.NumField() {
 		t := body.Field(i).Type
-		if _, ok := reflect.Zero(t).Interface().(optional); ok {
-			zero := reflect.Zero(t).Interface()
+		zero := reflect.Zero(t).Interface()
+		if _, ok := zero.(optional); ok && !registered.types[t] {
 			rules.RegisterCustomTypeFunc(func(v reflect.Value) any { return v.Interface().(optional).rules() }, zero)
+			registered.types[t] = true
 		}
 	}
 }
 
-// validate checks an input by its tags, and that a PATCH changes something.
-func validate(in any) error {
-	if err := rules.Struct(in); err != nil {
-		faults, ok := err.(validator.ValidationErrors)
-		if !ok {
-			return fmt.Errorf("validate %T: %w", in, err)
-		}
-		fields := make([]domain.FieldError, len(faults))
-		for i, fault := range faults {
-			fields[i] = domain.FieldError{Field: faultPath(fault), Message: faultMessage(fault)}
-		}
-		return domain.ErrInvalidFields(fields)
+// Validate brings the names and emails of an input into the form that they are
+// stored in, and checks the input by its tags and that a PATCH changes
+// something. The errors are InvalidRequest and name every field that is wrong.
+func (in *Input) Validate(input any) error {
+	f := &faults{}
+	if err := in.check(input, f); err != nil {
+		return err
 	}
-	return needChange(in)
+	return f.err()
 }
 
-// needChange reports a body made of Optionals of which none is given.
-func needChange(in any) error {
-	body := reflect.ValueOf(in).Elem().FieldByName("Body")
-	if !body.IsValid() || body.Kind() != reflect.Struct {
+// check is Validate, for an input of which some faults are known. It names no
+// field twice, and nothing inside what could not be read.
+func (in *Input) check(input any, f *faults) error {
+	v := reflect.ValueOf(input).Elem()
+	for _, c := range in.cleaned {
+		c.clean(v)
+	}
+	err := rules.Struct(input)
+	if err == nil {
+		if len(f.list) == 0 && changesNothing(v) {
+			f.add("body", "must name at least one field to change")
+		}
 		return nil
+	}
+	broken, ok := err.(validator.ValidationErrors)
+	if !ok {
+		return fmt.Errorf("validate %T: %w", input, err)
+	}
+	unread := f.named["body"]
+	for _, fault := range broken {
+		if unread && strings.Contains(fault.Namespace(), ".Body.") {
+			continue
+		}
+		if path := faultPath(fault); !f.within(path) {
+			f.add(path, faultMessage(fault, f.blank[path]))
+		}
+	}
+	return nil
+}
+
+// changesNothing reports a body made of Optionals of which none is given.
+func changesNothing(input reflect.Value) bool {
+	body := input.FieldByName("Body")
+	if !body.IsValid() || body.Kind() != reflect.Struct {
+		return false
 	}
 	for i := range body.NumField() {
 		if p, ok := body.Field(i).Interface().(optional); !ok || p.given() {
-			return nil
+			return false
 		}
 	}
-	if body.NumField() == 0 {
-		return nil
-	}
-	return domain.ErrInvalid("body", "must name at least one field to change")
+	return body.NumField() > 0
 }
 
 // faultPath is the path of a faulty field inside its part: the namespace
@@ -131,11 +171,19 @@ func faultPath(fault validator.FieldError) string {
 	return strings.Join(kept, ".")
 }
 
-func faultMessage(fault validator.FieldError) string {
+// faultMessage says what is wrong with a field. blank is the message for one
+// that is required and was given, but as nothing; empty for others.
+func faultMessage(fault validator.FieldError, blank string) string {
 	kind := fault.Kind()
 	switch fault.Tag() {
 	case "filled", "required", "required_if":
-		return "is required"
+		if text, _ := fault.Value().(string); blank == "" && text != "" {
+			return notBlank
+		}
+		return cmp.Or(blank, "is required")
+	case "name":
+		text, _ := fault.Value().(string)
+		return domain.CheckName(text)
 	case "email":
 		return "must be an email address"
 	case "enum":

@@ -1,7 +1,7 @@
 package op
 
 import (
-	"errors"
+	"bytes"
 	"strings"
 	"time"
 
@@ -53,12 +53,18 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// UnmarshalText reads any RFC 3339 time whose year in UTC is from 1 to 9999:
+// UnmarshalText reads any RFC 3339 time, its letters in either case, whose year in UTC is from 1 to 9999:
 // neither PostgreSQL nor a JSON date-time has a year 0.
 func (t *Time) UnmarshalText(text []byte) error {
-	parsed, err := time.Parse(time.RFC3339Nano, string(text))
+	if len(text) < minTime || len(text) > maxTime {
+		return errTime
+	}
+	if text[13] != ':' || bytes.IndexByte(text, ',') >= 0 { // which package time takes, and RFC 3339 does not
+		return errTime
+	}
+	parsed, err := time.Parse(time.RFC3339Nano, strings.ToUpper(string(text))) // whose letters are T and Z
 	if year := parsed.UTC().Year(); err != nil || year < 1 || year > 9999 {
-		return errors.New("must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z")
+		return errTime
 	}
 	t.Time = parsed.UTC()
 	return nil
@@ -67,13 +73,25 @@ func (t *Time) UnmarshalText(text []byte) error {
 // UnmarshalJSON reads any RFC 3339 time in a JSON string.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	if len(b) < 2 || b[0] != '"' {
-		return callerError("must be an RFC 3339 date-time")
+		return errTime
 	}
-	if err := t.UnmarshalText(b[1 : len(b)-1]); err != nil {
-		return callerError(err.Error())
-	}
-	return nil
+	return t.UnmarshalText(b[1 : len(b)-1])
 }
+
+// The length of a time's text, in bytes. RFC 3339 does not bound the digits of a
+// fraction; this does.
+const (
+	minTime = len("2006-01-02T15:04:05Z")
+	maxTime = 64
+)
+
+const errTime = callerError("must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z")
+
+// callerError is an error whose text is meant for callers.
+type callerError string
+
+func (e callerError) Error() string         { return string(e) }
+func (e callerError) CallerMessage() string { return string(e) }
 
 // IDList is a comma-separated list of ids. Texts that are no id of the kind
 // are remembered by their number only: such an object does not exist.
@@ -85,8 +103,8 @@ type IDList[K domain.Kind] struct {
 // MaxIDs is how many ids a list may hold (decisions 3.4).
 const MaxIDs = 500
 
-// ManyTexts marks the list as one that may be given in several parameters.
-func (*IDList[K]) ManyTexts() {}
+// MaxItems is how many ids the list may hold.
+func (*IDList[K]) MaxItems() int { return MaxIDs }
 
 // UnmarshalText reads the list; an empty text is an empty list.
 func (l *IDList[K]) UnmarshalText(text []byte) error {
@@ -99,9 +117,6 @@ func (l *IDList[K]) UnmarshalText(text []byte) error {
 		if id, err := domain.ParseID[K](item); err == nil {
 			l.IDs = append(l.IDs, id)
 		}
-	}
-	if l.Given > MaxIDs {
-		return errors.New("must hold at most 500 ids")
 	}
 	return nil
 }

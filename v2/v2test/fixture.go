@@ -54,6 +54,14 @@ func (h *Harness) Client(t Tenant, name string) v2.Client {
 	return *c
 }
 
+// CountClients counts the clients of all partners again, after plain SQL that
+// added or archived some.
+func (h *Harness) CountClients() {
+	h.T.Helper()
+	h.Exec(`UPDATE partners AS p SET client_count =
+		(SELECT count(*) FROM clients AS c WHERE c.partner_id = p.id AND c.archived_at IS NULL)`)
+}
+
 // User adds a user of the client.
 func (h *Harness) User(t Tenant, client domain.ClientID, email string) v2.User {
 	h.T.Helper()

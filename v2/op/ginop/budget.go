@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/ulule/limiter/v3"
-	"github.com/ulule/limiter/v3/drivers/store/memory"
 
 	"partnerapi/domain"
 )
@@ -30,65 +28,86 @@ var DefaultLimits = Limits{PerKey: 600, PerAddress: 60, PerClientFactor: 1}
 // window is how long a budget lasts: it begins with its first request.
 const window = time.Minute
 
-// budgets counts requests in fixed windows, in a store that replicas may share.
-// While the shared store cannot be reached, each process counts for itself.
+// Store counts requests in fixed windows, which begin with their first request.
+// It is safe for concurrent use.
+type Store interface {
+	// Add adds n to the count of a name and returns the count and when its
+	// window ends: a request at that time begins a new one. n is 0 to look
+	// only, and -1 to take a request back.
+	Add(ctx context.Context, name string, n int64, window time.Duration) (count int64, end time.Time, err error)
+}
+
+// budget is the state of a budget.
+type budget struct {
+	limit, count int64
+	end          time.Time
+}
+
+func (b budget) remaining() int64 { return max(b.limit-b.count, 0) }
+
+// exceeded reports whether the request that was counted last is one too many.
+func (b budget) exceeded() bool { return b.count > b.limit }
+
+// budgets counts requests in a store that replicas may share. While the shared
+// store cannot be reached, each process counts for itself.
 type budgets struct {
-	store limiter.Store
-	local limiter.Store
+	store Store
+	local Store
+	clock domain.Clock
 	log   *slog.Logger
 	away  atomic.Bool // the shared store, when it was last asked
 }
 
-func newBudgets(shared limiter.Store, log *slog.Logger) *budgets {
-	local := memory.NewStore()
+func newBudgets(shared Store, clock domain.Clock, log *slog.Logger) *budgets {
+	local := newMemory(clock)
 	if shared == nil {
 		shared = local
 	}
-	return &budgets{store: shared, local: local, log: log}
+	return &budgets{store: shared, local: local, clock: clock, log: log}
 }
 
 // take counts one request against the budget called name.
-func (b *budgets) take(ctx context.Context, name string, limit int64) limiter.Context {
-	return b.ask(ctx, limiter.Store.Get, name, limit)
+func (b *budgets) take(ctx context.Context, name string, limit int64) budget {
+	return b.add(ctx, name, 1, limit)
 }
 
 // look tells the state of a budget without counting.
-func (b *budgets) look(ctx context.Context, name string, limit int64) limiter.Context {
-	return b.ask(ctx, limiter.Store.Peek, name, limit)
+func (b *budgets) look(ctx context.Context, name string, limit int64) budget {
+	return b.add(ctx, name, 0, limit)
 }
 
-type storeCall func(limiter.Store, context.Context, string, limiter.Rate) (limiter.Context, error)
+// giveBack takes back a request that take counted.
+func (b *budgets) giveBack(ctx context.Context, name string) { b.add(ctx, name, -1, 0) }
 
-func (b *budgets) ask(ctx context.Context, call storeCall, name string, limit int64) limiter.Context {
-	rate := limiter.Rate{Period: window, Limit: limit}
-	state, err := call(b.store, ctx, name, rate)
-	if err == nil {
-		if b.away.CompareAndSwap(true, false) {
-			b.log.InfoContext(ctx, "the shared budgets can be reached again")
+func (b *budgets) add(ctx context.Context, name string, n, limit int64) budget {
+	count, end, err := b.store.Add(ctx, name, n, window)
+	switch {
+	case err != nil:
+		if b.away.CompareAndSwap(false, true) {
+			b.log.WarnContext(ctx, "the shared budgets cannot be reached; counting in this process", "error", err)
 		}
-		return state
+		count, end, _ = b.local.Add(ctx, name, n, window) // memory does not fail
+	case b.away.CompareAndSwap(true, false):
+		b.log.InfoContext(ctx, "the shared budgets can be reached again")
 	}
-	if b.away.CompareAndSwap(false, true) {
-		b.log.WarnContext(ctx, "the shared budgets cannot be reached; counting in this process", "error", err)
-	}
-	state, _ = call(b.local, ctx, name, rate) // memory does not fail
-	return state
+	return budget{limit: limit, count: count, end: end}
 }
 
 // report puts the state of a budget into the response's headers, spelled as
-// they are documented and not as net/http would.
-func report(c *gin.Context, state limiter.Context) {
+// they are documented and not as net/http would. The reset is rounded up: a
+// request at that second passes (decisions 3.12).
+func report(c *gin.Context, b budget) {
 	h := c.Writer.Header()
-	h["X-RateLimit-Limit"] = []string{strconv.FormatInt(state.Limit, 10)}
-	h["X-RateLimit-Remaining"] = []string{strconv.FormatInt(state.Remaining, 10)}
-	h["X-RateLimit-Reset"] = []string{strconv.FormatInt(state.Reset, 10)}
+	reset := b.end.Add(time.Second - 1).Unix()
+	h["X-RateLimit-Limit"] = []string{strconv.FormatInt(b.limit, 10)}
+	h["X-RateLimit-Remaining"] = []string{strconv.FormatInt(b.remaining(), 10)}
+	h["X-RateLimit-Reset"] = []string{strconv.FormatInt(reset, 10)}
 }
 
-// exceeded is the error of a budget that is used up.
-func exceeded(state limiter.Context, what string) *domain.Error {
-	wait := min(max(time.Until(time.Unix(state.Reset+1, 0)), time.Second), window)
+// refusal is the error of a budget that is used up.
+func (b *budgets) refusal(state budget, what string) *domain.Error {
 	return &domain.Error{
-		Code: domain.RateLimited, RetryAfter: wait,
-		Message: "more than " + strconv.FormatInt(state.Limit, 10) + " requests a minute " + what,
+		Code: domain.RateLimited, RetryAfter: max(state.end.Sub(b.clock.Now()), 1),
+		Message: "more than " + strconv.FormatInt(state.limit, 10) + " requests a minute " + what,
 	}
 }

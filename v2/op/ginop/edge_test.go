@@ -10,13 +10,15 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/ulule/limiter/v3"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
@@ -27,8 +29,29 @@ import (
 type edge struct {
 	*ginop.Edge
 	engine *gin.Engine
-	log    *bytes.Buffer
+	log    *logBuffer
 	prom   *prometheus.Registry
+	finds  atomic.Int64 // look-ups of keys in the database
+}
+
+// logBuffer is a log that may be read while it is written.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write appends.
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// String returns what was written.
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 type empty struct{}
@@ -37,46 +60,86 @@ type answer struct {
 	Text string `json:"text"`
 }
 
-func newEdge(t *testing.T, proxies []string, shared limiter.Store) *edge {
+func newEdge(t *testing.T, proxies []string, shared ginop.Store) *edge {
 	t.Helper()
-	e := &edge{log: &bytes.Buffer{}, prom: prometheus.NewRegistry()}
-	find := func(_ context.Context, digest []byte) (*domain.Caller, error) {
-		if good := sha256.Sum256([]byte("good")); !bytes.Equal(digest, good[:]) {
-			return nil, &domain.Error{Code: domain.Unauthorized, Message: "unknown"}
-		}
-		return &domain.Caller{Prefix: "pk_good", Scopes: []domain.Scope{domain.Read, domain.Write}}, nil
-	}
-	e.Edge = ginop.NewEdge(ginop.Config{
-		Keys: ginop.NewKeys(find, domain.SystemClock{}, false), Limits: ginop.DefaultLimits, Shared: shared,
+	return newEdgeOf(t, func(c *ginop.Config) { c.Shared = shared }, operations(), proxies...)
+}
+
+// newEdgeOf is an edge whose configuration set changes.
+func newEdgeOf(t *testing.T, set func(*ginop.Config), operations *op.Set, proxies ...string) *edge {
+	t.Helper()
+	e := &edge{log: &logBuffer{}, prom: prometheus.NewRegistry()}
+	config := ginop.Config{
+		Limits: ginop.DefaultLimits, Clock: domain.SystemClock{},
 		Log: slog.New(slog.NewTextHandler(e.log, nil)), Metrics: ginop.NewMetrics(e.prom),
-	})
+	}
+	set(&config)
+	if config.Keys == nil {
+		config.Keys = ginop.NewKeys(e.find, config.Clock, false)
+	}
+	e.Edge = ginop.NewEdge(config)
 	var err error
 	if e.engine, err = e.Engine(proxies); err != nil {
 		t.Fatal(err)
 	}
-	e.Mount(e.engine, operations(), op.Latest).Open("/document", "text/plain", []byte("text"))
+	e.Mount(e.engine, operations, op.Latest).Open("/document", "text/plain", []byte("text"))
 	return e
 }
+
+// find knows the keys good, and good0 to good99.
+func (e *edge) find(_ context.Context, digest []byte) (*domain.Caller, error) {
+	e.finds.Add(1)
+	number, ok := goodKeys[[sha256.Size]byte(digest)]
+	if !ok {
+		return nil, &domain.Error{Code: domain.Unauthorized, Message: "unknown"}
+	}
+	both := []domain.Scope{domain.Read, domain.Write}
+	return &domain.Caller{Key: domain.KeyID{byte(number)}, Prefix: "pk_good" + number.String(), Scopes: both}, nil
+}
+
+// keyNumber is the number of a good key; 0 is the one without.
+type keyNumber int
+
+// String returns what follows good in the key.
+func (n keyNumber) String() string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(n) - 1)
+}
+
+var goodKeys = func() map[[sha256.Size]byte]keyNumber {
+	keys := map[[sha256.Size]byte]keyNumber{}
+	for n := range keyNumber(101) {
+		keys[sha256.Sum256([]byte("good"+n.String()))] = n
+	}
+	return keys
+}()
 
 // operations fail, or succeed, in ways that the service's own do not.
 func operations() *op.Set {
 	set := &op.Set{}
 	get := func(id string, run func(context.Context, *empty) (*answer, error)) {
-		op.Add(set, op.Meta{ID: id, Method: "GET", Path: "/" + id, Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s"}, run)
+		op.Add(set, op.Meta{
+			ID: id, Method: "GET", Path: "/" + id, Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s",
+		}, run)
 	}
 	get("fine", func(context.Context, *empty) (*answer, error) { return &answer{Text: "ok"}, nil })
 	get("panics", func(context.Context, *empty) (*answer, error) { panic("the secret of the house") })
 	get("nil", func(context.Context, *empty) (*answer, error) { var a *answer; return &answer{a.Text}, nil })
 	get("fails", func(context.Context, *empty) (*answer, error) { return nil, errors.New("the secret of the house") })
 	get("wrapped", func(context.Context, *empty) (*answer, error) {
-		return nil, fmt.Errorf("doing: %w", &domain.Error{Code: domain.Conflict, Message: "shown", Cause: errors.New("the secret of the house")})
+		return nil, fmt.Errorf("doing: %w", &domain.Error{
+			Code: domain.Conflict, Message: "shown", Cause: errors.New("the secret of the house"),
+		})
 	})
 	get("waits", func(context.Context, *empty) (*answer, error) {
 		return nil, &domain.Error{Code: domain.Unavailable, Message: "shown", RetryAfter: 1500 * time.Millisecond}
 	})
 	get("invalid", func(context.Context, *empty) (*answer, error) { return &answer{Text: "\xff"}, nil })
-	op.Add(set, op.Meta{ID: "gone", Method: "DELETE", Path: "/gone", Scope: domain.Write, Since: op.V2_0, Status: 204, Summary: "s"},
-		func(context.Context, *empty) (*op.NoContent, error) { return &op.NoContent{}, nil })
+	op.Add(set, op.Meta{
+		ID: "gone", Method: "DELETE", Path: "/gone", Scope: domain.Write, Since: op.V2_0, Status: 204, Summary: "s",
+	}, func(context.Context, *empty) (*op.NoContent, error) { return &op.NoContent{}, nil })
 	return set
 }
 
@@ -107,7 +170,8 @@ func TestInternal(t *testing.T) {
 			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
 				t.Fatalf("%v: %s", err, w.Body)
 			}
-			if w.Code != 500 || body.Error.Code != domain.Internal || body.Error.RequestID != "mine" || w.Header().Get("X-Request-Id") != "mine" {
+			if w.Code != 500 || body.Error.Code != domain.Internal || body.Error.RequestID != "mine" ||
+				w.Header().Get("X-Request-Id") != "mine" {
 				t.Errorf("answers %d %s", w.Code, w.Body)
 			}
 			if strings.Contains(w.Body.String(), "secret") || strings.Contains(w.Body.String(), "goroutine") {
@@ -119,7 +183,8 @@ func TestInternal(t *testing.T) {
 			if !strings.Contains(e.log.String(), "level=ERROR") || !strings.Contains(e.log.String(), "mine") {
 				t.Errorf("logs %s", e.log)
 			}
-			if strings.HasPrefix(id, "pan") && (!strings.Contains(e.log.String(), "secret of the house") || !strings.Contains(e.log.String(), "goroutine")) {
+			logs := e.log.String()
+			if id == "panics" && (!strings.Contains(logs, "secret of the house") || !strings.Contains(logs, "goroutine")) {
 				t.Errorf("the log lacks the panic: %s", e.log)
 			}
 			if again := e.do("GET", "/v2/fine", "good"); again.Code != 200 {
@@ -131,18 +196,21 @@ func TestInternal(t *testing.T) {
 
 func TestOutcomes(t *testing.T) {
 	e := newEdge(t, nil, nil)
-	if w := e.do("GET", "/v2/wrapped", "good"); w.Code != 409 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(e.log.String(), "secret") {
+	if w := e.do("GET", "/v2/wrapped", "good"); w.Code != 409 || strings.Contains(w.Body.String(), "secret") ||
+		!strings.Contains(e.log.String(), "secret") {
 		t.Errorf("a wrapped error answers %d %s", w.Code, w.Body)
 	}
 	if w := e.do("GET", "/v2/waits", "good"); w.Code != 503 || w.Header().Get("Retry-After") != "2" {
 		t.Errorf("a wait of 1.5 s answers %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
 	}
-	if w := e.do("DELETE", "/v2/gone", "good"); w.Code != 204 || w.Body.Len() != 0 || w.Header().Get("X-Request-Id") == "" || w.Header().Get("Content-Type") != "" {
+	if w := e.do("DELETE", "/v2/gone", "good"); w.Code != 204 || w.Body.Len() != 0 ||
+		w.Header().Get("X-Request-Id") == "" || w.Header().Get("Content-Type") != "" {
 		t.Errorf("no content answers %d %q %v", w.Code, w.Body, w.Header())
 	}
 	for range 2 { // needs no key and is not counted
 		w := e.do("GET", "/v2/document", "")
-		if w.Code != 200 || w.Body.String() != "text" || w.Header().Get("X-RateLimit-Remaining") != "60" || w.Header().Get("X-Request-Id") == "" {
+		if w.Code != 200 || w.Body.String() != "text" ||
+			w.Header().Get("X-RateLimit-Remaining") != "60" || w.Header().Get("X-Request-Id") == "" {
 			t.Errorf("a document answers %d %q %v", w.Code, w.Body, w.Header())
 		}
 	}
@@ -189,7 +257,9 @@ func TestAddresses(t *testing.T) {
 		{"another trusted", []string{"10.0.0.0/8"}, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) }, true},
 		{"trusted", []string{peer + "/32"}, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) }, false},
 		{"trusted, one caller", []string{peer}, func(int) string { return "198.51.100.7" }, true},
-		{"trusted, forged start", []string{peer}, func(i int) string { return fmt.Sprintf("203.0.113.%d, 198.51.100.7", i) }, true},
+		{"trusted, forged start", []string{peer}, func(i int) string {
+			return fmt.Sprintf("203.0.113.%d, 198.51.100.7", i)
+		}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e := newEdge(t, test.proxies, nil)
@@ -214,25 +284,19 @@ func TestAddresses(t *testing.T) {
 }
 
 // unreachable is a shared store that nobody answers.
-type unreachable struct{ limiter.Store }
+type unreachable struct{}
 
-var errStore = errors.New("connection refused")
-
-// Get fails.
-func (unreachable) Get(context.Context, string, limiter.Rate) (limiter.Context, error) {
-	return limiter.Context{}, errStore
-}
-
-// Peek fails.
-func (unreachable) Peek(context.Context, string, limiter.Rate) (limiter.Context, error) {
-	return limiter.Context{}, errStore
+// Add fails.
+func (unreachable) Add(context.Context, string, int64, time.Duration) (int64, time.Time, error) {
+	return 0, time.Time{}, errors.New("connection refused")
 }
 
 // TestSharedBudgetsUnreachable: each process counts for itself then.
 func TestSharedBudgetsUnreachable(t *testing.T) {
 	e := newEdge(t, nil, unreachable{})
 	for left := 599; left > 590; left-- {
-		if w := e.do("GET", "/v2/fine", "good"); w.Code != 200 || w.Header().Get("X-RateLimit-Remaining") != fmt.Sprint(left) {
+		w := e.do("GET", "/v2/fine", "good")
+		if w.Code != 200 || w.Header().Get("X-RateLimit-Remaining") != fmt.Sprint(left) {
 			t.Fatalf("answers %d, remaining %q", w.Code, w.Header().Get("X-RateLimit-Remaining"))
 		}
 	}
@@ -244,8 +308,9 @@ func TestSharedBudgetsUnreachable(t *testing.T) {
 // TestEveryCodeHasAStatus holds the table of decisions 3.2.
 func TestEveryCodeHasAStatus(t *testing.T) {
 	for code, want := range map[domain.Code]int{
-		domain.InvalidRequest: 400, domain.Unauthorized: 401, domain.Forbidden: 403, domain.NotFound: 404, domain.Conflict: 409,
-		domain.PayloadTooLarge: 413, domain.RateLimited: 429, domain.Internal: 500, domain.Unavailable: 503,
+		domain.InvalidRequest: 400, domain.Unauthorized: 401, domain.Forbidden: 403, domain.NotFound: 404,
+		domain.RequestTimeout: 408, domain.Conflict: 409, domain.PayloadTooLarge: 413, domain.RateLimited: 429,
+		domain.Internal: 500, domain.Unavailable: 503,
 	} {
 		if got := ginop.StatusOf(code); got != want {
 			t.Errorf("%s is %d, not %d", code, got, want)

@@ -1,15 +1,10 @@
 package ginop
 
 import (
-	"errors"
-	"log/slog"
 	"strconv"
 	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
-
-	"partnerapi/domain"
 )
 
 // Metrics counts and times requests.
@@ -37,36 +32,15 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// observe logs and counts a request that has been answered.
-func (e *Edge) observe(c *gin.Context, s *Surface, operation, id string, took time.Duration, err error) {
-	status := c.Writer.Status()
-	caller := domain.CallerFrom(c.Request.Context())
-	if e.Metrics != nil {
-		e.Metrics.requests.WithLabelValues(s.prefix[1:], operation, strconv.Itoa(status)).Inc()
-		e.Metrics.seconds.WithLabelValues(s.prefix[1:], operation).Observe(took.Seconds())
-		if caller.Prefix != "" {
-			e.Metrics.keys.WithLabelValues(s.prefix[1:], caller.Prefix).Inc()
-		}
-	}
-	level := slog.LevelInfo
-	if status >= 500 {
-		level = slog.LevelError
-	}
-	ctx := c.Request.Context()
-	if !e.Log.Enabled(ctx, level) {
+// count counts a request that has been answered; key is the prefix of its key,
+// empty where it had no valid one.
+func (m *Metrics) count(version, operation string, status int, took time.Duration, key string) {
+	if m == nil {
 		return
 	}
-	attrs := []slog.Attr{
-		slog.String("request_id", id), slog.String("method", c.Request.Method), slog.String("path", c.Request.URL.Path),
-		slog.String("operation", operation), slog.Int("status", status), slog.Duration("took", took), slog.String("key", caller.Prefix),
+	m.requests.WithLabelValues(version, operation, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(version, operation).Observe(took.Seconds())
+	if key != "" {
+		m.keys.WithLabelValues(version, key).Inc()
 	}
-	var known *domain.Error
-	switch {
-	case err == nil:
-	case !errors.As(err, &known):
-		attrs = append(attrs, slog.String("error", err.Error()))
-	case known.Cause != nil:
-		attrs = append(attrs, slog.String("error", known.Error()))
-	}
-	e.Log.LogAttrs(ctx, level, "request", attrs...)
 }

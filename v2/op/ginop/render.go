@@ -1,6 +1,7 @@
 package ginop
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -18,6 +19,7 @@ var statuses = map[domain.Code]int{
 	domain.NotFound:        http.StatusNotFound,
 	domain.Conflict:        http.StatusConflict,
 	domain.PayloadTooLarge: http.StatusRequestEntityTooLarge,
+	domain.RequestTimeout:  http.StatusRequestTimeout,
 	domain.RateLimited:     http.StatusTooManyRequests,
 	domain.Internal:        http.StatusInternalServerError,
 	domain.Unavailable:     http.StatusServiceUnavailable,
@@ -41,7 +43,9 @@ type ErrorBody struct {
 
 // renderEnvelope writes an error as v2 does.
 func renderEnvelope(c *gin.Context, e *domain.Error) {
-	WriteJSON(c, StatusOf(e.Code), ErrorEnvelope{Error: ErrorBody{Code: e.Code, Message: e.Message, RequestID: RequestID(c), Fields: e.Fields}})
+	_ = WriteJSON(c, StatusOf(e.Code), ErrorEnvelope{Error: ErrorBody{
+		Code: e.Code, Message: e.Message, RequestID: RequestID(c), Fields: e.Fields,
+	}}) // what cannot be encoded is answered by its status alone
 }
 
 const jsonType = "application/json; charset=utf-8"
@@ -49,15 +53,15 @@ const jsonType = "application/json; charset=utf-8"
 // Encode returns a value as the interface's JSON.
 func Encode(v any) ([]byte, error) { return json.Marshal(v) }
 
-// WriteJSON writes a response of one JSON value.
-func WriteJSON(c *gin.Context, status int, v any) {
+// WriteJSON writes a response of one JSON value. On an error, nothing has been
+// written.
+func WriteJSON(c *gin.Context, status int, v any) error {
 	body, err := Encode(v)
 	if err != nil {
-		_ = c.Error(err)
-		c.Status(http.StatusInternalServerError)
-		return
+		return fmt.Errorf("encode the answer: %w", err)
 	}
 	writeBody(c, status, body)
+	return nil
 }
 
 // writeBody writes a response whose body is JSON. Its length is said, which

@@ -2,7 +2,6 @@ package ginop
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -17,21 +16,30 @@ import (
 )
 
 // Mount adds the routes of v2: every operation of the set that the release
-// serves. The others answer as unknown paths do.
+// serves. The others answer as unknown paths do. Whoever calls the operations of
+// the set for a request, in whatever version, leaves a line in the audit trail.
 func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surface {
+	if e.Audit != nil {
+		set.AroundWrite = e.audited
+	}
 	s := e.Surface(engine, "/v2", renderEnvelope)
+	paths := locations(set)
 	for _, o := range set.All() {
 		if o.Meta().Since <= release {
-			s.Handle(o.Meta().Method, o.Meta().Path, o.Meta().ID, func(c *gin.Context) error { return e.run(c, o) })
+			s.Handle(o.Meta().Method, o.Meta().Path, o.Meta().ID, func(c *gin.Context) error {
+				return s.run(c, o, paths[o.Meta().ID])
+			})
 		}
 	}
 	return s
 }
 
-// run answers one request to an operation.
-func (e *Edge) run(c *gin.Context, o op.Operation) error {
+// run answers one request to an operation. objects is the path below which it
+// creates, empty where it does not.
+func (s *Surface) run(c *gin.Context, o op.Operation, objects string) error {
+	e := s.edge
 	ctx := c.Request.Context()
-	if err := op.Authorize(ctx, o.Meta().Scope); err != nil {
+	if err := op.Authorize(ctx, o.Meta()); err != nil {
 		return err
 	}
 	in, body, err := Decode(c, o.Input(), o.New(), false)
@@ -41,9 +49,15 @@ func (e *Edge) run(c *gin.Context, o op.Operation) error {
 	if err := e.spent(c, o, in); err != nil {
 		return err
 	}
-	outcome, err := e.outcome(c, o, in, body)
+	outcome, replayed, err := e.outcome(c, o, in, body)
 	if err != nil {
 		return err
+	}
+	if replayed {
+		c.Header("Idempotent-Replayed", "true")
+	}
+	if objects != "" {
+		locate(c, s.prefix, objects, outcome.Body)
 	}
 	if o.Output() == reflect.TypeFor[op.NoContent]() {
 		c.Status(outcome.Status)
@@ -64,12 +78,15 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 			return nil, nil, domain.ErrInvalid("query", "is not well-formed: each % must begin an escape, and & must part the parameters")
 		}
 	}
-	if described.Body != nil || c.Request.Method == http.MethodPost {
-		body, err := readBody(c)
-		if err != nil {
-			return nil, nil, err
-		}
-		r.Body = body
+	var err error
+	switch {
+	case described.Body != nil:
+		r.Body, err = readBody(c)
+	case !lenient:
+		r.Body, err = firstByte(c)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	return in, r.Body, described.Bind(in, r)
 }
@@ -81,57 +98,24 @@ func readBody(c *gin.Context) ([]byte, error) {
 	case errors.As(err, &tooLarge):
 		return nil, &domain.Error{Code: domain.PayloadTooLarge, Message: "the body is larger than 1 MiB"}
 	case err != nil:
-		return nil, domain.ErrInvalid("body", "could not be read to its end")
+		return nil, cutBody()
 	}
 	return body, nil
 }
 
-// outcome runs the operation, at most once where the request says so.
-func (e *Edge) outcome(c *gin.Context, o op.Operation, in any, body []byte) (domain.Outcome, error) {
-	work := func(ctx context.Context) (domain.Outcome, error) {
-		out, err := o.Run(ctx, in)
-		if err != nil {
-			return domain.Outcome{}, err
-		}
-		if err := e.charge(c, o, out); err != nil {
-			return domain.Outcome{}, err
-		}
-		encoded, err := Encode(out)
-		return domain.Outcome{Status: o.Meta().Status, Body: encoded}, err
+// firstByte reads whether there is a body, where there must be none.
+func firstByte(c *gin.Context) ([]byte, error) {
+	var first [1]byte
+	switch n, err := io.ReadFull(c.Request.Body, first[:]); {
+	case n > 0:
+		return first[:], nil
+	case err != io.EOF:
+		return nil, cutBody()
 	}
-	key := c.GetHeader("Idempotency-Key")
-	if key == "" || o.Meta().Method != http.MethodPost {
-		return work(c.Request.Context())
-	}
-	if !goodIdempotencyKey(key) {
-		return domain.Outcome{}, domain.ErrInvalid("Idempotency-Key", "must be at most 255 printable characters")
-	}
-	if err := o.Validate(in); err != nil { // 400 comes before 409 (decisions 2.4)
-		return domain.Outcome{}, err
-	}
-	return e.Once(c.Request.Context(), key, requestHash(c.Request, body), work)
+	return nil, nil
 }
 
-func goodIdempotencyKey(key string) bool {
-	if len(key) > 255 {
-		return false
-	}
-	for _, b := range []byte(key) {
-		if b < ' ' || b > '~' {
-			return false
-		}
-	}
-	return true
-}
-
-// requestHash identifies a request: its path, parameters and body.
-func requestHash(r *http.Request, body []byte) []byte {
-	hash := sha256.New()
-	hash.Write([]byte(r.URL.RequestURI()))
-	hash.Write([]byte{0})
-	hash.Write(body)
-	return hash.Sum(nil)
-}
+func cutBody() error { return domain.ErrInvalid("body", "could not be read to its end") }
 
 // budgetName names the budget of a caller, an operation and a client.
 func budgetName(ctx context.Context, o op.Operation, client domain.ClientID) string {
@@ -159,11 +143,11 @@ func (e *Edge) spent(c *gin.Context, o op.Operation, in any) error {
 	}
 	ctx := c.Request.Context()
 	state := e.budgets.look(ctx, budgetName(ctx, o, of.BudgetClient()), e.clientLimit(o))
-	if state.Remaining > 0 {
+	if state.remaining() > 0 {
 		return nil
 	}
 	report(c, state)
-	return exceeded(state, "of this operation for this client")
+	return e.budgets.refusal(state, "of this operation for this client")
 }
 
 // charge counts the call against the budget of the client that the output is
@@ -179,8 +163,8 @@ func (e *Edge) charge(c *gin.Context, o op.Operation, out any) error {
 	ctx := c.Request.Context()
 	state := e.budgets.take(ctx, budgetName(ctx, o, of.BudgetClient()), e.clientLimit(o))
 	report(c, state)
-	if state.Reached {
-		return exceeded(state, "of this operation for this client")
+	if state.exceeded() {
+		return e.budgets.refusal(state, "of this operation for this client")
 	}
 	return nil
 }

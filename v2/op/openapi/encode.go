@@ -2,52 +2,141 @@ package openapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/oasdiff/yaml"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v3"
 )
 
 // sections are the parts of a document in the order in which people read them.
 var sections = []string{"openapi", "info", "servers", "security", "tags", "paths", "components"}
 
+// declaredOrder is the extension that keeps the order of an object's properties
+// until the document is encoded, as they are in a map. It is not written.
+const declaredOrder = "x-declared-order"
+
 // JSON returns the document as indented JSON, the same bytes for the same
-// document.
+// document. Properties are in the order of their declaration.
 func JSON(doc *openapi3.T) ([]byte, error) {
 	plain, err := doc.MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("encode the document: %w", err)
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, plain, "", "  "); err != nil {
+	out, err := inOrder(plain, sections)
+	if err != nil {
+		return nil, fmt.Errorf("order the document: %w", err)
+	}
+	if err := out.Indent(jsontext.WithIndent("  ")); err != nil {
 		return nil, fmt.Errorf("indent the document: %w", err)
 	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
+	return append(out, '\n'), nil
 }
 
 // YAML returns the document as YAML, the same bytes for the same document.
 func YAML(doc *openapi3.T) ([]byte, error) {
-	plain, err := doc.MarshalJSON()
+	text, err := JSON(doc)
 	if err != nil {
+		return nil, err
+	}
+	var tree yaml.Node
+	if err := yaml.Unmarshal(text, &tree); err != nil { // JSON is YAML
+		return nil, fmt.Errorf("read the document: %w", err)
+	}
+	inBlocks(&tree)
+
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(&tree); err != nil {
 		return nil, fmt.Errorf("encode the document: %w", err)
 	}
-	var parts map[string]json.RawMessage
-	if err := json.Unmarshal(plain, &parts); err != nil {
-		return nil, fmt.Errorf("split the document: %w", err)
+	return out.Bytes(), nil
+}
+
+// inBlocks takes the style of JSON off a tree.
+func inBlocks(n *yaml.Node) {
+	empty := len(n.Content) == 0 && n.Kind != yaml.ScalarNode // which has no other form
+	if !empty {
+		n.Style = 0
 	}
+	for _, child := range n.Content {
+		inBlocks(child)
+	}
+}
+
+// inOrder returns a JSON value with the properties of its objects in the order
+// of their declaration, and its own members in the order of first, if any.
+func inOrder(value jsontext.Value, first []string) (jsontext.Value, error) {
+	switch value.Kind() {
+	case '[':
+		var items []jsontext.Value
+		if err := json.Unmarshal(value, &items); err != nil {
+			return nil, err
+		}
+		for i, item := range items {
+			ordered, err := inOrder(item, nil)
+			if err != nil {
+				return nil, err
+			}
+			items[i] = ordered
+		}
+		return json.Marshal(items)
+	case '{':
+		return objectInOrder(value, first)
+	}
+	return value, nil
+}
+
+func objectInOrder(value jsontext.Value, first []string) (jsontext.Value, error) {
+	members := map[string]jsontext.Value{}
+	if err := json.Unmarshal(value, &members); err != nil {
+		return nil, err
+	}
+	var properties []string
+	if list, ok := members[declaredOrder]; ok {
+		if err := json.Unmarshal(list, &properties); err != nil {
+			return nil, err
+		}
+		delete(members, declaredOrder)
+	}
+	names := make([]string, 0, len(members))
+	for name := range members {
+		names = append(names, name)
+	}
+	place := func(name string) int { return slices.Index(first, name) }
+	slices.SortFunc(names, func(a, b string) int {
+		if order := place(a) - place(b); order != 0 {
+			return order
+		}
+		return bytes.Compare([]byte(a), []byte(b))
+	})
+
 	var out bytes.Buffer
-	for _, name := range sections {
-		part, ok := parts[name]
-		if !ok {
-			continue
+	enc := jsontext.NewEncoder(&out)
+	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		var within []string
+		if name == "properties" {
+			within = properties
 		}
-		text, err := yaml.Marshal(map[string]json.RawMessage{name: part})
+		member, err := inOrder(members[name], within)
 		if err != nil {
-			return nil, fmt.Errorf("encode %s: %w", name, err)
+			return nil, err
 		}
-		out.Write(text)
+		if err := enc.WriteToken(jsontext.String(name)); err != nil {
+			return nil, err
+		}
+		if err := enc.WriteValue(member); err != nil {
+			return nil, err
+		}
+	}
+	if err := enc.WriteToken(jsontext.EndObject); err != nil {
+		return nil, err
 	}
 	return out.Bytes(), nil
 }

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
@@ -80,9 +81,16 @@ func collect(t reflect.Type, index []int, all *[]field) error {
 	return nil
 }
 
-// componentName names the component of a struct: Client, and ClientPage for
-// Page[Client].
-func componentName(t reflect.Type) string { return cleanName(t.Name()) }
+// reserved are the names that code made from the document uses itself, and what
+// a component is named instead.
+var reserved = map[string]string{"Client": "ClientResource"}
+
+// componentName names the component of a struct: User, and UserPage for
+// Page[User].
+func componentName(t reflect.Type) string {
+	name := cleanName(t.Name())
+	return cmp.Or(reserved[name], name)
+}
 
 // cleanName turns a type's name, with or without its package's path, into words
 // without punctuation, arguments first.

@@ -50,6 +50,8 @@ type Operation struct {
 	Tag string
 	// Scope is what the key must carry.
 	Scope domain.Scope
+	// AllClients says that the key must have access to all clients.
+	AllClients bool
 	// Since is the first release that serves the operation; empty where
 	// releases mean nothing.
 	Since string
@@ -70,11 +72,13 @@ type Operation struct {
 // ForSet builds the document of a release of v2: the operations of the set that
 // the release serves. The errors are bodies of errorType, and have the status
 // that statusOf gives their code.
-func ForSet(set *op.Set, release op.Release, errorType reflect.Type, statusOf func(domain.Code) int) (*openapi3.T, error) {
+func ForSet(
+	set *op.Set, release op.Release, errorType reflect.Type, statusOf func(domain.Code) int,
+) (*openapi3.T, error) {
 	doc := Document{
 		Title: "Partner API v2", Version: release.String(), Prefix: "/v2", Error: errorType,
-		Description: "Clients of a partner of a security awareness training service, with their users, risk and training. " +
-			"Ids are opaque. Lists are read page by page: pass next_cursor as cursor until it is null.",
+		Description: "Clients of a partner of a security awareness training service, with their users, " +
+			"risk and training. Ids are opaque. Lists are read page by page: pass next_cursor as cursor until it is null.",
 	}
 	for _, o := range set.All() {
 		if o.Meta().Since <= release {
@@ -88,7 +92,8 @@ func operationOf(o op.Operation, statusOf func(domain.Code) int) Operation {
 	m := o.Meta()
 	tag, _, _ := strings.Cut(m.ID, ".")
 	out := Operation{
-		ID: m.ID, Method: m.Method, Path: m.Path, Summary: m.Summary, Tag: tag, Scope: m.Scope,
+		ID: m.ID, Method: m.Method, Path: m.Path, Summary: m.Summary, Tag: tag,
+		Scope: m.Scope, AllClients: m.AllClients,
 		Since: m.Since.String(), PerClient: m.PerClient, Idempotent: m.Method == http.MethodPost,
 		Input: o.Input(), Status: m.Status, Output: o.Output(),
 	}
@@ -101,12 +106,13 @@ func operationOf(o op.Operation, statusOf func(domain.Code) int) Operation {
 // Build writes the document and checks it against the OpenAPI specification.
 // The errors are mistakes in the types and tags of the operations.
 func Build(d Document) (*openapi3.T, error) {
+	withKey := openapi3.NewSecurityRequirement().Authenticate(keyScheme)
 	b := builder{
 		doc: &openapi3.T{
 			OpenAPI:    "3.0.3",
 			Info:       &openapi3.Info{Title: d.Title, Version: d.Version, Description: d.Description},
 			Servers:    openapi3.Servers{{URL: d.Prefix}},
-			Security:   *openapi3.NewSecurityRequirements().With(openapi3.NewSecurityRequirement().Authenticate(keyScheme)),
+			Security:   *openapi3.NewSecurityRequirements().With(withKey),
 			Paths:      openapi3.NewPaths(),
 			Components: newComponents(),
 		},
@@ -157,6 +163,9 @@ func hasContent(o Operation) bool {
 func (b *builder) addOperation(o Operation) (err error) {
 	out := &openapi3.Operation{
 		OperationID: o.ID, Summary: o.Summary, Description: o.Description, Extensions: extensions(o),
+	}
+	if o.AllClients {
+		out.Description = strings.TrimSpace(out.Description + " Needs a key with access to all clients.")
 	}
 	if o.Tag != "" {
 		out.Tags = []string{o.Tag}
@@ -223,7 +232,8 @@ func (b *builder) parameters(o Operation) (openapi3.Parameters, error) {
 			about := schema.Value.Description
 			schema.Value.Description = ""
 			list = append(list, &openapi3.ParameterRef{Value: &openapi3.Parameter{
-				Name: p.Name, In: in, Required: required || in == openapi3.ParameterInPath, Description: about, Schema: schema,
+				Name: p.Name, In: in, Required: required || in == openapi3.ParameterInPath,
+				Description: about, Schema: schema,
 			}})
 		}
 		return nil
@@ -242,7 +252,8 @@ func (b *builder) parameters(o Operation) (openapi3.Parameters, error) {
 			shared = idempotencyParameter()
 			b.doc.Components.Parameters[idempotencyKey] = shared
 		}
-		list = append(list, &openapi3.ParameterRef{Ref: "#/components/parameters/" + idempotencyKey, Value: shared.Value})
+		ref := "#/components/parameters/" + idempotencyKey
+		list = append(list, &openapi3.ParameterRef{Ref: ref, Value: shared.Value})
 	}
 	return list, nil
 }

@@ -66,10 +66,6 @@ type opaque struct{}
 
 func (opaque) MarshalJSON() ([]byte, error) { return []byte(`{}`), nil }
 
-type tree struct {
-	Child *tree `json:"child"`
-}
-
 func TestMistakesAreErrors(t *testing.T) {
 	type rule struct {
 		Body struct {
@@ -110,7 +106,6 @@ func TestMistakesAreErrors(t *testing.T) {
 		"json option string":                document(none, reflect.TypeFor[option](), false),
 		"any: a interface {} has no schema": document(none, reflect.TypeFor[untyped](), false),
 		"needs a method JSONSchema":         document(none, reflect.TypeFor[sheet[opaque]](), false),
-		"holds itself":                      document(none, reflect.TypeFor[tree](), false),
 		"two types are named Inner":         document(none, reflect.TypeFor[twins](), false),
 		"the error body: there is no type":  {Title: "x", Version: "1", Prefix: "/v0"},
 	} {
@@ -180,15 +175,66 @@ func TestEveryOperationSaysWhatItNeeds(t *testing.T) {
 			if o.Extensions["x-scope"] == nil || o.Extensions["x-since"] == nil || len(o.Tags) != 1 || o.Summary == "" {
 				t.Errorf("%s %s lacks scope, release, tag or summary", method, path)
 			}
-			for _, status := range []int{401, 403, 404, 429, 500, 503} {
+			for _, status := range []int{400, 401, 403, 429, 500, 503} {
 				if o.Responses.Status(status) == nil {
 					t.Errorf("%s %s does not document %d", method, path, status)
 				}
+			}
+			if lost := o.Responses.Status(404) != nil; lost != strings.Contains(path, "{") {
+				t.Errorf("%s %s documents 404: %t", method, path, lost)
 			}
 			if keyed := o.Parameters.GetByInAndName("header", "Idempotency-Key") != nil; keyed != (method == "POST") {
 				t.Errorf("%s %s takes an Idempotency-Key: %t", method, path, keyed)
 			}
 		}
+	}
+}
+
+// TestOrder: properties are written as they are declared, in both forms.
+func TestOrder(t *testing.T) {
+	type outer struct {
+		Zeta  int  `json:"zeta"`
+		Alpha int  `json:"alpha"`
+		Mid   *int `json:"mid"`
+		Child *struct {
+			Second bool `json:"second"`
+			First  bool `json:"first"`
+		} `json:"child"`
+	}
+	doc, err := openapi.Build(document(reflect.TypeFor[emptyInput](), reflect.TypeFor[outer](), false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asJSON, err := openapi.JSON(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asYAML, err := openapi.YAML(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for form, text := range map[string]string{"JSON": string(asJSON), "YAML": string(asYAML)} {
+		_, text, _ = strings.Cut(text, "Outer")
+		from := 0
+		for _, name := range []string{"properties", "zeta", "alpha", "mid", "child", "second", "first"} {
+			at := strings.Index(text[from:], name)
+			if at < 0 {
+				t.Fatalf("%s: %s is not where it is declared:\n%s", form, name, text)
+			}
+			from += at
+		}
+		if strings.Contains(text, "x-declared-order") {
+			t.Errorf("%s tells of the order", form)
+		}
+	}
+}
+
+// TestNames: no component takes a name that code made from the document needs
+// for itself.
+func TestNames(t *testing.T) {
+	schemas := v2Document(t, op.Latest).Components.Schemas
+	if schemas["Client"] != nil || schemas["ClientResource"] == nil {
+		t.Error("a component is named Client")
 	}
 }
 

@@ -26,7 +26,8 @@ func newComponents() *openapi3.Components {
 			Type: "apiKey", In: "header", Name: "X-API-Key", Description: "The partner's API key.",
 		}}},
 		Headers: openapi3.Headers{
-			"X-Request-Id": header("Names the request, in errors and logs too; the request's own X-Request-Id where it is well formed.",
+			"X-Request-Id": header("Names the request, in errors and logs too; "+
+				"the request's own X-Request-Id where it is well formed.",
 				openapi3.NewStringSchema().WithPattern(`^[A-Za-z0-9._-]{1,128}$`)),
 			"X-RateLimit-Limit":     header("How many requests the budget allows in a minute.", integerFrom(1)),
 			"X-RateLimit-Remaining": header("How many of them are left.", integerFrom(0)),
@@ -41,13 +42,15 @@ func newComponents() *openapi3.Components {
 func idempotencyParameter() *openapi3.ParameterRef {
 	return &openapi3.ParameterRef{Value: &openapi3.Parameter{
 		Name: idempotencyKey, In: openapi3.ParameterInHeader,
-		Description: "Any text that names this request. For 24 hours a repeat of the request with the same key is answered with the first success, and not done again.",
-		Schema:      openapi3.NewStringSchema().WithMaxLength(255).NewRef(),
+		Description: "Any text that names this request. For 24 hours a repeat of the request with the same key " +
+			"is answered with the first success, and not done again.",
+		Schema: openapi3.NewStringSchema().WithMaxLength(255).NewRef(),
 	}}
 }
 
 func header(about string, schema *openapi3.Schema) *openapi3.HeaderRef {
-	return &openapi3.HeaderRef{Value: &openapi3.Header{Parameter: openapi3.Parameter{Description: about, Required: true, Schema: schema.NewRef()}}}
+	parameter := openapi3.Parameter{Description: about, Required: true, Schema: schema.NewRef()}
+	return &openapi3.HeaderRef{Value: &openapi3.Header{Parameter: parameter}}
 }
 
 func integerFrom(low float64) *openapi3.Schema { return openapi3.NewIntegerSchema().WithMin(low) }
@@ -62,7 +65,8 @@ func (b *builder) headers(status int) openapi3.Headers {
 	}
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		out[retryAfter] = &openapi3.HeaderRef{Ref: "#/components/headers/" + retryAfter, Value: shared[retryAfter].Value}
+		ref := "#/components/headers/" + retryAfter
+		out[retryAfter] = &openapi3.HeaderRef{Ref: ref, Value: shared[retryAfter].Value}
 	case http.StatusConflict:
 		optional := *shared[retryAfter].Value
 		optional.Required = false

@@ -72,6 +72,7 @@ var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
 	"required":    func(s *openapi3.Schema, _ string) error { return notEmpty(s) },
 	"filled":      func(s *openapi3.Schema, _ string) error { s.Pattern = `\S`; return notEmpty(s) },
 	"email":       func(s *openapi3.Schema, _ string) error { s.Format = "email"; return nil },
+	"name":        nothing,
 	"between":     between,
 	"min":         least,
 	"max":         most,

@@ -35,10 +35,8 @@ type Described interface {
 type mapper struct {
 	lenient bool
 	schemas openapi3.Schemas
-	// components are the structs in schemas; nested the ones being written
-	// in place, where one that holds itself would have no end.
+	// components are the structs in schemas.
 	components map[component]string
-	nested     map[component]bool
 }
 
 type component struct {
@@ -47,7 +45,7 @@ type component struct {
 }
 
 func newMapper(lenient bool) *mapper {
-	return &mapper{lenient: lenient, schemas: openapi3.Schemas{}, components: map[component]string{}, nested: map[component]bool{}}
+	return &mapper{lenient: lenient, schemas: openapi3.Schemas{}, components: map[component]string{}}
 }
 
 // schema maps a type. A schema without a Ref is the caller's own to change.
@@ -55,7 +53,7 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	if t == nil {
 		return nil, fmt.Errorf("there is no type")
 	}
-	if schema, err := text(t, u); schema != nil || err != nil {
+	if schema, err := text(t); schema != nil || err != nil {
 		return schema.NewRef(), err
 	}
 	switch t.Kind() {
@@ -72,7 +70,9 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &openapi3.SchemaRef{Value: &openapi3.Schema{Type: &openapi3.Types{openapi3.TypeArray}, Items: items}}, nil
+		array := openapi3.NewArraySchema()
+		array.Items = items
+		return array.NewRef(), nil
 	case reflect.Struct:
 		if t.Name() == "" {
 			return m.object(t, u)
@@ -86,7 +86,7 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 const idExample = "_01jhz5q7rgec7t3vfd9w8x2k4m"
 
 // text maps the types that are more than their kind shows: nil where t is none.
-func text(t reflect.Type, u use) (*openapi3.Schema, error) {
+func text(t reflect.Type) (*openapi3.Schema, error) {
 	zero := reflect.New(t).Interface()
 	if d, ok := zero.(Described); ok {
 		schema := &openapi3.Schema{}
@@ -104,7 +104,7 @@ func text(t reflect.Type, u use) (*openapi3.Schema, error) {
 	}
 	switch t {
 	case reflect.TypeFor[op.Time]():
-		return timeSchema(u), nil
+		return timeSchema(), nil
 	case reflect.TypeFor[domain.Date]():
 		return openapi3.NewStringSchema().WithFormat("date"), nil
 	case reflect.TypeFor[time.Time]():
@@ -112,7 +112,7 @@ func text(t reflect.Type, u use) (*openapi3.Schema, error) {
 	}
 	if id, ok := zero.(interface{ Prefix() string }); ok {
 		if object, ok := zero.(interface{ Noun() string }); ok {
-			return idSchema(id.Prefix(), object.Noun(), u), nil
+			return idSchema(id.Prefix(), object.Noun()), nil
 		}
 	}
 	if ownJSON(zero) {
@@ -132,25 +132,19 @@ func ownJSON(zero any) bool {
 	return writes || reads
 }
 
-// timeSchema holds outputs to the one form of decisions 2.7.
-func timeSchema(u use) *openapi3.Schema {
+// timeSchema gives times no pattern: callers must be ready for any number of
+// digits.
+func timeSchema() *openapi3.Schema {
 	schema := openapi3.NewDateTimeSchema()
 	schema.Example = "2026-01-31T08:00:00.000000Z"
-	if u == output {
-		schema.Pattern = `^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z$`
-	}
 	return schema
 }
 
-// idSchema gives ids that are read no pattern: whatever is sent is looked up,
-// and what is malformed is not found (decisions 1.2).
-func idSchema(prefix, noun string, u use) *openapi3.Schema {
+// idSchema gives ids no pattern: callers may not parse them (decisions 1.2).
+func idSchema(prefix, noun string) *openapi3.Schema {
 	schema := openapi3.NewStringSchema()
 	schema.Description = "Opaque " + noun + " id."
 	schema.Example = prefix + idExample
-	if u == output {
-		schema.Pattern = "^" + prefix + "_[0-7][0-9a-hjkmnp-tv-z]{25}$"
-	}
 	return schema
 }
 
@@ -181,13 +175,6 @@ const schemaPath = "#/components/schemas/"
 
 // object maps a struct in place.
 func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
-	key := component{t, u}
-	if m.nested[key] {
-		return nil, fmt.Errorf("a %s holds itself", t)
-	}
-	m.nested[key] = true
-	defer delete(m.nested, key)
-
 	schema := openapi3.NewObjectSchema()
 	// Bodies are closed where the service refuses unknown members. Outputs stay
 	// open: a later release may add to them.
@@ -195,7 +182,7 @@ func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 		no := false
 		schema.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
 	}
-	patches := 0
+	optionals, order := 0, []string{}
 	members, err := membersOf(t)
 	if err != nil {
 		return nil, err
@@ -206,14 +193,18 @@ func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 			return nil, fmt.Errorf("%s: %w", f.name, err)
 		}
 		schema.WithPropertyRef(f.name, member.schema)
+		order = append(order, f.name)
 		if member.required {
 			schema.Required = append(schema.Required, f.name)
 		}
-		if member.patch {
-			patches++
+		if member.optional {
+			optionals++
 		}
 	}
-	if patches > 0 && patches == len(members) {
+	if len(order) > 0 {
+		schema.Extensions = map[string]any{declaredOrder: order}
+	}
+	if optionals > 0 && optionals == len(members) {
 		schema.MinProps = 1 // a PATCH must change something (decisions 3.13)
 	}
 	return schema.NewRef(), nil
@@ -221,8 +212,8 @@ func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 
 // property is one member of an object, mapped.
 type property struct {
-	schema          *openapi3.SchemaRef
-	required, patch bool
+	schema             *openapi3.SchemaRef
+	required, optional bool
 }
 
 func (m *mapper) member(f field, u use) (property, error) {
@@ -230,7 +221,7 @@ func (m *mapper) member(f field, u use) (property, error) {
 	p := property{required: u == output && !f.omits || u == input && needed(rules)}
 	nullable := false
 	if element, null := op.OptionalElement(t); element != nil {
-		t, nullable, p.patch, p.required = element, null, true, false
+		t, nullable, p.optional, p.required = element, null, true, false
 	} else if t.Kind() == reflect.Pointer {
 		// What is left out instead is never null, and neither is what must be
 		// there.
@@ -243,18 +234,16 @@ func (m *mapper) member(f field, u use) (property, error) {
 	if err != nil {
 		return p, err
 	}
-	if nullable && schema.Ref != "" {
-		// OpenAPI 3.0 cannot make a reference nullable: null would have to
-		// satisfy what it refers to.
-		if schema, err = m.object(t, u); err != nil {
-			return p, err
-		}
+	if p.schema, err = annotate(schema, f.Tag); err != nil {
+		return p, err
 	}
-	p.schema, err = annotate(schema, f.Tag)
-	if err == nil && nullable {
+	if nullable && p.schema.Ref != "" { // a reference holds nothing beside itself
+		p.schema = (&openapi3.Schema{AllOf: openapi3.SchemaRefs{p.schema}}).NewRef()
+	}
+	if nullable {
 		allowNull(p.schema.Value)
 	}
-	return p, err
+	return p, nil
 }
 
 func allowNull(schema *openapi3.Schema) {

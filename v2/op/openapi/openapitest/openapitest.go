@@ -110,7 +110,9 @@ var options = &openapi3filter.Options{
 	AuthenticationFunc:    openapi3filter.NoopAuthenticationFunc,
 	SchemaValidationOptions: []openapi3.SchemaValidationOption{
 		openapi3.WithStringFormatValidator("email", openapi3.NewRegexpFormatValidator(openapi3.FormatOfStringForEmail)),
-		openapi3.WithStringFormatValidator("uuid", openapi3.NewRegexpFormatValidator(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)),
+		openapi3.WithStringFormatValidator("uuid", openapi3.NewRegexpFormatValidator(
+			`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`,
+		)),
 	},
 }
 
@@ -121,7 +123,12 @@ func (v *Validator) Violation(req *http.Request, status int, header http.Header,
 	if !v.covers(req.URL.Path) {
 		return nil
 	}
-	route, path, err := v.router.FindRoute(req)
+	asked := req
+	if req.Method == http.MethodHead { // which is documented as GET
+		asked = req.Clone(req.Context())
+		asked.Method = http.MethodGet
+	}
+	route, path, err := v.router.FindRoute(asked)
 	switch {
 	case errors.Is(err, routers.ErrPathNotFound), errors.Is(err, routers.ErrMethodNotAllowed):
 		route = v.unknown
@@ -140,8 +147,10 @@ func (v *Validator) Violation(req *http.Request, status int, header http.Header,
 		return errors.New("the body is not one JSON value")
 	}
 	in := &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, Route: route, PathParams: path, Options: options},
-		Status:                 status, Header: header, Options: options,
+		RequestValidationInput: &openapi3filter.RequestValidationInput{
+			Request: req, Route: route, PathParams: path, Options: options,
+		},
+		Status: status, Header: header, Options: options,
 	}
 	return openapi3filter.ValidateResponse(req.Context(), in.SetBodyBytes(body))
 }
@@ -156,7 +165,8 @@ func (v *Validator) covers(path string) bool {
 func (v *Validator) Check(t testing.TB, req *http.Request, status int, header http.Header, body []byte) {
 	t.Helper()
 	if err := v.Violation(req, status, header, body); err != nil {
-		t.Errorf("%s %s answers %d, not as its OpenAPI document says: %v\n%s", req.Method, req.URL.Path, status, err, body)
+		t.Errorf("%s %s answers %d, not as its OpenAPI document says: %v\n%s",
+			req.Method, req.URL.Path, status, err, body)
 	}
 }
 

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"partnerapi/db"
+	"partnerapi/job/runner"
+)
+
+// minConnections is the least that a process can do its work with: the daily
+// refresh needs two at a time.
+const minConnections = 5
+
+// needs is how many connections a process may have open: those of its requests
+// and, unless it leaves the background work, those of its jobs.
+func (f workFlags) needs(working bool) int {
+	if !working {
+		return f.Connections
+	}
+	return f.Connections + runner.Conns(f.Workers)
+}
+
+// checkConnections reports an error where the process may need more connections
+// than the database allows, and warns where others leave too few.
+func (f workFlags) checkConnections(ctx context.Context, d *db.DB, log *slog.Logger, working bool) error {
+	need := f.needs(working)
+	var allowed, used int
+	err := d.SQL().QueryRowContext(ctx, `
+		SELECT least(
+			current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+				- coalesce(current_setting('reserved_connections', true)::int, 0),
+			(SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
+			(SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())),
+			(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid())`).Scan(&allowed, &used)
+	if err != nil {
+		return fmt.Errorf("read how many connections the database allows: %w", err)
+	}
+
+	said := fmt.Sprintf("--connections %d", f.Connections)
+	if working {
+		said += fmt.Sprintf(" and %d for --workers %d", runner.Conns(f.Workers), f.Workers)
+	}
+	if need > allowed {
+		return fmt.Errorf("this process may need %d connections (%s), and the database allows %d: lower them, or raise the database's max_connections",
+			need, said, allowed)
+	}
+	if used+need > allowed {
+		log.WarnContext(ctx, "the database may run out of connections: lower --connections or --workers, or raise its max_connections",
+			"needed", need, "used_by_others", used, "allowed", allowed)
+	}
+	return nil
+}

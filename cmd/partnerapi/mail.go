@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/job"
+)
+
+type mailCmd struct {
+	Failed failedMailCmd `cmd:"" help:"List the mails that were given up, and why."`
+	Retry  retryMailCmd  `cmd:"" help:"Have mails sent that were given up."`
+}
+
+type failedMailCmd struct {
+	databaseFlags
+	Since string `env:"-" placeholder:"TIME" help:"Only those that were given up from this time on: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+	Limit int    `env:"-" default:"1000" help:"How many to list at the most, the oldest failure first."`
+}
+
+// Validate refuses a time and a limit that are none.
+func (c failedMailCmd) Validate() error {
+	if c.Limit < 1 || c.Limit > 1_000_000 {
+		return errors.New("--limit must be between 1 and 1000000")
+	}
+	_, err := since(c.Since)
+	return err
+}
+
+// Run lists failed mails: those that operations asked for, and simulations.
+func (c failedMailCmd) Run(ctx context.Context, s streams) (err error) {
+	from, err := since(c.Since)
+	if err != nil {
+		return err
+	}
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	mails, err := d.FailedMails(ctx, from, c.Limit)
+	if err != nil {
+		return err
+	}
+
+	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "FAILED\tTYPE\tTO\tCLIENT\tID\tFAILURE")
+	for _, m := range mails {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.FailedAt.UTC().Format(time.RFC3339), m.Type, m.To, m.Client, m.ID, m.Failure)
+	}
+	return w.Flush()
+}
+
+type retryMailCmd struct {
+	databaseFlags
+	IDs   []string `arg:"" optional:"" name:"id" help:"The ids of mails, as mail failed shows them."`
+	All   bool     `env:"-" help:"All mails that were given up."`
+	Since string   `env:"-" placeholder:"TIME" help:"With --all: only those that were given up from this time on: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+}
+
+// Help says how often a mail is tried.
+func (retryMailCmd) Help() string {
+	return `A mail that was asked for more than three days ago is tried once. One that nobody wants any more, such as that to a user who is inactive by now, is given up again.`
+}
+
+// Validate wants to be told which mails, and once.
+func (c retryMailCmd) Validate() error {
+	switch {
+	case c.All == (len(c.IDs) > 0):
+		return errors.New("name the ids of mails, or --all of them")
+	case c.Since != "" && !c.All:
+		return errors.New("--since goes with --all")
+	}
+	for _, id := range c.IDs {
+		if _, err := uuid.Parse(id); err != nil {
+			return fmt.Errorf("%q is not the id of a mail: mail failed shows them", id)
+		}
+	}
+	_, err := since(c.Since)
+	return err
+}
+
+// retryBatch is how many mails are requeued in one transaction.
+const retryBatch = 500
+
+// Run makes failed mails wait again, a batch in each transaction with its jobs.
+func (c retryMailCmd) Run(ctx context.Context, s streams) (err error) {
+	from, err := since(c.Since)
+	if err != nil {
+		return err
+	}
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+
+	queue := job.NewQueue(d)
+	total := 0
+	for {
+		n, err := requeue(ctx, d, queue, from, c.IDs)
+		if err != nil {
+			return err
+		}
+		total += n
+		if n < retryBatch {
+			break
+		}
+	}
+	fmt.Fprintf(s.out, "%d mails are sent again\n", total)
+	if total == 0 {
+		return errors.New("no such mail was given up: mail failed lists those that were")
+	}
+	return nil
+}
+
+// requeue makes one batch wait again, and returns its size.
+func requeue(ctx context.Context, d *db.DB, queue *job.Queue, from time.Time, ids []string) (n int, err error) {
+	err = d.Tx(ctx, func(ctx context.Context) error {
+		mails, err := d.RetryMails(ctx, from, ids, retryBatch)
+		if err != nil {
+			return err
+		}
+		n = len(mails)
+
+		work := make([]job.Later, n)
+		for i, m := range mails {
+			id, err := uuid.Parse(m.ID)
+			if err != nil {
+				return fmt.Errorf("read the id of a mail: %w", err)
+			}
+			work[i].Work = job.SendMail{Client: m.Client, Request: domain.MessageID(id)}
+			if m.Type == domain.PhishingMail {
+				work[i].Work = job.SendSimulation{Client: m.Client, Result: domain.ResultID(id)}
+			}
+		}
+		return queue.Enqueue(ctx, work...)
+	})
+	return n, err
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// aheadEvery is how often summaries are refreshed that are about to be stale:
+// often enough that none is stale before its turn comes.
+const aheadEvery = 30 * time.Second
+
+// refreshAhead keeps the summaries fresh of the clients that are read, so that
+// reads do not have to.
+func (w *background) refreshAhead(ctx context.Context) {
+	tick := time.NewTicker(aheadEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		switch n, err := w.db.RefreshAhead(ctx); {
+		case ctx.Err() != nil: // the service stops
+		case err != nil:
+			w.log.WarnContext(ctx, "summaries were not refreshed ahead; reads refresh them", "error", err)
+		case n > 0:
+			w.log.DebugContext(ctx, "summaries refreshed ahead", "clients", n)
+		}
+	}
+}

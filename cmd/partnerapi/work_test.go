@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river/rivertype"
+
+	"partnerapi/db"
+)
+
+var watchedAt = regexp.MustCompile(`msg="health and metrics are served" address=(\S+)`)
+
+// read returns the status and the body of a page.
+func read(t *testing.T, url string) (int, string) {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+// TestWorkIsWatched asks a process that only works for its health and figures.
+func TestWorkIsWatched(t *testing.T) {
+	t.Parallel()
+	flag := demonstration(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	logs, ended := newTranscript(), make(chan struct{})
+	code := 0
+	go func() {
+		defer close(ended)
+		code = run(ctx, []string{"work", flag, "--listen=127.0.0.1:0", "--workers=1", "--connections=6", "--data-dir=" + t.TempDir()}, nil, io.Discard, logs)
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	found := logs.await(watchedAt, ended)
+	if found == nil {
+		t.Fatalf("nothing is served:\n%s", logs)
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if status, body := read(t, "http://"+found[1]+path); status != http.StatusOK {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	_, metrics := read(t, "http://"+found[1]+"/metrics")
+	for _, line := range []string{
+		`partnerapi_build_info{go_version="go1`, `partnerapi_database_connections_max 6`, `partnerapi_database_up 1`,
+		`partnerapi_jobs{state="available"} `, `partnerapi_mails{kind="asked",state="waiting"} `, "process_resident_memory_bytes ",
+	} {
+		if !strings.Contains(metrics, "\n"+line) {
+			t.Errorf("the metrics have no %s:\n%s", line, metrics)
+		}
+	}
+	cancel()
+	<-ended
+	if code != 0 {
+		t.Errorf("exit %d:\n%s", code, logs)
+	}
+}
+
+// TestFiguresAreCountedNowAndThen scrapes at once, later, and without a database.
+func TestFiguresAreCountedNowAndThen(t *testing.T) {
+	t.Parallel()
+	now, counts := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC), 0
+	var away error
+	registry := newRegistry(sources{
+		clock: func() time.Time { return now },
+		pool:  func() sql.DBStats { return sql.DBStats{InUse: 3, Idle: 4, MaxOpenConnections: 20} },
+		jobs: func(context.Context) (map[rivertype.JobState]int, error) {
+			counts++
+			return map[rivertype.JobState]int{rivertype.JobStateRetryable: counts}, away
+		},
+		mail: func(context.Context) (asked, simulated db.MailBacklog, err error) {
+			return db.MailBacklog{Waiting: 2, Oldest: now.Add(-time.Minute)}, db.MailBacklog{Failed: 1}, nil
+		},
+	})
+	value := func(name string, labels ...string) float64 {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			for _, m := range family.GetMetric() {
+				var got []string
+				for _, label := range m.GetLabel() {
+					got = append(got, label.GetValue())
+				}
+				if family.GetName() == "partnerapi_"+name && strings.Join(got, " ") == strings.Join(labels, " ") {
+					return m.GetGauge().GetValue() + m.GetCounter().GetValue()
+				}
+			}
+		}
+		return -1
+	}
+	want := func(want float64, name string, labels ...string) {
+		t.Helper()
+		if got := value(name, labels...); got != want {
+			t.Errorf("%s %v is %v, want %v", name, labels, got, want)
+		}
+	}
+	want(1, "jobs", "retryable")
+	want(1, "jobs", "retryable")
+	want(3, "database_connections", "in_use")
+	want(2, "mails", "asked", "waiting")
+	want(1, "mails", "simulated", "failed")
+	want(60, "mail_oldest_seconds", "asked")
+	want(0, "mail_oldest_seconds", "simulated")
+	now = now.Add(figuresAge)
+	want(2, "jobs", "retryable")
+	want(1, "database_up")
+
+	now, away = now.Add(figuresAge), errors.New("away")
+	want(0, "database_up")
+	want(-1, "jobs", "retryable")
+	want(20, "database_connections_max")
+}
+
+// TestConnections wants two processes with default flags to stay below
+// PostgreSQL's default, and one that never could to be told so.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	line := cli{Plugins: pluginCommands()}
+	parser, err := newParser(t.Context(), &line, streams{out: io.Discard, err: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse([]string{"serve"}); err != nil {
+		t.Fatal(err)
+	}
+	const byDefault, reserved = 100, 3
+	if n := 2 * line.Serve.needs(true); n > byDefault-reserved {
+		t.Errorf("two processes need %d connections", n)
+	}
+
+	flag := database(t)
+	refused(t, 1, []string{"serve", flag, "--listen=127.0.0.1:0", "--workers=1000", "--connections=1000"}, "2005 connections", "--workers 1000", "max_connections")
+	refused(t, 1, []string{"work", flag, "--workers=1000", "--connections=1000"}, "2005 connections", "max_connections")
+	refused(t, 2, []string{"serve", flag, "--connections=1"}, "--connections")
+}

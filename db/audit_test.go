@@ -1,0 +1,102 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// trail reads the audit trail.
+func (w *world) trail(f domain.AuditFilter) (all []domain.AuditEntry) {
+	w.t.Helper()
+	w.must(w.EachAuditEntry(w.t.Context(), f, func(e domain.AuditEntry) error {
+		e.At = e.At.UTC()
+		all = append(all, e)
+		return nil
+	}))
+	return all
+}
+
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, other := w.client(), w.client()
+	entry := domain.AuditEntry{
+		At: noon, Partner: w.partner, Key: db.NewID[domain.KeyKind](), Prefix: "pk_aaaaaaaa", Address: netip.MustParseAddr("2001:db8::1"),
+		Operation: "users.update", Method: "PATCH", Path: "/v2/users/x", Client: client, User: db.NewID[domain.UserKind](), RequestID: "req_1",
+	}
+	plain := domain.AuditEntry{At: noon.Add(time.Minute), Partner: w.partner, Key: entry.Key, Prefix: "pk_bbbbbbbb", Operation: "clients.create", Method: "POST", Path: "/v2/clients"}
+	foreign := plain
+	foreign.At, foreign.Client = noon.Add(time.Hour), other
+	for _, e := range []domain.AuditEntry{foreign, entry, plain} {
+		w.must(w.Audit(t.Context(), e))
+	}
+
+	for _, tt := range []struct {
+		filter domain.AuditFilter
+		want   []domain.AuditEntry
+	}{
+		{domain.AuditFilter{}, []domain.AuditEntry{entry, plain, foreign}},
+		{domain.AuditFilter{Client: client}, []domain.AuditEntry{entry}},
+		{domain.AuditFilter{Prefix: "pk_bbbbbbbb"}, []domain.AuditEntry{plain, foreign}},
+		{domain.AuditFilter{Prefix: "pk_bbbbbbbb", Since: noon.Add(2 * time.Minute)}, []domain.AuditEntry{foreign}},
+		{domain.AuditFilter{Client: client, Prefix: "pk_bbbbbbbb"}, nil},
+	} {
+		if got := w.trail(tt.filter); !slices.Equal(got, tt.want) {
+			t.Errorf("%+v chooses\n%+v, want\n%+v", tt.filter, got, tt.want)
+		}
+	}
+
+	// An entry is of the transaction of its write.
+	undone := errors.New("undone")
+	err := w.Tx(t.Context(), func(ctx context.Context) error {
+		return errors.Join(w.Audit(ctx, plain), undone)
+	})
+	if !errors.Is(err, undone) || len(w.trail(domain.AuditFilter{})) != 3 {
+		t.Errorf("the entry of a write that was undone is kept: %v", err)
+	}
+}
+
+func TestAuditIsKept400Days(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	// More than are read, and than are deleted, at a time.
+	w.exec(`INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, request_id)
+		SELECT $1::timestamptz - interval '400 days' - interval '1 second' * n, $2, $2, '', '', '', '', '' FROM generate_series(1, 10500) AS n`, noon, w.partner)
+	w.must(w.Audit(t.Context(), domain.AuditEntry{At: noon.Add(-domain.AuditLife), Partner: w.partner}))
+	w.must(w.Audit(t.Context(), domain.AuditEntry{Partner: w.partner}))
+	if n := len(w.trail(domain.AuditFilter{})); n != 10502 {
+		t.Fatalf("%d entries", n)
+	}
+
+	w.must(w.DropAudit(t.Context()))
+	if left := w.trail(domain.AuditFilter{}); len(left) != 2 || !left[1].At.Equal(noon) {
+		t.Errorf("%d entries are left: %+v", len(left), left)
+	}
+}
+
+func TestKeyNetworks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	networks := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}
+	for _, want := range [][]netip.Prefix{networks, nil} {
+		key, err := w.CreateKey(t.Context(), db.NewKey{Partner: w.partner, Name: "x", Scopes: []domain.Scope{domain.Read}, Networks: want})
+		w.must(err)
+		caller, err := w.CallerByDigest(t.Context(), db.KeyDigest(key))
+		w.must(err)
+		if !slices.Equal(caller.Networks, want) {
+			t.Errorf("the key is of %v, want %v", caller.Networks, want)
+		}
+	}
+	keys, err := w.Keys(t.Context())
+	w.must(err)
+	if len(keys) != 2 || !slices.Equal(keys[0].Networks, []string{"10.0.0.0/8", "2001:db8::1/128"}) || len(keys[1].Networks) != 0 {
+		t.Errorf("%+v", keys)
+	}
+}

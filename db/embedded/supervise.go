@@ -1,0 +1,78 @@
+package embedded
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	// watchEvery is how often a supervised server is looked at.
+	watchEvery = time.Second
+	// firstPause and lastPause bound the pause after a start that failed, or
+	// whose server died within lastPause: each is twice the one before.
+	firstPause = time.Second
+	lastPause  = time.Minute
+)
+
+// Supervise starts the server again, at the same address, whenever it has ended,
+// until ctx ends. cfg is what Start was given. No other method may be called
+// meanwhile. Other processes may supervise the server too.
+func (s *Server) Supervise(ctx context.Context, cfg Config, log *slog.Logger) {
+	config, err := pgconn.ParseConfig(s.url)
+	if err != nil {
+		log.ErrorContext(ctx, "PostgreSQL cannot be supervised", "error", err)
+		return
+	}
+	cfg.Port = int(config.Port)
+	cfg.Disposable = false
+
+	pause := firstPause
+	started := time.Now()
+	for wait(ctx, watchEvery) {
+		if _, alive, err := s.dir.postmaster(); err != nil || alive {
+			continue
+		}
+		if time.Since(started) > lastPause {
+			pause = firstPause
+		} else if !wait(ctx, pause) {
+			return
+		}
+		pause = min(2*pause, lastPause)
+
+		log.WarnContext(ctx, "PostgreSQL has ended; it is started again", "port", strconv.Itoa(cfg.Port), "log", s.dir.log())
+		if err := s.restart(ctx, cfg); err != nil {
+			log.ErrorContext(ctx, "PostgreSQL was not started; it will be tried again", "error", err, "pause", pause)
+		} else {
+			log.InfoContext(ctx, "PostgreSQL was started again", "process", s.pid)
+		}
+		started = time.Now()
+	}
+}
+
+// restart enters the use of the server anew, which starts it, and leaves the
+// old one second: it must not be the last.
+func (s *Server) restart(ctx context.Context, cfg Config) error {
+	next, err := Start(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	old := *s
+	*s = *next
+	return old.Stop()
+}
+
+// wait reports false where ctx ends before the time is over.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

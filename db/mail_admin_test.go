@@ -1,0 +1,69 @@
+package db_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// TestFailedMails gives two mails and a simulation up, and takes them up again.
+func TestFailedMails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.client()
+	user := w.user(client, domain.RoleStandard, 500)
+	request := func() string {
+		id := db.NewID[domain.MessageKind]()
+		w.exec("INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES ($1, $2, 'welcome', $3, $4)", client, id, user, noon.Add(-time.Hour))
+		return id.UUID()
+	}
+	waiting, first, second := request(), request(), request()
+	due, failed := w.unsent(client, user, time.Time{}), w.unsent(client, user, time.Time{}).UUID()
+	w.exec("UPDATE mail_requests SET failed_at = $1, failure = 'no such mailbox' WHERE id = $2", noon.Add(-time.Minute), first)
+	w.exec("UPDATE mail_requests SET failed_at = $1, failure = 'refused' WHERE id = $2", noon.Add(-time.Second), second)
+	w.exec("UPDATE phishing_results SET failed_at = $1, failure = 'refused' WHERE id = $2", noon, failed)
+
+	ids := func(mails []db.FailedMail, err error) (ids []string) {
+		t.Helper()
+		w.must(err)
+		for _, m := range mails {
+			ids = append(ids, m.ID)
+			if m.Client != client || m.To != user.String()+"@example.com" || m.Failure == "" || (m.Type == domain.PhishingMail) != (m.ID == failed) {
+				t.Errorf("%+v", m)
+			}
+		}
+		return ids
+	}
+	want := func(what string, got []string, want ...string) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	want("all", ids(w.FailedMails(t.Context(), time.Time{}, 10)), first, second, failed)
+	want("since", ids(w.FailedMails(t.Context(), noon.Add(-2*time.Second), 10)), second, failed)
+	want("limit", ids(w.FailedMails(t.Context(), time.Time{}, 1)), first)
+
+	mail, simulated, err := w.MailBacklogs(t.Context())
+	w.must(err)
+	if mail != (db.MailBacklog{Waiting: 1, Failed: 2, Oldest: mail.Oldest}) || !mail.Oldest.Equal(noon.Add(-time.Hour)) ||
+		simulated != (db.MailBacklog{Waiting: 1, Failed: 1, Oldest: simulated.Oldest}) || !simulated.Oldest.Equal(noon.AddDate(0, 0, -1)) {
+		t.Errorf("backlogs %+v and %+v", mail, simulated)
+	}
+
+	want("one by its id", ids(w.RetryMails(t.Context(), time.Time{}, []string{second, waiting, due.UUID()}, 10)), second)
+	want("in batches", ids(w.RetryMails(t.Context(), time.Time{}, nil, 1)), first)
+	want("the rest", ids(w.RetryMails(t.Context(), time.Time{}, nil, 10)), failed)
+	want("none", ids(w.FailedMails(t.Context(), time.Time{}, 10)))
+	mail, simulated, err = w.MailBacklogs(t.Context())
+	w.must(err)
+	if mail.Waiting != 3 || simulated.Waiting != 2 || mail.Failed+simulated.Failed != 0 {
+		t.Errorf("backlogs %+v and %+v", mail, simulated)
+	}
+	if at := w.updatedAt("phishing_results", failed); !at.Equal(noon) {
+		t.Errorf("the result was updated at %s", at)
+	}
+}

@@ -1,0 +1,171 @@
+package pg_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/uptrace/bun"
+	"pgregory.net/rapid"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// TestPlaceholders: values arrive at their places, whether they are named by order
+// or by number, more than once, or within a query that is a value itself.
+func TestPlaceholders(t *testing.T) {
+	d := open(t)
+	inner := pg.SQL("?1::text || ?0::text", "c", "b")
+	for want, q := range map[string]pg.Query{
+		"a b":    pg.SQL("SELECT ?::text || ' ' || ?::text", "a", "b"),
+		"b a b":  pg.SQL("SELECT ?1::text || ' ' || ?0::text || ' ' || ?1::text", "a", "b"),
+		"abcd":   pg.SQL("SELECT ?::text || ? || ?::text", "a", inner, "d"),
+		"bcbc":   pg.SQL("SELECT ?0 || ?0", inner),
+		"no ?":   pg.SQL("SELECT 'no ?'"),
+		"a?$1'":  pg.Prepared(pg.SQL("SELECT ?::text", "a?$1'")),
+		"x 7 it": pg.From("(VALUES (1, 'x'), (2, 'y')) AS v (n, s)").Columns("v.s || ' ' || ?::integer || ?", 7, pg.SQL("' it'")).Where("v.n = ?", 1),
+		"b":      pg.Raw("SELECT $2::text || left($1::text, 0)", []any{"a", "b"}),
+	} {
+		if got, err := pg.One[string](t.Context(), d, "read", q); err != nil || got != want {
+			t.Errorf("read %q, want %q; %v", got, want, err)
+		}
+	}
+}
+
+// TestContains: a key is taken literally.
+func TestContains(t *testing.T) {
+	d := open(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		alphabet := rapid.StringOfN(rapid.SampledFrom([]rune(`%_\aä`)), 0, 4, -1)
+		a, b, key := alphabet.Draw(rt, "a"), alphabet.Draw(rt, "b"), alphabet.Draw(rt, "key")
+		got, err := pg.All[int](t.Context(), d, "search", pg.SQL("SELECT 1 FROM (SELECT ?::text AS a, ?::text AS b) AS t WHERE ?",
+			a, b, pg.Contains(key, "t.a", "t.b")))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if want := strings.Contains(a, key) || strings.Contains(b, key); (len(got) == 1) != want {
+			rt.Fatalf("%q in %q or %q: %v, want %v", key, a, b, got, want)
+		}
+	})
+}
+
+type item struct {
+	bun.BaseModel `bun:"table:items,alias:i"`
+
+	ID  domain.ClientID `bun:"id,pk"`
+	Key string
+	N   *int
+	Day domain.Date `bun:"day,nullzero"`
+}
+
+const items = `CREATE TABLE items (id uuid PRIMARY KEY, key text COLLATE "C", n integer, day date);
+	CREATE INDEX items_by_key ON items (key, id)`
+
+// TestInsert: rows go in by their columns and come out the same, NULL where a
+// field is; and an Insert may stand before more.
+func TestInsert(t *testing.T) {
+	d := open(t)
+	if _, err := d.SQL().ExecContext(t.Context(), items); err != nil {
+		t.Fatal(err)
+	}
+	n := 7
+	rows := []item{{ID: domain.ClientID{15: 1}, Key: "a'?$1", N: &n, Day: domain.Date{}.AddDays(9)}, {ID: domain.ClientID{15: 2}}}
+	for _, added := range []int{2, 0} {
+		got, err := pg.Exec(t.Context(), d, "insert", pg.SQL("? ON CONFLICT DO NOTHING", pg.Insert(rows...)))
+		if err != nil || got != added {
+			t.Fatalf("%d added, want %d; %v", got, added, err)
+		}
+	}
+	got, err := pg.All[item](t.Context(), d, "read", pg.From("items AS i").Columns(pg.Columns[item]()).OrderBy("i.id"))
+	if err != nil || len(got) != 2 || got[0].Key != rows[0].Key || *got[0].N != n || got[0].Day != rows[0].Day || got[1].N != nil || !got[1].Day.IsZero() {
+		t.Errorf("read %+v, %v", got, err)
+	}
+	if null, err := pg.One[bool](t.Context(), d, "read", pg.SQL("SELECT day IS NULL FROM items WHERE id = ?", rows[1].ID)); err != nil || !null {
+		t.Errorf("a zero date is no NULL: %v", err)
+	}
+	if _, err := pg.Find[item](t.Context(), d, "item", pg.From("items AS i").Columns(pg.Columns[item]()).Where("false")); !domain.IsCode(err, domain.NotFound) {
+		t.Errorf("an item that is not there: %v", err)
+	}
+	if _, err := pg.One[item](t.Context(), d, "read", pg.SQL("SELECT i.* FROM items AS i WHERE false")); !errors.Is(err, pg.ErrNoRow) {
+		t.Errorf("no row: %v", err)
+	}
+}
+
+// TestKeyset: whatever rows there are, a walk in pages of any size reads each row
+// once and in order, ties broken by id in the direction of the sort, and so does a
+// jump by offset; the total is exact.
+func TestKeyset(t *testing.T) {
+	d := open(t)
+	if _, err := d.SQL().ExecContext(t.Context(), items); err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		keys := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "b", "B", "ä", "%"}), 0, 12).Draw(rt, "keys")
+		rows := make([]item, len(keys))
+		for i, key := range keys {
+			rows[i] = item{ID: domain.ClientID{15: byte(i*7%13 + 1)}, Key: key}
+		}
+		exec(t, d, "TRUNCATE items")
+		if len(rows) > 0 {
+			if _, err := pg.Exec(t.Context(), d, "insert", pg.Insert(rows...)); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		k := pg.Keyset[item]{
+			Table: "items AS i", Key: "i.key", ID: "i.id", Cast: "text", Desc: rapid.Bool().Draw(rt, "desc"), OneIndex: rapid.Bool().Draw(rt, "one index"),
+			Position: func(r *item) domain.Position { return domain.Position{Key: r.Key, ID: r.ID.UUID()} },
+		}
+		k.Where.Add("i.key <> ?", "%")
+		rows = slices.DeleteFunc(rows, func(r item) bool { return r.Key == "%" })
+		slices.SortFunc(rows, func(a, b item) int {
+			order := cmp.Or(cmp.Compare(a.Key, b.Key), slices.Compare(a.ID[:], b.ID[:]))
+			if k.Desc {
+				order = -order
+			}
+			return order
+		})
+
+		w := domain.Window{Limit: rapid.IntRange(1, 5).Draw(rt, "limit"), Total: true, Skip: rapid.IntRange(0, 3).Draw(rt, "skip")}
+		want := rows[min(w.Skip, len(rows)):]
+		for more := true; more; {
+			page, err := pg.CountedPage(context.Background(), d, k, w)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			n := min(w.Limit, len(want))
+			if fmt.Sprint(page.Rows) != fmt.Sprint(want[:n]) || page.More != (n < len(want)) || page.Total != len(rows) || (page.End == nil) != (n == 0) {
+				rt.Fatalf("read %+v, want %v of %v", page, want[:n], rows)
+			}
+			want, more = want[n:], page.More
+			w.Skip, w.After = 0, page.End
+		}
+	})
+}
+
+// TestAdvisoryLock: one holds a lock at a time, and it is free again after a
+// failure.
+func TestAdvisoryLock(t *testing.T) {
+	d := open(t)
+	failed := errors.New("failed")
+	err := d.WithAdvisoryLock(t.Context(), "name", func(ctx context.Context) error {
+		if got, err := d.TryAdvisoryLock(ctx, "name", func(context.Context) error { return nil }); got || err != nil {
+			t.Errorf("locked twice: %t, %v", got, err)
+		}
+		if got, err := d.TryAdvisoryLock(ctx, "another", func(context.Context) error { return nil }); !got || err != nil {
+			t.Errorf("another is not free: %t, %v", got, err)
+		}
+		return failed
+	})
+	if !errors.Is(err, failed) {
+		t.Error(err)
+	}
+	got, err := d.TryAdvisoryLock(t.Context(), "name", func(context.Context) error { return failed })
+	if !got || !errors.Is(err, failed) {
+		t.Errorf("not free afterwards: %t, %v", got, err)
+	}
+}

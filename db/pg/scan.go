@@ -1,0 +1,297 @@
+package pg
+
+import (
+	"database/sql"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"partnerapi/domain"
+)
+
+// scan appends the rows of an answer to those that are there. It reads the
+// common types from their binary form right into the fields, and leaves the
+// others to the driver: a page of 500 rows has 13,000 values.
+func scan[Row any](answer pgx.Rows, types *pgtype.Map, rows []Row) ([]Row, error) {
+	l, err := layoutOf(reflect.TypeFor[Row](), answer.FieldDescriptions())
+	if err != nil {
+		return nil, err
+	}
+	for answer.Next() {
+		var empty Row
+		rows = append(rows, empty)
+		if err := l.read(types, answer.RawValues(), unsafe.Pointer(&rows[len(rows)-1])); err != nil {
+			return nil, err
+		}
+	}
+	return rows, answer.Err()
+}
+
+// layout says where in a row of some type the columns of an answer go.
+type layout struct {
+	columns []pgconn.FieldDescription
+	fields  []field
+}
+
+// field is the place of one column in a row.
+type field struct {
+	offset uintptr
+	is     reflect.Type
+	// decode reads a value that is not NULL. Nil leaves the column to the driver.
+	decode decoder
+	// nullable fields are zero where the column is NULL.
+	nullable bool
+}
+
+// decoder reads a value in PostgreSQL's binary form into the field at an address.
+type decoder func(src []byte, to unsafe.Pointer) error
+
+func (l *layout) read(types *pgtype.Map, values [][]byte, row unsafe.Pointer) error {
+	for i := range l.fields {
+		f := &l.fields[i]
+		to := unsafe.Add(row, f.offset)
+		var err error
+		switch {
+		case values[i] == nil && f.nullable:
+		case values[i] == nil || f.decode == nil:
+			err = types.Scan(l.columns[i].DataTypeOID, l.columns[i].Format, values[i], reflect.NewAt(f.is, to).Interface())
+		default:
+			err = f.decode(values[i], to)
+		}
+		if err != nil {
+			return fmt.Errorf("read the column %s: %w", l.columns[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// layouts caches the layouts of each row type: a list of them per type, for the
+// queries that fill it.
+var layouts = struct {
+	sync.RWMutex
+	of map[reflect.Type][]*layout
+}{of: map[reflect.Type][]*layout{}}
+
+func layoutOf(row reflect.Type, columns []pgconn.FieldDescription) (*layout, error) {
+	same := func(l *layout) bool {
+		return slices.EqualFunc(l.columns, columns, func(a, b pgconn.FieldDescription) bool {
+			return a.DataTypeOID == b.DataTypeOID && a.Format == b.Format && a.Name == b.Name
+		})
+	}
+	layouts.RLock()
+	known := layouts.of[row]
+	layouts.RUnlock()
+	if i := slices.IndexFunc(known, same); i >= 0 {
+		return known[i], nil
+	}
+
+	l, err := newLayout(row, slices.Clone(columns)) // the driver uses its list again
+	if err != nil {
+		return nil, err
+	}
+	layouts.Lock()
+	defer layouts.Unlock()
+	layouts.of[row] = append(slices.Clip(layouts.of[row]), l)
+	return l, nil
+}
+
+func newLayout(row reflect.Type, columns []pgconn.FieldDescription) (*layout, error) {
+	l := &layout{columns: columns, fields: make([]field, len(columns))}
+	if !isModel(row) {
+		if len(columns) > 1 {
+			return nil, fmt.Errorf("%s takes one column, not %d", row, len(columns))
+		}
+		for i, column := range columns {
+			l.fields[i] = fieldOf(row, 0, column)
+		}
+		return l, nil
+	}
+	table := modelOf(row)
+	for i, column := range columns {
+		f := table.LookupField(column.Name)
+		if f == nil {
+			return nil, fmt.Errorf("%s has no column %s", table.TypeName, column.Name)
+		}
+		is, offset := row, uintptr(0)
+		for _, n := range f.Index { // through structs that are embedded
+			part := is.Field(n)
+			is, offset = part.Type, offset+part.Offset
+		}
+		l.fields[i] = fieldOf(is, offset, column)
+	}
+	return l, nil
+}
+
+func fieldOf(is reflect.Type, offset uintptr, column pgconn.FieldDescription) field {
+	f := field{offset: offset, is: is}
+	f.nullable = is.Kind() == reflect.Pointer || is.Kind() == reflect.Slice || is == dateType
+	if column.Format != pgtype.BinaryFormatCode {
+		return f
+	}
+	if is.Kind() == reflect.Pointer {
+		if value := decoderOf(is.Elem(), column.DataTypeOID); value != nil {
+			f.decode = func(src []byte, to unsafe.Pointer) error {
+				made := reflect.New(is.Elem()).UnsafePointer()
+				*(*unsafe.Pointer)(to) = made
+				return value(src, made)
+			}
+		}
+		return f
+	}
+	f.decode = decoderOf(is, column.DataTypeOID)
+	return f
+}
+
+var (
+	dateType    = reflect.TypeFor[domain.Date]()
+	timeType    = reflect.TypeFor[time.Time]()
+	textsType   = reflect.TypeFor[[]string]()
+	scannerType = reflect.TypeFor[sql.Scanner]()
+)
+
+// decoderOf is the decoder of a PostgreSQL type into a Go type; nil leaves it to
+// the driver.
+func decoderOf(is reflect.Type, oid uint32) decoder {
+	switch {
+	case oid == pgtype.UUIDOID && is.Kind() == reflect.Array && is.Len() == 16 && is.Elem().Kind() == reflect.Uint8:
+		return decodeUUID
+	case oid == pgtype.DateOID && is == dateType:
+		return decodeDate
+	case oid == pgtype.TimestamptzOID && is == timeType:
+		return decodeTime
+	case oid == pgtype.TextArrayOID && is == textsType:
+		return decodeTexts
+	case reflect.PointerTo(is).Implements(scannerType):
+		return nil
+	case (oid == pgtype.TextOID || oid == pgtype.VarcharOID) && is.Kind() == reflect.String:
+		return decodeText
+	case oid == pgtype.BoolOID && is.Kind() == reflect.Bool:
+		return decodeBool
+	case oid == pgtype.Float8OID && is.Kind() == reflect.Float64:
+		return decodeFloat
+	case is.Kind() == reflect.Int && (oid == pgtype.Int2OID || oid == pgtype.Int4OID || oid == pgtype.Int8OID):
+		return decodeInt
+	default:
+		return nil
+	}
+}
+
+func decodeUUID(src []byte, to unsafe.Pointer) error {
+	if len(src) != 16 {
+		return errLength
+	}
+	*(*[16]byte)(to) = [16]byte(src)
+	return nil
+}
+
+func decodeText(src []byte, to unsafe.Pointer) error {
+	*(*string)(to) = string(src)
+	return nil
+}
+
+func decodeBool(src []byte, to unsafe.Pointer) error {
+	if len(src) != 1 {
+		return errLength
+	}
+	*(*bool)(to) = src[0] != 0
+	return nil
+}
+
+func decodeInt(src []byte, to unsafe.Pointer) error {
+	switch len(src) {
+	case 2:
+		*(*int)(to) = int(int16(binary.BigEndian.Uint16(src)))
+	case 4:
+		*(*int)(to) = int(int32(binary.BigEndian.Uint32(src)))
+	case 8:
+		*(*int)(to) = int(binary.BigEndian.Uint64(src))
+	default:
+		return errLength
+	}
+	return nil
+}
+
+func decodeFloat(src []byte, to unsafe.Pointer) error {
+	if len(src) != 8 {
+		return errLength
+	}
+	*(*float64)(to) = math.Float64frombits(binary.BigEndian.Uint64(src))
+	return nil
+}
+
+const (
+	// epochSeconds and epochDays are where PostgreSQL counts from, 2000-01-01:
+	// from 1970-01-01, and from 0001-01-01.
+	epochSeconds = 946684800
+	epochDays    = 730119
+)
+
+func decodeTime(src []byte, to unsafe.Pointer) error {
+	if len(src) != 8 {
+		return errLength
+	}
+	micros := int64(binary.BigEndian.Uint64(src))
+	if micros == math.MaxInt64 || micros == math.MinInt64 {
+		return errInfinity
+	}
+	*(*time.Time)(to) = time.Unix(epochSeconds+micros/1e6, micros%1e6*1e3).UTC()
+	return nil
+}
+
+func decodeDate(src []byte, to unsafe.Pointer) error {
+	if len(src) != 4 {
+		return errLength
+	}
+	days := int32(binary.BigEndian.Uint32(src))
+	if days == math.MaxInt32 || days == math.MinInt32 {
+		return errInfinity
+	}
+	*(*domain.Date)(to) = domain.Date{}.AddDays(epochDays + int(days))
+	return nil
+}
+
+// decodeTexts reads a text[] of one dimension. NULL within it is an error.
+func decodeTexts(src []byte, to unsafe.Pointer) error {
+	if len(src) < 12 {
+		return errLength
+	}
+	dimensions, rest := binary.BigEndian.Uint32(src), src[12:]
+	texts := []string{}
+	if dimensions > 1 || dimensions == 1 && len(rest) < 8 {
+		return errLength
+	}
+	if dimensions == 1 {
+		n := int(binary.BigEndian.Uint32(rest))
+		texts, rest = make([]string, 0, min(n, len(rest))), rest[8:]
+		for range n {
+			if len(rest) < 4 {
+				return errLength
+			}
+			length := int(int32(binary.BigEndian.Uint32(rest)))
+			if rest = rest[4:]; length < 0 || length > len(rest) {
+				return errLength
+			}
+			texts, rest = append(texts, string(rest[:length])), rest[length:]
+		}
+	}
+	*(*[]string)(to) = texts
+	return nil
+}
+
+const (
+	errLength   = decodeError("the value has an unexpected length")
+	errInfinity = decodeError("the value is infinite")
+)
+
+type decodeError string
+
+func (e decodeError) Error() string { return string(e) }

@@ -1,0 +1,45 @@
+package pg
+
+import (
+	"database/sql/driver"
+	"reflect"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"partnerapi/domain"
+)
+
+// wireValue is a value as the driver is given it. Ids and dates say their binary
+// form, which spares the driver a failed try and an error for each; where a
+// parameter is of another type, they are text as before.
+func wireValue(value any) any {
+	switch v := value.(type) {
+	case domain.Date:
+		return dateValue{v}
+	case idBytes:
+		if reflect.TypeOf(value).Kind() == reflect.Array { // and no pointer to one
+			return idValue{v}
+		}
+	}
+	return value
+}
+
+// idBytes is what a domain.ID of any kind is.
+type idBytes interface {
+	driver.Valuer
+	Bytes() [16]byte
+}
+
+type idValue struct{ idBytes }
+
+// UUIDValue is the value for a uuid.
+func (v idValue) UUIDValue() (pgtype.UUID, error) {
+	return pgtype.UUID{Bytes: v.Bytes(), Valid: true}, nil
+}
+
+type dateValue struct{ domain.Date }
+
+// DateValue is the value for a date.
+func (v dateValue) DateValue() (pgtype.Date, error) {
+	return pgtype.Date{Time: v.Time(), Valid: !v.IsZero()}, nil
+}

@@ -1,0 +1,96 @@
+//go:build slow
+
+package seed
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+)
+
+func TestDemoIsDeterministicAndIdempotent(t *testing.T) {
+	t.Parallel()
+	a, keys := demo(t)
+	b, _ := demoAt(t, schema, noon.Add(9*time.Hour)) // later the same day
+	first := contents(t, a)
+	wantSame(t, first, contents(t, b))
+
+	again, err := Demo(t.Context(), a)
+	if err != nil || again != keys || keys.Client.IsZero() {
+		t.Fatalf("the second time: %v, %v, want %v", again, err, keys)
+	}
+	wantSame(t, first, contents(t, a))
+}
+
+func TestLarge(t *testing.T) {
+	t.Parallel()
+	size := Size{Clients: 40, Users: 6000}
+	grow := func(d *db.DB) {
+		t.Helper()
+		var last, total int
+		err := Large(t.Context(), d, size, func(done, of int) {
+			if done <= last || done > of {
+				t.Errorf("progress %d of %d after %d", done, of, last)
+			}
+			last, total = done, of
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != total || total != size.Clients+size.Users {
+			t.Errorf("progress ended at %d of %d", last, total)
+		}
+	}
+	a, b := open(t, schema, noon), open(t, schema, noon)
+	grow(a)
+	grow(b)
+	wantSame(t, contents(t, a), contents(t, b))
+
+	if n := value[int](t, a, "SELECT max(users_active + users_inactive) FROM clients"); n < size.Users/5 {
+		t.Errorf("the largest client has %d users", n)
+	}
+	oldest := value[string](t, a, "SELECT name FROM clients ORDER BY created_at, id LIMIT 1")
+	if !strings.HasSuffix(oldest, " 00001") {
+		t.Errorf("the oldest client is %s", oldest)
+	}
+	idle := value[int](t, a, `SELECT count(*) FROM users AS u WHERE NOT EXISTS (
+		SELECT FROM assignments AS a WHERE a.client_id = u.client_id AND a.user_id = u.id)`)
+	if idle != 0 {
+		t.Errorf("%d users have no training", idle)
+	}
+	for _, table := range []string{"phishing_results", "collection_members", "policy_signatures", "exposures"} {
+		if value[int](t, a, "SELECT count(*) FROM "+table) < size.Users/50 {
+			t.Errorf("few %s", table)
+		}
+	}
+
+	grow(a)
+	if n := value[int](t, a, "SELECT count(DISTINCT name_key) FROM clients"); n != 2*size.Clients {
+		t.Errorf("%d clients after the second time", n)
+	}
+	if n := value[int](t, a, "SELECT count(*) FROM users"); n != 2*size.Users {
+		t.Errorf("%d users after the second time", n)
+	}
+	if n := value[int](t, a, "SELECT count(*) FROM partners"); n != 1 {
+		t.Errorf("%d partners", n)
+	}
+	wantRecount(t, a)
+}
+
+// TestDemoStaysConsistent holds on days that are hard on dates.
+func TestDemoStaysConsistent(t *testing.T) {
+	t.Parallel()
+	for _, day := range []string{"2026-11-21", "2027-01-01", "2028-02-29", "2029-02-28", "2029-03-01"} {
+		t.Run(day, func(t *testing.T) {
+			t.Parallel()
+			now, err := time.Parse(time.DateOnly, day)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, _ := demoAt(t, schema, now)
+			wantRecount(t, d)
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package db_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// assignCourse gives the course with this number to all of a client's users.
+func (w *world) assignCourse(client domain.ClientID, course byte, due domain.Date, notify bool) (out domain.Assigned) {
+	w.t.Helper()
+	w.must(w.change(w.t.Context(), client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+		users, err := t.LockAudience(ctx, c, domain.Audience{Type: domain.AllUsers})
+		if err != nil {
+			return err
+		}
+		id := domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: course}
+		out, err = t.Assign(ctx, c, domain.CourseFor{
+			Course: domain.Course{ID: id, RenewalMonths: 12}, Users: users, DueOn: due, Notify: notify,
+		})
+		return err
+	}))
+	return out
+}
+
+// shownTraining is what is shown of the training and the score of a client's
+// users, when they were updated, and whether the next course is that of a recount.
+const shownTraining = `
+	SELECT u.id::text, concat_ws(' ', u.next_due_on, u.next_course_id, u.score), u.updated_at::text,
+		(u.next_due_on, u.next_course_id) IS NOT DISTINCT FROM (n.due_on, n.course_id)
+	FROM users AS u LEFT JOIN LATERAL (
+		SELECT due_on, course_id FROM assignments WHERE user_id = u.id AND completed_at IS NULL
+		ORDER BY due_on, position, course_id LIMIT 1
+	) AS n ON true`
+
+type shownUser struct {
+	training, updated string
+	right             bool
+}
+
+func (w *world) shownUsers() map[string]shownUser {
+	w.t.Helper()
+	rows, err := w.SQL().Query(shownTraining)
+	w.must(err)
+	defer func() { _ = rows.Close() }()
+	all := map[string]shownUser{}
+	for rows.Next() {
+		var id string
+		var u shownUser
+		w.must(rows.Scan(&id, &u.training, &u.updated, &u.right))
+		all[id] = u
+	}
+	w.must(rows.Err())
+	return all
+}
+
+// TestAssignEqualsARecount: whatever users had, giving them a course stores the
+// next course and the score that a recount gives, though it looks at few users
+// again; and updated_at moves where their read changes.
+func TestAssignEqualsARecount(t *testing.T) {
+	w := newWorld(t)
+	client := w.client()
+	r := rand.New(rand.NewPCG(5, 7))
+	var users []domain.UserID
+	for i := range 60 {
+		user := w.user(client, domain.RoleStandard, 750)
+		users = append(users, user)
+		if i%3 == 0 {
+			w.exec("UPDATE users SET created_at = $2 WHERE id = $1", user, noon.AddDate(0, 0, -r.IntN(70)))
+		}
+		for course := byte(1); course <= 4; course++ {
+			switch r.IntN(3) {
+			case 0:
+				w.assign(client, user, course, r.IntN(5)-2, -1)
+			case 1:
+				w.assign(client, user, course, -400, r.IntN(400))
+			}
+		}
+	}
+	w.exec(`UPDATE users AS u SET (next_due_on, next_course_id) = (SELECT due_on, course_id FROM assignments
+		WHERE user_id = u.id AND completed_at IS NULL ORDER BY due_on, position, course_id LIMIT 1)`)
+	w.must(w.Rescore(t.Context(), client, users))
+
+	for step := range 10 {
+		before := w.shownUsers()
+		w.clock.Advance(day / 100)
+		w.assignCourse(client, byte(1+r.IntN(6)), today.AddDays(r.IntN(5)-2), false)
+		after := w.shownUsers()
+		w.must(w.Rescore(t.Context(), client, users))
+		for id, anew := range w.shownUsers() {
+			was, now := before[id], after[id]
+			if !now.right || now.training != anew.training {
+				t.Errorf("step %d: user %s shows %s, and scored anew %s", step, id, now.training, anew.training)
+			}
+			if was.training != now.training && was.updated == now.updated {
+				t.Errorf("step %d: user %s went from %s to %s without updated_at", step, id, was.training, now.training)
+			}
+		}
+	}
+}
+
+// TestAssignStatements: giving a course takes the same number of statements for
+// one user and for many, and fewer where no score moves.
+func TestAssignStatements(t *testing.T) {
+	counter := &statements{}
+	w := newWorld(t, db.WithTracer(counter))
+	moved, still := map[int]int{}, map[int]int{}
+	for _, n := range []int{1, 50} {
+		client := w.client()
+		for range n {
+			w.user(client, domain.RoleStandard, 750)
+		}
+		counter.reset()
+		if out := w.assignCourse(client, 1, today.AddDays(30), true); out.Count != n || len(out.Mails) != n {
+			t.Errorf("%d users of %d were given the course, and %d mails", out.Count, n, len(out.Mails))
+		}
+		moved[n] = counter.count()
+		counter.reset()
+		w.assignCourse(client, 2, today.AddDays(40), true)
+		still[n] = counter.count()
+	}
+	if moved[1] != moved[50] || still[1] != still[50] || still[1] != moved[1]-2 {
+		t.Errorf("statements where scores move: %v, where none does: %v", moved, still)
+	}
+}

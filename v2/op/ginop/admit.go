@@ -1,0 +1,92 @@
+package ginop
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/domain"
+)
+
+// budgetState is where a request's context holds the state of its key's budget.
+const budgetState = "ginop.budget"
+
+// addressBudget names the budget of a remote address without a valid key.
+func addressBudget(c *gin.Context) string { return "address/" + c.ClientIP() }
+
+// admit recognizes the caller and counts the request: against the key's
+// budget, or without a valid key against the remote address's. An address whose
+// budget is used up cannot have keys looked up: a guess never reaches the
+// database then.
+func (e *Edge) admit(c *gin.Context) (*domain.Caller, error) {
+	ctx := c.Request.Context()
+	counted := false // the request, against the address
+	caller, err := e.Keys.Caller(ctx, c.GetHeader("X-API-Key"), func() error {
+		counted = true
+		state := e.budgets.take(ctx, addressBudget(c), e.Limits.PerAddress)
+		if state.exceeded() {
+			return e.budgets.refusal(state, noValidKey)
+		}
+		return nil
+	})
+	if err == nil {
+		err = allowed(caller, c)
+	}
+
+	switch {
+	case err == nil:
+		if counted {
+			e.budgets.giveBack(ctx, addressBudget(c))
+		}
+		state := e.budgets.take(ctx, "key/"+caller.Prefix, e.Limits.PerKey)
+		report(c, state)
+		c.Set(budgetState, state)
+		return caller, nil
+	case domain.IsCode(err, domain.Unauthorized), domain.IsCode(err, domain.RateLimited):
+		return nil, e.refuse(c, counted, err)
+	}
+	if counted {
+		e.budgets.giveBack(ctx, addressBudget(c))
+	}
+	report(c, e.budgets.look(ctx, addressBudget(c), e.Limits.PerAddress))
+	return nil, err
+}
+
+// addressOf is the remote address; the zero Addr where it is not known.
+func addressOf(c *gin.Context) netip.Addr {
+	address, _ := netip.ParseAddr(c.ClientIP())
+	return address.Unmap().WithZone("")
+}
+
+const noValidKey = "without a valid key from this address"
+
+// refuse counts a request without a valid key, unless that was done, and
+// returns what it is answered.
+func (e *Edge) refuse(c *gin.Context, counted bool, err error) error {
+	ask := e.budgets.take
+	if counted {
+		ask = e.budgets.look
+	}
+	state := ask(c.Request.Context(), addressBudget(c), e.Limits.PerAddress)
+	report(c, state)
+	if state.exceeded() {
+		return e.budgets.refusal(state, noValidKey)
+	}
+	return err
+}
+
+// allowed reports Unauthorized for a key that may not be used from the address
+// of the request.
+func allowed(caller *domain.Caller, c *gin.Context) error {
+	if len(caller.Networks) == 0 {
+		return nil
+	}
+	seen := addressOf(c)
+	if slices.ContainsFunc(caller.Networks, func(n netip.Prefix) bool { return n.Contains(seen) }) {
+		return nil
+	}
+	return &domain.Error{
+		Code: domain.Unauthorized, Message: "this API key may not be used from the address " + c.ClientIP(),
+	}
+}

@@ -1,0 +1,207 @@
+package ginop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op/ginop"
+)
+
+var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+// clocked is an edge that goes by a clock.
+func clocked(t *testing.T) (*edge, *domain.ManualClock) {
+	t.Helper()
+	clock := domain.NewManualClock(noon)
+	return newEdgeOf(t, func(c *ginop.Config) { c.Clock = clock }, operations()), clock
+}
+
+// TestUnknownKeysStayOutside: an address that has used its budget up cannot
+// have keys looked up.
+func TestUnknownKeysStayOutside(t *testing.T) {
+	e, clock := clocked(t)
+	if w := e.do("GET", "/v2/fine", "good"); w.Code != 200 || w.Header().Get("X-RateLimit-Remaining") != "599" {
+		t.Fatalf("answers %d %v", w.Code, w.Header())
+	}
+	for n := range 100 {
+		w := e.do("GET", "/v2/fine", fmt.Sprint("guess", n))
+		want := 401
+		if n >= 60 {
+			want = 429
+		}
+		if w.Code != want || w.Header().Get("X-RateLimit-Remaining") != strconv.Itoa(max(59-n, 0)) {
+			t.Fatalf("guess %d answers %d %v", n, w.Code, w.Header())
+		}
+	}
+	if got := e.finds.Load(); got != 61 {
+		t.Errorf("%d keys are looked up", got)
+	}
+
+	// A key that was valid here goes on, after its time in memory too.
+	clock.Advance(ginop.KeyMemory)
+	if w := e.do("GET", "/v2/fine", "good"); w.Code != 200 {
+		t.Errorf("a known key answers %d", w.Code)
+	}
+	clock.Advance(time.Minute)
+	if w := e.do("GET", "/v2/fine", "good1"); w.Code != 200 {
+		t.Errorf("a minute later, another key answers %d", w.Code)
+	}
+	if w := e.do("GET", "/v2/fine", ""); w.Header().Get("X-RateLimit-Remaining") != "59" {
+		t.Errorf("valid keys are charged to the address: %v", w.Header())
+	}
+}
+
+// TestUnknownKeysAreRemembered: the same unknown key is looked up every 5 s.
+func TestUnknownKeysAreRemembered(t *testing.T) {
+	e, clock := clocked(t)
+	for want := 1; want <= 3; want++ {
+		for range 5 {
+			if w := e.do("GET", "/v2/fine", "guess"); w.Code != 401 {
+				t.Errorf("answers %d", w.Code)
+			}
+		}
+		if got := e.finds.Load(); got != int64(want) {
+			t.Errorf("looked up %d times, not %d", got, want)
+		}
+		clock.Advance(5 * time.Second)
+	}
+	if w := e.do("GET", "/v2/fine", ""); w.Header().Get("X-RateLimit-Remaining") != "44" {
+		t.Errorf("remembered keys are not counted: %v", w.Header())
+	}
+}
+
+// TestLookUpsAreShared: requests that come with the same new key at once are
+// one look-up, and none is refused for the others.
+func TestLookUpsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, found := 0, make(chan struct{})
+		find := func(context.Context, []byte) (*domain.Caller, error) {
+			asked++
+			<-found
+			return &domain.Caller{Prefix: "pk_new", Scopes: []domain.Scope{domain.Read}}, nil
+		}
+		e := newEdgeOf(t, func(c *ginop.Config) {
+			c.Keys = ginop.NewKeys(find, domain.SystemClock{}, false)
+		}, operations())
+		answers := make(chan *httptest.ResponseRecorder, 100)
+		for range 100 {
+			go func() { answers <- e.do("GET", "/v2/fine", "new") }()
+		}
+		synctest.Wait()
+		close(found)
+		for range 100 {
+			if w := <-answers; w.Code != 200 {
+				t.Errorf("answers %d %s", w.Code, w.Body)
+			}
+		}
+		if asked != 1 {
+			t.Errorf("looked up %d times", asked)
+		}
+	})
+}
+
+// TestOutageIsNotCharged: while no key can be looked up, nobody's budget pays.
+func TestOutageIsNotCharged(t *testing.T) {
+	away := &domain.Error{Code: domain.Unavailable, Message: "m", Cause: errors.New("refused")}
+	find := func(context.Context, []byte) (*domain.Caller, error) { return nil, away }
+	e := newEdgeOf(t, func(c *ginop.Config) { c.Keys = ginop.NewKeys(find, domain.SystemClock{}, false) }, operations())
+	for range 100 {
+		if w := e.do("GET", "/v2/fine", "good"); w.Code != 503 || w.Header().Get("X-RateLimit-Remaining") != "60" {
+			t.Fatalf("answers %d %v", w.Code, w.Header())
+		}
+	}
+}
+
+// TestRefusalsAreSummedUp: one line a minute for each key and address, while
+// each is counted in the metrics.
+func TestRefusalsAreSummedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEdgeOf(t, func(c *ginop.Config) { c.Limits.PerKey = 5 }, operations())
+		for range 25 {
+			e.do("GET", "/v2/fine", "good")
+		}
+		for range 70 {
+			e.do("GET", "/v2/fine", "")
+		}
+		synctest.Wait()
+		if n := strings.Count(e.log.String(), "status=429"); n > 0 {
+			t.Errorf("%d lines of 429", n)
+		}
+		if got := e.counted(t, "fine", "429"); got != 30 {
+			t.Errorf("counts %v", got)
+		}
+		before := len(e.log.String())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		logs := e.log.String()[before:]
+		if strings.Count(logs, "\n") != 2 || !strings.Contains(logs, `key=pk_good address="" requests=20`) ||
+			!strings.Contains(logs, `key="" address=192.0.2.1 requests=10`) {
+			t.Errorf("logs %s", logs)
+		}
+	})
+}
+
+// TestReset: X-RateLimit-Reset and Retry-After are the first second at which a
+// request passes (decisions 3.12).
+func TestReset(t *testing.T) {
+	e, clock := clocked(t)
+	clock.Advance(300 * time.Millisecond)
+	first := e.do("GET", "/v2/fine", "good")
+	end := noon.Add(time.Minute + 300*time.Millisecond)
+	if got := first.Header().Get("X-RateLimit-Reset"); got != fmt.Sprint(end.Unix()+1) {
+		t.Errorf("the reset is %s", got)
+	}
+	for range 599 {
+		e.do("GET", "/v2/fine", "good")
+	}
+	for _, test := range []struct {
+		at   time.Time
+		wait string
+	}{
+		{noon.Add(300 * time.Millisecond), "60"},
+		{end.Add(-58*time.Second - 1*time.Millisecond), "59"},
+		{end.Add(-58 * time.Second), "58"},
+		{end.Add(-time.Millisecond), "1"},
+	} {
+		clock.Set(test.at)
+		w := e.do("GET", "/v2/fine", "good")
+		if w.Code != 429 || w.Header().Get("Retry-After") != test.wait {
+			t.Errorf("%v before the end, answers %d, Retry-After %s", end.Sub(test.at), w.Code, w.Header().Get("Retry-After"))
+		}
+	}
+	clock.Set(end)
+	if w := e.do("GET", "/v2/fine", "good"); w.Code != 200 || w.Header().Get("X-RateLimit-Remaining") != "599" {
+		t.Errorf("at the end, answers %d %v", w.Code, w.Header())
+	}
+}
+
+// TestNetworks: a key with networks works from those only.
+func TestNetworks(t *testing.T) {
+	find := func(context.Context, []byte) (*domain.Caller, error) {
+		networks := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8::/32")}
+		return &domain.Caller{Prefix: "pk_net", Scopes: []domain.Scope{domain.Read}, Networks: networks}, nil
+	}
+	e := newEdgeOf(t, func(c *ginop.Config) {
+		c.Keys = ginop.NewKeys(find, domain.SystemClock{}, false)
+	}, operations(), "192.0.2.1")
+	for from, want := range map[string]int{
+		"198.51.100.7": 200, "::ffff:198.51.100.7": 200, "2001:db8::1": 200, "198.51.101.7": 401, "2001:db9::1": 401,
+	} {
+		w := e.do("GET", "/v2/fine", "net", "X-Forwarded-For", from)
+		if w.Code != want {
+			t.Errorf("from %s, answers %d %s", from, w.Code, w.Body)
+		}
+		if want == 401 && (!strings.Contains(w.Body.String(), from) || w.Header().Get("X-RateLimit-Limit") != "60") {
+			t.Errorf("from %s, answers %s %v", from, w.Body, w.Header())
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package ginop
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"reflect"
+
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+type requestKey struct{}
+
+// requestOf is what the audit trail tells of a request.
+type requestOf struct {
+	id, method, path string
+	address          netip.Addr
+}
+
+// withRequest returns the context of a request, with what the audit trail tells
+// of it where the request may write.
+func (e *Edge) withRequest(c *gin.Context) context.Context {
+	ctx, r := c.Request.Context(), c.Request
+	if e.Audit == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return ctx
+	}
+	return context.WithValue(ctx, requestKey{}, requestOf{RequestID(c), r.Method, r.URL.Path, addressOf(c)})
+}
+
+// audited is an op.AroundWrite: it runs the work of a request in a transaction
+// that commits together with its line of the audit trail. What the process
+// calls by itself, for no request, leaves none.
+func (e *Edge) audited(
+	ctx context.Context, o op.Operation, in any, work func(context.Context) (any, error),
+) error {
+	request, ok := ctx.Value(requestKey{}).(requestOf)
+	if !ok {
+		_, err := work(ctx)
+		return err
+	}
+	return e.InTx(ctx, func(ctx context.Context) error {
+		out, err := work(ctx)
+		if err != nil {
+			return err
+		}
+
+		caller := domain.CallerFrom(ctx)
+		entry := domain.AuditEntry{
+			Partner: caller.Partner, Key: caller.Key, Prefix: caller.Prefix, Address: request.address,
+			Operation: o.Meta().ID, Method: request.method, Path: request.path, RequestID: request.id,
+		}
+		entry.Client, entry.User = o.Input().Subject(in)
+		describe(&entry, out)
+		return e.Audit(ctx, entry)
+	})
+}
+
+// describe adds to an entry the client and the user that an output is about, by
+// its fields ID and ClientID, or as an op.OfClient: what was created, the client
+// of a user, or the one that an operation without one in its path found.
+func describe(entry *domain.AuditEntry, out any) {
+	if of, ok := out.(op.OfClient); ok && entry.Client.IsZero() {
+		entry.Client = of.BudgetClient()
+	}
+	v := reflect.Indirect(reflect.ValueOf(out))
+	if v.Kind() != reflect.Struct {
+		return
+	}
+	if of := v.FieldByName("ClientID"); of.IsValid() && entry.Client.IsZero() {
+		entry.Client, _ = of.Interface().(domain.ClientID)
+	}
+	if of := v.FieldByName("ID"); of.IsValid() {
+		switch id := of.Interface().(type) {
+		case domain.ClientID:
+			entry.Client = id
+		case domain.UserID:
+			entry.User = id
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package ginop
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/domain"
+)
+
+// loggedAgent is how many bytes of a User-Agent are logged.
+const loggedAgent = 200
+
+// observe counts a request that has been answered, and logs it; what was
+// answered 429 is logged in summary.
+func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.Duration, err error) {
+	status := c.Writer.Status()
+	ctx := c.Request.Context()
+	key := domain.CallerFrom(ctx).Prefix
+	e.Metrics.count(s.prefix[1:], operation, status, took, key)
+	if status == http.StatusTooManyRequests {
+		e.refusals.add(refused{key, c.ClientIP()})
+		return
+	}
+
+	level := slog.LevelInfo
+	if status >= 500 {
+		level = slog.LevelError
+	}
+	if !e.Log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("request_id", RequestID(c)), slog.String("method", c.Request.Method),
+		slog.String("path", c.Request.URL.Path), slog.String("operation", operation), slog.Int("status", status),
+		slog.Duration("took", took), slog.String("key", key), slog.String("address", c.ClientIP()),
+		slog.String("user_agent", clip(c.Request.UserAgent(), loggedAgent)),
+	}
+	if cause := causeOf(err); cause != "" {
+		attrs = append(attrs, slog.String("error", cause))
+	}
+	e.Log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// causeOf is what a log says of a request's error beyond its status.
+func causeOf(err error) string {
+	var known *domain.Error
+	switch {
+	case err == nil:
+	case !errors.As(err, &known):
+		return err.Error()
+	case known.Cause != nil:
+		return known.Error()
+	}
+	return ""
+}
+
+// clip returns the first n bytes of a text, in whole characters.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "")
+}

@@ -1,0 +1,155 @@
+package ginop
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/domain"
+)
+
+const (
+	// requestTime bounds how long a request may take once its body was read. A
+	// database that keeps silent for so long counts as one that cannot be
+	// reached.
+	requestTime = 20 * time.Second
+	// uploadTime bounds how long a body may take, for handlers that do not read
+	// theirs; the server's own time to read ends before.
+	uploadTime = 2 * time.Minute
+)
+
+// statusGone is what is recorded of a request whose caller hung up: nobody gets
+// it, and the service did nothing wrong.
+const statusGone = 499
+
+// begin writes the headers that every response has before its work.
+func begin(c *gin.Context) {
+	c.Header("X-Request-Id", requestID(c.GetHeader("X-Request-Id")))
+	c.Header("Cache-Control", "no-store")
+	c.Header("X-Content-Type-Options", "nosniff")
+}
+
+// serve runs a request's work between what every request has: an id, the key's
+// budget in the headers, a rendered error, a log line and a metric.
+func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) error) {
+	start := time.Now()
+	begin(c)
+	body, done := limitTime(c)
+	defer done()
+
+	err := s.guarded(c, work)
+	if err != nil && errors.Is(body.err, os.ErrDeadlineExceeded) {
+		err = errSlowUpload
+		c.Header("Connection", "close") // the rest of the body is not waited for
+	}
+	if err != nil {
+		s.fail(c, err)
+	}
+	s.edge.observe(c, s, name, time.Since(start), err)
+}
+
+// guarded admits the request and runs its work; a panic becomes an error.
+func (s *Surface) guarded(c *gin.Context, work func(*gin.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	caller, err := s.edge.admit(c)
+	if err != nil {
+		return err
+	}
+	c.Request = c.Request.WithContext(domain.WithCaller(s.edge.withRequest(c), caller))
+	return work(c)
+}
+
+// errSlowUpload is what a body that did not arrive in time is answered. It has
+// a code of its own, as the same request may well be sent again.
+var errSlowUpload = &domain.Error{
+	Code: domain.RequestTimeout, Message: "the body did not arrive in time; send the request again",
+}
+
+// upload is the body of a request as it arrives.
+type upload struct {
+	io.ReadCloser
+	err   error // that ended it; io.EOF at its end
+	ended func()
+}
+
+// Read reads from the body.
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.ReadCloser.Read(p)
+	if err != nil && u.err == nil {
+		u.err = err
+		u.ended()
+	}
+	return n, err
+}
+
+// limitTime bounds the time of a request, which begins when its body was read:
+// the request of c has a new context from then on. done frees what it holds.
+func limitTime(c *gin.Context) (body *upload, done func()) {
+	body = &upload{ReadCloser: c.Request.Body, ended: func() {}}
+	if c.Request.Body == nil || c.Request.Body == http.NoBody {
+		return body, limitContext(c, requestTime)
+	}
+	waiting := limitContext(c, uploadTime+requestTime)
+	working := func() {}
+	body.ended = func() { working = limitContext(c, requestTime) }
+	c.Request.Body = body
+	return body, func() {
+		working()
+		waiting()
+	}
+}
+
+func limitContext(c *gin.Context, limit time.Duration) context.CancelFunc {
+	ctx, cancel := context.WithTimeout(c.Request.Context(), limit)
+	c.Request = c.Request.WithContext(ctx)
+	return cancel
+}
+
+// fail renders an error, unless the response is already under way or nobody
+// waits for it.
+func (s *Surface) fail(c *gin.Context, err error) {
+	if c.Writer.Written() {
+		return
+	}
+	if errors.Is(err, context.Canceled) && errors.Is(c.Request.Context().Err(), context.Canceled) {
+		c.Status(statusGone)
+		return
+	}
+	e := domain.AsError(err)
+	if e.RetryAfter > 0 {
+		c.Header("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
+	}
+	s.render(c, e)
+	if !c.Writer.Written() { // the error itself could not be encoded
+		c.Status(StatusOf(e.Code))
+		c.Writer.WriteHeaderNow()
+	}
+}
+
+var goodRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+
+// requestID keeps the caller's id where it is well formed, else makes one.
+func requestID(given string) string {
+	if goodRequestID.MatchString(given) {
+		return given
+	}
+	return "req_" + strings.ToLower(rand.Text())
+}
+
+// RequestID is the id of the request, as its response shows it.
+func RequestID(c *gin.Context) string { return c.Writer.Header().Get("X-Request-Id") }
