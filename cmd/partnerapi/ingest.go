@@ -49,7 +49,7 @@ func (c ingestCmd) Run(ctx context.Context, s streams) (err error) {
 	fmt.Fprintf(s.out, "%d lines in %s: %d taken, %d repeated, %d refused\n",
 		report.Lines, time.Since(start).Round(time.Millisecond), report.Taken, report.Repeated, report.Refused)
 	if err != nil {
-		return fmt.Errorf("%w\nrun it again with the same lines: what was taken is not taken twice", err)
+		return fmt.Errorf("%w\nrun it again with the same lines: no signal is applied twice", err)
 	}
 	if report.Refused > 0 {
 		return fmt.Errorf("%d of %d lines were refused", report.Refused, report.Lines)
