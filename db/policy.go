@@ -132,7 +132,8 @@ func (p *Policy) audience() pg.Query {
 // signature is the condition that a signature, alias s, is a valid one by a user,
 // alias u.
 func (p *Policy) signature() pg.Query {
-	return pg.SQL("s.client_id = u.client_id AND s.policy_id = ? AND s.version = ? AND s.user_id = u.id AND s.signed_at > ?",
+	return pg.SQL(`s.client_id = u.client_id AND s.policy_id = ? AND s.version = ? AND s.user_id = u.id
+		AND s.signed_at > ?`,
 		p.ID, p.Version, p.SignedSince(p.db.Now()))
 }
 

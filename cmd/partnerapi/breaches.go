@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"partnerapi/domain"
 )
@@ -99,16 +100,36 @@ func readBreaches(text []byte) (breachFile, error) {
 	return file, err
 }
 
+const (
+	// maxBreachText is how many characters a text of a breach may have: as many as
+	// a signal may name.
+	maxBreachText  = 255
+	maxDataClasses = 100
+)
+
+// fits checks the bounds of the entry's texts and of its list.
+func (e breachEntry) fits() error {
+	if len(e.DataClasses) > maxDataClasses {
+		return fmt.Errorf("has more than %d DataClasses", maxDataClasses)
+	}
+	for _, text := range append([]string{e.Name, e.Title, e.Domain}, e.DataClasses...) {
+		if utf8.RuneCountInString(text) > maxBreachText {
+			return fmt.Errorf("has a text of more than %d characters: %.40q", maxBreachText, text)
+		}
+		if strings.ContainsRune(text, 0) {
+			return errors.New("holds a NUL character")
+		}
+	}
+	return nil
+}
+
 // breach checks the entry and rates it.
 func (e breachEntry) breach() (domain.Breach, error) {
 	b := domain.Breach{
 		Name: e.Name, Title: e.Title, DataClasses: e.DataClasses, Sensitive: e.IsSensitive, SpamList: e.IsSpamList,
-		Severity: domain.SeverityOf(e.DataClasses, e.IsSensitive, e.IsSpamList),
 	}
-	for _, text := range append([]string{e.Name, e.Title, e.Domain}, e.DataClasses...) {
-		if strings.ContainsRune(text, 0) {
-			return b, errors.New("holds a NUL character")
-		}
+	if err := e.fits(); err != nil {
+		return b, err
 	}
 	if strings.TrimSpace(e.Name) == "" || strings.TrimSpace(e.Title) == "" {
 		return b, errors.New("needs a Name and a Title")
@@ -116,6 +137,7 @@ func (e breachEntry) breach() (domain.Breach, error) {
 	if len(e.DataClasses) == 0 {
 		return b, errors.New("needs DataClasses")
 	}
+	b.Severity = domain.SeverityOf(e.DataClasses, e.IsSensitive, e.IsSpamList)
 	if e.Domain != "" {
 		b.Domain = &e.Domain
 	}

@@ -53,3 +53,21 @@ func TestReadBreaches(t *testing.T) {
 		t.Error("an object was read as a list")
 	}
 }
+
+// TestBreachBounds: what is longer than a signal may name is refused before it is
+// rated.
+func TestBreachBounds(t *testing.T) {
+	long := strings.Repeat("я", 256)
+	file, err := readBreaches([]byte(`[
+		{"Name": "` + long + `", "Title": "Long", "DataClasses": ["Names"]},
+		{"Name": "Class", "Title": "Class", "DataClasses": ["` + long + `"]},
+		{"Name": "Many", "Title": "Many", "DataClasses": ["Names"` + strings.Repeat(`, "Names"`, 100) + `]},
+		{"Name": "` + long[2:] + `", "Title": "Fits", "DataClasses": ["Names"` + strings.Repeat(`, "Names"`, 99) + `]}
+	]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(file.breaches) != 1 || file.breaches[0].Title != "Fits" || len(file.faults) != 3 {
+		t.Errorf("read %d breaches: %v", len(file.breaches), file.faults)
+	}
+}

@@ -28,7 +28,7 @@ func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []
 			err = take(e)
 		}
 		if err != nil {
-			faults = append(faults, fmt.Errorf("entry %d (%q): %w", i+1, e.name(), err))
+			faults = append(faults, fmt.Errorf("entry %d (%.80q): %w", i+1, e.name(), err))
 			continue
 		}
 		taken[e.name()] = i + 1

@@ -19,7 +19,10 @@ type ingestCmd struct {
 
 // Help says what becomes of the lines.
 func (ingestCmd) Help() string {
-	return `Each signal is taken once, whichever order they come in and however often. Bad lines are reported with their numbers on the standard error stream and skipped; the rest are applied. The exit status is 0 if every line was taken, now or before, and 1 if any was refused or the command was cut short. It may be run again with the same lines.`
+	return "Each signal is applied once, in whichever order they come and however often: the command is idempotent " +
+		"and may be run again with the same lines. Bad lines are reported with their numbers on the standard error " +
+		"stream and skipped; the rest are applied. The exit status is 0 if every line was applied, now or before, " +
+		"and 1 if any was refused or the command was cut short."
 }
 
 // Run takes the signals in and says what became of them.
@@ -46,7 +49,7 @@ func (c ingestCmd) Run(ctx context.Context, s streams) (err error) {
 	fmt.Fprintf(s.out, "%d lines in %s: %d taken, %d repeated, %d refused\n",
 		report.Lines, time.Since(start).Round(time.Millisecond), report.Taken, report.Repeated, report.Refused)
 	if err != nil {
-		return fmt.Errorf("%w\nrun it again with the same lines: what was taken is not taken twice", err)
+		return fmt.Errorf("%w\nrun it again with the same lines: no signal is applied twice", err)
 	}
 	if report.Refused > 0 {
 		return fmt.Errorf("%d of %d lines were refused", report.Refused, report.Lines)

@@ -28,7 +28,7 @@ const (
 type Report struct {
 	Lines    int
 	Taken    int
-	Repeated int // of an id that was taken before
+	Repeated int // of an id that was applied before
 	Refused  int
 }
 

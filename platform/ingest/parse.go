@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -195,16 +196,24 @@ func readSeverity(s *domain.Signal, v jsontext.Value) error {
 }
 
 func readClasses(s *domain.Signal, v jsontext.Value) error {
-	var list []jsontext.Value
-	if err := json.Unmarshal(v, &list); err != nil || len(list) == 0 || len(list) > maxClasses {
-		return fmt.Errorf("is not a list of 1 to %d texts", maxClasses)
+	wrong := fmt.Errorf("is not a list of 1 to %d texts", maxClasses)
+	list := jsontext.NewDecoder(bytes.NewReader(v))
+	if begin, err := list.ReadToken(); err != nil || begin.Kind() != '[' {
+		return wrong
 	}
-	for i, item := range list {
+	for list.PeekKind() != ']' {
+		item, err := list.ReadValue()
+		if err != nil || len(s.DataClasses) == maxClasses {
+			return wrong
+		}
 		class, err := readText(item)
 		if err != nil {
-			return fmt.Errorf("[%d] %w", i, err)
+			return fmt.Errorf("[%d] %w", len(s.DataClasses), err)
 		}
 		s.DataClasses = append(s.DataClasses, class)
+	}
+	if len(s.DataClasses) == 0 {
+		return wrong
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,6 +121,8 @@ func TestBadLines(t *testing.T) {
 		{found("breach_name", "Nowhere"), "there is no such breach"},
 		{found("breach_name", "Forum", "severity", "awful"), `severity: "awful" is none of critical, high, medium, low`},
 		{found("breach_name", "Forum", "data_classes", []string{}), "data_classes: is not a list of 1 to 100 texts"},
+		{found("breach_name", "Forum", "data_classes", "PINs"), "data_classes: is not a list of 1 to 100 texts"},
+		{found("breach_name", "Forum", "data_classes", slices.Repeat([]string{"PINs"}, 101)), "data_classes: is not a list of 1 to 100 texts"},
 		{found("breach_name", "Forum", "data_classes", []string{"PINs", ""}), "data_classes: [1] does not have 1 to 255 characters"},
 		{found("breach_name", "Forum") + strings.Repeat(" ", ingest.MaxLine), "is longer than 1048576 bytes"},
 	} {
