@@ -2,10 +2,12 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"net/netip"
 	"time"
 
+	"github.com/uptrace/bun"
+
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -19,33 +21,36 @@ const (
 // Audit adds an entry to the audit trail, in the transaction of ctx. At may be
 // zero: it is the present time then.
 func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
-	if e.At.IsZero() {
-		e.At = d.Now()
+	row := auditRow{
+		At: e.At, PartnerID: e.Partner, KeyID: e.Key, KeyPrefix: e.Prefix, Operation: e.Operation, Method: e.Method,
+		Path: e.Path, RequestID: e.RequestID,
 	}
-	_, err := d.conn(ctx).NewRaw(`
-		INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, address, operation, method, path, client_id, user_id, request_id)
-		VALUES (?, ?, ?, ?, ?::inet, ?, ?, ?, ?, ?, ?)`,
-		e.At, e.Partner, e.Key, e.Prefix, known(e.Address.IsValid(), e.Address.String()), e.Operation, e.Method, e.Path,
-		known(!e.Client.IsZero(), e.Client.UUID()), known(!e.User.IsZero(), e.User.UUID()), e.RequestID).Exec(ctx)
-	return d.bad("write the audit trail", err)
-}
-
-// known is the text, or nil where there is none.
-func known(there bool, text string) *string {
-	if !there {
-		return nil
+	if row.At.IsZero() {
+		row.At = d.Now()
 	}
-	return &text
+	if e.Address.IsValid() {
+		row.Address = &e.Address
+	}
+	if !e.Client.IsZero() {
+		row.ClientID = &e.Client
+	}
+	if !e.User.IsZero() {
+		row.UserID = &e.User
+	}
+	_, err := pg.Exec(ctx, d, "write the audit trail", pg.Insert(row))
+	return err
 }
 
 // auditRow is an entry as it is stored.
 type auditRow struct {
-	ID        int64
+	bun.BaseModel `bun:"table:audit_entries,alias:a"`
+
+	ID        int64 `bun:"id,scanonly"`
 	At        time.Time
 	PartnerID domain.PartnerID
 	KeyID     domain.KeyID
 	KeyPrefix string
-	Address   sql.NullString
+	Address   *netip.Addr
 	Operation string
 	Method    string
 	Path      string
@@ -55,9 +60,8 @@ type auditRow struct {
 }
 
 func (r *auditRow) entry() domain.AuditEntry {
-	address, _ := netip.ParseAddr(r.Address.String) // the zero Addr for none
 	return domain.AuditEntry{
-		At: r.At, Partner: r.PartnerID, Key: r.KeyID, Prefix: r.KeyPrefix, Address: address,
+		At: r.At, Partner: r.PartnerID, Key: r.KeyID, Prefix: r.KeyPrefix, Address: or(r.Address, netip.Addr{}),
 		Operation: r.Operation, Method: r.Method, Path: r.Path,
 		Client: or(r.ClientID, domain.ClientID{}), User: or(r.UserID, domain.UserID{}), RequestID: r.RequestID,
 	}
@@ -68,18 +72,17 @@ func (r *auditRow) entry() domain.AuditEntry {
 func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield func(domain.AuditEntry) error) error {
 	after := auditRow{At: f.Since}
 	for {
-		q := d.conn(ctx).NewSelect().TableExpr("audit_entries").
-			ColumnExpr("id, at, partner_id, key_id, key_prefix, host(address) AS address, operation, method, path, client_id, user_id, request_id").
-			Where("(at, id) > (?, ?)", after.At, after.ID).OrderExpr("at, id").Limit(auditPage)
+		q := pg.From("audit_entries AS a").Columns("a.id, "+pg.Columns[auditRow]()).
+			Where("(a.at, a.id) > (?, ?)", after.At, after.ID).OrderBy("a.at, a.id").Limit(auditPage)
 		if !f.Client.IsZero() {
-			q = q.Where("client_id = ?", f.Client)
+			q.Where("a.client_id = ?", f.Client)
 		}
 		if f.Prefix != "" {
-			q = q.Where("key_prefix = ?", f.Prefix)
+			q.Where("a.key_prefix = ?", f.Prefix)
 		}
-		var rows []auditRow
-		if err := q.Scan(ctx, &rows); err != nil {
-			return d.bad("read the audit trail", err)
+		rows, err := pg.All[auditRow](ctx, d, "read the audit trail", q)
+		if err != nil {
+			return err
 		}
 
 		for i := range rows {
@@ -99,14 +102,11 @@ func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield fun
 func (d *DB) DropAudit(ctx context.Context) error {
 	before := d.Now().Add(-domain.AuditLife)
 	for {
-		dropped, err := d.conn(ctx).NewRaw(`
+		dropped, err := pg.Exec(ctx, d, "drop old entries of the audit trail", pg.SQL(`
 			DELETE FROM audit_entries
-			WHERE id = ANY (ARRAY(SELECT id FROM audit_entries WHERE at < ? ORDER BY at, id LIMIT ?))`, before, auditBatch).Exec(ctx)
-		if err != nil {
-			return d.bad("drop old entries of the audit trail", err)
-		}
-		if n, _ := dropped.RowsAffected(); n < auditBatch {
-			return nil
+			WHERE id = ANY (ARRAY(SELECT id FROM audit_entries WHERE at < ? ORDER BY at, id LIMIT ?))`, before, auditBatch))
+		if err != nil || dropped < auditBatch {
+			return err
 		}
 	}
 }

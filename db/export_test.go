@@ -3,13 +3,14 @@ package db
 import (
 	"context"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // ExecIn runs a statement in the transaction of ctx, for tests of what
 // transactions do to each other.
 func ExecIn(ctx context.Context, d *DB, query string, args ...any) error {
-	_, err := d.conn(ctx).ExecContext(ctx, query, args...)
+	_, err := pg.Exec(ctx, d, "run a statement", pg.Raw(query, args))
 	return err
 }
 

@@ -14,8 +14,6 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"partnerapi/domain"
 )
@@ -32,7 +30,7 @@ const reservedConns = 4
 // DB is a pool of connections to one database. It is safe for concurrent use.
 type DB struct {
 	pool    *pgxpool.Pool
-	bun     *bun.DB
+	sql     *sql.DB
 	clock   domain.Clock
 	clashes map[string]*domain.Error
 	gate    *gate
@@ -108,7 +106,7 @@ func open(config *pgxpool.Config, clock domain.Clock, clashes map[string]*domain
 		return nil, fmt.Errorf("open the pool: %w", err)
 	}
 	d := &DB{pool: pool, clock: clock, clashes: clashes, gate: newGate(int(config.MaxConns) - reservedConns)}
-	d.bun = bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New())
+	d.sql = stdlib.OpenDBFromPool(pool)
 	return d, nil
 }
 
@@ -116,14 +114,11 @@ func open(config *pgxpool.Config, clock domain.Clock, clashes map[string]*domain
 func (d *DB) Pool() *pgxpool.Pool { return d.pool }
 
 // SQL is the pool for packages that speak database/sql, as migrations do.
-func (d *DB) SQL() *sql.DB { return d.bun.DB }
-
-// Bun is the pool for packages that build their statements with Bun.
-func (d *DB) Bun() *bun.DB { return d.bun }
+func (d *DB) SQL() *sql.DB { return d.sql }
 
 // Close closes the pool. It waits for connections in use.
 func (d *DB) Close() error {
-	err := d.bun.Close()
+	err := d.sql.Close()
 	d.pool.Close()
 	return err
 }

@@ -100,7 +100,7 @@ func TestDemoKeysWork(t *testing.T) {
 		if len(clients.Rows) != want.clients {
 			t.Errorf("%s reaches %d clients, want %d", want.text, len(clients.Rows), want.clients)
 		}
-		if _, err := d.Client(ctx, keys.Client); (err == nil) != (want.text != keys.Other) {
+		if _, err := d.Tenant(ctx, keys.Client); (err == nil) != (want.text != keys.Other) {
 			t.Errorf("%s and the first client: %v", want.text, err)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -24,23 +23,16 @@ import (
 const seedLock = 0x73656564
 
 // inTx runs fill in one transaction on a connection of the pool, alone among
-// all that seed the database. It goes by pgx and not through Bun, for COPY.
+// all that seed the database. It goes by pgx, for COPY.
 func inTx(ctx context.Context, d *db.DB, fill func(pgx.Tx) error) error {
 	if err := d.LoadTemplates(ctx); err != nil {
 		return err
 	}
-	conn, err := d.SQL().Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("reach the database: %w", err)
-	}
-	defer func() { _ = conn.Close() }() // which gives it back to the pool
-	return conn.Raw(func(driver any) error {
-		return pgx.BeginFunc(ctx, driver.(*stdlib.Conn).Conn(), func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", seedLock)); err != nil {
-				return fmt.Errorf("wait for others that seed: %w", err)
-			}
-			return fill(tx)
-		})
+	return pgx.BeginFunc(ctx, d.Pool(), func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", seedLock)); err != nil {
+			return fmt.Errorf("wait for others that seed: %w", err)
+		}
+		return fill(tx)
 	})
 }
 
