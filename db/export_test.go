@@ -10,7 +10,7 @@ import (
 // ExecIn runs a statement in the transaction of ctx, for tests of what
 // transactions do to each other.
 func ExecIn(ctx context.Context, d *DB, query string, args ...any) error {
-	_, err := pg.Exec(ctx, d, "run a statement", pg.Raw(query, args))
+	_, err := pg.Exec(ctx, d, "run a statement", pg.SQL(query, args...))
 	return err
 }
 

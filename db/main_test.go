@@ -170,3 +170,18 @@ func (w *world) updatedAt(table string, id any) (at time.Time) {
 	w.get("SELECT updated_at FROM "+table+" WHERE id = $1", []any{id}, &at)
 	return at
 }
+
+// vacuum vacuums a table until an index says of all its rows that everybody sees
+// them: another statement may hold that up for a moment.
+func (w *world) vacuum(table string) {
+	w.t.Helper()
+	for range 100 {
+		w.exec("VACUUM ANALYZE " + table)
+		var done bool
+		w.get("SELECT relallvisible = relpages FROM pg_class WHERE oid = $1::regclass", []any{table}, &done)
+		if done {
+			return
+		}
+	}
+	w.t.Fatalf("%s has rows that not everybody sees", table)
+}

@@ -131,7 +131,7 @@ func (s *scene) bads(id string) map[int][]bad {
 				`{"email":"nobody"}`, "email must be an email address", `{"email":"`+email+`"}`, "email must be",
 				`{"email":"a@example.com","role":"boss"}`, "role must be one of admin, executive, hr, finance, standard", `{"email":"a@example.com","role":7}`, "role must be",
 				`{"email":"a@example.com","role":""}`, "role must be one of", `{"email":"a@example.com","preferred_language":""}`, "preferred_language must be one of",
-				`{"email":"a@example.com","collection_id":""}`, "collection_id must be an integer", `{"email":" ","first_name":"`+long+`"}`, "email is required; first_name must be at most 200",
+				`{"email":"a@example.com","collection_id":""}`, "collection_id must be an integer", `{"email":" ","first_name":"`+long+`"}`, "email must not be blank; first_name must be at most 200",
 				`{"email":"a@example.com","preferred_language":"fr"}`, "preferred_language must be one of en, es, fr-ca", `{"email":"a@example.com","first_name":"`+long+`"}`, "first_name must be at most 200",
 				`{"email":"a@example.com","last_name":[]}`, "last_name must be a string", `{"email":"a@example.com","department":"`+long+`"}`, "department must be at most 500",
 				`{"email":"a@example.com","job_title":"`+long+`"}`, "job_title must be at most 500", `{"email":"a@example.com","manager_email":"x"}`, "manager_email must be an email address",

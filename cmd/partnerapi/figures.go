@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"runtime"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"partnerapi/db"
+	"partnerapi/db/pg"
 )
 
 const (
@@ -24,12 +24,12 @@ const (
 // sources are where the figures of the database come from.
 type sources struct {
 	clock func() time.Time
-	pool  func() sql.DBStats
+	pool  func() pg.Stats
 	mail  func(context.Context) (mail, simulated db.MailBacklog, err error)
 }
 
 func sourcesOf(d *db.DB) sources {
-	return sources{clock: d.Now, pool: d.SQL().Stats, mail: d.MailBacklogs}
+	return sources{clock: d.Now, pool: d.Stats, mail: d.MailBacklogs}
 }
 
 // newRegistry returns the metrics that every process has: of the runtime, the
@@ -81,9 +81,9 @@ func (f *figures) Collect(to chan<- prometheus.Metric) {
 	pool := f.pool()
 	to <- prometheus.MustNewConstMetric(poolDesc, prometheus.GaugeValue, float64(pool.InUse), "in_use")
 	to <- prometheus.MustNewConstMetric(poolDesc, prometheus.GaugeValue, float64(pool.Idle), "idle")
-	to <- prometheus.MustNewConstMetric(maxDesc, prometheus.GaugeValue, float64(pool.MaxOpenConnections))
-	to <- prometheus.MustNewConstMetric(waitsDesc, prometheus.CounterValue, float64(pool.WaitCount))
-	to <- prometheus.MustNewConstMetric(waitedDesc, prometheus.CounterValue, pool.WaitDuration.Seconds())
+	to <- prometheus.MustNewConstMetric(maxDesc, prometheus.GaugeValue, float64(pool.Max))
+	to <- prometheus.MustNewConstMetric(waitsDesc, prometheus.CounterValue, float64(pool.Waits))
+	to <- prometheus.MustNewConstMetric(waitedDesc, prometheus.CounterValue, pool.Waited.Seconds())
 
 	f.mu.Lock()
 	defer f.mu.Unlock()

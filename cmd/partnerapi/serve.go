@@ -86,6 +86,7 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 		if service.work, err = c.workFlags.open(ctx, d, address, c.DataDir, service.log); err != nil {
 			return err
 		}
+		service.metrics.MustRegister(service.work.tries)
 	}
 	if err := greet(ctx, s.out, service, address, demo); err != nil {
 		return err

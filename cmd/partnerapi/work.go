@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"partnerapi/db"
@@ -61,6 +62,7 @@ type background struct {
 	db     *db.DB
 	sender mail.Sender
 	mails  *mail.Dispatcher
+	tries  *prometheus.CounterVec // of mails, by kind and outcome
 	log    *slog.Logger
 }
 
@@ -82,11 +84,16 @@ func (f workFlags) open(ctx context.Context, d *db.DB, address, dataDir string, 
 	if err != nil {
 		return nil, errors.Join(err, sender.Close())
 	}
+	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "partnerapi_mail_tries_total", Help: "Tries to send a mail, by kind and outcome: sent, failed, retried or lost.",
+	}, []string{"kind", "outcome"})
 	mails := mail.NewDispatcher(d, sender, f.Workers, map[db.OutboxKind]mail.Writer{
 		db.RequestedMail: mail.NewRequests(d, composer),
 		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(address, phishing.NewTokens(secret))),
-	}, log, nil)
-	return &background{db: d, sender: sender, mails: mails, log: log}, nil
+	}, log, func(kind db.OutboxKind, outcome mail.Outcome) {
+		tries.WithLabelValues(string(kind), string(outcome)).Inc()
+	})
+	return &background{db: d, sender: sender, mails: mails, tries: tries, log: log}, nil
 }
 
 // run works until ctx ends, and then finishes what is under way.
@@ -141,7 +148,7 @@ func (c workCmd) Run(ctx context.Context, s streams) (err error) {
 	if watched == nil {
 		return w.run(ctx)
 	}
-	server := watch(d, log)
+	server := watch(w, log)
 	go func() { _ = server.Serve(watched) }() // until it is closed
 	defer closing(server.Close, &err)
 	log.InfoContext(ctx, "health and metrics are served", "address", watched.Addr().String())
@@ -161,9 +168,10 @@ func (c workCmd) listen() (net.Listener, error) {
 }
 
 // watch serves what an operator watches of a process that serves no API.
-func watch(d *db.DB, log *slog.Logger) *http.Server {
+func watch(w *background, log *slog.Logger) *http.Server {
 	gin.SetMode(gin.ReleaseMode)
-	s := &service{db: d, engine: gin.New(), log: log, metrics: newRegistry(sourcesOf(d))}
+	s := &service{db: w.db, engine: gin.New(), log: log, metrics: newRegistry(sourcesOf(w.db))}
+	s.metrics.MustRegister(w.tries)
 	s.health()
 	paths := http.NewServeMux()
 	paths.Handle("/", s.engine)

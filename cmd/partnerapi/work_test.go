@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"io"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/pg"
 )
 
 var watchedAt = regexp.MustCompile(`msg="health and metrics are served" address=(\S+)`)
@@ -75,7 +75,7 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 	var away error
 	registry := newRegistry(sources{
 		clock: func() time.Time { return now },
-		pool:  func() sql.DBStats { return sql.DBStats{InUse: 3, Idle: 4, MaxOpenConnections: 20} },
+		pool:  func() pg.Stats { return pg.Stats{InUse: 3, Idle: 4, Max: 20} },
 		mail: func(context.Context) (asked, simulated db.MailBacklog, err error) {
 			counts++
 			return db.MailBacklog{Waiting: 2, Oldest: now.Add(-time.Minute)}, db.MailBacklog{Failed: counts}, away

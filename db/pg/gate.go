@@ -3,6 +3,8 @@ package pg
 import (
 	"context"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"partnerapi/domain"
 )
@@ -20,6 +22,8 @@ type gate struct {
 	waiting map[domain.PartnerID][]chan struct{}
 	// turns are the partners that wait, the next one first.
 	turns []domain.PartnerID
+
+	waited, waitedFor atomic.Int64 // how often, and nanoseconds in all
 }
 
 func newGate(conns int) *gate {
@@ -46,6 +50,11 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	g.waiting[partner] = append(g.waiting[partner], turn)
 	g.mu.Unlock()
 
+	began := time.Now()
+	defer func() {
+		g.waited.Add(1)
+		g.waitedFor.Add(int64(time.Since(began)))
+	}()
 	select {
 	case <-turn:
 		return func() { g.leave(partner) }, nil
@@ -53,6 +62,11 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 		g.abandon(partner, turn)
 		return nil, ctx.Err()
 	}
+}
+
+// stats is how often a connection was waited for, and how long in all.
+func (g *gate) stats() (times int64, took time.Duration) {
+	return g.waited.Load(), time.Duration(g.waitedFor.Load())
 }
 
 // take counts a connection as the partner's. The gate is locked.

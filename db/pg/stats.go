@@ -1,0 +1,23 @@
+package pg
+
+import "time"
+
+// Stats tells how the connections that requests and jobs share are used.
+type Stats struct {
+	// InUse and Idle are open connections, Max how many there may be.
+	InUse, Idle, Max int
+	// Waits is how often a connection had to be waited for since Open, and Waited
+	// how long in all.
+	Waits  int64
+	Waited time.Duration
+}
+
+// Stats returns the present figures.
+func (d *DB) Stats() Stats {
+	s := d.pool.Stat()
+	waits, waited := d.gate.stats()
+	return Stats{
+		InUse: int(s.AcquiredConns()), Idle: int(s.IdleConns()), Max: int(s.MaxConns()) - reservedConns,
+		Waits: waits, Waited: waited,
+	}
+}
