@@ -31,9 +31,6 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 	if e.Code == domain.NotFound && e.Object == (domain.ClientKind{}).Noun() {
 		out = noClient
 	}
-	if e.Code == domain.InvalidRequest && e.Object != "" && e.Object == r.Missing {
-		return domain.ErrNotFound(e.Object)
-	}
 	if len(e.Fields) == 0 {
 		return &out
 	}
