@@ -50,7 +50,8 @@ func TestAudit(t *testing.T) {
 			continue
 		}
 		e := entries[0]
-		if e.Operation != r.operation.Meta().ID || e.Method != r.Method || e.Path != good.path || e.Partner != s.ID || e.Client.IsZero() {
+		if e.Operation != r.operation.Meta().ID || e.Method != r.Method || e.Path != good.path ||
+			e.Partner != s.ID || e.Client.IsZero() {
 			t.Errorf("%s leaves %+v", r.ID, e)
 		}
 		if r.ID != "create-client" && e.Client != s.client {

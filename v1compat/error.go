@@ -52,7 +52,9 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 }
 
 // renderError writes an error as v1 does.
-func renderError(c *gin.Context, e *domain.Error) {
+func renderError(c *gin.Context, e *domain.Error) error {
 	status := ginop.StatusOf(e.Code)
-	_ = ginop.WriteJSON(c, status, Error{Status: status, Error: e.Code, Message: e.Message, RequestID: ginop.RequestID(c)})
+	return ginop.WriteJSON(c, status, Error{
+		Status: status, Error: e.Code, Message: e.Message, RequestID: ginop.RequestID(c),
+	})
 }
