@@ -81,16 +81,6 @@ func (t *Tenant) Results(ctx context.Context, f domain.ResultFilter, w domain.Wi
 	return pg.Map(rows, (*resultRow).result), err
 }
 
-// SentResults reads a page of the simulated mails that were sent to the user,
-// newest first. Only v1 has this list.
-func (u *User) SentResults(ctx context.Context, w domain.Window) (domain.Slice[domain.Result], error) {
-	k := resultList(u.Client, domain.BySending)
-	k.Desc = true
-	k.Where.Add("r.user_id = ? AND r.sent_at IS NOT NULL", u.ID)
-	rows, err := pg.CountedPage(ctx, u.db, k, w)
-	return pg.Map(rows, (*resultRow).result), err
-}
-
 // resultList is the list of a client's results in an order. One by sending has
 // to leave out what was not sent.
 func resultList(client domain.ClientID, order domain.ResultOrder) pg.Keyset[resultRow] {

@@ -95,14 +95,3 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 		ON CONFLICT (client_id, template_id) DO UPDATE SET used = u.used + excluded.used`, t.ID, pg.IDs(templates)))
 	return err
 }
-
-// TenantOfUser finds the client of a user. NotFound where the caller does not
-// reach the user. Only v1 asks for it.
-func (d *DB) TenantOfUser(ctx context.Context, id domain.UserID) (*Tenant, error) {
-	row, err := pg.Find[clientRow](ctx, d, id.Noun(), pg.From("clients AS c").Columns(pg.Columns[clientRow]()).
-		Join("JOIN users AS u ON u.client_id = c.id").Where("u.id = ?", id).Where("?", reach(ctx)))
-	if err != nil {
-		return nil, err
-	}
-	return &Tenant{Client: row.client(), db: d}, nil
-}

@@ -72,14 +72,10 @@ func (o *office) step(ctx context.Context, r *rand.Rand) error {
 			if _, err := t.LockUsers(ctx, c, users); err != nil {
 				return err
 			}
-			_, err := t.LockCollection(ctx, c, collection)
-			if r.IntN(2) == 0 {
-				_, err = t.MoveMembers(ctx, c, collection, users)
-			}
-			if err != nil {
+			if _, err := t.LockCollection(ctx, c, collection); err != nil {
 				return err
 			}
-			_, err = t.AddMembers(ctx, c, collection, users)
+			_, err := t.AddMembers(ctx, c, collection, users)
 			return err
 		})
 	case 5:

@@ -60,8 +60,9 @@ func NewEdge(c Config) *Edge {
 	}
 }
 
-// Renderer writes an error in the words of a surface.
-type Renderer func(c *gin.Context, err *domain.Error)
+// Renderer writes an error in the words of a surface. Where it returns an error,
+// nothing has been written.
+type Renderer func(c *gin.Context, err *domain.Error) error
 
 // Surface is one version of the interface: the routes below a prefix.
 type Surface struct {
