@@ -2,9 +2,12 @@ package v2_test
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"partnerapi/db"
@@ -33,6 +36,7 @@ func TestErrorMatrix(t *testing.T) {
 		domain.NotFound:        func(t *testing.T, o op.Operation) { provokeNotFound(t, w.in(t), gated.in(t), o) },
 		domain.RateLimited:     small.provokeRateLimited,
 		domain.InvalidRequest:  w.provokeInvalid,
+		domain.RequestTimeout:  w.provokeTimeout,
 		domain.PayloadTooLarge: w.provokeTooLarge,
 		domain.Conflict:        w.provokeConflict,
 		domain.Internal: func(t *testing.T, o op.Operation) {
@@ -161,6 +165,17 @@ func (w *world) provokeRateLimited(t *testing.T, o op.Operation) {
 		t.Errorf("the headers of the refusal are %v", r.Header)
 	}
 	checkError(t, w.Get("/v2/unknown", key), domain.NotFound) // unknown routes come before the rate
+}
+
+// provokeTimeout sends a body that does not arrive in time.
+func (w *world) provokeTimeout(t *testing.T, o op.Operation) {
+	r := httptest.NewRequest(o.Meta().Method, pathOf(t, o, w.ids()), iotest.ErrReader(os.ErrDeadlineExceeded))
+	r.Header.Set("X-API-Key", w.tenant.Key)
+	answer := httptest.NewRecorder()
+	w.Engine.ServeHTTP(answer, r)
+	if answer.Code != http.StatusRequestTimeout || !strings.Contains(answer.Body.String(), `"code":"request_timeout"`) {
+		t.Errorf("answers %d %s", answer.Code, answer.Body)
+	}
 }
 
 func (w *world) provokeTooLarge(t *testing.T, o op.Operation) {
