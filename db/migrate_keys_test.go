@@ -22,8 +22,11 @@ func TestRemakeKeys(t *testing.T) {
 	client := func(name, key string, archived bool) domain.ClientID {
 		t.Helper()
 		id := db.NewID[domain.ClientKind]()
-		w.exec(`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at, archived_at)
-			VALUES ($1, $2, $3, $4, $5::timestamptz, $5, $5, CASE WHEN $6::boolean THEN $5 END)`, id, w.partner, name, key, at(), archived)
+		client := row{"id": id, "partner_id": w.partner, "name": name, "name_key": key, "created_at": at()}
+		if archived {
+			client["archived_at"] = noon
+		}
+		w.add("clients", client)
 		return id
 	}
 	first, second, third := client("Straße", "straße", false), client("STRASSE", "strasse", false), client("strasse ", "strasse ", false)
@@ -32,8 +35,7 @@ func TestRemakeKeys(t *testing.T) {
 
 	collection := func(c domain.ClientID, name, key string) domain.CollectionID {
 		id := db.NewID[domain.CollectionKind]()
-		w.exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, 'api', $5, $5)`, c, id, name, key, at())
+		w.add("collections", row{"client_id": c, "id": id, "name": name, "name_key": key, "created_at": at()})
 		return id
 	}
 	group, same, other := collection(first, "Größe", "größe"), collection(first, "GRÖSSE", "grösse"), collection(second, "Größe", "größe")

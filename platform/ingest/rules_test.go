@@ -290,8 +290,10 @@ func TestUnsentMail(t *testing.T) {
 	p := newPlatform(t, "")
 	o := p.office(1)
 	result := db.NewID[domain.ResultKind]()
-	p.exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, 'scheduled', $5, $6, $6)`, o.client, result, o.users[0], domain.TemplateID{15: 1}, noon.Add(-time.Hour), noon.AddDate(0, 0, -1))
+	p.add("phishing_results", row{
+		"client_id": o.client, "id": result, "user_id": o.users[0], "template_id": domain.TemplateID{15: 1},
+		"send_at": noon.Add(-time.Hour), "created_at": noon.AddDate(0, 0, -1),
+	})
 	reported := line("x", domain.PhishingReported, noon, "result_id", result)
 	const state = "SELECT concat_ws(' ', status, sent_at, reported_at) FROM phishing_results WHERE id = $1"
 	got := p.ingest(reported)
