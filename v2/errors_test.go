@@ -24,6 +24,7 @@ type provoker func(t *testing.T, o op.Operation)
 // TestErrorMatrix provokes every code of every operation. A code that no
 // provoker knows, or an operation that one cannot make fail, fails the test.
 func TestErrorMatrix(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	gated := newWorld(t, v2test.Options{Limits: v2test.Unlimited, Release: op.V2_0})
 	tight := v2test.Unlimited
@@ -116,6 +117,7 @@ func (w *world) provokeForbidden(t *testing.T, o op.Operation) {
 // TestCreateClientNeedsAllClients is the one operation that a subset key with
 // its scope may not do.
 func TestCreateClientNeedsAllClients(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	for _, clients := range [][]domain.ClientID{{w.client.ID}, {}} {
 		key := w.NewKey(w.tenant, bothScopes, clients)
@@ -234,6 +236,7 @@ func (w *world) provokeConflict(t *testing.T, o op.Operation) {
 // a key that is remembered and with one that is not, and works again when the
 // database does, without anybody's help.
 func TestDatabaseUnreachable(t *testing.T) {
+	t.Parallel()
 	server := dbtest.Private(t)
 	if err := v2test.Migrate(t.Context(), server.URL()); err != nil {
 		t.Fatal(err)
