@@ -4,16 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // FailedMail is a mail that was given up, for an operator.
 type FailedMail struct {
-	bun.BaseModel `bun:"table:mail_requests,alias:m"`
-
 	Client domain.ClientID `bun:"client_id"`
 	// ID is that of the mail's request, or of a simulation's result: as a UUID.
 	ID string
@@ -86,8 +82,6 @@ type MailBacklog struct {
 
 // backlogRow is a MailBacklog as it is counted.
 type backlogRow struct {
-	bun.BaseModel `bun:"table:outbox,alias:o"`
-
 	Waiting, Failed int
 	Oldest          *time.Time
 }

@@ -127,7 +127,7 @@ func (e *Edge) inTurn(c *gin.Context, work func(*gin.Context) error) error {
 		return e.budgets.refusal(state, "with this key")
 	}
 	ctx := c.Request.Context()
-	leave, err := e.progress.enter(ctx, domain.CallerFrom(ctx).Key)
+	leave, err := e.progress.enter(ctx, domain.CallerFrom(ctx))
 	if err != nil {
 		return err
 	}

@@ -227,7 +227,7 @@ func TestAudit(t *testing.T) {
 	want := []domain.AuditEntry{
 		{
 			Operation: "clients.create", Method: "POST", Path: "/v2/clients",
-			Client: someClient,
+			Partner: domain.PartnerID{1}, Client: someClient,
 		},
 		{
 			Operation: "users.create", Method: "POST", Path: client + "/users",
