@@ -25,7 +25,8 @@ type sentEmailRow struct {
 
 func (r *sentEmailRow) email() domain.SentEmail {
 	return domain.SentEmail{
-		ID: r.ID, User: r.UserID, SentAt: r.SentAt, From: r.FromEmail, Subject: r.Subject, Method: r.SendMethod, Type: r.MessageType,
+		ID: r.ID, User: r.UserID, SentAt: r.SentAt, From: r.FromEmail, Subject: r.Subject, Method: r.SendMethod,
+		Type: r.MessageType,
 	}
 }
 
@@ -72,7 +73,8 @@ type Addressees struct {
 // NotFound where there is none.
 func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) {
 	users, err := pg.All[userKeyRow](ctx, d, "find users by email", pg.From("users AS u").Columns("u.client_id, u.id").
-		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.email = ?", email).Where("?", reach(ctx)).OrderBy("u.client_id"))
+		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.email = ?", email).
+		Where("?", reach(ctx)).OrderBy("u.client_id"))
 	if err == nil && len(users) == 0 {
 		err = domain.ErrNotFound((domain.UserKind{}).Noun())
 	}
