@@ -65,7 +65,8 @@ func (d *DB) RetryMails(ctx context.Context, since time.Time, ids []string, limi
 			), told AS (
 				SELECT pg_notify(?4, '') FROM queued LIMIT 1
 			)
-			SELECT c.* FROM chosen AS c LEFT JOIN told ON true WHERE (c.client_id, c.id::uuid) IN (SELECT client_id, id FROM queued)
+			SELECT c.* FROM chosen AS c LEFT JOIN told ON true
+			WHERE (c.client_id, c.id::uuid) IN (SELECT client_id, id FROM queued)
 			ORDER BY c.failed_at, c.id`, since, ids, limit, c.At, outboxChannel, domain.WelcomeMail, domain.AdminInviteMail))
 		return err
 	})

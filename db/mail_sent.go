@@ -25,7 +25,8 @@ type sentEmailRow struct {
 
 func (r *sentEmailRow) email() domain.SentEmail {
 	return domain.SentEmail{
-		ID: r.ID, User: r.UserID, SentAt: r.SentAt, From: r.FromEmail, Subject: r.Subject, Method: r.SendMethod, Type: r.MessageType,
+		ID: r.ID, User: r.UserID, SentAt: r.SentAt, From: r.FromEmail, Subject: r.Subject, Method: r.SendMethod,
+		Type: r.MessageType,
 	}
 }
 

@@ -53,7 +53,9 @@ func or[T any](p *T, instead T) T {
 }
 
 // Results reads a page of the client's results in the filter's order.
-func (t *Tenant) Results(ctx context.Context, f domain.ResultFilter, w domain.Window) (domain.Slice[domain.Result], error) {
+func (t *Tenant) Results(
+	ctx context.Context, f domain.ResultFilter, w domain.Window,
+) (domain.Slice[domain.Result], error) {
 	k := resultList(t.ID, f.Order())
 	if f.User != nil {
 		k.Where.Add("r.user_id = ?", *f.User)

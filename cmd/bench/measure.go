@@ -96,7 +96,8 @@ func (b *bench) measureAll(ctx context.Context) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(results, result{name: "peak resident memory, MB", ours: fmt.Sprintf("%.0f", peak), value: peak, bar: 150}), nil
+	return append(results, result{name: "peak resident memory, MB", ours: fmt.Sprintf("%.0f", peak), value: peak,
+		bar: 150}), nil
 }
 
 // perform runs those of the measures that are wanted.
@@ -215,7 +216,8 @@ func (b *bench) rates(ctx context.Context, paths []string) (compared, error) {
 	got, err := inTurns(ctx, ours, theirs, rounds, long)
 	a, aDatabase := ours.perRequest()
 	r, rDatabase := theirs.perRequest()
-	fmt.Fprintf(b.progress, "  processor time per request: service %s and database %s, reference %s and database %s\n", a, aDatabase, r, rDatabase)
+	fmt.Fprintf(b.progress, "  processor time per request: service %s and database %s, reference %s and database %s\n",
+		a, aDatabase, r, rDatabase)
 	return got, err
 }
 

@@ -62,7 +62,8 @@ func (b *bench) stale(ctx context.Context) ([]result, error) {
 func (b *bench) createUsers(ctx context.Context) ([]result, error) {
 	began := time.Now().UnixNano()
 	return b.changing(ctx, "POST a user", 300, func(i int, key string) []byte {
-		body := fmt.Appendf(nil, `{"email":"new-%d-%d@bench.example","first_name":"New","last_name":"User","job_title":"Accountant"}`, began, i)
+		body := fmt.Appendf(nil, `{"email":"new-%d-%d@bench.example","first_name":"New","last_name":"User",`+
+			`"job_title":"Accountant"}`, began, i)
 		return post("/v2/clients/"+b.data.clients[0].String()+"/users", key, body)
 	})
 }
@@ -70,7 +71,8 @@ func (b *bench) createUsers(ctx context.Context) ([]result, error) {
 // updateUsers measures a change of a user that moves the score: the role.
 func (b *bench) updateUsers(ctx context.Context) ([]result, error) {
 	users, err := ids[domain.UserKind](ctx, b.data,
-		"SELECT id::text FROM users WHERE client_id = $1::uuid AND status = 'active' ORDER BY id LIMIT 500", b.data.clients[0].UUID())
+		"SELECT id::text FROM users WHERE client_id = $1::uuid AND status = 'active' ORDER BY id LIMIT 500",
+		b.data.clients[0].UUID())
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +87,8 @@ func (b *bench) updateUsers(ctx context.Context) ([]result, error) {
 // service chooses. They are not due while anything is measured.
 func (b *bench) send(ctx context.Context) ([]result, error) {
 	users, err := ids[domain.UserKind](ctx, b.data,
-		"SELECT id::text FROM users WHERE client_id = $1::uuid AND status = 'active' ORDER BY id LIMIT 5000", b.data.clients[0].UUID())
+		"SELECT id::text FROM users WHERE client_id = $1::uuid AND status = 'active' ORDER BY id LIMIT 5000",
+		b.data.clients[0].UUID())
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +101,8 @@ func (b *bench) send(ctx context.Context) ([]result, error) {
 }
 
 // changing is the median time of requests that change something, one at a time.
-func (b *bench) changing(ctx context.Context, name string, times int, next func(i int, key string) []byte) ([]result, error) {
+func (b *bench) changing(ctx context.Context, name string, times int, next func(i int, key string) []byte) ([]result,
+	error) {
 	key, err := b.data.key(ctx, name, domain.Write)
 	if err != nil {
 		return nil, err

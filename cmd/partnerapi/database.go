@@ -83,7 +83,8 @@ func (f databaseFlags) there() error {
 	case err != nil:
 		return fmt.Errorf("look for a database: %w", err)
 	case !there:
-		return fmt.Errorf("there is no database here (%s): run serve or migrate first, or see --data-dir and --database-url", f.DataDir)
+		return fmt.Errorf("there is no database here (%s): run serve or migrate first, or see --data-dir and "+
+			"--database-url", f.DataDir)
 	}
 	return nil
 }
