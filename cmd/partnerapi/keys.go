@@ -92,7 +92,7 @@ type createKeyCmd struct {
 	Partner string         `env:"-" help:"The partner's name; may be left out where there is only one."`
 	Clients string         `required:"" env:"-" placeholder:"all|ID,ID" help:"The clients that the key reaches."`
 	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"What the key may do."`
-	From    []string       `env:"-" placeholder:"CIDR,…" help:"The networks, or addresses, that the key may be used from; everywhere unless told."`
+	From    []string       `env:"-" placeholder:"CIDR,…" help:"The networks or addresses that the key may be used from, up to 100. Default: all."`
 	Expires string         `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
 }
 

@@ -12,7 +12,7 @@ import (
 
 type mailCmd struct {
 	Failed failedMailCmd `cmd:"" help:"List the mails that were given up, and why."`
-	Retry  retryMailCmd  `cmd:"" help:"Have mails sent that were given up."`
+	Retry  retryMailCmd  `cmd:"" help:"Send mails again that were given up."`
 }
 
 type failedMailCmd struct {
@@ -64,7 +64,7 @@ type retryMailCmd struct {
 
 // Help says how often a mail is tried.
 func (retryMailCmd) Help() string {
-	return `A mail that was asked for more than three days ago is tried once. One that nobody wants any more, such as that to a user who is inactive by now, is given up again.`
+	return `A mail that was asked for more than three days ago is tried once. One that is unwanted by now, such as a mail to an inactive user, is given up again.`
 }
 
 // Validate wants to be told which mails, and once.

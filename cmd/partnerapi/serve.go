@@ -23,14 +23,14 @@ type serveCmd struct {
 	databaseFlags
 	workFlags
 	Listen         string        `default:"${listen}" help:"The address to listen on."`
-	MetricsListen  string        `name:"metrics-listen" placeholder:"ADDRESS" help:"An address of their own for the metrics. Without it they are served with the API where that listens on loopback only, and else not at all."`
-	Drain          time.Duration `default:"0s" help:"How long requests are still taken after the service was told to stop, while /readyz says that it is not ready."`
+	MetricsListen  string        `name:"metrics-listen" placeholder:"ADDRESS" help:"A separate address for /metrics. Without it, /metrics is served with the API if that listens on a loopback address only, else not at all."`
+	Drain          time.Duration `default:"0s" help:"How long requests are still taken after SIGTERM, while /readyz answers 503."`
 	Release        op.Release    `default:"2.0" help:"The release of v2 to serve: 2.0, 2.1, 2.2, 2.3 or latest."`
-	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"A Redis that several replicas share budgets and checkpoints in."`
+	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"A Redis in which replicas share budgets and checkpoints."`
 	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`
-	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of mail scanners, whose opens and clicks of simulated mails do not count; unless told, those of a small list."`
-	NoWork         bool          `name:"no-work" help:"Leave the background work to other processes."`
-	NoMigrate      bool          `name:"no-migrate" help:"Change no tables: refuse to serve where the command migrate has something to do."`
+	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of mail scanners, whose opens and clicks of simulated mails do not count. Default: a small list."`
+	NoWork         bool          `name:"no-work" help:"Leave background work to other processes (partnerapi work)."`
+	NoMigrate      bool          `name:"no-migrate" help:"Change no tables, and refuse to serve while a migration is missing."`
 	Demo           bool          `help:"Fill an empty database with a demonstration, and accept its keys."`
 }
 

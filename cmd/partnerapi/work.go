@@ -23,15 +23,15 @@ import (
 
 // workFlags say how the background work reaches the world.
 type workFlags struct {
-	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers know the service by, which links in mail begin with and the greeting names; the listen address unless told."`
-	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without one, mail goes to files in the folder outbox of --data-dir."`
-	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The address that mail comes from; no-reply at the public address's host unless told."`
-	Workers   int    `default:"20" help:"How many mails one process has under way at a time."`
+	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers reach the service at, with which links in mail begin. Default: the listen address."`
+	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without it, mail goes to files in the folder outbox of --data-dir."`
+	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The sender of mail. Default: no-reply at the host of --public-url."`
+	Workers   int    `default:"20" help:"How many mails are under way at a time."`
 
-	Connections int `default:"20" help:"How many connections to the database the process may have; background work needs one more, to be told of new mail."`
+	Connections int `default:"20" help:"How many connections to the database requests and background work may use. The process opens up to 5 more, for locks, readiness and news of mail."`
 
-	LogLevel  slog.Level `name:"log-level" default:"info" help:"The least level that is logged: debug, info, warn or error."`
-	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"How lines are logged: text or json."`
+	LogLevel  slog.Level `name:"log-level" default:"info" help:"The lowest level that is logged: debug, info, warn or error."`
+	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"The form of log lines: text or json."`
 }
 
 func (f workFlags) validate() error {
@@ -110,7 +110,7 @@ func (w *background) run(ctx context.Context) error {
 type workCmd struct {
 	databaseFlags
 	workFlags
-	Listen string `env:"PARTNERAPI_WORK_LISTEN" placeholder:"ADDRESS" help:"An address to serve /healthz, /readyz and /metrics on; nothing is served unless told."`
+	Listen string `env:"PARTNERAPI_WORK_LISTEN" placeholder:"ADDRESS" help:"The address of /healthz, /readyz and /metrics. Default: none."`
 }
 
 // Validate refuses flags that no work could be done with, as part of the
