@@ -61,10 +61,13 @@ format: ## format the code
 postgres: ## get PostgreSQL's programs, where there are none
 	@db/embedded/fetch.sh
 
+# All that is version 1.
+OF_V1 = v1compat idmap v2/v1.go db/v1.go db/v1_test.go cmd/partnerapi/v1.go cmd/bench/v1.go
+
 without-v1: $(TEST_SERVER) ## prove that v2 builds and passes its tests without version 1
 	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; \
 	git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$$copy"; \
-	cd "$$copy" && rm -rf v1compat idmap cmd/partnerapi/v1.go cmd/bench/v1.go && $(GO) build ./... && $(GO) vet -tags slow ./... && $(GO) test ./...
+	cd "$$copy" && rm -rf $(OF_V1) && $(GO) build ./... && $(GO) vet -tags slow ./... && $(GO) test ./...
 
 operations: ## write docs/operations.md from the operations' declarations
 	$(GO) test ./cmd/partnerapi -run '^TestOperationsTable$$' -update

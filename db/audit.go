@@ -11,41 +11,36 @@ import (
 	"partnerapi/domain"
 )
 
-const (
-	// auditPage is how many entries are read at a time.
-	auditPage = 1000
-	// auditBatch is how many old entries are deleted in one transaction.
-	auditBatch = 10_000
-)
+// auditPage is how many entries are read at a time.
+const auditPage = 1000
 
 // Audit adds an entry to the audit trail, in the transaction of ctx. At may be
 // zero: it is the present time then.
 func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
-	row := auditRow{
-		At: e.At, PartnerID: e.Partner, KeyID: e.Key, KeyPrefix: e.Prefix, Operation: e.Operation, Method: e.Method,
-		Path: e.Path, RequestID: e.RequestID,
+	if e.At.IsZero() {
+		e.At = d.Now()
 	}
-	if row.At.IsZero() {
-		row.At = d.Now()
-	}
-	if e.Address.IsValid() {
-		row.Address = &e.Address
-	}
-	if !e.Client.IsZero() {
-		row.ClientID = &e.Client
-	}
-	if !e.User.IsZero() {
-		row.UserID = &e.User
-	}
-	_, err := pg.Exec(ctx, d, "write the audit trail", pg.Insert(row))
+	_, err := pg.Exec(ctx, d, "write the audit trail", pg.Prepared(pg.Insert(auditRow{
+		At: e.At, PartnerID: e.Partner, KeyID: e.Key, KeyPrefix: e.Prefix, Address: known(e.Address),
+		Operation: e.Operation, Method: e.Method, Path: e.Path,
+		ClientID: known(e.Client), UserID: known(e.User), RequestID: e.RequestID,
+	})))
 	return err
+}
+
+// known is the value, or nil for the zero one.
+func known[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
 }
 
 // auditRow is an entry as it is stored.
 type auditRow struct {
-	bun.BaseModel `bun:"table:audit_entries,alias:a"`
+	bun.BaseModel `bun:"table:audit_entries,alias:e"`
 
-	ID        int64 `bun:"id,scanonly"`
 	At        time.Time
 	PartnerID domain.PartnerID
 	KeyID     domain.KeyID
@@ -59,6 +54,12 @@ type auditRow struct {
 	RequestID string
 }
 
+// foundEntry is an entry with its place in the trail.
+type foundEntry struct {
+	auditRow
+	ID int64
+}
+
 func (r *auditRow) entry() domain.AuditEntry {
 	return domain.AuditEntry{
 		At: r.At, Partner: r.PartnerID, Key: r.KeyID, Prefix: r.KeyPrefix, Address: or(r.Address, netip.Addr{}),
@@ -70,17 +71,17 @@ func (r *auditRow) entry() domain.AuditEntry {
 // EachAuditEntry gives the entries that the filter chooses to yield, the oldest
 // first, until it returns an error.
 func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield func(domain.AuditEntry) error) error {
-	after := auditRow{At: f.Since}
+	after := foundEntry{auditRow: auditRow{At: f.Since}}
 	for {
-		q := pg.From("audit_entries AS a").Columns("a.id, "+pg.Columns[auditRow]()).
-			Where("(a.at, a.id) > (?, ?)", after.At, after.ID).OrderBy("a.at, a.id").Limit(auditPage)
+		q := pg.From("audit_entries AS e").Columns(pg.Columns[auditRow]()+", e.id").
+			Where("(e.at, e.id) > (?, ?)", after.At, after.ID).OrderBy("e.at, e.id").Limit(auditPage)
 		if !f.Client.IsZero() {
-			q.Where("a.client_id = ?", f.Client)
+			q.Where("e.client_id = ?", f.Client)
 		}
 		if f.Prefix != "" {
-			q.Where("a.key_prefix = ?", f.Prefix)
+			q.Where("e.key_prefix = ?", f.Prefix)
 		}
-		rows, err := pg.All[auditRow](ctx, d, "read the audit trail", q)
+		rows, err := pg.All[foundEntry](ctx, d, "read the audit trail", q)
 		if err != nil {
 			return err
 		}
@@ -94,19 +95,5 @@ func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield fun
 			return nil
 		}
 		after = rows[len(rows)-1]
-	}
-}
-
-// DropAudit deletes the entries that are older than domain.AuditLife, a batch in
-// each transaction. It may be repeated, and must not be called in a transaction.
-func (d *DB) DropAudit(ctx context.Context) error {
-	before := d.Now().Add(-domain.AuditLife)
-	for {
-		dropped, err := pg.Exec(ctx, d, "drop old entries of the audit trail", pg.SQL(`
-			DELETE FROM audit_entries
-			WHERE id = ANY (ARRAY(SELECT id FROM audit_entries WHERE at < ? ORDER BY at, id LIMIT ?))`, before, auditBatch))
-		if err != nil || dropped < auditBatch {
-			return err
-		}
 	}
 }

@@ -141,9 +141,11 @@ func (c *Change) InsertClient(ctx context.Context, client domain.Client) error {
 
 // Update stores the client's own fields, and when it was updated. Conflict when
 // the partner has another client of that name. The client is locked (LockTenant).
+// A name that stays keeps its key, which a migration may have made (withID).
 func (t *Tenant) Update(ctx context.Context, c *Change) error {
 	at, err := pg.One[time.Time](ctx, c, "update a client", pg.SQL(`
-		UPDATE clients SET name = ?1, name_key = ?2, industry = ?3, external_id = ?4, updated_at = greatest(updated_at, ?5)
+		UPDATE clients SET name = ?1, name_key = CASE WHEN name = ?1 THEN name_key ELSE ?2 END,
+			industry = ?3, external_id = ?4, updated_at = greatest(updated_at, ?5)
 		WHERE id = ?0 RETURNING updated_at`, t.ID, t.Name, domain.SortKey(t.Name), t.Industry, t.ExternalID, c.At))
 	t.UpdatedAt = at
 	return err

@@ -133,23 +133,6 @@ func (t *Tenant) join(
 	return joined, err
 }
 
-// MoveMembers makes users, who are locked, leave all collections of the client
-// but one, which it locks too and returns. It is for v1 alone, where a user is
-// in one collection.
-func (t *Tenant) MoveMembers(
-	ctx context.Context, c *Change, to domain.CollectionID, users []domain.UserID,
-) (domain.Collection, error) {
-	rows, err := t.lockCollections(ctx, c, pg.SQL(`k.id = ?1 OR k.id IN (
-		SELECT collection_id FROM collection_members WHERE client_id = ?0 AND user_id = ANY(?2::uuid[]))`,
-		t.ID, to, pg.IDs(users)))
-	k, err := among(rows, to, err)
-	if err != nil {
-		return k, err
-	}
-	_, err = t.leave(ctx, c, "m.collection_id <> ? AND m.user_id = ANY(?::uuid[])", to, pg.IDs(users))
-	return k, err
-}
-
 // RemoveMember takes a user, who is locked, out of a collection. NotFound
 // where the user is not in it.
 func (t *Tenant) RemoveMember(ctx context.Context, c *Change, id domain.CollectionID, user domain.UserID) error {

@@ -37,8 +37,7 @@ func TestResolvingBesideImports(t *testing.T) {
 			slices.Reverse(order)
 		}
 		for _, b := range order {
-			w.exec("INSERT INTO exposures (client_id, user_id, breach_name, severity, data_classes, first_seen_at) VALUES ($1, $2, $3, 'low', '{Names}', $4)",
-				client, user, b.Name, noon)
+			w.add("exposures", row{"client_id": client, "user_id": user, "breach_name": b.Name, "data_classes": []string{"Names"}, "first_seen_at": noon})
 		}
 	}
 	var all sync.WaitGroup

@@ -4,16 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // FailedMail is a mail that was given up, for an operator.
 type FailedMail struct {
-	bun.BaseModel `bun:"table:mail_requests,alias:m"`
-
 	Client domain.ClientID `bun:"client_id"`
 	// ID is that of the mail's request, or of a simulation's result: as a UUID.
 	ID string
@@ -69,7 +65,8 @@ func (d *DB) RetryMails(ctx context.Context, since time.Time, ids []string, limi
 			), told AS (
 				SELECT pg_notify(?4, '') FROM queued LIMIT 1
 			)
-			SELECT c.* FROM chosen AS c LEFT JOIN told ON true WHERE (c.client_id, c.id::uuid) IN (SELECT client_id, id FROM queued)
+			SELECT c.* FROM chosen AS c LEFT JOIN told ON true
+			WHERE (c.client_id, c.id::uuid) IN (SELECT client_id, id FROM queued)
 			ORDER BY c.failed_at, c.id`, since, ids, limit, c.At, outboxChannel, domain.WelcomeMail, domain.AdminInviteMail))
 		return err
 	})
@@ -86,8 +83,6 @@ type MailBacklog struct {
 
 // backlogRow is a MailBacklog as it is counted.
 type backlogRow struct {
-	bun.BaseModel `bun:"table:outbox,alias:o"`
-
 	Waiting, Failed int
 	Oldest          *time.Time
 }

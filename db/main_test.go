@@ -7,6 +7,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/fixture"
 	"partnerapi/domain"
 )
 
@@ -49,7 +50,7 @@ func newWorld(t testing.TB, opts ...db.Option) *world {
 		}
 	})
 	w := &world{DB: d, t: t, clock: clock, partner: db.NewID[domain.PartnerKind]()}
-	w.exec("INSERT INTO partners (id, name, name_key, created_at) VALUES ($1, 'Partner', 'partner', $2)", w.partner, noon)
+	w.add("partners", row{"id": w.partner})
 	return w
 }
 
@@ -58,6 +59,14 @@ func (w *world) exec(query string, args ...any) {
 	if _, err := w.SQL().ExecContext(context.Background(), query, args...); err != nil {
 		w.t.Fatalf("%s: %v", query, err)
 	}
+}
+
+type row = fixture.Row
+
+// add adds rows to a table.
+func (w *world) add(table string, rows ...row) {
+	w.t.Helper()
+	fixture.Insert(w.t, w.SQL(), table, rows...)
 }
 
 // get reads one row.
@@ -80,9 +89,7 @@ func (w *world) must(err error) {
 func (w *world) client() domain.ClientID {
 	w.t.Helper()
 	id := db.NewID[domain.ClientKind]()
-	long := noon.AddDate(-2, 0, 0)
-	w.exec(`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at)
-		VALUES ($1, $2, $3, $3, $4, $4, $4)`, id, w.partner, id.String(), long)
+	w.add("clients", row{"id": id, "partner_id": w.partner, "name": id.String(), "name_key": id.String()})
 	return id
 }
 
@@ -90,9 +97,7 @@ func (w *world) client() domain.ClientID {
 func (w *world) user(client domain.ClientID, role domain.Role, score int) domain.UserID {
 	w.t.Helper()
 	id := db.NewID[domain.UserKind]()
-	w.exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
-		VALUES ($1, $2, $3, 'A', 'B', 'a b', 'active', $4, 'en', 'api', $5, $6, $6)`,
-		client, id, id.String()+"@example.com", role, score, noon.AddDate(-2, 0, 0))
+	w.add("users", row{"client_id": client, "id": id, "email": id.String() + "@example.com", "role": role, "score": score})
 	return id
 }
 
@@ -102,13 +107,15 @@ func (w *world) mail(client domain.ClientID, user domain.UserID, age int, automa
 	w.t.Helper()
 	at := noon.AddDate(0, 0, -age)
 	id := db.NewID[domain.ResultKind]()
-	w.exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
-		VALUES ($1, '', 'en', '', '', '', '', '', $2) ON CONFLICT DO NOTHING`, domain.TemplateID{15: 1}, at)
-	w.exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, automated, send_at, sent_at, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, 'sent', $5, $6, $6, $6, $6)`, client, id, user, domain.TemplateID{15: 1}, automated, at)
-	for _, column := range columns {
-		w.exec("UPDATE phishing_results SET "+column+" = $3 WHERE client_id = $1 AND id = $2", client, id, at)
+	w.add("phishing_templates", row{"id": domain.TemplateID{15: 1}})
+	result := row{
+		"client_id": client, "id": id, "user_id": user, "template_id": domain.TemplateID{15: 1},
+		"status": domain.ResultSent, "automated": automated, "sent_at": at, "created_at": at,
 	}
+	for _, column := range columns {
+		result[column] = at
+	}
+	w.add("phishing_results", result)
 }
 
 // assign adds a round of the course with this number, due in so many days. It

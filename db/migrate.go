@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -32,29 +33,36 @@ const cursorSecret = "cursor"
 // with.
 const trackingSecret = "tracking"
 
-// Migrate brings the database to this version's tables and returns the names
-// of the migrations that it applied. Any number of processes may call it at
-// once: they take turns under an advisory lock, which a crash releases.
-func (d *DB) Migrate(ctx context.Context) ([]string, error) {
-	migrations, err := d.migrations()
+// Migration is what Migrate did.
+type Migration struct {
+	// Applied are the names of the migrations that were applied.
+	Applied []string
+	// Notes name rows that an operator should look at, a line each.
+	Notes []string
+}
+
+// Migrate brings the database to this version's tables. Any number of processes
+// may call it at once: they take turns under an advisory lock, which a crash
+// releases.
+func (d *DB) Migrate(ctx context.Context) (done Migration, err error) {
+	migrations, err := d.migrations(func(note string) { done.Notes = append(done.Notes, note) })
 	if err != nil {
-		return nil, err
+		return Migration{}, err
 	}
 	applied, err := migrations.Up(ctx)
 	if err != nil {
-		return nil, d.TranslateError("migrate", err)
+		return Migration{}, d.TranslateError("migrate", err)
 	}
-	names := make([]string, len(applied))
-	for i, m := range applied {
-		names[i] = m.Source.Path
+	for _, m := range applied {
+		done.Applied = append(done.Applied, cmp.Or(m.Source.Path, keysName))
 	}
-	return names, d.ensureSecrets(ctx)
+	return done, d.ensureSecrets(ctx)
 }
 
 // SchemaVersion returns the version that the tables are at, 0 where there are
 // none, and the one that this program needs. It changes nothing.
 func (d *DB) SchemaVersion(ctx context.Context) (have, want int64, err error) {
-	migrations, err := d.migrations()
+	migrations, err := d.migrations(func(string) {})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -68,12 +76,12 @@ func (d *DB) SchemaVersion(ctx context.Context) (have, want int64, err error) {
 // AppliedVersion is the number that a query of a table of migrations returns; 0
 // where the table is not there.
 func (d *DB) AppliedVersion(ctx context.Context, table, query string) (version int64, err error) {
-	var there bool
-	err = d.SQL().QueryRowContext(ctx, "SELECT to_regclass($1) IS NOT NULL", table).Scan(&there)
-	if err == nil && there {
-		err = d.SQL().QueryRowContext(ctx, query).Scan(&version)
+	const doing = "read the state of the migrations"
+	there, err := pg.One[bool](ctx, d, doing, pg.SQL("SELECT to_regclass(?) IS NOT NULL", table))
+	if err != nil || !there {
+		return 0, err
 	}
-	return version, d.TranslateError("read the state of the migrations", err)
+	return pg.One[int64](ctx, d, doing, pg.SQL(query))
 }
 
 // Migrated reports an error unless the tables are those of this version.
@@ -102,7 +110,9 @@ func CheckVersion(what string, have, want int64) error {
 	return nil
 }
 
-func (d *DB) migrations() (*goose.Provider, error) {
+// migrations are those of migrations/ and the one in Go, which tells note of rows
+// that an operator should look at.
+func (d *DB) migrations(note func(string)) (*goose.Provider, error) {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
 		return nil, err
@@ -112,12 +122,15 @@ func (d *DB) migrations() (*goose.Provider, error) {
 		return nil, err
 	}
 	return goose.NewProvider(goose.DialectPostgres, d.SQL(), files,
-		goose.WithSessionLocker(locker), goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true))
+		goose.WithSessionLocker(locker), goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true),
+		goose.WithGoMigrations(keysMigration(note)))
 }
 
-// SchemaKey identifies this version's migrations by their contents.
+// SchemaKey identifies this version's migrations by their contents, and the one in
+// Go by its name.
 func SchemaKey() string {
 	hash := sha256.New()
+	hash.Write([]byte(keysName))
 	err := fs.WalkDir(migrationFiles, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

@@ -19,10 +19,10 @@ import (
 func (w *world) unsent(client domain.ClientID, user domain.UserID, sent time.Time) domain.ResultID {
 	w.t.Helper()
 	id := db.NewID[domain.ResultKind]()
-	w.exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
-		VALUES ($1, '', 'en', '', '', '', '', '', $2) ON CONFLICT DO NOTHING`, domain.TemplateID{15: 1}, noon)
-	w.exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, 'scheduled', $5, $5, $5)`, client, id, user, domain.TemplateID{15: 1}, noon.AddDate(0, 0, -1))
+	w.add("phishing_templates", row{"id": domain.TemplateID{15: 1}})
+	w.add("phishing_results", row{
+		"client_id": client, "id": id, "user_id": user, "template_id": domain.TemplateID{15: 1}, "created_at": noon.AddDate(0, 0, -1),
+	})
 	if !sent.IsZero() {
 		now := w.clock.Now()
 		w.clock.Set(sent)

@@ -53,7 +53,9 @@ func or[T any](p *T, instead T) T {
 }
 
 // Results reads a page of the client's results in the filter's order.
-func (t *Tenant) Results(ctx context.Context, f domain.ResultFilter, w domain.Window) (domain.Slice[domain.Result], error) {
+func (t *Tenant) Results(
+	ctx context.Context, f domain.ResultFilter, w domain.Window,
+) (domain.Slice[domain.Result], error) {
 	k := resultList(t.ID, f.Order())
 	if f.User != nil {
 		k.Where.Add("r.user_id = ?", *f.User)
@@ -78,16 +80,6 @@ func (t *Tenant) Results(ctx context.Context, f domain.ResultFilter, w domain.Wi
 		k.Where.Add("r.updated_at >= ?", *f.UpdatedSince)
 	}
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
-	return pg.Map(rows, (*resultRow).result), err
-}
-
-// SentResults reads a page of the simulated mails that were sent to the user,
-// newest first. Only v1 has this list.
-func (u *User) SentResults(ctx context.Context, w domain.Window) (domain.Slice[domain.Result], error) {
-	k := resultList(u.Client, domain.BySending)
-	k.Desc = true
-	k.Where.Add("r.user_id = ? AND r.sent_at IS NOT NULL", u.ID)
-	rows, err := pg.CountedPage(ctx, u.db, k, w)
 	return pg.Map(rows, (*resultRow).result), err
 }
 

@@ -38,14 +38,16 @@ func (t *Tenant) LockTargets(
 	// A mail that could not be delivered was not seen.
 	seen, err := pg.All[seenRow](ctx, c, "look for templates that were seen", pg.SQL(`
 		SELECT user_id, template_id, max(coalesce(sent_at, send_at)) AS at FROM phishing_results
-		WHERE client_id = ? AND user_id = ANY(?::uuid[]) AND failed_at IS NULL GROUP BY user_id, template_id`, t.ID, pg.IDs(ids)))
+		WHERE client_id = ? AND user_id = ANY(?::uuid[]) AND failed_at IS NULL
+		GROUP BY user_id, template_id`, t.ID, pg.IDs(ids)))
 	if err != nil {
 		return nil, err
 	}
 
 	targets := make(map[domain.UserID]domain.Target, len(users))
 	for _, u := range users {
-		targets[u.ID] = domain.Target{User: u.ID, Active: u.Active, Language: u.Language, Seen: map[domain.TemplateID]time.Time{}}
+		targets[u.ID] = domain.Target{User: u.ID, Active: u.Active, Language: u.Language,
+			Seen: map[domain.TemplateID]time.Time{}}
 	}
 	for _, s := range seen {
 		if to, ok := targets[s.UserID]; ok {
@@ -68,7 +70,8 @@ func (t *Tenant) TemplateOptions(ctx context.Context) ([]domain.TemplateOption, 
 
 // TemplateExists reports whether the catalogue has a template.
 func (d *DB) TemplateExists(ctx context.Context, id domain.TemplateID) (bool, error) {
-	return pg.One[bool](ctx, d, "look for a template", pg.SQL("SELECT EXISTS (SELECT 1 FROM phishing_templates WHERE id = ?)", id))
+	return pg.One[bool](ctx, d, "look for a template",
+		pg.SQL("SELECT EXISTS (SELECT 1 FROM phishing_templates WHERE id = ?)", id))
 }
 
 // ScheduleResults adds simulated mails that are to be sent, at least one, and
@@ -94,15 +97,4 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 		SELECT ?, id, count(*) FROM unnest(?::uuid[]) AS id GROUP BY id ORDER BY id
 		ON CONFLICT (client_id, template_id) DO UPDATE SET used = u.used + excluded.used`, t.ID, pg.IDs(templates)))
 	return err
-}
-
-// TenantOfUser finds the client of a user. NotFound where the caller does not
-// reach the user. Only v1 asks for it.
-func (d *DB) TenantOfUser(ctx context.Context, id domain.UserID) (*Tenant, error) {
-	row, err := pg.Find[clientRow](ctx, d, id.Noun(), pg.From("clients AS c").Columns(pg.Columns[clientRow]()).
-		Join("JOIN users AS u ON u.client_id = c.id").Where("u.id = ?", id).Where("?", reach(ctx)))
-	if err != nil {
-		return nil, err
-	}
-	return &Tenant{Client: row.client(), db: d}, nil
 }

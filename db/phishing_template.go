@@ -109,7 +109,9 @@ func (d *DB) ImportTemplates(ctx context.Context, list []domain.Template) (added
 	return d.storeTemplates(ctx, list, false, "(name, language) WHERE NOT own")
 }
 
-func (d *DB) storeTemplates(ctx context.Context, list []domain.Template, own bool, conflict string) (added, changed int, err error) {
+func (d *DB) storeTemplates(
+	ctx context.Context, list []domain.Template, own bool, conflict string,
+) (added, changed int, err error) {
 	if len(list) == 0 {
 		return 0, 0, nil
 	}

@@ -28,7 +28,7 @@ func (d *DB) refreshed(ctx context.Context, day domain.Date) (bool, error) {
 // DailyRefresh does once for a day, today or an earlier one, what the clock
 // asks for (decisions 3.9, 7.1): it assigns courses again whose renewal window
 // has ended, marks users as updated whose courses became overdue, lets scores
-// decay, drops what is kept for a day, and refreshes every client's summary. It
+// decay, drops what is kept for a bounded time, and refreshes every client's summary. It
 // reports false where the day is done or another process is at it. progress,
 // if not nil, is told how many users are done. It is background work, for all
 // clients that are not archived.
@@ -54,7 +54,7 @@ func (d *DB) refresh(ctx context.Context, day domain.Date, progress func(done, t
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return d.markOverdue(ctx, day) },
 		func(ctx context.Context) error { return d.refreshUsers(ctx, day, progress) },
-		d.dropReplays,
+		d.dropOld,
 		d.ForceSummaries,
 	} {
 		if err := step(ctx); err != nil {
@@ -142,11 +142,5 @@ func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Da
 		ON CONFLICT DO NOTHING RETURNING client_id AS client, user_id AS "user"`,
 		clients, users, c.At, day.AddDays(renewalDays), day))
 	c.courseDueMoved(renewed...)
-	return err
-}
-
-func (d *DB) dropReplays(ctx context.Context) error {
-	_, err := pg.Exec(ctx, d, "drop old idempotency records",
-		pg.SQL("DELETE FROM idempotency_records WHERE created_at < ?", d.Now().Add(-domain.OutcomeLife)))
 	return err
 }

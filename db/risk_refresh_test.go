@@ -30,6 +30,9 @@ func TestDailyRefreshOnce(t *testing.T) {
 	w.exec(`INSERT INTO idempotency_records (key_id, idempotency_key, request_hash, status, body, created_at)
 		SELECT gen_random_uuid(), 'k', '', 200, '', $1::timestamptz - age FROM unnest('{24:00:00,24:00:01}'::interval[]) AS age`, noon)
 
+	w.exec(`INSERT INTO events (client_id, id, type, created_at)
+		SELECT $1, gen_random_uuid(), 'client.created', $2::timestamptz - age FROM unnest('{720:00:00,720:00:01}'::interval[]) AS age`, client, noon)
+
 	due := func(want bool) {
 		t.Helper()
 		if got, err := w.RefreshDue(ctx); err != nil || got != want {
@@ -44,10 +47,11 @@ func TestDailyRefreshOnce(t *testing.T) {
 	}
 	due(false)
 	w.refresh(false)
-	var scored, records, days int
-	w.get("SELECT (SELECT count(*) FROM user_risks), (SELECT count(*) FROM idempotency_records), (SELECT count(*) FROM risk_history)", nil, &scored, &records, &days)
-	if scored != 3 || records != 1 || days != 1 {
-		t.Errorf("%d users scored, %d records left, %d days of history", scored, records, days)
+	var scored, records, events, days int
+	w.get(`SELECT (SELECT count(*) FROM user_risks), (SELECT count(*) FROM idempotency_records),
+		(SELECT count(*) FROM events WHERE type = 'client.created'), (SELECT count(*) FROM risk_history)`, nil, &scored, &records, &events, &days)
+	if scored != 3 || records != 1 || events != 1 || days != 1 {
+		t.Errorf("%d users scored, %d records and %d events left, %d days of history", scored, records, events, days)
 	}
 	if got := w.summary(client); got.AverageScore != 750 {
 		t.Errorf("the summary was made before the scores: %+v", got)

@@ -13,9 +13,12 @@ import (
 func (w *world) exposure(client domain.ClientID, user domain.UserID, name string, severity domain.Severity, age int, resolved bool) {
 	w.t.Helper()
 	w.exec("INSERT INTO breaches (name, title, severity, data_classes) VALUES ($1, $1, $2, '{}') ON CONFLICT DO NOTHING", name, severity)
-	w.exec(`INSERT INTO exposures (client_id, user_id, breach_name, severity, data_classes, first_seen_at, resolved_at)
-		VALUES ($1, $2, $3, $4, '{}', $5, CASE WHEN $6::boolean THEN $5::timestamptz END)`,
-		client, user, name, severity, noon.AddDate(0, 0, -age), resolved)
+	at := noon.AddDate(0, 0, -age)
+	exposure := row{"client_id": client, "user_id": user, "breach_name": name, "severity": severity, "first_seen_at": at}
+	if resolved {
+		exposure["resolved_at"] = at
+	}
+	w.add("exposures", exposure)
 }
 
 func (w *world) reportEmail(client domain.ClientID, user domain.UserID, classification string, age int) {

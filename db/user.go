@@ -92,7 +92,7 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 	order := userOrders[f.Sort.By()]
 	k := pg.Keyset[userRow]{
 		Table: "users AS u", Key: order.key, Cast: order.cast, ID: "u.id", Desc: f.Sort.Descending(),
-		Where: t.usersWhere(f), IDsFirst: f.Query != "",
+		Where: t.usersWhere(f), IDsFirst: f.Query != "", OneIndex: onOneIndex(f),
 		Select:   func(q *pg.Select) { shownUser(q, domain.DateOf(t.db.Now())) },
 		Position: func(r *userRow) domain.Position { return domain.Position{Key: order.of(r), ID: r.ID.UUID()} },
 	}
@@ -101,6 +101,15 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 		rows.Total, err = t.totalUsers(ctx, f, k)
 	}
 	return pg.Map(rows, (*userRow).user), err
+}
+
+// onOneIndex reports whether one index holds the list in its order: all users in
+// any order, or those of a state by their creation.
+func onOneIndex(f domain.UserFilter) bool {
+	if f.Query != "" || f.Role != "" || f.Collection != nil || f.UpdatedSince != nil {
+		return false
+	}
+	return f.Status == "" || f.Sort.By() == "created_at"
 }
 
 func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {

@@ -33,11 +33,3 @@ type Member struct {
 	Email   string
 	AddedAt time.Time
 }
-
-// ErrUnknownItems says which items of a list name no object that the request
-// may name: each by its place, as in user_ids[3].
-func ErrUnknownItems(noun string, fields []FieldError) *Error {
-	e := ErrInvalidFields(fields)
-	e.Object = noun
-	return e
-}

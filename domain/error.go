@@ -66,7 +66,8 @@ func AsError(err error) *Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	return &Error{Code: Internal, Message: "something went wrong on our side; try again, and give us the request id if it persists", Cause: err}
+	return &Error{Code: Internal, Message: "something went wrong on our side; try again, and give us the request id " +
+		"if it persists", Cause: err}
 }
 
 // IsCode reports whether err is an Error with this code.

@@ -2,6 +2,9 @@ package domain
 
 import "time"
 
+// EventLife is how long events are kept (decisions 8.8).
+const EventLife = 30 * 24 * time.Hour
+
 // EventType says what happened.
 type EventType string
 

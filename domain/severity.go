@@ -34,7 +34,8 @@ var criticalClasses = map[string]bool{
 // they stand in its name. A stem that ends in a space is a word in full.
 var highStems = []string{
 	// Payment and bank data.
-	"payment", "bank", "credit card", "debit card", "card number", "cvv ", "iban ", "financial transaction", "account balance",
+	"payment", "bank", "credit card", "debit card", "card number", "cvv ", "iban ", "financial transaction",
+	"account balance",
 	// Government ids, passports, licences.
 	"government", "social security", "national id", "identity card", "identity document", "passport", "licence", "license",
 	// Health, biometrics.

@@ -48,7 +48,8 @@ const (
 // Values lists the indicators, in the order in which a page names them.
 func (Indicator) Values() []string {
 	return []string{
-		string(FromOutside), string(FromColleagues), string(FromAuthority), string(ForeignLink), string(BadGrammar), string(BorrowedLogo),
+		string(FromOutside), string(FromColleagues), string(FromAuthority), string(ForeignLink), string(BadGrammar),
+		string(BorrowedLogo),
 		string(Fear), string(Duty), string(Greed), string(Curiosity), string(OwnCompany), string(PublicNews),
 	}
 }

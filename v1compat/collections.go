@@ -64,7 +64,7 @@ type removeMember struct {
 	}
 }
 
-func (f *Facade) collectionRoutes(api *v2.API) {
+func (f *Facade) collectionRoutes(api *v2.API, own *v2.V1) {
 	const collections = "/clients/:client_id/collections"
 	list(f, Meta{
 		ID: "collections", Method: "GET", Path: collections, Status: http.StatusOK, Summary: "Get Collections",
@@ -83,9 +83,8 @@ func (f *Facade) collectionRoutes(api *v2.API) {
 		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK,
 		Summary: "Add Collection Member, who leaves every other collection of the client",
 		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
-		Fields:  map[string]string{"user_ids": "user_infima_id"},
-		Missing: "user",
-	}, api.AddMembers, fromAddMember, toAdded)
+		Fields:  map[string]string{"user_id": "user_infima_id"},
+	}, own.MoveMember, fromAddMember, toAdded)
 	call(f, Meta{
 		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id",
 		Status:  http.StatusOK,
@@ -116,7 +115,7 @@ func toCreatedCollection(c *v2.Collection) *Collection {
 	return &out
 }
 
-func toAdded(*v2.AddedMembers) *Done { return &Done{Status: "added"} }
+func toAdded(*op.NoContent) *Done { return &Done{Status: "added"} }
 
 func toRemoved(*op.NoContent) *Done { return &Done{Status: "removed"} }
 
@@ -140,13 +139,13 @@ func toMember(m v2.Member) CollectionMember {
 
 // fromAddMember moves the user: in v1 a user is in one collection at the most.
 // A text that is no UUID is the id of nobody.
-func fromAddMember(in *addMember) *v2.AddMembers {
-	out := &v2.AddMembers{Move: true}
+func fromAddMember(in *addMember) *v2.MoveMember {
+	out := &v2.MoveMember{}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
 	if strings.TrimSpace(in.Body.UserInfimaID) != "" {
 		var user UUID[domain.UserKind]
 		_ = user.UnmarshalText([]byte(in.Body.UserInfimaID))
-		out.Body.UserIDs = []domain.UserID{user.ID}
+		out.Body.UserID = &user.ID
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package v1compat
 
 import (
 	"iter"
+	"net/http"
 	"reflect"
 	"slices"
 
@@ -20,7 +21,7 @@ func (f *Facade) Document() (*openapi3.T, error) {
 	for _, r := range f.routes {
 		o := openapi.Operation{
 			ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, Tag: "v1", Scope: r.operation.Meta().Scope, AllClients: r.operation.Meta().AllClients,
-			Input: r.input, Status: r.Status, Output: r.output, Errors: slices.Concat(r.Fails, shared),
+			Input: r.input, Status: r.Status, Output: r.output, Errors: r.failures(),
 		}
 		d.Operations = append(d.Operations, o)
 	}
@@ -33,14 +34,22 @@ func (f *Facade) Routes() iter.Seq2[Meta, *op.Meta] {
 	return func(yield func(Meta, *op.Meta) bool) {
 		for _, r := range f.routes {
 			meta := r.Meta
-			meta.Fails = slices.Concat(r.Fails, shared)
-			slices.Sort(meta.Fails)
-			meta.Fails = slices.Compact(meta.Fails)
+			meta.Fails = r.failures()
 			if !yield(meta, r.operation.Meta()) {
 				return
 			}
 		}
 	}
+}
+
+// failures are all of the route's statuses of failure, in ascending order.
+func (r *route) failures() []int {
+	list := slices.Concat(r.Fails, shared)
+	if r.input.Body != nil {
+		list = append(list, http.StatusRequestTimeout)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // YAML is the document as it is served.

@@ -50,48 +50,35 @@ type listSentEmails struct {
 	}
 }
 
-func (f *Facade) emailRoutes(api *v2.API) {
+func (f *Facade) emailRoutes(own *v2.V1) {
 	list(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK,
 		Summary: "Retrieve Sent Emails; limit and offset are taken from the query",
 		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:  map[string]string{"user_id": "user_infima_id"},
-	}, api.ListEmails, fromListSentEmails, toSentEmail)
+	}, own.SentEmails, fromListSentEmails, toSentEmail)
 }
 
-// emailDays is how many days of mails one look-up covers (decisions 5.13).
-const emailDays = 30
-
-func fromListSentEmails(in *listSentEmails) (*v2.ListEmails, *op.Paging) {
-	b := in.Body
-	out := &v2.ListEmails{To: &v2.Addressee{}}
-	if b.UserInfimaID != nil {
-		out.To.User = &b.UserInfimaID.ID
+func fromListSentEmails(in *listSentEmails) (*v2.SentEmails, *op.Paging) {
+	out := &v2.SentEmails{}
+	if in.Body.UserInfimaID != nil {
+		out.Body.UserID = &in.Body.UserInfimaID.ID
 	} else {
-		out.To.Email = strings.TrimSpace(b.EmailAddress)
+		out.Body.Email = strings.TrimSpace(in.Body.EmailAddress)
 	}
-	if start := b.StartTime; start == nil {
-		out.LastDays = emailDays
-	} else {
-		out.Query.Since = start
-		if end := op.At(start.AddDate(0, 0, emailDays)); end.Year() <= 9999 { // later ones cannot be written
-			out.Query.Until = &end
-		}
+	out.Body.Start = in.Body.StartTime
+	for _, t := range in.Body.MessageTypes {
+		out.Body.MessageTypes = append(out.Body.MessageTypes, domain.MessageType(t))
 	}
-	types := v2.MessageTypes{}
-	for _, t := range b.MessageTypes {
-		types = append(types, domain.MessageType(t))
-	}
-	if len(types) == 0 {
+	if len(out.Body.MessageTypes) == 0 {
 		for _, t := range MessageType("").Values() {
-			types = append(types, domain.MessageType(t))
+			out.Body.MessageTypes = append(out.Body.MessageTypes, domain.MessageType(t))
 		}
 	}
-	out.Query.MessageTypes = &types
 	return out, &out.Query.Paging
 }
 
-func toSentEmail(e v2.SentEmail) SentEmail {
+func toSentEmail(e v2.AddressedEmail) SentEmail {
 	return SentEmail{
 		MessageInfimaID: uuidOf(e.MessageID), UserInfimaID: uuidOf(e.UserID), EventTime: at(e.SentAt),
 		FromEmail: e.FromEmail, Subject: e.Subject, SendMethod: e.SendMethod, MessageType: MessageType(e.MessageType),

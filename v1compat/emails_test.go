@@ -24,18 +24,21 @@ func TestSentEmailsGolden(t *testing.T) {
 	in.Body.StartTime = &atNoon
 	in.Body.MessageTypes = []choice[MessageType]{"certificate"}
 	out, _ := fromListSentEmails(in)
-	if *out.To.User != user || out.To.Email != "" || !out.Query.Since.Equal(noon) || !out.Query.Until.Equal(noon.AddDate(0, 0, 30)) ||
-		out.LastDays != 0 || !slices.Equal(*out.Query.MessageTypes, v2.MessageTypes{domain.CertificateMail}) {
+	if b := out.Body; *b.UserID != user || b.Email != "" || !b.Start.Equal(noon) ||
+		!slices.Equal(b.MessageTypes, []domain.MessageType{domain.CertificateMail}) {
 		t.Errorf("asks v2 for %+v", out)
 	}
 	in = &listSentEmails{}
 	in.Body.EmailAddress = " ada@example.com "
 	out, _ = fromListSentEmails(in)
-	if out.To.User != nil || out.To.Email != "ada@example.com" || out.Query.Since != nil || out.LastDays != 30 || len(*out.Query.MessageTypes) != 5 {
+	if b := out.Body; b.UserID != nil || b.Email != "ada@example.com" || b.Start != nil || len(b.MessageTypes) != 5 {
 		t.Errorf("asks v2 for %+v", out)
 	}
-	written(t, toSentEmail(v2.SentEmail{
-		SentAt: atNoon, FromEmail: "a@example.com", Subject: "Hello", SendMethod: domain.BySMTP, MessageType: domain.TrainingInvite, MessageID: message, UserID: user,
+	written(t, toSentEmail(v2.AddressedEmail{
+		SentEmail: v2.SentEmail{
+			SentAt: atNoon, FromEmail: "a@example.com", Subject: "Hello", SendMethod: domain.BySMTP, MessageType: domain.TrainingInvite,
+		},
+		MessageID: message, UserID: user,
 	}), `{"message_infima_id":"0197f2c4-7bc0-7000-8000-000000000002","user_infima_id":"0197f2c4-7bc0-7000-8000-000000000001",`+
 		`"event_time":"2026-06-15T12:00:00Z","from_email":"a@example.com","subject":"Hello","send_method":"smtp","message_type":"training-invite"}`)
 }

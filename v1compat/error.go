@@ -31,9 +31,6 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 	if e.Code == domain.NotFound && e.Object == (domain.ClientKind{}).Noun() {
 		out = noClient
 	}
-	if e.Code == domain.InvalidRequest && e.Object != "" && e.Object == r.Missing {
-		return domain.ErrNotFound(e.Object)
-	}
 	if len(e.Fields) == 0 {
 		return &out
 	}
@@ -55,7 +52,9 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 }
 
 // renderError writes an error as v1 does.
-func renderError(c *gin.Context, e *domain.Error) {
+func renderError(c *gin.Context, e *domain.Error) error {
 	status := ginop.StatusOf(e.Code)
-	_ = ginop.WriteJSON(c, status, Error{Status: status, Error: e.Code, Message: e.Message, RequestID: ginop.RequestID(c)})
+	return ginop.WriteJSON(c, status, Error{
+		Status: status, Error: e.Code, Message: e.Message, RequestID: ginop.RequestID(c),
+	})
 }

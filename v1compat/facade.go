@@ -31,15 +31,16 @@ func New(api *v2.API, registry *idmap.Registry, store Store, clock domain.Clock)
 		store = newMemory(clock)
 	}
 	f := &Facade{registry: registry, checkpoints: &checkpoints{store: store}}
+	own := v2.ForV1(api)
 	f.clientRoutes(api)
 	f.userRoutes(api)
-	f.collectionRoutes(api)
+	f.collectionRoutes(api, own)
 	f.policyRoutes(api)
 	f.exposureRoutes(api)
 	f.trainingRoutes(api)
-	f.phishingRoutes(api)
-	f.sendPhishingRoutes(api)
-	f.emailRoutes(api)
+	f.phishingRoutes(own)
+	f.sendPhishingRoutes(own)
+	f.emailRoutes(own)
 	f.mustFit()
 	return f
 }

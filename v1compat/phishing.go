@@ -34,16 +34,17 @@ type listPhishing struct {
 	Query struct{ upTo50 }
 }
 
-func (f *Facade) phishingRoutes(api *v2.API) {
+func (f *Facade) phishingRoutes(own *v2.V1) {
 	list(f, Meta{
 		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK,
 		Summary: "Get User Phishing Results",
 		Fails:   []int{http.StatusNotFound},
-	}, api.ListPhishingResults, fromListPhishing, toPhishingResult)
+	}, own.SentResults, fromListPhishing, toPhishingResult)
 }
 
-func fromListPhishing(in *listPhishing) (*v2.ListPhishingResults, *op.Paging) {
-	out := &v2.ListPhishingResults{Sent: &in.Path.UserID.ID}
+func fromListPhishing(in *listPhishing) (*v2.SentResults, *op.Paging) {
+	out := &v2.SentResults{}
+	out.Path.UserID = in.Path.UserID.ID
 	return out, &out.Query.Paging
 }
 

@@ -1,6 +1,7 @@
 package v1compat
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -28,10 +29,6 @@ type Meta struct {
 	// Fields gives the v1 name of each field of the v2 operation that v1 calls
 	// otherwise, without indexes.
 	Fields map[string]string
-	// Missing is the noun of the objects that the body names and that v1
-	// answers 404 for when they are not there, where v2 calls the request
-	// invalid; empty for none.
-	Missing string
 }
 
 // route is a Meta with its operation and what serves it.
@@ -40,7 +37,7 @@ type route struct {
 	operation op.Operation
 	input     *op.Input
 	output    reflect.Type
-	answer    func(c *gin.Context, in any) (any, error)
+	answer    func(ctx context.Context, in any) (any, error)
 	facade    *Facade
 }
 
@@ -55,8 +52,8 @@ var shared = []int{
 func call[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out,
 ) {
-	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Out](), func(c *gin.Context, in any) (any, error) {
-		out, err := o.Call(c.Request.Context(), to(in.(*In)))
+	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Out](), func(ctx context.Context, in any) (any, error) {
+		out, err := o.Call(ctx, to(in.(*In)))
 		if err != nil {
 			return nil, err
 		}
@@ -70,8 +67,7 @@ func call[In, V2In, V2Out, Out any](
 func list[In, V2In, Row, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item,
 ) {
-	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Paging[Item]](), func(c *gin.Context, in any) (any, error) {
-		ctx := c.Request.Context()
+	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Paging[Item]](), func(ctx context.Context, in any) (any, error) {
 		asked, err := pageOf(in)
 		if err != nil {
 			return nil, err
@@ -102,7 +98,9 @@ func list[In, V2In, Row, Item any](
 	})
 }
 
-func (f *Facade) add(meta Meta, o op.Operation, in, out reflect.Type, answer func(*gin.Context, any) (any, error)) {
+func (f *Facade) add(
+	meta Meta, o op.Operation, in, out reflect.Type, answer func(context.Context, any) (any, error),
+) {
 	f.routes = append(f.routes, &route{
 		Meta: meta, operation: o, input: op.Describe(in), output: out, answer: answer, facade: f,
 	})
@@ -118,14 +116,14 @@ func (r *route) serve(c *gin.Context) error {
 }
 
 func (r *route) run(c *gin.Context) (any, error) {
-	ctx := c.Request.Context()
-	if err := op.Authorize(ctx, r.operation.Meta()); err != nil {
+	if err := op.Authorize(c.Request.Context(), r.operation.Meta()); err != nil {
 		return nil, err
 	}
 	in, _, err := ginop.Decode(c, r.input, r.input.New(), true)
 	if err != nil {
 		return nil, err
 	}
+	ctx := c.Request.Context() // its time begins when the body was read
 
 	// An unused number stays unresolved: v2 then finds nothing, and answers as it
 	// does for what is out of reach.
@@ -133,7 +131,7 @@ func (r *route) run(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.answer(c, in)
+	out, err := r.answer(ctx, in)
 	if err != nil {
 		return nil, err
 	}

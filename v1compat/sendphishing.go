@@ -23,23 +23,23 @@ type sendPhishing struct {
 	}
 }
 
-func (f *Facade) sendPhishingRoutes(api *v2.API) {
+func (f *Facade) sendPhishingRoutes(own *v2.V1) {
 	call(f, Meta{
 		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
 		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
-	}, api.SendPhishing, fromSendPhishing, toMessage)
+	}, own.SendToUser, fromSendPhishing, toMessage)
 }
 
 // fromSendPhishing names the one user. A number that is no template's is the
 // zero id, which v2 knows for no template.
-func fromSendPhishing(in *sendPhishing) *v2.SendPhishing {
-	out := &v2.SendPhishing{ClientOfUser: true}
+func fromSendPhishing(in *sendPhishing) *v2.SendToUser {
+	out := &v2.SendToUser{}
 	if in.Body.UserID != nil {
 		out.Body.UserIDs = []domain.UserID{in.Body.UserID.ID}
 	}
 	if in.Body.PhishingTemplate != (idmap.Ref[domain.TemplateKind]{}) {
-		out.Body.TemplateID = op.Give(in.Body.PhishingTemplate.ID)
+		out.Body.TemplateID = &in.Body.PhishingTemplate.ID
 	}
 	if t := in.Body.SendTime; t != nil {
 		out.Body.SendAt = op.Give(*t)
@@ -47,7 +47,7 @@ func fromSendPhishing(in *sendPhishing) *v2.SendPhishing {
 	return out
 }
 
-func toMessage(out *v2.PhishingSent) *Message {
-	when := out.Sends[0].SendAt.UTC().Format(time.RFC3339)
+func toMessage(out *v2.SentToUser) *Message {
+	when := out.SendAt.UTC().Format(time.RFC3339)
 	return &Message{Message: "The phishing simulation is scheduled for " + when + "."}
 }

@@ -36,10 +36,10 @@ func TestSendPhishingGolden(t *testing.T) {
 	in.Body.UserID, in.Body.PhishingTemplate = new(uuidOf(user)), idmap.RefTo(template)
 	in.Body.SendTime = new(op.At(noon))
 	out := fromSendPhishing(in)
-	if b := out.Body; !out.ClientOfUser || len(b.UserIDs) != 1 || b.UserIDs[0] != user || b.TemplateID.Value != template || !b.SendAt.Value.Equal(noon) {
+	if b := out.Body; len(b.UserIDs) != 1 || b.UserIDs[0] != user || *b.TemplateID != template || !b.SendAt.Value.Equal(noon) {
 		t.Errorf("asks v2 for %+v", out)
 	}
-	text, err := json.Marshal(toMessage(&v2.PhishingSent{Sends: []v2.PhishingSend{{SendAt: op.At(noon)}}}))
+	text, err := json.Marshal(toMessage(&v2.SentToUser{SendAt: op.At(noon)}))
 	if want := `{"message":"The phishing simulation is scheduled for 2026-06-15T12:00:00Z."}`; err != nil || string(text) != want {
 		t.Errorf("%s: %v", text, err)
 	}

@@ -14,6 +14,7 @@ import (
 // TestBounds: everything that an operation reads has a bound, and no rule that
 // costs more than counting comes before it (decisions 2.5).
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	for _, o := range v2.New(nil, []byte("secret")).Set.All() {
 		for _, p := range slices.Concat(o.Input().Path, o.Input().Query) {
 			checkBound(t, o.Meta().ID+" "+p.Name, p.Type, p.Tag)

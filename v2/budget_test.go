@@ -18,6 +18,7 @@ var documented = map[string]int{
 }
 
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	if ginop.DefaultLimits != (ginop.Limits{PerKey: 600, PerAddress: 60, PerClientFactor: 1}) {
 		t.Errorf("the limits are %+v", ginop.DefaultLimits)
 	}
@@ -50,6 +51,7 @@ func TestLimits(t *testing.T) {
 // TestClientBudgets holds decisions 2.3 for every operation that has a budget
 // per client.
 func TestClientBudgets(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
 		limit := o.Meta().PerClient
@@ -91,6 +93,7 @@ func TestClientBudgets(t *testing.T) {
 
 // TestUsersOfOneClientShareItsBudget: a user's risk is charged to the client.
 func TestUsersOfOneClientShareItsBudget(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	second := w.User(w.tenant, w.client.ID, "second@example.com")
 	for i, id := range []domain.UserID{w.user.ID, second.ID, w.user.ID} {
@@ -104,6 +107,7 @@ func TestUsersOfOneClientShareItsBudget(t *testing.T) {
 // TestKeyBudgetBeforeClientBudget: only a 429 of the key's own budget reports
 // the key's.
 func TestKeyBudgetBeforeClientBudget(t *testing.T) {
+	t.Parallel()
 	limits := ginop.Limits{PerKey: 2, PerAddress: 60, PerClientFactor: 1}
 	w := newWorld(t, v2test.Options{Limits: limits})
 	path := "/v2/clients/" + w.client.ID.String()
@@ -120,6 +124,7 @@ func TestKeyBudgetBeforeClientBudget(t *testing.T) {
 // TestAddressBudget holds decisions 2.2: requests without a valid key are
 // counted per address, and those with one are not.
 func TestAddressBudget(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	for left := 59; left >= 0; left-- {
 		path, key := "/v2/clients", "pk_unknown"

@@ -23,6 +23,7 @@ func (s *signer) changed(path string, since time.Time) (emails []string) {
 // TestUpdatedSinceOfUsersLists: the lists of a client's users, as members, as an
 // audience and by their exposures, tell who changed and nobody else.
 func TestUpdatedSinceOfUsersLists(t *testing.T) {
+	t.Parallel()
 	s := newSigner(t, 3)
 	first, second, third := s.users[0], s.users[1], s.users[2]
 	collection := s.Collection(s.client.ID, "Collection")
@@ -80,6 +81,7 @@ func TestUpdatedSinceOfUsersLists(t *testing.T) {
 
 // TestUpdatedSinceOfTemplates: an import that changes a template is told.
 func TestUpdatedSinceOfTemplates(t *testing.T) {
+	t.Parallel()
 	s := newSigner(t, 0)
 	lesson := domain.TemplateContent{Indicators: []domain.Indicator{}, Difficulty: 3, Landing: domain.LandingLesson}
 	imported := []domain.Template{
@@ -109,6 +111,7 @@ func TestUpdatedSinceOfTemplates(t *testing.T) {
 // TestReturnOfAUser: who is active again gets the courses that fell due. The
 // user's exposures were in their list all the time.
 func TestReturnOfAUser(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, 1)
 	w.find(0, "Clinic", w.Clock.Now())
 	user := "/v2/users/" + w.users[0].ID.String()
@@ -134,6 +137,7 @@ func TestReturnOfAUser(t *testing.T) {
 // TestRemindersWaitForAPublication: reminders that wait for a new version go to
 // those who have not signed that.
 func TestRemindersWaitForAPublication(t *testing.T) {
+	t.Parallel()
 	s := newSigner(t, 2)
 	p := s.tenantPolicy()
 	s.sign(p, 0, 1, s.Clock.Now())

@@ -8,6 +8,7 @@ import (
 
 // TestClientLife is one walk through everything that can be done with a client.
 func TestClientLife(t *testing.T) {
+	t.Parallel()
 	h := v2test.New(t, v2test.Options{})
 	tenant := h.Tenant("Partner")
 	created := h.Do("POST", "/v2/clients", tenant.Key, map[string]any{"name": "Überwald", "external_id": "x-1"}).Want(201)
@@ -40,6 +41,7 @@ func TestClientLife(t *testing.T) {
 
 // TestNewClient holds what a client starts with.
 func TestNewClient(t *testing.T) {
+	t.Parallel()
 	h := v2test.New(t, v2test.Options{})
 	tenant := h.Tenant("Partner")
 	c := h.Do("POST", "/v2/clients", tenant.Key, `{"name":"Fresh"}`).Want(201)
@@ -71,6 +73,7 @@ func TestNewClient(t *testing.T) {
 // TestClientNames holds decisions 2.8: names clash by their key, per partner,
 // and an archived client frees its name.
 func TestClientNames(t *testing.T) {
+	t.Parallel()
 	h := v2test.New(t, v2test.Options{})
 	a, b := h.Tenant("A"), h.Tenant("B")
 	first := h.Client(a, "ÅNGSTRÖM Labs")
@@ -95,6 +98,7 @@ func TestClientNames(t *testing.T) {
 // TestUpdatedAtMovesWithWhatIsShown holds decisions 3.8 for a client's own
 // fields and its counters.
 func TestUpdatedAtMovesWithWhatIsShown(t *testing.T) {
+	t.Parallel()
 	h := v2test.New(t, v2test.Options{})
 	tenant := h.Tenant("Partner")
 	client := h.Client(tenant, "Client")

@@ -186,9 +186,6 @@ type AddMembers struct {
 	Body struct {
 		UserIDs []domain.UserID `json:"user_ids" validate:"required,min=1,max=500"`
 	}
-	// Move makes the users leave the client's other collections. It is an
-	// input of other surfaces in this process.
-	Move bool
 }
 
 // AddedMembers says how many users became members.
@@ -212,13 +209,7 @@ func (a *API) addMembers(ctx context.Context, req *AddMembers) (out *AddedMember
 			return err
 		}
 
-		lock := t.LockCollection
-		if req.Move {
-			lock = func(ctx context.Context, c *db.Change, id domain.CollectionID) (domain.Collection, error) {
-				return t.MoveMembers(ctx, c, id, ids)
-			}
-		}
-		if k, err = lock(ctx, c, k.ID); err != nil {
+		if k, err = t.LockCollection(ctx, c, k.ID); err != nil {
 			return err
 		}
 		added, err := t.AddMembers(ctx, c, k.ID, ids)
@@ -244,7 +235,7 @@ func unknownItems[K domain.Kind](field string, ids, found []domain.ID[K], messag
 	if faults == nil {
 		return nil
 	}
-	return domain.ErrUnknownItems(ids[0].Noun(), faults)
+	return domain.ErrInvalidFields(faults)
 }
 
 // RemoveMember asks for a user to leave a collection.

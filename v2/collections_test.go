@@ -11,6 +11,7 @@ import (
 // its end leaves the users, frees the name, and empties the audiences that
 // were its members'.
 func TestCollectionLife(t *testing.T) {
+	t.Parallel()
 	s := newSigner(t, 3)
 	path := "/v2/clients/" + s.client.ID.String() + "/collections"
 	made := s.Do("POST", path, s.tenant.Key, `{"name":"Sales","description":null}`).Want(http.StatusCreated)

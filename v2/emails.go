@@ -18,17 +18,11 @@ type SentEmail struct {
 	Subject     string             `json:"subject"`
 	SendMethod  domain.SendMethod  `json:"send_method"`
 	MessageType domain.MessageType `json:"message_type"`
-
-	// What v1 shows of a mail and v2 does not: the ids of the mail, and of the
-	// user, of whom there may be several there.
-	MessageID domain.MessageID `json:"-"`
-	UserID    domain.UserID    `json:"-"`
 }
 
 func sentEmailOf(e domain.SentEmail) SentEmail {
 	return SentEmail{
 		SentAt: op.At(e.SentAt), FromEmail: e.From, Subject: e.Subject, SendMethod: e.Method, MessageType: e.Type,
-		MessageID: e.ID, UserID: e.User,
 	}
 }
 
@@ -84,10 +78,6 @@ type ListEmails struct {
 		Since        *op.Time      `query:"since" doc:"Only mails sent at or after this time."`
 		Until        *op.Time      `query:"until" doc:"Only mails sent before this time."`
 	}
-	// To and LastDays are v1's. To stands in for the path. LastDays, where
-	// positive, stands in for Since, and moves with the clock.
-	To       *Addressee
-	LastDays int
 }
 
 func (a *API) listEmails(
@@ -100,9 +90,6 @@ func (a *API) listEmails(
 	filter := domain.EmailFilter{Period: within}
 	if in.Query.MessageTypes != nil {
 		filter.Types = *in.Query.MessageTypes
-	}
-	if in.To != nil {
-		return a.emailsTo(ctx, in, filter, w)
 	}
 	u, err := a.db.User(ctx, in.Path.UserID)
 	if err != nil {

@@ -2,9 +2,12 @@ package v2_test
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"partnerapi/db"
@@ -21,6 +24,7 @@ type provoker func(t *testing.T, o op.Operation)
 // TestErrorMatrix provokes every code of every operation. A code that no
 // provoker knows, or an operation that one cannot make fail, fails the test.
 func TestErrorMatrix(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	gated := newWorld(t, v2test.Options{Limits: v2test.Unlimited, Release: op.V2_0})
 	tight := v2test.Unlimited
@@ -33,6 +37,7 @@ func TestErrorMatrix(t *testing.T) {
 		domain.NotFound:        func(t *testing.T, o op.Operation) { provokeNotFound(t, w.in(t), gated.in(t), o) },
 		domain.RateLimited:     small.provokeRateLimited,
 		domain.InvalidRequest:  w.provokeInvalid,
+		domain.RequestTimeout:  w.provokeTimeout,
 		domain.PayloadTooLarge: w.provokeTooLarge,
 		domain.Conflict:        w.provokeConflict,
 		domain.Internal: func(t *testing.T, o op.Operation) {
@@ -112,6 +117,7 @@ func (w *world) provokeForbidden(t *testing.T, o op.Operation) {
 // TestCreateClientNeedsAllClients is the one operation that a subset key with
 // its scope may not do.
 func TestCreateClientNeedsAllClients(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	for _, clients := range [][]domain.ClientID{{w.client.ID}, {}} {
 		key := w.NewKey(w.tenant, bothScopes, clients)
@@ -161,6 +167,17 @@ func (w *world) provokeRateLimited(t *testing.T, o op.Operation) {
 		t.Errorf("the headers of the refusal are %v", r.Header)
 	}
 	checkError(t, w.Get("/v2/unknown", key), domain.NotFound) // unknown routes come before the rate
+}
+
+// provokeTimeout sends a body that does not arrive in time.
+func (w *world) provokeTimeout(t *testing.T, o op.Operation) {
+	r := httptest.NewRequest(o.Meta().Method, pathOf(t, o, w.ids()), iotest.ErrReader(os.ErrDeadlineExceeded))
+	r.Header.Set("X-API-Key", w.tenant.Key)
+	answer := httptest.NewRecorder()
+	w.Engine.ServeHTTP(answer, r)
+	if answer.Code != http.StatusRequestTimeout || !strings.Contains(answer.Body.String(), `"code":"request_timeout"`) {
+		t.Errorf("answers %d %s", answer.Code, answer.Body)
+	}
 }
 
 func (w *world) provokeTooLarge(t *testing.T, o op.Operation) {
@@ -219,6 +236,7 @@ func (w *world) provokeConflict(t *testing.T, o op.Operation) {
 // a key that is remembered and with one that is not, and works again when the
 // database does, without anybody's help.
 func TestDatabaseUnreachable(t *testing.T) {
+	t.Parallel()
 	server := dbtest.Private(t)
 	if err := v2test.Migrate(t.Context(), server.URL()); err != nil {
 		t.Fatal(err)

@@ -62,6 +62,7 @@ func (w *watch) score(user int) float64 {
 }
 
 func TestResolvingTakesTheWeightOffTheScore(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, 1)
 	clean := w.score(0)
 	w.find(0, "Forum & Co/2", w.Clock.Now())
@@ -93,6 +94,7 @@ func TestResolvingTakesTheWeightOffTheScore(t *testing.T) {
 // What is known of an exposure does not depend on the order in which signals
 // of it arrive, or on how often.
 func TestFindingsInAnyOrder(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, 2)
 	found, resolved := w.Clock.Now().Add(-48*time.Hour), w.Clock.Now().Add(-24*time.Hour)
 	w.find(0, "Clinic", found)
@@ -135,6 +137,7 @@ func TestFindingsInAnyOrder(t *testing.T) {
 }
 
 func TestDarkWebSummary(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, 4)
 	day := w.Clock.Now()
 	for user := range w.users {
@@ -175,6 +178,7 @@ func TestDarkWebSummary(t *testing.T) {
 }
 
 func TestDarkWebWhereNotEnabled(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, 1)
 	w.Exec("UPDATE clients SET dark_web_monitoring = false")
 	w.find(0, "List", w.Clock.Now())

@@ -26,6 +26,7 @@ func (w *world) posts(t *testing.T, fn func(t *testing.T, w *world, o op.Operati
 
 // TestIdempotency holds decisions 3.11 for every POST.
 func TestIdempotency(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	twin := w.Client(w.tenant, "Twin")
 	w.posts(t, func(t *testing.T, w *world, o op.Operation, path string) {
@@ -78,6 +79,7 @@ var repeats = map[string]bool{"collections.members.add": true, "training.assign"
 
 // TestIdempotencyWithoutBody: a POST that takes no body is known by its path.
 func TestIdempotencyWithoutBody(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
 		if o.Meta().Method != "POST" || o.Input().Body != nil {
@@ -101,6 +103,7 @@ func TestIdempotencyWithoutBody(t *testing.T) {
 // TestFailuresAreNotKept: after a failure the key is free, and nothing of the
 // failed work is left.
 func TestFailuresAreNotKept(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited, Log: &strings.Builder{}})
 	w.posts(t, func(t *testing.T, w *world, o op.Operation, path string) {
 		headers := []string{"Idempotency-Key", o.Meta().ID}
@@ -140,6 +143,7 @@ func TestFailuresAreNotKept(t *testing.T) {
 // TestRunningDuplicate: while the first is running, a repetition is told to
 // come back in a second. The first is held up by a lock on what it writes.
 func TestRunningDuplicate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	w.posts(t, func(t *testing.T, w *world, o op.Operation, path string) {
 		body := w.body(o)
@@ -174,6 +178,7 @@ func TestRunningDuplicate(t *testing.T) {
 
 // TestConcurrentDuplicates: of many at once, exactly one has an effect.
 func TestConcurrentDuplicates(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	w.posts(t, func(t *testing.T, w *world, o op.Operation, path string) {
 		body := w.body(o)
@@ -208,6 +213,7 @@ func TestConcurrentDuplicates(t *testing.T) {
 
 // TestIdempotencyKeyElsewhere: only a POST looks at it.
 func TestIdempotencyKeyElsewhere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
 		if o.Meta().Method != "POST" {
@@ -222,6 +228,7 @@ func TestIdempotencyKeyElsewhere(t *testing.T) {
 
 // TestOnceWithoutCaller keeps outcomes apart by caller in process too.
 func TestOnceWithoutCaller(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	runs := 0
 	work := func(context.Context) (domain.Outcome, error) {

@@ -219,6 +219,7 @@ func (w *world) badMember(t *testing.T, o op.Operation, m member) {
 // TestLengths holds the lengths of decisions 2.5, counted in characters, for
 // every text of every body.
 func TestLengths(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
 		for _, m := range members(o) {
@@ -260,6 +261,7 @@ func TestLengths(t *testing.T) {
 
 // TestUnknownParametersAreIgnored holds decisions 2.5, for all operations.
 func TestUnknownParametersAreIgnored(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
 		var body any

@@ -18,6 +18,7 @@ func (w *world) invite(email string) v2test.Response {
 
 // TestInvites holds decisions 3.14.
 func TestInvites(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	r := w.invite("New.Admin@Example.com").Want(202)
 	if r.Field("email") != "new.admin@example.com" || r.Field("status") != "queued" || r.Field("expires_at") != "2026-06-22T12:00:00.000000Z" {
@@ -46,6 +47,7 @@ func TestInvites(t *testing.T) {
 
 // TestConcurrentInvites: of fifty at once, one is accepted.
 func TestConcurrentInvites(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	var accepted, refused atomic.Int32
 	var all sync.WaitGroup
@@ -77,6 +79,7 @@ func TestConcurrentInvites(t *testing.T) {
 // TestPartnerAndAdmins: the partner shows its own admins, a client's list those
 // of the client only, by their creation.
 func TestPartnerAndAdmins(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	admin := func(client any, email, role, created string) {
 		w.Exec("INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at) VALUES (gen_random_uuid(), $1, $2, $3, 'N', $4, $5)",

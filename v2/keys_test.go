@@ -14,6 +14,7 @@ import (
 // TestRevocation: a revoked key is refused once its memory has passed, which is
 // within the 30 seconds of decisions 9.
 func TestRevocation(t *testing.T) {
+	t.Parallel()
 	if ginop.KeyMemory > 30*time.Second {
 		t.Errorf("keys are remembered for %s", ginop.KeyMemory)
 	}
@@ -35,6 +36,7 @@ func TestRevocation(t *testing.T) {
 
 // TestExpiry: a key ends at its time, remembered or not.
 func TestExpiry(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	ends := w.Clock.Now().Add(time.Second)
 	var keys []string
@@ -56,6 +58,7 @@ func TestExpiry(t *testing.T) {
 
 // TestNarrowedAccess: what a key reaches is asked for with every request.
 func TestNarrowedAccess(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	key := w.NewKey(w.tenant, bothScopes, []domain.ClientID{w.client.ID})
 	w.Get(w.clientPath(), key).Want(200)
@@ -65,6 +68,7 @@ func TestNarrowedAccess(t *testing.T) {
 
 // TestLastUse records when a key was last used, the latest time of all.
 func TestLastUse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	lastUsed := func() (at *time.Time) {
 		if err := w.DB.SQL().QueryRowContext(t.Context(), "SELECT last_used_at FROM api_keys WHERE digest = $1", db.KeyDigest(w.tenant.Key)).Scan(&at); err != nil {
@@ -107,6 +111,7 @@ func TestLastUse(t *testing.T) {
 
 // TestDemoKeys work only on a server started for a demonstration.
 func TestDemoKeys(t *testing.T) {
+	t.Parallel()
 	for _, demo := range []bool{false, true} {
 		w := newWorld(t, v2test.Options{Demo: demo})
 		w.Exec("UPDATE api_keys SET demo = true")
@@ -120,6 +125,7 @@ func TestDemoKeys(t *testing.T) {
 
 // TestKeysAreNotShown: neither logs nor the database hold a key.
 func TestKeysAreNotShown(t *testing.T) {
+	t.Parallel()
 	log := &strings.Builder{}
 	w := newWorld(t, v2test.Options{Log: log})
 	w.Get("/v2/clients", w.tenant.Key).Want(200)
@@ -139,6 +145,7 @@ func TestKeysAreNotShown(t *testing.T) {
 
 // TestRequestIDs: one of the caller's is kept where it is well formed.
 func TestRequestIDs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	for given, kept := range map[string]bool{
 		"a": true, "A.b_c-9": true, strings.Repeat("x", 128): true,

@@ -18,6 +18,7 @@ import (
 
 // TestSearch: q is a substring of the name's key, taken literally (decisions 3.4).
 func TestSearch(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	for _, name := range []string{"100% Pure", "100 Pure", "snake_case", "snakecase", `back\slash`, "ÄRZTE Übersee", "Ωmega", "it's", `"quoted"`, "日本語 株式会社", "a?b", "a $1 b"} {
 		w.Client(w.tenant, name)
@@ -47,6 +48,7 @@ func TestSearch(t *testing.T) {
 
 // TestIDs is the table of the filter ids (decisions 3.4).
 func TestIDs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	subset, out := tenants(t, w)
 	in := w.client.ID.String()
@@ -78,6 +80,7 @@ func TestIDs(t *testing.T) {
 // TestSorts: every order of every list is the naive one, ties by id in the
 // direction of the sort, read whole and page by page.
 func TestSorts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	for i, name := range []string{"b", "B2", "ä", "Z", "_", "Ω", "a", "A1"} {
 		w.Clock.Advance(time.Duration(i%3) * time.Minute)
@@ -169,6 +172,7 @@ func (w *world) walk(path string, limit int) (list []string) {
 // TestCursors: a cursor is good for its own list only, with any limit
 // (decisions 3.3), and for every key that asks for that list.
 func TestCursors(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	other := w.Client(w.tenant, "Other")
 	w.Client(w.tenant, "Third")
@@ -221,6 +225,7 @@ func TestCursors(t *testing.T) {
 }
 
 func TestMalformedQuery(t *testing.T) {
+	t.Parallel()
 	h := v2test.New(t, v2test.Options{})
 	tenant := h.Tenant("Partner")
 	refused := h.Get("/v2/clients?limit=%zz", tenant.Key).Want(400)

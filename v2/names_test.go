@@ -10,6 +10,7 @@ import (
 // TestNames holds decisions 2.5 and 2.8: names are stored trimmed, and compared
 // by their key.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	r := w.Do("POST", "/v2/clients", w.tenant.Key, `{"name":"\u00a0 STRASSE  U\u0308 \n"}`).Want(201)
 	if r.Field("name") != "STRASSE  U\u0308" {
@@ -46,6 +47,7 @@ func TestNames(t *testing.T) {
 
 // TestMessageTypes: the filter takes 50 types at the most, and each counts once.
 func TestMessageTypes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	path := "/v2/users/" + w.user.ID.String() + "/emails?message_types="
 	list := "welcome"

@@ -121,6 +121,7 @@ func (w *pagedWalk) finish(t *testing.T) {
 
 // TestPagingStill walks every list in every sort while nothing changes.
 func TestPagingStill(t *testing.T) {
+	t.Parallel()
 	for name, table := range pagedTables {
 		t.Run(name, func(t *testing.T) {
 			p := table(t, 60)
@@ -146,6 +147,7 @@ func TestPagingStill(t *testing.T) {
 // TestPagingWhileRowsChange walks every list, several walks at a time, while
 // rows come, go and move between their pages.
 func TestPagingWhileRowsChange(t *testing.T) {
+	t.Parallel()
 	for name, table := range pagedTables {
 		t.Run(name, func(t *testing.T) {
 			p := table(t, 50)
@@ -181,6 +183,7 @@ func TestPagingWhileRowsChange(t *testing.T) {
 // TestPagingInParallel walks lists at once while others write: each walk sees
 // the rows that nobody moves once.
 func TestPagingInParallel(t *testing.T) {
+	t.Parallel()
 	for name, table := range pagedTables {
 		t.Run(name, func(t *testing.T) {
 			p := table(t, 40)
@@ -218,6 +221,7 @@ func TestPagingInParallel(t *testing.T) {
 // TestPagingJumps reads pages in process as the older version does: more rows
 // than a caller may have, after rows that are skipped, with the total.
 func TestPagingJumps(t *testing.T) {
+	t.Parallel()
 	for name, table := range pagedTables {
 		t.Run(name, func(t *testing.T) {
 			p := table(t, pagedMany(name))
@@ -263,6 +267,7 @@ func (p *pagedTable) jump(t *testing.T, l pagedList, rows []pagedRow, how string
 // TestPagingCursorIsOfItsList holds that a cursor is good for the list that it
 // came from only (decisions 3.3).
 func TestPagingCursorIsOfItsList(t *testing.T) {
+	t.Parallel()
 	p := pagedUsers(t, 60)
 	path := p.path(p.lists[0])
 	cursors := make([]string, len(p.lists))
@@ -302,6 +307,7 @@ func TestPagingCursorIsOfItsList(t *testing.T) {
 // TestPagingSortsNamesByKey holds decisions 2.8: folded case, then byte order,
 // both ways.
 func TestPagingSortsNamesByKey(t *testing.T) {
+	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
 	p := &pagedTable{h: h, tenant: h.Tenant("Names"), op: h.API.ListClients, shown: []string{"id"}}
 	sorted := []string{"Apple", "apples", "STRASSE", "Straßen", "Zebra", "ÀB", "äpfel", "Éclair", "éclairs", "Žižek", "ωmega", "Ωmegas", "日本", "🙂 Co"}
@@ -327,6 +333,7 @@ func TestPagingSortsNamesByKey(t *testing.T) {
 // TestPagingByScoreStandsStill holds decisions 3.7: a walk by risk_score that
 // outlasts the summaries it began with goes on among the same scores.
 func TestPagingByScoreStandsStill(t *testing.T) {
+	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
 	p := &pagedTable{h: h, tenant: h.Tenant("Scores"), op: h.API.ListClients, shown: []string{"id"}}
 	for i := range 8 {

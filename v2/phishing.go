@@ -130,10 +130,6 @@ type ListPhishingResults struct {
 		Until        *op.Time        `query:"until" doc:"Only mails sent before this time."`
 		UpdatedSince *op.Time        `query:"updated_since" doc:"Only results that changed at or after this time."`
 	}
-	// Sent asks for the mails that were sent to one user, newest first,
-	// whichever client the user belongs to. It is v1's, and stands in for the
-	// path and the filters.
-	Sent *domain.UserID
 }
 
 // ResultStatuses is a comma-separated list of states.
@@ -161,9 +157,6 @@ func (in *ListPhishingResults) filter() (domain.ResultFilter, error) {
 func (a *API) listPhishingResults(
 	ctx context.Context, in *ListPhishingResults, w domain.Window,
 ) (domain.Slice[domain.Result], error) {
-	if in.Sent != nil {
-		return a.sentResults(ctx, *in.Sent, w)
-	}
 	filter, err := in.filter()
 	if err != nil {
 		return domain.Slice[domain.Result]{}, err
@@ -173,15 +166,6 @@ func (a *API) listPhishingResults(
 		return domain.Slice[domain.Result]{}, err
 	}
 	return t.Results(ctx, filter, w)
-}
-
-// sentResults is what v1 lists.
-func (a *API) sentResults(ctx context.Context, id domain.UserID, w domain.Window) (domain.Slice[domain.Result], error) {
-	u, err := a.db.User(ctx, id)
-	if err != nil {
-		return domain.Slice[domain.Result]{}, err
-	}
-	return u.SentResults(ctx, w)
 }
 
 // GetPhishingSummary asks for the counts of a client's simulated mails.

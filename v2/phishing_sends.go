@@ -37,60 +37,50 @@ type SendPhishing struct {
 		TemplateID op.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"Left out, each user is sent one that they have not seen, in their language and of the client's categories."`
 		SendAt     op.Optional[op.Time]           `json:"send_at,omitzero" doc:"Left out or past, at once."`
 	}
-	// ClientOfUser takes the client of the one user who is named, whichever it
-	// is, and leaves no choice of the template to the service. It is v1's, and
-	// stands in for the path.
-	ClientOfUser bool
 }
 
-// sendPhishing schedules all of the mails or none. The users are locked, so that
-// of two requests at once the second sees which templates the first chose.
-func (a *API) sendPhishing(ctx context.Context, req *SendPhishing) (*PhishingSent, error) {
-	if req.ClientOfUser && !req.Body.TemplateID.Given {
-		return nil, domain.ErrInvalid("template_id", "is required")
-	}
-	out := &PhishingSent{}
-	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, err := a.tenantOfSends(ctx, req)
+func (a *API) sendPhishing(ctx context.Context, req *SendPhishing) (out *PhishingSent, err error) {
+	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.db.Tenant(ctx, req.Path.ClientID)
 		if err != nil {
 			return err
 		}
-		users := distinct(req.Body.UserIDs)
-		targets, err := t.LockTargets(ctx, c, users)
-		if err != nil {
-			return err
-		}
-		if err := refuseTargets(req.Body.UserIDs, targets); err != nil {
-			return err
-		}
-		results, err := a.chooseTemplates(ctx, t, req, users, targets)
-		if err != nil {
-			return err
-		}
-
-		sendAt := c.At
-		if asked := req.Body.SendAt.Value; asked.After(sendAt) {
-			sendAt = asked.Time
-		}
-		for i := range results {
-			r := &results[i]
-			r.ID, r.SendAt = db.NewID[domain.ResultKind](), sendAt
-			out.Sends = append(out.Sends, PhishingSend{UserID: r.User, ResultID: r.ID, TemplateID: r.Template, SendAt: op.At(sendAt)})
-		}
-		return t.ScheduleResults(ctx, c, results)
+		out, err = a.schedule(ctx, c, t, req)
+		return err
 	})
+	return out, err
+}
+
+// schedule schedules all of the mails that the body asks for, or none. The users
+// are locked, so that of two requests at once the second sees which templates the
+// first chose.
+func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *SendPhishing) (*PhishingSent, error) {
+	users := distinct(req.Body.UserIDs)
+	targets, err := t.LockTargets(ctx, c, users)
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
-}
-
-// tenantOfSends is the client whose users are sent mails.
-func (a *API) tenantOfSends(ctx context.Context, req *SendPhishing) (*db.Tenant, error) {
-	if req.ClientOfUser {
-		return a.db.TenantOfUser(ctx, req.Body.UserIDs[0])
+	if err := refuseTargets(req.Body.UserIDs, targets); err != nil {
+		return nil, err
 	}
-	return a.db.Tenant(ctx, req.Path.ClientID)
+	results, err := a.chooseTemplates(ctx, t, req, users, targets)
+	if err != nil {
+		return nil, err
+	}
+
+	sendAt := c.At
+	if asked := req.Body.SendAt.Value; asked.After(sendAt) {
+		sendAt = asked.Time
+	}
+	out := &PhishingSent{}
+	for i := range results {
+		r := &results[i]
+		r.ID, r.SendAt = db.NewID[domain.ResultKind](), sendAt
+		out.Sends = append(out.Sends, PhishingSend{
+			UserID: r.User, ResultID: r.ID, TemplateID: r.Template, SendAt: op.At(sendAt),
+		})
+	}
+	return out, t.ScheduleResults(ctx, c, results)
 }
 
 func distinct[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {

@@ -34,6 +34,7 @@ func (w *trainee) send(body map[string]any) sends {
 // TestSendPhishing: each user is sent a template of their own language, at the
 // time asked for, and can be followed in the results.
 func TestSendPhishing(t *testing.T) {
+	t.Parallel()
 	w := newTrainee(t, 3)
 	if err := w.DB.LoadTemplates(t.Context()); err != nil {
 		t.Fatal(err)
@@ -74,6 +75,7 @@ func TestSendPhishing(t *testing.T) {
 // TestTemplatesAreNotRepeated: no user sees a template twice before all of the
 // client's categories were seen, however many requests come at once.
 func TestTemplatesAreNotRepeated(t *testing.T) {
+	t.Parallel()
 	w := newTrainee(t, 1)
 	if err := w.DB.LoadTemplates(t.Context()); err != nil {
 		t.Fatal(err)

@@ -32,6 +32,7 @@ func (w *trainee) simulate(user v2.User, status domain.ResultStatus, sent time.T
 }
 
 func TestPhishingResults(t *testing.T) {
+	t.Parallel()
 	w := newTrainee(t, 2)
 	noon := w.Clock.Now()
 	first := w.simulate(w.users[0], domain.ResultClicked, noon.AddDate(0, 0, -2), "opened_at", "clicked_at")
@@ -91,6 +92,7 @@ func TestPhishingResults(t *testing.T) {
 }
 
 func TestPhishingSummary(t *testing.T) {
+	t.Parallel()
 	w := newTrainee(t, 3)
 	path := "/v2/clients/" + w.client.ID.String() + "/phishing/summary"
 	empty := w.Get(path, w.tenant.Key).Want(200)
@@ -129,6 +131,7 @@ func TestPhishingSummary(t *testing.T) {
 }
 
 func TestPhishingTemplates(t *testing.T) {
+	t.Parallel()
 	w := newTrainee(t, 1)
 	w.simulate(w.users[0], domain.ResultSent, w.Clock.Now())
 	list := walk(w, "/v2/phishing/templates", 100)
@@ -147,6 +150,7 @@ func (w *trainee) email(client domain.ClientID, user v2.User, kind domain.Messag
 }
 
 func TestEmails(t *testing.T) {
+	t.Parallel()
 	w := newTrainee(t, 2)
 	noon := w.Clock.Now()
 	user := w.users[0]

@@ -86,6 +86,7 @@ func (s *signer) want(p domain.PolicyID, counts string, signed, unsigned int) {
 }
 
 func TestSignOffLapsesByTheClock(t *testing.T) {
+	t.Parallel()
 	s := newSigner(t, 3)
 	p := s.tenantPolicy()
 	s.want(p, "3 0 0", 0, 3)
@@ -107,6 +108,7 @@ func TestSignOffLapsesByTheClock(t *testing.T) {
 }
 
 func TestPublishingUnsigns(t *testing.T) {
+	t.Parallel()
 	s := newSigner(t, 2)
 	p := s.tenantPolicy()
 	now := s.Clock.Now()
@@ -144,6 +146,7 @@ func TestPublishingUnsigns(t *testing.T) {
 // TestClockOfASignature: a clock that is behind that of another process never
 // moves updated_at or published_at backwards, so that who polls misses nothing.
 func TestClockOfASignature(t *testing.T) {
+	t.Parallel()
 	s := newSigner(t, 2)
 	p := s.tenantPolicy()
 	ahead := s.Clock.Now().Add(time.Hour)
@@ -161,6 +164,7 @@ func TestClockOfASignature(t *testing.T) {
 }
 
 func TestAudiences(t *testing.T) {
+	t.Parallel()
 	s := newSigner(t, 4)
 	collection := s.Collection(s.client.ID, "Sales")
 	group := s.users[0].Group.ID
@@ -202,6 +206,7 @@ func TestAudiences(t *testing.T) {
 }
 
 func TestRemindersGoOutOnceADay(t *testing.T) {
+	t.Parallel()
 	s := newSigner(t, 3)
 	p := s.tenantPolicy()
 	s.sign(p, 1, 1, s.Clock.Now())
@@ -246,6 +251,7 @@ func TestRemindersGoOutOnceADay(t *testing.T) {
 }
 
 func TestPoliciesOfOthers(t *testing.T) {
+	t.Parallel()
 	s := newSigner(t, 1)
 	p := s.tenantPolicy()
 	other := s.Client(s.tenant, "Other")

@@ -86,6 +86,7 @@ func (out outsiders) withMalformed(w *world) outsiders {
 // objects that are out of reach: the answer is one 404, the same to the byte
 // whatever the reason, and nothing changes.
 func TestCrossTenant(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	subset, out := tenants(t, w)
 	before := w.contents(t)
@@ -126,6 +127,7 @@ func TestCrossTenant(t *testing.T) {
 // as one that is not there, though the client or the user of the path is within
 // reach.
 func TestPartsOfOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	_, out := tenants(t, w)
 	before := w.contents(t)
@@ -155,6 +157,7 @@ func TestPartsOfOthers(t *testing.T) {
 
 // TestListsStayInReach: what a list without a path shows is what the key reaches.
 func TestListsStayInReach(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	subset, _ := tenants(t, w)
 	for key, want := range map[string]string{w.tenant.Key: "Beside, Client", subset: "Client"} {
@@ -184,6 +187,7 @@ func column(r v2test.Response, member string) (texts []string) {
 // TestOrderOfChecks holds decisions 2.4 for every operation: each request has
 // every fault from some point on, and the first decides.
 func TestOrderOfChecks(t *testing.T) {
+	t.Parallel()
 	limits := v2test.Unlimited
 	limits.PerKey = 1
 	w := newWorld(t, v2test.Options{Limits: limits})
@@ -250,6 +254,7 @@ func blanked(w *world, o op.Operation) map[string]any {
 
 // TestUnknownRoutes answers all that is below the prefix in v2's way.
 func TestUnknownRoutes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	for _, path := range []string{"/v2", "/v2/", "/v2/clients/", "/v2/Clients", "/v2//clients", "/v2/clients//admins", "/v2/clients/x/y/z", "/v2/%2e%2e/v2/clients", "/v2/openapi.yaml/"} {
 		for _, method := range []string{"GET", "POST", "DELETE", "BREW"} {

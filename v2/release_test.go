@@ -32,6 +32,7 @@ var ladder = map[op.Release][]string{
 }
 
 func TestLadder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	for release, want := range ladder {
 		for _, name := range want {
@@ -57,6 +58,7 @@ func TestLadder(t *testing.T) {
 // answers as an unknown path does, and what it shares with others answers the
 // same bytes.
 func TestReleases(t *testing.T) {
+	t.Parallel()
 	url := dbtest.URL(t, v2test.Schema)
 	limits := v2test.Unlimited
 	latest := newWorld(t, v2test.Options{URL: url, Limits: limits})

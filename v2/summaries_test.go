@@ -20,6 +20,7 @@ func (w *world) score(n int) {
 // TestSummaryAge: a summary may be five minutes old and not older, by every
 // read that shows it (decisions 3.7).
 func TestSummaryAge(t *testing.T) {
+	t.Parallel()
 	reads := map[string]func(w *world) any{
 		"clients.get":  func(w *world) any { return w.Get(w.clientPath(), w.tenant.Key).Field("risk.average_score") },
 		"clients.risk": func(w *world) any { return w.Get(w.clientPath()+"/risk", w.tenant.Key).Field("average_score") },
@@ -57,6 +58,7 @@ func TestSummaryAge(t *testing.T) {
 // TestSummary counts a client's active users: average, grade, high risk,
 // overdue, on track.
 func TestSummary(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	for i, score := range []int{800, 601, 600, 599, 399} {
 		u := w.User(w.tenant, w.client.ID, v2test.Email(i))
@@ -94,6 +96,7 @@ func TestSummary(t *testing.T) {
 
 // TestUpdatedSince: it finds what a refresh changes, at or after the time.
 func TestUpdatedSince(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	w.Client(w.tenant, "Quiet")
 	since := func(at time.Time) string {
@@ -135,6 +138,7 @@ func TestUpdatedSince(t *testing.T) {
 // TestWalkStandsStill: a request with a cursor refreshes nothing, whatever its
 // filters and its sort.
 func TestWalkStandsStill(t *testing.T) {
+	t.Parallel()
 	for _, query := range []string{"", "sort=risk_score&", "sort=-risk_score&", "updated_since=2020-01-01T00:00:00Z&", "sort=risk_score&updated_since=2020-01-01T00:00:00Z&"} {
 		t.Run(query, func(t *testing.T) {
 			w := newWorld(t, v2test.Options{})
@@ -156,6 +160,7 @@ func TestWalkStandsStill(t *testing.T) {
 
 // TestSummariesInProcess: a caller in this process gets what v2 does not show.
 func TestSummariesInProcess(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	w.Exec("INSERT INTO phishing_days (client_id, day, sent, clicked) VALUES ($1, '2026-06-15', 4, 1), ($1, '2020-01-01', 4, 3)", w.client.ID)
 	w.Clock.Advance(time.Hour)

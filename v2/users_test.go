@@ -38,6 +38,7 @@ func (w *world) overrides(id string) (fields []string) {
 }
 
 func TestNewUser(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	u := w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"ÖZGE.Ünal@Example.COM"}`).Want(201)
 	if u.Field("email") != "özge.ünal@example.com" {
@@ -76,6 +77,7 @@ func TestNewUser(t *testing.T) {
 
 // TestNewUserInCollections: all or nothing, the places of the wrong ones named.
 func TestNewUserInCollections(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	a, b := w.Collection(w.client.ID, "A"), w.Collection(w.client.ID, "B")
 	foreign := w.Collection(w.Client(w.tenant, "Other").ID, "A")
@@ -123,6 +125,7 @@ func TestNewUserInCollections(t *testing.T) {
 // TestClassification: a role that nobody set follows title and department; one
 // that was set stays.
 func TestClassification(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	steps := []struct{ body, role, overrides string }{
 		{`{"job_title":"Payroll Clerk"}`, "finance", "[job_title]"},
@@ -158,6 +161,7 @@ func TestClassification(t *testing.T) {
 
 // TestPatch is PATCH's table (decisions 3.13), for every field of a user.
 func TestPatch(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	nullable := map[string]any{"department": "Sales", "job_title": "Clerk", "manager_email": "Boss@Example.com"}
 	firm := map[string]any{"first_name": "New", "last_name": "Name", "status": "inactive", "role": "hr", "preferred_language": "fr-ca"}
@@ -203,6 +207,7 @@ func TestPatch(t *testing.T) {
 // TestCounters: users.active and users.inactive are current at once, and no
 // number of concurrent changes loses one (decisions 3.7).
 func TestCounters(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -231,6 +236,7 @@ func TestCounters(t *testing.T) {
 
 // TestEvents: each change of a user is told once, in its transaction.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	told := func() string {
 		var text string

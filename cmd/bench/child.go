@@ -52,7 +52,8 @@ func serving(build func(context.Context) (http.Handler, error)) func(context.Con
 }
 
 // serveChild serves what build makes, and says where.
-func serveChild(ctx context.Context, build func(context.Context) (http.Handler, error), parent io.Reader, out io.Writer) error {
+func serveChild(ctx context.Context, build func(context.Context) (http.Handler, error), parent io.Reader,
+	out io.Writer) error {
 	ctx, cancel := whileParent(ctx, parent)
 	defer cancel()
 	handler, err := build(ctx)
@@ -67,7 +68,8 @@ func serveChild(ctx context.Context, build func(context.Context) (http.Handler, 
 		return err
 	}
 	fmt.Fprintln(out, listener.Addr())
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
+		IdleTimeout: 2 * time.Minute}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err

@@ -85,7 +85,8 @@ func (d *data) fill(ctx context.Context, size seed.Size, progress io.Writer) err
 	}
 	if len(d.clients) == 0 {
 		begin := time.Now()
-		for _, part := range []seed.Size{{Clients: 1, Users: d.users}, {Clients: size.Clients - 1, Users: size.Users - d.users}} {
+		for _, part := range []seed.Size{{Clients: 1, Users: d.users},
+			{Clients: size.Clients - 1, Users: size.Users - d.users}} {
 			if err := seed.Large(ctx, d.db, part, bar.New(progress, "seeding")); err != nil {
 				return err
 			}
@@ -94,7 +95,8 @@ func (d *data) fill(ctx context.Context, size seed.Size, progress io.Writer) err
 		if _, err := d.db.SQL().ExecContext(ctx, "VACUUM ANALYZE"); err != nil {
 			return fmt.Errorf("vacuum: %w", err)
 		}
-		fmt.Fprintf(progress, "seeded %d clients and %d users in %s\n", size.Clients, size.Users, time.Since(begin).Round(time.Second))
+		fmt.Fprintf(progress, "seeded %d clients and %d users in %s\n", size.Clients, size.Users,
+			time.Since(begin).Round(time.Second))
 		debug.FreeOSMemory()
 	}
 	if err := d.find(ctx); err != nil {
@@ -118,7 +120,8 @@ func (d *data) find(ctx context.Context) error {
 		}
 	}
 	d.clients, err = ids[domain.ClientKind](ctx, d,
-		"SELECT id::text FROM clients WHERE partner_id = $1::uuid ORDER BY users_active + users_inactive DESC, id", d.partner.UUID())
+		"SELECT id::text FROM clients WHERE partner_id = $1::uuid ORDER BY users_active + users_inactive DESC, id",
+		d.partner.UUID())
 	return err
 }
 

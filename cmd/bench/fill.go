@@ -92,7 +92,8 @@ func execAll(ctx context.Context, tx *sql.Tx, statements []statement) error {
 }
 
 // once makes a part of the data, unless the database has it.
-func (d *data) once(ctx context.Context, part string, progress io.Writer, fill func(tx *sql.Tx, shown func(done, total int)) error) error {
+func (d *data) once(ctx context.Context, part string, progress io.Writer,
+	fill func(tx *sql.Tx, shown func(done, total int)) error) error {
 	begin := time.Now()
 	tx, err := d.db.SQL().BeginTx(ctx, nil)
 	if err != nil {
@@ -104,7 +105,8 @@ func (d *data) once(ctx context.Context, part string, progress io.Writer, fill f
 		return err
 	}
 	var there bool
-	if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM bench_parts WHERE name = $1)", part).Scan(&there); err != nil || there {
+	if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM bench_parts WHERE name = $1)",
+		part).Scan(&there); err != nil || there {
 		return err
 	}
 	fmt.Fprintf(progress, "making %s\n", part)

@@ -167,7 +167,8 @@ func (d *data) writeSignals(ctx context.Context, to io.Writer, n int) (written i
 			return 0, err
 		}
 		l.Version, l.Breach = int(version.Int32), breach.String
-		if err := errors.Join(parse(result, &l.Result), parse(user, &l.User), parse(course, &l.Course), parse(policy, &l.Policy)); err != nil {
+		if err := errors.Join(parse(result, &l.Result), parse(user, &l.User), parse(course, &l.Course),
+			parse(policy, &l.Policy)); err != nil {
 			return 0, err
 		}
 		if err := out.Encode(l); err != nil {

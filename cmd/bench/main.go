@@ -49,7 +49,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	flags.BoolVar(&o.quick, "quick", false, "measure a tenth as long, on a tenth of the data")
-	flags.StringVar(&o.dataDir, "data-dir", "", "keep the data in this `folder`, and use them again; a temporary one unless told")
+	flags.StringVar(&o.dataDir, "data-dir", "", "keep the data in this `folder`, and use them again; a temporary one "+
+		"unless told")
 	flags.StringVar(&o.profiles, "profiles", "", "write a CPU profile of the service under each load into this `folder`")
 	flags.StringVar(&o.only, "only", "", "measure only what has this `text` in its name")
 	if err := flags.Parse(args); err != nil {

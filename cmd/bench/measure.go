@@ -96,7 +96,8 @@ func (b *bench) measureAll(ctx context.Context) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(results, result{name: "peak resident memory, MB", ours: fmt.Sprintf("%.0f", peak), value: peak, bar: 150}), nil
+	return append(results, result{name: "peak resident memory, MB", ours: fmt.Sprintf("%.0f", peak), value: peak,
+		bar: 150}), nil
 }
 
 // perform runs those of the measures that are wanted.
@@ -175,7 +176,8 @@ func (b *bench) againstReference() (measures []measure) {
 		{"GET /v2/clients/{id}/users?limit=50", []string{users + "50"}, 0.9},
 		{"GET /v2/clients/{id}/users?limit=500", []string{users + "500"}, 0.9},
 	} {
-		measures = append(measures, measure{m.name, nil, func(ctx context.Context) ([]result, error) {
+		fresh := func(ctx context.Context, _ io.Writer) error { return b.data.db.ForceSummaries(ctx) }
+		measures = append(measures, measure{m.name, fresh, func(ctx context.Context) ([]result, error) {
 			got, err := b.rates(ctx, m.paths)
 			return []result{{
 				name: m.name, ours: perSecond(got.a), reference: perSecond(got.b), value: got.ratio, bar: m.bar, atLeast: true,
@@ -214,7 +216,8 @@ func (b *bench) rates(ctx context.Context, paths []string) (compared, error) {
 	got, err := inTurns(ctx, ours, theirs, rounds, long)
 	a, aDatabase := ours.perRequest()
 	r, rDatabase := theirs.perRequest()
-	fmt.Fprintf(b.progress, "  processor time per request: service %s and database %s, reference %s and database %s\n", a, aDatabase, r, rDatabase)
+	fmt.Fprintf(b.progress, "  processor time per request: service %s and database %s, reference %s and database %s\n",
+		a, aDatabase, r, rDatabase)
 	return got, err
 }
 

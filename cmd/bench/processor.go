@@ -34,7 +34,8 @@ func childProcessors(pid int) (sum time.Duration) {
 // since its start, and of the database since it had taken so much.
 func (b *bench) spent(what string, c *child, database time.Duration, n int) {
 	took, each := childProcessors(b.data.server)-database, time.Duration(max(n, 1))
-	fmt.Fprintf(b.progress, "  processor time per %s: child %s and database %s\n", what, processor(c.command.Process.Pid)/each, took/each)
+	fmt.Fprintf(b.progress, "  processor time per %s: child %s and database %s\n", what,
+		processor(c.command.Process.Pid)/each, took/each)
 }
 
 // statOf reads the parent and the processor time out of a process's stat; a

@@ -30,7 +30,8 @@ func (b *bench) policies(ctx context.Context) ([]result, error) {
 		return nil, err
 	}
 	counted, err := b.typical(ctx, b.times(20), policies, always(r), func() error {
-		_, err := b.data.db.SQL().ExecContext(ctx, "UPDATE policies SET counted_until = '-infinity' WHERE client_id = $1", b.data.clients[0].UUID())
+		_, err := b.data.db.SQL().ExecContext(ctx, "UPDATE policies SET counted_until = '-infinity' WHERE client_id = $1",
+			b.data.clients[0].UUID())
 		return err
 	})
 	name := fmt.Sprintf("v2 page of %d policies of %d users", policies, b.data.users)
@@ -47,7 +48,8 @@ func (b *bench) emails(ctx context.Context) ([]result, error) {
 	typical, err := b.typical(ctx, b.times(2000), mailsShown, func(i int) []byte {
 		return request(emailsPath(readers[i%len(readers)], 100), b.keys[0])
 	})
-	return []result{{name: fmt.Sprintf("v2 page of a user's mails, of %d", b.data.all*mailsEach), ours: took(typical)}}, err
+	return []result{{name: fmt.Sprintf("v2 page of a user's mails, of %d", b.data.all*mailsEach), ours: took(typical)}},
+		err
 }
 
 // The mails that are asked for are those of 30 days, as v1 shows them.
@@ -59,7 +61,8 @@ const (
 )
 
 func emailsPath(user domain.UserID, limit int) string {
-	return fmt.Sprintf("/v2/users/%s/emails?limit=%d&since=%s&until=%s&message_types=%s", user, limit, mailsSince, mailsUntil, mailTypes)
+	return fmt.Sprintf("/v2/users/%s/emails?limit=%d&since=%s&until=%s&message_types=%s", user, limit, mailsSince,
+		mailsUntil, mailTypes)
 }
 
 // readers are users of any clients, in no order.
@@ -90,7 +93,8 @@ func ids[K domain.Kind](ctx context.Context, d *data, query string, values ...an
 
 // typical is the median time of requests, one at a time, whose pages must have
 // so many rows. What is to be done before each is not timed.
-func (b *bench) typical(ctx context.Context, times, rows int, next func(i int) []byte, before ...func() error) (time.Duration, error) {
+func (b *bench) typical(ctx context.Context, times, rows int, next func(i int) []byte,
+	before ...func() error) (time.Duration, error) {
 	c, err := dial(b.service.said)
 	if err != nil {
 		return 0, err

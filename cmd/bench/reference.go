@@ -92,8 +92,10 @@ const clientColumns = `id, name, name_key, industry, external_id, created_at, up
 
 func scanClient(row pgx.Row) (c shownClient, err error) {
 	var id pgtype.UUID
-	err = row.Scan(&id, &c.Name, &c.nameKey, &c.Industry, &c.ExternalID, &c.CreatedAt.Time, &c.UpdatedAt.Time, &c.Users.Active, &c.Users.Inactive,
-		&c.Risk.AverageScore, &c.Risk.HighRiskUsers, &c.Training.OnTrackRate, &c.Training.OverdueUsers, &c.Phishing.ClickRate90d, &c.Phishing.ReportRate90d,
+	err = row.Scan(&id, &c.Name, &c.nameKey, &c.Industry, &c.ExternalID, &c.CreatedAt.Time, &c.UpdatedAt.Time,
+		&c.Users.Active, &c.Users.Inactive,
+		&c.Risk.AverageScore, &c.Risk.HighRiskUsers, &c.Training.OnTrackRate, &c.Training.OverdueUsers,
+		&c.Phishing.ClickRate90d, &c.Phishing.ReportRate90d,
 		&c.Frameworks, &c.Features.DarkWebMonitoring, &c.Features.DirectorySync)
 	c.ID = domain.ClientID(id.Bytes).String()
 	c.Risk.Grade = grade(c.Risk.AverageScore)

@@ -134,8 +134,10 @@ func scanUser(row pgx.Row) (u shownUser, err error) {
 	var id, group, course pgtype.UUID
 	var groupName, title *string
 	var due *time.Time
-	err = row.Scan(&id, &u.Email, &u.FirstName, &u.LastName, &u.Department, &u.JobTitle, &u.ManagerEmail, &u.Status, &u.Role,
-		&u.PreferredLanguage, &u.Source, &u.CreatedAt.Time, &u.UpdatedAt.Time, &u.Risk.Score, &group, &groupName, &course, &title, &due,
+	err = row.Scan(&id, &u.Email, &u.FirstName, &u.LastName, &u.Department, &u.JobTitle, &u.ManagerEmail, &u.Status,
+		&u.Role,
+		&u.PreferredLanguage, &u.Source, &u.CreatedAt.Time, &u.UpdatedAt.Time, &u.Risk.Score, &group, &groupName, &course,
+		&title, &due,
 		&u.Training.OverdueCount)
 	if err != nil {
 		return u, err

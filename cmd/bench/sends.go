@@ -163,7 +163,8 @@ func (b *bench) schedule(ctx context.Context, n int) error {
 		return err
 	}
 	client := b.data.clients[0]
-	users, err := ids[domain.UserKind](ctx, b.data, "SELECT id::text FROM users WHERE client_id = $1 AND status = 'active' ORDER BY id LIMIT $2", client.UUID(), n)
+	users, err := ids[domain.UserKind](ctx, b.data,
+		"SELECT id::text FROM users WHERE client_id = $1 AND status = 'active' ORDER BY id LIMIT $2", client.UUID(), n)
 	if err != nil {
 		return err
 	}
@@ -176,7 +177,8 @@ func (b *bench) schedule(ctx context.Context, n int) error {
 	}
 	defer c.Close()
 	for ; len(users) > 0; users = users[min(sendsAtOnce, len(users)):] {
-		body, err := json.Marshal(map[string]any{"user_ids": users[:min(sendsAtOnce, len(users))], "send_at": time.Now().Add(sendsLater).UTC()})
+		body, err := json.Marshal(map[string]any{"user_ids": users[:min(sendsAtOnce, len(users))],
+			"send_at": time.Now().Add(sendsLater).UTC()})
 		if err != nil {
 			return err
 		}
@@ -210,7 +212,8 @@ func (b *bench) drained(ctx context.Context, inbox *inbox, n int, since time.Tim
 			continue
 		}
 		var left int
-		err := b.data.db.SQL().QueryRowContext(ctx, "SELECT count(*) FROM phishing_results WHERE client_id = $1 AND created_at >= $2 AND status = 'scheduled'",
+		err := b.data.db.SQL().QueryRowContext(ctx,
+			"SELECT count(*) FROM phishing_results WHERE client_id = $1 AND created_at >= $2 AND status = 'scheduled'",
 			b.data.clients[0].UUID(), since).Scan(&left)
 		if err != nil {
 			return 0, err

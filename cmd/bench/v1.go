@@ -60,9 +60,18 @@ func measureV1(ctx context.Context, b *bench) ([]result, error) {
 	defer c.Close()
 	w := &walker{bench: b, connection: c, users: users}
 	return b.perform(ctx, []measure{
-		{"v1 page of clients", nil, func(ctx context.Context) ([]result, error) { return w.page(ctx, "v1 page of clients / v2's", clients) }},
-		{"v1 page of users", nil, func(ctx context.Context) ([]result, error) { return w.page(ctx, "v1 page of users / v2's", users) }},
-		{"v1 pages behind a proxy", nil, func(ctx context.Context) ([]result, error) { return w.proxied(ctx, clients, users) }},
+		{"v1 page of clients", nil, func(ctx context.Context) ([]result,
+			error) {
+			return w.page(ctx, "v1 page of clients / v2's", clients)
+		}},
+		{"v1 page of users", nil, func(ctx context.Context) ([]result,
+			error) {
+			return w.page(ctx, "v1 page of users / v2's", users)
+		}},
+		{"v1 pages behind a proxy", nil, func(ctx context.Context) ([]result,
+			error) {
+			return w.proxied(ctx, clients, users)
+		}},
 		{"v1 walk by offset", nil, w.walk},
 		{"v1 cold jump", nil, w.jump},
 		{"v1 pages of policy users", b.data.papers, w.policyUsers},
@@ -170,7 +179,8 @@ func (w *walker) measuredPolicy(ctx context.Context) (domain.PolicyID, error) {
 }
 
 func (w *walker) measuredCollection(ctx context.Context) (domain.CollectionID, error) {
-	return one(ids[domain.CollectionKind](ctx, w.data, "SELECT id::text FROM collections WHERE client_id = $1 AND name = $2",
+	return one(ids[domain.CollectionKind](ctx, w.data,
+		"SELECT id::text FROM collections WHERE client_id = $1 AND name = $2",
 		w.data.clients[0].UUID(), measuredCollection))
 }
 
@@ -183,7 +193,8 @@ func one[T any](all []T, err error) (first T, _ error) {
 
 // ofClient compares first pages, short and long ones, of a list that belongs to
 // an object of the largest client.
-func (w *walker) ofClient(ctx context.Context, what string, kind idmap.Kind, objects, id, list string) (results []result, err error) {
+func (w *walker) ofClient(ctx context.Context, what string, kind idmap.Kind, objects, id,
+	list string) (results []result, err error) {
 	client, err := w.number(ctx, idmap.Client, w.data.clients[0].String())
 	if err != nil {
 		return nil, err
@@ -195,7 +206,8 @@ func (w *walker) ofClient(ctx context.Context, what string, kind idmap.Kind, obj
 	for _, rows := range []int{pageSize, 10 * pageSize} {
 		v1 := request(fmt.Sprintf("/v1/clients/%d/%s/%d/%s?limit=%d", client, objects, number, list, rows), w.keys[0])
 		v2 := request(fmt.Sprintf("/v2/clients/%s/%s/%s/%s?limit=%d", w.data.clients[0], objects, id, list, rows), w.keys[0])
-		got, err := w.pages(ctx, fmt.Sprintf("v1 page of %d %s / v2's", rows, what), rows, 100_000/(50+rows), always(v1), always(v2))
+		got, err := w.pages(ctx, fmt.Sprintf("v1 page of %d %s / v2's", rows, what), rows, 100_000/(50+rows), always(v1),
+			always(v2))
 		if err != nil {
 			return nil, err
 		}
@@ -219,7 +231,8 @@ func (w *walker) sentMails(ctx context.Context) (results []result, err error) {
 		}
 		v2 := func(i int) []byte { return request(emailsPath(readers[i%len(readers)], limit), w.keys[0]) }
 		rows := min(limit, mailsShown)
-		got, err := w.pages(ctx, fmt.Sprintf("v1 page of %d of a user's %d mails / v2's", rows, mailsShown), rows, 2000, v1, v2)
+		got, err := w.pages(ctx, fmt.Sprintf("v1 page of %d of a user's %d mails / v2's", rows, mailsShown), rows, 2000, v1,
+			v2)
 		if err != nil {
 			return nil, err
 		}
@@ -233,7 +246,8 @@ func (w *walker) sentMails(ctx context.Context) (results []result, err error) {
 
 // pair times two requests in turns, so many times each, on one connection, and
 // returns their median times.
-func pair(ctx context.Context, c *connection, times int, a, b func(i int) []byte) (time.Duration, time.Duration, error) {
+func pair(ctx context.Context, c *connection, times int, a, b func(i int) []byte) (time.Duration, time.Duration,
+	error) {
 	var as, bs []time.Duration
 	for i := range times {
 		for k := range 2 {
@@ -342,7 +356,8 @@ func (w *walker) once(ctx context.Context, byOffset, byCursor []time.Duration) e
 		if err != nil {
 			return err
 		}
-		if len(page.Items) != pageSize || page.Total != w.data.users || page.Items[pageSize-1].Email != next.Data[pageSize-1].Email {
+		if len(page.Items) != pageSize || page.Total != w.data.users ||
+			page.Items[pageSize-1].Email != next.Data[pageSize-1].Email {
 			return fmt.Errorf("at offset %d the walks part", i*pageSize)
 		}
 		if next.Page.NextCursor != nil {

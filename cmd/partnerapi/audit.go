@@ -43,24 +43,25 @@ func (c auditCmd) Run(ctx context.Context, s streams) (err error) {
 	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "AT\tKEY\tADDRESS\tOPERATION\tMETHOD\tPATH\tCLIENT\tUSER\tREQUEST")
 	lines := 0
-	err = d.EachAuditEntry(ctx, domain.AuditFilter{Client: c.Client, Prefix: c.Key, Since: from}, func(e domain.AuditEntry) error {
-		address, client, user := "-", "-", "-"
-		if e.Address.IsValid() {
-			address = e.Address.String()
-		}
-		if !e.Client.IsZero() {
-			client = e.Client.String()
-		}
-		if !e.User.IsZero() {
-			user = e.User.String()
-		}
-		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.At.UTC().Format(time.RFC3339), e.Prefix, address,
-			e.Operation, e.Method, e.Path, client, user, cmp.Or(e.RequestID, "-"))
-		if lines++; err == nil && lines%flushEvery == 0 {
-			err = w.Flush()
-		}
-		return err
-	})
+	err = d.EachAuditEntry(ctx, domain.AuditFilter{Client: c.Client, Prefix: c.Key, Since: from},
+		func(e domain.AuditEntry) error {
+			address, client, user := "-", "-", "-"
+			if e.Address.IsValid() {
+				address = e.Address.String()
+			}
+			if !e.Client.IsZero() {
+				client = e.Client.String()
+			}
+			if !e.User.IsZero() {
+				user = e.User.String()
+			}
+			_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.At.UTC().Format(time.RFC3339), e.Prefix, address,
+				e.Operation, e.Method, e.Path, client, user, cmp.Or(e.RequestID, "-"))
+			if lines++; err == nil && lines%flushEvery == 0 {
+				err = w.Flush()
+			}
+			return err
+		})
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,8 @@ func (f workFlags) checkConnections(ctx context.Context, d *db.DB, log *slog.Log
 				- coalesce(current_setting('reserved_connections', true)::int, 0),
 			(SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
 			(SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())),
-			(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid())`).Scan(&allowed, &used)
+			(SELECT count(*) FROM pg_stat_activity
+				WHERE backend_type = 'client backend' AND pid <> pg_backend_pid())`).Scan(&allowed, &used)
 	if err != nil {
 		return fmt.Errorf("read how many connections the database allows: %w", err)
 	}

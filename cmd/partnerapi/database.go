@@ -47,7 +47,10 @@ type lasting struct {
 func (f databaseFlags) openLasting(ctx context.Context, progress io.Writer, use lasting) (*db.DB, func() error, error) {
 	if use.migrate {
 		return f.opened(ctx, progress, &use, func(ctx context.Context, d *db.DB) error {
-			_, err := migrateAll(ctx, d)
+			done, err := migrateAll(ctx, d)
+			for _, note := range done.Notes {
+				use.log.WarnContext(ctx, "a row clashes with another one", "row", note)
+			}
 			return err
 		})
 	}
@@ -80,7 +83,8 @@ func (f databaseFlags) there() error {
 	case err != nil:
 		return fmt.Errorf("look for a database: %w", err)
 	case !there:
-		return fmt.Errorf("there is no database here (%s): run serve or migrate first, or see --data-dir and --database-url", f.DataDir)
+		return fmt.Errorf("there is no database here (%s): run serve or migrate first, or see --data-dir and "+
+			"--database-url", f.DataDir)
 	}
 	return nil
 }
@@ -194,25 +198,25 @@ func checkAll(ctx context.Context, d *db.DB) error {
 }
 
 // migrateAll brings the tables of the service and its extensions up to date,
-// and returns the names of the service's migrations that were applied. Where
-// nothing is missing it needs no right to change tables.
-func migrateAll(ctx context.Context, d *db.DB) (applied []string, err error) {
+// and returns what was done to the service's. Where nothing is missing it needs
+// no right to change tables.
+func migrateAll(ctx context.Context, d *db.DB) (done db.Migration, err error) {
 	missing, err := outdated(ctx, d)
 	if err != nil {
-		return nil, err
+		return done, err
 	}
 	if missing != nil {
-		if applied, err = d.Migrate(ctx); err != nil {
-			return applied, err
+		if done, err = d.Migrate(ctx); err != nil {
+			return done, err
 		}
 		for _, e := range extensions {
 			if err := e.migrate(ctx, d); err != nil {
-				return applied, err
+				return done, err
 			}
 		}
 	}
 	// The service's own templates may change without a migration.
-	return applied, d.LoadTemplates(ctx)
+	return done, d.LoadTemplates(ctx)
 }
 
 type migrateCmd struct {
@@ -226,11 +230,14 @@ func (m migrateCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(shut, &err)
-	applied, err := migrateAll(ctx, d)
-	for _, name := range applied {
+	done, err := migrateAll(ctx, d)
+	for _, name := range done.Applied {
 		fmt.Fprintln(s.out, "applied", name)
 	}
-	if err == nil && len(applied) == 0 {
+	for _, note := range done.Notes {
+		fmt.Fprintln(s.out, "clash:", note)
+	}
+	if err == nil && len(done.Applied) == 0 {
 		fmt.Fprintln(s.out, "nothing to do: the tables are up to date")
 	}
 	return err

@@ -41,7 +41,8 @@ func newRegistry(from sources) *prometheus.Registry {
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 
 	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build, &figures{sources: from})
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
+		&figures{sources: from})
 	return r
 }
 
@@ -64,8 +65,10 @@ var (
 	waitsDesc  = description("database_waits_total", "How often a connection of the pool had to be waited for.")
 	waitedDesc = description("database_wait_seconds_total", "How long connections of the pool were waited for.")
 	upDesc     = description("database_up", "1 where the database answered, else 0.")
-	mailDesc   = description("mails", "Mails by kind (asked or simulated) and state: waiting to be sent, or failed.", "kind", "state")
-	oldestDesc = description("mail_oldest_seconds", "Since when the oldest mail waits, by kind; 0 where none does.", "kind")
+	mailDesc   = description("mails", "Mails by kind (asked or simulated) and state: waiting to be sent, or failed.",
+		"kind", "state")
+	oldestDesc = description("mail_oldest_seconds", "Since when the oldest mail waits, by kind; 0 where none does.",
+		"kind")
 )
 
 // Describe sends the descriptions of all figures.

@@ -34,8 +34,10 @@ func (c createPartnerCmd) Validate() error { return validName("the partner's nam
 const maxName = 200
 
 func validName(what, name string) error {
-	if n := utf8.RuneCountInString(name); strings.TrimSpace(name) == "" || n > maxName || strings.ContainsFunc(name, unicode.IsControl) {
-		return fmt.Errorf("%s must have 1 to %d characters, none of them a control character, and not be blank", what, maxName)
+	if n := utf8.RuneCountInString(name); strings.TrimSpace(name) == "" || n > maxName ||
+		strings.ContainsFunc(name, unicode.IsControl) {
+		return fmt.Errorf("%s must have 1 to %d characters, none of them a control character, and "+
+			"not be blank", what, maxName)
 	}
 	return nil
 }
@@ -205,7 +207,8 @@ func partnerCalled(ctx context.Context, d *db.DB, name string) (domain.PartnerID
 		if len(all) == 1 {
 			return all[0].ID, nil
 		}
-		return domain.PartnerID{}, fmt.Errorf("there are %d partners: name one with --partner, or create one with the command partners create", len(all))
+		return domain.PartnerID{}, fmt.Errorf("there are %d partners: name one with --partner, or create one with the "+
+			"command partners create", len(all))
 	}
 	for _, p := range all {
 		if domain.SortKey(p.Name) == domain.SortKey(name) {
@@ -238,7 +241,8 @@ func (c listKeysCmd) Run(ctx context.Context, s streams) (err error) {
 			clients = fmt.Sprint(k.Clients)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Prefix, k.Name, k.Partner, clients,
-			strings.Join(k.Scopes, ","), cmp.Or(strings.Join(k.Networks, ","), "-"), k.CreatedAt.Format(time.DateOnly), moment(k.ExpiresAt), moment(k.LastUsedAt), moment(k.RevokedAt))
+			strings.Join(k.Scopes, ","), cmp.Or(strings.Join(k.Networks, ","), "-"), k.CreatedAt.Format(time.DateOnly),
+			moment(k.ExpiresAt), moment(k.LastUsedAt), moment(k.RevokedAt))
 	}
 	return w.Flush()
 }
@@ -265,7 +269,8 @@ func (c revokeKeyCmd) Run(ctx context.Context, s streams) (err error) {
 	defer closing(shut, &err)
 	if err := d.RevokeKey(ctx, c.Prefix); err != nil {
 		if domain.IsCode(err, domain.NotFound) {
-			return fmt.Errorf("there is no key with the prefix %q that is not revoked: the command keys list shows them", c.Prefix)
+			return fmt.Errorf("there is no key with the prefix %q that is not revoked: the command keys list shows them",
+				c.Prefix)
 		}
 		return err
 	}

@@ -49,7 +49,8 @@ func (c failedMailCmd) Run(ctx context.Context, s streams) (err error) {
 	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "FAILED\tTYPE\tTO\tCLIENT\tID\tFAILURE")
 	for _, m := range mails {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.FailedAt.UTC().Format(time.RFC3339), m.Type, m.To, m.Client, m.ID, m.Failure)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.FailedAt.UTC().Format(time.RFC3339), m.Type, m.To, m.Client, m.ID,
+			m.Failure)
 	}
 	return w.Flush()
 }

@@ -84,7 +84,7 @@ An operation is served from its release on; below that it answers 404, as an unk
 func olderOperations(routes []route) string {
 	var text strings.Builder
 	text.WriteString(`
-Each route is one call of an operation of version 2, whatever the release that is served. The failures are those that version 1 documents, beside 401, 429, 500 and 503.
+Each route is one call of an operation of version 2, whatever the release that is served. Version 2 does not serve those whose names begin with v1. The failures are those that version 1 documents, beside 401, 429, 500 and 503.
 
 | route | stands on | scope | failures |
 |---|---|---|---|

@@ -42,6 +42,7 @@ func (c seedCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.out, "added %d clients with %d users in %s\n", c.Clients, c.Users, time.Since(start).Round(100*time.Millisecond))
+	_, err = fmt.Fprintf(s.out, "added %d clients with %d users in %s\n", c.Clients, c.Users,
+		time.Since(start).Round(100*time.Millisecond))
 	return err
 }

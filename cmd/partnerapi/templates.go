@@ -54,7 +54,8 @@ func (c importTemplatesCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%d added, %d changed, %d unchanged; %d left out\n", added, changed, len(templates)-added-changed, len(faults))
+	fmt.Fprintf(s.out, "%d added, %d changed, %d unchanged; %d left out\n", added, changed, len(templates)-added-changed,
+		len(faults))
 	if len(faults) > 0 {
 		return fmt.Errorf("%d of the entries of %s were not imported", len(faults), c.File)
 	}
@@ -77,7 +78,9 @@ func (e templateEntry) name() string { return strings.TrimSpace(e.Name) }
 
 // readTemplates reads a file: the templates that can be imported, and what is
 // wrong with the other entries. Only a file that is no JSON list is an error.
-func readTemplates(text []byte, language domain.Language, category string) (templates []domain.Template, faults []error, err error) {
+func readTemplates(
+	text []byte, language domain.Language, category string,
+) (templates []domain.Template, faults []error, err error) {
 	faults, err = eachEntry(text, "templates", func(e templateEntry) error {
 		t, err := e.template()
 		if err != nil {
@@ -98,14 +101,17 @@ const (
 
 // template checks the entry and puts it into the service's terms.
 func (e templateEntry) template() (domain.Template, error) {
-	t := domain.Template{Name: e.name(), TemplateContent: domain.TemplateContent{Difficulty: e.DeceptionScore, Landing: domain.LandingLesson}}
+	t := domain.Template{Name: e.name(), TemplateContent: domain.TemplateContent{
+		Difficulty: e.DeceptionScore, Landing: domain.LandingLesson,
+	}}
 	unknown := map[string]bool{}
 	for _, part := range []struct {
 		name string
 		from string
 		to   *string
 	}{
-		{"subject", e.Subject, &t.Subject}, {"from_address", e.FromAddress, &t.From}, {"html", e.HTML, &t.HTML}, {"text", e.Text, &t.Text},
+		{"subject", e.Subject, &t.Subject}, {"from_address", e.FromAddress, &t.From}, {"html", e.HTML, &t.HTML},
+		{"text", e.Text, &t.Text},
 	} {
 		if strings.TrimSpace(part.from) == "" {
 			return t, errors.New("needs a " + part.name)
@@ -126,7 +132,8 @@ func (e templateEntry) template() (domain.Template, error) {
 	case e.DeceptionScore < 1 || e.DeceptionScore > 6:
 		return t, fmt.Errorf("deception_score %d is not from 1 to 6", e.DeceptionScore)
 	case len(unknown) > 0:
-		return t, fmt.Errorf("holds placeholders that are not known: %s", strings.Join(slices.Sorted(maps.Keys(unknown)), ", "))
+		return t, fmt.Errorf("holds placeholders that are not known: %s",
+			strings.Join(slices.Sorted(maps.Keys(unknown)), ", "))
 	}
 	var err error
 	if t.Indicators, err = e.indicators(); err != nil {
@@ -157,14 +164,20 @@ var braces = regexp.MustCompile(`(?s)\{\{(.*?)\}\}`)
 // knownPlaceholders are CISA's and what takes their place: one of the service's
 // own, or an invented value for what is drawn at random there.
 var knownPlaceholders = map[string]string{
-	"url": "{{link}}", "target['email']": "{{email}}", "target['first_name']": "{{first_name}}", "target['last_name']": "{{last_name}}",
-	"customer['name']": "{{company}}", "customer['identifier']": "{{company}}",
-	"time.current_year_long()": "{{year}}", "time.current_date_long()": "{{date}}", "time.current_date_short()": "{{date}}",
+	"url": "{{link}}", "target['email']": "{{email}}", "target['first_name']": "{{first_name}}",
+	"target['last_name']": "{{last_name}}",
+	"customer['name']":    "{{company}}", "customer['identifier']": "{{company}}",
+	"time.current_year_long()": "{{year}}", "time.current_date_long()": "{{date}}",
+	"time.current_date_short()": "{{date}}",
 	"time.current_month_long()": "{{month}}", "time.current_month_short()": "{{month}}",
-	"fake.first_name": "Jordan", "fake.first_name_male": "Marcus", "fake.first_name_female": "Elena", "fake.name_female": "Elena Brandt",
-	"fake.last_name": "Whitlock", "fake.user_name": "jwhitlock", "fake.job": "Coordinator", "fake.company": "Northfield Services",
-	"fake.domain_name": "northfield.example", "fake.city": "Fairview", "fake.address": "12 Elm Street, Fairview", "fake.phone_number": "555-0142",
-	"fake.random_number": "40721", "fake.random_digit": "7", "fake.random_lowercase_letter": "k", "fake.password": "Xk7-maple-40",
+	"fake.first_name": "Jordan", "fake.first_name_male": "Marcus", "fake.first_name_female": "Elena",
+	"fake.name_female": "Elena Brandt",
+	"fake.last_name":   "Whitlock", "fake.user_name": "jwhitlock", "fake.job": "Coordinator",
+	"fake.company":     "Northfield Services",
+	"fake.domain_name": "northfield.example", "fake.city": "Fairview", "fake.address": "12 Elm Street, Fairview",
+	"fake.phone_number":  "555-0142",
+	"fake.random_number": "40721", "fake.random_digit": "7", "fake.random_lowercase_letter": "k",
+	"fake.password": "Xk7-maple-40",
 }
 
 // translatePlaceholders puts the service's placeholders into a text, and adds

@@ -71,7 +71,8 @@ func greetV1(ctx context.Context, d *db.DB, address, key string, client domain.C
 	n := entries[0].Number
 	return []string{
 		fmt.Sprintf("curl -s -H 'X-API-Key: %s' '%s/v1/clients/%d/users?limit=2'", key, address, n),
-		fmt.Sprintf("for path in 'v1/clients?ids=%d' v2/clients/%s; do curl -s -H 'X-API-Key: %s' \"%s/$path\"; echo; done", n, client, key, address),
+		fmt.Sprintf("for path in 'v1/clients?ids=%d' v2/clients/%s; do curl -s -H 'X-API-Key: %s' \"%s/$path\"; echo; done",
+			n, client, key, address),
 	}, nil
 }
 
@@ -109,7 +110,8 @@ func (c importCmd) Run(ctx context.Context, s streams) (err error) {
 	if c.DryRun {
 		verb = "would move"
 	}
-	_, err = fmt.Fprintf(s.out, "%d rows: %s %d objects to their numbers, %d had them already\n", report.Rows, verb, report.Moved, report.Unchanged)
+	_, err = fmt.Fprintf(s.out, "%d rows: %s %d objects to their numbers, %d had them already\n", report.Rows, verb,
+		report.Moved, report.Unchanged)
 	return err
 }
 

@@ -85,7 +85,8 @@ func (f workFlags) open(ctx context.Context, d *db.DB, address, dataDir string, 
 		return nil, errors.Join(err, sender.Close())
 	}
 	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "partnerapi_mail_tries_total", Help: "Tries to send a mail, by kind and outcome: sent, failed, retried or lost.",
+		Name: "partnerapi_mail_tries_total",
+		Help: "Tries to send a mail, by kind and outcome: sent, failed, retried or lost.",
 	}, []string{"kind", "outcome"})
 	mails := mail.NewDispatcher(d, sender, f.Workers, map[db.OutboxKind]mail.Writer{
 		db.RequestedMail: mail.NewRequests(d, composer),
@@ -117,7 +118,8 @@ type workCmd struct {
 // one that it is told.
 func (c workCmd) Validate() error {
 	if c.SMTPURL != "" && c.PublicURL == "" {
-		return errors.New("--smtp-url needs --public-url beside it: links in mail begin with it, and nobody but this machine could follow those to " + defaultListen)
+		return errors.New("--smtp-url needs --public-url beside it: links in mail begin with it, and nobody but this " +
+			"machine could follow those to " + defaultListen)
 	}
 	return c.validate()
 }

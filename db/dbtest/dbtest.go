@@ -52,7 +52,8 @@ var process struct {
 // to do.
 func Main(m *testing.M) {
 	// The collector of garbage stops the limiter's own.
-	goleak.VerifyTestMain(Wrap(m), goleak.IgnoreTopFunction("github.com/ulule/limiter/v3/drivers/store/memory.(*cleaner).Run"))
+	goleak.VerifyTestMain(Wrap(m),
+		goleak.IgnoreTopFunction("github.com/ulule/limiter/v3/drivers/store/memory.(*cleaner).Run"))
 }
 
 // Runner is a *testing.M, or what stands for one, that gives the server up

@@ -51,7 +51,8 @@ func find(binDir string, folders []string, want int) (binaries, error) {
 		return binaries{}, fmt.Errorf("the data were made by PostgreSQL %d, and the binaries found are of version %s: "+
 			"install PostgreSQL %[1]d, or move the data with pg_upgrade", want, found)
 	case len(others) > 0:
-		return binaries{}, fmt.Errorf("PostgreSQL %d or newer is needed, and the binaries found are of version %s", MinMajor, found)
+		return binaries{}, fmt.Errorf("PostgreSQL %d or newer is needed, and the binaries found are of version %s",
+			MinMajor, found)
 	case len(broken) > 0:
 		return binaries{}, fmt.Errorf("%w (%s)", errNoBinaries, strings.Join(broken, "; "))
 	}

@@ -134,7 +134,8 @@ func newLayout(row reflect.Type, columns []pgconn.FieldDescription) (*layout, er
 func fieldOf(is reflect.Type, offset uintptr, column pgconn.FieldDescription) field {
 	f := field{offset: offset, is: is}
 	f.nullable = is.Kind() == reflect.Pointer || is.Kind() == reflect.Slice || is == dateType
-	if column.Format != pgtype.BinaryFormatCode {
+	// A text is the same bytes in both formats, and pgx asks for the one called text.
+	if column.Format != pgtype.BinaryFormatCode && column.DataTypeOID != pgtype.TextOID {
 		return f
 	}
 	if is.Kind() == reflect.Pointer {

@@ -11,8 +11,8 @@ import (
 	"partnerapi/domain"
 )
 
-// lesson is a course at its place in a program, or asked for by a framework.
-type lesson struct {
+// courseSpec is a course at its place in a program, or asked for by a framework.
+type courseSpec struct {
 	course   domain.CourseID
 	position int
 	dueAfter int // days
@@ -25,42 +25,50 @@ const frameworkPosition = 1000
 
 // catalogue is what all clients share.
 type catalogue struct {
-	program   []lesson
-	required  map[string][]lesson // by framework
+	program   []courseSpec
+	required  map[string][]courseSpec // by framework
 	templates map[domain.Language][]*template
 	breaches  []breach
 }
 
-// openCatalogue reads the courses of the database, and adds this package's
+// template is one of the service's own templates of simulated mails, as far as
+// results and sent mails show it.
+type template struct {
+	id            domain.TemplateID
+	from, subject string
+}
+
+// readCatalogue reads the courses of the database, and adds this package's
 // breaches where they are missing.
-func openCatalogue(ctx context.Context, tx pgx.Tx) (*catalogue, error) {
-	c := &catalogue{required: map[string][]lesson{}, templates: map[domain.Language][]*template{}, breaches: breaches()}
-	err := eachLesson(ctx, tx, `
+func readCatalogue(ctx context.Context, tx pgx.Tx) (*catalogue, error) {
+	c := &catalogue{required: map[string][]courseSpec{}, templates: map[domain.Language][]*template{},
+		breaches: breaches()}
+	err := forEachCourse(ctx, tx, `
 		SELECT '', p.course_id::text, p.position, p.due_after_days, c.renewal_months
 		FROM default_program AS p JOIN courses AS c ON c.id = p.course_id ORDER BY p.position`,
-		func(_ string, l lesson) { c.program = append(c.program, l) })
+		func(_ string, l courseSpec) { c.program = append(c.program, l) })
 	if err != nil {
 		return nil, fmt.Errorf("read the program: %w", err)
 	}
-	err = eachLesson(ctx, tx, `
+	err = forEachCourse(ctx, tx, `
 		SELECT f.framework_id, f.course_id::text, $1::integer, f.due_after_days, c.renewal_months
 		FROM framework_courses AS f JOIN courses AS c ON c.id = f.course_id ORDER BY f.framework_id, f.course_id`,
-		func(framework string, l lesson) {
+		func(framework string, l courseSpec) {
 			l.position += len(c.required[framework]) // no two due on one day at one place
 			c.required[framework] = append(c.required[framework], l)
 		}, frameworkPosition)
 	if err != nil {
 		return nil, fmt.Errorf("read what frameworks ask for: %w", err)
 	}
-	if err := c.openTemplates(); err != nil {
+	if err := c.readTemplates(); err != nil {
 		return nil, err
 	}
 	return c, c.addBreaches(ctx, tx)
 }
 
-// openTemplates takes the service's own templates, which inTx brought up to
+// readTemplates takes the service's own templates, which inTx brought up to
 // date in the database.
-func (c *catalogue) openTemplates() error {
+func (c *catalogue) readTemplates() error {
 	own, err := db.OwnTemplates()
 	if err != nil {
 		return err
@@ -76,13 +84,14 @@ func (c *catalogue) openTemplates() error {
 	return nil
 }
 
-func eachLesson(ctx context.Context, tx pgx.Tx, query string, do func(framework string, l lesson), args ...any) error {
+func forEachCourse(ctx context.Context, tx pgx.Tx, query string, do func(framework string, l courseSpec),
+	args ...any) error {
 	rows, err := tx.Query(ctx, query, args...)
 	if err != nil {
 		return err
 	}
 	var framework, course string
-	var l lesson
+	var l courseSpec
 	_, err = pgx.ForEachRow(rows, []any{&framework, &course, &l.position, &l.dueAfter, &l.months}, func() (err error) {
 		l.course, err = domain.ParseUUID[domain.CourseKind](course)
 		do(framework, l)
@@ -104,42 +113,8 @@ func (c *catalogue) addBreaches(ctx context.Context, tx pgx.Tx) error {
 	w.copy(ctx, "breaches", "name title domain breach_on severity data_classes spam_list", func(put put) {
 		for i := range c.breaches {
 			b := &c.breaches[i]
-			put(b.name, b.title, text(b.domain), day(b.on), string(b.severity), b.classes, b.spam)
+			put(b.name, b.title, nullText(b.domain), nullDate(b.on), string(b.severity), b.classes, b.spam)
 		}
 	})
 	return w.err
-}
-
-// breach is an invented breach of data.
-type breach struct {
-	name, title, domain string
-	on                  domain.Date
-	severity            domain.Severity
-	classes             []string
-	spam                bool // only a spam list
-}
-
-// breaches lists the invented breaches, of every severity.
-func breaches() []breach {
-	list := []struct {
-		name, title, domain, on string
-		spam                    bool
-		classes                 []string
-	}{
-		{"ExampleForum", "Example Forum", "forum.example", "2021-03-14", false, []string{"Email addresses", "Passwords", "Usernames"}},
-		{"ParcelPilot", "Parcel Pilot", "parcelpilot.example", "2022-07-02", false, []string{"Email addresses", "Names", "Physical addresses"}},
-		{"TasteBoard", "Taste Board", "tasteboard.example", "2020-11-20", false, []string{"Email addresses", "Usernames", "IP addresses"}},
-		{"MailMountain", "Mail Mountain list", "", "2023-01-09", true, []string{"Email addresses"}},
-		{"QuickQuote", "Quick Quote", "quickquote.example", "2023-09-30", false, []string{"Dates of birth", "Email addresses", "Names", "Phone numbers"}},
-		{"PixelPlaza", "Pixel Plaza", "pixelplaza.example", "2019-05-25", false, []string{"Email addresses", "Historical passwords", "Passwords"}},
-		{"StayFinder", "Stay Finder", "stayfinder.example", "2024-02-11", false, []string{"Email addresses", "Names", "Passport numbers"}},
-		{"EventBuzz", "Event Buzz", "eventbuzz.example", "2024-08-18", false, []string{"Email addresses", "Employers", "Job titles"}},
-	}
-	all := make([]breach, len(list))
-	for i, b := range list {
-		on, _ := domain.ParseDate(b.on) // the dates are those above
-		all[i] = breach{name: b.name, title: b.title, domain: b.domain, on: on, classes: b.classes, spam: b.spam,
-			severity: domain.SeverityOf(b.classes, false, b.spam)}
-	}
-	return all
 }

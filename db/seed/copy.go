@@ -46,32 +46,32 @@ func (w *writer) copy(ctx context.Context, table, columns string, each func(put)
 // uuid is an id as the driver takes one without asking it for its text.
 func uuid[K domain.Kind](id domain.ID[K]) [16]byte { return id }
 
-// optional is NULL for the zero id.
-func optional[K domain.Kind](id domain.ID[K]) any {
+// nullID is NULL for the zero id.
+func nullID[K domain.Kind](id domain.ID[K]) any {
 	if id.IsZero() {
 		return nil
 	}
 	return uuid(id)
 }
 
-// when is NULL for the zero time.
-func when(t time.Time) any {
+// nullTime is NULL for the zero time.
+func nullTime(t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
 	return t
 }
 
-// day is NULL for the zero date.
-func day(d domain.Date) any {
+// nullDate is NULL for the zero date.
+func nullDate(d domain.Date) any {
 	if d.IsZero() {
 		return nil
 	}
 	return d.Time()
 }
 
-// text is NULL for the empty text.
-func text(s string) any {
+// nullText is NULL for the empty text.
+func nullText(s string) any {
 	if s == "" {
 		return nil
 	}

@@ -21,7 +21,8 @@ const (
 )
 
 // ErrNotEmpty says that a database holds something else than a demonstration.
-var ErrNotEmpty = errors.New("the database holds other data: --demo needs an empty database, or one that it filled itself")
+var ErrNotEmpty = errors.New("the database holds other data: --demo needs an empty database, or one that it filled " +
+	"itself")
 
 // DemoKeys are the API keys of the demonstration (decisions 9). They are no
 // secrets: a server refuses them unless it runs a demonstration.
@@ -36,7 +37,8 @@ type DemoKeys struct {
 }
 
 // demoKeys are the keys' texts.
-var demoKeys = DemoKeys{All: "pk_demo_all", ReadOnly: "pk_demo_readonly", Subset: "pk_demo_subset", Other: "pk_demo_other"}
+var demoKeys = DemoKeys{All: "pk_demo_all", ReadOnly: "pk_demo_readonly", Subset: "pk_demo_subset",
+	Other: "pk_demo_other"}
 
 // Demo fills an empty, migrated database with the demonstration, as of today by
 // the database's clock. On a database that has it, it changes nothing. It
@@ -57,7 +59,7 @@ func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
 	if err != nil || !filled {
 		return keys, err
 	}
-	return keys, settleTables(ctx, d)
+	return keys, vacuumAnalyze(ctx, d)
 }
 
 // firstClient finds the demonstration's oldest client; there may be none left.
@@ -88,20 +90,20 @@ func fillDemo(ctx context.Context, tx pgx.Tx, today domain.Date) error {
 	if err := markRefreshed(ctx, tx, today); err != nil {
 		return err
 	}
-	catalogue, err := openCatalogue(ctx, tx)
+	catalogue, err := readCatalogue(ctx, tx)
 	if err != nil {
 		return err
 	}
-	s := &story{dice: newDice(demoStream, 0), today: today, catalogue: catalogue}
+	g := &generator{random: newRandom(demoStream, 0), today: today, catalogue: catalogue}
 	w := &writer{tx: tx}
-	first := s.demoPartner(DemoPartner, "northlight.example", 1100)
-	second := s.demoPartner(OtherDemoPartner, "tidewater.example", 400)
+	first := g.newDemoPartner(DemoPartner, "northlight.example", 1100)
+	second := g.newDemoPartner(OtherDemoPartner, "tidewater.example", 400)
 	w.partner(ctx, first)
 	w.partner(ctx, second)
 
-	clients := s.demoClients(first.id, demoClients)
-	others := s.demoClients(second.id, otherDemoClients)
-	w.demoKeys(ctx, s, first, second, clients[:2])
+	clients := g.newDemoClients(first.id, demoClients)
+	others := g.newDemoClients(second.id, otherDemoClients)
+	w.demoKeys(ctx, g, first, second, clients[:2])
 	return w.clients(ctx, append(clients, others...), catalogue.program, today)
 }
 
@@ -109,64 +111,67 @@ func fillDemo(ctx context.Context, tx pgx.Tx, today domain.Date) error {
 // users are but those that are to be seeded now.
 func markRefreshed(ctx context.Context, tx pgx.Tx, today domain.Date) error {
 	_, err := tx.Exec(ctx, `INSERT INTO daily_refreshes (day, finished_at)
-		SELECT $1::date, $2::timestamptz WHERE NOT EXISTS (SELECT FROM users) ON CONFLICT DO NOTHING`, today.Time(), today.Time())
+		SELECT $1::date, $2::timestamptz WHERE NOT EXISTS (SELECT FROM users)
+		ON CONFLICT DO NOTHING`, today.Time(), today.Time())
 	if err != nil {
 		return fmt.Errorf("mark the daily refresh as done: %w", err)
 	}
 	return nil
 }
 
-func (s *story) demoPartner(name, domainName string, daysOld int) *partner {
-	at := s.at(s.today.AddDays(-daysOld))
-	p := &partner{id: newID[domain.PartnerKind](s.dice, at), name: name, createdAt: at}
+func (g *generator) newDemoPartner(name, domainName string, daysOld int) *partner {
+	at := g.at(g.today.AddDays(-daysOld))
+	p := &partner{id: newID[domain.PartnerKind](g.random, at), name: name, createdAt: at}
 	for i, role := range []domain.AdminRole{domain.OwnerRole, domain.FullRole, domain.ViewerRole} {
-		p.admins = append(p.admins, s.appoint(nil, domainName, role, at.AddDate(0, 0, 30*i)))
+		p.admins = append(p.admins, g.newAdmin(nil, domainName, role, at.AddDate(0, 0, 30*i)))
 	}
 	return p
 }
 
-func (s *story) demoClients(partner domain.PartnerID, list []demoClient) []*client {
+func (g *generator) newDemoClients(partner domain.PartnerID, list []demoClient) []*client {
 	clients := make([]*client, len(list))
 	for i, d := range list {
-		f := d.founding
-		f.partner, f.created = partner, s.today.AddDays(-d.daysOld)
-		c := s.found(f)
+		c := g.newClient(clientSpec{
+			partner: partner, name: d.name, industry: d.industry, created: g.today.AddDays(-d.daysOld),
+			directory: d.directory, noDarkWeb: d.noDarkWeb, language: d.language,
+		})
 		if i%3 == 0 {
 			external := fmt.Sprintf("PSA-%04d", 1001+i)
 			c.ExternalID = &external
 		}
-		s.hire(c, f.language, d.users)
+		g.addUsers(c, d.language, d.users)
 		if d.showcase {
-			s.showcase(c)
+			g.addShowcase(c)
 		} else {
-			s.furnish(c)
+			g.addStandardData(c)
 		}
-		c.settle(s.today)
-		s.remember(c)
+		c.computeTotals(g.today)
+		g.addScoreHistory(c)
 		clients[i] = c
 	}
 	return clients
 }
 
-// furnish gives a client what most clients have.
-func (s *story) furnish(c *client) {
-	everybody := c.active(anyone)
+// addStandardData gives a client what most clients have.
+func (g *generator) addStandardData(c *client) {
+	everybody := c.active(anyUser)
 	if len(everybody) > 10 {
-		s.collect(c, "New starters", "", "dashboard", everybody[len(everybody)*3/4:])
-		s.publish(c, "Acceptable use", "tenant", uuid(c.ID), 1, everybody)
+		g.addCollection(c, "New starters", "", "dashboard", everybody[len(everybody)*3/4:])
+		g.addPolicy(c, "Acceptable use", "tenant", uuid(c.ID), 1, everybody)
 	}
 	if len(everybody) > 0 {
-		c.admins = append(c.admins, s.appoint(&c.ID, c.domain, domain.FullRole, c.CreatedAt))
-		if s.chance(0.4) {
-			s.adopt(c, oneOf(s.dice, []string{"soc2", "gdpr", "ftc_safeguards", "cis_v8"}), "all", nil, false, s.between(40, 200))
+		c.admins = append(c.admins, g.newAdmin(&c.ID, c.domain, domain.FullRole, c.CreatedAt))
+		if g.chance(0.4) {
+			g.addFramework(c, oneOf(g.random, []string{"soc2", "gdpr", "ftc_safeguards", "cis_v8"}), "all", nil, false,
+				g.between(40, 200))
 		}
 	}
-	s.live(c, 45)
-	s.correspond(c)
+	g.addHistory(c, 45)
+	g.recordEmails(c)
 }
 
 // demoKeys adds the demonstration's API keys.
-func (w *writer) demoKeys(ctx context.Context, s *story, first, second *partner, subset []*client) {
+func (w *writer) demoKeys(ctx context.Context, g *generator, first, second *partner, subset []*client) {
 	read, write := string(domain.Read), string(domain.Write)
 	keys := []struct {
 		text    string
@@ -183,7 +188,7 @@ func (w *writer) demoKeys(ctx context.Context, s *story, first, second *partner,
 	w.copy(ctx, "api_keys", "id partner_id name prefix digest all_clients scopes demo created_at", func(put put) {
 		for i, key := range keys {
 			at := key.partner.createdAt.Add(time.Duration(i+1) * time.Minute)
-			ids[i] = newID[domain.KeyKind](s.dice, at)
+			ids[i] = newID[domain.KeyKind](g.random, at)
 			digest := sha256.Sum256([]byte(key.text))
 			// The whole text is the prefix: there is nothing to hide, and no
 			// two begin alike.

@@ -4,50 +4,52 @@ import "partnerapi/domain"
 
 // demoClient is a client of the demonstration.
 type demoClient struct {
-	founding
-	daysOld  int
-	users    int
-	showcase bool // has some of everything
+	name, industry string
+	directory      domain.Directory
+	language       domain.Language
+	daysOld, users int
+	showcase       bool // has some of everything
+	noDarkWeb      bool
 }
 
 // demoClients are those of the first partner, oldest first.
 var demoClients = []demoClient{
-	{founding{name: "Hollowbrook Manufacturing", industry: "Manufacturing", directory: domain.Microsoft, language: domain.English}, 1000, 120, true},
-	{founding{name: "Fernhill Community Hospital", industry: "Healthcare", directory: domain.Microsoft, language: domain.English}, 970, 96, false},
-	{founding{name: "Kestrel & Vane Legal", industry: "Legal", directory: domain.Google, language: domain.English}, 940, 74, false},
-	{founding{name: "Énergie Boréale", industry: "Energy", directory: domain.Microsoft, language: domain.French}, 910, 61, false},
-	{founding{name: "Hoteles Plaza Azul", industry: "Hospitality", directory: domain.Google, language: domain.Spanish}, 880, 55, false},
-	{founding{name: "Tallgrass Credit Union", industry: "Finance", directory: domain.Microsoft, language: domain.English}, 850, 48, false},
-	{founding{name: "Quarry Lane Schools", industry: "Education", directory: domain.Google, language: domain.English}, 820, 42, false},
-	{founding{name: "Wexcombe Logistics", industry: "Transport", language: domain.English}, 790, 38, false},
-	{founding{name: "Osprey Point Marina", industry: "Leisure", directory: domain.Microsoft, noDarkWeb: true, language: domain.English}, 760, 33, false},
-	{founding{name: "Amberfield Dental Group", industry: "Healthcare", directory: domain.Microsoft, language: domain.English}, 730, 29, false},
-	{founding{name: "Stonecrop Builders", industry: "Construction", directory: domain.Microsoft, language: domain.Spanish}, 700, 26, false},
-	{founding{name: "Lantern Street Theatre", industry: "Arts", directory: domain.Google, language: domain.English}, 670, 24, false},
-	{founding{name: "Merriweather Foods", industry: "Manufacturing", directory: domain.Microsoft, language: domain.English}, 640, 22, false},
-	{founding{name: "Cobalt Ridge Mining Supply", industry: "Wholesale", directory: domain.Microsoft, language: domain.English}, 610, 20, false},
-	{founding{name: "Atelier Fleuve", industry: "Design", directory: domain.Google, language: domain.French}, 580, 18, false},
-	{founding{name: "Brackenridge Insurance Brokers", industry: "Insurance", directory: domain.Microsoft, language: domain.English}, 550, 17, false},
-	{founding{name: "Pinwheel Childcare", industry: "Education", directory: domain.Google, language: domain.English}, 520, 15, false},
-	{founding{name: "Garnet Valley Vineyards", industry: "Agriculture", directory: domain.Microsoft, language: domain.English}, 490, 14, false},
-	{founding{name: "Redthorn Veterinary Clinic", industry: "Healthcare", directory: domain.Google, language: domain.English}, 460, 12, false},
-	{founding{name: "Clínica Las Dunas", industry: "Healthcare", directory: domain.Microsoft, language: domain.Spanish}, 430, 11, false},
-	{founding{name: "Sandpiper Realty", industry: "Real estate", directory: domain.Microsoft, language: domain.English}, 400, 10, false},
-	{founding{name: "Ironbark Machine Works", industry: "Manufacturing", directory: domain.Microsoft, language: domain.English}, 370, 9, false},
-	{founding{name: "Juniper Row Accountants", industry: "Finance", directory: domain.Google, language: domain.English}, 340, 8, false},
-	{founding{name: "Whitecap Sailing School", industry: "Leisure", language: domain.English}, 310, 7, false},
-	{founding{name: "Mossgate Print Shop", industry: "Printing", directory: domain.Google, language: domain.English}, 280, 6, false},
-	{founding{name: "Larkspur Pharmacy", industry: "Retail", directory: domain.Microsoft, language: domain.English}, 250, 5, false},
-	{founding{name: "Boulangerie Trois Ponts", industry: "Retail", language: domain.French}, 220, 4, false},
-	{founding{name: "Harrow & Tine Gardens", industry: "Agriculture", language: domain.English}, 190, 4, false},
-	{founding{name: "Copperleaf Consulting", directory: domain.Microsoft, language: domain.English}, 150, 3, false},
-	{founding{name: "Duskwater Films", industry: "Media", directory: domain.Google, language: domain.English}, 110, 2, false},
-	{founding{name: "Thistledown Tailors", industry: "Retail", language: domain.English}, 60, 1, false},
-	{founding{name: "Sugar Gate Bakery", industry: "Retail", language: domain.English}, 10, 0, false},
+	{"Hollowbrook Manufacturing", "Manufacturing", domain.Microsoft, domain.English, 1000, 120, true, false},
+	{"Fernhill Community Hospital", "Healthcare", domain.Microsoft, domain.English, 970, 96, false, false},
+	{"Kestrel & Vane Legal", "Legal", domain.Google, domain.English, 940, 74, false, false},
+	{"Énergie Boréale", "Energy", domain.Microsoft, domain.French, 910, 61, false, false},
+	{"Hoteles Plaza Azul", "Hospitality", domain.Google, domain.Spanish, 880, 55, false, false},
+	{"Tallgrass Credit Union", "Finance", domain.Microsoft, domain.English, 850, 48, false, false},
+	{"Quarry Lane Schools", "Education", domain.Google, domain.English, 820, 42, false, false},
+	{"Wexcombe Logistics", "Transport", "", domain.English, 790, 38, false, false},
+	{"Osprey Point Marina", "Leisure", domain.Microsoft, domain.English, 760, 33, false, true},
+	{"Amberfield Dental Group", "Healthcare", domain.Microsoft, domain.English, 730, 29, false, false},
+	{"Stonecrop Builders", "Construction", domain.Microsoft, domain.Spanish, 700, 26, false, false},
+	{"Lantern Street Theatre", "Arts", domain.Google, domain.English, 670, 24, false, false},
+	{"Merriweather Foods", "Manufacturing", domain.Microsoft, domain.English, 640, 22, false, false},
+	{"Cobalt Ridge Mining Supply", "Wholesale", domain.Microsoft, domain.English, 610, 20, false, false},
+	{"Atelier Fleuve", "Design", domain.Google, domain.French, 580, 18, false, false},
+	{"Brackenridge Insurance Brokers", "Insurance", domain.Microsoft, domain.English, 550, 17, false, false},
+	{"Pinwheel Childcare", "Education", domain.Google, domain.English, 520, 15, false, false},
+	{"Garnet Valley Vineyards", "Agriculture", domain.Microsoft, domain.English, 490, 14, false, false},
+	{"Redthorn Veterinary Clinic", "Healthcare", domain.Google, domain.English, 460, 12, false, false},
+	{"Clínica Las Dunas", "Healthcare", domain.Microsoft, domain.Spanish, 430, 11, false, false},
+	{"Sandpiper Realty", "Real estate", domain.Microsoft, domain.English, 400, 10, false, false},
+	{"Ironbark Machine Works", "Manufacturing", domain.Microsoft, domain.English, 370, 9, false, false},
+	{"Juniper Row Accountants", "Finance", domain.Google, domain.English, 340, 8, false, false},
+	{"Whitecap Sailing School", "Leisure", "", domain.English, 310, 7, false, false},
+	{"Mossgate Print Shop", "Printing", domain.Google, domain.English, 280, 6, false, false},
+	{"Larkspur Pharmacy", "Retail", domain.Microsoft, domain.English, 250, 5, false, false},
+	{"Boulangerie Trois Ponts", "Retail", "", domain.French, 220, 4, false, false},
+	{"Harrow & Tine Gardens", "Agriculture", "", domain.English, 190, 4, false, false},
+	{"Copperleaf Consulting", "", domain.Microsoft, domain.English, 150, 3, false, false},
+	{"Duskwater Films", "Media", domain.Google, domain.English, 110, 2, false, false},
+	{"Thistledown Tailors", "Retail", "", domain.English, 60, 1, false, false},
+	{"Sugar Gate Bakery", "Retail", "", domain.English, 10, 0, false, false},
 }
 
 // otherDemoClients are those of the second partner.
 var otherDemoClients = []demoClient{
-	{founding{name: "Saltmarsh Studio", industry: "Design", directory: domain.Google, language: domain.English}, 380, 14, false},
-	{founding{name: "Driftwood Outfitters", industry: "Retail", directory: domain.Microsoft, language: domain.English}, 200, 6, false},
+	{"Saltmarsh Studio", "Design", domain.Google, domain.English, 380, 14, false, false},
+	{"Driftwood Outfitters", "Retail", domain.Microsoft, domain.English, 200, 6, false, false},
 }

@@ -40,47 +40,47 @@ func Large(ctx context.Context, d *db.DB, size Size, progress func(done, total i
 		if err := markRefreshed(ctx, tx, today); err != nil {
 			return err
 		}
-		catalogue, err := openCatalogue(ctx, tx)
+		catalogue, err := readCatalogue(ctx, tx)
 		if err != nil {
 			return err
 		}
-		g := &growth{size: size, today: today, catalogue: catalogue}
-		if err := g.join(ctx, tx); err != nil {
+		r := &largeRun{size: size, today: today, catalogue: catalogue}
+		if err := r.openPartner(ctx, tx); err != nil {
 			return err
 		}
-		return g.write(ctx, tx, progress)
+		return r.write(ctx, tx, progress)
 	})
 	if err != nil {
 		return err
 	}
-	return settleTables(ctx, d)
+	return vacuumAnalyze(ctx, d)
 }
 
-// growth is one run of Large.
-type growth struct {
+// largeRun is one run of Large.
+type largeRun struct {
 	size      Size
 	today     domain.Date
 	catalogue *catalogue
 	partner   domain.PartnerID
-	present   int // clients of the partner before
+	existing  int // clients of the partner before
 }
 
-// join finds the partner, or makes it, and counts its clients.
-func (g *growth) join(ctx context.Context, tx pgx.Tx) (err error) {
-	if g.partner, err = partnerNamed(ctx, tx, LargePartner); err != nil {
+// openPartner finds the partner, or makes it, and counts its clients.
+func (r *largeRun) openPartner(ctx context.Context, tx pgx.Tx) (err error) {
+	if r.partner, err = partnerNamed(ctx, tx, LargePartner); err != nil {
 		return err
 	}
-	if g.partner.IsZero() {
-		s := &story{dice: newDice(largeStream, 0), today: g.today}
-		at := s.at(g.today.AddDays(-oldestClient - 30))
-		p := &partner{id: newID[domain.PartnerKind](s.dice, at), name: LargePartner, createdAt: at}
-		p.admins = []domain.Admin{s.appoint(nil, "seed.example", domain.OwnerRole, at)}
-		g.partner = p.id
+	if r.partner.IsZero() {
+		g := &generator{random: newRandom(largeStream, 0), today: r.today}
+		at := g.at(r.today.AddDays(-oldestClient - 30))
+		p := &partner{id: newID[domain.PartnerKind](g.random, at), name: LargePartner, createdAt: at}
+		p.admins = []domain.Admin{g.newAdmin(nil, "seed.example", domain.OwnerRole, at)}
+		r.partner = p.id
 		w := &writer{tx: tx}
 		w.partner(ctx, p)
 		return w.err
 	}
-	err = tx.QueryRow(ctx, "SELECT count(*) FROM clients WHERE partner_id::text = $1", g.partner.UUID()).Scan(&g.present)
+	err = tx.QueryRow(ctx, "SELECT count(*) FROM clients WHERE partner_id::text = $1", r.partner.UUID()).Scan(&r.existing)
 	if err != nil {
 		return fmt.Errorf("count the clients of %s: %w", LargePartner, err)
 	}
@@ -88,14 +88,14 @@ func (g *growth) join(ctx context.Context, tx pgx.Tx) (err error) {
 }
 
 // write makes the clients in batches and writes each while the next is made.
-func (g *growth) write(ctx context.Context, tx pgx.Tx, progress func(done, total int)) error {
+func (r *largeRun) write(ctx context.Context, tx pgx.Tx, progress func(done, total int)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	batches := make(chan []*client)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		defer close(batches)
-		g.batches(func(batch []*client) bool {
+		r.batches(func(batch []*client) bool {
 			select {
 			case batches <- batch:
 				return true
@@ -107,9 +107,9 @@ func (g *growth) write(ctx context.Context, tx pgx.Tx, progress func(done, total
 	defer func() { cancel(); <-stopped }()
 
 	w := &writer{tx: tx}
-	done, total := 0, g.size.Clients+g.size.Users
+	done, total := 0, r.size.Clients+r.size.Users
 	for batch := range batches {
-		if err := w.clients(ctx, batch, g.catalogue.program, g.today); err != nil {
+		if err := w.clients(ctx, batch, r.catalogue.program, r.today); err != nil {
 			return err
 		}
 		done += len(batch)
@@ -122,12 +122,12 @@ func (g *growth) write(ctx context.Context, tx pgx.Tx, progress func(done, total
 }
 
 // batches makes the clients and hands them on until take returns false.
-func (g *growth) batches(take func([]*client) bool) {
-	sizes := skewed(g.size)
+func (r *largeRun) batches(take func([]*client) bool) {
+	sizes := usersByClient(r.size)
 	var batch []*client
 	users := 0
 	for i, n := range sizes {
-		batch = append(batch, g.client(i, n))
+		batch = append(batch, r.client(i, n))
 		users += n
 		if users >= batchUsers || i == len(sizes)-1 {
 			if !take(batch) {
@@ -138,9 +138,9 @@ func (g *growth) batches(take func([]*client) bool) {
 	}
 }
 
-// skewed deals users out to clients as in life: the client of rank r has a
+// usersByClient deals users out to clients as in life: the client of rank r has a
 // share in proportion to r^-1.1.
-func skewed(size Size) []int {
+func usersByClient(size Size) []int {
 	weights := make([]float64, size.Clients)
 	sum := 0.0
 	for i := range weights {
@@ -166,32 +166,35 @@ const (
 
 // The words that the names of seeded clients are made of.
 var (
-	firstWords  = []string{"Amber", "Birch", "Cedar", "Delta", "Ember", "Falcon", "Granite", "Harbor", "Indigo", "Juniper", "Keystone", "Lakeside", "Maple", "Northern"}
-	secondWords = []string{"Analytics", "Builders", "Clinics", "Dental", "Engineering", "Foods", "Gardens", "Hotels", "Insurance", "Legal", "Logistics", "Media", "Pharmacy", "Textiles"}
+	firstWords = []string{"Amber", "Birch", "Cedar", "Delta", "Ember", "Falcon", "Granite", "Harbor", "Indigo",
+		"Juniper", "Keystone", "Lakeside", "Maple", "Northern"}
+	secondWords = []string{"Analytics", "Builders", "Clinics", "Dental", "Engineering", "Foods", "Gardens", "Hotels",
+		"Insurance", "Legal", "Logistics", "Media", "Pharmacy", "Textiles"}
 )
 
 // client makes one client of so many users. The i-th of a run is as old as its
 // place says, so that the first is the oldest.
-func (g *growth) client(i, users int) *client {
-	number := g.present + i + 1
-	s := &story{dice: newDice(largeStream, number), today: g.today, catalogue: g.catalogue}
-	industry := oneOf(s.dice, secondWords)
-	f := founding{
-		partner: g.partner, industry: industry,
-		name:      fmt.Sprintf("%s %s %05d", oneOf(s.dice, firstWords), industry, number),
-		created:   g.today.AddDays(-oldestClient + ((oldestClient-youngestClient)*i+g.size.Clients-1)/g.size.Clients),
-		directory: oneOf(s.dice, []domain.Directory{domain.Microsoft, domain.Microsoft, domain.Google, ""}),
-		noDarkWeb: s.chance(0.1),
-		language:  oneOf(s.dice, []domain.Language{domain.English, domain.English, domain.English, domain.Spanish, domain.French}),
+func (r *largeRun) client(i, users int) *client {
+	number := r.existing + i + 1
+	g := &generator{random: newRandom(largeStream, number), today: r.today, catalogue: r.catalogue}
+	industry := oneOf(g.random, secondWords)
+	spec := clientSpec{
+		partner: r.partner, industry: industry,
+		name:      fmt.Sprintf("%s %s %05d", oneOf(g.random, firstWords), industry, number),
+		created:   r.today.AddDays(-oldestClient + ((oldestClient-youngestClient)*i+r.size.Clients-1)/r.size.Clients),
+		directory: oneOf(g.random, []domain.Directory{domain.Microsoft, domain.Microsoft, domain.Google, ""}),
+		noDarkWeb: g.chance(0.1),
+		language: oneOf(g.random, []domain.Language{domain.English, domain.English, domain.English, domain.Spanish,
+			domain.French}),
 	}
-	c := s.found(f)
-	s.hire(c, f.language, users)
-	if everybody := c.active(anyone); len(everybody) > 4 {
-		s.collect(c, "New starters", "", "dashboard", everybody[len(everybody)*9/10:])
-		s.publish(c, "Acceptable use", "tenant", uuid(c.ID), 2, everybody[:len(everybody)/4])
+	c := g.newClient(spec)
+	g.addUsers(c, spec.language, users)
+	if everybody := c.active(anyUser); len(everybody) > 4 {
+		g.addCollection(c, "New starters", "", "dashboard", everybody[len(everybody)*9/10:])
+		g.addPolicy(c, "Acceptable use", "tenant", uuid(c.ID), 2, everybody[:len(everybody)/4])
 	}
-	s.live(c, 60)
-	c.settle(g.today)
-	s.remember(c)
+	g.addHistory(c, 60)
+	c.computeTotals(r.today)
+	g.addScoreHistory(c)
 	return c
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // client is a client with all that belongs to it. What its own row sums up is
-// filled in by settle.
+// filled in by computeTotals.
 type client struct {
 	domain.Client
 	domain      string // of its users' emails
@@ -16,13 +16,13 @@ type client struct {
 	collections []collection
 	// dissolved are collections that were deleted again: rows may still name
 	// them, and what watches the table knows of them.
-	dissolved []collection
-	policies  []policy
-	uses      []frameworkUse
-	admins    []domain.Admin
-	invites   []invite
-	days      []phishingDay
-	history   []int // the average scores of the last days, today's last
+	deletedCollections []collection
+	policies           []policy
+	uses               []frameworkUse
+	admins             []domain.Admin
+	invites            []invite
+	days               []phishingDay
+	history            []int // the average scores of the last days, today's last
 }
 
 type group struct {
@@ -31,19 +31,19 @@ type group struct {
 }
 
 // user is a user with all signals about them. Score, Training.Next, Phishing
-// and risk are filled in by settle.
+// and risk are filled in by computeTotals.
 type user struct {
 	domain.User
-	training  []assignment
-	mails     []simulation
-	reported  []reportedEmail
-	exposures []exposure
-	sent      []sentEmail
-	risk      domain.Assessment
+	training    []assignment
+	simulations []simulation
+	reported    []reportedEmail
+	exposures   []exposure
+	sent        []sentEmail
+	risk        domain.Assessment
 }
 
 type assignment struct {
-	lesson
+	courseSpec
 	round       int
 	use         domain.FrameworkUseID // zero for the program's
 	assignedAt  time.Time
@@ -91,18 +91,18 @@ func (s *simulation) failedAt() (at time.Time) {
 	return at
 }
 
-// fellFor reports whether a human fell for the mail, in any way (decisions
+// countsAsClick reports whether a human fell for the mail, in any way (decisions
 // 3.10).
-func (s *simulation) fellFor() bool {
+func (s *simulation) countsAsClick() bool {
 	return !(s.clickedAt.IsZero() && s.attachmentAt.IsZero() && s.credentialsAt.IsZero())
 }
 
-// latest is when something last happened to the mail.
-func (s *simulation) latest() time.Time {
-	return latest(s.createdAt, s.sentAt, s.openedAt, s.attachmentAt, s.clickedAt, s.credentialsAt, s.reportedAt)
+// updatedAt is when something last happened to the mail.
+func (s *simulation) updatedAt() time.Time {
+	return latestTime(s.createdAt, s.sentAt, s.openedAt, s.attachmentAt, s.clickedAt, s.credentialsAt, s.reportedAt)
 }
 
-func latest(times ...time.Time) (last time.Time) {
+func latestTime(times ...time.Time) (last time.Time) {
 	for _, t := range times {
 		if t.After(last) {
 			last = t
@@ -118,17 +118,17 @@ type phishingDay struct {
 }
 
 type reportedEmail struct {
-	id                     domain.ReportedEmailID
-	messageID              string
-	subject, sender        string
-	classification         string
-	action                 string // of the mailbox integration; empty for none known
-	reportedAt, classified time.Time
+	id                       domain.ReportedEmailID
+	messageID                string
+	subject, sender          string
+	classification           string
+	action                   string // of the mailbox integration; empty for none known
+	reportedAt, classifiedAt time.Time
 }
 
 type exposure struct {
-	breach                     *breach
-	seenAt, notified, resolved time.Time
+	breach                         *breach
+	seenAt, notifiedAt, resolvedAt time.Time
 }
 
 type sentEmail struct {
@@ -186,4 +186,11 @@ type frameworkUse struct {
 type invite struct {
 	domain.Invite
 	acceptedAt time.Time
+}
+
+func laterDate(a, b domain.Date) domain.Date {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

@@ -47,7 +47,8 @@ type partner struct {
 // partnerNamed finds a partner; there is none where the id is zero.
 func partnerNamed(ctx context.Context, tx pgx.Tx, name string) (id domain.PartnerID, err error) {
 	var text string
-	err = tx.QueryRow(ctx, "SELECT coalesce((SELECT id::text FROM partners WHERE name_key = $1), '')", domain.SortKey(name)).Scan(&text)
+	err = tx.QueryRow(ctx, "SELECT coalesce((SELECT id::text FROM partners WHERE name_key = $1), '')",
+		domain.SortKey(name)).Scan(&text)
 	if err != nil {
 		return id, fmt.Errorf("look for the partner %s: %w", name, err)
 	}
@@ -57,9 +58,9 @@ func partnerNamed(ctx context.Context, tx pgx.Tx, name string) (id domain.Partne
 	return domain.ParseUUID[domain.PartnerKind](text)
 }
 
-// settleTables tells the planner of the new rows, and lets index-only scans
+// vacuumAnalyze tells the planner of the new rows, and lets index-only scans
 // trust their pages. PostgreSQL would come to it by itself in a while.
-func settleTables(ctx context.Context, d *db.DB) error {
+func vacuumAnalyze(ctx context.Context, d *db.DB) error {
 	if _, err := d.SQL().ExecContext(ctx, "VACUUM ANALYZE"); err != nil {
 		return fmt.Errorf("vacuum what was seeded: %w", err)
 	}

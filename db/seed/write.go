@@ -8,9 +8,9 @@ import (
 	"partnerapi/domain"
 )
 
-// clients writes settled clients with all that belongs to them, a table at a
-// time and each after those that it refers to.
-func (w *writer) clients(ctx context.Context, clients []*client, program []lesson, today domain.Date) error {
+// clients writes clients with all their rows, a table at a time in the order of
+// the foreign keys. computeTotals must have been called.
+func (w *writer) clients(ctx context.Context, clients []*client, program []courseSpec, today domain.Date) error {
 	w.clientRows(ctx, clients)
 	w.countClients(ctx, clients)
 	w.clientParts(ctx, clients, program, today)
@@ -20,7 +20,7 @@ func (w *writer) clients(ctx context.Context, clients []*client, program []lesso
 	w.darkWeb(ctx, clients)
 	w.mail(ctx, clients)
 	w.collections(ctx, clients)
-	w.dissolve(ctx, clients)
+	w.deleteCollections(ctx, clients)
 	w.policies(ctx, clients)
 	return w.err
 }
@@ -43,11 +43,12 @@ func putAdmin(put put, partner domain.PartnerID, a *domain.Admin) {
 	if a.Client != nil {
 		client = *a.Client
 	}
-	put(uuid(a.ID), uuid(partner), optional(client), a.Email, a.Name, string(a.Role), a.LastLoginAt, a.CreatedAt)
+	put(uuid(a.ID), uuid(partner), nullID(client), a.Email, a.Name, string(a.Role), a.LastLoginAt, a.CreatedAt)
 }
 
 func (w *writer) clientRows(ctx context.Context, clients []*client) {
-	w.copy(ctx, "clients", "id partner_id name name_key industry external_id dark_web_monitoring directory_sync framework_ids "+
+	w.copy(ctx, "clients", "id partner_id name name_key industry external_id dark_web_monitoring directory_sync "+
+		"framework_ids "+
 		"users_active users_inactive average_score high_risk_users overdue_users on_track_rate "+
 		"click_rate_90d report_rate_90d click_rate_365d click_rate_total summarized_at created_at updated_at", func(put put) {
 		for _, c := range clients {
@@ -57,7 +58,8 @@ func (w *writer) clientRows(ctx context.Context, clients []*client) {
 				frameworks = []string{}
 			}
 			put(uuid(c.ID), uuid(c.Partner), c.Name, domain.SortKey(c.Name), c.Industry, c.ExternalID, c.DarkWebMonitoring,
-				(*string)(c.DirectorySync), frameworks, c.ActiveUsers, c.InactiveUsers, s.AverageScore, s.HighRiskUsers, s.OverdueUsers, s.OnTrackRate,
+				(*string)(c.DirectorySync), frameworks, c.ActiveUsers, c.InactiveUsers, s.AverageScore, s.HighRiskUsers,
+				s.OverdueUsers, s.OnTrackRate,
 				s.ClickRate90d, s.ReportRate90d, s.ClickRate365d, s.ClickRateTotal, s.At, c.CreatedAt, c.UpdatedAt)
 		}
 	})
@@ -73,15 +75,16 @@ func (w *writer) countClients(ctx context.Context, clients []*client) {
 		if w.err != nil {
 			return
 		}
-		_, err := w.tx.Exec(ctx, "UPDATE partners SET client_count = client_count + $2 WHERE id = $1::uuid", partner.UUID(), n)
+		_, err := w.tx.Exec(ctx, "UPDATE partners SET client_count = client_count + $2 WHERE id = $1::uuid", partner.UUID(),
+			n)
 		if err != nil {
 			w.err = fmt.Errorf("count a partner's clients: %w", err)
 		}
 	}
 }
 
-// clientParts writes what belongs to clients as such.
-func (w *writer) clientParts(ctx context.Context, clients []*client, program []lesson, today domain.Date) {
+// clientParts writes the rows of clients other than those of their users.
+func (w *writer) clientParts(ctx context.Context, clients []*client, program []courseSpec, today domain.Date) {
 	w.copy(ctx, "groups", "client_id id name manual created_at", func(put put) {
 		for _, c := range clients {
 			for _, g := range c.groups {
@@ -99,17 +102,18 @@ func (w *writer) clientParts(ctx context.Context, clients []*client, program []l
 	w.copy(ctx, "risk_history", "client_id day average_score", func(put put) {
 		for _, c := range clients {
 			for i, score := range c.history {
-				put(uuid(c.ID), day(today.AddDays(i+1-len(c.history))), score)
+				put(uuid(c.ID), nullDate(today.AddDays(i+1-len(c.history))), score)
 			}
 		}
 	})
-	w.copy(ctx, "framework_uses", "client_id id framework_id audience_type audience_id policies created_at", func(put put) {
-		for _, c := range clients {
-			for _, f := range c.uses {
-				put(uuid(c.ID), uuid(f.id), f.framework, f.audience, f.audienceID, f.policies, f.createdAt)
+	w.copy(ctx, "framework_uses", "client_id id framework_id audience_type audience_id policies created_at",
+		func(put put) {
+			for _, c := range clients {
+				for _, f := range c.uses {
+					put(uuid(c.ID), uuid(f.id), f.framework, f.audience, f.audienceID, f.policies, f.createdAt)
+				}
 			}
-		}
-	})
+		})
 	w.copy(ctx, "admins", adminColumns, func(put put) {
 		for _, c := range clients {
 			for i := range c.admins {
@@ -121,7 +125,7 @@ func (w *writer) clientParts(ctx context.Context, clients []*client, program []l
 		for _, c := range clients {
 			for i := range c.invites {
 				v := &c.invites[i]
-				put(uuid(c.ID), uuid(v.ID), v.Email, string(v.Role), v.CreatedAt, v.ExpiresAt, when(v.acceptedAt))
+				put(uuid(c.ID), uuid(v.ID), v.Email, string(v.Role), v.CreatedAt, v.ExpiresAt, nullTime(v.acceptedAt))
 			}
 		}
 	})
@@ -141,12 +145,14 @@ func (w *writer) userRows(ctx context.Context, clients []*client, today domain.D
 				overrides = []string{}
 			}
 			p := &u.Phishing
-			put(uuid(c.ID), uuid(u.ID), u.Email, u.FirstName, u.LastName, domain.SortKey(u.Name()), u.Department, u.JobTitle, u.ManagerEmail,
+			put(uuid(c.ID), uuid(u.ID), u.Email, u.FirstName, u.LastName, domain.SortKey(u.Name()), u.Department, u.JobTitle,
+				u.ManagerEmail,
 				string(u.Status), string(u.Role), string(u.Language), string(u.Source), uuid(u.Group.ID), overrides, u.Score,
-				day(next.DueOn), optional(next.Course), p.Sent, p.Clicked, p.SentYear, p.ClickedYear, u.CreatedAt, u.UpdatedAt)
+				nullDate(next.DueOn), nullID(next.Course), p.Sent, p.Clicked, p.SentYear, p.ClickedYear, u.CreatedAt, u.UpdatedAt)
 		})
 	})
-	w.copy(ctx, "user_risks", "client_id user_id model baseline deltas courses_completed phishing_clicks phishing_reports "+
+	w.copy(ctx, "user_risks", "client_id user_id model baseline deltas courses_completed phishing_clicks "+
+		"phishing_reports "+
 		"credential_submissions attachments_opened real_phish_reported password_breaches_active password_breaches_resolved "+
 		"pii_breaches basic_breaches dormant_on_training computed_on computed_at", func(put put) {
 		eachUser(clients, func(c *client, u *user) {
@@ -155,9 +161,11 @@ func (w *writer) userRows(ctx context.Context, clients []*client, today domain.D
 				deltas[i] = int16(delta)
 			}
 			t := &u.risk.Tallies
-			put(uuid(c.ID), uuid(u.ID), domain.RiskModelVersion, u.risk.Baseline, deltas, t.CoursesCompleted, t.PhishingClicks, t.PhishingReports,
-				t.CredentialSubmissions, t.AttachmentsOpened, t.RealPhishReported, t.PasswordBreachesActive, t.PasswordBreachesResolved,
-				t.PIIBreaches, t.BasicBreaches, t.DormantOnTraining, day(today), today.Time())
+			put(uuid(c.ID), uuid(u.ID), domain.RiskModelVersion, u.risk.Baseline, deltas, t.CoursesCompleted, t.PhishingClicks,
+				t.PhishingReports,
+				t.CredentialSubmissions, t.AttachmentsOpened, t.RealPhishReported, t.PasswordBreachesActive,
+				t.PasswordBreachesResolved,
+				t.PIIBreaches, t.BasicBreaches, t.DormantOnTraining, nullDate(today), today.Time())
 		})
 	})
 }
@@ -171,25 +179,31 @@ func eachUser(clients []*client, do func(*client, *user)) {
 }
 
 func (w *writer) training(ctx context.Context, clients []*client) {
-	w.copy(ctx, "assignments", "client_id user_id course_id round position framework_use_id assigned_at due_on completed_at", func(put put) {
+	w.copy(ctx, "assignments", "client_id user_id course_id round position framework_use_id assigned_at due_on "+
+		"completed_at", func(put put) {
 		eachUser(clients, func(c *client, u *user) {
 			for i := range u.training {
 				a := &u.training[i]
-				put(uuid(c.ID), uuid(u.ID), uuid(a.course), a.round, a.position, optional(a.use), a.assignedAt, day(a.dueOn), when(a.completedAt))
+				put(uuid(c.ID), uuid(u.ID), uuid(a.course), a.round, a.position, nullID(a.use), a.assignedAt, nullDate(a.dueOn),
+					nullTime(a.completedAt))
 			}
 		})
 	})
 }
 
 func (w *writer) phishing(ctx context.Context, clients []*client) {
-	w.copy(ctx, "phishing_results", "client_id id user_id template_id status reported automated automated_reason send_at sent_at "+
-		"opened_at attachment_opened_at clicked_at credentials_submitted_at reported_at failed_at failure created_at updated_at", func(put put) {
+	w.copy(ctx, "phishing_results", "client_id id user_id template_id status reported automated automated_reason "+
+		"send_at sent_at "+
+		"opened_at attachment_opened_at clicked_at credentials_submitted_at reported_at failed_at failure created_at "+
+		"updated_at", func(put put) {
 		eachUser(clients, func(c *client, u *user) {
-			for i := range u.mails {
-				s := &u.mails[i]
-				put(uuid(c.ID), uuid(s.id), uuid(u.ID), uuid(s.template.id), s.status(), !s.reportedAt.IsZero(), s.automated != "", text(string(s.automated)),
-					s.sendAt, when(s.sentAt), when(s.openedAt), when(s.attachmentAt), when(s.clickedAt), when(s.credentialsAt), when(s.reportedAt),
-					when(s.failedAt()), text(s.failure), s.createdAt, s.latest())
+			for i := range u.simulations {
+				s := &u.simulations[i]
+				put(uuid(c.ID), uuid(s.id), uuid(u.ID), uuid(s.template.id), s.status(), !s.reportedAt.IsZero(),
+					s.automated != "", nullText(string(s.automated)),
+					s.sendAt, nullTime(s.sentAt), nullTime(s.openedAt), nullTime(s.attachmentAt), nullTime(s.clickedAt),
+					nullTime(s.credentialsAt), nullTime(s.reportedAt),
+					nullTime(s.failedAt()), nullText(s.failure), s.createdAt, s.updatedAt())
 			}
 		})
 	})
@@ -197,8 +211,8 @@ func (w *writer) phishing(ctx context.Context, clients []*client) {
 		for _, c := range clients {
 			uses := map[domain.TemplateID]int{}
 			eachUser([]*client{c}, func(_ *client, u *user) {
-				for i := range u.mails {
-					uses[u.mails[i].template.id]++
+				for i := range u.simulations {
+					uses[u.simulations[i].template.id]++
 				}
 			})
 			for id, used := range uses {
@@ -206,31 +220,36 @@ func (w *writer) phishing(ctx context.Context, clients []*client) {
 			}
 		}
 	})
-	w.copy(ctx, "phishing_days", "client_id day sent opened clicked reported credentials_submitted attachments_opened", func(put put) {
-		for _, c := range clients {
-			for i := range c.days {
-				d := &c.days[i]
-				put(uuid(c.ID), day(d.day), d.sent, d.opened, d.clicked, d.reported, d.credentials, d.attachments)
+	w.copy(ctx, "phishing_days", "client_id day sent opened clicked reported credentials_submitted attachments_opened",
+		func(put put) {
+			for _, c := range clients {
+				for i := range c.days {
+					d := &c.days[i]
+					put(uuid(c.ID), nullDate(d.day), d.sent, d.opened, d.clicked, d.reported, d.credentials, d.attachments)
+				}
 			}
-		}
-	})
-	w.copy(ctx, "reported_emails", "client_id id user_id message_id subject sender classification mailbox_action reported_at classified_at", func(put put) {
+		})
+	w.copy(ctx, "reported_emails", "client_id id user_id message_id subject sender classification mailbox_action "+
+		"reported_at classified_at", func(put put) {
 		eachUser(clients, func(c *client, u *user) {
 			for i := range u.reported {
 				r := &u.reported[i]
-				put(uuid(c.ID), uuid(r.id), uuid(u.ID), r.messageID, r.subject, r.sender, r.classification, text(r.action), r.reportedAt, when(r.classified))
+				put(uuid(c.ID), uuid(r.id), uuid(u.ID), r.messageID, r.subject, r.sender, r.classification, nullText(r.action),
+					r.reportedAt, nullTime(r.classifiedAt))
 			}
 		})
 	})
 }
 
 func (w *writer) darkWeb(ctx context.Context, clients []*client) {
-	w.copy(ctx, "exposures", "client_id user_id breach_name severity data_classes first_seen_at notified_at resolved_at updated_at", func(put put) {
+	w.copy(ctx, "exposures", "client_id user_id breach_name severity data_classes first_seen_at notified_at "+
+		"resolved_at updated_at", func(put put) {
 		eachUser(clients, func(c *client, u *user) {
 			for i := range u.exposures {
 				e := &u.exposures[i]
-				put(uuid(c.ID), uuid(u.ID), e.breach.name, string(e.breach.severity), e.breach.classes, e.seenAt, when(e.notified), when(e.resolved),
-					latest(e.seenAt, e.notified, e.resolved))
+				put(uuid(c.ID), uuid(u.ID), e.breach.name, string(e.breach.severity), e.breach.classes, e.seenAt,
+					nullTime(e.notifiedAt), nullTime(e.resolvedAt),
+					latestTime(e.seenAt, e.notifiedAt, e.resolvedAt))
 			}
 		})
 	})
@@ -248,13 +267,15 @@ func (w *writer) mail(ctx context.Context, clients []*client) {
 }
 
 func (w *writer) collections(ctx context.Context, clients []*client) {
-	w.copy(ctx, "collections", "client_id id name name_key description member_count created_by created_at updated_at", func(put put) {
-		for _, c := range clients {
-			for _, k := range slices.Concat(c.collections, c.dissolved) {
-				put(uuid(c.ID), uuid(k.id), k.name, domain.SortKey(k.name), text(k.description), len(k.members), k.createdBy, k.createdAt, k.updatedAt)
+	w.copy(ctx, "collections", "client_id id name name_key description member_count created_by created_at updated_at",
+		func(put put) {
+			for _, c := range clients {
+				for _, k := range slices.Concat(c.collections, c.deletedCollections) {
+					put(uuid(c.ID), uuid(k.id), k.name, domain.SortKey(k.name), nullText(k.description), len(k.members), k.createdBy,
+						k.createdAt, k.updatedAt)
+				}
 			}
-		}
-	})
+		})
 	w.copy(ctx, "collection_members", "client_id collection_id user_id added_at", func(put put) {
 		for _, c := range clients {
 			for i := range c.collections {
@@ -266,14 +287,16 @@ func (w *writer) collections(ctx context.Context, clients []*client) {
 	})
 }
 
-// dissolve deletes the collections that are no more.
-func (w *writer) dissolve(ctx context.Context, clients []*client) {
+// deleteCollections deletes the collections that are only written so that the
+// triggers of the table see them.
+func (w *writer) deleteCollections(ctx context.Context, clients []*client) {
 	for _, c := range clients {
-		for _, k := range c.dissolved {
+		for _, k := range c.deletedCollections {
 			if w.err != nil {
 				return
 			}
-			if _, err := w.tx.Exec(ctx, "DELETE FROM collections WHERE client_id = $1::uuid AND id = $2::uuid", c.ID.UUID(), k.id.UUID()); err != nil {
+			if _, err := w.tx.Exec(ctx, "DELETE FROM collections WHERE client_id = $1::uuid AND id = $2::uuid", c.ID.UUID(),
+				k.id.UUID()); err != nil {
 				w.err = fmt.Errorf("delete a collection: %w", err)
 			}
 		}
@@ -286,8 +309,8 @@ func (w *writer) policies(ctx context.Context, clients []*client) {
 		for _, c := range clients {
 			for i := range c.policies {
 				p := &c.policies[i]
-				put(uuid(c.ID), uuid(p.id), p.title, text(p.description), p.version, p.scope, p.scopeID, p.acknowledged,
-					p.renewal, p.reviewedAt, when(p.archivedAt), p.createdAt, latest(p.reviewedAt, p.archivedAt))
+				put(uuid(c.ID), uuid(p.id), p.title, nullText(p.description), p.version, p.scope, p.scopeID, p.acknowledged,
+					p.renewal, p.reviewedAt, nullTime(p.archivedAt), p.createdAt, latestTime(p.reviewedAt, p.archivedAt))
 			}
 		}
 	})

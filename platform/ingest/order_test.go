@@ -115,6 +115,7 @@ const counted = `
 // any number of runs, ends where the same history does in its order. Scores and
 // counters are what they would be if they were made anew.
 func TestAnyOrder(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	for seed := range uint64(25) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -163,6 +164,7 @@ func TestAnyOrder(t *testing.T) {
 // TestAtOnce: runs over the same offices, beside changes of single objects, do
 // not block each other for good, and leave sums that are right.
 func TestAtOnce(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	const users = 4
 	offices := []*office{p.office(users), p.office(users), p.office(users)}

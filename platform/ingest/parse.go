@@ -44,12 +44,23 @@ var fieldsOf = map[domain.SignalType][]field{
 }
 
 var (
-	result      = field{name: "result_id", read: func(s *domain.Signal, v jsontext.Value) error { return readID(v, &s.Result) }}
-	user        = field{name: "user_id", read: func(s *domain.Signal, v jsontext.Value) error { return readID(v, &s.User) }}
-	course      = field{name: "course_id", read: func(s *domain.Signal, v jsontext.Value) error { return readID(v, &s.Course) }}
-	policy      = field{name: "policy_id", read: func(s *domain.Signal, v jsontext.Value) error { return readID(v, &s.Policy) }}
-	version     = field{name: "version", read: readVersion}
-	breach      = field{name: "breach_name", read: func(s *domain.Signal, v jsontext.Value) (err error) { s.Breach, err = readText(v); return err }}
+	result = field{name: "result_id", read: func(s *domain.Signal, v jsontext.Value) error {
+		return readID(v, &s.Result)
+	}}
+	user = field{name: "user_id", read: func(s *domain.Signal, v jsontext.Value) error {
+		return readID(v, &s.User)
+	}}
+	course = field{name: "course_id", read: func(s *domain.Signal, v jsontext.Value) error {
+		return readID(v, &s.Course)
+	}}
+	policy = field{name: "policy_id", read: func(s *domain.Signal, v jsontext.Value) error {
+		return readID(v, &s.Policy)
+	}}
+	version = field{name: "version", read: readVersion}
+	breach  = field{name: "breach_name", read: func(s *domain.Signal, v jsontext.Value) (err error) {
+		s.Breach, err = readText(v)
+		return err
+	}}
 	severity    = field{name: "severity", optional: true, read: readSeverity}
 	dataClasses = field{name: "data_classes", optional: true, read: readClasses}
 )

@@ -45,6 +45,7 @@ func (p *platform) pipe(ctx context.Context) *pipe {
 // TestLivePipe: what came is applied when nothing more comes for a while, and a
 // line is as far ahead as it is when it comes.
 func TestLivePipe(t *testing.T) {
+	t.Parallel()
 	clock := domain.NewManualClock(noon)
 	p := newPlatform(t, "", db.WithClock(clock))
 	o := p.office(0)
@@ -72,6 +73,7 @@ func TestLivePipe(t *testing.T) {
 // TestStopped: the end of its context ends an ingestion that waits for input;
 // what is not applied by then is not taken.
 func TestStopped(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(0)
 	ctx, stop := context.WithCancel(t.Context())
@@ -89,6 +91,7 @@ func TestStopped(t *testing.T) {
 
 // TestByteOrderMark: one at the very beginning is no part of the line.
 func TestByteOrderMark(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(0)
 	published := func(id string) string { return line(id, domain.PolicyPublished, noon, "policy_id", o.policies[0]) }
@@ -104,6 +107,7 @@ func TestByteOrderMark(t *testing.T) {
 // TestGivenUp: a batch that the database gives up for the sake of another
 // transaction is tried again, five times in all.
 func TestGivenUp(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(0)
 	p.exec("CREATE SEQUENCE tries") // which a rollback does not set back

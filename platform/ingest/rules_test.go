@@ -28,6 +28,7 @@ func permutations(n int) [][]int {
 // first says since when, whichever comes first and whether in one run or in
 // several, resolved or not; the finding is announced once.
 func TestWorstFinding(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	orders := permutations(4)
 	o := p.office(2 * len(orders))
@@ -62,6 +63,7 @@ func TestWorstFinding(t *testing.T) {
 // TestResolvedFirst: an exposure that is resolved before it is found stands as
 // the catalogue has it, unannounced, until the finding comes.
 func TestResolvedFirst(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(1)
 	about := []any{"user_id", o.users[0], "breach_name", "Forum"}
@@ -82,6 +84,7 @@ func TestResolvedFirst(t *testing.T) {
 // TestUnwatched: exposures of a client without Dark Web Monitoring are kept, and
 // count and show nowhere.
 func TestUnwatched(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(1)
 	p.exec("UPDATE clients SET dark_web_monitoring = false")
@@ -104,6 +107,7 @@ func TestUnwatched(t *testing.T) {
 // TestLatestCompletion: of several completions of a round the latest counts; a
 // further round takes what comes from the end of the window before it on.
 func TestLatestCompletion(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(2)
 	passed := func(id string, user int, n byte, at time.Time) string {
@@ -153,6 +157,7 @@ func TestLatestCompletion(t *testing.T) {
 // TestEndedCompletion: a completion whose renewal window has ended closes nothing
 // that is open; one of a course that was never assigned is kept.
 func TestEndedCompletion(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(1)
 	const state = `SELECT string_agg(concat_ws(' ', round, completed_at), ', ' ORDER BY round)
@@ -178,6 +183,7 @@ func TestEndedCompletion(t *testing.T) {
 // TestBeforeTheSending: a signal that is dated before its mail was sent is
 // refused, and the line may be sent again with another time.
 func TestBeforeTheSending(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(1)
 	sent := noon.AddDate(0, 0, -3)
@@ -201,6 +207,7 @@ func TestBeforeTheSending(t *testing.T) {
 // TestOverdueShows: that a course is no longer overdue moves updated_at, also
 // when neither the next course nor a tally moves.
 func TestOverdueShows(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(1)
 	p.exec(`INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on)
@@ -224,6 +231,7 @@ func TestOverdueShows(t *testing.T) {
 // TestSignaturesThatShow: a signature is an event when it shows, at once or when
 // its version becomes the current one.
 func TestSignaturesThatShow(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(3)
 	const state = "SELECT (SELECT count(*) FROM events WHERE type = 'policy.acknowledged') || ' ' || updated_at FROM policies WHERE id = $1"
@@ -257,6 +265,7 @@ func TestSignaturesThatShow(t *testing.T) {
 
 // TestArchivedClient: signals of an archived client name what there is not.
 func TestArchivedClient(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o, other := p.office(1), p.office(1)
 	p.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", o.client, noon)
@@ -287,11 +296,14 @@ func TestArchivedClient(t *testing.T) {
 // TestUnsentMail: nothing can be done with a mail that is not sent, be it due or
 // not, and its sending goes on.
 func TestUnsentMail(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(1)
 	result := db.NewID[domain.ResultKind]()
-	p.exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, 'scheduled', $5, $6, $6)`, o.client, result, o.users[0], domain.TemplateID{15: 1}, noon.Add(-time.Hour), noon.AddDate(0, 0, -1))
+	p.add("phishing_results", row{
+		"client_id": o.client, "id": result, "user_id": o.users[0], "template_id": domain.TemplateID{15: 1},
+		"send_at": noon.Add(-time.Hour), "created_at": noon.AddDate(0, 0, -1),
+	})
 	reported := line("x", domain.PhishingReported, noon, "result_id", result)
 	const state = "SELECT concat_ws(' ', status, sent_at, reported_at) FROM phishing_results WHERE id = $1"
 	got := p.ingest(reported)
@@ -308,6 +320,7 @@ func TestUnsentMail(t *testing.T) {
 // TestTakenBeforeItsObjectWent: a file that was taken is taken again as such,
 // though what it names is gone since.
 func TestTakenBeforeItsObjectWent(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(1)
 	file := []string{

@@ -23,6 +23,7 @@ import (
 
 // TestEachType: what each type of signal does, and the events that tell of it.
 func TestEachType(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(1)
 	user, at := o.users[0], noon.Add(-time.Hour)
@@ -70,6 +71,7 @@ func TestEachType(t *testing.T) {
 // TestBadLines: each is reported by its number with the reason, and the lines
 // around it are taken. An id of a refused line may be used again.
 func TestBadLines(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o, other := p.office(1), p.office(1)
 	user := o.users[0].String()
@@ -146,6 +148,7 @@ func TestBadLines(t *testing.T) {
 
 // TestLongestLine: a line may have just so many bytes.
 func TestLongestLine(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(0)
 	published := func(id string, size int) string {
@@ -170,6 +173,7 @@ func publications(o *office, n int) []string {
 // TestAtMostOnce: a signal is taken once, be it twice in one run, in a second
 // run or in two runs at once.
 func TestAtMostOnce(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(0)
 	lines := publications(o, 2500)
@@ -219,6 +223,7 @@ func (k *killer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData
 // TestServerKilled: a batch is applied in whole or not at all, and running the
 // command again completes the rest.
 func TestServerKilled(t *testing.T) {
+	t.Parallel()
 	server := dbtest.Private(t)
 	if err := migrate(t.Context(), server.URL()); err != nil {
 		t.Fatal(err)
@@ -259,6 +264,7 @@ func newStateReader(t *testing.T, url, query string, args ...any) (out string, e
 // TestBrokenInput: an input that cannot be read to its end is an error; what
 // came before the broken batch is applied.
 func TestBrokenInput(t *testing.T) {
+	t.Parallel()
 	p := newPlatform(t, "")
 	o := p.office(0)
 	broken := errors.New("the pipe broke")
@@ -286,6 +292,7 @@ func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDat
 // TestStatements: a batch of many signals takes as many statements as one of a
 // few, for users of any number of clients.
 func TestStatements(t *testing.T) {
+	t.Parallel()
 	c := &counter{}
 	p := newPlatform(t, "", db.WithTracer(c))
 	batch := func(name string, offices int) int32 {

@@ -11,6 +11,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/fixture"
 	"partnerapi/domain"
 	"partnerapi/platform/ingest"
 )
@@ -58,9 +59,16 @@ func newPlatform(t testing.TB, url string, opts ...db.Option) *platform {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
-		VALUES ($1, '', 'en', '', '', '', '', '', $2)`, domain.TemplateID{15: 1}, noon)
+	p.add("phishing_templates", row{"id": domain.TemplateID{15: 1}})
 	return p
+}
+
+type row = fixture.Row
+
+// add adds rows to a table.
+func (p *platform) add(table string, rows ...row) {
+	p.t.Helper()
+	fixture.Insert(p.t, p.SQL(), table, rows...)
 }
 
 func (p *platform) exec(query string, args ...any) {
@@ -97,34 +105,43 @@ func course(n byte) domain.CourseID {
 func (p *platform) office(users int) *office {
 	p.t.Helper()
 	o := &office{client: db.NewID[domain.ClientKind]()}
-	long := noon.AddDate(-2, 0, 0)
-	p.exec(`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at)
-		VALUES ($1, $2, $3, $3, $4, $4, $4)`, o.client, p.partner, o.client.String(), long)
-	p.exec("INSERT INTO program_courses (client_id, position, course_id, due_after_days) VALUES ($1, 3, $2, 30)", o.client, course(3))
+	long, then := noon.AddDate(-2, 0, 0), noon.AddDate(0, 0, -3)
+	p.add("clients", row{"id": o.client, "partner_id": p.partner, "name": o.client.String(), "name_key": o.client.String()})
+	p.add("program_courses", row{"client_id": o.client, "position": 3, "course_id": course(3), "due_after_days": 30})
+
+	var people, courses, results, policies []row
 	for i := range users {
 		user := db.NewID[domain.UserKind]()
 		o.users = append(o.users, user)
-		p.exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
-			VALUES ($1, $2, $3, 'A', 'B', 'a b', 'active', 'standard', 'en', 'api', 750, $4, $4)`, o.client, user, fmt.Sprintf("%04d@example.com", i), long)
-		p.exec(`INSERT INTO assignments (client_id, user_id, course_id, round, position, assigned_at, due_on, completed_at) VALUES
-			($1, $2, $3, 1, 1, $5::timestamptz, $5::timestamptz, NULL), ($1, $2, $4, 1, 2, $6::timestamptz, $6::timestamptz, $6),
-			($1, $2, $4, 2, 2, $5, $5::timestamptz, NULL)`,
-			o.client, user, course(1), course(2), noon.AddDate(0, 0, -20), long)
+		people = append(people, row{"client_id": o.client, "id": user, "email": fmt.Sprintf("%04d@example.com", i)})
+		given := func(n byte, round, position int, at time.Time, completed any) row {
+			return row{
+				"client_id": o.client, "user_id": user, "course_id": course(n), "round": round, "position": position,
+				"assigned_at": at, "due_on": at, "completed_at": completed,
+			}
+		}
+		open := noon.AddDate(0, 0, -20)
+		courses = append(courses, given(1, 1, 1, open, nil), given(2, 1, 2, long, long), given(2, 2, 2, open, nil))
 		for range 2 {
 			result := db.NewID[domain.ResultKind]()
 			o.results = append(o.results, result)
-			p.exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
-				VALUES ($1, $2, $3, $4, 'sent', $5, $5, $5, $5)`, o.client, result, user, domain.TemplateID{15: 1}, noon.AddDate(0, 0, -3))
+			results = append(results, row{
+				"client_id": o.client, "id": result, "user_id": user, "template_id": domain.TemplateID{15: 1},
+				"status": domain.ResultSent, "sent_at": then, "created_at": then,
+			})
 		}
-	}
-	if users > 0 {
-		p.exec("INSERT INTO phishing_days (client_id, day, sent) VALUES ($1, $2, $3)", o.client, noon.AddDate(0, 0, -3), 2*users)
 	}
 	for range 2 {
 		policy := db.NewID[domain.PolicyKind]()
 		o.policies = append(o.policies, policy)
-		p.exec(`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at, created_at, updated_at)
-			VALUES ($1, $2, 'P', 'tenant', $1, true, $3, $3, $3)`, o.client, policy, long)
+		policies = append(policies, row{"client_id": o.client, "id": policy, "scope_id": o.client})
+	}
+	p.add("users", people...)
+	p.add("assignments", courses...)
+	p.add("phishing_results", results...)
+	p.add("policies", policies...)
+	if users > 0 {
+		p.add("phishing_days", row{"client_id": o.client, "day": then, "sent": 2 * users})
 	}
 	p.rescore(o)
 	return o

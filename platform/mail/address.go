@@ -42,7 +42,8 @@ func parseURL(text string) (server, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		// The error would show the password.
-		return server{}, errors.New("the SMTP URL cannot be read: write it as smtp://user:password@host:port, with special characters escaped")
+		return server{}, errors.New("the SMTP URL cannot be read: write it as smtp://user:password@host:port, with " +
+			"special characters escaped")
 	}
 	s := server{host: u.Hostname(), user: u.User.Username(), port: submissionPort, connections: defaultConnections}
 	s.password, _ = u.User.Password()

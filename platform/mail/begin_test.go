@@ -20,6 +20,7 @@ import (
 // was begun, and a try and its mark are over before another process may take the
 // mail over.
 func TestTimes(t *testing.T) {
+	t.Parallel()
 	if ends := mail.SendWithin + mail.MarkWithin; mail.TryWithin < 2*mail.SendWithin || mail.StopWithin < ends ||
 		mail.LeaseFor <= mail.TryWithin+mail.MarkWithin {
 		t.Errorf("a message takes %s with its mark: a try has %s, a stop waits for %s, a lease lasts %s",
@@ -29,6 +30,7 @@ func TestTimes(t *testing.T) {
 
 // TestPauses: they grow, each with a little chance.
 func TestPauses(t *testing.T) {
+	t.Parallel()
 	for n := 1; n < 20; n++ {
 		usual := mail.Pauses[min(n, len(mail.Pauses))-1]
 		if pause := mail.PauseAfter(n); pause < usual*9/10 || pause > usual*11/10 {
@@ -40,6 +42,7 @@ func TestPauses(t *testing.T) {
 // TestNoTimeLeft: a message is begun only if there is time to finish it. One
 // that is not is no failure: it is put back, even when it is to be given up.
 func TestNoTimeLeft(t *testing.T) {
+	t.Parallel()
 	o, s := newOffice(t), startServer(t, "", nil)
 	o.welcome("a@example.test", "en")
 	o.Clock.Advance(domain.MailLife + time.Hour)
@@ -73,6 +76,7 @@ func ended(t *testing.T) context.Context {
 // TestWaitsForConnection: what waits for one that another message has is not
 // begun once its context ended, and what was begun is finished.
 func TestWaitsForConnection(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	s := script(t, func(_ int, command string) string {
 		if command == "." {
@@ -104,6 +108,7 @@ func TestWaitsForConnection(t *testing.T) {
 // TestConnectingEnds: connecting, and asking whether a connection is still
 // there, end with the context.
 func TestConnectingEnds(t *testing.T) {
+	t.Parallel()
 	for _, silent := range []string{"", "EHLO", "NOOP"} {
 		t.Run("silent at "+silent, func(t *testing.T) {
 			reached := make(chan struct{})
@@ -139,6 +144,7 @@ func TestConnectingEnds(t *testing.T) {
 // once, and after one that the server took nothing can go wrong. An idle
 // connection is asked first.
 func TestOneConversation(t *testing.T) {
+	t.Parallel()
 	s := script(t, func(_ int, command string) string { return usual(command) })
 	sender, clock := open(t, s.url()), domain.NewManualClock(v2test.Noon)
 	mail.UseClock(sender, clock)
@@ -156,6 +162,7 @@ func TestOneConversation(t *testing.T) {
 // TestKeptConnectionEnded: that a server ended a connection meanwhile is no
 // failure, whichever way it does.
 func TestKeptConnectionEnded(t *testing.T) {
+	t.Parallel()
 	for _, end := range []string{hangUp, "421 4.7.0 enough for today"} {
 		mails := 0
 		s := script(t, func(connection int, command string) string {
@@ -183,6 +190,7 @@ func TestKeptConnectionEnded(t *testing.T) {
 // it, and puts back the one that waits for the connection. That one goes out
 // later, and nothing twice.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	held, gate := make(chan struct{}, 2), make(chan struct{})
 	s := startServer(t, "", func(s *server) { s.gate, s.held = gate, held })
@@ -219,6 +227,7 @@ func TestStop(t *testing.T) {
 // TestToldOfNewMail: a process that waits is told of a mail when that is put into
 // the outbox.
 func TestToldOfNewMail(t *testing.T) {
+	t.Parallel()
 	o, s := newOffice(t), startServer(t, "", nil)
 	told := make(chan struct{}, 10)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -264,6 +273,7 @@ func (o *office) until(want int, query string) {
 // TestUnreadyServer is what a server that answers no greeting, or another
 // protocol, does to mail: it is tried again.
 func TestUnreadyServer(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,8 @@ type Composer struct {
 // added to: http or https, with a host.
 func PublicURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" ||
+		u.Fragment != "" {
 		return nil, fmt.Errorf("%q is not the address of a site, such as https://training.example.com", text)
 	}
 	return u, nil
@@ -55,7 +56,8 @@ func NewComposer(publicURL, from string) (*Composer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the sender %q is not an address: %w", from, err)
 	}
-	c := &Composer{public: strings.TrimRight(publicURL, "/"), from: *address, words: map[domain.Language]*template.Template{}}
+	c := &Composer{public: strings.TrimRight(publicURL, "/"), from: *address,
+		words: map[domain.Language]*template.Template{}}
 	for _, language := range domain.Language("").Values() {
 		if c.words[domain.Language(language)], err = template.ParseFS(wordFiles, "words/"+language+".tmpl"); err != nil {
 			return nil, err
@@ -117,7 +119,8 @@ func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
 }
 
 func (c *Composer) letter(m domain.Mail) (letter, error) {
-	v := values{Name: OneLine(m.Name), Client: OneLine(m.ClientName), Partner: OneLine(m.PartnerName), Role: string(m.InviteRole)}
+	v := values{Name: OneLine(m.Name), Client: OneLine(m.ClientName), Partner: OneLine(m.PartnerName),
+		Role: string(m.InviteRole)}
 	l := letter{Lang: m.Language.Tag()}
 	switch m.Type {
 	case domain.WelcomeMail:
@@ -125,7 +128,8 @@ func (c *Composer) letter(m domain.Mail) (letter, error) {
 	case domain.AdminInviteMail:
 		v.Until, l.Link = longDate(m.Language, domain.DateOf(m.ExpiresAt)), c.Link("/invites/"+m.Invite.String())
 	case domain.TrainingInvite:
-		v.Title, v.Until, l.Link = OneLine(m.CourseTitle), longDate(m.Language, m.DueOn), c.Link("/training/"+m.Course.String())
+		v.Title, v.Until, l.Link = OneLine(m.CourseTitle), longDate(m.Language, m.DueOn),
+			c.Link("/training/"+m.Course.String())
 	case domain.PolicyReminder:
 		v.Title, l.Link = OneLine(m.PolicyTitle), c.Link("/policies/"+m.Policy.String())
 	default:
@@ -153,12 +157,15 @@ func (c *Composer) letter(m domain.Mail) (letter, error) {
 // OneLine is a text on one line, so that it ends neither a header nor a
 // paragraph.
 func OneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	return strings.Join(strings.FieldsFunc(text,
+		func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
 var months = map[domain.Language][12]string{
-	domain.Spanish: {"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"},
-	domain.French:  {"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"},
+	domain.Spanish: {"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre",
+		"noviembre", "diciembre"},
+	domain.French: {"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre",
+		"novembre", "décembre"},
 }
 
 // Month is the name of a month as it stands in a sentence of the language.

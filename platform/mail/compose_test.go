@@ -77,6 +77,7 @@ func composer(t testing.TB, from string) *mail.Composer {
 // TestWords: every mail is there in every language, complete, and leads to its
 // own page; names in it are names and nothing else.
 func TestWords(t *testing.T) {
+	t.Parallel()
 	c := composer(t, "Training <train@example.test>")
 	dir := t.TempDir()
 	outbox, err := mail.NewOutbox(dir)
@@ -137,6 +138,7 @@ func TestWords(t *testing.T) {
 }
 
 func TestSenders(t *testing.T) {
+	t.Parallel()
 	for _, c := range [][3]string{
 		{"http://127.0.0.1:8080", "", "no-reply@localhost"}, {"http://[::1]:8080", "", "no-reply@localhost"},
 		{"https://api.example.test/x", "", "no-reply@api.example.test"}, {"https://h", "A <a@b.test>", "a@b.test"},

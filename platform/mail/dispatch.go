@@ -278,6 +278,7 @@ func (d *Dispatcher) Send(begin, lasting context.Context, l db.Lease) (Outcome, 
 // fail records that a mail will never be sent. The reason, in which servers name
 // the address, is for the table and not for the log.
 func (d *Dispatcher) fail(lasting context.Context, l db.Lease, reason string) (Outcome, error) {
-	d.log.WarnContext(lasting, "a mail is given up; its row says why", "kind", l.Kind, "client", l.Client.UUID(), "mail", l.ID.UUID())
+	d.log.WarnContext(lasting, "a mail is given up; its row says why", "kind", l.Kind, "client", l.Client.UUID(), "mail",
+		l.ID.UUID())
 	return Failed, d.db.MarkFailed(lasting, l, reason)
 }

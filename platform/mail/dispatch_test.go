@@ -112,6 +112,7 @@ func (o *office) outcome(id domain.MessageID) (text string) {
 // TestFromRequestToMail: a welcome and invites arrive, each in its reader's
 // language, and are recorded where they went to a user.
 func TestFromRequestToMail(t *testing.T) {
+	t.Parallel()
 	o, s := newOffice(t), startServer(t, "", nil)
 	o.welcome("grace@example.test", "fr-ca")
 	o.invite("new@example.test")
@@ -147,6 +148,7 @@ func TestFromRequestToMail(t *testing.T) {
 
 // TestNothingOfAFailedRequest: what is refused leaves nothing in the outbox.
 func TestNothingOfAFailedRequest(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	o.welcome("grace@example.test", "en")
 	o.invite("new@example.test")
@@ -160,6 +162,7 @@ func TestNothingOfAFailedRequest(t *testing.T) {
 
 // TestOneRefusedAddress: it is recorded, and stops no other mail.
 func TestOneRefusedAddress(t *testing.T) {
+	t.Parallel()
 	o, s := newOffice(t), startServer(t, "", nil)
 	s.refuse("gone@example.test", 550)
 	for _, email := range []string{"a@example.test", "gone@example.test", "b@example.test"} {
@@ -179,6 +182,7 @@ func TestOneRefusedAddress(t *testing.T) {
 // waits, longer after each try; then it goes out, once. After three days it is
 // given up.
 func TestServerAway(t *testing.T) {
+	t.Parallel()
 	o, address := newOffice(t), unused(t)
 	o.welcome("a@example.test", "en")
 	id, sender := o.requests()[0], open(t, "smtp://"+address)
@@ -218,6 +222,7 @@ func TestServerAway(t *testing.T) {
 // TestTwoProcesses: of processes that look for mails at a time, one sends each,
 // and nothing is locked while a server takes its time.
 func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	gate, held := make(chan struct{}), make(chan struct{}, 5)
 	s := startServer(t, "", func(s *server) { s.gate, s.held = gate, held })
@@ -260,6 +265,7 @@ func (c crashing) Send(ctx context.Context, m mail.Message) error {
 // server has taken it, and nobody could write that down. The two are the same
 // message.
 func TestCrashAfterSending(t *testing.T) {
+	t.Parallel()
 	o, s := newOffice(t), startServer(t, "", nil)
 	o.welcome("a@example.test", "en")
 	sender, id := open(t, s.url()), o.requests()[0]
@@ -284,6 +290,7 @@ func TestCrashAfterSending(t *testing.T) {
 // TestCancelledAfterSending: the end of a job's time right after the server
 // took the message does not undo that it is marked as sent.
 func TestCancelledAfterSending(t *testing.T) {
+	t.Parallel()
 	o, s := newOffice(t), startServer(t, "", nil)
 	o.welcome("a@example.test", "en")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -296,6 +303,7 @@ func TestCancelledAfterSending(t *testing.T) {
 // TestLeaseLost: who comes to mark a mail after the lease ended, and another took
 // it over, changes nothing.
 func TestLeaseLost(t *testing.T) {
+	t.Parallel()
 	o, s := newOffice(t), startServer(t, "", nil)
 	o.welcome("a@example.test", "en")
 	sender, id := open(t, s.url()), o.requests()[0]
@@ -320,6 +328,7 @@ func TestLeaseLost(t *testing.T) {
 
 // TestUnwanted: what became pointless meanwhile is not sent.
 func TestUnwanted(t *testing.T) {
+	t.Parallel()
 	o, s := newOffice(t), startServer(t, "", nil)
 	left := o.welcome("left@example.test", "en")
 	o.invite("late@example.test")
@@ -339,6 +348,7 @@ func TestUnwanted(t *testing.T) {
 // TestWhatMailsAreAbout: a reminder names its policy, an assignment its course
 // and the day that it is due; neither is sent once its object is closed.
 func TestWhatMailsAreAbout(t *testing.T) {
+	t.Parallel()
 	o, s := newOffice(t), startServer(t, "", nil)
 	user := o.User(o.tenant, o.client, "ada@example.test").ID
 	policies := []domain.PolicyID{{15: 1}, {15: 2}}

@@ -14,6 +14,7 @@ import (
 // TestOutboxTidies: a start removes what a process that died left unfinished,
 // and nothing that another may be writing, or that was sent.
 func TestOutboxTidies(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, age := range map[string]time.Duration{
 		".writing-old": 2 * time.Hour, ".writing-new": time.Minute, "old.eml": 100 * time.Hour,

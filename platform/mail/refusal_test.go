@@ -15,6 +15,7 @@ import (
 // TestRefusalKinds: what becomes of a message for each answer of a server. What
 // may be the fault of this service's configuration loses no mail.
 func TestRefusalKinds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ at, answer, want string }{
 		{"MAIL", "550 5.7.1 not this sender", "later"},
 		{"MAIL", "553 5.1.8 no such domain", "later"},
@@ -71,6 +72,7 @@ func TestRefusalKinds(t *testing.T) {
 // TestErrorsNameNobody: a temporary error, which is logged, shows what the
 // server said without the reader's address.
 func TestErrorsNameNobody(t *testing.T) {
+	t.Parallel()
 	for to, said := range map[string]string{
 		"ada@example.test":                "450 4.2.1 <ADA@example.test>: Recipient ada@example.test is busy",
 		`"ada lovelace"@example.test`:     `450 4.2.1 <"ada lovelace"@example.test>: busy (ada lovelace@example.test)`,
@@ -102,6 +104,7 @@ func TestErrorsNameNobody(t *testing.T) {
 // TestWordsForOperators: what is wrong between the configuration and the server
 // is said in the configuration's words.
 func TestWordsForOperators(t *testing.T) {
+	t.Parallel()
 	login := script(t, func(_ int, command string) string {
 		if command == "EHLO" {
 			return "250-here\r\n250 AUTH GSSAPI"
@@ -137,6 +140,7 @@ func TestWordsForOperators(t *testing.T) {
 // TestUnwritableMail: a mail that cannot be written is tried again, like one
 // that cannot be sent, and given up when its time is over.
 func TestUnwritableMail(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	o.welcome("a@example.test", "en")
 	id := o.requests()[0]
@@ -155,6 +159,7 @@ func TestUnwritableMail(t *testing.T) {
 // TestAddresses: what the server is told, and the reader shown, for addresses
 // with other letters than those of ASCII or with quotes.
 func TestAddresses(t *testing.T) {
+	t.Parallel()
 	plain := startServer(t, "", nil)
 	modern := startServer(t, "", func(s *server) { s.smtp.EnableSMTPUTF8 = true })
 	for _, c := range []struct {
@@ -204,6 +209,7 @@ func TestAddresses(t *testing.T) {
 // TestSenderAddresses: the sender's domain is written like the reader's, in the
 // Message-ID too, and a sender that the server cannot take loses no mail.
 func TestSenderAddresses(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "", nil)
 	m := message("ada@example.test")
 	m.From.Address = "no-reply@schulung.bücher.example"

@@ -8,7 +8,8 @@ import (
 // pauses are those after each failed try of a mail; the last one repeats until
 // the mail is given up (domain.MailLife).
 var pauses = []time.Duration{
-	5 * time.Second, 15 * time.Second, 45 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	5 * time.Second, 15 * time.Second, 45 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute,
+	30 * time.Minute,
 	time.Hour,
 }
 

@@ -45,6 +45,7 @@ func send(t testing.TB, sender mail.Sender, to string) string {
 }
 
 func TestEncryptionAndAuthentication(t *testing.T) {
+	t.Parallel()
 	config, ca := certificate(t)
 	encrypted := startServer(t, "", func(s *server) { s.smtp.TLSConfig, s.user = config, "relay" })
 	plain := startServer(t, "", func(s *server) { s.user = "relay" })
@@ -83,6 +84,7 @@ func TestEncryptionAndAuthentication(t *testing.T) {
 }
 
 func TestImplicitTLS(t *testing.T) {
+	t.Parallel()
 	config, ca := certificate(t)
 	s := startServer(t, "", func(s *server) { s.user = "relay" })
 	proxy := startTLS(t, config, s.address)
@@ -95,6 +97,7 @@ func TestImplicitTLS(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "", nil)
 	sender := open(t, s.url())
 	s.refuse("gone@example.test", 550)
@@ -127,6 +130,7 @@ func TestRefusals(t *testing.T) {
 // TestConnections: one connection carries many mails, its end is no loss, and
 // there are never more than allowed.
 func TestConnections(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "", nil)
 	sender := open(t, s.url()+"?connections=3")
 	for range 5 {
@@ -154,6 +158,7 @@ func TestConnections(t *testing.T) {
 }
 
 func TestURLs(t *testing.T) {
+	t.Parallel()
 	for url, want := range map[string]string{
 		"http://h":                       "smtp://",
 		"smtp://":                        "no host",

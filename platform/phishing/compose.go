@@ -65,7 +65,8 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 	body, text := track(s.Template.HTML, s.Template.Text, page)
 	report := page + "/report"
 	words := reportWords[s.Template.Language]
-	footer := fmt.Sprintf("<p style=\"font-size:11px\"><a href=\"%s\">%s</a></p>\n<img src=\"%s\" width=\"1\" height=\"1\" alt=\"\">\n",
+	footer := fmt.Sprintf("<p style=\"font-size:11px\"><a href=\"%s\">%s</a></p>\n<img src=\"%s\" width=\"1\" "+
+		"height=\"1\" alt=\"\">\n",
 		html.EscapeString(report), html.EscapeString(words), html.EscapeString(page+"/open.gif"))
 	body = fill(body, values, html.EscapeString)
 	end := len(body)
@@ -75,7 +76,8 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 	body = body[:end] + footer + body[end:]
 	return mail.Message{
 		ID: s.Result.UUID(), From: from, To: s.Email, Subject: fill(s.Template.Subject, values, mail.OneLine),
-		Text: fill(text, values, mail.OneLine) + "\n\n" + words + ": " + report + "\n", HTML: body, Language: s.Template.Language, At: now,
+		Text: fill(text, values, mail.OneLine) + "\n\n" + words + ": " + report + "\n", HTML: body,
+		Language: s.Template.Language, At: now,
 	}, nil
 }
 
@@ -90,7 +92,8 @@ func placeholders(s domain.Simulation, page string, now time.Time) map[string]st
 	now = now.UTC()
 	return map[string]string{
 		"first_name": s.FirstName, "last_name": s.LastName, "email": s.Email, "company": s.ClientName, "link": page,
-		"date": now.Format(time.DateOnly), "month": mail.Month(s.Template.Language, now.Month()), "year": strconv.Itoa(now.Year()),
+		"date": now.Format(time.DateOnly), "month": mail.Month(s.Template.Language, now.Month()),
+		"year": strconv.Itoa(now.Year()),
 	}
 }
 

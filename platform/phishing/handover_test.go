@@ -38,6 +38,7 @@ func (b *bait) followAll(id domain.ResultID) (failed []string) {
 // pages before it takes the mail gets them at once; what it opens and clicks is
 // kept as a scanner's, what it reports and submits is not.
 func TestScannedWhileHandedOver(t *testing.T) {
+	t.Parallel()
 	b := newBait(t)
 	id := b.schedule(own(t, 5, domain.English).ID)
 	server := &slowServer{meanwhile: func() {
@@ -76,6 +77,7 @@ func TestScannedWhileHandedOver(t *testing.T) {
 // TestScannedButNotTaken: what was done with a mail that the server then did not
 // take is not kept, nor is anything that is done while it is not handed over.
 func TestScannedButNotTaken(t *testing.T) {
+	t.Parallel()
 	b := newBait(t)
 	id := b.schedule(own(t, 5, domain.English).ID)
 	follow := func() {
@@ -107,6 +109,7 @@ func TestScannedButNotTaken(t *testing.T) {
 // TestStepOnTheMark: a step by a clock that is behind that of the sending is a
 // scanner's, and is not lost.
 func TestStepOnTheMark(t *testing.T) {
+	t.Parallel()
 	b := newBait(t)
 	id := b.sentNow(5, domain.English)
 	b.Exec("UPDATE phishing_results SET sent_at = sent_at + interval '1 second'")
@@ -121,6 +124,7 @@ func TestStepOnTheMark(t *testing.T) {
 // TestPagesLeaveRoom: a page waits for its turn and for the database no longer
 // than it may, and then says so.
 func TestPagesLeaveRoom(t *testing.T) {
+	t.Parallel()
 	b := newBait(t)
 	id := b.sent(1, domain.English)
 	path := "/t/" + b.tokens.For(id)
@@ -149,6 +153,7 @@ func TestPagesLeaveRoom(t *testing.T) {
 
 // TestPostWithoutAForm: where the page asks for nothing, nothing can be submitted.
 func TestPostWithoutAForm(t *testing.T) {
+	t.Parallel()
 	b := newBait(t)
 	id := b.sent(2, domain.English) // whose page is no form
 	if page := b.request("POST", "/t/"+b.tokens.For(id), home, "password=x"); page.Code != 200 {

@@ -12,6 +12,7 @@ import (
 // TestFirstLink: which link of a template is the tracked one, and what of the
 // text leads there with it.
 func TestFirstLink(t *testing.T) {
+	t.Parallel()
 	const bait, other = `<a href="https://bait.example/a">1</a>`, `<a href="https://other.example">2</a>`
 	const tracked, rest = `<a href="PAGE">1</a>`, other
 	for name, c := range map[string]struct{ html, text, wantHTML, wantText string }{
@@ -46,6 +47,7 @@ func TestFirstLink(t *testing.T) {
 
 // TestCheck: what no mail could be written from is told before it is kept.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	good := domain.Template{From: "{{company}} <it@bait.example>", TemplateContent: domain.TemplateContent{
 		HTML: `<a href={{link}}>1</a>`, Indicators: []domain.Indicator{domain.Fear},
 	}}

@@ -52,7 +52,8 @@ func (p *Pages) Mount(engine *gin.Engine) {
 }
 
 // pixel is a transparent picture of one dot.
-var pixel = []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;")
+var pixel = []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00" +
+	",\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;")
 
 func (p *Pages) open(c *gin.Context) {
 	if _, ok := p.take(c, domain.MailOpened); ok {
@@ -182,8 +183,10 @@ func (p *Pages) scanner(c *gin.Context) domain.AutomatedReason {
 // private keeps a response out of caches, search engines and other sites.
 func private(c *gin.Context) {
 	for name, value := range map[string]string{
-		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex", "X-Content-Type-Options": "nosniff",
-		"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex",
+		"X-Content-Type-Options": "nosniff",
+		"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors " +
+			"'none'; base-uri 'none'",
 	} {
 		c.Header(name, value)
 	}

@@ -144,6 +144,7 @@ func (b *bait) state(id domain.ResultID) (status, reason string, reported bool) 
 // TestThePagesOfAForm: open, click, submit and report, each told of in the
 // reader's language; what is typed leaves no trace.
 func TestThePagesOfAForm(t *testing.T) {
+	t.Parallel()
 	b := newBait(t)
 	b.Exec("UPDATE users SET preferred_language = 'es' WHERE id = $1", b.user.ID)
 	id := b.sent(5, domain.Spanish)
@@ -187,6 +188,7 @@ func TestThePagesOfAForm(t *testing.T) {
 // TestScanners: what a mail scanner opens or clicks is kept with its reason and
 // counts nowhere; it neither submits nor reports.
 func TestScanners(t *testing.T) {
+	t.Parallel()
 	b := newBait(t)
 	for name, c := range map[string]struct {
 		method, below, from string
@@ -228,6 +230,7 @@ func TestScanners(t *testing.T) {
 
 // TestUnknownTokens: what this service did not make leads nowhere.
 func TestUnknownTokens(t *testing.T) {
+	t.Parallel()
 	b := newBait(t)
 	id := b.sent(1, domain.English)
 	good := b.tokens.For(id)
@@ -247,6 +250,7 @@ func TestUnknownTokens(t *testing.T) {
 // TestNotSent: what is no longer wanted, or refused for good, is recorded and
 // stays unsent; what cannot be sent now is tried again.
 func TestNotSent(t *testing.T) {
+	t.Parallel()
 	b := newBait(t)
 	template := own(t, 1, domain.English).ID
 	failure := func(id domain.ResultID) (text string) {
@@ -284,6 +288,7 @@ func TestNotSent(t *testing.T) {
 // TestCompose: placeholders, the tracked link in both parts, the report link
 // and the picture; values cannot break out of where they stand.
 func TestCompose(t *testing.T) {
+	t.Parallel()
 	b := newBait(t)
 	tokens := phishing.NewTokens([]byte("secret"))
 	s := domain.Simulation{
@@ -314,6 +319,7 @@ func TestCompose(t *testing.T) {
 // TestOwnTemplates: every one of the service's own templates is whole in each
 // language, and can be sent and told of.
 func TestOwnTemplates(t *testing.T) {
+	t.Parallel()
 	list, err := db.OwnTemplates()
 	if err != nil {
 		t.Fatal(err)
@@ -347,6 +353,7 @@ func TestOwnTemplates(t *testing.T) {
 
 // TestNothingNeedsAKey: the pages answer without one, and count in no budget.
 func TestNothingNeedsAKey(t *testing.T) {
+	t.Parallel()
 	b := newBait(t)
 	id := b.sent(2, domain.English)
 	resp, err := http.Get(b.URL + "/t/" + b.tokens.For(id)) //nolint:noctx // a reader's browser

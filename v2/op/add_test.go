@@ -112,7 +112,7 @@ func TestCodes(t *testing.T) {
 	object.Path = "/a/:id"
 	op.Add(s, object, does[onPath, nothing])
 	for i, more := range [][]domain.Code{
-		nil, {domain.NotFound, domain.Conflict}, {domain.PayloadTooLarge}, {domain.Conflict}, {domain.NotFound},
+		nil, {domain.NotFound, domain.Conflict}, {domain.RequestTimeout, domain.PayloadTooLarge}, {domain.Conflict}, {domain.NotFound},
 	} {
 		got, want := op.Codes(s.All()[i]), slices.Concat(common, more)
 		slices.Sort(got)

@@ -1,6 +1,7 @@
 package op_test
 
 import (
+	"context"
 	"net/url"
 	"reflect"
 	"testing"
@@ -51,18 +52,38 @@ func BenchmarkBind(b *testing.B) {
 	}
 }
 
-// pageOf makes a page of so many rows, with a cursor that goes on.
-func pageOf(l op.List, rows int) *op.Page[shown] {
+// aBenchedList is the operation of a list that has so many rows on a page and goes
+// on, and its input.
+func aBenchedList(rows int) (func(*testing.B) *op.Page[shown], *benched) {
 	industry := "Legal"
-	slice := domain.Slice[int]{Rows: make([]int, rows), More: true, End: &domain.Position{Key: "northern analytics", ID: domain.ClientID{15: 1}.UUID()}}
 	at := op.At(time.Date(2026, 6, 15, 12, 0, 0, 123456000, time.UTC))
-	return op.PageOf(l, slice, func(int) shown {
-		return shown{ID: domain.ClientID{15: 1}, Name: "Northern Analytics", Industry: &industry, CreatedAt: at, UpdatedAt: at}
+	set := &op.Set{Cursors: domain.CursorSealer{Secret: []byte("secret")}}
+	list := op.AddList(set, op.Meta{
+		ID: "clients.list", Method: "GET", Path: "/:client_id", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s",
+	}, func(context.Context, *benched, domain.Window) (domain.Slice[int], error) {
+		end := &domain.Position{Key: "northern analytics", ID: domain.ClientID{15: 1}.UUID()}
+		return domain.Slice[int]{Rows: make([]int, rows), More: true, End: end}, nil
+	}, func(int) shown {
+		return shown{
+			ID: domain.ClientID{15: 1}, Name: "Northern Analytics", Industry: &industry, CreatedAt: at, UpdatedAt: at,
+		}
 	})
+
+	ctx := domain.WithCaller(context.Background(), &domain.Caller{Scopes: []domain.Scope{domain.Read}})
+	in := &benched{}
+	in.Query.Limit = 1
+	return func(b *testing.B) *op.Page[shown] {
+		page, err := list.Call(ctx, in)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return page
+	}, in
 }
 
 func BenchmarkEncodePage(b *testing.B) {
-	page := pageOf(op.NewList(domain.CursorSealer{Secret: []byte("secret")}, "clients.list"), 500)
+	read, _ := aBenchedList(500)
+	page := read(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		body, err := json.Marshal(page)
@@ -74,11 +95,8 @@ func BenchmarkEncodePage(b *testing.B) {
 }
 
 func BenchmarkCursor(b *testing.B) {
-	l := op.NewList(domain.CursorSealer{Secret: []byte("secret")}, "clients.list", domain.ClientFilter{Sort: "name"})
+	read, in := aBenchedList(1)
 	for b.Loop() {
-		page := pageOf(l, 1)
-		if w, err := l.Window(op.Paging{Limit: 1, Cursor: page.End}); err != nil || w.After == nil {
-			b.Fatal(err)
-		}
+		in.Query.Cursor = read(b).End
 	}
 }

@@ -64,9 +64,9 @@ func AddList[In, Row, Item any](
 		part := reflect.ValueOf(&bound).Elem().FieldByIndex(paging).Addr().Interface().(*Paging)
 		asked := *part
 		*part = Paging{}
-		list := NewList(s.Cursors, meta.ID, bound)
+		list := newBoundList(s.Cursors, meta.ID, bound)
 
-		window, err := list.Window(asked)
+		window, err := list.window(asked)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func AddList[In, Row, Item any](
 		if err != nil {
 			return nil, err
 		}
-		return PageOf(list, slice, item), nil
+		return pageOf(list, slice, item), nil
 	})
 }
 
@@ -96,25 +96,24 @@ func pagingOf(in reflect.Type) ([]int, error) {
 	return append(append([]int{}, query.Index...), paging.Index...), nil
 }
 
-// List is one list of one operation, as its cursors are bound to it: the
-// operation, the objects in its path, its filters and its sort.
-type List struct {
+// boundList is one list of one operation, as its cursors are bound to it.
+type boundList struct {
 	sealer  domain.CursorSealer
 	binding string
 }
 
-// NewList describes a list; parts are its path, filters and sort.
-func NewList(sealer domain.CursorSealer, operation string, parts ...any) List {
-	binding, err := json.Marshal(append([]any{operation}, parts...))
+// newBoundList binds to an operation and to its input without the Paging.
+func newBoundList(sealer domain.CursorSealer, operation string, in any) boundList {
+	binding, err := json.Marshal([]any{operation, in})
 	if err != nil {
-		panic(err) // a filter type without a JSON form is a programming error
+		panic(err) // an input without a JSON form is a programming error
 	}
-	return List{sealer: sealer, binding: string(binding)}
+	return boundList{sealer: sealer, binding: string(binding)}
 }
 
-// Window reads the part of the list that is asked for; InvalidRequest for a
+// window reads the part of the list that is asked for; InvalidRequest for a
 // cursor that this list did not give.
-func (l List) Window(p Paging) (domain.Window, error) {
+func (l boundList) window(p Paging) (domain.Window, error) {
 	w := domain.Window{Limit: p.Limit, Skip: p.Skip, Total: p.Total}
 	if p.Rows > 0 {
 		w.Limit = p.Rows
@@ -130,8 +129,8 @@ func (l List) Window(p Paging) (domain.Window, error) {
 	return w, nil
 }
 
-// PageOf makes the page that shows a slice of the list.
-func PageOf[Row, Item any](l List, s domain.Slice[Row], item func(Row) Item) *Page[Item] {
+// pageOf makes the page that shows a slice of the list.
+func pageOf[Row, Item any](l boundList, s domain.Slice[Row], item func(Row) Item) *Page[Item] {
 	page := &Page[Item]{Data: make([]Item, len(s.Rows)), Total: s.Total}
 	for i, row := range s.Rows {
 		page.Data[i] = item(row)

@@ -193,6 +193,7 @@ func Codes(o Operation) []domain.Code {
 		add(domain.NotFound)
 	}
 	if o.Input().Body != nil {
+		add(domain.RequestTimeout)
 		add(domain.PayloadTooLarge)
 	}
 	if o.Meta().Method == "POST" { // its Idempotency-Key may be in use

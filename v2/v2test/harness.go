@@ -59,6 +59,8 @@ type Options struct {
 	Mount func(*Harness) error
 	// Wrap checks an older version's responses too.
 	Wrap func(*Harness, http.RoundTripper) http.RoundTripper
+	// Audit turns the audit trail on.
+	Audit bool
 	// Log gets every line; without it only failures of the service are shown.
 	Log io.Writer
 	// URL is a database to use in the place of one of the test's own.
@@ -102,10 +104,14 @@ func New(t testing.TB, o Options) *Harness {
 	secret, err := d.CursorSecret(t.Context())
 	h.must(err)
 	h.DB, h.API = d, v2.New(d, secret)
-	h.Edge = ginop.NewEdge(ginop.Config{
+	edge := ginop.Config{
 		Keys: ginop.NewKeys(d.CallerByDigest, h.Clock, o.Demo), Limits: o.Limits, Once: d.Once,
 		Log: h.logger(o.Log),
-	})
+	}
+	if o.Audit {
+		edge.Audit, edge.InTx = d.Audit, d.Tx
+	}
+	h.Edge = ginop.NewEdge(edge)
 	h.Engine, err = h.Edge.Engine(nil)
 	h.must(err)
 	h.Edge.Mount(h.Engine, &h.API.Set, o.Release)

@@ -60,8 +60,9 @@ func NewEdge(c Config) *Edge {
 	}
 }
 
-// Renderer writes an error in the words of a surface.
-type Renderer func(c *gin.Context, err *domain.Error)
+// Renderer writes an error in the words of a surface. Where it returns an error,
+// nothing has been written.
+type Renderer func(c *gin.Context, err *domain.Error) error
 
 // Surface is one version of the interface: the routes below a prefix.
 type Surface struct {
@@ -126,7 +127,7 @@ func (e *Edge) inTurn(c *gin.Context, work func(*gin.Context) error) error {
 		return e.budgets.refusal(state, "with this key")
 	}
 	ctx := c.Request.Context()
-	leave, err := e.progress.enter(ctx, domain.CallerFrom(ctx).Key)
+	leave, err := e.progress.enter(ctx, domain.CallerFrom(ctx))
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func newEdgeOf(t *testing.T, set func(*ginop.Config), operations *op.Set, proxie
 	return e
 }
 
-// find knows the keys good, and good0 to good99.
+// find knows the keys good, and good0 to good99. Ten keys are one partner's.
 func (e *edge) find(_ context.Context, digest []byte) (*domain.Caller, error) {
 	e.finds.Add(1)
 	number, ok := goodKeys[[sha256.Size]byte(digest)]
@@ -94,7 +94,10 @@ func (e *edge) find(_ context.Context, digest []byte) (*domain.Caller, error) {
 		return nil, &domain.Error{Code: domain.Unauthorized, Message: "unknown"}
 	}
 	both := []domain.Scope{domain.Read, domain.Write}
-	return &domain.Caller{Key: domain.KeyID{byte(number)}, Prefix: "pk_good" + number.String(), Scopes: both}, nil
+	return &domain.Caller{
+		Key: domain.KeyID{byte(number)}, Partner: domain.PartnerID{byte((number + 9) / 10)},
+		Prefix: "pk_good" + number.String(), Scopes: both,
+	}, nil
 }
 
 // keyNumber is the number of a good key; 0 is the one without.

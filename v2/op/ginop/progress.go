@@ -23,6 +23,9 @@ const (
 	// callers still wait for. Each may hold a body of 1 MiB and a page of 500
 	// rows, so 256 are some 500 MB at the worst.
 	allInProgress = 256
+	// partnerInProgress is how many requests of one partner's keys may be in
+	// progress at a time, so that no partner takes the place of all others.
+	partnerInProgress = allInProgress / 2
 )
 
 // progress bounds the requests in progress. Requests that wait for their key's
@@ -33,6 +36,8 @@ type progress struct {
 
 	mu   sync.Mutex
 	keys map[domain.KeyID]*turns
+	// partners are the numbers of their requests in progress; none is 0.
+	partners map[domain.PartnerID]int
 }
 
 // turns are the requests in progress of one key. Those that wait are served in
@@ -43,31 +48,61 @@ type turns struct {
 }
 
 func newProgress() *progress {
-	return &progress{all: semaphore.NewWeighted(allInProgress), keys: map[domain.KeyID]*turns{}}
+	return &progress{
+		all:  semaphore.NewWeighted(allInProgress),
+		keys: map[domain.KeyID]*turns{}, partners: map[domain.PartnerID]int{},
+	}
 }
 
-// enter waits for the turn of a request and returns what ends it. RateLimited
-// when its key has too many in progress, Unavailable when all keys have.
-func (p *progress) enter(ctx context.Context, key domain.KeyID) (leave func(), err error) {
-	t := p.join(key)
+// enter waits for the turn of a caller's request and returns what ends it.
+// RateLimited when its key or its partner has too many in progress, Unavailable
+// when all have.
+func (p *progress) enter(ctx context.Context, caller *domain.Caller) (leave func(), err error) {
+	t := p.join(caller.Key)
 	if err := t.wait(ctx); err != nil {
-		p.part(key, t)
+		p.part(caller.Key, t)
 		return nil, err
 	}
 
-	if !p.all.TryAcquire(1) {
+	if err := p.take(caller.Partner); err != nil {
 		t.Release(1)
-		p.part(key, t)
-		return nil, &domain.Error{
+		p.part(caller.Key, t)
+		return nil, err
+	}
+	return func() {
+		p.give(caller.Partner)
+		t.Release(1)
+		p.part(caller.Key, t)
+	}, nil
+}
+
+// take counts a request as one of its partner and of all, where both have room.
+func (p *progress) take(partner domain.PartnerID) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.partners[partner] >= partnerInProgress {
+		return &domain.Error{
+			Code: domain.RateLimited, RetryAfter: time.Second,
+			Message: "more than 128 requests with keys of this partner are in progress",
+		}
+	}
+	if !p.all.TryAcquire(1) {
+		return &domain.Error{
 			Code: domain.Unavailable, RetryAfter: time.Second,
 			Message: "too many requests are in progress; try again in a moment",
 		}
 	}
-	return func() {
-		p.all.Release(1)
-		t.Release(1)
-		p.part(key, t)
-	}, nil
+	p.partners[partner]++
+	return nil
+}
+
+func (p *progress) give(partner domain.PartnerID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all.Release(1)
+	if p.partners[partner]--; p.partners[partner] == 0 {
+		delete(p.partners, partner)
+	}
 }
 
 // wait takes a turn, at once or as soon as there is one.

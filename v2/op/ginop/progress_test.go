@@ -136,7 +136,7 @@ func TestShedding(t *testing.T) {
 		e, release := blocking(t)
 		answers := make(chan *httptest.ResponseRecorder, 300)
 		for n := range 16 {
-			e.start(fmt.Sprint("good", n), 16, answers)
+			e.start(fmt.Sprint("good", n/8*10+n%8), 16, answers) // eight keys of each of two partners
 		}
 		synctest.Wait()
 		w := e.do("GET", "/v2/blocks", "good99")
@@ -151,6 +151,45 @@ func TestShedding(t *testing.T) {
 		}
 		if w := e.do("GET", "/v2/blocks", "good99"); w.Code != 200 {
 			t.Errorf("then answers %d", w.Code)
+		}
+	})
+}
+
+// TestPartnerInProgress: a partner has half of what the process can do at the
+// most, with however many keys. Further requests of its keys are refused at once,
+// and others are not held up.
+func TestPartnerInProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, release := blocking(t)
+		answers := make(chan *httptest.ResponseRecorder, 300)
+		for n := range 8 {
+			e.start(fmt.Sprint("good", n), 16, answers)
+		}
+		synctest.Wait()
+		if len(answers) > 0 {
+			t.Fatalf("one of the first answers %d", (<-answers).Code)
+		}
+		w := e.do("GET", "/v2/blocks", "good8") // a ninth key of the partner's
+		if w.Code != 429 || w.Header().Get("Retry-After") != "1" || code(t, w) != domain.RateLimited {
+			t.Errorf("answers %d %v %s", w.Code, w.Header(), w.Body)
+		}
+
+		e.start("good10", 16, answers) // another partner's
+		synctest.Wait()
+		if len(answers) > 0 {
+			t.Fatalf("another partner's request answers %d", (<-answers).Code)
+		}
+
+		// One that ends makes place for one more.
+		release <- struct{}{}
+		<-answers
+		e.start("good8", 1, answers)
+		synctest.Wait()
+		close(release)
+		for range 144 {
+			if w := <-answers; w.Code != 200 {
+				t.Errorf("answers %d %s", w.Code, w.Body)
+			}
 		}
 	})
 }

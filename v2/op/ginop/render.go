@@ -42,10 +42,10 @@ type ErrorBody struct {
 }
 
 // renderEnvelope writes an error as v2 does.
-func renderEnvelope(c *gin.Context, e *domain.Error) {
-	_ = WriteJSON(c, StatusOf(e.Code), ErrorEnvelope{Error: ErrorBody{
+func renderEnvelope(c *gin.Context, e *domain.Error) error {
+	return WriteJSON(c, StatusOf(e.Code), ErrorEnvelope{Error: ErrorBody{
 		Code: e.Code, Message: e.Message, RequestID: RequestID(c), Fields: e.Fields,
-	}}) // what cannot be encoded is answered by its status alone
+	}})
 }
 
 const jsonType = "application/json; charset=utf-8"

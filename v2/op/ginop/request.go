@@ -54,7 +54,7 @@ func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) err
 		c.Header("Connection", "close") // the rest of the body is not waited for
 	}
 	if err != nil {
-		s.fail(c, err)
+		err = s.fail(c, err)
 	}
 	s.edge.observe(c, s, name, time.Since(start), err)
 }
@@ -121,24 +121,25 @@ func limitContext(c *gin.Context, limit time.Duration) context.CancelFunc {
 }
 
 // fail renders an error, unless the response is already under way or nobody
-// waits for it.
-func (s *Surface) fail(c *gin.Context, err error) {
+// waits for it. It returns the error that is to be logged: one that cannot be
+// encoded is answered as an internal one is.
+func (s *Surface) fail(c *gin.Context, err error) error {
 	if c.Writer.Written() {
-		return
+		return err
 	}
 	if errors.Is(err, context.Canceled) && errors.Is(c.Request.Context().Err(), context.Canceled) {
 		c.Status(statusGone)
-		return
+		return err
 	}
 	e := domain.AsError(err)
 	if e.RetryAfter > 0 {
 		c.Header("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 	}
-	s.render(c, e)
-	if !c.Writer.Written() { // the error itself could not be encoded
-		c.Status(StatusOf(e.Code))
-		c.Writer.WriteHeaderNow()
+	if failed := s.render(c, e); failed != nil {
+		err = fmt.Errorf("render the error %q: %w", e.Message, failed)
+		return errors.Join(err, s.render(c, domain.AsError(err)))
 	}
+	return err
 }
 
 var goodRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)

@@ -75,7 +75,8 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 	if c.Request.URL.RawQuery != "" {
 		var err error
 		if r.Query, err = url.ParseQuery(c.Request.URL.RawQuery); err != nil {
-			return nil, nil, domain.ErrInvalid("query", "is not well-formed: each % must begin an escape, and & must part the parameters")
+			return nil, nil, domain.ErrInvalid("query",
+				"is not well-formed: each % must begin an escape, and & must part the parameters")
 		}
 	}
 	var err error

@@ -227,7 +227,7 @@ func TestAudit(t *testing.T) {
 	want := []domain.AuditEntry{
 		{
 			Operation: "clients.create", Method: "POST", Path: "/v2/clients",
-			Client: someClient,
+			Partner: domain.PartnerID{1}, Client: someClient,
 		},
 		{
 			Operation: "users.create", Method: "POST", Path: client + "/users",
@@ -264,13 +264,20 @@ func TestAudit(t *testing.T) {
 // TestAnswerThatCannotBeEncoded by a surface of its own words, as v1 is.
 func TestAnswerThatCannotBeEncoded(t *testing.T) {
 	e := newEdge(t, nil, nil)
-	s := e.Surface(e.engine, "/v0", func(c *gin.Context, err *domain.Error) {
-		_ = ginop.WriteJSON(c, 500, map[string]string{"oops": err.Message})
+	s := e.Surface(e.engine, "/v0", func(c *gin.Context, err *domain.Error) error {
+		return ginop.WriteJSON(c, ginop.StatusOf(err.Code), map[string]string{"oops": err.Message})
 	})
 	s.Handle("GET", "/invalid", "invalid", func(c *gin.Context) error { return ginop.WriteJSON(c, 200, "\xff") })
 	w := e.do("GET", "/v0/invalid", "good")
 	if w.Code != 500 || !strings.HasPrefix(w.Body.String(), `{"oops":`) ||
 		!strings.Contains(e.log.String(), "encode the answer") {
 		t.Errorf("answers %d %s, logs %s", w.Code, w.Body, e.log)
+	}
+
+	s.Handle("GET", "/error", "error", func(*gin.Context) error { return domain.ErrInvalid("name", "is not \xff") })
+	w = e.do("GET", "/v0/error", "good")
+	if w.Code != 500 || !strings.HasPrefix(w.Body.String(), `{"oops":"something went wrong`) ||
+		!strings.Contains(e.log.String(), "render the error") {
+		t.Errorf("an error answers %d %s, logs %s", w.Code, w.Body, e.log)
 	}
 }

@@ -60,7 +60,9 @@ type Operation struct {
 	PerClient int
 	// Idempotent says that the operation takes an Idempotency-Key.
 	Idempotent bool
-	Input      *op.Input
+	// Located says that success names the path of what was created.
+	Located bool
+	Input   *op.Input
 	// Status is that of success.
 	Status int
 	// Output is the body of success; nil or op.NoContent where there is none.
@@ -95,7 +97,7 @@ func operationOf(o op.Operation, statusOf func(domain.Code) int) Operation {
 		ID: m.ID, Method: m.Method, Path: m.Path, Summary: m.Summary, Tag: tag,
 		Scope: m.Scope, AllClients: m.AllClients,
 		Since: m.Since.String(), PerClient: m.PerClient, Idempotent: m.Method == http.MethodPost,
-		Input: o.Input(), Status: m.Status, Output: o.Output(),
+		Located: m.Status == http.StatusCreated, Input: o.Input(), Status: m.Status, Output: o.Output(),
 	}
 	for _, code := range op.Codes(o) {
 		out.Errors = append(out.Errors, statusOf(code))
@@ -276,7 +278,7 @@ func jsonContent(schema *openapi3.SchemaRef) openapi3.Content {
 func (b *builder) responses(o Operation) (*openapi3.Responses, error) {
 	out := openapi3.NewResponsesWithCapacity(len(o.Errors) + 1)
 	text := http.StatusText(o.Status)
-	success := &openapi3.Response{Description: &text, Headers: b.headers(o.Status)}
+	success := &openapi3.Response{Description: &text, Headers: b.successHeaders(o)}
 	if hasContent(o) {
 		schema, err := b.mapper.schema(o.Output, output)
 		if err != nil {

@@ -183,11 +183,31 @@ func TestEveryOperationSaysWhatItNeeds(t *testing.T) {
 			if lost := o.Responses.Status(404) != nil; lost != strings.Contains(path, "{") {
 				t.Errorf("%s %s documents 404: %t", method, path, lost)
 			}
+			if body := o.Responses.Status(408) != nil; body != (o.RequestBody != nil) {
+				t.Errorf("%s %s documents 408: %t", method, path, body)
+			}
+			success := successOf(o)
+			if located := success.Headers["Location"] != nil; located != (o.Responses.Status(201) != nil) {
+				t.Errorf("%s %s documents Location: %t", method, path, located)
+			}
+			if replayed := success.Headers["Idempotent-Replayed"] != nil; replayed != (method == "POST") {
+				t.Errorf("%s %s documents Idempotent-Replayed: %t", method, path, replayed)
+			}
 			if keyed := o.Parameters.GetByInAndName("header", "Idempotency-Key") != nil; keyed != (method == "POST") {
 				t.Errorf("%s %s takes an Idempotency-Key: %t", method, path, keyed)
 			}
 		}
 	}
+}
+
+// successOf is the response of an operation's success.
+func successOf(o *openapi3.Operation) *openapi3.Response {
+	for status, response := range o.Responses.Map() {
+		if status < "300" {
+			return response.Value
+		}
+	}
+	return &openapi3.Response{}
 }
 
 // TestOrder: properties are written as they are declared, in both forms.

@@ -13,6 +13,8 @@ const (
 	// idempotencyKey is the header of that name.
 	idempotencyKey = "Idempotency-Key"
 	retryAfter     = "Retry-After"
+	location       = "Location"
+	replayed       = "Idempotent-Replayed"
 )
 
 // everyResponse are the headers that every response carries (decisions 2.1).
@@ -71,6 +73,21 @@ func (b *builder) headers(status int) openapi3.Headers {
 		optional := *shared[retryAfter].Value
 		optional.Required = false
 		out[retryAfter] = &openapi3.HeaderRef{Value: &optional}
+	}
+	return out
+}
+
+// successHeaders are those of an operation's success (decisions 3.12).
+func (b *builder) successHeaders(o Operation) openapi3.Headers {
+	out := b.headers(o.Status)
+	if o.Located {
+		out[location] = header("The path of what was created.", openapi3.NewStringSchema().WithFormat("uri-reference"))
+	}
+	if o.Idempotent {
+		again := header("That this is the answer to an earlier request with the same "+idempotencyKey+".",
+			openapi3.NewStringSchema().WithEnum("true"))
+		again.Value.Required = false
+		out[replayed] = again
 	}
 	return out
 }

@@ -10,14 +10,19 @@ import (
 
 // The names of people who speak something else than English.
 var (
-	spanishFirst = []string{"Alba", "Álvaro", "Belén", "Camila", "Diego", "Elena", "Íñigo", "Javier", "Lucía", "Mateo", "Núria", "Óscar", "Pilar", "Rocío", "Sofía", "Tomás"}
-	spanishLast  = []string{"Acuña", "Benítez", "Castañeda", "Domínguez", "Echeverría", "Figueroa", "Galindo", "Ibáñez", "Marín", "Ordóñez", "Peña", "Quintana", "Rosales", "Villanueva"}
-	frenchFirst  = []string{"Amélie", "Benoît", "Chloé", "Denis", "Élise", "Félix", "Gaëlle", "Hélène", "Jérôme", "Léa", "Mathéo", "Noémie", "Océane", "Raphaël", "Simon", "Zoé"}
-	frenchLast   = []string{"Beaulieu", "Côté", "Desrosiers", "Fréchette", "Gagné", "Hébert", "Lachance", "Lévesque", "Marchand", "Ouellet", "Paradis", "Séguin", "Thériault", "Vallée"}
+	spanishFirst = []string{"Alba", "Álvaro", "Belén", "Camila", "Diego", "Elena", "Íñigo", "Javier", "Lucía",
+		"Mateo", "Núria", "Óscar", "Pilar", "Rocío", "Sofía", "Tomás"}
+	spanishLast = []string{"Acuña", "Benítez", "Castañeda", "Domínguez", "Echeverría", "Figueroa", "Galindo",
+		"Ibáñez", "Marín", "Ordóñez", "Peña", "Quintana", "Rosales", "Villanueva"}
+	frenchFirst = []string{"Amélie", "Benoît", "Chloé", "Denis", "Élise", "Félix", "Gaëlle", "Hélène",
+		"Jérôme", "Léa", "Mathéo", "Noémie", "Océane", "Raphaël", "Simon", "Zoé"}
+	frenchLast = []string{"Beaulieu", "Côté", "Desrosiers", "Fréchette", "Gagné", "Hébert", "Lachance",
+		"Lévesque", "Marchand", "Ouellet", "Paradis", "Séguin", "Thériault", "Vallée"}
 )
 
 // unaccented turns names into what email addresses are made of.
-var unaccented = strings.NewReplacer("á", "a", "é", "e", "í", "i", "ó", "o", "ú", "u", "ñ", "n", "ô", "o", "î", "i", "è", "e", "ê", "e", "ë", "e", "ï", "i", "ç", "c")
+var unaccented = strings.NewReplacer("á", "a", "é", "e", "í", "i", "ó", "o", "ú", "u", "ñ", "n", "ô", "o",
+	"î", "i", "è", "e", "ê", "e", "ë", "e", "ï", "i", "ç", "c")
 
 // job is what a user does; the role follows from it.
 type job struct{ department, title string }
@@ -31,16 +36,18 @@ var (
 		{"Engineering", "Quality inspector"}, {"Legal", "Paralegal"}, {"Reception", "Front desk"}, {"Purchasing", "Buyer"},
 	}
 	specialJobs = map[domain.Role][]job{
-		domain.RoleAdmin:     {{"IT", "Systems administrator"}, {"IT", "Helpdesk technician"}, {"Infrastructure", "Network administrator"}},
-		domain.RoleExecutive: {{"Management", "Chief Executive Officer"}, {"Management", "Vice President"}, {"Operations", "Director"}},
-		domain.RoleHR:        {{"People", "Recruiter"}, {"Human Resources", "HR partner"}},
-		domain.RoleFinance:   {{"Finance", "Accountant"}, {"Finance", "Payroll clerk"}, {"Accounts payable", "Controller"}},
-		domain.RoleStandard:  {{"Operations", "Coordinator"}},
+		domain.RoleAdmin: {{"IT", "Systems administrator"}, {"IT", "Helpdesk technician"},
+			{"Infrastructure", "Network administrator"}},
+		domain.RoleExecutive: {{"Management", "Chief Executive Officer"}, {"Management", "Vice President"},
+			{"Operations", "Director"}},
+		domain.RoleHR:       {{"People", "Recruiter"}, {"Human Resources", "HR partner"}},
+		domain.RoleFinance:  {{"Finance", "Accountant"}, {"Finance", "Payroll clerk"}, {"Accounts payable", "Controller"}},
+		domain.RoleStandard: {{"Operations", "Coordinator"}},
 	}
 )
 
 // name invents somebody who speaks a language.
-func (d *dice) name(language domain.Language) (first, last string) {
+func (d *random) name(language domain.Language) (first, last string) {
 	switch language {
 	case domain.Spanish:
 		return oneOf(d, spanishFirst), oneOf(d, spanishLast)
@@ -52,7 +59,7 @@ func (d *dice) name(language domain.Language) (first, last string) {
 }
 
 // job picks a job; one of eight people has one of a special role.
-func (d *dice) job() job {
+func (d *random) job() job {
 	if !d.chance(0.125) {
 		return oneOf(d, jobs)
 	}
@@ -74,13 +81,13 @@ func slug(name string) string {
 	return strings.TrimSuffix(b.String(), "-")
 }
 
-// addresses gives out the email addresses of one client, each once.
-type addresses struct {
+// emailAllocator gives out the email addresses of one client, each once.
+type emailAllocator struct {
 	domain string
 	taken  map[string]int
 }
 
-func (a *addresses) of(first, last string) string {
+func (a *emailAllocator) newEmail(first, last string) string {
 	local := slug(first) + "." + slug(last)
 	a.taken[local]++
 	if n := a.taken[local]; n > 1 {

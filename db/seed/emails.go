@@ -6,8 +6,8 @@ import (
 	"partnerapi/domain"
 )
 
-// sender is the address of all mail that is not simulated.
-const sender = "training@awareness.example"
+// serviceSender is the address of all mail that is not simulated.
+const serviceSender = "training@awareness.example"
 
 // subjects are those of the mails that the service sends, by message type; a
 // simulated mail has its template's.
@@ -21,65 +21,66 @@ var subjects = map[string]string{
 	"admin-invite":    "You are invited to the dashboard",
 }
 
-// correspond records the mails that the service sent to the users of a client
+// recordEmails records the mails that the service sent to the users of a client
 // because of what happened to them.
-func (s *story) correspond(c *client) {
+func (g *generator) recordEmails(c *client) {
 	for _, u := range c.users {
 		var invited time.Time
 		for i := range u.training {
 			a := &u.training[i]
 			if !a.assignedAt.Equal(invited) { // one mail for the courses given at once
-				s.send(c, u, "training-invite", a.assignedAt)
+				g.recordEmail(c, u, "training-invite", a.assignedAt)
 				invited = a.assignedAt
 			}
 			if !a.completedAt.IsZero() {
-				s.send(c, u, "certificate", a.completedAt)
+				g.recordEmail(c, u, "certificate", a.completedAt)
 			}
 		}
-		for i := range u.mails {
-			s.recount(c, u, &u.mails[i])
+		for i := range u.simulations {
+			g.recordSimulation(c, u, &u.simulations[i])
 		}
 		if u.Source == domain.FromHand {
-			s.send(c, u, "welcome", u.CreatedAt)
+			g.recordEmail(c, u, "welcome", u.CreatedAt)
 		}
 		if u.Role == domain.RoleExecutive {
-			s.inform(c, u)
+			g.recordMonthlyReports(c, u)
 		}
 	}
 }
 
-// recount records a simulated mail, and the reminder to who fell for it.
-func (s *story) recount(c *client, u *user, m *simulation) {
+// recordSimulation records a simulated mail, and the reminder to who fell for it.
+func (g *generator) recordSimulation(c *client, u *user, m *simulation) {
 	if m.sentAt.IsZero() {
 		return
 	}
-	s.send(c, u, "phishing", m.sentAt)
+	g.recordEmail(c, u, "phishing", m.sentAt)
 	simulated := &u.sent[len(u.sent)-1]
 	simulated.from, simulated.subject = m.template.from, m.template.subject
-	if reminded := m.sentAt.AddDate(0, 0, 2); m.fellFor() && reminded.Before(s.today.Time()) {
-		s.send(c, u, "phish-reminder", reminded)
+	if reminded := m.sentAt.AddDate(0, 0, 2); m.countsAsClick() && reminded.Before(g.today.Time()) {
+		g.recordEmail(c, u, "phish-reminder", reminded)
 	}
 }
 
-// inform records a user's reports of the last half year, one on the first day
+// recordMonthlyReports records a user's reports of the last half year, one on the first day
 // of each month.
-func (s *story) inform(c *client, u *user) {
-	today := s.today.Time()
+func (g *generator) recordMonthlyReports(c *client, u *user) {
+	today := g.today.Time()
 	first := time.Date(today.Year(), today.Month(), 1, 6, 0, 0, 0, time.UTC)
 	for back := range 6 {
 		if at := first.AddDate(0, -back, 0); at.Before(today) && at.After(u.CreatedAt) {
-			s.send(c, u, "monthly-report", at)
+			g.recordEmail(c, u, "monthly-report", at)
 		}
 	}
 }
 
-// send records that a mail was sent to a user.
-func (s *story) send(c *client, u *user, kind string, at time.Time) {
+// recordEmail records that a mail was sent to a user.
+func (g *generator) recordEmail(c *client, u *user, kind string, at time.Time) {
 	method := "smtp"
 	if c.DirectorySync != nil {
 		method = map[domain.Directory]string{domain.Microsoft: "microsoft-api", domain.Google: "gmail-api"}[*c.DirectorySync]
 	}
 	u.sent = append(u.sent, sentEmail{
-		id: newID[domain.MessageKind](s.dice, at), at: at, from: sender, subject: subjects[kind], method: method, kind: kind,
+		id: newID[domain.MessageKind](g.random, at), at: at, from: serviceSender, subject: subjects[kind], method: method,
+		kind: kind,
 	})
 }

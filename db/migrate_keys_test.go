@@ -1,0 +1,157 @@
+package db_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// TestRemakeKeys gives rows the keys of an earlier version, and makes them again.
+func TestRemakeKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := 0
+	at := func() time.Time { made++; return noon.AddDate(-1, 0, 0).Add(time.Duration(made) * time.Hour) }
+	client := func(name, key string, archived bool) domain.ClientID {
+		t.Helper()
+		id := db.NewID[domain.ClientKind]()
+		client := row{"id": id, "partner_id": w.partner, "name": name, "name_key": key, "created_at": at()}
+		if archived {
+			client["archived_at"] = noon
+		}
+		w.add("clients", client)
+		return id
+	}
+	first, second, third := client("Straße", "straße", false), client("STRASSE", "strasse", false), client("strasse ", "strasse ", false)
+	gone := client("Strasse", "strasse", true)
+	wide, wider := client("A  B", "a  b", false), client("a\tb", "a\tb", false)
+
+	collection := func(c domain.ClientID, name, key string) domain.CollectionID {
+		id := db.NewID[domain.CollectionKind]()
+		w.add("collections", row{"client_id": c, "id": id, "name": name, "name_key": key, "created_at": at()})
+		return id
+	}
+	group, same, other := collection(first, "Größe", "größe"), collection(first, "GRÖSSE", "grösse"), collection(second, "Größe", "größe")
+
+	user := func(c domain.ClientID, email, manager, name string) domain.UserID {
+		id := w.user(c, domain.RoleStandard, 500)
+		w.exec("UPDATE users SET email = $2, manager_email = nullif($3, ''), first_name = $4, last_name = '', name_key = 'x', created_at = $5 WHERE id = $1",
+			id, email, manager, name, at())
+		return id
+	}
+	ann := user(first, "ann@MÜNCHEN.example", "boss@münchen.example", "Ånn ")
+	bob := user(first, "bob@münchen.example", "", "Bob")
+	twin := user(first, "bob@xn--mnchen-3ya.example", "", "Bob")
+	odd := user(first, "not an address", "", "Odd")
+	w.exec("INSERT INTO admin_invites (client_id, id, email, role, created_at, expires_at) VALUES ($1, $2, 'New@münchen.example', 'admin', $3, $3)",
+		first, db.NewID[domain.UserKind](), noon)
+	w.exec("UPDATE partners SET name = 'Fuß', name_key = 'fuß'")
+
+	state := func() map[string]string {
+		t.Helper()
+		state := map[string]string{}
+		rows, err := w.SQL().Query(`
+			SELECT id::text, name_key FROM partners UNION ALL SELECT id::text, name_key FROM clients
+			UNION ALL SELECT id::text, name_key FROM collections
+			UNION ALL SELECT id::text, name_key || ',' || email || ',' || coalesce(manager_email, '') FROM users
+			UNION ALL SELECT 'invite', email FROM admin_invites`)
+		w.must(err)
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var id, value string
+			w.must(rows.Scan(&id, &value))
+			state[id] = value
+		}
+		w.must(rows.Err())
+		return state
+	}
+	want := map[string]string{
+		w.partner.UUID(): "fuss",
+		first.UUID():     "strasse " + first.UUID(), // the second one has the key already
+		second.UUID():    "strasse",
+		third.UUID():     "strasse " + third.UUID(),
+		gone.UUID():      "strasse",
+		wide.UUID():      "a b",
+		wider.UUID():     "a b " + wider.UUID(),
+		group.UUID():     "grösse " + group.UUID(),
+		same.UUID():      "grösse",
+		other.UUID():     "grösse",
+		ann.UUID():       "ånn,ann@xn--mnchen-3ya.example,boss@xn--mnchen-3ya.example",
+		bob.UUID():       "bob,bob@münchen.example,",
+		twin.UUID():      "bob,bob@xn--mnchen-3ya.example,",
+		odd.UUID():       "odd,not an address,",
+		"invite":         "new@xn--mnchen-3ya.example",
+	}
+
+	for _, run := range []string{"the first run", "the second run"} {
+		notes, err := db.RemakeKeys(t.Context(), w.DB)
+		w.must(err)
+		if got := state(); !maps.Equal(got, want) {
+			t.Errorf("%s makes\n%v, want\n%v", run, got, want)
+		}
+		var clashed []string
+		for _, note := range notes {
+			clashed = append(clashed, strings.Split(note, ":")[0])
+		}
+		slices.Sort(clashed)
+		wanted := []string{
+			"clients " + first.UUID(), "clients " + third.UUID(), "clients " + wider.UUID(),
+			"collections " + group.UUID(), "users " + bob.UUID(),
+		}
+		slices.Sort(wanted)
+		if !slices.Equal(clashed, wanted) {
+			t.Errorf("%s notes %q, want %v", run, notes, wanted)
+		}
+	}
+	if !w.updatedAt("users", ann).After(noon.AddDate(-2, 0, 0)) || w.updatedAt("users", odd).After(noon.AddDate(-2, 0, 0)) {
+		t.Error("updated_at does not tell whose address changed")
+	}
+
+	// A client that is kept apart can be changed, but for its name.
+	update := func(change func(*db.Tenant)) error {
+		return w.change(t.Context(), first, func(ctx context.Context, c *db.Change, tenant *db.Tenant) error {
+			change(tenant)
+			return tenant.Update(ctx, c)
+		})
+	}
+	w.must(update(func(tenant *db.Tenant) { tenant.Industry = new(string) }))
+	if err := update(func(tenant *db.Tenant) { tenant.Name = "straSSe" }); !domain.IsCode(err, domain.Conflict) {
+		t.Errorf("a name that is taken: %v", err)
+	}
+}
+
+// TestRemakeManyKeys: more rows than are read at a time, with a clash of two that
+// are read apart.
+func TestRemakeManyKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.client()
+	w.exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), 'N  ' || n % 1500, 'n  ' || n, 'api', $2::timestamptz + interval '1 second' * n, $2 FROM generate_series(0, 2000) AS n`,
+		client, noon)
+	notes, err := db.RemakeKeys(t.Context(), w.DB)
+	w.must(err)
+
+	var plain, apart int
+	w.get(`SELECT count(*) FILTER (WHERE name_key = 'n ' || extract(epoch FROM created_at - $1)::int),
+		count(*) FILTER (WHERE name_key = 'n ' || extract(epoch FROM created_at - $1)::int - 1500 || ' ' || id) FROM collections`, []any{noon}, &plain, &apart)
+	if got := fmt.Sprint(plain, apart, len(notes)); got != "1500 501 501" {
+		t.Errorf("%s rows have their key, are kept apart, are noted", got)
+	}
+}
+
+// TestSchemaVersion counts the migration in Go.
+func TestSchemaVersion(t *testing.T) {
+	t.Parallel()
+	have, want, err := newWorld(t).SchemaVersion(t.Context())
+	if err != nil || have != want || want < 30 {
+		t.Errorf("the tables are at %d of %d: %v", have, want, err)
+	}
+}

@@ -1,0 +1,110 @@
+package seed
+
+import (
+	"fmt"
+	"time"
+
+	"partnerapi/domain"
+)
+
+// addSimulations sends a user simulated mails, about so many days apart.
+func (g *generator) addSimulations(u *user, t behaviour, every int) {
+	end := g.today
+	if u.Status != domain.Active {
+		end = g.today.AddDays(-60)
+	}
+	day := domain.DateOf(u.CreatedAt).AddDays(g.between(5, every))
+	for ; day.Before(end); day = day.AddDays(g.between(every*2/3, every*4/3)) {
+		u.simulations = append(u.simulations, g.sentSimulation(u, g.at(day), g.outcome(t)))
+	}
+}
+
+// outcome is how far a mail gets, and what else happens to it.
+type outcome struct {
+	opened, attachment, clicked, credentials, reported bool
+	automated                                          domain.AutomatedReason
+}
+
+// scannerReasons are how a mail scanner is told.
+var scannerReasons = []domain.AutomatedReason{domain.ByHead, domain.ByNetwork, domain.ByHaste}
+
+func (g *generator) outcome(t behaviour) (r outcome) {
+	if g.chance(0.02) {
+		return outcome{automated: oneOf(g.random, scannerReasons)}
+	}
+	r.opened = g.chance(0.55)
+	if r.opened && g.chance(t.gullible) {
+		r.attachment = g.chance(0.25)
+		r.clicked = !r.attachment || g.chance(0.5)
+		r.credentials = r.clicked && g.chance(0.3)
+	}
+	r.reported = g.chance(t.alert)
+	return r
+}
+
+// sentSimulation makes a mail to a user with what happened to it, all within hours.
+func (g *generator) sentSimulation(u *user, at time.Time, r outcome) simulation {
+	m := g.scheduledSimulation(u, at)
+	m.sentAt, m.automated = at, r.automated
+	last := at
+	mark := func(happened bool, minutes int) (t time.Time) {
+		if happened {
+			last = last.Add(time.Duration(g.between(10, minutes*60)) * time.Second)
+			t = last
+		}
+		return t
+	}
+	m.openedAt = mark(r.opened, 120)
+	m.attachmentAt = mark(r.attachment, 10)
+	m.clickedAt = mark(r.clicked, 10)
+	m.credentialsAt = mark(r.credentials, 3)
+	m.reportedAt = mark(r.reported, 60)
+	return m
+}
+
+// scheduledSimulation makes a mail to a user that is to be sent at a time.
+func (g *generator) scheduledSimulation(u *user, at time.Time) simulation {
+	created := at
+	if start := g.today.Time(); created.After(start) {
+		created = start
+	}
+	created = created.Add(-time.Hour)
+	return simulation{
+		id: newID[domain.ResultKind](g.random, created), template: oneOf(g.random, g.catalogue.templates[u.Language]),
+		sendAt: at, createdAt: created,
+	}
+}
+
+// suspiciousEmails are real mails that users report, by what they turn out to be.
+var suspiciousEmails = []struct{ subject, sender, classification, action string }{
+	{"Urgent: change of bank details", "treasurer@pay-update.example", "phishing", "deleted"},
+	{"Shared document: Q3 plan", "no-reply@doc-share.example", "phishing", "moved_to_junk"},
+	{"Win a weekend away", "offers@prize-draw.example", "spam", "moved_to_junk"},
+	{"Minutes of Tuesday's meeting", "office@neighbour.example", "safe", "none"},
+	{"Voicemail from unknown number", "voice@call-notice.example", "pending", ""},
+}
+
+// addReportedEmails lets a user report real mails.
+func (g *generator) addReportedEmails(u *user, t behaviour) {
+	for g.chance(t.alert * 0.3) {
+		g.addReportedEmail(u, g.between(0, len(suspiciousEmails)-1), g.between(1, 500))
+	}
+}
+
+// addReportedEmail lets a user report one of the suspicious mails so many days ago,
+// unless that was before their time.
+func (g *generator) addReportedEmail(u *user, which, daysAgo int) {
+	at, mail := g.at(g.today.AddDays(-daysAgo)), suspiciousEmails[which]
+	if at.Before(u.CreatedAt) {
+		return
+	}
+	r := reportedEmail{
+		id: newID[domain.ReportedEmailKind](g.random, at), subject: mail.subject, sender: mail.sender,
+		classification: mail.classification, action: mail.action, reportedAt: at,
+	}
+	r.messageID = fmt.Sprintf("<%x@mail.example>", r.id[6:])
+	if mail.classification != "pending" {
+		r.classifiedAt = at.Add(time.Duration(g.between(5, 300)) * time.Minute)
+	}
+	u.reported = append(u.reported, r)
+}

@@ -1,0 +1,84 @@
+package seed
+
+import (
+	"partnerapi/domain"
+)
+
+// addUsers makes a number of users of a client, without anything that happened to
+// them. The first is active; most are as old as the client.
+func (g *generator) addUsers(c *client, language domain.Language, users int) {
+	emails := &emailAllocator{domain: c.domain, taken: make(map[string]int, users)}
+	founded := domain.DateOf(c.CreatedAt)
+	for i := range users {
+		started := founded.AddDays(g.between(0, min(5, founded.DaysUntil(g.today)-2)) + 1)
+		if g.chance(0.45) {
+			started = started.AddDays(g.between(0, started.DaysUntil(g.today)-1))
+		}
+		u := g.newUser(language, emails)
+		u.Client, u.CreatedAt = c.ID, g.at(started)
+		u.ID = newID[domain.UserKind](g.random, u.CreatedAt)
+		u.Status = domain.Active
+		if i > 0 && g.chance(0.08) {
+			u.Status = domain.Inactive
+		}
+		if i > 0 && g.chance(0.6) {
+			u.ManagerEmail = &c.users[0].Email
+		}
+		g.setSource(u, c)
+		c.users = append(c.users, u)
+	}
+}
+
+// newUser invents who somebody is.
+func (g *generator) newUser(language domain.Language, emails *emailAllocator) *user {
+	u := &user{}
+	u.Language = language
+	if g.chance(0.12) {
+		u.Language = oneOf(g.random, []domain.Language{domain.English, domain.Spanish, domain.French})
+	}
+	u.FirstName, u.LastName = g.name(u.Language)
+	u.Email = emails.newEmail(u.FirstName, u.LastName)
+	u.Role = domain.RoleStandard
+	if g.chance(0.95) {
+		u.setJob(g.job())
+	}
+	if g.chance(0.03) {
+		u.Role, u.Overrides = domain.RoleFinance, []string{"role"}
+	}
+	return u
+}
+
+// setJob gives a user a job and the role that follows from it.
+func (u *user) setJob(j job) {
+	u.Department, u.JobTitle = &j.department, &j.title
+	u.Role = domain.ClassifyRole(j.title, j.department, u.Email)
+}
+
+// setSource says where the record of a user came from.
+func (g *generator) setSource(u *user, c *client) {
+	switch {
+	case c.DirectorySync != nil && g.chance(0.88):
+		c.setSourceAndGroup(u, domain.UserSource(*c.DirectorySync), g.between(1, len(c.groups)-1))
+	case g.chance(0.5):
+		c.setSourceAndGroup(u, domain.FromHand, 0)
+	default:
+		c.setSourceAndGroup(u, domain.FromAPI, 0)
+	}
+}
+
+// setSourceAndGroup puts a user in one of the client's groups.
+func (c *client) setSourceAndGroup(u *user, source domain.UserSource, group int) {
+	u.Source, u.Group = source, &c.groups[group].Group
+}
+
+// active lists the users who take part and that match.
+func (c *client) active(match func(*user) bool) (found []*user) {
+	for _, u := range c.users {
+		if u.Status == domain.Active && match(u) {
+			found = append(found, u)
+		}
+	}
+	return found
+}
+
+func anyUser(*user) bool { return true }

@@ -1,0 +1,96 @@
+package db
+
+import (
+	"context"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// This file is what only version 1 reads and writes. It is deleted with it.
+
+// TenantOfUser finds the client of a user. NotFound where the caller does not
+// reach the user.
+func (d *DB) TenantOfUser(ctx context.Context, id domain.UserID) (*Tenant, error) {
+	row, err := pg.Find[clientRow](ctx, d, id.Noun(), pg.From("clients AS c").Columns(pg.Columns[clientRow]()).
+		Join("JOIN users AS u ON u.client_id = c.id").Where("u.id = ?", id).Where("?", reach(ctx)))
+	if err != nil {
+		return nil, err
+	}
+	return &Tenant{Client: row.client(), db: d}, nil
+}
+
+// MoveMember makes a user, who is locked, leave all collections of the client but
+// one, and join that one. NotFound where the client has no such collection.
+func (t *Tenant) MoveMember(ctx context.Context, c *Change, to domain.CollectionID, user domain.UserID) error {
+	rows, err := t.lockCollections(ctx, c, pg.SQL(`k.id = ?1 OR k.id IN (
+		SELECT collection_id FROM collection_members WHERE client_id = ?0 AND user_id = ?2)`, t.ID, to, user))
+	if _, err = among(rows, to, err); err != nil {
+		return err
+	}
+
+	if _, err = t.leave(ctx, c, "m.collection_id <> ? AND m.user_id = ?", to, user); err != nil {
+		return err
+	}
+	_, err = t.AddMembers(ctx, c, to, []domain.UserID{user})
+	return err
+}
+
+// SentResults reads a page of the simulated mails that were sent to the user,
+// newest first.
+func (u *User) SentResults(ctx context.Context, w domain.Window) (domain.Slice[domain.Result], error) {
+	k := resultList(u.Client, domain.BySending)
+	k.Desc = true
+	k.Where.Add("r.user_id = ? AND r.sent_at IS NOT NULL", u.ID)
+	rows, err := pg.CountedPage(ctx, u.db, k, w)
+	return pg.Map(rows, (*resultRow).result), err
+}
+
+// Addressees are users who have one email address, at the most one in each
+// client, and were found within the caller's reach.
+type Addressees struct {
+	users []domain.UserKey
+	db    *DB
+}
+
+// Addressees finds the users who have the email, which is in lower case.
+// NotFound where there is none.
+func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) {
+	users, err := pg.All[userKeyRow](ctx, d, "find users by email", pg.From("users AS u").Columns("u.client_id, u.id").
+		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.email = ?", email).Where("?", reach(ctx)).
+		OrderBy("u.client_id"))
+	if err == nil && len(users) == 0 {
+		err = domain.ErrNotFound((domain.UserKind{}).Noun())
+	}
+	to := &Addressees{db: d}
+	for _, u := range users {
+		to.users = append(to.users, domain.UserKey{Client: u.ClientID, User: u.ID})
+	}
+	return to, err
+}
+
+type userKeyRow struct {
+	ClientID domain.ClientID
+	ID       domain.UserID
+}
+
+// SentEmails reads a page of the mails that were sent to all of them, newest
+// first.
+func (a *Addressees) SentEmails(
+	ctx context.Context, f domain.EmailFilter, w domain.Window,
+) (domain.Slice[domain.SentEmail], error) {
+	to := pg.SQL("e.client_id = ? AND e.user_id = ?", a.users[0].Client, a.users[0].User) // in the order of an index
+	if len(a.users) > 1 {
+		clients, users := keyLists(a.users)
+		to = pg.SQL("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users)
+	}
+	return sentEmails(ctx, a.db, to, f, w)
+}
+
+// UserExists reports whether any partner's client has the user, within the
+// caller's reach or not. What is archived does not exist.
+func (d *DB) UserExists(ctx context.Context, id domain.UserID) (bool, error) {
+	return pg.One[bool](ctx, d, "look for a user", pg.SQL(`
+		SELECT EXISTS (SELECT 1 FROM users AS u JOIN clients AS c ON c.id = u.client_id
+			WHERE u.id = ? AND c.archived_at IS NULL)`, id))
+}

@@ -1,0 +1,88 @@
+package phishing
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/domain"
+	"partnerapi/platform/mail"
+)
+
+//go:embed pages
+var pageFiles embed.FS
+
+var pageTemplates = template.Must(template.ParseFS(pageFiles, "pages/pages.tmpl"))
+
+// allWords holds the texts of the pages by language.
+var allWords = readWords()
+
+// words are what the pages say in one language.
+type words struct {
+	Titles map[string]string // by page
+	Bodies map[string]string // of the pages that are a note only
+
+	Account, Password, SignIn                 string
+	Simulated, Sender, Subject, Clues, Advice string
+
+	Indicators map[domain.Indicator]string
+}
+
+// readWords reads the embedded texts. It panics where they cannot be read, as
+// template.Must does.
+func readWords() (all map[domain.Language]words) {
+	text, err := pageFiles.ReadFile("pages/words.json")
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return all
+}
+
+// page is what a page shows.
+type page struct {
+	Lang, Title   string
+	Body          string // of a note
+	Words         words
+	From, Subject string
+	Clues         []string
+}
+
+// write writes a page in the language of the mail's reader.
+func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulation) {
+	language := s.Language
+	if _, known := allWords[language]; !known {
+		language = domain.English
+	}
+	w := allWords[language]
+	shown := page{Lang: language.Tag(), Title: w.Titles[name], Body: w.Bodies[name], Words: w}
+	layout := name
+	switch {
+	case shown.Body != "":
+		layout = "note"
+	case name == "lesson":
+		values := placeholders(s, "", p.db.Now())
+		shown.Subject = fill(s.Template.Subject, values, mail.OneLine)
+		if from, err := sender(s.Template, values); err == nil {
+			shown.From = strings.TrimSpace(from.Name + " <" + from.Address + ">")
+		}
+		for _, i := range (domain.Indicator("")).Values() {
+			if slices.Contains(s.Template.Indicators, domain.Indicator(i)) {
+				shown.Clues = append(shown.Clues, w.Indicators[domain.Indicator(i)])
+			}
+		}
+	}
+	private(c)
+	var text bytes.Buffer
+	if err := pageTemplates.ExecuteTemplate(&text, layout, shown); err != nil {
+		p.log.ErrorContext(c.Request.Context(), "a page was not written", "page", name, "error", err)
+	}
+	c.Data(status, "text/html; charset=utf-8", text.Bytes())
+}

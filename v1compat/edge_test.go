@@ -1,0 +1,148 @@
+package v1compat
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/v2test"
+)
+
+// tried is an input of v1 with a number in it.
+type tried struct {
+	Body struct {
+		Client idmap.Ref[domain.ClientKind] `json:"client"`
+	}
+}
+
+// untranslated is what tried becomes.
+type untranslated struct {
+	Body struct {
+		Text string `json:"text"`
+	}
+}
+
+// raw is an answer whose text may be no UTF-8.
+type raw struct {
+	Text string `json:"text"`
+}
+
+// oneRoute is v1 as the one route POST /try, which runs fn, without a database
+// but the numbers'.
+func oneRoute(t *testing.T, numbers *sql.DB, fn func(context.Context) (*raw, error)) (*gin.Engine, *bytes.Buffer) {
+	t.Helper()
+	o := op.Add(&op.Set{}, op.Meta{
+		ID: "try", Method: "POST", Path: "/try", Scope: domain.Write, Since: op.V2_0, Status: 200, Summary: "s",
+	}, func(ctx context.Context, _ *untranslated) (*raw, error) { return fn(ctx) })
+	f := &Facade{registry: idmap.New(numbers, 0)}
+	call(f, Meta{ID: "try", Method: "POST", Path: "/try", Status: http.StatusOK, Summary: "Try"}, o,
+		func(*tried) *untranslated { return &untranslated{} }, func(r *raw) *raw { return r })
+
+	log := &bytes.Buffer{}
+	caller := &domain.Caller{Prefix: "pk_good", AllClients: true, Scopes: []domain.Scope{domain.Write}}
+	find := func(context.Context, []byte) (*domain.Caller, error) { return caller, nil }
+	edge := ginop.NewEdge(ginop.Config{
+		Keys: ginop.NewKeys(find, domain.SystemClock{}, false), Limits: v2test.Unlimited,
+		Log: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	engine, err := edge.Engine(nil)
+	if err == nil {
+		err = f.Mount(edge, engine)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine, log
+}
+
+func try(engine *gin.Engine, body io.Reader) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("POST", "/v1/try", body)
+	r.Header.Set("X-API-Key", "pk_good_x")
+	r.Header.Set("X-Request-Id", "abc")
+	w := httptest.NewRecorder()
+	engine.ServeHTTP(w, r)
+	return w
+}
+
+// TestNotEncoded: an answer or an error that cannot be encoded is 500 in v1's
+// words, and its cause is logged.
+func TestNotEncoded(t *testing.T) {
+	t.Parallel()
+	for name, fn := range map[string]func(context.Context) (*raw, error){
+		"answer": func(context.Context) (*raw, error) { return &raw{Text: "\xff"}, nil },
+		"error":  func(context.Context) (*raw, error) { return nil, domain.ErrInvalid("text", "is not \xff") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine, log := oneRoute(t, nil, fn)
+			w := try(engine, strings.NewReader(`{}`))
+			var got Error
+			err := json.Unmarshal(w.Body.Bytes(), &got)
+			if err != nil || w.Code != 500 || got.Status != 500 || got.Error != domain.Internal || got.RequestID != "abc" ||
+				!strings.HasPrefix(got.Message, "something went wrong") {
+				t.Errorf("answers %d %s (%v)", w.Code, w.Body, err)
+			}
+			if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "invalid UTF-8") {
+				t.Errorf("logs %s", log)
+			}
+		})
+	}
+}
+
+// noDatabase refuses connections, and says how long they may take.
+type noDatabase struct{ within time.Duration }
+
+// Connect refuses.
+func (n *noDatabase) Connect(ctx context.Context) (driver.Conn, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		n.within = time.Until(deadline)
+	}
+	return nil, errors.New("no database")
+}
+
+// Driver is not called.
+func (n *noDatabase) Driver() driver.Driver { return nil }
+
+// slow is a body that takes a while to end.
+type slow struct{ io.Reader }
+
+// Read reads, and waits before the end.
+func (s slow) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err == io.EOF {
+		time.Sleep(50 * time.Second) // of the bubble's time
+	}
+	return n, err
+}
+
+// TestTimeBeginsAfterBody: all work of a request has its 20 seconds from the end
+// of the body on, and not the time of an upload.
+func TestTimeBeginsAfterBody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		none := &noDatabase{}
+		numbers := sql.OpenDB(none)
+		defer numbers.Close()
+		engine, _ := oneRoute(t, numbers, func(context.Context) (*raw, error) { return &raw{}, nil })
+		try(engine, slow{strings.NewReader(`{"client":7}`)})
+		if none.within != 20*time.Second {
+			t.Errorf("the numbers have %v", none.within)
+		}
+	})
+}
