@@ -79,7 +79,7 @@ func TestMailRetry(t *testing.T) {
 			}
 		}
 	}
-	if got := must(t, "mail", "retry", flag, id); got != "1 mails are sent again\n" {
+	if got := must(t, "mail", "retry", flag, id); got != "1 mail is sent again\n" {
 		t.Errorf("%s", got)
 	}
 	refused(t, 1, []string{"mail", "retry", flag, id}, "mail failed")

@@ -6,19 +6,22 @@ import (
 	"log/slog"
 
 	"partnerapi/db"
+	"partnerapi/db/pg"
 )
 
 // minConnections is the least that a process can do its work with: the daily
 // refresh needs two at a time.
 const minConnections = 5
 
-// needs is how many connections a process may have open: those of its pool and,
-// unless it leaves the background work, the one that tells of new mail.
+// needs is how many connections a process may have open: those of its pool, with
+// the reserved ones, and the one that tells of new mail unless it leaves the
+// background work to others.
 func (f workFlags) needs(working bool) int {
-	if !working {
-		return f.Connections
+	n := f.Connections + pg.ReservedConns
+	if working {
+		n++
 	}
-	return f.Connections + 1
+	return n
 }
 
 // checkConnections reports an error where the process may need more connections

@@ -65,7 +65,7 @@ var (
 	waitsDesc  = description("database_waits_total", "How often a connection of the pool had to be waited for.")
 	waitedDesc = description("database_wait_seconds_total", "How long connections of the pool were waited for.")
 	upDesc     = description("database_up", "1 where the database answered, else 0.")
-	mailDesc   = description("mails", "Mails by kind (asked or simulated) and state: waiting to be sent, or failed.",
+	mailDesc   = description("mails", "Mails by kind (mail or simulation) and state: waiting to be sent, or failed.",
 		"kind", "state")
 	oldestDesc = description("mail_oldest_seconds", "Since when the oldest mail waits, by kind; 0 where none does.",
 		"kind")
@@ -111,7 +111,9 @@ func (f *figures) count(now time.Time) []prometheus.Metric {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		list = append(list, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
 	}
-	for kind, b := range map[string]db.MailBacklog{"asked": asked, "simulated": simulated} {
+	for kind, b := range map[string]db.MailBacklog{
+		string(db.RequestedMail): asked, string(db.SimulatedMail): simulated,
+	} {
 		gauge(mailDesc, float64(b.Waiting), kind, "waiting")
 		gauge(mailDesc, float64(b.Failed), kind, "failed")
 		var waits time.Duration

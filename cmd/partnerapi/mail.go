@@ -110,9 +110,17 @@ func (c retryMailCmd) Run(ctx context.Context, s streams) (err error) {
 			break
 		}
 	}
-	fmt.Fprintf(s.out, "%d mails are sent again\n", total)
+	fmt.Fprintf(s.out, "%s sent again\n", counted(total, "mail is", "mails are"))
 	if total == 0 {
 		return errors.New("no such mail was given up: mail failed lists those that were")
 	}
 	return nil
+}
+
+// counted is a number with the words for one or for many.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -8,9 +8,12 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"partnerapi/platform/mail"
 )
 
 // version is set when a release is built.
@@ -59,7 +62,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 func newParser(ctx context.Context, line *cli, s streams, more ...kong.Option) (*kong.Kong, error) {
 	return kong.New(line, append(more,
 		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
-		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": defaultListen, "version": "partnerapi " + version},
+		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": defaultListen, "workers": strconv.Itoa(mail.DefaultWorkers), "version": "partnerapi " + version},
 		kong.Writers(s.out, s.err), kong.UsageOnError(),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s),
 	)...)

@@ -26,7 +26,7 @@ type workFlags struct {
 	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers reach the service at, with which links in mail begin. Default: the listen address."`
 	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without it, mail goes to files in the folder outbox of --data-dir."`
 	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The sender of mail. Default: no-reply at the host of --public-url."`
-	Workers   int    `default:"20" help:"How many mails are under way at a time."`
+	Workers   int    `default:"${workers}" help:"How many mails are under way at a time."`
 
 	Connections int `default:"20" help:"How many connections to the database requests and background work may use. The process opens up to 5 more, for locks, readiness and news of mail."`
 

@@ -55,7 +55,7 @@ func TestWorkIsWatched(t *testing.T) {
 	_, metrics := read(t, "http://"+found[1]+"/metrics")
 	for _, line := range []string{
 		`partnerapi_build_info{go_version="go1`, `partnerapi_database_connections_max 6`, `partnerapi_database_up 1`,
-		`partnerapi_mails{kind="asked",state="waiting"} `, "process_resident_memory_bytes ",
+		`partnerapi_mails{kind="mail",state="waiting"} `, "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(metrics, "\n"+line) {
 			t.Errorf("the metrics have no %s:\n%s", line, metrics)
@@ -106,19 +106,19 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 			t.Errorf("%s %v is %v, want %v", name, labels, got, want)
 		}
 	}
-	want(1, "mails", "simulated", "failed")
+	want(1, "mails", "simulation", "failed")
 	want(3, "database_connections", "in_use")
-	want(2, "mails", "asked", "waiting")
-	want(1, "mails", "simulated", "failed")
-	want(60, "mail_oldest_seconds", "asked")
-	want(0, "mail_oldest_seconds", "simulated")
+	want(2, "mails", "mail", "waiting")
+	want(1, "mails", "simulation", "failed")
+	want(60, "mail_oldest_seconds", "mail")
+	want(0, "mail_oldest_seconds", "simulation")
 	now = now.Add(figuresAge)
-	want(2, "mails", "simulated", "failed")
+	want(2, "mails", "simulation", "failed")
 	want(1, "database_up")
 
 	now, away = now.Add(figuresAge), errors.New("away")
 	want(0, "database_up")
-	want(-1, "mails", "simulated", "failed")
+	want(-1, "mails", "simulation", "failed")
 	want(20, "database_connections_max")
 }
 
@@ -140,7 +140,7 @@ func TestConnections(t *testing.T) {
 	}
 
 	flag := database(t)
-	refused(t, 1, []string{"serve", flag, "--listen=127.0.0.1:0", "--workers=1000", "--connections=1000"}, "1001 connections", "max_connections")
-	refused(t, 1, []string{"work", flag, "--workers=1000", "--connections=1000"}, "1001 connections", "max_connections")
+	refused(t, 1, []string{"serve", flag, "--listen=127.0.0.1:0", "--workers=1000", "--connections=1000"}, "1005 connections", "max_connections")
+	refused(t, 1, []string{"work", flag, "--workers=1000", "--connections=1000"}, "1005 connections", "max_connections")
 	refused(t, 2, []string{"serve", flag, "--connections=1"}, "--connections")
 }

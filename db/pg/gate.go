@@ -64,6 +64,16 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
+// inUse is how many connections are taken.
+func (g *gate) inUse() (n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, held := range g.holding {
+		n += held
+	}
+	return n
+}
+
 // stats is how often a connection was waited for, and how long in all.
 func (g *gate) stats() (times int64, took time.Duration) {
 	return g.waited.Load(), time.Duration(g.waitedFor.Load())

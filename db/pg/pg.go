@@ -23,9 +23,9 @@ import (
 // default.
 const DefaultConns = 20
 
-// reservedConns are connections beyond those that requests and jobs share: for
+// ReservedConns are connections of a pool beyond those that requests and jobs share: for
 // advisory locks, readiness, and what listens for jobs. Requests never take them.
-const reservedConns = 4
+const ReservedConns = 4
 
 // DB is a pool of connections to one database. It is safe for concurrent use.
 type DB struct {
@@ -71,7 +71,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", err)
 	}
-	config.MaxConns = int32(max(o.conns, 2) + reservedConns)
+	config.MaxConns = int32(max(o.conns, 2) + ReservedConns)
 	config.MaxConnIdleTime = 5 * time.Minute
 	config.AfterConnect = prepareTypes
 	if o.clock == nil {
@@ -105,7 +105,7 @@ func open(config *pgxpool.Config, clock domain.Clock, clashes map[string]*domain
 	if err != nil {
 		return nil, fmt.Errorf("open the pool: %w", err)
 	}
-	d := &DB{pool: pool, clock: clock, clashes: clashes, gate: newGate(int(config.MaxConns) - reservedConns)}
+	d := &DB{pool: pool, clock: clock, clashes: clashes, gate: newGate(int(config.MaxConns) - ReservedConns)}
 	d.sql = stdlib.OpenDBFromPool(pool)
 	return d, nil
 }

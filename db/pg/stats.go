@@ -17,7 +17,7 @@ func (d *DB) Stats() Stats {
 	s := d.pool.Stat()
 	waits, waited := d.gate.stats()
 	return Stats{
-		InUse: int(s.AcquiredConns()), Idle: int(s.IdleConns()), Max: int(s.MaxConns()) - reservedConns,
+		InUse: d.gate.inUse(), Idle: int(s.IdleConns()), Max: int(s.MaxConns()) - ReservedConns,
 		Waits: waits, Waited: waited,
 	}
 }

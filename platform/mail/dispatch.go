@@ -35,8 +35,8 @@ const (
 	outageFor = time.Second
 )
 
-// DefaultWorkers is how many mails one process has under way.
-const DefaultWorkers = 50
+// DefaultWorkers is how many mails one process has under way unless told.
+const DefaultWorkers = 20
 
 // Draft is a mail that was written, or why it is not to be sent any more.
 type Draft struct {
