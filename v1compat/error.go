@@ -1,7 +1,9 @@
 package v1compat
 
 import (
+	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -37,10 +39,7 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 
 	faults := make([]string, len(e.Fields))
 	for i, fault := range e.Fields {
-		name := fault.Field
-		if own, ok := r.Fields[indexes.ReplaceAllString(name, "")]; ok {
-			name = own
-		}
+		name := r.nameOf(fault.Field)
 		message := fault.Message
 		if other, ok := strings.CutPrefix(message, "must be before "); ok && r.Fields[other] != "" {
 			message = "must be before " + r.Fields[other]
@@ -48,6 +47,41 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 		faults[i] = name + " " + message
 	}
 	out.Message = strings.Join(faults, "; ")
+	return &out
+}
+
+// nameOf is v1's name of a field of v2.
+func (r *route) nameOf(field string) string {
+	if own, ok := r.Fields[indexes.ReplaceAllString(field, "")]; ok {
+		return own
+	}
+	return field
+}
+
+// everyFault adds to the fields of v1's input that could not be read those that
+// break a rule of v2, so that every wrong field is named. v2's input lacks what
+// could not be read: it is named once, and nothing is added where all of the
+// query or of the body is unread.
+func (r *route) everyFault(in any, unread *domain.Error) *domain.Error {
+	named := map[string]bool{"body": true} // of a PATCH that changes nothing, so far
+	for _, fault := range unread.Fields {
+		if fault.Field == "body" || fault.Field == "query" {
+			return unread
+		}
+		named[indexes.ReplaceAllString(fault.Field, "")] = true
+	}
+	var broken *domain.Error
+	if len(named) == 1 || !errors.As(r.operation.Validate(r.toV2(in)), &broken) {
+		return unread
+	}
+
+	out := *unread
+	out.Fields = slices.Clone(unread.Fields)
+	for _, fault := range broken.Fields {
+		if !named[indexes.ReplaceAllString(r.nameOf(fault.Field), "")] {
+			out.Fields = append(out.Fields, fault)
+		}
+	}
 	return &out
 }
 

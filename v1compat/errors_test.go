@@ -132,6 +132,8 @@ func (s *scene) bads(id string) map[int][]bad {
 				`{"email":"a@example.com","role":"boss"}`, "role must be one of admin, executive, hr, finance, standard", `{"email":"a@example.com","role":7}`, "role must be",
 				`{"email":"a@example.com","role":""}`, "role must be one of", `{"email":"a@example.com","preferred_language":""}`, "preferred_language must be one of",
 				`{"email":"a@example.com","collection_id":""}`, "collection_id must be an integer", `{"email":" ","first_name":"`+long+`"}`, "email must not be blank; first_name must be at most 200",
+				`{"email":"nobody","role":"boss"}`, "role must be one of admin, executive, hr, finance, standard; email must be an email address",
+				`{"collection_id":"x"}`, "collection_id must be an integer from 1 to 2147483647; email is required",
 				`{"email":"a@example.com","preferred_language":"fr"}`, "preferred_language must be one of en, es, fr-ca", `{"email":"a@example.com","first_name":"`+long+`"}`, "first_name must be at most 200",
 				`{"email":"a@example.com","last_name":[]}`, "last_name must be a string", `{"email":"a@example.com","department":"`+long+`"}`, "department must be at most 500",
 				`{"email":"a@example.com","job_title":"`+long+`"}`, "job_title must be at most 500", `{"email":"a@example.com","manager_email":"x"}`, "manager_email must be an email address",
@@ -233,7 +235,7 @@ func (s *scene) badMail(id string) map[int][]bad {
 			413: tooLarge(emails),
 		},
 		"sendphishing": {
-			400: badJSON(sends, `{}`, "user_id is required", `{"user_id":null,`+template+`}`, "user_id is required", `{"user_id":"",`+template+`}`, "user_id must be a UUID", `{"user_id":"`+s.user+`","phishing_template":""}`, "phishing_template must be",
+			400: badJSON(sends, `{}`, "user_id is required", `{"user_id":null,`+template+`}`, "user_id is required", `{"user_id":"",`+template+`}`, "user_id must be a UUID", `{"user_id":""}`, "user_id must be a UUID; phishing_template is required", `{"user_id":"`+s.user+`","phishing_template":""}`, "phishing_template must be",
 				`{`+user+`,`+template+`,"send_time":""}`, "send_time must be",
 				`{`+user+`}`, "phishing_template is required", `{`+user+`,"phishing_template":2147483647}`, "phishing_template is not a phishing template", `{`+user+`,"phishing_template":"x"}`, "phishing_template must be",
 				`{`+user+`,`+template+`,"send_time":"x"}`, "send_time must be"),

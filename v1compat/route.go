@@ -37,8 +37,10 @@ type route struct {
 	operation op.Operation
 	input     *op.Input
 	output    reflect.Type
-	answer    func(ctx context.Context, in any) (any, error)
-	facade    *Facade
+	// toV2 is v2's input for one of v1, some fields of which may be empty.
+	toV2   func(in any) any
+	answer func(ctx context.Context, in any) (any, error)
+	facade *Facade
 }
 
 // shared are the statuses that v1 documents for all routes: 400 is, for
@@ -52,7 +54,8 @@ var shared = []int{
 func call[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out,
 ) {
-	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Out](), func(ctx context.Context, in any) (any, error) {
+	toV2 := func(in any) any { return to(in.(*In)) }
+	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Out](), toV2, func(ctx context.Context, in any) (any, error) {
 		out, err := o.Call(ctx, to(in.(*In)))
 		if err != nil {
 			return nil, err
@@ -67,7 +70,13 @@ func call[In, V2In, V2Out, Out any](
 func list[In, V2In, Row, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item,
 ) {
-	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Paging[Item]](), func(ctx context.Context, in any) (any, error) {
+	toV2 := func(in any) any {
+		filters, paging := to(in.(*In))
+		paging.Limit = 1 // any that v2 allows
+		return filters
+	}
+	out := reflect.TypeFor[Paging[Item]]()
+	f.add(meta, o, reflect.TypeFor[In](), out, toV2, func(ctx context.Context, in any) (any, error) {
 		asked, err := pageOf(in)
 		if err != nil {
 			return nil, err
@@ -99,10 +108,11 @@ func list[In, V2In, Row, Item any](
 }
 
 func (f *Facade) add(
-	meta Meta, o op.Operation, in, out reflect.Type, answer func(context.Context, any) (any, error),
+	meta Meta, o op.Operation, in, out reflect.Type, toV2 func(any) any,
+	answer func(context.Context, any) (any, error),
 ) {
 	f.routes = append(f.routes, &route{
-		Meta: meta, operation: o, input: op.Describe(in), output: out, answer: answer, facade: f,
+		Meta: meta, operation: o, input: op.Describe(in), output: out, toV2: toV2, answer: answer, facade: f,
 	})
 }
 
@@ -121,7 +131,7 @@ func (r *route) run(c *gin.Context) (any, error) {
 	}
 	in, _, err := ginop.Decode(c, r.input, r.input.New(), true)
 	if err != nil {
-		return nil, err
+		return nil, r.everyFault(in, domain.AsError(err))
 	}
 	ctx := c.Request.Context() // its time begins when the body was read
 
