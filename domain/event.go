@@ -1,7 +1,5 @@
 package domain
 
-import "time"
-
 // EventType says what happened.
 type EventType string
 
@@ -16,14 +14,3 @@ const (
 	DataExposed     EventType = "dark_web.exposure.found"
 	ResultUpdated   EventType = "phishing.result.updated"
 )
-
-// Event is a change that others may want to hear of. It is written in the
-// transaction of the change.
-type Event struct {
-	ID     EventID
-	Type   EventType
-	Client ClientID
-	// User is whom it concerns; zero where it concerns the client.
-	User UserID
-	At   time.Time
-}

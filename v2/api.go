@@ -5,8 +5,6 @@
 package v2
 
 import (
-	"context"
-
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
@@ -90,26 +88,4 @@ func (p clientPath) BudgetClient() domain.ClientID { return p.ClientID }
 // userPath is the path of an operation on one user.
 type userPath struct {
 	UserID domain.UserID `path:"user_id"`
-}
-
-// mapPage reads the window that a list's caller asks for and makes the page.
-func mapPage[Row, Item any](l op.List, paging op.Paging, read func(domain.Window) (domain.Slice[Row], error), item func(Row) Item) (*op.Page[Item], error) {
-	window, err := l.Window(paging)
-	if err != nil {
-		return nil, err
-	}
-	slice, err := read(window)
-	if err != nil {
-		return nil, err
-	}
-	return op.PageOf(l, slice, item), nil
-}
-
-// inTx runs fn in a transaction and returns what it returns.
-func inTx[T any](ctx context.Context, d *db.DB, fn func(context.Context) (T, error)) (out T, err error) {
-	err = d.Tx(ctx, func(ctx context.Context) error {
-		out, err = fn(ctx)
-		return err
-	})
-	return out, err
 }

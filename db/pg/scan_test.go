@@ -150,6 +150,9 @@ func BenchmarkScan(b *testing.B) {
 				all = append(all, t)
 			}
 			rows.Close()
+			if len(all) == 0 {
+				b.Fatal("no rows")
+			}
 		}
 	})
 }
