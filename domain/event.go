@@ -1,5 +1,10 @@
 package domain
 
+import "time"
+
+// EventLife is how long events are kept (decisions 8.8).
+const EventLife = 30 * 24 * time.Hour
+
 // EventType says what happened.
 type EventType string
 
@@ -14,3 +19,14 @@ const (
 	DataExposed     EventType = "dark_web.exposure.found"
 	ResultUpdated   EventType = "phishing.result.updated"
 )
+
+// Event is a change that others may want to hear of. It is written in the
+// transaction of the change.
+type Event struct {
+	ID     EventID
+	Type   EventType
+	Client ClientID
+	// User is whom it concerns; zero where it concerns the client.
+	User UserID
+	At   time.Time
+}

@@ -6,9 +6,24 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// TryAdvisoryLock runs fn if no other process holds the lock of that name. It
-// returns false, and does not run fn, if another holds it. The lock belongs to a
-// connection of its own, and a crash releases it.
+// WithAdvisoryLock runs fn while no other process holds the lock of that name.
+// It waits for the lock. The lock belongs to a connection of its own, and a crash
+// releases it.
+func (d *DB) WithAdvisoryLock(ctx context.Context, name string, fn func(context.Context) error) error {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return d.TranslateError("lock "+name, err)
+	}
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended($1::text, 0))", name); err != nil {
+		conn.Release()
+		return d.TranslateError("lock "+name, err)
+	}
+	defer unlock(ctx, conn, name)
+	return fn(ctx)
+}
+
+// TryAdvisoryLock is WithAdvisoryLock where the lock is free. It reports false,
+// and does nothing, where another holds it.
 func (d *DB) TryAdvisoryLock(ctx context.Context, name string, fn func(context.Context) error) (bool, error) {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {

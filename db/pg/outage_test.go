@@ -118,8 +118,7 @@ func TestRefusedConnection(t *testing.T) {
 			_, err = pg.One[int](t.Context(), d, "count", pg.SQL("SELECT 1"))
 			wantOutage(t, "a query", err)
 			wantOutage(t, "a transaction", d.Tx(t.Context(), func(context.Context) error { return nil }))
-			_, err = d.TryAdvisoryLock(t.Context(), "x", func(context.Context) error { return nil })
-			wantOutage(t, "a lock", err)
+			wantOutage(t, "a lock", d.WithAdvisoryLock(t.Context(), "x", func(context.Context) error { return nil }))
 			wantOutage(t, "readiness", d.Ping(t.Context()))
 		})
 	}
