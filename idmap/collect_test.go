@@ -35,11 +35,11 @@ func TestNumberSetsEveryRef(t *testing.T) {
 	create(t, db, Report, 5, 6)
 	next := RefTo(domain.ClientID(object(2)))
 	group := RefTo(domain.GroupID(object(4)))
-	first := item{Report: TextRefTo(domain.ReportID(object(6))), Groups: []*Ref[domain.GroupKind]{nil, &group}}
+	first := item{Report: TextRef[domain.ReportKind]{ID: domain.ReportID(object(6))}, Groups: []*Ref[domain.GroupKind]{nil, &group}}
 	out := &page{
 		paging: paging{&next},
 		Owner:  RefTo(domain.ClientID(object(1))),
-		Items:  []item{{}, {Children: []item{first, {Report: TextRefTo(domain.ReportID(object(5)))}}}},
+		Items:  []item{{}, {Children: []item{first, {Report: TextRef[domain.ReportKind]{ID: domain.ReportID(object(5))}}}}},
 		Fixed:  [2]Ref[domain.GroupKind]{1: RefTo(domain.GroupID(object(3)))},
 		// Nothing outside can reach it, and so nothing will write it.
 		private: RefTo(domain.ClientID(object(9))),

@@ -41,9 +41,6 @@ type TextRef[K domain.Kind] struct {
 	ID     domain.ID[K]
 }
 
-// TextRefTo returns a TextRef to the object, its number still to be found.
-func TextRefTo[K domain.Kind](id domain.ID[K]) TextRef[K] { return TextRef[K]{ID: id} }
-
 // MarshalJSON gives the number, 0 for the zero Ref. That the number of an
 // object was not found before is an error: 0 names no object.
 func (r Ref[K]) MarshalJSON() ([]byte, error) {

@@ -110,7 +110,7 @@ func TestRefJSON(t *testing.T) {
 		if got, err := encode(value); err == nil {
 			t.Errorf("%s: a client whose number nobody looked up is %s", name, got)
 		}
-		if got, err := encode(TextRefTo(domain.ReportID(object(1)))); err == nil {
+		if got, err := encode(TextRef[domain.ReportKind]{ID: domain.ReportID(object(1))}); err == nil {
 			t.Errorf("%s: a report whose number nobody looked up is %s", name, got)
 		}
 	}

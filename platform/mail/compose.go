@@ -16,7 +16,7 @@ import (
 )
 
 //go:embed words
-var wordFiles embed.FS
+var textFiles embed.FS
 
 // Composer writes the mails that were asked for. It is safe for concurrent use.
 type Composer struct {
@@ -59,14 +59,14 @@ func NewComposer(publicURL, from string) (*Composer, error) {
 	c := &Composer{public: strings.TrimRight(publicURL, "/"), from: *address,
 		words: map[domain.Language]*template.Template{}}
 	for _, language := range domain.Language("").Values() {
-		if c.words[domain.Language(language)], err = template.ParseFS(wordFiles, "words/"+language+".tmpl"); err != nil {
+		if c.words[domain.Language(language)], err = template.ParseFS(textFiles, "words/"+language+".tmpl"); err != nil {
 			return nil, err
 		}
 	}
-	if c.text, err = template.ParseFS(wordFiles, "words/layout.txt.tmpl"); err != nil {
+	if c.text, err = template.ParseFS(textFiles, "words/layout.txt.tmpl"); err != nil {
 		return nil, err
 	}
-	c.html, err = htmltemplate.ParseFS(wordFiles, "words/layout.html.tmpl")
+	c.html, err = htmltemplate.ParseFS(textFiles, "words/layout.html.tmpl")
 	return c, err
 }
 
@@ -90,8 +90,8 @@ type values struct {
 	Name, Client, Partner, Role, Title, Until string
 }
 
-// letter is a mail before it is text or HTML.
-type letter struct {
+// content is a mail before it is text or HTML.
+type content struct {
 	Lang, Subject, Greeting         string
 	Paragraphs                      []string
 	Action, Link, Fallback, Closing string
@@ -99,7 +99,7 @@ type letter struct {
 
 // Compose writes a mail, in the language of its reader, as of now.
 func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
-	l, err := c.letter(m)
+	l, err := c.content(m)
 	if err != nil {
 		return Message{}, fmt.Errorf("write a mail of type %s: %w", m.Type, err)
 	}
@@ -118,10 +118,10 @@ func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
 	return out, nil
 }
 
-func (c *Composer) letter(m domain.Mail) (letter, error) {
+func (c *Composer) content(m domain.Mail) (content, error) {
 	v := values{Name: OneLine(m.Name), Client: OneLine(m.ClientName), Partner: OneLine(m.PartnerName),
 		Role: string(m.InviteRole)}
-	l := letter{Lang: m.Language.Tag()}
+	l := content{Lang: m.Language.Tag()}
 	switch m.Type {
 	case domain.WelcomeMail:
 		l.Link = c.Link("/training")

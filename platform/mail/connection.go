@@ -39,8 +39,8 @@ func (s *server) connect(ctx context.Context) (*connection, error) {
 		return nil, err
 	}
 	c := &connection{conn: conn}
-	err = c.during(ctx, func() (err error) {
-		c.smtp, err = s.greet(conn)
+	err = c.interruptible(ctx, func() (err error) {
+		c.smtp, err = s.handshake(conn)
 		return err
 	})
 	if err != nil {
@@ -49,9 +49,8 @@ func (s *server) connect(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-// during does something that the end of ctx interrupts, and the connection
-// with it.
-func (c *connection) during(ctx context.Context, do func() error) error {
+// interruptible runs do and closes the connection if ctx ends first.
+func (c *connection) interruptible(ctx context.Context, do func() error) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
 	err := do()
 	if !stop() {
@@ -60,8 +59,8 @@ func (c *connection) during(ctx context.Context, do func() error) error {
 	return err
 }
 
-// greet does what comes before the first message.
-func (s *server) greet(conn net.Conn) (*smtp.Client, error) {
+// handshake does what comes before the first message.
+func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 	name, err := os.Hostname()
 	if err != nil {
 		return nil, err
@@ -126,37 +125,37 @@ func (s *server) authentication(c *smtp.Client) (smtp.Auth, error) {
 func (c *connection) alive(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, aliveWithin)
 	defer cancel()
-	return c.conn.SetDeadline(time.Time{}) == nil && c.during(ctx, c.smtp.Noop) == nil
+	return c.conn.SetDeadline(time.Time{}) == nil && c.interruptible(ctx, c.smtp.Noop) == nil
 }
 
-// hand gives a message to the server. Nothing but its own bound interrupts it,
+// send gives a message to the server. Nothing but its own bound interrupts it,
 // so that there is no doubt about what became of it. What the server or the
 // connection did is a *failure.
-func (c *connection) hand(w wire) error {
+func (c *connection) send(w wire) error {
 	if international(w.from) || international(w.to) {
 		if known, _ := c.smtp.Extension("SMTPUTF8"); !known {
 			return unsupported(w)
 		}
 	}
 	if err := c.conn.SetDeadline(time.Now().Add(sendWithin)); err != nil {
-		return c.fail(theSender, err)
+		return c.fail(partSender, err)
 	}
 	c.smtp.SkipSMTPUTF8(!international(w.from) && !international(w.to))
 	if err := c.smtp.Mail(w.from.String()); err != nil {
-		return c.fail(theSender, err)
+		return c.fail(partSender, err)
 	}
 	if err := c.smtp.Rcpt(w.to.String()); err != nil {
-		return c.fail(theAddress, err)
+		return c.fail(partAddress, err)
 	}
 	body, err := c.smtp.Data()
 	if err != nil {
-		return c.fail(theContent, err)
+		return c.fail(partContent, err)
 	}
 	if _, err = body.Write(w.data); err == nil {
 		err = body.Close() // which waits for the answer
 	}
 	if err != nil {
-		return c.fail(theContent, err)
+		return c.fail(partContent, err)
 	}
 	return nil
 }
@@ -178,8 +177,8 @@ func unsupported(w wire) error {
 	return &RefusedError{Reason: "the address " + why}
 }
 
-// quit says goodbye, if that is quick.
-func (c *connection) quit() {
+// close says goodbye, if that is quick.
+func (c *connection) close() {
 	if c.conn.SetDeadline(time.Now().Add(goodbyeWithin)) != nil || c.smtp.Quit() != nil {
 		_ = c.conn.Close()
 	}

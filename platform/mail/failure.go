@@ -12,9 +12,9 @@ import (
 type part string
 
 const (
-	theSender  part = "the sender"
-	theAddress part = "the address"
-	theContent part = "the message"
+	partSender  part = "the sender"
+	partAddress part = "the address"
+	partContent part = "the message"
 )
 
 // closing is the status by which a server ends a connection.
@@ -65,13 +65,13 @@ func (f *failure) permanent() bool {
 		subject, detail = found[1], found[2]
 	}
 	switch {
-	case code < 500 || code > 599 || f.at == theSender:
+	case code < 500 || code > 599 || f.at == partSender:
 		return false
 	case code == 530 || code == 534 || code == 535 || code == 538: // authentication or encryption is wanted
 		return false
-	case f.at == theAddress && subject == "7": // a rule, such as that this service may not send through the server
+	case f.at == partAddress && subject == "7": // a rule, such as that this service may not send through the server
 		return false
-	case f.at == theAddress && subject == "1" && (detail == "7" || detail == "8"): // the sender's address after all
+	case f.at == partAddress && subject == "1" && (detail == "7" || detail == "8"): // the sender's address after all
 		return false
 	}
 	return true

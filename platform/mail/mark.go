@@ -18,12 +18,12 @@ const (
 	markAgain = 200 * time.Millisecond
 )
 
-// marks are the mails that were sent and wait to be marked.
+// marks is the queue of sent mails that are not marked yet.
 type marks struct {
 	mu      sync.Mutex
 	waiting []mark
-	// led says that a caller of mark is marking what waits.
-	led bool
+	// leading is true while a caller of mark marks the others too.
+	leading bool
 }
 
 type mark struct {
@@ -32,14 +32,14 @@ type mark struct {
 	done chan<- error
 }
 
-// mark marks a mail as sent. Those that come while others are marked wait and are
-// marked together: the more mails come, the less each of them costs.
+// mark marks a mail as sent. Calls that arrive while a transaction runs are
+// marked together in the next one (group commit).
 func (d *Dispatcher) mark(ctx context.Context, m db.SentMail) error {
 	done := make(chan error, 1)
 	d.marks.mu.Lock()
 	d.marks.waiting = append(d.marks.waiting, mark{ctx, m, done})
-	lead := !d.marks.led
-	d.marks.led = true
+	lead := !d.marks.leading
+	d.marks.leading = true
 	d.marks.mu.Unlock()
 
 	for lead {
@@ -56,7 +56,7 @@ func (m *marks) next() []mark {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.waiting) == 0 {
-		m.led = false
+		m.leading = false
 		return nil
 	}
 	n := min(len(m.waiting), marksAtOnce)

@@ -17,11 +17,11 @@ import (
 type Outbox struct{ dir string }
 
 const (
-	// unfinished begins the names of files that are being written.
-	unfinished = ".writing-"
-	// leftAfter is when such a file is that of a process that died: one that
+	// temporaryPrefix begins the names of files that are being written.
+	temporaryPrefix = ".writing-"
+	// abandonedAfter is when such a file is that of a process that died: one that
 	// lives writes it within the minute of a job.
-	leftAfter = time.Hour
+	abandonedAfter = time.Hour
 )
 
 // NewOutbox makes the folder where it is missing, and removes what processes
@@ -30,14 +30,14 @@ func NewOutbox(dir string) (*Outbox, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the outbox: %w", err)
 	}
-	if err := removeLeft(dir); err != nil {
+	if err := removeUnfinished(dir); err != nil {
 		return nil, fmt.Errorf("tidy the outbox: %w", err)
 	}
 	return &Outbox{dir: dir}, nil
 }
 
-// removeLeft reads the folder in pieces, for it holds every mail ever sent.
-func removeLeft(dir string) error {
+// removeUnfinished reads the folder in pieces, for it holds every mail ever sent.
+func removeUnfinished(dir string) error {
 	folder, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -46,12 +46,12 @@ func removeLeft(dir string) error {
 	for {
 		files, err := folder.ReadDir(1000)
 		for _, file := range files {
-			if !strings.HasPrefix(file.Name(), unfinished) {
+			if !strings.HasPrefix(file.Name(), temporaryPrefix) {
 				continue
 			}
 			// It may be finished at this moment, and have its own name then.
 			info, err := file.Info()
-			if err == nil && time.Since(info.ModTime()) > leftAfter {
+			if err == nil && time.Since(info.ModTime()) > abandonedAfter {
 				err = os.Remove(filepath.Join(dir, file.Name()))
 			}
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +84,7 @@ func (o *Outbox) Send(ctx context.Context, m Message) error {
 }
 
 func (o *Outbox) write(w wire) error {
-	file, err := os.CreateTemp(o.dir, unfinished+"*")
+	file, err := os.CreateTemp(o.dir, temporaryPrefix+"*")
 	if err != nil {
 		return err
 	}

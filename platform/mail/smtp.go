@@ -77,7 +77,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 			return err
 		}
 		kept := !c.used.IsZero()
-		err = c.hand(w)
+		err = c.send(w)
 		if c.ended {
 			_ = c.conn.Close()
 		} else {
@@ -89,7 +89,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 		}
 		// A connection that was kept may have ended meanwhile: then the server
 		// has heard nothing of the message.
-		if kept && c.ended && failed.at == theSender {
+		if kept && c.ended && failed.at == partSender {
 			continue
 		}
 		return failed.sorted(w)
@@ -155,7 +155,7 @@ func (s *SMTP) keep(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		go c.quit()
+		go c.close()
 		return
 	}
 	c.used = s.clock.Now()
@@ -172,7 +172,7 @@ func (s *SMTP) remove(c *connection) {
 	}
 	s.mu.Unlock()
 	if i >= 0 {
-		c.quit()
+		c.close()
 	}
 }
 
@@ -184,7 +184,7 @@ func (s *SMTP) Close() error {
 	s.mu.Unlock()
 	for _, c := range idle {
 		c.drop.Stop()
-		c.quit()
+		c.close()
 	}
 	return nil
 }

@@ -62,21 +62,21 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 	if err != nil {
 		return mail.Message{}, &mail.RefusedError{Reason: err.Error()}
 	}
-	body, text := track(s.Template.HTML, s.Template.Text, page)
+	body, text := rewriteLinks(s.Template.HTML, s.Template.Text, page)
 	report := page + "/report"
 	words := reportWords[s.Template.Language]
 	footer := fmt.Sprintf("<p style=\"font-size:11px\"><a href=\"%s\">%s</a></p>\n<img src=\"%s\" width=\"1\" "+
 		"height=\"1\" alt=\"\">\n",
 		html.EscapeString(report), html.EscapeString(words), html.EscapeString(page+"/open.gif"))
-	body = fill(body, values, html.EscapeString)
+	body = expand(body, values, html.EscapeString)
 	end := len(body)
 	if ends := bodyEnd.FindAllStringIndex(body, -1); ends != nil {
 		end = ends[len(ends)-1][0]
 	}
 	body = body[:end] + footer + body[end:]
 	return mail.Message{
-		ID: s.Result.UUID(), From: from, To: s.Email, Subject: fill(s.Template.Subject, values, mail.OneLine),
-		Text: fill(text, values, mail.OneLine) + "\n\n" + words + ": " + report + "\n", HTML: body,
+		ID: s.Result.UUID(), From: from, To: s.Email, Subject: expand(s.Template.Subject, values, mail.OneLine),
+		Text: expand(text, values, mail.OneLine) + "\n\n" + words + ": " + report + "\n", HTML: body,
 		Language: s.Template.Language, At: now,
 	}, nil
 }
@@ -84,7 +84,7 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 // sender is whom a mail comes from, with the values in the name.
 func sender(t domain.Template, values map[string]string) (netmail.Address, error) {
 	from, err := t.Sender()
-	from.Name = fill(from.Name, values, mail.OneLine)
+	from.Name = expand(from.Name, values, mail.OneLine)
 	return from, err
 }
 
@@ -99,9 +99,9 @@ func placeholders(s domain.Simulation, page string, now time.Time) map[string]st
 
 var placeholder = regexp.MustCompile(`\{\{\s*([a-z_]+)\s*\}\}`)
 
-// fill puts values in the place of a text's placeholders, each made safe for
+// expand puts values in the place of a text's placeholders, each made safe for
 // where it goes. What is no placeholder stays.
-func fill(text string, values map[string]string, safe func(string) string) string {
+func expand(text string, values map[string]string, safe func(string) string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
 		value, ok := values[placeholder.FindStringSubmatch(found)[1]]
 		if !ok {

@@ -41,9 +41,9 @@ func firstLink(text string) (l link, ok bool) {
 	return link{}, false
 }
 
-// track makes the first link of an HTML text lead to the page, and so all in the
+// rewriteLinks makes the first link of an HTML text lead to the page, and so all in the
 // plain text beside it that names the same web address.
-func track(body, text, page string) (trackedBody, trackedText string) {
+func rewriteLinks(body, text, page string) (trackedBody, trackedText string) {
 	l, ok := firstLink(body)
 	if !ok {
 		return body, text
@@ -63,9 +63,9 @@ func replaceAddress(text, address, page string) string {
 	if webAddress.FindString(address) != address {
 		return text
 	}
-	address = withoutEnd(address)
+	address = trimAddress(address)
 	return webAddress.ReplaceAllStringFunc(text, func(found string) string {
-		bare := withoutEnd(found)
+		bare := trimAddress(found)
 		if bare != address {
 			return found
 		}
@@ -73,6 +73,6 @@ func replaceAddress(text, address, page string) string {
 	})
 }
 
-// withoutEnd is a web address without what may follow it in a sentence, and
+// trimAddress is a web address without what may follow it in a sentence, and
 // without a slash at its end.
-func withoutEnd(address string) string { return strings.TrimRight(address, "/.,;:!?)]'’»*") }
+func trimAddress(address string) string { return strings.TrimRight(address, "/.,;:!?)]'’»*") }

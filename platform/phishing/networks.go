@@ -8,16 +8,16 @@ import (
 )
 
 //go:embed networks.txt
-var knownNetworks string
+var defaultNetworks string
 
-// Networks are those that mail scanners are taken to follow links from.
+// Networks are the networks of mail scanners.
 type Networks []netip.Prefix
 
 // ParseNetworks reads networks, as addresses or CIDRs. Without any it returns
 // the list that comes with the service.
 func ParseNetworks(list []string) (Networks, error) {
 	if len(list) == 0 {
-		for line := range strings.Lines(knownNetworks) {
+		for line := range strings.Lines(defaultNetworks) {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 				list = append(list, line)
 			}
@@ -38,8 +38,8 @@ func ParseNetworks(list []string) (Networks, error) {
 	return all, nil
 }
 
-// Hold reports whether an address is in one of the networks.
-func (n Networks) Hold(address string) bool {
+// Contain reports whether an address is in one of the networks.
+func (n Networks) Contain(address string) bool {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
 		return false

@@ -19,11 +19,11 @@ var pageFiles embed.FS
 
 var pageTemplates = template.Must(template.ParseFS(pageFiles, "pages/pages.tmpl"))
 
-// allWords holds the texts of the pages by language.
-var allWords = readWords()
+// textsByLanguage holds the texts of the pages by language.
+var textsByLanguage = readTexts()
 
-// words are what the pages say in one language.
-type words struct {
+// pageTexts are the texts of the pages in one language.
+type pageTexts struct {
 	Titles map[string]string // by page
 	Bodies map[string]string // of the pages that are a note only
 
@@ -33,9 +33,9 @@ type words struct {
 	Indicators map[domain.Indicator]string
 }
 
-// readWords reads the embedded texts. It panics where they cannot be read, as
+// readTexts reads the embedded texts. It panics where they cannot be read, as
 // template.Must does.
-func readWords() (all map[domain.Language]words) {
+func readTexts() (all map[domain.Language]pageTexts) {
 	text, err := pageFiles.ReadFile("pages/words.json")
 	if err == nil {
 		err = json.Unmarshal(text, &all)
@@ -46,11 +46,11 @@ func readWords() (all map[domain.Language]words) {
 	return all
 }
 
-// page is what a page shows.
+// page is the data of a page template.
 type page struct {
 	Lang, Title   string
 	Body          string // of a note
-	Words         words
+	Words         pageTexts
 	From, Subject string
 	Clues         []string
 }
@@ -58,10 +58,10 @@ type page struct {
 // write writes a page in the language of the mail's reader.
 func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulation) {
 	language := s.Language
-	if _, known := allWords[language]; !known {
+	if _, known := textsByLanguage[language]; !known {
 		language = domain.English
 	}
-	w := allWords[language]
+	w := textsByLanguage[language]
 	shown := page{Lang: language.Tag(), Title: w.Titles[name], Body: w.Bodies[name], Words: w}
 	layout := name
 	switch {
@@ -69,7 +69,7 @@ func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulati
 		layout = "note"
 	case name == "lesson":
 		values := placeholders(s, "", p.db.Now())
-		shown.Subject = fill(s.Template.Subject, values, mail.OneLine)
+		shown.Subject = expand(s.Template.Subject, values, mail.OneLine)
 		if from, err := sender(s.Template, values); err == nil {
 			shown.From = strings.TrimSpace(from.Name + " <" + from.Address + ">")
 		}
@@ -79,7 +79,7 @@ func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulati
 			}
 		}
 	}
-	private(c)
+	setPrivateHeaders(c)
 	var text bytes.Buffer
 	if err := pageTemplates.ExecuteTemplate(&text, layout, shown); err != nil {
 		p.log.ErrorContext(c.Request.Context(), "a page was not written", "page", name, "error", err)

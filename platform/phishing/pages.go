@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// pagesAtOnce is how many pages use the database at a time: links come in
+	// maxConcurrentPages is how many pages use the database at a time: links come in
 	// bursts and are counted in no budget, and the connections are those of the
 	// interface's requests.
-	pagesAtOnce = 4
-	// answerWithin is how long a page waits for its turn and the database.
-	answerWithin = 5 * time.Second
+	maxConcurrentPages = 4
+	// pageTimeout is how long a page waits for its turn and the database.
+	pageTimeout = 5 * time.Second
 )
 
 // Pages answer the links of simulated mails. They need no key and are counted
@@ -29,15 +29,15 @@ type Pages struct {
 	tokens   Tokens
 	networks Networks
 	log      *slog.Logger
-	turns    chan struct{}
-	within   time.Duration
+	slots    chan struct{}
+	timeout  time.Duration
 }
 
 // NewPages returns the pages; the networks are those of mail scanners.
 func NewPages(d *db.DB, tokens Tokens, networks Networks, log *slog.Logger) *Pages {
 	return &Pages{
 		db: d, tokens: tokens, networks: networks, log: log,
-		turns: make(chan struct{}, pagesAtOnce), within: answerWithin,
+		slots: make(chan struct{}, maxConcurrentPages), timeout: pageTimeout,
 	}
 }
 
@@ -56,14 +56,14 @@ var pixel = []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\
 	",\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;")
 
 func (p *Pages) open(c *gin.Context) {
-	if _, ok := p.take(c, domain.MailOpened); ok {
-		private(c)
+	if _, ok := p.handleStep(c, domain.MailOpened); ok {
+		setPrivateHeaders(c)
 		c.Data(http.StatusOK, "image/gif", pixel)
 	}
 }
 
 func (p *Pages) follow(c *gin.Context) {
-	s, ok := p.take(c, domain.MailClicked)
+	s, ok := p.handleStep(c, domain.MailClicked)
 	switch {
 	case !ok:
 	case s.Template.Landing == domain.LandingForm:
@@ -73,34 +73,34 @@ func (p *Pages) follow(c *gin.Context) {
 	}
 }
 
-// submit takes note that the form was sent; where the page is no form, what
-// posts to it only follows the link. What was typed into it is not read: the
-// form's fields have no names, so that browsers do not even send them.
+// submit records that the form was sent. On a page without a form, a POST counts
+// as a click. The input is not read: the fields of the form have no names, so
+// browsers do not send them.
 func (p *Pages) submit(c *gin.Context) {
-	if s, ok := p.take(c, domain.MailCredentialsSubmitted); ok {
+	if s, ok := p.handleStep(c, domain.MailCredentialsSubmitted); ok {
 		p.write(c, http.StatusOK, "lesson", s)
 	}
 }
 
 func (p *Pages) report(c *gin.Context) {
-	if s, ok := p.take(c, domain.MailReported); ok {
+	if s, ok := p.handleStep(c, domain.MailReported); ok {
 		p.write(c, http.StatusOK, "reported", s)
 	}
 }
 
-// take takes note of a step with the mail of the path's token, and returns the
-// mail. False where the response is written: the token is nobody's, or the
-// database cannot be used in time.
-func (p *Pages) take(c *gin.Context, kind domain.ResultEventKind) (domain.Simulation, bool) {
+// handleStep records a step with the simulation of the path's token and returns
+// the simulation. It returns false if it wrote the response: 404 for a token that
+// is not valid, 503 if the database is not available in time.
+func (p *Pages) handleStep(c *gin.Context, kind domain.ResultEventKind) (domain.Simulation, bool) {
 	id, ok := p.tokens.Result(c.Param("token"))
 	if !ok {
 		p.write(c, http.StatusNotFound, "unknown", domain.Simulation{})
 		return domain.Simulation{}, false
 	}
-	step := domain.ResultStep{Result: id, Kind: kind, At: p.db.Now(), Automated: p.scanner(c)}
-	ctx, cancel := context.WithTimeout(c.Request.Context(), p.within)
+	step := domain.ResultStep{Result: id, Kind: kind, At: p.db.Now(), Automated: p.automatedReason(c)}
+	ctx, cancel := context.WithTimeout(c.Request.Context(), p.timeout)
 	defer cancel()
-	s, err := p.note(ctx, step)
+	s, err := p.recordStep(ctx, step)
 	switch {
 	case domain.IsCode(err, domain.NotFound):
 		p.write(c, http.StatusNotFound, "unknown", s)
@@ -114,11 +114,12 @@ func (p *Pages) take(c *gin.Context, kind domain.ResultEventKind) (domain.Simula
 	return s, false
 }
 
-// note reads the mail of a step and takes note of the step, when it is its turn.
-func (p *Pages) note(ctx context.Context, step domain.ResultStep) (domain.Simulation, error) {
+// recordStep reads the simulation of a step and records the step, as soon as a
+// slot is free.
+func (p *Pages) recordStep(ctx context.Context, step domain.ResultStep) (domain.Simulation, error) {
 	select {
-	case p.turns <- struct{}{}:
-		defer func() { <-p.turns }()
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
 	case <-ctx.Done():
 		return domain.Simulation{}, fmt.Errorf("wait for a turn: %w", ctx.Err())
 	}
@@ -130,7 +131,7 @@ func (p *Pages) note(ctx context.Context, step domain.ResultStep) (domain.Simula
 		step.Kind = domain.MailClicked
 	}
 	if s.SentAt == nil {
-		noted, err := p.noteScan(ctx, step)
+		noted, err := p.recordScan(ctx, step)
 		if err != nil || noted {
 			return s, err
 		}
@@ -138,14 +139,13 @@ func (p *Pages) note(ctx context.Context, step domain.ResultStep) (domain.Simula
 			return s, err
 		}
 	}
-	return s, p.record(ctx, s, step)
+	return s, p.recordSentStep(ctx, s, step)
 }
 
-// noteScan notes a step with a mail that is not sent: that is a scanner's while
-// the mail is being handed over, for its server may follow the links before it
-// takes the mail. It reports false where the mail is not being handed over:
-// nobody was given its links, and nothing is kept.
-func (p *Pages) noteScan(ctx context.Context, step domain.ResultStep) (bool, error) {
+// recordScan records a step with a mail that is not sent. While the mail is being
+// handed over it is a scanner's: the mail server may follow the links before it
+// accepts the mail. Otherwise it returns false and records nothing.
+func (p *Pages) recordScan(ctx context.Context, step domain.ResultStep) (bool, error) {
 	if step.Kind != domain.MailOpened && step.Kind != domain.MailClicked {
 		return false, nil
 	}
@@ -156,9 +156,9 @@ func (p *Pages) noteScan(ctx context.Context, step domain.ResultStep) (bool, err
 	return p.db.NoteScan(ctx, step.Result, reason)
 }
 
-// record stores a step with a mail that was sent. A scanner neither submits nor
+// recordSentStep stores a step with a mail that was sent. A scanner neither submits nor
 // reports: what looks so is not kept.
-func (p *Pages) record(ctx context.Context, s domain.Simulation, step domain.ResultStep) error {
+func (p *Pages) recordSentStep(ctx context.Context, s domain.Simulation, step domain.ResultStep) error {
 	if step.At.Before(*s.SentAt) { // by another machine's clock, or while it was marked
 		step.At = *s.SentAt
 	}
@@ -168,20 +168,20 @@ func (p *Pages) record(ctx context.Context, s domain.Simulation, step domain.Res
 	return p.db.AdvanceResults(ctx, []domain.ResultStep{step})
 }
 
-// scanner is how a request shows that a mail scanner made it, beside its time;
-// empty where nothing does.
-func (p *Pages) scanner(c *gin.Context) domain.AutomatedReason {
+// automatedReason is why a request counts as a mail scanner's, apart from its
+// time; empty if it does not.
+func (p *Pages) automatedReason(c *gin.Context) domain.AutomatedReason {
 	switch {
 	case c.Request.Method == http.MethodHead:
 		return domain.ByHead
-	case p.networks.Hold(c.ClientIP()):
+	case p.networks.Contain(c.ClientIP()):
 		return domain.ByNetwork
 	}
 	return ""
 }
 
-// private keeps a response out of caches, search engines and other sites.
-func private(c *gin.Context) {
+// setPrivateHeaders keeps a response out of caches, search engines and other sites.
+func setPrivateHeaders(c *gin.Context) {
 	for name, value := range map[string]string{
 		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex",
 		"X-Content-Type-Options": "nosniff",
