@@ -36,7 +36,8 @@ type lockRank int
 // after rows of a kind that stands below. Rows that the transaction itself made
 // need no lock, and weak locks (KEY SHARE, SHARE) have no place in the order.
 const (
-	outboxLocks lockRank = iota + 1
+	waitingLocks lockRank = iota + 1 // of waiting_assignments
+	outboxLocks
 	resultLocks
 	userLocks
 	collectionLocks

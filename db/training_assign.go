@@ -10,19 +10,37 @@ import (
 // LockAudience locks the users of an audience and returns them, in the order of
 // their ids. Named users that are not the client's are left out.
 func (t *Tenant) LockAudience(ctx context.Context, c *Change, a domain.Audience) ([]domain.UserID, error) {
+	if a.Type == domain.NamedUsers {
+		return t.LockUsers(ctx, c, a.Users)
+	}
+	return t.lockUsers(ctx, c, t.audience(a))
+}
+
+// audience is the condition that a user of the client, alias u, is of an audience.
+func (t *Tenant) audience(a domain.Audience) pg.Query {
 	switch a.Type {
 	case domain.NamedUsers:
-		return t.LockUsers(ctx, c, a.Users)
+		return pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(a.Users))
 	case domain.OfCollection:
-		return t.lockUsers(ctx, c, pg.SQL(
-			"u.id IN (SELECT user_id FROM collection_members WHERE client_id = ? AND collection_id = ?)", t.ID, a.Collection))
+		return pg.SQL("u.id IN (SELECT user_id FROM collection_members WHERE client_id = ? AND collection_id = ?)",
+			t.ID, a.Collection)
 	}
-	return t.lockUsers(ctx, c, pg.SQL("true"))
+	return pg.SQL("true")
 }
 
 // appendedFrom is the position before the first of a course that neither the
 // program nor a framework placed: such courses go to the end of a user's list.
 const appendedFrom = 1000
+
+// outcomeSQL is what becomes of a user, alias u, who is to be given a course, which
+// is renewed after ?6 months, on the day ?5; last is the user's last round of it.
+const outcomeSQL = `CASE
+			WHEN u.status <> 'active' THEN 'inactive'
+			WHEN last.round IS NULL THEN 'assigned'
+			WHEN last.completed_at IS NULL THEN 'open'
+			WHEN ?6 = 0 OR (last.completed_at + make_interval(months => ?6::integer))::date > ?5::date
+				THEN 'already_completed'
+			ELSE 'assigned' END`
 
 // assignSQL gives the course ?1 to the users ?2 of the client ?0, who are
 // locked, due on ?3, at the time ?4 of the day ?5. The course is renewed after
@@ -35,13 +53,7 @@ const appendedFrom = 1000
 // the score moves, and what is due next is stored with it.
 const assignSQL = `
 	WITH judged AS MATERIALIZED (
-		SELECT u.id, u.next_due_on, u.next_course_id, u.created_at, last.round, last.position, CASE
-			WHEN u.status <> 'active' THEN 'inactive'
-			WHEN last.round IS NULL THEN 'assigned'
-			WHEN last.completed_at IS NULL THEN 'open'
-			WHEN ?6 = 0 OR (last.completed_at + make_interval(months => ?6::integer))::date > ?5::date
-				THEN 'already_completed'
-			ELSE 'assigned' END AS outcome
+		SELECT u.id, u.next_due_on, u.next_course_id, u.created_at, last.round, last.position, ` + outcomeSQL + ` AS outcome
 		FROM unnest(?2::uuid[]) AS w (id) JOIN users AS u ON u.client_id = ?0 AND u.id = w.id
 		LEFT JOIN LATERAL (
 			SELECT a.round, a.position, a.completed_at FROM assignments AS a

@@ -76,6 +76,10 @@ type Audience struct {
 	Users      []UserID     // of the type NamedUsers
 }
 
+// AssignAtOnce is how many users a request gives a course itself; a larger audience
+// is counted by the request, and given the course by the background work.
+const AssignAtOnce = 10_000
+
 // MaxAudience is how many users a course is assigned to at once at the most.
 const MaxAudience = 200_000
 

@@ -131,7 +131,7 @@ type AssignTraining struct {
 // TrainingAssigned is what became of an AssignTraining.
 type TrainingAssigned struct {
 	CourseID      domain.CourseID `json:"course_id"`
-	AssignedCount int             `json:"assigned_count" doc:"Users who were given the course now. Those who have it open already keep it as it is, with its due date, and are neither counted nor listed."`
+	AssignedCount int             `json:"assigned_count" doc:"Users who are given the course; beyond an audience of 10,000 that takes a moment after the answer. Those who have it open already keep it as it is, with its due date, and are neither counted nor listed."`
 	Skipped       []SkippedUser   `json:"skipped"`
 }
 
@@ -166,15 +166,8 @@ func (a *API) assignTraining(ctx context.Context, req *AssignTraining) (*Trainin
 		if n.Course, err = a.db.Course(ctx, req.Body.CourseID); err != nil {
 			return unknownField(err, "course_id", "is not a course of the catalogue")
 		}
-		if n.Users, err = lockAudience(ctx, c, t, audience); err != nil {
-			return err
-		}
-
-		if assigned, err = t.Assign(ctx, c, n); err != nil || len(assigned.Mails) == 0 {
-			return err
-		}
-		c.Finally(func(ctx context.Context) error { return a.sendMail(ctx, t.ID, assigned.Mails...) })
-		return nil
+		assigned, err = a.assign(ctx, c, t, n, audience)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -188,27 +181,47 @@ func (a *API) assignTraining(ctx context.Context, req *AssignTraining) (*Trainin
 	return out, nil
 }
 
-// lockAudience locks the users of an audience and returns them. An audience that
-// is too large is refused before anything is locked.
-func lockAudience(ctx context.Context, c *db.Change, t *db.Tenant, audience domain.Audience) ([]domain.UserID, error) {
-	size := t.ActiveUsers + t.InactiveUsers
-	if audience.Type == domain.OfCollection {
-		k, err := t.Collection(ctx, audience.Collection)
-		if err != nil {
-			return nil, unknownField(err, "audience.collection_id", "is not a collection of this client")
-		}
-		size = k.Members
-	}
-	if audience.Type != domain.NamedUsers && size > domain.MaxAudience {
-		return nil, domain.ErrInvalid("audience",
+// assign gives a course to an audience: at once, or later where it is large. An
+// audience that is too large is refused before anything is locked.
+func (a *API) assign(
+	ctx context.Context, c *db.Change, t *db.Tenant, n domain.CourseFor, audience domain.Audience,
+) (assigned domain.Assigned, err error) {
+	size, err := sizeOf(ctx, t, audience)
+	switch {
+	case err != nil:
+		return assigned, err
+	case size > domain.MaxAudience:
+		return assigned, domain.ErrInvalid("audience",
 			fmt.Sprintf("has more than %d users; assign the course to collections in turn", domain.MaxAudience))
+	case size > domain.AssignAtOnce:
+		return t.AssignLater(ctx, c, n, audience)
 	}
 
-	users, err := t.LockAudience(ctx, c, audience)
-	if err == nil && audience.Type == domain.NamedUsers {
-		err = unknownItems("audience.user_ids", audience.Users, users, "is not a user of this client")
+	if n.Users, err = t.LockAudience(ctx, c, audience); err != nil {
+		return assigned, err
 	}
-	return users, err
+	if audience.Type == domain.NamedUsers {
+		err := unknownItems("audience.user_ids", audience.Users, n.Users, "is not a user of this client")
+		if err != nil {
+			return assigned, err
+		}
+	}
+	if assigned, err = t.Assign(ctx, c, n); err == nil {
+		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, assigned.Mails...) })
+	}
+	return assigned, err
+}
+
+// sizeOf is how many users an audience has, inactive ones included.
+func sizeOf(ctx context.Context, t *db.Tenant, audience domain.Audience) (int, error) {
+	switch audience.Type {
+	case domain.NamedUsers:
+		return len(audience.Users), nil
+	case domain.OfCollection:
+		k, err := t.Collection(ctx, audience.Collection)
+		return k.Members, unknownField(err, "audience.collection_id", "is not a collection of this client")
+	}
+	return t.ActiveUsers + t.InactiveUsers, nil
 }
 
 // unknownField turns the NotFound of an object that the body names into what is

@@ -102,6 +102,7 @@ func (w *background) run(ctx context.Context) error {
 	var daily sync.WaitGroup
 	daily.Go(func() { w.refreshDaily(ctx) })
 	daily.Go(func() { w.refreshAhead(ctx) })
+	daily.Go(func() { w.assignWaiting(ctx) })
 	err := w.mails.Run(ctx)
 	daily.Wait()
 	return errors.Join(err, w.sender.Close())

@@ -29,3 +29,27 @@ func (w *background) refreshAhead(ctx context.Context) {
 		}
 	}
 }
+
+// assignEvery is how often the background work looks for users who wait for a
+// course.
+const assignEvery = time.Second
+
+// assignWaiting gives courses to the users of large audiences, batch after batch.
+func (w *background) assignWaiting(ctx context.Context) {
+	tick := time.NewTicker(assignEvery)
+	defer tick.Stop()
+	for {
+		n, err := w.db.AssignWaiting(ctx)
+		if err != nil && ctx.Err() == nil {
+			w.log.WarnContext(ctx, "courses were not assigned; it will be tried again", "error", err)
+		}
+		if n > 0 && err == nil && ctx.Err() == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
