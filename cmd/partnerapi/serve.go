@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"partnerapi/cmd/internal/gc"
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/phishing"
@@ -48,6 +49,7 @@ const readWithin = time.Minute
 
 // Run serves until ctx ends, and then finishes the requests under way.
 func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
+	gc.Relax()
 	// The port is taken first: a second service on the same address says so at
 	// once, and does not touch the data.
 	listener, err := net.Listen("tcp", c.Listen)

@@ -35,10 +35,13 @@ const statusGone = 499
 
 // begin writes the headers that every response has before its work.
 func begin(c *gin.Context) {
-	c.Header("X-Request-Id", requestID(c.GetHeader("X-Request-Id")))
-	c.Header("Cache-Control", "no-store")
-	c.Header("X-Content-Type-Options", "nosniff")
+	h := c.Writer.Header()
+	h["X-Request-Id"] = []string{requestID(c.GetHeader("X-Request-Id"))}
+	h["Cache-Control"], h["X-Content-Type-Options"] = noStore, noSniff
 }
+
+// Values of headers that all responses share; nothing appends to them in place.
+var noStore, noSniff = []string{"no-store"}, []string{"nosniff"}
 
 // serve runs a request's work between what every request has: an id, the key's
 // budget in the headers, a rendered error, a log line and a metric.
@@ -146,7 +149,7 @@ var goodRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
 // requestID keeps the caller's id where it is well formed, else makes one.
 func requestID(given string) string {
-	if goodRequestID.MatchString(given) {
+	if given != "" && goodRequestID.MatchString(given) {
 		return given
 	}
 	return "req_" + strings.ToLower(rand.Text())
