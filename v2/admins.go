@@ -103,7 +103,7 @@ func (a *API) inviteAdmin(ctx context.Context, req *InviteAdmin) (*AdminInvite, 
 			return err
 		}
 		mail, err := t.Invite(ctx, c, invite)
-		c.Finally(func(ctx context.Context) error { return a.sendMail(ctx, t.ID, mail) })
+		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mail) })
 		return err
 	})
 	if err != nil {

@@ -149,7 +149,7 @@ func (a *API) remindPolicy(ctx context.Context, in *RemindPolicy) (*Reminded, er
 		}
 
 		out.RecipientCount = len(mails)
-		c.Finally(func(ctx context.Context) error { return a.sendMail(ctx, t.ID, mails...) })
+		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mails...) })
 		return nil
 	})
 	return &out, err

@@ -42,7 +42,7 @@ func (a *API) createUser(ctx context.Context, req *CreateUser) (out *User, err e
 		if err := t.InsertUser(ctx, c, u, req.Body.CollectionIDs); err != nil {
 			return err
 		}
-		if err := a.welcome(ctx, c, t, u.ID, req.Body.SendWelcomeEmail); err != nil {
+		if err := welcome(ctx, c, t, u.ID, req.Body.SendWelcomeEmail); err != nil {
 			return err
 		}
 		c.Finally(func(ctx context.Context) error {
@@ -72,7 +72,7 @@ func lockNamed(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.Col
 }
 
 // welcome sends a new user the welcome mail, if that is wanted.
-func (a *API) welcome(ctx context.Context, c *db.Change, t *db.Tenant, user domain.UserID, wanted bool) error {
+func welcome(ctx context.Context, c *db.Change, t *db.Tenant, user domain.UserID, wanted bool) error {
 	if !wanted {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (a *API) welcome(ctx context.Context, c *db.Change, t *db.Tenant, user doma
 	if err != nil {
 		return err
 	}
-	c.Finally(func(ctx context.Context) error { return a.sendMail(ctx, t.ID, mail) })
+	c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mail) })
 	return nil
 }
 
