@@ -132,6 +132,13 @@ func (d *DB) Ping(ctx context.Context) error {
 // first connection it is the machine's.
 func (d *DB) Now() time.Time { return d.clock.Now() }
 
+// At is the same database with a clock that stands still.
+func (d *DB) At(now time.Time) *DB {
+	still := *d
+	still.clock = domain.NewManualClock(now)
+	return &still
+}
+
 // prepareTypes makes a connection read times in UTC, whatever the machine's
 // zone, and hand UUIDs to scanners as the 16 bytes that they came in.
 func prepareTypes(_ context.Context, conn *pgx.Conn) error {

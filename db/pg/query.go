@@ -211,10 +211,16 @@ type prepared struct{ Query }
 // with that.
 func Prepared(q Query) Query { return prepared{q} }
 
+// once is a query whose text will not be run again: nothing is kept of it.
+type once struct{ Query }
+
 // planOf is how a query is planned.
 func planOf(q Query) pgx.QueryExecMode {
-	if _, ok := q.(prepared); ok {
+	switch q.(type) {
+	case prepared:
 		return pgx.QueryExecModeCacheStatement
+	case once:
+		return pgx.QueryExecModeDescribeExec
 	}
 	return pgx.QueryExecModeCacheDescribe
 }

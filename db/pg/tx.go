@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,13 +16,36 @@ func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context) error) error {
 	if d.InTx(ctx) {
 		return fn(ctx)
 	}
+	return d.tx(ctx, pgx.TxOptions{}, fn)
+}
+
+// Snapshot runs fn in a transaction that can change nothing, and in which all
+// statements see the database as the first of them did. It is not for use within
+// another transaction, and reports an error there.
+func (d *DB) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
+	if d.InTx(ctx) {
+		return errors.New("begin a snapshot within a transaction")
+	}
+	return d.tx(context.WithValue(ctx, snapshotKey{}, true),
+		pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn)
+}
+
+type snapshotKey struct{}
+
+// InSnapshot reports whether ctx is in a transaction of Snapshot.
+func (d *DB) InSnapshot(ctx context.Context) bool {
+	in, _ := ctx.Value(snapshotKey{}).(bool)
+	return in
+}
+
+func (d *DB) tx(ctx context.Context, options pgx.TxOptions, fn func(ctx context.Context) error) error {
 	leave, err := d.gate.enter(ctx)
 	if err != nil {
 		return d.TranslateError("wait for a connection", err)
 	}
 	defer leave()
 
-	tx, err := d.begin(ctx)
+	tx, err := d.begin(ctx, options)
 	if err != nil {
 		return d.TranslateError("begin a transaction", err)
 	}
@@ -33,11 +57,29 @@ func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context) error) error {
 	return d.TranslateError("commit", tx.Commit(ctx))
 }
 
+// Trial runs fn in a transaction that is rolled back, or at a savepoint of the outer
+// one that is rolled back to, whatever fn returns.
+func (d *DB) Trial(ctx context.Context, fn func(ctx context.Context) error) error {
+	return d.Tx(ctx, func(ctx context.Context) (err error) {
+		savepoint, err := ctx.Value(txKey{}).(pgx.Tx).Begin(ctx)
+		if err != nil {
+			return d.TranslateError("begin a trial", err)
+		}
+		defer func() {
+			undone := savepoint.Rollback(context.WithoutCancel(ctx))
+			if err == nil {
+				err = d.TranslateError("roll a trial back", undone)
+			}
+		}()
+		return fn(context.WithValue(ctx, txKey{}, savepoint))
+	})
+}
+
 // begin begins a transaction on a connection of the pool, or on another where that
 // one turned out to be dead.
-func (d *DB) begin(ctx context.Context) (tx pgx.Tx, err error) {
+func (d *DB) begin(ctx context.Context, options pgx.TxOptions) (tx pgx.Tx, err error) {
 	for try := 1; ; try++ {
-		tx, err = d.pool.Begin(ctx)
+		tx, err = d.pool.BeginTx(ctx, options)
 		if try == maxTries || err == nil || !pgconn.SafeToRetry(err) {
 			return tx, err
 		}
@@ -52,6 +94,13 @@ const maxTries = 3
 func (d *DB) InTx(ctx context.Context) bool {
 	_, ok := ctx.Value(txKey{}).(pgx.Tx)
 	return ok
+}
+
+// Transaction is the transaction of ctx, for packages that bring their own
+// statements; nil where there is none.
+func (d *DB) Transaction(ctx context.Context) pgx.Tx {
+	tx, _ := ctx.Value(txKey{}).(pgx.Tx)
+	return tx
 }
 
 // run runs fn on the connection of the transaction of ctx, or on one of the pool.
