@@ -75,7 +75,10 @@ func (c *Change) flushCounters(ctx context.Context) error {
 	return nil
 }
 
-// flushUserCounts moves the clients' counters of users, in one statement.
+// flushUserCounts moves the clients' counters of users, in one statement for one
+// client. Several are locked in their order by a statement of its own: one that
+// locks a row and then updates it follows its versions from the one that the
+// statement began with, and may wait there for those who wait for it.
 func (c *Change) flushUserCounts(ctx context.Context) error {
 	ids := sortedIDs(c.counters.clients)
 	if len(ids) == 0 {
@@ -86,15 +89,18 @@ func (c *Change) flushUserCounts(ctx context.Context) error {
 		active[i], inactive[i] = c.counters.clients[id].active, c.counters.clients[id].inactive
 	}
 	c.lock(clientLocks)
+	if len(ids) > 1 {
+		_, err := pg.Exec(ctx, c, "lock clients", pg.SQL(
+			"SELECT FROM clients WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE", pg.IDs(ids)))
+		if err != nil {
+			return err
+		}
+	}
 	_, err := pg.Exec(ctx, c, "count the users of clients", pg.SQL(`
-		WITH moved AS MATERIALIZED (
-			SELECT c.id, m.active, m.inactive
-			FROM unnest(?0::uuid[], ?1::integer[], ?2::integer[]) AS m (id, active, inactive) JOIN clients AS c ON c.id = m.id
-			ORDER BY c.id FOR NO KEY UPDATE OF c
-		)
 		UPDATE clients AS c SET users_active = users_active + m.active, users_inactive = users_inactive + m.inactive,
 			updated_at = greatest(updated_at, ?3)
-		FROM moved AS m WHERE c.id = m.id`, pg.IDs(ids), active, inactive, c.At))
+		FROM unnest(?0::uuid[], ?1::integer[], ?2::integer[]) AS m (id, active, inactive)
+		WHERE c.id = m.id`, pg.IDs(ids), active, inactive, c.At))
 	return err
 }
 
