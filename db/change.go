@@ -21,12 +21,14 @@ type Change struct {
 	// updated_at where it touches a row.
 	At time.Time
 
-	locked   lockRank
-	users    userEffects
-	counters counters
-	policies []pg.Query
-	events   []eventRow
-	last     []func(context.Context) error
+	locked lockRank
+	// audiences are the clients whose audiences are locked or shared.
+	audiences map[domain.ClientID]bool
+	users     userEffects
+	counters  counters
+	policies  []pg.Query
+	events    []eventRow
+	last      []func(context.Context) error
 }
 
 // lockRank is the place of a kind of rows in the lock order.
@@ -36,7 +38,8 @@ type lockRank int
 // after rows of a kind that stands below. Rows that the transaction itself made
 // need no lock, and weak locks (KEY SHARE, SHARE) have no place in the order.
 const (
-	waitingLocks lockRank = iota + 1 // of waiting_assignments
+	audienceLocks lockRank = iota + 1 // advisory; see ShareAudiences
+	waitingLocks                      // of waiting_assignments
 	outboxLocks
 	resultLocks
 	userLocks
@@ -69,6 +72,12 @@ func (d *DB) Change(ctx context.Context, fn func(context.Context, *Change) error
 		}
 		return c.flush(ctx)
 	})
+}
+
+// Try runs fn as Change does and then rolls back what it did, whether it succeeds or
+// not: also within an outer transaction, of which nothing else is lost.
+func (d *DB) Try(ctx context.Context, fn func(context.Context, *Change) error) error {
+	return d.Trial(ctx, func(ctx context.Context) error { return d.Change(ctx, fn) })
 }
 
 // flush writes what follows from the change, in the lock order.

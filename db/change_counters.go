@@ -15,6 +15,8 @@ type counters struct {
 	days     map[dayKey]domain.PhishingCounts
 	clients  map[domain.ClientID]userCounts
 	partners map[domain.PartnerID]int
+	// frameworks are the clients whose lists of frameworks are to be made again.
+	frameworks map[domain.ClientID]struct{}
 }
 
 // dayKey names a client's counters of the mails sent on a day (UTC).
@@ -45,6 +47,15 @@ func (c *Change) countUsers(client domain.ClientID, active, inactive int) {
 	c.counters.clients[client] = userCounts{n.active + active, n.inactive + inactive}
 }
 
+// frameworksMoved has a client's list of frameworks made again. The audiences of
+// the client are locked.
+func (c *Change) frameworksMoved(client domain.ClientID) {
+	if c.counters.frameworks == nil {
+		c.counters.frameworks = map[domain.ClientID]struct{}{}
+	}
+	c.counters.frameworks[client] = struct{}{}
+}
+
 // countClients moves a partner's counter of clients.
 func (c *Change) countClients(partner domain.PartnerID, by int) {
 	if c.counters.partners == nil {
@@ -61,6 +72,9 @@ func (c *Change) flushCounters(ctx context.Context) error {
 		return err
 	}
 	if err := c.flushUserCounts(ctx); err != nil {
+		return err
+	}
+	if err := c.flushFrameworks(ctx); err != nil {
 		return err
 	}
 	for _, partner := range sortedIDs(c.counters.partners) { // of whom a change has one at the most
@@ -102,6 +116,25 @@ func (c *Change) flushUserCounts(ctx context.Context) error {
 		FROM unnest(?0::uuid[], ?1::integer[], ?2::integer[]) AS m (id, active, inactive)
 		WHERE c.id = m.id`, pg.IDs(ids), active, inactive, c.At))
 	return err
+}
+
+// flushFrameworks stores which frameworks are assigned to clients: each once,
+// sorted.
+func (c *Change) flushFrameworks(ctx context.Context) error {
+	for _, client := range sortedIDs(c.counters.frameworks) { // of whom a change has one at the most
+		c.lock(clientLocks)
+		_, err := pg.Exec(ctx, c, "list the frameworks of a client", pg.SQL(`
+			WITH listed AS MATERIALIZED (
+				SELECT coalesce(array_agg(DISTINCT framework_id ORDER BY framework_id), '{}') AS frameworks
+				FROM framework_assignments WHERE client_id = ?0
+			)
+			UPDATE clients AS c SET framework_ids = l.frameworks, updated_at = greatest(c.updated_at, ?1)
+			FROM listed AS l WHERE c.id = ?0 AND c.framework_ids <> l.frameworks`, client, c.At))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func sortedIDs[K domain.Kind, V any](of map[domain.ID[K]]V) []domain.ID[K] {

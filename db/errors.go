@@ -9,5 +9,7 @@ var clashes = map[string]*domain.Error{
 	"users_email_unique":   domain.ErrConflict("user", "a user with this email already exists for this client"),
 	"collections_name_unique": domain.ErrConflict("collection",
 		"a collection with this name already exists for this client"),
+	"framework_assignments_unique": domain.ErrConflict("framework assignment",
+		"this framework is assigned to this audience already"),
 	"admins_client_email_unique": domain.ErrConflict("admin", "this email is already an admin of this client"),
 }

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 
+	"github.com/uptrace/bun"
+
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -31,3 +33,36 @@ func RemakeKeys(ctx context.Context, d *DB) (notes []string, err error) {
 	}
 	return notes, tx.Commit()
 }
+
+// EvaluateAll evaluates all framework assignments, however fresh they are.
+func EvaluateAll(ctx context.Context, d *DB) error {
+	return d.evaluate(ctx, pg.SQL("true"), d.Now().AddDate(1000, 0, 0))
+}
+
+// EvaluatedRow is a framework assignment with its evaluation.
+type EvaluatedRow struct {
+	bun.BaseModel `bun:"table:framework_assignments,alias:f"`
+
+	ID domain.FrameworkAssignmentID
+	evaluationRow
+}
+
+// Evaluations reads the evaluations of a client's framework assignments.
+func Evaluations(
+	ctx context.Context, d *DB, client domain.ClientID,
+) (map[domain.FrameworkAssignmentID]domain.Evaluation, error) {
+	rows, err := pg.All[EvaluatedRow](ctx, d, "read evaluations",
+		pg.From("framework_assignments AS f").Columns(pg.Columns[EvaluatedRow]()).Where("f.client_id = ?", client))
+	list := map[domain.FrameworkAssignmentID]domain.Evaluation{}
+	for _, r := range rows {
+		e, err := evaluationOf(r.evaluationRow)
+		if err != nil {
+			return nil, err
+		}
+		list[r.ID] = e
+	}
+	return list, err
+}
+
+// Detail says a measure's numerator and denominator in words.
+func Detail(m domain.Measure, part, whole *int) string { return detail(m, part, whole) }

@@ -90,7 +90,7 @@ func (c *Change) lockNamed(ctx context.Context, batch []domain.Signal) (n *named
 			continue
 		}
 		switch s.Type {
-		case domain.CourseCompleted:
+		case domain.CourseStarted, domain.CourseCompleted:
 			courses = append(courses, s.Course)
 		case domain.PolicySigned, domain.PolicyPublished:
 			policies = append(policies, s.Policy)
@@ -146,6 +146,7 @@ func (n *named) refusal(s *domain.Signal) string {
 	}
 	client, found := n.users[s.User]
 	owner, foundPolicy := n.policies[s.Policy]
+	trains := s.Type == domain.CourseStarted || s.Type == domain.CourseCompleted
 	exposes := s.Type == domain.ExposureFound || s.Type == domain.ExposureResolved
 	switch {
 	case s.Type == domain.PolicyPublished:
@@ -154,7 +155,7 @@ func (n *named) refusal(s *domain.Signal) string {
 		}
 	case !found:
 		return domain.NoSuchObject(s.User.Noun())
-	case s.Type == domain.CourseCompleted && !n.courses[s.Course]:
+	case trains && !n.courses[s.Course]:
 		return domain.NoSuchObject(s.Course.Noun())
 	case s.Type == domain.PolicySigned && (!foundPolicy || owner != client):
 		return domain.NoSuchObject(s.Policy.Noun())
@@ -226,7 +227,7 @@ type enteredRow struct {
 // applySignals applies signals whose objects are locked.
 func (c *Change) applySignals(ctx context.Context, n *named, signals []*domain.Signal) error {
 	var steps []domain.ResultStep
-	var completions []completion
+	var starts, completions []lesson
 	var signatures []signature
 	var published []publication
 	var sightings []sighting
@@ -237,8 +238,10 @@ func (c *Change) applySignals(ctx context.Context, n *named, signals []*domain.S
 			continue
 		}
 		switch s.Type {
+		case domain.CourseStarted:
+			starts = append(starts, lesson{user, s.Course, s.At})
 		case domain.CourseCompleted:
-			completions = append(completions, completion{user, s.Course, s.At})
+			completions = append(completions, lesson{user, s.Course, s.At})
 		case domain.PolicySigned:
 			signatures = append(signatures, signature{user, s.Policy, s.Version, s.At})
 		case domain.PolicyPublished:
@@ -249,6 +252,9 @@ func (c *Change) applySignals(ctx context.Context, n *named, signals []*domain.S
 	}
 
 	if err := c.complete(ctx, completions); err != nil {
+		return err
+	}
+	if err := c.start(ctx, starts); err != nil {
 		return err
 	}
 	if err := c.sight(ctx, sightings); err != nil {

@@ -8,8 +8,8 @@ import (
 	"partnerapi/domain"
 )
 
-// completion is that a user passed a course.
-type completion struct {
+// lesson is that a user began or passed a course.
+type lesson struct {
 	user   domain.UserKey
 	course domain.CourseID
 	at     time.Time
@@ -55,8 +55,8 @@ const completeSQL = `
 		FROM due
 		WHERE a.client_id = due.client_id AND a.user_id = due.user_id AND a.course_id = due.course_id AND a.round = due.round
 	), given AS (
-		INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on, completed_at)
-		SELECT due.client_id, due.user_id, due.course_id,
+		INSERT INTO assignments (client_id, user_id, course_id, direct, position, assigned_at, due_on, completed_at)
+		SELECT due.client_id, due.user_id, due.course_id, true,
 			coalesce((SELECT min(position) FROM program_courses
 				WHERE client_id = due.client_id AND course_id = due.course_id), ?5::integer),
 			due.at, due.at::date, due.at
@@ -76,19 +76,13 @@ type completedRow struct {
 
 // complete completes courses of locked users. The first completion of a round is
 // an event.
-func (c *Change) complete(ctx context.Context, list []completion) error {
+func (c *Change) complete(ctx context.Context, list []lesson) error {
 	if len(list) == 0 {
 		return nil
 	}
-	keys, courses := make([]domain.UserKey, len(list)), make([]domain.CourseID, len(list))
-	times := make([]time.Time, len(list))
-	for i, done := range list {
-		keys[i], courses[i], times[i] = done.user, done.course, done.at
-	}
-	clients, users := keyLists(keys)
-
+	clients, users, courses, times := lessonLists(list)
 	rows, err := pg.All[completedRow](ctx, c, "complete courses", pg.SQL(completeSQL,
-		clients, users, pg.IDs(courses), times, domain.DateOf(c.At), unassignedPosition))
+		clients, users, courses, times, domain.DateOf(c.At), unassignedPosition))
 	for _, row := range rows {
 		user := domain.UserKey{Client: row.ClientID, User: row.UserID}
 		c.courseDueMoved(user)
@@ -100,6 +94,43 @@ func (c *Change) complete(ctx context.Context, list []completion) error {
 			c.touch(user)
 		}
 	}
+	return err
+}
+
+// lessonLists are lessons as the values of four arrays.
+func lessonLists(list []lesson) (clients, users, courses [][16]byte, times []time.Time) {
+	keys := make([]domain.UserKey, len(list))
+	for i, l := range list {
+		keys[i] = l.user
+		courses, times = append(courses, l.course), append(times, l.at)
+	}
+	clients, users = keyLists(keys)
+	return clients, users, courses, times
+}
+
+// start notes when locked users began courses that they have open: the earliest
+// time counts. A start of a round that is over is a no-op, as completeSQL says it
+// for completions.
+func (c *Change) start(ctx context.Context, list []lesson) error {
+	if len(list) == 0 {
+		return nil
+	}
+	clients, users, courses, times := lessonLists(list)
+	_, err := pg.Exec(ctx, c, "start courses", pg.SQL(`
+		WITH begun AS (
+			SELECT a.client_id, a.user_id, a.course_id, a.round, min(t.at) AS at
+			FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[], ?3::timestamptz[]) AS t (client_id, user_id, course_id, at)
+			JOIN assignments AS a USING (client_id, user_id, course_id)
+			JOIN courses AS c ON c.id = a.course_id
+			LEFT JOIN assignments AS before ON before.client_id = a.client_id AND before.user_id = a.user_id
+				AND before.course_id = a.course_id AND before.round = a.round - 1
+			WHERE a.completed_at IS NULL AND (a.round = 1 OR t.at >= least(a.assigned_at,
+				(before.completed_at + make_interval(months => nullif(c.renewal_months, 0)))::date))
+			GROUP BY a.client_id, a.user_id, a.course_id, a.round
+		)
+		UPDATE assignments AS a SET started_at = least(a.started_at, b.at) FROM begun AS b
+		WHERE a.client_id = b.client_id AND a.user_id = b.user_id AND a.course_id = b.course_id AND a.round = b.round
+		AND (a.started_at IS NULL OR b.at < a.started_at)`, clients, users, courses, times))
 	return err
 }
 

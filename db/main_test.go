@@ -127,8 +127,8 @@ func (w *world) assign(client domain.ClientID, user domain.UserID, course byte, 
 		day := noon.AddDate(0, 0, -completed)
 		at = &day
 	}
-	w.exec(`INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on, completed_at)
-		VALUES ($1, $2, ('019b7740-0000-7000-8000-00000000000' || $3::text)::uuid, $3::integer, $4, $5, $6)`,
+	w.exec(`INSERT INTO assignments (client_id, user_id, course_id, position, direct, assigned_at, due_on, completed_at)
+		VALUES ($1, $2, ('019b7740-0000-7000-8000-00000000000' || $3::text)::uuid, $3::integer, true, $4, $5, $6)`,
 		client, user, int(course), noon.AddDate(-1, 0, 0), today.AddDays(dueIn), at)
 }
 

@@ -67,6 +67,9 @@ func (o *office) step(ctx context.Context, r *rand.Rand) error {
 		return o.turn(ctx, user)
 	case 3, 4:
 		return o.change(ctx, o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+			if err := c.ShareAudiences(ctx, t.ID); err != nil {
+				return err
+			}
 			users := []domain.UserID{user}
 			if _, err := t.LockUsers(ctx, c, users); err != nil {
 				return err
@@ -110,6 +113,9 @@ func (o *office) signal(ctx context.Context, s domain.Signal) error {
 // turn makes an active user inactive, and the other way round.
 func (o *office) turn(ctx context.Context, user domain.UserID) error {
 	return o.Change(o.as(ctx), func(ctx context.Context, c *db.Change) error {
+		if err := c.ShareAudiencesOf(ctx, user); err != nil {
+			return err
+		}
 		u, err := c.LockUser(ctx, user)
 		if err != nil {
 			return err

@@ -122,23 +122,30 @@ const renewalDays = 30
 
 // renew assigns courses again to the active ones of locked users: those whose
 // last round was completed so long ago that the course's renewal window has
-// ended.
+// ended. A framework is a reason only as long as it asks the user for the course;
+// a course without a reason is not renewed.
 func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Date) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	clients, users := keyLists(keys)
 	renewed, err := pg.All[domain.UserKey](ctx, c, "renew courses", pg.SQL(`
-		INSERT INTO assignments (client_id, user_id, course_id, round, position, framework_use_id, assigned_at, due_on)
-		SELECT w.client_id, w.user_id, a.course_id, a.round + 1, a.position, a.framework_use_id, ?2, ?3::date
-		FROM unnest(?0::uuid[], ?1::uuid[]) AS w (client_id, user_id)
-		JOIN users AS u ON u.client_id = w.client_id AND u.id = w.user_id AND u.status = 'active'
-		CROSS JOIN LATERAL (
-			SELECT DISTINCT ON (course_id) course_id, round, position, framework_use_id, completed_at
-			FROM assignments WHERE client_id = w.client_id AND user_id = w.user_id ORDER BY course_id, round DESC
+		INSERT INTO assignments (client_id, user_id, course_id, round, position, from_program, direct, frameworks,
+			assigned_at, due_on)
+		SELECT a.client_id, a.user_id, a.course_id, a.round + 1, a.position, a.from_program, a.direct, a.standing,
+			?2, ?3::date
+		FROM (
+			SELECT last.*, `+standingSQL+` AS standing
+			FROM unnest(?0::uuid[], ?1::uuid[]) AS w (client_id, user_id)
+			JOIN users AS u ON u.client_id = w.client_id AND u.id = w.user_id AND u.status = 'active'
+			CROSS JOIN LATERAL (
+				SELECT DISTINCT ON (course_id) *
+				FROM assignments WHERE client_id = w.client_id AND user_id = w.user_id ORDER BY course_id, round DESC
+			) AS last
+			JOIN courses AS c ON c.id = last.course_id AND c.renewal_months > 0
+			WHERE (last.completed_at + make_interval(months => c.renewal_months))::date <= ?4::date
 		) AS a
-		JOIN courses AS c ON c.id = a.course_id AND c.renewal_months > 0
-		WHERE (a.completed_at + make_interval(months => c.renewal_months))::date <= ?4::date
+		WHERE a.from_program OR a.direct OR a.standing <> '{}'
 		ON CONFLICT DO NOTHING RETURNING client_id AS client, user_id AS "user"`,
 		clients, users, c.At, day.AddDays(renewalDays), day))
 	c.courseDueMoved(renewed...)

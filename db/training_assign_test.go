@@ -34,16 +34,16 @@ const shownTraining = `
 	FROM users AS u LEFT JOIN LATERAL (
 		SELECT due_on, course_id FROM assignments WHERE user_id = u.id AND completed_at IS NULL
 		ORDER BY due_on, position, course_id LIMIT 1
-	) AS n ON true`
+	) AS n ON true WHERE u.client_id = $1`
 
 type shownUser struct {
 	training, updated string
 	right             bool
 }
 
-func (w *world) shownUsers() map[string]shownUser {
+func (w *world) shownUsers(client domain.ClientID) map[string]shownUser {
 	w.t.Helper()
-	rows, err := w.SQL().Query(shownTraining)
+	rows, err := w.SQL().Query(shownTraining, client)
 	w.must(err)
 	defer func() { _ = rows.Close() }()
 	all := map[string]shownUser{}
@@ -85,12 +85,12 @@ func TestAssignEqualsARecount(t *testing.T) {
 	w.must(w.Rescore(t.Context(), client, users))
 
 	for step := range 10 {
-		before := w.shownUsers()
+		before := w.shownUsers(client)
 		w.clock.Advance(day / 100)
 		w.assignCourse(client, byte(1+r.IntN(6)), today.AddDays(r.IntN(5)-2), false)
-		after := w.shownUsers()
+		after := w.shownUsers(client)
 		w.must(w.Rescore(t.Context(), client, users))
-		for id, anew := range w.shownUsers() {
+		for id, anew := range w.shownUsers(client) {
 			was, now := before[id], after[id]
 			if !now.right || now.training != anew.training {
 				t.Errorf("step %d: user %s shows %s, and scored anew %s", step, id, now.training, anew.training)

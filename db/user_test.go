@@ -79,6 +79,9 @@ func TestUserNeverUpdatedBefore(t *testing.T) {
 	rename := func(name string) {
 		t.Helper()
 		w.must(w.Change(w.as(t.Context()), func(ctx context.Context, c *db.Change) error {
+			if err := c.ShareAudiencesOf(ctx, user); err != nil {
+				return err
+			}
 			u, err := c.LockUser(ctx, user)
 			if err != nil {
 				return err

@@ -10,7 +10,8 @@ import (
 
 // InsertUser adds a user to the client's manual group and to collections, which
 // LockCollections found, and gives the user the client's courses. Conflict when
-// the client has a user of that email.
+// the client has a user of that email. The audiences of the client are shared
+// (ShareAudiences).
 func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, collections []domain.CollectionID) error {
 	group, err := pg.One[domain.GroupID](ctx, c, "find the manual group",
 		pg.SQL("SELECT id FROM groups WHERE client_id = ? AND manual", t.ID))
@@ -30,7 +31,7 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 			return err
 		}
 	}
-	if err := c.enrol(ctx, user); err != nil {
+	if err := c.enrol(ctx, []domain.UserKey{user}); err != nil {
 		return err
 	}
 
@@ -44,7 +45,9 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 
 // Update stores the user's own fields as they are in after, and what follows from
 // them: the score from the role, the client's counters from the status. No event
-// is recorded where no visible field changed. The user is locked.
+// is recorded where no visible field changed. A user who becomes active, or whose
+// role changes, gets the courses that frameworks ask for. The user is locked, and
+// the audiences of the client are shared (ShareAudiencesOf).
 func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	row, shown := userRowOf(after), !u.SameShown(&after)
 	var at *time.Time // nil moves nothing
@@ -63,6 +66,11 @@ func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 
 	if u.Role != after.Role {
 		c.Rescore(u.Key())
+		if u.Status == after.Status {
+			if err := c.enterAudiences(ctx, []domain.UserKey{u.Key()}); err != nil {
+				return err
+			}
+		}
 	}
 	switch {
 	case u.Status == after.Status:
@@ -75,16 +83,19 @@ func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 		c.countUsers(u.Client, 1, -1)
 		c.audienceMoved(u.Key())
 		c.UserEvent(domain.UserUpdated, u.Key())
-		return u.reactivated(ctx, c)
+		return c.reactivated(ctx, []domain.UserKey{u.Key()})
 	}
 	return nil
 }
 
-// reactivated assigns what an inactive user was skipped for: a further round of
-// courses whose window ended meanwhile.
-func (u *User) reactivated(ctx context.Context, c *Change) error {
-	c.Rescore(u.Key())
-	return c.renew(ctx, []domain.UserKey{u.Key()}, domain.DateOf(c.At))
+// reactivated assigns what inactive users were skipped for: a further round of
+// courses whose window ended meanwhile, and what frameworks ask for.
+func (c *Change) reactivated(ctx context.Context, users []domain.UserKey) error {
+	c.Rescore(users...)
+	if err := c.renew(ctx, users, domain.DateOf(c.At)); err != nil {
+		return err
+	}
+	return c.enterAudiences(ctx, users)
 }
 
 func userRowOf(u domain.User) userRow {
@@ -106,31 +117,6 @@ func (c *Change) audienceMoved(user domain.UserKey) {
 		OR p.scope_id = (SELECT group_id FROM users WHERE client_id = ?0 AND id = ?1)
 		OR p.scope_id IN (SELECT collection_id FROM collection_members WHERE client_id = ?0 AND user_id = ?1))`,
 		user.Client, user.User)
-}
-
-// enrol gives a new user the client's program and the courses that the frameworks
-// assigned to the user's audiences ask for.
-func (c *Change) enrol(ctx context.Context, user domain.UserKey) error {
-	_, err := pg.Exec(ctx, c, "enrol a user", pg.SQL(`
-		WITH wanted AS (
-			SELECT course_id, position, NULL::uuid AS framework_use_id, due_after_days
-			FROM program_courses WHERE client_id = ?0
-			UNION ALL
-			SELECT required.course_id, ?4::integer, used.id, required.due_after_days
-			FROM framework_uses AS used JOIN framework_courses AS required USING (framework_id)
-			WHERE used.client_id = ?0 AND used.training AND (used.audience_type = 'all'
-				OR used.audience_type = 'group' AND used.audience_id = (
-					SELECT group_id FROM users WHERE client_id = ?0 AND id = ?1)
-				OR used.audience_type = 'collection' AND EXISTS (
-					SELECT 1 FROM collection_members AS m
-					WHERE m.client_id = ?0 AND m.collection_id = used.audience_id AND m.user_id = ?1))
-		)
-		INSERT INTO assignments (client_id, user_id, course_id, position, framework_use_id, assigned_at, due_on)
-		SELECT DISTINCT ON (course_id)
-			?0::uuid, ?1::uuid, course_id, position, framework_use_id, ?2, ?3::date + due_after_days
-		FROM wanted ORDER BY course_id, position, due_after_days`,
-		user.Client, user.User, c.At, domain.DateOf(c.At), appendedFrom))
-	return err
 }
 
 // RequestWelcome asks for a welcome mail to a user, and returns its id.

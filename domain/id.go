@@ -18,65 +18,65 @@ type Kind interface {
 
 // The kinds of objects that have ids.
 type (
-	PartnerKind       struct{}
-	KeyKind           struct{}
-	ClientKind        struct{}
-	UserKind          struct{}
-	AdminKind         struct{}
-	InviteKind        struct{}
-	CollectionKind    struct{}
-	GroupKind         struct{}
-	PolicyKind        struct{}
-	FrameworkUseKind  struct{}
-	ReportKind        struct{}
-	ReportedEmailKind struct{}
-	WebhookKind       struct{}
-	EventKind         struct{}
-	ResultKind        struct{}
-	CourseKind        struct{}
-	TemplateKind      struct{}
-	MessageKind       struct{}
+	PartnerKind             struct{}
+	KeyKind                 struct{}
+	ClientKind              struct{}
+	UserKind                struct{}
+	AdminKind               struct{}
+	InviteKind              struct{}
+	CollectionKind          struct{}
+	GroupKind               struct{}
+	PolicyKind              struct{}
+	FrameworkAssignmentKind struct{}
+	ReportKind              struct{}
+	ReportedEmailKind       struct{}
+	WebhookKind             struct{}
+	EventKind               struct{}
+	ResultKind              struct{}
+	CourseKind              struct{}
+	TemplateKind            struct{}
+	MessageKind             struct{}
 )
 
 // The prefixes that callers see are in decisions 1.2; those of partners, keys,
 // invites and messages never leave the service.
-func (PartnerKind) Prefix() string       { return "par" }
-func (KeyKind) Prefix() string           { return "key" }
-func (ClientKind) Prefix() string        { return "cli" }
-func (UserKind) Prefix() string          { return "usr" }
-func (AdminKind) Prefix() string         { return "adm" }
-func (InviteKind) Prefix() string        { return "inv" }
-func (CollectionKind) Prefix() string    { return "col" }
-func (GroupKind) Prefix() string         { return "grp" }
-func (PolicyKind) Prefix() string        { return "pol" }
-func (FrameworkUseKind) Prefix() string  { return "fwa" }
-func (ReportKind) Prefix() string        { return "rep" }
-func (ReportedEmailKind) Prefix() string { return "rpe" }
-func (WebhookKind) Prefix() string       { return "whk" }
-func (EventKind) Prefix() string         { return "evt" }
-func (ResultKind) Prefix() string        { return "phr" }
-func (CourseKind) Prefix() string        { return "crs" }
-func (TemplateKind) Prefix() string      { return "tpl" }
-func (MessageKind) Prefix() string       { return "msg" }
+func (PartnerKind) Prefix() string             { return "par" }
+func (KeyKind) Prefix() string                 { return "key" }
+func (ClientKind) Prefix() string              { return "cli" }
+func (UserKind) Prefix() string                { return "usr" }
+func (AdminKind) Prefix() string               { return "adm" }
+func (InviteKind) Prefix() string              { return "inv" }
+func (CollectionKind) Prefix() string          { return "col" }
+func (GroupKind) Prefix() string               { return "grp" }
+func (PolicyKind) Prefix() string              { return "pol" }
+func (FrameworkAssignmentKind) Prefix() string { return "fwa" }
+func (ReportKind) Prefix() string              { return "rep" }
+func (ReportedEmailKind) Prefix() string       { return "rpe" }
+func (WebhookKind) Prefix() string             { return "whk" }
+func (EventKind) Prefix() string               { return "evt" }
+func (ResultKind) Prefix() string              { return "phr" }
+func (CourseKind) Prefix() string              { return "crs" }
+func (TemplateKind) Prefix() string            { return "tpl" }
+func (MessageKind) Prefix() string             { return "msg" }
 
-func (PartnerKind) Noun() string       { return "partner" }
-func (KeyKind) Noun() string           { return "key" }
-func (ClientKind) Noun() string        { return "client" }
-func (UserKind) Noun() string          { return "user" }
-func (AdminKind) Noun() string         { return "admin" }
-func (InviteKind) Noun() string        { return "invite" }
-func (CollectionKind) Noun() string    { return "collection" }
-func (GroupKind) Noun() string         { return "group" }
-func (PolicyKind) Noun() string        { return "policy" }
-func (FrameworkUseKind) Noun() string  { return "framework assignment" }
-func (ReportKind) Noun() string        { return "report" }
-func (ReportedEmailKind) Noun() string { return "reported email" }
-func (WebhookKind) Noun() string       { return "webhook" }
-func (EventKind) Noun() string         { return "event" }
-func (ResultKind) Noun() string        { return "phishing result" }
-func (CourseKind) Noun() string        { return "course" }
-func (TemplateKind) Noun() string      { return "template" }
-func (MessageKind) Noun() string       { return "message" }
+func (PartnerKind) Noun() string             { return "partner" }
+func (KeyKind) Noun() string                 { return "key" }
+func (ClientKind) Noun() string              { return "client" }
+func (UserKind) Noun() string                { return "user" }
+func (AdminKind) Noun() string               { return "admin" }
+func (InviteKind) Noun() string              { return "invite" }
+func (CollectionKind) Noun() string          { return "collection" }
+func (GroupKind) Noun() string               { return "group" }
+func (PolicyKind) Noun() string              { return "policy" }
+func (FrameworkAssignmentKind) Noun() string { return "framework assignment" }
+func (ReportKind) Noun() string              { return "report" }
+func (ReportedEmailKind) Noun() string       { return "reported email" }
+func (WebhookKind) Noun() string             { return "webhook" }
+func (EventKind) Noun() string               { return "event" }
+func (ResultKind) Noun() string              { return "phishing result" }
+func (CourseKind) Noun() string              { return "course" }
+func (TemplateKind) Noun() string            { return "template" }
+func (MessageKind) Noun() string             { return "message" }
 
 // ID is the identity of one object of kind K: a UUID, of version 7 for objects
 // made by this service. Its text form is the kind's prefix, an underscore and
@@ -86,24 +86,24 @@ type ID[K Kind] [16]byte
 
 // The ids of each kind.
 type (
-	PartnerID       = ID[PartnerKind]
-	KeyID           = ID[KeyKind]
-	ClientID        = ID[ClientKind]
-	UserID          = ID[UserKind]
-	AdminID         = ID[AdminKind]
-	InviteID        = ID[InviteKind]
-	CollectionID    = ID[CollectionKind]
-	GroupID         = ID[GroupKind]
-	PolicyID        = ID[PolicyKind]
-	FrameworkUseID  = ID[FrameworkUseKind]
-	ReportID        = ID[ReportKind]
-	ReportedEmailID = ID[ReportedEmailKind]
-	WebhookID       = ID[WebhookKind]
-	EventID         = ID[EventKind]
-	ResultID        = ID[ResultKind]
-	CourseID        = ID[CourseKind]
-	TemplateID      = ID[TemplateKind]
-	MessageID       = ID[MessageKind]
+	PartnerID             = ID[PartnerKind]
+	KeyID                 = ID[KeyKind]
+	ClientID              = ID[ClientKind]
+	UserID                = ID[UserKind]
+	AdminID               = ID[AdminKind]
+	InviteID              = ID[InviteKind]
+	CollectionID          = ID[CollectionKind]
+	GroupID               = ID[GroupKind]
+	PolicyID              = ID[PolicyKind]
+	FrameworkAssignmentID = ID[FrameworkAssignmentKind]
+	ReportID              = ID[ReportKind]
+	ReportedEmailID       = ID[ReportedEmailKind]
+	WebhookID             = ID[WebhookKind]
+	EventID               = ID[EventKind]
+	ResultID              = ID[ResultKind]
+	CourseID              = ID[CourseKind]
+	TemplateID            = ID[TemplateKind]
+	MessageID             = ID[MessageKind]
 )
 
 const (

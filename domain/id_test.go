@@ -139,7 +139,7 @@ func TestPrefixes(t *testing.T) {
 		"collection":           {domain.CollectionID{}, "col_"},
 		"group":                {domain.GroupID{}, "grp_"},
 		"policy":               {domain.PolicyID{}, "pol_"},
-		"framework assignment": {domain.FrameworkUseID{}, "fwa_"},
+		"framework assignment": {domain.FrameworkAssignmentID{}, "fwa_"},
 		"report":               {domain.ReportID{}, "rep_"},
 		"reported email":       {domain.ReportedEmailID{}, "rpe_"},
 		"webhook":              {domain.WebhookID{}, "whk_"},

@@ -12,6 +12,7 @@ const (
 	PhishingReported     SignalType = "phishing_reported"
 	CredentialsSubmitted SignalType = "credentials_submitted"
 	AttachmentOpened     SignalType = "attachment_opened"
+	CourseStarted        SignalType = "course_started"
 	CourseCompleted      SignalType = "course_completed"
 	PolicySigned         SignalType = "policy_signed"
 	PolicyPublished      SignalType = "policy_published"

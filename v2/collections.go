@@ -200,6 +200,9 @@ func (a *API) addMembers(ctx context.Context, req *AddMembers) (out *AddedMember
 		if err != nil {
 			return err
 		}
+		if err := c.ShareAudiences(ctx, t.ID); err != nil {
+			return err
+		}
 		ids := req.Body.UserIDs
 		found, err := t.LockUsers(ctx, c, ids)
 		if err != nil {

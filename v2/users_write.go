@@ -34,6 +34,9 @@ func (a *API) createUser(ctx context.Context, req *CreateUser) (out *User, err e
 		if err != nil {
 			return err
 		}
+		if err := c.ShareAudiences(ctx, t.ID); err != nil {
+			return err
+		}
 		if err := lockNamed(ctx, c, t, req.Body.CollectionIDs); err != nil {
 			return err
 		}
@@ -144,6 +147,9 @@ type UpdateUser struct {
 
 func (a *API) updateUser(ctx context.Context, req *UpdateUser) (out *UserDetail, err error) {
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		if err := c.ShareAudiencesOf(ctx, req.Path.UserID); err != nil {
+			return err
+		}
 		u, err := c.LockUser(ctx, req.Path.UserID)
 		if err != nil {
 			return err

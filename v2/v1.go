@@ -107,6 +107,9 @@ func (a *API) moveMember(ctx context.Context, in *MoveMember) (*op.NoContent, er
 		if err != nil {
 			return err
 		}
+		if err := c.ShareAudiences(ctx, t.ID); err != nil {
+			return err
+		}
 		user := *in.Body.UserID
 		found, err := t.LockUsers(ctx, c, []domain.UserID{user})
 		if err != nil {

@@ -15,8 +15,9 @@ import (
 type courseSpec struct {
 	course   domain.CourseID
 	position int
-	dueAfter int // days
-	months   int // until it is to be repeated
+	dueAfter int         // days
+	role     domain.Role // whose users a framework asks for it; empty for everybody's
+	months   int         // until it is to be repeated
 }
 
 // frameworkPosition is the place of the courses that frameworks ask for, after
@@ -44,14 +45,14 @@ func readCatalogue(ctx context.Context, tx pgx.Tx) (*catalogue, error) {
 	c := &catalogue{required: map[string][]courseSpec{}, templates: map[domain.Language][]*template{},
 		breaches: breaches()}
 	err := forEachCourse(ctx, tx, `
-		SELECT '', p.course_id::text, p.position, p.due_after_days, c.renewal_months
+		SELECT '', p.course_id::text, p.position, p.due_after_days, c.renewal_months, ''
 		FROM default_program AS p JOIN courses AS c ON c.id = p.course_id ORDER BY p.position`,
 		func(_ string, l courseSpec) { c.program = append(c.program, l) })
 	if err != nil {
 		return nil, fmt.Errorf("read the program: %w", err)
 	}
 	err = forEachCourse(ctx, tx, `
-		SELECT f.framework_id, f.course_id::text, $1::integer, f.due_after_days, c.renewal_months
+		SELECT f.framework_id, f.course_id::text, $1::integer, f.due_after_days, c.renewal_months, coalesce(f.role, '')
 		FROM framework_courses AS f JOIN courses AS c ON c.id = f.course_id ORDER BY f.framework_id, f.course_id`,
 		func(framework string, l courseSpec) {
 			l.position += len(c.required[framework]) // no two due on one day at one place
@@ -92,7 +93,7 @@ func forEachCourse(ctx context.Context, tx pgx.Tx, query string, do func(framewo
 	}
 	var framework, course string
 	var l courseSpec
-	_, err = pgx.ForEachRow(rows, []any{&framework, &course, &l.position, &l.dueAfter, &l.months}, func() (err error) {
+	_, err = pgx.ForEachRow(rows, []any{&framework, &course, &l.position, &l.dueAfter, &l.months, &l.role}, func() (err error) {
 		l.course, err = domain.ParseUUID[domain.CourseKind](course)
 		do(framework, l)
 		return err

@@ -43,8 +43,8 @@ var demands = []struct{ what, query string }{
 	{"real mails of every kind", `SELECT count(DISTINCT classification) = 4 FROM reported_emails WHERE client_id = $1`},
 	{"mail of every type of late", `SELECT count(DISTINCT message_type) = 8 FROM sent_emails WHERE client_id = $1 AND sent_at > now() - interval '30 days'`},
 	{"mail of every type of old", `SELECT count(DISTINCT message_type) = 8 FROM sent_emails WHERE client_id = $1 AND sent_at < now() - interval '30 days'`},
-	{"frameworks of every audience", `SELECT count(DISTINCT audience_type) = 3 FROM framework_uses WHERE client_id = $1`},
-	{"courses of every framework", `SELECT count(DISTINCT framework_use_id) = 3 FROM assignments WHERE client_id = $1`},
+	{"frameworks of every audience", `SELECT count(DISTINCT audience_type) = 3 FROM framework_assignments WHERE client_id = $1`},
+	{"courses of every framework", `SELECT count(DISTINCT frameworks) FILTER (WHERE frameworks <> '{}') >= 3 FROM assignments WHERE client_id = $1`},
 	{"training completed, overdue, assigned and renewed", `SELECT count(completed_at) > 0 AND count(*) FILTER (WHERE completed_at IS NULL AND due_on < current_date) > 0
 		AND count(*) FILTER (WHERE completed_at IS NULL AND due_on >= current_date) > 0 AND max(round) >= 2 FROM assignments WHERE client_id = $1`},
 	{"users on track and behind, with nothing left too", `SELECT bool_or(next_due_on < current_date) AND bool_or(next_due_on >= current_date) AND bool_or(next_due_on IS NULL) FROM users WHERE client_id = $1`},

@@ -69,7 +69,7 @@ func (g *generator) addHistory(c *client, every int) {
 	for _, u := range c.users {
 		t := g.behaviour()
 		for _, l := range g.catalogue.program {
-			g.addAssignments(u, l, t, u.CreatedAt, domain.FrameworkUseID{})
+			g.addAssignments(u, l, t, u.CreatedAt, nil)
 		}
 		for i := range c.uses {
 			g.addFrameworkTraining(u, c, &c.uses[i], t)

@@ -21,7 +21,7 @@ var recounts = map[string]string{
 		SELECT count(*) FILTER (WHERE status = 'active'), count(*) FILTER (WHERE status = 'inactive')
 		FROM users WHERE client_id = c.id) OR $1::date IS NULL`,
 	"clients.framework_ids": `SELECT count(*) FROM clients AS c WHERE framework_ids <> (
-		SELECT coalesce(array_agg(DISTINCT framework_id ORDER BY framework_id), '{}') FROM framework_uses WHERE client_id = c.id) OR $1::date IS NULL`,
+		SELECT coalesce(array_agg(DISTINCT framework_id ORDER BY framework_id), '{}') FROM framework_assignments WHERE client_id = c.id) OR $1::date IS NULL`,
 	"collections.member_count": `SELECT count(*) FROM collections AS k WHERE member_count <> (
 		SELECT count(*) FROM collection_members WHERE client_id = k.client_id AND collection_id = k.id) OR $1::date IS NULL`,
 	"users.next_due_on": `SELECT count(*) FROM users AS u
@@ -41,6 +41,17 @@ var recounts = map[string]string{
 			SELECT DISTINCT ON (client_id, user_id, course_id) * FROM assignments ORDER BY client_id, user_id, course_id, round DESC
 		) AS a JOIN courses AS c ON c.id = a.course_id JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
 		WHERE u.status = 'active' AND (a.completed_at + make_interval(months => c.renewal_months))::date <= $1::date`,
+	"courses that frameworks ask for": `SELECT count(*) FROM framework_assignments AS f
+		JOIN framework_courses AS r USING (framework_id)
+		JOIN users AS u ON u.client_id = f.client_id AND u.status = 'active' AND (r.role IS NULL OR r.role = u.role)
+		AND (f.audience_type = 'all' OR u.group_id = f.audience_id OR EXISTS (SELECT 1 FROM collection_members AS m
+			WHERE m.client_id = f.client_id AND m.collection_id = f.audience_id AND m.user_id = u.id))
+		WHERE NOT EXISTS (SELECT 1 FROM assignments AS a WHERE a.client_id = u.client_id AND a.user_id = u.id
+			AND a.course_id = r.course_id AND f.id = ANY (a.frameworks)) OR $1::date IS NULL`,
+	"courses of other roles": `SELECT count(*) FROM assignments AS a JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
+		WHERE NOT a.from_program AND NOT a.direct AND NOT EXISTS (SELECT 1 FROM framework_assignments AS f
+			JOIN framework_courses AS r USING (framework_id)
+			WHERE f.id = ANY (a.frameworks) AND r.course_id = a.course_id AND (r.role IS NULL OR r.role = u.role)) OR $1::date IS NULL`,
 	"what has not happened yet": `SELECT count(*) FROM (
 			SELECT created_at AS at FROM users UNION ALL SELECT updated_at FROM users UNION ALL SELECT updated_at FROM clients
 			UNION ALL SELECT completed_at FROM assignments UNION ALL SELECT assigned_at FROM assignments

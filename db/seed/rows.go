@@ -45,7 +45,8 @@ type user struct {
 type assignment struct {
 	courseSpec
 	round       int
-	use         domain.FrameworkUseID // zero for the program's
+	program     bool
+	frameworks  [][16]byte // the assignments that ask for it
 	assignedAt  time.Time
 	dueOn       domain.Date
 	completedAt time.Time // zero while it is not
@@ -175,7 +176,7 @@ type signature struct {
 }
 
 type frameworkUse struct {
-	id         domain.FrameworkUseID
+	id         domain.FrameworkAssignmentID
 	framework  string
 	audience   string
 	audienceID *[16]byte // nil for all users

@@ -86,7 +86,7 @@ func (g *generator) addShowcaseTraining(c *client) {
 	}
 	yesterday := g.today.AddDays(-1)
 	for i, l := range g.catalogue.program {
-		a := assignment{courseSpec: l, round: 1, assignedAt: g.at(g.today.AddDays(-120))}
+		a := assignment{courseSpec: l, round: 1, program: true, assignedAt: g.at(g.today.AddDays(-120))}
 		a.dueOn = domain.DateOf(a.assignedAt).AddDays(l.dueAfter)
 		behind.training = append(behind.training, a)
 
@@ -100,7 +100,17 @@ func (g *generator) addShowcaseTraining(c *client) {
 		renewed.training = append(renewed.training, a)
 		if again := addMonths(domain.DateOf(a.completedAt), l.months); !again.After(g.today) {
 			renewed.training = append(renewed.training,
-				assignment{courseSpec: l, round: 2, assignedAt: again.Time(), dueOn: again.AddDays(30)})
+				assignment{courseSpec: l, round: 2, program: true, assignedAt: again.Time(), dueOn: again.AddDays(30)})
+		}
+	}
+
+	for _, u := range []*user{done, behind, renewed} {
+		held := len(u.training)
+		for i := range c.uses {
+			g.addFrameworkTraining(u, c, &c.uses[i], behaviour{})
+		}
+		for i := held; i < len(u.training); i++ {
+			u.training[i].completedAt = g.at(yesterday)
 		}
 	}
 }

@@ -11,16 +11,20 @@ func (g *generator) addFramework(c *client, framework, audience string, audience
 	daysAgo int) {
 	at := g.at(laterDate(domain.DateOf(c.CreatedAt).AddDays(1), g.today.AddDays(-daysAgo)))
 	c.uses = append(c.uses, frameworkUse{
-		id: newID[domain.FrameworkUseKind](g.random, at), framework: framework, audience: audience,
+		id: newID[domain.FrameworkAssignmentKind](g.random, at), framework: framework, audience: audience,
 		audienceID: audienceID, policies: policies, createdAt: at,
 	})
 }
 
-// addAssignments gives a user a course, and again whenever its renewal window ended.
-func (g *generator) addAssignments(u *user, l courseSpec, t behaviour, at time.Time, use domain.FrameworkUseID) {
+// addAssignments gives a user a course for a framework, nil for the program, and
+// again whenever its renewal window ended.
+func (g *generator) addAssignments(u *user, l courseSpec, t behaviour, at time.Time, f *frameworkUse) {
 	due := domain.DateOf(at).AddDays(l.dueAfter)
 	for round := 1; ; round++ {
-		a := assignment{courseSpec: l, round: round, use: use, assignedAt: at, dueOn: due}
+		a := assignment{courseSpec: l, round: round, program: f == nil, assignedAt: at, dueOn: due}
+		if f != nil {
+			a.frameworks = append(a.frameworks, uuid(f.id))
+		}
 		a.completedAt = g.completionTime(&a, t)
 		u.training = append(u.training, a)
 		if a.completedAt.IsZero() || l.months <= 0 || u.Status != domain.Active {
@@ -58,26 +62,32 @@ func addMonths(d domain.Date, months int) domain.Date {
 	return domain.DateOf(t)
 }
 
-// addFrameworkTraining gives a user the courses of a framework whose audience they are in
-// and that they do not have.
+// addFrameworkTraining gives a user the courses of a framework whose audience they are in;
+// those that they have get the framework as one more reason.
 func (g *generator) addFrameworkTraining(u *user, c *client, f *frameworkUse, t behaviour) {
 	if u.Status != domain.Active || !c.inAudience(u, f.audienceID) {
 		return
 	}
 	for _, l := range g.catalogue.required[f.framework] {
-		if !u.assigned(l.course) {
-			g.addAssignments(u, l, t, latestTime(f.createdAt, u.CreatedAt), f.id)
+		if l.role != "" && l.role != u.Role {
+			continue
 		}
+		if held := u.latest(l.course); held != nil {
+			held.frameworks = append(held.frameworks, uuid(f.id))
+			continue
+		}
+		g.addAssignments(u, l, t, latestTime(f.createdAt, u.CreatedAt), f)
 	}
 }
 
-func (u *user) assigned(course domain.CourseID) bool {
+// latest is the last round of a course that the user has; nil for none.
+func (u *user) latest(course domain.CourseID) (last *assignment) {
 	for i := range u.training {
 		if u.training[i].course == course {
-			return true
+			last = &u.training[i]
 		}
 	}
-	return false
+	return last
 }
 
 // inAudience reports whether a user is in a group or collection of the client;

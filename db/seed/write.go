@@ -106,7 +106,7 @@ func (w *writer) clientParts(ctx context.Context, clients []*client, program []c
 			}
 		}
 	})
-	w.copy(ctx, "framework_uses", "client_id id framework_id audience_type audience_id policies created_at",
+	w.copy(ctx, "framework_assignments", "client_id id framework_id audience_type audience_id policies created_at",
 		func(put put) {
 			for _, c := range clients {
 				for _, f := range c.uses {
@@ -179,13 +179,13 @@ func eachUser(clients []*client, do func(*client, *user)) {
 }
 
 func (w *writer) training(ctx context.Context, clients []*client) {
-	w.copy(ctx, "assignments", "client_id user_id course_id round position framework_use_id assigned_at due_on "+
+	w.copy(ctx, "assignments", "client_id user_id course_id round position from_program frameworks assigned_at due_on "+
 		"completed_at", func(put put) {
 		eachUser(clients, func(c *client, u *user) {
 			for i := range u.training {
 				a := &u.training[i]
-				put(uuid(c.ID), uuid(u.ID), uuid(a.course), a.round, a.position, nullID(a.use), a.assignedAt, nullDate(a.dueOn),
-					nullTime(a.completedAt))
+				put(uuid(c.ID), uuid(u.ID), uuid(a.course), a.round, a.position, a.program,
+					append([][16]byte{}, a.frameworks...), a.assignedAt, nullDate(a.dueOn), nullTime(a.completedAt))
 			}
 		})
 	})

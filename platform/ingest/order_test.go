@@ -36,7 +36,8 @@ func random(r *rand.Rand, users int) happening {
 		h.kind = mails[r.IntN(len(mails))]
 		h.at = noon.Add(-time.Duration(r.IntN(600)) * time.Minute)
 	case 3:
-		h.kind, h.object = domain.CourseCompleted, []int{1, 2, 3, 7, 8}[r.IntN(5)]
+		h.kind = []domain.SignalType{domain.CourseCompleted, domain.CourseStarted}[r.IntN(2)]
+		h.object = []int{1, 2, 3, 7, 8}[r.IntN(5)]
 	case 4:
 		h.kind, h.more = domain.PolicySigned, []any{"version", 1 + r.IntN(3)}
 	case 5:
@@ -56,7 +57,7 @@ func random(r *rand.Rand, users int) happening {
 func (h happening) line(id string, o *office) string {
 	more := slices.Clone(h.more)
 	switch h.kind {
-	case domain.CourseCompleted:
+	case domain.CourseStarted, domain.CourseCompleted:
 		more = append(more, "user_id", o.users[h.user], "course_id", course(byte(h.object)))
 	case domain.PolicySigned:
 		more = append(more, "user_id", o.users[h.user], "policy_id", o.policies[h.object])
@@ -79,7 +80,8 @@ const shown = `
 		(SELECT string_agg(concat_ws(' ', u.email, r.status, r.reported, r.automated), E'\n' ORDER BY email, r.id)
 			FROM phishing_results AS r JOIN users AS u ON u.id = r.user_id WHERE r.client_id = $1),
 		(SELECT concat_ws(' ', sent, opened, clicked, reported, credentials_submitted, attachments_opened) FROM phishing_days WHERE client_id = $1),
-		(SELECT string_agg(concat_ws(' ', u.email, a.course_id, a.round, a.position, a.assigned_at, a.due_on, a.completed_at), E'\n' ORDER BY email, course_id, round)
+		(SELECT string_agg(concat_ws(' ', u.email, a.course_id, a.round, a.position, a.assigned_at, a.due_on, a.completed_at,
+			CASE WHEN a.completed_at IS NULL THEN a.started_at END), E'\n' ORDER BY email, course_id, round)
 			FROM assignments AS a JOIN users AS u ON u.id = a.user_id WHERE a.client_id = $1),
 		(SELECT string_agg(concat_ws(' ', version, reviewed_at), E'\n' ORDER BY id) FROM policies WHERE client_id = $1),
 		(SELECT string_agg(concat_ws(' ', u.email, e.type, n), E'\n' ORDER BY email, e.type)

@@ -36,6 +36,7 @@ var fieldsOf = map[domain.SignalType][]field{
 	domain.PhishingReported:     {result},
 	domain.CredentialsSubmitted: {result},
 	domain.AttachmentOpened:     {result},
+	domain.CourseStarted:        {user, course},
 	domain.CourseCompleted:      {user, course},
 	domain.PolicySigned:         {user, policy, version},
 	domain.PolicyPublished:      {policy},

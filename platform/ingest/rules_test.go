@@ -154,6 +154,31 @@ func TestLatestCompletion(t *testing.T) {
 	}
 }
 
+// TestStarted: the earliest start of an open round counts; one of a round that is
+// over, or of a course that was never assigned, is a no-op.
+func TestStarted(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, "")
+	o := p.office(1)
+	started := func(id string, n byte, at time.Time) string {
+		return line(id, domain.CourseStarted, at, "user_id", o.users[0], "course_id", course(n))
+	}
+	p.ingest(started("a", 1, noon.AddDate(0, 0, -5)), started("b", 1, noon.AddDate(0, 0, -7)), started("c", 9, noon))
+	p.ingest(started("d", 1, noon.AddDate(0, 0, -6)), started("e", 2, noon.AddDate(-2, 1, 0))) // of the window before
+	got := p.ingest(started("f", 2, noon.AddDate(0, 0, -3)), started("g", 99, noon),
+		line("h", domain.CourseStarted, noon, "user_id", o.users[0]))
+	if want := "2 there is no such course; 3 course_id is missing"; strings.Join(got.refused, "; ") != want {
+		t.Errorf("refused are %v", got.refused)
+	}
+	p.ingest(line("i", domain.CourseCompleted, noon.AddDate(0, 0, -2), "user_id", o.users[0], "course_id", course(2)),
+		started("j", 2, noon.AddDate(0, 0, -4)))
+	if got, want := p.text(`SELECT string_agg(concat_ws(' ', round, started_at), ', ' ORDER BY course_id, round)
+		FROM assignments WHERE course_id IN ($1, $2, $3)`, course(1), course(2), course(9)),
+		"1 2026-06-08 12:00:00+00, 1, 2 2026-06-12 12:00:00+00"; got != want {
+		t.Errorf("started: %s, want %s", got, want)
+	}
+}
+
 // TestEndedCompletion: a completion whose renewal window has ended closes nothing
 // that is open; one of a course that was never assigned is kept.
 func TestEndedCompletion(t *testing.T) {
