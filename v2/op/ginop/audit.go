@@ -32,7 +32,7 @@ func (e *Edge) withRequest(c *gin.Context) context.Context {
 
 // audited is an op.AroundWrite: it runs the work of a request in a transaction
 // that commits together with its line of the audit trail. What the process
-// calls by itself, for no request, leaves none.
+// calls by itself, for no request, leaves none, and neither does a dry run.
 func (e *Edge) audited(
 	ctx context.Context, o op.Operation, in any, work func(context.Context) (any, error),
 ) error {
@@ -43,7 +43,7 @@ func (e *Edge) audited(
 	}
 	return e.InTx(ctx, func(ctx context.Context) error {
 		out, err := work(ctx)
-		if err != nil {
+		if err != nil || dryRun(out) {
 			return err
 		}
 
@@ -56,6 +56,16 @@ func (e *Edge) audited(
 		describe(&entry, out)
 		return e.Audit(ctx, entry)
 	})
+}
+
+// dryRun reports whether an output says so of its operation, by its field DryRun.
+func dryRun(out any) bool {
+	v := reflect.Indirect(reflect.ValueOf(out))
+	if v.Kind() != reflect.Struct {
+		return false
+	}
+	of := v.FieldByName("DryRun")
+	return of.IsValid() && of.Kind() == reflect.Bool && of.Bool()
 }
 
 // describe adds to an entry the client and the user that an output is about, by

@@ -8,22 +8,33 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/v2/op"
 )
 
+// place is where the objects are that an operation creates.
+type place struct {
+	// path is that of the objects; empty for an operation that creates none.
+	path string
+	// within is the member of the answer that shows the object; empty where the
+	// answer itself does.
+	within string
+}
+
 // locations finds the paths at which operations that create can say their
 // objects are: by the id of the creating operation, the path of the one that
 // reads such an object, or where none does, that acts on one.
-func locations(set *op.Set) map[string]string {
-	paths := map[string]string{}
+func locations(set *op.Set) map[string]place {
+	paths := map[string]place{}
 	for _, creating := range set.All() {
 		if creating.Meta().Status != http.StatusCreated {
 			continue
 		}
 		for _, method := range []string{"GET", "PATCH", "DELETE"} {
-			if path := objectPath(set, creating, method); path != "" {
-				paths[creating.Meta().ID] = path
+			id, within := createdID(creating.Output())
+			if path := objectPath(set, creating, id, method); path != "" {
+				paths[creating.Meta().ID] = place{path, within}
 				break
 			}
 		}
@@ -31,14 +42,28 @@ func locations(set *op.Set) map[string]string {
 	return paths
 }
 
-// objectPath is the path of an operation with the method on one object of the
-// kind that another creates; empty where there is none. Its last parameter is
-// the object's id, its others are the creating operation's too.
-func objectPath(set *op.Set, creating op.Operation, method string) string {
-	id, ok := creating.Output().FieldByName("ID")
-	if !ok {
-		return ""
+// createdID is the type of the id of what an output shows as created, and the
+// member that shows it; nil where there is none.
+func createdID(output reflect.Type) (id reflect.Type, within string) {
+	if own, ok := output.FieldByName("ID"); ok {
+		return own.Type, ""
 	}
+	for i := range output.NumField() {
+		f := output.Field(i)
+		if f.Type.Kind() != reflect.Struct {
+			continue
+		}
+		if part, ok := f.Type.FieldByName("ID"); ok {
+			return part.Type, op.WireName(f)
+		}
+	}
+	return nil, ""
+}
+
+// objectPath is the path of an operation with the method on one object of the
+// kind of id that another creates; empty where there is none. Its last parameter
+// is the object's id, its others are the creating operation's too.
+func objectPath(set *op.Set, creating op.Operation, id reflect.Type, method string) string {
 	for _, o := range set.All() {
 		params := o.Input().Path
 		if o.Meta().Method != method || len(params) == 0 {
@@ -46,7 +71,7 @@ func objectPath(set *op.Set, creating op.Operation, method string) string {
 		}
 		last := params[len(params)-1]
 		rest, ok := strings.CutSuffix(o.Meta().Path, "/:"+last.Name)
-		if ok && last.Type == id.Type && covered(params[:len(params)-1], creating.Input().Path) {
+		if ok && last.Type == id && covered(params[:len(params)-1], creating.Input().Path) {
 			return rest
 		}
 	}
@@ -73,8 +98,15 @@ func hasParam(params []op.Param, name string, t reflect.Type) bool {
 }
 
 // locate says where the object is that a request created: under a path of
-// objects, by the id that the answer shows.
-func locate(c *gin.Context, prefix, path string, body []byte) {
+// objects, by the id that the answer shows. A dry run creates none.
+func locate(c *gin.Context, prefix string, at place, body []byte) {
+	var answer map[string]jsontext.Value
+	if err := json.Unmarshal(body, &answer); err != nil || string(answer["dry_run"]) == "true" {
+		return
+	}
+	if at.within != "" {
+		body = answer[at.within]
+	}
 	var created struct {
 		ID string `json:"id"`
 	}
@@ -83,7 +115,7 @@ func locate(c *gin.Context, prefix, path string, body []byte) {
 	}
 	var location strings.Builder
 	location.WriteString(prefix)
-	for segment := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+	for segment := range strings.SplitSeq(strings.TrimPrefix(at.path, "/"), "/") {
 		if name, ok := strings.CutPrefix(segment, ":"); ok {
 			segment = url.PathEscape(c.Param(name))
 		}

@@ -34,9 +34,8 @@ func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surfa
 	return s
 }
 
-// run answers one request to an operation. objects is the path below which it
-// creates, empty where it does not.
-func (s *Surface) run(c *gin.Context, o op.Operation, objects string) error {
+// run answers one request to an operation. objects is where it creates.
+func (s *Surface) run(c *gin.Context, o op.Operation, objects place) error {
 	e := s.edge
 	ctx := c.Request.Context()
 	if err := op.Authorize(ctx, o.Meta()); err != nil {
@@ -56,7 +55,7 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects string) error {
 	if replayed {
 		c.Header("Idempotent-Replayed", "true")
 	}
-	if objects != "" {
+	if objects.path != "" {
 		locate(c, s.prefix, objects, outcome.Body)
 	}
 	if o.Output() == reflect.TypeFor[op.NoContent]() {

@@ -81,7 +81,10 @@ func (b *builder) headers(status int) openapi3.Headers {
 func (b *builder) successHeaders(o Operation) openapi3.Headers {
 	out := b.headers(o.Status)
 	if o.Located {
-		out[location] = header("The path of what was created.", openapi3.NewStringSchema().WithFormat("uri-reference"))
+		at := header("The path of what was created.", openapi3.NewStringSchema().WithFormat("uri-reference"))
+		_, tries := o.Output.FieldByName("DryRun") // which creates nothing
+		at.Value.Required = at.Value.Required && !tries
+		out[location] = at
 	}
 	if o.Idempotent {
 		again := header("That this is the answer to an earlier request with the same "+idempotencyKey+".",
