@@ -110,6 +110,34 @@ func TestTraining(t *testing.T) {
 	}
 }
 
+// TestTrainingOfFrameworks: the courses that a framework asks for are a user's as
+// all others are.
+func TestTrainingOfFrameworks(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, setup{})
+	r.Exec("DELETE FROM assignments")
+	r.Exec("UPDATE users SET next_due_on = NULL, next_course_id = NULL")
+	user := func() map[string]any {
+		return r.list("/v1/clients/"+r.number(r.client)+"/users", r.tenant.Key).Items[0]
+	}
+	if u := user(); u["next_course"] != "" || u["courses_behind"] != 0.0 {
+		t.Fatalf("without courses: %v", u)
+	}
+	frameworks := "/v2/clients/" + r.client.String() + "/frameworks"
+	made := r.Do("POST", frameworks, r.tenant.Key, `{"framework_id":"gdpr"}`).Want(http.StatusCreated)
+	if u := user(); u["next_course"] != "Privacy and personal data" || u["courses_behind"] != 0.0 {
+		t.Errorf("with a framework: %v", u)
+	}
+	r.Clock.Advance(31 * 24 * time.Hour)
+	if u := user(); u["courses_behind"] != 1.0 {
+		t.Errorf("when it is overdue: %v", u)
+	}
+	r.Do("DELETE", frameworks+"/"+made.Field("assignment.id").(string), r.tenant.Key, nil).Want(http.StatusNoContent)
+	if u := user(); u["next_course"] != "" || u["courses_behind"] != 0.0 {
+		t.Errorf("without the framework: %v", u)
+	}
+}
+
 // TestUserReadsRefuse: the ways in which v1's reads of a user's results fail.
 func TestUserReadsRefuse(t *testing.T) {
 	t.Parallel()

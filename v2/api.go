@@ -45,6 +45,11 @@ type API struct {
 	SendPhishing          *op.Op[SendPhishing, PhishingSent]
 	ListEmails            *op.Op[ListEmails, op.Page[SentEmail]]
 
+	ListFrameworks       *op.Op[ListFrameworks, op.Page[Framework]]
+	ListClientFrameworks *op.Op[ListClientFrameworks, op.Page[FrameworkAssignment]]
+	AssignFramework      *op.Op[AssignFramework, FrameworkAssigned]
+	RemoveFramework      *op.Op[RemoveFramework, op.NoContent]
+
 	ListPolicies     *op.Op[ListPolicies, op.Page[Policy]]
 	ListPolicyUsers  *op.Op[ListPolicyUsers, op.Page[PolicyUser]]
 	RemindPolicy     *op.Op[RemindPolicy, Reminded]
@@ -70,6 +75,7 @@ func New(database *db.DB, cursorSecret []byte) *API {
 	a.declarePolicies()
 	a.declareExposures()
 	a.declareTraining()
+	a.declareFrameworks()
 	a.declarePhishing()
 	a.declarePhishingSends()
 	a.declareEmails()

@@ -127,12 +127,14 @@ func TestFailuresAreNotKept(t *testing.T) {
 		w.Exec("ALTER TABLE mail_requests ADD CONSTRAINT never CHECK (false) NOT VALID")
 		w.Exec("ALTER TABLE collections ADD CONSTRAINT never CHECK (false) NOT VALID")
 		w.Exec("ALTER TABLE phishing_results ADD CONSTRAINT never CHECK (false) NOT VALID")
+		w.Exec("ALTER TABLE framework_assignments ADD CONSTRAINT never CHECK (false) NOT VALID")
 		checkError(t, w.send(o, w.tenant.Key, w.ids(), headers...), domain.Internal)
 		checkError(t, w.send(o, w.tenant.Key, w.ids()), domain.Internal)
 		w.Exec("ALTER TABLE events DROP CONSTRAINT never")
 		w.Exec("ALTER TABLE mail_requests DROP CONSTRAINT never")
 		w.Exec("ALTER TABLE collections DROP CONSTRAINT never")
 		w.Exec("ALTER TABLE phishing_results DROP CONSTRAINT never")
+		w.Exec("ALTER TABLE framework_assignments DROP CONSTRAINT never")
 		if after := w.contents(t); after != before {
 			t.Errorf("failures left\n%s\nwas\n%s", after, before)
 		}

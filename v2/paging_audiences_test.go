@@ -76,6 +76,27 @@ func pagedCollections(t *testing.T, rows int) *pagedTable {
 	return p
 }
 
+// pagedFrameworks: other clients have framework assignments with the same ids.
+func pagedFrameworks(t *testing.T, rows int) *pagedTable {
+	p := newPagedTable(t, 24)
+	homes := p.homes()
+	p.of(p.h.API.ListClientFrameworks, ids{"client_id": p.client.String()}, "id")
+	p.show = func(uuid [16]byte) string { return domain.FrameworkAssignmentID(uuid).String() }
+	p.store = func(r pagedRow) {
+		p.h.Exec(`INSERT INTO framework_assignments (client_id, id, framework_id, audience_type, audience_id, created_at)
+			SELECT client, $2, 'soc2', 'group', $2, $3 FROM unnest($1::text[]::uuid[]) AS client
+			ON CONFLICT (client_id, id) DO UPDATE SET created_at = excluded.created_at`,
+			[]string{homes[0].client.UUID(), homes[2].client.UUID(), homes[3].client.UUID()},
+			domain.FrameworkAssignmentID(r.uuid), r.created)
+	}
+	p.drop = func(r pagedRow) {
+		p.h.Exec("DELETE FROM framework_assignments WHERE client_id = $1 AND id = $2", p.client, domain.FrameworkAssignmentID(r.uuid))
+	}
+	p.fill(rows)
+	p.add("all", "", pagedAll)
+	return p
+}
+
 // collectionOf adds a collection of the id to a client.
 func (p *pagedTable) collectionOf(client domain.ClientID, id domain.CollectionID) {
 	p.h.Exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)

@@ -36,6 +36,11 @@ var plannedSQL = []string{
 	`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
 		SELECT $1, CASE n WHEN 1 THEN $4::uuid ELSE md5($2 || 'k' || n)::uuid END, n::text, n::text, 'api', '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', '2026-06-01Z'
 		FROM generate_series(1, 2000) AS n`,
+	`INSERT INTO groups (client_id, id, name, manual, created_at)
+		SELECT $1, md5($2 || 'g' || n)::uuid, n::text, false, '2026-01-01Z' FROM generate_series(1, 2000) AS n`,
+	`INSERT INTO framework_assignments (client_id, id, framework_id, audience_type, audience_id, evaluated_at, created_at)
+		SELECT $1, md5($2 || 'f' || n)::uuid, 'soc2', 'group', md5($2 || 'g' || n)::uuid, '2026-06-14Z', '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour'
+		FROM generate_series(1, 2000) AS n`,
 	`INSERT INTO collection_members (client_id, collection_id, user_id, added_at)
 		SELECT $1, k, u.id, u.created_at FROM users AS u, (VALUES ($4::uuid), (md5($2 || 'k2')::uuid)) AS k (k) WHERE u.client_id = $1`,
 	`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at, created_at, updated_at)
@@ -128,6 +133,7 @@ func plannedLists(api *v2.API, c plannedClient) []plannedList {
 	seen, mails := []string{"exposures_by_seen"}, []string{"sent_emails_by_time"}
 	return []plannedList{
 		{api.ListCollections, client, "", []string{"collections_by_created"}},
+		{api.ListClientFrameworks, client, "", []string{"framework_assignments_by_created"}},
 		{api.ListMembers, collection, "", []string{"collection_members_by_added"}},
 		{api.ListPolicies, client, "", []string{"policies_by_created"}},
 		{api.ListPolicyUsers, policy(0), "", users},

@@ -12,22 +12,25 @@ import (
 type parts struct {
 	collections []domain.CollectionID
 	policies    []domain.PolicyID
+	frameworks  []domain.FrameworkAssignmentID
 	template    domain.TemplateID
 	next        atomic.Int64
 }
 
 const breach = "Sample_Breach"
 
-// furnish gives a client n collections, which the user is in, and n policies for
-// all of its users, and makes it watched, with a resolved exposure of the user.
-// It is all plain SQL.
+// furnish gives a client n collections, which the user is in, n policies for all of
+// its users, n framework assignments, and makes it watched, with a
+// resolved exposure of the user. It is all plain SQL.
 func furnish(h *v2test.Harness, client domain.ClientID, user domain.UserID, n int) *parts {
 	p := &parts{template: domain.TemplateID{15: 9}}
-	var collections, policies []string
+	var collections, policies, frameworks []string
 	for range n {
 		c, policy := db.NewID[domain.CollectionKind](), db.NewID[domain.PolicyKind]()
 		p.collections, p.policies = append(p.collections, c), append(p.policies, policy)
 		collections, policies = append(collections, c.UUID()), append(policies, policy.UUID())
+		framework := db.NewID[domain.FrameworkAssignmentKind]()
+		p.frameworks, frameworks = append(p.frameworks, framework), append(frameworks, framework.UUID())
 	}
 	now := h.Clock.Now()
 	h.Exec(`INSERT INTO collections (client_id, id, name, name_key, member_count, created_by, created_at, updated_at)
@@ -36,6 +39,9 @@ func furnish(h *v2test.Harness, client domain.ClientID, user domain.UserID, n in
 		SELECT $1, id, $3, $4 FROM unnest($2::text[]::uuid[]) AS id`, client, collections, user, now)
 	h.Exec(`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at, created_at, updated_at)
 		SELECT $1, id, 'Acceptable use', 'tenant', $1, true, $3, $3, $3 FROM unnest($2::text[]::uuid[]) AS id`, client, policies, now)
+	h.Exec(`INSERT INTO framework_assignments (client_id, id, framework_id, audience_type, audience_id, evaluated_at, created_at)
+		SELECT $1, id, 'gdpr', 'group', id, $3, $3 FROM unnest($2::text[]::uuid[]) AS id`, client, frameworks, now)
+	h.Exec("UPDATE clients SET framework_ids = '{gdpr}' WHERE id = $1", client)
 	h.Exec("INSERT INTO breaches (name, title, severity, data_classes) VALUES ($1, 'Sample', 'low', '{Names}') ON CONFLICT DO NOTHING", breach)
 	h.Exec(`INSERT INTO exposures (client_id, user_id, breach_name, severity, data_classes, first_seen_at, resolved_at)
 		VALUES ($1, $2, $3, 'low', '{Names}', $4, $4)`, client, user, breach, now)
@@ -51,5 +57,6 @@ func (p *parts) with(client domain.ClientID, user domain.UserID) ids {
 	return ids{
 		"client_id": client.String(), "user_id": user.String(),
 		"collection_id": p.collections[n].String(), "policy_id": p.policies[n].String(), "breach_name": breach,
+		"assignment_id": p.frameworks[n].String(),
 	}
 }

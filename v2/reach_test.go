@@ -123,7 +123,7 @@ func TestCrossTenant(t *testing.T) {
 	})
 }
 
-// TestPartsOfOthers: a collection, a policy or an exposure of another client is
+// TestPartsOfOthers: a collection, a policy, a framework assignment or an exposure of another client is
 // as one that is not there, though the client or the user of the path is within
 // reach.
 func TestPartsOfOthers(t *testing.T) {
@@ -132,7 +132,7 @@ func TestPartsOfOthers(t *testing.T) {
 	_, out := tenants(t, w)
 	before := w.contents(t)
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
-		for _, part := range []string{"collection_id", "policy_id", "breach_name"} {
+		for _, part := range []string{"collection_id", "policy_id", "breach_name", "assignment_id"} {
 			if !strings.Contains(o.Meta().Path, ":"+part) {
 				continue
 			}

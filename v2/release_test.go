@@ -20,6 +20,7 @@ var ladder = map[op.Release][]string{
 		"GET /clients/:client_id/dark-web", "GET /clients/:client_id/dark-web/exposures", "GET /clients/:client_id/dark-web/users",
 		"GET /users/:user_id/training", "GET /users/:user_id/emails", "GET /courses",
 		"GET /clients/:client_id/phishing/results", "GET /clients/:client_id/phishing/summary", "GET /phishing/templates",
+		"GET /frameworks", "GET /clients/:client_id/frameworks",
 	},
 	op.V2_2: {
 		"POST /clients", "PATCH /clients/:client_id", "POST /clients/:client_id/admins/invites",
@@ -28,6 +29,7 @@ var ladder = map[op.Release][]string{
 		"POST /clients/:client_id/collections/:collection_id/members", "DELETE /clients/:client_id/collections/:collection_id/members/:user_id",
 		"POST /clients/:client_id/policies/:policy_id/reminders", "POST /users/:user_id/exposures/:breach_name/resolve",
 		"POST /clients/:client_id/training/assignments", "POST /clients/:client_id/phishing/sends",
+		"POST /clients/:client_id/frameworks", "DELETE /clients/:client_id/frameworks/:assignment_id",
 	},
 }
 

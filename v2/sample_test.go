@@ -59,6 +59,7 @@ func strangers() ids {
 	return ids{
 		"client_id": "cli_01h455vb4pex5vsknk084sn02q", "user_id": "usr_01h455vb4pex5vsknk084sn02q",
 		"collection_id": "col_01h455vb4pex5vsknk084sn02q", "policy_id": "pol_01h455vb4pex5vsknk084sn02q", "breach_name": "Unknown",
+		"assignment_id": "fwa_01h455vb4pex5vsknk084sn02q",
 	}
 }
 
@@ -155,7 +156,11 @@ func (w *world) sample(m member, n int64) any {
 	case m.typ == reflect.TypeFor[domain.TemplateID]():
 		return w.parts.template.String()
 	case m.typ == reflect.TypeFor[v2.Audience]():
-		return map[string]any{"type": "users", "user_ids": []string{w.user.ID.String()}}
+		return map[string]any{"type": "collection", "collection_id": w.parts.collections[n%int64(len(w.parts.collections))].String()}
+	case m.typ == reflect.TypeFor[v2.AssignModules]():
+		return map[string]any{"training": true, "phishing": false, "policies": true, "reporting": false}
+	case m.name == "framework_id": // another one where the audiences come again
+		return domain.Frameworks[n/int64(len(w.parts.collections))%int64(len(domain.Frameworks))].ID
 	case m.typ == reflect.TypeFor[domain.Date]():
 		return domain.DateOf(w.Clock.Now()).AddDays(int(n)).String()
 	case m.typ == reflect.TypeFor[op.Time]():

@@ -50,6 +50,8 @@ func crowdParts(w *world) {
 		SELECT gen_random_uuid(), 'Course ' || n, 12, $1 FROM generate_series(1, 600) AS n`, now)
 	w.Exec(`INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on)
 		SELECT $1, $2, id, 2000, $3, '2026-12-01' FROM courses WHERE title LIKE 'Course %'`, w.client.ID, w.user.ID, now)
+	w.Exec(`INSERT INTO framework_assignments (client_id, id, framework_id, audience_type, audience_id, evaluated_at, created_at)
+		SELECT $1, gen_random_uuid(), 'hipaa', 'group', gen_random_uuid(), $2, $2 FROM generate_series(1, 600) AS n`, w.client.ID, now)
 	w.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
 		SELECT gen_random_uuid(), 'Template ' || n, 'en', 'it', 'S', 'it@example.com', '', '', $1 FROM generate_series(1, 600) AS n`, now)
 	w.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
@@ -95,7 +97,7 @@ func TestStatementsOfLists(t *testing.T) {
 				t.Fatalf("%s has %d rows for a page of 1", o.Meta().ID, n)
 			}
 			all, n := w.statements(path + "500")
-			if n != 500 {
+			if n != 500 && !(o.Meta().ID == "frameworks.list" && n == len(domain.Frameworks)) {
 				t.Fatalf("%s has %d rows: fill more than a page in crowd", o.Meta().ID, n)
 			}
 			if one != all || all > 3 {

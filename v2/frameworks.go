@@ -1,0 +1,351 @@
+package v2
+
+import (
+	"context"
+	"fmt"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// Framework is a framework of the catalogue as v2 shows it.
+type Framework struct {
+	ID       string             `json:"id"`
+	Name     string             `json:"name"`
+	Category string             `json:"category"`
+	Measures []FrameworkMeasure `json:"measures"`
+	Courses  []FrameworkCourse  `json:"courses" doc:"The courses that the framework requires of its audience."`
+}
+
+// FrameworkMeasure is a measure of a framework.
+type FrameworkMeasure struct {
+	Key    domain.Measure `json:"key"`
+	Name   string         `json:"name"`
+	Module domain.Module  `json:"module"`
+	Target float64        `json:"target" doc:"A percentage; for R1 a number of reports. P2 must not exceed it, the others must reach it."`
+}
+
+// FrameworkCourse is a course that a framework requires.
+type FrameworkCourse struct {
+	CourseID domain.CourseID `json:"course_id"`
+	Title    string          `json:"title"`
+	Role     *domain.Role    `json:"role" doc:"Null for a course that everybody in the audience is to complete."`
+}
+
+// FrameworkAssignment is that a client follows a framework, as v2 shows it.
+type FrameworkAssignment struct {
+	ID         domain.FrameworkAssignmentID `json:"id"`
+	Framework  FrameworkRef                 `json:"framework"`
+	Audience   FrameworkAudience            `json:"audience"`
+	Modules    FrameworkModules             `json:"modules"`
+	Evaluation FrameworkEvaluation          `json:"evaluation"`
+	CreatedAt  op.Time                      `json:"created_at"`
+}
+
+// FrameworkRef names a framework.
+type FrameworkRef struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Category string `json:"category"`
+}
+
+// FrameworkAudience is whom a framework is assigned to.
+type FrameworkAudience struct {
+	Type domain.FrameworkAudienceType `json:"type"`
+	ID   *string                      `json:"id" doc:"The id of the group or collection; null for all users."`
+	Name *string                      `json:"name" doc:"Null for all users, and for a collection that was deleted: nobody is in such an audience."`
+}
+
+// FrameworkModules says which modules of a framework are on.
+type FrameworkModules struct {
+	Training  bool `json:"training"`
+	Phishing  bool `json:"phishing"`
+	Policies  bool `json:"policies"`
+	Reporting bool `json:"reporting"`
+}
+
+// FrameworkEvaluation is how far a framework is met.
+type FrameworkEvaluation struct {
+	Met          int                    `json:"met"`
+	Total        int                    `json:"total"`
+	Percentage   int                    `json:"percentage"`
+	Requirements []FrameworkRequirement `json:"requirements"`
+	EvaluatedAt  op.Time                `json:"evaluated_at"`
+}
+
+// FrameworkRequirement is one measure of an evaluation.
+type FrameworkRequirement struct {
+	Key    domain.Measure `json:"key"`
+	Name   string         `json:"name"`
+	Met    bool           `json:"met"`
+	Value  *float64       `json:"value" doc:"Null where there is nothing to measure."`
+	Target *float64       `json:"target"`
+	Detail string         `json:"detail" doc:"The numerator and the denominator."`
+}
+
+func frameworkOf(f domain.CatalogueFramework) Framework {
+	out := Framework{
+		ID: f.ID, Name: f.Name, Category: f.Category,
+		Measures: make([]FrameworkMeasure, len(f.Measures)), Courses: make([]FrameworkCourse, len(f.Courses)),
+	}
+	for i, key := range f.Measures {
+		m := key.Spec()
+		out.Measures[i] = FrameworkMeasure{Key: m.Key, Name: m.Name, Module: m.Module, Target: m.Target}
+	}
+	for i, c := range f.Courses {
+		out.Courses[i] = FrameworkCourse{CourseID: c.Course, Title: c.Title}
+		if c.Role != "" {
+			out.Courses[i].Role = &c.Role
+		}
+	}
+	return out
+}
+
+func frameworkAssignmentOf(a domain.FrameworkAssignment) FrameworkAssignment {
+	out := FrameworkAssignment{
+		ID:        a.ID,
+		Framework: FrameworkRef{ID: a.Framework.ID, Name: a.Framework.Name, Category: a.Framework.Category},
+		Audience:  FrameworkAudience{Type: a.Audience},
+		Modules:   FrameworkModules(a.Modules), CreatedAt: op.At(a.CreatedAt),
+		Evaluation: FrameworkEvaluation{
+			Met: a.Evaluation.Met, Total: a.Evaluation.Total, Percentage: a.Evaluation.Percentage(),
+			Requirements: make([]FrameworkRequirement, len(a.Evaluation.Requirements)),
+			EvaluatedAt:  op.At(a.Evaluation.At),
+		},
+	}
+	for i, r := range a.Evaluation.Requirements {
+		m := r.Key.Spec()
+		out.Evaluation.Requirements[i] = FrameworkRequirement{
+			Key: r.Key, Name: m.Name, Met: r.Met, Value: r.Value, Target: &m.Target, Detail: r.Detail,
+		}
+	}
+
+	switch a.Audience {
+	case domain.FrameworkForGroup:
+		out.Audience.ID = new(domain.GroupID(a.AudienceID).String())
+	case domain.FrameworkForCollection:
+		out.Audience.ID = new(domain.CollectionID(a.AudienceID).String())
+	}
+	if a.AudienceName != "" {
+		out.Audience.Name = &a.AudienceName
+	}
+	return out
+}
+
+func (a *API) declareFrameworks() {
+	a.ListFrameworks = op.AddList(&a.Set, op.Meta{
+		ID: "frameworks.list", Method: "GET", Path: "/frameworks", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary: "List the catalogue of frameworks",
+	}, a.listFrameworks, frameworkOf)
+	a.ListClientFrameworks = op.AddList(&a.Set, op.Meta{
+		ID: "clients.frameworks", Method: "GET", Path: "/clients/:client_id/frameworks", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary: "List the frameworks assigned to a client, and how far they are met",
+	}, a.listClientFrameworks, frameworkAssignmentOf)
+	a.AssignFramework = op.Add(&a.Set, op.Meta{
+		ID: "frameworks.assign", Method: "POST", Path: "/clients/:client_id/frameworks", Scope: domain.Write, Since: op.V2_2, Status: 201,
+		Summary: "Assign a framework to users of a client", Fails: []domain.Code{domain.Conflict},
+	}, a.assignFramework)
+	a.RemoveFramework = op.Add(&a.Set, op.Meta{
+		ID: "frameworks.remove", Method: "DELETE", Path: "/clients/:client_id/frameworks/:assignment_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
+		Summary: "Remove a framework from a client, and withdraw its courses that were not started",
+	}, a.removeFramework)
+}
+
+// ListFrameworks asks for a page of the catalogue, by id.
+type ListFrameworks struct {
+	Query struct{ op.Paging }
+}
+
+func (a *API) listFrameworks(
+	ctx context.Context, _ *ListFrameworks, w domain.Window,
+) (domain.Slice[domain.CatalogueFramework], error) {
+	return a.db.Frameworks(ctx, w)
+}
+
+// ListClientFrameworks asks for a page of a client's framework assignments, by
+// creation.
+type ListClientFrameworks struct {
+	Path  clientPath
+	Query struct{ op.Paging }
+}
+
+// listClientFrameworks evaluates what is stale first. A page after a position
+// evaluates nothing.
+func (a *API) listClientFrameworks(
+	ctx context.Context, in *ListClientFrameworks, w domain.Window,
+) (none domain.Slice[domain.FrameworkAssignment], err error) {
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return none, err
+	}
+	if w.After == nil {
+		if err := t.EvaluateStale(ctx); err != nil {
+			return none, err
+		}
+	}
+	return t.Frameworks(ctx, w)
+}
+
+// AssignFramework asks for a framework to be assigned to users of a client.
+type AssignFramework struct {
+	Path clientPath
+	Body struct {
+		FrameworkID frameworkID                `json:"framework_id" validate:"required,enum"`
+		Audience    op.Optional[Audience]      `json:"audience,omitzero" doc:"Left out, all users. Named users become a collection, which is the assignment's audience then."`
+		Modules     op.Optional[AssignModules] `json:"modules,omitzero"`
+		DryRun      bool                       `json:"dry_run,omitzero" default:"false" doc:"Answer as if the framework were assigned, and change nothing."`
+	}
+}
+
+// frameworkID is the id of a framework of the catalogue.
+type frameworkID string
+
+// Values lists the frameworks.
+func (frameworkID) Values() []string {
+	ids := make([]string, len(domain.Frameworks))
+	for i, f := range domain.Frameworks {
+		ids[i] = f.ID
+	}
+	return ids
+}
+
+// AssignModules says which modules of a framework are to be on.
+type AssignModules struct {
+	Training  op.Optional[bool] `json:"training,omitzero" default:"true" doc:"Whether the framework's courses are given to its audience."`
+	Phishing  op.Optional[bool] `json:"phishing,omitzero" default:"true"`
+	Policies  op.Optional[bool] `json:"policies,omitzero" default:"false"`
+	Reporting op.Optional[bool] `json:"reporting,omitzero" default:"true"`
+}
+
+func (m *AssignModules) choice() domain.FrameworkModules {
+	out := domain.FrameworkModules{Training: true, Phishing: true, Reporting: true}
+	op.Apply(m.Training, &out.Training)
+	op.Apply(m.Phishing, &out.Phishing)
+	op.Apply(m.Policies, &out.Policies)
+	op.Apply(m.Reporting, &out.Reporting)
+	return out
+}
+
+// FrameworkAssigned is what became of an AssignFramework.
+type FrameworkAssigned struct {
+	DryRun            bool                `json:"dry_run"`
+	Assignment        FrameworkAssignment `json:"assignment" doc:"Of a dry run, an assignment that does not exist."`
+	CoursesToSchedule []CourseToSchedule  `json:"courses_to_schedule" doc:"Beyond an audience of 10,000 that takes a moment after the answer."`
+}
+
+// CourseToSchedule says how many users are given a course.
+type CourseToSchedule struct {
+	CourseID  domain.CourseID `json:"course_id"`
+	Title     string          `json:"title"`
+	UserCount int             `json:"user_count" doc:"Active users of the audience who neither have the course open nor completed it within its renewal window."`
+}
+
+// assignFramework assigns the framework and gives its courses. A dry run does the
+// same, and rolls it back.
+func (a *API) assignFramework(ctx context.Context, req *AssignFramework) (out *FrameworkAssigned, err error) {
+	n := domain.NewFrameworkAssignment{
+		ID: db.NewID[domain.FrameworkAssignmentKind](), Modules: req.Body.Modules.Value.choice(),
+		Audience: domain.Audience{Type: domain.AllUsers},
+	}
+	n.Framework, _ = domain.FrameworkByID(string(req.Body.FrameworkID))
+	if req.Body.Audience.Given {
+		if n.Audience, err = req.Body.Audience.Value.shape("audience"); err != nil {
+			return nil, err
+		}
+	}
+
+	change := a.db.Change
+	if req.Body.DryRun {
+		change = a.db.Try
+	}
+	err = change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.db.Tenant(ctx, req.Path.ClientID)
+		if err != nil {
+			return err
+		}
+		out, err = a.assignFrameworkTo(ctx, c, t, n)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.DryRun = req.Body.DryRun
+	return out, nil
+}
+
+func (a *API) assignFrameworkTo(
+	ctx context.Context, c *db.Change, t *db.Tenant, n domain.NewFrameworkAssignment,
+) (*FrameworkAssigned, error) {
+	if err := c.LockAudiences(ctx, t.ID); err != nil {
+		return nil, err
+	}
+	size, err := sizeOf(ctx, t, n.Audience)
+	if err == nil && size > domain.MaxAudience {
+		err = domain.ErrInvalid("audience",
+			fmt.Sprintf("has more than %d users; assign the framework to collections in turn", domain.MaxAudience))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n.Size = size; n.Audience.Type == domain.NamedUsers {
+		if n.Audience, err = collected(ctx, c, t, n); err != nil {
+			return nil, err
+		}
+	}
+
+	courses, err := t.AssignFramework(ctx, c, n)
+	if err != nil {
+		return nil, err
+	}
+	out := &FrameworkAssigned{CoursesToSchedule: make([]CourseToSchedule, len(courses))}
+	for i, s := range courses {
+		out.CoursesToSchedule[i] = CourseToSchedule{CourseID: s.Course, Title: s.Title, UserCount: s.Users}
+	}
+	c.Finally(func(ctx context.Context) error {
+		made, err := t.ReadFramework(ctx, c, n.ID)
+		if err == nil {
+			out.Assignment = frameworkAssignmentOf(made)
+		}
+		return err
+	})
+	return out, nil
+}
+
+// collected makes a collection of the users of an audience, named after the
+// framework, and returns it as the audience (decisions 7.7).
+func collected(
+	ctx context.Context, c *db.Change, t *db.Tenant, n domain.NewFrameworkAssignment,
+) (domain.Audience, error) {
+	users, err := t.LockUsers(ctx, c, n.Audience.Users)
+	if err != nil {
+		return n.Audience, err
+	}
+	if err := unknownItems("audience.user_ids", n.Audience.Users, users, "is not a user of this client"); err != nil {
+		return n.Audience, err
+	}
+	k, err := t.InsertFreeCollection(ctx, c, domain.Collection{
+		ID: db.NewID[domain.CollectionKind](), Client: t.ID, Name: n.Framework.Name, CreatedBy: domain.ByAPI,
+		CreatedAt: c.At, UpdatedAt: c.At,
+	}, users)
+	return domain.Audience{Type: domain.OfCollection, Collection: k.ID}, err
+}
+
+// RemoveFramework asks for the end of a framework assignment.
+type RemoveFramework struct {
+	Path struct {
+		clientPath
+		AssignmentID domain.FrameworkAssignmentID `path:"assignment_id"`
+	}
+}
+
+func (a *API) removeFramework(ctx context.Context, in *RemoveFramework) (*op.NoContent, error) {
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.db.Tenant(ctx, in.Path.ClientID)
+		if err != nil {
+			return err
+		}
+		return t.RemoveFramework(ctx, c, in.Path.AssignmentID)
+	})
+	return &op.NoContent{}, err
+}
