@@ -28,7 +28,7 @@ type workFlags struct {
 	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The sender of mail. Default: no-reply at the host of --public-url."`
 	Workers   int    `default:"${workers}" help:"How many mails are under way at a time."`
 
-	Connections int `default:"20" help:"How many connections to the database requests and background work may use. The process opens up to 5 more, for locks, readiness and news of mail."`
+	Connections int `default:"20" help:"How many connections to the database requests and background work may use. The process opens up to 7 more, for locks, readiness, the queue of jobs and news of mail."`
 
 	LogLevel  slog.Level `name:"log-level" default:"info" help:"The lowest level that is logged: debug, info, warn or error."`
 	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"The form of log lines: text or json."`

@@ -23,9 +23,10 @@ import (
 // default.
 const DefaultConns = 20
 
-// ReservedConns are connections of a pool beyond those that requests and jobs share: for
-// advisory locks, readiness, and what listens for jobs. Requests never take them.
-const ReservedConns = 4
+// ReservedConns are connections of a pool beyond those that requests and background
+// work share: for advisory locks, readiness, and the queue of jobs, which listens on
+// one. Requests never take them.
+const ReservedConns = 6
 
 // DB is a pool of connections to one database. It is safe for concurrent use.
 type DB struct {
