@@ -38,7 +38,8 @@ type lockRank int
 // after rows of a kind that stands below. Rows that the transaction itself made
 // need no lock, and weak locks (KEY SHARE, SHARE) have no place in the order.
 const (
-	audienceLocks lockRank = iota + 1 // advisory; see ShareAudiences
+	messageLocks  lockRank = iota + 1 // advisory, of the Message-IDs of real mails
+	audienceLocks                     // advisory; see ShareAudiences
 	waitingLocks                      // of waiting_assignments
 	outboxLocks
 	resultLocks
@@ -46,6 +47,7 @@ const (
 	collectionLocks
 	policyLocks
 	signalLocks
+	reportedLocks
 	exposureLocks
 	templateLocks
 	dayLocks

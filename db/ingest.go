@@ -43,10 +43,14 @@ func (d *DB) IngestSignals(ctx context.Context, batch []domain.Signal) (results 
 }
 
 func (c *Change) ingest(ctx context.Context, batch []domain.Signal) ([]domain.IngestResult, error) {
+	if err := c.lockMessages(ctx, batch); err != nil {
+		return nil, err
+	}
 	known, err := c.lockNamed(ctx, batch)
 	if err != nil {
 		return nil, err
 	}
+	batch = known.simulated(batch)
 
 	results := make([]domain.IngestResult, len(batch))
 	for i := range batch {
@@ -73,6 +77,7 @@ type named struct {
 	courses  map[domain.CourseID]bool
 	policies map[domain.PolicyID]domain.ClientID
 	breaches map[string]*breachRow
+	clients  map[domain.ClientID]bool
 }
 
 // lockNamed finds and locks what the signals name. Nothing of an archived client
@@ -82,7 +87,8 @@ func (c *Change) lockNamed(ctx context.Context, batch []domain.Signal) (n *named
 	var users []domain.UserID
 	var courses []domain.CourseID
 	var policies []domain.PolicyID
-	var breaches []string
+	var breaches, messages []string
+	var clients []domain.ClientID
 	for i := range batch {
 		s := &batch[i]
 		if _, ok := s.AboutMail(); ok {
@@ -96,10 +102,15 @@ func (c *Change) lockNamed(ctx context.Context, batch []domain.Signal) (n *named
 			policies = append(policies, s.Policy)
 		case domain.ExposureFound, domain.ExposureResolved:
 			breaches = append(breaches, s.Breach)
+		case domain.EmailReported:
+			if id := domain.SimulatedMessage(s.Message); !id.IsZero() {
+				steps = append(steps, domain.ResultStep{Result: id})
+			}
+		case domain.EmailClassified:
+			messages = append(messages, s.Message)
+			clients = append(clients, s.Client)
 		}
-		if s.Type != domain.PolicyPublished {
-			users = append(users, s.User)
-		}
+		users = append(users, s.User)
 	}
 
 	n = &named{results: map[domain.ResultID]domain.Result{}}
@@ -112,7 +123,14 @@ func (c *Change) lockNamed(ctx context.Context, batch []domain.Signal) (n *named
 		n.results[r.ID] = r
 		users = append(users, r.User) // who will be scored again
 	}
-	if n.users, err = c.lockOwners(ctx, users); err != nil {
+	reporters, err := c.reporters(ctx, messages)
+	if err != nil {
+		return nil, err
+	}
+	if n.users, err = c.lockOwners(ctx, append(users, reporters...)); err != nil {
+		return nil, err
+	}
+	if n.clients, err = c.clientsAmong(ctx, clients); err != nil {
 		return nil, err
 	}
 	if n.policies, err = c.lockPolicies(ctx, policies); err != nil {
@@ -152,6 +170,10 @@ func (n *named) refusal(s *domain.Signal) string {
 	case s.Type == domain.PolicyPublished:
 		if !foundPolicy {
 			return domain.NoSuchObject(s.Policy.Noun())
+		}
+	case s.Type == domain.EmailClassified:
+		if !s.Client.IsZero() && !n.clients[s.Client] {
+			return domain.NoSuchObject(s.Client.Noun())
 		}
 	case !found:
 		return domain.NoSuchObject(s.User.Noun())
@@ -231,6 +253,8 @@ func (c *Change) applySignals(ctx context.Context, n *named, signals []*domain.S
 	var signatures []signature
 	var published []publication
 	var sightings []sighting
+	var reports []reportedRow
+	var classified []classifiedRow
 	for _, s := range signals {
 		user := domain.UserKey{Client: n.users[s.User], User: s.User}
 		if kind, ok := s.AboutMail(); ok {
@@ -248,6 +272,10 @@ func (c *Change) applySignals(ctx context.Context, n *named, signals []*domain.S
 			published = append(published, publication{n.policies[s.Policy], s.Policy, s.At})
 		case domain.ExposureFound, domain.ExposureResolved:
 			sightings = append(sightings, n.breaches[s.Breach].sighting(user, s))
+		case domain.EmailReported:
+			reports = append(reports, reportedRowOf(user, s))
+		case domain.EmailClassified:
+			classified = append(classified, classifiedRowOf(s))
 		}
 	}
 
@@ -255,6 +283,9 @@ func (c *Change) applySignals(ctx context.Context, n *named, signals []*domain.S
 		return err
 	}
 	if err := c.start(ctx, starts); err != nil {
+		return err
+	}
+	if err := c.takeReported(ctx, reports, classified); err != nil {
 		return err
 	}
 	if err := c.sight(ctx, sightings); err != nil {

@@ -20,6 +20,7 @@ var bounded = []struct {
 	{"idempotency_records", "created_at", domain.OutcomeLife},
 	{"audit_entries", "at", domain.AuditLife},
 	{"events", "created_at", domain.EventLife},
+	{"email_classifications", "classified_at", domain.ClassificationLife},
 }
 
 // dropOld deletes the rows that are older than they are kept, a batch in each

@@ -23,8 +23,8 @@ func (w *world) exposure(client domain.ClientID, user domain.UserID, name string
 
 func (w *world) reportEmail(client domain.ClientID, user domain.UserID, classification string, age int) {
 	w.t.Helper()
-	w.exec(`INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at)
-		VALUES ($1, $2, $3, '', '', '', $4, $5)`, client, db.NewID[domain.ReportedEmailKind](), user, classification, noon.AddDate(0, 0, -age))
+	w.exec(`INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
+		VALUES ($1, $2, $3, $2::uuid::text, '', '', $4, $5, $5)`, client, db.NewID[domain.ReportedEmailKind](), user, classification, noon.AddDate(0, 0, -age))
 }
 
 func ago(ages ...int) []domain.Date {
@@ -170,8 +170,8 @@ func TestRescoreMovesUpdatedAt(t *testing.T) {
 
 // report adds a reported mail in the transaction of ctx and rescores.
 func (w *world) report(ctx context.Context, client domain.ClientID, users ...domain.UserID) error {
-	err := db.ExecIn(ctx, w.DB, `INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at)
-		VALUES (?, ?, ?, '', '', '', 'phishing', ?)`, client, db.NewID[domain.ReportedEmailKind](), users[0], noon)
+	err := db.ExecIn(ctx, w.DB, `INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
+		VALUES (?0, ?1, ?2, ?1::uuid::text, '', '', 'phishing', ?3, ?3)`, client, db.NewID[domain.ReportedEmailKind](), users[0], noon)
 	if err != nil {
 		return err
 	}

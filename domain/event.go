@@ -18,6 +18,7 @@ const (
 	PolicyAgreed    EventType = "policy.acknowledged"
 	DataExposed     EventType = "dark_web.exposure.found"
 	ResultUpdated   EventType = "phishing.result.updated"
+	RealReported    EventType = "phishing.email.reported"
 )
 
 // Event is a change that others may want to hear of. It is written in the

@@ -18,6 +18,8 @@ const (
 	PolicyPublished      SignalType = "policy_published"
 	ExposureFound        SignalType = "exposure_found"
 	ExposureResolved     SignalType = "exposure_resolved"
+	EmailReported        SignalType = "email_reported"
+	EmailClassified      SignalType = "email_classified"
 )
 
 // SignalLead is how far ahead of the service's clock a signal may be dated.
@@ -41,6 +43,13 @@ type Signal struct {
 	Severity Severity
 	// DataClasses is nil where the finding does not say them.
 	DataClasses []string
+
+	// Message is the MessageKey of a real mail. Client is whose rows of it a
+	// classification is for; zero for all.
+	Message         string
+	Client          ClientID
+	Subject, Sender string
+	Classification  Classification
 }
 
 // AboutMail says what happened to a simulated mail; false for a signal of

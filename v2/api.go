@@ -44,6 +44,7 @@ type API struct {
 	ListPhishingTemplates *op.Op[ListPhishingTemplates, op.Page[PhishingTemplate]]
 	SendPhishing          *op.Op[SendPhishing, PhishingSent]
 	ListEmails            *op.Op[ListEmails, op.Page[SentEmail]]
+	ListReportedEmails    *op.Op[ListReportedEmails, op.Page[ReportedEmail]]
 
 	ListFrameworks       *op.Op[ListFrameworks, op.Page[Framework]]
 	ListClientFrameworks *op.Op[ListClientFrameworks, op.Page[FrameworkAssignment]]
@@ -79,6 +80,7 @@ func New(database *db.DB, cursorSecret []byte) *API {
 	a.declarePhishing()
 	a.declarePhishingSends()
 	a.declareEmails()
+	a.declareReportedEmails()
 	return a
 }
 

@@ -193,6 +193,37 @@ func pagedEmails(t *testing.T, rows int) *pagedTable {
 	return p
 }
 
+// pagedClasses are the classes of reported mails by the kind of their rows.
+var pagedClasses = []domain.EmailClass{domain.ClassPending, domain.ClassSpam, domain.ClassPhishing, domain.ClassSafe}
+
+// pagedReported: users of other clients reported mails at the same moments.
+func pagedReported(t *testing.T, rows int) *pagedTable {
+	p := newPagedTable(t, 22)
+	homes := p.homes()
+	p.of(p.h.API.ListReportedEmails, ids{"client_id": p.client.String()}, "id")
+	p.show = func(uuid [16]byte) string { return domain.ReportedEmailID(uuid).String() }
+	p.store = func(r pagedRow) {
+		for _, i := range []int{0, 2, 3} {
+			id := domain.ReportedEmailID(pagedTwin(r.uuid, i))
+			p.h.Exec(`INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
+				VALUES ($1, $2, $3, $4, '', 'a@example.com', $5, $6, $7) ON CONFLICT (client_id, id) DO UPDATE SET
+				classification = excluded.classification, reported_at = excluded.reported_at, updated_at = excluded.updated_at`,
+				homes[i].client, id, homes[i].user, id.UUID(), pagedClasses[r.kind], r.created, r.updated)
+		}
+	}
+	p.drop = func(r pagedRow) {
+		p.h.Exec("DELETE FROM reported_emails WHERE client_id = $1 AND id = $2", p.client, domain.ReportedEmailID(r.uuid))
+	}
+	p.fill(rows)
+	p.add("all", "", pagedAll)
+	p.add("classification", "classification=phishing", func(r pagedRow) bool { return r.kind == 2 })
+	p.add("since", "since="+pagedFrom.Format(time.RFC3339), func(r pagedRow) bool { return !r.created.Before(pagedFrom) })
+	p.add("updated_since", pagedUpdated, pagedRow.recent)
+	p.add("all filters", pagedPeriod+"&classification=pending&"+pagedUpdated,
+		func(r pagedRow) bool { return r.kind == 0 && pagedWithin(r.created) && r.recent() })
+	return p
+}
+
 // pagedCourses replaces the catalogue of courses.
 func pagedCourses(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 20)

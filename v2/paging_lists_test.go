@@ -17,7 +17,7 @@ var pagedTables = map[string]func(t *testing.T, rows int) *pagedTable{
 	"clients": pagedClients, "users": pagedUsers, "admins": pagedAdmins,
 	"collections": pagedCollections, "members": pagedMembers, "policies": pagedPolicies, "policy users": pagedPolicyUsers,
 	"exposures": pagedExposures, "dark web users": pagedDarkWebUsers, "training": pagedTraining, "phishing results": pagedResults,
-	"emails": pagedEmails, "courses": pagedCourses, "templates": pagedTemplates,
+	"emails": pagedEmails, "reported emails": pagedReported, "courses": pagedCourses, "templates": pagedTemplates,
 	"frameworks": pagedFrameworks,
 }
 

@@ -155,7 +155,7 @@ func (p *pagedTable) fill(rows int) {
 	// A moment after so many new rows the server would do so by itself; until
 	// then its plans are those for empty tables.
 	p.h.Exec(`ANALYZE clients, users, admins, groups, collections, collection_members, policies, policy_signatures,
-		exposures, breaches, assignments, courses, phishing_results, phishing_templates, sent_emails`)
+		exposures, breaches, assignments, courses, phishing_results, phishing_templates, sent_emails, reported_emails`)
 }
 
 // pagedSince is what updated_since is given: about half of the rows changed at

@@ -58,6 +58,10 @@ var plannedSQL = []string{
 		SELECT $1, md5($2 || 'r' || n)::uuid, CASE WHEN n % 3 = 0 THEN $3::uuid ELSE md5($2 || 'u' || n % 2000 + 2)::uuid END, t.id,
 			CASE WHEN n % 4 = 0 THEN 'clicked' ELSE 'sent' END, at, at, at, at
 		FROM generate_series(1, 6000) AS n, phishing_templates AS t, LATERAL (SELECT '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour' AS at) AS x`,
+	`INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
+		SELECT $1, md5($2 || 'm' || n)::uuid, CASE WHEN n % 3 = 0 THEN $3::uuid ELSE md5($2 || 'u' || n % 2000 + 2)::uuid END, $2 || n, 'S', 'a@example.com',
+			CASE WHEN n % 4 = 0 THEN 'spam' ELSE 'pending' END, at, at
+		FROM generate_series(1, 6000) AS n, LATERAL (SELECT '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour' AS at) AS x`,
 	`INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
 		SELECT $1, CASE WHEN n % 3 = 0 THEN $3::uuid ELSE md5($2 || 'u' || n % 2000 + 2)::uuid END, md5($2 || 'e' || n)::uuid,
 			'2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', 'it@example.com', n::text, 'smtp', CASE WHEN n % 2 = 0 THEN 'phishing' ELSE 'welcome' END
@@ -131,6 +135,7 @@ func plannedLists(api *v2.API, c plannedClient) []plannedList {
 	const period, changed = "since=2026-05-10T00:00:00Z&until=2026-05-20T00:00:00Z", "updated_since=2026-05-10T00:00:00Z"
 	users, group := []string{"users_by_created", "users_by_status_created"}, []string{"users_by_group"}
 	seen, mails := []string{"exposures_by_seen"}, []string{"sent_emails_by_time"}
+	reported := []string{"reported_emails_by_report"}
 	return []plannedList{
 		{api.ListCollections, client, "", []string{"collections_by_created"}},
 		{api.ListClientFrameworks, client, "", []string{"framework_assignments_by_created"}},
@@ -155,6 +160,10 @@ func plannedLists(api *v2.API, c plannedClient) []plannedList {
 		{api.ListPhishingResults, client, "user_id=" + c.user.String(), []string{"phishing_results_by_created"}},
 		{api.ListPhishingResults, client, "status=clicked", []string{"phishing_results_by_status", "phishing_results_by_created"}},
 		{api.ListPhishingResults, client, changed, []string{"phishing_results_by_updated"}},
+		{api.ListReportedEmails, client, "", reported},
+		{api.ListReportedEmails, client, "classification=spam", reported},
+		{api.ListReportedEmails, client, period, reported},
+		{api.ListReportedEmails, client, changed, nil},
 		{api.ListEmails, user, "", mails},
 		{api.ListEmails, user, "message_types=phishing", mails},
 		{api.ListEmails, user, period, mails},

@@ -102,7 +102,7 @@ func (g *generator) addReportedEmail(u *user, which, daysAgo int) {
 		id: newID[domain.ReportedEmailKind](g.random, at), subject: mail.subject, sender: mail.sender,
 		classification: mail.classification, action: mail.action, reportedAt: at,
 	}
-	r.messageID = fmt.Sprintf("<%x@mail.example>", r.id[6:])
+	r.messageID = fmt.Sprintf("%x@mail.example", r.id[6:])
 	if mail.classification != "pending" {
 		r.classifiedAt = at.Add(time.Duration(g.between(5, 300)) * time.Minute)
 	}

@@ -230,12 +230,12 @@ func (w *writer) phishing(ctx context.Context, clients []*client) {
 			}
 		})
 	w.copy(ctx, "reported_emails", "client_id id user_id message_id subject sender classification mailbox_action "+
-		"reported_at classified_at", func(put put) {
+		"reported_at classified_at updated_at", func(put put) {
 		eachUser(clients, func(c *client, u *user) {
 			for i := range u.reported {
 				r := &u.reported[i]
 				put(uuid(c.ID), uuid(r.id), uuid(u.ID), r.messageID, r.subject, r.sender, r.classification, nullText(r.action),
-					r.reportedAt, nullTime(r.classifiedAt))
+					r.reportedAt, nullTime(r.classifiedAt), latestTime(r.reportedAt, r.classifiedAt))
 			}
 		})
 	})

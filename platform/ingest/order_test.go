@@ -23,6 +23,7 @@ type happening struct {
 	user, object int
 	at           time.Time
 	more         []any
+	narrow       bool // of a classification: it names the client
 }
 
 // random is something that may happen in an office of some users. What happens
@@ -31,7 +32,7 @@ type happening struct {
 func random(r *rand.Rand, users int) happening {
 	h := happening{user: r.IntN(users), object: r.IntN(2), at: noon.Add(-time.Duration(r.IntN(40*24)) * time.Hour)}
 	mails := []domain.SignalType{domain.PhishingOpened, domain.PhishingClicked, domain.PhishingReported, domain.CredentialsSubmitted, domain.AttachmentOpened}
-	switch r.IntN(8) {
+	switch r.IntN(10) {
 	case 0, 1, 2:
 		h.kind = mails[r.IntN(len(mails))]
 		h.at = noon.Add(-time.Duration(r.IntN(600)) * time.Minute)
@@ -49,6 +50,14 @@ func random(r *rand.Rand, users int) happening {
 		}
 	case 7:
 		h.kind, h.object = domain.ExposureResolved, r.IntN(3)
+	case 8:
+		h.kind, h.more = domain.EmailReported, []any{"subject", fmt.Sprint(r.IntN(2)), "sender", "who@example.com"}
+	case 9:
+		h.kind, h.more = domain.EmailClassified, []any{"classification", domain.SentClasses()[r.IntN(3)]}
+		if r.IntN(2) == 0 {
+			h.more = append(h.more, "mailbox_action", domain.MailboxAction("").Values()[r.IntN(3)])
+		}
+		h.narrow = r.IntN(2) == 0
 	}
 	return h
 }
@@ -65,10 +74,26 @@ func (h happening) line(id string, o *office) string {
 		more = append(more, "policy_id", o.policies[h.object])
 	case domain.ExposureFound, domain.ExposureResolved:
 		more = append(more, "user_id", o.users[h.user], "breach_name", []string{"Forum", "List", "Клиника"}[h.object])
+	case domain.EmailReported: // of a simulation that was sent to another user, too
+		more = append(more, "user_id", o.users[h.user], "message_id", o.message(h.user, h.object))
+	case domain.EmailClassified:
+		more = append(more, "message_id", o.message(h.user, h.object))
+		if h.narrow {
+			more = append(more, "client_id", o.client)
+		}
 	default:
 		more = append(more, "result_id", o.results[2*h.user+h.object])
 	}
 	return line(id, h.kind, h.at, more...)
+}
+
+// message is the Message-ID of one of three mails of an office: two that are
+// real, and one that the first user was sent as a simulation.
+func (o *office) message(user, n int) string {
+	if user == 1 {
+		return "<" + o.results[0].UUID() + "@partner.example>"
+	}
+	return fmt.Sprintf("<%d@%s>", n, o.client)
 }
 
 // shown is what there is of an office that must not depend on the order of
@@ -85,10 +110,12 @@ const shown = `
 			FROM assignments AS a JOIN users AS u ON u.id = a.user_id WHERE a.client_id = $1),
 		(SELECT string_agg(concat_ws(' ', version, reviewed_at), E'\n' ORDER BY id) FROM policies WHERE client_id = $1),
 		(SELECT string_agg(concat_ws(' ', u.email, e.type, n), E'\n' ORDER BY email, e.type)
-			FROM (SELECT user_id, type, count(*) AS n FROM events WHERE type IN ('dark_web.exposure.found', 'training.assignment.completed') GROUP BY user_id, type) AS e
+			FROM (SELECT user_id, type, count(*) AS n FROM events WHERE type IN ('dark_web.exposure.found', 'training.assignment.completed', 'phishing.email.reported') GROUP BY user_id, type) AS e
 			JOIN users AS u ON u.id = e.user_id WHERE u.client_id = $1),
 		(SELECT string_agg(concat_ws(' ', u.email, s.version, s.signed_at), E'\n' ORDER BY policy_id, version, email)
 			FROM policy_signatures AS s JOIN users AS u ON u.id = s.user_id WHERE s.client_id = $1),
+		(SELECT string_agg(concat_ws(' ', u.email, e.subject, e.classification, e.mailbox_action, e.reported_at, e.classified_at), E'\n' ORDER BY email, reported_at, subject)
+			FROM reported_emails AS e JOIN users AS u ON u.id = e.user_id WHERE e.client_id = $1),
 		(SELECT string_agg(concat_ws(' ', u.email, e.breach_name, e.severity, e.data_classes, e.first_seen_at, e.resolved_at), E'\n' ORDER BY email, breach_name)
 			FROM exposures AS e JOIN users AS u ON u.id = e.user_id WHERE e.client_id = $1))`
 
@@ -100,6 +127,7 @@ const everything = `
 		(SELECT string_agg(r::text, E'\n' ORDER BY id) FROM phishing_results AS r WHERE client_id = $1),
 		(SELECT string_agg(p::text, E'\n' ORDER BY day) FROM phishing_days AS p WHERE client_id = $1),
 		(SELECT string_agg(p::text, E'\n' ORDER BY id) FROM policies AS p WHERE client_id = $1),
+		(SELECT string_agg(e::text, E'\n' ORDER BY id) FROM reported_emails AS e WHERE client_id = $1),
 		(SELECT string_agg(e::text, E'\n' ORDER BY user_id, breach_name) FROM exposures AS e WHERE client_id = $1),
 		(SELECT string_agg(e::text, E'\n' ORDER BY id) FROM events AS e WHERE client_id = $1))`
 

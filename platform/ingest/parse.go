@@ -20,6 +20,7 @@ import (
 const (
 	maxText    = 255 // characters of an id, a name or a data class
 	maxClasses = 100
+	maxLong    = 500 // characters of a Message-ID, a subject or a sender
 )
 
 // field is a field of a line: how it is read, and whether it may be left out.
@@ -42,6 +43,8 @@ var fieldsOf = map[domain.SignalType][]field{
 	domain.PolicyPublished:      {policy},
 	domain.ExposureFound:        {user, breach, severity, dataClasses},
 	domain.ExposureResolved:     {user, breach},
+	domain.EmailReported:        {user, subject, sender, message},
+	domain.EmailClassified:      {message, classification, mailboxAction, client},
 }
 
 var (
@@ -60,6 +63,36 @@ var (
 	version = field{name: "version", read: readVersion}
 	breach  = field{name: "breach_name", read: func(s *domain.Signal, v jsontext.Value) (err error) {
 		s.Breach, err = readText(v)
+		return err
+	}}
+	message = field{name: "message_id", read: func(s *domain.Signal, v jsontext.Value) error {
+		text, err := readUpTo(v, maxLong)
+		s.Message = domain.MessageKey(text)
+		if err == nil && s.Message == "" {
+			err = errors.New("is empty")
+		}
+		return err
+	}}
+	subject = field{name: "subject", read: func(s *domain.Signal, v jsontext.Value) (err error) {
+		s.Subject, err = readUpTo(v, maxLong)
+		return err
+	}}
+	sender = field{name: "sender", read: func(s *domain.Signal, v jsontext.Value) (err error) {
+		s.Sender, err = readUpTo(v, maxLong)
+		return err
+	}}
+	client = field{name: "client_id", optional: true, read: func(s *domain.Signal, v jsontext.Value) error {
+		if err := readID(v, &s.Client); err != nil || !s.Client.IsZero() {
+			return err
+		}
+		return unknownError{s.Client.Noun()} // the zero id stands for all clients
+	}}
+	classification = field{name: "classification", read: func(s *domain.Signal, v jsontext.Value) (err error) {
+		s.Classification.Class, err = readOneOf[domain.EmailClass](v, domain.SentClasses())
+		return err
+	}}
+	mailboxAction = field{name: "mailbox_action", optional: true, read: func(s *domain.Signal, v jsontext.Value) (err error) {
+		s.Classification.Action, err = readOneOf[domain.MailboxAction](v, domain.MailboxAction("").Values())
 		return err
 	}}
 	severity    = field{name: "severity", optional: true, read: readSeverity}
@@ -143,14 +176,22 @@ func (f field) take(s *domain.Signal, given map[string]jsontext.Value) error {
 }
 
 // readText reads a text of 1 to maxText characters that a database can hold.
-func readText(v jsontext.Value) (text string, err error) {
-	if err := json.Unmarshal(v, &text); err != nil {
+func readText(v jsontext.Value) (string, error) {
+	text, err := readUpTo(v, math.MaxInt)
+	if n := utf8.RuneCountInString(text); err == nil && (n == 0 || n > maxText) {
+		err = fmt.Errorf("does not have 1 to %d characters", maxText)
+	}
+	return text, err
+}
+
+// readUpTo reads a text of up to n characters, which may be empty.
+func readUpTo(v jsontext.Value, n int) (text string, err error) {
+	switch err := json.Unmarshal(v, &text); {
+	case err != nil:
 		return "", errors.New("must be a string")
-	}
-	if n := utf8.RuneCountInString(text); n == 0 || n > maxText {
-		return "", fmt.Errorf("does not have 1 to %d characters", maxText)
-	}
-	if strings.ContainsRune(text, 0) {
+	case utf8.RuneCountInString(text) > n:
+		return "", fmt.Errorf("has more than %d characters", n)
+	case strings.ContainsRune(text, 0):
 		return "", errors.New("holds a NUL character")
 	}
 	return text, nil
@@ -196,15 +237,17 @@ func readVersion(s *domain.Signal, v jsontext.Value) error {
 }
 
 func readSeverity(s *domain.Signal, v jsontext.Value) error {
+	var err error
+	s.Severity, err = readOneOf[domain.Severity](v, domain.SeverityLow.Values())
+	return err
+}
+
+func readOneOf[T ~string](v jsontext.Value, all []string) (T, error) {
 	text, err := readText(v)
-	if err != nil {
-		return err
+	if err == nil && !slices.Contains(all, text) {
+		err = fmt.Errorf("%q is none of %s", text, strings.Join(all, ", "))
 	}
-	s.Severity = domain.Severity(text)
-	if all := s.Severity.Values(); !slices.Contains(all, text) {
-		return fmt.Errorf("%q is none of %s", text, strings.Join(all, ", "))
-	}
-	return nil
+	return T(text), err
 }
 
 func readClasses(s *domain.Signal, v jsontext.Value) error {

@@ -92,7 +92,7 @@ func TestBadLines(t *testing.T) {
 		{"{\"id\":\"\xff\"}", "is not a JSON object"},
 		{`{"id":"x","id":"y"}`, `has the field "id" twice`},
 		{`{"id":"x"}`, "type is missing"},
-		{`{"id":"x","type":"email_reported","at":"` + at + `","subject":"S"}`, `type: "email_reported" is unknown`},
+		{`{"id":"x","type":"email_moved","at":"` + at + `","subject":"S"}`, `type: "email_moved" is unknown`},
 		{`{"type":"policy_published"}`, "id is missing"},
 		{`{"id":"","type":"policy_published"}`, "id: does not have 1 to 255 characters"},
 		{`{"id":"` + strings.Repeat("é", 256) + `","type":"policy_published"}`, "id: does not have 1 to 255 characters"},

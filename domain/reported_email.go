@@ -1,0 +1,87 @@
+package domain
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// ReportedEmail is a real mail that a user reported (decisions 7.10).
+type ReportedEmail struct {
+	ID         ReportedEmailID
+	Client     ClientID
+	User       UserID
+	ReportedAt time.Time
+	Subject    string // may be empty
+	Sender     string
+	Classification
+	// ClassifiedAt is nil while the classification is pending.
+	ClassifiedAt *time.Time
+	UpdatedAt    time.Time
+}
+
+// Classification is what triage made of a mail, and what was done with it.
+type Classification struct {
+	Class EmailClass
+	// Action is empty where it is not known.
+	Action MailboxAction
+}
+
+// EmailClass says what a reported mail turned out to be.
+type EmailClass string
+
+// The classes. Pending is the one before triage, and is sent by nobody.
+const (
+	ClassPhishing EmailClass = "phishing"
+	ClassSpam     EmailClass = "spam"
+	ClassSafe     EmailClass = "safe"
+	ClassPending  EmailClass = "pending"
+)
+
+// Values lists the classes.
+func (EmailClass) Values() []string {
+	return []string{string(ClassPhishing), string(ClassSpam), string(ClassSafe), string(ClassPending)}
+}
+
+// MailboxAction says what the mailbox integration did with a mail.
+type MailboxAction string
+
+// Values lists the actions.
+func (MailboxAction) Values() []string { return []string{"none", "moved_to_junk", "deleted"} }
+
+// ReportedEmailFilter says which reported mails are wanted.
+type ReportedEmailFilter struct {
+	Period       // of reporting
+	Class        *EmailClass
+	UpdatedSince *time.Time
+}
+
+// ClassificationLife is how long a classification is kept for those who report
+// its message later.
+const ClassificationLife = 400 * 24 * time.Hour
+
+// MessageKey is what a Message-ID is compared by: the text without angle brackets
+// and white space around it.
+func MessageKey(id string) string {
+	id = strings.TrimSpace(id)
+	if inner, ok := strings.CutPrefix(id, "<"); ok {
+		id = strings.TrimSuffix(inner, ">")
+	}
+	return strings.TrimSpace(id)
+}
+
+// SimulatedMessage is the simulated mail that a message key may be of; the zero id
+// for none. Whether there is such a mail is for the caller to see.
+func SimulatedMessage(key string) ResultID {
+	local, _, _ := strings.Cut(key, "@")
+	id, err := ParseUUID[ResultKind](strings.ToLower(local))
+	if err != nil {
+		return ResultID{}
+	}
+	return id
+}
+
+// SentClasses are the classes that a signal may name.
+func SentClasses() []string {
+	return slices.DeleteFunc(ClassPending.Values(), func(c string) bool { return c == string(ClassPending) })
+}

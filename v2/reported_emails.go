@@ -1,0 +1,66 @@
+package v2
+
+import (
+	"context"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// ReportedEmail is a real mail that a user reported, as v2 shows it.
+type ReportedEmail struct {
+	ID             domain.ReportedEmailID `json:"id"`
+	UserID         domain.UserID          `json:"user_id"`
+	ClientID       domain.ClientID        `json:"client_id"`
+	ReportedAt     op.Time                `json:"reported_at"`
+	Subject        string                 `json:"subject" doc:"May be empty."`
+	Sender         string                 `json:"sender" doc:"As the mail names it: mostly an address."`
+	Classification domain.EmailClass      `json:"classification" doc:"What triage made of the mail; pending before it."`
+	ClassifiedAt   *op.Time               `json:"classified_at"`
+	MailboxAction  *domain.MailboxAction  `json:"mailbox_action" doc:"What the mailbox integration did with the mail."`
+}
+
+func reportedEmailOf(r domain.ReportedEmail) ReportedEmail {
+	return ReportedEmail{
+		ID: r.ID, UserID: r.User, ClientID: r.Client, ReportedAt: op.At(r.ReportedAt), Subject: r.Subject, Sender: r.Sender,
+		Classification: r.Class, ClassifiedAt: op.MaybeAt(r.ClassifiedAt), MailboxAction: unlessZero(r.Action),
+	}
+}
+
+func (a *API) declareReportedEmails() {
+	a.ListReportedEmails = op.AddList(&a.Set, op.Meta{
+		ID: "phishing.reported.list", Method: "GET", Path: "/clients/:client_id/phishing/reported", Scope: domain.Read, Since: op.V2_2, Status: 200,
+		Summary: "List the real mails that a client's users reported",
+	}, a.listReportedEmails, reportedEmailOf)
+}
+
+// ListReportedEmails asks for a page of the real mails that a client's users
+// reported, by the time of reporting. Mail that several users reported is listed
+// once for each.
+type ListReportedEmails struct {
+	Path  clientPath
+	Query struct {
+		op.Paging
+		Since          *op.Time          `query:"since" doc:"Only mails reported at or after this time."`
+		Until          *op.Time          `query:"until" doc:"Only mails reported before this time."`
+		Classification domain.EmailClass `query:"classification" validate:"omitempty,enum" doc:"Only mails that are classified so now."`
+		UpdatedSince   *op.Time          `query:"updated_since" doc:"Only mails that were reported or classified at or after this time."`
+	}
+}
+
+func (a *API) listReportedEmails(
+	ctx context.Context, in *ListReportedEmails, w domain.Window,
+) (domain.Slice[domain.ReportedEmail], error) {
+	q := in.Query
+	within, err := period(q.Since, q.Until)
+	if err != nil {
+		return domain.Slice[domain.ReportedEmail]{}, err
+	}
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.ReportedEmail]{}, err
+	}
+	return t.ReportedEmails(ctx, domain.ReportedEmailFilter{
+		Period: within, Class: unlessZero(q.Classification), UpdatedSince: bound(q.UpdatedSince),
+	}, w)
+}
