@@ -68,7 +68,8 @@ func (c *Change) lockBreaches(ctx context.Context, names []string) (map[string]*
 const sightSQL = `
 	WITH told AS MATERIALIZED (
 		SELECT DISTINCT ON (client_id, user_id, breach_name) client_id, user_id, breach_name, severity, data_classes,
-			NOT resolved AS found, min(at) OVER w AS first_seen_at, min(at) FILTER (WHERE resolved) OVER w AS resolved_at
+			NOT resolved AS found, min(at) OVER w AS first_seen_at, min(at) FILTER (WHERE resolved) OVER w AS resolved_at,
+			min(at) FILTER (WHERE NOT resolved) OVER w AS found_at
 		FROM json_to_recordset(?0::json) AS t (client_id uuid, user_id uuid, breach_name text COLLATE "C",
 			severity text, data_classes text[], at timestamptz, resolved boolean)
 		WINDOW w AS (PARTITION BY client_id, user_id, breach_name)
@@ -90,23 +91,28 @@ const sightSQL = `
 		WHERE (NOT excluded.found, array_position(?2::text[], excluded.severity), excluded.data_classes)
 			< (NOT e.found, array_position(?2::text[], e.severity), e.data_classes)
 			OR excluded.first_seen_at < e.first_seen_at OR excluded.resolved_at < coalesce(e.resolved_at, 'infinity')
-		RETURNING client_id, user_id, breach_name, id
+		RETURNING client_id, user_id, breach_name, id, resolved_at
 	)
-	SELECT s.client_id, s.user_id, s.id, t.found AND e.found IS NOT TRUE AS announced
+	SELECT s.client_id, s.user_id, s.breach_name, s.id, t.found AND e.found IS NOT TRUE AS announced, t.found_at,
+		s.resolved_at IS NULL AS open
 	FROM stored AS s JOIN clients AS c ON c.id = s.client_id AND c.dark_web_monitoring
 	JOIN told AS t USING (client_id, user_id, breach_name)
 	LEFT JOIN exposures AS e USING (client_id, user_id, breach_name) -- as it was before`
 
 type sightedRow struct {
-	ClientID domain.ClientID
-	UserID   domain.UserID
-	ID       domain.MessageID
+	ClientID   domain.ClientID
+	UserID     domain.UserID
+	BreachName string
+	ID         domain.MessageID
 	// Announced says that this is the first finding, also where the exposure's
-	// resolving was told of before.
+	// resolving was told of before; FoundAt is when it was.
 	Announced bool
+	FoundAt   *time.Time
+	Open      bool
 }
 
-// sight records sightings of locked users. How many exposures a user has is shown,
+// sight records sightings of locked users. The first finding is an event, and has a
+// notice unless the exposure is resolved. How many exposures a user has is shown,
 // whether or not they move the score.
 func (c *Change) sight(ctx context.Context, list []sighting) error {
 	if len(list) == 0 {
@@ -125,6 +131,9 @@ func (c *Change) sight(ctx context.Context, list []sighting) error {
 		c.touch(user)
 		if row.Announced {
 			c.ObjectEvent(domain.DataExposed, user, row.ID.UUID())
+		}
+		if row.Announced && row.Open {
+			c.mailNotice(user, row.BreachName, *row.FoundAt)
 		}
 	}
 	return err

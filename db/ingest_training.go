@@ -62,12 +62,14 @@ const completeSQL = `
 			due.at, due.at::date, due.at
 		FROM due WHERE due.round IS NULL
 	)
-	SELECT client_id, user_id, course_id, first, overdue FROM due`
+	SELECT client_id, user_id, course_id, coalesce(round, 1) AS round, at, first, overdue FROM due`
 
 type completedRow struct {
 	ClientID domain.ClientID
 	UserID   domain.UserID
 	CourseID domain.CourseID
+	Round    int
+	At       time.Time
 	// First is false for a later completion of the same round.
 	First bool
 	// Overdue says that the course was overdue, which a user's read counts.
@@ -75,7 +77,7 @@ type completedRow struct {
 }
 
 // complete completes courses of locked users. The first completion of a round is
-// an event.
+// an event, and has a certificate.
 func (c *Change) complete(ctx context.Context, list []lesson) error {
 	if len(list) == 0 {
 		return nil
@@ -89,6 +91,7 @@ func (c *Change) complete(ctx context.Context, list []lesson) error {
 		c.Rescore(user)
 		if row.First {
 			c.ObjectEvent(domain.CoursePassed, user, row.CourseID.UUID())
+			c.mailCertificate(user, row.CourseID, row.Round, row.At)
 		}
 		if row.Overdue {
 			c.touch(user)

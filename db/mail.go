@@ -2,6 +2,8 @@ package db
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -15,14 +17,17 @@ type mailRow struct {
 	bun.BaseModel `bun:"table:mail_requests,alias:r"`
 
 	Type        domain.MessageType
-	CreatedAt   time.Time
+	DueAt       time.Time
 	ClientName  string
 	ArchivedAt  *time.Time
 	PartnerName string
+	Watched     bool  // by Dark Web Monitoring
+	Enabled     *bool // null where the client has not switched the type
 
 	UserID       *domain.UserID
 	Email        *string
 	FirstName    *string
+	LastName     *string
 	Status       *domain.UserStatus
 	Language     *domain.Language
 	InviteID     *domain.InviteID
@@ -37,6 +42,13 @@ type mailRow struct {
 	CourseID     *domain.CourseID
 	CourseTitle  *string
 	DueOn        *domain.Date
+	Round        *int
+	ResultID     *domain.ResultID
+	BreachName   *string
+	AdminID      *domain.AdminID
+	AdminEmail   *string
+	AdminName    *string
+	ReportID     *domain.ReportID
 }
 
 // Mail reads all that a mail request needs to be written. It is for those who
@@ -44,17 +56,21 @@ type mailRow struct {
 func (d *DB) Mail(ctx context.Context, client domain.ClientID, id domain.MessageID) (domain.Mail, error) {
 	now := d.Now()
 	row, err := pg.Find[mailRow](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`
-		SELECT r.type, r.created_at, c.name AS client_name, c.archived_at, p.name AS partner_name,
-			u.id AS user_id, u.email, u.first_name, u.status, u.preferred_language AS language,
+		SELECT r.type, coalesce(r.due_at, r.created_at) AS due_at, c.name AS client_name, c.archived_at,
+			p.name AS partner_name, c.dark_web_monitoring AS watched, w.enabled, r.round, r.result_id, r.breach_name,
+			r.report_id, o.id AS admin_id, o.email AS admin_email, o.name AS admin_name,
+			u.id AS user_id, u.email, u.first_name, u.last_name, u.status, u.preferred_language AS language,
 			i.id AS invite_id, i.email AS invite_email, i.role AS invite_role, i.expires_at, i.accepted_at,
 			y.id AS policy_id, y.title AS policy_title, y.archived_at IS NOT NULL AS policy_closed,
 			s.signed_at IS NOT NULL AS policy_signed, k.id AS course_id, k.title AS course_title, a.due_on
 		FROM mail_requests AS r
 		JOIN clients AS c ON c.id = r.client_id
 		JOIN partners AS p ON p.id = c.partner_id
+		LEFT JOIN mail_switches AS w ON w.client_id = r.client_id AND w.kind = r.type
 		LEFT JOIN admin_invites AS i ON i.client_id = r.client_id AND i.id = r.invite_id
-		LEFT JOIN users AS u ON u.client_id = r.client_id
-			AND u.id = coalesce(r.user_id, (SELECT id FROM users WHERE client_id = r.client_id AND email = i.email))
+		LEFT JOIN admins AS o ON o.client_id = r.client_id AND o.id = r.admin_id
+		LEFT JOIN users AS u ON u.client_id = r.client_id AND u.id = coalesce(r.user_id,
+			(SELECT id FROM users WHERE client_id = r.client_id AND email = coalesce(i.email, o.email)))
 		LEFT JOIN policies AS y ON y.client_id = r.client_id AND y.id = r.policy_id
 		LEFT JOIN policy_signatures AS s ON s.client_id = y.client_id AND s.policy_id = y.id AND s.version = y.version
 			AND s.user_id = r.user_id AND s.signed_at > ?2::timestamptz - make_interval(days => y.renewal_period_days)
@@ -70,17 +86,25 @@ func (d *DB) Mail(ctx context.Context, client domain.ClientID, id domain.Message
 	}
 	m := row.mail(now)
 	m.Client, m.ID = client, id
-	return m, nil
+	if m.Unwanted == "" && !m.SwitchedOff {
+		err = d.readSubject(ctx, &row, &m)
+	}
+	return m, err
 }
 
 func (r *mailRow) mail(now time.Time) domain.Mail {
 	m := domain.Mail{
-		Type: r.Type, RequestedAt: r.CreatedAt, User: r.UserID, To: or(r.InviteEmail, or(r.Email, "")),
-		Name:     or(r.FirstName, ""),
+		Type: r.Type, DueAt: r.DueAt, User: r.UserID,
+		To:       or(r.InviteEmail, or(r.AdminEmail, or(r.Email, ""))),
+		Name:     or(r.FirstName, or(r.AdminName, "")),
+		FullName: strings.TrimSpace(or(r.FirstName, "") + " " + or(r.LastName, "")),
 		Language: or(r.Language, domain.English), ClientName: r.ClientName, PartnerName: r.PartnerName,
 		Invite: or(r.InviteID, domain.InviteID{}), InviteRole: or(r.InviteRole, ""), ExpiresAt: or(r.ExpiresAt, time.Time{}),
 		Policy: or(r.PolicyID, domain.PolicyID{}), PolicyTitle: or(r.PolicyTitle, ""),
 		Course: or(r.CourseID, domain.CourseID{}), CourseTitle: or(r.CourseTitle, ""), DueOn: or(r.DueOn, domain.Date{}),
+		Report: or(r.ReportID, domain.ReportID{}),
+
+		SwitchedOff: slices.Contains(domain.ServiceMails, r.Type) && !or(r.Enabled, r.Type.OnByDefault()),
 	}
 	m.Unwanted = r.unwanted(now)
 	return m
@@ -95,7 +119,7 @@ func (r *mailRow) unwanted(now time.Time) string {
 		return "the invite was accepted"
 	case r.Type == domain.AdminInviteMail && !r.ExpiresAt.After(now):
 		return "the invite has expired"
-	case r.Type != domain.AdminInviteMail && *r.Status != domain.Active:
+	case r.Type != domain.AdminInviteMail && r.Status != nil && *r.Status != domain.Active:
 		return "the user is inactive"
 	case r.Type == domain.PolicyReminder && (r.PolicyID == nil || r.PolicyClosed):
 		return "the policy is archived"
@@ -103,6 +127,10 @@ func (r *mailRow) unwanted(now time.Time) string {
 		return "the policy is signed"
 	case r.Type == domain.TrainingInvite && r.DueOn == nil:
 		return "the course is not open"
+	case r.Type == domain.ExposureNotice && !r.Watched:
+		return "the client has no Dark Web Monitoring"
+	case r.Type == domain.MonthlyReportMail && r.AdminID == nil:
+		return "the admin was removed"
 	}
 	return ""
 }

@@ -23,9 +23,10 @@ type FailedMail struct {
 // failedMails are the mails that were given up from ?0 on, and that have one of
 // the ids ?1, where that is not null.
 const failedMails = `
-	SELECT r.client_id, r.id::text AS id, r.type, coalesce(i.email, u.email) AS recipient, r.failed_at, r.failure
+	SELECT r.client_id, r.id::text AS id, r.type, coalesce(i.email, a.email, u.email, '') AS recipient, r.failed_at, r.failure
 	FROM mail_requests AS r
 	LEFT JOIN admin_invites AS i ON i.client_id = r.client_id AND i.id = r.invite_id
+	LEFT JOIN admins AS a ON a.client_id = r.client_id AND a.id = r.admin_id
 	LEFT JOIN users AS u ON u.client_id = r.client_id AND u.id = r.user_id
 	WHERE r.failed_at >= ?0 AND (?1::uuid[] IS NULL OR r.id = ANY(?1::uuid[]))
 	UNION ALL
@@ -75,7 +76,7 @@ func (d *DB) RetryMails(ctx context.Context, since time.Time, ids []string, limi
 
 // MailBacklog is how much mail waits to be sent, and how much was given up.
 type MailBacklog struct {
-	// Waiting counts what is due: a simulation that is scheduled for later is not.
+	// Waiting counts what is due: what is scheduled for later is not.
 	Waiting, Failed int
 	// Oldest is since when the oldest of them waits; zero where none does.
 	Oldest time.Time
@@ -89,10 +90,12 @@ type backlogRow struct {
 
 // MailBacklogs counts mail that was asked for, and simulated mail.
 func (d *DB) MailBacklogs(ctx context.Context) (mail, simulated MailBacklog, err error) {
+	const due = `FROM mail_requests
+				WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL AND coalesce(due_at, created_at) <= ?0`
 	rows, err := pg.All[backlogRow](ctx, d, "count mail", pg.SQL(`
-		SELECT (SELECT count(*) FROM mail_requests WHERE sent_at IS NULL AND failed_at IS NULL) AS waiting,
+		SELECT (SELECT count(*) `+due+`) AS waiting,
 			(SELECT count(*) FROM mail_requests WHERE failed_at IS NOT NULL) AS failed,
-			(SELECT min(created_at) FROM mail_requests WHERE sent_at IS NULL AND failed_at IS NULL) AS oldest
+			(SELECT min(coalesce(due_at, created_at)) `+due+`) AS oldest
 		UNION ALL
 		SELECT (SELECT count(*) FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0),
 			(SELECT count(*) FROM phishing_results WHERE failed_at IS NOT NULL),

@@ -55,7 +55,7 @@ func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...d
 	if len(ids) == 0 {
 		return nil
 	}
-	return c.insertOutbox(ctx, pg.SQL(`
+	return c.insertOutbox(ctx, pg.SQL(""), pg.SQL(`
 		SELECT client_id, id, ?0, CASE WHEN type IN (?1, ?2) THEN 1 ELSE 2 END, ?3::timestamptz
 		FROM mail_requests WHERE client_id = ?4 AND id = ANY(?5::uuid[])`,
 		RequestedMail, domain.WelcomeMail, domain.AdminInviteMail, c.At, client, pg.IDs(ids)))
@@ -67,17 +67,18 @@ func (c *Change) sendSimulations(ctx context.Context, client domain.ClientID, re
 	for i, r := range results {
 		ids[i], due[i] = r.ID, r.SendAt
 	}
-	return c.insertOutbox(ctx, pg.SQL(`
+	return c.insertOutbox(ctx, pg.SQL(""), pg.SQL(`
 		SELECT ?0::uuid, id, ?1, 2, due_at FROM unnest(?2::uuid[], ?3::timestamptz[]) AS r (id, due_at)`,
 		client, SimulatedMail, pg.IDs(ids), due))
 }
 
 // insertOutbox inserts rows, and tells those who send of them once the
-// transaction commits.
-func (c *Change) insertOutbox(ctx context.Context, rows pg.Query) error {
+// transaction commits. with is empty, or WITH queries that rows reads, each with a
+// comma behind it.
+func (c *Change) insertOutbox(ctx context.Context, with, rows pg.Query) error {
 	_, err := pg.Exec(ctx, c, "put mails into the outbox", pg.SQL(`
-		WITH added AS (INSERT INTO outbox (client_id, id, kind, urgency, due_at) ? RETURNING id)
-		SELECT pg_notify(?, '') FROM added LIMIT 1`, rows, outboxChannel))
+		WITH ? added AS (INSERT INTO outbox (client_id, id, kind, urgency, due_at) ? RETURNING id)
+		SELECT pg_notify(?, '') FROM added LIMIT 1`, with, rows, outboxChannel))
 	return err
 }
 

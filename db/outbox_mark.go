@@ -21,6 +21,8 @@ type markedRow struct {
 	UserID   *domain.UserID
 	ID       domain.MessageID
 	Kind     OutboxKind
+	// BreachName is of the notice of an exposure.
+	BreachName *string
 }
 
 // MarkSent marks mails as sent, records them as those of their users, with the
@@ -34,18 +36,54 @@ func (d *DB) MarkSent(ctx context.Context, mails []SentMail) (map[domain.Message
 		if err != nil {
 			return err
 		}
+		var notices []markedRow
 		for _, m := range marked {
 			done[m.ID] = true
-			if m.Kind == SimulatedMail {
+			switch {
+			case m.BreachName != nil:
+				notices = append(notices, m)
+			case m.Kind == SimulatedMail:
 				user := domain.UserKey{Client: m.ClientID, User: *m.UserID}
 				c.countMails(m.ClientID, domain.DateOf(c.At), domain.PhishingCounts{Sent: 1})
 				c.Rescore(user)
 				c.ObjectEvent(domain.ResultUpdated, user, m.ID.UUID())
 			}
 		}
-		return nil
+		return c.noteNotified(ctx, notices)
 	})
 	return done, err
+}
+
+// noteNotified notes that users were told of exposures.
+func (c *Change) noteNotified(ctx context.Context, notices []markedRow) error {
+	if len(notices) == 0 {
+		return nil
+	}
+	if len(c.users.rescored) > 0 { // whose rows come first in the lock order
+		clients, users := keyLists(sortedKeys(c.users.rescored))
+		if _, err := c.lockUsers(ctx, pg.SQL(isKey, clients, users)); err != nil {
+			return err
+		}
+	}
+
+	var clients, users [][16]byte
+	var breaches []string
+	for _, n := range notices {
+		clients, users, breaches = append(clients, n.ClientID), append(users, *n.UserID), append(breaches, *n.BreachName)
+	}
+	c.lock(exposureLocks)
+	_, err := pg.Exec(ctx, c, "note who was told of exposures", pg.SQL(`
+		WITH chosen AS MATERIALIZED (
+			SELECT e.client_id, e.user_id, e.breach_name FROM exposures AS e
+			JOIN unnest(?0::uuid[], ?1::uuid[], ?2::text[]) AS n (client_id, user_id, breach_name)
+				USING (client_id, user_id, breach_name)
+			WHERE e.notified_at IS NULL ORDER BY e.client_id, e.user_id, e.breach_name FOR NO KEY UPDATE OF e
+		)
+		UPDATE exposures AS e SET notified_at = ?3, updated_at = greatest(e.updated_at, ?3)
+		FROM chosen AS n
+		WHERE e.client_id = n.client_id AND e.user_id = n.user_id AND e.breach_name = n.breach_name`,
+		clients, users, breaches, c.At))
+	return err
 }
 
 func (c *Change) markSent(ctx context.Context, mails []SentMail) ([]markedRow, error) {
@@ -68,19 +106,19 @@ func (c *Change) markSent(ctx context.Context, mails []SentMail) ([]markedRow, e
 		), requests AS (
 			UPDATE mail_requests AS r SET sent_at = ?6 FROM settled AS s
 			WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = ?7
-			RETURNING r.client_id, s.user_id, r.id, s.kind, s.from_email, s.subject, r.type
+			RETURNING r.client_id, s.user_id, r.id, s.kind, s.from_email, s.subject, r.type, r.breach_name
 		), simulations AS (
 			UPDATE phishing_results AS r SET status = ?9, sent_at = ?6, updated_at = greatest(r.updated_at, ?6),
 				automated = s.scanned IS NOT NULL, automated_reason = s.scanned
 			FROM settled AS s WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = ?8
-			RETURNING r.client_id, r.user_id, r.id, s.kind, s.from_email, s.subject, ?10::text AS type
+			RETURNING r.client_id, r.user_id, r.id, s.kind, s.from_email, s.subject, ?10::text AS type, NULL
 		), marked AS (
 			SELECT * FROM requests UNION ALL SELECT * FROM simulations
 		), recorded AS (
 			INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
 			SELECT client_id, user_id, id, ?6, from_email, subject, ?11, type FROM marked WHERE user_id IS NOT NULL
 		)
-		SELECT client_id, user_id, id, kind FROM marked`,
+		SELECT client_id, user_id, id, kind, breach_name FROM marked`,
 		clients, ids, tokens, users, from, subjects, c.At, RequestedMail, SimulatedMail, domain.ResultSent,
 		domain.PhishingMail, domain.BySMTP))
 }
@@ -89,19 +127,38 @@ func (c *Change) markSent(ctx context.Context, mails []SentMail) ([]markedRow, e
 // the mail is another's.
 func (d *DB) MarkFailed(ctx context.Context, l Lease, failure string) error {
 	return d.Change(ctx, func(ctx context.Context, c *Change) error {
-		c.lock(outboxLocks)
-		n, err := pg.Exec(ctx, c, "take a mail out of the outbox", pg.SQL(
-			"DELETE FROM outbox WHERE client_id = ? AND id = ? AND lease = ?", l.Client, l.ID, l.token))
-		if err := l.held(n, err); err != nil {
+		if err := c.takeOut(ctx, l); err != nil {
 			return err
 		}
 		if l.Kind == SimulatedMail {
 			return c.failSimulation(ctx, l, failure)
 		}
-		_, err = pg.Exec(ctx, c, "mark a mail as failed", pg.SQL(
+		_, err := pg.Exec(ctx, c, "mark a mail as failed", pg.SQL(
 			"UPDATE mail_requests SET failed_at = ?, failure = ? WHERE client_id = ? AND id = ?", c.At, failure, l.Client, l.ID))
 		return err
 	})
+}
+
+// MarkSuppressed records that a mail was due while its client had mail of its type
+// switched off: it will never be sent, and is no failure. ErrLeaseLost where the
+// mail is another's.
+func (d *DB) MarkSuppressed(ctx context.Context, l Lease) error {
+	return d.Change(ctx, func(ctx context.Context, c *Change) error {
+		if err := c.takeOut(ctx, l); err != nil {
+			return err
+		}
+		_, err := pg.Exec(ctx, c, "mark a mail as suppressed", pg.SQL(
+			"UPDATE mail_requests SET suppressed_at = ? WHERE client_id = ? AND id = ?", c.At, l.Client, l.ID))
+		return err
+	})
+}
+
+// takeOut takes a leased mail out of the outbox.
+func (c *Change) takeOut(ctx context.Context, l Lease) error {
+	c.lock(outboxLocks)
+	n, err := pg.Exec(ctx, c, "take a mail out of the outbox", pg.SQL(
+		"DELETE FROM outbox WHERE client_id = ? AND id = ? AND lease = ?", l.Client, l.ID, l.token))
+	return l.held(n, err)
 }
 
 func (c *Change) failSimulation(ctx context.Context, l Lease, failure string) error {

@@ -41,8 +41,9 @@ func (c *Change) lockResults(ctx context.Context, steps []domain.ResultStep) ([]
 
 // advanceResults applies steps to locked results (domain.Result.Take), in the
 // order of their times, and notes what follows: the counters of the days on which
-// the mails were sent, the scores of their users, and the events. Steps with
-// other results are left out. It takes one statement for any number of steps.
+// the mails were sent, the scores of their users, the events, and the reminders of
+// those who fell for one. Steps with other results are left out. It takes one
+// statement for any number of steps.
 func (c *Change) advanceResults(ctx context.Context, rows []resultRow, steps []domain.ResultStep) error {
 	changes := applySteps(steps, rows)
 	if len(changes) == 0 {
@@ -55,6 +56,9 @@ func (c *Change) advanceResults(ctx context.Context, rows []resultRow, steps []d
 		c.ObjectEvent(domain.ResultUpdated, user, r.after.ID.UUID())
 		if r.scored() {
 			c.Rescore(user)
+		}
+		if at := r.after.FellAt(); at != nil && r.before.FellAt() == nil {
+			c.mailReminder(user, r.after.ID, *at)
 		}
 	}
 	return c.storeResults(ctx, changes)

@@ -15,6 +15,7 @@ const (
 	WelcomeMail       MessageType = "welcome"
 	PolicyReminder    MessageType = "policy-reminder"
 	AdminInviteMail   MessageType = "admin-invite"
+	ExposureNotice    MessageType = "exposure-notice"
 )
 
 // Values lists the types.
@@ -22,6 +23,7 @@ func (MessageType) Values() []string {
 	return []string{
 		string(TrainingInvite), string(PhishingMail), string(PhishReminder), string(CertificateMail),
 		string(MonthlyReportMail), string(WelcomeMail), string(PolicyReminder), string(AdminInviteMail),
+		string(ExposureNotice),
 	}
 }
 

@@ -4,15 +4,19 @@ import "time"
 
 // Mail is a mail that was asked for, with all that writing it needs.
 type Mail struct {
-	Client      ClientID
-	ID          MessageID
-	Type        MessageType // WelcomeMail, AdminInviteMail, TrainingInvite or PolicyReminder
-	RequestedAt time.Time
+	Client ClientID
+	ID     MessageID
+	// Type is any but PhishingMail.
+	Type MessageType
+	// DueAt is when it is to be sent first.
+	DueAt time.Time
 
 	To string // an address
-	// User is the client's user with the address; of an invite there may be none.
+	// User is the client's user with the address; of an invite and a report there
+	// may be none.
 	User     *UserID
 	Name     string // the user's first name; may be empty
+	FullName string // likewise, with the last name
 	Language Language
 
 	ClientName  string
@@ -22,17 +26,59 @@ type Mail struct {
 	Invite     InviteID
 	InviteRole InviteRole
 	ExpiresAt  time.Time
-	// Of a reminder.
+	// Of a reminder of a policy.
 	Policy      PolicyID
 	PolicyTitle string
-	// Of an assignment.
+	// Of an assignment, and of a certificate.
 	Course      CourseID
 	CourseTitle string
 	DueOn       Date
+	CompletedOn Date
+	// Of a reminder of a simulation that the user fell for.
+	Simulated SimulatedMail
+	// Of a notice.
+	Exposure Exposure
+	// Of a report, and a day of the month that it is about.
+	Report  ReportID
+	MonthOf Date
 
 	// Unwanted says why it is not to be sent any more; empty where it is.
 	Unwanted string
+	// SwitchedOff says that the client does not want mail of this type.
+	SwitchedOff bool
+}
+
+// SimulatedMail is a simulated mail as its reader saw it, and what gave it away.
+// The sender and the subject may be unknown.
+type SimulatedMail struct {
+	From, Subject string
+	SentOn        Date
+	Clues         []Indicator
 }
 
 // MailLife is how long a mail that cannot be delivered is tried again.
 const MailLife = 3 * 24 * time.Hour
+
+// Mail that the service sends of itself (decisions 7.11).
+const (
+	// MailCauseLife is how long after something happened a mail about it is still
+	// asked for.
+	MailCauseLife = 7 * 24 * time.Hour
+	// ReminderAfter is how long after a simulation was fallen for its reminder is
+	// due.
+	ReminderAfter = 2 * 24 * time.Hour
+)
+
+// ServiceMails are the types of mail that the service sends of itself. Each can be
+// switched on and off for a client.
+var ServiceMails = []MessageType{CertificateMail, PhishReminder, ExposureNotice, MonthlyReportMail}
+
+// OnByDefault reports whether clients get mail of the type unless they have it
+// switched off.
+func (t MessageType) OnByDefault() bool { return t != MonthlyReportMail }
+
+// MailSwitch says whether a client gets mail of a type.
+type MailSwitch struct {
+	Type MessageType
+	On   bool
+}

@@ -125,6 +125,18 @@ func (r *Result) timeOf(kind ResultEventKind) **time.Time {
 	return &r.CredentialsSubmittedAt
 }
 
+// FellAt is when a person first fell for the mail: followed its link, opened its
+// attachment or submitted credentials. Nil where nobody did.
+func (r *Result) FellAt() *time.Time {
+	var first *time.Time
+	for _, at := range []*time.Time{r.ClickedAt, r.AttachmentOpenedAt, r.CredentialsSubmittedAt} {
+		if at != nil && (first == nil || at.Before(*first)) {
+			first = at
+		}
+	}
+	return first
+}
+
 // Counts are what the result adds to the counters of the day of its sending.
 func (r *Result) Counts() (c PhishingCounts) {
 	if r.SentAt == nil {

@@ -72,6 +72,20 @@ type Simulation struct {
 	Unwanted string
 }
 
+// Clues are the indicators of the template, in the order in which they are named.
+// Of a template without any they are what holds for every simulated mail.
+func (t *Template) Clues() (clues []Indicator) {
+	for _, name := range Indicator("").Values() {
+		if slices.Contains(t.Indicators, Indicator(name)) {
+			clues = append(clues, Indicator(name))
+		}
+	}
+	if len(clues) == 0 {
+		return []Indicator{FromOutside, ForeignLink}
+	}
+	return clues
+}
+
 // TemplateOption is a template that a client's users may be sent, and how often
 // one was.
 type TemplateOption struct {

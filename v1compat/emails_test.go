@@ -67,7 +67,7 @@ func TestSentEmails(t *testing.T) {
 	edge := r.mail(r.user, domain.TrainingInvite, days(-30))
 	older := r.mail(r.user, domain.CertificateMail, days(-31))
 	oldest := r.mail(r.user, domain.MonthlyReportMail, days(-61))
-	for _, kind := range []domain.MessageType{domain.WelcomeMail, domain.PolicyReminder, domain.AdminInviteMail} {
+	for _, kind := range []domain.MessageType{domain.WelcomeMail, domain.PolicyReminder, domain.AdminInviteMail, domain.ExposureNotice} {
 		r.mail(r.user, kind, noon) // v1 does not know these
 	}
 	twin := r.User(r.tenant, r.Client(r.tenant, "Second").ID, "ada@example.com")

@@ -35,7 +35,7 @@ func dispatch(h *v2test.Harness, sender platformmail.Sender, tokens phishing.Tok
 		h.T.Fatal(err)
 	}
 	mails := platformmail.NewDispatcher(h.DB, sender, 1, map[db.OutboxKind]platformmail.Writer{
-		db.RequestedMail: platformmail.NewRequests(h.DB, composer),
+		db.RequestedMail: platformmail.NewRequests(h.DB, composer, nil),
 		db.SimulatedMail: phishing.NewSimulations(h.DB, phishing.NewComposer(h.URL, tokens)),
 	}, slog.New(slog.DiscardHandler), nil)
 	leases, err := h.DB.ClaimOutbox(h.T.Context(), 1000, time.Minute)

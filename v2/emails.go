@@ -74,7 +74,7 @@ type ListEmails struct {
 	Path  userPath
 	Query struct {
 		op.Paging
-		MessageTypes *MessageTypes `query:"message_types" doc:"Only mails of these types, comma-separated: training-invite, phishing, phish-reminder, certificate, monthly-report, welcome, policy-reminder, admin-invite."`
+		MessageTypes *MessageTypes `query:"message_types" doc:"Only mails of these types, comma-separated: training-invite, phishing, phish-reminder, certificate, monthly-report, welcome, policy-reminder, admin-invite, exposure-notice."`
 		Since        *op.Time      `query:"since" doc:"Only mails sent at or after this time."`
 		Until        *op.Time      `query:"until" doc:"Only mails sent before this time."`
 	}

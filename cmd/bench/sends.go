@@ -62,7 +62,7 @@ func workChild(ctx context.Context, parent io.Reader, out io.Writer) error {
 	}
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	mails := mail.NewDispatcher(d, sender, mail.DefaultWorkers, map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: mail.NewRequests(d, composer),
+		db.RequestedMail: mail.NewRequests(d, composer, nil),
 		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(public, phishing.NewTokens(secret))),
 	}, logger, nil)
 	fmt.Fprintln(out, "working")

@@ -86,10 +86,10 @@ func (f workFlags) open(ctx context.Context, d *db.DB, address, dataDir string, 
 	}
 	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "partnerapi_mail_tries_total",
-		Help: "Tries to send a mail, by kind and outcome: sent, failed, retried or lost.",
+		Help: "Tries to send a mail, by kind and outcome: sent, failed, retried, suppressed or lost.",
 	}, []string{"kind", "outcome"})
 	mails := mail.NewDispatcher(d, sender, f.Workers, map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: mail.NewRequests(d, composer),
+		db.RequestedMail: mail.NewRequests(d, composer, nil),
 		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(address, phishing.NewTokens(secret))),
 	}, log, func(kind db.OutboxKind, outcome mail.Outcome) {
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()

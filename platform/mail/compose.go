@@ -85,18 +85,6 @@ func (c *Composer) From() netmail.Address { return c.from }
 // Link is the public address of a path, which begins with a slash.
 func (c *Composer) Link(path string) string { return c.public + path }
 
-// values are what the words speak of.
-type values struct {
-	Name, Client, Partner, Role, Title, Until string
-}
-
-// content is a mail before it is text or HTML.
-type content struct {
-	Lang, Subject, Greeting         string
-	Paragraphs                      []string
-	Action, Link, Fallback, Closing string
-}
-
 // Compose writes a mail, in the language of its reader, as of now.
 func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
 	l, err := c.content(m)
@@ -116,42 +104,6 @@ func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
 	}
 	out.Text, out.HTML = text.String(), html.String()
 	return out, nil
-}
-
-func (c *Composer) content(m domain.Mail) (content, error) {
-	v := values{Name: OneLine(m.Name), Client: OneLine(m.ClientName), Partner: OneLine(m.PartnerName),
-		Role: string(m.InviteRole)}
-	l := content{Lang: m.Language.Tag()}
-	switch m.Type {
-	case domain.WelcomeMail:
-		l.Link = c.Link("/training")
-	case domain.AdminInviteMail:
-		v.Until, l.Link = longDate(m.Language, domain.DateOf(m.ExpiresAt)), c.Link("/invites/"+m.Invite.String())
-	case domain.TrainingInvite:
-		v.Title, v.Until, l.Link = OneLine(m.CourseTitle), longDate(m.Language, m.DueOn),
-			c.Link("/training/"+m.Course.String())
-	case domain.PolicyReminder:
-		v.Title, l.Link = OneLine(m.PolicyTitle), c.Link("/policies/"+m.Policy.String())
-	default:
-		return l, fmt.Errorf("there are no words for it")
-	}
-	words, known := c.words[m.Language]
-	if !known {
-		return l, fmt.Errorf("there are no words in %q", m.Language)
-	}
-	var body string
-	for name, into := range map[string]*string{
-		"greeting": &l.Greeting, "fallback": &l.Fallback, "closing": &l.Closing,
-		string(m.Type) + ".subject": &l.Subject, string(m.Type) + ".action": &l.Action, string(m.Type) + ".body": &body,
-	} {
-		var text strings.Builder
-		if err := words.ExecuteTemplate(&text, name, v); err != nil {
-			return l, err
-		}
-		*into = strings.TrimSpace(text.String())
-	}
-	l.Paragraphs = strings.Split(body, "\n\n")
-	return l, nil
 }
 
 // OneLine is a text on one line, so that it ends neither a header nor a
@@ -189,4 +141,13 @@ func longDate(language domain.Language, day domain.Date) string {
 		}
 	}
 	return fmt.Sprintf("%d %s %d", t.Day(), name, t.Year())
+}
+
+// longMonth is the month of a day as people write it.
+func longMonth(language domain.Language, day domain.Date) string {
+	t := day.Time()
+	if language == domain.Spanish {
+		return fmt.Sprintf("%s de %d", Month(language, t.Month()), t.Year())
+	}
+	return fmt.Sprintf("%s %d", Month(language, t.Month()), t.Year())
 }

@@ -2,6 +2,7 @@ package mail_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -22,6 +23,7 @@ import (
 type parsed struct {
 	netmail.Header
 	subject, text, html string
+	file                string // and its name before it, after a colon
 }
 
 func parse(t testing.TB, data []byte) parsed {
@@ -34,11 +36,35 @@ func parse(t testing.TB, data []byte) parsed {
 	if p.subject, err = new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil {
 		t.Fatal(err)
 	}
-	kind, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
-	if err != nil || kind != "multipart/alternative" {
-		t.Fatalf("content type %q: %v", m.Header.Get("Content-Type"), err)
+	p.read(t, m.Header.Get("Content-Type"), m.Body)
+	return p
+}
+
+// read reads a body of several parts.
+func (p *parsed) read(t testing.TB, contentType string, body io.Reader) {
+	t.Helper()
+	kind, params, err := mime.ParseMediaType(contentType)
+	parts := multipart.NewReader(body, params["boundary"])
+	if kind == "multipart/mixed" {
+		message, err := parts.NextPart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.read(t, message.Header.Get("Content-Type"), message)
+		file, err := parts.NextPart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, file))
+		if err != nil || !strings.HasPrefix(file.Header.Get("Content-Type"), "application/pdf") {
+			t.Fatalf("%v: %v", file.Header, err)
+		}
+		p.file = file.FileName() + ":" + string(data)
+		return
 	}
-	parts := multipart.NewReader(m.Body, params["boundary"])
+	if err != nil || kind != "multipart/alternative" {
+		t.Fatalf("content type %q: %v", contentType, err)
+	}
 	var kinds []string
 	for {
 		part, err := parts.NextPart()
@@ -62,7 +88,6 @@ func parse(t testing.TB, data []byte) parsed {
 	if got := strings.ToLower(strings.Join(kinds, ", ")); got != "text/plain; charset=utf-8, text/html; charset=utf-8" {
 		t.Fatalf("parts %s", got)
 	}
-	return p
 }
 
 func composer(t testing.TB, from string) *mail.Composer {

@@ -42,6 +42,8 @@ const DefaultWorkers = 20
 type Draft struct {
 	Message  Message
 	Unwanted string // empty where it is wanted
+	// SwitchedOff says that the client does not want mail of this type.
+	SwitchedOff bool
 	// User is the client's user with the address; nil where there is none.
 	User *domain.UserID
 	// Due is when the mail was to be sent first: domain.MailLife after that it is
@@ -64,6 +66,8 @@ const (
 	Sent    Outcome = "sent"
 	Failed  Outcome = "failed"
 	Retried Outcome = "retried"
+	// Suppressed says that the client does not want mail of this type.
+	Suppressed Outcome = "suppressed"
 	// Lost says that the lease ended before the mail was marked.
 	Lost Outcome = "lost"
 )
@@ -248,7 +252,11 @@ func (d *Dispatcher) try(ctx context.Context, l db.Lease) {
 // The error says why the mail is tried again.
 func (d *Dispatcher) Send(begin, lasting context.Context, l db.Lease) (Outcome, error) {
 	draft, err := d.writers[l.Kind].Write(begin, l)
-	if err == nil && draft.Unwanted != "" {
+	switch {
+	case err != nil:
+	case draft.SwitchedOff: // which is no failure, whatever else is the matter
+		return Suppressed, d.db.MarkSuppressed(lasting, l)
+	case draft.Unwanted != "":
 		return d.fail(lasting, l, draft.Unwanted)
 	}
 	if err == nil {

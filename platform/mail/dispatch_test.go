@@ -19,6 +19,8 @@ type office struct {
 	t      *testing.T
 	tenant v2test.Tenant
 	client domain.ClientID
+	// reports are the files of monthly reports.
+	reports mail.Attachment
 }
 
 func newOffice(t *testing.T) *office {
@@ -76,7 +78,7 @@ func (o *office) claim() []db.Lease {
 
 func (o *office) dispatcher(sender mail.Sender) *mail.Dispatcher {
 	return mail.NewDispatcher(o.DB, sender, 2, map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: mail.NewRequests(o.DB, composer(o.t, "")),
+		db.RequestedMail: mail.NewRequests(o.DB, composer(o.t, ""), o.reports),
 	}, quiet, nil)
 }
 

@@ -30,6 +30,14 @@ type Message struct {
 	At       time.Time
 	// Automatic marks mail that no one should answer automatically.
 	Automatic bool
+	Files     []File
+}
+
+// File is a file that goes with a message.
+type File struct {
+	Name string // in ASCII, without a slash
+	Type string // such as application/pdf
+	Data []byte
 }
 
 // Sender is a way out for mail. It is safe for concurrent use.

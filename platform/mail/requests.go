@@ -2,25 +2,56 @@ package mail
 
 import (
 	"context"
+	"fmt"
 
 	"partnerapi/db"
+	"partnerapi/domain"
 )
+
+// Attachment reads the files that monthly reports are.
+type Attachment interface {
+	// ReportPDF reads the file of a client's report. The error is NotFound or a
+	// *RefusedError where it will never be there, and any other is temporary.
+	ReportPDF(ctx context.Context, client domain.ClientID, report domain.ReportID) ([]byte, error)
+}
 
 // Requests writes the mails that were asked for.
 type Requests struct {
 	db       *db.DB
 	composer *Composer
+	reports  Attachment
 }
 
-// NewRequests returns a writer.
-func NewRequests(d *db.DB, composer *Composer) *Requests { return &Requests{d, composer} }
+// NewRequests returns a writer. reports may be nil where no reports are made:
+// their mails are given up.
+func NewRequests(d *db.DB, composer *Composer, reports Attachment) *Requests {
+	return &Requests{d, composer, reports}
+}
 
 // Write writes one mail.
 func (r *Requests) Write(ctx context.Context, l db.Lease) (Draft, error) {
 	m, err := r.db.Mail(ctx, l.Client, l.ID)
-	if err != nil || m.Unwanted != "" {
-		return Draft{Unwanted: m.Unwanted}, err
+	if err != nil || m.Unwanted != "" || m.SwitchedOff {
+		return Draft{Unwanted: m.Unwanted, SwitchedOff: m.SwitchedOff}, err
 	}
-	message, err := r.composer.Compose(m, r.db.Now())
-	return Draft{Message: message, User: m.User, Due: m.RequestedAt}, err
+
+	draft := Draft{User: m.User, Due: m.DueAt}
+	draft.Message, err = r.composer.Compose(m, r.db.Now())
+	if err == nil && m.Type == domain.MonthlyReportMail {
+		draft.Message.Files, err = r.attach(ctx, m)
+	}
+	return draft, err
+}
+
+// attach reads the file of a monthly report.
+func (r *Requests) attach(ctx context.Context, m domain.Mail) ([]File, error) {
+	if r.reports == nil {
+		return nil, &RefusedError{Reason: "no reports are made here"}
+	}
+	data, err := r.reports.ReportPDF(ctx, m.Client, m.Report)
+	if err != nil {
+		return nil, fmt.Errorf("read a report: %w", err)
+	}
+	name := "monthly-report-" + m.MonthOf.Time().Format("2006-01") + ".pdf"
+	return []File{{Name: name, Type: "application/pdf", Data: data}}, nil
 }

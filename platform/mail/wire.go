@@ -45,6 +45,12 @@ func (m Message) wire() (wire, error) {
 	}
 	out.SetBodyString(gomail.TypeTextPlain, m.Text)
 	out.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+	for _, f := range m.Files {
+		err := out.AttachReader(f.Name, bytes.NewReader(f.Data), gomail.WithFileContentType(gomail.ContentType(f.Type)))
+		if err != nil {
+			return wire{}, fmt.Errorf("attach %s: %w", f.Name, err)
+		}
+	}
 	var data bytes.Buffer
 	if _, err := out.WriteTo(&data); err != nil {
 		return wire{}, fmt.Errorf("lay out a message: %w", err)

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"encoding/json"
 	"html/template"
-	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -29,8 +28,6 @@ type pageTexts struct {
 
 	Account, Password, SignIn                 string
 	Simulated, Sender, Subject, Clues, Advice string
-
-	Indicators map[domain.Indicator]string
 }
 
 // readTexts reads the embedded texts. It panics where they cannot be read, as
@@ -73,11 +70,7 @@ func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulati
 		if from, err := sender(s.Template, values); err == nil {
 			shown.From = strings.TrimSpace(from.Name + " <" + from.Address + ">")
 		}
-		for _, i := range (domain.Indicator("")).Values() {
-			if slices.Contains(s.Template.Indicators, domain.Indicator(i)) {
-				shown.Clues = append(shown.Clues, w.Indicators[domain.Indicator(i)])
-			}
-		}
+		shown.Clues = mail.Clues(language, s.Template.Clues())
 	}
 	setPrivateHeaders(c)
 	var text bytes.Buffer

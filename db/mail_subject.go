@@ -1,0 +1,85 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// readSubject reads what a mail of the service's own is about, or says why it has
+// become pointless.
+func (d *DB) readSubject(ctx context.Context, r *mailRow, m *domain.Mail) (err error) {
+	switch r.Type {
+	case domain.CertificateMail:
+		m.Unwanted, err = d.readCompletion(ctx, *r.Round, m)
+	case domain.PhishReminder:
+		m.Simulated, err = d.simulatedMail(ctx, m.Client, *r.ResultID)
+	case domain.ExposureNotice:
+		m.Unwanted, err = d.readExposure(ctx, *r.BreachName, m)
+	case domain.MonthlyReportMail:
+		m.MonthOf, err = pg.Find[domain.Date](ctx, d, m.Report.Noun(), pg.SQL(
+			"SELECT period_start FROM reports WHERE client_id = ? AND id = ?", m.Client, m.Report))
+	}
+	return err
+}
+
+func (d *DB) readCompletion(ctx context.Context, round int, m *domain.Mail) (unwanted string, err error) {
+	rows, err := pg.All[time.Time](ctx, d, "look for a completion", pg.SQL(`
+		SELECT completed_at FROM assignments
+		WHERE client_id = ? AND user_id = ? AND course_id = ? AND round = ? AND completed_at IS NOT NULL`,
+		m.Client, *m.User, m.Course, round))
+	if err != nil || len(rows) == 0 {
+		return "the course is not completed", err
+	}
+	m.CompletedOn = domain.DateOf(rows[0])
+	return "", nil
+}
+
+func (d *DB) readExposure(ctx context.Context, breach string, m *domain.Mail) (unwanted string, err error) {
+	u := &User{db: d}
+	u.Client, u.ID = m.Client, *m.User
+	m.Exposure, err = u.exposure(ctx, breach)
+	switch {
+	case domain.IsCode(err, domain.NotFound):
+		return "the exposure is not in the catalogue any more", nil
+	case err != nil:
+		return "", err
+	case m.Exposure.NotifiedAt != nil:
+		return "the user was notified before", nil
+	case m.Exposure.ResolvedAt != nil:
+		return "the exposure is resolved", nil
+	}
+	return "", nil
+}
+
+// simulatedMailRow is a simulated mail as it is read for its reminder.
+type simulatedMailRow struct {
+	FromEmail, Subject string
+	SentAt             time.Time
+	Indicators         json.RawMessage
+}
+
+// simulatedMail reads a simulated mail as it went out. Of one that has no record
+// of that, only the template is known, whose placeholders are not filled: it has
+// neither a sender nor a subject then.
+func (d *DB) simulatedMail(
+	ctx context.Context, client domain.ClientID, id domain.ResultID,
+) (domain.SimulatedMail, error) {
+	row, err := pg.Find[simulatedMailRow](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`
+		SELECT coalesce(e.from_email, '') AS from_email, coalesce(e.subject, '') AS subject, r.sent_at, t.indicators
+		FROM phishing_results AS r
+		LEFT JOIN sent_emails AS e ON e.client_id = r.client_id AND e.user_id = r.user_id AND e.id = r.id
+		JOIN phishing_templates AS t ON t.id = r.template_id
+		WHERE r.client_id = ? AND r.id = ?`, client, id)))
+	if err != nil {
+		return domain.SimulatedMail{}, err
+	}
+	var t domain.Template
+	err = json.Unmarshal(row.Indicators, &t.Indicators)
+	return domain.SimulatedMail{
+		From: row.FromEmail, Subject: row.Subject, SentOn: domain.DateOf(row.SentAt), Clues: t.Clues(),
+	}, err
+}

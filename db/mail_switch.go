@@ -1,0 +1,46 @@
+package db
+
+import (
+	"context"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// SwitchMail switches a type of the service's own mail on or off for a client. It
+// counts for what is sent from then on. NotFound where there is no such client. It
+// is for the command line, which has no caller.
+func (d *DB) SwitchMail(ctx context.Context, client domain.ClientID, kind domain.MessageType, on bool) error {
+	n, err := pg.Exec(ctx, d, "switch mail", pg.SQL(`
+		INSERT INTO mail_switches (client_id, kind, enabled, changed_at)
+		SELECT id, ?1, ?2::boolean, ?3::timestamptz FROM clients WHERE id = ?0 AND archived_at IS NULL
+		ON CONFLICT (client_id, kind) DO UPDATE SET enabled = excluded.enabled, changed_at = excluded.changed_at`,
+		client, kind, on, d.Now()))
+	if err == nil && n == 0 {
+		err = domain.ErrNotFound(client.Noun())
+	}
+	return err
+}
+
+type mailSwitchRow struct {
+	Kind    domain.MessageType
+	Enabled bool
+}
+
+// MailSwitches reads which types of the service's own mail a client gets, in the
+// order of domain.ServiceMails.
+func (d *DB) MailSwitches(ctx context.Context, client domain.ClientID) ([]domain.MailSwitch, error) {
+	rows, err := pg.All[mailSwitchRow](ctx, d, "read switches of mail", pg.SQL(
+		"SELECT kind, enabled FROM mail_switches WHERE client_id = ?", client))
+	set := map[domain.MessageType]bool{}
+	for _, r := range rows {
+		set[r.Kind] = r.Enabled
+	}
+
+	list := make([]domain.MailSwitch, len(domain.ServiceMails))
+	for i, kind := range domain.ServiceMails {
+		on, switched := set[kind]
+		list[i] = domain.MailSwitch{Type: kind, On: on || !switched && kind.OnByDefault()}
+	}
+	return list, err
+}

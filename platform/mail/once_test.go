@@ -1,0 +1,113 @@
+package mail_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v2/v2test"
+)
+
+// TestServiceMailOnce: repeated and concurrent signals bring one mail, and each
+// round of a course its own.
+func TestServiceMailOnce(t *testing.T) {
+	t.Parallel()
+	p, now := newPlatform(t), v2test.Noon
+	u := p.user(p.client, "ada@example.test", domain.English)
+	result := p.simulation(u, now.Add(-time.Hour))
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for n := range 3 {
+				at := now.Add(time.Duration(n-3) * time.Minute)
+				batch := []domain.Signal{
+					{ID: db.NewID[domain.EventKind]().String(), Type: domain.CourseCompleted, User: u.User, Course: foundations, At: at},
+					{ID: db.NewID[domain.EventKind]().String(), Type: domain.ExposureFound, User: u.User, Breach: "Forum", At: at},
+					{ID: db.NewID[domain.EventKind]().String(), Type: domain.PhishingClicked, Result: result, At: at},
+				}
+				if _, err := p.DB.IngestSignals(t.Context(), batch); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	p.Clock.Advance(2 * day)
+	if got := p.sent(); got != "certificate exposure-notice phish-reminder" {
+		t.Errorf("sent %q", got)
+	}
+
+	p.Exec("UPDATE assignments SET completed_at = $1 WHERE user_id = $2 AND course_id = $3", now.AddDate(-1, 0, -1), u.User, foundations)
+	p.Exec(`INSERT INTO assignments (client_id, user_id, course_id, round, position, assigned_at, due_on)
+		VALUES ($1, $2, $3, 2, 1, $4, '2026-07-15')`, u.Client, u.User, foundations, now)
+	p.completed(u, p.Clock.Now())
+	p.completed(u, p.Clock.Now().Add(time.Second))
+	if got := p.sent(); got != "certificate" {
+		t.Errorf("sent %q for the second round", got)
+	}
+}
+
+// TestCrashAfterNotice: a process that died between the hand-over and the mark of a
+// notice leaves it to the next, which sends the same message and notes it once.
+func TestCrashAfterNotice(t *testing.T) {
+	t.Parallel()
+	p, now := newPlatform(t), v2test.Noon
+	u := p.user(p.client, "ada@example.test", domain.English)
+	p.exposed(u, "Forum", now)
+	ctx, crash := context.WithCancel(t.Context())
+	if _, err := p.dispatcher(crashing{p.sender, crash}).Send(ctx, ctx, p.claim()[0]); err == nil {
+		t.Fatal("it is marked")
+	}
+	if p.Number("SELECT count(*) FROM exposures WHERE notified_at IS NOT NULL")+p.Number("SELECT count(*) FROM sent_emails") != 0 {
+		t.Error("it is noted without the mark")
+	}
+	p.Clock.Advance(time.Minute)
+	if got := p.sent(); got != "exposure-notice" {
+		t.Fatalf("sent %q", got)
+	}
+	mails := p.server.all()
+	if len(mails) != 2 || parse(t, mails[0].data).Get("Message-ID") != parse(t, mails[1].data).Get("Message-ID") {
+		t.Errorf("%d mails", len(mails))
+	}
+	list := "/v2/clients/" + p.client.String() + "/dark-web/exposures?updated_since="
+	want := now.Add(time.Minute).Format("2006-01-02T15:04:05.000000Z")
+	shown := p.Get(list+now.Add(time.Minute).Format(time.RFC3339), p.tenant.Key).Want(200).Field("data").([]any)
+	if len(shown) != 1 || shown[0].(map[string]any)["notified_at"] != want {
+		t.Errorf("%v", shown)
+	}
+	if later := p.Get(list+now.Add(2*time.Minute).Format(time.RFC3339), p.tenant.Key).Want(200).Field("data").([]any); len(later) != 0 {
+		t.Errorf("%v", later)
+	}
+	emails := p.Get("/v2/users/"+u.User.String()+"/emails?message_types=exposure-notice", p.tenant.Key).Want(200).Field("data").([]any)
+	if len(emails) != 1 || emails[0].(map[string]any)["message_type"] != "exposure-notice" {
+		t.Errorf("%v", emails)
+	}
+}
+
+// TestMarkNoticesAndSimulations: both are marked in one transaction, in the lock
+// order.
+func TestMarkNoticesAndSimulations(t *testing.T) {
+	t.Parallel()
+	p, now := newPlatform(t), v2test.Noon
+	var mails []db.SentMail
+	for _, email := range []string{"a@example.test", "b@example.test"} {
+		u := p.user(p.client, email, domain.English)
+		p.exposed(u, "Forum", now)
+		p.exposed(u, "List", now)
+		result := p.simulation(u, now)
+		p.Exec("UPDATE phishing_results SET status = 'scheduled', sent_at = NULL WHERE id = $1", result)
+		p.Exec("DELETE FROM sent_emails")
+		p.Exec("INSERT INTO outbox (client_id, id, kind, urgency, due_at) VALUES ($1, $2, 'simulation', 2, $3)", p.client, result, now)
+		for _, l := range p.claim() {
+			mails = append(mails, db.SentMail{Lease: l, User: &u.User, From: "a@example.test", Subject: "S"})
+		}
+	}
+	done, err := p.DB.MarkSent(t.Context(), mails)
+	if err != nil || len(done) != 6 || p.Number("SELECT count(*) FROM exposures WHERE notified_at = $1", now) != 4 ||
+		p.Number("SELECT count(*) FROM phishing_results WHERE sent_at = $1", now) != 2 {
+		t.Errorf("%v: %v", done, err)
+	}
+}

@@ -1,0 +1,346 @@
+package mail_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest/fixture"
+	"partnerapi/domain"
+	"partnerapi/platform/mail"
+	"partnerapi/v2/v2test"
+)
+
+// foundations is a course that every new user is given.
+var foundations = domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: 1}
+
+const day = 24 * time.Hour
+
+// platform is an office whose users something happens to.
+type platform struct {
+	*office
+	server *server
+	sender mail.Sender
+}
+
+func newPlatform(t *testing.T) *platform {
+	p := &platform{office: newOffice(t), server: startServer(t, "", nil)}
+	p.sender = open(t, p.server.url())
+	domainName, on := "forum.example", domain.DateOf(v2test.Noon.AddDate(-1, 0, 0))
+	_, _, err := p.DB.ImportBreaches(t.Context(), []domain.Breach{
+		{Name: "Forum", Title: "Forum & Co", Domain: &domainName, On: &on, Severity: domain.SeverityCritical, DataClasses: []string{"Passwords", "Tea preferences"}},
+		{Name: "List", Title: "List", Severity: domain.SeverityLow, DataClasses: []string{"Email addresses"}, SpamList: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// user adds a user of a client.
+func (p *platform) user(client domain.ClientID, email string, language domain.Language) domain.UserKey {
+	p.t.Helper()
+	u := p.User(p.tenant, client, email)
+	p.Exec("UPDATE users SET preferred_language = $1 WHERE id = $2", language, u.ID)
+	return domain.UserKey{Client: client, User: u.ID}
+}
+
+// simulation adds a simulated mail that was sent to the user at a time.
+func (p *platform) simulation(to domain.UserKey, at time.Time, indicators ...string) domain.ResultID {
+	p.t.Helper()
+	id, template := db.NewID[domain.ResultKind](), db.NewID[domain.TemplateKind]()
+	fixture.Insert(p.t, p.DB.SQL(), "phishing_templates", fixture.Row{"id": template, "indicators": append([]string{}, indicators...)})
+	fixture.Insert(p.t, p.DB.SQL(), "phishing_results", fixture.Row{
+		"client_id": to.Client, "id": id, "user_id": to.User, "template_id": template, "status": "sent", "sent_at": at, "created_at": at,
+	})
+	p.Exec(`INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
+		VALUES ($1, $2, $3, $4, 'ceo@bait.example', 'Urgent, Ada!', 'smtp', 'phishing')`, to.Client, to.User, id, at)
+	return id
+}
+
+func (p *platform) completed(u domain.UserKey, at time.Time) {
+	p.t.Helper()
+	p.Signal(domain.Signal{Type: domain.CourseCompleted, User: u.User, Course: foundations, At: at})
+}
+
+func (p *platform) exposed(u domain.UserKey, breach string, at time.Time) {
+	p.t.Helper()
+	p.Signal(domain.Signal{Type: domain.ExposureFound, User: u.User, Breach: breach, At: at})
+}
+
+func (p *platform) clicked(result domain.ResultID, at time.Time) {
+	p.t.Helper()
+	p.Signal(domain.Signal{Type: domain.PhishingClicked, Result: result, At: at})
+}
+
+// queued counts the mails of a type that were asked for.
+func (p *platform) queued(kind domain.MessageType) int {
+	p.t.Helper()
+	return p.Number("SELECT count(*) FROM mail_requests AS r JOIN outbox AS o USING (client_id, id) WHERE r.type = $1", kind)
+}
+
+// sent sends all that is due and returns the types of the mails that were recorded
+// then, sorted.
+func (p *platform) sent() string {
+	p.t.Helper()
+	before := p.recorded()
+	p.drain(p.sender)
+	after := p.recorded()
+	for _, kind := range before {
+		i := slices.Index(after, kind)
+		after = slices.Delete(after, i, i+1)
+	}
+	return strings.Join(after, " ")
+}
+
+func (p *platform) recorded() (kinds []string) {
+	p.t.Helper()
+	rows, err := p.DB.SQL().QueryContext(p.t.Context(),
+		"SELECT message_type FROM sent_emails WHERE message_type <> 'phishing' ORDER BY message_type")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var kind string
+		if err := rows.Scan(&kind); err != nil {
+			p.t.Fatal(err)
+		}
+		kinds = append(kinds, kind)
+	}
+	if err := rows.Err(); err != nil {
+		p.t.Fatal(err)
+	}
+	return kinds
+}
+
+// TestServiceMail: completing a course, being exposed and falling for a simulation
+// bring a mail each, in the user's language, the last one two days later.
+func TestServiceMail(t *testing.T) {
+	t.Parallel()
+	p, now := newPlatform(t), v2test.Noon
+	languages := map[string]domain.Language{"en@example.test": domain.English, "es@example.test": domain.Spanish, "fr@example.test": domain.French}
+	for email, language := range languages {
+		u := p.user(p.client, email, language)
+		p.completed(u, now)
+		p.exposed(u, "Forum", now)
+		p.clicked(p.simulation(u, now.Add(-time.Hour), "fear", "external"), now)
+	}
+	for range 2 {
+		p.drain(p.sender)
+	}
+	if n := len(p.server.all()); n != 6 || p.queued(domain.PhishReminder) != 3 {
+		t.Fatalf("%d mails at once, %d reminders wait", n, p.queued(domain.PhishReminder))
+	}
+	p.Clock.Advance(2*day - time.Second)
+	p.drain(p.sender)
+	if n := len(p.server.all()); n != 6 {
+		t.Fatalf("%d mails before the reminders are due", n)
+	}
+	p.Clock.Advance(time.Second)
+	p.drain(p.sender)
+
+	want := map[string][]string{
+		"en Your certificate: Security awareness foundations":   {"Certificate of completion\n", "\n    This certifies that\n    Ada Example\n    has completed the course\n    Security awareness foundations\n    on 15 June 2026\n", "Hopper & Sons - Überwald IT", "/training"},
+		"es Su certificado: Security awareness foundations":     {"Certificado de finalización\n", "    Se certifica que\n    Ada Example\n    ha completado el curso\n", "el 15 de junio de 2026"},
+		"fr Votre attestation : Security awareness foundations": {"Attestation de réussite\n", "    a terminé le cours\n", "le 15 juin 2026"},
+		"en Your data was found in a data breach: Forum & Co":   {"en@example.test", "“Forum & Co” (forum.example), which took place on 15 June 2025.", "\n- Passwords\n- Tea preferences\n", "Change the password", "https://haveibeenpwned.com"},
+		"es Sus datos aparecen en una filtración: Forum & Co":   {"- Contraseñas\n- Tea preferences\n", "Cambie ahora la contraseña", "15 de junio de 2025"},
+		"fr Vos données figurent dans une fuite : Forum & Co":   {"- Mots de passe\n", "Changez maintenant le mot de passe", "15 juin 2025"},
+		"en What gave the simulated phishing message away":      {"On 15 June 2026 you got a message with the subject “Urgent, Ada!” from ceo@bait.example", "gave it away:\n- It came from outside your organization", "\n- It threatened you with a loss", "Next time"},
+		"es Lo que delataba el mensaje de phishing simulado":    {"«Urgent, Ada!»", "- Venía de fuera de su organización", "\n- Le amenazaba", "La próxima vez"},
+		"fr Ce qui trahissait le message d’hameçonnage simulé":  {"« Urgent, Ada! »", "- Il venait de l’extérieur de votre organisation", "\n- Il vous menaçait", "La prochaine fois"},
+	}
+	for _, m := range p.server.all() {
+		got := parse(t, m.data)
+		key := m.to[:2] + " " + got.subject
+		texts, known := want[key]
+		if !known {
+			t.Errorf("%q is not expected, or came twice", key)
+		}
+		delete(want, key)
+		for _, text := range append(texts, "") {
+			if !strings.Contains(got.text, text) {
+				t.Errorf("%s lacks %q:\n%s", key, text, got.text)
+			}
+		}
+		if strings.Contains(got.html, "ZgotmplZ") || strings.Contains(got.text, "<no value>") || got.Get("Auto-Submitted") != "auto-generated" ||
+			strings.Contains(key, "ertifica") && !strings.Contains(got.html, ">Ada Example</div>") {
+			t.Errorf("%s:\n%s", key, got.html)
+		}
+	}
+	for key := range want {
+		t.Errorf("%q did not come", key)
+	}
+	if n := p.Number("SELECT count(*) FROM exposures WHERE notified_at = $1 AND updated_at = $1", now); n != 3 {
+		t.Errorf("%d exposures are noted as told of", n)
+	}
+}
+
+// TestOldCauses: what happened more than seven days ago brings no mail, and a
+// reminder is due two days after the failing itself.
+func TestOldCauses(t *testing.T) {
+	t.Parallel()
+	p, now := newPlatform(t), v2test.Noon
+	for _, c := range []struct {
+		email string
+		ago   time.Duration
+		now   string
+		later string // a day later
+	}{
+		{"old@example.test", 7*day + time.Second, "", ""},
+		{"edge@example.test", 7 * day, "certificate exposure-notice phish-reminder", ""},
+		{"recent@example.test", day, "certificate exposure-notice", "phish-reminder"},
+	} {
+		at := p.Clock.Now().Add(-c.ago)
+		u := p.user(p.client, c.email, domain.English)
+		p.completed(u, at)
+		p.exposed(u, "List", at)
+		result := p.simulation(u, now.AddDate(0, 0, -20))
+		p.clicked(result, at)
+		p.Signal(domain.Signal{Type: domain.CredentialsSubmitted, Result: result, At: p.Clock.Now()}) // who has failed before
+		if got := p.sent(); got != c.now {
+			t.Errorf("%s: %q at once", c.email, got)
+		}
+		p.Clock.Advance(day)
+		if got := p.sent(); got != c.later {
+			t.Errorf("%s: %q a day later", c.email, got)
+		}
+	}
+	p.Clock.Advance(10 * day)
+	if got := p.sent(); got != "" {
+		t.Errorf("%q in the end", got)
+	}
+}
+
+// TestWhoFails: a scanner's click, an opened mail and a report bring no reminder;
+// each way of falling for a mail does, once.
+func TestWhoFails(t *testing.T) {
+	t.Parallel()
+	p, now := newPlatform(t), v2test.Noon
+	u := p.user(p.client, "ada@example.test", domain.English)
+	sentAt := now.Add(-time.Hour)
+	step := func(result domain.ResultID, kind domain.ResultEventKind, at time.Time, by domain.AutomatedReason) {
+		t.Helper()
+		err := p.DB.AdvanceResults(t.Context(), []domain.ResultStep{{Result: result, Kind: kind, At: at, Automated: by}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	scanned := p.simulation(u, sentAt)
+	step(scanned, domain.MailClicked, now, domain.ByNetwork)
+	hasty := p.simulation(u, sentAt)
+	step(hasty, domain.MailClicked, sentAt.Add(time.Second), "")
+	other := p.simulation(u, sentAt)
+	step(other, domain.MailOpened, now, "")
+	step(other, domain.MailReported, now, "")
+	if n := p.queued(domain.PhishReminder); n != 0 {
+		t.Fatalf("%d reminders", n)
+	}
+	for i, kind := range []domain.ResultEventKind{domain.MailClicked, domain.MailAttachmentOpened, domain.MailCredentialsSubmitted} {
+		result := []domain.ResultID{scanned, hasty, other}[i] // whatever a scanner did before
+		step(result, kind, now, "")
+		step(result, kind, now.Add(time.Minute), "")
+		step(result, domain.MailCredentialsSubmitted, now.Add(time.Minute), "")
+		if n := p.queued(domain.PhishReminder); n != i+1 {
+			t.Errorf("%d reminders after %s", n, kind)
+		}
+	}
+}
+
+// TestUnknownSimulation: a mail that nobody recorded, of a template without
+// indicators, has a reminder all the same.
+func TestUnknownSimulation(t *testing.T) {
+	t.Parallel()
+	p, now := newPlatform(t), v2test.Noon
+	result := p.simulation(p.user(p.client, "ada@example.test", domain.English), now.Add(-time.Hour))
+	p.Exec("DELETE FROM sent_emails")
+	p.clicked(result, now)
+	p.Clock.Advance(2 * day)
+	p.drain(p.sender)
+	if text := parse(t, p.server.all()[0].data).text; !strings.Contains(text, "you got a message, and did") || !strings.Contains(text, "- Its link led to a web address") {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestServiceMailUnwanted: it is at the sending that a user is active, the client
+// is there, and there is something to tell.
+func TestServiceMailUnwanted(t *testing.T) {
+	t.Parallel()
+	p, now := newPlatform(t), v2test.Noon
+	for name, change := range map[string]struct {
+		text, want string
+	}{
+		"inactive":  {"UPDATE users SET status = 'inactive' WHERE client_id = $1", "the user is inactive; the user is inactive; the user is inactive"},
+		"archived":  {"UPDATE clients SET archived_at = now() WHERE id = $1", "the client is archived; the client is archived; the client is archived"},
+		"unwatched": {"UPDATE clients SET dark_web_monitoring = false WHERE id = $1", "sent; the client has no Dark Web Monitoring; sent"},
+		"resolved":  {"UPDATE exposures SET resolved_at = now() WHERE client_id = $1", "sent; the exposure is resolved; sent"},
+		"told":      {"UPDATE exposures SET notified_at = now() WHERE client_id = $1", "sent; the user was notified before; sent"},
+		"undone":    {"UPDATE assignments SET completed_at = NULL WHERE client_id = $1", "the course is not completed; sent; sent"},
+	} {
+		client := p.Client(p.tenant, name).ID
+		u := p.user(client, "ada@example.test", domain.English)
+		p.completed(u, now)
+		p.exposed(u, "List", now)
+		p.clicked(p.simulation(u, now.Add(-3*day)), now.Add(-2*day))
+		p.Exec(change.text, client)
+		p.drain(p.sender)
+		var got string
+		err := p.DB.SQL().QueryRowContext(t.Context(), `SELECT string_agg(coalesce(failure, CASE WHEN sent_at IS NULL THEN 'waits' ELSE 'sent' END), '; ' ORDER BY type)
+			FROM mail_requests WHERE client_id = $1`, client).Scan(&got)
+		if err != nil || got != change.want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
+// TestResolvedBefore: an exposure whose resolving was told first, or along with the
+// finding, is not worth a mail.
+func TestResolvedBefore(t *testing.T) {
+	t.Parallel()
+	p, now := newPlatform(t), v2test.Noon
+	u := p.user(p.client, "ada@example.test", domain.English)
+	p.Signal(domain.Signal{Type: domain.ExposureResolved, User: u.User, Breach: "Forum", At: now})
+	p.exposed(u, "Forum", now.Add(-time.Hour))
+	if n := p.queued(domain.ExposureNotice); n != 0 {
+		t.Errorf("%d notices", n)
+	}
+}
+
+// TestTenantsMail: what happens to a user of one client is told to nobody of
+// another who has the same address.
+func TestTenantsMail(t *testing.T) {
+	t.Parallel()
+	p, now := newPlatform(t), v2test.Noon
+	stranger := p.Tenant("Stranger")
+	twin := p.User(stranger, p.Client(stranger, "Hopper & Sons").ID, "ada@example.test")
+	u := p.user(p.client, "ada@example.test", domain.English)
+	if err := p.DB.SwitchMail(t.Context(), twin.ClientID, domain.CertificateMail, false); err != nil {
+		t.Fatal(err)
+	}
+	p.completed(u, now)
+	p.exposed(u, "Forum", now)
+	if got := p.sent(); got != "certificate exposure-notice" {
+		t.Errorf("sent %q", got)
+	}
+	if n := p.Number("SELECT count(*) FROM sent_emails WHERE user_id = $1 AND client_id = $2", u.User, u.Client); n != 2 {
+		t.Errorf("%d are the user's", n)
+	}
+}
+
+// TestHistory: a change that brings in history sends nothing.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	err := p.DB.Change(t.Context(), func(_ context.Context, c *db.Change) error {
+		c.NoMail()
+		c.MailReport(p.client, domain.ReportID{15: 1}, domain.AdminID{15: 1})
+		return nil
+	})
+	if n := len(p.requests()); err != nil || n != 0 {
+		t.Errorf("%d mails: %v", n, err)
+	}
+}
