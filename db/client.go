@@ -150,3 +150,20 @@ func (t *Tenant) Update(ctx context.Context, c *Change) error {
 	t.UpdatedAt = at
 	return err
 }
+
+// ClientName is a client as commands name it.
+type ClientName struct {
+	ID            domain.ClientID
+	Name, Partner string
+}
+
+// ClientsCalled finds clients of all partners that are not archived: the one with
+// the id, or else those with the name. It is for the command line, which has no
+// caller.
+func (d *DB) ClientsCalled(ctx context.Context, id domain.ClientID, name string) ([]ClientName, error) {
+	return pg.All[ClientName](ctx, d, "look for a client", pg.SQL(`
+		SELECT c.id, c.name, p.name AS partner FROM clients AS c JOIN partners AS p ON p.id = c.partner_id
+		WHERE c.archived_at IS NULL AND (c.id = ?0 OR c.name_key = ?1 AND NOT EXISTS
+			(SELECT 1 FROM clients AS i WHERE i.id = ?0 AND i.archived_at IS NULL))
+		ORDER BY p.name_key, c.id LIMIT 10`, id, domain.SortKey(name)))
+}

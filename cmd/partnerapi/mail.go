@@ -11,8 +11,11 @@ import (
 )
 
 type mailCmd struct {
-	Failed failedMailCmd `cmd:"" help:"List the mails that were given up, and why."`
-	Retry  retryMailCmd  `cmd:"" help:"Send mails again that were given up."`
+	Failed   failedMailCmd   `cmd:"" help:"List the mails that were given up, and why."`
+	Retry    retryMailCmd    `cmd:"" help:"Send mails again that were given up."`
+	Enable   enableMailCmd   `cmd:"" help:"Switch a kind of mail that the service sends of itself on for a client."`
+	Disable  disableMailCmd  `cmd:"" help:"Switch a kind of mail that the service sends of itself off for a client."`
+	Switches mailSwitchesCmd `cmd:"" help:"Show which kinds of mail that the service sends of itself a client gets."`
 }
 
 type failedMailCmd struct {

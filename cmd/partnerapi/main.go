@@ -87,7 +87,7 @@ type cli struct {
 	Partners  partnersCmd  `cmd:"" help:"Create and list partners."`
 	Keys      keysCmd      `cmd:"" help:"Create, list and revoke API keys."`
 	Audit     auditCmd     `cmd:"" help:"List who changed what through the API."`
-	Mail      mailCmd      `cmd:"" help:"List mails that were given up, and send them again."`
+	Mail      mailCmd      `cmd:"" help:"List mails that were given up, send them again, and choose what mail clients get."`
 	Seed      seedCmd      `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
 	Breaches  breachesCmd  `cmd:"" help:"Import breaches, which exposures refer to."`
 	Ingest    ingestCmd    `cmd:"" help:"Take in what happened on the platform: signals, a line of JSON each."`

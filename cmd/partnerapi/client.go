@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// clientCalled finds a client by its id, as v2 shows it or as a UUID, or by its
+// name. Of a name that clients of several partners have, it lists their ids.
+func clientCalled(ctx context.Context, d *db.DB, text string) (db.ClientName, error) {
+	id, err := domain.ParseID[domain.ClientKind](text)
+	if err != nil {
+		id, err = domain.ParseUUID[domain.ClientKind](strings.ToLower(text))
+	}
+	if err != nil {
+		id = domain.ClientID{}
+	}
+
+	found, err := d.ClientsCalled(ctx, id, text)
+	switch {
+	case err != nil:
+		return db.ClientName{}, err
+	case len(found) == 0:
+		return db.ClientName{}, fmt.Errorf("there is no client %q, or it was archived: name one by its id, as GET /v2/clients shows it, "+
+			"or its name", text)
+	case len(found) > 1:
+		ids := make([]string, len(found))
+		for i, c := range found {
+			ids[i] = fmt.Sprintf("%s (of %s)", c.ID, c.Partner)
+		}
+		return db.ClientName{}, fmt.Errorf("%d clients are called %q: name one by its id, %s", len(found), text,
+			strings.Join(ids, " or "))
+	}
+	return found[0], nil
+}

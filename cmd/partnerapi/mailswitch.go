@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"partnerapi/domain"
+)
+
+// mailKind names a kind of mail that the service sends of itself.
+type mailKind struct {
+	Client string             `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name."`
+	Kind   domain.MessageType `arg:"" enum:"certificate,phish-reminder,exposure-notice,monthly-report" help:"The kind of mail: certificate, phish-reminder, exposure-notice or monthly-report."`
+}
+
+// switchMail switches a kind of mail on or off.
+func (k mailKind) switchMail(ctx context.Context, f databaseFlags, s streams, on bool) (err error) {
+	d, shut, err := f.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	client, err := clientCalled(ctx, d, k.Client)
+	if err != nil {
+		return err
+	}
+	if err := d.SwitchMail(ctx, client.ID, k.Kind, on); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "%s (%s): %s is %s\n", client.Name, client.ID, k.Kind, onOrOff(on))
+	return nil
+}
+
+func onOrOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+type enableMailCmd struct {
+	databaseFlags
+	mailKind
+}
+
+// Help says when it counts.
+func (enableMailCmd) Help() string {
+	return `The switch counts at the moment of sending. What was due while a kind was off is not sent later. All kinds are on unless they were switched off, but for monthly-report.`
+}
+
+// Run switches a kind of mail on.
+func (c enableMailCmd) Run(ctx context.Context, s streams) error {
+	return c.switchMail(ctx, c.databaseFlags, s, true)
+}
+
+type disableMailCmd struct {
+	databaseFlags
+	mailKind
+}
+
+// Help is that of enabling.
+func (disableMailCmd) Help() string { return enableMailCmd{}.Help() }
+
+// Run switches a kind of mail off.
+func (c disableMailCmd) Run(ctx context.Context, s streams) error {
+	return c.switchMail(ctx, c.databaseFlags, s, false)
+}
+
+type mailSwitchesCmd struct {
+	databaseFlags
+	Client string `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name."`
+}
+
+// Run shows which kinds of mail a client gets.
+func (c mailSwitchesCmd) Run(ctx context.Context, s streams) (err error) {
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	client, err := clientCalled(ctx, d, c.Client)
+	if err != nil {
+		return err
+	}
+	switches, err := d.MailSwitches(ctx, client.ID)
+	if err != nil {
+		return err
+	}
+
+	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "KIND\tSTATE")
+	for _, m := range switches {
+		fmt.Fprintf(w, "%s\t%s\n", m.Type, onOrOff(m.On))
+	}
+	return w.Flush()
+}
