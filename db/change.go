@@ -42,6 +42,7 @@ type lockRank int
 const (
 	messageLocks  lockRank = iota + 1 // advisory, of the Message-IDs of real mails
 	audienceLocks                     // advisory; see ShareAudiences
+	syncLocks                         // of sync_runs and directory_connections
 	waitingLocks                      // of waiting_assignments
 	outboxLocks
 	resultLocks

@@ -22,6 +22,12 @@ func (c *Change) ObjectEvent(kind domain.EventType, user domain.UserKey, object 
 	c.event(kind, user, object)
 }
 
+// ClientObjectEvent records that something happened to an object of a client,
+// whose UUID it is given.
+func (c *Change) ClientObjectEvent(kind domain.EventType, client domain.ClientID, object string) {
+	c.event(kind, domain.UserKey{Client: client}, object)
+}
+
 func (c *Change) event(kind domain.EventType, user domain.UserKey, object string) {
 	row := eventRow{
 		ClientID: user.Client.UUID(), ID: NewID[domain.EventKind]().UUID(), Type: kind, CreatedAt: c.At,

@@ -12,4 +12,5 @@ var clashes = map[string]*domain.Error{
 	"framework_assignments_unique": domain.ErrConflict("framework assignment",
 		"this framework is assigned to this audience already"),
 	"admins_client_email_unique": domain.ErrConflict("admin", "this email is already an admin of this client"),
+	"sync_runs_open":             domain.ErrConflict("sync run", "a sync of this client is queued or running already"),
 }

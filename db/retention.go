@@ -21,6 +21,7 @@ var bounded = []struct {
 	{"audit_entries", "at", domain.AuditLife},
 	{"events", "created_at", domain.EventLife},
 	{"email_classifications", "classified_at", domain.ClassificationLife},
+	{"sync_runs", "queued_at", domain.SyncRunLife},
 }
 
 // dropOld deletes the rows that are older than they are kept, a batch in each

@@ -19,6 +19,8 @@ const (
 	DataExposed     EventType = "dark_web.exposure.found"
 	ResultUpdated   EventType = "phishing.result.updated"
 	RealReported    EventType = "phishing.email.reported"
+	SyncDone        EventType = "sync.completed"
+	SyncStopped     EventType = "sync.failed"
 )
 
 // Event is a change that others may want to hear of. It is written in the

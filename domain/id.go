@@ -36,10 +36,11 @@ type (
 	CourseKind              struct{}
 	TemplateKind            struct{}
 	MessageKind             struct{}
+	SyncRunKind             struct{}
 )
 
 // The prefixes that callers see are in decisions 1.2; those of partners, keys,
-// invites and messages never leave the service.
+// invites, messages and sync runs never leave the service.
 func (PartnerKind) Prefix() string             { return "par" }
 func (KeyKind) Prefix() string                 { return "key" }
 func (ClientKind) Prefix() string              { return "cli" }
@@ -58,6 +59,7 @@ func (ResultKind) Prefix() string              { return "phr" }
 func (CourseKind) Prefix() string              { return "crs" }
 func (TemplateKind) Prefix() string            { return "tpl" }
 func (MessageKind) Prefix() string             { return "msg" }
+func (SyncRunKind) Prefix() string             { return "syn" }
 
 func (PartnerKind) Noun() string             { return "partner" }
 func (KeyKind) Noun() string                 { return "key" }
@@ -77,6 +79,7 @@ func (ResultKind) Noun() string              { return "phishing result" }
 func (CourseKind) Noun() string              { return "course" }
 func (TemplateKind) Noun() string            { return "template" }
 func (MessageKind) Noun() string             { return "message" }
+func (SyncRunKind) Noun() string             { return "sync run" }
 
 // ID is the identity of one object of kind K: a UUID, of version 7 for objects
 // made by this service. Its text form is the kind's prefix, an underscore and
@@ -104,6 +107,7 @@ type (
 	CourseID              = ID[CourseKind]
 	TemplateID            = ID[TemplateKind]
 	MessageID             = ID[MessageKind]
+	SyncRunID             = ID[SyncRunKind]
 )
 
 const (

@@ -1,0 +1,151 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+type syncRunRow struct {
+	bun.BaseModel `bun:"table:sync_runs,alias:r"`
+
+	ClientID    domain.ClientID  `bun:"client_id,pk"`
+	ID          domain.SyncRunID `bun:"id,pk"`
+	Status      domain.SyncStatus
+	Trigger     domain.SyncTrigger
+	QueuedAt    time.Time
+	StartedAt   *time.Time
+	FinishedAt  *time.Time
+	UpdatedAt   time.Time
+	Created     int
+	Updated     int
+	Deactivated int
+	Merged      int
+	Unchanged   int
+	Error       *string
+
+	SkippedJSON string `bun:"skipped_json,scanonly"`
+}
+
+func (r *syncRunRow) run() domain.SyncRun {
+	run := domain.SyncRun{
+		ID: r.ID, Client: r.ClientID, Status: r.Status, Trigger: r.Trigger, QueuedAt: r.QueuedAt,
+		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, UpdatedAt: r.UpdatedAt,
+		SyncCounts: domain.SyncCounts{
+			Created: r.Created, Updated: r.Updated, Deactivated: r.Deactivated, Merged: r.Merged, Unchanged: r.Unchanged,
+		},
+		Skipped: []domain.SkippedAccount{}, Error: r.Error,
+	}
+	_ = json.Unmarshal([]byte(r.SkippedJSON), &run.Skipped) // which noteBatch wrote
+	return run
+}
+
+// shownRun selects from sync_runs, alias r, what is shown of a run.
+func shownRun(q *pg.Select) {
+	q.Columns(pg.Columns[syncRunRow]()).Columns("r.skipped::text AS skipped_json")
+}
+
+// SyncRuns reads a page of the client's runs, the newest first. since, if not nil,
+// leaves those that changed at or after it.
+func (t *Tenant) SyncRuns(
+	ctx context.Context, since *time.Time, w domain.Window,
+) (domain.Slice[domain.SyncRun], error) {
+	k := pg.Keyset[syncRunRow]{
+		Table: "sync_runs AS r", Key: "r.queued_at", Cast: "timestamptz", ID: "r.id", Desc: true, OneIndex: since == nil,
+		Select: shownRun,
+		Position: func(r *syncRunRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.QueuedAt), ID: r.ID.UUID()}
+		},
+	}
+	k.Where.Add("r.client_id = ?", t.ID)
+	if since != nil {
+		k.Where.Add("r.updated_at >= ?", *since)
+	}
+	rows, err := pg.CountedPage(ctx, t.db, k, w)
+	return pg.Map(rows, (*syncRunRow).run), err
+}
+
+// RequestSync queues a run for a caller. The client is locked (LockTenant).
+// Conflict where the client has no directory or a run is open, RateLimited within
+// an hour of the last request.
+func (t *Tenant) RequestSync(ctx context.Context, c *Change) (domain.SyncRun, error) {
+	type state struct {
+		Connected, Open bool
+		Last            *time.Time
+	}
+	s, err := pg.One[state](ctx, c, "look at the client's directory", pg.SQL(`
+		SELECT EXISTS (SELECT 1 FROM directory_connections WHERE client_id = ?0) AS connected,
+			EXISTS (SELECT 1 FROM sync_runs WHERE client_id = ?0 AND status IN ('queued', 'running')) AS open,
+			(SELECT max(queued_at) FROM sync_runs WHERE client_id = ?0 AND trigger = ?1 AND queued_at > ?2) AS last`,
+		t.ID, domain.SyncByAPI, c.At.Add(-domain.SyncRequestEvery)))
+	switch {
+	case err != nil:
+		return domain.SyncRun{}, err
+	case !s.Connected:
+		return domain.SyncRun{}, domain.ErrConflict("directory", "directory sync is not configured for this client")
+	case s.Open:
+		return domain.SyncRun{}, clashes["sync_runs_open"]
+	case s.Last != nil:
+		return domain.SyncRun{}, &domain.Error{
+			Code: domain.RateLimited, Object: domain.SyncRunID{}.Noun(),
+			RetryAfter: s.Last.Add(domain.SyncRequestEvery).Sub(c.At),
+			Message:    "a sync of this client was requested within the last hour; try again later",
+		}
+	}
+	return c.insertRun(ctx, t.ID, domain.SyncByAPI, false)
+}
+
+func (c *Change) insertRun(
+	ctx context.Context, client domain.ClientID, trigger domain.SyncTrigger, force bool,
+) (domain.SyncRun, error) {
+	run := domain.SyncRun{
+		ID: NewID[domain.SyncRunKind](), Client: client, Status: domain.SyncQueued, Trigger: trigger, QueuedAt: c.At,
+	}
+	_, err := pg.Exec(ctx, c, "queue a sync run", pg.SQL(`
+		INSERT INTO sync_runs (client_id, id, status, trigger, force, queued_at, updated_at)
+		VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?5)`, client, run.ID, run.Status, trigger, force, c.At))
+	return run, err
+}
+
+// scheduleBatch is how many runs are queued on schedule in one transaction.
+const scheduleBatch = 100
+
+// slotSQL is the client's next place in the schedule after the time ?0, of which
+// one comes every ?1 seconds: clients are spread over them by their ids.
+const slotSQL = `to_timestamp((floor((extract(epoch FROM ?0::timestamptz) - slot.at) / ?1) + 1) * ?1 + slot.at)`
+
+// slotOf is a lateral item that has the client's offset in the schedule.
+func slotOf(client string) string {
+	return fmt.Sprintf("LATERAL (SELECT mod(mod(hashtextextended(%s::text, 0), ?1) + ?1, ?1) AS at) AS slot", client)
+}
+
+// ScheduleSyncs queues the runs that are due on schedule, up to a batch of them,
+// and returns how many clients' turns came. A client whose run is open gets no
+// second one.
+func (d *DB) ScheduleSyncs(ctx context.Context) (n int, err error) {
+	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
+		c.lock(syncLocks)
+		n, err = pg.One[int](ctx, c, "queue sync runs", pg.SQL(`
+			WITH due AS MATERIALIZED (
+				SELECT k.client_id FROM directory_connections AS k JOIN clients AS c ON c.id = k.client_id
+				WHERE k.next_run_at <= ?0 AND c.archived_at IS NULL
+				ORDER BY k.next_run_at LIMIT ?3 FOR NO KEY UPDATE OF k SKIP LOCKED
+			), moved AS (
+				UPDATE directory_connections AS k SET next_run_at = `+slotSQL+`
+				FROM due, `+slotOf("due.client_id")+` WHERE k.client_id = due.client_id RETURNING k.client_id
+			), queued AS (
+				INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at)
+				SELECT client_id, uuid_v7(?0), 'queued', ?2, ?0, ?0 FROM due
+				ON CONFLICT (client_id) WHERE status IN ('queued', 'running') DO NOTHING
+			)
+			SELECT count(*) FROM moved`, c.At, int(domain.SyncEvery.Seconds()), domain.SyncBySchedule, scheduleBatch))
+		return err
+	})
+	return n, err
+}

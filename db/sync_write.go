@@ -1,0 +1,261 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// findGroups finds the groups of the accounts, and makes those that are missing.
+func (s *syncing) findGroups(ctx context.Context, d domain.Directory) error {
+	names := []string{}
+	for i := range s.rows {
+		names = append(names, s.rows[i].GroupName(d))
+	}
+	slices.Sort(names)
+	rows, err := pg.All[domain.Group](ctx, s, "find groups", pg.SQL(`
+		WITH found AS MATERIALIZED (
+			SELECT DISTINCT ON (name) id, name FROM groups
+			WHERE client_id = ?0 AND NOT manual AND name = ANY(?1::text[]) ORDER BY name, created_at, id
+		), made AS (
+			INSERT INTO groups (client_id, id, name, manual, created_at)
+			SELECT ?0, uuid_v7(?2), name, false, ?2 FROM unnest(?1::text[]) AS n (name)
+			WHERE name NOT IN (SELECT name FROM found) RETURNING id, name
+		)
+		SELECT id, name FROM found UNION ALL SELECT id, name FROM made`,
+		s.client, slices.Compact(names), s.At))
+	s.groups = make(map[string]domain.GroupID, len(rows))
+	for _, g := range rows {
+		s.groups[g.Name] = g.ID
+	}
+	return err
+}
+
+// syncedRecord is what a run writes of a user, by the columns.
+type syncedRecord struct {
+	ID                string            `json:"id"`
+	Email             string            `json:"email"`
+	FirstName         string            `json:"first_name"`
+	LastName          string            `json:"last_name"`
+	NameKey           string            `json:"name_key"`
+	Department        *string           `json:"department"`
+	JobTitle          *string           `json:"job_title"`
+	ManagerEmail      *string           `json:"manager_email"`
+	Status            domain.UserStatus `json:"status"`
+	Role              domain.Role       `json:"role"`
+	PreferredLanguage domain.Language   `json:"preferred_language"`
+	Source            domain.UserSource `json:"source"`
+	GroupID           *string           `json:"group_id"`
+	Score             int               `json:"score"`
+}
+
+func syncedRecordOf(u domain.User) syncedRecord {
+	r := syncedRecord{
+		ID: u.ID.UUID(), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, NameKey: domain.SortKey(u.Name()),
+		Department: u.Department, JobTitle: u.JobTitle, ManagerEmail: u.ManagerEmail, Status: u.Status, Role: u.Role,
+		PreferredLanguage: u.Language, Source: u.Source, Score: u.Score,
+	}
+	if u.Group != nil {
+		id := u.Group.ID.UUID()
+		r.GroupID = &id
+	}
+	return r
+}
+
+// write writes the batch, and what follows from it. Of the skipped accounts the
+// first n are kept.
+func (s *syncing) write(ctx context.Context, l *SyncLease, n int) error {
+	for _, step := range []func(context.Context) error{s.writeChanged, s.writeCreated, s.writeLinks} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	skipped, err := json.Marshal(append([]domain.SkippedAccount{}, s.skipped[:n]...))
+	if err != nil {
+		return err
+	}
+	_, err = pg.Exec(ctx, s, "count what a sync run did", pg.SQL(`
+		UPDATE sync_runs SET created = created + ?2, updated = updated + ?3, deactivated = deactivated + ?4,
+			merged = merged + ?5, skipped = skipped || ?6::jsonb, updated_at = ?7
+		WHERE client_id = ?0 AND id = ?1`, l.Client, l.Run, s.counts.Created, s.counts.Updated, s.counts.Deactivated,
+		s.counts.Merged, string(skipped), s.At))
+	if err != nil {
+		return err
+	}
+	return s.effects(ctx)
+}
+
+// writeChanged updates users. Addresses are taken away first where they may go
+// from one user to another, for no two may have one even within a statement.
+func (s *syncing) writeChanged(ctx context.Context) error {
+	if len(s.changed) == 0 {
+		return nil
+	}
+	var renamed []domain.UserID
+	records := make([]syncedRecord, len(s.changed))
+	for i, u := range s.changed {
+		records[i] = syncedRecordOf(u.after)
+		if u.before.Email != u.after.Email {
+			renamed = append(renamed, u.after.ID)
+		}
+	}
+	text, err := json.Marshal(records)
+	if err != nil {
+		return err
+	}
+	if len(renamed) > 0 {
+		_, err := pg.Exec(ctx, s, "take addresses away", pg.SQL(
+			"UPDATE users SET email = '~' || id WHERE client_id = ? AND id = ANY(?::uuid[])", s.client, pg.IDs(renamed)))
+		if err != nil {
+			return err
+		}
+	}
+	_, err = pg.Exec(ctx, s, "update synced users", pg.SQL(`
+		UPDATE users AS u SET email = n.email, first_name = n.first_name, last_name = n.last_name, name_key = n.name_key,
+			department = n.department, job_title = n.job_title, manager_email = n.manager_email, status = n.status,
+			role = n.role, preferred_language = n.preferred_language, source = n.source, group_id = n.group_id,
+			updated_at = greatest(u.updated_at, ?2)
+		FROM json_populate_recordset(NULL::users, ?1::json) AS n WHERE u.client_id = ?0 AND u.id = n.id`,
+		s.client, string(text), s.At))
+	return err
+}
+
+// writeCreated inserts users and enrols them in the client's program.
+func (s *syncing) writeCreated(ctx context.Context) error {
+	if len(s.created) == 0 {
+		return nil
+	}
+	users, records := make([]domain.UserKey, len(s.created)), make([]syncedRecord, len(s.created))
+	for i, u := range s.created {
+		users[i], records[i] = domain.UserKey{Client: s.client, User: u.ID}, syncedRecordOf(u)
+	}
+	text, err := json.Marshal(records)
+	if err != nil {
+		return err
+	}
+	_, err = pg.Exec(ctx, s, "insert synced users", pg.SQL(`
+		INSERT INTO users (client_id, id, email, first_name, last_name, name_key, department, job_title, manager_email,
+			status, role, preferred_language, source, group_id, score, created_at, updated_at)
+		SELECT ?0, id, email, first_name, last_name, name_key, department, job_title, manager_email,
+			status, role, preferred_language, source, group_id, score, ?2, ?2
+		FROM json_populate_recordset(NULL::users, ?1::json)`, s.client, string(text), s.At))
+	if err != nil {
+		return err
+	}
+	s.hold(users...)
+	return s.enrol(ctx, users)
+}
+
+// writeLinks keeps what is known of the accounts, and takes them off the list.
+func (s *syncing) writeLinks(ctx context.Context) error {
+	if len(s.unlinked) > 0 {
+		_, err := pg.Exec(ctx, s, "part users from their accounts", pg.SQL(
+			"UPDATE directory_accounts SET user_id = NULL WHERE client_id = ? AND user_id = ANY(?::uuid[])",
+			s.client, pg.IDs(s.unlinked)))
+		if err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(s.links)
+	if err != nil || len(s.links)+len(s.later) == 0 {
+		return err
+	}
+	if s.links == nil {
+		text = []byte("[]")
+	}
+	_, err = pg.Exec(ctx, s, "keep what is known of accounts", pg.SQL(`
+		WITH kept AS (
+			INSERT INTO directory_accounts (client_id, object_id, account, user_id, unsettled)
+			SELECT ?0, object_id, account, user_id, unsettled FROM json_populate_recordset(NULL::directory_accounts, ?1::json)
+			ON CONFLICT (client_id, object_id) DO UPDATE SET
+				account = excluded.account, user_id = excluded.user_id, unsettled = excluded.unsettled
+			RETURNING object_id
+		), later AS (
+			UPDATE sync_accounts SET phase = ?3 WHERE client_id = ?0 AND object_id = ANY(?2::text[])
+		)
+		DELETE FROM sync_accounts AS s USING kept WHERE s.client_id = ?0 AND s.object_id = kept.object_id`,
+		s.client, string(text), append([]string{}, s.later...), syncRenaming))
+	return err
+}
+
+// effects notes what follows from the batch, and gives courses to those who came
+// into audiences.
+func (s *syncing) effects(ctx context.Context) error {
+	e := syncEffects{groups: map[domain.GroupID]bool{}}
+	for i := range s.created {
+		key := domain.UserKey{Client: s.client, User: s.created[i].ID}
+		s.Rescore(key)
+		s.courseDueMoved(key)
+		s.UserEvent(domain.UserCreated, key)
+		e.regroup(s.created[i].Group)
+		e.active++
+	}
+	for i := range s.changed {
+		s.effect(&e, &s.changed[i].before, &s.changed[i].after)
+	}
+
+	s.countUsers(s.client, e.active, e.inactive)
+	s.policiesOf("p.client_id = ?0 AND p.scope_id = ANY(?1::uuid[])", s.client, pg.IDs(sortedIDs(e.groups)))
+	if len(e.moved)+len(s.created) > 0 {
+		s.policiesOf(`p.client_id = ?0 AND (p.scope_type = 'tenant' OR p.scope_id IN (
+			SELECT collection_id FROM collection_members WHERE client_id = ?0 AND user_id = ANY(?1::uuid[])))`,
+			s.client, pg.IDs(e.moved))
+	}
+	if err := s.renew(ctx, e.reactivated, domain.DateOf(s.At)); err != nil {
+		return err
+	}
+	return s.enterAudiences(ctx, e.entered)
+}
+
+// syncEffects gathers what follows from a batch.
+type syncEffects struct {
+	active, inactive int // by how much the counters of users move
+	// moved are users who came into or left all of their audiences, and entered
+	// those who came into one, be it by their role.
+	moved                []domain.UserID
+	entered, reactivated []domain.UserKey
+	// groups are those that users came into or left.
+	groups map[domain.GroupID]bool
+}
+
+// effect gathers what follows from the change of one user.
+func (s *syncing) effect(e *syncEffects, before, after *domain.User) {
+	key := domain.UserKey{Client: s.client, User: after.ID}
+	event := domain.UserUpdated
+	regrouped := !sameGroup(before.Group, after.Group)
+	switch {
+	case before.Status == after.Status:
+	case after.Status == domain.Inactive:
+		event = domain.UserDeactivated
+		e.active, e.inactive = e.active-1, e.inactive+1
+		e.moved = append(e.moved, key.User)
+	default:
+		e.active, e.inactive = e.active+1, e.inactive-1
+		e.moved, e.reactivated = append(e.moved, key.User), append(e.reactivated, key)
+		s.Rescore(key)
+	}
+	if before.Role != after.Role {
+		s.Rescore(key)
+	}
+	if regrouped || before.Status != after.Status {
+		e.regroup(before.Group, after.Group)
+	}
+	entered := regrouped || before.Status != after.Status || before.Role != after.Role
+	if entered && after.Status == domain.Active {
+		e.entered = append(e.entered, key)
+	}
+	s.UserEvent(event, key)
+}
+
+func (e *syncEffects) regroup(groups ...*domain.Group) {
+	for _, g := range groups {
+		if g != nil {
+			e.groups[g.ID] = true
+		}
+	}
+}
+
+func sameGroup(a, b *domain.Group) bool { return a == b || a != nil && b != nil && a.ID == b.ID }

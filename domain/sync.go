@@ -1,0 +1,306 @@
+package domain
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// SyncEvery is how often a client's directory is synced on schedule.
+	SyncEvery = 6 * time.Hour
+	// SyncRequestEvery is how often a caller may ask for a run of a client.
+	SyncRequestEvery = time.Hour
+	// SyncRunLife is how long runs are kept.
+	SyncRunLife = 90 * 24 * time.Hour
+	// MaxSkipped is how many skipped accounts a run names.
+	MaxSkipped = 100
+	// MaxObjectID is the greatest length of a directory's id of an account, in
+	// bytes.
+	MaxObjectID = 200
+)
+
+// SyncRun is one sync of a client's users with the client's directory.
+type SyncRun struct {
+	ID                    SyncRunID
+	Client                ClientID
+	Status                SyncStatus
+	Trigger               SyncTrigger
+	QueuedAt              time.Time
+	StartedAt, FinishedAt *time.Time
+	UpdatedAt             time.Time
+	SyncCounts
+	// Skipped are the first MaxSkipped accounts that were skipped.
+	Skipped []SkippedAccount
+	// Error says why the run failed, and what to do; nil where it did not.
+	Error *string
+}
+
+// SyncCounts says what a run did to users. A merge and a deactivation are no
+// update. Unchanged are the directory's users that the run left as they were.
+type SyncCounts struct {
+	Created     int
+	Updated     int
+	Deactivated int
+	Merged      int
+	Unchanged   int
+}
+
+// SkippedAccount is an account of which no user was made, or whose address a user
+// could not be given.
+type SkippedAccount struct {
+	Address string `json:"address"`
+	Reason  string `json:"reason"`
+}
+
+// Why an account is skipped.
+const (
+	SkippedTaken   = "another user has this address"
+	SkippedInvalid = "not a valid email address"
+)
+
+// SyncStatus says where a run is.
+type SyncStatus string
+
+// The states of a run.
+const (
+	SyncQueued    SyncStatus = "queued"
+	SyncRunning   SyncStatus = "running"
+	SyncCompleted SyncStatus = "completed"
+	SyncFailed    SyncStatus = "failed"
+)
+
+// Values lists the states.
+func (SyncStatus) Values() []string {
+	return []string{string(SyncQueued), string(SyncRunning), string(SyncCompleted), string(SyncFailed)}
+}
+
+// SyncTrigger is what asked for a run.
+type SyncTrigger string
+
+// The triggers of runs.
+const (
+	SyncByAPI      SyncTrigger = "api"
+	SyncBySchedule SyncTrigger = "schedule"
+	SyncByCommand  SyncTrigger = "command"
+)
+
+// Values lists the triggers.
+func (SyncTrigger) Values() []string {
+	return []string{string(SyncByAPI), string(SyncBySchedule), string(SyncByCommand)}
+}
+
+// The guard: a run that would deactivate more than guardShare percent of the
+// directory's users, and more than guardFew of them, changes nothing.
+const (
+	guardShare = 20
+	guardFew   = 5
+)
+
+// SyncGuarded reports whether a run that would deactivate so many of a
+// directory's active users must not.
+func SyncGuarded(deactivated, users int) bool {
+	return deactivated > guardFew && 100*deactivated > guardShare*users
+}
+
+// AccountRecord is what is known of a directory's account, or what one reading
+// says of it: nil is what it does not say. Texts are bounded and cleaned; the
+// empty text stands for none.
+type AccountRecord struct {
+	Gone         *bool     `json:"gone,omitempty"`
+	Guest        *bool     `json:"guest,omitempty"`
+	Enabled      *bool     `json:"enabled,omitempty"`
+	Email        *string   `json:"email,omitempty"`
+	First        *string   `json:"first,omitempty"`
+	Last         *string   `json:"last,omitempty"`
+	Department   *string   `json:"department,omitempty"`
+	JobTitle     *string   `json:"job_title,omitempty"`
+	ManagerEmail *string   `json:"manager_email,omitempty"`
+	Language     *Language `json:"language,omitempty"`
+	Group        *string   `json:"group,omitempty"`
+}
+
+// Record is the account as it is kept. Email is the address as CleanEmail makes
+// it, or else what the directory has in its place.
+func (a *DirectoryAccount) Record() AccountRecord {
+	if a.Removed {
+		return AccountRecord{Gone: new(true)}
+	}
+	r := AccountRecord{
+		Gone:       new(false),
+		First:      cleaned(a.First, maxName),
+		Last:       cleaned(a.Last, maxName),
+		Department: cleaned(a.Department, maxText),
+		JobTitle:   cleaned(a.JobTitle, maxText),
+		Group:      cleaned(a.Group, maxName),
+		Email:      cleanedEmail(a.Email),
+	}
+	if a.Guest.Given {
+		r.Guest = new(a.Guest.Value)
+	}
+	if a.Enabled.Given {
+		r.Enabled = new(a.Enabled.Value)
+	}
+	if a.Language.Given {
+		r.Language = new(English)
+		if slices.Contains(English.Values(), string(a.Language.Value)) {
+			r.Language = new(a.Language.Value)
+		}
+	}
+	if a.ManagerEmail.Given {
+		email, _ := CleanEmail(CleanName(a.ManagerEmail.Value))
+		r.ManagerEmail = &email
+	}
+	return r
+}
+
+// The greatest lengths of what is kept of an account, in characters.
+const (
+	maxName = 200
+	maxText = 500
+)
+
+// cleaned is a text of a directory as it may be kept: valid, without control
+// characters, and cut to a length in characters.
+func cleaned(p Property[string], length int) *string {
+	if !p.Given {
+		return nil
+	}
+	text := strings.Map(func(r rune) rune {
+		switch {
+		case r == utf8.RuneError:
+			return -1
+		case unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp):
+			return ' '
+		}
+		return r
+	}, p.Value)
+	text = CleanName(text)
+	if utf8.RuneCountInString(text) > length {
+		text = CleanName(string([]rune(text)[:length]))
+	}
+	if CheckName(text) != "" {
+		text = ""
+	}
+	return &text
+}
+
+// cleanedEmail is an address as CleanEmail makes it, or else a text that is no
+// address and tells what the directory has in its place.
+func cleanedEmail(p Property[string]) *string {
+	if email, ok := CleanEmail(CleanName(p.Value)); ok && p.Given {
+		return &email
+	}
+	text := cleaned(p, MaxEmail)
+	if text == nil {
+		return nil
+	}
+	if _, ok := CleanEmail(*text); ok { // only because of what cleaning took away
+		*text += "…"
+	}
+	return text
+}
+
+// Merge adds what a later reading says.
+func (r *AccountRecord) Merge(later AccountRecord) {
+	replace(&r.Gone, later.Gone)
+	replace(&r.Guest, later.Guest)
+	replace(&r.Enabled, later.Enabled)
+	replace(&r.Email, later.Email)
+	replace(&r.First, later.First)
+	replace(&r.Last, later.Last)
+	replace(&r.Department, later.Department)
+	replace(&r.JobTitle, later.JobTitle)
+	replace(&r.ManagerEmail, later.ManagerEmail)
+	replace(&r.Language, later.Language)
+	replace(&r.Group, later.Group)
+}
+
+func replace[T any](old **T, by *T) {
+	if by != nil {
+		*old = by
+	}
+}
+
+// Address is the account's valid address; false where it has none.
+func (r *AccountRecord) Address() (string, bool) {
+	if r.Email == nil {
+		return "", false
+	}
+	return CleanEmail(*r.Email)
+}
+
+// Syncs returns the user as the account has them, with an address that is free.
+// What was set by hand stays. A role that nobody set is classified again when what
+// it is classified by has changed. It does not move the user's group.
+func (u User) Syncs(r *AccountRecord, source UserSource, email string) User {
+	before := u
+	follow := func(field string, old *string, now *string) {
+		if now != nil && !slices.Contains(u.Overrides, field) {
+			*old = *now
+		}
+	}
+	follow("first_name", &u.FirstName, r.First)
+	follow("last_name", &u.LastName, r.Last)
+	followOptional := func(field string, old **string, now *string) {
+		if now == nil || slices.Contains(u.Overrides, field) {
+			return
+		}
+		if *old = now; *now == "" {
+			*old = nil
+		}
+	}
+	followOptional("department", &u.Department, r.Department)
+	followOptional("job_title", &u.JobTitle, r.JobTitle)
+	followOptional("manager_email", &u.ManagerEmail, r.ManagerEmail)
+	if r.Language != nil && !slices.Contains(u.Overrides, "preferred_language") {
+		u.Language = *r.Language
+	}
+	if !slices.Contains(u.Overrides, "status") {
+		u.Status = Active
+	}
+	u.Email, u.Source = email, source
+
+	moved := u.Role == "" || u.Email != before.Email || !sameText(u.JobTitle, before.JobTitle) ||
+		!sameText(u.Department, before.Department)
+	if moved && !slices.Contains(u.Overrides, "role") {
+		u.Role = ClassifyRole(textOf(u.JobTitle), textOf(u.Department), u.Email)
+	}
+	return u
+}
+
+func textOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// GroupName is the group that the account's user is in.
+func (r *AccountRecord) GroupName(d Directory) string {
+	switch {
+	case textOf(r.Group) != "":
+		return *r.Group
+	case d == Google:
+		return "Google"
+	}
+	return "Microsoft 365"
+}
+
+// Wanted reports whether the account's owner is to be an active user. It is asked
+// of a record that says everything.
+func (r *AccountRecord) Wanted() bool {
+	is := func(flag *bool) bool { return flag != nil && *flag }
+	return !is(r.Gone) && !is(r.Guest) && (r.Enabled == nil || *r.Enabled) && textOf(r.Email) != ""
+}
+
+// BlankAccount is the record of an account of which nothing is known: what a
+// reading of everything does not say is not there.
+func BlankAccount() AccountRecord {
+	return AccountRecord{
+		Gone: new(false), Guest: new(false), Enabled: new(true), Email: new(""), First: new(""), Last: new(""),
+		Department: new(""), JobTitle: new(""), ManagerEmail: new(""), Language: new(English), Group: new(""),
+	}
+}

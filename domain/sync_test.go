@@ -1,0 +1,71 @@
+package domain_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"partnerapi/domain"
+)
+
+// TestAccountRecord: whatever a directory says can be kept, and is bounded.
+func TestAccountRecord(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ü", 600)
+	a := domain.DirectoryAccount{
+		ObjectID: "1", Email: domain.Known(" Ada@EXAMPLE.com "), First: domain.Known(" A\x00d\xffa\n"), Last: domain.Known(long),
+		Department: domain.Known(long), JobTitle: domain.Known("\u200b"), ManagerEmail: domain.Known("nobody"), Language: domain.Known(domain.Language("xx")),
+	}
+	got, _ := json.Marshal(a.Record())
+	want := `{"gone":false,"email":"ada@example.com","first":"A da","last":"` + long[:400] + `","department":"` + long[:1000] +
+		`","job_title":"","manager_email":"","language":"en"}`
+	if string(got) != want {
+		t.Errorf("the record is\n%s\nnot\n%s", got, want)
+	}
+	for text, valid := range map[string]bool{
+		"a@b.example": true, "a@b.example" + strings.Repeat(" ", 300) + "x": false, "a\xff@b.example": false,
+		"a@" + strings.Repeat("b", 60) + strings.Repeat("."+strings.Repeat("c", 60), 4): false, "": false, "nobody": false,
+	} {
+		account := domain.DirectoryAccount{Email: domain.Known(text)}
+		record := account.Record()
+		if _, ok := record.Address(); ok != valid {
+			t.Errorf("%.40q is kept as %q", text, *record.Email)
+		}
+	}
+	gone := domain.DirectoryAccount{Removed: true, Email: domain.Known("a@b.example")}
+	if record := gone.Record(); record.Email != nil || !*record.Gone {
+		t.Errorf("the record of a removed account is %+v", record)
+	}
+}
+
+func TestAccountRecordOfAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
+		a := domain.DirectoryAccount{Email: domain.Known(text), First: domain.Known(text), Group: domain.Known(text)}
+		r := a.Record()
+		for _, kept := range []string{*r.Email, *r.First, *r.Group} {
+			if !utf8.ValidString(kept) || strings.ContainsRune(kept, 0) || utf8.RuneCountInString(kept) > domain.MaxEmail+1 || domain.CheckName(kept) != "" {
+				t.Fatalf("%q is kept as %q", text, kept)
+			}
+		}
+		_, valid := domain.CleanEmail(domain.CleanName(text))
+		if _, kept := r.Address(); kept != valid {
+			t.Fatalf("%q is kept as the address %q", text, *r.Email)
+		}
+	})
+}
+
+func TestSyncGuarded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		deactivated, users int
+		guarded            bool
+	}{{5, 5, false}, {6, 30, false}, {6, 29, true}, {20, 100, false}, {21, 100, true}, {0, 0, false}} {
+		if domain.SyncGuarded(c.deactivated, c.users) != c.guarded {
+			t.Errorf("%d of %d", c.deactivated, c.users)
+		}
+	}
+}
