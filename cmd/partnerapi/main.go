@@ -95,6 +95,8 @@ type cli struct {
 	OpenAPI   openapiCmd   `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 
+	EncryptionKey encryptionKeyCmd `cmd:"" name:"encryption-key" help:"Make the key that secrets in the database are encrypted with, and rotate it."`
+
 	ShowVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version."`
 
 	kong.Plugins

@@ -77,6 +77,9 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
+	if _, err := c.openKeys(ctx, d, c.databaseFlags, log); err != nil {
+		return err
+	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	service, err := c.build(running, d, s.err)

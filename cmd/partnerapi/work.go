@@ -23,6 +23,7 @@ import (
 
 // workFlags say how the background work reaches the world.
 type workFlags struct {
+	encryptionFlags
 	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers reach the service at, with which links in mail begin. Default: the listen address."`
 	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without it, mail goes to files in the folder outbox of --data-dir."`
 	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The sender of mail. Default: no-reply at the host of --public-url."`
@@ -54,7 +55,7 @@ func (f workFlags) validate() error {
 	if f.Connections < minConnections || f.Connections > 1000 {
 		return fmt.Errorf("--connections: %d is not between %d and 1000", f.Connections, minConnections)
 	}
-	return nil
+	return f.validateKey()
 }
 
 // background is the work that no request waits for.
@@ -141,6 +142,9 @@ func (c workCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	defer closing(shut, &err)
 	if err := c.checkConnections(ctx, d, log, true); err != nil {
+		return err
+	}
+	if _, err := c.openKeys(ctx, d, c.databaseFlags, log); err != nil {
 		return err
 	}
 	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.DataDir, log)
