@@ -59,6 +59,9 @@ type API struct {
 	ListDarkWebUsers *op.Op[ListDarkWebUsers, op.Page[DarkWebUser]]
 	ResolveExposure  *op.Op[ResolveExposure, Exposure]
 
+	StartSync    *op.Op[StartSync, SyncQueued]
+	ListSyncRuns *op.Op[ListSyncRuns, op.Page[SyncRun]]
+
 	db *db.DB
 }
 
@@ -81,6 +84,7 @@ func New(database *db.DB, cursorSecret []byte) *API {
 	a.declarePhishingSends()
 	a.declareEmails()
 	a.declareReportedEmails()
+	a.declareSync()
 	return a
 }
 

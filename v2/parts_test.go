@@ -20,7 +20,7 @@ type parts struct {
 const breach = "Sample_Breach"
 
 // furnish gives a client n collections, which the user is in, n policies for all of
-// its users, n framework assignments, and makes it watched, with a
+// its users, n framework assignments and a directory, and makes it watched, with a
 // resolved exposure of the user. It is all plain SQL.
 func furnish(h *v2test.Harness, client domain.ClientID, user domain.UserID, n int) *parts {
 	p := &parts{template: domain.TemplateID{15: 9}}
@@ -48,7 +48,18 @@ func furnish(h *v2test.Harness, client domain.ClientID, user domain.UserID, n in
 	h.Exec("UPDATE clients SET dark_web_monitoring = true WHERE id = $1", client)
 	h.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
 		VALUES ($1, 'Sample', 'en', 'it', 'Sample', 'it@example.com', '', '', $2) ON CONFLICT DO NOTHING`, p.template, now)
+	h.Exec(`INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
+		VALUES ($1, 'google', '{}', '', 'infinity', $2, $2)`, client, now)
+	endRuns(h)
 	return p
+}
+
+// endRuns makes every sync run one that ended long ago, so that the next may be
+// asked for.
+func endRuns(h *v2test.Harness) {
+	h.Exec(`CREATE OR REPLACE FUNCTION end_run() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN NEW.status := 'completed'; NEW.queued_at := NEW.queued_at - interval '1 hour'; RETURN NEW; END $$`)
+	h.Exec("CREATE OR REPLACE TRIGGER end_run BEFORE INSERT ON sync_runs FOR EACH ROW EXECUTE FUNCTION end_run()")
 }
 
 // with are the ids of one part of each kind, another each time.

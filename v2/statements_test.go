@@ -61,6 +61,8 @@ func crowdParts(w *world) {
 		w.client.ID, w.user.ID, now)
 	w.Exec(`INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
 		SELECT $1, $2, gen_random_uuid(), $3, 'a@example.com', 'S', 'smtp', 'welcome' FROM generate_series(1, 600) AS n`, w.client.ID, w.user.ID, now)
+	w.Exec(`INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at)
+		SELECT $1, gen_random_uuid(), 'completed', 'schedule', $2, $2 FROM generate_series(1, 600) AS n`, w.client.ID, now)
 }
 
 // statements counts those of one read, the key being known already.

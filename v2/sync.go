@@ -1,0 +1,101 @@
+package v2
+
+import (
+	"context"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// SyncRun is a sync of a client's users with its directory as v2 shows it.
+type SyncRun struct {
+	Status      domain.SyncStatus  `json:"status"`
+	Trigger     domain.SyncTrigger `json:"trigger" doc:"What asked for the run."`
+	QueuedAt    op.Time            `json:"queued_at"`
+	StartedAt   *op.Time           `json:"started_at"`
+	FinishedAt  *op.Time           `json:"finished_at"`
+	Created     int                `json:"created" doc:"Users who were made."`
+	Updated     int                `json:"updated" doc:"Users who changed or became active again; neither those merged nor those deactivated."`
+	Deactivated int                `json:"deactivated"`
+	Merged      int                `json:"merged" doc:"Users made by hand whom the directory keeps from now on."`
+	Unchanged   int                `json:"unchanged" doc:"The directory's other users, who are as the directory has them; counted at the end of the run."`
+	Skipped     []SkippedAccount   `json:"skipped" doc:"The first 100 accounts of which no user was made, or whose address a user could not be given. Guests and accounts without mail are not listed."`
+	Error       *string            `json:"error" doc:"Why the run failed, and what to do; null where it did not."`
+}
+
+// SkippedAccount is an account that a run skipped.
+type SkippedAccount struct {
+	Address string `json:"address" doc:"As the directory has it, which may be no valid address."`
+	Reason  string `json:"reason"`
+}
+
+func syncRunOf(r domain.SyncRun) SyncRun {
+	out := SyncRun{
+		Status: r.Status, Trigger: r.Trigger, QueuedAt: op.At(r.QueuedAt),
+		StartedAt: op.MaybeAt(r.StartedAt), FinishedAt: op.MaybeAt(r.FinishedAt),
+		Created: r.Created, Updated: r.Updated, Deactivated: r.Deactivated, Merged: r.Merged, Unchanged: r.Unchanged,
+		Skipped: make([]SkippedAccount, len(r.Skipped)), Error: r.Error,
+	}
+	for i, s := range r.Skipped {
+		out.Skipped[i] = SkippedAccount(s)
+	}
+	return out
+}
+
+func (a *API) declareSync() {
+	a.StartSync = op.Add(&a.Set, op.Meta{
+		ID: "sync.runs.create", Method: "POST", Path: "/clients/:client_id/sync/runs",
+		Scope: domain.Write, Since: op.V2_2, Status: 202,
+		Summary: "Sync a client's users with its directory outside the schedule, once an hour",
+		Fails:   []domain.Code{domain.Conflict},
+	}, a.startSync)
+	a.ListSyncRuns = op.AddList(&a.Set, op.Meta{
+		ID: "sync.runs.list", Method: "GET", Path: "/clients/:client_id/sync/runs",
+		Scope: domain.Read, Since: op.V2_2, Status: 200,
+		Summary: "List the sync runs of a client, the newest first; runs are kept for 90 days",
+	}, a.listSyncRuns, syncRunOf)
+}
+
+// StartSync asks for a sync of a client.
+type StartSync struct {
+	Path clientPath
+}
+
+// SyncQueued says that a sync was queued.
+type SyncQueued struct {
+	Status   domain.SyncStatus `json:"status" doc:"Always queued. Follow the run in the client's sync runs."`
+	QueuedAt op.Time           `json:"queued_at"`
+}
+
+func (a *API) startSync(ctx context.Context, in *StartSync) (out *SyncQueued, err error) {
+	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := c.LockTenant(ctx, in.Path.ClientID)
+		if err != nil {
+			return err
+		}
+		run, err := t.RequestSync(ctx, c)
+		out = &SyncQueued{Status: run.Status, QueuedAt: op.At(run.QueuedAt)}
+		return err
+	})
+	return out, err
+}
+
+// ListSyncRuns asks for a page of a client's sync runs.
+type ListSyncRuns struct {
+	Path  clientPath
+	Query struct {
+		op.Paging
+		UpdatedSince *op.Time `query:"updated_since" doc:"Only runs that changed at or after this time."`
+	}
+}
+
+func (a *API) listSyncRuns(
+	ctx context.Context, in *ListSyncRuns, w domain.Window,
+) (domain.Slice[domain.SyncRun], error) {
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.SyncRun]{}, err
+	}
+	return t.SyncRuns(ctx, bound(in.Query.UpdatedSince), w)
+}

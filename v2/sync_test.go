@@ -1,0 +1,124 @@
+package v2_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/v2test"
+)
+
+func pagedSyncRuns(t *testing.T, rows int) *pagedTable {
+	p := newPagedTable(t, 31)
+	p.client = p.h.Client(p.tenant, "Client").ID
+	other := p.h.Client(p.tenant, "Other").ID
+	p.order = "-created_at"
+	p.of(p.h.API.ListSyncRuns, ids{"client_id": p.client.String()}, "error") // which is the id, that v2 does not show
+	p.show = func(uuid [16]byte) string { return domain.SyncRunID(uuid).UUID() }
+	p.store = func(r pagedRow) {
+		for _, client := range []domain.ClientID{p.client, other} {
+			p.h.Exec(`INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at, error)
+				VALUES ($1, $2, 'failed', 'api', $3, $4, $5)
+				ON CONFLICT (client_id, id) DO UPDATE SET queued_at = excluded.queued_at, updated_at = excluded.updated_at`,
+				client, domain.SyncRunID(r.uuid), r.created, r.updated, r.id)
+		}
+	}
+	p.drop = func(r pagedRow) {
+		p.h.Exec("DELETE FROM sync_runs WHERE client_id = $1 AND id = $2", p.client, domain.SyncRunID(r.uuid))
+	}
+	p.fill(rows)
+	p.add("all", "", pagedAll)
+	p.add("updated_since", pagedUpdated, pagedRow.recent)
+	return p
+}
+
+// connected is a service with a client that has a directory, and the path of its
+// runs.
+func connected(t *testing.T) (h *v2test.Harness, tenant v2test.Tenant, client domain.ClientID, path string) {
+	h = v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
+	tenant = h.Tenant("Partner")
+	client = h.Client(tenant, "Client").ID
+	err := h.DB.ConnectDirectory(t.Context(), client, domain.Google, json.RawMessage("{}"), []byte("sealed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, tenant, client, "/v2/clients/" + client.String() + "/sync/runs"
+}
+
+// TestStartSync: a run is queued once an hour for all keys together, and not while
+// another is open.
+func TestStartSync(t *testing.T) {
+	t.Parallel()
+	h, tenant, client, path := connected(t)
+	second := h.NewKey(tenant, bothScopes, nil)
+	r := h.Do("POST", path, tenant.Key, nil).Want(202)
+	if r.Field("status") != "queued" || r.Field("queued_at") != "2026-06-15T12:00:00.000000Z" || len(r.JSON()) != 2 {
+		t.Errorf("answers %s", r.Body)
+	}
+	checkError(t, h.Do("POST", path, second, nil), domain.Conflict)
+
+	h.Clock.Advance(10 * time.Minute)
+	lease, err := h.DB.ClaimSync(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkError(t, h.Do("POST", path, second, nil), domain.Conflict)
+	if _, err := h.DB.FailSync(t.Context(), lease, "the directory is closed"); err != nil {
+		t.Fatal(err)
+	}
+	r = h.Do("POST", path, second, nil).Want(429)
+	if wait := r.Header.Get("Retry-After"); wait != "3000" || r.Code() != domain.RateLimited {
+		t.Errorf("Retry-After %s: %s", wait, r.Body)
+	}
+
+	h.Clock.Advance(50 * time.Minute)
+	h.Do("POST", path, second, nil).Want(202)
+	items := h.Get(path, tenant.Key).Want(200).Field("data").([]any)
+	if len(items) != 2 || items[0].(map[string]any)["status"] != "queued" {
+		t.Fatalf("the runs are %v", items)
+	}
+	got, _ := json.Marshal(items[1])
+	want := `{"created":0,"deactivated":0,"error":"the directory is closed","finished_at":"2026-06-15T12:10:00.000000Z","merged":0,` +
+		`"queued_at":"2026-06-15T12:00:00.000000Z","skipped":[],"started_at":"2026-06-15T12:10:00.000000Z","status":"failed",` +
+		`"trigger":"api","unchanged":0,"updated":0}`
+	if string(got) != want {
+		t.Errorf("the failed run is\n%s\nnot\n%s", got, want)
+	}
+
+	if err := h.DB.DisconnectDirectory(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	h.Clock.Advance(2 * time.Hour)
+	checkError(t, h.Do("POST", path, tenant.Key, nil), domain.Conflict)
+	demo := h.Client(tenant, "Shows a directory without a connection").ID
+	h.Exec("UPDATE clients SET directory_sync = 'google' WHERE id = $1", demo)
+	checkError(t, h.Do("POST", "/v2/clients/"+demo.String()+"/sync/runs", tenant.Key, nil), domain.Conflict)
+}
+
+// TestStartSyncAtOnce: of several requests at once one is accepted, and a replay of
+// it is none.
+func TestStartSyncAtOnce(t *testing.T) {
+	t.Parallel()
+	h, tenant, _, path := connected(t)
+	var group sync.WaitGroup
+	answers := make([]int, 12)
+	for i := range answers {
+		group.Go(func() { answers[i] = h.Do("POST", path, tenant.Key, nil, "Idempotency-Key", fmt.Sprint(i)).Status })
+	}
+	group.Wait()
+	accepted := map[int]int{}
+	for _, status := range answers {
+		accepted[status]++
+	}
+	if accepted[202] != 1 || accepted[409] != 11 || h.Number("SELECT count(*) FROM sync_runs") != 1 {
+		t.Errorf("the answers are %v", accepted)
+	}
+	for i, status := range answers {
+		if status == 202 {
+			h.Do("POST", path, tenant.Key, nil, "Idempotency-Key", fmt.Sprint(i)).Want(202)
+		}
+	}
+}
