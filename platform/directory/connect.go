@@ -1,0 +1,132 @@
+package directory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"partnerapi/domain"
+)
+
+// Endpoints are the addresses of the vendors' services, without a version: for
+// national clouds, and for tests. An empty one is that of the public service.
+type Endpoints struct {
+	// Graph is Microsoft Graph's.
+	Graph string
+	// Login is where Microsoft gives tokens.
+	Login string
+	// Google is the Admin SDK's. Where Google gives tokens stands in the credentials.
+	Google string
+}
+
+func (e Endpoints) graph() string  { return trimmed(e.Graph, "https://graph.microsoft.com") }
+func (e Endpoints) login() string  { return trimmed(e.Login, "https://login.microsoftonline.com") }
+func (e Endpoints) google() string { return trimmed(e.Google, "https://admin.googleapis.com") }
+
+func trimmed(address, usual string) string { return strings.TrimRight(cmp.Or(address, usual), "/") }
+
+// CheckEndpoint reports an error where credentials must not be sent to an address:
+// it is to be https, or http on this machine.
+func CheckEndpoint(address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return errors.New("not a URL")
+	}
+	ip := net.ParseIP(u.Hostname())
+	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	switch {
+	case u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("%q is not a URL of scheme, host and path", u.Redacted())
+	case u.Scheme != "https" && (u.Scheme != "http" || !local):
+		return fmt.Errorf("%q is not https", u.Redacted())
+	}
+	return nil
+}
+
+// Option changes how sources wait.
+type Option func(*connector)
+
+// WithClock makes sources read the time from clock, and wait by wait instead of a
+// timer: for tests. wait returns the context's error where that ends first, and is
+// called by several goroutines at once.
+func WithClock(clock domain.Clock, wait func(ctx context.Context, d time.Duration) error) Option {
+	return func(c *connector) { c.clock, c.wait = clock, wait }
+}
+
+// connector makes sources.
+type connector struct {
+	endpoints Endpoints
+	client    *http.Client
+	clock     domain.Clock
+	wait      func(context.Context, time.Duration) error
+}
+
+// NewConnect returns a Connect that reads the directories at these addresses with
+// a client; nil for the default one. It refuses redirects to other hosts. Settings
+// and credentials that can't be right are an error that says what to do.
+func NewConnect(e Endpoints, client *http.Client, options ...Option) Connect {
+	c := connector{endpoints: e, clock: domain.SystemClock{}, wait: pause}
+	for _, option := range options {
+		option(&c)
+	}
+	own := http.Client{}
+	if client != nil {
+		own = *client
+	}
+	if transport, ok := http.DefaultTransport.(*http.Transport); ok && own.Transport == nil {
+		transport = transport.Clone()
+		transport.MaxIdleConnsPerHost = batchesAtOnce
+		own.Transport = transport
+	}
+	own.CheckRedirect = sameHost
+	c.client = &own
+	return c.connect
+}
+
+func (c connector) connect(
+	_ context.Context, provider string, settings json.RawMessage, credentials []byte,
+) (Source, error) {
+	switch domain.Directory(provider) {
+	case domain.Microsoft:
+		s, err := read[MicrosoftSettings](settings)
+		if err != nil {
+			return nil, err
+		}
+		return c.microsoft(s, string(bytes.TrimSpace(credentials)))
+	case domain.Google:
+		s, err := read[GoogleSettings](settings)
+		if err != nil {
+			return nil, err
+		}
+		return c.google(s, credentials)
+	}
+	return nil, fmt.Errorf("the directory %q is not known: there are %s", provider,
+		strings.Join(domain.Directory("").Values(), " and "))
+}
+
+func read[Settings any](text json.RawMessage) (s Settings, err error) {
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("the settings of the directory can't be read: %w", err)
+	}
+	return s, nil
+}
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,388 @@
+package directory_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/platform/directory"
+	"partnerapi/platform/directory/directorytest"
+)
+
+// noon is when tests begin.
+var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+// vendor is a server of directorytest.
+type vendor interface {
+	Endpoints() directory.Endpoints
+	Settings(string) json.RawMessage
+	Credentials() []byte
+	Inject(...directorytest.Fault)
+	Requests(string) int
+	ExpireTokens()
+	SetPageSize(int)
+	Close()
+}
+
+// waits keeps what was waited for, on a clock that it moves.
+type waits struct {
+	*domain.ManualClock
+	mu   sync.Mutex
+	list []time.Duration
+}
+
+func (w *waits) wait(ctx context.Context, d time.Duration) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, d)
+	w.Advance(d)
+	return ctx.Err()
+}
+
+// source connects to a server.
+func source(t *testing.T, provider domain.Directory, v vendor, part string) (directory.Source, *waits) {
+	t.Helper()
+	w := &waits{ManualClock: domain.NewManualClock(noon)}
+	connect := directory.NewConnect(v.Endpoints(), nil, directory.WithClock(w, w.wait))
+	s, err := connect(t.Context(), string(provider), v.Settings(part), v.Credentials())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, w
+}
+
+// read reads from a position on, until the last page or an error.
+func read(ctx context.Context, s directory.Source, position string) (pages []directory.Page, err error) {
+	for page, err := range s.Read(ctx, position) {
+		if err != nil {
+			return pages, err
+		}
+		pages = append(pages, page)
+	}
+	if len(pages) == 0 || !pages[len(pages)-1].Last {
+		return pages, errors.New("there is no last page")
+	}
+	return pages, nil
+}
+
+func mustRead(t *testing.T, s directory.Source, position string) []directory.Page {
+	t.Helper()
+	pages, err := read(t.Context(), s, position)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
+}
+
+// accounts are those of pages.
+func accounts(pages []directory.Page) (list []domain.DirectoryAccount) {
+	for _, p := range pages {
+		list = append(list, p.Accounts...)
+	}
+	return list
+}
+
+// next is where the next read goes on.
+func next(pages []directory.Page) string { return pages[len(pages)-1].Next }
+
+func objects(list []domain.DirectoryAccount) (ids []string) {
+	for _, a := range list {
+		ids = append(ids, a.ObjectID)
+	}
+	return ids
+}
+
+func wantAccounts(t *testing.T, got []domain.DirectoryAccount, want ...domain.DirectoryAccount) {
+	t.Helper()
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(got):
+			t.Errorf("missing: %+v", want[i])
+		case i >= len(want):
+			t.Errorf("too many: %+v", got[i])
+		case got[i] != want[i]:
+			t.Errorf("got  %+v\nwant %+v", got[i], want[i])
+		}
+	}
+}
+
+// wantError wants an error with these words, and none of the secrets in it.
+func wantError(t *testing.T, v vendor, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Error("there is no error")
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("the error does not say %q: %v", word, err)
+		}
+	}
+	if secret := string(v.Credentials()); strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "PRIVATE KEY") ||
+		strings.Contains(err.Error(), "Bearer") {
+		t.Errorf("the error shows a secret: %v", err)
+	}
+}
+
+// fixture is a vendor's answer from testdata, with the server's address in it.
+func fixture(t *testing.T, name, address string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "{server}", address)
+}
+
+// people are n accounts, each of the last ones' manager the first.
+func people(n int) (list []directorytest.Account) {
+	for i := range n {
+		a := directorytest.Account{
+			ID: fmt.Sprintf("id-%03d", i), Email: fmt.Sprintf("user%03d@example.com", i), First: "User", Last: fmt.Sprint(i), OrgUnit: "/corp/Sales",
+		}
+		if i > 0 {
+			a.Manager = "id-000"
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// vendors starts both servers on a directory.
+func vendors(t *testing.T, d *directorytest.Directory) map[domain.Directory]vendor {
+	m, g := directorytest.NewMicrosoft(d), directorytest.NewGoogle(d)
+	t.Cleanup(m.Close)
+	t.Cleanup(g.Close)
+	return map[domain.Directory]vendor{domain.Microsoft: m, domain.Google: g}
+}
+
+// list is the path of the first request for accounts.
+var list = map[domain.Directory]string{domain.Microsoft: "/users/delta", domain.Google: "/directory/v1/users"}
+
+// TestFaults injects what may happen to any request in the middle of a reading, and
+// wants it to go on from the same page.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	at := noon.Add(90 * time.Second).Format(http.TimeFormat)
+	for _, tt := range []struct {
+		name   string
+		fault  directorytest.Fault
+		waited []time.Duration
+		words  []string // of the error; none where the reading succeeds
+		// temporary errors are those after which the same position may be read.
+		temporary bool
+	}{
+		{"throttled by seconds", directorytest.Throttled("", "7", 2), []time.Duration{7 * time.Second, 7 * time.Second}, nil, false},
+		{"throttled until a time", directorytest.Throttled("", at, 1), []time.Duration{90 * time.Second}, nil, false},
+		{"throttled without a time", directorytest.Throttled("", "soon", 3), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, nil, false},
+		{"throttled for long", directorytest.Throttled("", "3600", 1), nil, []string{"throttling", "30m"}, true},
+		{"throttled without an end", directorytest.Throttled("", "0", 1_000_000), nil, []string{"throttling", "30m"}, true},
+		{"unavailable", directorytest.Fault{Status: 503, Header: map[string]string{"Retry-After": "2"}}, []time.Duration{2 * time.Second}, nil, false},
+		{"failing", directorytest.Failing("", 500, 2), []time.Duration{time.Second, 2 * time.Second}, nil, false},
+		{"failing for good", directorytest.Failing("", 502, 5), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}, []string{"502", "5 times"}, true},
+		{"cut", directorytest.Cut("", 2), []time.Duration{time.Second, 2 * time.Second}, nil, false},
+		{"cut for good", directorytest.Cut("", 5), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}, []string{"broke off", "5 times"}, true},
+		{"HTML once", directorytest.HTML("", 2), []time.Duration{time.Second, 2 * time.Second}, nil, false},
+		{"HTML for good", directorytest.HTML("", 3), []time.Duration{time.Second, 2 * time.Second}, []string{"else than JSON", "proxy", "3 times"}, false},
+		{"partial once", directorytest.Fault{Body: `{}`}, []time.Duration{time.Second}, nil, false},
+		{"partial for good", directorytest.Fault{Body: `{}`, Times: 3}, []time.Duration{time.Second, 2 * time.Second}, []string{"3 times"}, false},
+		{"half an object", directorytest.Fault{Body: `{"value": [`}, []time.Duration{time.Second}, nil, false},
+		{"a wrong type", directorytest.Fault{Body: `{"value": 1, "kind": "admin#directory#users", "users": {}}`, Times: 3}, []time.Duration{time.Second, 2 * time.Second}, []string{"can't be read"}, false},
+		{"too large", directorytest.Fault{Body: `{"x": "` + strings.Repeat("x", 32<<20) + `"}`}, nil, []string{"32 MiB"}, false},
+		{"redirected", directorytest.Fault{Status: 302, Header: map[string]string{"Location": "http://localhost:1/login"}}, nil, []string{"another host", "localhost"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for provider, v := range vendors(t, directorytest.New(people(10)...)) {
+				v.SetPageSize(4)
+				s, w := source(t, provider, v, "")
+				fault := tt.fault
+				fault.Path, fault.After = list[provider], 1 // the second page
+				v.Inject(fault)
+				pages, err := read(t.Context(), s, "")
+				if temporary := (*directory.Temporary)(nil); errors.As(err, &temporary) != tt.temporary {
+					t.Errorf("%s: temporary is %t: %v", provider, !tt.temporary, err)
+				}
+				if tt.words != nil {
+					wantError(t, v, err, append(tt.words, map[domain.Directory]string{domain.Microsoft: "Microsoft", domain.Google: "Google"}[provider])...)
+				} else if err != nil || len(accounts(pages)) != 10 || len(pages) != 3 {
+					t.Errorf("%s: %d accounts on %d pages: %v", provider, len(accounts(pages)), len(pages), err)
+				}
+				if (tt.waited != nil || tt.words == nil) && !slices.Equal(w.list, tt.waited) {
+					t.Errorf("%s: waited %v, want %v", provider, w.list, tt.waited)
+				}
+			}
+		})
+	}
+}
+
+// TestTokenFaults is TestFaults for the requests for a token.
+func TestTokenFaults(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		fault  directorytest.Fault
+		waited []time.Duration
+		words  []string
+	}{
+		{"throttled", directorytest.Throttled("token", "7", 1), []time.Duration{7 * time.Second}, nil},
+		{"failing", directorytest.Failing("token", 500, 1), []time.Duration{time.Second}, nil},
+		{"cut", directorytest.Cut("token", 1), []time.Duration{time.Second}, nil},
+		{"HTML", directorytest.HTML("token", 3), []time.Duration{time.Second, 2 * time.Second}, []string{"else than JSON"}},
+		{"none", directorytest.Fault{Path: "token", Body: `{}`, Times: 3, Header: map[string]string{"Content-Type": "application/json"}}, []time.Duration{time.Second, 2 * time.Second}, []string{"token"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for provider, v := range vendors(t, directorytest.New(people(3)...)) {
+				s, w := source(t, provider, v, "")
+				v.Inject(tt.fault)
+				pages, err := read(t.Context(), s, "")
+				if tt.words != nil {
+					wantError(t, v, err, tt.words...)
+				} else if err != nil || len(accounts(pages)) != 3 {
+					t.Errorf("%s: %d accounts: %v", provider, len(accounts(pages)), err)
+				}
+				if !slices.Equal(w.list, tt.waited) {
+					t.Errorf("%s: waited %v, want %v", provider, w.list, tt.waited)
+				}
+			}
+		})
+	}
+}
+
+// TestExpiredToken has tokens expire between pages: each is renewed once. One that
+// is refused at once is an error.
+func TestExpiredToken(t *testing.T) {
+	t.Parallel()
+	for provider, v := range vendors(t, directorytest.New(people(9)...)) {
+		v.SetPageSize(3)
+		s, w := source(t, provider, v, "")
+		count := 0
+		for page, err := range s.Read(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			count += len(page.Accounts)
+			v.ExpireTokens()
+		}
+		if count != 9 || len(w.list) > 0 {
+			t.Errorf("%s: %d accounts, waited %v", provider, count, w.list)
+		}
+		if n := v.Requests("token"); n != 3 {
+			t.Errorf("%s: %d tokens", provider, n)
+		}
+		v.Inject(directorytest.Failing(list[provider], 401, 2))
+		pages, err := read(t.Context(), s, "")
+		if len(pages) > 0 {
+			t.Errorf("%s: %d pages", provider, len(pages))
+		}
+		wantError(t, v, err, "401")
+	}
+}
+
+// TestResume reads on from the position after each page.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	for provider, v := range vendors(t, directorytest.New(people(10)...)) {
+		v.SetPageSize(3)
+		s, _ := source(t, provider, v, "")
+		pages := mustRead(t, s, "")
+		for i, page := range pages[:len(pages)-1] {
+			again, _ := source(t, provider, v, "")
+			rest := mustRead(t, again, page.Next)
+			if want := objects(accounts(pages[i+1:])); !slices.Equal(objects(accounts(rest)), want) || !rest[0].Whole {
+				t.Errorf("%s: after page %d: %v, want %v", provider, i, objects(accounts(rest)), want)
+			}
+		}
+	}
+}
+
+// TestCancelled ends the context while throttling is waited out.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	for provider, v := range vendors(t, directorytest.New(people(1)...)) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s, err := directory.NewConnect(v.Endpoints(), nil)(ctx, string(provider), v.Settings(""), v.Credentials())
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Inject(directorytest.Throttled(list[provider], "600", 1))
+		done := make(chan error)
+		go func() {
+			_, err := read(ctx, s, "")
+			done <- err
+		}()
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", provider, err)
+		}
+	}
+}
+
+// silent answers no request.
+type silent struct{ requests int }
+
+func (h *silent) RoundTrip(r *http.Request) (*http.Response, error) {
+	h.requests++
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// TestHanging gives each of five tries half a minute, with pauses between them.
+func TestHanging(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &silent{}
+		connect := directory.NewConnect(directory.Endpoints{}, &http.Client{Transport: h})
+		s, err := connect(t.Context(), "microsoft", json.RawMessage(`{"tenant": "t", "app_id": "a"}`), []byte("s3cr3t"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		_, err = read(t.Context(), s, "")
+		if err == nil || !strings.Contains(err.Error(), "did not answer within 30s (tried 5 times)") {
+			t.Errorf("%v", err)
+		}
+		if took := time.Since(begin); h.requests != 5 || took != 5*30*time.Second+15*time.Second {
+			t.Errorf("%d requests in %v", h.requests, took)
+		}
+	})
+}
+
+// TestConnect refuses what can't be right, without a request.
+func TestConnect(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		endpoints             directory.Endpoints
+		provider              string
+		settings, credentials string
+		words                 []string
+	}{
+		{directory.Endpoints{}, "okta", `{}`, "x", []string{"okta", "microsoft and google"}},
+		{directory.Endpoints{}, "microsoft", `{`, "x", []string{"settings"}},
+		{directory.Endpoints{}, "microsoft", `{"tenant": "t"}`, "x", []string{"tenant", "app"}},
+		{directory.Endpoints{}, "microsoft", `{"tenant": "t", "app_id": "a"}`, " \n", []string{"secret", "empty"}},
+		{directory.Endpoints{Graph: "http://graph.example"}, "microsoft", `{"tenant": "t", "app_id": "a"}`, "x", []string{"not https"}},
+		{directory.Endpoints{Login: "https://user@login.example"}, "microsoft", `{"tenant": "t", "app_id": "a"}`, "x", []string{"not a URL"}},
+		{directory.Endpoints{}, "google", `{"admin": "someone"}`, "{}", []string{"administrator"}},
+		{directory.Endpoints{Google: "ftp://admin.example"}, "google", `{"admin": "a@example.com"}`, "{}", []string{"not https"}},
+	} {
+		_, err := directory.NewConnect(tt.endpoints, nil)(t.Context(), tt.provider, json.RawMessage(tt.settings), []byte(tt.credentials))
+		for _, word := range tt.words {
+			if err == nil || !strings.Contains(err.Error(), word) {
+				t.Errorf("%s %s: the error does not say %q: %v", tt.provider, tt.settings, word, err)
+			}
+		}
+	}
+}

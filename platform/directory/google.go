@@ -1,0 +1,168 @@
+package directory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/jwt"
+)
+
+// googleGroup is the group of users in no organizational unit.
+const googleGroup = "Google"
+
+// googleScope is the scope that the service account is granted.
+const googleScope = "https://www.googleapis.com/auth/admin.directory.user.readonly"
+
+// googleFields are the parts of an answer that are asked for.
+const googleFields = "kind,nextPageToken,users(id,primaryEmail,name(givenName,familyName,fullName),suspended," +
+	"archived,orgUnitPath,organizations,relations,languages)"
+
+// google reads the accounts of a Google Workspace: all of them, each time. A
+// position is a page's token.
+type google struct {
+	*session
+	address  string // of the list, with its parameters
+	clientID string
+	admin    string
+}
+
+func (c connector) google(settings GoogleSettings, credentials []byte) (Source, error) {
+	if !strings.Contains(settings.Admin, "@") {
+		return nil, fault("Google", "needs the address of an administrator whom the service account acts for")
+	}
+	if err := CheckEndpoint(c.endpoints.google()); err != nil {
+		return nil, fmt.Errorf("the address of Google: %w", err)
+	}
+	account, err := readServiceAccount(credentials)
+	if err != nil {
+		return nil, err
+	}
+	grant := jwt.Config{
+		Email: account.ClientEmail, PrivateKey: []byte(account.PrivateKey), PrivateKeyID: account.PrivateKeyID,
+		Subject: settings.Admin, Scopes: []string{googleScope}, TokenURL: account.TokenURI,
+	}
+	query := url.Values{
+		"maxResults": {"500"}, "orderBy": {"email"}, "projection": {"full"}, "fields": {googleFields},
+	}
+	if settings.Domain != "" {
+		query.Set("domain", settings.Domain)
+	} else {
+		query.Set("customer", "my_customer")
+	}
+	s := &session{connector: c, vendor: "Google", fetch: func(ctx context.Context) (*oauth2.Token, error) {
+		return grant.TokenSource(ctx).Token()
+	}}
+	g := &google{
+		session: s, address: c.endpoints.google() + "/admin/directory/v1/users?" + query.Encode(),
+		clientID: account.ClientID, admin: settings.Admin,
+	}
+	s.refusal, s.denied = g.refused, g.noToken
+	return g, nil
+}
+
+// Read reads from a page's token on.
+func (g *google) Read(ctx context.Context, position string) iter.Seq2[Page, error] {
+	return func(yield func(Page, error) bool) {
+		for {
+			page, err := g.page(ctx, position)
+			if err != nil {
+				yield(Page{}, err)
+				return
+			}
+			if !yield(page, nil) || page.Last {
+				return
+			}
+			position = page.Next
+		}
+	}
+}
+
+func (g *google) page(ctx context.Context, token string) (Page, error) {
+	address := g.address
+	if token != "" {
+		address += "&" + url.Values{"pageToken": {token}}.Encode()
+	}
+	var answer struct {
+		Kind  string          `json:"kind"`
+		Next  string          `json:"nextPageToken"`
+		Users []googleAccount `json:"users"`
+	}
+	err := g.call(ctx, http.MethodGet, address, http.Header{}, nil, func(body []byte) error {
+		answer.Kind, answer.Next, answer.Users = "", "", nil
+		if err := json.Unmarshal(body, &answer); err != nil {
+			return g.malformed("answers with accounts that can't be read: %w", err)
+		}
+		switch {
+		case answer.Kind != "admin#directory#users":
+			return g.malformed("answers with a page that is no list of users (kind)")
+		case answer.Next != "" && answer.Next == token:
+			return g.malformed("answers with a page whose next one is itself")
+		case slices.ContainsFunc(answer.Users, func(a googleAccount) bool { return a.ID == "" }):
+			return g.malformed("answers with an account that has no id")
+		}
+		return nil
+	})
+	page := Page{Next: answer.Next, Last: answer.Next == "", Whole: true}
+	for _, a := range answer.Users {
+		page.Accounts = append(page.Accounts, a.account())
+	}
+	return page, err
+}
+
+// throttling are the reasons by which Google refuses requests that come too fast.
+var throttling = []string{"rateLimitExceeded", "userRateLimitExceeded"}
+
+// refused is the error of an answer that refuses a request.
+func (g *google) refused(a answer) error {
+	var said struct {
+		Error struct {
+			Message string `json:"message"`
+			Errors  []struct {
+				Reason   string `json:"reason"`
+				Location string `json:"location"`
+			} `json:"errors"`
+		} `json:"error"`
+	}
+	_ = json.Unmarshal(a.body, &said) // what is no JSON says nothing
+	reason, location := "", ""
+	if list := said.Error.Errors; len(list) > 0 {
+		reason, location = list[0].Reason, list[0].Location
+	}
+	detail := g.quote(fmt.Sprint(a.status), reason, said.Error.Message)
+	switch {
+	case slices.Contains(throttling, reason):
+		return g.throttled(-1)
+	case a.status == http.StatusGone || location == "pageToken" || strings.Contains(said.Error.Message, "pageToken"):
+		return ErrStartOver
+	case reason == "accessNotConfigured":
+		return fault("Google", "shows no users: enable the Admin SDK API in the project of the service account (%s)",
+			detail)
+	case a.status == http.StatusForbidden, a.status == http.StatusUnauthorized:
+		return fault("Google", "shows no users: %s must be an administrator who may read users, and the client %s be "+
+			"granted %s by domain-wide delegation (%s)", g.admin, g.clientID, googleScope, detail)
+	case a.status == http.StatusNotFound:
+		return fault("Google", "knows no such domain or customer (%s)", detail)
+	}
+	return fault("Google", "refuses the request (%s)", detail)
+}
+
+// noToken is the error where no token is given.
+func (g *google) noToken(code, description string) error {
+	detail := g.quote(code, description)
+	switch code {
+	case "unauthorized_client", "access_denied":
+		return fault("Google", "gives no token: grant the client %s the scope %s by domain-wide delegation, in the admin "+
+			"console under API controls (%s)", g.clientID, googleScope, detail)
+	case "invalid_grant":
+		return fault("Google", "gives no token: check that %s is a user, that the key of the service account was not "+
+			"deleted, and this machine's clock (%s)", g.admin, detail)
+	}
+	return fault("Google", "gives no token: check the service account (%s)", detail)
+}

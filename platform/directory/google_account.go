@@ -1,0 +1,138 @@
+package directory
+
+import (
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+
+	"partnerapi/domain"
+)
+
+// serviceAccount is the JSON key of a service account, as Google hands it out.
+type serviceAccount struct {
+	Type         string `json:"type"`
+	ClientEmail  string `json:"client_email"`
+	ClientID     string `json:"client_id"`
+	PrivateKey   string `json:"private_key"`
+	PrivateKeyID string `json:"private_key_id"`
+	TokenURI     string `json:"token_uri"`
+}
+
+// readServiceAccount reads a credentials file. Errors say what is wrong with it
+// and show nothing of it.
+func readServiceAccount(text []byte) (a serviceAccount, err error) {
+	if json.Unmarshal(text, &a) != nil {
+		return a, errors.New("the credentials file is not JSON: take the key file of a service account as Google hands " +
+			"it out (IAM, service accounts, keys, JSON)")
+	}
+	switch {
+	case a.Type != "service_account":
+		return a, fmt.Errorf("the credentials file is of type %.40q and not service_account: make a JSON key for a service "+
+			"account, not for an OAuth client", a.Type)
+	case a.ClientEmail == "":
+		return a, errors.New("the credentials file has no client_email: download the key again")
+	}
+	if err := CheckEndpoint(a.TokenURI); err != nil {
+		return a, errors.New("the credentials file has no token_uri that is an https address: download the key again")
+	}
+	if !isPrivateKey(a.PrivateKey) {
+		return a, errors.New("the credentials file has a private_key that can't be read: download the key again, and " +
+			"change nothing in it")
+	}
+	return a, nil
+}
+
+func isPrivateKey(text string) bool {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return false
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		_, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+		return err == nil
+	}
+	_, ok := key.(*rsa.PrivateKey)
+	return ok
+}
+
+// googleAccount is a user as the Admin SDK shows it.
+type googleAccount struct {
+	ID           string `json:"id"`
+	PrimaryEmail string `json:"primaryEmail"`
+	Name         struct {
+		Given  string `json:"givenName"`
+		Family string `json:"familyName"`
+		Full   string `json:"fullName"`
+	} `json:"name"`
+	Suspended     bool   `json:"suspended"`
+	Archived      bool   `json:"archived"`
+	OrgUnitPath   string `json:"orgUnitPath"`
+	Organizations []struct {
+		Department string `json:"department"`
+		Title      string `json:"title"`
+		Primary    bool   `json:"primary"`
+	} `json:"organizations"`
+	Relations []struct {
+		Value string `json:"value"`
+		Type  string `json:"type"`
+	} `json:"relations"`
+	Languages []struct {
+		Code       string `json:"languageCode"`
+		Preference string `json:"preference"`
+	} `json:"languages"`
+}
+
+// account is the account in the service's terms. Google leaves out what is empty.
+func (a googleAccount) account() domain.DirectoryAccount {
+	first, last := strings.TrimSpace(a.Name.Given), strings.TrimSpace(a.Name.Family)
+	if first+last == "" {
+		first, last = splitName(a.Name.Full)
+	}
+	d := domain.DirectoryAccount{
+		ObjectID: a.ID, Guest: domain.Known(false), Enabled: domain.Known(!a.Suspended && !a.Archived),
+		Email: domain.Known(strings.TrimSpace(a.PrimaryEmail)), First: domain.Known(first), Last: domain.Known(last),
+		Department: domain.Known(""), JobTitle: domain.Known(""), ManagerEmail: domain.Known(""),
+		Language: domain.Known(languageOf(a.language())), Group: domain.Known(a.group()),
+	}
+	for i, o := range a.Organizations {
+		if o.Primary || i == 0 {
+			d.Department, d.JobTitle = domain.Known(strings.TrimSpace(o.Department)), domain.Known(strings.TrimSpace(o.Title))
+		}
+	}
+	for _, r := range a.Relations {
+		if r.Type == "manager" && strings.Contains(r.Value, "@") {
+			d.ManagerEmail = domain.Known(strings.TrimSpace(r.Value))
+			break
+		}
+	}
+	return d
+}
+
+// language is the code of the preferred language, or else of the first one that
+// is not marked as unwanted.
+func (a googleAccount) language() string {
+	code := ""
+	for _, l := range a.Languages {
+		switch {
+		case l.Preference == "preferred":
+			return l.Code
+		case code == "" && l.Preference != "not_preferred":
+			code = l.Code
+		}
+	}
+	return code
+}
+
+// group is the name of the organizational unit.
+func (a googleAccount) group() string {
+	path := strings.TrimRight(a.OrgUnitPath, "/")
+	if name := path[strings.LastIndexByte(path, '/')+1:]; name != "" {
+		return name
+	}
+	return googleGroup
+}

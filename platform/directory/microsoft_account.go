@@ -1,0 +1,205 @@
+package directory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"partnerapi/domain"
+)
+
+// microsoftAccount is a user as Graph shows it.
+type microsoftAccount struct {
+	ID                string           `json:"id"`
+	Removed           *json.RawMessage `json:"@removed"`
+	DisplayName       property[string] `json:"displayName"`
+	GivenName         property[string] `json:"givenName"`
+	Surname           property[string] `json:"surname"`
+	Mail              property[string] `json:"mail"`
+	Department        property[string] `json:"department"`
+	JobTitle          property[string] `json:"jobTitle"`
+	AccountEnabled    property[bool]   `json:"accountEnabled"`
+	UserType          property[string] `json:"userType"`
+	PreferredLanguage property[string] `json:"preferredLanguage"`
+}
+
+// account is the account in the service's terms. Of a whole one, Graph leaves out
+// what was never set: it is empty.
+func (a microsoftAccount) account(group string, whole bool) domain.DirectoryAccount {
+	if a.Removed != nil {
+		return domain.DirectoryAccount{ObjectID: a.ID, Removed: true}
+	}
+	text := func(p property[string]) domain.Property[string] {
+		return domain.Property[string]{Given: p.Given || whole, Value: strings.TrimSpace(p.Value)}
+	}
+	d := domain.DirectoryAccount{
+		ObjectID: a.ID, Enabled: a.AccountEnabled.Property,
+		Guest: domain.Property[bool]{Given: a.UserType.Given, Value: strings.EqualFold(a.UserType.Value, "Guest")},
+		Email: text(a.Mail), First: text(a.GivenName), Last: text(a.Surname),
+		Department: text(a.Department), JobTitle: text(a.JobTitle), Group: domain.Known(group),
+	}
+	if language := text(a.PreferredLanguage); language.Given {
+		d.Language = domain.Known(languageOf(language.Value))
+	}
+	if d.First.Given && d.Last.Given && d.First.Value+d.Last.Value == "" {
+		first, last := splitName(a.DisplayName.Value)
+		d.First, d.Last = domain.Known(first), domain.Known(last)
+	}
+	return d
+}
+
+// splitName splits a name at its last space.
+func splitName(name string) (first, last string) {
+	name = strings.Join(strings.Fields(name), " ")
+	i := strings.LastIndexByte(name, ' ')
+	if i < 0 {
+		return name, ""
+	}
+	return name[:i], name[i+1:]
+}
+
+const (
+	// batchSize is how many requests Graph takes in a batch.
+	batchSize = 20
+	// batchesAtOnce is how many batches are under way at a time.
+	batchesAtOnce = 4
+)
+
+// managers reads the managers' addresses of the accounts that have users.
+func (m *microsoft) managers(ctx context.Context, accounts []domain.DirectoryAccount) error {
+	var wanted []*domain.DirectoryAccount
+	for i, a := range accounts {
+		if !a.Removed && !a.Guest.Value {
+			wanted = append(wanted, &accounts[i])
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(batchesAtOnce)
+	for batch := range slices.Chunk(wanted, batchSize) {
+		group.Go(func() error { return m.readManagers(ctx, batch) })
+	}
+	return group.Wait()
+}
+
+// batchAnswer is Graph's answer to one request of a batch.
+type batchAnswer struct {
+	ID      string            `json:"id"`
+	Status  int               `json:"status"`
+	Headers map[string]string `json:"headers"`
+	Body    json.RawMessage   `json:"body"`
+}
+
+// readManagers reads the managers of a batch of accounts. Requests of the batch
+// that were throttled, or failed, are sent again.
+func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.DirectoryAccount) error {
+	return m.persist(ctx, func(ctx context.Context) error {
+		answers, err := m.sendBatch(ctx, accounts)
+		if err != nil {
+			return err
+		}
+		var again error
+		left := slices.Clone(accounts)
+		for _, a := range answers {
+			i, err := strconv.Atoi(a.ID)
+			if err != nil || i < 0 || i >= len(accounts) {
+				continue // it is sent again
+			}
+			manager, err := m.manager(a)
+			if err != nil {
+				if again, err = later(again, err); err != nil {
+					return err
+				}
+				continue
+			}
+			accounts[i].ManagerEmail = domain.Known(manager)
+			left[i] = nil
+		}
+		accounts = slices.DeleteFunc(left, func(a *domain.DirectoryAccount) bool { return a == nil })
+		if len(accounts) > 0 && again == nil {
+			again = m.malformed("does not answer all requests of a batch")
+		}
+		return again
+	})
+}
+
+// later returns the temporary failure that asks for the longer wait, or err where
+// that is none.
+func later(before, err error) (again, permanent error) {
+	next, ok := err.(*retryable)
+	if !ok {
+		return nil, err
+	}
+	first, ok := before.(*retryable)
+	if ok && cmp.Or(cmp.Compare(first.kind, next.kind), cmp.Compare(first.after, next.after)) >= 0 {
+		return first, nil
+	}
+	return next, nil
+}
+
+// sendBatch asks for the managers of accounts; a request's id is the account's
+// place.
+func (m *microsoft) sendBatch(ctx context.Context, accounts []*domain.DirectoryAccount) ([]batchAnswer, error) {
+	type request struct {
+		ID     string `json:"id"`
+		Method string `json:"method"`
+		URL    string `json:"url"`
+	}
+	requests := make([]request, len(accounts))
+	for i, a := range accounts {
+		path := "/users/" + url.PathEscape(a.ObjectID) + "/manager?$select=id,mail"
+		requests[i] = request{strconv.Itoa(i), http.MethodGet, path}
+	}
+	body, err := json.Marshal(map[string]any{"requests": requests})
+	if err != nil {
+		return nil, fmt.Errorf("ask for managers: %w", err)
+	}
+	var answer struct {
+		Responses []batchAnswer `json:"responses"`
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	err = m.call(ctx, http.MethodPost, m.base+"/$batch", header, body, func(body []byte) error {
+		answer.Responses = nil
+		if err := json.Unmarshal(body, &answer); err != nil || answer.Responses == nil {
+			return m.malformed("answers with a batch that can't be read")
+		}
+		return nil
+	})
+	return answer.Responses, err
+}
+
+// manager is the address in an answer; empty where there is no manager.
+func (m *microsoft) manager(a batchAnswer) (string, error) {
+	switch {
+	case a.Status == http.StatusNotFound:
+		return "", nil
+	case a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable:
+		after := time.Duration(-1)
+		for name, value := range a.Headers {
+			if strings.EqualFold(name, "Retry-After") {
+				after = m.retryAfter(value)
+			}
+		}
+		return "", m.throttled(after)
+	case a.Status == http.StatusUnauthorized, a.Status >= 500, a.Status == http.StatusRequestTimeout:
+		return "", m.failed("fails with the status %d for a manager", a.Status)
+	case a.Status/100 != 2:
+		return "", m.refused(answer{status: a.Status, body: a.Body})
+	}
+	var manager struct {
+		Mail string `json:"mail"`
+	}
+	if err := json.NewDecoder(bytes.NewReader(a.Body)).Decode(&manager); err != nil {
+		return "", m.malformed("answers with a manager that can't be read")
+	}
+	return strings.TrimSpace(manager.Mail), nil
+}

@@ -1,0 +1,367 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// Sealer keeps secrets encrypted at rest. The context is bound to a secret: what
+// was sealed for one row cannot be opened for another.
+type Sealer interface {
+	Seal(plain, context []byte) ([]byte, error)
+	Open(sealed, context []byte) ([]byte, error)
+}
+
+// SealContext is what the credentials of a client's connection are bound to.
+func SealContext(client domain.ClientID) []byte { return []byte("directory:" + client.UUID()) }
+
+const (
+	// leaseLife is how long a run waits for a process that has died.
+	leaseLife = time.Minute
+	// leaseBeat is how often a lease is extended.
+	leaseBeat = leaseLife / 3
+	// stalledAfter is how long a run goes on without progress (decisions 8.14).
+	stalledAfter = 30 * time.Minute
+	// longestWait bounds the time between two tries to read.
+	longestWait = time.Minute
+	// atOnce is how many runs a process works on at a time.
+	atOnce = 4
+	// lookEvery is how often waiting runs and the schedule are looked at.
+	lookEvery = 5 * time.Second
+)
+
+var errStalled = errors.New("no progress for 30 minutes")
+
+// Runner works on sync runs. It is safe for concurrent use.
+type Runner struct {
+	db      *db.DB
+	sealer  Sealer
+	connect Connect
+	log     *slog.Logger
+	// wait waits between two tries; an error ends the run.
+	wait func(context.Context, time.Duration) error
+	// beat ticks when leases are to be extended.
+	beat func() (ticks <-chan time.Time, stop func())
+}
+
+// NewRunner returns a runner that opens credentials with the sealer, which is nil
+// where there is no key, and makes sources with connect.
+func NewRunner(d *db.DB, sealer Sealer, connect Connect, log *slog.Logger) *Runner {
+	beat := func() (<-chan time.Time, func()) {
+		tick := time.NewTicker(leaseBeat)
+		return tick.C, tick.Stop
+	}
+	return &Runner{db: d, sealer: sealer, connect: connect, log: log, wait: wait, beat: beat}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Run queues runs on schedule and works on all that wait, until ctx ends: a run
+// under way is then left to the next process.
+func (r *Runner) Run(ctx context.Context) {
+	var group sync.WaitGroup
+	defer group.Wait()
+	for range atOnce {
+		group.Go(func() { r.work(ctx) })
+	}
+	for ctx.Err() == nil {
+		switch n, err := r.db.ScheduleSyncs(ctx); {
+		case err != nil && ctx.Err() == nil:
+			r.log.WarnContext(ctx, "sync runs were not queued on schedule; it will be tried again", "error", err)
+		case n > 0:
+			r.log.DebugContext(ctx, "sync runs queued on schedule", "clients", n)
+			continue
+		}
+		_ = r.wait(ctx, lookEvery)
+	}
+}
+
+func (r *Runner) work(ctx context.Context) {
+	for ctx.Err() == nil {
+		lease, err := r.db.ClaimSync(ctx, leaseLife)
+		if err != nil && ctx.Err() == nil {
+			r.log.WarnContext(ctx, "no sync run could be claimed; it will be tried again", "error", err)
+		}
+		if err != nil || lease == nil {
+			_ = r.wait(ctx, lookEvery)
+			continue
+		}
+		if _, err := r.Work(ctx, lease, nil); err != nil && ctx.Err() == nil {
+			r.log.WarnContext(ctx, "a sync run was interrupted; it goes on when its lease has ended",
+				"client", lease.Client.String(), "error", err)
+		}
+	}
+}
+
+// Start works on a run of a client here and now, as Work does. force passes the
+// guard.
+func (r *Runner) Start(
+	ctx context.Context, client domain.ClientID, force bool, progress Progress,
+) (domain.SyncRun, error) {
+	lease, err := r.db.StartSync(ctx, client, force, leaseLife)
+	if err != nil {
+		return domain.SyncRun{}, err
+	}
+	return r.Work(ctx, lease, progress)
+}
+
+// Progress is told how many accounts a run has read and applied in this process.
+type Progress func(read, applied int)
+
+// Work works on a leased run to its end, and returns it as it ended, completed or
+// failed. An error says that it was interrupted: the run then waits for the next
+// claim. progress may be nil.
+func (r *Runner) Work(ctx context.Context, lease *db.SyncLease, progress Progress) (domain.SyncRun, error) {
+	w := &working{Runner: r, lease: lease, progress: progress}
+	w.moved.Store(r.db.Now().UnixNano())
+	within, cancel := context.WithCancelCause(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		w.extend(within, cancel)
+	}()
+	run, err := w.run(within)
+	cause := context.Cause(within)
+	cancel(nil)
+	<-stopped
+
+	switch {
+	case err == nil:
+		r.log.InfoContext(ctx, "directory synced", "client", lease.Client.String(), "created", run.Created,
+			"updated", run.Updated, "deactivated", run.Deactivated, "merged", run.Merged, "unchanged", run.Unchanged)
+		return run, nil
+	case errors.Is(err, db.ErrSyncLost), errors.Is(cause, db.ErrSyncLost):
+		return run, db.ErrSyncLost
+	case ctx.Err() != nil:
+		return run, errors.Join(ctx.Err(), r.db.ReleaseSync(context.WithoutCancel(ctx), lease))
+	case errors.Is(cause, errStalled):
+		err = stalled(err)
+	}
+	return r.fail(ctx, lease, err)
+}
+
+// stalled says what a run waited for when it made no progress.
+func stalled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return &failure{errStalled.Error() + ": the directory did not answer, or asked to wait for longer", err}
+	}
+	return &failure{errStalled.Error() + ": " + shown(err), err}
+}
+
+// failure is an error with a text that is shown.
+type failure struct {
+	text  string
+	cause error
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.cause }
+
+// shown is the text of an error that is the directory's, or of this package. Others
+// are for the log.
+func shown(err error) string {
+	var theirs *sourceError
+	var ours *failure
+	switch {
+	case errors.As(err, &ours):
+		return ours.text
+	case errors.As(err, &theirs):
+		return theirs.err.Error()
+	case domain.IsCode(err, domain.Unavailable):
+		return "the database could not be reached"
+	}
+	return "something went wrong on our side; it is in the service's log"
+}
+
+// sourceError is an error of a Source.
+type sourceError struct{ err error }
+
+func (e *sourceError) Error() string { return e.err.Error() }
+func (e *sourceError) Unwrap() error { return e.err }
+
+// fail ends a run as failed.
+func (r *Runner) fail(ctx context.Context, lease *db.SyncLease, err error) (domain.SyncRun, error) {
+	r.log.WarnContext(ctx, "a directory sync failed", "client", lease.Client.String(), "error", err)
+	return r.db.FailSync(ctx, lease, shown(err))
+}
+
+// working is a run under way.
+type working struct {
+	*Runner
+	lease         *db.SyncLease
+	progress      Progress
+	read, applied int
+	moved         atomic.Int64 // when there was progress, by the database's clock
+}
+
+// advanced notes progress.
+func (w *working) advanced() {
+	w.moved.Store(w.db.Now().UnixNano())
+	if w.progress != nil {
+		w.progress(w.read, w.applied)
+	}
+}
+
+func (w *working) isStalled() bool {
+	return w.db.Now().Sub(time.Unix(0, w.moved.Load())) >= stalledAfter
+}
+
+// extend extends the lease until ctx ends, and ends the run where it is lost or the
+// run makes no progress.
+func (w *working) extend(ctx context.Context, cancel context.CancelCauseFunc) {
+	ticks, stop := w.beat()
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks:
+		}
+		if w.isStalled() {
+			cancel(errStalled)
+			return
+		}
+		switch err := w.db.ExtendSync(ctx, w.lease); {
+		case errors.Is(err, db.ErrSyncLost):
+			cancel(err)
+			return
+		case err != nil && ctx.Err() == nil:
+			w.log.WarnContext(ctx, "a sync run's lease was not extended; it will be tried again", "error", err)
+		}
+	}
+}
+
+// run goes on with the run where it is.
+func (w *working) run(ctx context.Context) (run domain.SyncRun, err error) {
+	if w.lease.Stage == db.SyncReading {
+		source, err := w.source(ctx)
+		if err != nil {
+			return run, err
+		}
+		if err := w.patiently(ctx, func() error { return w.readAll(ctx, source) }); err != nil {
+			return run, err
+		}
+	}
+	if w.lease.Stage == db.SyncJudging {
+		if err := w.patiently(ctx, func() error { return w.judge(ctx) }); err != nil {
+			return run, err
+		}
+	}
+	if err := w.patiently(ctx, func() error { return w.applyAll(ctx) }); err != nil {
+		return run, err
+	}
+	err = w.patiently(ctx, func() error {
+		run, err = w.db.FinishSync(ctx, w.lease)
+		return err
+	})
+	return run, err
+}
+
+// source makes the source of the run's connection.
+func (w *working) source(ctx context.Context) (Source, error) {
+	if w.lease.Provider == "" {
+		return nil, &failure{text: "directory sync is not configured for this client any more"}
+	}
+	if w.sealer == nil {
+		return nil, &failure{text: "the directory's credentials cannot be decrypted: the service has no --encryption-key"}
+	}
+	credentials, err := w.sealer.Open(w.lease.Credentials, SealContext(w.lease.Client))
+	if err != nil {
+		return nil, &failure{"the directory's credentials cannot be decrypted: run the service with the --encryption-key " +
+			"that they were stored under, or store them again with \"partnerapi directory connect\"", err}
+	}
+	source, err := w.connect(ctx, string(w.lease.Provider), w.lease.Settings, credentials)
+	if err != nil {
+		return nil, &sourceError{err}
+	}
+	return source, nil
+}
+
+// patiently tries what may fail for a while, until it succeeds or makes no progress
+// for too long.
+func (w *working) patiently(ctx context.Context, try func() error) error {
+	for tries := 0; ; tries++ {
+		before := w.moved.Load()
+		err := try()
+		var temporary *Temporary
+		if err == nil || !errors.As(err, &temporary) && !domain.IsCode(err, domain.Unavailable) {
+			return err
+		}
+		if w.moved.Load() != before {
+			tries = 0
+		}
+		if w.isStalled() {
+			return stalled(err)
+		}
+		pause := min(time.Second<<min(tries, 10), longestWait)
+		w.log.InfoContext(ctx, "a directory sync waits and tries again", "client", w.lease.Client.String(),
+			"in", pause, "error", err)
+		if waited := w.wait(ctx, pause); waited != nil {
+			return errors.Join(waited, err)
+		}
+	}
+}
+
+// readAll reads the directory from the run's position to its end, from the
+// beginning where the directory has forgotten the position.
+func (w *working) readAll(ctx context.Context, source Source) error {
+	for page, err := range source.Read(ctx, w.lease.Position) {
+		if errors.Is(err, ErrStartOver) {
+			again, failed := w.db.StartSyncOver(ctx, w.lease)
+			if failed != nil {
+				return failed
+			}
+			if !again {
+				return &sourceError{err}
+			}
+			return w.readAll(ctx, source)
+		}
+		if err != nil {
+			return &sourceError{err}
+		}
+		if err := w.db.StageSync(ctx, w.lease, db.SyncPage(page)); err != nil {
+			return err
+		}
+		w.read += len(page.Accounts)
+		w.advanced()
+		if page.Last {
+			return nil
+		}
+	}
+	return &sourceError{&Temporary{errors.New("the directory's answer ended before its last page")}}
+}
+
+func (w *working) judge(ctx context.Context) error {
+	refusal, err := w.db.JudgeSync(ctx, w.lease)
+	if err == nil && refusal != "" {
+		err = &failure{text: refusal}
+	}
+	return err
+}
+
+func (w *working) applyAll(ctx context.Context) error {
+	for {
+		n, err := w.db.ApplySync(ctx, w.lease)
+		if err != nil || n == 0 {
+			return err
+		}
+		w.applied += n
+		w.advanced()
+	}
+}

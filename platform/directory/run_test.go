@@ -1,0 +1,394 @@
+package directory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/directory"
+)
+
+// crowd is a directory of n accounts.
+func crowd(n int) state {
+	s := state{}
+	for i := range n {
+		s[fmt.Sprintf("%06d", i)] = account{
+			email: fmt.Sprintf("user%06d@example.com", i), first: "User", last: fmt.Sprint(i),
+			department: []string{"Sales", "Finance", "People"}[i%3], title: []string{"Clerk", "Director"}[i%2],
+			group: []string{"", "Office", "Plant"}[i%3],
+		}
+	}
+	return s
+}
+
+func TestGuard(t *testing.T) {
+	for _, whole := range []bool{true, false} {
+		w := newWorld(t)
+		s := newScripted(whole, crowd(25))
+		w.connect(w.client, s)
+		w.sync()
+		full := w.users()
+
+		few := crowd(25)
+		for i := range 6 { // 24 %
+			delete(few, fmt.Sprintf("%06d", i))
+		}
+		s.now(few)
+		for range 2 {
+			run := w.try(false)
+			if run.Status != domain.SyncFailed || !strings.Contains(*run.Error, "deactivate 6 of the directory's 25") ||
+				!strings.Contains(*run.Error, "directory run "+w.client.String()+" --force") {
+				t.Fatalf("the run is %+v", run)
+			}
+			wantCounts(t, run, domain.SyncCounts{})
+			w.wantUsers(full...)
+		}
+		if n := w.Number("SELECT count(*) FROM events WHERE type = 'sync.failed'"); n != 2 {
+			t.Errorf("%d events of failed runs", n)
+		}
+		run := w.try(true)
+		wantCounts(t, run, domain.SyncCounts{Deactivated: 6, Unchanged: 19})
+		w.check()
+
+		for i := range 5 { // 26 %, but few
+			delete(few, fmt.Sprintf("%06d", 10+i))
+		}
+		s.now(few)
+		wantCounts(t, w.sync(), domain.SyncCounts{Deactivated: 5, Unchanged: 14})
+	}
+}
+
+// TestKilledRun: a process that dies at any step of a run of several batches leaves
+// it to the next one, which does nothing twice.
+func TestKilledRun(t *testing.T) {
+	w := newWorld(t)
+	s := newScripted(true, crowd(2300))
+	s.page = 900
+	w.connect(w.client, s)
+	lease, err := w.DB.StartSync(context.Background(), w.client, false, time.Minute)
+	w.must(err)
+	for step := 1; step <= 5; step++ {
+		dead, kill := context.WithCancel(context.Background())
+		_, err := w.runner.Work(dead, lease, func(int, int) { kill() })
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("step %d: %v", step, err)
+		}
+		kill()
+		w.everyLeaseEnds()
+		lease = w.claim()
+	}
+	run, err := w.runner.Work(context.Background(), lease, nil)
+	w.must(err)
+	wantCounts(t, run, domain.SyncCounts{Created: 2300})
+	if got := strings.Join(slices.Compact(s.reads), " "); got != " -1:0:900 -1:0:1800" {
+		t.Errorf("pages were read from %q", got)
+	}
+	w.check()
+	if n := w.Number("SELECT count(*) FROM groups WHERE NOT manual"); n != 3 {
+		t.Errorf("%d groups", n)
+	}
+}
+
+// TestLeaseLost: who has lost the lease changes nothing any more.
+func TestLeaseLost(t *testing.T) {
+	w := newWorld(t)
+	s := newScripted(false, crowd(3))
+	w.connect(w.client, s)
+	slow, err := w.DB.StartSync(context.Background(), w.client, false, time.Minute)
+	w.must(err)
+	s.before = func(position string) error {
+		if position != "" {
+			s.before = nil
+			w.everyLeaseEnds()
+			run, err := w.newRunner().Work(context.Background(), w.claim(), nil)
+			w.must(err)
+			wantCounts(t, run, domain.SyncCounts{Created: 3})
+		}
+		return nil
+	}
+	if _, err := w.runner.Work(context.Background(), slow, nil); !errors.Is(err, db.ErrSyncLost) {
+		t.Errorf("the slow one: %v", err)
+	}
+	for name, step := range map[string]func() error{
+		"extend": func() error { return w.DB.ExtendSync(context.Background(), slow) },
+		"stage":  func() error { return w.DB.StageSync(context.Background(), slow, db.SyncPage{}) },
+		"judge":  func() error { _, err := w.DB.JudgeSync(context.Background(), slow); return err },
+		"apply":  func() error { _, err := w.DB.ApplySync(context.Background(), slow); return err },
+		"finish": func() error { _, err := w.DB.FinishSync(context.Background(), slow); return err },
+		"fail":   func() error { _, err := w.DB.FailSync(context.Background(), slow, ""); return err },
+	} {
+		if err := step(); !errors.Is(err, db.ErrSyncLost) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	w.check()
+}
+
+// TestLeaseIsExtended: a run that waits for its directory keeps its lease, and
+// fails after half an hour.
+func TestLeaseIsExtended(t *testing.T) {
+	w := newWorld(t)
+	s := newScripted(false, crowd(3))
+	w.connect(w.client, s)
+	ticks := make(chan time.Time)
+	w.runner.SetBeat(ticks)
+	var hung context.Context
+	w.sources[w.client.String()] = hanging{func(ctx context.Context) {
+		hung = ctx
+		for range 35 {
+			w.Clock.Advance(50 * time.Second)
+			ticks <- time.Time{}
+			ticks <- time.Time{} // the first was dealt with
+			if lease, err := w.DB.ClaimSync(context.Background(), time.Minute); err != nil || lease != nil {
+				t.Errorf("the run is claimed by another: %v", err)
+			}
+		}
+		w.Clock.Advance(50 * time.Second)
+		ticks <- time.Time{}
+		<-ctx.Done()
+	}}
+	run := w.try(false)
+	if run.Status != domain.SyncFailed || !strings.HasPrefix(*run.Error, "no progress for 30 minutes") {
+		t.Errorf("the run is %+v", run)
+	}
+	if hung.Err() == nil {
+		t.Error("the source is not told")
+	}
+}
+
+// hanging is a directory that does not answer.
+type hanging struct{ wait func(context.Context) }
+
+func (h hanging) Read(ctx context.Context, _ string) iter.Seq2[directory.Page, error] {
+	return func(yield func(directory.Page, error) bool) {
+		h.wait(ctx)
+		yield(directory.Page{}, ctx.Err())
+	}
+}
+
+// TestFailures: what a directory answers in the place of a page.
+func TestFailures(t *testing.T) {
+	w := newWorld(t)
+	s := newScripted(false, crowd(3))
+	w.connect(w.client, s)
+	waits := 0
+	w.runner.SetWait(func(_ context.Context, pause time.Duration) error {
+		waits++
+		w.Clock.Advance(pause)
+		return nil
+	})
+
+	s.before = func(string) error { return errors.New("the app may not read users: grant it User.Read.All") }
+	run := w.try(false)
+	if run.Status != domain.SyncFailed || *run.Error != "the app may not read users: grant it User.Read.All" {
+		t.Errorf("a permanent error: %+v", run)
+	}
+
+	s.before = func(string) error { return &directory.Temporary{Cause: errors.New("connection reset")} }
+	run = w.try(false)
+	if run.Status != domain.SyncFailed || *run.Error != "no progress for 30 minutes: connection reset" || waits < 30 {
+		t.Errorf("an outage: %+v after %d tries", run, waits)
+	}
+
+	fails := 3
+	s.before = func(position string) error {
+		if fails--; position != "" && fails > 0 {
+			return &directory.Temporary{Cause: errors.New("cut")}
+		}
+		return nil
+	}
+	wantCounts(t, w.sync(), domain.SyncCounts{Created: 3})
+
+	s.before = func(string) error { return directory.ErrStartOver }
+	if run = w.try(false); run.Status != domain.SyncFailed || *run.Error != directory.ErrStartOver.Error() {
+		t.Errorf("a directory that forgets all: %+v", run)
+	}
+	s.before = func(position string) error {
+		if position != "" {
+			s.before = nil
+			return directory.ErrStartOver
+		}
+		return nil
+	}
+	s.now(crowd(2)) // without anybody saying that the third is gone
+	wantCounts(t, w.sync(), domain.SyncCounts{Deactivated: 1, Unchanged: 2})
+
+	w.Exec("UPDATE directory_connections SET credentials = 'x'")
+	if run = w.try(false); !strings.Contains(*run.Error, "--encryption-key") {
+		t.Errorf("credentials that cannot be opened: %+v", run)
+	}
+	w.check()
+}
+
+func TestSchedule(t *testing.T) {
+	w := newWorld(t)
+	var clients []domain.ClientID
+	for i := range 40 {
+		id := w.Client(w.tenant, fmt.Sprint("Scheduled ", i)).ID
+		w.connect(id, newScripted(false, crowd(1)))
+		clients = append(clients, id)
+	}
+	schedule := func() int {
+		n, err := w.DB.ScheduleSyncs(context.Background())
+		w.must(err)
+		return n
+	}
+	if n := schedule(); n != 0 {
+		t.Errorf("connecting starts %d runs", n)
+	}
+	spread := 0
+	for hour := range 12 {
+		w.Clock.Advance(time.Hour)
+		if n := schedule(); n > 0 {
+			spread++
+		}
+		if schedule() != 0 {
+			t.Error("a turn comes twice")
+		}
+		want := min(40, w.Number("SELECT count(*) FROM sync_runs WHERE trigger = 'schedule'"))
+		if hour == 5 && want != 40 {
+			t.Errorf("%d runs after six hours", want)
+		}
+	}
+	if n := w.Number("SELECT count(*) FROM sync_runs"); n != 40 {
+		t.Errorf("%d runs, though none has ended", n)
+	}
+	if spread < 10 {
+		t.Errorf("the clients' turns come in %d of 12 hours", spread)
+	}
+	for range clients {
+		run, err := w.runner.Work(context.Background(), w.claim(), nil)
+		w.must(err)
+		if run.Trigger != domain.SyncBySchedule || run.Created != 1 {
+			t.Errorf("the run is %+v", run)
+		}
+	}
+	if lease, err := w.DB.ClaimSync(context.Background(), time.Minute); lease != nil || err != nil {
+		t.Errorf("a run is left: %v", err)
+	}
+	w.Clock.Advance(7 * time.Hour)
+	w.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", clients[0])
+	w.CountClients()
+	if n := schedule(); n != 39 {
+		t.Errorf("%d clients' turns come after all runs ended", n)
+	}
+}
+
+// TestRun: a process queues what is due and works on it, and two of them do nothing
+// twice.
+func TestRun(t *testing.T) {
+	w := newWorld(t)
+	const clients = 7
+	for i := range clients {
+		w.connect(w.Client(w.tenant, fmt.Sprint("Worked on ", i)).ID, newScripted(i%2 == 0, crowd(20)))
+	}
+	w.Clock.Advance(domain.SyncEvery)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	done := make(chan struct{})
+	for range 2 {
+		r := w.newRunner()
+		r.SetWait(func(context.Context, time.Duration) error {
+			if w.Number("SELECT count(*) FROM sync_runs WHERE status = 'completed'") == clients {
+				stop()
+			}
+			return nil
+		})
+		go func() {
+			r.Run(ctx)
+			done <- struct{}{}
+		}()
+	}
+	<-done
+	<-done
+	if runs, users := w.Number("SELECT count(*) FROM sync_runs"), w.Number("SELECT count(*) FROM users"); runs != clients || users != 20*clients {
+		t.Errorf("%d runs, %d users", runs, users)
+	}
+	w.check()
+}
+
+func TestDisconnect(t *testing.T) {
+	w := newWorld(t)
+	s := newScripted(true, crowd(1200))
+	s.page = 1000
+	w.connect(w.client, s)
+	w.sync()
+	shows := func(want any) {
+		t.Helper()
+		r := w.Get("/v2/clients/"+w.client.String(), w.tenant.Key).Want(200)
+		if got := r.Field("features.directory_sync"); got != want {
+			t.Errorf("the client shows %v", got)
+		}
+	}
+	shows("microsoft")
+	lease, err := w.DB.StartSync(context.Background(), w.client, false, time.Minute)
+	w.must(err)
+	w.must(w.DB.DisconnectDirectory(context.Background(), w.client))
+	shows(nil)
+	if _, err := w.runner.Work(context.Background(), lease, nil); !errors.Is(err, db.ErrSyncLost) {
+		t.Errorf("the open run: %v", err)
+	}
+	if n := w.Number("SELECT count(*) FROM users WHERE source = 'manual' AND status = 'active'"); n != 1200 {
+		t.Errorf("%d users are kept by hand", n)
+	}
+	if err := w.DB.DisconnectDirectory(context.Background(), w.client); !domain.IsCode(err, domain.NotFound) {
+		t.Errorf("again: %v", err)
+	}
+	if _, err := w.runner.Start(context.Background(), w.client, false, nil); !domain.IsCode(err, domain.Conflict) {
+		t.Errorf("a run without a directory: %v", err)
+	}
+	w.check()
+
+	w.connect(w.client, s)
+	wantCounts(t, w.sync(), domain.SyncCounts{Merged: 1200})
+}
+
+// TestOtherSettings: a run that is under way while the settings are changed neither
+// goes on nor leaves its position to the next one.
+func TestOtherSettings(t *testing.T) {
+	w := newWorld(t)
+	before, after := newScripted(false, office()), newScripted(false, state{"a": ada})
+	w.connect(w.client, before)
+	w.sources["other"] = after
+	before.before = func(position string) error {
+		if position == "" {
+			return nil
+		}
+		sealed, err := plain{}.Seal([]byte("secret"), directory.SealContext(w.client))
+		w.must(err)
+		return w.DB.ConnectDirectory(context.Background(), w.client, domain.Microsoft, []byte(`{"domain": "other"}`), sealed)
+	}
+	if _, err := w.runner.Start(context.Background(), w.client, false, nil); !errors.Is(err, db.ErrSyncLost) {
+		t.Fatalf("the run under way ends with %v", err)
+	}
+	w.wantUsers()
+
+	wantCounts(t, w.sync(), domain.SyncCounts{Created: 1})
+	if after.reads[0] != "" {
+		t.Errorf("the run reads from %q on", after.reads[0])
+	}
+	w.wantUsers(adaLine)
+	w.check()
+}
+
+// TestStatements: a batch takes the same number of statements whatever its size.
+func TestStatements(t *testing.T) {
+	counts := map[int]int{}
+	for _, n := range []int{3, 900} {
+		w := newWorld(t)
+		s := newScripted(false, crowd(n))
+		s.page = 1000
+		w.connect(w.client, s)
+		counts[n] = w.Statements.During(func() { wantCounts(t, w.sync(), domain.SyncCounts{Created: n}) })
+	}
+	if counts[3] != counts[900] {
+		t.Errorf("statements by accounts: %v", counts)
+	}
+}

@@ -1,0 +1,175 @@
+package directory_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/directory"
+	"partnerapi/v2/v2test"
+)
+
+// plain is a sealer that shows what it seals.
+type plain struct{}
+
+func (plain) Seal(text, context []byte) ([]byte, error) { return append(context, text...), nil }
+
+func (plain) Open(sealed, context []byte) ([]byte, error) {
+	if text, ok := bytes.CutPrefix(sealed, context); ok {
+		return text, nil
+	}
+	return nil, errors.New("sealed for another row")
+}
+
+// world is a service with a client whose directory is scripted.
+type world struct {
+	*v2test.Harness
+	t      testing.TB
+	tenant v2test.Tenant
+	client domain.ClientID
+	runner *directory.Runner
+	// sources are the directories by their settings' domain.
+	sources map[string]directory.Source
+}
+
+func newWorld(t testing.TB) *world {
+	w := &world{Harness: v2test.New(t, v2test.Options{Limits: v2test.Unlimited}), t: t, sources: map[string]directory.Source{}}
+	w.tenant = w.Tenant("Partner")
+	w.client = w.Client(w.tenant, "Client").ID
+	w.runner = w.newRunner()
+	return w
+}
+
+func (w *world) newRunner() *directory.Runner {
+	return directory.NewRunner(w.DB, plain{}, func(
+		_ context.Context, _ string, settings json.RawMessage, credentials []byte,
+	) (directory.Source, error) {
+		var s directory.GoogleSettings
+		if err := json.Unmarshal(settings, &s); err != nil {
+			return nil, err
+		}
+		if string(credentials) != "secret" {
+			return nil, fmt.Errorf("the credentials are %q", credentials)
+		}
+		return w.sources[s.Domain], nil
+	}, slog.New(slog.DiscardHandler))
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// connect gives a client a directory.
+func (w *world) connect(client domain.ClientID, s directory.Source) {
+	w.t.Helper()
+	w.sources[client.String()] = s
+	sealed, err := plain{}.Seal([]byte("secret"), directory.SealContext(client))
+	w.must(err)
+	settings, err := json.Marshal(directory.GoogleSettings{Domain: client.String()})
+	w.must(err)
+	w.must(w.DB.ConnectDirectory(context.Background(), client, domain.Microsoft, settings, sealed))
+}
+
+// sync runs a sync of the client by command, and wants it to complete.
+func (w *world) sync() domain.SyncRun {
+	w.t.Helper()
+	run := w.try(false)
+	if run.Status != domain.SyncCompleted {
+		w.t.Fatalf("the run is %s: %s", run.Status, *run.Error)
+	}
+	return run
+}
+
+// try is sync for a run that may fail.
+func (w *world) try(force bool) domain.SyncRun {
+	w.t.Helper()
+	run, err := w.runner.Start(context.Background(), w.client, force, nil)
+	w.must(err)
+	return run
+}
+
+// users lists the client's users, a line each in the order of their addresses.
+func (w *world) users() []string { return w.usersOf(w.client) }
+
+func (w *world) usersOf(client domain.ClientID) (lines []string) {
+	w.t.Helper()
+	rows, err := w.DB.SQL().QueryContext(context.Background(), `
+		SELECT concat_ws('|', u.email, u.first_name, u.last_name, coalesce(u.department, '-'), coalesce(u.job_title, '-'),
+			coalesce(u.manager_email, '-'), u.status, u.role, u.preferred_language, u.source, g.name)
+		FROM users AS u LEFT JOIN groups AS g ON g.client_id = u.client_id AND g.id = u.group_id
+		WHERE u.client_id = $1 ORDER BY u.email`, client)
+	w.must(err)
+	defer rows.Close()
+	for rows.Next() {
+		var line string
+		w.must(rows.Scan(&line))
+		lines = append(lines, line)
+	}
+	w.must(rows.Err())
+	return lines
+}
+
+// active leaves the lines of active users.
+func active(lines []string) []string {
+	return slices.DeleteFunc(lines, func(line string) bool { return !strings.Contains(line, "|active|") })
+}
+
+func (w *world) wantUsers(want ...string) {
+	w.t.Helper()
+	if got := w.users(); !slices.Equal(got, want) {
+		w.t.Fatalf("the users are\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func wantCounts(t testing.TB, run domain.SyncRun, want domain.SyncCounts) {
+	t.Helper()
+	if run.SyncCounts != want {
+		t.Fatalf("the run counts %+v, not %+v", run.SyncCounts, want)
+	}
+}
+
+// check holds what is kept of users against a recount.
+func (w *world) check() {
+	w.t.Helper()
+	for what, query := range map[string]string{
+		"counters of users": `SELECT count(*) FROM clients AS c WHERE (users_active, users_inactive) <> (
+			SELECT count(*) FILTER (WHERE status = 'active'), count(*) FILTER (WHERE status = 'inactive') FROM users WHERE client_id = c.id)`,
+		"users without a score": "SELECT count(*) FROM users AS u WHERE NOT EXISTS (SELECT 1 FROM user_risks AS r WHERE r.user_id = u.id)",
+		"users without the program": `SELECT count(*) FROM users AS u WHERE (SELECT count(*) FROM assignments AS a WHERE a.user_id = u.id)
+			<> (SELECT count(*) FROM program_courses AS p WHERE p.client_id = u.client_id)`,
+		"users whose next course is wrong": `SELECT count(*) FROM users AS u WHERE next_due_on IS DISTINCT FROM
+			(SELECT min(due_on) FROM assignments AS a WHERE a.user_id = u.id AND completed_at IS NULL)`,
+		"staged accounts left": "SELECT count(*) FROM sync_accounts AS s WHERE NOT EXISTS (SELECT 1 FROM sync_runs AS r WHERE r.client_id = s.client_id AND r.status = 'running')",
+		"events of creation":   "SELECT abs((SELECT count(*) FROM users) - (SELECT count(*) FROM events WHERE type = 'user.created'))",
+	} {
+		if n := w.Number(query); n != 0 {
+			w.t.Errorf("%s: %d", what, n)
+		}
+	}
+}
+
+// everyLease ends: a process that died held them.
+func (w *world) everyLeaseEnds() { w.Clock.Advance(2 * time.Minute) }
+
+// claim takes the run that waits.
+func (w *world) claim() *db.SyncLease {
+	w.t.Helper()
+	lease, err := w.DB.ClaimSync(context.Background(), time.Minute)
+	w.must(err)
+	if lease == nil {
+		w.t.Fatal("no run waits")
+	}
+	return lease
+}
