@@ -92,6 +92,7 @@ type cli struct {
 	Breaches  breachesCmd  `cmd:"" help:"Import breaches, which exposures refer to."`
 	Ingest    ingestCmd    `cmd:"" help:"Take in what happened on the platform: signals, a line of JSON each."`
 	Templates templatesCmd `cmd:"" help:"Import templates of simulated phishing mails, and choose which a client is sent."`
+	Directory directoryCmd `cmd:"" help:"Connect clients to their directories, and sync them."`
 	OpenAPI   openapiCmd   `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 

@@ -77,7 +77,8 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := c.openKeys(ctx, d, c.databaseFlags, log); err != nil {
+	with, err := c.keep(ctx, d, c.databaseFlags, log)
+	if err != nil {
 		return err
 	}
 	running, stop := context.WithCancel(ctx)
@@ -88,10 +89,10 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	address := cmp.Or(c.PublicURL, reachedAt(listener.Addr().String()))
 	if !c.NoWork {
-		if service.work, err = c.workFlags.open(ctx, d, address, c.DataDir, service.log); err != nil {
+		if service.work, err = c.workFlags.open(ctx, d, address, c.databaseFlags, with, service.log); err != nil {
 			return err
 		}
-		service.metrics.MustRegister(service.work.tries)
+		service.work.register(service.metrics)
 	}
 	if err := greet(ctx, s.out, service, address, demo); err != nil {
 		return err

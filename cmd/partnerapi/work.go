@@ -17,12 +17,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"partnerapi/db"
+	"partnerapi/platform/directory"
 	"partnerapi/platform/mail"
 	"partnerapi/platform/phishing"
 )
 
 // workFlags say how the background work reaches the world.
 type workFlags struct {
+	directoryFlags
 	encryptionFlags
 	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers reach the service at, with which links in mail begin. Default: the listen address."`
 	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without it, mail goes to files in the folder outbox of --data-dir."`
@@ -55,7 +57,7 @@ func (f workFlags) validate() error {
 	if f.Connections < minConnections || f.Connections > 1000 {
 		return fmt.Errorf("--connections: %d is not between %d and 1000", f.Connections, minConnections)
 	}
-	return f.validateKey()
+	return errors.Join(f.validateEndpoints(), f.validateKey())
 }
 
 // background is the work that no request waits for.
@@ -63,13 +65,21 @@ type background struct {
 	db     *db.DB
 	sender mail.Sender
 	mails  *mail.Dispatcher
+	syncs  *directory.Runner
 	tries  *prometheus.CounterVec // of mails, by kind and outcome
 	log    *slog.Logger
 }
 
-// open wires the background work of a service at an address. It keeps files in
-// the data directory.
-func (f workFlags) open(ctx context.Context, d *db.DB, address, dataDir string, log *slog.Logger) (*background, error) {
+// register adds the metrics of the background work.
+func (w *background) register(r prometheus.Registerer) {
+	r.MustRegister(w.tries)
+}
+
+// open wires the background work of a service at an address, on the database that
+// other flags say. It keeps mail in the data directory.
+func (f workFlags) open(
+	ctx context.Context, d *db.DB, address string, at databaseFlags, with kept, log *slog.Logger,
+) (*background, error) {
 	if f.PublicURL != "" {
 		address = f.PublicURL
 	}
@@ -77,7 +87,7 @@ func (f workFlags) open(ctx context.Context, d *db.DB, address, dataDir string, 
 	if err != nil {
 		return nil, err
 	}
-	sender, err := mail.Open(f.SMTPURL, filepath.Join(dataDir, "outbox"))
+	sender, err := mail.Open(f.SMTPURL, filepath.Join(at.DataDir, "outbox"))
 	if err != nil {
 		return nil, err
 	}
@@ -95,16 +105,23 @@ func (f workFlags) open(ctx context.Context, d *db.DB, address, dataDir string, 
 	}, log, func(kind db.OutboxKind, outcome mail.Outcome) {
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()
 	})
-	return &background{db: d, sender: sender, mails: mails, tries: tries, log: log}, nil
+	return &background{
+		db: d, sender: sender, mails: mails, syncs: directory.NewRunner(d, with.keys, f.connector(), log),
+		tries: tries, log: log,
+	}, nil
 }
 
 // run works until ctx ends, and then finishes what is under way.
 func (w *background) run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var daily sync.WaitGroup
 	daily.Go(func() { w.refreshDaily(ctx) })
 	daily.Go(func() { w.refreshAhead(ctx) })
 	daily.Go(func() { w.assignWaiting(ctx) })
+	daily.Go(func() { w.syncs.Run(ctx) })
 	err := w.mails.Run(ctx)
+	stop()
 	daily.Wait()
 	return errors.Join(err, w.sender.Close())
 }
@@ -144,10 +161,11 @@ func (c workCmd) Run(ctx context.Context, s streams) (err error) {
 	if err := c.checkConnections(ctx, d, log, true); err != nil {
 		return err
 	}
-	if _, err := c.openKeys(ctx, d, c.databaseFlags, log); err != nil {
+	with, err := c.keep(ctx, d, c.databaseFlags, log)
+	if err != nil {
 		return err
 	}
-	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.DataDir, log)
+	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.databaseFlags, with, log)
 	if err != nil {
 		return err
 	}
@@ -178,7 +196,7 @@ func (c workCmd) listen() (net.Listener, error) {
 func watch(w *background, log *slog.Logger) *http.Server {
 	gin.SetMode(gin.ReleaseMode)
 	s := &service{db: w.db, engine: gin.New(), log: log, metrics: newRegistry(sourcesOf(w.db))}
-	s.metrics.MustRegister(w.tries)
+	w.register(s.metrics)
 	s.health()
 	paths := http.NewServeMux()
 	paths.Handle("/", s.engine)

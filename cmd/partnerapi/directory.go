@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/platform/directory"
+)
+
+// directoryFlags say where directories are reached.
+type directoryFlags struct {
+	GraphURL  string `name:"microsoft-graph-url" placeholder:"URL" help:"Where Microsoft Graph is, without a version: for national clouds. Default: https://graph.microsoft.com."`
+	LoginURL  string `name:"microsoft-login-url" placeholder:"URL" help:"Where Microsoft gives tokens: for national clouds. Default: https://login.microsoftonline.com."`
+	GoogleURL string `name:"google-url" placeholder:"URL" help:"Where Google's Admin SDK is. Default: https://admin.googleapis.com."`
+}
+
+// connector is what reads the directories.
+func (f directoryFlags) connector() directory.Connect {
+	return directory.NewConnect(directory.Endpoints{Graph: f.GraphURL, Login: f.LoginURL, Google: f.GoogleURL}, nil)
+}
+
+// validateEndpoints refuses addresses that no directory can be reached at.
+func (f directoryFlags) validateEndpoints() error {
+	for _, flag := range []struct{ name, address string }{
+		{"--microsoft-graph-url", f.GraphURL}, {"--microsoft-login-url", f.LoginURL}, {"--google-url", f.GoogleURL},
+	} {
+		if flag.address == "" {
+			continue
+		}
+		if err := directory.CheckEndpoint(flag.address); err != nil {
+			return fmt.Errorf("%s: %w", flag.name, err)
+		}
+	}
+	return nil
+}
+
+type directoryCmd struct {
+	Connect    connectDirectoryCmd    `cmd:"" help:"Connect a client to its directory, or store new settings or credentials."`
+	Disconnect disconnectDirectoryCmd `cmd:"" help:"Disconnect a client from its directory. Its users stay, and are kept by hand."`
+	List       listDirectoriesCmd     `cmd:"" help:"List the clients that have a directory, and how they were synced last."`
+	Run        runDirectoryCmd        `cmd:"" help:"Sync a client with its directory here and now."`
+}
+
+// connectDirectoryCmd has the client before the kind of directory.
+type connectDirectoryCmd struct {
+	Client connectClientCmd `arg:""`
+}
+
+type connectClientCmd struct {
+	Client    string              `arg:"" help:"The client: its id, UUID or name."`
+	Microsoft connectMicrosoftCmd `cmd:"" help:"Connect to Microsoft Entra ID."`
+	Google    connectGoogleCmd    `cmd:"" help:"Connect to Google Workspace."`
+}
+
+type connectMicrosoftCmd struct {
+	databaseFlags
+	directoryFlags
+	encryptionFlags
+	Tenant     string `required:"" env:"-" help:"The id or a domain of the tenant."`
+	AppID      string `required:"" name:"app-id" env:"-" help:"The id of the app that was registered in the tenant."`
+	SecretFile string `required:"" name:"secret-file" env:"-" type:"path" help:"A file with the app's client secret; it may be deleted afterwards."`
+	Group      string `env:"-" placeholder:"ID" help:"The object id of a group: only its members are synced, of nested groups too."`
+}
+
+// Run connects the client of the command line.
+func (c connectMicrosoftCmd) Run(ctx context.Context, s streams, to *connectClientCmd) error {
+	settings := directory.MicrosoftSettings{
+		Tenant: strings.TrimSpace(c.Tenant), AppID: strings.TrimSpace(c.AppID), Group: strings.TrimSpace(c.Group),
+	}
+	return connection{c.databaseFlags, c.directoryFlags, c.encryptionFlags, domain.Microsoft, settings, c.SecretFile}.make(ctx, s, to.Client)
+}
+
+type connectGoogleCmd struct {
+	databaseFlags
+	directoryFlags
+	encryptionFlags
+	CredentialsFile string `required:"" name:"credentials-file" env:"-" type:"path" help:"The JSON key of a service account with domain-wide delegation; it may be deleted afterwards."`
+	Admin           string `required:"" env:"-" placeholder:"EMAIL" help:"The administrator whom the service account acts for."`
+	Domain          string `env:"-" help:"The one domain that is synced. Default: all of the customer's."`
+}
+
+// Run connects the client of the command line.
+func (c connectGoogleCmd) Run(ctx context.Context, s streams, to *connectClientCmd) error {
+	settings := directory.GoogleSettings{Admin: strings.TrimSpace(c.Admin), Domain: strings.TrimSpace(c.Domain)}
+	return connection{c.databaseFlags, c.directoryFlags, c.encryptionFlags, domain.Google, settings, c.CredentialsFile}.make(ctx, s, to.Client)
+}
+
+// connection is a connection to be made.
+type connection struct {
+	at       databaseFlags
+	reached  directoryFlags
+	keys     encryptionFlags
+	provider domain.Directory
+	settings any
+	file     string // of the credentials
+}
+
+// maxCredentials bounds a file of credentials, in bytes.
+const maxCredentials = 64 << 10
+
+// make checks the connection, as far as that goes without the directory, and stores
+// it.
+func (n connection) make(ctx context.Context, s streams, client string) (err error) {
+	credentials, err := readCredentials(n.file)
+	if err != nil {
+		return err
+	}
+	settings, err := json.Marshal(n.settings)
+	if err != nil {
+		return err
+	}
+	d, shut, err := n.at.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	to, err := clientCalled(ctx, d, client)
+	if err != nil {
+		return err
+	}
+	if _, err := n.reached.connector()(ctx, string(n.provider), settings, credentials); err != nil {
+		return fmt.Errorf("%s: %w", n.file, err)
+	}
+	keys, err := n.keys.openKeys(ctx, d, n.at, newLog(s.err, slog.LevelWarn, "text"))
+	if err != nil {
+		return err
+	}
+
+	sealed, err := keys.Seal(credentials, directory.SealContext(to.ID))
+	if err != nil {
+		return err
+	}
+	if err := d.ConnectDirectory(ctx, to.ID, n.provider, settings, sealed); err != nil {
+		return asText(err)
+	}
+	_, err = fmt.Fprintf(s.out, "%s (%s) is connected to %s; try it with: partnerapi directory run %s\n",
+		to.Name, to.ID, n.provider, to.ID)
+	return err
+}
+
+func readCredentials(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxCredentials+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxCredentials:
+		return nil, fmt.Errorf("%s is larger than credentials can be", name)
+	case strings.TrimSpace(string(text)) == "":
+		return nil, fmt.Errorf("%s is empty", name)
+	}
+	return text, nil
+}
+
+// asText is an error without the code that callers of the API are told.
+func asText(err error) error {
+	var known *domain.Error
+	if errors.As(err, &known) && known.Cause == nil {
+		return errors.New(known.Message)
+	}
+	return err
+}
+
+type disconnectDirectoryCmd struct {
+	databaseFlags
+	Client string `arg:"" help:"The client: its id, UUID or name."`
+}
+
+// Run disconnects a client.
+func (c disconnectDirectoryCmd) Run(ctx context.Context, s streams) (err error) {
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	from, err := clientCalled(ctx, d, c.Client)
+	if err != nil {
+		return err
+	}
+	err = d.DisconnectDirectory(ctx, from.ID)
+	if domain.IsCode(err, domain.NotFound) {
+		return fmt.Errorf("%s (%s) has no directory", from.Name, from.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nrun it again: it goes on where it was", err)
+	}
+	_, err = fmt.Fprintf(s.out, "%s (%s) is disconnected; its users are kept by hand\n", from.Name, from.ID)
+	return err
+}
+
+type listDirectoriesCmd struct{ databaseFlags }
+
+// Run lists the connections.
+func (c listDirectoriesCmd) Run(ctx context.Context, s streams) (err error) {
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	list, err := d.DirectoryConnections(ctx)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "CLIENT\tNAME\tPARTNER\tDIRECTORY\tSETTINGS\tSYNCED\tNEXT\tLAST RUN\tERROR")
+	for _, k := range list {
+		synced, last, failure := "never", "none", ""
+		if k.SyncedAt != nil {
+			synced = k.SyncedAt.Format(time.RFC3339)
+		}
+		if k.Last != nil {
+			last = string(*k.Last)
+		}
+		if k.Error != nil {
+			failure = *k.Error
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Client, k.Name, k.Partner, k.Provider, k.Settings,
+			synced, k.NextAt.Format(time.RFC3339), last, failure)
+	}
+	return w.Flush()
+}
+
+type runDirectoryCmd struct {
+	databaseFlags
+	directoryFlags
+	encryptionFlags
+	Client string `arg:"" help:"The client: its id, UUID or name."`
+	Force  bool   `env:"-" help:"Deactivate users however many they are: else a run that would deactivate more than 20 % of the directory's, and more than 5, changes nothing."`
+}
+
+// Help says what becomes of a run that is cut short.
+func (runDirectoryCmd) Help() string {
+	return "A run that is cut short is continued by the service. The exit status is 0 if the run was completed."
+}
+
+// Run syncs a client, and says what became of it.
+func (c runDirectoryCmd) Run(ctx context.Context, s streams) (err error) {
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	of, err := clientCalled(ctx, d, c.Client)
+	if err != nil {
+		return err
+	}
+	log := newLog(s.err, slog.LevelWarn, "text")
+	keys, err := c.openKeys(ctx, d, c.databaseFlags, log)
+	if err != nil {
+		return err
+	}
+	runner := directory.NewRunner(d, keys, c.connector(), slog.New(slog.DiscardHandler))
+	run, err := runner.Start(ctx, of.ID, c.Force, func(read, applied int) {
+		fmt.Fprintf(s.err, "%d accounts read, %d applied\n", read, applied)
+	})
+	if err != nil {
+		return asText(err)
+	}
+	for _, skipped := range run.Skipped {
+		fmt.Fprintf(s.err, "skipped %s: %s\n", skipped.Address, skipped.Reason)
+	}
+	if run.Error != nil {
+		return fmt.Errorf("the run failed: %s", *run.Error)
+	}
+	_, err = fmt.Fprintf(s.out, "%d created, %d updated, %d deactivated, %d merged, %d unchanged\n",
+		run.Created, run.Updated, run.Deactivated, run.Merged, run.Unchanged)
+	return err
+}
