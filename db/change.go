@@ -53,6 +53,7 @@ const (
 	reportedLocks
 	exposureLocks
 	templateLocks
+	reportLocks
 	dayLocks
 	clientLocks
 	partnerLocks

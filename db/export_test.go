@@ -66,3 +66,12 @@ func Evaluations(
 
 // Detail says a measure's numerator and denominator in words.
 func Detail(m domain.Measure, part, whole *int) string { return detail(m, part, whole) }
+
+// MigrateTo brings the database to the tables of a version.
+func (d *DB) MigrateTo(ctx context.Context, version int64) error {
+	migrations, err := d.migrations(func(string) {})
+	if err == nil {
+		_, err = migrations.UpTo(ctx, version)
+	}
+	return err
+}

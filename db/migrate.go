@@ -33,6 +33,9 @@ const cursorSecret = "cursor"
 // with.
 const trackingSecret = "tracking"
 
+// reportSecret names the secret that the links to reports' files are made with.
+const reportSecret = "report"
+
 // Migration is what Migrate did.
 type Migration struct {
 	// Applied are the names of the migrations that were applied.
@@ -147,7 +150,7 @@ func SchemaKey() string {
 }
 
 func (d *DB) ensureSecrets(ctx context.Context) error {
-	for _, name := range []string{cursorSecret, trackingSecret} {
+	for _, name := range []string{cursorSecret, trackingSecret, reportSecret} {
 		secret := make([]byte, 32)
 		if _, err := rand.Read(secret); err != nil {
 			return err
@@ -170,6 +173,10 @@ func (d *DB) CursorSecret(ctx context.Context) ([]byte, error) { return d.secret
 func (d *DB) TrackingSecret(ctx context.Context) ([]byte, error) {
 	return d.secret(ctx, trackingSecret)
 }
+
+// ReportSecret returns the secret that the links to reports' files are made with.
+// It is the same for every process on this database.
+func (d *DB) ReportSecret(ctx context.Context) ([]byte, error) { return d.secret(ctx, reportSecret) }
 
 func (d *DB) secret(ctx context.Context, name string) ([]byte, error) {
 	doing := "read the " + name + " secret"

@@ -7,15 +7,11 @@ import (
 	"partnerapi/domain"
 )
 
-// recountSQL counts, as of ?2, the audiences of the policies ?1 of the client ?0
+// countedSQL counts, as of ?2, the audiences of the policies ?1 of the client ?0
 // and who of them has signed. Each policy runs the one branch of its scope: the
 // conditions on p of the others are constants to them, and stop them before they
 // read a row.
-//
-// The counts are stored, unless a writer holds the policy or wrote it since they
-// were made (its xmin is another): they may lack that change. As SKIP LOCKED
-// never waits, this is no part of the lock order.
-const recountSQL = `
+const countedSQL = `
 	WITH counted AS MATERIALIZED (
 		SELECT p.id, p.xmin AS seen, c.audience, c.acknowledged,
 			coalesce(c.first_signed_at + make_interval(days => p.renewal_period_days), 'infinity') AS holds_until
@@ -35,18 +31,23 @@ const recountSQL = `
 				AND s.user_id = asked.id AND s.signed_at > ?2::timestamptz - make_interval(days => p.renewal_period_days)
 		) AS c
 		WHERE p.client_id = ?0 AND p.id = ANY(?1::uuid[])
-	), free AS (
+	)`
+
+// storedSQL goes on from countedSQL. It stores the counts, unless a writer holds
+// the policy or wrote it since they were made (its xmin is another): they may lack
+// that change. As SKIP LOCKED never waits, this is no part of the lock order.
+const storedSQL = `, free AS (
 		SELECT p.id FROM policies AS p JOIN counted AS c ON c.id = p.id
 		WHERE p.client_id = ?0 AND p.xmin = c.seen FOR NO KEY UPDATE OF p SKIP LOCKED
 	), stored AS (
 		UPDATE policies AS p SET
 			audience_count = c.audience, acknowledged_count = c.acknowledged, counted_until = c.holds_until
 		FROM counted AS c WHERE p.client_id = ?0 AND p.id = c.id AND p.id IN (SELECT id FROM free)
-	)
-	SELECT id, audience, acknowledged FROM counted`
+	)`
 
 // recount counts the sign-off of those of a client's policies that have to be
-// signed and whose stored counts are stale, in one statement.
+// signed and whose stored counts are stale, in one statement. In a snapshot they
+// stay stale.
 func recount(ctx context.Context, d *DB, client domain.ClientID, policies []domain.Policy) error {
 	stale := map[domain.PolicyID]*domain.Policy{}
 	var ids []domain.PolicyID
@@ -60,7 +61,12 @@ func recount(ctx context.Context, d *DB, client domain.ClientID, policies []doma
 		return nil
 	}
 
-	counts, err := pg.All[policyCount](ctx, d, "count sign-off", pg.SQL(recountSQL, client, pg.IDs(ids), d.Now()))
+	text := countedSQL
+	if !d.InSnapshot(ctx) {
+		text += storedSQL
+	}
+	counts, err := pg.All[policyCount](ctx, d, "count sign-off",
+		pg.SQL(text+" SELECT id, audience, acknowledged FROM counted", client, pg.IDs(ids), d.Now()))
 	for i := range counts {
 		stale[counts[i].ID].SignOff = &counts[i].SignOff
 	}

@@ -69,6 +69,13 @@ func tenantQuery(ctx context.Context, id domain.ClientID) *pg.Select {
 	return pg.From("clients AS c").Columns(pg.Columns[clientRow]()).Where("c.id = ?", id).Where("?", reach(ctx))
 }
 
+// AnyTenant finds a client for the service's own work, whatever partner's it is.
+// NotFound where it was archived.
+func (d *DB) AnyTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
+	return d.tenant(ctx, id, pg.Prepared(pg.From("clients AS c").Columns(pg.Columns[clientRow]()).
+		Where("c.id = ? AND c.archived_at IS NULL", id)))
+}
+
 // LockTenant is Tenant for a change of the client itself: until the transaction
 // ends, no other such change goes on.
 func (c *Change) LockTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {

@@ -21,6 +21,7 @@ const (
 	RealReported    EventType = "phishing.email.reported"
 	SyncDone        EventType = "sync.completed"
 	SyncStopped     EventType = "sync.failed"
+	ReportMade      EventType = "report.ready"
 )
 
 // Event is a change that others may want to hear of. It is written in the

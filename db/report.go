@@ -1,0 +1,176 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+type reportRow struct {
+	bun.BaseModel `bun:"table:reports,alias:r"`
+
+	ClientID    domain.ClientID `bun:"client_id,pk"`
+	ID          domain.ReportID `bun:"id,pk"`
+	Type        domain.ReportType
+	Format      domain.ReportFormat
+	Status      domain.ReportStatus
+	PeriodStart domain.Date
+	PeriodEnd   domain.Date
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+func (r *reportRow) report() domain.Report {
+	out := domain.Report{
+		ID: r.ID, Client: r.ClientID, Type: r.Type, Format: r.Format, Status: r.Status,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}
+	if !r.PeriodStart.IsZero() {
+		out.Period = &domain.ReportPeriod{Start: r.PeriodStart, End: r.PeriodEnd}
+	}
+	return out
+}
+
+func reportRowOf(r domain.Report) reportRow {
+	row := reportRow{
+		ID: r.ID, ClientID: r.Client, Type: r.Type, Format: r.Format, Status: r.Status,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}
+	if r.Period != nil {
+		row.PeriodStart, row.PeriodEnd = r.Period.Start, r.Period.End
+	}
+	return row
+}
+
+// reportList is the list of a client's reports by their creation.
+func reportList(client domain.ClientID) pg.Keyset[reportRow] {
+	k := pg.Keyset[reportRow]{
+		Table: "reports AS r", Key: "r.created_at", Cast: "timestamptz", ID: "r.id",
+		Position: func(r *reportRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
+		},
+	}
+	k.Where.Add("r.client_id = ?", client)
+	return k
+}
+
+// Reports reads a page of the client's reports, newest first.
+func (t *Tenant) Reports(
+	ctx context.Context, f domain.ReportFilter, w domain.Window,
+) (domain.Slice[domain.Report], error) {
+	k := reportList(t.ID)
+	k.Desc = true
+	if f.Type != "" {
+		k.Where.Add("r.type = ?", f.Type)
+	}
+	if f.Status != "" {
+		k.Where.Add("r.status = ?", f.Status)
+	}
+	if f.UpdatedSince != nil {
+		k.Where.Add("r.updated_at >= ?", *f.UpdatedSince)
+	}
+	rows, err := pg.CountedPage(ctx, t.db, k, w)
+	return pg.Map(rows, (*reportRow).report), err
+}
+
+// Report reads one of the client's reports.
+func (t *Tenant) Report(ctx context.Context, id domain.ReportID) (domain.Report, error) {
+	row, err := pg.Find[reportRow](ctx, t.db, id.Noun(), pg.Prepared(pg.From("reports AS r").
+		Columns(pg.Columns[reportRow]()).Where("r.client_id = ? AND r.id = ?", t.ID, id)))
+	return row.report(), err
+}
+
+// InsertReport adds a pending report. RateLimited where the client has had as many
+// as it may within the window, failed ones included. The client is locked
+// (LockTenant), so that of several at once no more are accepted.
+func (t *Tenant) InsertReport(ctx context.Context, c *Change, r domain.Report) error {
+	recent, err := pg.One[struct {
+		Count int
+		First *time.Time
+	}](ctx, c, "count a client's reports", pg.SQL(`
+		SELECT count(*), min(created_at) AS first FROM (
+			SELECT created_at FROM reports WHERE client_id = ?0 AND created_at > ?1 AND mailed_for IS NULL ORDER BY created_at DESC LIMIT ?2
+		) AS recent`, t.ID, c.At.Add(-domain.ReportWindow), domain.MaxReports))
+	if err != nil {
+		return err
+	}
+	if recent.Count == domain.MaxReports {
+		return &domain.Error{
+			Code: domain.RateLimited, Object: r.ID.Noun(), RetryAfter: recent.First.Add(domain.ReportWindow).Sub(c.At),
+			Message: "five reports were asked for within the last hour, which is as many as a client may have",
+		}
+	}
+
+	_, err = pg.Exec(ctx, c, "insert a report", pg.Insert(reportRowOf(r)))
+	return err
+}
+
+// FinishReport marks a pending report as ready or failed, and returns its status:
+// the one that it has where it was not pending any more, and failed where its
+// client was archived. NotFound where it is not there.
+func (d *DB) FinishReport(
+	ctx context.Context, client domain.ClientID, id domain.ReportID, as domain.ReportStatus,
+) (status domain.ReportStatus, err error) {
+	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
+		c.lock(reportLocks)
+		status, err = pg.One[domain.ReportStatus](ctx, c, "mark a report", pg.SQL(`
+			UPDATE reports AS r SET updated_at = greatest(r.updated_at, ?3), status = CASE
+				WHEN EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL) THEN ?2 ELSE ?4 END
+			WHERE r.client_id = ?0 AND r.id = ?1 AND r.status = ?5 RETURNING r.status`,
+			client, id, as, c.At, domain.ReportFailed, domain.ReportPending))
+		if errors.Is(err, pg.ErrNoRow) {
+			status, err = pg.Find[domain.ReportStatus](ctx, c, id.Noun(), pg.SQL(
+				"SELECT status FROM reports WHERE client_id = ? AND id = ?", client, id))
+			return err
+		}
+		if err == nil && status == domain.ReportReady {
+			c.ObjectEvent(domain.ReportMade, domain.UserKey{Client: client}, id.UUID())
+			return c.mailMonthly(ctx, client, id)
+		}
+		return err
+	})
+	return status, err
+}
+
+// ReportKey names a report beside its client.
+type ReportKey struct {
+	ClientID domain.ClientID
+	ID       domain.ReportID
+}
+
+// PendingReports returns up to n reports of any clients that wait to be made and were
+// asked for by a moment, the oldest first.
+func (d *DB) PendingReports(ctx context.Context, by time.Time, n int) ([]ReportKey, error) {
+	return pg.All[ReportKey](ctx, d, "look for pending reports", pg.SQL(
+		"SELECT client_id, id FROM reports WHERE status = 'pending' AND created_at <= ? ORDER BY created_at LIMIT ?", by, n))
+}
+
+// ExpiredReports returns up to n reports of any clients, archived ones too, that
+// are older than reports are kept, the oldest first.
+func (d *DB) ExpiredReports(ctx context.Context, n int) ([]domain.Report, error) {
+	rows, err := pg.All[reportRow](ctx, d, "look for expired reports", pg.From("reports AS r").
+		Columns(pg.Columns[reportRow]()).Where("r.created_at < ?", d.Now().Add(-domain.ReportLife)).
+		OrderBy("r.created_at").Limit(n))
+	list := make([]domain.Report, len(rows))
+	for i := range rows {
+		list[i] = rows[i].report()
+	}
+	return list, err
+}
+
+// DeleteReports deletes the rows of reports, whose files are gone.
+func (d *DB) DeleteReports(ctx context.Context, reports []domain.Report) error {
+	clients, ids := make([]domain.ClientID, len(reports)), make([]domain.ReportID, len(reports))
+	for i, r := range reports {
+		clients[i], ids[i] = r.Client, r.ID
+	}
+	_, err := pg.Exec(ctx, d, "delete reports", pg.SQL(
+		"DELETE FROM reports WHERE (client_id, id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))",
+		pg.IDs(clients), pg.IDs(ids)))
+	return err
+}

@@ -1,0 +1,66 @@
+package db
+
+import (
+	"context"
+	"iter"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// exposureTally counts the exposures e: those found and resolved from ?1 until ?2,
+// and where all stand.
+const exposureTally = `count(*) FILTER (WHERE e.first_seen_at >= ?1 AND e.first_seen_at < ?2) AS found,
+			count(*) FILTER (WHERE e.resolved_at >= ?1 AND e.resolved_at < ?2) AS resolved_within,
+			count(*) - count(e.resolved_at) AS unresolved, count(e.resolved_at) AS resolved`
+
+// activeExposures are the exposures e of the active users u of the client ?0.
+const activeExposures = `exposures AS e JOIN users AS u
+		ON u.client_id = e.client_id AND u.id = e.user_id AND u.client_id = ?0 AND u.status = 'active'`
+
+// ExposuresBySeverity counts the exposures of active users by severity, of which
+// those without any are left out.
+func (t *Tenant) ExposuresBySeverity(ctx context.Context, p domain.ReportPeriod) ([]domain.SeverityExposures, error) {
+	since, until := p.Within()
+	return pg.All[domain.SeverityExposures](ctx, t.db, "count exposures by severity", pg.SQL(
+		"SELECT e.severity, "+exposureTally+" FROM "+activeExposures+" GROUP BY e.severity", t.ID, since, until))
+}
+
+// ExposureMonths counts the exposures of active users that were found, and
+// resolved, by month. Months without any are left out.
+func (t *Tenant) ExposureMonths(ctx context.Context, p domain.ReportPeriod) ([]domain.ExposureMonth, error) {
+	since, until := p.Within()
+	return pg.All[domain.ExposureMonth](ctx, t.db, "count exposures by month", pg.SQL(`
+		SELECT date_trunc('month', w.at)::date AS month, count(*) FILTER (WHERE NOT w.done) AS found,
+			count(*) FILTER (WHERE w.done) AS resolved
+		FROM `+activeExposures+`
+		CROSS JOIN LATERAL (VALUES (e.first_seen_at, false), (e.resolved_at, true)) AS w (at, done)
+		WHERE w.at >= ?1 AND w.at < ?2 GROUP BY 1 ORDER BY 1`, t.ID, since, until))
+}
+
+// ExposuresByBreach counts the exposures of active users by breach: those with the
+// most unresolved ones first.
+func (t *Tenant) ExposuresByBreach(
+	ctx context.Context, p domain.ReportPeriod,
+) iter.Seq2[domain.BreachExposures, error] {
+	since, until := p.Within()
+	return pg.Each[domain.BreachExposures](ctx, t.db, "count exposures by breach", pg.SQL(`
+		SELECT b.title, b.domain, b.breach_on, b.severity, b.data_classes,
+			n.found, n.resolved_within, n.unresolved, n.resolved
+		FROM (SELECT e.breach_name, `+exposureTally+` FROM `+activeExposures+` GROUP BY e.breach_name) AS n
+		JOIN breaches AS b ON b.name = n.breach_name
+		ORDER BY n.unresolved DESC, b.title COLLATE "C", b.name`, t.ID, since, until))
+}
+
+// ExposuresByUser counts the exposures of the active users who have any.
+func (t *Tenant) ExposuresByUser(ctx context.Context, p domain.ReportPeriod) iter.Seq2[domain.UserExposures, error] {
+	since, until := p.Within()
+	return pg.Each[domain.UserExposures](ctx, t.db, "count exposures by user", pg.SQL(`
+		SELECT `+person+`, n.* FROM `+reportedUsers+`
+		CROSS JOIN LATERAL (
+			SELECT (array_agg(e.severity ORDER BY array_position(ARRAY['critical', 'high', 'medium', 'low'], e.severity))
+				FILTER (WHERE e.resolved_at IS NULL))[1] AS highest, `+exposureTally+`
+			FROM exposures AS e WHERE e.client_id = ?0 AND e.user_id = u.id HAVING count(*) > 0
+		) AS n
+		ORDER BY u.name_key, u.email`, t.ID, since, until))
+}

@@ -1,0 +1,55 @@
+package db
+
+import (
+	"context"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// QueueMonthlyReports adds the reports of the last month for the clients that want
+// them by mail, and has enqueue queue what makes them in the same transaction: once
+// a month, on its first day or where nobody did so then, up to domain.MailCauseLife
+// later. It returns how many reports it added. They count towards no limit.
+func (d *DB) QueueMonthlyReports(
+	ctx context.Context, enqueue func(context.Context, []ReportKey) error,
+) (n int, err error) {
+	today := domain.DateOf(d.Now())
+	period := domain.MonthlyReport.DefaultPeriod(today)
+	month := period.End.AddDays(1)
+	if d.Now().Sub(month.Time()) > domain.MailCauseLife {
+		return 0, nil
+	}
+
+	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
+		first, err := pg.Exec(ctx, c, "begin a monthly mailing", pg.SQL(
+			"INSERT INTO monthly_mailings (month, queued_at) VALUES (?, ?) ON CONFLICT DO NOTHING", month, c.At))
+		if err != nil || first == 0 {
+			return err
+		}
+		added, err := pg.All[ReportKey](ctx, c, "add monthly reports", pg.SQL(`
+			INSERT INTO reports
+				(client_id, id, type, format, status, period_start, period_end, mailed_for, created_at, updated_at)
+			SELECT s.client_id, uuid_v7(?0::timestamptz), ?1, ?2, ?3, ?4::date, ?5::date, ?4::date, ?0, ?0
+			FROM mail_switches AS s JOIN clients AS c ON c.id = s.client_id AND c.archived_at IS NULL
+			WHERE s.kind = ?6 AND s.enabled ORDER BY s.client_id
+			RETURNING client_id, id`,
+			c.At, domain.MonthlyReport, domain.PDF, domain.ReportPending, period.Start, period.End, domain.MonthlyReportMail))
+		if err != nil || len(added) == 0 {
+			return err
+		}
+		n = len(added)
+		return enqueue(ctx, added)
+	})
+	return n, err
+}
+
+// mailMonthly asks for the mails that bring a report to the client's admins, where
+// the report was made for them.
+func (c *Change) mailMonthly(ctx context.Context, client domain.ClientID, report domain.ReportID) error {
+	admins, err := pg.All[domain.AdminID](ctx, c, "look whom a monthly report is for", pg.SQL(`
+		SELECT a.id FROM admins AS a JOIN reports AS r USING (client_id)
+		WHERE r.client_id = ? AND r.id = ? AND r.mailed_for IS NOT NULL ORDER BY a.id`, client, report))
+	c.MailReport(client, report, admins...)
+	return err
+}

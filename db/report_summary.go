@@ -1,0 +1,111 @@
+package db
+
+import (
+	"context"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// Scores are the client's average scores on the days of a period on which they
+// were computed, oldest first.
+func (t *Tenant) Scores(ctx context.Context, p domain.ReportPeriod) ([]domain.AverageOn, error) {
+	return pg.All[domain.AverageOn](ctx, t.db, "read average scores", pg.SQL(`
+		SELECT day AS date, average_score FROM risk_history WHERE client_id = ? AND day BETWEEN ? AND ? ORDER BY day`,
+		t.ID, p.Start, p.End))
+}
+
+// CountSignatures counts the signatures that active users gave in a period, be it
+// of policies or versions that are gone.
+func (t *Tenant) CountSignatures(ctx context.Context, p domain.ReportPeriod) (int, error) {
+	since, until := p.Within()
+	return pg.One[int](ctx, t.db, "count signatures", pg.SQL(`
+		SELECT count(*) FROM policy_signatures AS s JOIN users AS u ON u.client_id = s.client_id AND u.id = s.user_id
+		WHERE s.client_id = ? AND u.status = 'active' AND s.signed_at >= ? AND s.signed_at < ?`, t.ID, since, until))
+}
+
+// peers is the condition that a client, alias c, is another one of the same partner
+// and has active users (decisions 8.10).
+func (t *Tenant) peers() pg.Query {
+	return pg.SQL(`c.partner_id = (SELECT partner_id FROM clients WHERE id = ?0) AND c.id <> ?0
+		AND c.archived_at IS NULL AND c.users_active > 0`, t.ID)
+}
+
+// RefreshPeers makes what HealthOfPeers reads at most domain.SummaryAge old, and
+// evaluates the client's own frameworks. It reads clients that the caller may not
+// reach.
+func (t *Tenant) RefreshPeers(ctx context.Context) error {
+	if err := t.EvaluateStale(ctx); err != nil {
+		return err
+	}
+	if _, err := t.db.summarize(ctx, refresh{of: t.peers(), before: t.db.Now().Add(-domain.SummaryAge)}); err != nil {
+		return err
+	}
+
+	rows, err := pg.All[clientRow](ctx, t.db, "list clients to compare with",
+		pg.From("clients AS c").Columns(pg.Columns[clientRow]()).Where("?", t.peers()))
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		peer := &Tenant{Client: rows[i].client(), db: t.db}
+		if err := peer.EvaluateStale(ctx); err != nil {
+			return err
+		}
+		if _, err := peer.EveryPolicy(ctx); err != nil { // counts what is stale
+			return err
+		}
+	}
+	return nil
+}
+
+// healthSQL is the health of the clients, alias c, that the condition ?0 selects,
+// with the mails that were sent from the day ?1 to the day ?2, and the counts of
+// policies that hold at ?3.
+const healthSQL = `
+	SELECT c.average_score::float8 AS average_score, 100.0 * c.high_risk_users / nullif(c.users_active, 0) AS high_risk,
+		c.on_track_rate AS on_track, coalesce(m.sent, 0)::float8 / nullif(c.users_active, 0) AS mails_per_user,
+		100.0 * m.clicked / nullif(m.sent, 0) AS click_rate, 100.0 * m.reported / nullif(m.sent, 0) AS report_rate,
+		CASE WHEN c.dark_web_monitoring THEN 100.0 * e.unresolved / nullif(c.users_active, 0) END AS exposures_per100,
+		100.0 * s.signed / nullif(s.asked, 0) AS signed, 100.0 * f.met / nullif(f.total, 0) AS frameworks_met
+	FROM clients AS c
+	CROSS JOIN LATERAL (
+		SELECT sum(sent) AS sent, sum(clicked) AS clicked, sum(reported) AS reported
+		FROM phishing_days WHERE client_id = c.id AND day BETWEEN ?1 AND ?2
+	) AS m
+	CROSS JOIN LATERAL (
+		SELECT count(*) AS unresolved FROM exposures AS x JOIN users AS u ON u.client_id = x.client_id AND u.id = x.user_id
+		WHERE x.client_id = c.id AND x.resolved_at IS NULL AND u.status = 'active' AND c.dark_web_monitoring
+	) AS e
+	CROSS JOIN LATERAL (
+		SELECT sum(audience_count) AS asked, sum(acknowledged_count) AS signed FROM policies
+		WHERE client_id = c.id AND archived_at IS NULL AND requires_acknowledgment AND counted_until > ?3
+	) AS s
+	CROSS JOIN LATERAL (
+		SELECT sum(met) AS met, sum(total) AS total FROM framework_assignments WHERE client_id = c.id
+	) AS f
+	WHERE ?0`
+
+type peerHealth struct {
+	Clients int
+	domain.Health
+}
+
+// HealthOfPeers is the unweighted average over the partner's other clients with
+// active users, and how many they are, whatever the caller reaches. The averages
+// are empty where there are too few of them (decisions 8.10).
+func (t *Tenant) HealthOfPeers(ctx context.Context, p domain.ReportPeriod) (domain.Health, int, error) {
+	row, err := pg.One[peerHealth](ctx, t.db, "compare clients", pg.SQL(`
+		SELECT count(*) AS clients, avg(h.average_score)::float8 AS average_score, avg(h.high_risk)::float8 AS high_risk,
+			avg(h.on_track)::float8 AS on_track, avg(h.mails_per_user)::float8 AS mails_per_user,
+			CASE WHEN count(h.click_rate) >= ?1 THEN avg(h.click_rate)::float8 END AS click_rate,
+			CASE WHEN count(h.report_rate) >= ?1 THEN avg(h.report_rate)::float8 END AS report_rate,
+			CASE WHEN count(h.exposures_per100) >= ?1 THEN avg(h.exposures_per100)::float8 END AS exposures_per100,
+			CASE WHEN count(h.signed) >= ?1 THEN avg(h.signed)::float8 END AS signed,
+			CASE WHEN count(h.frameworks_met) >= ?1 THEN avg(h.frameworks_met)::float8 END AS frameworks_met
+		FROM (?0) AS h`, pg.SQL(healthSQL, t.peers(), p.Start, p.End, t.db.Now()), domain.LeastPeers))
+	if err != nil || row.Clients < domain.LeastPeers {
+		return domain.Health{}, row.Clients, err
+	}
+	return row.Health, row.Clients, nil
+}
