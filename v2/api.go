@@ -7,6 +7,7 @@ package v2
 import (
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/job"
 	"partnerapi/v2/op"
 )
 
@@ -62,13 +63,25 @@ type API struct {
 	StartSync    *op.Op[StartSync, SyncQueued]
 	ListSyncRuns *op.Op[ListSyncRuns, op.Page[SyncRun]]
 
-	db *db.DB
+	RequestReport *op.Op[RequestReport, Report]
+	ListReports   *op.Op[ListReports, op.Page[Report]]
+	GetReport     *op.Op[GetReport, ReportDetail]
+
+	db          *db.DB
+	jobs        *job.Queue
+	reportLinks ReportLinks
 }
+
+// Option changes how New declares the operations.
+type Option func(*API)
 
 // New declares the operations on a database whose list cursors are
 // authenticated with the secret.
-func New(database *db.DB, cursorSecret []byte) *API {
-	a := &API{db: database}
+func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
+	a := &API{db: database, jobs: job.NewQueue()}
+	for _, option := range options {
+		option(a)
+	}
 	a.Set.Cursors = domain.CursorSealer{Secret: cursorSecret}
 	a.declareClients()
 	a.declareAdmins()
@@ -85,6 +98,7 @@ func New(database *db.DB, cursorSecret []byte) *API {
 	a.declareEmails()
 	a.declareReportedEmails()
 	a.declareSync()
+	a.declareReports()
 	return a
 }
 

@@ -199,6 +199,8 @@ func (w *world) badMember(t *testing.T, o op.Operation, m member) {
 		faults = append(faults, fault{`"tomorrow"`, "must be"}, fault{"1", "must be"}, fault{`"2026-02-30"`, "must be"}, fault{`""`, "must be"})
 	case m.typ == reflect.TypeFor[v2.Audience](), m.typ == reflect.TypeFor[v2.AssignModules]():
 		faults = []fault{{`"all"`, "must be"}, {"null", "null"}, {"[]", "must be"}}
+	case m.typ == reflect.TypeFor[v2.ReportPeriod]():
+		faults = []fault{{`"all"`, "must be"}, {"[]", "must be"}}
 	case m.typ.Kind() == reflect.Array: // an id
 		faults = append(faults, fault{`"x"`, ""}, fault{"1", ""}, fault{`"usr_01h455vb4pex5vsknk084sn02q"`, ""}, fault{`""`, ""})
 	}

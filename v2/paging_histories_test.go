@@ -224,6 +224,39 @@ func pagedReported(t *testing.T, rows int) *pagedTable {
 	return p
 }
 
+// pagedTypes and pagedStates are those of reports by their kind.
+var (
+	pagedTypes  = [4]domain.ReportType{domain.PolicyReport, domain.RiskOverview, domain.DarkWebReport, domain.PolicyReport}
+	pagedStates = [4]domain.ReportStatus{domain.ReportReady, domain.ReportPending, domain.ReportReady, domain.ReportFailed}
+)
+
+// pagedReports: other clients have reports with the same ids.
+func pagedReports(t *testing.T, rows int) *pagedTable {
+	p := newPagedTable(t, 23)
+	homes := p.homes()
+	p.order = "-created_at"
+	p.of(p.h.API.ListReports, ids{"client_id": p.client.String()}, "id")
+	p.show = func(uuid [16]byte) string { return domain.ReportID(uuid).String() }
+	p.store = func(r pagedRow) {
+		for _, home := range []pagedHome{homes[0], homes[2], homes[3]} {
+			p.h.Exec(`INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at) VALUES ($1, $2, $3, 'pdf', $4, $5, $6)
+				ON CONFLICT (client_id, id) DO UPDATE SET type = excluded.type, status = excluded.status,
+				created_at = excluded.created_at, updated_at = excluded.updated_at`,
+				home.client, domain.ReportID(r.uuid), pagedTypes[r.kind], pagedStates[r.kind], r.created, r.updated)
+		}
+	}
+	p.drop = func(r pagedRow) {
+		p.h.Exec("DELETE FROM reports WHERE client_id = $1 AND id = $2", p.client, domain.ReportID(r.uuid))
+	}
+	p.fill(rows)
+	p.add("all", "", pagedAll)
+	p.add("type", "type=policy", func(r pagedRow) bool { return pagedTypes[r.kind] == domain.PolicyReport })
+	p.add("status", "status=ready", func(r pagedRow) bool { return pagedStates[r.kind] == domain.ReportReady })
+	p.add("updated_since", pagedUpdated, pagedRow.recent)
+	p.add("all filters", pagedUpdated+"&type=policy&status=failed", func(r pagedRow) bool { return r.kind == 3 && r.recent() })
+	return p
+}
+
 // pagedCourses replaces the catalogue of courses.
 func pagedCourses(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 20)

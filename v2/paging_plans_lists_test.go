@@ -65,6 +65,10 @@ var plannedSQL = []string{
 	`INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at)
 		SELECT $1, md5($2 || 'y' || n)::uuid, 'completed', 'schedule', '2026-06-01Z'::timestamptz - n * interval '1 hour', '2026-06-01Z'::timestamptz - n * interval '1 hour'
 		FROM generate_series(1, 3000) AS n`,
+	`INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at)
+		SELECT $1, md5($2 || 'o' || n)::uuid, CASE WHEN n % 2 = 0 THEN 'policy' ELSE 'compliance' END, 'pdf', 'ready',
+			'2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', '2026-06-01Z'
+		FROM generate_series(1, 2000) AS n`,
 	`INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
 		SELECT $1, CASE WHEN n % 3 = 0 THEN $3::uuid ELSE md5($2 || 'u' || n % 2000 + 2)::uuid END, md5($2 || 'e' || n)::uuid,
 			'2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', 'it@example.com', n::text, 'smtp', CASE WHEN n % 2 = 0 THEN 'phishing' ELSE 'welcome' END
@@ -172,6 +176,9 @@ func plannedLists(api *v2.API, c plannedClient) []plannedList {
 		{api.ListEmails, user, period, mails},
 		{api.ListSyncRuns, client, "", []string{"sync_runs_by_queued"}},
 		{api.ListSyncRuns, client, changed, nil},
+		{api.ListReports, client, "", []string{"reports_by_created"}},
+		{api.ListReports, client, "type=policy&status=ready", []string{"reports_by_created"}},
+		{api.ListReports, client, changed, nil},
 		{api.ListCollections, client, changed, nil},
 		{api.ListMembers, collection, changed, nil},
 		{api.ListPolicies, client, changed, nil},

@@ -2,6 +2,7 @@ package v2_test
 
 import (
 	"sync/atomic"
+	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -14,6 +15,7 @@ type parts struct {
 	policies    []domain.PolicyID
 	frameworks  []domain.FrameworkAssignmentID
 	template    domain.TemplateID
+	report      domain.ReportID
 	next        atomic.Int64
 }
 
@@ -23,7 +25,7 @@ const breach = "Sample_Breach"
 // its users, n framework assignments and a directory, and makes it watched, with a
 // resolved exposure of the user. It is all plain SQL.
 func furnish(h *v2test.Harness, client domain.ClientID, user domain.UserID, n int) *parts {
-	p := &parts{template: domain.TemplateID{15: 9}}
+	p := &parts{template: domain.TemplateID{15: 9}, report: db.NewID[domain.ReportKind]()}
 	var collections, policies, frameworks []string
 	for range n {
 		c, policy := db.NewID[domain.CollectionKind](), db.NewID[domain.PolicyKind]()
@@ -51,6 +53,8 @@ func furnish(h *v2test.Harness, client domain.ClientID, user domain.UserID, n in
 	h.Exec(`INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
 		VALUES ($1, 'google', '{}', '', 'infinity', $2, $2)`, client, now)
 	endRuns(h)
+	h.Exec(`INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at)
+		VALUES ($1, $2, 'policy', 'pdf', 'ready', $3, $3)`, client, p.report, now.Add(-24*time.Hour))
 	return p
 }
 
@@ -68,6 +72,6 @@ func (p *parts) with(client domain.ClientID, user domain.UserID) ids {
 	return ids{
 		"client_id": client.String(), "user_id": user.String(),
 		"collection_id": p.collections[n].String(), "policy_id": p.policies[n].String(), "breach_name": breach,
-		"assignment_id": p.frameworks[n].String(),
+		"assignment_id": p.frameworks[n].String(), "report_id": p.report.String(),
 	}
 }

@@ -21,6 +21,7 @@ var ladder = map[op.Release][]string{
 		"GET /users/:user_id/training", "GET /users/:user_id/emails", "GET /courses",
 		"GET /clients/:client_id/phishing/results", "GET /clients/:client_id/phishing/summary", "GET /phishing/templates",
 		"GET /frameworks", "GET /clients/:client_id/frameworks",
+		"GET /clients/:client_id/reports", "GET /clients/:client_id/reports/:report_id",
 	},
 	op.V2_2: {
 		"POST /clients", "PATCH /clients/:client_id", "POST /clients/:client_id/admins/invites",
@@ -31,6 +32,7 @@ var ladder = map[op.Release][]string{
 		"POST /clients/:client_id/training/assignments", "POST /clients/:client_id/phishing/sends",
 		"GET /clients/:client_id/phishing/reported",
 		"POST /clients/:client_id/frameworks", "DELETE /clients/:client_id/frameworks/:assignment_id",
+		"POST /clients/:client_id/reports",
 	},
 }
 

@@ -59,7 +59,7 @@ func strangers() ids {
 	return ids{
 		"client_id": "cli_01h455vb4pex5vsknk084sn02q", "user_id": "usr_01h455vb4pex5vsknk084sn02q",
 		"collection_id": "col_01h455vb4pex5vsknk084sn02q", "policy_id": "pol_01h455vb4pex5vsknk084sn02q", "breach_name": "Unknown",
-		"assignment_id": "fwa_01h455vb4pex5vsknk084sn02q",
+		"assignment_id": "fwa_01h455vb4pex5vsknk084sn02q", "report_id": "rep_01h455vb4pex5vsknk084sn02q",
 	}
 }
 
@@ -161,6 +161,9 @@ func (w *world) sample(m member, n int64) any {
 		return map[string]any{"training": true, "phishing": false, "policies": true, "reporting": false}
 	case m.name == "framework_id": // another one where the audiences come again
 		return domain.Frameworks[n/int64(len(w.parts.collections))%int64(len(domain.Frameworks))].ID
+	case m.typ == reflect.TypeFor[v2.ReportPeriod](): // each sample another one
+		end := domain.DateOf(w.Clock.Now())
+		return map[string]any{"start_on": end.AddDays(-int(n % 300)).String(), "end_on": end.String()}
 	case m.typ == reflect.TypeFor[domain.Date]():
 		return domain.DateOf(w.Clock.Now()).AddDays(int(n)).String()
 	case m.typ == reflect.TypeFor[op.Time]():

@@ -59,6 +59,8 @@ func crowdParts(w *world) {
 	w.Exec(`INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
 		SELECT $1, gen_random_uuid(), $2, n || '@example.com', 'S', 'a@example.com', 'pending', $3, $3 FROM generate_series(1, 600) AS n`,
 		w.client.ID, w.user.ID, now)
+	w.Exec(`INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), 'policy', 'pdf', 'ready', $2, $2 FROM generate_series(1, 600) AS n`, w.client.ID, now.Add(-24*time.Hour))
 	w.Exec(`INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
 		SELECT $1, $2, gen_random_uuid(), $3, 'a@example.com', 'S', 'smtp', 'welcome' FROM generate_series(1, 600) AS n`, w.client.ID, w.user.ID, now)
 	w.Exec(`INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at)

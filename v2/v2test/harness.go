@@ -32,6 +32,9 @@ import (
 // day, so that a few hours more or less stay in it.
 var Noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
+// ReportLink is what the links to reports' files begin with, before the report's id.
+const ReportLink = "https://reports.example/reports/"
+
 // Harness is a running service.
 type Harness struct {
 	T      testing.TB
@@ -103,7 +106,8 @@ func New(t testing.TB, o Options) *Harness {
 	t.Cleanup(func() { _ = d.Close() })
 	secret, err := d.CursorSecret(t.Context())
 	h.must(err)
-	h.DB, h.API = d, v2.New(d, secret)
+	h.DB = d
+	h.API = v2.New(d, secret, v2.WithReportLinks(func(r domain.Report) string { return ReportLink + r.ID.String() }))
 	edge := ginop.Config{
 		Keys: ginop.NewKeys(d.CallerByDigest, h.Clock, o.Demo), Limits: o.Limits, Once: d.Once,
 		Log: h.logger(o.Log),
