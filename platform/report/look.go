@@ -1,0 +1,91 @@
+package report
+
+import (
+	"github.com/go-analyze/charts"
+	"github.com/johnfercher/maroto/v2/pkg/props"
+)
+
+// color is a color of a report, red, green and blue.
+type color [3]uint8
+
+// The colors of reports.
+var (
+	ink    = color{0x1B, 0x26, 0x3B}
+	gray   = color{0x5B, 0x65, 0x75}
+	faint  = color{0xD5, 0xDB, 0xE4}
+	pale   = color{0xF3, 0xF5, 0xF8}
+	white  = color{0xFF, 0xFF, 0xFF}
+	accent = color{0x1F, 0x5F, 0xBF}
+)
+
+// toneColors are the colors of tones.
+var toneColors = map[Tone]color{
+	Neutral: accent, Good: {0x1B, 0x7F, 0x4B}, Warning: {0xC2, 0x6A, 0x06}, Bad: {0xB4, 0x23, 0x18},
+}
+
+// seriesColors are the colors of a chart's series.
+var seriesColors = []color{
+	accent, {0x12, 0x9A, 0x8C}, {0xE0, 0x8A, 0x1E}, {0xC8, 0x3C, 0x4A}, {0x7A, 0x5B, 0xC4}, {0x8A, 0x94, 0xA6},
+	{0x5F, 0xA8, 0xE8}, {0x6B, 0x9E, 0x3F},
+}
+
+// colors are the colors of a Donut's labels: those of their tones, where it has them,
+// darker each time that one comes again.
+func (c *Chart) colors() []color {
+	colors := make([]color, len(c.Labels))
+	for i := range colors {
+		colors[i] = seriesColors[i%len(seriesColors)]
+		if i >= len(c.Tones) {
+			continue
+		}
+		colors[i] = toneColors[c.Tones[i]]
+		for _, before := range c.Tones[:i] {
+			if before == c.Tones[i] {
+				colors[i] = colors[i].darker()
+			}
+		}
+	}
+	return colors
+}
+
+func (c color) darker() color {
+	for i := range c {
+		c[i] = uint8(int(c[i]) * 3 / 5)
+	}
+	return c
+}
+
+func (c color) page() *props.Color {
+	return &props.Color{Red: int(c[0]), Green: int(c[1]), Blue: int(c[2])}
+}
+
+func (c color) chart() charts.Color { return charts.Color{R: c[0], G: c[1], B: c[2], A: 255} }
+
+// The measures of a page, A4, in millimetres.
+const (
+	pageWidth    = 210.0
+	pageHeight   = 297.0
+	sideMargin   = 18.0
+	topMargin    = 14.0
+	bottomMargin = 12.0
+	bodyWidth    = pageWidth - 2*sideMargin
+	footerHeight = 9.0
+	// bodyHeight is what a page has for its rows, its header included.
+	bodyHeight = pageHeight - topMargin - bottomMargin - footerHeight - spare
+	// spare stays free at the end of every page. The PDF library fills it, rounded
+	// down to 9 decimals: the rest keeps the sum of the rows' heights from exceeding
+	// the page by a rounding error, which would begin another page.
+	spare = 0.5 + 5e-10
+)
+
+// The styles of texts.
+var (
+	titleStyle   = style{size: 21, bold: true, color: ink}
+	clientStyle  = style{size: 12.5, color: accent}
+	smallStyle   = style{size: 8, color: gray}
+	headingStyle = style{size: 13, bold: true, color: ink}
+	captionStyle = style{size: 9.5, bold: true, color: ink}
+	bodyStyle    = style{size: 9.5, color: ink}
+	labelStyle   = style{size: 7.5, color: gray}
+	valueStyle   = style{size: 16, bold: true, color: ink}
+)

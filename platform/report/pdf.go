@@ -1,0 +1,152 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Options are how an operator wants reports to look.
+type Options struct {
+	// Font is for the scripts that the built-in font does not have; nil for none.
+	// Without it, their characters are replaced in a PDF.
+	Font *Font
+}
+
+// WritePDF writes a document as pages of the size A4.
+func WritePDF(ctx context.Context, w io.Writer, d *Document, o Options) error {
+	l := newLayout(newTypefaces(o.Font))
+	l.title(d)
+	l.head = func() { l.runningHead(d) }
+
+	for i := range d.Sections {
+		if err := l.section(ctx, &d.Sections[i]); err != nil {
+			return fmt.Errorf("write %q as a pdf: %w", d.Sections[i].Heading, err)
+		}
+	}
+	file, err := l.bytes(d)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(file)
+	return err
+}
+
+// title begins the first page.
+func (l *layout) title(d *Document) {
+	l.page().add(2.5, &bar{width: 24, height: 1.6, color: accent})
+	for _, line := range l.lines(d.Title, bodyWidth, titleStyle, 2) {
+		l.page().add(9.5, l.words(line, 0, 8, titleStyle))
+	}
+	for _, line := range l.lines(d.Client, bodyWidth, clientStyle, 2) {
+		l.page().add(6.5, l.words(line, 0, 5, clientStyle))
+	}
+
+	about := "Made " + d.madeAt()
+	if period := d.period(); period != "" {
+		about = "Period " + period + "  ·  " + about
+	}
+	l.page().add(8, l.words(about, 0, 4, smallStyle), rule(7))
+}
+
+// runningHead begins every other page.
+func (l *layout) runningHead(d *Document) {
+	title := l.fit(d.Title, bodyWidth/2, smallStyle)
+	about := l.fit(d.period(), bodyWidth/2, smallStyle)
+	l.page().add(9, l.words(title, 0, 2.8, smallStyle),
+		l.words(about, bodyWidth-l.width(about, smallStyle), 2.8, smallStyle), rule(4.5))
+}
+
+func (l *layout) section(ctx context.Context, s *Section) error {
+	if len(s.Blocks) == 0 {
+		return nil
+	}
+	if lines := l.lines(s.Heading, bodyWidth, headingStyle, 2); len(lines) > 0 {
+		l.held.add(3.5)
+		for _, line := range lines {
+			l.held.add(6.5, l.words(line, 0, 4.8, headingStyle))
+		}
+		l.held.add(1)
+	}
+
+	for blocks := s.Blocks; len(blocks) > 0; {
+		taken := 1
+		switch b := blocks[0].(type) {
+		case Text:
+			l.text(b)
+		case Figures:
+			l.figures(b)
+		case Chart:
+			taken = l.chartsSideBySide(blocks)
+			if err := l.charts(blocks[:taken]); err != nil {
+				return err
+			}
+		case Table:
+			if err := l.table(ctx, &b, s.Heading); err != nil {
+				return err
+			}
+		}
+		blocks = blocks[taken:]
+	}
+	return nil
+}
+
+// text is a paragraph. Its first two lines, and its last two, stay together.
+func (l *layout) text(t Text) {
+	const height = 4.7
+	lines := l.lines(string(t), bodyWidth, bodyStyle, 0)
+	for i, line := range lines {
+		together := 1
+		if i == 0 || i == len(lines)-2 {
+			together = min(2, len(lines)-i)
+		}
+		l.begin(float64(together) * height)
+		l.page().add(height, l.words(line, 0, 3.5, bodyStyle))
+	}
+	l.gap(1.8)
+}
+
+// The measures of a card.
+const (
+	cardsInRow = 4
+	cardGap    = 3.0
+	cardWidth  = (bodyWidth - (cardsInRow-1)*cardGap) / cardsInRow
+	cardHeight = 17.0
+	cardInset  = 4.0
+)
+
+// figures are cards, four in a row.
+func (l *layout) figures(list Figures) {
+	for cards := range slices.Chunk(list, cardsInRow) {
+		var parts []component
+		for i := range cards {
+			parts = append(parts, l.card(&cards[i], float64(i)*(cardWidth+cardGap))...)
+		}
+		l.place(cardHeight, parts...)
+		l.gap(2.5)
+	}
+}
+
+func (l *layout) card(f *Figure, x float64) []component {
+	const width = cardWidth - cardInset - 2
+	value := valueStyle
+	if f.Tone != Neutral {
+		value.color = toneColors[f.Tone]
+	}
+	for value.size > 9 && l.width(l.clean(f.Value), value) > width {
+		value.size--
+	}
+	note := labelStyle
+	if l.width(l.clean(f.Note), note) > width {
+		note.size--
+	}
+	at := x + cardInset
+	return []component{
+		&bar{x: x, width: cardWidth, height: cardHeight, color: pale},
+		&bar{x: x, width: 1, height: cardHeight, color: toneColors[f.Tone]},
+		l.words(l.fit(f.Label, width, labelStyle), at, 4.4, labelStyle),
+		l.words(l.fit(f.Value, width, value), at, 10.8, value),
+		l.words(l.fit(f.Note, width, note), at, 15, note),
+	}
+}

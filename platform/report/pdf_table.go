@@ -1,0 +1,271 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxPageRows is how many rows of a table are shown on pages (decisions 8.11).
+	maxPageRows = 1000
+	// maxCellLines is how many lines a cell has at the most; the rest is cut.
+	maxCellLines = 3
+	// cellInset is left free at both sides of a cell, in millimetres.
+	cellInset = 1.5
+	// headLines is how many lines the title of a column has at the most.
+	headLines = 3
+)
+
+// measuredRows is how many rows at a table's beginning say how wide its columns
+// should be.
+const measuredRows = 100
+
+// pageTable is a table while it is laid out.
+type pageTable struct {
+	*layout
+	*Table
+	cell, head style
+	lineHeight float64
+	// waiting are the first rows, until the columns are placed by them.
+	waiting [][]string
+	// places are where columns begin, and after them where the last one ends; nil
+	// until then.
+	places []float64
+	shown  int
+	// group are the cells of the last row that are said once, and striped whether that
+	// row is shaded.
+	group   []string
+	striped bool
+}
+
+// table lays a table out, row by row, and reads all of its rows: what is more than
+// maxPageRows is only counted. Its title is not repeated below a heading that says
+// the same.
+func (l *layout) table(ctx context.Context, t *Table, heading string) error {
+	if t.Title != "" && t.Title != heading {
+		l.held.add(1)
+		l.held.add(6, l.words(l.fit(t.Title, bodyWidth, captionStyle), 0, 4, captionStyle))
+	}
+
+	p := l.pageTable(t)
+	rows := 0
+	for row, err := range t.Rows {
+		if err == nil && rows%1000 == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if rows++; rows <= maxPageRows {
+			if err := p.add(row); err != nil {
+				return fmt.Errorf("table %q: %w", t.Title, err)
+			}
+		}
+	}
+	p.placeColumns()
+
+	l.tableHead = nil
+	switch {
+	case rows == 0:
+		l.text(Text(t.Empty))
+	case rows > maxPageRows:
+		l.place(7, l.words(fmt.Sprintf("%s more rows are left out here. The XLSX format of this report has all %s rows.",
+			grouped(rows-maxPageRows), grouped(rows)), 0, 5, smallStyle))
+	}
+	l.gap(3)
+	return nil
+}
+
+func (l *layout) pageTable(t *Table) *pageTable {
+	size := 8.5
+	if len(t.Columns) > 7 {
+		size = 7.5
+	}
+	return &pageTable{
+		layout: l, Table: t, cell: style{size: size, color: ink}, head: style{size: size - 0.5, bold: true, color: gray},
+		lineHeight: size * millimetres * 1.3,
+	}
+}
+
+// add takes a row, which is placed at once if the columns are.
+func (p *pageTable) add(cells []any) error {
+	if len(cells) != len(p.Columns) {
+		return fmt.Errorf("a row of %d cells under %d columns", len(cells), len(p.Columns))
+	}
+	texts := make([]string, len(cells))
+	for i := range cells {
+		text, err := p.Columns[i].text(cells[i])
+		if err != nil {
+			return err
+		}
+		texts[i] = text
+	}
+
+	if p.places != nil {
+		p.row(texts)
+	} else if p.waiting = append(p.waiting, texts); len(p.waiting) == measuredRows {
+		p.placeColumns()
+	}
+	return nil
+}
+
+// placeColumns places the columns, and then the rows that wait for that.
+func (p *pageTable) placeColumns() {
+	if p.places != nil {
+		return
+	}
+	p.places = make([]float64, len(p.Columns)+1)
+	for i, width := range p.widths() {
+		p.places[i+1] = p.places[i] + width
+	}
+	for _, texts := range p.waiting {
+		p.row(texts)
+	}
+	p.waiting = nil
+}
+
+// widths gives every column what its title's words need and, of its cells, those
+// that are numbers and times whole and texts a part. What is left of the page's
+// width goes to the columns that want more, those of texts first, and then to those
+// of texts by their share.
+func (p *pageTable) widths() []float64 {
+	widths, wants := make([]float64, len(p.Columns)), make([]float64, len(p.Columns))
+	sum, shares := 0.0, 0
+	usual := p.width("Administration", p.cell)
+	for i, c := range p.Columns {
+		need := 0.0
+		for _, word := range strings.Fields(p.clean(c.Title)) {
+			need = max(need, min(p.width(word, p.head), bodyWidth/6))
+		}
+		want := max(need, p.width(p.clean(c.Title), p.head))
+		cells := p.cellWidths(i)
+		if c.Kind == TextColumn {
+			want = max(want, min(mostFit(cells), bodyWidth/2))
+			need = max(need, min(want, usual))
+		} else if len(cells) > 0 {
+			need = max(need, slices.Max(cells))
+		}
+
+		widths[i] = need + 2*cellInset + 0.1
+		wants[i] = max(want-need, 0)
+		sum += widths[i]
+		shares += c.share()
+	}
+	for _, texts := range []bool{true, false} { // a title is broken rather than an address
+		sum += p.grant(widths, wants, bodyWidth-sum, texts)
+	}
+	for i, c := range p.Columns {
+		if sum < bodyWidth && shares > 0 {
+			widths[i] += (bodyWidth - sum) * float64(c.share()) / float64(shares)
+		} else { // no texts, or too many columns
+			widths[i] *= bodyWidth / sum
+		}
+	}
+	return widths
+}
+
+// grant gives columns of texts, or the others, of a rest of the page's width what
+// they want, or all of them the same part of it, and returns how much it gave.
+func (p *pageTable) grant(widths, wants []float64, rest float64, texts bool) (given float64) {
+	wanted := 0.0
+	for i, c := range p.Columns {
+		if (c.Kind == TextColumn) == texts {
+			wanted += wants[i]
+		}
+	}
+	if rest <= 0 || wanted == 0 {
+		return 0
+	}
+	for i, c := range p.Columns {
+		if (c.Kind == TextColumn) == texts {
+			widths[i] += wants[i] * min(rest/wanted, 1)
+		}
+	}
+	return min(rest, wanted)
+}
+
+// cellWidths are how wide the cells of a column are.
+func (p *pageTable) cellWidths(column int) []float64 {
+	widths := make([]float64, len(p.waiting))
+	for i, texts := range p.waiting {
+		widths[i] = p.width(p.clean(texts[column]), p.cell)
+	}
+	return widths
+}
+
+// mostFit is a width that is enough for nine cells of ten, so that few long ones do
+// not narrow all other columns.
+func mostFit(widths []float64) float64 {
+	if len(widths) == 0 {
+		return 0
+	}
+	slices.Sort(widths)
+	return widths[(9*len(widths)+9)/10-1]
+}
+
+// row places a row, with the header above the first one.
+func (p *pageTable) row(texts []string) {
+	group := texts[:p.Once]
+	again := p.shown > 0 && p.Once > 0 && slices.Equal(group, p.group)
+	p.group = group
+	p.striped = p.striped == again && p.shown > 0 // each row, or group, in turn
+
+	shown := slices.Clone(texts)
+	if again {
+		clear(shown[:p.Once])
+	}
+	parts, height := p.cells(shown, p.cell, maxCellLines)
+	if again && !p.fits(height) { // the next page begins with the whole row
+		parts, height = p.cells(texts, p.cell, maxCellLines)
+	}
+	if p.shown == 0 {
+		p.begin(p.header().used + height)
+		p.drawHeader()
+		p.tableHead = p.drawHeader
+	}
+	p.begin(height)
+	if p.striped {
+		parts = append([]component{&bar{width: bodyWidth, height: height, color: pale}}, parts...)
+	}
+	p.page().add(height, parts...)
+	p.shown++
+}
+
+// cells lays the cells of a row out and returns how high they are.
+func (p *pageTable) cells(texts []string, s style, most int) (parts []component, height float64) {
+	lineCount := 1
+	for i, text := range texts {
+		width := p.places[i+1] - p.places[i] - 2*cellInset
+		lines := p.lines(text, width, s, most)
+		lineCount = max(lineCount, len(lines))
+		for n, line := range lines {
+			x := p.places[i] + cellInset
+			if p.Columns[i].numeric() {
+				x += width - p.width(line, s)
+			}
+			parts = append(parts, p.words(line, x, 1+(float64(n)+0.78)*p.lineHeight, s))
+		}
+	}
+	return parts, 2 + float64(lineCount)*p.lineHeight
+}
+
+// header lays the header out.
+func (p *pageTable) header() *sheet {
+	titles := make([]string, len(p.Columns))
+	for i := range p.Columns {
+		titles[i] = p.Columns[i].Title
+	}
+	parts, height := p.cells(titles, p.head, headLines)
+	head := &sheet{}
+	head.add(height+0.6, append(parts, &bar{y: height, width: bodyWidth, height: 0.5, color: accent})...)
+	return head
+}
+
+func (p *pageTable) drawHeader() {
+	head := p.header()
+	page := p.page()
+	page.rows = append(page.rows, head.rows...)
+	page.used += head.used
+}

@@ -1,0 +1,302 @@
+package report
+
+import (
+	"archive/zip"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/xuri/excelize/v2"
+
+	"partnerapi/domain"
+)
+
+// workbook is an XLSX file while it is written.
+type workbook struct {
+	*excelize.File
+	// sheets has the names that are taken, in lower case: Excel compares them
+	// without regard to case.
+	sheets map[string]bool
+	styles []int // by look
+	// row is the next one of the summary.
+	row int
+	// maxRows is how many rows a sheet has, its header included.
+	maxRows int
+}
+
+// look is how cells look.
+type look int
+
+const (
+	plainLook look = iota
+	titleLook
+	headingLook
+	headLook // the header of a table
+	noteLook
+	wrapLook
+	integerLook
+	numberLook
+	percentLook
+	dateLook
+	timeLook
+)
+
+const summarySheet = "Summary"
+
+// WriteXLSX writes a document as a workbook: a summary, a sheet for each table with
+// all of its rows, and one for each chart. Tables are streamed: what does not fit in
+// memory goes through temporary files.
+func WriteXLSX(ctx context.Context, w io.Writer, d *Document) error {
+	return writeXLSX(ctx, w, d, excelize.TotalRows)
+}
+
+func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err error) {
+	b := &workbook{
+		File: excelize.NewFile(), sheets: map[string]bool{}, row: 1, maxRows: maxRows,
+	}
+	defer func() {
+		if closeErr := b.Close(); err == nil && closeErr != nil { // removes the temporary files
+			err = fmt.Errorf("write an xlsx file: %w", closeErr)
+		}
+	}()
+
+	if err := b.document(ctx, d); err != nil {
+		return fmt.Errorf("write an xlsx file: %w", err)
+	}
+	// The library would make the whole file in memory first.
+	b.SetZipWriter(func(io.Writer) excelize.ZipWriter { return zip.NewWriter(w) })
+	return b.Write(io.Discard)
+}
+
+func (b *workbook) document(ctx context.Context, d *Document) error {
+	if err := b.makeStyles(); err != nil {
+		return err
+	}
+	if err := b.begin(d); err != nil {
+		return err
+	}
+	for i := range d.Sections {
+		if err := b.section(ctx, &d.Sections[i]); err != nil {
+			return fmt.Errorf("section %q: %w", d.Sections[i].Heading, err)
+		}
+	}
+	b.SetActiveSheet(0)
+	return nil
+}
+
+// begin begins the summary.
+func (b *workbook) begin(d *Document) error {
+	made := d.MadeAt.UTC().Format(time.RFC3339)
+	err := b.SetDocProps(&excelize.DocProperties{
+		Title: d.Title, Subject: d.Client, Created: made, Modified: made, Creator: "Reports",
+	})
+	if err != nil {
+		return err
+	}
+	if err := b.SetSheetName("Sheet1", b.sheetName(summarySheet)); err != nil {
+		return err
+	}
+	if err := b.SetColWidth(summarySheet, "A", "A", 44); err != nil {
+		return err
+	}
+	if err := b.SetColWidth(summarySheet, "B", "C", 28); err != nil {
+		return err
+	}
+
+	if err := b.line(cell{titleLook, d.Title}); err != nil {
+		return err
+	}
+	if err := b.line(cell{plainLook, "Client"}, cell{plainLook, d.Client}); err != nil {
+		return err
+	}
+	if period := d.period(); period != "" {
+		if err := b.line(cell{plainLook, "Period"}, cell{plainLook, period}); err != nil {
+			return err
+		}
+	}
+	return b.line(cell{plainLook, "Made (UTC)"}, cell{timeLook, d.MadeAt.UTC()})
+}
+
+func (b *workbook) section(ctx context.Context, s *Section) error {
+	if len(s.Blocks) == 0 {
+		return nil
+	}
+	b.row++
+	if err := b.line(cell{headingLook, s.Heading}); err != nil {
+		return err
+	}
+	for _, block := range s.Blocks {
+		var err error
+		switch v := block.(type) {
+		case Text:
+			err = b.paragraph(string(v))
+		case Figures:
+			err = b.figures(v)
+		case Chart:
+			err = b.chart(&v)
+		case Table:
+			err = b.table(ctx, &v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cell is a value of the summary with its look.
+type cell struct {
+	look  look
+	value any
+}
+
+// line writes a row of the summary.
+func (b *workbook) line(cells ...cell) error {
+	for i, c := range cells {
+		name, err := excelize.CoordinatesToCellName(i+1, b.row)
+		if err != nil {
+			return err
+		}
+		if err := b.SetCellValue(summarySheet, name, c.value); err != nil {
+			return err
+		}
+		if err := b.SetCellStyle(summarySheet, name, name, b.styles[c.look]); err != nil {
+			return err
+		}
+	}
+	b.row++
+	return nil
+}
+
+// paragraph is a text over the columns of the summary.
+func (b *workbook) paragraph(text string) error {
+	row := b.row
+	if err := b.line(cell{wrapLook, text}); err != nil {
+		return err
+	}
+	if err := b.MergeCell(summarySheet, "A"+strconv.Itoa(row), "C"+strconv.Itoa(row)); err != nil {
+		return err
+	}
+	lines := utf8.RuneCountInString(text)/95 + 1
+	return b.SetRowHeight(summarySheet, row, min(float64(lines)*15, 400))
+}
+
+func (b *workbook) figures(list Figures) error {
+	for _, f := range list {
+		if err := b.line(cell{plainLook, f.Label}, cell{plainLook, f.Value}, cell{noteLook, f.Note}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxSheetName is how many characters a sheet's name has at the most.
+const maxSheetName = 31
+
+// sheetName makes a title a sheet's name that is not taken, and takes it.
+func (b *workbook) sheetName(title string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < ' ' || strings.ContainsRune(`[]:*?/\`, r) {
+			return ' '
+		}
+		return r
+	}, title)
+	clean = strings.Trim(strings.Join(strings.Fields(clean), " "), "'")
+	switch {
+	case clean == "":
+		clean = "Table"
+	case strings.EqualFold(clean, "History"): // Excel keeps that name for itself
+		clean += " list"
+	}
+
+	name := cutUTF16(clean, maxSheetName)
+	for n := 2; b.sheets[strings.ToLower(name)]; n++ {
+		suffix := " (" + strconv.Itoa(n) + ")"
+		name = cutUTF16(clean, maxSheetName-len(suffix)) + suffix
+	}
+	b.sheets[strings.ToLower(name)] = true
+	return name
+}
+
+// cutUTF16 cuts a text to a length, as Excel counts it.
+func cutUTF16(text string, length int) string {
+	for i, r := range text {
+		units := 1
+		if r > 0xFFFF {
+			units = 2
+		}
+		if length -= units; length < 0 {
+			return strings.TrimRight(text[:i], " '")
+		}
+	}
+	return text
+}
+
+func (b *workbook) makeStyles() error {
+	hex := func(c color) string { return fmt.Sprintf("%02X%02X%02X", c[0], c[1], c[2]) }
+	number := func(format string) *excelize.Style { return &excelize.Style{CustomNumFmt: &format} }
+	fill := excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{hex(pale)}}
+	for _, style := range []*excelize.Style{
+		plainLook:   {},
+		titleLook:   {Font: &excelize.Font{Bold: true, Size: 16, Color: hex(ink)}},
+		headingLook: {Font: &excelize.Font{Bold: true, Size: 12, Color: hex(accent)}},
+		headLook: {
+			Font: &excelize.Font{Bold: true, Color: hex(ink)}, Fill: fill,
+			Alignment: &excelize.Alignment{WrapText: true, Vertical: "center"},
+		},
+		noteLook:    {Font: &excelize.Font{Color: hex(gray)}},
+		wrapLook:    {Alignment: &excelize.Alignment{WrapText: true, Vertical: "top"}},
+		integerLook: number("#,##0"),
+		numberLook:  number("#,##0.0"),
+		percentLook: number("0.0%"),
+		dateLook:    number("yyyy-mm-dd"),
+		timeLook:    number("yyyy-mm-dd hh:mm"),
+	} {
+		id, err := b.NewStyle(style)
+		if err != nil {
+			return err
+		}
+		b.styles = append(b.styles, id)
+	}
+	return nil
+}
+
+// typed is a cell's value as Excel holds it, with its look.
+func (c *Column) typed(value any) (any, look, error) {
+	switch v := value.(type) {
+	case nil:
+		return nil, plainLook, nil
+	case string:
+		if c.Kind == TextColumn {
+			return v, plainLook, nil
+		}
+	case int:
+		if c.Kind == IntegerColumn {
+			return v, integerLook, nil
+		}
+	case float64:
+		switch c.Kind {
+		case NumberColumn:
+			return v, numberLook, nil
+		case PercentColumn:
+			return v / 100, percentLook, nil
+		}
+	case domain.Date:
+		if c.Kind == DateColumn {
+			return v.Time(), dateLook, nil
+		}
+	case time.Time:
+		if c.Kind == TimeColumn {
+			return v.UTC().Truncate(time.Second), timeLook, nil
+		}
+	case bool:
+		if c.Kind == YesNoColumn {
+			return v, plainLook, nil
+		}
+	}
+	return nil, plainLook, c.mismatch(value)
+}

@@ -1,0 +1,289 @@
+package report
+
+import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/xuri/excelize/v2"
+
+	"partnerapi/domain"
+)
+
+// workbookOf writes a document and reads it back.
+func workbookOf(t *testing.T, d *Document, maxRows int) *excelize.File {
+	t.Helper()
+	var file bytes.Buffer
+	if err := writeXLSX(t.Context(), &file, d, maxRows); err != nil {
+		t.Fatal(err)
+	}
+	f, err := excelize.OpenReader(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+func TestXLSXSaysEverything(t *testing.T) {
+	d := sample()
+	f := workbookOf(t, d, excelize.TotalRows)
+	want := []string{
+		"Summary", "Average score by week", "Click rate by month", "Users by grade", "Mails by month", "Nothing yet",
+		"Users with awkward names", "Nobody", "All users",
+	}
+	if sheets := f.GetSheetList(); !slices.Equal(sheets, want) {
+		t.Errorf("sheets %q", sheets)
+	}
+
+	summary := sheetText(t, f, "Summary")
+	for _, text := range []string{d.Title, d.Client, "2026-08-25 to 2026-11-22", "2026-11-22 03:04", "Human risk"} {
+		if !strings.Contains(summary, text) {
+			t.Errorf("the summary does not say %q", text)
+		}
+	}
+	for _, b := range d.Sections[0].Blocks {
+		switch b := b.(type) {
+		case Text:
+			if !strings.Contains(summary, string(b)) {
+				t.Errorf("the summary does not say %q", b)
+			}
+		case Figures:
+			for _, figure := range b {
+				if !strings.Contains(summary, figure.Label+"|"+figure.Value+"|"+figure.Note) {
+					t.Errorf("the summary does not have %+v", figure)
+				}
+			}
+		}
+	}
+
+	checkRows(t, f, "All users", 1, 1500, userRow)
+	if text := sheetText(t, f, "Nobody"); !strings.Contains(text, "No user clicked in this period.") {
+		t.Errorf("an empty table says %q", text)
+	}
+}
+
+// sheetText is what a sheet shows, with bars between cells.
+func sheetText(t *testing.T, f *excelize.File, sheet string) string {
+	t.Helper()
+	rows, err := f.GetRows(sheet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, row := range rows {
+		text.WriteString(strings.Join(row, "|") + "|\n")
+	}
+	return text.String()
+}
+
+// checkRows compares the rows of a sheet, below its header, with those of users.
+func checkRows(t *testing.T, f *excelize.File, sheet string, from, count int, row func(int) []any) {
+	t.Helper()
+	shown, err := f.GetRows(sheet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := f.GetRows(sheet, excelize.Options{RawCellValue: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(shown) != count+1 {
+		t.Fatalf("%s has %d rows below its header, not %d", sheet, len(shown)-1, count)
+	}
+	for i := range count {
+		for c, cell := range row(i + from - 1) {
+			if !sameCell(t, cell, shown[i+1][c], raw[i+1][c]) {
+				t.Fatalf("%s, row %d: %v is shown as %q, and is %q", sheet, i, cell, shown[i+1][c], raw[i+1][c])
+			}
+		}
+	}
+}
+
+func sameCell(t *testing.T, cell any, shown, raw string) bool {
+	t.Helper()
+	number := func() float64 {
+		n, err := strconv.ParseFloat(raw, 64)
+		if err != nil {
+			t.Fatalf("%q is no number", raw)
+		}
+		return n
+	}
+	moment := func() time.Time {
+		at, err := excelize.ExcelDateToTime(number(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at.Round(time.Second)
+	}
+	switch v := cell.(type) {
+	case string:
+		return shown == v && raw == v
+	case int:
+		return number() == float64(v)
+	case float64:
+		return number() == v || strings.HasSuffix(shown, "%") && math.Abs(number()*100-v) < 1e-9
+	case domain.Date:
+		return shown == v.String() && moment().Equal(v.Time())
+	case time.Time:
+		return shown == v.Format("2006-01-02 15:04") && moment().Sub(v).Abs() < time.Second
+	case bool:
+		return shown == strings.ToUpper(strconv.FormatBool(v))
+	}
+	return false
+}
+
+func TestXLSXNothingIsAFormula(t *testing.T) {
+	danger := []string{"=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "=HYPERLINK(\"http://x\")", "<v>&amp;", "\x00\x0b"}
+	d := &Document{Title: "=title", Client: "=client", MadeAt: madeAt}
+	for _, text := range danger {
+		d.Sections = append(d.Sections, Section{Heading: text, Blocks: []Block{
+			Text(text), Figures{{Label: text, Value: text, Note: text}},
+			Chart{Title: text, Labels: []string{text}, Series: []Series{{Name: text, Values: []float64{1}}}},
+			Table{Title: text, Columns: []Column{{Title: text}}, Rows: rowsOf([]any{text})},
+		}})
+	}
+	f := workbookOf(t, d, excelize.TotalRows)
+	found := 0
+	for _, sheet := range f.GetSheetList() {
+		rows, err := f.GetRows(sheet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r, row := range rows {
+			for c, text := range row {
+				name, err := excelize.CoordinatesToCellName(c+1, r+1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if formula, err := f.GetCellFormula(sheet, name); err != nil || formula != "" {
+					t.Errorf("%s %s is the formula %q (%v)", sheet, name, formula, err)
+				}
+				if text == "=1+1" {
+					found++
+				}
+			}
+		}
+	}
+	if found < 8 {
+		t.Errorf("%d cells hold the text, not 8", found)
+	}
+}
+
+func TestXLSXGoesOnInAnotherSheet(t *testing.T) {
+	d := &Document{MadeAt: madeAt, Sections: []Section{{Blocks: []Block{
+		Table{Title: "Users", Columns: userColumns, Rows: numbered(25, userRow)},
+	}}}}
+	f := workbookOf(t, d, 11)
+	if sheets := f.GetSheetList(); !slices.Equal(sheets, []string{"Summary", "Users", "Users (2)", "Users (3)"}) {
+		t.Fatalf("sheets %q", sheets)
+	}
+	checkRows(t, f, "Users", 1, 10, userRow)
+	checkRows(t, f, "Users (2)", 11, 10, userRow)
+	checkRows(t, f, "Users (3)", 21, 5, userRow)
+}
+
+func TestXLSXHeaders(t *testing.T) {
+	f := workbookOf(t, sample(), excelize.TotalRows)
+	panes, err := f.GetPanes("All users")
+	if err != nil || !panes.Freeze || panes.YSplit != 1 {
+		t.Errorf("panes %+v (%v)", panes, err)
+	}
+	var file bytes.Buffer
+	if err := f.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	sheet := unzip(t, file.Bytes())["xl/worksheets/sheet9.xml"]
+	if !strings.Contains(sheet, `<autoFilter ref="$A$1:$H$1501"`) {
+		t.Error("the sheet has no filter")
+	}
+	filters := map[string]string{}
+	for _, name := range f.GetDefinedName() {
+		if name.Name == "_xlnm._FilterDatabase" {
+			filters[name.Scope] = name.RefersTo
+		}
+	}
+	if got := filters["All users"]; got != "'All users'!$A$1:$H$1501" {
+		t.Errorf("the filter covers %q", got)
+	}
+}
+
+func TestSheetNames(t *testing.T) {
+	b := &workbook{sheets: map[string]bool{}}
+	long := strings.Repeat("Ä", 40)
+	for _, test := range [][2]string{
+		{"Summary", "Summary"}, {"summary", "summary (2)"}, {"a/b: [c]*?\\", "a b c"}, {"'quoted'", "quoted"},
+		{"history", "history list"}, {"", "Table"}, {"???", "Table (2)"}, {long, long[:62]}, {long, long[:54] + " (2)"},
+		{strings.Repeat("\U0001F600", 20), strings.Repeat("\U0001F600", 15)},
+	} {
+		if got := b.sheetName(test[0]); got != test[1] {
+			t.Errorf("%q is named %q, not %q", test[0], got, test[1])
+		}
+	}
+}
+
+func TestXLSXIsTheSameTwice(t *testing.T) {
+	var parts [2]map[string]string
+	for i := range parts {
+		var file bytes.Buffer
+		if err := WriteXLSX(t.Context(), &file, sample()); err != nil {
+			t.Fatal(err)
+		}
+		parts[i] = unzip(t, file.Bytes())
+		delete(parts[i], "[Content_Types].xml") // the library lists the parts in any order
+	}
+	if !maps.Equal(parts[0], parts[1]) {
+		t.Error("the same document gave two different files")
+	}
+}
+
+func unzip(t *testing.T, file []byte) map[string]string {
+	t.Helper()
+	archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := map[string]string{}
+	for _, f := range archive.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts[f.Name] = string(text)
+	}
+	return parts
+}
+
+// reportPeak reports how much memory the process had at the most.
+func reportPeak(b *testing.B) {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(usage.Maxrss)/1024, "peak-MB")
+}
+
+func BenchmarkXLSX500000Rows(b *testing.B) {
+	for b.Loop() {
+		d := &Document{Title: "T", Client: "C", MadeAt: madeAt, Sections: []Section{{Heading: "H", Blocks: []Block{
+			Table{Title: "Users", Columns: userColumns, Rows: numbered(500_000, userRow)},
+		}}}}
+		if err := WriteXLSX(b.Context(), io.Discard, d); err != nil {
+			b.Fatal(err)
+		}
+	}
+	reportPeak(b)
+}
