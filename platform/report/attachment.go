@@ -1,0 +1,50 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// Attachments reads the files of reports that are sent by mail.
+type Attachments struct {
+	db    *db.DB
+	store *Store
+}
+
+// NewAttachments returns the reports of a database whose files a store has.
+func NewAttachments(d *db.DB, store *Store) *Attachments { return &Attachments{d, store} }
+
+// maxAttachment is how large a file is that a mail takes, in bytes.
+const maxAttachment = 20 << 20
+
+// ReportPDF reads the file of a client's report. NotFound where it will never be
+// there: its client was archived, or it has expired.
+func (a *Attachments) ReportPDF(ctx context.Context, client domain.ClientID, id domain.ReportID) ([]byte, error) {
+	t, err := a.db.AnyTenant(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	r, err := t.Report(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	file, err := a.store.Open(ctx, r)
+	if errors.Is(err, ErrNoFile) {
+		return nil, domain.ErrNotFound(id.Noun())
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+
+	text, err := io.ReadAll(io.LimitReader(file, maxAttachment+1))
+	if err == nil && len(text) > maxAttachment {
+		err = fmt.Errorf("report %s is larger than a mail takes", id)
+	}
+	return text, err
+}

@@ -1,0 +1,117 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+func (m *Maker) compliance(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
+	list, err := frameworksOf(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return []Section{section("Summary", one(Text("The client follows no framework. Assign one to measure training, "+
+			"phishing, policies and reporting against its requirements.")))}, nil
+	}
+
+	whole, requirements, fulfilled := 0, 0, 0
+	for _, f := range list {
+		requirements += f.Evaluation.Total
+		fulfilled += f.Evaluation.Met
+		if f.Evaluation.Met == f.Evaluation.Total {
+			whole++
+		}
+	}
+	names := uniqueNames(list)
+	sections := []Section{section("Summary",
+		one(Text("Each framework asks for measures of its own. A measure without anything to count is not met.")),
+		one(Figures{
+			countFigure("Frameworks", len(list), "%d met in full", whole), met("Requirements", fulfilled, requirements),
+		}),
+		bars("Requirements met", "%", names, func(name *string) string { return *name },
+			func(name *string) float64 { return float64(list[slices.Index(names, *name)].Evaluation.Percentage()) }),
+		one(frameworkTable(list)))}
+
+	for i := range list {
+		sections = append(sections, section(names[i], one(requirementTable(names[i], &list[i]))))
+	}
+	return sections, nil
+}
+
+// uniqueNames are the names of the assignments as titles, each of them once.
+func uniqueNames(list []domain.FrameworkAssignment) (names []string) {
+	for i := range list {
+		name := list[i].Framework.Name
+		if list[i].Audience != domain.FrameworkForAll {
+			name += ", " + audienceText(&list[i])
+		}
+		unique := name
+		for n := 2; slices.Contains(names, unique); n++ {
+			unique = fmt.Sprintf("%s (%d)", name, n)
+		}
+		names = append(names, unique)
+	}
+	return names
+}
+
+func audienceText(f *domain.FrameworkAssignment) string {
+	switch {
+	case f.Audience == domain.FrameworkForAll:
+		return "All users"
+	case f.AudienceName == "":
+		return "a deleted " + string(f.Audience)
+	}
+	return f.AudienceName
+}
+
+func frameworkTable(list []domain.FrameworkAssignment) Table {
+	return Table{
+		Title: "Frameworks",
+		Columns: []Column{{Title: "Framework", Width: 4}, {Title: "Category", Width: 2}, {Title: "Audience", Width: 2},
+			{Title: "Met", Kind: IntegerColumn}, {Title: "Of", Kind: IntegerColumn},
+			{Title: "Share", Kind: PercentColumn}, {Title: "Evaluated (UTC)", Kind: TimeColumn}},
+		Rows: cellsOf(listed(list), func(f *domain.FrameworkAssignment) []any {
+			e := &f.Evaluation
+			return []any{f.Framework.Name, f.Framework.Category, audienceText(f), e.Met, e.Total, float64(e.Percentage()), e.At}
+		}),
+	}
+}
+
+func requirementTable(title string, f *domain.FrameworkAssignment) Table {
+	return Table{
+		Title: title, Empty: "No module of this framework is on, so that nothing is measured.",
+		Columns: []Column{{Title: "Requirement", Width: 4}, {Title: "Met", Kind: YesNoColumn}, {Title: "Measured"},
+			{Title: "Target", Width: 2}, {Title: "Detail", Width: 4}},
+		Rows: cellsOf(listed(f.Evaluation.Requirements), func(r *domain.Requirement) []any {
+			return requirementCells(r)
+		}),
+	}
+}
+
+func requirementCells(r *domain.Requirement) []any {
+	at := slices.IndexFunc(domain.Measures, func(m domain.MeasureSpec) bool { return m.Key == r.Key })
+	if at < 0 { // of a later release
+		return []any{string(r.Key), r.Met, nil, nil, r.Detail}
+	}
+	m := domain.Measures[at]
+	unit, bound := "%", "at least "
+	if m.Key == domain.ComplianceReports {
+		unit = ""
+	}
+	if m.AtMost {
+		bound = "at most "
+	}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) + unit }
+
+	var measured any
+	if r.Value != nil {
+		measured = number(*r.Value)
+	}
+	return []any{m.Name, r.Met, measured, bound + number(m.Target), r.Detail}
+}

@@ -1,0 +1,126 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// executiveSummary is one page that a manager reads.
+func (m *Maker) executiveSummary(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+	n, err := numbersIn(ctx, t, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.standing(ctx, t); err != nil {
+		return nil, err
+	}
+	return []Section{
+		section("Where you stand", one(Text(standingText(t))), one(Figures{
+			scoreFigure(t), highRiskFigure(t), onTrackFigure(t),
+			met("Framework requirements", n.met, n.requirements),
+		}), scoreChart(t, n.scores)),
+		section("Training and phishing", one(Figures{
+			countFigure("Courses completed", n.training.Completed, "%d assigned in this period", n.training.Assigned),
+			badIfAny(countFigure("Users with overdue courses", n.score.OverdueUsers, "today"), n.score.OverdueUsers),
+			rateFigure("Click rate", n.phishing.Clicked, n.phishing.Sent, 5, 15, "simulated mail"),
+			rateFigure("Report rate", n.phishing.Reported, n.phishing.Sent, 20, 10, "simulated mail"),
+		})),
+		section("Exposures and policies", one(append(n.exposureFigures(t),
+			rateFigure("Policies signed", n.signed, n.asked, 100, 90, "signature"),
+			countFigure("Signatures given", n.signatures, "in this period")))),
+		section("What to do next", n.nextSteps(t)),
+	}, nil
+}
+
+// standingText says how to read the score.
+func standingText(t *db.Tenant) string {
+	if t.ActiveUsers == 0 {
+		return "The client has no active users."
+	}
+	return fmt.Sprintf("The risk score tells how safely people act, from 0 to 1,000; higher is better. "+
+		"The average of %s is %d, which is grade %s.",
+		plural(t.ActiveUsers, "active user"), t.Summary.AverageScore, domain.GradeOf(t.Summary.AverageScore))
+}
+
+// plural is a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return countText(n) + " " + plurals(thing)
+}
+
+func plurals(thing string) string {
+	if stem, ok := strings.CutSuffix(thing, "y"); ok {
+		return stem + "ies"
+	}
+	return thing + "s"
+}
+
+// met is how many requirements of frameworks are met.
+func met(label string, met, total int) Figure {
+	if total == 0 {
+		return Figure{Label: label, Value: "–", Note: "no framework is followed"}
+	}
+	f := Figure{Label: label, Value: fmt.Sprintf("%d of %d", met, total), Note: "are met", Tone: Warning}
+	if met == total {
+		f.Tone = Good
+	}
+	return f
+}
+
+func (n *numbers) exposureFigures(t *db.Tenant) Figures {
+	if !t.DarkWebMonitoring {
+		return Figures{
+			{Label: "Exposures", Value: "–", Note: "Dark Web Monitoring is off"},
+			{Label: "Exposures found", Value: "–", Note: "Dark Web Monitoring is off"},
+		}
+	}
+	return Figures{
+		badIfAny(countFigure("Unresolved exposures", n.darkWeb.Unresolved, "%d critical, %s",
+			n.darkWeb.By.Critical, plural(n.darkWeb.Affected, "affected user")), n.darkWeb.Unresolved),
+		countFigure("Exposures found", n.exposures.Found, "%d resolved in this period", n.exposures.Resolved),
+	}
+}
+
+// maxSteps keeps the summary on one page.
+const maxSteps = 5
+
+// nextSteps are what a client should do, the most urgent first.
+func (n *numbers) nextSteps(t *db.Tenant) []Block {
+	if n.users == 0 {
+		return one(Text("Add users, by hand or from a directory, and assign training to them."))
+	}
+
+	clickRate := domain.Percent(n.phishing.Clicked, n.phishing.Sent)
+	var steps []Block
+	for _, step := range []struct {
+		needed bool
+		text   string
+	}{
+		{n.darkWeb.By.Critical > 0, "Have passwords changed that are known from breaches: " +
+			plural(n.darkWeb.By.Critical, "critical exposure") + " not resolved."},
+		{n.score.HighRiskUsers > 0, "Give extra training to the users of high risk (" + countText(n.score.HighRiskUsers) +
+			"); the risk overview lists them."},
+		{n.score.OverdueUsers > 0, "Remind the users whose courses are overdue (" + countText(n.score.OverdueUsers) + ")."},
+		{n.phishing.Sent > 0 && clickRate > 5, "Bring the click rate below 5%: send simulations, and courses to who clicks."},
+		{n.phishing.Sent == 0, "Send simulated phishing: none was sent in this period."},
+		{n.signed < n.asked, "Ask for the signatures of policies that are missing (" + countText(n.asked-n.signed) + ")."},
+		{n.met < n.requirements, "See the compliance report for the framework requirements that are not met (" +
+			countText(n.requirements-n.met) + ")."},
+		{n.darkWeb.Unresolved > n.darkWeb.By.Critical, "Resolve the exposures of other data (" +
+			countText(n.darkWeb.Unresolved-n.darkWeb.By.Critical) + ")."},
+	} {
+		if step.needed && len(steps) < maxSteps {
+			steps = append(steps, Text(fmt.Sprintf("%d. %s", len(steps)+1, step.text)))
+		}
+	}
+	if steps == nil {
+		return one(Text("Nothing is urgent. Keep training and simulations going."))
+	}
+	return steps
+}

@@ -1,0 +1,151 @@
+package report
+
+import (
+	"context"
+	"fmt"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// globalHealth compares the client with the average of the partner's others.
+func (m *Maker) globalHealth(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+	n, err := numbersIn(ctx, t, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.standing(ctx, t); err != nil {
+		return nil, err
+	}
+	others, clients, err := t.HealthOfPeers(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+
+	intro := fmt.Sprintf("The average is that of the %s with active users that your provider serves, each of them "+
+		"counted alike.", plural(clients, "other client"))
+	if clients < domain.LeastPeers {
+		intro = fmt.Sprintf("There are too few other clients with active users for an average: it takes %d.",
+			domain.LeastPeers)
+	}
+	own := n.health(t)
+	return []Section{
+		section("Summary", nobody(t.ActiveUsers), one(Text(intro)), one(Figures{
+			scoreFigure(t), highRiskFigure(t), onTrackFigure(t),
+			rateFigure("Click rate", n.phishing.Clicked, n.phishing.Sent, 5, 15, "simulated mail"),
+		}), healthChart(&own, &others)),
+		section("Compared with other clients", one(healthTable(&own, &others))),
+		section("Numbers", one(Figures{
+			countFigure("Active users", t.ActiveUsers, ""),
+			countFigure("Courses completed", n.training.Completed, "in this period"),
+			countFigure("Simulated mails sent", n.phishing.Sent, "in this period"),
+			rateFigure("Report rate", n.phishing.Reported, n.phishing.Sent, 20, 10, "simulated mail"),
+		}), one(append(n.exposureFigures(t),
+			rateFigure("Policies signed", n.signed, n.asked, 100, 90, "signature"),
+			met("Framework requirements", n.met, n.requirements)))),
+	}, nil
+}
+
+// health is what the client is compared by.
+func (n *numbers) health(t *db.Tenant) domain.Health {
+	h := domain.Health{
+		HighRisk:   percentage(n.score.HighRiskUsers, n.users),
+		ClickRate:  percentage(n.phishing.Clicked, n.phishing.Sent),
+		ReportRate: percentage(n.phishing.Reported, n.phishing.Sent),
+		Signed:     percentage(n.signed, n.asked), FrameworksMet: percentage(n.met, n.requirements),
+	}
+	if n.users > 0 {
+		score := float64(n.score.AverageScore)
+		h.AverageScore, h.OnTrack = &score, &n.score.OnTrackRate
+		mails := float64(n.phishing.Sent) / float64(n.users)
+		h.MailsPerUser = &mails
+		if t.DarkWebMonitoring {
+			exposures := 100 * float64(n.darkWeb.Unresolved) / float64(n.users)
+			h.ExposuresPer100 = &exposures
+		}
+	}
+	return h
+}
+
+func percentage(part, whole int) *float64 {
+	if whole == 0 {
+		return nil
+	}
+	rate := domain.Percent(part, whole)
+	return &rate
+}
+
+// area is one of the areas of a comparison.
+type area struct {
+	name, short string
+	unit        string
+	lower       bool // is better
+	own, other  *float64
+}
+
+func areas(own, others *domain.Health) []area {
+	return []area{
+		{"Average risk score", "", "points", false, own.AverageScore, others.AverageScore},
+		{"High-risk users", "High-risk users", "%", true, own.HighRisk, others.HighRisk},
+		{"Users on track with training", "On track", "%", false, own.OnTrack, others.OnTrack},
+		{"Simulated mails sent per user", "", "mails", false, own.MailsPerUser, others.MailsPerUser},
+		{"Click rate", "Click rate", "%", true, own.ClickRate, others.ClickRate},
+		{"Report rate", "Report rate", "%", false, own.ReportRate, others.ReportRate},
+		{"Unresolved exposures of 100 users", "", "exposures", true, own.ExposuresPer100, others.ExposuresPer100},
+		{"Policies signed", "Policies signed", "%", false, own.Signed, others.Signed},
+		{"Framework requirements met", "Requirements met", "%", false, own.FrameworksMet, others.FrameworksMet},
+	}
+}
+
+func healthTable(own, others *domain.Health) Table {
+	return Table{
+		Title: "Areas compared",
+		Columns: []Column{{Title: "Area", Width: 4}, {Title: "Unit", Width: 1}, {Title: "This client", Kind: NumberColumn},
+			{Title: "Average of others", Kind: NumberColumn}, {Title: "Compared", Width: 2}},
+		Rows: cellsOf(listed(areas(own, others)), func(a *area) []any {
+			return []any{a.name, a.unit, optionalNumber(a.own), optionalNumber(a.other), a.compared()}
+		}),
+	}
+}
+
+func optionalNumber(v *float64) any {
+	if v == nil {
+		return nil
+	}
+	return *v
+}
+
+func (a *area) compared() any {
+	if a.own == nil || a.other == nil {
+		return nil
+	}
+	column := Column{Kind: NumberColumn}
+	own, _ := column.text(*a.own)
+	other, _ := column.text(*a.other)
+	switch {
+	case own == other: // as they are shown
+		return "Like others"
+	case *a.own < *a.other == a.lower:
+		return "Better"
+	}
+	return "Worse"
+}
+
+// healthChart draws the areas that are percentages and that both sides have, if
+// there are two or more.
+func healthChart(own, others *domain.Health) []Block {
+	c := Chart{
+		Kind: Bar, Title: "Rates compared", Unit: "%", Series: []Series{{Name: "This client"}, {Name: "Average of others"}},
+	}
+	for _, a := range areas(own, others) {
+		if a.unit == "%" && a.own != nil && a.other != nil {
+			c.Labels = append(c.Labels, a.short)
+			c.Series[0].Values = append(c.Series[0].Values, *a.own)
+			c.Series[1].Values = append(c.Series[1].Values, *a.other)
+		}
+	}
+	if len(c.Labels) < 2 {
+		return nil
+	}
+	return drawn(c)
+}

@@ -1,0 +1,71 @@
+package report
+
+import (
+	"context"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// historyTexts say in words what happened.
+var historyTexts = map[domain.HistoryKind]string{
+	domain.HistoryAssigned:    "Course assigned",
+	domain.HistoryCompleted:   "Course completed",
+	domain.HistorySent:        "Simulated mail sent",
+	domain.HistoryOpened:      "Simulated mail opened",
+	domain.HistoryAttachment:  "Simulated mail: attachment opened",
+	domain.HistoryClicked:     "Simulated mail: link clicked",
+	domain.HistoryCredentials: "Simulated mail: credentials submitted",
+	domain.HistoryReported:    "Simulated mail reported",
+	domain.HistoryRealMail:    "Real mail reported",
+	domain.HistorySigned:      "Policy signed",
+	domain.HistoryExposed:     "Exposure found",
+	domain.HistoryResolved:    "Exposure resolved",
+}
+
+func (m *Maker) employeeHistory(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+	n, err := t.HistoryCounts(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	figures := []Block{
+		Figures{
+			countFigure("Active users", t.ActiveUsers, ""),
+			countFigure("Courses completed", n[domain.HistoryCompleted], "%d assigned", n[domain.HistoryAssigned]),
+			countFigure("Simulated mails", n[domain.HistorySent], "sent"),
+			countFigure("Policies signed", n[domain.HistorySigned], ""),
+		},
+		Figures{
+			countFigure("Links clicked", n[domain.HistoryClicked], "in simulated mails"),
+			countFigure("Simulated mails reported", n[domain.HistoryReported], ""),
+			countFigure("Real mails reported", n[domain.HistoryRealMail], ""),
+		},
+	}
+	if t.DarkWebMonitoring {
+		figures = append(figures, Figures{
+			countFigure("Exposures found", n[domain.HistoryExposed], ""),
+			countFigure("Exposures resolved", n[domain.HistoryResolved], ""),
+		}, Text(breachSource))
+	}
+	return []Section{
+		section("Summary", nobody(t.ActiveUsers), figures),
+		section("Every user", one(Table{
+			Title: "History", Once: personCount, Empty: "Nothing happened to an active user in this period.",
+			Columns: personColumns(Column{Title: "Time (UTC)", Kind: TimeColumn, Width: 2}, Column{Title: "Event", Width: 3},
+				Column{Title: "Subject", Width: 4}),
+			Rows: cellsOf(t.History(ctx, p), func(e *domain.HistoryEvent) []any {
+				return personCells(&e.Person, e.At, historyTexts[e.Kind], historySubject(e))
+			}),
+		})),
+	}, nil
+}
+
+func historySubject(e *domain.HistoryEvent) string {
+	switch {
+	case e.Version > 0:
+		return english.Sprintf("%s (version %d)", e.Subject, e.Version)
+	case e.Subject == "":
+		return "(no subject)"
+	}
+	return e.Subject
+}

@@ -1,0 +1,156 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// monthlyReport compares a period with the one before: a month with the month
+// before.
+func (m *Maker) monthlyReport(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+	previous := p.Previous()
+	now, err := numbersIn(ctx, t, p)
+	if err != nil {
+		return nil, err
+	}
+	before, err := numbersIn(ctx, t, previous)
+	if err != nil {
+		return nil, err
+	}
+
+	sections := []Section{
+		section("Summary", nobody(t.ActiveUsers),
+			one(Text(fmt.Sprintf("This report compares %s with %s.", periodText(p), periodText(previous)))),
+			one(now.monthFigures(&before))),
+		section("Risk score", scoresCompared(p, previous, now.scores, before.scores)),
+		section("Numbers", one(countsCompared(t, &now, &before)), one(ratesCompared(&now, &before))),
+	}
+	return sections, nil
+}
+
+// periodText is a calendar month by its name, and another period by its ends.
+func periodText(p domain.ReportPeriod) string {
+	if months := p.Months(); len(months) == 1 && p.Start == months[0] && p.End.AddDays(1).Time().Day() == 1 {
+		return p.Start.Time().Format("January 2006")
+	}
+	return p.Start.String() + " to " + p.End.String()
+}
+
+// lastScore is the average score at the end of a period, or nil.
+func (n *numbers) lastScore() any {
+	if len(n.scores) == 0 {
+		return nil
+	}
+	return n.scores[len(n.scores)-1].AverageScore
+}
+
+func (n *numbers) monthFigures(before *numbers) Figures {
+	score := Figure{Label: "Average risk score", Value: "–", Note: "no score in this period"}
+	if last, ok := n.lastScore().(int); ok {
+		grade := domain.GradeOf(last)
+		score.Value, score.Note, score.Tone = countText(last), "grade "+string(grade)+" at the end", gradeTone(grade)
+	}
+	was := func(f Figure, part, whole int) Figure {
+		if whole > 0 && f.Value != "–" {
+			f.Note = "before: " + rateText(domain.Percent(part, whole))
+		}
+		return f
+	}
+	return Figures{
+		score,
+		countFigure("Courses completed", n.training.Completed, "before: %d", before.training.Completed),
+		was(rateFigure("Click rate", n.phishing.Clicked, n.phishing.Sent, 5, 15, "simulated mail"),
+			before.phishing.Clicked, before.phishing.Sent),
+		was(rateFigure("Report rate", n.phishing.Reported, n.phishing.Sent, 20, 10, "simulated mail"),
+			before.phishing.Reported, before.phishing.Sent),
+	}
+}
+
+// scoresCompared draws the scores of both periods, by how many days into it.
+func scoresCompared(p, previous domain.ReportPeriod, now, before []domain.AverageOn) []Block {
+	days := max(p.Start.DaysUntil(p.End), previous.Start.DaysUntil(previous.End)) + 1
+	c := Chart{
+		Kind: Line, Title: "Average risk score by day",
+		Series: []Series{{Name: periodText(p)}, {Name: periodText(previous)}},
+	}
+	for i := range c.Series {
+		c.Series[i].Values = make([]float64, days)
+		for d := range days {
+			c.Series[i].Values[d] = math.NaN()
+		}
+	}
+	for d := range days {
+		c.Labels = append(c.Labels, countText(d+1))
+	}
+	for i, of := range []struct {
+		start  domain.Date
+		scores []domain.AverageOn
+	}{{p.Start, now}, {previous.Start, before}} {
+		for _, s := range of.scores {
+			c.Series[i].Values[of.start.DaysUntil(s.Date)] = float64(s.AverageScore)
+		}
+	}
+	if blocks := drawn(c); blocks != nil {
+		return blocks
+	}
+	return one(Text("No score was computed in either period."))
+}
+
+// compared is a number in two periods, nil for none.
+type compared struct {
+	name        string
+	now, before any
+}
+
+func countsCompared(t *db.Tenant, now, before *numbers) Table {
+	list := []compared{
+		{"Average risk score at the end", now.lastScore(), before.lastScore()},
+		{"Courses assigned", now.training.Assigned, before.training.Assigned},
+		{"Courses completed", now.training.Completed, before.training.Completed},
+		{"Simulated mails sent", now.phishing.Sent, before.phishing.Sent},
+		{"Clicked", now.phishing.Clicked, before.phishing.Clicked},
+		{"Credentials submitted", now.phishing.CredentialsSubmitted, before.phishing.CredentialsSubmitted},
+		{"Reported", now.phishing.Reported, before.phishing.Reported},
+		{"Policy signatures", now.signatures, before.signatures},
+	}
+	if t.DarkWebMonitoring {
+		list = append(list, compared{"Exposures found", now.exposures.Found, before.exposures.Found},
+			compared{"Exposures resolved", now.exposures.Resolved, before.exposures.Resolved})
+	}
+	return Table{
+		Title: "Counts compared",
+		Columns: []Column{{Title: "What", Width: 3}, {Title: "This period", Kind: IntegerColumn},
+			{Title: "Period before", Kind: IntegerColumn}, {Title: "Change", Kind: IntegerColumn}},
+		Rows: cellsOf(listed(list), func(c *compared) []any {
+			var change any
+			if is, ok := c.now.(int); ok && c.before != nil {
+				change = is - c.before.(int)
+			}
+			return []any{c.name, c.now, c.before, change}
+		}),
+	}
+}
+
+func ratesCompared(now, before *numbers) Table {
+	is, was := now.phishing, before.phishing
+	list := []compared{
+		{"Click rate", rateOf(is.Clicked, is.Sent), rateOf(was.Clicked, was.Sent)},
+		{"Report rate", rateOf(is.Reported, is.Sent), rateOf(was.Reported, was.Sent)},
+	}
+	return Table{
+		Title: "Rates compared",
+		Columns: []Column{{Title: "Rate", Width: 3}, {Title: "This period", Kind: PercentColumn},
+			{Title: "Period before", Kind: PercentColumn}, {Title: "Change in points", Kind: NumberColumn}},
+		Rows: cellsOf(listed(list), func(c *compared) []any {
+			var change any
+			if is, ok := c.now.(float64); ok && c.before != nil {
+				change = is - c.before.(float64)
+			}
+			return []any{c.name, c.now, c.before, change}
+		}),
+	}
+}

@@ -1,0 +1,120 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+func (m *Maker) policies(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
+	list, err := policiesByTitle(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	names, err := t.ScopeNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	signable := slices.DeleteFunc(slices.Clone(list), func(p domain.Policy) bool {
+		return p.SignOff == nil || p.SignOff.Audience == 0
+	})
+	slices.SortStableFunc(signable, func(a, b domain.Policy) int {
+		return cmp.Compare(a.SignOff.Percentage(), b.SignOff.Percentage())
+	})
+	return []Section{
+		section("Summary", signOff(list),
+			bars("Policies signed least", "%", signable, func(p *domain.Policy) string { return p.Title },
+				func(p *domain.Policy) float64 { return p.SignOff.Percentage() })),
+		section("Policies", one(Table{
+			Title: "Policies", Empty: "The client has no active policies.",
+			Columns: []Column{{Title: "Title", Width: 4}, {Title: "Version", Kind: IntegerColumn}, {Title: "Audience", Width: 3},
+				{Title: "To be signed", Kind: YesNoColumn}, {Title: "Renewal days", Kind: IntegerColumn},
+				{Title: "Users", Kind: IntegerColumn}, {Title: "Signed", Kind: IntegerColumn},
+				{Title: "Unsigned", Kind: IntegerColumn}, {Title: "Signed rate", Kind: PercentColumn}},
+			Rows: cellsOf(listed(list), func(p *domain.Policy) []any { return policyCells(p, names) }),
+		})),
+	}, nil
+}
+
+func policyCells(p *domain.Policy, names map[domain.ScopeID]string) []any {
+	audience := "All users"
+	if p.ScopeType != domain.TenantScope {
+		name, ok := names[p.Scope]
+		switch {
+		case !ok:
+			audience = "Nobody: what it was for is deleted"
+		case p.ScopeType == domain.GroupScope:
+			audience = "Group " + name
+		default:
+			audience = "Collection " + name
+		}
+	}
+	cells := []any{p.Title, p.Version, audience, p.MustSign, p.RenewalDays, nil, nil, nil, nil}
+	if s := p.SignOff; s != nil {
+		cells[5], cells[6], cells[7], cells[8] = s.Audience, s.Acknowledged, s.Audience-s.Acknowledged,
+			rateOf(s.Acknowledged, s.Audience)
+	}
+	return cells
+}
+
+func (m *Maker) policyAcknowledgment(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
+	list, err := policiesByTitle(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return []Section{
+		section("Summary", nobody(t.ActiveUsers), signOff(list)),
+		section("Every user and policy", one(Table{
+			Title: "Policy acknowledgment", Once: personCount, Empty: "No policy asks an active user for a signature.",
+			Columns: personColumns(Column{Title: "Policy", Width: 3}, Column{Title: "Version", Kind: IntegerColumn},
+				Column{Title: "Signed", Kind: YesNoColumn}, Column{Title: "Signed on", Kind: DateColumn, Width: 2},
+				Column{Title: "Valid until", Kind: DateColumn, Width: 2}),
+			Rows: cellsOf(t.AskedUsers(ctx), func(u *domain.AskedUser) []any {
+				cells := personCells(&u.Person, u.Title, u.Version, u.SignedAt != nil, nil, nil)
+				if u.SignedAt != nil {
+					signed := domain.DateOf(*u.SignedAt)
+					cells[6], cells[7] = signed, signed.AddDays(u.RenewalDays)
+				}
+				return cells
+			}),
+		})),
+	}, nil
+}
+
+func policiesByTitle(ctx context.Context, t *db.Tenant) ([]domain.Policy, error) {
+	list, err := t.EveryPolicy(ctx)
+	slices.SortStableFunc(list, func(a, b domain.Policy) int {
+		return strings.Compare(domain.SortKey(a.Title), domain.SortKey(b.Title))
+	})
+	return list, err
+}
+
+// signOff sums up the signatures of policies.
+func signOff(list []domain.Policy) []Block {
+	asked, signed, policies, whole := 0, 0, 0, 0
+	for _, p := range list {
+		if p.SignOff == nil {
+			continue
+		}
+		policies++
+		asked += p.SignOff.Audience
+		signed += p.SignOff.Acknowledged
+		if p.SignOff.Acknowledged == p.SignOff.Audience && p.SignOff.Audience > 0 {
+			whole++
+		}
+	}
+	if policies == 0 {
+		return []Block{Text("No policy asks for a signature.")}
+	}
+	return append([]Block{Figures{
+		countFigure("Policies", len(list), "%d to be signed", policies),
+		countFigure("Signed by everybody", whole, "of %s", plural(policies, "policy")),
+		rateFigure("Signatures", signed, asked, 100, 90, "signature"),
+		badIfAny(countFigure("Signatures missing", asked-signed, ""), asked-signed),
+	}}, donut("Signatures asked for", []string{"Signed", "Missing"}, []Tone{Good, Bad}, signed, asked-signed)...)
+}

@@ -1,0 +1,177 @@
+package report_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+)
+
+// read and list of courses, and sums are those of these lists.
+func TestTraining(t *testing.T) {
+	w := twoClients(t)
+	d := w.document(domain.TrainingPerformance, &period)
+	var c v2.Client
+	w.Get(w.path(""), w.tenant.Key).Want(200).Into(&c)
+	d.figure(t, "On track", c.Training.OnTrackRate)
+	d.figure(t, "Users with overdue courses", c.Training.OverdueUsers)
+
+	var performance, status, done, open []row
+	byCourse := map[string]*domain.CourseProgress{}
+	for _, u := range w.active() {
+		r := who(u, row{"Completed": w.completed(u, period), "Open": 0, "Overdue": u.Training.OverdueCount,
+			"Next course": nil, "Due on": nil})
+		if next := u.Training.NextCourse; next != nil {
+			r["Next course"], r["Due on"] = next.Title, next.DueOn
+		}
+		for _, a := range list[v2.Assignment](w, "/v2/users/"+u.ID.String()+"/training") {
+			course := at(byCourse, a.Title)
+			course.Users++
+			cells := who(u, row{"Course": a.Title, "Status": capital(a.Status), "Assigned on": domain.DateOf(a.AssignedAt.Time),
+				"Due on": a.DueOn, "Completed on": nil})
+			switch a.Status {
+			case domain.TrainingCompleted:
+				cells["Completed on"] = domain.DateOf(a.CompletedAt.Time)
+				course.Completed++
+				done = append(done, cells)
+			case domain.TrainingOverdue:
+				course.Overdue++
+			default:
+				course.Open++
+			}
+			if a.CompletedAt == nil {
+				r["Open"] = r["Open"].(int) + 1
+				open = append(open, cells)
+			}
+			status = append(status, cells)
+		}
+		performance = append(performance, r)
+	}
+	same(t, "users", d.tables["Training by user"], performance)
+	same(t, "status", w.document(domain.TrainingStatus, nil).tables["Training status"], status)
+
+	details := w.document(domain.CourseDetails, nil)
+	byTitle := func(a, b row) int { return strings.Compare(a["Course"].(string), b["Course"].(string)) }
+	slices.SortStableFunc(done, byTitle)
+	slices.SortStableFunc(open, byTitle)
+	for _, r := range done {
+		delete(r, "Status")
+	}
+	for _, r := range open {
+		delete(r, "Completed on")
+	}
+	same(t, "who has", details.tables["Completed"], done)
+	same(t, "who has not", details.tables["Not completed"], open)
+	w.sameCourses(t, details, byCourse, domain.YearTo(today), "Courses", "In 365 days")
+	d = w.document(domain.TrainingOverview, &period)
+	w.sameCourses(t, d, byCourse, period, "Training by course", "In this period")
+}
+
+// completed counts the rounds that a user completed in a period.
+func (w *world) completed(u v2.User, p domain.ReportPeriod) int {
+	return w.Number("SELECT count(*) FROM assignments WHERE user_id = $1 AND completed_at >= $2 AND completed_at < $3",
+		u.ID, p.Start.Time(), p.End.AddDays(1).Time())
+}
+
+// sameCourses compares the courses of a document with those of the users' lists.
+func (w *world) sameCourses(
+	t *testing.T, d read, byCourse map[string]*domain.CourseProgress, p domain.ReportPeriod, title, column string,
+) {
+	t.Helper()
+	var want []row
+	for name, c := range byCourse {
+		done := w.Number(`
+			SELECT count(*) FROM assignments AS a JOIN users AS u ON u.id = a.user_id JOIN courses AS c ON c.id = a.course_id
+			WHERE u.client_id = $1 AND u.status = 'active' AND c.title = $2 AND a.completed_at >= $3 AND a.completed_at < $4`,
+			w.client, name, p.Start.Time(), p.End.AddDays(1).Time())
+		want = append(want, row{"Course": name, "Users": c.Users, "Completed": c.Completed, "Assigned": c.Open,
+			"Overdue": c.Overdue, "Not given": len(w.active()) - c.Users,
+			"Completion": rate(c.Completed, c.Users), column: done})
+	}
+	slices.SortFunc(want, func(a, b row) int { return strings.Compare(a["Course"].(string), b["Course"].(string)) })
+	same(t, title, d.tables[title], want)
+}
+
+// TestTrainingMonths: months count what was assigned and completed in them.
+
+func TestTrainingMonths(t *testing.T) {
+	w := twoClients(t)
+	var want []row
+	assigned, completed := 0, 0
+	for _, month := range []string{"Feb 2026", "Mar 2026", "Apr 2026", "May 2026"} {
+		in := func(column string) int {
+			return w.Number(`SELECT count(*) FROM assignments AS a JOIN users AS u ON u.id = a.user_id
+				WHERE u.client_id = $1 AND u.status = 'active' AND a.`+column+` >= $2 AND a.`+column+` < $3
+					AND to_char(a.`+column+`, 'Mon YYYY') = $4`,
+				w.client, period.Start.Time(), period.End.AddDays(1).Time(), month)
+		}
+		want = append(want, row{"Month": month, "Assigned": in("assigned_at"), "Completed": in("completed_at")})
+		assigned, completed = assigned+in("assigned_at"), completed+in("completed_at")
+	}
+	d := w.document(domain.TrainingOverview, &period)
+	same(t, "months", d.tables["Training by month"], want)
+	d.figure(t, "Courses assigned", assigned)
+	d.figure(t, "Courses completed", completed)
+}
+
+// TestTeams: users are counted by their manager and by their department.
+
+func TestTeams(t *testing.T) {
+	w := twoClients(t)
+	d := w.document(domain.ManagerTraining, nil)
+	names := map[string]string{}
+	for _, u := range list[v2.User](w, w.path("/users")) {
+		names[u.Email] = domain.FullName(u.FirstName, u.LastName)
+	}
+	managers, departments := map[string]*row{}, map[string]*row{}
+	count := func(r row, u v2.User) {
+		add := func(column string, n int) { before, _ := r[column].(int); r[column] = before + n }
+		add("Users", 1)
+		add("On track", map[bool]int{true: 1}[u.Training.OnTrack])
+		add("Overdue", u.Training.OverdueCount)
+		add("Open", w.Number("SELECT count(*) FROM assignments WHERE user_id = $1 AND completed_at IS NULL", u.ID))
+		add("Completed", w.completed(u, domain.YearTo(today)))
+		r["On-track rate"] = rate(r["On track"].(int), r["Users"].(int))
+	}
+	for _, u := range w.active() {
+		manager, department := "~", "~(no department)"
+		cells := row{"Manager": "(no manager)", "Email": nil}
+		if u.ManagerEmail != nil {
+			manager = *u.ManagerEmail
+			cells = row{"Manager": nil, "Email": manager}
+			if name, ok := names[manager]; ok {
+				cells["Manager"] = name
+			}
+		}
+		if u.Department != nil {
+			department = *u.Department
+		}
+		if managers[manager] == nil {
+			managers[manager] = &cells
+		}
+		if departments[department] == nil {
+			departments[department] = &row{"Department": strings.TrimPrefix(department, "~")}
+		}
+		count(*managers[manager], u)
+		count(*departments[department], u)
+	}
+	same(t, "managers", d.tables["Training by manager"], inOrder(managers))
+	same(t, "departments", d.tables["Training by department"], inOrder(departments))
+}
+
+// inOrder are rows by their keys, of which ~ is the last.
+func inOrder(rows map[string]*row) (list []row) {
+	var keys []string
+	for k := range rows {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		list = append(list, *rows[k])
+	}
+	return list
+}
+
+// TestPolicies: policies have the counts of their list, and users the signatures of

@@ -1,0 +1,145 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"gocloud.dev/blob"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+const (
+	// maxLookUps is how many downloads look for their report at a time: links are
+	// counted in no budget, and the connections are those of the interface's requests.
+	maxLookUps = 4
+	// lookUpTimeout is how long a download waits for its turn and the database.
+	lookUpTimeout = 5 * time.Second
+	// downloadTimeout is how long the file may take to arrive.
+	downloadTimeout = time.Hour
+)
+
+// Downloads answer the links to reports' files. They need no key and are counted in
+// no budget.
+type Downloads struct {
+	db    *db.DB
+	links Links
+	store *Store
+	log   *slog.Logger
+	slots chan struct{}
+}
+
+// NewDownloads returns the answers to links.
+func NewDownloads(d *db.DB, links Links, store *Store, log *slog.Logger) *Downloads {
+	return &Downloads{db: d, links: links, store: store, log: log, slots: make(chan struct{}, maxLookUps)}
+}
+
+// Mount adds them to the engine, below /reports.
+func (d *Downloads) Mount(engine *gin.Engine) {
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		engine.Handle(method, "/reports/:token", d.serve)
+	}
+}
+
+// refusals are what is said in the place of a file.
+var refusals = map[int]string{
+	http.StatusForbidden:          "This link is not valid, or not any more: ask for a new one.",
+	http.StatusNotFound:           "This report is gone.",
+	http.StatusServiceUnavailable: "This report cannot be read now: try again in a minute.",
+}
+
+// serve writes the file, or the part of it that is asked for: 403 for a link that
+// was altered or has expired, 404 for a report that is gone, 503 where the database
+// or the store does not answer.
+func (d *Downloads) serve(c *gin.Context) {
+	c.Header("Cache-Control", "private, no-store")
+	c.Header("Referrer-Policy", "no-referrer")
+	c.Header("X-Robots-Tag", "noindex")
+	c.Header("X-Content-Type-Options", "nosniff")
+	client, id, ok := d.links.read(c.Param("token"))
+	if !ok {
+		refuse(c, http.StatusForbidden)
+		return
+	}
+
+	file, name, err := d.open(c.Request.Context(), client, id)
+	switch {
+	case errors.Is(err, ErrNoFile) || domain.IsCode(err, domain.NotFound):
+		refuse(c, http.StatusNotFound)
+		return
+	case err != nil:
+		// The path holds the token and stays out of the log.
+		d.log.ErrorContext(c.Request.Context(), "a report was not served", "report", id.UUID(), "error", err)
+		c.Header("Retry-After", "60")
+		refuse(c, http.StatusServiceUnavailable)
+		return
+	}
+	defer func() { _ = file.Close() }()
+	c.Header("Content-Disposition", attachment(name))
+	c.Header("Content-Type", contentTypes[domain.ReportFormat(name[strings.LastIndexByte(name, '.')+1:])])
+	c.Header("No-Gzip-Compression", "1") // the formats are compressed
+	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(downloadTimeout))
+	http.ServeContent(c.Writer, c.Request, "", file.ModTime(), file)
+}
+
+func refuse(c *gin.Context, status int) { c.String(status, refusals[status]+"\n") }
+
+// open finds the report and opens its file, whose name it returns. It lasts as long
+// as ctx.
+func (d *Downloads) open(
+	ctx context.Context, client domain.ClientID, id domain.ReportID,
+) (file *blob.Reader, name string, err error) {
+	t, r, err := d.find(ctx, client, id)
+	if err != nil {
+		return nil, "", err
+	}
+	file, err = d.store.Open(ctx, r)
+	return file, fileName(t.Name, r), err
+}
+
+// find finds the report, as soon as a slot is free.
+func (d *Downloads) find(
+	ctx context.Context, client domain.ClientID, id domain.ReportID,
+) (*db.Tenant, domain.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+	defer cancel()
+	select {
+	case d.slots <- struct{}{}:
+		defer func() { <-d.slots }()
+	case <-ctx.Done():
+		return nil, domain.Report{}, fmt.Errorf("wait for a turn: %w", ctx.Err())
+	}
+	t, err := d.db.AnyTenant(ctx, client)
+	if err != nil {
+		return nil, domain.Report{}, err
+	}
+	r, err := t.Report(ctx, id)
+	switch {
+	case err != nil:
+		return nil, r, err
+	case r.Status != domain.ReportReady || r.Expired(d.db.Now()):
+		return nil, r, ErrNoFile
+	}
+	return t, r, nil
+}
+
+// attachment is the Content-Disposition for a file's name: in ASCII for whoever
+// knows nothing else, and as it is (RFC 6266).
+func attachment(name string) string {
+	ascii := strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '%' {
+			return '_'
+		}
+		return c
+	}, name)
+	return fmt.Sprintf(`attachment; filename="%s"; filename*=UTF-8''%s`, ascii,
+		strings.ReplaceAll(url.QueryEscape(name), "+", "%20"))
+}

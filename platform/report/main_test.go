@@ -1,0 +1,181 @@
+package report_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+	"partnerapi/job"
+	"partnerapi/platform/report"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/v2test"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// service is a client whose reports are kept in a folder of the test's own.
+type service struct {
+	*v2test.Harness
+	tenant v2test.Tenant
+	client v2.Client
+	folder string
+	store  *report.Store
+	links  report.Links
+	log    *strings.Builder
+	told   []report.Outcome
+}
+
+func newService(t *testing.T) *service {
+	t.Helper()
+	w := &service{Harness: v2test.New(t, v2test.Options{Limits: v2test.Unlimited}), log: &strings.Builder{}}
+	w.tenant = w.Tenant("Partner")
+	w.client = w.Client(w.tenant, "Æther & Co")
+	w.folder = filepath.Join(t.TempDir(), "reports")
+	store, err := report.OpenStore(t.Context(), "", w.folder, w.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	w.store = store
+	w.links = report.NewLinks([]byte("secret"), "https://api.example/", w.DB.Now)
+	return w
+}
+
+func (w *service) logger() *slog.Logger { return slog.New(slog.NewTextHandler(w.log, nil)) }
+
+// writes is a report.Writer.
+type writes func(ctx context.Context, to io.Writer, t *db.Tenant, r domain.Report) error
+
+// Write calls the function.
+func (fn writes) Write(ctx context.Context, to io.Writer, t *db.Tenant, r domain.Report) error {
+	return fn(ctx, to, t, r)
+}
+
+// sample writes 100,000 bytes that tell of the report.
+var sample writes = func(_ context.Context, to io.Writer, t *db.Tenant, r domain.Report) error {
+	_, err := io.WriteString(to, contents(t.Name, r))
+	return err
+}
+
+func contents(client string, r domain.Report) string {
+	line := fmt.Sprintf("%s of %s as %s\n", r.Type, client, r.Format)
+	return strings.Repeat(line, 100_000/len(line)+1)[:100_000]
+}
+
+var errWriting = errors.New("the data is strange")
+
+// failing writes a part and fails.
+var failing writes = func(_ context.Context, to io.Writer, _ *db.Tenant, _ domain.Report) error {
+	_, _ = io.WriteString(to, "half of")
+	return errWriting
+}
+
+func (w *service) worker(writer report.Writer) *report.Worker {
+	return report.NewWorker(w.DB, w.store, writer, w.logger(), func(o report.Outcome, _ time.Duration) {
+		w.told = append(w.told, o)
+	})
+}
+
+// request asks for a report, more than an hour after the one before.
+func (w *service) request(kind domain.ReportType) domain.Report {
+	w.T.Helper()
+	w.Clock.Advance(61 * time.Minute)
+	out, err := w.API.RequestReport.Call(w.tenant.Ctx, w.asked(kind))
+	w.must(err)
+	return w.report(out.ID)
+}
+
+func (w *service) asked(kind domain.ReportType) *v2.RequestReport {
+	in := &v2.RequestReport{}
+	in.Path.ClientID, in.Body.Type = w.client.ID, kind
+	return in
+}
+
+// report reads a report.
+func (w *service) report(id domain.ReportID) domain.Report {
+	w.T.Helper()
+	t, err := w.DB.Tenant(w.tenant.Ctx, w.client.ID)
+	w.must(err)
+	r, err := t.Report(w.T.Context(), id)
+	w.must(err)
+	return r
+}
+
+// made asks for a report and makes it.
+func (w *service) made(kind domain.ReportType) domain.Report {
+	w.T.Helper()
+	r := w.request(kind)
+	outcome, err := w.worker(sample).Make(w.T.Context(), r.Client, r.ID)
+	if outcome != report.Made {
+		w.T.Fatalf("making it ended as %q, %v", outcome, err)
+	}
+	return w.report(r.ID)
+}
+
+// jobOf is a try to make a report.
+func jobOf(r domain.Report, try int) *river.Job[job.ReportArgs] {
+	return &river.Job[job.ReportArgs]{
+		JobRow: &rivertype.JobRow{Attempt: try, MaxAttempts: domain.ReportTries},
+		Args:   job.ReportArgs{Client: r.Client, Report: r.ID},
+	}
+}
+
+// files are the paths of the files that the store has.
+func (w *service) files() (list []string) {
+	w.T.Helper()
+	w.must(filepath.WalkDir(w.folder, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			relative, _ := filepath.Rel(w.folder, path)
+			list = append(list, relative)
+		}
+		return err
+	}))
+	slices.Sort(list)
+	return list
+}
+
+// wantFiles wants the store to have the files of the reports and no others.
+func (w *service) wantFiles(reports ...domain.Report) {
+	w.T.Helper()
+	want := []string{}
+	for _, r := range reports {
+		want = append(want, r.Client.UUID()+"/"+r.ID.UUID()+"."+string(r.Format))
+	}
+	slices.Sort(want)
+	if got := w.files(); !slices.Equal(got, want) {
+		w.T.Errorf("the files are %v, not %v", got, want)
+	}
+}
+
+// wantStatus wants a report to have a status, and as many events to say that a
+// report is ready.
+func (w *service) wantStatus(r domain.Report, want domain.ReportStatus, events int) {
+	w.T.Helper()
+	if got := w.report(r.ID).Status; got != want {
+		w.T.Errorf("the report is %s, not %s", got, want)
+	}
+	if n := w.Number("SELECT count(*) FROM events WHERE type = 'report.ready'"); n != events {
+		w.T.Errorf("%d events, not %d", n, events)
+	}
+}
+
+func (w *service) must(err error) {
+	w.T.Helper()
+	if err != nil {
+		w.T.Fatal(err)
+	}
+}

@@ -1,0 +1,91 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// Maker makes the files of reports. It is safe for concurrent use.
+type Maker struct{ options Options }
+
+// NewMaker returns a Maker that writes PDFs with these options.
+func NewMaker(o Options) *Maker { return &Maker{o} }
+
+// Write writes the file of a report of a client in the report's format.
+func (m *Maker) Write(ctx context.Context, w io.Writer, t *db.Tenant, r domain.Report) error {
+	return m.With(ctx, t, r.Type, r.Period, func(d *Document) error {
+		if r.Format == domain.XLSX {
+			return WriteXLSX(ctx, w, d)
+		}
+		return WritePDF(ctx, w, d, m.options)
+	})
+}
+
+// contents is what reports of a type say. sections reads it, in the snapshot of
+// ctx, of a client and a period; tables are read later, as their rows are ranged
+// over. A type without a period is given the last 365 days (decisions 8.9).
+type contents struct {
+	title    string
+	sections func(m *Maker, ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error)
+}
+
+// types are the contents of each type (decisions 8.10).
+var types = map[domain.ReportType]contents{
+	domain.PhishingOverview:     {"Phishing overview", (*Maker).phishingOverview},
+	domain.PhishingPerformance:  {"Phishing performance", (*Maker).phishingPerformance},
+	domain.TrainingOverview:     {"Training overview", (*Maker).trainingOverview},
+	domain.TrainingPerformance:  {"Training performance", (*Maker).trainingPerformance},
+	domain.TrainingStatus:       {"Training status", (*Maker).trainingStatus},
+	domain.ManagerTraining:      {"Training by manager and department", (*Maker).teamTraining},
+	domain.CourseDetails:        {"Course details", (*Maker).courseDetails},
+	domain.EmployeeHistory:      {"Employee history", (*Maker).employeeHistory},
+	domain.PolicyReport:         {"Policies", (*Maker).policies},
+	domain.PolicyAcknowledgment: {"Policy acknowledgment", (*Maker).policyAcknowledgment},
+	domain.DarkWebReport:        {"Dark web exposures", (*Maker).darkWeb},
+	domain.ExecutiveSummary:     {"Executive summary", (*Maker).executiveSummary},
+	domain.RiskOverview:         {"Risk overview", (*Maker).riskOverview},
+	domain.ComplianceReport:     {"Compliance", (*Maker).compliance},
+	domain.MonthlyReport:        {"Monthly report", (*Maker).monthlyReport},
+	domain.GlobalHealth:         {"Health compared with other clients", (*Maker).globalHealth},
+}
+
+// With makes a document about a client and hands it to write, all of it read in one
+// snapshot of the database. The rows of its tables are read as write ranges over
+// them, one table after another, and may not be read after it. write holds a
+// connection: it must not wait for the outside world. A nil period is the type's
+// default one; a type without a period ignores it. Forbidden for a dark_web report
+// of a client without Dark Web Monitoring, NotFound for a client that was archived.
+func (m *Maker) With(
+	ctx context.Context, t *db.Tenant, typ domain.ReportType, period *domain.ReportPeriod, write func(*Document) error,
+) error {
+	of, ok := types[typ]
+	if !ok {
+		return fmt.Errorf("make a report of the unknown type %q", typ)
+	}
+	if refresh, ok := refreshes[typ]; ok {
+		if err := refresh(t, ctx); err != nil {
+			return err
+		}
+	}
+	return t.Snapshot(ctx, func(ctx context.Context, t *db.Tenant) error {
+		at := t.Now()
+		d := &Document{Type: typ, Title: of.title, Client: t.Name, MadeAt: at}
+		p := domain.YearTo(domain.DateOf(at))
+		if typ.HasPeriod() {
+			if p = typ.DefaultPeriod(domain.DateOf(at)); period != nil {
+				p = *period
+			}
+			d.Period = &p
+		}
+
+		var err error
+		if d.Sections, err = of.sections(m, ctx, t, p); err != nil {
+			return err
+		}
+		return write(d)
+	})
+}

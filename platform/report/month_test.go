@@ -1,0 +1,84 @@
+package report_test
+
+import (
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/report"
+	v2 "partnerapi/v2"
+)
+
+// TestMonthlyReports: on the first of a month, or up to a week later, each client
+// that wants it gets a report of the month before, once. Its mails to the admins are
+// asked for when it is ready, and it counts towards no limit.
+func TestMonthlyReports(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	without := w.Client(w.tenant, "Does not want them")
+	archived := w.Client(w.tenant, "Archived")
+	for _, client := range []domain.ClientID{w.client.ID, archived.ID} {
+		w.must(w.DB.SwitchMail(t.Context(), client, domain.MonthlyReportMail, true))
+	}
+	w.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", archived.ID)
+	admin := db.NewID[domain.AdminKind]()
+	w.Exec(`INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at)
+		VALUES ($1, $2, $3, 'ada@example.com', 'Ada', 'owner', now())`, admin, w.tenant.ID, w.client.ID)
+	monthly := func() int {
+		t.Helper()
+		w.care()
+		w.care()
+		if n := w.Number("SELECT count(*) FROM reports WHERE client_id IN ($1, $2)", without.ID, archived.ID); n != 0 {
+			t.Errorf("%d reports of clients that get none", n)
+		}
+		return w.Number("SELECT count(*) FROM reports WHERE mailed_for IS NOT NULL")
+	}
+
+	w.Clock.Set(time.Date(2026, 7, 9, 12, 0, 0, 0, time.UTC)) // too late for June's
+	if n := monthly(); n != 0 {
+		t.Fatalf("%d reports more than a week after the first", n)
+	}
+	w.Clock.Set(time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC))
+	if n := monthly(); n != 1 {
+		t.Fatalf("%d reports of July", n)
+	}
+	w.must(w.DB.SwitchMail(t.Context(), without.ID, domain.MonthlyReportMail, true)) // from the next month on
+	w.Clock.Set(time.Date(2026, 8, 3, 0, 0, 0, 0, time.UTC))
+	if n := monthly(); n != 1 {
+		t.Fatalf("%d reports of July two days later", n)
+	}
+
+	in := &v2.ListReports{}
+	in.Path.ClientID, in.Query.Limit = w.client.ID, 10
+	page, err := w.API.ListReports.Call(w.tenant.Ctx, in)
+	w.must(err)
+	r := w.report(page.Data[0].ID)
+	if r.Type != domain.MonthlyReport || r.Period.Start.String() != "2026-07-01" || r.Period.End.String() != "2026-07-31" {
+		t.Errorf("queued %+v", r)
+	}
+	if n := w.Number("SELECT count(*) FROM river_job WHERE args->>'report' = $1 AND priority = 4", r.ID.String()); n != 1 {
+		t.Errorf("%d jobs", n)
+	}
+	for range domain.MaxReports { // as many as without it
+		_, err := w.API.RequestReport.Call(w.tenant.Ctx, w.asked(domain.PolicyReport))
+		w.must(err)
+	}
+
+	outcome, err := w.worker(report.NewMaker(report.Options{})).Make(t.Context(), r.Client, r.ID)
+	w.must(err)
+	if outcome != report.Made {
+		t.Errorf("the report was %s", outcome)
+	}
+	if n := w.Number("SELECT count(*) FROM mail_requests AS m JOIN outbox AS o USING (client_id, id) WHERE m.report_id = $1 AND m.admin_id = $2", r.ID, admin); n != 1 {
+		t.Errorf("%d mails to the admin", n)
+	}
+	pdf, err := report.NewAttachments(w.DB, w.store).ReportPDF(t.Context(), r.Client, r.ID)
+	if err != nil || string(pdf[:5]) != "%PDF-" {
+		t.Errorf("the mail brings %.20q, %v", pdf, err)
+	}
+	w.Exec("UPDATE clients SET archived_at = now()")
+	if _, err := report.NewAttachments(w.DB, w.store).ReportPDF(t.Context(), r.Client, r.ID); !domain.IsCode(err, domain.NotFound) {
+		t.Errorf("of an archived client: %v", err)
+	}
+}

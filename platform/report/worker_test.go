@@ -1,0 +1,211 @@
+package report_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/job"
+	"partnerapi/platform/report"
+)
+
+// TestMake makes a report once, however often its job runs.
+func TestMake(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	r := w.request(domain.RiskOverview)
+	worker := w.worker(sample)
+	for try := 1; try <= 2; try++ {
+		w.must(worker.Work(t.Context(), jobOf(r, try)))
+		w.wantStatus(r, domain.ReportReady, 1)
+		w.wantFiles(r)
+	}
+	if fmt.Sprint(w.told) != "[made]" {
+		t.Errorf("told of %v", w.told)
+	}
+	file, err := w.store.Open(t.Context(), r)
+	w.must(err)
+	defer file.Close()
+	text, err := io.ReadAll(file)
+	if err != nil || string(text) != contents(w.client.Name, r) {
+		t.Errorf("the file is %.100s…, %v", text, err)
+	}
+	if info, err := os.Stat(w.folder); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder is %v, %v", info.Mode(), err)
+	}
+}
+
+// TestInterrupted: whatever a process left behind that was killed in the middle of
+// a report, the next try ends in one file and one event.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	for name, left := range map[string]func(r domain.Report){
+		"while it writes": func(r domain.Report) {
+			ctx, kill := context.WithCancel(t.Context())
+			err := w.worker(writes(func(ctx context.Context, to io.Writer, _ *db.Tenant, _ domain.Report) error {
+				_, _ = io.WriteString(to, "half")
+				kill()
+				return errWriting
+			})).Work(ctx, jobOf(r, domain.ReportTries))
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("ended with %v", err)
+			}
+		},
+		"while it uploads": func(r domain.Report) {
+			part := filepath.Join(w.folder, r.Client.UUID(), r.ID.UUID()+"."+string(r.Format)+".18bd1f.tmp")
+			w.must(os.MkdirAll(filepath.Dir(part), 0o700))
+			w.must(os.WriteFile(part, []byte("half"), 0o600))
+		},
+		"before it marks": func(r domain.Report) {
+			w.must(w.store.Put(t.Context(), r, strings.NewReader("of the first try")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.Exec("DELETE FROM events")
+			r := w.request(domain.RiskOverview)
+			left(r)
+			w.wantStatus(r, domain.ReportPending, 0)
+			w.must(w.worker(sample).Work(t.Context(), jobOf(r, 2)))
+			w.wantStatus(r, domain.ReportReady, 1)
+			w.wantFiles(r)
+			w.must(w.store.Delete(t.Context(), r))
+		})
+	}
+	if strings.Contains(w.log.String(), "failed") {
+		t.Errorf("logged %s", w.log)
+	}
+}
+
+// TestThreeFailures: a report fails at the third error, each of which is logged
+// once, and not before.
+func TestThreeFailures(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	r := w.request(domain.RiskOverview)
+	worker := w.worker(failing)
+	for try := 1; try <= domain.ReportTries; try++ {
+		w.wantStatus(r, domain.ReportPending, 0)
+		if err := worker.Work(t.Context(), jobOf(r, try)); !errors.Is(err, errWriting) {
+			t.Errorf("try %d ended with %v", try, err)
+		}
+	}
+	w.wantStatus(r, domain.ReportFailed, 0)
+	w.wantFiles()
+	if n := strings.Count(w.log.String(), errWriting.Error()); n != domain.ReportTries {
+		t.Errorf("%d lines: %s", n, w.log)
+	}
+	if fmt.Sprint(w.told) != "[retried retried failed]" {
+		t.Errorf("told of %v", w.told)
+	}
+	w.must(w.worker(sample).Work(t.Context(), jobOf(r, 3))) // too late
+	w.wantStatus(r, domain.ReportFailed, 0)
+}
+
+// TestArchived: the report of a client that is archived before it is made, or
+// meanwhile, fails, and leaves no file.
+func TestArchived(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	before, meanwhile := w.request(domain.RiskOverview), w.request(domain.PolicyReport)
+	archive := func() { w.Exec("UPDATE clients SET archived_at = now()") }
+	w.must(w.worker(writes(func(ctx context.Context, to io.Writer, t *db.Tenant, r domain.Report) error {
+		archive()
+		return sample(ctx, to, t, r)
+	})).Work(t.Context(), jobOf(meanwhile, 1)))
+	w.must(w.worker(sample).Work(t.Context(), jobOf(before, 1)))
+	if n := w.Number("SELECT count(*) FROM reports WHERE status = 'failed'"); n != 2 {
+		t.Errorf("%d reports failed", n)
+	}
+	w.wantFiles()
+	if fmt.Sprint(w.told) != "[failed failed]" {
+		t.Errorf("told of %v", w.told)
+	}
+}
+
+// TestStoreFails: a report waits for a store that does not take its file.
+func TestStoreFails(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	r := w.request(domain.RiskOverview)
+	w.must(os.RemoveAll(w.folder))
+	w.must(os.WriteFile(w.folder, nil, 0o600)) // no folder
+	if err := w.worker(sample).Work(t.Context(), jobOf(r, 1)); err == nil {
+		t.Error("the report was made")
+	}
+	w.wantStatus(r, domain.ReportPending, 0)
+	w.must(os.Remove(w.folder))
+	w.must(w.worker(sample).Work(t.Context(), jobOf(r, 2)))
+	w.wantStatus(r, domain.ReportReady, 1)
+}
+
+func (w *service) care() {
+	w.T.Helper()
+	carer := report.NewCarer(w.DB, job.NewQueue(), w.store, w.logger())
+	w.must(carer.Work(w.T.Context(), &river.Job[job.CareArgs]{}))
+}
+
+// TestCareSettles: a pending report without a job gets one, one whose job has ended
+// fails, and one whose job waits is left alone.
+func TestCareSettles(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	jobs := func(r domain.Report) int {
+		return w.Number("SELECT count(*) FROM river_job WHERE args->>'report' = $1", r.ID.String())
+	}
+	waits, lost, ended := w.request(domain.PolicyReport), w.request(domain.PolicyReport), w.request(domain.PolicyReport)
+	ready := w.made(domain.PolicyReport)
+	w.Exec("DELETE FROM river_job WHERE args->>'report' = $1", lost.ID.String())
+	w.Exec("UPDATE river_job SET state = 'discarded', finalized_at = now() WHERE args->>'report' = $1", ended.ID.String())
+	for range 2 {
+		w.care()
+		for r, want := range map[domain.Report]domain.ReportStatus{
+			waits: domain.ReportPending, lost: domain.ReportPending, ended: domain.ReportFailed, ready: domain.ReportReady,
+		} {
+			w.wantStatus(r, want, 1)
+			if n := jobs(r); n != 1 {
+				t.Errorf("the report has %d jobs", n)
+			}
+		}
+	}
+	if n := strings.Count(w.log.String(), "a report failed"); n != 1 {
+		t.Errorf("logged %s", w.log)
+	}
+}
+
+// TestCareExpires: after 90 days a report's file and row go, of archived clients
+// too. A row whose file cannot be deleted stays.
+func TestCareExpires(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	old, pending := w.made(domain.PolicyReport), w.request(domain.PolicyReport)
+	w.Clock.Set(pending.CreatedAt.Add(domain.ReportLife - time.Hour))
+	young := w.made(domain.PolicyReport)
+	w.Exec("UPDATE clients SET archived_at = now()")
+
+	broken, err := report.OpenStore(t.Context(), "", w.folder, w.logger())
+	w.must(err)
+	w.must(broken.Close())
+	w.must(report.NewCarer(w.DB, job.NewQueue(), broken, w.logger()).Work(t.Context(), &river.Job[job.CareArgs]{}))
+	if n := w.Number("SELECT count(*) FROM reports"); n != 3 || !strings.Contains(w.log.String(), "it will be tried again") {
+		t.Errorf("%d reports are left of 3 whose files are, logged %s", n, w.log)
+	}
+	w.care()
+	if n := w.Number("SELECT count(*) FROM reports WHERE id IN ($1, $2)", old.ID, pending.ID); n != 0 {
+		t.Errorf("%d expired reports are there", n)
+	}
+	if n := w.Number("SELECT count(*) FROM reports WHERE id = $1", young.ID); n != 1 {
+		t.Error("a report is gone that has not expired")
+	}
+	w.wantFiles(young)
+}
