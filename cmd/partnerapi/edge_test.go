@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net"
 	"net/http"
 	"regexp"
@@ -50,7 +51,12 @@ func TestDrain(t *testing.T) {
 	c := serveCmd{Listen: "127.0.0.1:0", Drain: time.Hour, Release: op.V2_0}
 	ctx, told := context.WithCancel(t.Context())
 	defer told()
-	s, err := c.build(ctx, opened(t, flag), logs)
+	store, err := c.openStore(ctx, t.TempDir(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	s, err := c.build(ctx, opened(t, flag), "http://localhost", store, logs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,17 +5,28 @@ import (
 	"log/slog"
 
 	"partnerapi/db"
+	"partnerapi/platform/report"
 	"partnerapi/platform/seal"
 )
 
 // kept is what a process keeps data with beside the database: the keys of the
-// secrets in it, which may be nil.
+// secrets in it, which may be nil, and the store of the files of reports, with what
+// makes those.
 type kept struct {
-	keys *seal.Keys
+	keys  *seal.Keys
+	store *report.Store
+	maker *report.Maker
 }
 
-// keep opens what the flags say of that.
+// keep opens what the flags say of that. What they cannot mean is an error before
+// anything is made. The caller closes the store.
 func (f workFlags) keep(ctx context.Context, d *db.DB, at databaseFlags, log *slog.Logger) (k kept, err error) {
-	k.keys, err = f.openKeys(ctx, d, at, log)
+	if k.maker, err = f.maker(); err != nil {
+		return k, err
+	}
+	if k.keys, err = f.openKeys(ctx, d, at, log); err != nil {
+		return k, err
+	}
+	k.store, err = f.openStore(ctx, at.DataDir, log)
 	return k, err
 }

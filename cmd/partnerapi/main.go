@@ -91,6 +91,7 @@ type cli struct {
 	Seed      seedCmd      `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
 	Breaches  breachesCmd  `cmd:"" help:"Import breaches, which exposures refer to."`
 	Ingest    ingestCmd    `cmd:"" help:"Take in what happened on the platform: signals, a line of JSON each."`
+	Reports   reportsCmd   `cmd:"" help:"Make reports."`
 	Templates templatesCmd `cmd:"" help:"Import templates of simulated phishing mails, and choose which a client is sent."`
 	Directory directoryCmd `cmd:"" help:"Connect clients to their directories, and sync them."`
 	OpenAPI   openapiCmd   `cmd:"" name:"openapi" help:"Print an OpenAPI document."`

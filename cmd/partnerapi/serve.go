@@ -15,6 +15,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/phishing"
+	"partnerapi/platform/report"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -81,13 +82,19 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
+	defer closing(with.store.Close, &err)
+	if demo != nil {
+		if err := makeDemoReports(ctx, d, with, log); err != nil {
+			return err
+		}
+	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	service, err := c.build(running, d, s.err)
+	address := cmp.Or(c.PublicURL, reachedAt(listener.Addr().String()))
+	service, err := c.build(running, d, address, with.store, s.err)
 	if err != nil {
 		return err
 	}
-	address := cmp.Or(c.PublicURL, reachedAt(listener.Addr().String()))
 	if !c.NoWork {
 		if service.work, err = c.workFlags.open(ctx, d, address, c.databaseFlags, with, service.log); err != nil {
 			return err
@@ -116,13 +123,21 @@ func (c serveCmd) Validate() error {
 	return c.workFlags.validate()
 }
 
-// build wires the service.
-func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service, error) {
+// build wires the service at an address.
+func (c serveCmd) build(
+	ctx context.Context, d *db.DB, address string, store *report.Store, logs io.Writer,
+) (*service, error) {
 	secret, err := d.CursorSecret(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &service{config: c, db: d, api: v2.New(d, secret), clock: domain.SystemClock{}, after: time.After}
+	reportSecret, err := d.ReportSecret(ctx)
+	if err != nil {
+		return nil, err
+	}
+	links := report.NewLinks(reportSecret, address, d.Now)
+	s := &service{config: c, db: d, clock: domain.SystemClock{}, after: time.After}
+	s.api = v2.New(d, secret, v2.WithReportLinks(links.To))
 	s.log = newLog(logs, c.LogLevel, c.LogFormat)
 	s.metrics = newRegistry(sourcesOf(d))
 	var budgets ginop.Store
@@ -151,6 +166,7 @@ func (c serveCmd) build(ctx context.Context, d *db.DB, logs io.Writer) (*service
 	if err := s.trackSimulations(ctx); err != nil {
 		return nil, err
 	}
+	report.NewDownloads(d, links, store, s.log).Mount(s.engine)
 	s.health()
 	s.showMetrics()
 	return s, nil

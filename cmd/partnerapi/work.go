@@ -13,19 +13,24 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/riverqueue/river"
 
 	"partnerapi/db"
 	"partnerapi/platform/directory"
 	"partnerapi/platform/mail"
 	"partnerapi/platform/phishing"
+	"partnerapi/platform/report"
 )
 
 // workFlags say how the background work reaches the world.
 type workFlags struct {
 	directoryFlags
 	encryptionFlags
+	reportStoreFlag
+	reportFontFlag
 	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers reach the service at, with which links in mail begin. Default: the listen address."`
 	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without it, mail goes to files in the folder outbox of --data-dir."`
 	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The sender of mail. Default: no-reply at the host of --public-url."`
@@ -45,6 +50,9 @@ func (f workFlags) validate() error {
 	}
 	if _, err := mail.NewComposer(cmp.Or(f.PublicURL, "http://"+defaultListen), f.MailFrom); err != nil {
 		return fmt.Errorf("--mail-from: %w", err)
+	}
+	if err := report.CheckStore(f.ReportStore); err != nil {
+		return fmt.Errorf("--report-store: %w", err)
 	}
 	if f.SMTPURL != "" {
 		if _, err := mail.NewSMTP(f.SMTPURL); err != nil { // which does not connect
@@ -67,12 +75,14 @@ type background struct {
 	mails  *mail.Dispatcher
 	syncs  *directory.Runner
 	tries  *prometheus.CounterVec // of mails, by kind and outcome
+	jobs   *river.Client[pgx.Tx]
+	made   *reportMetrics
 	log    *slog.Logger
 }
 
 // register adds the metrics of the background work.
 func (w *background) register(r prometheus.Registerer) {
-	r.MustRegister(w.tries)
+	r.MustRegister(w.tries, w.made.tries, w.made.seconds)
 }
 
 // open wires the background work of a service at an address, on the database that
@@ -100,14 +110,19 @@ func (f workFlags) open(
 		Help: "Tries to send a mail, by kind and outcome: sent, failed, retried, suppressed or lost.",
 	}, []string{"kind", "outcome"})
 	mails := mail.NewDispatcher(d, sender, f.Workers, map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: mail.NewRequests(d, composer, nil),
+		db.RequestedMail: mail.NewRequests(d, composer, report.NewAttachments(d, with.store)),
 		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(address, phishing.NewTokens(secret))),
 	}, log, func(kind db.OutboxKind, outcome mail.Outcome) {
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()
 	})
+	made := newReportMetrics()
+	jobs, err := openJobs(d, with, log, made)
+	if err != nil {
+		return nil, errors.Join(err, sender.Close())
+	}
 	return &background{
 		db: d, sender: sender, mails: mails, syncs: directory.NewRunner(d, with.keys, f.connector(), log),
-		tries: tries, log: log,
+		tries: tries, jobs: jobs, made: made, log: log,
 	}, nil
 }
 
@@ -120,6 +135,7 @@ func (w *background) run(ctx context.Context) error {
 	daily.Go(func() { w.refreshAhead(ctx) })
 	daily.Go(func() { w.assignWaiting(ctx) })
 	daily.Go(func() { w.syncs.Run(ctx) })
+	daily.Go(func() { w.runJobs(ctx) })
 	err := w.mails.Run(ctx)
 	stop()
 	daily.Wait()
@@ -165,6 +181,7 @@ func (c workCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
+	defer closing(with.store.Close, &err)
 	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.databaseFlags, with, log)
 	if err != nil {
 		return err

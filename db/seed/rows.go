@@ -21,6 +21,7 @@ type client struct {
 	uses               []frameworkUse
 	admins             []domain.Admin
 	invites            []invite
+	reports            []domain.Report
 	days               []phishingDay
 	history            []int // the average scores of the last days, today's last
 }

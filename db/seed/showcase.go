@@ -20,6 +20,7 @@ func (g *generator) addShowcase(c *client) {
 	g.addShowcaseAdmins(c)
 	g.recordEmails(c)
 	g.recordShowcaseEmails(c)
+	g.addShowcaseReports(c)
 }
 
 // varyUsers makes users of every role in both states, and of every source,

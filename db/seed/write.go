@@ -22,6 +22,7 @@ func (w *writer) clients(ctx context.Context, clients []*client, program []cours
 	w.collections(ctx, clients)
 	w.deleteCollections(ctx, clients)
 	w.policies(ctx, clients)
+	w.reports(ctx, clients)
 	return w.err
 }
 

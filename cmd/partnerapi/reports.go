@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+type reportsCmd struct {
+	Make makeReportCmd `cmd:"" help:"Make a report of a client, without the API."`
+}
+
+type makeReportCmd struct {
+	databaseFlags
+	reportFontFlag
+	Client string `arg:"" help:"The client: its id, as v2 shows it or as a UUID, or its name."`
+	Type   string `arg:"" help:"What the report is about, such as executive_summary."`
+	Format string `env:"-" enum:"pdf,xlsx" default:"pdf" help:"pdf or xlsx."`
+	Start  string `env:"-" placeholder:"DATE" help:"The first day of the period, as 2027-01-31 (UTC). Default: 90 days that end today; of monthly_report, the last calendar month."`
+	End    string `env:"-" placeholder:"DATE" help:"The last day of the period."`
+	Out    string `env:"-" required:"" type:"path" placeholder:"FILE" help:"The file to write, in the place of one that is there."`
+}
+
+// Validate refuses a type and days that are none.
+func (c makeReportCmd) Validate() error {
+	if types := domain.ReportType("").Values(); !slices.Contains(types, c.Type) {
+		return fmt.Errorf("there is no report %q; there are %s", c.Type, strings.Join(types, ", "))
+	}
+	if (c.Start == "") != (c.End == "") {
+		return errors.New("--start and --end go together")
+	}
+	for flag, text := range map[string]string{"--start": c.Start, "--end": c.End} {
+		if _, err := domain.ParseDate(text); err != nil && text != "" {
+			return fmt.Errorf("%s %w", flag, err)
+		}
+	}
+	return nil
+}
+
+// Run makes the report and puts it at its place whole, or not at all.
+func (c makeReportCmd) Run(ctx context.Context, s streams) (err error) {
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	r, err := c.report(d.Now())
+	if err != nil {
+		return err
+	}
+	of, err := clientCalled(ctx, d, c.Client)
+	if err != nil {
+		return err
+	}
+	t, err := d.AnyTenant(ctx, of.ID)
+	if err != nil {
+		return err
+	}
+	maker, err := c.maker()
+	if err != nil {
+		return err
+	}
+	if r.Type == domain.DarkWebReport && !t.DarkWebMonitoring {
+		return fmt.Errorf("%s has no Dark Web Monitoring: there is nothing to report", t.Name)
+	}
+	r.Client = t.ID
+
+	fmt.Fprintf(s.err, "making %s of %s\n", r.Type, t.Name)
+	began := time.Now()
+	size, err := writeWhole(c.Out, func(file *bufio.Writer) error { return maker.Write(ctx, file, t, r) })
+	if err != nil {
+		return fmt.Errorf("the report was not made: %w", err)
+	}
+	fmt.Fprintf(s.err, "made in %v\n", time.Since(began).Round(10*time.Millisecond))
+	_, err = fmt.Fprintf(s.out, "%s: %d bytes\n", c.Out, size)
+	return err
+}
+
+// report is what is asked for, of no client yet.
+func (c makeReportCmd) report(now time.Time) (domain.Report, error) {
+	r := domain.Report{
+		ID: db.NewID[domain.ReportKind](), Type: domain.ReportType(c.Type), Format: domain.ReportFormat(c.Format),
+		Status: domain.ReportPending, CreatedAt: now, UpdatedAt: now,
+	}
+	today := domain.DateOf(now)
+	if c.Start == "" {
+		if r.Type.HasPeriod() {
+			r.Period = new(r.Type.DefaultPeriod(today))
+		}
+		return r, nil
+	}
+	start, _ := domain.ParseDate(c.Start) // Validate has read them
+	end, _ := domain.ParseDate(c.End)
+	r.Period = &domain.ReportPeriod{Start: start, End: end}
+	for _, fault := range r.Type.CheckPeriod(*r.Period, today) {
+		flag := map[string]string{"period.start_on": "--start", "period.end_on": "--end"}[fault.Field]
+		return r, fmt.Errorf("%s %s", orText(flag, "the period"), strings.ReplaceAll(fault.Message, "end_on", "--end"))
+	}
+	return r, nil
+}
+
+func orText(text, instead string) string {
+	if text == "" {
+		return instead
+	}
+	return text
+}
+
+// writeWhole writes a file beside its place and then puts it there. It returns how
+// many bytes it has.
+func writeWhole(path string, write func(*bufio.Writer) error) (size int64, err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part")
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		_ = file.Close()
+		_ = os.Remove(file.Name()) // nothing is there any more where it was renamed
+	}()
+	buffer := bufio.NewWriter(file)
+	if err := errors.Join(write(buffer), buffer.Flush()); err != nil {
+		return 0, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(file.Chmod(0o644), file.Close()); err != nil {
+		return 0, err
+	}
+	return info.Size(), os.Rename(file.Name(), path)
+}
+
+// demoAge is how old the demonstration's reports are that are ready from its start
+// on; the background work makes the younger one.
+const demoAge = 48 * time.Hour
+
+// makeDemoReports makes the demonstration's reports that are to be ready. One that
+// cannot be made is left to the background work.
+func makeDemoReports(ctx context.Context, d *db.DB, with kept, log *slog.Logger) error {
+	pending, err := d.PendingReports(ctx, d.Now().Add(-demoAge), 100)
+	if err != nil {
+		return err
+	}
+	worker := newReportWorker(d, with, log, newReportMetrics())
+	for _, r := range pending {
+		if _, err := worker.Make(ctx, r.ClientID, r.ID); err != nil {
+			log.WarnContext(ctx, "a report of the demonstration was not made; it will be tried again", "error", err)
+		}
+	}
+	return nil
+}
