@@ -94,3 +94,9 @@ func (d *DB) UserExists(ctx context.Context, id domain.UserID) (bool, error) {
 		SELECT EXISTS (SELECT 1 FROM users AS u JOIN clients AS c ON c.id = u.client_id
 			WHERE u.id = ? AND c.archived_at IS NULL)`, id))
 }
+
+// ReportsByCreation reads a page of the client's reports, the oldest first.
+func (t *Tenant) ReportsByCreation(ctx context.Context, w domain.Window) (domain.Slice[domain.Report], error) {
+	rows, err := pg.CountedPage(ctx, t.db, reportList(t.ID), w)
+	return pg.Map(rows, (*reportRow).report), err
+}

@@ -38,9 +38,10 @@ func TestEmptyLists(t *testing.T) {
 		"training":           {of + "/training", 20},
 		"phishing":           {of + "/phishing", 20},
 		"sentemails":         {"/v1/sentemails", 100},
+		"reports":            {in + "/reports", 20},
 	}
 	for _, r := range s.facade.routes {
-		if !strings.HasPrefix(r.output.Name(), "Paging[") {
+		if !strings.HasPrefix(r.output.Name(), "Paging[") || r.ID == "download-report" { // of one item
 			continue
 		}
 		list, ok := lists[r.ID]

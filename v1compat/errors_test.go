@@ -27,6 +27,8 @@ type scene struct {
 	user                 string
 	policy, template     string
 	foreignPolicy        string
+	report               string
+	foreignReport        string
 	siblingUser          string
 	members              []domain.UserID // of the collection
 	fresh                int
@@ -44,6 +46,7 @@ func newScene(t *testing.T, o setup) *scene {
 	s.siblingUser = s.User(s.Tenant, s.sibling, "second@example.com").ID.UUID()
 	s.policy = s.numberOf(idmap.Policy, idmap.UUID(s.addPolicy(s.client, domain.TenantScope, s.client.UUID(), true)))
 	s.foreignPolicy = s.numberOf(idmap.Policy, idmap.UUID(s.addPolicy(s.sibling, domain.TenantScope, s.sibling.UUID(), true)))
+	s.report, s.foreignReport = s.addReport(s.client), s.addReport(s.sibling)
 	for i := range byte(100) {
 		id := domain.UserID{0: 1, 15: i + 1}
 		s.insertUser(s.client, id, domain.Active, s.Clock.Now())
@@ -61,6 +64,13 @@ func newScene(t *testing.T, o setup) *scene {
 	return s
 }
 
+// addReport adds a report and returns its number.
+func (s *scene) addReport(client domain.ClientID) string {
+	id := db.NewID[domain.ReportKind]()
+	s.insertReport(client, id, s.Clock.Now())
+	return s.numberOf(idmap.Report, idmap.UUID(id))
+}
+
 // good is a request to the route that succeeds, also when it is made again.
 func (s *scene) good(r *route) ask {
 	s.fresh++
@@ -68,7 +78,7 @@ func (s *scene) good(r *route) ask {
 	if r.ID == "remove-collection-member" { // each leaves once
 		user = s.members[s.fresh%len(s.members)].UUID()
 	}
-	path := "/v1" + strings.NewReplacer(":client_id", s.clientNo, ":user_id", user, ":collection_id", s.collection, ":policy_id", s.policy).Replace(r.Path)
+	path := "/v1" + strings.NewReplacer(":client_id", s.clientNo, ":user_id", user, ":collection_id", s.collection, ":policy_id", s.policy, ":report_id", s.report).Replace(r.Path)
 	body := map[string]string{
 		"create-client": fmt.Sprintf(`{"company_name":"New %d"}`, s.fresh),
 		"create-user":   fmt.Sprintf(`{"email":"new%d@example.com","collection_id":%s}`, s.fresh, s.collection),
@@ -211,6 +221,12 @@ func (s *scene) badParts(id string) map[int][]bad {
 		"exposures": {400: append(badWindow(exposures), bad{exposures + "?start=x", "", "start must be a timestamp"}, bad{exposures + "?start=2026-02-30", "", "start must be a timestamp"},
 			bad{exposures + "?end=x", "", "end must be a timestamp"}, bad{exposures + "?start=2026-02-02&end=2026-02-01", "", "start must be before end"},
 			bad{exposures + "?start=2026-02-01T00:00:01Z&end=2026-02-01T00:00:00Z", "", "start must be before end"})},
+		"reports": {400: append(badWindow(client+"/reports"), bad{"/v1/clients/0/reports", "", "client_id must be"})},
+		"download-report": {
+			400: append(badWindow(client+"/reports/"+s.report), bad{client + "/reports/0", "", "report_id must be"}, bad{client + "/reports/007", "", "report_id must be"},
+				bad{client + "/reports/x", "", "report_id must be"}, bad{client + "/reports/2147483648", "", "report_id must be"}),
+			404: {{client + "/reports/2147483647", "", "no such report"}, {client + "/reports/" + s.foreignReport, "", "no such report"}},
+		},
 		"training": {400: badWindow(user + "/training"), 404: nobodies("/training", "")},
 		"phishing": {400: badWindow(user + "/phishing"), 404: nobodies("/phishing", "")},
 	}[id]
@@ -342,7 +358,7 @@ func TestNoProbing(t *testing.T) {
 			"unknown": {"2147483647", s.Key}, "archived": {s.number(archived), s.Key}, "deleted": {gone, s.Key},
 			"other partner": {s.clientNo, stranger.Key}, "subset": {s.clientNo, subset},
 		} {
-			path := "/v1" + strings.NewReplacer(":client_id", c.number, ":collection_id", s.collection, ":policy_id", s.policy, ":user_id", s.user).Replace(r.Path)
+			path := "/v1" + strings.NewReplacer(":client_id", c.number, ":collection_id", s.collection, ":policy_id", s.policy, ":user_id", s.user, ":report_id", s.report).Replace(r.Path)
 			got := s.Do(r.Method, path, c.key, s.good(r).body, "X-Request-Id", "same")
 			envelope(t, r.ID+" "+name, got, 403, domain.Forbidden, "this key has no access to the client")
 			answers[string(got.Body)] = append(answers[string(got.Body)], name)

@@ -41,6 +41,7 @@ func New(api *v2.API, registry *idmap.Registry, store Store, clock domain.Clock)
 	f.phishingRoutes(own)
 	f.sendPhishingRoutes(own)
 	f.emailRoutes(own)
+	f.reportRoutes(api, own)
 	f.mustFit()
 	return f
 }

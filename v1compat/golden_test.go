@@ -84,6 +84,8 @@ func TestGolden(t *testing.T) {
 			"phishing":                 rowsOf(t, fromListPhishing, toPhishingResult),
 			"sendphishing":             translationOf(fromSendPhishing, toMessage),
 			"sentemails":               rowsOf(t, fromListSentEmails, toSentEmail),
+			"reports":                  rowsOf(t, fromListReports, toReport),
+			"download-report":          translationOf(fromDownloadReport, toDownload),
 		}[r.ID]
 	}
 	number1to3(s)
@@ -198,8 +200,8 @@ func compare(t *testing.T, file string, got []byte) {
 	}
 }
 
-// number1to3 makes clients, and of each one a collection, a group, a policy and a
-// template, with ids and numbers from 1 to 3.
+// number1to3 makes clients, and of each one a collection, a group, a policy, a
+// template and a report, with ids and numbers from 1 to 3.
 func number1to3(s *service) {
 	tenant := s.Tenant("Partner")
 	for i := range byte(3) {
@@ -212,5 +214,6 @@ func number1to3(s *service) {
 			VALUES ($1, $2, 'p', 'tenant', $1, true, $3, $3, $3)`, id, domain.PolicyID{0: 7, 15: i + 1}, v2test.Noon)
 		s.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
 			VALUES ($1, 't', 'en', 'it', 't', 't@example.com', '', '', $2)`, domain.TemplateID{0: 8, 15: i + 1}, v2test.Noon)
+		s.insertReport(id, domain.ReportID{0: 9, 15: i + 1}, v2test.Noon)
 	}
 }

@@ -86,6 +86,13 @@ func (s *service) insertClient(partner domain.PartnerID, id domain.ClientID, nam
 	s.CountClients()
 }
 
+// insertReport adds a report that is ready.
+func (s *service) insertReport(client domain.ClientID, id domain.ReportID, created time.Time) {
+	s.T.Helper()
+	s.Exec(`INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at)
+		VALUES ($1, $2, 'policy', 'pdf', 'ready', $3, $3)`, client, id, created)
+}
+
 // insertUser adds a user that has nothing but its row, and counts it.
 func (s *service) insertUser(client domain.ClientID, id domain.UserID, status domain.UserStatus, created time.Time) {
 	s.T.Helper()

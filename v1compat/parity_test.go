@@ -54,6 +54,7 @@ var tables = []table{
 	{"dark web", slices.Concat(office, darkWebSteps), darkWebViews},
 	{"training", slices.Concat(office, trainingSteps), trainingViews},
 	{"phishing", slices.Concat(office, phishingSteps), phishingViews},
+	{"reports", slices.Concat(office, reportSteps), reportViews},
 	{"mail", slices.Concat(office, mailSteps), mailViews},
 }
 

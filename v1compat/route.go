@@ -107,6 +107,30 @@ func list[In, V2In, Row, Item any](
 	})
 }
 
+// single adds a route that shows the one object of a call as a page. The input's
+// Query embeds one of the paging types; past the object there is nothing.
+func single[In, V2In, V2Out, Item any](
+	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Item,
+) {
+	toV2 := func(in any) any { return to(in.(*In)) }
+	out := reflect.TypeFor[Paging[Item]]()
+	f.add(meta, o, reflect.TypeFor[In](), out, toV2, func(ctx context.Context, in any) (any, error) {
+		asked, err := pageOf(in)
+		if err != nil {
+			return nil, err
+		}
+		object, err := o.Call(ctx, to(in.(*In)))
+		if err != nil {
+			return nil, err
+		}
+		page := &Paging[Item]{Items: []Item{}, Limit: asked.limit, Offset: asked.offset, Total: 1}
+		if asked.offset == 0 {
+			page.Items = append(page.Items, *from(object))
+		}
+		return page, nil
+	})
+}
+
 func (f *Facade) add(
 	meta Meta, o op.Operation, in, out reflect.Type, toV2 func(any) any,
 	answer func(context.Context, any) (any, error),

@@ -22,6 +22,7 @@ func pages(n int, number string, client domain.ClientID, ids, numbers string) ma
 		"clients of a list":   {fmt.Sprintf("/v1/clients?limit=%d&ids=%s", n, numbers), fmt.Sprintf("/v2/clients?sort=created_at&limit=%d&ids=%s", n, ids)},
 		"users":               {fmt.Sprintf("/v1/clients/%s/users?limit=%d", number, n), fmt.Sprintf("/v2/clients/%s/users?status=active&limit=%d", client, n)},
 		"users of all states": {fmt.Sprintf("/v1/clients/%s/users?status=all&limit=%d", number, n), fmt.Sprintf("/v2/clients/%s/users?limit=%d", client, n)},
+		"reports":             {fmt.Sprintf("/v1/clients/%s/reports?limit=%d", number, n), fmt.Sprintf("/v2/clients/%s/reports?limit=%d", client, n)},
 		"the partner":         {"/v1/partner", "/v2/partner"},
 	}
 }
@@ -51,6 +52,7 @@ func statements(t *testing.T, warm bool) {
 		s.insertClient(tenant.ID, id, fmt.Sprint("client ", i), v2test.Noon)
 		ids, numbers = ids+","+id.String(), numbers+","+s.number(id)
 		s.insertUser(client, db.NewID[domain.UserKind](), domain.Active, v2test.Noon)
+		s.insertReport(client, db.NewID[domain.ReportKind](), v2test.Noon)
 	}
 	if warm {
 		s.watch(client)
@@ -71,7 +73,7 @@ func statements(t *testing.T, warm bool) {
 				v1, v2 := counts(p.v1, stale), counts(p.v2, stale)
 				allowed := 3
 				if warm {
-					allowed = map[string]int{"clients": 1, "clients of a list": 2}[name]
+					allowed = map[string]int{"clients": 1, "clients of a list": 2, "reports": 2}[name]
 				}
 				if v1-v2 > allowed || v1 < v2 {
 					t.Errorf("%s, %d rows, stale %v: v1 takes %d statements, v2 %d", name, n, stale, v1, v2)
@@ -121,7 +123,7 @@ func TestNumbersCannotBeProbed(t *testing.T) {
 	own := s.number(s.Client(stranger, "Own").ID)
 	const unused = "2147483647"
 
-	for _, path := range []string{"/v1/clients?ids=" + s.clientNo, "/v1/clients/" + s.clientNo + "/collections", "/v1/clients/" + s.clientNo + "/policies"} {
+	for _, path := range []string{"/v1/clients?ids=" + s.clientNo, "/v1/clients/" + s.clientNo + "/collections", "/v1/clients/" + s.clientNo + "/policies", "/v1/clients/" + s.clientNo + "/reports"} {
 		s.Get(path, s.Key).Want(200) // from now on these numbers are cached for their partner
 	}
 	probes := []struct{ method, path, number, body string }{
@@ -134,6 +136,9 @@ func TestNumbersCannotBeProbed(t *testing.T) {
 		{"POST", "/v1/clients/N/collections", s.clientNo, `{"name":"a"}`},
 		{"GET", "/v1/clients/N/policies", s.clientNo, ""},
 		{"GET", "/v1/clients/N/darkweb/exposures", s.clientNo, ""},
+		{"GET", "/v1/clients/N/reports", s.clientNo, ""},
+		{"GET", "/v1/clients/N/reports/" + s.report, s.clientNo, ""},
+		{"GET", "/v1/clients/" + own + "/reports/N", s.report, ""},
 		{"GET", "/v1/clients/" + own + "/collections/N/members", s.collection, ""},
 		{"POST", "/v1/clients/" + own + "/collections/N/members", s.collection, `{"user_infima_id":"` + nobody + `"}`},
 		{"GET", "/v1/clients/" + own + "/policies/N/users", s.policy, ""},

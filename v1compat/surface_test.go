@@ -46,6 +46,11 @@ type surface interface {
 	// no bound.
 	exposures(client, from, through string) answer
 
+	// reports are the oldest first, without links; download shows one, and whether
+	// it has a link.
+	reports(client string) answer
+	download(client, report string) answer
+
 	training(user string) answer
 	// send is for now where at is "".
 	send(user, template, at string) answer
@@ -97,6 +102,9 @@ var (
 	exposureShape = shape{0, [][3]string{
 		{"id", "id", "user_id"}, {"email", "email", "email"}, {"first", "first_name", "first_name"}, {"last", "last_name", "last_name"},
 		{"resolved", "resolved_exposures", "resolved_exposures"}, {"unresolved", "unresolved_exposures", "unresolved_exposures"},
+	}}
+	reportShape = shape{idmap.Report, [][3]string{
+		{"id", "report_id", "id"}, {"type", "report_type", "type"}, {"created", "created_date", "created_at"}, {"link", "download_link", "download_url"},
 	}}
 	trainingShape = shape{0, [][3]string{
 		{"order", "order", "order"}, {"course", "course_name", "title"}, {"completed", "completed", "completed"}, {"at", "completed_date", "completed_at"},

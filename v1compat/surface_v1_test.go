@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"partnerapi/domain"
@@ -139,6 +140,27 @@ func (v v1) exposures(client, from, through string) answer {
 		}
 	}
 	return v.get(v.client(client)+"/darkweb/exposures?"+query.Encode(), exposureShape)
+}
+
+func (v v1) reports(client string) answer {
+	return v.reportsAt(v.client(client) + "/reports?limit=50")
+}
+
+func (v v1) download(client, report string) answer {
+	return v.reportsAt(v.client(client) + "/reports/" + v.numberFor(idmap.Report, report))
+}
+
+// reportsAt are the reports of a page, whose numbers are texts.
+func (v v1) reportsAt(path string) answer {
+	a := v.get(path, reportShape)
+	for _, report := range a.objects {
+		number, err := strconv.ParseInt(report["id"].(string), 10, 64)
+		if err != nil {
+			v.T.Fatal(err)
+		}
+		report["id"], report["link"] = v.uuid(idmap.Report, number), report["link"] != ""
+	}
+	return a
 }
 
 func (v v1) training(user string) answer {

@@ -43,6 +43,7 @@ func plain(out fields) fields {
 	text, _ := out["id"].(string)
 	for _, read := range []func(string) (string, error){
 		uuidIn[domain.ClientKind], uuidIn[domain.UserKind], uuidIn[domain.AdminKind], uuidIn[domain.CollectionKind], uuidIn[domain.PolicyKind],
+		uuidIn[domain.ReportKind],
 	} {
 		if id, err := read(text); err == nil {
 			out["id"] = id
@@ -213,6 +214,25 @@ func after(through string) string {
 		return through
 	}
 	return at.Add(time.Microsecond).Format(time.RFC3339Nano)
+}
+
+func (v v2surface) reports(client string) answer {
+	a := v.get(v.client(client)+"/reports", reportShape)
+	slices.Reverse(a.objects) // v2 lists the newest first
+	return v.linked(a)
+}
+
+func (v v2surface) download(client, report string) answer {
+	return v.linked(v.get(v.client(client)+"/reports/"+v2id[domain.ReportKind](v, report), reportShape))
+}
+
+// linked says in the place of links that there are some.
+func (v v2surface) linked(a answer) answer {
+	for _, report := range a.objects {
+		link, _ := report["link"].(string)
+		report["link"] = link != ""
+	}
+	return a
 }
 
 func (v v2surface) training(user string) answer {

@@ -43,6 +43,8 @@ func TestTranslatedInputsAreValid(t *testing.T) {
 	translated(inputs, "phishing", own.SentResults, paged(t, fromListPhishing))
 	translated(inputs, "sendphishing", own.SendToUser, fromSendPhishing)
 	translated(inputs, "sentemails", own.SentEmails, paged(t, fromListSentEmails))
+	translated(inputs, "reports", own.OldReports, paged(t, fromListReports))
+	translated(inputs, "download-report", api.GetReport, fromDownloadReport)
 	for id := range inputs.routes {
 		t.Errorf("the inputs of %s are not tried", id)
 	}

@@ -16,6 +16,7 @@ import (
 // another client's and another partner's.
 var worlds = []func(*service, *rand.Rand) (*world, v2test.Tenant){
 	userWorld, clientWorld, collectionWorld, memberWorld, policyWorld, policyUserWorld, exposureWorld, trainingWorld, phishingWorld, emailWorld, addressWorld,
+	reportWorld,
 }
 
 // place is where a list's rows are, and where those of others are: the list's
@@ -119,6 +120,21 @@ func clientWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
 		s.CountClients()
 	}
 	return w, t
+}
+
+func reportWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
+	p := newPlace(s, rnd)
+	w := p.world(s, rnd, "/reports", "report_id")
+	w.insert = func(r *row) {
+		for i, client := range p.clients {
+			s.insertReport(client, beside[domain.ReportKind](s, r, i), r.created)
+		}
+		r.name = s.numberOf(idmap.Report, idmap.UUID(as[domain.ReportKind](s, r))) // nothing else tells reports apart
+	}
+	w.remove = func(r *row) {
+		s.Exec("DELETE FROM reports WHERE client_id = $1 AND id = $2", p.clients[0], as[domain.ReportKind](s, r))
+	}
+	return w, p.tenant
 }
 
 func collectionWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {

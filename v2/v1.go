@@ -17,6 +17,7 @@ type V1 struct {
 	MoveMember  *op.Op[MoveMember, op.NoContent]
 	SentEmails  *op.Op[SentEmails, op.Page[AddressedEmail]]
 	SentResults *op.Op[SentResults, op.Page[PhishingResult]]
+	OldReports  *op.Op[OldReports, op.Page[Report]]
 }
 
 // ForV1 declares the operations beside those of the API, with whose cursors and
@@ -41,6 +42,10 @@ func ForV1(a *API) *V1 {
 			ID: "v1.results", Method: "GET", Path: "/users/:user_id/phishing", Scope: domain.Read, Since: op.V2_0, Status: 200,
 			Summary: "List the simulated mails that were sent to a user",
 		}, a.sentResults, resultOf),
+		OldReports: op.AddList(s, op.Meta{
+			ID: "v1.reports", Method: "GET", Path: "/clients/:client_id/reports", Scope: domain.Read, Since: op.V2_0, Status: 200,
+			Summary: "List the reports of a client, the oldest first",
+		}, a.oldReports, reportOf),
 	}
 }
 
@@ -216,4 +221,18 @@ func (a *API) sentResults(ctx context.Context, in *SentResults, w domain.Window)
 		return domain.Slice[domain.Result]{}, err
 	}
 	return u.SentResults(ctx, w)
+}
+
+// OldReports asks for a page of a client's reports, the oldest first.
+type OldReports struct {
+	Path  clientPath
+	Query struct{ op.Paging }
+}
+
+func (a *API) oldReports(ctx context.Context, in *OldReports, w domain.Window) (domain.Slice[domain.Report], error) {
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.Report]{}, err
+	}
+	return t.ReportsByCreation(ctx, w)
 }

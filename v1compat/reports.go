@@ -1,0 +1,69 @@
+package v1compat
+
+import (
+	"net/http"
+
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// Report is a report as v1 shows it.
+type Report struct {
+	ReportID     idmap.TextRef[domain.ReportKind] `json:"report_id"`
+	ReportType   string                           `json:"report_type"`
+	CreatedDate  Time                             `json:"created_date"`
+	UpdatedAt    Time                             `json:"updated_at"`
+	DownloadLink string                           `json:"download_link,omitempty" doc:"Where the file is, valid for 24 hours; only of a report that is downloaded, once it is ready."`
+}
+
+type listReports struct {
+	Path  clientPath
+	Query struct{ upTo50 }
+}
+
+type downloadReport struct {
+	Path struct {
+		clientPath
+		ReportID idmap.Ref[domain.ReportKind] `path:"report_id"`
+	}
+	Query struct{ upTo50 }
+}
+
+func (f *Facade) reportRoutes(api *v2.API, own *v2.V1) {
+	list(f, Meta{
+		ID: "reports", Method: "GET", Path: "/clients/:client_id/reports", Status: http.StatusOK,
+		Summary: "Get Reports",
+	}, own.OldReports, fromListReports, toReport)
+	single(f, Meta{
+		ID: "download-report", Method: "GET", Path: "/clients/:client_id/reports/:report_id", Status: http.StatusOK,
+		Summary: "Download Report",
+		Fails:   []int{http.StatusNotFound},
+	}, api.GetReport, fromDownloadReport, toDownload)
+}
+
+func fromListReports(in *listReports) (*v2.OldReports, *op.Paging) {
+	out := &v2.OldReports{}
+	out.Path.ClientID = in.Path.ClientID.ID
+	return out, &out.Query.Paging
+}
+
+func toReport(r v2.Report) Report {
+	return Report{
+		ReportID: idmap.TextRef[domain.ReportKind]{ID: r.ID}, ReportType: r.Type,
+		CreatedDate: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt),
+	}
+}
+
+func fromDownloadReport(in *downloadReport) *v2.GetReport {
+	out := &v2.GetReport{}
+	out.Path.ClientID, out.Path.ReportID = in.Path.ClientID.ID, in.Path.ReportID.ID
+	return out
+}
+
+func toDownload(r *v2.ReportDetail) *Report {
+	out := toReport(r.Report)
+	out.DownloadLink = orEmpty(r.DownloadURL)
+	return &out
+}
