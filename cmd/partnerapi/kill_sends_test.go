@@ -327,6 +327,15 @@ func (d *witness) until(want int, query string, args ...any) {
 	}
 }
 
+// number is what a query gives.
+func (d *witness) number(query string) (n int) {
+	d.t.Helper()
+	if err := d.conn.QueryRowContext(d.t.Context(), query).Scan(&n); err != nil {
+		d.t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
 // hangUp ends the connections of the dead, of which a server that waits for a
 // lock takes no notice.
 func (d *witness) hangUp() {
