@@ -25,14 +25,20 @@ const (
 	envURL     = "BENCH_DATABASE_URL"
 	envPartner = "BENCH_PARTNER_ID"
 	envProfile = "BENCH_PROFILE"
+	envClient  = "BENCH_CLIENT_ID"
 )
 
 // children are the children's lives by the words that start them.
 var children = map[string]func(ctx context.Context, parent io.Reader, out io.Writer) error{
-	"serve-service":   serving(newService),
-	"serve-reference": serving(newReference),
-	"work":            workChild,
-	"ingest":          ingestChild,
+	"serve-service":       serving(newService),
+	"serve-reference":     serving(newReference),
+	"work":                workChild,
+	"ingest":              ingestChild,
+	"give":                giveChild,
+	"report":              reportChild,
+	"directory-microsoft": directoryChild(openMicrosoft),
+	"directory-google":    directoryChild(openGoogle),
+	"sync":                syncChild,
 }
 
 // whileParent is a context that ends with the parent.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,7 +87,10 @@ func (b *bench) measureAll(ctx context.Context) ([]result, error) {
 	}
 	if err == nil {
 		var more []result
-		more, err = b.perform(ctx, append(b.writes(), measure{"sending", nil, b.drain}, measure{"ingesting", nil, b.ingest}))
+		more, err = b.perform(ctx, slices.Concat(
+			b.writes(), []measure{{"sending", nil, b.drain}, {"ingesting", nil, b.ingest}},
+			b.reports(), b.frameworks(), b.syncs(),
+		))
 		results = append(results, more...)
 	}
 	if err != nil {
