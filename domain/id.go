@@ -37,6 +37,7 @@ type (
 	TemplateKind            struct{}
 	MessageKind             struct{}
 	SyncRunKind             struct{}
+	DeliveryKind            struct{}
 )
 
 // The prefixes that callers see are in decisions 1.2; those of partners, keys,
@@ -60,6 +61,7 @@ func (CourseKind) Prefix() string              { return "crs" }
 func (TemplateKind) Prefix() string            { return "tpl" }
 func (MessageKind) Prefix() string             { return "msg" }
 func (SyncRunKind) Prefix() string             { return "syn" }
+func (DeliveryKind) Prefix() string            { return "dlv" }
 
 func (PartnerKind) Noun() string             { return "partner" }
 func (KeyKind) Noun() string                 { return "key" }
@@ -80,6 +82,7 @@ func (CourseKind) Noun() string              { return "course" }
 func (TemplateKind) Noun() string            { return "template" }
 func (MessageKind) Noun() string             { return "message" }
 func (SyncRunKind) Noun() string             { return "sync run" }
+func (DeliveryKind) Noun() string            { return "delivery" }
 
 // ID is the identity of one object of kind K: a UUID, of version 7 for objects
 // made by this service. Its text form is the kind's prefix, an underscore and
@@ -108,6 +111,7 @@ type (
 	TemplateID            = ID[TemplateKind]
 	MessageID             = ID[MessageKind]
 	SyncRunID             = ID[SyncRunKind]
+	DeliveryID            = ID[DeliveryKind]
 )
 
 const (
