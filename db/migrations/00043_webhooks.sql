@@ -13,7 +13,7 @@ ALTER TABLE events ADD COLUMN recorded_at timestamptz NOT NULL DEFAULT clock_tim
 -- transaction ends: positions become visible in their order, and without a gap that
 -- could still be filled.
 CREATE TABLE event_head (
-    only     boolean PRIMARY KEY DEFAULT true CHECK (only),
+    single   boolean PRIMARY KEY DEFAULT true CHECK (single),
     position bigint NOT NULL
 );
 INSERT INTO event_head (position) VALUES (0);
