@@ -130,7 +130,7 @@ func (c *Change) lockNamed(ctx context.Context, batch []domain.Signal) (n *named
 	if n.users, err = c.lockOwners(ctx, append(users, reporters...)); err != nil {
 		return nil, err
 	}
-	if n.clients, err = c.clientsAmong(ctx, clients); err != nil {
+	if n.clients, err = existing(ctx, c, "look for clients", "clients WHERE archived_at IS NULL AND", clients); err != nil {
 		return nil, err
 	}
 	if n.policies, err = c.lockPolicies(ctx, policies); err != nil {
@@ -139,8 +139,24 @@ func (c *Change) lockNamed(ctx context.Context, batch []domain.Signal) (n *named
 	if n.breaches, err = c.lockBreaches(ctx, breaches); err != nil {
 		return nil, err
 	}
-	n.courses, err = c.coursesAmong(ctx, courses)
+	n.courses, err = existing(ctx, c, "look for courses", "courses WHERE", courses)
 	return n, err
+}
+
+// existing returns those of the ids that are rows of a table and hold its condition,
+// which ends in AND or WHERE.
+func existing[K domain.Kind](
+	ctx context.Context, c *Change, what, from string, ids []domain.ID[K],
+) (map[domain.ID[K]]bool, error) {
+	there := map[domain.ID[K]]bool{}
+	if len(ids) == 0 {
+		return there, nil
+	}
+	found, err := pg.All[domain.ID[K]](ctx, c, what, pg.SQL("SELECT id FROM "+from+" id = ANY(?::uuid[])", pg.IDs(ids)))
+	for _, id := range found {
+		there[id] = true
+	}
+	return there, err
 }
 
 // lockOwners locks users and returns whose they are.

@@ -40,21 +40,6 @@ func (d *DB) reporters(ctx context.Context, messages []string) ([]domain.UserID,
 		pg.SQL("SELECT DISTINCT user_id FROM reported_emails WHERE message_id = ANY(?::text[])", messages))
 }
 
-// clientsAmong returns those of the clients that are there and not archived.
-func (d *DB) clientsAmong(ctx context.Context, ids []domain.ClientID) (map[domain.ClientID]bool, error) {
-	ids = slices.DeleteFunc(ids, domain.ClientID.IsZero)
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	found, err := pg.All[domain.ClientID](ctx, d, "look for clients",
-		pg.SQL("SELECT id FROM clients WHERE id = ANY(?::uuid[]) AND archived_at IS NULL", pg.IDs(ids)))
-	there := make(map[domain.ClientID]bool, len(found))
-	for _, id := range found {
-		there[id] = true
-	}
-	return there, err
-}
-
 // simulated turns the reports of simulated mails that were sent to the reporter
 // into what they are (decisions 7.10).
 func (n *named) simulated(batch []domain.Signal) []domain.Signal {

@@ -136,17 +136,3 @@ func (c *Change) start(ctx context.Context, list []lesson) error {
 		AND (a.started_at IS NULL OR b.at < a.started_at)`, clients, users, courses, times))
 	return err
 }
-
-// coursesAmong returns those of the courses that are in the catalogue.
-func (d *DB) coursesAmong(ctx context.Context, ids []domain.CourseID) (map[domain.CourseID]bool, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	found, err := pg.All[domain.CourseID](ctx, d, "look for courses",
-		pg.SQL("SELECT id FROM courses WHERE id = ANY(?::uuid[])", pg.IDs(ids)))
-	there := make(map[domain.CourseID]bool, len(found))
-	for _, id := range found {
-		there[id] = true
-	}
-	return there, err
-}

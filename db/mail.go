@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -97,7 +96,7 @@ func (r *mailRow) mail(now time.Time) domain.Mail {
 		Type: r.Type, DueAt: r.DueAt, User: r.UserID,
 		To:       or(r.InviteEmail, or(r.AdminEmail, or(r.Email, ""))),
 		Name:     or(r.FirstName, or(r.AdminName, "")),
-		FullName: strings.TrimSpace(or(r.FirstName, "") + " " + or(r.LastName, "")),
+		FullName: domain.FullName(or(r.FirstName, ""), or(r.LastName, "")),
 		Language: or(r.Language, domain.English), ClientName: r.ClientName, PartnerName: r.PartnerName,
 		Invite: or(r.InviteID, domain.InviteID{}), InviteRole: or(r.InviteRole, ""), ExpiresAt: or(r.ExpiresAt, time.Time{}),
 		Policy: or(r.PolicyID, domain.PolicyID{}), PolicyTitle: or(r.PolicyTitle, ""),

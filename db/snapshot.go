@@ -17,13 +17,12 @@ func (t *Tenant) Snapshot(ctx context.Context, fn func(ctx context.Context, t *T
 		return err
 	}
 	return t.db.Snapshot(ctx, func(ctx context.Context) error {
-		row, err := pg.Find[clientRow](ctx, t.db, t.ID.Noun(), pg.From("clients AS c").Columns(pg.Columns[clientRow]()).
-			Where("c.id = ? AND c.archived_at IS NULL", t.ID))
+		still, err := t.db.AnyTenant(ctx, t.ID)
 		if err != nil {
 			return err
 		}
-		still := &DB{DB: t.db.At(t.db.Now()), strict: t.db.strict}
-		return fn(ctx, &Tenant{Client: row.client(), db: still})
+		still.db = &DB{DB: t.db.At(t.db.Now()), strict: t.db.strict}
+		return fn(ctx, still)
 	})
 }
 

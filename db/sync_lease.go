@@ -106,7 +106,7 @@ func (d *DB) StartSync(
 		connected, err := pg.One[bool](ctx, c, "look for a directory", pg.SQL(
 			"SELECT EXISTS (SELECT 1 FROM directory_connections WHERE client_id = ?)", client))
 		if err == nil && !connected {
-			err = domain.ErrConflict("directory", "directory sync is not configured for this client")
+			err = errNoDirectory()
 		}
 		if err != nil {
 			return err

@@ -12,6 +12,11 @@ import (
 	"partnerapi/domain"
 )
 
+// errNoDirectory says that the client has no directory to sync with.
+func errNoDirectory() *domain.Error {
+	return domain.ErrConflict("directory", "directory sync is not configured for this client")
+}
+
 type syncRunRow struct {
 	bun.BaseModel `bun:"table:sync_runs,alias:r"`
 
@@ -88,7 +93,7 @@ func (t *Tenant) RequestSync(ctx context.Context, c *Change) (domain.SyncRun, er
 	case err != nil:
 		return domain.SyncRun{}, err
 	case !s.Connected:
-		return domain.SyncRun{}, domain.ErrConflict("directory", "directory sync is not configured for this client")
+		return domain.SyncRun{}, errNoDirectory()
 	case s.Open:
 		return domain.SyncRun{}, clashes["sync_runs_open"]
 	case s.Last != nil:

@@ -134,7 +134,7 @@ func (a *API) requestReport(ctx context.Context, in *RequestReport) (*Report, er
 			return err
 		}
 		if r.Type == domain.DarkWebReport && !t.DarkWebMonitoring {
-			return domain.ErrForbidden("Dark Web Monitoring is not enabled for this client")
+			return domain.ErrNoDarkWeb()
 		}
 		r.CreatedAt, r.UpdatedAt = c.At, c.At
 		if err := t.InsertReport(ctx, c, r); err != nil {

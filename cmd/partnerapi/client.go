@@ -9,6 +9,22 @@ import (
 	"partnerapi/domain"
 )
 
+// withClient opens the database for work on the client that a command line names.
+func (f databaseFlags) withClient(
+	ctx context.Context, s streams, name string, work func(*db.DB, db.ClientName) error,
+) (err error) {
+	d, shut, err := f.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	of, err := clientCalled(ctx, d, name)
+	if err != nil {
+		return err
+	}
+	return work(d, of)
+}
+
 // clientCalled finds a client by its id, as v2 shows it or as a UUID, or by its
 // name. Of a name that clients of several partners have, it lists their ids.
 func clientCalled(ctx context.Context, d *db.DB, text string) (db.ClientName, error) {

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
 )
@@ -118,33 +119,26 @@ func (n connection) make(ctx context.Context, s streams, client string) (err err
 	if err != nil {
 		return err
 	}
-	d, shut, err := n.at.open(ctx, s.err)
-	if err != nil {
-		return err
-	}
-	defer closing(shut, &err)
-	to, err := clientCalled(ctx, d, client)
-	if err != nil {
-		return err
-	}
-	if _, err := n.reached.connector()(ctx, string(n.provider), settings, credentials); err != nil {
-		return fmt.Errorf("%s: %w", n.file, err)
-	}
-	keys, err := n.keys.openKeys(ctx, d, n.at, newLog(s.err, slog.LevelWarn, "text"))
-	if err != nil {
-		return err
-	}
+	return n.at.withClient(ctx, s, client, func(d *db.DB, to db.ClientName) error {
+		if _, err := n.reached.connector()(ctx, string(n.provider), settings, credentials); err != nil {
+			return fmt.Errorf("%s: %w", n.file, err)
+		}
+		keys, err := n.keys.openKeys(ctx, d, n.at, newLog(s.err, slog.LevelWarn, "text"))
+		if err != nil {
+			return err
+		}
 
-	sealed, err := keys.Seal(credentials, directory.SealContext(to.ID))
-	if err != nil {
+		sealed, err := keys.Seal(credentials, directory.SealContext(to.ID))
+		if err != nil {
+			return err
+		}
+		if err := d.ConnectDirectory(ctx, to.ID, n.provider, settings, sealed); err != nil {
+			return asText(err)
+		}
+		_, err = fmt.Fprintf(s.out, "%s (%s) is connected to %s; try it with: partnerapi directory run %s\n",
+			to.Name, to.ID, n.provider, to.ID)
 		return err
-	}
-	if err := d.ConnectDirectory(ctx, to.ID, n.provider, settings, sealed); err != nil {
-		return asText(err)
-	}
-	_, err = fmt.Fprintf(s.out, "%s (%s) is connected to %s; try it with: partnerapi directory run %s\n",
-		to.Name, to.ID, n.provider, to.ID)
-	return err
+	})
 }
 
 func readCredentials(name string) ([]byte, error) {
@@ -180,25 +174,18 @@ type disconnectDirectoryCmd struct {
 }
 
 // Run disconnects a client.
-func (c disconnectDirectoryCmd) Run(ctx context.Context, s streams) (err error) {
-	d, shut, err := c.open(ctx, s.err)
-	if err != nil {
+func (c disconnectDirectoryCmd) Run(ctx context.Context, s streams) error {
+	return c.withClient(ctx, s, c.Client, func(d *db.DB, from db.ClientName) error {
+		err := d.DisconnectDirectory(ctx, from.ID)
+		if domain.IsCode(err, domain.NotFound) {
+			return fmt.Errorf("%s (%s) has no directory", from.Name, from.ID)
+		}
+		if err != nil {
+			return fmt.Errorf("%w\nrun it again: it goes on where it was", err)
+		}
+		_, err = fmt.Fprintf(s.out, "%s (%s) is disconnected; its users are kept by hand\n", from.Name, from.ID)
 		return err
-	}
-	defer closing(shut, &err)
-	from, err := clientCalled(ctx, d, c.Client)
-	if err != nil {
-		return err
-	}
-	err = d.DisconnectDirectory(ctx, from.ID)
-	if domain.IsCode(err, domain.NotFound) {
-		return fmt.Errorf("%s (%s) has no directory", from.Name, from.ID)
-	}
-	if err != nil {
-		return fmt.Errorf("%w\nrun it again: it goes on where it was", err)
-	}
-	_, err = fmt.Fprintf(s.out, "%s (%s) is disconnected; its users are kept by hand\n", from.Name, from.ID)
-	return err
+	})
 }
 
 type listDirectoriesCmd struct{ databaseFlags }
@@ -247,35 +234,28 @@ func (runDirectoryCmd) Help() string {
 }
 
 // Run syncs a client, and says what became of it.
-func (c runDirectoryCmd) Run(ctx context.Context, s streams) (err error) {
-	d, shut, err := c.open(ctx, s.err)
-	if err != nil {
+func (c runDirectoryCmd) Run(ctx context.Context, s streams) error {
+	return c.withClient(ctx, s, c.Client, func(d *db.DB, of db.ClientName) error {
+		log := newLog(s.err, slog.LevelWarn, "text")
+		keys, err := c.openKeys(ctx, d, c.databaseFlags, log)
+		if err != nil {
+			return err
+		}
+		runner := directory.NewRunner(d, keys, c.connector(), slog.New(slog.DiscardHandler))
+		run, err := runner.Start(ctx, of.ID, c.Force, func(read, applied int) {
+			fmt.Fprintf(s.err, "%d accounts read, %d applied\n", read, applied)
+		})
+		if err != nil {
+			return asText(err)
+		}
+		for _, skipped := range run.Skipped {
+			fmt.Fprintf(s.err, "skipped %s: %s\n", skipped.Address, skipped.Reason)
+		}
+		if run.Error != nil {
+			return fmt.Errorf("the run failed: %s", *run.Error)
+		}
+		_, err = fmt.Fprintf(s.out, "%d created, %d updated, %d deactivated, %d merged, %d unchanged\n",
+			run.Created, run.Updated, run.Deactivated, run.Merged, run.Unchanged)
 		return err
-	}
-	defer closing(shut, &err)
-	of, err := clientCalled(ctx, d, c.Client)
-	if err != nil {
-		return err
-	}
-	log := newLog(s.err, slog.LevelWarn, "text")
-	keys, err := c.openKeys(ctx, d, c.databaseFlags, log)
-	if err != nil {
-		return err
-	}
-	runner := directory.NewRunner(d, keys, c.connector(), slog.New(slog.DiscardHandler))
-	run, err := runner.Start(ctx, of.ID, c.Force, func(read, applied int) {
-		fmt.Fprintf(s.err, "%d accounts read, %d applied\n", read, applied)
 	})
-	if err != nil {
-		return asText(err)
-	}
-	for _, skipped := range run.Skipped {
-		fmt.Fprintf(s.err, "skipped %s: %s\n", skipped.Address, skipped.Reason)
-	}
-	if run.Error != nil {
-		return fmt.Errorf("the run failed: %s", *run.Error)
-	}
-	_, err = fmt.Fprintf(s.out, "%d created, %d updated, %d deactivated, %d merged, %d unchanged\n",
-		run.Created, run.Updated, run.Deactivated, run.Merged, run.Unchanged)
-	return err
 }

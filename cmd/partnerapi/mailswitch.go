@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
@@ -15,21 +16,14 @@ type mailKind struct {
 }
 
 // switchMail switches a kind of mail on or off.
-func (k mailKind) switchMail(ctx context.Context, f databaseFlags, s streams, on bool) (err error) {
-	d, shut, err := f.open(ctx, s.err)
-	if err != nil {
-		return err
-	}
-	defer closing(shut, &err)
-	client, err := clientCalled(ctx, d, k.Client)
-	if err != nil {
-		return err
-	}
-	if err := d.SwitchMail(ctx, client.ID, k.Kind, on); err != nil {
-		return err
-	}
-	fmt.Fprintf(s.out, "%s (%s): %s is %s\n", client.Name, client.ID, k.Kind, onOrOff(on))
-	return nil
+func (k mailKind) switchMail(ctx context.Context, f databaseFlags, s streams, on bool) error {
+	return f.withClient(ctx, s, k.Client, func(d *db.DB, client db.ClientName) error {
+		if err := d.SwitchMail(ctx, client.ID, k.Kind, on); err != nil {
+			return err
+		}
+		fmt.Fprintf(s.out, "%s (%s): %s is %s\n", client.Name, client.ID, k.Kind, onOrOff(on))
+		return nil
+	})
 }
 
 func onOrOff(on bool) string {
@@ -73,25 +67,18 @@ type mailSwitchesCmd struct {
 }
 
 // Run shows which kinds of mail a client gets.
-func (c mailSwitchesCmd) Run(ctx context.Context, s streams) (err error) {
-	d, shut, err := c.open(ctx, s.err)
-	if err != nil {
-		return err
-	}
-	defer closing(shut, &err)
-	client, err := clientCalled(ctx, d, c.Client)
-	if err != nil {
-		return err
-	}
-	switches, err := d.MailSwitches(ctx, client.ID)
-	if err != nil {
-		return err
-	}
+func (c mailSwitchesCmd) Run(ctx context.Context, s streams) error {
+	return c.withClient(ctx, s, c.Client, func(d *db.DB, client db.ClientName) error {
+		switches, err := d.MailSwitches(ctx, client.ID)
+		if err != nil {
+			return err
+		}
 
-	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "KIND\tSTATE")
-	for _, m := range switches {
-		fmt.Fprintf(w, "%s\t%s\n", m.Type, onOrOff(m.On))
-	}
-	return w.Flush()
+		w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
+		fmt.Fprintln(w, "KIND\tSTATE")
+		for _, m := range switches {
+			fmt.Fprintf(w, "%s\t%s\n", m.Type, onOrOff(m.On))
+		}
+		return w.Flush()
+	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,16 +105,9 @@ func (c makeReportCmd) report(now time.Time) (domain.Report, error) {
 	r.Period = &domain.ReportPeriod{Start: start, End: end}
 	for _, fault := range r.Type.CheckPeriod(*r.Period, today) {
 		flag := map[string]string{"period.start_on": "--start", "period.end_on": "--end"}[fault.Field]
-		return r, fmt.Errorf("%s %s", orText(flag, "the period"), strings.ReplaceAll(fault.Message, "end_on", "--end"))
+		return r, fmt.Errorf("%s %s", cmp.Or(flag, "the period"), strings.ReplaceAll(fault.Message, "end_on", "--end"))
 	}
 	return r, nil
-}
-
-func orText(text, instead string) string {
-	if text == "" {
-		return instead
-	}
-	return text
 }
 
 // writeWhole writes a file beside its place and then puts it there. It returns how

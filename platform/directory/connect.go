@@ -73,7 +73,7 @@ type connector struct {
 // a client; nil for the default one. It refuses redirects to other hosts. Settings
 // and credentials that can't be right are an error that says what to do.
 func NewConnect(e Endpoints, client *http.Client, options ...Option) Connect {
-	c := connector{endpoints: e, clock: domain.SystemClock{}, wait: pause}
+	c := connector{endpoints: e, clock: domain.SystemClock{}, wait: wait}
 	for _, option := range options {
 		option(&c)
 	}
@@ -117,16 +117,4 @@ func read[Settings any](text json.RawMessage) (s Settings, err error) {
 		return s, fmt.Errorf("the settings of the directory can't be read: %w", err)
 	}
 	return s, nil
-}
-
-// pause waits for a time, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

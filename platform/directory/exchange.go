@@ -80,11 +80,11 @@ const (
 )
 
 func (s *session) failed(format string, args ...any) error {
-	return &retryable{failed, -1, fmt.Errorf(s.vendor+" "+format, args...)}
+	return &retryable{failed, -1, fault(s.vendor, format, args...)}
 }
 
 func (s *session) malformed(format string, args ...any) error {
-	return &retryable{malformed, -1, fmt.Errorf(s.vendor+" "+format, args...)}
+	return &retryable{malformed, -1, fault(s.vendor, format, args...)}
 }
 
 func (s *session) throttled(after time.Duration) error {
