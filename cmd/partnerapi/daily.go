@@ -14,14 +14,19 @@ const dailyRetry = 5 * time.Minute
 // refreshDaily runs the daily refresh when it is due: at the start, and after
 // each midnight (UTC).
 func (w *background) refreshDaily(ctx context.Context) {
-	for {
-		timer := time.NewTimer(w.refreshOnce(ctx))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
+	for pause(ctx, w.refreshOnce(ctx)) {
+	}
+}
+
+// pause waits for a time, and reports false where ctx ended before.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 

@@ -129,13 +129,8 @@ func (w *background) runJobs(ctx context.Context) {
 			return
 		}
 		w.log.WarnContext(ctx, "work on jobs did not begin; it will be tried again", "error", err)
-
-		timer := time.NewTimer(startJobsAgain)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !pause(ctx, startJobsAgain) {
 			return
-		case <-timer.C:
 		}
 	}
 }

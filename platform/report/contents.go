@@ -128,6 +128,20 @@ func rateFigure(label string, part, whole int, good, fair float64, of string) Fi
 	return f
 }
 
+// clickFigure, reportFigure and signedFigure are the rates that several reports show,
+// toned alike in all of them.
+func clickFigure(clicked, sent int, of string) Figure {
+	return rateFigure("Click rate", clicked, sent, 5, 15, of)
+}
+
+func reportFigure(reported, sent int, of string) Figure {
+	return rateFigure("Report rate", reported, sent, 20, 10, of)
+}
+
+func signedFigure(signed, asked int) Figure {
+	return rateFigure("Policies signed", signed, asked, 100, 90, "signature")
+}
+
 // badIfAny tones a figure of what there should be none of.
 func badIfAny(f Figure, n int) Figure {
 	if f.Tone = Good; n > 0 {

@@ -26,11 +26,11 @@ func (m *Maker) executiveSummary(ctx context.Context, t *db.Tenant, p domain.Rep
 		section("Training and phishing", one(Figures{
 			countFigure("Courses completed", n.training.Completed, "%d assigned in this period", n.training.Assigned),
 			badIfAny(countFigure("Users with overdue courses", n.score.OverdueUsers, "today"), n.score.OverdueUsers),
-			rateFigure("Click rate", n.phishing.Clicked, n.phishing.Sent, 5, 15, "simulated mail"),
-			rateFigure("Report rate", n.phishing.Reported, n.phishing.Sent, 20, 10, "simulated mail"),
+			clickFigure(n.phishing.Clicked, n.phishing.Sent, "simulated mail"),
+			reportFigure(n.phishing.Reported, n.phishing.Sent, "simulated mail"),
 		})),
 		section("Exposures and policies", one(append(n.exposureFigures(t),
-			rateFigure("Policies signed", n.signed, n.asked, 100, 90, "signature"),
+			signedFigure(n.signed, n.asked),
 			countFigure("Signatures given", n.signatures, "in this period")))),
 		section("What to do next", n.nextSteps(t)),
 	}, nil

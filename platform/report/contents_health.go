@@ -32,16 +32,16 @@ func (m *Maker) globalHealth(ctx context.Context, t *db.Tenant, p domain.ReportP
 	return []Section{
 		section("Summary", nobody(t.ActiveUsers), one(Text(intro)), one(Figures{
 			scoreFigure(t), highRiskFigure(t), onTrackFigure(t),
-			rateFigure("Click rate", n.phishing.Clicked, n.phishing.Sent, 5, 15, "simulated mail"),
+			clickFigure(n.phishing.Clicked, n.phishing.Sent, "simulated mail"),
 		}), healthChart(&own, &others)),
 		section("Compared with other clients", one(healthTable(&own, &others))),
 		section("Numbers", one(Figures{
 			countFigure("Active users", t.ActiveUsers, ""),
 			countFigure("Courses completed", n.training.Completed, "in this period"),
 			countFigure("Simulated mails sent", n.phishing.Sent, "in this period"),
-			rateFigure("Report rate", n.phishing.Reported, n.phishing.Sent, 20, 10, "simulated mail"),
+			reportFigure(n.phishing.Reported, n.phishing.Sent, "simulated mail"),
 		}), one(append(n.exposureFigures(t),
-			rateFigure("Policies signed", n.signed, n.asked, 100, 90, "signature"),
+			signedFigure(n.signed, n.asked),
 			met("Framework requirements", n.met, n.requirements)))),
 	}, nil
 }

@@ -63,9 +63,9 @@ func (n *numbers) monthFigures(before *numbers) Figures {
 	return Figures{
 		score,
 		countFigure("Courses completed", n.training.Completed, "before: %d", before.training.Completed),
-		was(rateFigure("Click rate", n.phishing.Clicked, n.phishing.Sent, 5, 15, "simulated mail"),
+		was(clickFigure(n.phishing.Clicked, n.phishing.Sent, "simulated mail"),
 			before.phishing.Clicked, before.phishing.Sent),
-		was(rateFigure("Report rate", n.phishing.Reported, n.phishing.Sent, 20, 10, "simulated mail"),
+		was(reportFigure(n.phishing.Reported, n.phishing.Sent, "simulated mail"),
 			before.phishing.Reported, before.phishing.Sent),
 	}
 }

@@ -115,8 +115,8 @@ func phishingFigures(n domain.PhishingCounts) []Block {
 	}
 	return []Block{Figures{
 		countFigure("Simulated mails sent", n.Sent, "%d opened", n.Opened),
-		rateFigure("Click rate", n.Clicked, n.Sent, 5, 15, "mail"),
-		rateFigure("Report rate", n.Reported, n.Sent, 20, 10, "mail"),
+		clickFigure(n.Clicked, n.Sent, "mail"),
+		reportFigure(n.Reported, n.Sent, "mail"),
 		badIfAny(countFigure("Credentials submitted", n.CredentialsSubmitted, ""), n.CredentialsSubmitted),
 	}}
 }
