@@ -98,6 +98,9 @@ func (c *Change) stageAccounts(
 		accounts[i] = marshalled(merged[id])
 	}
 
+	if err := c.lookUpByKey(ctx); err != nil {
+		return err
+	}
 	_, err := pg.Exec(ctx, c, "stage accounts", pg.SQL(`
 		WITH merged AS MATERIALIZED (
 			SELECT p.object_id, d.user_id, d.account AS known, coalesce(d.unsettled, false) AS unsettled,
@@ -113,6 +116,16 @@ func (c *Change) stageAccounts(
 		FROM (SELECT *, coalesce(account = known, false) AND NOT unsettled AS same FROM merged) AS m
 		ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase`,
 		client, ids, accounts, fromStart, marshalled(domain.BlankAccount()), syncUnchanged))
+	return err
+}
+
+// lookUpByKey has the rest of the transaction find rows by their keys. The tables of
+// accounts grow from nothing to a whole directory within a run, ahead of their
+// statistics, by which PostgreSQL would read them whole for every page.
+func (c *Change) lookUpByKey(ctx context.Context) error {
+	_, err := pg.Exec(ctx, c, "look rows up by their keys", pg.SQL(`
+		SELECT set_config(name, 'off', true)
+		FROM unnest(ARRAY['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable_bitmapscan']) AS name`))
 	return err
 }
 
