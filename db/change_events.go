@@ -55,5 +55,12 @@ func (c *Change) flushEvents(ctx context.Context) error {
 		INSERT INTO events (client_id, id, type, user_id, object_id, created_at)
 		SELECT client_id, id, type, user_id, object_id, created_at
 		FROM json_populate_recordset(NULL::events, ?::json)`, string(text)))
+	if wake := c.onEvents.Load(); wake != nil && err == nil {
+		c.AfterCommit(ctx, *wake)
+	}
 	return err
 }
+
+// OnEvents has wake called after the commit of each change of this process that wrote
+// events: it must return at once. Other processes are not told; they look (EventsWait).
+func (d *DB) OnEvents(wake func()) { d.onEvents.Store(&wake) }

@@ -7,6 +7,8 @@
 package db
 
 import (
+	"sync/atomic"
+
 	"github.com/jackc/pgx/v5"
 
 	"partnerapi/db/pg"
@@ -18,6 +20,9 @@ type DB struct {
 	*pg.DB
 	// strict makes a Change fail that locks out of order.
 	strict bool
+	// onEvents is called after the commit of each change that wrote events; see
+	// OnEvents.
+	onEvents atomic.Pointer[func()]
 }
 
 // Option changes how Open opens a database.

@@ -53,7 +53,9 @@ func (c *Change) advanceResults(ctx context.Context, rows []resultRow, steps []d
 		r := &changes[i]
 		user := domain.UserKey{Client: r.client, User: r.after.User}
 		c.countMails(r.client, domain.DateOf(*r.after.SentAt), r.after.Counts().Minus(r.before.Counts()))
-		c.ObjectEvent(domain.ResultUpdated, user, r.after.ID.UUID())
+		if r.byPerson() {
+			c.ObjectEvent(domain.ResultUpdated, user, r.after.ID.UUID())
+		}
 		if r.scored() {
 			c.Rescore(user)
 		}
@@ -68,6 +70,14 @@ func (c *Change) advanceResults(ctx context.Context, rows []resultRow, steps []d
 type resultChange struct {
 	client        domain.ClientID
 	before, after domain.Result
+}
+
+// byPerson reports whether more changed than the mark of a mail scanner, which is no
+// event (decisions 8.2).
+func (r *resultChange) byPerson() bool {
+	before := r.before
+	before.Automated, before.AutomatedReason = r.after.Automated, r.after.AutomatedReason
+	return before != r.after
 }
 
 // scored reports whether a score depends on the change: not on who opens only,

@@ -19,7 +19,7 @@ var bounded = []struct {
 }{
 	{"idempotency_records", "created_at", domain.OutcomeLife},
 	{"audit_entries", "at", domain.AuditLife},
-	{"events", "created_at", domain.EventLife},
+	{"published_events", "created_at", domain.EventLife}, // events itself is an outbox, and loses nothing
 	{"email_classifications", "classified_at", domain.ClassificationLife},
 	{"sync_runs", "queued_at", domain.SyncRunLife},
 }

@@ -195,13 +195,15 @@ func (u *User) collections(ctx context.Context) ([]domain.CollectionRef, error) 
 		WHERE m.client_id = ? AND m.user_id = ? ORDER BY k.name_key, k.id`, u.Client, u.ID)))
 }
 
+// userDarkWebSQL sums up rows of exposures, all of one user.
+const userDarkWebSQL = `count(*) FILTER (WHERE resolved_at IS NULL) AS unresolved,
+	count(*) FILTER (WHERE resolved_at IS NOT NULL) AS resolved,
+	(array_agg(severity ORDER BY array_position(ARRAY['critical', 'high', 'medium', 'low'], severity))
+		FILTER (WHERE resolved_at IS NULL))[1] AS highest`
+
 // darkWeb sums up the user's exposures.
 func (u *User) darkWeb(ctx context.Context) (*domain.UserDarkWeb, error) {
 	sum, err := pg.One[domain.UserDarkWeb](ctx, u.db, "read a user's exposures", pg.Prepared(pg.SQL(`
-		SELECT count(*) FILTER (WHERE resolved_at IS NULL) AS unresolved,
-			count(*) FILTER (WHERE resolved_at IS NOT NULL) AS resolved,
-			(array_agg(severity ORDER BY array_position(ARRAY['critical', 'high', 'medium', 'low'], severity))
-				FILTER (WHERE resolved_at IS NULL))[1] AS highest
-		FROM exposures WHERE client_id = ? AND user_id = ?`, u.Client, u.ID)))
+		SELECT `+userDarkWebSQL+` FROM exposures WHERE client_id = ? AND user_id = ?`, u.Client, u.ID)))
 	return &sum, err
 }

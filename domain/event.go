@@ -62,3 +62,11 @@ type PublishedEvent struct {
 	// Body is the whole event in JSON: the same bytes for every reader and try.
 	Body string
 }
+
+// EventFilter says which events are wanted.
+type EventFilter struct {
+	// Types is empty for every type; none is in it twice.
+	Types []EventType
+	// Client is nil for every client.
+	Client *ClientID
+}

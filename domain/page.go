@@ -15,6 +15,8 @@ type Window struct {
 	Limit int
 	// After is the row after which to begin; nil begins at the first.
 	After *Position
+	// Latest, in a list that grows at its end only, begins behind its last row.
+	Latest bool
 	// Skip is how many further rows to pass over.
 	Skip int
 	// Total asks for the number of rows of the whole list.

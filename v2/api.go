@@ -67,6 +67,8 @@ type API struct {
 	ListReports   *op.Op[ListReports, op.Page[Report]]
 	GetReport     *op.Op[GetReport, ReportDetail]
 
+	ListEvents *op.Op[ListEvents, op.FeedPage[Event]]
+
 	db          *db.DB
 	jobs        *job.Queue
 	reportLinks ReportLinks
@@ -99,6 +101,7 @@ func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 	a.declareReportedEmails()
 	a.declareSync()
 	a.declareReports()
+	a.declareEvents()
 	return a
 }
 

@@ -23,6 +23,8 @@ import (
 	"partnerapi/platform/mail"
 	"partnerapi/platform/phishing"
 	"partnerapi/platform/report"
+	"partnerapi/platform/webhook"
+	v2 "partnerapi/v2"
 )
 
 // workFlags say how the background work reaches the world.
@@ -74,6 +76,7 @@ type background struct {
 	sender mail.Sender
 	mails  *mail.Dispatcher
 	syncs  *directory.Runner
+	events *webhook.Publisher
 	tries  *prometheus.CounterVec // of mails, by kind and outcome
 	jobs   *river.Client[pgx.Tx]
 	made   *reportMetrics
@@ -121,7 +124,8 @@ func (f workFlags) open(
 		return nil, errors.Join(err, sender.Close())
 	}
 	return &background{
-		db: d, sender: sender, mails: mails, syncs: directory.NewRunner(d, with.keys, f.connector(), log),
+		events: webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, webhook.PublisherEvents{}),
+		db:     d, sender: sender, mails: mails, syncs: directory.NewRunner(d, with.keys, f.connector(), log),
 		tries: tries, jobs: jobs, made: made, log: log,
 	}, nil
 }
@@ -134,6 +138,8 @@ func (w *background) run(ctx context.Context) error {
 	daily.Go(func() { w.refreshDaily(ctx) })
 	daily.Go(func() { w.refreshAhead(ctx) })
 	daily.Go(func() { w.assignWaiting(ctx) })
+	daily.Go(func() { w.noteOverdue(ctx) })
+	daily.Go(func() { w.events.Run(ctx) })
 	daily.Go(func() { w.syncs.Run(ctx) })
 	daily.Go(func() { w.runJobs(ctx) })
 	err := w.mails.Run(ctx)

@@ -51,10 +51,28 @@ func (d *DB) tx(ctx context.Context, options pgx.TxOptions, fn func(ctx context.
 	}
 	// A rollback is a no-op after a commit. It is done although ctx may have ended.
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	if err := fn(context.WithValue(ctx, txKey{}, tx)); err != nil {
+	var after []func()
+	if err := fn(context.WithValue(context.WithValue(ctx, txKey{}, tx), afterKey{}, &after)); err != nil {
 		return err
 	}
-	return d.TranslateError("commit", tx.Commit(ctx))
+	if err := tx.Commit(ctx); err != nil {
+		return d.TranslateError("commit", err)
+	}
+	for _, fn := range after {
+		fn()
+	}
+	return nil
+}
+
+type afterKey struct{}
+
+// AfterCommit has fn run once the outermost transaction of ctx is committed; it does
+// not run where that is rolled back, or where there is no transaction. It may run for
+// work that was undone by a Trial within the transaction.
+func (d *DB) AfterCommit(ctx context.Context, fn func()) {
+	if after, ok := ctx.Value(afterKey{}).(*[]func()); ok && d.InTx(ctx) {
+		*after = append(*after, fn)
+	}
 }
 
 // Trial runs fn in a transaction that is rolled back, or at a savepoint of the outer

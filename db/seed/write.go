@@ -15,7 +15,7 @@ func (w *writer) clients(ctx context.Context, clients []*client, program []cours
 	w.countClients(ctx, clients)
 	w.clientParts(ctx, clients, program, today)
 	w.userRows(ctx, clients, today)
-	w.training(ctx, clients)
+	w.training(ctx, clients, today)
 	w.phishing(ctx, clients)
 	w.darkWeb(ctx, clients)
 	w.mail(ctx, clients)
@@ -179,14 +179,15 @@ func eachUser(clients []*client, do func(*client, *user)) {
 	}
 }
 
-func (w *writer) training(ctx context.Context, clients []*client) {
+func (w *writer) training(ctx context.Context, clients []*client, today domain.Date) {
 	w.copy(ctx, "assignments", "client_id user_id course_id round position from_program frameworks assigned_at due_on "+
-		"completed_at", func(put put) {
+		"completed_at overdue_noted", func(put put) {
 		eachUser(clients, func(c *client, u *user) {
 			for i := range u.training {
 				a := &u.training[i]
 				put(uuid(c.ID), uuid(u.ID), uuid(a.course), a.round, a.position, a.program,
-					append([][16]byte{}, a.frameworks...), a.assignedAt, nullDate(a.dueOn), nullTime(a.completedAt))
+					append([][16]byte{}, a.frameworks...), a.assignedAt, nullDate(a.dueOn), nullTime(a.completedAt),
+					a.dueOn.Before(today)) // what is overdue by now is history, and no event
 			}
 		})
 	})

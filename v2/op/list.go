@@ -54,7 +54,7 @@ func AddList[In, Row, Item any](
 	read func(context.Context, *In, domain.Window) (domain.Slice[Row], error),
 	item func(Row) Item,
 ) *Op[In, Page[Item]] {
-	paging, err := pagingOf(reflect.TypeFor[In]())
+	paging, err := pagingOf(reflect.TypeFor[In](), reflect.TypeFor[Paging]())
 	if err != nil {
 		panic(fmt.Sprintf("operation %s: %v", meta.ID, err))
 	}
@@ -78,8 +78,9 @@ func AddList[In, Row, Item any](
 	})
 }
 
-// pagingOf returns the index of the Paging within a list's input.
-func pagingOf(in reflect.Type) ([]int, error) {
+// pagingOf returns the index of the Paging, or what stands for it, within a list's
+// input.
+func pagingOf(in, part reflect.Type) ([]int, error) {
 	for _, f := range reflect.VisibleFields(in) {
 		if !f.IsExported() {
 			return nil, fmt.Errorf("its cursors cannot be bound to the unexported field %s", f.Name)
@@ -89,9 +90,9 @@ func pagingOf(in reflect.Type) ([]int, error) {
 	if query.Type == nil || query.Type.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("its input has no query")
 	}
-	paging, ok := query.Type.FieldByName("Paging")
-	if !ok || paging.Type != reflect.TypeFor[Paging]() {
-		return nil, fmt.Errorf("its query does not embed Paging")
+	paging, ok := query.Type.FieldByName(part.Name())
+	if !ok || paging.Type != part {
+		return nil, fmt.Errorf("its query does not embed %s", part.Name())
 	}
 	return append(append([]int{}, query.Index...), paging.Index...), nil
 }

@@ -1,0 +1,102 @@
+package db
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// publishedRow is a row of published_events, with the partner's last position. A page
+// without events is one row without an event.
+type publishedRow struct {
+	Head      int64
+	Position  *int64
+	ID        *domain.EventID
+	Type      *domain.EventType
+	ClientID  *domain.ClientID
+	CreatedAt *time.Time
+	Body      *string
+}
+
+func (r *publishedRow) event() domain.PublishedEvent {
+	return domain.PublishedEvent{
+		Position: *r.Position, ID: *r.ID, Type: *r.Type, Client: *r.ClientID, At: *r.CreatedAt, Body: *r.Body,
+	}
+}
+
+// Events reads a page of the events of the clients within the caller's reach, in the
+// order in which they were published. The end of the slice is where to go on: the last
+// event of the page or, where none follows, the last one that was published. Events and
+// reach are read by one statement, and are those of one moment: no event is ever
+// passed over, for they become visible in this order.
+func (d *DB) Events(
+	ctx context.Context, f domain.EventFilter, w domain.Window,
+) (domain.Slice[domain.PublishedEvent], error) {
+	partner, after := domain.CallerFrom(ctx).Partner, int64(0)
+	if w.After != nil {
+		var err error
+		if after, err = strconv.ParseInt(w.After.Key, 10, 64); err != nil {
+			return domain.Slice[domain.PublishedEvent]{}, domain.ErrInvalid("cursor", "is not a cursor of this list")
+		}
+	}
+	chosen := pg.SQL("SELECT 0::bigint AS position WHERE false")
+	if !w.Latest {
+		chosen = eventPositions(ctx, f, after, w.Limit+1)
+	}
+	rows, err := pg.All[publishedRow](ctx, d, "read events", pg.SQL(`
+		WITH chosen AS MATERIALIZED (?0)
+		SELECT head.position AS head, e.position, e.id, e.type, e.client_id, e.created_at, e.body
+		FROM (SELECT coalesce(max(position), 0) AS position FROM published_events WHERE partner_id = ?1) AS head
+		LEFT JOIN (
+			SELECT p.* FROM chosen JOIN published_events AS p ON p.partner_id = ?1 AND p.position = chosen.position
+		) AS e ON true
+		ORDER BY e.position`, chosen, partner))
+	if err != nil {
+		return domain.Slice[domain.PublishedEvent]{}, err
+	}
+
+	end := max(after, rows[0].Head)
+	rows = slices.DeleteFunc(rows, func(r publishedRow) bool { return r.Position == nil })
+	s := domain.Slice[publishedRow]{Rows: rows}
+	if len(rows) > w.Limit {
+		s.Rows, s.More = rows[:w.Limit], true
+		end = *s.Rows[w.Limit-1].Position
+	}
+	s.End = &domain.Position{Key: strconv.FormatInt(end, 10)}
+	return pg.Map(s, (*publishedRow).event), nil
+}
+
+// eventPositions selects the positions of the first n events after a position that the
+// filter and the caller's reach leave, in their order. Each stretch of an index is read
+// no further than for n events: of the partner where all of its clients are reached,
+// else of each client, and of each type where types are asked for.
+func eventPositions(ctx context.Context, f domain.EventFilter, after int64, n int) pg.Query {
+	caller := domain.CallerFrom(ctx)
+	every := caller.AllClients && f.Client == nil
+	var from, of pg.Query
+	if every {
+		from = pg.SQL("(VALUES (1)) AS every (client)")
+		of = pg.SQL("e.partner_id = ?0 AND (SELECT true FROM clients AS c WHERE c.id = e.client_id AND ?1)",
+			caller.Partner, reach(ctx))
+	} else {
+		one := pg.SQL("true")
+		if f.Client != nil {
+			one = pg.SQL("c.id = ?", *f.Client)
+		}
+		from = pg.SQL("(SELECT c.id FROM clients AS c WHERE ? AND ?) AS r", one, reach(ctx))
+		of = pg.SQL("e.client_id = r.id")
+	}
+	if len(f.Types) > 0 {
+		from = pg.SQL("? CROSS JOIN unnest(?::text[]) AS t (type)", from, f.Types)
+		of = pg.SQL("? AND e.type = t.type", of)
+	}
+	return pg.SQL(`
+		SELECT e.position FROM ?0 CROSS JOIN LATERAL (
+			SELECT e.position FROM published_events AS e WHERE ?1 AND e.position > ?2 ORDER BY e.position LIMIT ?3
+		) AS e
+		ORDER BY e.position LIMIT ?3`, from, of, after, n)
+}

@@ -1,0 +1,247 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// The table events is an outbox: a change writes its events in its own transaction,
+// and PublishEvents moves them on to published_events, where callers read them, and to
+// webhook_deliveries. One transaction at a time does so, for it locks event_head; it
+// numbers the events that are committed by then. Events so become visible in the order
+// of their positions, however long the transactions took that wrote them: what has a
+// position below another one was visible before, or at the same moment.
+
+// OutboxEvent is an event that waits to be published.
+type OutboxEvent struct {
+	domain.Event
+	// Object is the UUID of what it is about, where that is neither the client nor the
+	// user; else zero.
+	Object uuid.UUID
+	// RecordedAt is when it was written, by the server's clock.
+	RecordedAt time.Time
+
+	partner *domain.PartnerID // nil where the client was archived
+}
+
+// RenderEvents returns the bodies of events, each at its event's place: empty where
+// its object is not there any more. It is called in the transaction that publishes,
+// and reads the objects as they are at that moment.
+type RenderEvents func(ctx context.Context, events []OutboxEvent) ([]string, error)
+
+// Publication is what became of a batch of events.
+type Publication struct {
+	// Busy says that another process publishes, and nothing was done.
+	Busy bool
+	// Published are the events that were published, Dropped those whose object or
+	// client was gone before: nobody could be shown them.
+	Published, Dropped []domain.Event
+	// Postponed is an event that cannot be published, for the reason that Reason says: it
+	// is tried again after PostponeEvent.
+	Postponed *domain.Event
+	Reason    error
+	// Deliveries is how many deliveries to subscriptions were made ready.
+	Deliveries int
+}
+
+// Taken is how many events left the outbox, or were postponed.
+func (p *Publication) Taken() int {
+	n := len(p.Published) + len(p.Dropped)
+	if p.Postponed != nil {
+		n++
+	}
+	return n
+}
+
+// PostponeEvent is after how long an event is tried again that could not be published.
+const PostponeEvent = 10 * time.Minute
+
+// PublishEvents publishes up to n events in the order in which they were written, and
+// makes a delivery ready for every subscription that wants one of them. It takes the
+// same number of statements for any number of events of a type. An event that cannot
+// be published, for a reason other than the database, delays no other: with n events
+// it is an error, and nothing is published; alone it is postponed. Types that this
+// release does not know stay for one that does.
+func (d *DB) PublishEvents(ctx context.Context, n int, render RenderEvents) (Publication, error) {
+	var p Publication
+	var taken []OutboxEvent
+	err := d.Tx(ctx, func(ctx context.Context) error {
+		head, err := pg.All[int64](ctx, d, "lock the head of the events",
+			pg.Prepared(pg.SQL("SELECT position FROM event_head FOR UPDATE SKIP LOCKED")))
+		if err != nil {
+			return err
+		}
+		if p.Busy = len(head) == 0; p.Busy {
+			return nil
+		}
+		if taken, err = d.takeEvents(ctx, n); err != nil || len(taken) == 0 {
+			return err
+		}
+		return d.publish(ctx, head[0], taken, render, &p)
+	})
+	if err == nil || len(taken) != 1 || ctx.Err() != nil || domain.IsCode(err, domain.Unavailable) {
+		return p, err
+	}
+	return Publication{Postponed: &taken[0].Event, Reason: err}, d.postponeEvent(ctx, &taken[0])
+}
+
+// waitingEvents is the condition that an event waits to be published at ?0, and is of
+// one of the types ?1.
+const waitingEvents = "(e.postponed_until IS NULL OR e.postponed_until <= ?0) AND e.type = ANY(?1::text[])"
+
+// EventsWait reports whether events wait to be published. It reads one entry of an
+// index, and those of events that are postponed.
+func (d *DB) EventsWait(ctx context.Context) (bool, error) {
+	return pg.One[bool](ctx, d, "look for events", pg.Prepared(pg.SQL(
+		"SELECT EXISTS (SELECT 1 FROM (SELECT * FROM events ORDER BY recorded_at, id) AS e WHERE "+waitingEvents+")",
+		d.Now(), domain.EventTypes)))
+}
+
+// EventBacklog is the events that wait to be published.
+type EventBacklog struct {
+	Waiting int
+	// Oldest is when the oldest of them was written; nil where none waits.
+	Oldest *time.Time
+}
+
+// EventBacklog counts the events that wait to be published, for metrics.
+func (d *DB) EventBacklog(ctx context.Context) (EventBacklog, error) {
+	return pg.One[EventBacklog](ctx, d, "count events", pg.SQL(
+		"SELECT count(*) AS waiting, min(recorded_at) AS oldest FROM events"))
+}
+
+// outboxEventRow is a row of events, with the partner of its client.
+type outboxEventRow struct {
+	ID         domain.EventID
+	Type       domain.EventType
+	ClientID   domain.ClientID
+	UserID     *domain.UserID
+	ObjectID   *domain.EventID // of any kind
+	CreatedAt  time.Time
+	RecordedAt time.Time
+	PartnerID  *domain.PartnerID
+}
+
+// takeEvents reads the first n events that wait. Only who holds event_head deletes
+// them.
+func (d *DB) takeEvents(ctx context.Context, n int) ([]OutboxEvent, error) {
+	rows, err := pg.All[outboxEventRow](ctx, d, "take events", pg.SQL(`
+		SELECT e.id, e.type, e.client_id, e.user_id, e.object_id, e.created_at, e.recorded_at,
+			(SELECT c.partner_id FROM clients AS c WHERE c.id = e.client_id AND c.archived_at IS NULL) AS partner_id
+		FROM events AS e WHERE `+waitingEvents+` ORDER BY e.recorded_at, e.id LIMIT ?2`, d.Now(), domain.EventTypes, n))
+	events := make([]OutboxEvent, len(rows))
+	for i, r := range rows {
+		events[i] = OutboxEvent{
+			Event: domain.Event{
+				ID: r.ID, Type: r.Type, Client: r.ClientID, User: or(r.UserID, domain.UserID{}), At: r.CreatedAt.UTC(),
+			},
+			Object: uuid.UUID(or(r.ObjectID, domain.EventID{})), RecordedAt: r.RecordedAt, partner: r.PartnerID,
+		}
+	}
+	return events, err
+}
+
+// publish publishes taken events behind the position head, and notes in p what
+// became of them.
+func (d *DB) publish(ctx context.Context, head int64, taken []OutboxEvent, render RenderEvents, p *Publication) error {
+	var shown []OutboxEvent
+	for _, e := range taken {
+		if e.partner != nil {
+			shown = append(shown, e)
+		} else {
+			p.Dropped = append(p.Dropped, e.Event)
+		}
+	}
+	bodies, err := render(ctx, shown)
+	if err != nil {
+		return err
+	}
+
+	batch := publishing{head: head}
+	for i, e := range shown {
+		if bodies[i] == "" {
+			p.Dropped = append(p.Dropped, e.Event)
+			continue
+		}
+		batch.add(e, bodies[i])
+		p.Published = append(p.Published, e.Event)
+	}
+	p.Deliveries, err = d.storePublished(ctx, taken, &batch)
+	return err
+}
+
+// publishing are the columns of rows of published_events, and head the position of the
+// last of them.
+type publishing struct {
+	head                   int64
+	positions              []int64
+	partners, clients, ids [][16]byte
+	types                  []domain.EventType
+	createdAt, recordedAt  []time.Time
+	bodies                 []string
+}
+
+func (b *publishing) add(e OutboxEvent, body string) {
+	b.head++
+	b.positions = append(b.positions, b.head)
+	b.partners, b.clients, b.ids = append(b.partners, *e.partner), append(b.clients, e.Client), append(b.ids, e.ID)
+	b.types, b.bodies = append(b.types, e.Type), append(b.bodies, body)
+	b.createdAt, b.recordedAt = append(b.createdAt, e.At), append(b.recordedAt, e.RecordedAt)
+}
+
+// publishSQL publishes the rows of the arrays ?0 to ?7, takes the events ?8 and ?9 out
+// of the outbox, moves the head to ?10, and makes deliveries ready at ?11. A
+// subscription is locked against being deleted meanwhile, and has the access that its
+// key has now (decisions 8.2).
+const publishSQL = `
+	WITH batch AS MATERIALIZED (
+		SELECT * FROM unnest(?0::bigint[], ?1::uuid[], ?2::uuid[], ?3::uuid[], ?4::text[], ?5::timestamptz[],
+			?6::timestamptz[], ?7::text[]) AS b (position, partner_id, client_id, id, type, created_at, recorded_at, body)
+	), published AS (
+		INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
+		SELECT partner_id, position, client_id, id, type, created_at, body FROM batch
+	), subscribed AS MATERIALIZED (
+		SELECT w.id, w.partner_id, w.key_id, w.events, w.client_ids, w.active_since, k.all_clients
+		FROM webhooks AS w JOIN api_keys AS k ON k.id = w.key_id
+		WHERE w.partner_id IN (SELECT partner_id FROM batch) AND w.status = 'active'
+			AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?11)
+		ORDER BY w.partner_id, w.id FOR KEY SHARE OF w
+	), delivered AS (
+		INSERT INTO webhook_deliveries
+			(webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
+		SELECT w.id, uuid_v7(?11), b.partner_id, b.position, b.client_id, b.id, b.type, ?11, ?11
+		FROM batch AS b JOIN subscribed AS w ON w.partner_id = b.partner_id
+		WHERE w.active_since <= b.recorded_at AND b.type = ANY(w.events)
+			AND (w.client_ids = '{}' OR b.client_id = ANY(w.client_ids))
+			AND (w.all_clients OR EXISTS (
+				SELECT 1 FROM api_key_clients AS r WHERE r.key_id = w.key_id AND r.client_id = b.client_id))
+		RETURNING 1
+	), taken AS (
+		DELETE FROM events AS e USING unnest(?8::timestamptz[], ?9::uuid[]) AS t (recorded_at, id)
+		WHERE e.recorded_at = t.recorded_at AND e.id = t.id
+	), moved AS (
+		UPDATE event_head SET position = ?10
+	)
+	SELECT count(*) FROM delivered`
+
+func (d *DB) storePublished(ctx context.Context, taken []OutboxEvent, b *publishing) (deliveries int, err error) {
+	at, ids := make([]time.Time, len(taken)), make([][16]byte, len(taken))
+	for i, e := range taken {
+		at[i], ids[i] = e.RecordedAt, e.ID
+	}
+	return pg.One[int](ctx, d, "publish events", pg.SQL(publishSQL, b.positions, b.partners, b.clients, b.ids,
+		b.types, b.createdAt, b.recordedAt, b.bodies, at, ids, b.head, d.Now()))
+}
+
+// postponeEvent has an event wait that could not be published.
+func (d *DB) postponeEvent(ctx context.Context, e *OutboxEvent) error {
+	_, err := pg.Exec(ctx, d, "postpone an event", pg.SQL(
+		"UPDATE events SET postponed_until = ? WHERE recorded_at = ? AND id = ?",
+		d.Now().Add(PostponeEvent), e.RecordedAt, e.ID))
+	return err
+}
