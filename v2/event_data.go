@@ -88,7 +88,9 @@ var eventRenderers = []*eventRenderer{
 		func(e db.OutboxEvent) domain.ReportedEmailID { return domain.ReportedEmailID(e.Object) },
 		func(_ *API, _ db.OutboxEvent, r domain.ReportedEmail) any { return reportedEmailOf(r) }, domain.RealReported),
 	rendererOf((*db.DB).EventAssignments, userObject,
-		func(a *API, e db.OutboxEvent, t domain.Assignment) any { return AssignmentEvent{e.User, a.assignmentOf(t)} },
+		func(a *API, e db.OutboxEvent, t domain.Assignment) any {
+			return AssignmentEvent{e.User, a.assignmentOf(t)}
+		},
 		domain.CoursePassed, domain.CourseOverdue),
 	rendererOf((*db.DB).EventSignatures, userObject, func(_ *API, _ db.OutboxEvent, s db.EventSignature) any {
 		return PolicyEvent{PolicyID: s.PolicyID, UserID: s.UserID, Version: s.Version, AcknowledgedAt: op.At(s.SignedAt)}

@@ -36,7 +36,9 @@ func (e Event) MarshalJSONTo(enc *jsontext.Encoder) error {
 type EventData struct{ shown any }
 
 // MarshalJSONTo writes the data.
-func (d EventData) MarshalJSONTo(enc *jsontext.Encoder) error { return json.MarshalEncode(enc, d.shown) }
+func (d EventData) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return json.MarshalEncode(enc, d.shown)
+}
 
 // JSONSchema says what the data looks like, for the document.
 func (EventData) JSONSchema() string { return `{"type":"object"}` }

@@ -121,3 +121,18 @@ func (h *Harness) Number(query string, args ...any) (n int) {
 
 // Email is a numbered address.
 func Email(n int) string { return fmt.Sprintf("user%04d@example.com", n) }
+
+// Publish publishes the events that wait, as the background work does, and returns
+// how many were published.
+func (h *Harness) Publish() (n int) {
+	h.T.Helper()
+	const batch = 500
+	for {
+		done, err := h.DB.PublishEvents(h.T.Context(), batch, h.API.RenderEvents)
+		h.must(err)
+		h.must(done.Reason)
+		if n += len(done.Published); done.Taken() < batch {
+			return n
+		}
+	}
+}
