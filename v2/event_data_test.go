@@ -111,7 +111,9 @@ func TestEventData(t *testing.T) {
 			id := w.Do("POST", w.reportsOf(), w.tenant.Key, `{"type":"phishing_overview"}`).Want(http.StatusCreated).Field("id")
 			w.finish(id.(string), domain.ReportReady)
 		}, item(client + "/reports")},
-		{domain.SyncStopped, func() { w.sync(t, func(l *db.SyncLease) error { _, err := w.DB.FailSync(t.Context(), l, "why"); return err }) },
+		{domain.SyncStopped, func() {
+			w.sync(t, func(l *db.SyncLease) error { _, err := w.DB.FailSync(t.Context(), l, "why"); return err })
+		},
 			item(client + "/sync/runs")},
 		{domain.SyncDone, func() {
 			w.Clock.Advance(2 * time.Hour)

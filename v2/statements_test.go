@@ -65,6 +65,9 @@ func crowdParts(w *world) {
 		SELECT $1, $2, gen_random_uuid(), $3, 'a@example.com', 'S', 'smtp', 'welcome' FROM generate_series(1, 600) AS n`, w.client.ID, w.user.ID, now)
 	w.Exec(`INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at)
 		SELECT $1, gen_random_uuid(), 'completed', 'schedule', $2, $2 FROM generate_series(1, 600) AS n`, w.client.ID, now)
+	w.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
+		SELECT $1, n, $2, gen_random_uuid(), 'user.updated', $3, `+plainEvent+` FROM generate_series(1, 600) AS n`,
+		w.tenant.ID, w.client.ID, now)
 }
 
 // statements counts those of one read, the key being known already.

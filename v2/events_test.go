@@ -1,0 +1,311 @@
+package v2_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/v2test"
+)
+
+// plainEvent is the body of an event that plain SQL adds at a place n.
+const plainEvent = `format('{"id":"evt_01h455vb4pex5vsknk084sn02q","type":"user.updated",` +
+	`"created_at":"2026-06-15T12:00:00.000000Z","client_id":"cli_01h455vb4pex5vsknk084sn02q","data":{"n":%s}}', n)`
+
+// follower follows the events of a key, with filters.
+type follower struct {
+	*v2test.Harness
+	key, filters, cursor string
+}
+
+// page reads the next page, and the texts of its events.
+func (f *follower) page(limit int) (items []string, more bool) {
+	f.T.Helper()
+	query := fmt.Sprintf("?limit=%d&%s", limit, f.filters)
+	if f.cursor != "" {
+		query += "&cursor=" + url.QueryEscape(f.cursor)
+	}
+	r := f.Get("/v2/events"+query, f.key).Want(http.StatusOK)
+	items, f.cursor = rawItems(r), r.Field("page.next_cursor").(string)
+	return items, r.Field("page.has_more").(bool)
+}
+
+// rest reads all that is there.
+func (f *follower) rest(limit int) (all []string) {
+	f.T.Helper()
+	for {
+		items, more := f.page(limit)
+		if more && len(items) != limit {
+			f.T.Errorf("a page of %d, not %d, says that more is there", len(items), limit)
+		}
+		if all = append(all, items...); !more {
+			return all
+		}
+	}
+}
+
+// stored are the bodies of the events of clients and types, in their order; none of
+// either stand for all.
+func (w *world) stored(clients []domain.ClientID, types ...domain.EventType) (bodies []string) {
+	w.T.Helper()
+	ids := make([]string, len(clients))
+	for i, c := range clients {
+		ids[i] = c.UUID()
+	}
+	kinds := []string{}
+	for _, t := range types {
+		kinds = append(kinds, string(t))
+	}
+	rows, err := w.DB.SQL().QueryContext(w.T.Context(), `SELECT body FROM published_events
+		WHERE (client_id = ANY($1::text[]::uuid[]) OR $1 = '{}') AND (type = ANY($2::text[]) OR $2 = '{}') ORDER BY position`, ids, kinds)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var body string
+		if err := rows.Scan(&body); err != nil {
+			w.T.Fatal(err)
+		}
+		bodies = append(bodies, body)
+	}
+	return bodies
+}
+
+// TestFollowEvents: whatever the key and the filters, and however large the pages, the
+// events come in their order, each once and to the byte, and go on after the end.
+func TestFollowEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	dice := rand.New(rand.NewPCG(9, 1))
+	var clients []domain.ClientID
+	for i := range 5 {
+		clients = append(clients, w.Client(w.tenant, fmt.Sprint("Client ", i)).ID)
+	}
+	theirs := w.Tenant("Other")
+	foreign := w.Client(theirs, "Theirs").ID
+	archived := w.Client(w.tenant, "Archived").ID
+	subset := clients[1:4]
+	key := w.NewKey(w.tenant, []domain.Scope{domain.Read}, subset)
+	reached := append([]domain.ClientID{w.client.ID}, clients...)
+	filter := func(query string) *follower { return &follower{w.Harness, w.tenant.Key, query, ""} }
+	created, users := string(domain.ClientCreated), "user.created,"+string(domain.UserUpdated)
+	userTypes := []domain.EventType{domain.UserCreated, domain.UserUpdated}
+	followers := []struct {
+		*follower
+		clients []domain.ClientID
+		types   []domain.EventType
+	}{
+		{filter(""), reached, nil},
+		{filter("types=" + created), reached, []domain.EventType{domain.ClientCreated}},
+		{filter("types=" + users), reached, userTypes},
+		{filter("types=user.updated&types=user.created,user.updated"), reached, userTypes},
+		{filter("types=report.ready"), nil, []domain.EventType{domain.ReportMade}},
+		{filter("client_id=" + clients[1].String()), clients[1:2], nil},
+		{filter("client_id=" + clients[1].String() + "&types=" + users), clients[1:2], userTypes},
+		{&follower{w.Harness, key, "", ""}, subset, nil},
+		{&follower{w.Harness, key, "types=" + users, ""}, subset, userTypes},
+		{&follower{w.Harness, key, "client_id=" + clients[2].String(), ""}, clients[2:3], nil},
+	}
+	seen := make([][]string, len(followers))
+	for round := range 4 {
+		for range 30 {
+			client, tenant := clients[dice.IntN(5)], w.tenant
+			switch dice.IntN(8) {
+			case 0:
+				client, tenant = foreign, theirs
+			case 1:
+				if round == 0 {
+					client = archived
+				}
+			}
+			w.User(tenant, client, v2test.Email(int(w.sampled.Add(1))))
+			if dice.IntN(4) == 0 {
+				w.Publish()
+			}
+		}
+		if round == 0 {
+			w.Publish()
+			w.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", archived)
+		}
+		w.Publish()
+		for i, f := range followers {
+			seen[i] = append(seen[i], f.rest(1+dice.IntN(20))...)
+			want := w.stored(f.clients, f.types...)
+			if !slices.Equal(seen[i], want) {
+				t.Fatalf("round %d, %q: followed %d events, not the %d there are", round, f.filters, len(seen[i]), len(want))
+			}
+			if f.clients != nil && len(want) == 0 {
+				t.Errorf("%q has no events", f.filters)
+			}
+		}
+	}
+	for name, f := range map[string]*follower{
+		"out of the subset":   {w.Harness, key, "client_id=" + clients[0].String(), ""},
+		"another partner's":   filter("client_id=" + foreign.String()),
+		"archived":            filter("client_id=" + archived.String()),
+		"no id":               filter("client_id=none"),
+		"another partner key": {w.Harness, theirs.Key, "client_id=" + clients[0].String(), ""},
+		"revoked client":      {w.Harness, w.NewKey(w.tenant, []domain.Scope{domain.Read}, []domain.ClientID{archived}), "", ""},
+	} {
+		if got := f.rest(100); len(got) > 0 {
+			t.Errorf("%s: shows %d events", name, len(got))
+		}
+	}
+	if got := (&follower{w.Harness, theirs.Key, "", ""}).rest(7); !slices.Equal(got, w.stored([]domain.ClientID{foreign})) {
+		t.Errorf("the other partner sees %d events", len(got))
+	}
+}
+
+// TestLatestEvents: cursor=latest begins at the end, with any filters.
+func TestLatestEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	empty := &follower{w.Harness, w.Tenant("Without events").Key, "", "latest"}
+	if items, more := empty.page(10); len(items) > 0 || more || empty.cursor == "" {
+		t.Errorf("without events: %v %v %q", items, more, empty.cursor)
+	}
+	w.Publish()
+	for _, filters := range []string{"", "types=user.created", "client_id=" + w.client.ID.String()} {
+		f := &follower{w.Harness, w.tenant.Key, filters, "latest"}
+		if items, more := f.page(10); len(items) > 0 || more {
+			t.Errorf("%q: begins with %d events", filters, len(items))
+		}
+		if items, more := f.page(10); len(items) > 0 || more {
+			t.Errorf("%q: goes on with %d events", filters, len(items))
+		}
+		w.User(w.tenant, w.client.ID, v2test.Email(int(w.sampled.Add(1))))
+		if items, _ := f.page(10); len(items) > 0 {
+			t.Errorf("%q: shows %d events that are not published", filters, len(items))
+		}
+		w.Publish()
+		if items, more := f.page(10); len(items) != 1 || more {
+			t.Errorf("%q: shows %d events, not the new one", filters, len(items))
+		}
+	}
+}
+
+// TestEventsKept: events are kept for 30 days, and a cursor into those that are gone
+// goes on with what is there. What waits to be published is never dropped.
+func TestEventsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	w.Publish()
+	f := &follower{w.Harness, w.tenant.Key, "", ""}
+	f.page(1)
+	w.Clock.Advance(domain.EventLife + 1)
+	waiting := w.User(w.tenant, w.client.ID, "second@example.com")
+	w.Clock.Advance(domain.EventLife - 1)
+	if _, err := w.DB.DailyRefresh(t.Context(), domain.DateOf(w.Clock.Now()), func(int, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	if items, more := f.page(10); len(items) > 0 || more {
+		t.Errorf("%d old events are kept", len(items))
+	}
+	w.Publish()
+	if items, _ := f.page(10); len(items) != 1 || !strings.Contains(items[0], waiting.ID.String()) {
+		t.Errorf("goes on with %v", items)
+	}
+}
+
+// TestBadEventsQueries: unknown types and cursors of other lists or filters are
+// refused, and name the parameter.
+func TestBadEventsQueries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	w.Publish()
+	f := &follower{w.Harness, w.tenant.Key, "types=user.created", ""}
+	f.page(1)
+	clients := w.Get("/v2/clients?limit=1", w.tenant.Key)
+	w.Client(w.tenant, "Second")
+	clients = w.Get("/v2/clients?limit=1", w.tenant.Key)
+	for query, field := range map[string]string{
+		"types=nope": "types", "types=user.created,User.Created": "types", "types=user.created&types=x": "types",
+		"types=user.created%00": "types", "limit=0": "limit", "limit=501": "limit",
+		"cursor=Latest": "cursor", "cursor=latest%20": "cursor", "cursor=0": "cursor",
+		"cursor=" + f.cursor: "cursor",
+		"cursor=" + f.cursor + "&types=user.created,user.updated": "cursor",
+		"cursor=" + f.cursor + "&types=user.created&client_id=x":  "cursor",
+		"cursor=" + clients.Field("page.next_cursor").(string):    "cursor",
+		"types=user.created&cursor=" + f.cursor[:len(f.cursor)-1]: "cursor",
+		"types=user.created&cursor=" + strings.Repeat("a", 4097):  "cursor",
+		"types=" + strings.Repeat("user.created,", 51):            "types",
+	} {
+		checkInvalid(t, w.Get("/v2/events?"+query, w.tenant.Key), field)
+	}
+	w.Get("/v2/events?types=user.created&limit=500&cursor="+f.cursor, w.tenant.Key).Want(http.StatusOK)
+}
+
+// FuzzEventCursor: a cursor that the feed did not give is refused, or is the one that
+// begins at the end; never is one a failure.
+func FuzzEventCursor(f *testing.F) {
+	w := &world{Harness: v2test.New(f, v2test.Options{Limits: v2test.Unlimited})}
+	w.tenant = w.Tenant("Partner")
+	w.Client(w.tenant, "Client")
+	w.Publish()
+	follow := &follower{w.Harness, w.tenant.Key, "", ""}
+	follow.page(1)
+	given := follow.cursor
+	for _, seed := range []string{given, "latest", "", "0", "Latest", given + "=", given[:20], "null", `{"k":"1"}`, strings.Repeat("A", 5000)} {
+		f.Add(seed)
+	}
+	ctx := w.As(w.tenant.Key)
+	f.Fuzz(func(t *testing.T, cursor string) {
+		in := w.API.ListEvents.New().(*v2.ListEvents)
+		in.Query.Cursor = cursor
+		page, err := w.API.ListEvents.Call(ctx, in)
+		if cursor == given || cursor == "latest" || cursor == "" {
+			if err != nil || page.Page.NextCursor == "" {
+				t.Fatalf("%q is answered %v, %v", cursor, page, err)
+			}
+			return
+		}
+		if !domain.IsCode(err, domain.InvalidRequest) {
+			t.Fatalf("%q is answered %v, %v", cursor, page, err)
+		}
+	})
+}
+
+// BenchmarkListEvents reads pages of 100 events of a partner with 200,000, of 200
+// clients: from the start, at the end, and of some types or clients.
+func BenchmarkListEvents(b *testing.B) {
+	w := &world{Harness: v2test.New(b, v2test.Options{Limits: v2test.Unlimited})}
+	w.tenant = w.Tenant("Partner")
+	client := w.Client(w.tenant, "Client")
+	w.Exec(`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at)
+		SELECT gen_random_uuid(), $1, n::text, n::text, now(), now(), now() FROM generate_series(1, 200) AS n`, w.tenant.ID)
+	w.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
+		SELECT $1, n, c.id, gen_random_uuid(), ($2::text[])[1 + n % 13], now(), `+plainEvent+`
+		FROM generate_series(1, 200000) AS n JOIN (
+			SELECT id, row_number() OVER (ORDER BY id) - 1 AS place FROM clients WHERE partner_id = $1
+		) AS c ON c.place = n % 201`, w.tenant.ID, domain.EventType("").Values())
+	w.Exec("ANALYZE")
+	var some []domain.ClientID
+	rows, err := w.DB.Clients(w.As(w.tenant.Key), domain.ClientFilter{Sort: "name"}, domain.Window{Limit: 100})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range rows.Rows {
+		some = append(some, c.ID)
+	}
+	subset := w.NewKey(w.tenant, []domain.Scope{domain.Read}, some)
+	for _, c := range []struct{ name, key, query string }{
+		{"first", w.tenant.Key, ""}, {"latest", w.tenant.Key, "cursor=latest"},
+		{"types", w.tenant.Key, "types=report.ready,sync.failed"}, {"client", w.tenant.Key, "client_id=" + client.ID.String()},
+		{"subset", subset, ""}, {"subset types", subset, "types=report.ready,sync.failed"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			h := *w.Harness
+			h.T = b
+			for b.Loop() {
+				h.Get("/v2/events?"+c.query, c.key).Want(http.StatusOK)
+			}
+		})
+	}
+}
