@@ -131,6 +131,9 @@ func (h *Harness) Publish() (n int) {
 		done, err := h.DB.PublishEvents(h.T.Context(), batch, h.API.RenderEvents)
 		h.must(err)
 		h.must(done.Reason)
+		if done.Busy { // another one is at it, be it the server's rest of one that died
+			continue
+		}
 		if n += len(done.Published); done.Taken() < batch {
 			return n
 		}

@@ -1,0 +1,324 @@
+package webhook_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/webhook"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/v2test"
+)
+
+func newPublisher(h *v2test.Harness, on webhook.PublisherEvents) *webhook.Publisher {
+	return webhook.NewPublisher(h.DB, h.API.RenderEvents, slog.New(slog.DiscardHandler), on)
+}
+
+// follow reads all events from a cursor on, in pages of limit, and returns the next
+// cursor.
+func follow(ctx context.Context, h *v2test.Harness, cursor string, limit int) (ids []domain.EventID, next string, err error) {
+	for {
+		in := h.API.ListEvents.New().(*v2.ListEvents)
+		in.Query.Limit, in.Query.Cursor = limit, cursor
+		page, err := h.API.ListEvents.Call(ctx, in)
+		if err != nil {
+			return ids, cursor, err
+		}
+		for _, e := range page.Data {
+			ids = append(ids, e.ID)
+		}
+		if cursor = page.Page.NextCursor; !page.Page.HasMore {
+			return ids, cursor, nil
+		}
+	}
+}
+
+// race is writers, publishers and followers at once.
+type race struct {
+	writers, changes, publishers int
+}
+
+var errUndone = errors.New("undone")
+
+// write makes changes, some of them in transactions that take long or are rolled back,
+// and returns the users whose creation was committed.
+func (r race) write(t *testing.T, h *v2test.Harness, tenant v2test.Tenant, client domain.ClientID, n int) (made []string) {
+	dice := rand.New(rand.NewPCG(7, uint64(n)))
+	for i := range r.changes {
+		several := 1 + dice.IntN(3)
+		var ids []string
+		long, undone := dice.IntN(4) == 0, dice.IntN(5) == 0
+		err := h.DB.Tx(tenant.Ctx, func(ctx context.Context) error {
+			for k := range several {
+				in := &v2.CreateUser{}
+				in.Path.ClientID = client
+				in.Body.Email, in.Body.FirstName = fmt.Sprintf("w%d-%d-%d@example.com", n, i, k), "A"
+				u, err := h.API.CreateUser.Call(ctx, in)
+				if err != nil {
+					return err
+				}
+				ids = append(ids, u.ID.UUID())
+			}
+			if long { // others commit meanwhile what they began later
+				if err := exec(ctx, h, "SELECT pg_sleep(0.03)"); err != nil {
+					return err
+				}
+			}
+			if undone {
+				return errUndone
+			}
+			return nil
+		})
+		switch {
+		case err == nil:
+			made = append(made, ids...)
+		case !errors.Is(err, errUndone):
+			t.Error(err)
+		}
+	}
+	return made
+}
+
+func exec(ctx context.Context, h *v2test.Harness, query string) error {
+	_, err := h.DB.Transaction(ctx).Exec(ctx, query)
+	return err
+}
+
+// run lets all of them go, checks what the followers saw, and returns how many events
+// there were.
+func (r race) run(t *testing.T) int {
+	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
+	tenant := h.Tenant("Partner")
+	clients := make([]domain.ClientID, r.writers)
+	for i := range clients {
+		clients[i] = h.Client(tenant, "Client "+strconv.Itoa(i)).ID
+	}
+	published := 0
+	h.Publish()
+
+	made := make([][]string, r.writers)
+	var writers, others sync.WaitGroup
+	ctx, stop := context.WithCancel(tenant.Ctx)
+	var counts sync.Mutex
+	for range r.publishers {
+		p := newPublisher(h, webhook.PublisherEvents{Published: func(_ domain.EventType, n int) {
+			counts.Lock()
+			defer counts.Unlock()
+			published += n
+		}})
+		others.Go(func() { p.Run(ctx) })
+		others.Go(func() { // one that dies in the middle of its work, again and again
+			for ctx.Err() == nil {
+				dying, die := context.WithCancel(ctx)
+				_, _ = h.DB.PublishEvents(dying, 20, func(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
+					bodies, err := h.API.RenderEvents(ctx, events)
+					die()
+					return bodies, err
+				})
+				die()
+			}
+		})
+	}
+	for i := range r.writers {
+		writers.Go(func() { made[i] = r.write(t, h, tenant, clients[i], i) })
+	}
+	seen := make([][]domain.EventID, 2)
+	for i := range seen {
+		others.Go(func() {
+			for cursor := ""; ctx.Err() == nil; {
+				ids, next, _ := follow(tenant.Ctx, h, cursor, 1+7*i)
+				seen[i], cursor = append(seen[i], ids...), next
+			}
+		})
+	}
+	writers.Wait()
+	stop()
+	others.Wait()
+	h.Publish()
+
+	all, _, err := follow(tenant.Ctx, h, "", 500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := len(clients)
+	for _, ids := range made {
+		want += len(ids)
+		for _, id := range ids {
+			if n := h.Number("SELECT count(*) FROM published_events WHERE type = 'user.created' AND body LIKE '%' || $1 || '%'", wire(id)); n != 1 {
+				t.Fatalf("a committed change has %d events", n)
+			}
+		}
+	}
+	if len(all) != want {
+		t.Errorf("%d events, not %d", len(all), want)
+	}
+	for i, ids := range seen {
+		if len(ids) > len(all) || !slices.Equal(ids, all[:len(ids)]) {
+			t.Errorf("the follower %d saw %d events that are not the first ones, in their order", i, len(ids))
+		}
+	}
+	if left := h.Number("SELECT count(*) FROM events"); left != 0 || published > want {
+		t.Errorf("%d events are left, %d were counted", left, published)
+	}
+	return want
+}
+
+// wire is a user's UUID as v2 writes it.
+func wire(id string) string {
+	u, _ := domain.ParseUUID[domain.UserKind](id)
+	return u.String()
+}
+
+// TestPublishProperty: whatever transactions overlap, are rolled back or die, followers
+// see each event of a committed change once, in one order that never changes, and miss
+// none.
+func TestPublishProperty(t *testing.T) {
+	t.Parallel()
+	race{writers: 4, changes: 12, publishers: 2}.run(t)
+}
+
+// TestPoison: an event that cannot be published delays no other, and is published once
+// it can be.
+func TestPoison(t *testing.T) {
+	t.Parallel()
+	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
+	tenant := h.Tenant("Partner")
+	client := h.Client(tenant, "Client")
+	poison := h.User(tenant, client.ID, "poison@example.com")
+	for i := range 5 {
+		h.User(tenant, client.ID, v2test.Email(i))
+	}
+	bad := true
+	p := webhook.NewPublisher(h.DB, func(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
+		for _, e := range events {
+			if bad && e.User == poison.ID {
+				return nil, errors.New("cannot be shown")
+			}
+		}
+		return h.API.RenderEvents(ctx, events)
+	}, slog.New(slog.DiscardHandler), webhook.PublisherEvents{})
+	publish := func(want int) {
+		t.Helper()
+		if err := p.Publish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := h.Number("SELECT count(*) FROM published_events"); n != want {
+			t.Errorf("%d events are published, not %d", n, want)
+		}
+	}
+	publish(6)
+	h.User(tenant, client.ID, "later@example.com")
+	publish(7)
+	h.Clock.Advance(db.PostponeEvent)
+	publish(7)
+	bad = false
+	publish(7)
+	h.Clock.Advance(db.PostponeEvent)
+	publish(8)
+}
+
+// TestUnknownType: an event of a type of a later release waits for it, and delays no
+// other.
+func TestUnknownType(t *testing.T) {
+	t.Parallel()
+	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
+	tenant := h.Tenant("Partner")
+	h.Client(tenant, "Client")
+	h.Exec("UPDATE events SET type = 'client.renamed'")
+	h.Client(tenant, "Second")
+	if n := h.Publish(); n != 1 || h.Number("SELECT count(*) FROM events") != 1 {
+		t.Errorf("%d events are published", n)
+	}
+}
+
+// TestDeliveries: a published event has a delivery for each subscription that is
+// active, that wants its type, and whose key reaches its client.
+func TestDeliveries(t *testing.T) {
+	t.Parallel()
+	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
+	tenant, other := h.Tenant("Partner"), h.Tenant("Other")
+	first, second := h.Client(tenant, "First").ID, h.Client(tenant, "Second").ID
+	theirs := h.Client(other, "Theirs").ID
+	h.Publish()
+	subscribe := func(t v2test.Tenant, key, columns, values string, args ...any) {
+		id := db.NewID[domain.WebhookKind]()
+		h.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, created_at, updated_at, secret`+columns+`)
+			SELECT partner_id, $1, id, 'https://example.com', now(), now(), ''`+values+` FROM api_keys WHERE digest = $2`,
+			append([]any{id, db.KeyDigest(key)}, args...)...)
+	}
+	scopes := []domain.Scope{domain.Read}
+	subset, revoked, expired := h.NewKey(tenant, scopes, []domain.ClientID{second}), h.NewKey(tenant, scopes, nil), h.NewKey(tenant, scopes, nil)
+	h.Exec("UPDATE api_keys SET revoked_at = now() WHERE digest = $1", db.KeyDigest(revoked))
+	h.Exec("UPDATE api_keys SET expires_at = $2 WHERE digest = $1", db.KeyDigest(expired), h.Clock.Now())
+	const wants = ", description, status, events, client_ids"
+	for name, s := range map[string]struct{ key, values string }{
+		"all": {tenant.Key, "'active', '{user.created,client.created}', '{}'"}, "subset": {subset, "'active', '{user.created}', '{}'"},
+		"narrowed": {tenant.Key, "'active', '{user.created}', array['" + first.UUID() + "']::uuid[]"},
+		"beyond":   {subset, "'active', '{user.created}', array['" + first.UUID() + "']::uuid[]"},
+		"type":     {tenant.Key, "'active', '{user.updated}', '{}'"}, "paused": {tenant.Key, "'paused', '{user.created}', '{}'"},
+		"disabled": {tenant.Key, "'disabled', '{user.created}', '{}'"}, "revoked": {revoked, "'active', '{user.created}', '{}'"},
+		"expired": {expired, "'active', '{user.created}', '{}'"}, "theirs": {other.Key, "'active', '{user.created}', '{}'"},
+	} {
+		subscribe(tenant, s.key, wants, ", '"+name+"', "+s.values)
+	}
+	for i, c := range []domain.ClientID{first, second} {
+		h.User(tenant, c, v2test.Email(i))
+	}
+	h.User(other, theirs, v2test.Email(9))
+	subscribe(tenant, tenant.Key, wants, ", 'late', 'active', '{user.created}', '{}'")
+	told := 0
+	p := newPublisher(h, webhook.PublisherEvents{Deliveries: func() { told++ }})
+	if err := p.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{
+		"all": 2, "subset": 1, "narrowed": 1, "beyond": 0, "type": 0, "paused": 0, "disabled": 0, "revoked": 0,
+		"expired": 0, "theirs": 1, "late": 0,
+	} {
+		if n := h.Number(`SELECT count(*) FROM webhook_deliveries AS d JOIN webhooks AS w ON w.id = d.webhook_id
+			JOIN published_events AS e ON e.partner_id = d.partner_id AND e.position = d.position AND e.id = d.event_id
+				AND e.type = d.type AND e.client_id = d.client_id AND e.partner_id = w.partner_id
+			WHERE w.description = $1 AND d.status = 'waiting' AND d.due_at = $2`, name, h.Clock.Now()); n != want {
+			t.Errorf("%s: %d deliveries, not %d", name, n, want)
+		}
+	}
+	if told != 1 {
+		t.Errorf("was told of deliveries %d times", told)
+	}
+}
+
+// BenchmarkPublish publishes events that are there, 500 at a time; the time is that of
+// one event.
+func BenchmarkPublish(b *testing.B) {
+	h := v2test.New(b, v2test.Options{Limits: v2test.Unlimited})
+	tenant := h.Tenant("Partner")
+	client := h.Client(tenant, "Client").ID
+	for i := range 50 {
+		h.User(tenant, client, v2test.Email(i))
+	}
+	h.Publish()
+	h.Exec("ANALYZE")
+	left := 0
+	for b.Loop() {
+		if left == 0 {
+			b.StopTimer()
+			h.Exec(`INSERT INTO events (client_id, id, type, user_id, created_at)
+				SELECT client_id, gen_random_uuid(), 'user.updated', id, now() FROM users, generate_series(1, 100)`)
+			left = 10
+			b.StartTimer()
+		}
+		if _, err := h.DB.PublishEvents(b.Context(), 500, h.API.RenderEvents); err != nil {
+			b.Fatal(err)
+		}
+		left--
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*500), "ns/event")
+}
