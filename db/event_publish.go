@@ -105,14 +105,15 @@ func (d *DB) EventsWait(ctx context.Context) (bool, error) {
 // EventBacklog is the events that wait to be published.
 type EventBacklog struct {
 	Waiting int
-	// Oldest is when the oldest of them was written; nil where none waits.
-	Oldest *time.Time
+	// Lag is for how many seconds the oldest of them has waited; 0 where none waits.
+	Lag float64
 }
 
 // EventBacklog counts the events that wait to be published, for metrics.
 func (d *DB) EventBacklog(ctx context.Context) (EventBacklog, error) {
-	return pg.One[EventBacklog](ctx, d, "count events", pg.SQL(
-		"SELECT count(*) AS waiting, min(recorded_at) AS oldest FROM events"))
+	return pg.One[EventBacklog](ctx, d, "count events", pg.SQL(`
+		SELECT count(*) AS waiting,
+			coalesce(extract(epoch FROM clock_timestamp() - min(recorded_at)), 0)::float8 AS lag FROM events`))
 }
 
 // outboxEventRow is a row of events, with the partner of its client.

@@ -142,6 +142,27 @@ func TestAdvanceResultsProperty(t *testing.T) {
 	})
 }
 
+// TestScannersAreNoEvents: what a mail scanner does marks the result and is no event;
+// what a person does beside it is one.
+func TestScannersAreNoEvents(t *testing.T) {
+	w := newWorld(t)
+	client := w.client()
+	id := w.unsent(client, w.user(client, domain.RoleStandard, 750), noon.AddDate(0, 0, -3))
+	before := w.changes()
+	step := domain.ResultStep{Result: id, Kind: domain.MailClicked, At: noon, Automated: domain.ByHead}
+	w.must(w.AdvanceResults(t.Context(), []domain.ResultStep{step}))
+	var automated bool
+	w.get("SELECT automated FROM phishing_results WHERE id = $1", []any{id}, &automated)
+	if n := w.changes() - before; n != 0 || !automated {
+		t.Errorf("a scanner's click makes %d events; automated: %v", n, automated)
+	}
+	step.Automated, step.At = "", noon.Add(time.Hour)
+	w.must(w.AdvanceResults(t.Context(), []domain.ResultStep{step}))
+	if n := w.changes() - before; n != 1 {
+		t.Errorf("a person's click makes %d events", n)
+	}
+}
+
 // TestAdvanceResults: a click moves the result, the day of its sending, the
 // user and the events; what is not there is left out; the number of statements is
 // that of one step.

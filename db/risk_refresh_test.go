@@ -30,8 +30,11 @@ func TestDailyRefreshOnce(t *testing.T) {
 	w.exec(`INSERT INTO idempotency_records (key_id, idempotency_key, request_hash, status, body, created_at)
 		SELECT gen_random_uuid(), 'k', '', 200, '', $1::timestamptz - age FROM unnest('{24:00:00,24:00:01}'::interval[]) AS age`, noon)
 
+	w.exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
+		SELECT $1, row_number() OVER (), $2, gen_random_uuid(), 'client.created', $3::timestamptz - age, ''
+		FROM unnest('{720:00:00,720:00:01}'::interval[]) AS age`, w.partner, client, noon)
 	w.exec(`INSERT INTO events (client_id, id, type, created_at)
-		SELECT $1, gen_random_uuid(), 'client.created', $2::timestamptz - age FROM unnest('{720:00:00,720:00:01}'::interval[]) AS age`, client, noon)
+		VALUES ($1, gen_random_uuid(), 'client.created', $2::timestamptz - interval '1 year')`, client, noon)
 
 	due := func(want bool) {
 		t.Helper()
@@ -47,11 +50,15 @@ func TestDailyRefreshOnce(t *testing.T) {
 	}
 	due(false)
 	w.refresh(false)
-	var scored, records, events, days int
+	var scored, records, events, waiting, days int
 	w.get(`SELECT (SELECT count(*) FROM user_risks), (SELECT count(*) FROM idempotency_records),
-		(SELECT count(*) FROM events WHERE type = 'client.created'), (SELECT count(*) FROM risk_history)`, nil, &scored, &records, &events, &days)
+		(SELECT count(*) FROM published_events), (SELECT count(*) FROM events), (SELECT count(*) FROM risk_history)`,
+		nil, &scored, &records, &events, &waiting, &days)
 	if scored != 3 || records != 1 || events != 1 || days != 1 {
 		t.Errorf("%d users scored, %d records and %d events left, %d days of history", scored, records, events, days)
+	}
+	if waiting != 1 {
+		t.Errorf("%d events wait to be published, however old", waiting)
 	}
 	if got := w.summary(client); got.AverageScore != 750 {
 		t.Errorf("the summary was made before the scores: %+v", got)

@@ -1,0 +1,75 @@
+package db_test
+
+import (
+	"context"
+	"testing"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// TestOnEvents: who publishes is woken after the commit of a change with events, within
+// another transaction too, and not by others.
+func TestOnEvents(t *testing.T) {
+	w := newWorld(t)
+	client, woken := w.client(), 0
+	w.OnEvents(func() { woken++ })
+	write := func(ctx context.Context) error {
+		return w.Change(ctx, func(_ context.Context, c *db.Change) error {
+			c.ClientEvent(domain.ClientCreated, client)
+			return nil
+		})
+	}
+	w.must(w.Tx(t.Context(), func(ctx context.Context) error {
+		err := write(ctx)
+		if woken != 0 {
+			t.Error("woken before the commit")
+		}
+		return err
+	}))
+	w.must(write(t.Context()))
+	w.must(w.Change(t.Context(), func(context.Context, *db.Change) error { return nil }))
+	_ = w.Tx(t.Context(), func(ctx context.Context) error { _ = write(ctx); return context.Canceled })
+	if woken != 2 {
+		t.Errorf("woken %d times, not twice", woken)
+	}
+	backlog, err := w.EventBacklog(t.Context())
+	if err != nil || backlog.Waiting != 2 || backlog.Lag <= 0 {
+		t.Errorf("the backlog is %+v, %v", backlog, err)
+	}
+}
+
+// BenchmarkChange changes a user's name, with the event that this writes and without.
+func BenchmarkChange(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		silent bool
+	}{{"with an event", false}, {"without", true}} {
+		b.Run(c.name, func(b *testing.B) {
+			w := newWorld(b)
+			client := w.client()
+			id := w.user(client, domain.RoleStandard, 750)
+			w.must(w.Rescore(b.Context(), client, []domain.UserID{id}))
+			ctx, names := w.as(b.Context()), []string{"Ada", "Grace"}
+			n := 0
+			for b.Loop() {
+				n++
+				w.must(w.Change(ctx, func(ctx context.Context, c2 *db.Change) error {
+					if err := c2.ShareAudiencesOf(ctx, id); err != nil {
+						return err
+					}
+					u, err := c2.LockUser(ctx, id)
+					if err != nil {
+						return err
+					}
+					after := u.User
+					after.FirstName = names[n%2]
+					if err = u.Update(ctx, c2, after); c.silent {
+						db.WithoutEvents(c2)
+					}
+					return err
+				}))
+			}
+		})
+	}
+}
