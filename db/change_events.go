@@ -51,10 +51,10 @@ func (c *Change) flushEvents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = pg.Exec(ctx, c, "record events", pg.SQL(`
+	_, err = pg.Exec(ctx, c, "record events", pg.Prepared(pg.SQL(`
 		INSERT INTO events (client_id, id, type, user_id, object_id, created_at)
 		SELECT client_id, id, type, user_id, object_id, created_at
-		FROM json_populate_recordset(NULL::events, ?::json)`, string(text)))
+		FROM json_populate_recordset(NULL::events, ?::json)`, string(text))))
 	if wake := c.onEvents.Load(); wake != nil && err == nil {
 		c.AfterCommit(ctx, *wake)
 	}
