@@ -85,6 +85,42 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestUserEventsOfSyncs: what a sync or its end shows of a user otherwise than before is
+// one event of that user, a renamed group too.
+func TestUserEventsOfSyncs(t *testing.T) {
+	w := newWorld(t)
+	w.User(w.tenant, w.client, "bob@example.com")
+	s := newScripted(false, office())
+	w.connect(w.client, s)
+	want := func(what string, do func(), updated, deactivated int) {
+		t.Helper()
+		w.Exec("DELETE FROM events")
+		w.Clock.Advance(1e9)
+		do()
+		for kind, n := range map[string]int{"user.updated": updated, "user.deactivated": deactivated} {
+			if got := w.Number("SELECT count(*) FROM events WHERE type = $1", kind); got != n {
+				t.Errorf("%s: %d events %s, not %d", what, got, kind, n)
+			}
+		}
+	}
+	follow := func(id string, a account) func() {
+		return func() {
+			s.change(map[string]*account{id: &a})
+			w.sync()
+		}
+	}
+	want("a merge", func() { w.sync() }, 1, 0)
+	grouped, renamed, off := ada, ada, ada
+	grouped.group = "Scientists"
+	want("a renamed group", follow("a", grouped), 1, 0)
+	renamed.email = "a.l@example.com"
+	want("an address", follow("a", renamed), 1, 0)
+	off.disabled = true
+	want("a disabled account", follow("a", off), 0, 1)
+	want("an enabled one", follow("a", ada), 1, 0)
+	want("a disconnect", func() { w.must(w.DB.DisconnectDirectory(t.Context(), w.client)) }, 2, 0)
+}
+
 // TestMerge: a user made by hand is the directory's from now on, and keeps what
 // was set by hand.
 func TestMerge(t *testing.T) {

@@ -6,5 +6,5 @@ import "testing"
 
 // TestPublishPropertyAtLength is TestPublishProperty with many writers, for long.
 func TestPublishPropertyAtLength(t *testing.T) {
-	race{writers: 12, changes: 150, publishers: 4}.run(t)
+	race{writers: 8, changes: 60, publishers: 3}.run(t)
 }
