@@ -47,6 +47,40 @@ func WithCaller(ctx context.Context, c *Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
+// WithRequest is WithCaller for a request that has an id.
+func WithRequest(ctx context.Context, c *Caller, id string) context.Context {
+	return &request{ctx, c, id}
+}
+
+// request is the context of a request: one allocation for its caller and its id.
+type request struct {
+	context.Context
+	caller *Caller
+	id     string
+}
+
+type requestKey struct{}
+
+// Value returns the caller and the request under their keys.
+func (r *request) Value(key any) any {
+	switch key.(type) {
+	case callerKey:
+		return r.caller
+	case requestKey:
+		return r
+	}
+	return r.Context.Value(key)
+}
+
+// RequestFrom returns the id of the request that ctx belongs to, as its response
+// shows it; empty where there is none.
+func RequestFrom(ctx context.Context) string {
+	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+		return r.id
+	}
+	return ""
+}
+
 // CallerFrom returns who makes the request. A context without a caller has
 // one that reaches nothing and may do nothing.
 func CallerFrom(ctx context.Context) *Caller {

@@ -23,7 +23,7 @@ type V1 struct {
 // ForV1 declares the operations beside those of the API, with whose cursors and
 // work around writes they run.
 func ForV1(a *API) *V1 {
-	s := &op.Set{Cursors: a.Set.Cursors, AroundWrite: a.aroundWrite}
+	s := &op.Set{Cursors: a.Set.Cursors, AroundWrite: a.aroundWrite, Trace: a.Set.Trace}
 	return &V1{
 		SendToUser: op.Add(s, op.Meta{
 			ID: "v1.send", Method: "POST", Path: "/sendphishing", Scope: domain.Write, Since: op.V2_0, Status: 200,

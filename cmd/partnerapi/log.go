@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"regexp"
+
+	"partnerapi/domain"
 )
 
 // newLog returns the log of a service, as lines of text or of JSON. It never holds
@@ -12,10 +15,39 @@ import (
 func newLog(to io.Writer, level slog.Level, format string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withoutKeys}
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(to, options))
+		return slog.New(ofRequests{slog.NewJSONHandler(to, options)})
 	}
-	return slog.New(slog.NewTextHandler(to, options))
+	return slog.New(ofRequests{slog.NewTextHandler(to, options)})
 }
+
+// ofRequests adds the id of the request, as its response shows it, to the lines that
+// are logged in the context of one.
+type ofRequests struct{ slog.Handler }
+
+// Handle handles a line.
+func (h ofRequests) Handle(ctx context.Context, line slog.Record) error {
+	if id := domain.RequestFrom(ctx); id != "" && !has(line, "request_id") {
+		line = line.Clone()
+		line.AddAttrs(slog.String("request_id", id))
+	}
+	return h.Handler.Handle(ctx, line)
+}
+
+func has(line slog.Record, key string) (found bool) {
+	line.Attrs(func(a slog.Attr) bool {
+		found = a.Key == key
+		return !found
+	})
+	return found
+}
+
+// WithAttrs is the handler with attributes.
+func (h ofRequests) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return ofRequests{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup is the handler within a group.
+func (h ofRequests) WithGroup(name string) slog.Handler { return ofRequests{h.Handler.WithGroup(name)} }
 
 // keyText matches an API key, whole or cut a little, with its clear prefix
 // (decisions 1.7) as a group.

@@ -79,6 +79,9 @@ type Set struct {
 	// AroundWrite, where set, runs around every operation of scope write. It is
 	// set before the first call.
 	AroundWrite AroundWrite
+	// Trace, where set, makes a span of each call, named by the operation's id. It
+	// is set before the first call.
+	Trace domain.Trace
 
 	ops []Operation
 	ids map[string]bool

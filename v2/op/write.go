@@ -14,6 +14,17 @@ type AroundWrite func(ctx context.Context, o Operation, in any, work func(contex
 
 // perform runs the operation on an input that was checked.
 func (o *Op[In, Out]) perform(ctx context.Context, in *In) (*Out, error) {
+	if o.set.Trace == nil {
+		return o.do(ctx, in)
+	}
+	ctx, end := o.set.Trace(ctx, o.meta.ID)
+	out, err := o.do(ctx, in)
+	end(err)
+	return out, err
+}
+
+// do runs the operation, within AroundWrite where it writes.
+func (o *Op[In, Out]) do(ctx context.Context, in *In) (*Out, error) {
 	if o.set.AroundWrite == nil || o.meta.Scope != domain.Write {
 		return o.run(ctx, in)
 	}

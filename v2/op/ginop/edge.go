@@ -38,6 +38,16 @@ type Config struct {
 	Log   *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
+	// Tracing may be nil.
+	Tracing Tracing
+}
+
+// Tracing is told of the requests that surfaces answer, by the context of each, so
+// that a tracer that began a span for it can say what it was. key is the prefix of
+// its key; empty where it had no valid one.
+type Tracing interface {
+	Begun(ctx context.Context, version, operation, requestID string)
+	Answered(ctx context.Context, key string, err error)
 }
 
 // Edge is the public edge of the service: what happens to every request of

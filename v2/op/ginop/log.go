@@ -22,6 +22,9 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 	ctx := c.Request.Context()
 	key := domain.CallerFrom(ctx).Prefix
 	e.Metrics.count(s.prefix[1:], operation, status, took, key)
+	if e.Tracing != nil {
+		e.Tracing.Answered(ctx, key, err)
+	}
 	if status == http.StatusTooManyRequests {
 		e.refusals.add(refused{key, c.ClientIP()})
 		return

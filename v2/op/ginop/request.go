@@ -48,6 +48,9 @@ var noStore, noSniff = []string{"no-store"}, []string{"nosniff"}
 func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) error) {
 	start := time.Now()
 	begin(c)
+	if s.edge.Tracing != nil {
+		s.edge.Tracing.Begun(c.Request.Context(), s.prefix[1:], name, RequestID(c))
+	}
 	body, done := limitTime(c)
 	defer done()
 
@@ -73,7 +76,7 @@ func (s *Surface) guarded(c *gin.Context, work func(*gin.Context) error) (err er
 	if err != nil {
 		return err
 	}
-	c.Request = c.Request.WithContext(domain.WithCaller(s.edge.withRequest(c), caller))
+	c.Request = c.Request.WithContext(domain.WithRequest(s.edge.withRequest(c), caller, RequestID(c)))
 	return work(c)
 }
 
