@@ -24,9 +24,9 @@ import (
 const DefaultConns = 20
 
 // ReservedConns are connections of a pool beyond those that requests and background
-// work share: for advisory locks, readiness, and the queue of jobs, which listens on
-// one. Requests never take them.
-const ReservedConns = 6
+// work share: for advisory locks, readiness, figures, and the queue of jobs, which
+// listens on one. Requests never take them.
+const ReservedConns = 7
 
 // DB is a pool of connections to one database. It is safe for concurrent use.
 type DB struct {
@@ -35,6 +35,8 @@ type DB struct {
 	clock   domain.Clock
 	clashes map[string]*domain.Error
 	gate    *gate
+	// traced says that statements are shown to a tracer, by their names.
+	traced bool
 }
 
 // Option changes how Open opens a database.
@@ -50,7 +52,8 @@ type options struct {
 // WithClock makes Now tell the time of clock; the default is the server's.
 func WithClock(clock domain.Clock) Option { return func(o *options) { o.clock = clock } }
 
-// WithTracer shows every statement to tracer.
+// WithTracer shows every statement to tracer; StatementName tells it what a
+// statement is for.
 func WithTracer(tracer pgx.QueryTracer) Option { return func(o *options) { o.tracer = tracer } }
 
 // WithConns bounds the number of connections, from 2 up; the default is
@@ -85,7 +88,12 @@ func Open(url string, opts ...Option) (*DB, error) {
 	// in it; Query says itself how it is planned.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	setSession(config.ConnConfig.RuntimeParams)
-	return open(config, o.clock, o.clashes)
+	d, err := open(config, o.clock, o.clashes)
+	if err != nil {
+		return nil, err
+	}
+	d.traced = o.tracer != nil
+	return d, nil
 }
 
 // setSession sets what every session begins with.
@@ -109,6 +117,23 @@ func open(config *pgxpool.Config, clock domain.Clock, clashes map[string]*domain
 	d := &DB{pool: pool, clock: clock, clashes: clashes, gate: newGate(int(config.MaxConns) - ReservedConns)}
 	d.sql = stdlib.OpenDBFromPool(pool)
 	return d, nil
+}
+
+type statementKey struct{}
+
+// named returns a context in which a tracer is told what a statement is for.
+func (d *DB) named(ctx context.Context, doing string) context.Context {
+	if !d.traced {
+		return ctx
+	}
+	return context.WithValue(ctx, statementKey{}, doing)
+}
+
+// StatementName returns what the statement that a tracer is shown is for, as in
+// "claim a sync run"; empty for one that no Query made, such as a commit.
+func StatementName(ctx context.Context) string {
+	name, _ := ctx.Value(statementKey{}).(string)
+	return name
 }
 
 // Pool is the pool, for packages that bring their own statements.

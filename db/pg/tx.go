@@ -3,6 +3,8 @@ package pg
 import (
 	"context"
 	"errors"
+	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -73,6 +75,24 @@ func (d *DB) AfterCommit(ctx context.Context, fn func()) {
 	if after, ok := ctx.Value(afterKey{}).(*[]func()); ok && d.InTx(ctx) {
 		*after = append(*after, fn)
 	}
+}
+
+// Aside runs fn, within so long, in a transaction that can change nothing, on one of
+// the reserved connections: for what an operator watches, which requests must not
+// wait for. The server ends a statement that takes as long, too.
+func (d *DB) Aside(ctx context.Context, within time.Duration, fn func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	tx, err := d.begin(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return d.TranslateError("begin to look", err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	limit := strconv.FormatInt(max(within.Milliseconds(), 1), 10)
+	if _, err := tx.Exec(ctx, "SELECT set_config('statement_timeout', $1, true)", limit); err != nil {
+		return d.TranslateError("begin to look", err)
+	}
+	return fn(context.WithValue(ctx, txKey{}, tx))
 }
 
 // Trial runs fn in a transaction that is rolled back, or at a savepoint of the outer

@@ -1,0 +1,140 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// Figures are what an operator watches of the work that waits, of all clients.
+type Figures struct {
+	Mail, Simulated MailBacklog
+	// Jobs are the jobs of the queue that are not done, by kind and state.
+	Jobs []JobFigure
+	// Leader says that some process leads the queue: it queues the periodic jobs.
+	Leader bool
+	// Syncs are the open sync runs, by provider and status; OldestSync is when the
+	// oldest of them was queued, zero where there is none.
+	Syncs      []DirectoryFigure
+	OldestSync time.Time
+	// Directories are the connections of clients, by provider and the status of their
+	// last run that ended; empty before the first.
+	Directories []DirectoryFigure
+	// Reports and Events wait to be made and to be published, since the oldest of them
+	// was asked for and written; zero where none does. Events are counted up to
+	// MostEvents.
+	Reports, Events           int
+	OldestReport, OldestEvent time.Time
+	// Published is how many events were published since there are any.
+	Published int64
+}
+
+// MostEvents is how far events that wait are counted.
+const MostEvents = 100_000
+
+// JobFigure counts jobs of one kind and state: available, running, retryable or
+// discarded.
+type JobFigure struct {
+	Kind, State string
+	N           int
+	// Since is when the first of them was, or will be, due.
+	Since time.Time
+}
+
+// DirectoryFigure counts what has one provider and status. The provider is empty for
+// runs whose connection is gone.
+type DirectoryFigure struct {
+	Provider domain.Directory
+	Status   domain.SyncStatus
+	N        int
+}
+
+type directoryCount struct {
+	bun.BaseModel `bun:"alias:f"`
+
+	Open     bool
+	Provider domain.Directory
+	Status   domain.SyncStatus
+	N        int
+	Since    *time.Time
+}
+
+type waitingCount struct {
+	bun.BaseModel `bun:"alias:f"`
+
+	Reports      int
+	OldestReport *time.Time
+	Events       int
+	OldestEvent  *time.Time
+	Published    int64
+	Leader       bool
+}
+
+// Figures counts what waits, within so long. It takes no connection of requests, and
+// the server ends what takes longer.
+func (d *DB) Figures(ctx context.Context, within time.Duration) (f Figures, err error) {
+	err = d.Aside(ctx, within, func(ctx context.Context) error {
+		if f.Mail, f.Simulated, err = d.MailBacklogs(ctx); err != nil {
+			return err
+		}
+		if f.Jobs, err = d.jobFigures(ctx); err != nil {
+			return err
+		}
+		if err := d.countSyncs(ctx, &f); err != nil {
+			return err
+		}
+		return d.countWaiting(ctx, &f)
+	})
+	return f, err
+}
+
+func (d *DB) jobFigures(ctx context.Context) ([]JobFigure, error) {
+	return pg.All[JobFigure](ctx, d, "count jobs", pg.SQL(`
+		SELECT kind, state::text AS state, count(*) AS n, min(scheduled_at) AS since FROM river_job
+		WHERE state IN ('available', 'running', 'retryable', 'discarded') GROUP BY 1, 2 ORDER BY 1, 2`))
+}
+
+func (d *DB) countSyncs(ctx context.Context, f *Figures) error {
+	rows, err := pg.All[directoryCount](ctx, d, "count syncs", pg.SQL(`
+		SELECT true AS open, coalesce(k.provider, '') AS provider, r.status, count(*) AS n, min(r.queued_at) AS since
+		FROM sync_runs AS r LEFT JOIN directory_connections AS k ON k.client_id = r.client_id
+		WHERE r.status IN ('queued', 'running') GROUP BY 2, 3
+		UNION ALL
+		SELECT false, k.provider, coalesce(r.status, ''), count(*), NULL
+		FROM directory_connections AS k JOIN clients AS c ON c.id = k.client_id AND c.archived_at IS NULL
+		LEFT JOIN LATERAL (
+			SELECT r.status FROM sync_runs AS r WHERE r.client_id = k.client_id AND r.status IN ('completed', 'failed')
+			ORDER BY r.queued_at DESC LIMIT 1
+		) AS r ON true
+		GROUP BY 2, 3`))
+	for _, r := range rows {
+		figure := DirectoryFigure{r.Provider, r.Status, r.N}
+		if !r.Open {
+			f.Directories = append(f.Directories, figure)
+			continue
+		}
+		f.Syncs = append(f.Syncs, figure)
+		if since := or(r.Since, time.Time{}); f.OldestSync.IsZero() || since.Before(f.OldestSync) {
+			f.OldestSync = since
+		}
+	}
+	return err
+}
+
+func (d *DB) countWaiting(ctx context.Context, f *Figures) error {
+	w, err := pg.One[waitingCount](ctx, d, "count what waits", pg.SQL(`
+		SELECT (SELECT count(*) FROM reports WHERE status = 'pending') AS reports,
+			(SELECT min(created_at) FROM reports WHERE status = 'pending') AS oldest_report,
+			(SELECT count(*) FROM (SELECT FROM events LIMIT ?) AS e) AS events,
+			(SELECT recorded_at FROM events ORDER BY created_at LIMIT 1) AS oldest_event,
+			coalesce((SELECT position FROM event_head), 0) AS published,
+			EXISTS (SELECT FROM river_leader WHERE expires_at > clock_timestamp()) AS leader`, MostEvents))
+	f.Reports, f.OldestReport = w.Reports, or(w.OldestReport, time.Time{})
+	f.Events, f.OldestEvent = w.Events, or(w.OldestEvent, time.Time{})
+	f.Published, f.Leader = w.Published, w.Leader
+	return err
+}
