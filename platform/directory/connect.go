@@ -61,12 +61,18 @@ func WithClock(clock domain.Clock, wait func(ctx context.Context, d time.Duratio
 	return func(c *connector) { c.clock, c.wait = clock, wait }
 }
 
+// WithTransport puts what wrap returns around the transport of the client.
+func WithTransport(wrap func(http.RoundTripper) http.RoundTripper) Option {
+	return func(c *connector) { c.wrap = wrap }
+}
+
 // connector makes sources.
 type connector struct {
 	endpoints Endpoints
 	client    *http.Client
 	clock     domain.Clock
 	wait      func(context.Context, time.Duration) error
+	wrap      func(http.RoundTripper) http.RoundTripper // nil for nothing
 }
 
 // NewConnect returns a Connect that reads the directories at these addresses with
@@ -85,6 +91,9 @@ func NewConnect(e Endpoints, client *http.Client, options ...Option) Connect {
 		transport = transport.Clone()
 		transport.MaxIdleConnsPerHost = batchesAtOnce
 		own.Transport = transport
+	}
+	if c.wrap != nil {
+		own.Transport = c.wrap(own.Transport)
 	}
 	own.CheckRedirect = sameHost
 	c.client = &own

@@ -37,7 +37,10 @@ const (
 	lookEvery = 5 * time.Second
 )
 
-var errStalled = errors.New("no progress for 30 minutes")
+var (
+	errStalled = errors.New("no progress for 30 minutes")
+	errGuarded = errors.New("the guard stopped the run")
+)
 
 // Runner works on sync runs. It is safe for concurrent use.
 type Runner struct {
@@ -49,16 +52,55 @@ type Runner struct {
 	wait func(context.Context, time.Duration) error
 	// beat ticks when leases are to be extended.
 	beat func() (ticks <-chan time.Time, stop func())
+	// trace makes a span of each run; tell is told how it ended.
+	trace domain.Trace
+	tell  func(provider domain.Directory, outcome Outcome, took time.Duration)
+}
+
+// Outcome is how the work of a process on a run ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Completed Outcome = "completed"
+	Failed    Outcome = "failed"
+	// Stopped says that the guard against deactivations stopped the run, which
+	// failed by that (decisions 8.14).
+	Stopped Outcome = "stopped"
+	// Interrupted says that the run waits for the next claim, or is another's.
+	Interrupted Outcome = "interrupted"
+)
+
+// RunnerOption changes what a Runner does beside working.
+type RunnerOption func(*Runner)
+
+// WithTrace makes a span of the work on each run.
+func WithTrace(trace domain.Trace) RunnerOption { return func(r *Runner) { r.trace = trace } }
+
+// WithWatcher has watch told how the work on each run ended, and how long it took in
+// this process. It is called by several goroutines. The provider is empty where the
+// connection is gone.
+func WithWatcher(watch func(provider domain.Directory, outcome Outcome, took time.Duration)) RunnerOption {
+	return func(r *Runner) { r.tell = watch }
 }
 
 // NewRunner returns a runner that opens credentials with the sealer, which is nil
 // where there is no key, and makes sources with connect.
-func NewRunner(d *db.DB, sealer Sealer, connect Connect, log *slog.Logger) *Runner {
+func NewRunner(
+	d *db.DB, sealer Sealer, connect Connect, log *slog.Logger, options ...RunnerOption,
+) *Runner {
 	beat := func() (<-chan time.Time, func()) {
 		tick := time.NewTicker(leaseBeat)
 		return tick.C, tick.Stop
 	}
-	return &Runner{db: d, sealer: sealer, connect: connect, log: log, wait: wait, beat: beat}
+	r := &Runner{
+		db: d, sealer: sealer, connect: connect, log: log, wait: wait, beat: beat,
+		tell: func(domain.Directory, Outcome, time.Duration) {},
+	}
+	for _, option := range options {
+		option(r)
+	}
+	return r
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -128,6 +170,28 @@ type Progress func(read, applied int)
 // failed. An error says that it was interrupted: the run then waits for the next
 // claim. progress may be nil.
 func (r *Runner) Work(ctx context.Context, lease *db.SyncLease, progress Progress) (domain.SyncRun, error) {
+	began := time.Now()
+	ctx, end := r.trace.Begin(ctx, "sync a directory", slog.String("provider", string(lease.Provider)))
+	run, cause, err := r.workOn(ctx, lease, progress)
+
+	outcome := Completed
+	switch {
+	case err != nil:
+		outcome = Interrupted
+	case errors.Is(cause, errGuarded):
+		outcome = Stopped
+	case run.Status == domain.SyncFailed:
+		outcome = Failed
+	}
+	r.tell(lease.Provider, outcome, time.Since(began))
+	end(cause, slog.String("outcome", string(outcome)))
+	return run, err
+}
+
+// workOn is Work. cause is why the run failed or was interrupted.
+func (r *Runner) workOn(
+	ctx context.Context, lease *db.SyncLease, progress Progress,
+) (run domain.SyncRun, cause, err error) {
 	w := &working{Runner: r, lease: lease, progress: progress}
 	w.moved.Store(r.db.Now().UnixNano())
 	within, cancel := context.WithCancelCause(ctx)
@@ -136,8 +200,8 @@ func (r *Runner) Work(ctx context.Context, lease *db.SyncLease, progress Progres
 		defer close(stopped)
 		w.extend(within, cancel)
 	}()
-	run, err := w.run(within)
-	cause := context.Cause(within)
+	run, err = w.run(within)
+	ended := context.Cause(within)
 	cancel(nil)
 	<-stopped
 
@@ -145,15 +209,17 @@ func (r *Runner) Work(ctx context.Context, lease *db.SyncLease, progress Progres
 	case err == nil:
 		r.log.InfoContext(ctx, "directory synced", "client", lease.Client.String(), "created", run.Created,
 			"updated", run.Updated, "deactivated", run.Deactivated, "merged", run.Merged, "unchanged", run.Unchanged)
-		return run, nil
-	case errors.Is(err, db.ErrSyncLost), errors.Is(cause, db.ErrSyncLost):
-		return run, db.ErrSyncLost
+		return run, nil, nil
+	case errors.Is(err, db.ErrSyncLost), errors.Is(ended, db.ErrSyncLost):
+		return run, db.ErrSyncLost, db.ErrSyncLost
 	case ctx.Err() != nil:
-		return run, errors.Join(ctx.Err(), r.db.ReleaseSync(context.WithoutCancel(ctx), lease))
-	case errors.Is(cause, errStalled):
+		return run, ctx.Err(), errors.Join(ctx.Err(), r.db.ReleaseSync(context.WithoutCancel(ctx), lease))
+	case errors.Is(ended, errStalled):
 		err = stalled(err)
 	}
-	return r.fail(ctx, lease, err)
+	cause = err
+	run, err = r.fail(ctx, lease, err)
+	return run, cause, err
 }
 
 // stalled says what a run waited for when it made no progress.
@@ -350,7 +416,7 @@ func (w *working) readAll(ctx context.Context, source Source) error {
 func (w *working) judge(ctx context.Context) error {
 	refusal, err := w.db.JudgeSync(ctx, w.lease)
 	if err == nil && refusal != "" {
-		err = &failure{text: refusal}
+		err = &failure{refusal, errGuarded}
 	}
 	return err
 }

@@ -90,22 +90,33 @@ type Dispatcher struct {
 	wake    chan struct{}
 	under   sync.WaitGroup
 	marks   marks
+	trace   domain.Trace
 }
+
+// Option changes what a Dispatcher does beside sending.
+type Option func(*Dispatcher)
+
+// WithTrace makes a span of each try of a mail, and of its hand-over.
+func WithTrace(trace domain.Trace) Option { return func(d *Dispatcher) { d.trace = trace } }
 
 // NewDispatcher returns a dispatcher of so many workers, from 1, with a writer
 // for each kind of mail. It does not close the sender. observe, if not nil, is
 // told of every outcome; it is called by several goroutines.
 func NewDispatcher(
 	d *db.DB, sender Sender, workers int, writers map[db.OutboxKind]Writer, log *slog.Logger,
-	observe func(db.OutboxKind, Outcome),
+	observe func(db.OutboxKind, Outcome), options ...Option,
 ) *Dispatcher {
 	if observe == nil {
 		observe = func(db.OutboxKind, Outcome) {}
 	}
-	return &Dispatcher{
+	made := &Dispatcher{
 		db: d, sender: sender, writers: writers, log: log, observe: observe,
 		slots: make(chan struct{}, workers), wake: make(chan struct{}, 1),
 	}
+	for _, option := range options {
+		option(made)
+	}
+	return made
 }
 
 // Run sends mails until ctx ends. Then it claims no more; a mail that is being
@@ -230,6 +241,7 @@ func (d *Dispatcher) wait(ctx context.Context) error {
 // try sends one mail and has it marked. A stop, which ends ctx, does not end what
 // was begun.
 func (d *Dispatcher) try(ctx context.Context, l db.Lease) {
+	ctx, end := d.trace.Begin(ctx, "send a mail", slog.String("kind", string(l.Kind)), slog.Int("try", l.Attempts+1))
 	begin, cancel := context.WithTimeout(ctx, tryWithin)
 	defer cancel()
 	lasting, done := context.WithTimeout(context.WithoutCancel(ctx), tryWithin+markWithin)
@@ -241,6 +253,7 @@ func (d *Dispatcher) try(ctx context.Context, l db.Lease) {
 	if outcome != "" {
 		d.observe(l.Kind, outcome)
 	}
+	end(err, slog.String("outcome", string(outcome)))
 	if err != nil {
 		d.log.WarnContext(ctx, "a mail was not sent; it will be tried again",
 			"kind", l.Kind, "client", l.Client.UUID(), "mail", l.ID.UUID(), "attempts", l.Attempts+1, "error", err)
@@ -260,7 +273,9 @@ func (d *Dispatcher) Send(begin, lasting context.Context, l db.Lease) (Outcome, 
 		return d.fail(lasting, l, draft.Unwanted)
 	}
 	if err == nil {
-		err = d.sender.Send(begin, draft.Message)
+		handing, end := d.trace.Begin(begin, "hand a mail over")
+		err = d.sender.Send(handing, draft.Message)
+		end(err)
 	}
 	var refused *RefusedError
 	switch {
