@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -11,6 +12,8 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
+	"partnerapi/domain"
+	"partnerapi/job"
 )
 
 const (
@@ -25,15 +28,16 @@ const (
 type sources struct {
 	clock func() time.Time
 	pool  func() pg.Stats
-	mail  func(context.Context) (mail, simulated db.MailBacklog, err error)
+	// figures counts what waits, within so long.
+	figures func(context.Context, time.Duration) (db.Figures, error)
 }
 
 func sourcesOf(d *db.DB) sources {
-	return sources{clock: d.Now, pool: d.Stats, mail: d.MailBacklogs}
+	return sources{clock: d.Now, pool: d.Stats, figures: d.Figures}
 }
 
 // newRegistry returns the metrics that every process has: of the runtime, the
-// program's version, the pool of connections, and mail.
+// program's version, the pool of connections, and the work that waits.
 func newRegistry(from sources) *prometheus.Registry {
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "partnerapi_build_info", Help: "1, with the version of the program and of Go.",
@@ -69,11 +73,35 @@ var (
 		"kind", "state")
 	oldestDesc = description("mail_oldest_seconds", "Since when the oldest mail waits, by kind; 0 where none does.",
 		"kind")
+	jobsDesc = description("jobs",
+		"Jobs of the queue, by kind and state: available, running, retryable (failed, to be tried again) or discarded (given up).",
+		"kind", "state")
+	oldestJobDesc = description("job_oldest_seconds",
+		"Since when the oldest job that is due waits, by kind; 0 where none does.", "kind")
+	leaderDesc = description("job_leader", "1 where some process leads the queue of jobs, else 0.")
+	syncsDesc  = description("syncs", "Directory syncs under way, by provider and state: queued or running.",
+		"provider", "state")
+	oldestSyncDesc = description("sync_oldest_seconds",
+		"Since when the oldest directory sync is queued or running; 0 where none is.")
+	directoriesDesc = description("directory_connections",
+		"Clients with a directory, by provider and how their last sync ended: working, failing, or new before the first.",
+		"provider", "state")
+	reportsDesc      = description("reports_waiting", "Reports that wait to be made.")
+	oldestReportDesc = description("report_oldest_seconds", "Since when the oldest report waits; 0 where none does.")
+	eventsDesc       = description("events_waiting", "Events that wait to be published; counted up to 100000.")
+	oldestEventDesc  = description("event_oldest_seconds", "Since when the oldest event waits; 0 where none does.")
+	publishedDesc    = description("events_published_total", "Events that were published, by all processes.")
 )
+
+// figureDescs are the descriptions of all figures.
+var figureDescs = []*prometheus.Desc{
+	poolDesc, maxDesc, waitsDesc, waitedDesc, upDesc, mailDesc, oldestDesc, jobsDesc, oldestJobDesc, leaderDesc, syncsDesc,
+	oldestSyncDesc, directoriesDesc, reportsDesc, oldestReportDesc, eventsDesc, oldestEventDesc, publishedDesc,
+}
 
 // Describe sends the descriptions of all figures.
 func (f *figures) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{poolDesc, maxDesc, waitsDesc, waitedDesc, upDesc, mailDesc, oldestDesc} {
+	for _, d := range figureDescs {
 		to <- d
 	}
 }
@@ -100,27 +128,110 @@ func (f *figures) Collect(to chan<- prometheus.Metric) {
 
 // count asks the database.
 func (f *figures) count(now time.Time) []prometheus.Metric {
-	ctx, cancel := context.WithTimeout(context.Background(), figuresWithin)
-	defer cancel()
-	asked, simulated, err := f.mail(ctx)
+	found, err := f.figures(context.Background(), figuresWithin)
 	if err != nil {
 		return []prometheus.Metric{prometheus.MustNewConstMetric(upDesc, prometheus.GaugeValue, 0)}
 	}
+	c := tally{now: now}
+	c.gauge(upDesc, 1)
+	c.mails(db.RequestedMail, found.Mail)
+	c.mails(db.SimulatedMail, found.Simulated)
+	c.jobs(found)
+	c.directories(found)
+	c.gauge(reportsDesc, float64(found.Reports))
+	c.since(oldestReportDesc, found.OldestReport)
+	c.gauge(eventsDesc, float64(found.Events))
+	c.since(oldestEventDesc, found.OldestEvent)
+	c.list = append(c.list,
+		prometheus.MustNewConstMetric(publishedDesc, prometheus.CounterValue, float64(found.Published)))
+	return c.list
+}
 
-	list := []prometheus.Metric{prometheus.MustNewConstMetric(upDesc, prometheus.GaugeValue, 1)}
-	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		list = append(list, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
+// tally is the metrics of one count.
+type tally struct {
+	now  time.Time
+	list []prometheus.Metric
+}
+
+func (c *tally) gauge(d *prometheus.Desc, value float64, labels ...string) {
+	c.list = append(c.list, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
+}
+
+// since is a gauge of the seconds since a moment; 0 for none, and one to come.
+func (c *tally) since(d *prometheus.Desc, at time.Time, labels ...string) {
+	var waits time.Duration
+	if !at.IsZero() {
+		waits = max(0, c.now.Sub(at))
 	}
-	for kind, b := range map[string]db.MailBacklog{
-		string(db.RequestedMail): asked, string(db.SimulatedMail): simulated,
-	} {
-		gauge(mailDesc, float64(b.Waiting), kind, "waiting")
-		gauge(mailDesc, float64(b.Failed), kind, "failed")
-		var waits time.Duration
-		if !b.Oldest.IsZero() {
-			waits = max(0, now.Sub(b.Oldest))
+	c.gauge(d, waits.Seconds(), labels...)
+}
+
+func (c *tally) mails(kind db.OutboxKind, b db.MailBacklog) {
+	c.gauge(mailDesc, float64(b.Waiting), string(kind), "waiting")
+	c.gauge(mailDesc, float64(b.Failed), string(kind), "failed")
+	c.since(oldestDesc, b.Oldest, string(kind))
+}
+
+// pair is the labels of a figure. The known ones are shown as 0 where there are none.
+type pair struct{ of, state string }
+
+// jobKinds are the kinds of jobs that the queue has.
+var jobKinds = []string{job.ReportArgs{}.Kind(), job.CareArgs{}.Kind()}
+
+func (c *tally) jobs(found db.Figures) {
+	leads := 0.0
+	if found.Leader {
+		leads = 1
+	}
+	c.gauge(leaderDesc, leads)
+
+	numbers, oldest := map[pair]int{}, map[string]time.Time{}
+	for _, kind := range jobKinds {
+		oldest[kind] = time.Time{}
+		for _, state := range []string{"available", "running", "retryable", "discarded"} {
+			numbers[pair{kind, state}] = 0
 		}
-		gauge(oldestDesc, waits.Seconds(), kind)
 	}
-	return list
+	for _, j := range found.Jobs {
+		numbers[pair{j.Kind, j.State}] = j.N
+		if j.State == "available" {
+			oldest[j.Kind] = j.Since
+		}
+	}
+	c.pairs(jobsDesc, numbers)
+	for kind, at := range oldest {
+		c.since(oldestJobDesc, at, kind)
+	}
+}
+
+// connectionStates are the states of connections by the status of their last sync.
+var connectionStates = map[domain.SyncStatus]string{
+	"": "new", domain.SyncCompleted: "working", domain.SyncFailed: "failing",
+}
+
+func (c *tally) directories(found db.Figures) {
+	syncs, connections := map[pair]int{}, map[pair]int{}
+	for _, provider := range domain.Directory("").Values() {
+		for _, state := range []domain.SyncStatus{domain.SyncQueued, domain.SyncRunning} {
+			syncs[pair{provider, string(state)}] = 0
+		}
+		for _, state := range connectionStates {
+			connections[pair{provider, state}] = 0
+		}
+	}
+	for _, s := range found.Syncs {
+		syncs[pair{cmp.Or(string(s.Provider), "none"), string(s.Status)}] = s.N
+	}
+	for _, s := range found.Directories {
+		connections[pair{string(s.Provider), connectionStates[s.Status]}] = s.N
+	}
+	c.pairs(syncsDesc, syncs)
+	c.since(oldestSyncDesc, found.OldestSync)
+	c.pairs(directoriesDesc, connections)
+}
+
+func (c *tally) pairs(d *prometheus.Desc, numbers map[pair]int) {
+	for labels, n := range numbers {
+		c.gauge(d, float64(n), labels.of, labels.state)
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
+	"partnerapi/domain"
 )
 
 var watchedAt = regexp.MustCompile(`msg="health and metrics are served" address=(\S+)`)
@@ -76,9 +77,20 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 	registry := newRegistry(sources{
 		clock: func() time.Time { return now },
 		pool:  func() pg.Stats { return pg.Stats{InUse: 3, Idle: 4, Max: 20} },
-		mail: func(context.Context) (asked, simulated db.MailBacklog, err error) {
+		figures: func(context.Context, time.Duration) (db.Figures, error) {
 			counts++
-			return db.MailBacklog{Waiting: 2, Oldest: now.Add(-time.Minute)}, db.MailBacklog{Failed: counts}, away
+			return db.Figures{
+				Mail: db.MailBacklog{Waiting: 2, Oldest: now.Add(-time.Minute)}, Simulated: db.MailBacklog{Failed: counts},
+				Jobs: []db.JobFigure{
+					{Kind: "report", State: "available", N: 3, Since: now.Add(-time.Second)},
+					{Kind: "report", State: "discarded", N: 4},
+				},
+				Leader:      true,
+				Syncs:       []db.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncRunning, N: 5}, {Status: domain.SyncQueued, N: 1}},
+				OldestSync:  now.Add(-time.Hour),
+				Directories: []db.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncFailed, N: 6}, {Provider: domain.Microsoft, N: 7}},
+				Reports:     8, OldestReport: now.Add(-time.Second), Events: 9, Published: 10,
+			}, away
 		},
 	})
 	value := func(name string, labels ...string) float64 {
@@ -112,6 +124,25 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 	want(1, "mails", "simulation", "failed")
 	want(60, "mail_oldest_seconds", "mail")
 	want(0, "mail_oldest_seconds", "simulation")
+	want(3, "jobs", "report", "available")
+	want(4, "jobs", "report", "discarded")
+	want(0, "jobs", "report", "running")
+	want(0, "jobs", "report_care", "discarded")
+	want(1, "job_oldest_seconds", "report")
+	want(0, "job_oldest_seconds", "report_care")
+	want(1, "job_leader")
+	want(5, "syncs", "google", "running")
+	want(1, "syncs", "none", "queued")
+	want(0, "syncs", "microsoft", "queued")
+	want(3600, "sync_oldest_seconds")
+	want(6, "directory_connections", "google", "failing")
+	want(7, "directory_connections", "microsoft", "new")
+	want(0, "directory_connections", "microsoft", "working")
+	want(8, "reports_waiting")
+	want(1, "report_oldest_seconds")
+	want(9, "events_waiting")
+	want(0, "event_oldest_seconds")
+	want(10, "events_published_total")
 	now = now.Add(figuresAge)
 	want(2, "mails", "simulation", "failed")
 	want(1, "database_up")
@@ -140,7 +171,7 @@ func TestConnections(t *testing.T) {
 	}
 
 	flag := database(t)
-	refused(t, 1, []string{"serve", flag, "--listen=127.0.0.1:0", "--workers=1000", "--connections=1000"}, "1007 connections", "max_connections")
-	refused(t, 1, []string{"work", flag, "--workers=1000", "--connections=1000"}, "1007 connections", "max_connections")
+	refused(t, 1, []string{"serve", flag, "--listen=127.0.0.1:0", "--workers=1000", "--connections=1000"}, "1008 connections", "max_connections")
+	refused(t, 1, []string{"work", flag, "--workers=1000", "--connections=1000"}, "1008 connections", "max_connections")
 	refused(t, 2, []string{"serve", flag, "--connections=1"}, "--connections")
 }
