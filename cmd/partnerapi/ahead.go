@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"time"
 )
 
@@ -20,7 +21,12 @@ func (w *background) refreshAhead(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		switch n, err := w.db.RefreshAhead(ctx); {
+		began := time.Now()
+		n, err := w.db.RefreshAhead(ctx)
+		if n > 0 || err != nil {
+			w.traces.Done(ctx, "refresh summaries ahead", began, err, slog.Int("clients", n))
+		}
+		switch {
 		case ctx.Err() != nil: // the service stops
 		case err != nil:
 			w.log.WarnContext(ctx, "summaries were not refreshed ahead; reads refresh them", "error", err)
@@ -39,7 +45,11 @@ func (w *background) assignWaiting(ctx context.Context) {
 	tick := time.NewTicker(assignEvery)
 	defer tick.Stop()
 	for {
+		began := time.Now()
 		n, err := w.db.AssignWaiting(ctx)
+		if n > 0 || err != nil {
+			w.traces.Done(ctx, "assign courses", began, err, slog.Int("users", n))
+		}
 		if err != nil && ctx.Err() == nil {
 			w.log.WarnContext(ctx, "courses were not assigned; it will be tried again", "error", err)
 		}

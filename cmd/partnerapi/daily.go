@@ -48,6 +48,9 @@ func (w *background) refreshOnce(ctx context.Context) time.Duration {
 	ran, err := w.db.DailyRefresh(ctx, today, func(done, total int) {
 		w.log.DebugContext(ctx, "daily refresh", "users", done, "of", total)
 	})
+	if ran || err != nil {
+		w.traces.Done(ctx, "daily refresh", start, err)
+	}
 	switch {
 	case err != nil:
 		w.log.WarnContext(ctx, "the daily refresh failed; it will be tried again", "error", err)

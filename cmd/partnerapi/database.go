@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/jackc/pgx/v5"
+
 	"partnerapi/db"
 	"partnerapi/db/embedded"
 	"partnerapi/domain"
@@ -38,6 +40,8 @@ type lasting struct {
 	log *slog.Logger
 	// connections bounds those of the pool.
 	connections int
+	// tracer is shown every statement; nil is off.
+	tracer pgx.QueryTracer
 	// migrate makes the database where there is none, and brings its tables up to
 	// date.
 	migrate bool
@@ -108,6 +112,9 @@ func (f databaseFlags) connect(ctx context.Context, progress io.Writer, use *las
 	var options []db.Option
 	if use != nil {
 		options = append(options, db.WithConns(use.connections))
+		if use.tracer != nil {
+			options = append(options, db.WithTracer(use.tracer))
+		}
 	}
 	d, err := db.Open(url, options...)
 	if err != nil {

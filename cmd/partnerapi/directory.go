@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
@@ -25,8 +26,9 @@ type directoryFlags struct {
 }
 
 // connector is what reads the directories.
-func (f directoryFlags) connector() directory.Connect {
-	return directory.NewConnect(directory.Endpoints{Graph: f.GraphURL, Login: f.LoginURL, Google: f.GoogleURL}, nil)
+func (f directoryFlags) connector(traces *telemetry.Telemetry) directory.Connect {
+	return directory.NewConnect(directory.Endpoints{Graph: f.GraphURL, Login: f.LoginURL, Google: f.GoogleURL}, nil,
+		directory.WithTransport(traces.Transport))
 }
 
 // validateEndpoints refuses addresses that no directory can be reached at.
@@ -120,7 +122,7 @@ func (n connection) make(ctx context.Context, s streams, client string) (err err
 		return err
 	}
 	return n.at.withClient(ctx, s, client, func(d *db.DB, to db.ClientName) error {
-		if _, err := n.reached.connector()(ctx, string(n.provider), settings, credentials); err != nil {
+		if _, err := n.reached.connector(nil)(ctx, string(n.provider), settings, credentials); err != nil {
 			return fmt.Errorf("%s: %w", n.file, err)
 		}
 		keys, err := n.keys.openKeys(ctx, d, n.at, newLog(s.err, slog.LevelWarn, "text"))
@@ -241,7 +243,7 @@ func (c runDirectoryCmd) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
-		runner := directory.NewRunner(d, keys, c.connector(), slog.New(slog.DiscardHandler))
+		runner := directory.NewRunner(d, keys, c.connector(nil), slog.New(slog.DiscardHandler))
 		run, err := runner.Start(ctx, of.ID, c.Force, func(read, applied int) {
 			fmt.Fprintf(s.err, "%d accounts read, %d applied\n", read, applied)
 		})

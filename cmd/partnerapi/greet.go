@@ -14,7 +14,7 @@ import (
 
 // fill fills an empty database with the demonstration, where that was asked
 // for, and returns what it holds.
-func (c serveCmd) fill(ctx context.Context, d *db.DB, progress io.Writer) (*seed.DemoKeys, error) {
+func (c serveCmd) fill(ctx context.Context, d *db.DB) (*seed.DemoKeys, error) {
 	if !c.Demo {
 		return nil, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
 
 	"partnerapi/db"
 	"partnerapi/job"
@@ -69,7 +70,7 @@ type reportMetrics struct {
 }
 
 func newReportMetrics() *reportMetrics {
-	return &reportMetrics{
+	m := &reportMetrics{
 		tries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "partnerapi_report_tries_total", Help: "Tries to make a report, by outcome: made, retried or failed.",
 		}, []string{"outcome"}),
@@ -78,6 +79,10 @@ func newReportMetrics() *reportMetrics {
 			Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 25, 50, 100},
 		}),
 	}
+	for _, outcome := range []report.Outcome{report.Made, report.Retried, report.Failed} {
+		m.tries.WithLabelValues(string(outcome)) // 0 is shown too
+	}
+	return m
 }
 
 func (m *reportMetrics) count(outcome report.Outcome, took time.Duration) {
@@ -92,7 +97,9 @@ func newReportWorker(d *db.DB, with kept, log *slog.Logger, metrics *reportMetri
 
 // openJobs wires what works on the jobs of the queue. It uses the pool's reserved
 // connections: one listens for jobs.
-func openJobs(d *db.DB, with kept, log *slog.Logger, metrics *reportMetrics) (*river.Client[pgx.Tx], error) {
+func openJobs(
+	d *db.DB, with kept, log *slog.Logger, metrics *reportMetrics, around ...rivertype.Middleware,
+) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	if err := river.AddWorkerSafely(workers, newReportWorker(d, with, log, metrics)); err != nil {
 		return nil, err
@@ -107,6 +114,7 @@ func openJobs(d *db.DB, with kept, log *slog.Logger, metrics *reportMetrics) (*r
 		Queues: map[string]river.QueueConfig{job.Reports: {MaxWorkers: reportsAtATime}}, Workers: workers,
 		FetchPollInterval: pollEvery,
 		PeriodicJobs:      []*river.PeriodicJob{care},
+		Middleware:        around,
 		JobTimeout:        report.MakeWithin, RescueStuckJobsAfter: report.RescueAfter, SoftStopTimeout: stopJobsWithin,
 		// What becomes of jobs is logged where they are worked on.
 		Logger: slog.New(atLeast{log.Handler(), slog.LevelWarn}),

@@ -139,9 +139,12 @@ func writeWhole(path string, write func(*bufio.Writer) error) (size int64, err e
 // on; the background work makes the younger one.
 const demoAge = 48 * time.Hour
 
-// makeDemoReports makes the demonstration's reports that are to be ready. One that
+// makeDemoReports makes the reports of a demonstration that are to be ready. One that
 // cannot be made is left to the background work.
-func makeDemoReports(ctx context.Context, d *db.DB, with kept, log *slog.Logger) error {
+func (c serveCmd) makeDemoReports(ctx context.Context, d *db.DB, with kept, log *slog.Logger) error {
+	if !c.Demo {
+		return nil
+	}
 	pending, err := d.PendingReports(ctx, d.Now().Add(-demoAge), 100)
 	if err != nil {
 		return err

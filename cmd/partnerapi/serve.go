@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
 
 	"partnerapi/cmd/internal/gc"
+	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/phishing"
@@ -65,8 +65,13 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if metrics != nil {
 		defer metrics.Close()
 	}
-	log := newLog(s.err, c.LogLevel, c.LogFormat)
-	d, shut, err := c.openLasting(ctx, s.err, lasting{log: log, connections: c.Connections, migrate: !c.NoMigrate})
+	log, traces, flush, err := c.watched(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer flush()
+	use := lasting{log: log, connections: c.Connections, tracer: traces.Statements(), migrate: !c.NoMigrate}
+	d, shut, err := c.openLasting(ctx, c.progress(s.err, log), use)
 	if err != nil {
 		return err
 	}
@@ -74,7 +79,7 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err := c.checkConnections(ctx, d, log, !c.NoWork); err != nil {
 		return err
 	}
-	demo, err := c.fill(ctx, d, s.err)
+	demo, err := c.fill(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -83,20 +88,18 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(with.store.Close, &err)
-	if demo != nil {
-		if err := makeDemoReports(ctx, d, with, log); err != nil {
-			return err
-		}
+	if err := c.makeDemoReports(ctx, d, with, log); err != nil {
+		return err
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	address := cmp.Or(c.PublicURL, reachedAt(listener.Addr().String()))
-	service, err := c.build(running, d, address, with.store, s.err)
+	service, err := c.build(running, d, address, with.store, log, traces)
 	if err != nil {
 		return err
 	}
 	if !c.NoWork {
-		if service.work, err = c.workFlags.open(ctx, d, address, c.databaseFlags, with, service.log); err != nil {
+		if service.work, err = c.workFlags.open(ctx, d, address, c.databaseFlags, with, log, traces); err != nil {
 			return err
 		}
 		service.work.register(service.metrics)
@@ -125,7 +128,7 @@ func (c serveCmd) Validate() error {
 
 // build wires the service at an address.
 func (c serveCmd) build(
-	ctx context.Context, d *db.DB, address string, store *report.Store, logs io.Writer,
+	ctx context.Context, d *db.DB, address string, store *report.Store, log *slog.Logger, traces *telemetry.Telemetry,
 ) (*service, error) {
 	secret, err := d.CursorSecret(ctx)
 	if err != nil {
@@ -136,9 +139,9 @@ func (c serveCmd) build(
 		return nil, err
 	}
 	links := report.NewLinks(reportSecret, address, d.Now)
-	s := &service{config: c, db: d, clock: domain.SystemClock{}, after: time.After}
+	s := &service{config: c, db: d, clock: domain.SystemClock{}, after: time.After, log: log}
 	s.api = v2.New(d, secret, v2.WithReportLinks(links.To))
-	s.log = newLog(logs, c.LogLevel, c.LogFormat)
+	s.api.Set.Trace = traces.Calls()
 	s.metrics = newRegistry(sourcesOf(d))
 	var budgets ginop.Store
 	if c.RedisURL != "" {
@@ -150,8 +153,12 @@ func (c serveCmd) build(
 	s.edge = ginop.NewEdge(ginop.Config{
 		Keys: ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo), Limits: ginop.DefaultLimits, Shared: budgets,
 		Once: d.Once, Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log, Metrics: ginop.NewMetrics(s.metrics),
+		Tracing: traces.Operations(),
 	})
 	if s.engine, err = s.edge.Engine(c.TrustedProxies); err != nil {
+		return nil, err
+	}
+	if err := c.traceRequests(s.engine, traces); err != nil {
 		return nil, err
 	}
 	surface := s.edge.Mount(s.engine, &s.api.Set, c.Release)

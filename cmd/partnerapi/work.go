@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/riverqueue/river"
 
+	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
 	"partnerapi/platform/directory"
 	"partnerapi/platform/mail"
@@ -38,7 +39,7 @@ type workFlags struct {
 	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The sender of mail. Default: no-reply at the host of --public-url."`
 	Workers   int    `default:"${workers}" help:"How many mails are under way at a time."`
 
-	Connections int `default:"20" help:"How many connections to the database requests and background work may use. The process opens up to 7 more, for locks, readiness, the queue of jobs and news of mail."`
+	Connections int `default:"20" help:"How many connections to the database requests and background work may use. The process opens up to 8 more, for locks, readiness, metrics, the queue of jobs and news of mail."`
 
 	LogLevel  slog.Level `name:"log-level" default:"info" help:"The lowest level that is logged: debug, info, warn or error."`
 	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"The form of log lines: text or json."`
@@ -80,18 +81,21 @@ type background struct {
 	tries  *prometheus.CounterVec // of mails, by kind and outcome
 	jobs   *river.Client[pgx.Tx]
 	made   *reportMetrics
+	synced *syncMetrics
 	log    *slog.Logger
+	traces *telemetry.Telemetry // nil where they are off
 }
 
 // register adds the metrics of the background work.
 func (w *background) register(r prometheus.Registerer) {
-	r.MustRegister(w.tries, w.made.tries, w.made.seconds)
+	r.MustRegister(w.tries, w.made.tries, w.made.seconds, w.synced.runs, w.synced.seconds)
 }
 
 // open wires the background work of a service at an address, on the database that
 // other flags say. It keeps mail in the data directory.
 func (f workFlags) open(
 	ctx context.Context, d *db.DB, address string, at databaseFlags, with kept, log *slog.Logger,
+	traces *telemetry.Telemetry,
 ) (*background, error) {
 	if f.PublicURL != "" {
 		address = f.PublicURL
@@ -108,26 +112,40 @@ func (f workFlags) open(
 	if err != nil {
 		return nil, errors.Join(err, sender.Close())
 	}
-	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "partnerapi_mail_tries_total",
-		Help: "Tries to send a mail, by kind and outcome: sent, failed, retried, suppressed or lost.",
-	}, []string{"kind", "outcome"})
+	tries := newMailTries()
 	mails := mail.NewDispatcher(d, sender, f.Workers, map[db.OutboxKind]mail.Writer{
 		db.RequestedMail: mail.NewRequests(d, composer, report.NewAttachments(d, with.store)),
 		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(address, phishing.NewTokens(secret))),
 	}, log, func(kind db.OutboxKind, outcome mail.Outcome) {
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()
-	})
+	}, mail.WithTrace(traces.Work()))
 	made := newReportMetrics()
-	jobs, err := openJobs(d, with, log, made)
+	jobs, err := openJobs(d, with, log, made, traces.Jobs()...)
 	if err != nil {
 		return nil, errors.Join(err, sender.Close())
 	}
+	synced := newSyncMetrics()
 	return &background{
 		events: webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, webhook.PublisherEvents{}),
-		db:     d, sender: sender, mails: mails, syncs: directory.NewRunner(d, with.keys, f.connector(), log),
-		tries: tries, jobs: jobs, made: made, log: log,
+		db:     d, sender: sender, mails: mails, tries: tries, jobs: jobs, made: made, synced: synced,
+		syncs: directory.NewRunner(d, with.keys, f.connector(traces), log,
+			directory.WithTrace(traces.Work()), directory.WithWatcher(synced.count)),
+		log: log, traces: traces,
 	}, nil
+}
+
+// newMailTries counts tries to send a mail.
+func newMailTries() *prometheus.CounterVec {
+	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "partnerapi_mail_tries_total",
+		Help: "Tries to send a mail, by kind and outcome: sent, failed, retried, suppressed or lost.",
+	}, []string{"kind", "outcome"})
+	for _, kind := range []db.OutboxKind{db.RequestedMail, db.SimulatedMail} {
+		for _, outcome := range []mail.Outcome{mail.Sent, mail.Failed, mail.Retried, mail.Suppressed, mail.Lost} {
+			tries.WithLabelValues(string(kind), string(outcome)) // 0 is shown too
+		}
+	}
+	return tries
 }
 
 // run works until ctx ends, and then finishes what is under way.
@@ -174,8 +192,14 @@ func (c workCmd) Run(ctx context.Context, s streams) (err error) {
 	if watched != nil {
 		defer watched.Close()
 	}
-	log := newLog(s.err, c.LogLevel, c.LogFormat)
-	d, shut, err := c.openLasting(ctx, s.err, lasting{log: log, connections: c.Connections})
+	log, traces, flush, err := c.watched(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer flush()
+	d, shut, err := c.openLasting(ctx, c.progress(s.err, log), lasting{
+		log: log, connections: c.Connections, tracer: traces.Statements(),
+	})
 	if err != nil {
 		return err
 	}
@@ -188,7 +212,7 @@ func (c workCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(with.store.Close, &err)
-	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.databaseFlags, with, log)
+	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.databaseFlags, with, log, traces)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,257 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/riverqueue/river/rivertype"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"partnerapi/cmd/internal/telemetry"
+	"partnerapi/domain"
+)
+
+// recorded returns telemetry whose spans are kept.
+func recorded(t *testing.T) (*telemetry.Telemetry, *tracetest.InMemoryExporter) {
+	t.Helper()
+	kept := tracetest.NewInMemoryExporter()
+	return telemetry.New(sdktrace.NewTracerProvider(sdktrace.WithSyncer(kept)), propagation.TraceContext{}), kept
+}
+
+// attribute is the text of an attribute of a span.
+func attribute(span tracetest.SpanStub, key string) string {
+	for _, a := range span.Attributes {
+		if string(a.Key) == key {
+			return a.Value.Emit()
+		}
+	}
+	return ""
+}
+
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"":                                           false,
+		"OTEL_SERVICE_NAME=x":                        false,
+		"OTEL_TRACES_EXPORTER=none":                  false,
+		"OTEL_TRACES_EXPORTER=otlp":                  true,
+		"OTEL_TRACES_EXPORTER=console":               true,
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http:x":         true,
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http:x":  true,
+		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http:x": false,
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http:x OTEL_TRACES_EXPORTER=none":         false,
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http:x OTEL_SDK_DISABLED=TRUE":            false,
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http:x OTEL_SDK_DISABLED=false":           true,
+		"OTEL_TRACES_EXPORTER=otlp OTEL_SDK_DISABLED=true OTEL_SERVICE_NAME=x": false,
+	} {
+		settings := map[string]string{}
+		for setting := range strings.FieldsSeq(text) {
+			name, value, _ := strings.Cut(setting, "=")
+			settings[name] = value
+		}
+		if got := telemetry.Asked(func(name string) string { return settings[name] }); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// TestOff: without the variables nothing is installed anywhere.
+func TestOff(t *testing.T) {
+	for _, name := range []string{"OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
+		t.Setenv(name, "")
+	}
+	log := slog.New(slog.DiscardHandler)
+	off, err := telemetry.Start(t.Context(), "1", log)
+	if err != nil || off != nil {
+		t.Fatalf("%v, %v", off, err)
+	}
+	if off.Statements() != nil || off.Operations() != nil || off.Calls() != nil || off.Work() != nil || off.Jobs() != nil {
+		t.Error("something is traced")
+	}
+	if off.Log(log) != log || off.Transport(http.DefaultTransport) != http.DefaultTransport {
+		t.Error("something is wrapped")
+	}
+	off.Shutdown(t.Context(), log)
+}
+
+// TestUnknownExporter: a variable that names no exporter is told at the start.
+func TestUnknownExporter(t *testing.T) {
+	t.Setenv("OTEL_TRACES_EXPORTER", "zipkin")
+	if _, err := telemetry.Start(t.Context(), "1", slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("zipkin is taken")
+	}
+}
+
+// TestSilentCollector: a collector that takes connections and never answers keeps
+// neither the work nor the stop waiting, and the log is told.
+func TestSilentCollector(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for _, protocol := range []string{"http/protobuf", "grpc"} {
+		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+silent.Addr().String())
+		t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
+		t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "8")
+		t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "2")
+		var logs bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&logs, nil))
+		on, err := telemetry.Start(t.Context(), "1", log)
+		if err != nil || on == nil {
+			t.Fatalf("%v, %v", on, err)
+		}
+		for range 1000 { // far more than the queue holds
+			_, end := on.Work()(t.Context(), "work")
+			end(nil)
+		}
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		on.Shutdown(over, slog.New(slog.NewTextHandler(&logs, nil)))
+		if !strings.Contains(logs.String(), "the last traces were not exported") {
+			t.Errorf("%s: the log says %s", protocol, logs.String())
+		}
+	}
+}
+
+// TestJobs: a try of a job is a span, and what it does is within it.
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	on, kept := recorded(t)
+	around := on.Jobs()[0].(rivertype.WorkerMiddleware)
+	row := &rivertype.JobRow{ID: 7, Kind: "report", Queue: "reports", Attempt: 2, EncodedArgs: []byte(`{"client":"secret"}`)}
+	failed := errors.New("the client Acme is away")
+	err := around.Work(t.Context(), row, func(ctx context.Context) error {
+		_, end := on.Work()(ctx, "within", slog.String("outcome", "made"))
+		end(nil)
+		return failed
+	})
+	if !errors.Is(err, failed) {
+		t.Errorf("the job ends with %v", err)
+	}
+	spans := kept.GetSpans()
+	if len(spans) != 2 {
+		t.Fatalf("%d spans", len(spans))
+	}
+	within, job := spans[0], spans[1]
+	if job.Name != "job report" || attribute(job, "partnerapi.job") != "7" || attribute(job, "partnerapi.try") != "2" ||
+		job.Status.Code != codes.Error || job.Status.Description != "" || len(job.Events) > 0 {
+		t.Errorf("the job's span is %+v", job)
+	}
+	if within.Parent.SpanID() != job.SpanContext.SpanID() || attribute(within, "partnerapi.outcome") != "made" {
+		t.Errorf("the span within is %+v", within)
+	}
+	for _, span := range spans {
+		for _, a := range span.Attributes {
+			if strings.Contains(a.Value.Emit(), "secret") || strings.Contains(a.Value.Emit(), "Acme") {
+				t.Errorf("%s shows %s", span.Name, a.Value.Emit())
+			}
+		}
+	}
+}
+
+// TestStatementErrors: what PostgreSQL says of a value is in no span.
+func TestStatementErrors(t *testing.T) {
+	t.Parallel()
+	on, kept := recorded(t)
+	tracer := on.Statements()
+	run := func(ctx context.Context) {
+		ctx = tracer.TraceQueryStart(ctx, nil, pgx.TraceQueryStartData{SQL: "INSERT INTO users VALUES ($1)", Args: []any{"ann@example.com"}})
+		tracer.TraceQueryEnd(ctx, nil, pgx.TraceQueryEndData{Err: &pgconn.PgError{
+			Code: "22P02", Message: `invalid input "ann@example.com"`, Detail: "Key (email)=(ann@example.com) exists.",
+		}})
+	}
+	run(t.Context())
+	if n := len(kept.GetSpans()); n > 0 {
+		t.Errorf("a statement of nobody makes %d spans", n)
+	}
+	ctx, end := on.Work()(t.Context(), "work")
+	run(ctx)
+	end(nil)
+	span := kept.GetSpans()[0]
+	if span.Name != "INSERT" || attribute(span, "db.query.text") != "INSERT INTO users VALUES ($1)" || span.Status.Code != codes.Error {
+		t.Errorf("the span is %+v", span)
+	}
+	shown := span.Status.Description
+	for _, event := range span.Events {
+		for _, a := range event.Attributes {
+			shown += " " + a.Value.Emit()
+		}
+	}
+	for _, a := range span.Attributes {
+		shown += " " + a.Value.Emit()
+	}
+	if strings.Contains(shown, "ann@") || !strings.Contains(shown, "22P02") {
+		t.Errorf("the span shows %s", shown)
+	}
+}
+
+// TestTransport: a call to the outside shows its host and nothing of its path, and
+// takes nothing of the trace along.
+func TestTransport(t *testing.T) {
+	t.Parallel()
+	on, kept := recorded(t)
+	var sent http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent = r.Header.Clone()
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer server.Close()
+	client := http.Client{Transport: on.Transport(server.Client().Transport)}
+	ctx, end := on.Work()(t.Context(), "work")
+	r, err := http.NewRequestWithContext(ctx, "GET", server.URL+"/users/ann@example.com?$skiptoken=secret", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	end(nil)
+	span := kept.GetSpans()[0]
+	if span.Name != "HTTP GET" || attribute(span, "server.address") != "127.0.0.1" ||
+		attribute(span, "http.response.status_code") != "429" || span.Status.Code != codes.Error {
+		t.Errorf("the span is %+v", span)
+	}
+	for _, a := range span.Attributes {
+		if text := a.Value.Emit(); strings.Contains(text, "ann") || strings.Contains(text, "secret") {
+			t.Errorf("%s is %s", a.Key, text)
+		}
+	}
+	if sent.Get("Traceparent") != "" {
+		t.Errorf("the trace is told to others: %v", sent)
+	}
+}
+
+// TestCalls: the call of an operation is a span within that of another surface, and
+// none within its own request's.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	on, kept := recorded(t)
+	call := func(name string) {
+		ctx, end := on.Work()(t.Context(), name)
+		_, done := on.Calls()(ctx, "clients.list")
+		done(&domain.Error{Code: domain.NotFound, Message: "there is no client Acme"})
+		end(nil)
+	}
+	call("v2 clients.list")
+	call("v1 getClients")
+	spans := kept.GetSpans()
+	if len(spans) != 3 || spans[1].Name != "clients.list" || spans[1].Parent.SpanID() != spans[2].SpanContext.SpanID() ||
+		attribute(spans[1], "error.type") != "not_found" {
+		t.Errorf("the spans are %+v", spans)
+	}
+}

@@ -1,0 +1,46 @@
+package telemetry
+
+import (
+	"net/http"
+	"strconv"
+
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Transport makes a span of each request that leaves by a transport; base itself
+// where t is nil. It shows the method, the host and the status. The otelhttp of
+// OpenTelemetry always shows the whole URL, in which directories have ids of people
+// and tokens of pages, and subscriptions may have secrets. Nothing of the trace is
+// sent along.
+func (t *Telemetry) Transport(base http.RoundTripper) http.RoundTripper {
+	if t == nil {
+		return base
+	}
+	return &transport{base: base, tracer: t.tracer}
+}
+
+type transport struct {
+	base   http.RoundTripper
+	tracer trace.Tracer
+}
+
+// RoundTrip sends a request within a span, which ends with the headers of the
+// answer.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, span := t.tracer.Start(r.Context(), "HTTP "+r.Method, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.ServerAddress(r.URL.Hostname())))
+	if port, err := strconv.Atoi(r.URL.Port()); err == nil {
+		span.SetAttributes(semconv.ServerPort(port))
+	}
+	answer, err := t.base.RoundTrip(r.WithContext(ctx))
+	if err == nil {
+		span.SetAttributes(semconv.HTTPResponseStatusCode(answer.StatusCode))
+		if answer.StatusCode >= 400 {
+			span.SetStatus(codes.Error, "")
+		}
+	}
+	ended(span, err)
+	return answer, err
+}

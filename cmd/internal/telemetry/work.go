@@ -1,0 +1,121 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"partnerapi/domain"
+)
+
+// Work makes spans of background work; nil where t is.
+func (t *Telemetry) Work() domain.Trace {
+	if t == nil {
+		return nil
+	}
+	return func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error, ...slog.Attr)) {
+		ctx, span := t.tracer.Start(ctx, name, trace.WithAttributes(attributes(attrs)...))
+		return ctx, func(err error, more ...slog.Attr) {
+			span.SetAttributes(attributes(more)...)
+			ended(span, err)
+		}
+	}
+}
+
+// Done makes the span of background work that began at a moment and is done now: for
+// loops, whose looks for work have no span unless there was some. It does nothing
+// where t is nil.
+func (t *Telemetry) Done(ctx context.Context, name string, began time.Time, err error, attrs ...slog.Attr) {
+	if t == nil {
+		return
+	}
+	_, span := t.tracer.Start(ctx, name, trace.WithTimestamp(began), trace.WithAttributes(attributes(attrs)...))
+	ended(span, err)
+}
+
+// Calls makes a span of each call of an operation that another surface than its own
+// makes, as a route of v1 does; nil where t is. The span of a request to the
+// operation itself is that of its call.
+func (t *Telemetry) Calls() domain.Trace {
+	work := t.Work()
+	if work == nil {
+		return nil
+	}
+	return func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error, ...slog.Attr)) {
+		if around, ok := trace.SpanFromContext(ctx).(sdktrace.ReadOnlySpan); ok && around.Name() == "v2 "+name {
+			return domain.Trace(nil).Begin(ctx, name)
+		}
+		return work(ctx, name, attrs...)
+	}
+}
+
+// ended ends a span with the kind of an error.
+func ended(span trace.Span, err error) {
+	if err != nil {
+		span.SetStatus(codes.Error, "")
+		span.SetAttributes(semconv.ErrorTypeKey.String(kindOf(err)))
+	}
+	span.End()
+}
+
+// kindOf is the code of an error of the domain, and the type of another.
+func kindOf(err error) string {
+	var known *domain.Error
+	switch {
+	case errors.As(err, &known):
+		return string(known.Code)
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "deadline_exceeded"
+	}
+	return fmt.Sprintf("%T", err)
+}
+
+func attributes(attrs []slog.Attr) []attribute.KeyValue {
+	list := make([]attribute.KeyValue, len(attrs))
+	for i, a := range attrs {
+		key := attribute.Key("partnerapi." + a.Key)
+		switch v := a.Value; v.Kind() {
+		case slog.KindInt64:
+			list[i] = key.Int64(v.Int64())
+		case slog.KindBool:
+			list[i] = key.Bool(v.Bool())
+		default:
+			list[i] = key.String(v.String())
+		}
+	}
+	return list
+}
+
+// Jobs makes a span of each try of a job of the queue; none where t is nil.
+func (t *Telemetry) Jobs() []rivertype.Middleware {
+	if t == nil {
+		return nil
+	}
+	return []rivertype.Middleware{&jobs{begin: t.Work()}}
+}
+
+type jobs struct {
+	river.MiddlewareDefaults
+	begin domain.Trace
+}
+
+// Work works on a job within a span.
+func (j *jobs) Work(ctx context.Context, job *rivertype.JobRow, work func(context.Context) error) error {
+	ctx, end := j.begin(ctx, "job "+job.Kind, slog.String("queue", job.Queue), slog.Int64("job", job.ID),
+		slog.Int("try", job.Attempt))
+	err := work(ctx)
+	end(err)
+	return err
+}
