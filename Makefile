@@ -9,7 +9,7 @@ TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-slow test-all race bench fuzz lint format postgres without-v1 operations
+.PHONY: help build run test test-slow test-all race bench fuzz lint format postgres without-v1 operations rules
 
 # The tests behind the build tag slow: their files, names and packages.
 SLOW_FILES    = $(shell grep -rl --include='*_test.go' '^//go:build slow$$' .)
@@ -68,6 +68,10 @@ without-v1: $(TEST_SERVER) ## prove that v2 builds and passes its tests without 
 	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; \
 	git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$$copy"; \
 	cd "$$copy" && rm -rf $(OF_V1) && $(GO) build ./... && $(GO) vet -tags slow ./... && $(GO) test ./...
+
+rules: ## check docs/alerts.yml as promtool does, and run its tests where promtool is installed
+	cd tools/rules && $(GO) run . ../../docs/alerts.yml
+	@if command -v promtool >/dev/null; then promtool test rules docs/alerts_test.yml; fi
 
 operations: ## write docs/operations.md from the operations' declarations
 	$(GO) test ./cmd/partnerapi -run '^TestOperationsTable$$' -update
