@@ -130,7 +130,7 @@ func (d *DB) countWaiting(ctx context.Context, f *Figures) error {
 		SELECT (SELECT count(*) FROM reports WHERE status = 'pending') AS reports,
 			(SELECT min(created_at) FROM reports WHERE status = 'pending') AS oldest_report,
 			(SELECT count(*) FROM (SELECT FROM events LIMIT ?) AS e) AS events,
-			(SELECT recorded_at FROM events ORDER BY created_at LIMIT 1) AS oldest_event,
+			(SELECT recorded_at FROM events ORDER BY recorded_at LIMIT 1) AS oldest_event,
 			coalesce((SELECT position FROM event_head), 0) AS published,
 			EXISTS (SELECT FROM river_leader WHERE expires_at > clock_timestamp()) AS leader`, MostEvents))
 	f.Reports, f.OldestReport = w.Reports, or(w.OldestReport, time.Time{})
