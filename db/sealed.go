@@ -21,6 +21,9 @@ type SealedColumn struct {
 // SealedColumns are all columns of sealed secrets.
 var SealedColumns = []SealedColumn{
 	{Table: "directory_connections", Column: "credentials", Key: "client_id", Kind: "directory"},
+	{Table: "webhooks", Column: "secret", Key: "id", Kind: "webhook"},
+	{Table: "webhooks", Column: "replaced_secret", Key: "id", Kind: "webhook"},
+	{Table: "idempotency_records", Column: "sealed_body", Key: "seal_id", Kind: "outcome"},
 }
 
 // AnySealed reports whether a secret is stored in one of the columns.

@@ -1,8 +1,8 @@
 // Package op says what an operation of the service is. An operation is
 // declared once, with Add; the surfaces (routes, OpenAPI documents, the v1
 // facade) are made from that declaration. Nothing can run an operation's
-// function but Call and Run, which check the caller's scope and validate the
-// input first. The package knows nothing of HTTP servers.
+// function but Call, Run and RunPrepared, which check the caller's scope and
+// validate the input first. The package knows nothing of HTTP servers.
 package op
 
 import (
@@ -37,6 +37,9 @@ type Meta struct {
 	// Fails lists the codes that the operation itself can end in, beyond those
 	// that every operation shares (see Codes).
 	Fails []domain.Code
+	// Secret says that the output holds a secret: what a surface keeps of it, it
+	// keeps encrypted.
+	Secret bool
 }
 
 // OfClient is an output or a path that knows which client it is about, so that
@@ -59,6 +62,12 @@ type Operation interface {
 	Validate(in any) error
 	// Run is Call for a pointer to an input that New made.
 	Run(ctx context.Context, in any) (any, error)
+	// Prepares reports whether the operation has work before its transaction.
+	Prepares() bool
+	// Prepare is the first half of Run: all that comes before the transaction.
+	Prepare(ctx context.Context, in any) error
+	// RunPrepared is the second half of Run, for an input that Prepare was given.
+	RunPrepared(ctx context.Context, in any) (any, error)
 }
 
 // Op is an operation that takes In and gives Out.
@@ -67,6 +76,8 @@ type Op[In, Out any] struct {
 	input *Input
 	set   *Set
 	run   func(context.Context, *In) (*Out, error)
+	// prepare is the work before the transaction; nil where there is none.
+	prepare func(context.Context, *In) error
 }
 
 // NoContent is the output of an operation that answers without a body.
@@ -94,7 +105,7 @@ func (s *Set) All() []Operation { return s.ops }
 // input's type is a programming error, and panics at start-up.
 func Add[In, Out any](s *Set, meta Meta, run func(context.Context, *In) (*Out, error)) *Op[In, Out] {
 	o := &Op[In, Out]{meta: meta, input: Describe(reflect.TypeFor[In]()), set: s, run: run}
-	if err := o.check(s); err != nil {
+	if err := o.checkDeclaration(s); err != nil {
 		panic(fmt.Sprintf("operation %s: %v", meta.ID, err))
 	}
 	if s.ids == nil {
@@ -105,7 +116,7 @@ func Add[In, Out any](s *Set, meta Meta, run func(context.Context, *In) (*Out, e
 	return o
 }
 
-func (o *Op[In, Out]) check(s *Set) error {
+func (o *Op[In, Out]) checkDeclaration(s *Set) error {
 	m := o.meta
 	switch {
 	case m.ID == "" || s.ids[m.ID]:
@@ -144,10 +155,7 @@ func (o *Op[In, Out]) Validate(in any) error { return o.input.Validate(in) }
 // so, InvalidRequest for an input that breaks a rule of its tags, and what the
 // operation itself says.
 func (o *Op[In, Out]) Call(ctx context.Context, in *In) (*Out, error) {
-	if err := Authorize(ctx, &o.meta); err != nil {
-		return nil, err
-	}
-	if err := o.input.Validate(in); err != nil {
+	if err := o.prepareChecked(ctx, in); err != nil {
 		return nil, err
 	}
 	return o.perform(ctx, in)
@@ -155,9 +163,9 @@ func (o *Op[In, Out]) Call(ctx context.Context, in *In) (*Out, error) {
 
 // Run is Call for a *In.
 func (o *Op[In, Out]) Run(ctx context.Context, in any) (any, error) {
-	typed, ok := in.(*In)
-	if !ok {
-		return nil, fmt.Errorf("operation %s takes %T, not %T", o.meta.ID, new(In), in)
+	typed, err := o.typed(in)
+	if err != nil {
+		return nil, err
 	}
 	out, err := o.Call(ctx, typed)
 	if err != nil {

@@ -35,6 +35,7 @@ func newRules() *validator.Validate {
 		_, ok := domain.CleanEmail(f.Field().String())
 		return ok
 	})
+	register("endpoint", func(f validator.FieldLevel) bool { return domain.CheckWebhookURL(f.Field().String()) == nil })
 	register("filled", func(f validator.FieldLevel) bool { return strings.TrimSpace(f.Field().String()) != "" })
 	register("enum", func(f validator.FieldLevel) bool {
 		enum, ok := f.Field().Interface().(Enum)
@@ -186,6 +187,13 @@ func faultMessage(fault validator.FieldError, blank string) string {
 		return domain.CheckName(text)
 	case "email":
 		return "must be an email address"
+	case "endpoint":
+		text, _ := fault.Value().(string)
+		if err := domain.CheckWebhookURL(text); err != nil {
+			return err.Error()
+		}
+	case "unique":
+		return "must hold no item twice"
 	case "enum":
 		if enum, ok := fault.Value().(Enum); ok {
 			return enumMessage(enum)

@@ -28,6 +28,12 @@ type Config struct {
 	Once func(
 		ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 	) (domain.Outcome, error)
+	// Reserve takes an Idempotency-Key for a request whose work is partly done
+	// before its transaction; see db.Reserve.
+	Reserve func(ctx context.Context, key string, hash []byte) (recorded *domain.Outcome, release func(), err error)
+	// Secrets encrypts recorded outcomes that hold secrets. Nil where there is no
+	// key: nothing has a secret then.
+	Secrets Sealer
 	// Reach reports NotFound for a client or a user, where they are not zero,
 	// that the caller does not reach: a replay is held against it. Nil is off.
 	Reach func(ctx context.Context, client domain.ClientID, user domain.UserID) error
@@ -48,6 +54,13 @@ type Config struct {
 type Tracing interface {
 	Begun(ctx context.Context, version, operation, requestID string)
 	Answered(ctx context.Context, key string, err error)
+}
+
+// Sealer encrypts a value for a context, and decrypts what it encrypted for the
+// same one.
+type Sealer interface {
+	Seal(plain, context []byte) ([]byte, error)
+	Open(sealed, context []byte) ([]byte, error)
 }
 
 // Edge is the public edge of the service: what happens to every request of

@@ -3,9 +3,12 @@ package ginop
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
@@ -16,39 +19,132 @@ import (
 func (e *Edge) outcome(
 	c *gin.Context, o op.Operation, in any, body []byte,
 ) (out domain.Outcome, replayed bool, err error) {
-	ran := false
-	work := func(ctx context.Context) (domain.Outcome, error) {
-		ran = true
-		out, err := o.Run(ctx, in)
-		if err != nil {
-			return domain.Outcome{}, err
-		}
-		if err := e.charge(c, o, out); err != nil {
-			return domain.Outcome{}, err
-		}
-		encoded, err := Encode(out)
-		return domain.Outcome{Status: o.Meta().Status, Body: encoded}, err
-	}
-
-	ctx, key := c.Request.Context(), c.GetHeader("Idempotency-Key")
-	if key == "" || o.Meta().Method != http.MethodPost {
-		out, err = work(ctx)
+	w := &onceWork{edge: e, c: c, op: o, in: in}
+	ctx := c.Request.Context()
+	w.key = c.GetHeader("Idempotency-Key")
+	if w.key == "" || o.Meta().Method != http.MethodPost {
+		out, err = w.answer(ctx, o.Run)
 		return out, false, err
 	}
-	if !goodIdempotencyKey(key) {
+	if !goodIdempotencyKey(w.key) {
 		return out, false, domain.ErrInvalid("Idempotency-Key", "must be at most 255 printable characters")
 	}
 	if err := o.Validate(in); err != nil { // 400 comes before 409 (decisions 2.4)
 		return out, false, err
 	}
 
-	out, err = e.Once(ctx, key, requestHash(c.Request, body), work)
-	if !ran && (err == nil || domain.IsCode(err, domain.Conflict)) {
+	w.hash = requestHash(c.Request, body)
+	if o.Prepares() {
+		out, err = w.prepared(ctx)
+	} else {
+		out, err = w.once(ctx, o.Run)
+	}
+	if !w.ran && (err == nil || domain.IsCode(err, domain.Conflict)) {
 		if lost := e.stillReached(ctx, o, in); lost != nil {
 			return domain.Outcome{}, false, lost
 		}
 	}
-	return out, !ran, err
+	if !w.ran && err == nil {
+		out, err = e.opened(out)
+	}
+	return out, !w.ran, err
+}
+
+// onceWork is the work of a request that is done at most once.
+type onceWork struct {
+	edge *Edge
+	c    *gin.Context
+	op   op.Operation
+	in   any
+	key  string
+	hash []byte
+	// ran says that the operation was run, or its work before the transaction.
+	ran bool
+}
+
+// prepared does the work before the transaction, and the operation, unless an
+// outcome is recorded: neither is done twice.
+func (w *onceWork) prepared(ctx context.Context) (domain.Outcome, error) {
+	recorded, release, err := w.edge.Reserve(ctx, w.key, w.hash)
+	if err != nil {
+		return domain.Outcome{}, err
+	}
+	if recorded != nil {
+		return *recorded, nil
+	}
+
+	w.ran = true
+	done := false
+	defer func() { // also after a panic
+		if !done {
+			release()
+		}
+	}()
+	if err := w.op.Prepare(ctx, w.in); err != nil {
+		return domain.Outcome{}, err
+	}
+	out, err := w.once(ctx, w.op.RunPrepared)
+	done = err == nil
+	return out, err
+}
+
+// once runs the operation and has the outcome recorded.
+func (w *onceWork) once(ctx context.Context, run runner) (domain.Outcome, error) {
+	return w.edge.Once(ctx, w.key, w.hash, func(ctx context.Context) (domain.Outcome, error) {
+		w.ran = true
+		out, err := w.answer(ctx, run)
+		if err != nil || !w.op.Meta().Secret {
+			return out, err
+		}
+		return w.edge.sealed(out)
+	})
+}
+
+// runner is Run, or RunPrepared, of an operation.
+type runner func(context.Context, any) (any, error)
+
+// answer runs the operation and returns what it is answered with.
+func (w *onceWork) answer(ctx context.Context, run runner) (domain.Outcome, error) {
+	out, err := run(ctx, w.in)
+	if err != nil {
+		return domain.Outcome{}, err
+	}
+	if err := w.edge.charge(w.c, w.op, out); err != nil {
+		return domain.Outcome{}, err
+	}
+	encoded, err := Encode(out)
+	return domain.Outcome{Status: w.op.Meta().Status, Body: encoded}, err
+}
+
+// outcomeContext is what an outcome is encrypted for.
+func outcomeContext(id string) []byte { return []byte("outcome:" + id) }
+
+// sealed is an outcome that may be recorded although it holds a secret.
+func (e *Edge) sealed(out domain.Outcome) (domain.Outcome, error) {
+	if e.Secrets == nil {
+		return out, errors.New("record an outcome that holds a secret: there is no key to encrypt it with")
+	}
+	var err error
+	out.SealedFor = uuid.NewString()
+	if out.Sealed, err = e.Secrets.Seal(out.Body, outcomeContext(out.SealedFor)); err != nil {
+		return out, fmt.Errorf("encrypt an outcome: %w", err)
+	}
+	return out, nil
+}
+
+// opened is a recorded outcome with its body.
+func (e *Edge) opened(out domain.Outcome) (domain.Outcome, error) {
+	if out.Sealed == nil {
+		return out, nil
+	}
+	if e.Secrets == nil {
+		return out, errors.New("read an outcome that holds a secret: there is no key to decrypt it with")
+	}
+	var err error
+	if out.Body, err = e.Secrets.Open(out.Sealed, outcomeContext(out.SealedFor)); err != nil {
+		return out, fmt.Errorf("decrypt an outcome: %w", err)
+	}
+	return out, nil
 }
 
 // stillReached checks the reach of a request whose work does not run, as an

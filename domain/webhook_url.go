@@ -1,0 +1,126 @@
+package domain
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+// The faults of the address of an endpoint, as callers are told them.
+var (
+	errURLForm     = errors.New("must be an https URL with a host, such as https://example.com/hook")
+	errURLScheme   = errors.New("must begin with https://")
+	errURLUser     = errors.New("must not hold a user name or a password")
+	errURLFragment = errors.New("must not hold a fragment (#)")
+	errURLPort     = errors.New("must have the port 443, or one between 1024 and 65535")
+	errURLHost     = errors.New("must name a host by a domain name of at most 253 characters, or by an IP address in its usual form")
+	errURLLength   = errors.New("must be at most 2000 characters")
+	errURLText     = errors.New("must not hold white space, control characters or backslashes")
+)
+
+// CheckWebhookURL reports what is wrong with the form of the address of an
+// endpoint; nil where it may be one (decisions 8.5, 8.6). The text of the error is
+// for callers. It does not say whether the address may be delivered to, which
+// depends on what its host resolves to.
+//
+// An address is an absolute https URL of at most MaxWebhookURL characters, without
+// user info and fragment, with the port 443 or one of 1024 and above. Its host is a
+// domain name, which may be written in Unicode, or an IP address in its usual form:
+// numbers that some resolvers read as an IPv4 address, such as 0x7f.1, are refused,
+// as is an IPv6 address with a zone.
+func CheckWebhookURL(text string) error {
+	if len(text) > utf8.UTFMax*MaxWebhookURL || utf8.RuneCountInString(text) > MaxWebhookURL {
+		return errURLLength
+	}
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, isUnsafeInURL) {
+		return errURLText
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return errURLForm
+	}
+	switch {
+	case u.Scheme != "https":
+		return errURLScheme
+	case u.Opaque != "" || u.Host == "":
+		return errURLForm
+	case u.User != nil:
+		return errURLUser
+	case strings.Contains(text, "#"):
+		return errURLFragment
+	}
+	if err := checkURLHost(u.Hostname(), strings.HasPrefix(u.Host, "[")); err != nil {
+		return err
+	}
+	return checkURLPort(u)
+}
+
+// isUnsafeInURL reports characters that programs read differently in a URL, or that
+// no URL may hold.
+func isUnsafeInURL(r rune) bool {
+	return unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || r == '\\' || r == utf8.RuneError
+}
+
+// checkURLPort reports a port that is not delivered to. None means 443.
+func checkURLPort(u *url.URL) error {
+	port := u.Port()
+	if port == "" {
+		if strings.HasSuffix(u.Host, ":") {
+			return errURLPort
+		}
+		return nil
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || port[0] == '0' || n != 443 && n < 1024 {
+		return errURLPort
+	}
+	return nil
+}
+
+// maxHost is the greatest length of a domain name, in bytes of its ASCII form.
+const maxHost = 253
+
+// checkURLHost reports a host that is neither a domain name nor an IP address in
+// its usual form.
+func checkURLHost(host string, bracketed bool) error {
+	if bracketed {
+		address, err := netip.ParseAddr(host)
+		if err != nil || !address.Is6() || address.Zone() != "" {
+			return errURLHost
+		}
+		return nil
+	}
+	if address, err := netip.ParseAddr(host); err == nil && address.Is4() {
+		return nil
+	}
+
+	name, err := idna.Lookup.ToASCII(strings.TrimSuffix(host, "."))
+	if err != nil || name == "" || len(name) > maxHost || strings.ContainsAny(name, "%:[]") {
+		return errURLHost
+	}
+	labels := strings.Split(name, ".")
+	for _, label := range labels {
+		if label == "" || len(label) > 63 {
+			return errURLHost
+		}
+	}
+	if isNumeric(labels[len(labels)-1]) {
+		return errURLHost
+	}
+	return nil
+}
+
+// isNumeric reports a last label that makes a host an IPv4 address to some readers
+// (the URL Standard's "ends in a number"): decimal, octal or hexadecimal.
+func isNumeric(label string) bool {
+	if digits, ok := strings.CutPrefix(strings.ToLower(label), "0x"); ok {
+		return strings.Trim(digits, "0123456789abcdef") == ""
+	}
+	return strings.Trim(label, "0123456789") == ""
+}
