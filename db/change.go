@@ -57,6 +57,7 @@ const (
 	dayLocks
 	clientLocks
 	partnerLocks
+	webhookLocks
 )
 
 // lock notes that rows of a kind are about to be locked. Out of the lock order it

@@ -55,6 +55,7 @@ func (d *DB) refresh(ctx context.Context, day domain.Date, progress func(done, t
 		func(ctx context.Context) error { return d.markOverdue(ctx, day) },
 		func(ctx context.Context) error { return d.refreshUsers(ctx, day, progress) },
 		d.dropOld,
+		d.DropDeletedWebhooks,
 		d.ForceSummaries,
 	} {
 		if err := step(ctx); err != nil {

@@ -5,6 +5,8 @@
 package v2
 
 import (
+	"sync"
+
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/job"
@@ -67,11 +69,24 @@ type API struct {
 	ListReports   *op.Op[ListReports, op.Page[Report]]
 	GetReport     *op.Op[GetReport, ReportDetail]
 
-	ListEvents *op.Op[ListEvents, op.FeedPage[Event]]
+	ListEvents           *op.Op[ListEvents, op.FeedPage[Event]]
+	ListWebhooks         *op.Op[ListWebhooks, op.Page[Webhook]]
+	GetWebhook           *op.Op[GetWebhook, Webhook]
+	CreateWebhook        *op.Op[CreateWebhook, WebhookWithSecret]
+	UpdateWebhook        *op.Op[UpdateWebhook, Webhook]
+	DeleteWebhook        *op.Op[DeleteWebhook, op.NoContent]
+	ReplaceWebhookSecret *op.Op[ReplaceWebhookSecret, WebhookWithSecret]
+	TestWebhook          *op.Op[TestWebhook, WebhookTest]
+	ListDeliveries       *op.Op[ListDeliveries, op.Page[WebhookDelivery]]
+	Redeliver            *op.Op[Redeliver, WebhookDelivery]
 
 	db          *db.DB
 	jobs        *job.Queue
 	reportLinks ReportLinks
+	endpoints   Endpoints
+	sealer      Sealer
+	// testing are the subscriptions of which a test is under way.
+	testing sync.Map
 }
 
 // Option changes how New declares the operations.
@@ -102,6 +117,8 @@ func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 	a.declareSync()
 	a.declareReports()
 	a.declareEvents()
+	a.declareWebhooks()
+	a.declareDeliveries()
 	return a
 }
 

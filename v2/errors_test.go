@@ -73,6 +73,7 @@ func brokenWorld(t *testing.T) *world {
 	w.Exec("ALTER TABLE clients RENAME TO elsewhere")
 	w.Exec("ALTER TABLE partners RENAME TO nowhere")
 	w.Exec("ALTER TABLE courses RENAME TO no_courses")
+	w.Exec("ALTER TABLE webhooks RENAME TO no_webhooks")
 	w.Exec("ALTER TABLE phishing_templates RENAME TO no_templates")
 	return w
 }

@@ -128,6 +128,7 @@ func TestFailuresAreNotKept(t *testing.T) {
 		w.Exec("ALTER TABLE collections ADD CONSTRAINT never CHECK (false) NOT VALID")
 		w.Exec("ALTER TABLE phishing_results ADD CONSTRAINT never CHECK (false) NOT VALID")
 		w.Exec("ALTER TABLE framework_assignments ADD CONSTRAINT never CHECK (false) NOT VALID")
+		w.Exec("ALTER TABLE webhooks ADD CONSTRAINT never CHECK (false) NOT VALID")
 		w.Exec("ALTER TABLE river_job ADD CONSTRAINT never CHECK (false) NOT VALID")
 		checkError(t, w.send(o, w.tenant.Key, w.ids(), headers...), domain.Internal)
 		checkError(t, w.send(o, w.tenant.Key, w.ids()), domain.Internal)
@@ -136,6 +137,7 @@ func TestFailuresAreNotKept(t *testing.T) {
 		w.Exec("ALTER TABLE collections DROP CONSTRAINT never")
 		w.Exec("ALTER TABLE phishing_results DROP CONSTRAINT never")
 		w.Exec("ALTER TABLE framework_assignments DROP CONSTRAINT never")
+		w.Exec("ALTER TABLE webhooks DROP CONSTRAINT never")
 		w.Exec("ALTER TABLE river_job DROP CONSTRAINT never")
 		if after := w.contents(t); after != before {
 			t.Errorf("failures left\n%s\nwas\n%s", after, before)
@@ -156,7 +158,7 @@ func TestRunningDuplicate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.ExecContext(t.Context(), "LOCK TABLE events, mail_requests, users, collections, collection_members, phishing_results, reports IN EXCLUSIVE MODE"); err != nil {
+		if _, err := tx.ExecContext(t.Context(), "LOCK TABLE events, mail_requests, users, collections, collection_members, phishing_results, reports, webhooks IN EXCLUSIVE MODE"); err != nil {
 			t.Fatal(err)
 		}
 		first := make(chan v2test.Response, 1)

@@ -185,6 +185,10 @@ func (w *world) badMember(t *testing.T, o op.Operation, m member) {
 		} else {
 			faults = append(faults, fault{text(long), ""})
 		}
+		if m.has("endpoint") {
+			long = "https://example.com/" + strings.Repeat("é", m.max()-len("https://example.com/")+1)
+			faults = append(faults, fault{`"http://example.com"`, "https"}, fault{`"https://u@example.com"`, "user name"}, fault{`"https://example.com:80"`, "port"})
+		}
 		if m.has("filled") {
 			faults = append(faults, fault{`""`, "blank"}, fault{`" \t\n\u00a0\u3000"`, "blank"})
 		}
@@ -193,7 +197,12 @@ func (w *world) badMember(t *testing.T, o op.Operation, m member) {
 	case m.typ.Kind() == reflect.Slice:
 		faults = append(faults, fault{`"a"`, "array"})
 		if m.has("required") {
-			faults = append(faults, fault{"[]", ""}, fault{"[" + strings.Repeat(text(w.user.ID.String())+",", m.max()) + text(w.user.ID.String()) + "]", ""})
+			item := text(w.user.ID.String())
+			if m.typ == reflect.TypeFor[[]domain.EventType]() {
+				item = text(string(domain.UserCreated))
+				faults = append(faults, fault{"[" + item + "," + item + "]", "twice"})
+			}
+			faults = append(faults, fault{"[]", ""}, fault{"[" + strings.Repeat(item+",", m.max()) + item + "]", ""})
 		}
 	case m.typ == reflect.TypeFor[op.Time](), m.typ == reflect.TypeFor[domain.Date]():
 		faults = append(faults, fault{`"tomorrow"`, "must be"}, fault{"1", "must be"}, fault{`"2026-02-30"`, "must be"}, fault{`""`, "must be"})
@@ -234,7 +243,7 @@ func TestLengths(t *testing.T) {
 				want = 254
 			case m.name == "name" || strings.HasSuffix(m.name, "_name"):
 				want = 200
-			case m.name == "description":
+			case m.name == "description", m.has("endpoint"):
 				want = 2000
 			}
 			if m.max() != want {
@@ -242,6 +251,9 @@ func TestLengths(t *testing.T) {
 			}
 			body := w.body(o)
 			body[m.name] = fmt.Sprintf("%08d", w.sampled.Add(1)) + strings.Repeat("😀", want-8)
+			if m.has("endpoint") {
+				body[m.name] = "https://example.com/" + strings.Repeat("😀", want-len("https://example.com/"))
+			}
 			if m.has("email") { // 64 before the @, labels of 63
 				tail := ".com"
 				local := strings.Repeat("a", 64) + "@"

@@ -6,6 +6,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/platform/seal"
 	"partnerapi/v2/v2test"
 )
 
@@ -16,6 +17,8 @@ type parts struct {
 	frameworks  []domain.FrameworkAssignmentID
 	template    domain.TemplateID
 	report      domain.ReportID
+	webhook     domain.WebhookID
+	delivery    domain.DeliveryID
 	next        atomic.Int64
 }
 
@@ -55,7 +58,48 @@ func furnish(h *v2test.Harness, client domain.ClientID, user domain.UserID, n in
 	endRuns(h)
 	h.Exec(`INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at)
 		VALUES ($1, $2, 'policy', 'pdf', 'ready', $3, $3)`, client, p.report, now.Add(-24*time.Hour))
+	p.webhook, p.delivery = subscribe(h, client)
 	return p
+}
+
+// longAgo is when the webhooks of furnish were made, which none of the API is.
+var longAgo = v2test.Noon.AddDate(0, -3, 0)
+
+// subscribe gives a client's partner a webhook that is limited to the client, with
+// one delivery. It can't be deleted, and those that the API made make room for
+// others.
+func subscribe(h *v2test.Harness, client domain.ClientID) (domain.WebhookID, domain.DeliveryID) {
+	id, delivery := db.NewID[domain.WebhookKind](), db.NewID[domain.DeliveryKind]()
+	var sealed []byte
+	if h.Keys != nil {
+		var err error
+		if sealed, err = h.Keys.Seal([]byte("whsec_"+id.UUID()), seal.Context("webhook", id.UUID())); err != nil {
+			h.T.Fatal(err)
+		}
+	}
+	keepWebhooks(h)
+	h.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, status, created_at, updated_at, secret)
+		SELECT c.partner_id, $2, k.id, 'https://example.com/hook', '{user.created}', ARRAY[c.id], 'active', $3, $3, coalesce($4::bytea, '')
+		FROM clients AS c, LATERAL (SELECT id FROM api_keys WHERE partner_id = c.partner_id AND all_clients ORDER BY id LIMIT 1) AS k
+		WHERE c.id = $1`, client, id, longAgo, sealed)
+	h.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
+		SELECT partner_id, nextval('test_positions'), id, gen_random_uuid(), 'user.created', $2, '{}' FROM clients WHERE id = $1`, client, h.Clock.Now())
+	h.Exec(`INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, status, created_at, due_at, tries)
+		SELECT $2, $3, partner_id, position, client_id, id, type, 'failed', $4, $4,
+			'[{"at":"2026-06-14T12:00:00Z","status_code":500,"duration_ms":7,"response":"no"}]'
+		FROM published_events WHERE client_id = $1`, client, id, delivery, h.Clock.Now())
+	return id, delivery
+}
+
+// keepWebhooks keeps the webhooks of long ago, and only the newest of the others.
+func keepWebhooks(h *v2test.Harness) {
+	h.Exec("CREATE SEQUENCE IF NOT EXISTS test_positions")
+	h.Exec(`CREATE OR REPLACE FUNCTION keep_webhook() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN IF OLD.created_at < '2026-06-01' THEN RETURN NULL; END IF; RETURN OLD; END $$`)
+	h.Exec(`CREATE OR REPLACE FUNCTION drop_webhooks() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN DELETE FROM webhooks WHERE partner_id = NEW.partner_id AND id <> NEW.id; RETURN NULL; END $$`)
+	h.Exec("CREATE OR REPLACE TRIGGER keep_webhook BEFORE DELETE ON webhooks FOR EACH ROW EXECUTE FUNCTION keep_webhook()")
+	h.Exec("CREATE OR REPLACE TRIGGER drop_webhooks AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION drop_webhooks()")
 }
 
 // endRuns makes every sync run one that ended long ago, so that the next may be
@@ -73,5 +117,6 @@ func (p *parts) with(client domain.ClientID, user domain.UserID) ids {
 		"client_id": client.String(), "user_id": user.String(),
 		"collection_id": p.collections[n].String(), "policy_id": p.policies[n].String(), "breach_name": breach,
 		"assignment_id": p.frameworks[n].String(), "report_id": p.report.String(),
+		"webhook_id": p.webhook.String(), "delivery_id": p.delivery.String(),
 	}
 }

@@ -32,10 +32,12 @@ func tenants(t *testing.T, w *world) (subset string, out outsiders) {
 	other := w.Tenant("Another partner")
 	theirs := w.Client(other, "Client")
 	theirUser := w.User(other, theirs.ID, "first@example.com")
+	archived := w.pair(listed, archivedUser)
+	archived["webhook_id"], archived["delivery_id"] = strangers()["webhook_id"], strangers()["delivery_id"] // which are the partner's
 	return subset, outsiders{
 		"outside the subset": w.pair(beside, besideUser),
 		"another partner's":  w.pair(theirs, theirUser),
-		"archived":           w.pair(listed, archivedUser),
+		"archived":           archived,
 		"unknown":            strangers(),
 	}.withMalformed(w)
 }
@@ -78,6 +80,7 @@ func (out outsiders) withMalformed(w *world) outsiders {
 	each("very long", func(id string) string { return strings.Repeat(id, 100) })
 	crossed := maps.Clone(within)
 	crossed["client_id"], crossed["user_id"] = within["user_id"], within["client_id"]
+	crossed["webhook_id"], crossed["delivery_id"] = within["delivery_id"], within["webhook_id"]
 	out["the other kind's id"] = crossed
 	return out
 }
@@ -132,7 +135,7 @@ func TestPartsOfOthers(t *testing.T) {
 	_, out := tenants(t, w)
 	before := w.contents(t)
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
-		for _, part := range []string{"collection_id", "policy_id", "breach_name", "assignment_id", "report_id"} {
+		for _, part := range []string{"collection_id", "policy_id", "breach_name", "assignment_id", "report_id", "delivery_id"} {
 			if !strings.Contains(o.Meta().Path, ":"+part) {
 				continue
 			}

@@ -34,6 +34,11 @@ var ladder = map[op.Release][]string{
 		"POST /clients/:client_id/frameworks", "DELETE /clients/:client_id/frameworks/:assignment_id",
 		"POST /clients/:client_id/reports",
 	},
+	op.V2_3: {
+		"GET /webhooks", "POST /webhooks", "GET /webhooks/:webhook_id", "PATCH /webhooks/:webhook_id",
+		"DELETE /webhooks/:webhook_id", "POST /webhooks/:webhook_id/test", "POST /webhooks/:webhook_id/secret",
+		"GET /webhooks/:webhook_id/deliveries", "POST /webhooks/:webhook_id/deliveries/:delivery_id/redeliver",
+	},
 }
 
 func TestLadder(t *testing.T) {

@@ -60,6 +60,7 @@ func strangers() ids {
 		"client_id": "cli_01h455vb4pex5vsknk084sn02q", "user_id": "usr_01h455vb4pex5vsknk084sn02q",
 		"collection_id": "col_01h455vb4pex5vsknk084sn02q", "policy_id": "pol_01h455vb4pex5vsknk084sn02q", "breach_name": "Unknown",
 		"assignment_id": "fwa_01h455vb4pex5vsknk084sn02q", "report_id": "rep_01h455vb4pex5vsknk084sn02q",
+		"webhook_id": "whk_01h455vb4pex5vsknk084sn02q", "delivery_id": "dlv_01h455vb4pex5vsknk084sn02q",
 	}
 }
 
@@ -151,6 +152,12 @@ func (w *world) sample(m member, n int64) any {
 	switch {
 	case m.typ == reflect.TypeFor[[]domain.UserID](): // as many times as makes the samples differ
 		return slices.Repeat([]string{w.user.ID.String()}, int(n%50)+1)
+	case m.typ == reflect.TypeFor[[]domain.ClientID]():
+		return []string{w.client.ID.String()}
+	case m.typ == reflect.TypeFor[[]domain.EventType]():
+		return domain.EventTypes[:n%int64(len(domain.EventTypes))+1]
+	case m.has("endpoint"):
+		return fmt.Sprintf("https://sample%d.example.com/hook", n)
 	case m.typ == reflect.TypeFor[domain.CourseID]():
 		return domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: 1}.String()
 	case m.typ == reflect.TypeFor[domain.TemplateID]():

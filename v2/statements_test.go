@@ -68,6 +68,12 @@ func crowdParts(w *world) {
 	w.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
 		SELECT $1, n, $2, gen_random_uuid(), 'user.updated', $3, `+plainEvent+` FROM generate_series(1, 600) AS n`,
 		w.tenant.ID, w.client.ID, now)
+	w.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
+		SELECT partner_id, gen_random_uuid(), key_id, url, events, status, created_at, updated_at, secret
+		FROM webhooks, generate_series(1, 600) AS n WHERE id = $1`, w.parts.webhook)
+	w.Exec(`INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
+		SELECT webhook_id, gen_random_uuid(), partner_id, position, client_id, event_id, type, created_at, due_at
+		FROM webhook_deliveries, generate_series(1, 600) AS n WHERE id = $1`, w.parts.delivery)
 }
 
 // statements counts those of one read, the key being known already.

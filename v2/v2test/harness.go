@@ -21,6 +21,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
+	"partnerapi/platform/seal"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -46,6 +47,10 @@ type Harness struct {
 	URL    string
 	// Statements counts the statements that the database was sent.
 	Statements *Statements
+	// Receivers are the endpoints of subscriptions.
+	Receivers *Receivers
+	// Keys are what secrets are kept with.
+	Keys *seal.Keys
 
 	transport http.RoundTripper
 }
@@ -64,6 +69,8 @@ type Options struct {
 	Wrap func(*Harness, http.RoundTripper) http.RoundTripper
 	// Audit turns the audit trail on.
 	Audit bool
+	// NoKey leaves the service without a key to keep secrets with.
+	NoKey bool
 	// Log gets every line; without it only failures of the service are shown.
 	Log io.Writer
 	// URL is a database to use in the place of one of the test's own.
@@ -107,11 +114,12 @@ func New(t testing.TB, o Options) *Harness {
 	secret, err := d.CursorSecret(t.Context())
 	h.must(err)
 	h.DB = d
-	h.API = v2.New(d, secret, v2.WithReportLinks(func(r domain.Report) string { return ReportLink + r.ID.String() }))
 	edge := ginop.Config{
-		Keys: ginop.NewKeys(d.CallerByDigest, h.Clock, o.Demo), Limits: o.Limits, Once: d.Once,
+		Keys: ginop.NewKeys(d.CallerByDigest, h.Clock, o.Demo), Limits: o.Limits, Once: d.Once, Reserve: d.Reserve,
 		Log: h.logger(o.Log),
 	}
+	h.API = v2.New(d, secret, v2.WithReportLinks(func(r domain.Report) string { return ReportLink + r.ID.String() }),
+		h.webhooks(o.NoKey, &edge))
 	if o.Audit {
 		edge.Audit, edge.InTx = d.Audit, d.Tx
 	}
@@ -132,6 +140,23 @@ func New(t testing.TB, o Options) *Harness {
 		h.transport = o.Wrap(h, h.transport)
 	}
 	return h
+}
+
+// webhooks gives the service endpoints, and a key to keep their secrets with.
+func (h *Harness) webhooks(noKey bool, edge *ginop.Config) v2.Option {
+	h.Receivers = &Receivers{db: h.DB}
+	h.T.Cleanup(func() {
+		if err := h.Receivers.fault(); err != nil {
+			h.T.Error(err)
+		}
+	})
+	if noKey {
+		return v2.WithWebhooks(h.Receivers, nil)
+	}
+	keys, err := seal.ParseKeys(seal.NewKey())
+	h.must(err)
+	h.Keys, edge.Secrets = keys, keys
+	return v2.WithWebhooks(h.Receivers, keys)
 }
 
 func (o Options) withDefaults() Options {

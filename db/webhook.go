@@ -1,0 +1,200 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// Webhook is a subscription that was found within the caller's reach. Its
+// deliveries are read and written through it.
+type Webhook struct {
+	domain.Webhook
+	db *DB
+}
+
+type webhookRow struct {
+	bun.BaseModel `bun:"table:webhooks,alias:w"`
+
+	PartnerID      domain.PartnerID `bun:"partner_id,pk"`
+	ID             domain.WebhookID `bun:"id,pk"`
+	KeyID          domain.KeyID
+	URL            string            `bun:"url"`
+	Events         []string          `bun:"events,array"`
+	ClientIDs      []domain.ClientID `bun:"client_ids,array"`
+	Description    *string
+	Status         domain.WebhookStatus
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	LastDeliveryAt *time.Time
+}
+
+func (r *webhookRow) webhook() domain.Webhook {
+	w := domain.Webhook{
+		ID: r.ID, Partner: r.PartnerID, Key: r.KeyID, URL: r.URL, Events: make([]domain.EventType, len(r.Events)),
+		Clients: r.ClientIDs, Description: r.Description, Status: r.Status, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		LastDeliveryAt: r.LastDeliveryAt,
+	}
+	for i, kind := range r.Events {
+		w.Events[i] = domain.EventType(kind)
+	}
+	return w
+}
+
+// webhookReach is the condition that the caller sees and manages a subscription,
+// alias w: its access, which is that of its key narrowed by its clients, is within
+// the caller's (decisions 8.6). A client that was archived still counts.
+func webhookReach(ctx context.Context) pg.Query {
+	caller := domain.CallerFrom(ctx)
+	if caller.AllClients {
+		return pg.SQL("w.partner_id = ?", caller.Partner)
+	}
+	return pg.SQL(`w.partner_id = ?0 AND (w.key_id = ?1 OR CASE WHEN cardinality(w.client_ids) > 0
+		THEN NOT EXISTS (
+			SELECT 1 FROM unnest(w.client_ids) AS c (id)
+			WHERE NOT EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?1 AND k.client_id = c.id))
+		ELSE ?2 END)`, caller.Partner, caller.Key, coveredKey("w.key_id", caller.Key))
+}
+
+// coveredKey is the condition that a key has listed clients, and that all of them
+// are listed for another one too.
+func coveredKey(column string, by domain.KeyID) pg.Query {
+	return pg.SQL(`(EXISTS (SELECT 1 FROM api_keys AS o JOIN api_key_clients AS l ON l.key_id = o.id
+			WHERE o.id = `+column+` AND NOT o.all_clients)
+		AND NOT EXISTS (SELECT 1 FROM api_key_clients AS l WHERE l.key_id = `+column+` AND NOT EXISTS (
+			SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?0 AND k.client_id = l.client_id)))`, by)
+}
+
+// Webhooks reads a page of the subscriptions that the caller sees, the oldest first.
+func (d *DB) Webhooks(ctx context.Context, w domain.Window) (domain.Slice[domain.Webhook], error) {
+	k := pg.Keyset[webhookRow]{
+		Table: "webhooks AS w", Key: "w.created_at", Cast: "timestamptz", ID: "w.id", OneIndex: true,
+		Position: func(r *webhookRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
+		},
+	}
+	k.Where.Add("?", webhookReach(ctx))
+	rows, err := pg.CountedPage(ctx, d, k, w)
+	return pg.Map(rows, (*webhookRow).webhook), err
+}
+
+func webhookQuery(ctx context.Context, id domain.WebhookID) *pg.Select {
+	return pg.From("webhooks AS w").Columns(pg.Columns[webhookRow]()).Where("w.id = ?", id).Where("?", webhookReach(ctx))
+}
+
+func (d *DB) webhook(ctx context.Context, id domain.WebhookID, q pg.Query) (*Webhook, error) {
+	row, err := pg.Find[webhookRow](ctx, d, id.Noun(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &Webhook{Webhook: row.webhook(), db: d}, nil
+}
+
+// Webhook finds a subscription. NotFound where the caller does not see it.
+func (d *DB) Webhook(ctx context.Context, id domain.WebhookID) (*Webhook, error) {
+	return d.webhook(ctx, id, pg.Prepared(webhookQuery(ctx, id)))
+}
+
+// LockWebhook is Webhook for a change of the subscription.
+func (c *Change) LockWebhook(ctx context.Context, id domain.WebhookID) (*Webhook, error) {
+	c.lock(webhookLocks)
+	return c.webhook(ctx, id, webhookQuery(ctx, id).For("NO KEY UPDATE OF w"))
+}
+
+// SealedSecrets are what the subscription's events are signed with now: its secret
+// and, after that, the one that it replaced within domain.ReplacedSecretLife. Both
+// are sealed.
+func (h *Webhook) SealedSecrets(ctx context.Context) ([][]byte, error) {
+	return pg.All[[]byte](ctx, h.db, "read the secrets of a webhook", pg.SQL(`
+		SELECT s.sealed FROM webhooks AS w, LATERAL (VALUES (1, w.secret), (2,
+			CASE WHEN w.replaced_until > ?1 THEN w.replaced_secret END)) AS s (place, sealed)
+		WHERE w.id = ?0 AND s.sealed IS NOT NULL ORDER BY s.place`, h.ID, h.db.Now()))
+}
+
+// WebhookClients returns those of the clients that are within both the caller's
+// reach and that of a key.
+func (d *DB) WebhookClients(ctx context.Context, key domain.KeyID, ids []domain.ClientID) ([]domain.ClientID, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return pg.All[domain.ClientID](ctx, d, "look for a webhook's clients", pg.SQL(`
+		SELECT c.id FROM clients AS c WHERE c.id = ANY(?0::uuid[]) AND ?1 AND (
+			EXISTS (SELECT 1 FROM api_keys AS o WHERE o.id = ?2 AND o.all_clients)
+			OR EXISTS (SELECT 1 FROM api_key_clients AS l WHERE l.key_id = ?2 AND l.client_id = c.id))`,
+		pg.IDs(ids), reach(ctx), key))
+}
+
+// CoversKey reports whether the caller reaches all clients that a key of the same
+// partner does.
+func (d *DB) CoversKey(ctx context.Context, key domain.KeyID) (bool, error) {
+	caller := domain.CallerFrom(ctx)
+	if caller.AllClients || caller.Key == key {
+		return true, nil
+	}
+	return pg.One[bool](ctx, d, "compare two keys", pg.SQL(
+		"SELECT ? FROM api_keys AS a WHERE a.id = ?", coveredKey("a.id", caller.Key), key))
+}
+
+// InsertWebhook adds a subscription of the caller's key, with its sealed secret.
+// Conflict where the partner has as many as it may. The partner is locked, so that
+// of several at once no more are accepted.
+func (c *Change) InsertWebhook(ctx context.Context, w domain.Webhook, secret []byte) error {
+	c.lock(partnerLocks)
+	if _, err := pg.One[domain.PartnerID](ctx, c, "lock a partner", pg.SQL(
+		"SELECT id FROM partners WHERE id = ? FOR NO KEY UPDATE", w.Partner)); err != nil {
+		return err
+	}
+	n, err := pg.One[int](ctx, c, "count webhooks", pg.SQL("SELECT count(*) FROM webhooks WHERE partner_id = ?", w.Partner))
+	if err != nil {
+		return err
+	}
+	if n >= domain.MaxWebhooks {
+		return domain.ErrConflict(w.ID.Noun(), "the partner has 20 webhooks, which is as many as it may have")
+	}
+	_, err = pg.Exec(ctx, c, "insert a webhook", pg.SQL(`
+		INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, description, status, created_at, updated_at, secret)
+		VALUES (?, ?, ?, ?, ?::text[], ?::uuid[], ?, ?, ?, ?, ?)`,
+		w.Partner, w.ID, w.Key, w.URL, w.Events, pg.IDs(w.Clients), w.Description, w.Status, w.CreatedAt, w.UpdatedAt, secret))
+	return err
+}
+
+// UpdateWebhook stores what of a locked subscription changed. One that becomes
+// active gets what is recorded from now on; one with another address, or that
+// becomes active, is not failing until a delivery fails again; of one that is
+// paused, waiting deliveries are dropped.
+func (c *Change) UpdateWebhook(ctx context.Context, before, after domain.Webhook) error {
+	revived := after.Status == domain.WebhookActive && before.Status != domain.WebhookActive
+	_, err := pg.Exec(ctx, c, "update a webhook", pg.SQL(`
+		UPDATE webhooks SET url = ?1, events = ?2::text[], client_ids = ?3::uuid[], description = ?4, status = ?5,
+			updated_at = greatest(updated_at, ?6),
+			active_since = CASE WHEN ?7::boolean THEN clock_timestamp() ELSE active_since END,
+			failing_since = CASE WHEN ?8::boolean THEN NULL ELSE failing_since END
+		WHERE id = ?0`, after.ID, after.URL, after.Events, pg.IDs(after.Clients), after.Description, after.Status, c.At,
+		revived, revived || after.URL != before.URL))
+	if err == nil && after.Status == domain.WebhookPaused && before.Status != domain.WebhookPaused {
+		err = c.dropWaiting(ctx, after.ID)
+	}
+	return err
+}
+
+// ReplaceWebhookSecret gives a locked subscription a new sealed secret. The one
+// before signs beside it for domain.ReplacedSecretLife.
+func (c *Change) ReplaceWebhookSecret(ctx context.Context, id domain.WebhookID, secret []byte) error {
+	_, err := pg.Exec(ctx, c, "replace the secret of a webhook", pg.SQL(`
+		UPDATE webhooks SET secret = ?1, replaced_secret = secret, replaced_until = ?2, updated_at = greatest(updated_at, ?3)
+		WHERE id = ?0`, id, secret, c.At.Add(domain.ReplacedSecretLife), c.At))
+	return err
+}
+
+// DeleteWebhook deletes a locked subscription. Its deliveries are deleted later, by
+// DropDeletedWebhooks: there may be very many.
+func (c *Change) DeleteWebhook(ctx context.Context, id domain.WebhookID) error {
+	_, err := pg.Exec(ctx, c, "delete a webhook", pg.SQL(`
+		WITH deleted AS (DELETE FROM webhooks WHERE id = ?0)
+		INSERT INTO deleted_webhooks (id) VALUES (?0) ON CONFLICT DO NOTHING`, id))
+	return err
+}

@@ -1,0 +1,182 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+type deliveryRow struct {
+	bun.BaseModel `bun:"table:webhook_deliveries,alias:d"`
+
+	WebhookID domain.WebhookID  `bun:"webhook_id,pk"`
+	ID        domain.DeliveryID `bun:"id,pk"`
+	EventID   domain.EventID
+	Type      domain.EventType
+	Status    domain.DeliveryStatus
+	Reason    *string
+	CreatedAt time.Time
+
+	TriesJSON string `bun:"tries_json,scanonly"`
+}
+
+// shownDelivery are the columns of webhook_deliveries, alias d, that are shown.
+var shownDelivery = pg.Columns[deliveryRow]() + ", d.tries::text AS tries_json"
+
+func (r *deliveryRow) delivery() (domain.Delivery, error) {
+	d := domain.Delivery{
+		ID: r.ID, Webhook: r.WebhookID, Event: r.EventID, Type: r.Type, Status: r.Status, Reason: r.Reason,
+		CreatedAt: r.CreatedAt, Tries: []domain.DeliveryTry{},
+	}
+	if err := json.Unmarshal([]byte(r.TriesJSON), &d.Tries); err != nil {
+		return d, fmt.Errorf("read the tries of the delivery %s: %w", r.ID, err)
+	}
+	return d, nil
+}
+
+func deliveriesOf(rows []deliveryRow) ([]domain.Delivery, error) {
+	list := make([]domain.Delivery, len(rows))
+	for i := range rows {
+		var err error
+		if list[i], err = rows[i].delivery(); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// deliveryReach is the condition that a delivery, alias d, tells of a client that is
+// listed for the caller: a subscription may have had a wider access before.
+func deliveryReach(ctx context.Context) pg.Query {
+	caller := domain.CallerFrom(ctx)
+	if caller.AllClients {
+		return pg.SQL("true")
+	}
+	return pg.SQL("EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ? AND k.client_id = d.client_id)", caller.Key)
+}
+
+// Deliveries reads a page of the subscription's deliveries, the newest first.
+func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice[domain.Delivery], error) {
+	k := pg.Keyset[deliveryRow]{
+		Table: "webhook_deliveries AS d", Key: "d.created_at", Cast: "timestamptz", ID: "d.id", Desc: true, OneIndex: true,
+		Select: func(q *pg.Select) { q.Columns(shownDelivery) },
+		Position: func(r *deliveryRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
+		},
+	}
+	k.Where.Add("d.webhook_id = ?", h.ID)
+	if !domain.CallerFrom(ctx).AllClients {
+		k.Where.Add("?", deliveryReach(ctx))
+	}
+	rows, err := pg.CountedPage(ctx, h.db, k, w)
+	if err != nil {
+		return domain.Slice[domain.Delivery]{}, err
+	}
+	list, err := deliveriesOf(rows.Rows)
+	return domain.Slice[domain.Delivery]{Rows: list, More: rows.More, End: rows.End, Total: rows.Total}, err
+}
+
+// Redeliver makes a delivery wait again, due now, for another 24 hours of tries. One
+// that waits already is due now, unless a try is under way, which is left to end.
+// Conflict where its subscription is not active, its key no longer valid, or its
+// event no longer kept or no longer of a client of the subscription.
+//
+// The subscription is not locked: a delivery that waits when its subscription is
+// paused at the same moment is dropped by the next look for such.
+func (h *Webhook) Redeliver(ctx context.Context, c *Change, id domain.DeliveryID) (domain.Delivery, error) {
+	s, err := pg.Find[struct{ Kept, Wanted, Valid bool }](ctx, c, id.Noun(), pg.SQL(`
+		SELECT EXISTS (SELECT 1 FROM published_events AS p WHERE p.partner_id = d.partner_id AND p.position = d.position) AS kept,
+			cardinality(w.client_ids) = 0 OR d.client_id = ANY(w.client_ids) AS wanted,
+			k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?2) AS valid
+		FROM webhook_deliveries AS d JOIN webhooks AS w ON w.id = d.webhook_id JOIN api_keys AS k ON k.id = w.key_id
+		WHERE d.webhook_id = ?0 AND d.id = ?1 AND ?3`, h.ID, id, c.At, deliveryReach(ctx)))
+	switch {
+	case err != nil:
+		return domain.Delivery{}, err
+	case h.Status != domain.WebhookActive:
+		return domain.Delivery{}, domain.ErrConflict(h.ID.Noun(),
+			"the webhook is "+string(h.Status)+": set its status to active before anything is delivered again")
+	case !s.Valid:
+		return domain.Delivery{}, domain.ErrConflict(h.ID.Noun(),
+			"the API key that the webhook was created with is revoked or expired: nothing is delivered to it any more")
+	case !s.Kept:
+		return domain.Delivery{}, domain.ErrConflict(id.Noun(), "the event is no longer kept: events are kept for 30 days")
+	case !s.Wanted:
+		return domain.Delivery{}, domain.ErrConflict(id.Noun(), "the event is of a client that the webhook is no longer limited to")
+	}
+	return h.wait(ctx, c, id)
+}
+
+// wait makes a delivery wait, due now.
+func (h *Webhook) wait(ctx context.Context, c *Change, id domain.DeliveryID) (domain.Delivery, error) {
+	const ended = "d.status <> 'waiting'"
+	row, err := pg.One[deliveryRow](ctx, c, "make a delivery wait again", pg.SQL(`
+		UPDATE webhook_deliveries AS d SET status = 'waiting', reason = NULL,
+			due_at = CASE WHEN `+ended+` THEN ?2 WHEN d.lease IS NULL THEN least(d.due_at, ?2) ELSE d.due_at END,
+			lease = CASE WHEN `+ended+` THEN NULL ELSE d.lease END,
+			first_try_at = CASE WHEN `+ended+` THEN NULL ELSE d.first_try_at END,
+			queued_at = CASE WHEN `+ended+` THEN clock_timestamp() ELSE d.queued_at END
+		WHERE d.webhook_id = ?0 AND d.id = ?1 RETURNING `+shownDelivery, h.ID, id, c.At))
+	if errors.Is(err, pg.ErrNoRow) { // it was kept for long enough meanwhile
+		err = domain.ErrNotFound(id.Noun())
+	}
+	if err != nil {
+		return domain.Delivery{}, err
+	}
+	return row.delivery()
+}
+
+// dropBatchOfPaused is how many waiting deliveries are dropped in the transaction
+// that pauses their subscription. The rest is left to the dispatcher.
+const dropBatchOfPaused = 10_000
+
+// dropWaiting drops waiting deliveries of a subscription that is being paused: a
+// batch of them, without those that another transaction holds. What becomes of a try
+// under way is marked by whoever makes it.
+func (c *Change) dropWaiting(ctx context.Context, id domain.WebhookID) error {
+	_, err := pg.Exec(ctx, c, "drop deliveries", pg.SQL(`
+		UPDATE webhook_deliveries AS d SET status = 'dropped', reason = ?1, lease = NULL
+		FROM (
+			SELECT webhook_id, id FROM webhook_deliveries
+			WHERE webhook_id = ?0 AND status = 'waiting' AND (lease IS NULL OR due_at <= ?3)
+			ORDER BY due_at LIMIT ?2 FOR UPDATE SKIP LOCKED
+		) AS waiting
+		WHERE d.webhook_id = waiting.webhook_id AND d.id = waiting.id`, id, "the subscription was paused",
+		dropBatchOfPaused, c.At))
+	return err
+}
+
+// deletedFor is how long after its deletion a subscription may still be given
+// deliveries, by a transaction that saw it before.
+const deletedFor = time.Hour
+
+// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, a batch in
+// each transaction. It may be cut short and repeated, and must not be called in a
+// transaction.
+func (d *DB) DropDeletedWebhooks(ctx context.Context) error {
+	ids, err := pg.All[domain.WebhookID](ctx, d, "look for deleted webhooks", pg.SQL("SELECT id FROM deleted_webhooks"))
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		for dropped := dropBatch; dropped == dropBatch; {
+			dropped, err = pg.Exec(ctx, d, "delete deliveries", pg.SQL(`
+				DELETE FROM webhook_deliveries WHERE webhook_id = ?0 AND id = ANY (ARRAY(
+					SELECT id FROM webhook_deliveries WHERE webhook_id = ?0 LIMIT ?1))`, id, dropBatch))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	_, err = pg.Exec(ctx, d, "forget deleted webhooks", pg.SQL(`
+		DELETE FROM deleted_webhooks AS g WHERE g.id = ANY(?::uuid[]) AND g.deleted_at < clock_timestamp() - ?::interval
+			AND NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d WHERE d.webhook_id = g.id)`, pg.IDs(ids), deletedFor))
+	return err
+}
