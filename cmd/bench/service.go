@@ -47,7 +47,7 @@ func newService(ctx context.Context) (http.Handler, error) {
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	edge := ginop.NewEdge(ginop.Config{
 		Keys: ginop.NewKeys(d.CallerByDigest, domain.SystemClock{}, false), Limits: uncounted,
-		Once: d.Once, Log: log, Metrics: ginop.NewMetrics(metrics),
+		Once: d.Once, Reserve: d.Reserve, Log: log, Metrics: ginop.NewMetrics(metrics),
 	})
 	engine, err := edge.Engine(nil)
 	if err != nil {

@@ -56,7 +56,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	s, err := c.build(ctx, opened(t, flag), "http://localhost", store, newLog(logs, slog.LevelInfo, "text"), nil)
+	s, err := c.build(ctx, opened(t, flag), "http://localhost", kept{store: store}, newLog(logs, slog.LevelInfo, "text"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/platform/report"
 	"partnerapi/platform/seal"
+	v2 "partnerapi/v2"
 )
 
 // kept is what a process keeps data with beside the database: the keys of the
@@ -16,6 +17,9 @@ type kept struct {
 	keys  *seal.Keys
 	store *report.Store
 	maker *report.Maker
+	// endpoints is how subscriptions reach the outside world; nil where none is
+	// reached.
+	endpoints v2.Endpoints
 }
 
 // keep opens what the flags say of that. What they cannot mean is an error before

@@ -94,7 +94,7 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	address := cmp.Or(c.PublicURL, reachedAt(listener.Addr().String()))
-	service, err := c.build(running, d, address, with.store, log, traces)
+	service, err := c.build(running, d, address, with, log, traces)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (c serveCmd) Validate() error {
 
 // build wires the service at an address.
 func (c serveCmd) build(
-	ctx context.Context, d *db.DB, address string, store *report.Store, log *slog.Logger, traces *telemetry.Telemetry,
+	ctx context.Context, d *db.DB, address string, with kept, log *slog.Logger, traces *telemetry.Telemetry,
 ) (*service, error) {
 	secret, err := d.CursorSecret(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func (c serveCmd) build(
 	}
 	links := report.NewLinks(reportSecret, address, d.Now)
 	s := &service{config: c, db: d, clock: domain.SystemClock{}, after: time.After, log: log}
-	s.api = v2.New(d, secret, v2.WithReportLinks(links.To))
+	s.api = v2.New(d, secret, v2.WithReportLinks(links.To), withWebhooks(with))
 	s.api.Set.Trace = traces.Calls()
 	s.metrics = newRegistry(sourcesOf(d))
 	var budgets ginop.Store
@@ -152,8 +152,8 @@ func (c serveCmd) build(
 	}
 	s.edge = ginop.NewEdge(ginop.Config{
 		Keys: ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo), Limits: ginop.DefaultLimits, Shared: budgets,
-		Once: d.Once, Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log, Metrics: ginop.NewMetrics(s.metrics),
-		Tracing: traces.Operations(),
+		Once: d.Once, Reserve: d.Reserve, Secrets: sealer(with.keys), Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log,
+		Metrics: ginop.NewMetrics(s.metrics), Tracing: traces.Operations(),
 	})
 	if s.engine, err = s.edge.Engine(c.TrustedProxies); err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (c serveCmd) build(
 	if err := s.trackSimulations(ctx); err != nil {
 		return nil, err
 	}
-	report.NewDownloads(d, links, store, s.log).Mount(s.engine)
+	report.NewDownloads(d, links, with.store, s.log).Mount(s.engine)
 	s.health()
 	s.showMetrics()
 	return s, nil

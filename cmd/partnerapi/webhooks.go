@@ -1,0 +1,263 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/seal"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// withWebhooks lets the API make, change and test subscriptions, with what a process
+// keeps.
+func withWebhooks(with kept) v2.Option {
+	if with.keys == nil {
+		return v2.WithWebhooks(with.endpoints, nil)
+	}
+	return v2.WithWebhooks(with.endpoints, with.keys)
+}
+
+// sealer are keys, or nil where there are none.
+func sealer(keys *seal.Keys) v2.Sealer {
+	if keys == nil {
+		return nil
+	}
+	return keys
+}
+
+type webhooksCmd struct {
+	List       listWebhooksCmd   `cmd:"" help:"List the webhooks, without their secrets."`
+	Pause      pauseWebhookCmd   `cmd:"" help:"Pause a webhook. Deliveries that wait are dropped, and what happens meanwhile is not delivered later."`
+	Resume     resumeWebhookCmd  `cmd:"" help:"Activate a webhook that was paused or disabled. It gets what happens from now on."`
+	Deliveries listDeliveriesCmd `cmd:"" help:"List the deliveries to a webhook, the newest first."`
+}
+
+// asJSON writes one value as JSON for programs.
+func asJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+type listWebhooksCmd struct {
+	databaseFlags
+	Partner string `env:"-" help:"Only those of the partner with this name."`
+	JSON    bool   `name:"json" env:"-" help:"Print JSON, an array of webhooks."`
+}
+
+// webhookLine is a subscription as the command prints it in JSON.
+type webhookLine struct {
+	ID             domain.WebhookID     `json:"id"`
+	Partner        string               `json:"partner"`
+	KeyPrefix      string               `json:"key_prefix"`
+	URL            string               `json:"url"`
+	Events         []domain.EventType   `json:"events"`
+	ClientIDs      []domain.ClientID    `json:"client_ids"`
+	Description    *string              `json:"description"`
+	Status         domain.WebhookStatus `json:"status"`
+	CreatedAt      op.Time              `json:"created_at"`
+	LastDeliveryAt *op.Time             `json:"last_delivery_at"`
+	FailingSince   *op.Time             `json:"failing_since"`
+}
+
+// Run lists the subscriptions.
+func (c listWebhooksCmd) Run(ctx context.Context, s streams) (err error) {
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	var of domain.PartnerID
+	if c.Partner != "" {
+		if of, err = partnerCalled(ctx, d, c.Partner); err != nil {
+			return err
+		}
+	}
+	list, err := d.AllWebhooks(ctx, of)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		lines := make([]webhookLine, len(list))
+		for i, h := range list {
+			lines[i] = webhookLine{
+				ID: h.ID, Partner: h.PartnerName, KeyPrefix: h.KeyPrefix, URL: h.URL, Events: h.Events, ClientIDs: h.Clients,
+				Description: h.Description, Status: h.Status, CreatedAt: op.At(h.CreatedAt),
+				LastDeliveryAt: op.MaybeAt(h.LastDeliveryAt), FailingSince: op.MaybeAt(h.FailingSince),
+			}
+		}
+		return asJSON(s.out, lines)
+	}
+
+	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tPARTNER\tKEY\tSTATUS\tCLIENTS\tEVENTS\tLAST DELIVERY\tFAILING SINCE\tURL")
+	for _, h := range list {
+		clients := "all"
+		if len(h.Clients) > 0 {
+			clients = fmt.Sprint(len(h.Clients))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", h.ID, h.PartnerName, h.KeyPrefix, h.Status, clients,
+			len(h.Events), moment(h.LastDeliveryAt), moment(h.FailingSince), h.URL)
+	}
+	return w.Flush()
+}
+
+// webhookNamed is the subscription of a command line.
+type webhookNamed struct {
+	databaseFlags
+	ID string `arg:"" help:"The webhook's id, as webhooks list shows it."`
+}
+
+func (c webhookNamed) id() (domain.WebhookID, error) {
+	id, err := domain.ParseID[domain.WebhookKind](strings.TrimSpace(c.ID))
+	if err != nil {
+		return id, fmt.Errorf("%q is not the id of a webhook: webhooks list shows them", c.ID)
+	}
+	return id, nil
+}
+
+// Validate refuses an id that is none.
+func (c webhookNamed) Validate() error {
+	_, err := c.id()
+	return err
+}
+
+// set gives the subscription a status, and says what it was before.
+func (c webhookNamed) set(ctx context.Context, s streams, status domain.WebhookStatus) (err error) {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	before, err := d.SetWebhookStatus(ctx, id, status)
+	if err != nil {
+		return noWebhook(err, id)
+	}
+	_, err = fmt.Fprintf(s.out, "%s is %s; it was %s\n", id, status, before)
+	return err
+}
+
+// noWebhook says in an operator's words that there is no such subscription.
+func noWebhook(err error, id domain.WebhookID) error {
+	if domain.IsCode(err, domain.NotFound) {
+		return fmt.Errorf("there is no webhook %s: webhooks list shows them", id)
+	}
+	return err
+}
+
+type pauseWebhookCmd struct{ webhookNamed }
+
+// Run pauses a subscription.
+func (c pauseWebhookCmd) Run(ctx context.Context, s streams) error { return c.set(ctx, s, domain.WebhookPaused) }
+
+type resumeWebhookCmd struct{ webhookNamed }
+
+// Run activates a subscription.
+func (c resumeWebhookCmd) Run(ctx context.Context, s streams) error { return c.set(ctx, s, domain.WebhookActive) }
+
+type listDeliveriesCmd struct {
+	webhookNamed
+	Status string `env:"-" placeholder:"STATUS" help:"Only those that are waiting, succeeded, failed or dropped."`
+	Limit  int    `env:"-" default:"100" help:"How many to list at the most."`
+	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of deliveries with their tries."`
+}
+
+// Validate refuses an id, a status and a limit that are none.
+func (c listDeliveriesCmd) Validate() error {
+	if c.Limit < 1 || c.Limit > 10_000 {
+		return errors.New("--limit must be between 1 and 10000")
+	}
+	if c.Status != "" && !op.EnumHas(domain.DeliveryStatus(""), c.Status) {
+		return fmt.Errorf("--status: %q is none of %s", c.Status, strings.Join(domain.DeliveryStatus("").Values(), ", "))
+	}
+	return c.webhookNamed.Validate()
+}
+
+// deliveryLine is a delivery as the command prints it in JSON.
+type deliveryLine struct {
+	ID        domain.DeliveryID     `json:"id"`
+	EventID   domain.EventID        `json:"event_id"`
+	Type      domain.EventType      `json:"type"`
+	Status    domain.DeliveryStatus `json:"status"`
+	Reason    *string               `json:"reason"`
+	CreatedAt op.Time               `json:"created_at"`
+	DueAt     *op.Time              `json:"due_at"`
+	Tries     []domain.DeliveryTry  `json:"tries"`
+}
+
+// Run lists deliveries.
+func (c listDeliveriesCmd) Run(ctx context.Context, s streams) (err error) {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	list, err := d.DeliveriesTo(ctx, id, domain.DeliveryStatus(c.Status), c.Limit)
+	if err != nil {
+		return noWebhook(err, id)
+	}
+	if c.JSON {
+		lines := make([]deliveryLine, len(list))
+		for i, e := range list {
+			lines[i] = deliveryLine{e.ID, e.Event, e.Type, e.Status, e.Reason, op.At(e.CreatedAt), op.MaybeAt(e.DueAt), e.Tries}
+		}
+		return asJSON(s.out, lines)
+	}
+	return printDeliveries(s.out, list)
+}
+
+func printDeliveries(out io.Writer, list []db.DueDelivery) error {
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "CREATED\tEVENT\tTYPE\tSTATUS\tTRIES\tNEXT\tLAST ANSWER\tID")
+	for _, e := range list {
+		last := "-"
+		if n := len(e.Tries); n > 0 {
+			last = answerOf(e.Tries[n-1])
+		}
+		if e.Reason != nil {
+			last = *e.Reason
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", e.CreatedAt.UTC().Format(time.RFC3339), e.Event, e.Type, e.Status,
+			len(e.Tries), moment(e.DueAt), last, e.ID)
+	}
+	return w.Flush()
+}
+
+// maxAnswerShown is how many characters of an answer a line of the table shows.
+const maxAnswerShown = 60
+
+// answerOf is what a try came back with, in one line.
+func answerOf(t domain.DeliveryTry) string {
+	text := []rune(strings.Join(strings.Fields(t.Response), " "))
+	if len(text) > maxAnswerShown {
+		text = append(text[:maxAnswerShown-1], '…')
+	}
+	for i, r := range text {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 { // nothing that a terminal obeys
+			text[i] = '?'
+		}
+	}
+	if t.StatusCode == 0 {
+		return cmp.Or(string(text), "no answer")
+	}
+	return strings.TrimSpace(fmt.Sprint(t.StatusCode, " ", string(text)))
+}

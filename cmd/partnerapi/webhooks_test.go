@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// subscribed adds a webhook of a partner's key, of an unreadable secret, with a
+// waiting and a failed delivery.
+func subscribed(t *testing.T, d *db.DB, partner string) domain.WebhookID {
+	t.Helper()
+	id := db.NewID[domain.WebhookKind]()
+	for _, sql := range []string{
+		`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
+			SELECT p.id, $1, k.id, 'https://example.com/hook', '{user.created,report.ready}', 'active', now(), now(), 'top secret'
+			FROM partners AS p JOIN api_keys AS k ON k.partner_id = p.id WHERE p.name = $2`,
+		`INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, status, created_at, due_at, tries)
+			SELECT w.id, md5(s)::uuid, w.partner_id, 1, gen_random_uuid(), gen_random_uuid(), 'user.created', s, now(), now(),
+				'[{"at":"2026-06-14T12:00:00Z","status_code":500,"duration_ms":7,"response":"oh\u001b[31m\nno"}]'
+			FROM webhooks AS w, unnest('{waiting,failed}'::text[]) AS s WHERE w.id = $1 AND $2 <> ''`,
+	} {
+		if _, err := d.SQL().ExecContext(t.Context(), sql, id, partner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return id
+}
+
+// TestWebhookCommands lists webhooks and deliveries, pauses one and resumes it.
+func TestWebhookCommands(t *testing.T) {
+	t.Parallel()
+	flag := database(t)
+	d := opened(t, flag)
+	for _, partner := range []string{"Acme", "Brick"} {
+		insertClients(t, d, partner, "Client")
+		must(t, "keys", "create", "--name=k", "--partner="+partner, "--clients=all", "--scopes=read", flag)
+	}
+	ours, theirs := subscribed(t, d, "Acme"), subscribed(t, d, "Brick")
+
+	if got := must(t, "webhooks", "list", flag); strings.Count(got, "\n") != 3 || !strings.Contains(got, ours.String()) ||
+		!strings.Contains(got, "https://example.com/hook") || strings.Contains(got, "secret") || strings.Index(got, "Acme") > strings.Index(got, "Brick") {
+		t.Errorf("lists %s", got)
+	}
+	if got := must(t, "webhooks", "list", "--partner=brick", flag); strings.Count(got, "\n") != 2 || !strings.Contains(got, theirs.String()) {
+		t.Errorf("lists %s", got)
+	}
+	var listed []map[string]any
+	if err := json.Unmarshal([]byte(must(t, "webhooks", "list", "--json", flag)), &listed); err != nil || len(listed) != 2 || listed[0]["status"] != "active" {
+		t.Errorf("lists %v: %v", listed, err)
+	}
+	refused(t, 1, []string{"webhooks", "list", "--partner=Nobody", flag}, `no partner "Nobody"`)
+
+	if got := must(t, "webhooks", "deliveries", ours.String(), flag); strings.Count(got, "\n") != 3 || strings.Contains(got, "\x1b") ||
+		!strings.Contains(got, "500 oh?[31m no") {
+		t.Errorf("lists %q", got)
+	}
+	if got := must(t, "webhooks", "deliveries", ours.String(), "--status=failed", "--limit=1", flag); strings.Count(got, "\n") != 2 || !strings.Contains(got, "failed") {
+		t.Errorf("lists %s", got)
+	}
+	if err := json.Unmarshal([]byte(must(t, "webhooks", "deliveries", ours.String(), "--json", flag)), &listed); err != nil || len(listed) != 2 || len(listed[0]["tries"].([]any)) != 1 {
+		t.Errorf("lists %v: %v", listed, err)
+	}
+
+	if got := must(t, "webhooks", "pause", ours.String(), flag); got != ours.String()+" is paused; it was active\n" {
+		t.Errorf("pausing prints %s", got)
+	}
+	if got := must(t, "webhooks", "deliveries", ours.String(), "--status=dropped", flag); !strings.Contains(got, "the subscription was paused") {
+		t.Errorf("lists %s", got)
+	}
+	if got := must(t, "webhooks", "deliveries", theirs.String(), "--status=waiting", flag); strings.Count(got, "\n") != 2 {
+		t.Errorf("of another's lists %s", got)
+	}
+	if got := must(t, "webhooks", "resume", ours.String(), flag); got != ours.String()+" is active; it was paused\n" {
+		t.Errorf("resuming prints %s", got)
+	}
+
+	stranger := db.NewID[domain.WebhookKind]().String()
+	for _, command := range []string{"pause", "resume", "deliveries"} {
+		refused(t, 1, []string{"webhooks", command, stranger, flag}, "there is no webhook "+stranger)
+		refused(t, 2, []string{"webhooks", command, "whk_x", flag}, "not the id of a webhook")
+	}
+	refused(t, 2, []string{"webhooks", "deliveries", stranger, "--limit=0", flag}, "--limit")
+	refused(t, 2, []string{"webhooks", "deliveries", stranger, "--status=lost", flag}, "--status")
+}

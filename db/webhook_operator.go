@@ -1,0 +1,109 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// ListedWebhook is a subscription as an operator sees it.
+type ListedWebhook struct {
+	domain.Webhook
+	PartnerName string
+	// KeyPrefix is that of the key whose access the subscription has.
+	KeyPrefix string
+	// FailingSince is since when deliveries fail and none succeeded.
+	FailingSince *time.Time
+}
+
+type listedWebhookRow struct {
+	webhookRow
+	PartnerName  string
+	KeyPrefix    string
+	FailingSince *time.Time
+}
+
+// AllWebhooks lists the subscriptions of a partner, or of all partners for the zero
+// one, by the partners' names and their creation: for an operator.
+func (d *DB) AllWebhooks(ctx context.Context, of domain.PartnerID) ([]ListedWebhook, error) {
+	q := pg.From("webhooks AS w").Columns(pg.Columns[webhookRow]()).
+		Columns("p.name AS partner_name, k.prefix AS key_prefix, w.failing_since").
+		Join("JOIN partners AS p ON p.id = w.partner_id").Join("JOIN api_keys AS k ON k.id = w.key_id").
+		OrderBy("p.name_key, w.created_at, w.id")
+	if !of.IsZero() {
+		q.Where("w.partner_id = ?", of)
+	}
+	rows, err := pg.All[listedWebhookRow](ctx, d, "list webhooks", q)
+	list := make([]ListedWebhook, len(rows))
+	for i := range rows {
+		list[i] = ListedWebhook{rows[i].webhook(), rows[i].PartnerName, rows[i].KeyPrefix, rows[i].FailingSince}
+	}
+	return list, err
+}
+
+// SetWebhookStatus pauses a subscription of any partner or makes it active, as
+// UpdateWebhook does, and returns the status before. NotFound where there is none.
+func (d *DB) SetWebhookStatus(
+	ctx context.Context, id domain.WebhookID, status domain.WebhookStatus,
+) (before domain.WebhookStatus, err error) {
+	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
+		c.lock(webhookLocks)
+		h, err := c.webhook(ctx, id, pg.From("webhooks AS w").Columns(pg.Columns[webhookRow]()).
+			Where("w.id = ?", id).For("NO KEY UPDATE OF w"))
+		if err != nil {
+			return err
+		}
+		before = h.Status
+		if before == status {
+			return nil
+		}
+		after := h.Webhook
+		after.Status = status
+		return c.UpdateWebhook(ctx, h.Webhook, after)
+	})
+	return before, err
+}
+
+// DueDelivery is a delivery as an operator sees it.
+type DueDelivery struct {
+	domain.Delivery
+	// DueAt is when the next try is due; nil where none is.
+	DueAt *time.Time
+}
+
+type dueDeliveryRow struct {
+	deliveryRow
+	DueAt *time.Time
+}
+
+// DeliveriesTo lists up to n deliveries to a subscription of any partner, the newest
+// first, of one status or, for an empty one, of all. NotFound where there is no such
+// subscription.
+func (d *DB) DeliveriesTo(
+	ctx context.Context, id domain.WebhookID, status domain.DeliveryStatus, n int,
+) ([]DueDelivery, error) {
+	if _, err := pg.Find[domain.WebhookID](ctx, d, id.Noun(), pg.SQL("SELECT id FROM webhooks WHERE id = ?", id)); err != nil {
+		return nil, err
+	}
+	q := pg.From("webhook_deliveries AS d").Columns(shownDelivery).
+		Columns("CASE WHEN d.status = 'waiting' THEN d.due_at END AS due_at").
+		Where("d.webhook_id = ?", id).OrderBy("d.created_at DESC, d.id DESC").Limit(n)
+	if status != "" {
+		q.Where("d.status = ?", status)
+	}
+	rows, err := pg.All[dueDeliveryRow](ctx, d, "list deliveries", q)
+	if err != nil {
+		return nil, err
+	}
+
+	list := make([]DueDelivery, len(rows))
+	for i := range rows {
+		if list[i].Delivery, err = rows[i].delivery(); err != nil {
+			return nil, err
+		}
+		list[i].DueAt = rows[i].DueAt
+	}
+	return list, nil
+}
