@@ -163,12 +163,16 @@ func noWebhook(err error, id domain.WebhookID) error {
 type pauseWebhookCmd struct{ webhookNamed }
 
 // Run pauses a subscription.
-func (c pauseWebhookCmd) Run(ctx context.Context, s streams) error { return c.set(ctx, s, domain.WebhookPaused) }
+func (c pauseWebhookCmd) Run(ctx context.Context, s streams) error {
+	return c.set(ctx, s, domain.WebhookPaused)
+}
 
 type resumeWebhookCmd struct{ webhookNamed }
 
 // Run activates a subscription.
-func (c resumeWebhookCmd) Run(ctx context.Context, s streams) error { return c.set(ctx, s, domain.WebhookActive) }
+func (c resumeWebhookCmd) Run(ctx context.Context, s streams) error {
+	return c.set(ctx, s, domain.WebhookActive)
+}
 
 type listDeliveriesCmd struct {
 	webhookNamed

@@ -69,7 +69,9 @@ type Options struct {
 	Wrap func(*Harness, http.RoundTripper) http.RoundTripper
 	// Audit turns the audit trail on.
 	Audit bool
-	// NoKey leaves the service without a key to keep secrets with.
+	// Keys are what secrets are kept with, in the place of the test's own; NoKey
+	// leaves the service without any.
+	Keys  *seal.Keys
 	NoKey bool
 	// Log gets every line; without it only failures of the service are shown.
 	Log io.Writer
@@ -119,7 +121,7 @@ func New(t testing.TB, o Options) *Harness {
 		Log: h.logger(o.Log),
 	}
 	h.API = v2.New(d, secret, v2.WithReportLinks(func(r domain.Report) string { return ReportLink + r.ID.String() }),
-		h.webhooks(o.NoKey, &edge))
+		h.webhooks(o, &edge))
 	if o.Audit {
 		edge.Audit, edge.InTx = d.Audit, d.Tx
 	}
@@ -143,20 +145,23 @@ func New(t testing.TB, o Options) *Harness {
 }
 
 // webhooks gives the service endpoints, and a key to keep their secrets with.
-func (h *Harness) webhooks(noKey bool, edge *ginop.Config) v2.Option {
+func (h *Harness) webhooks(o Options, edge *ginop.Config) v2.Option {
 	h.Receivers = &Receivers{db: h.DB}
 	h.T.Cleanup(func() {
 		if err := h.Receivers.fault(); err != nil {
 			h.T.Error(err)
 		}
 	})
-	if noKey {
+	if o.NoKey {
 		return v2.WithWebhooks(h.Receivers, nil)
 	}
-	keys, err := seal.ParseKeys(seal.NewKey())
-	h.must(err)
-	h.Keys, edge.Secrets = keys, keys
-	return v2.WithWebhooks(h.Receivers, keys)
+	if h.Keys = o.Keys; h.Keys == nil {
+		var err error
+		h.Keys, err = seal.ParseKeys(seal.NewKey())
+		h.must(err)
+	}
+	edge.Secrets = h.Keys
+	return v2.WithWebhooks(h.Receivers, h.Keys)
 }
 
 func (o Options) withDefaults() Options {

@@ -69,10 +69,13 @@ func needed(rules string) bool {
 // ruleSchemas says what each rule of the validate tag does to a schema. A rule
 // that is not here is an error, so that none is forgotten.
 var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
-	"required":    func(s *openapi3.Schema, _ string) error { return notEmpty(s) },
-	"filled":      func(s *openapi3.Schema, _ string) error { s.Pattern = `\S`; return notEmpty(s) },
-	"email":       func(s *openapi3.Schema, _ string) error { s.Format = "email"; return nil },
-	"endpoint":    func(s *openapi3.Schema, _ string) error { s.Format, s.Pattern = "uri", "^[Hh][Tt][Tt][Pp][Ss]://"; return nil },
+	"required": func(s *openapi3.Schema, _ string) error { return notEmpty(s) },
+	"filled":   func(s *openapi3.Schema, _ string) error { s.Pattern = `\S`; return notEmpty(s) },
+	"email":    func(s *openapi3.Schema, _ string) error { s.Format = "email"; return nil },
+	"endpoint": func(s *openapi3.Schema, _ string) error {
+		s.Format, s.Pattern = "uri", "^[Hh][Tt][Tt][Pp][Ss]://"
+		return nil
+	},
 	"name":        nothing,
 	"unique":      func(s *openapi3.Schema, _ string) error { s.UniqueItems = true; return nil },
 	"between":     between,
