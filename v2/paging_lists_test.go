@@ -19,6 +19,7 @@ var pagedTables = map[string]func(t *testing.T, rows int) *pagedTable{
 	"exposures": pagedExposures, "dark web users": pagedDarkWebUsers, "training": pagedTraining, "phishing results": pagedResults,
 	"emails": pagedEmails, "reported emails": pagedReported, "courses": pagedCourses, "templates": pagedTemplates,
 	"sync runs": pagedSyncRuns, "frameworks": pagedFrameworks, "reports": pagedReports,
+	"webhooks": pagedWebhooks, "deliveries": pagedDeliveries,
 }
 
 // pagedMany are how many rows a jump has to pass over: in some tables more than
