@@ -75,7 +75,7 @@ func TestReleases(t *testing.T) {
 	for _, release := range []op.Release{op.V2_0, op.V2_1, op.V2_2, op.V2_3} {
 		t.Run(release.String(), func(t *testing.T) {
 			served := 0
-			h := v2test.New(t, v2test.Options{URL: url, Release: release, Limits: limits})
+			h := v2test.New(t, v2test.Options{URL: url, Release: release, Limits: limits, Keys: latest.Keys})
 			unknown := anonymous(checkError(t, h.Get("/v2/unknown", latest.tenant.Key), domain.NotFound))
 			w := &world{Harness: h, tenant: latest.tenant, client: latest.client, user: latest.user, sampled: latest.sampled, parts: latest.parts}
 			w.each(t, func(t *testing.T, w *world, o op.Operation) {
