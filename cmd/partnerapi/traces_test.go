@@ -45,7 +45,7 @@ func newTraced(t *testing.T, c serveCmd, flag string) *traced {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	log := traces.Log(newLog(&s.logs, slog.LevelInfo, "json"))
-	if s.s, err = c.build(t.Context(), d, "http://localhost", store, log, traces); err != nil {
+	if s.s, err = c.build(t.Context(), d, "http://localhost", kept{store: store}, log, traces); err != nil {
 		t.Fatal(err)
 	}
 	return s
