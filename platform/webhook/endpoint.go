@@ -1,0 +1,280 @@
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"partnerapi/domain"
+)
+
+const (
+	// resolveWithin is how long Check waits for the addresses of a host.
+	resolveWithin = 3 * time.Second
+	// maxAnswer is how much of an answer is read, in bytes (decisions 8.4).
+	maxAnswer = 64 << 10
+	// maxHeader is how long the headers of an answer may be, in bytes.
+	maxHeader = 32 << 10
+	// idleFor is how long a connection is kept without a try.
+	idleFor = 90 * time.Second
+	// maxIdle is how many connections without a try are kept.
+	maxIdle = 1000
+)
+
+// Options say how endpoints are reached. The zero Options are those of production.
+type Options struct {
+	// AllowPrivate lets deliveries go to private, local and special addresses: for
+	// tests and closed networks.
+	AllowPrivate bool
+	// CAFile names a file of certificates in PEM that are trusted beside the
+	// machine's.
+	CAFile string
+	// Version is that of the program, in the header User-Agent.
+	Version string
+	// Resolver looks hosts up; nil is the machine's.
+	Resolver *net.Resolver
+	// Clock tells the time of signatures and tries; nil is the machine's.
+	Clock domain.Clock
+}
+
+// Endpoints is how deliveries reach the outside world. It is safe for concurrent use,
+// and holds connections until Close.
+type Endpoints struct {
+	allowPrivate bool
+	resolver     *net.Resolver
+	clock        domain.Clock
+	agent        string
+	transport    *http.Transport
+}
+
+// NewEndpoints returns endpoints. The error says that the file of certificates can't
+// be read.
+//
+// Endpoints are reached directly, never through a proxy: what is checked is the
+// address that is connected to.
+func NewEndpoints(o Options) (*Endpoints, error) {
+	trusted, err := readCAs(o.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	e := &Endpoints{
+		allowPrivate: o.AllowPrivate, resolver: cmp.Or(o.Resolver, net.DefaultResolver), clock: o.Clock,
+		agent: "partnerapi-webhooks/" + cmp.Or(o.Version, "dev"),
+	}
+	if e.clock == nil {
+		e.clock = domain.SystemClock{}
+	}
+	dialer := &net.Dialer{Timeout: domain.WebhookDeadline, Resolver: o.Resolver}
+	if !o.AllowPrivate {
+		dialer.Control = control
+	}
+	e.transport = &http.Transport{
+		DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: trusted},
+		TLSHandshakeTimeout: domain.WebhookDeadline, ResponseHeaderTimeout: domain.WebhookDeadline,
+		DisableCompression: true, MaxResponseHeaderBytes: maxHeader, ForceAttemptHTTP2: true,
+		MaxIdleConns: maxIdle, MaxIdleConnsPerHost: domain.MaxTriesUnderWay, IdleConnTimeout: idleFor,
+	}
+	return e, nil
+}
+
+// readCAs adds the certificates of a file to the machine's; nil without a file.
+func readCAs(name string) (*x509.CertPool, error) {
+	if name == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM", name)
+	}
+	return pool, nil
+}
+
+// Close closes the connections that no try uses.
+func (e *Endpoints) Close() { e.transport.CloseIdleConnections() }
+
+// Check reports InvalidRequest naming url for an address that is not delivered to:
+// its form, its port, or a host that does not resolve, or has a private, local or
+// special address among others (decisions 8.5). It waits for the resolver for
+// resolveWithin at the most.
+func (e *Endpoints) Check(ctx context.Context, address string) error {
+	u, err := parseURL(address)
+	if err != nil {
+		return domain.ErrInvalid("url", err.Error())
+	}
+	found, err := e.resolve(ctx, u.Hostname())
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil || len(found) == 0:
+		return domain.ErrInvalid("url", "names a host that does not resolve to an IP address: "+
+			"check its spelling, and that its name is public")
+	case e.allowPrivate:
+		return nil
+	}
+	for _, at := range found {
+		if checkAddress(at) != nil {
+			return domain.ErrInvalid("url", "names a host with a private, local or otherwise special address: "+
+				"events are delivered to public addresses only")
+		}
+	}
+	return nil
+}
+
+func (e *Endpoints) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if at, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{at}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
+	defer cancel()
+	found, err := e.resolver.LookupNetIP(ctx, "ip", host)
+	for i := range found {
+		found[i] = found[i].Unmap() // the resolver writes IPv4 addresses either way
+	}
+	return found, err
+}
+
+// Message is what is sent in one try.
+type Message struct {
+	URL string
+	// ID is the event's id, as callers see it.
+	ID string
+	// Secrets sign it, newest first.
+	Secrets []string
+	Body    []byte
+}
+
+// Answer is what came back of a try.
+type Answer struct {
+	domain.DeliveryTry
+	// RetryAfter is how long the endpoint asks to wait; 0 where it does not.
+	RetryAfter time.Duration
+}
+
+// Took is how long the try took, in whole milliseconds.
+func (a Answer) Took() time.Duration { return time.Duration(a.DurationMS) * time.Millisecond }
+
+// Succeeded reports whether the endpoint took the event.
+func (a Answer) Succeeded() bool { return a.StatusCode >= 200 && a.StatusCode < 300 }
+
+// Send makes one signed try of a body and reports what came back. It returns no
+// error: a try that got no answer has StatusCode 0, and Response says why.
+func (e *Endpoints) Send(ctx context.Context, url, eventID string, secrets []string, body []byte) domain.DeliveryTry {
+	return e.Post(ctx, Message{URL: url, ID: eventID, Secrets: secrets, Body: body}).DeliveryTry
+}
+
+// Post is Send, with what the endpoint asks for. A redirect is an answer like any
+// other that is not 2xx, and is not followed.
+//
+// The whole answer is to arrive within domain.WebhookDeadline, from the connection
+// on, up to the 64 KiB of it that are read: else the status counts for nothing. The
+// status does count where the endpoint ends the connection within its answer.
+func (e *Endpoints) Post(ctx context.Context, m Message) Answer {
+	at, began := e.clock.Now(), time.Now()
+	ctx, cancel := context.WithTimeout(ctx, domain.WebhookDeadline)
+	defer cancel()
+	a, err := e.post(ctx, m, at)
+	if err != nil {
+		a = Answer{}
+		a.Response = plain([]byte(reason(ctx, err)))
+	}
+	a.At, a.DurationMS = at, time.Since(began).Milliseconds()
+	return a
+}
+
+func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer, err error) {
+	u, err := parseURL(m.URL)
+	if err != nil {
+		return a, fmt.Errorf("the URL %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(m.Body))
+	if err != nil {
+		return a, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", e.agent)
+	if err := Sign(request.Header, m.ID, at, m.Secrets, m.Body); err != nil {
+		return a, err
+	}
+	// An event with an id may be sent again on a new connection where a kept one turns
+	// out to be closed. Without a value the header is not sent.
+	request.Header["Idempotency-Key"] = []string{}
+
+	response, err := e.transport.RoundTrip(request)
+	if err != nil {
+		return a, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil && ctx.Err() != nil {
+		return a, err
+	}
+	a.StatusCode, a.Response = response.StatusCode, plain(text)
+	a.RetryAfter = retryAfter(response.Header.Get("Retry-After"), at)
+	return a, nil
+}
+
+// retryAfter reads the header Retry-After: seconds, or a date. What can't be read is
+// no wish.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
+		return max(0, time.Duration(seconds)*time.Second)
+	}
+	if date, err := http.ParseTime(text); err == nil {
+		return max(0, date.Sub(now))
+	}
+	return 0
+}
+
+// plain is the start of an answer as text that the database can hold: valid UTF-8 of
+// at most domain.MaxTryResponse bytes, without NUL.
+func plain(answer []byte) string {
+	text := answer[:min(len(answer), domain.MaxTryResponse)]
+	kept := strings.ReplaceAll(strings.ToValidUTF8(string(text), "\uFFFD"), "\x00", "\uFFFD")
+	if len(kept) > domain.MaxTryResponse {
+		kept = strings.ToValidUTF8(kept[:domain.MaxTryResponse], "")
+	}
+	return kept
+}
+
+// reason says why there was no answer, for the owner of the endpoint. It names no
+// address that a name resolved to.
+func reason(ctx context.Context, err error) string {
+	var name *net.DNSError
+	var sent *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, errSpecial):
+		return errSpecial.Error()
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), os.IsTimeout(err):
+		return fmt.Sprintf("no whole answer within %v", domain.WebhookDeadline)
+	case ctx.Err() != nil:
+		return "the try was cut short"
+	case errors.As(err, &name):
+		return "the host does not resolve"
+	case errors.As(err, &sent):
+		return "the certificate is not trusted: " + sent.Err.Error()
+	}
+	var connection *net.OpError
+	if errors.As(err, &connection) { // whose own text names the address
+		return "no connection, or it ended: " + connection.Err.Error()
+	}
+	return "no answer: " + err.Error()
+}
