@@ -22,6 +22,7 @@ var bounded = []struct {
 	{"published_events", "created_at", domain.EventLife}, // events itself is an outbox, and loses nothing
 	{"email_classifications", "classified_at", domain.ClassificationLife},
 	{"sync_runs", "queued_at", domain.SyncRunLife},
+	{"webhook_deliveries", "created_at", domain.DeliveryLife},
 }
 
 // dropOld deletes the rows that are older than they are kept, a batch in each

@@ -1,0 +1,256 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// Deliveries of events to subscriptions are worked on as mails of the outbox are:
+// whoever makes a try claims a lease on the row, talks to the endpoint without a
+// transaction, and marks the row if the lease is still theirs. A lease that ended is
+// taken over by the next claim.
+//
+// A delivery that is to be made again (first_try_at NULL, due now) has a new
+// queued_at.
+
+// DueWebhook is a subscription with deliveries that are due.
+type DueWebhook struct {
+	ID domain.WebhookID
+	// Failing says that deliveries failed since one last succeeded.
+	Failing bool
+	// UnderWay is how many tries have a lease, of all processes; it is counted up to
+	// domain.MaxTriesUnderWay.
+	UnderWay int
+}
+
+// Places is how many deliveries of a subscription are to be claimed.
+type Places struct {
+	Webhook domain.WebhookID
+	N       int
+}
+
+// DeliveryLease is the right to make a try of a delivery.
+type DeliveryLease struct {
+	Webhook domain.WebhookID
+	ID      domain.DeliveryID
+	Partner domain.PartnerID
+	// Position is the event's; Event its id.
+	Position int64
+	Event    domain.EventID
+	// FirstTry is when it was tried first; zero where it was not.
+	FirstTry time.Time
+	// Tries is how many tries were made since then.
+	Tries int
+
+	token uuid.UUID
+}
+
+// Claim is what a claim of deliveries found.
+type Claim struct {
+	Leases []DeliveryLease
+	// Left says that deliveries are due that were not claimed.
+	Left bool
+	// Next is when the next delivery is due that is not due now, or the next lease
+	// ends; zero where there is none.
+	Next time.Time
+	// Dropped is how many deliveries were given up because of their subscriptions or
+	// keys.
+	Dropped int
+}
+
+const (
+	// claimIdle is how long a claim may rest within its transaction: one whose
+	// process stands still does not keep others from claiming.
+	claimIdle = "5s"
+	// dropDeliveries is how many deliveries a claim gives up at the most.
+	dropDeliveries = 10_000
+	// claimsLock is the advisory lock of claims.
+	claimsLock = "webhook deliveries"
+)
+
+// waitingWebhook is a subscription with waiting deliveries.
+type waitingWebhook struct {
+	ID       domain.WebhookID
+	Failing  bool
+	DueAt    time.Time
+	UnderWay int
+	// Reason says why its deliveries are given up; NULL where they are not.
+	Reason *string
+}
+
+// ClaimDeliveries leases deliveries that are due, for so long: of each subscription
+// as many as choose says, which is given those that are active, whose key is neither
+// revoked nor expired, and that have deliveries due. choose must not use the
+// database.
+//
+// The waiting deliveries of other subscriptions are given up, and say why. The cost
+// follows the number of subscriptions that have waiting deliveries and the number of
+// claimed deliveries, not the number of waiting ones. One process claims at a time,
+// so that DueWebhook.UnderWay counts the tries of all.
+func (d *DB) ClaimDeliveries(
+	ctx context.Context, life time.Duration, choose func([]DueWebhook) []Places,
+) (claim Claim, err error) {
+	err = d.Tx(ctx, func(ctx context.Context) error {
+		if _, err := pg.Exec(ctx, d, "wait to claim deliveries", pg.SQL(`
+			SELECT pg_advisory_xact_lock(hashtextextended(?, 0)),
+				set_config('idle_in_transaction_session_timeout', ?, true)`, claimsLock, claimIdle)); err != nil {
+			return err
+		}
+		claim = Claim{}
+		now := d.Now()
+		waiting, err := d.waitingWebhooks(ctx, now)
+		if err != nil {
+			return err
+		}
+
+		var due []DueWebhook
+		var dead []waitingWebhook
+		for _, w := range waiting {
+			switch {
+			case w.Reason != nil:
+				dead = append(dead, w)
+			case w.DueAt.After(now):
+				claim.Next = earlier(claim.Next, w.DueAt)
+			default:
+				due = append(due, DueWebhook{ID: w.ID, Failing: w.Failing, UnderWay: w.UnderWay})
+			}
+		}
+		if err := d.dropDead(ctx, dead, &claim); err != nil || len(due) == 0 {
+			return err
+		}
+		return d.lease(ctx, now, life, choose(due), &claim)
+	})
+	return claim, err
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// waitingWebhooks reads the subscriptions that have waiting deliveries, in the order
+// of their ids: each by one step on the index of those.
+func (d *DB) waitingWebhooks(ctx context.Context, now time.Time) ([]waitingWebhook, error) {
+	return pg.All[waitingWebhook](ctx, d, "look for deliveries", pg.SQL(`
+		WITH RECURSIVE waiting (webhook_id) AS (
+			(SELECT webhook_id FROM webhook_deliveries WHERE status = 'waiting' ORDER BY webhook_id LIMIT 1)
+			UNION ALL
+			SELECT (
+				SELECT d.webhook_id FROM webhook_deliveries AS d
+				WHERE d.status = 'waiting' AND d.webhook_id > w.webhook_id ORDER BY d.webhook_id LIMIT 1
+			)
+			FROM waiting AS w WHERE w.webhook_id IS NOT NULL
+		)
+		SELECT w.id, w.failing_since IS NOT NULL AS failing, first.due_at, leased.under_way,
+			CASE WHEN w.status = 'paused' THEN 'the subscription was paused'
+				WHEN w.status = 'disabled' THEN 'the subscription was disabled'
+				WHEN k.revoked_at IS NOT NULL THEN 'the API key of the subscription was revoked'
+				WHEN k.expires_at <= ?0 THEN 'the API key of the subscription has expired'
+			END AS reason
+		FROM waiting JOIN webhooks AS w ON w.id = waiting.webhook_id JOIN api_keys AS k ON k.id = w.key_id
+		CROSS JOIN LATERAL (
+			SELECT d.due_at FROM webhook_deliveries AS d
+			WHERE d.webhook_id = w.id AND d.status = 'waiting' ORDER BY d.due_at LIMIT 1
+		) AS first
+		CROSS JOIN LATERAL (
+			SELECT count(*) AS under_way FROM (
+				SELECT 1 FROM webhook_deliveries AS d
+				WHERE d.webhook_id = w.id AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > ?0 LIMIT ?1
+			) AS l
+		) AS leased
+		ORDER BY w.id`, now, domain.MaxTriesUnderWay))
+}
+
+// dropDead gives up the waiting deliveries of subscriptions. A try under way is its
+// claimer's to mark.
+func (d *DB) dropDead(ctx context.Context, dead []waitingWebhook, claim *Claim) error {
+	if len(dead) == 0 {
+		return nil
+	}
+	ids, reasons := make([]domain.WebhookID, len(dead)), make([]string, len(dead))
+	for i, w := range dead {
+		ids[i], reasons[i] = w.ID, *w.Reason
+	}
+	dropped, err := pg.Exec(ctx, d, "give deliveries up", pg.SQL(`
+		WITH chosen AS MATERIALIZED (
+			SELECT d.webhook_id, d.id, w.reason
+			FROM unnest(?0::uuid[], ?1::text[]) AS w (id, reason) CROSS JOIN LATERAL (
+				SELECT d.webhook_id, d.id FROM webhook_deliveries AS d
+				WHERE d.webhook_id = w.id AND d.status = 'waiting' AND (d.lease IS NULL OR d.due_at <= ?3)
+				LIMIT ?2 FOR UPDATE SKIP LOCKED
+			) AS d LIMIT ?2
+		)
+		UPDATE webhook_deliveries AS d SET status = 'dropped', reason = c.reason, lease = NULL FROM chosen AS c
+		WHERE d.webhook_id = c.webhook_id AND d.id = c.id`, pg.IDs(ids), reasons, dropDeliveries, d.Now()))
+	claim.Dropped += dropped
+	if dropped == dropDeliveries {
+		claim.Left = true
+	}
+	return err
+}
+
+// leasedDelivery is a delivery that was claimed, or given up.
+type leasedDelivery struct {
+	WebhookID  domain.WebhookID
+	ID         domain.DeliveryID
+	PartnerID  domain.PartnerID
+	Position   int64
+	EventID    domain.EventID
+	FirstTryAt *time.Time
+	Tries      int
+	Kept       bool
+}
+
+// lease claims deliveries. It gives up those that waited while their subscription
+// was not active.
+func (d *DB) lease(ctx context.Context, now time.Time, life time.Duration, places []Places, claim *Claim) error {
+	var ids []domain.WebhookID
+	var counts []int
+	for _, p := range places {
+		if p.N > 0 {
+			ids, counts = append(ids, p.Webhook), append(counts, p.N)
+		}
+	}
+	if len(ids) == 0 {
+		claim.Left = true
+		return nil
+	}
+	token := uuid.New()
+	rows, err := pg.All[leasedDelivery](ctx, d, "claim deliveries", pg.SQL(`
+		WITH chosen AS MATERIALIZED (
+			SELECT d.webhook_id, d.id, d.queued_at >= w.active_since AS kept
+			FROM unnest(?0::uuid[], ?1::integer[]) AS p (id, n) JOIN webhooks AS w ON w.id = p.id CROSS JOIN LATERAL (
+				SELECT d.webhook_id, d.id, d.queued_at FROM webhook_deliveries AS d
+				WHERE d.webhook_id = p.id AND d.status = 'waiting' AND d.due_at <= ?2
+				ORDER BY d.due_at LIMIT p.n FOR UPDATE SKIP LOCKED
+			) AS d
+		)
+		UPDATE webhook_deliveries AS d SET
+			status = CASE WHEN c.kept THEN 'waiting' ELSE 'dropped' END,
+			reason = CASE WHEN c.kept THEN NULL ELSE 'the subscription was not active meanwhile' END,
+			lease = CASE WHEN c.kept THEN ?3::uuid END, due_at = ?4
+		FROM chosen AS c WHERE d.webhook_id = c.webhook_id AND d.id = c.id
+		RETURNING d.webhook_id, d.id, d.partner_id, d.position, d.event_id, d.first_try_at, c.kept, (
+			SELECT count(*) FROM jsonb_array_elements(d.tries) AS t WHERE (t ->> 'at')::timestamptz >= d.first_try_at
+		) AS tries`, pg.IDs(ids), counts, now, token, now.Add(life)))
+	for _, r := range rows {
+		if !r.Kept {
+			claim.Dropped++
+			continue
+		}
+		claim.Leases = append(claim.Leases, DeliveryLease{
+			Webhook: r.WebhookID, ID: r.ID, Partner: r.PartnerID, Position: r.Position, Event: r.EventID,
+			FirstTry: or(r.FirstTryAt, time.Time{}), Tries: r.Tries, token: token,
+		})
+	}
+	// Whether more are due than were claimed, the next claim finds.
+	claim.Left = true
+	return err
+}

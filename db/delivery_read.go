@@ -1,0 +1,115 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// DeliveryTarget is where deliveries of a subscription go, and what signs them.
+type DeliveryTarget struct {
+	ID  domain.WebhookID
+	URL string
+	// Secret is sealed, as is Replaced, the one before; that is nil where it does not
+	// sign any more.
+	Secret, Replaced []byte
+}
+
+// EventPlace is the place of an event among those of its partner.
+type EventPlace struct {
+	Partner  domain.PartnerID
+	Position int64
+}
+
+// Place is that of the event of a delivery.
+func (l *DeliveryLease) Place() EventPlace { return EventPlace{l.Partner, l.Position} }
+
+// DeliveryTargets reads where leased deliveries go. One of a subscription that was
+// deleted has no target.
+func (d *DB) DeliveryTargets(ctx context.Context, leases []DeliveryLease) (map[domain.WebhookID]DeliveryTarget, error) {
+	seen := map[domain.WebhookID]bool{}
+	var ids []domain.WebhookID
+	for _, l := range leases {
+		if !seen[l.Webhook] {
+			seen[l.Webhook], ids = true, append(ids, l.Webhook)
+		}
+	}
+	rows, err := pg.All[DeliveryTarget](ctx, d, "read where deliveries go", pg.SQL(`
+		SELECT id, url, secret, CASE WHEN replaced_until > ?1 THEN replaced_secret END AS replaced
+		FROM webhooks WHERE id = ANY(?0::uuid[])`, pg.IDs(ids), d.Now()))
+	targets := make(map[domain.WebhookID]DeliveryTarget, len(rows))
+	for _, r := range rows {
+		targets[r.ID] = r
+	}
+	return targets, err
+}
+
+// eventBody is the body of a published event.
+type eventBody struct {
+	PartnerID domain.PartnerID
+	Position  int64
+	Body      string
+}
+
+// EventBodies reads the bodies of the events of leased deliveries, each once. One
+// that is not kept any more has none.
+func (d *DB) EventBodies(ctx context.Context, leases []DeliveryLease) (map[EventPlace]string, error) {
+	bodies := make(map[EventPlace]string, len(leases))
+	var partners []domain.PartnerID
+	var positions []int64
+	for i := range leases {
+		place := leases[i].Place()
+		if _, known := bodies[place]; !known {
+			bodies[place] = ""
+			partners, positions = append(partners, place.Partner), append(positions, place.Position)
+		}
+	}
+	rows, err := pg.All[eventBody](ctx, d, "read events", pg.SQL(`
+		SELECT e.partner_id, e.position, e.body FROM unnest(?0::uuid[], ?1::bigint[]) AS p (partner_id, position)
+		JOIN published_events AS e USING (partner_id, position)`, pg.IDs(partners), positions))
+	for _, r := range rows {
+		bodies[EventPlace{r.PartnerID, r.Position}] = r.Body
+	}
+	return bodies, err
+}
+
+// maxCounted bounds the counting of deliveries.
+const maxCounted = 100_000
+
+// DeliveryBacklog is what waits to be delivered, and how subscriptions stand.
+type DeliveryBacklog struct {
+	// Waiting is how many deliveries wait for a try, up to 100,000.
+	Waiting int
+	// Due is since when the delivery waits that is due longest and that nobody tries;
+	// zero where none does.
+	Due time.Time
+	// Active, Paused and Disabled count subscriptions.
+	Active, Paused, Disabled int
+}
+
+// backlogOfDeliveries is a DeliveryBacklog as it is counted.
+type backlogOfDeliveries struct {
+	Waiting                  int
+	Due                      *time.Time
+	Active, Paused, Disabled int
+}
+
+// DeliveryBacklogs counts deliveries and subscriptions. Its cost is bounded but for
+// the number of subscriptions.
+func (d *DB) DeliveryBacklogs(ctx context.Context) (DeliveryBacklog, error) {
+	row, err := pg.One[backlogOfDeliveries](ctx, d, "count deliveries", pg.SQL(`
+		SELECT (SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE status = 'waiting' LIMIT ?0) AS w) AS waiting,
+			min(first.due_at) FILTER (WHERE first.due_at <= ?1) AS due,
+			count(*) FILTER (WHERE w.status = 'active') AS active,
+			count(*) FILTER (WHERE w.status = 'paused') AS paused,
+			count(*) FILTER (WHERE w.status = 'disabled') AS disabled
+		FROM webhooks AS w LEFT JOIN LATERAL (
+			SELECT d.due_at FROM webhook_deliveries AS d
+			WHERE d.webhook_id = w.id AND d.status = 'waiting' ORDER BY d.due_at LIMIT 1
+		) AS first ON true`, maxCounted, d.Now()))
+	return DeliveryBacklog{
+		Waiting: row.Waiting, Due: or(row.Due, time.Time{}), Active: row.Active, Paused: row.Paused, Disabled: row.Disabled,
+	}, err
+}
