@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,16 +47,17 @@ func TestWithin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			var served sync.WaitGroup
 			e.UseDial(func(context.Context, string, string) (net.Conn, error) {
 				ours, theirs := net.Pipe()
-				go func() {
+				served.Go(func() {
 					conn := tls.Server(theirs, &tls.Config{Certificates: certificates})
 					if r, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
 						_, _ = io.Copy(io.Discard, r.Body)
-						go func() { _, _ = io.Copy(io.Discard, conn) }() // or closing it takes its time, too
+						served.Go(func() { _, _ = io.Copy(io.Discard, conn) }) // or closing it takes its time, too
 						c.answer(conn)
 					}
-				}()
+				})
 				return ours, nil
 			})
 			began := time.Now()
@@ -65,6 +67,7 @@ func TestWithin(t *testing.T) {
 				t.Errorf("%s: %+v after %v", name, try, took)
 			}
 			e.Close()
+			served.Wait()
 		})
 	}
 }

@@ -1,0 +1,96 @@
+package webhook
+
+import (
+	"context"
+
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// goneEvent is why a delivery is dropped whose event is not kept any more.
+const goneEvent = "the event is no longer kept"
+
+// batch is what the tries of one claim need, read once.
+type batch struct {
+	now     time.Time
+	err     error // why it could not be read
+	targets map[domain.WebhookID]db.DeliveryTarget
+	secrets map[domain.WebhookID][]string
+	bodies  map[db.EventPlace][]byte
+}
+
+// load reads where claimed deliveries go, and what they say.
+func (d *Dispatcher) load(ctx context.Context, leases []db.DeliveryLease) *batch {
+	b := &batch{now: d.db.Now(), secrets: map[domain.WebhookID][]string{}}
+	var bodies map[db.EventPlace]string
+	if b.targets, b.err = d.db.DeliveryTargets(ctx, leases); b.err == nil {
+		bodies, b.err = d.db.EventBodies(ctx, leases)
+	}
+	if b.err != nil {
+		d.log.WarnContext(ctx, "what is to be delivered cannot be read; it will be tried again", "error", b.err)
+		return b
+	}
+
+	b.bodies = make(map[db.EventPlace][]byte, len(bodies))
+	for place, body := range bodies {
+		b.bodies[place] = []byte(body)
+	}
+	for id, target := range b.targets {
+		secrets, err := d.secrets(target)
+		if err != nil {
+			d.log.ErrorContext(ctx, "deliveries cannot be signed, and wait", "webhook", id.UUID(), "error", err)
+			continue
+		}
+		b.secrets[id] = secrets
+	}
+	return b
+}
+
+// secrets are the texts that sign for a subscription, newest first.
+func (d *Dispatcher) secrets(t db.DeliveryTarget) ([]string, error) {
+	first, err := d.open(t.ID, t.Secret)
+	if err != nil || t.Replaced == nil {
+		return []string{first}, err
+	}
+	second, err := d.open(t.ID, t.Replaced)
+	return []string{first, second}, err
+}
+
+// open opens a secret, or finds it opened.
+func (d *Dispatcher) open(id domain.WebhookID, sealed []byte) (string, error) {
+	known := id.UUID() + string(sealed)
+	if secret, ok := d.opened.Get(known); ok {
+		return secret, nil
+	}
+	plain, err := d.keys.Open(sealed, SealContext(id))
+	if err != nil {
+		return "", err
+	}
+	d.opened.Add(known, string(plain))
+	return string(plain), nil
+}
+
+// message is what is sent for a delivery, or the mark that it gets instead.
+func (b *batch) message(l db.DeliveryLease) (Message, *db.DeliveryMark) {
+	if b.err != nil {
+		return Message{}, b.putBack(l, outageFor)
+	}
+	body := b.bodies[l.Place()]
+	if len(body) == 0 {
+		m := b.putBack(l, 0)
+		m.Status, m.Reason = domain.DeliveryDropped, goneEvent
+		return Message{}, m
+	}
+	secrets := b.secrets[l.Webhook]
+	if len(secrets) == 0 {
+		return Message{}, b.putBack(l, keylessFor)
+	}
+	return Message{URL: b.targets[l.Webhook].URL, ID: l.Event.String(), Secrets: secrets, Body: body}, nil
+}
+
+// putBack makes a delivery wait again, without a try.
+func (b *batch) putBack(l db.DeliveryLease, pause time.Duration) *db.DeliveryMark {
+	return &db.DeliveryMark{DeliveryLease: l, Status: domain.DeliveryWaiting, Due: b.now.Add(pause)}
+}

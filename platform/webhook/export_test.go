@@ -1,0 +1,48 @@
+package webhook
+
+import (
+	"context"
+	"io"
+	"log"
+	"net"
+	"time"
+
+	"partnerapi/db"
+)
+
+// What tests hold against each other.
+const (
+	LeaseFor   = leaseFor
+	QuickTries = quickTries
+	SlowAfter  = slowAfter
+)
+
+// Pauses are those after failed tries.
+var Pauses = pauses
+
+// Judge says what becomes of a delivery after a try.
+func Judge(l db.DeliveryLease, a Answer, now time.Time) db.DeliveryMark { return judge(l, a, now) }
+
+// Discard is a log that nobody reads.
+var Discard = log.New(io.Discard, "", 0)
+
+// Once makes all tries that are due, and waits for them. It returns how many
+// deliveries it claimed.
+func (d *Dispatcher) Once(ctx context.Context) (claimed int, err error) {
+	for {
+		claim, err := d.claim(ctx)
+		d.under.Wait()
+		claimed += len(claim.Leases)
+		if err != nil || len(claim.Leases) == 0 && claim.Dropped == 0 {
+			return claimed, err
+		}
+	}
+}
+
+// UseTimer has the dispatcher wait by after.
+func (d *Dispatcher) UseTimer(after func(time.Duration, func()) (stop func() bool)) { d.after = after }
+
+// UseDial has endpoints connect by dial.
+func (e *Endpoints) UseDial(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+	e.transport.DialContext = dial
+}
