@@ -1,0 +1,299 @@
+package webhook_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/webhook"
+)
+
+// TestDeliver: every subscription gets its events once, signed with its secret, and
+// each try is kept.
+func TestDeliver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var mu sync.Mutex
+	got := map[string]int{}
+	sink := newSink(t, func(rw http.ResponseWriter, r *http.Request) {
+		body := make([]byte, r.ContentLength)
+		_, _ = r.Body.Read(body)
+		if err := verify(r.Header, secret, body, noon); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		got[r.URL.Path+" "+string(body)]++
+		mu.Unlock()
+		rw.WriteHeader(http.StatusNoContent)
+	})
+	one, two := w.webhook(sink.URL+"/one"), w.webhook(sink.URL+"/two")
+	w.publish(30, one, two)
+	e := endpoints(t, webhook.Options{AllowPrivate: true, CAFile: sink.ca(t), Clock: w.DB})
+	d := w.dispatcher(e, webhook.Observer{})
+	if n := w.once(d); n != 60 {
+		t.Errorf("%d deliveries were claimed", n)
+	}
+	if n := w.once(d); n != 0 || len(got) != 60 {
+		t.Errorf("%d again, %d different", n, len(got))
+	}
+	for what, n := range got {
+		if n != 1 {
+			t.Errorf("%s: %d times", what, n)
+		}
+	}
+	if n := w.number("SELECT count(*) FROM webhook_deliveries WHERE status = 'succeeded' AND lease IS NULL AND first_try_at = $1", noon); n != 60 {
+		t.Errorf("%d succeeded", n)
+	}
+	if n := w.number("SELECT count(*) FROM webhooks WHERE last_delivery_at = $1 AND failing_since IS NULL", noon); n != 2 {
+		t.Errorf("%d subscriptions have a last delivery", n)
+	}
+	if !strings.HasPrefix(w.delivered(one), "succeeded 204; succeeded 204; ") {
+		t.Error(w.delivered(one))
+	}
+}
+
+// TestSchedule: the pauses between tries, to the one that is a day after the first;
+// then the delivery has failed, and the subscription is disabled. What waits for it
+// is given up.
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	to := &script{w: w, answer: always(500)}
+	var disabled, dropped int
+	d := w.dispatcher(to, webhook.Observer{Disabled: func(n int) { disabled += n }, Dropped: func(n int) { dropped += n }})
+	id := w.webhook("https://dead.example/")
+	w.publish(1, id)
+	for try := 1; ; try++ {
+		if n := w.once(d); n != 1 {
+			t.Fatalf("try %d: %d claimed", try, n)
+		}
+		if strings.HasPrefix(w.delivered(id), "failed") {
+			break
+		}
+		var due time.Time
+		w.row("SELECT due_at FROM webhook_deliveries", nil, &due)
+		pause, want := due.Sub(w.clock.Now()), webhook.Pauses[min(try, len(webhook.Pauses))-1]
+		last := due.Equal(noon.Add(24 * time.Hour))
+		if pause > want+want/10 || pause < want-want/10 && !last {
+			t.Errorf("after try %d: %v", try, pause)
+		}
+		w.clock.Set(due.Add(-time.Microsecond))
+		if n := w.once(d); n != 0 {
+			t.Errorf("try %d came early", try+1)
+		}
+		w.clock.Set(due)
+		if last {
+			w.publish(1, id)
+			to.answer = func(m webhook.Message) webhook.Answer { return answered(500) }
+		}
+	}
+	if !w.clock.Now().Equal(noon.Add(24*time.Hour)) || w.status(id) != domain.WebhookDisabled || disabled != 1 {
+		t.Errorf("given up at %v: %s, %d disabled", w.clock.Now(), w.status(id), disabled)
+	}
+	if n := to.count(); n < 17 || n > 20 {
+		t.Errorf("%d tries", n)
+	}
+	w.once(d)
+	if !strings.HasSuffix(w.delivered(id), "; dropped the subscription was disabled 500") && !strings.HasSuffix(w.delivered(id), "; dropped the subscription was disabled") {
+		t.Error(w.delivered(id))
+	}
+	if dropped != 1 {
+		t.Errorf("%d were dropped", dropped)
+	}
+}
+
+// TestRecovery: one success within a day keeps a subscription from being disabled.
+func TestRecovery(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	to := &script{w: w, answer: always(503)}
+	d := w.dispatcher(to, webhook.Observer{})
+	id := w.webhook("https://shaky.example/")
+	w.publish(1, id)
+	w.once(d)
+	w.clock.Advance(23 * time.Hour)
+	w.publish(1, id)
+	to.answer = always(200)
+	w.once(d)
+	to.answer = always(503)
+	w.clock.Advance(2 * time.Hour)
+	w.publish(1, id)
+	w.once(d)
+	if got := w.delivered(id); got != "succeeded 503,200; succeeded 200; waiting 503" || w.status(id) != domain.WebhookActive {
+		t.Errorf("%s: %s", w.status(id), got)
+	}
+	w.clock.Advance(24 * time.Hour)
+	w.publish(1, id)
+	w.once(d)
+	if w.status(id) != domain.WebhookDisabled {
+		t.Error(w.status(id))
+	}
+}
+
+// TestGone: 410 disables at once.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := true
+	var mu sync.Mutex
+	to := &script{w: w, answer: func(webhook.Message) webhook.Answer {
+		mu.Lock()
+		defer mu.Unlock()
+		defer func() { first = false }()
+		if first {
+			return answered(410)
+		}
+		return answered(200)
+	}}
+	id := w.webhook("https://gone.example/")
+	w.publish(1, id)
+	w.once(w.dispatcher(to, webhook.Observer{}))
+	w.publish(5, id)
+	w.once(w.dispatcher(to, webhook.Observer{}))
+	if got := w.delivered(id); got != "failed 410"+strings.Repeat("; dropped the subscription was disabled", 5) || w.status(id) != domain.WebhookDisabled || to.count() != 1 {
+		t.Errorf("%s: %s", w.status(id), got)
+	}
+}
+
+// TestRetryAfter: an endpoint's wish counts within the bounds of the schedule.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		wish     time.Duration
+		tries    int
+		elapsed  time.Duration
+		from, to time.Duration
+	}{
+		{0, 0, 0, 4 * time.Second, 6 * time.Second},
+		{time.Second, 0, 0, 4 * time.Second, 6 * time.Second},
+		{5 * time.Minute, 0, 0, 5 * time.Minute, 5 * time.Minute},
+		{5 * time.Minute, 4, time.Hour, 27 * time.Minute, 33 * time.Minute},
+		{100 * time.Hour, 0, 0, 2 * time.Hour, 2 * time.Hour},
+		{2 * time.Hour, 10, 23 * time.Hour, time.Hour, time.Hour},
+		{time.Minute, 10, 23 * time.Hour, time.Hour, time.Hour},
+	} {
+		a := answered(429)
+		a.At, a.RetryAfter = noon, c.wish
+		l := db.DeliveryLease{Tries: c.tries}
+		if c.elapsed > 0 {
+			l.FirstTry = noon.Add(-c.elapsed)
+		}
+		m := webhook.Judge(l, a, noon)
+		if pause := m.Due.Sub(noon); m.Status != domain.DeliveryWaiting || pause < c.from || pause > c.to {
+			t.Errorf("%+v: %s after %v", c, m.Status, pause)
+		}
+	}
+}
+
+// TestEnds: what waits for a subscription that is paused, disabled, or whose key was
+// revoked or expired is given up, also if that is over by then; what waits for one
+// that was deleted is gone. Nobody is told.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	to := &script{w: w, answer: always(200)}
+	d := w.dispatcher(to, webhook.Observer{})
+	for _, c := range []struct{ end, undo, want string }{
+		{"UPDATE webhooks SET status = 'paused'", "UPDATE webhooks SET status = 'active'", "dropped the subscription was paused"},
+		{"UPDATE webhooks SET status = 'disabled'", "UPDATE webhooks SET status = 'active'", "dropped the subscription was disabled"},
+		{"UPDATE api_keys SET revoked_at = '2026-06-15 11:00Z'", "UPDATE api_keys SET revoked_at = NULL", "dropped the API key of the subscription was revoked"},
+		{"UPDATE api_keys SET expires_at = '2026-06-15 12:00Z'", "UPDATE api_keys SET expires_at = NULL", "dropped the API key of the subscription has expired"},
+		{"UPDATE webhooks SET active_since = clock_timestamp()", "SELECT 1", "dropped the subscription was not active meanwhile"},
+		{"UPDATE published_events SET position = -position", "SELECT 1", "dropped the event is no longer kept"},
+	} {
+		id := w.webhook("https://ended.example/")
+		w.publish(1, id)
+		w.exec(c.end)
+		w.once(d)
+		w.exec(c.undo)
+		w.once(d)
+		if got := w.delivered(id); got != c.want || to.count() != 0 {
+			t.Errorf("%s: %q", c.end, got)
+		}
+		w.exec("DELETE FROM webhooks")
+		if n := w.once(d); n != 0 {
+			t.Errorf("%d deliveries of a deleted subscription", n)
+		}
+	}
+}
+
+// TestReplacedSecret: both secrets sign until the older one's time is over.
+func TestReplacedSecret(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	to := &script{w: w, answer: always(200)}
+	d := w.dispatcher(to, webhook.Observer{})
+	id := w.webhook("https://hook.example/")
+	step := func(want ...string) {
+		t.Helper()
+		w.publish(1, id)
+		w.once(d)
+		if got := to.sent[len(to.sent)-1].Secrets; !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+	}
+	step(secret)
+	w.exec("UPDATE webhooks SET replaced_secret = secret, secret = $1, replaced_until = $2", sealed(id, older), noon.Add(24*time.Hour))
+	step(older, secret)
+	w.clock.Advance(24*time.Hour - time.Second)
+	step(older, secret)
+	w.clock.Advance(time.Second)
+	step(older)
+	// A secret that can't be opened signs nothing: the delivery waits.
+	w.exec("UPDATE webhooks SET secret = '{}'")
+	w.publish(1, id)
+	n := to.count()
+	w.once(d)
+	if got := w.delivered(id); !strings.HasSuffix(got, "; waiting") || to.count() != n {
+		t.Error(got)
+	}
+	w.exec("UPDATE webhooks SET secret = $1", sealed(id, secret))
+	w.clock.Advance(time.Minute)
+	step(secret)
+}
+
+// TestLostLease: a try that takes longer than its lease is made by another
+// dispatcher, whose mark counts; the first one's is lost.
+func TestLostLease(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.webhook("https://slow.example/")
+	w.publish(1, id)
+	begun, over := make(chan struct{}), make(chan struct{})
+	slow := &script{w: w, answer: func(webhook.Message) webhook.Answer {
+		close(begun)
+		<-over
+		return answered(500)
+	}}
+	outcomes := make(chan webhook.Outcome, 1)
+	first := w.dispatcher(slow, webhook.Observer{Tried: func(o webhook.Outcome, _ time.Duration) { outcomes <- o }})
+	done := make(chan error)
+	go func() { _, err := first.Once(t.Context()); done <- err }()
+	<-begun
+
+	other := &script{w: w, answer: always(200)}
+	second := w.dispatcher(other, webhook.Observer{})
+	w.clock.Advance(webhook.LeaseFor - time.Second)
+	if n := w.once(second); n != 0 {
+		t.Errorf("%d claimed before the lease ended", n)
+	}
+	w.clock.Advance(time.Second)
+	if n := w.once(second); n != 1 {
+		t.Errorf("%d claimed", n)
+	}
+	close(over)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if o := <-outcomes; o != webhook.Lost {
+		t.Error(o)
+	}
+	if got := w.delivered(id); got != "succeeded 200" {
+		t.Error(got)
+	}
+}

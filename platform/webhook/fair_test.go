@@ -1,0 +1,222 @@
+package webhook_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/webhook"
+)
+
+// hanging is endpoints that answer at once until they are told to hang.
+type hanging struct {
+	mu      sync.Mutex
+	hang    bool
+	over    chan struct{}
+	running map[string]int // hanging tries by endpoint
+	most    int            // of one endpoint
+	good    int            // answers of the healthy endpoint
+	enough  chan struct{}  // closed when there are so many
+	want    int
+	timers  map[int]func()
+	next    int
+}
+
+func (h *hanging) answer(m webhook.Message) webhook.Answer {
+	h.mu.Lock()
+	if !strings.Contains(m.URL, "hang") {
+		if h.good++; h.good == h.want {
+			close(h.enough)
+		}
+		h.mu.Unlock()
+		return answered(200)
+	}
+	if !h.hang {
+		h.mu.Unlock()
+		return answered(200)
+	}
+	h.running[m.URL]++
+	h.most = max(h.most, h.running[m.URL])
+	total := 0
+	for _, n := range h.running {
+		total += n
+	}
+	// As soon as hanging tries may have all quick places, the time passes after which
+	// they are slow.
+	var late []func()
+	if total%webhook.QuickTries == 0 {
+		for n, fn := range h.timers {
+			late = append(late, fn)
+			delete(h.timers, n)
+		}
+	}
+	h.mu.Unlock()
+	for _, fn := range late {
+		fn()
+	}
+	<-h.over
+	return answered(0)
+}
+
+// after keeps a function until its time has passed.
+func (h *hanging) after(_ time.Duration, fn func()) func() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.next++
+	n := h.next
+	h.timers[n] = fn
+	return func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.timers, n)
+		return true
+	}
+}
+
+// TestFifty: fifty hanging endpoints do not keep a healthy one from its events,
+// whether they hung from the first or after they had all their places.
+func TestFifty(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		w := newWorld(t)
+		ignore := goleak.IgnoreCurrent()
+		h := &hanging{
+			hang: !known, over: make(chan struct{}), running: map[string]int{}, enough: make(chan struct{}), want: 300, timers: map[int]func(){},
+		}
+		d := w.dispatcher(&script{w: w, answer: h.answer}, webhook.Observer{})
+		d.UseTimer(h.after)
+		var all []domain.WebhookID
+		for i := range 50 {
+			all = append(all, w.webhook(fmt.Sprintf("https://hang%d.example/", i)))
+		}
+		if known {
+			w.publish(16, all...)
+			w.once(d)
+			h.hang = true
+		}
+		good := w.webhook("https://good.example/")
+		w.publish(h.want, append(all, good)...)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- d.Run(ctx) }()
+		<-h.enough
+		if h.most > domain.MaxTriesUnderWay {
+			t.Errorf("%d tries of one subscription at a time", h.most)
+		}
+		cancel()
+		close(h.over)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if n := w.number("SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'succeeded'", good); n != h.want {
+			t.Errorf("%d were delivered", n)
+		}
+		goleak.VerifyNone(t, ignore, goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"),
+			goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).triggerHealthCheck.func1"))
+	}
+}
+
+// TestTenEverywhere: several dispatchers together have no more than ten tries of a
+// subscription under way.
+func TestTenEverywhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.webhook("https://hook.example/")
+	var mu sync.Mutex
+	running, most := 0, 0
+	release := make(chan struct{})
+	all := &script{w: w, answer: func(webhook.Message) webhook.Answer {
+		mu.Lock()
+		running++
+		most = max(most, running)
+		mu.Unlock()
+		<-release
+		mu.Lock()
+		running--
+		mu.Unlock()
+		return answered(200)
+	}}
+	w.publish(400, id)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	for range 4 {
+		go func() { ended <- w.dispatcher(all, webhook.Observer{}).Run(ctx) }()
+	}
+	for range 400 {
+		release <- struct{}{}
+	}
+	cancel()
+	for range 4 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if most > domain.MaxTriesUnderWay || all.count() != 400 {
+		t.Errorf("%d at a time, %d in all", most, all.count())
+	}
+}
+
+// TestShares: who gets how many places.
+func TestShares(t *testing.T) {
+	t.Parallel()
+	p := webhook.NewPlaces()
+	due := func(n int, failing bool) (all []db.DueWebhook) {
+		for i := range n {
+			all = append(all, db.DueWebhook{ID: domain.WebhookID{byte(i / 250), byte(i % 250), byte(len(all) % 2)}, Failing: failing})
+		}
+		return all
+	}
+	total := func(chosen []db.Places) (n int) {
+		for _, c := range chosen {
+			n += c.N
+		}
+		return n
+	}
+	if n := total(p.Choose(due(1, false))); n != 2 {
+		t.Errorf("%d for an unknown one", n)
+	}
+	if n := total(webhook.NewPlaces().Choose(due(1, true))); n != 1 {
+		t.Errorf("%d for a failing one", n)
+	}
+	one := due(1, false)
+	for _, want := range []int{4, 8, 10, 10} {
+		p.Begin(one[0].ID).End(true, true)
+		if n := total(p.Choose(one)); n != want {
+			t.Errorf("%d, not %d", n, want)
+		}
+	}
+	one[0].UnderWay = 7 // elsewhere
+	if n := total(p.Choose(one)); n != 3 {
+		t.Errorf("%d beside 7", n)
+	}
+	one[0].UnderWay = 0
+	p.Begin(one[0].ID).End(true, false)
+	if n := total(p.Choose(one)); n != 1 {
+		t.Errorf("%d after a failure", n)
+	}
+	try := p.Begin(one[0].ID)
+	try.Lag()
+	try.End(true, true)
+	if n := total(p.Choose(one)); n != 2 {
+		t.Errorf("%d for a slow one", n)
+	}
+
+	// More subscriptions than places: each has its turn.
+	p, many := webhook.NewPlaces(), due(450, false)
+	seen := map[domain.WebhookID]int{}
+	for range 3 {
+		for _, c := range p.Choose(many) {
+			seen[c.Webhook] += c.N
+		}
+	}
+	if len(seen) != 450 {
+		t.Errorf("%d of 450 had a turn", len(seen))
+	}
+}

@@ -1,0 +1,196 @@
+package webhook_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/fixture"
+	"partnerapi/domain"
+	"partnerapi/platform/webhook"
+)
+
+// schema is that of the service's tables.
+var schema = dbtest.Schema{Name: "webhook", Key: db.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+	d, err := db.Open(url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	_, err = d.Migrate(ctx)
+	return err
+}}
+
+// noon is when tests take place.
+var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+// world is a partner with a client and a key, and subscriptions to events.
+type world struct {
+	*db.DB
+	t       testing.TB
+	clock   *domain.ManualClock
+	partner domain.PartnerID
+	client  domain.ClientID
+	key     domain.KeyID
+	events  int64
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	clock := domain.NewManualClock(noon)
+	d, err := db.Open(dbtest.URL(t, schema), db.WithClock(clock), db.WithStrictLocks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	w := &world{DB: d, t: t, clock: clock, client: db.NewID[domain.ClientKind]()}
+	if w.partner, err = d.InsertPartner(t.Context(), "Partner"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.CreateKey(t.Context(), db.NewKey{Partner: w.partner, Name: "hooks", Scopes: []domain.Scope{domain.Write}}); err != nil {
+		t.Fatal(err)
+	}
+	w.row("SELECT id FROM api_keys", nil, &w.key)
+	fixture.Insert(t, d.SQL(), "clients", fixture.Row{"id": w.client, "partner_id": w.partner, "name": "Client", "name_key": "client"})
+	return w
+}
+
+func (w *world) exec(query string, args ...any) {
+	w.t.Helper()
+	if _, err := w.SQL().ExecContext(w.t.Context(), query, args...); err != nil {
+		w.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+func (w *world) row(query string, args []any, to ...any) {
+	w.t.Helper()
+	if err := w.SQL().QueryRowContext(w.t.Context(), query, args...).Scan(to...); err != nil {
+		w.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+func (w *world) number(query string, args ...any) (n int) {
+	w.t.Helper()
+	w.row(query, args, &n)
+	return n
+}
+
+// sealed stands for a sealed secret: plain says what it opens as, bound to its row.
+type keys struct{}
+
+func (keys) Open(sealed, context []byte) ([]byte, error) {
+	var s struct{ Context, Secret string }
+	if err := json.Unmarshal(sealed, &s); err != nil || s.Context != string(context) {
+		return nil, fmt.Errorf("sealed for %q, not %q", s.Context, context)
+	}
+	return []byte(s.Secret), nil
+}
+
+func sealed(id domain.WebhookID, secret string) []byte {
+	text, _ := json.Marshal(map[string]string{"Context": string(webhook.SealContext(id)), "Secret": secret})
+	return text
+}
+
+// webhook adds a subscription.
+func (w *world) webhook(url string) domain.WebhookID {
+	w.t.Helper()
+	id := db.NewID[domain.WebhookKind]()
+	w.exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
+		VALUES ($1, $2, $3, $4, '{user.updated}', 'active', $5, $5, $6)`,
+		w.partner, id, w.key, url, w.clock.Now(), sealed(id, secret))
+	return id
+}
+
+// publish adds so many events, which wait to be delivered to subscriptions.
+func (w *world) publish(n int, to ...domain.WebhookID) {
+	w.t.Helper()
+	uuids := make([]string, len(to))
+	for i, id := range to {
+		uuids[i] = id.UUID()
+	}
+	list, _ := json.Marshal(uuids)
+	w.exec(`WITH made AS (
+			INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
+			SELECT $1::uuid, $2::bigint + n, $3::uuid, gen_random_uuid(), 'user.updated', $4::timestamptz, '{"n":' || ($2::bigint + n) || '}'
+			FROM generate_series(1, $5::int) AS n RETURNING position, id
+		)
+		INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
+		SELECT h.id::uuid, gen_random_uuid(), $1::uuid, m.position, $3::uuid, m.id, 'user.updated', $4::timestamptz, $4::timestamptz
+		FROM made AS m, json_array_elements_text($6::json) AS h (id)`,
+		w.partner, w.events, w.client, w.clock.Now(), n, string(list))
+	w.events += int64(n)
+}
+
+// delivered describes the deliveries of a subscription, by position: status, reason,
+// and the status codes of the tries.
+func (w *world) delivered(id domain.WebhookID) (text string) {
+	w.t.Helper()
+	w.row(`SELECT coalesce(string_agg(concat_ws(' ', status, reason,
+			(SELECT string_agg(t ->> 'status_code', ',') FROM jsonb_array_elements(tries) AS t)), '; ' ORDER BY position), '')
+		FROM webhook_deliveries WHERE webhook_id = $1`, []any{id}, &text)
+	return text
+}
+
+// status is that of a subscription.
+func (w *world) status(id domain.WebhookID) (status domain.WebhookStatus) {
+	w.t.Helper()
+	w.row("SELECT status FROM webhooks WHERE id = $1", []any{id}, &status)
+	return status
+}
+
+// dispatcher makes tries by way of to.
+func (w *world) dispatcher(to webhook.Poster, observe webhook.Observer) *webhook.Dispatcher {
+	return webhook.NewDispatcher(w.DB, to, keys{}, slog.New(slog.DiscardHandler), observe)
+}
+
+// once makes all tries that are due, and returns how many.
+func (w *world) once(d *webhook.Dispatcher) int {
+	w.t.Helper()
+	n, err := d.Once(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// script is a Poster whose answers a function says.
+type script struct {
+	w      *world
+	answer func(webhook.Message) webhook.Answer
+
+	mu   sync.Mutex
+	sent []webhook.Message
+}
+
+// Post notes the message, and answers at the time of the world.
+func (s *script) Post(_ context.Context, m webhook.Message) webhook.Answer {
+	s.mu.Lock()
+	s.sent = append(s.sent, m)
+	s.mu.Unlock()
+	a := s.answer(m)
+	a.At = s.w.clock.Now()
+	return a
+}
+
+// count is how many messages were sent.
+func (s *script) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sent)
+}
+
+// always answers with a status.
+func always(status int) func(webhook.Message) webhook.Answer {
+	return func(webhook.Message) webhook.Answer { return answered(status) }
+}
+
+func answered(status int) (a webhook.Answer) {
+	a.StatusCode = status
+	return a
+}
