@@ -87,7 +87,7 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	defer closing(with.store.Close, &err)
+	defer closing(with.close, &err)
 	if err := c.makeDemoReports(ctx, d, with, log); err != nil {
 		return err
 	}

@@ -21,10 +21,7 @@ import (
 // withWebhooks lets the API make, change and test subscriptions, with what a process
 // keeps.
 func withWebhooks(with kept) v2.Option {
-	if with.keys == nil {
-		return v2.WithWebhooks(with.endpoints, nil)
-	}
-	return v2.WithWebhooks(with.endpoints, with.keys)
+	return v2.WithWebhooks(with.endpoints, sealer(with.keys))
 }
 
 // sealer are keys, or nil where there are none.

@@ -34,6 +34,7 @@ type workFlags struct {
 	encryptionFlags
 	reportStoreFlag
 	reportFontFlag
+	webhookFlags
 	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers reach the service at, with which links in mail begin. Default: the listen address."`
 	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without it, mail goes to files in the folder outbox of --data-dir."`
 	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The sender of mail. Default: no-reply at the host of --public-url."`
@@ -68,6 +69,9 @@ func (f workFlags) validate() error {
 	if f.Connections < minConnections || f.Connections > 1000 {
 		return fmt.Errorf("--connections: %d is not between %d and 1000", f.Connections, minConnections)
 	}
+	if _, err := f.endpoints(nil); err != nil { // which does not connect
+		return err
+	}
 	return errors.Join(f.validateEndpoints(), f.validateKey())
 }
 
@@ -82,13 +86,17 @@ type background struct {
 	jobs   *river.Client[pgx.Tx]
 	made   *reportMetrics
 	synced *syncMetrics
-	log    *slog.Logger
-	traces *telemetry.Telemetry // nil where they are off
+	// hooks delivers events, told of what by delivered, to endpoints.
+	hooks     *webhook.Dispatcher
+	delivered *deliveryMetrics
+	log       *slog.Logger
+	traces    *telemetry.Telemetry // nil where they are off
 }
 
 // register adds the metrics of the background work.
 func (w *background) register(r prometheus.Registerer) {
 	r.MustRegister(w.tries, w.made.tries, w.made.seconds, w.synced.runs, w.synced.seconds)
+	w.delivered.register(r)
 }
 
 // open wires the background work of a service at an address, on the database that
@@ -124,10 +132,12 @@ func (f workFlags) open(
 	if err != nil {
 		return nil, errors.Join(err, sender.Close())
 	}
-	synced := newSyncMetrics()
+	synced, delivered := newSyncMetrics(), newDeliveryMetrics(d)
+	hooks := newDeliveries(d, with, log, delivered)
 	return &background{
-		events: webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, webhook.PublisherEvents{}),
-		db:     d, sender: sender, mails: mails, tries: tries, jobs: jobs, made: made, synced: synced,
+		events: webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, webhook.PublisherEvents{Deliveries: hooks.Wake}),
+		hooks:  hooks, delivered: delivered,
+		db: d, sender: sender, mails: mails, tries: tries, jobs: jobs, made: made, synced: synced,
 		syncs: directory.NewRunner(d, with.keys, f.connector(traces), log,
 			directory.WithTrace(traces.Work()), directory.WithWatcher(synced.count)),
 		log: log, traces: traces,
@@ -160,10 +170,12 @@ func (w *background) run(ctx context.Context) error {
 	daily.Go(func() { w.events.Run(ctx) })
 	daily.Go(func() { w.syncs.Run(ctx) })
 	daily.Go(func() { w.runJobs(ctx) })
+	var late error
+	daily.Go(func() { late = w.hooks.Run(ctx) })
 	err := w.mails.Run(ctx)
 	stop()
 	daily.Wait()
-	return errors.Join(err, w.sender.Close())
+	return errors.Join(err, late, w.sender.Close())
 }
 
 type workCmd struct {
@@ -211,7 +223,7 @@ func (c workCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	defer closing(with.store.Close, &err)
+	defer closing(with.close, &err)
 	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.databaseFlags, with, log, traces)
 	if err != nil {
 		return err

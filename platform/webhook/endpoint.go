@@ -29,8 +29,9 @@ const (
 	maxHeader = 32 << 10
 	// idleFor is how long a connection is kept without a try.
 	idleFor = 90 * time.Second
-	// maxIdle is how many connections without a try are kept.
-	maxIdle = 1000
+	// maxIdle is how many connections without a try are kept, and maxIdleOf those to
+	// one host, which may have the endpoints of many subscriptions.
+	maxIdle, maxIdleOf = 1000, 200
 )
 
 // Options say how endpoints are reached. The zero Options are those of production.
@@ -84,7 +85,7 @@ func NewEndpoints(o Options) (*Endpoints, error) {
 		DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: trusted},
 		TLSHandshakeTimeout: domain.WebhookDeadline, ResponseHeaderTimeout: domain.WebhookDeadline,
 		DisableCompression: true, MaxResponseHeaderBytes: maxHeader, ForceAttemptHTTP2: true,
-		MaxIdleConns: maxIdle, MaxIdleConnsPerHost: domain.MaxTriesUnderWay, IdleConnTimeout: idleFor,
+		MaxIdleConns: maxIdle, MaxIdleConnsPerHost: maxIdleOf, IdleConnTimeout: idleFor,
 	}
 	return e, nil
 }

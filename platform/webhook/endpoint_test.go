@@ -260,10 +260,14 @@ func TestAnswers(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 64<<10) // 1 MiB
 	elsewhere := newSink(t, func(http.ResponseWriter, *http.Request) {})
 	answers := map[string]http.HandlerFunc{
-		"/long":     func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, long) },
-		"/redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect) },
-		"/binary":   func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("a\x00b\xff\xfec" + strings.Repeat("é", 1000))) },
-		"/headers":  func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Long", long[:100<<10]) },
+		"/long": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, long) },
+		"/redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		},
+		"/binary": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("a\x00b\xff\xfec" + strings.Repeat("é", 1000)))
+		},
+		"/headers": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Long", long[:100<<10]) },
 		"/broken": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")
 			_, _ = io.WriteString(w, "half")
@@ -338,7 +342,9 @@ func TestDeadline(t *testing.T) {
 	for _, path := range []string{"/hang", "/drip"} {
 		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(time.Hour))
 		stop := make(chan webhook.Answer)
-		go func() { stop <- e.Post(ctx, webhook.Message{URL: s.URL + path, ID: "evt_1", Secrets: []string{secret}}) }()
+		go func() {
+			stop <- e.Post(ctx, webhook.Message{URL: s.URL + path, ID: "evt_1", Secrets: []string{secret}})
+		}()
 		<-begun
 		cancel()
 		if a := <-stop; a.StatusCode != 0 || a.Response != "the try was cut short" {
