@@ -94,7 +94,7 @@ type cli struct {
 	Reports   reportsCmd   `cmd:"" help:"Make reports."`
 	Templates templatesCmd `cmd:"" help:"Import templates of simulated phishing mails, and choose which a client is sent."`
 	Directory directoryCmd `cmd:"" help:"Connect clients to their directories, and sync them."`
-	Webhooks  webhooksCmd  `cmd:"" help:"List the webhooks of partners and their deliveries, pause them, and activate them again."`
+	Webhooks  webhooksCmd  `cmd:"" help:"List the webhooks of partners and their deliveries, pause them, activate them again, and follow events without one."`
 	OpenAPI   openapiCmd   `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 

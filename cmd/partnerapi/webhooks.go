@@ -37,6 +37,7 @@ type webhooksCmd struct {
 	Pause      pauseWebhookCmd   `cmd:"" help:"Pause a webhook. Deliveries that wait are dropped, and what happens meanwhile is not delivered later."`
 	Resume     resumeWebhookCmd  `cmd:"" help:"Activate a webhook that was paused or disabled. It gets what happens from now on."`
 	Deliveries listDeliveriesCmd `cmd:"" help:"List the deliveries to a webhook, the newest first."`
+	Listen     listenWebhooksCmd `cmd:"" help:"Follow the events of a service, and post them to a local address as if they were delivered."`
 }
 
 // asJSON writes one value as JSON for programs.

@@ -75,6 +75,15 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
+// parseForward reads any http or https URL.
+func parseForward(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("is not an http or https URL with a host, such as http://localhost:3000/hook")
+	}
+	return u, nil
+}
+
 // checkForm reports what is wrong with the form of an address: it is to be an https
 // URL with a host and no user, a port of 443, 1024 or above, and a host that nobody
 // takes for a number (decisions 8.5, 8.6).

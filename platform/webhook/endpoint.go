@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -39,6 +40,9 @@ type Options struct {
 	// AllowPrivate lets deliveries go to private, local and special addresses: for
 	// tests and closed networks.
 	AllowPrivate bool
+	// Forward lets deliveries go to any http or https URL: for a tool that passes
+	// events on to its own machine. It implies AllowPrivate.
+	Forward bool
 	// CAFile names a file of certificates in PEM that are trusted beside the
 	// machine's.
 	CAFile string
@@ -54,6 +58,7 @@ type Options struct {
 // and holds connections until Close.
 type Endpoints struct {
 	allowPrivate bool
+	parse        func(string) (*url.URL, error)
 	resolver     *net.Resolver
 	clock        domain.Clock
 	agent        string
@@ -71,14 +76,17 @@ func NewEndpoints(o Options) (*Endpoints, error) {
 		return nil, err
 	}
 	e := &Endpoints{
-		allowPrivate: o.AllowPrivate, resolver: cmp.Or(o.Resolver, net.DefaultResolver), clock: o.Clock,
+		allowPrivate: o.AllowPrivate || o.Forward, parse: parseURL, resolver: cmp.Or(o.Resolver, net.DefaultResolver), clock: o.Clock,
 		agent: "partnerapi-webhooks/" + cmp.Or(o.Version, "dev"),
 	}
 	if e.clock == nil {
 		e.clock = domain.SystemClock{}
 	}
+	if o.Forward {
+		e.parse = parseForward
+	}
 	dialer := &net.Dialer{Timeout: domain.WebhookDeadline, Resolver: o.Resolver}
-	if !o.AllowPrivate {
+	if !e.allowPrivate {
 		dialer.Control = control
 	}
 	e.transport = &http.Transport{
@@ -117,7 +125,7 @@ func (e *Endpoints) Close() { e.transport.CloseIdleConnections() }
 // special address among others (decisions 8.5). It waits for the resolver for
 // resolveWithin at the most.
 func (e *Endpoints) Check(ctx context.Context, address string) error {
-	u, err := parseURL(address)
+	u, err := e.parse(address)
 	if err != nil {
 		return domain.ErrInvalid("url", err.Error())
 	}
@@ -178,8 +186,8 @@ func (a Answer) Succeeded() bool { return a.StatusCode >= 200 && a.StatusCode < 
 
 // Send makes one signed try of a body and reports what came back. It returns no
 // error: a try that got no answer has StatusCode 0, and Response says why.
-func (e *Endpoints) Send(ctx context.Context, url, eventID string, secrets []string, body []byte) domain.DeliveryTry {
-	return e.Post(ctx, Message{URL: url, ID: eventID, Secrets: secrets, Body: body}).DeliveryTry
+func (e *Endpoints) Send(ctx context.Context, to, eventID string, secrets []string, body []byte) domain.DeliveryTry {
+	return e.Post(ctx, Message{URL: to, ID: eventID, Secrets: secrets, Body: body}).DeliveryTry
 }
 
 // Post is Send, with what the endpoint asks for. A redirect is an answer like any
@@ -202,7 +210,7 @@ func (e *Endpoints) Post(ctx context.Context, m Message) Answer {
 }
 
 func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer, err error) {
-	u, err := parseURL(m.URL)
+	u, err := e.parse(m.URL)
 	if err != nil {
 		return a, fmt.Errorf("the URL %w", err)
 	}

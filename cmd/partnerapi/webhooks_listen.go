@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/platform/webhook"
+)
+
+const (
+	// followEvery is how often a service is asked for new events.
+	followEvery = time.Second
+	// followAgain is the pause after a service could not be asked; it doubles up to
+	// followLongest.
+	followAgain, followLongest = time.Second, 30 * time.Second
+	// followWithin is how long a service may take to answer.
+	followWithin = 30 * time.Second
+	// followLimit is how many events are asked for at a time, and followMax bounds
+	// what they may take, in bytes.
+	followLimit, followMax = 100, 64 << 20
+)
+
+type listenWebhooksCmd struct {
+	ForwardTo string   `required:"" name:"forward-to" env:"-" placeholder:"URL" help:"Where events are posted to: an http or https URL, such as http://localhost:3000/hook."`
+	URL       string   `name:"url" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"The address of the service whose events are followed, without /v2."`
+	Key       string   `required:"" name:"key" placeholder:"KEY" help:"An API key of the service with the scope read."`
+	Types     []string `env:"-" placeholder:"TYPE,…" help:"Only events of these types. Default: all."`
+	Client    string   `env:"-" placeholder:"ID" help:"Only events of this client. Default: those of all that the key reaches."`
+	From      string   `env:"-" default:"latest" placeholder:"CURSOR" help:"Where to begin: latest for new events only, start for the oldest that are kept, or a cursor that was printed at the end."`
+	Secret    string   `env:"PARTNERAPI_WEBHOOK_SECRET" placeholder:"SECRET" help:"The secret that signs, as a subscription has one: whsec_ and base64. Default: a new one, which is printed."`
+}
+
+// Help says what is posted.
+func (listenWebhooksCmd) Help() string {
+	return `Needs no subscription and no public address: events are read from GET /v2/events, and posted with the headers and the body of a delivery. Each event is tried once; the answer stands in the line that is printed for it.`
+}
+
+// Validate refuses what could not be followed or signed.
+func (c listenWebhooksCmd) Validate() error {
+	if _, err := followed(c.URL); err != nil {
+		return fmt.Errorf("--url: %w", err)
+	}
+	if u, err := url.Parse(c.ForwardTo); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("--forward-to: is not an http or https URL, such as http://localhost:3000/hook")
+	}
+	if c.Secret != "" {
+		if err := webhook.CheckSecret(c.Secret); err != nil {
+			return fmt.Errorf("--secret: %w", err)
+		}
+	}
+	return nil
+}
+
+// followed is the address of the events of a service.
+func followed(base string) (*url.URL, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("is not the address of a service, such as https://api.example.com")
+	}
+	return u.JoinPath("v2", "events"), nil
+}
+
+// Run follows events until ctx ends.
+func (c listenWebhooksCmd) Run(ctx context.Context, s streams) error {
+	return c.follow(ctx, s, pause)
+}
+
+// follow is Run that waits by way of wait.
+func (c listenWebhooksCmd) follow(ctx context.Context, s streams, wait func(context.Context, time.Duration) bool) error {
+	events, err := followed(c.URL)
+	if err != nil {
+		return err
+	}
+	to, err := webhook.NewEndpoints(webhook.Options{Forward: true, Version: version})
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	f := &follower{
+		listenWebhooksCmd: c, streams: s, events: events, to: to, wait: wait, cursor: c.From,
+		client: &http.Client{
+			Timeout: followWithin, Transport: http.DefaultTransport.(*http.Transport).Clone(),
+			// The key is for this service alone.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	defer f.client.CloseIdleConnections()
+	if f.Secret == "" {
+		f.Secret = webhook.NewSecret()
+	}
+	if f.cursor == "start" {
+		f.cursor = ""
+	}
+	fmt.Fprintf(s.out, "Events of %s are posted to %s, signed with %s\n", c.URL, c.ForwardTo, f.Secret)
+	err = f.run(ctx)
+	if f.cursor != "" && f.cursor != "latest" {
+		fmt.Fprintf(s.err, "go on with: --from %s\n", f.cursor)
+	}
+	return err
+}
+
+// follower posts the events of a service.
+type follower struct {
+	listenWebhooksCmd
+	streams
+	events *url.URL
+	client *http.Client
+	to     *webhook.Endpoints
+	wait   func(context.Context, time.Duration) bool
+	// cursor is where the next page begins; empty is the start.
+	cursor string
+}
+
+// run follows events until ctx ends, or the service refuses to show them.
+func (f *follower) run(ctx context.Context) error {
+	again := followAgain
+	for ctx.Err() == nil {
+		page, err := f.page(ctx)
+		var refused *refusedPage
+		switch {
+		case ctx.Err() != nil:
+		case errors.As(err, &refused) && !refused.passes():
+			return err
+		case err != nil:
+			until := again
+			if refused != nil {
+				until = max(again, refused.after)
+			}
+			fmt.Fprintf(f.streams.err, "no events: %v; trying again in %v\n", err, until)
+			f.wait(ctx, until)
+			again = min(2*again, followLongest)
+		default:
+			again = followAgain
+			f.postAll(ctx, page)
+			if !page.Page.HasMore {
+				f.wait(ctx, followEvery)
+			}
+		}
+	}
+	return nil
+}
+
+// followedPage is a page of events.
+type followedPage struct {
+	Data []json.RawMessage
+	Page struct {
+		NextCursor string `json:"next_cursor"`
+		HasMore    bool   `json:"has_more"`
+	}
+}
+
+// postAll posts the events of a page. The cursor moves on when all have been tried.
+func (f *follower) postAll(ctx context.Context, page followedPage) {
+	for _, body := range page.Data {
+		if ctx.Err() != nil {
+			return
+		}
+		var event struct {
+			ID   string
+			Type domain.EventType
+		}
+		_ = json.Unmarshal(body, &event) // what it lacks is shown as such
+		try := f.to.Send(ctx, f.ForwardTo, event.ID, []string{f.Secret}, body)
+		if ctx.Err() != nil {
+			return
+		}
+		status := strconv.Itoa(try.StatusCode)
+		if try.StatusCode == 0 {
+			status = "failed: " + try.Response
+		}
+		fmt.Fprintf(f.out, "%s %s %s %s (%d ms)\n", try.At.UTC().Format(time.RFC3339), event.Type, event.ID, status, try.DurationMS)
+	}
+	f.cursor = page.Page.NextCursor
+}
+
+// refusedPage says that a service showed no events.
+type refusedPage struct {
+	status  int
+	message string
+	after   time.Duration // when to try again; 0 where it does not say
+}
+
+// Error is what the service says.
+func (e *refusedPage) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("the service answered %d %s", e.status, e.message))
+}
+
+// passes reports whether trying again may help.
+func (e *refusedPage) passes() bool {
+	return e.status >= 500 || e.status == http.StatusTooManyRequests || e.status == http.StatusRequestTimeout
+}
+
+// page reads the events after the cursor.
+func (f *follower) page(ctx context.Context) (page followedPage, err error) {
+	asked := *f.events
+	query := url.Values{"limit": {strconv.Itoa(followLimit)}}
+	for name, value := range map[string]string{
+		"cursor": f.cursor, "types": strings.Join(f.Types, ","), "client_id": f.Client,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	asked.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, asked.String(), nil)
+	if err != nil {
+		return page, err
+	}
+	request.Header.Set("X-API-Key", f.Key)
+
+	response, err := f.client.Do(request)
+	if err != nil {
+		return page, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, followMax))
+	if err != nil {
+		return page, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return page, refusal(response, text)
+	}
+	if err := json.Unmarshal(text, &page); err != nil || page.Page.NextCursor == "" {
+		return page, &refusedPage{status: response.StatusCode, message: "and no page of events: does --url name the service?"}
+	}
+	return page, nil
+}
+
+// refusal reads an answer that is no page.
+func refusal(response *http.Response, text []byte) error {
+	e := &refusedPage{status: response.StatusCode, message: http.StatusText(response.StatusCode)}
+	var body struct{ Error struct{ Message string } }
+	if json.Unmarshal(text, &body) == nil && body.Error.Message != "" {
+		e.message = body.Error.Message
+	}
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		e.after = time.Duration(min(seconds, 3600)) * time.Second
+	}
+	return e
+}
