@@ -48,7 +48,7 @@ type deliveryMetrics struct {
 	waiting           *deliveryFigures
 }
 
-func newDeliveryMetrics(d *db.DB) *deliveryMetrics {
+func newDeliveryMetrics(waiting *deliveryFigures) *deliveryMetrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "partnerapi_webhook_" + name, Help: help})
 	}
@@ -63,7 +63,7 @@ func newDeliveryMetrics(d *db.DB) *deliveryMetrics {
 		}),
 		dropped:  counter("dropped_total", "Deliveries that were given up because of their subscription or its key."),
 		disabled: counter("disabled_total", "Subscriptions that were disabled, for their endpoint took no events."),
-		waiting:  &deliveryFigures{clock: d.Now, read: d.DeliveryBacklogs},
+		waiting:  waiting,
 	}
 }
 

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"partnerapi/db"
+	"partnerapi/platform/webhook"
+)
+
+// TestDeliveryMetrics: what the dispatcher tells is counted, and what waits is read
+// from the database, not more often than every few seconds.
+func TestDeliveryMetrics(t *testing.T) {
+	t.Parallel()
+	now, reads := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC), 0
+	var failure error
+	m := newDeliveryMetrics(&deliveryFigures{clock: func() time.Time { return now }, read: func(context.Context) (db.DeliveryBacklog, error) {
+		reads++
+		return db.DeliveryBacklog{Waiting: 7, Due: now.Add(-90 * time.Second), Active: 3, Paused: 2, Disabled: 1}, failure
+	}})
+	registry := prometheus.NewRegistry()
+	m.register(registry)
+	m.tried(webhook.Succeeded, time.Second)
+	m.tried(webhook.Retried, 2*time.Second)
+	m.dropped.Add(4)
+	m.disabled.Inc()
+	want := `
+# HELP partnerapi_webhook_deliveries_waiting Deliveries that wait for a try, counted up to 100,000.
+# TYPE partnerapi_webhook_deliveries_waiting gauge
+partnerapi_webhook_deliveries_waiting 7
+# HELP partnerapi_webhook_disabled_total Subscriptions that were disabled, for their endpoint took no events.
+# TYPE partnerapi_webhook_disabled_total counter
+partnerapi_webhook_disabled_total 1
+# HELP partnerapi_webhook_dropped_total Deliveries that were given up because of their subscription or its key.
+# TYPE partnerapi_webhook_dropped_total counter
+partnerapi_webhook_dropped_total 4
+# HELP partnerapi_webhook_oldest_due_seconds Since when the delivery that is due longest waits for its try; 0 where none does.
+# TYPE partnerapi_webhook_oldest_due_seconds gauge
+partnerapi_webhook_oldest_due_seconds 90
+# HELP partnerapi_webhook_tries_total Tries to deliver an event, by outcome: succeeded, retried, failed or lost.
+# TYPE partnerapi_webhook_tries_total counter
+partnerapi_webhook_tries_total{outcome="retried"} 1
+partnerapi_webhook_tries_total{outcome="succeeded"} 1
+# HELP partnerapi_webhooks Subscriptions by status: active, paused or disabled.
+# TYPE partnerapi_webhooks gauge
+partnerapi_webhooks{status="active"} 3
+partnerapi_webhooks{status="disabled"} 1
+partnerapi_webhooks{status="paused"} 2
+`
+	names := []string{
+		"partnerapi_webhook_deliveries_waiting", "partnerapi_webhook_disabled_total", "partnerapi_webhook_dropped_total",
+		"partnerapi_webhook_oldest_due_seconds", "partnerapi_webhook_tries_total", "partnerapi_webhooks",
+	}
+	for range 2 {
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
+			t.Error(err)
+		}
+	}
+	if reads != 1 {
+		t.Errorf("%d reads", reads)
+	}
+	now, failure = now.Add(figuresAge), errors.New("away")
+	if n, err := testutil.GatherAndCount(registry, "partnerapi_webhooks"); n != 0 || err != nil || reads != 2 {
+		t.Errorf("%d figures while the database is away: %v", n, err)
+	}
+}
+
+// TestWebhookCA: a file without certificates is refused with the command line.
+func TestWebhookCA(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(name, []byte("none"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := command(t, "serve", "--webhook-ca", name)
+	if got.code != 2 || !strings.Contains(got.err, "--webhook-ca: ") || !strings.Contains(got.err, "no certificate") {
+		t.Errorf("%+v", got)
+	}
+}
