@@ -209,13 +209,16 @@ type leasedDelivery struct {
 }
 
 // lease claims deliveries. It gives up those that waited while their subscription
-// was not active.
+// was not active. Its limits are known to the planner, which else expects to read
+// much of what waits.
 func (d *DB) lease(ctx context.Context, now time.Time, life time.Duration, places []Places, claim *Claim) error {
 	var ids []domain.WebhookID
 	var counts []int
+	total := 0
 	for _, p := range places {
 		if p.N > 0 {
 			ids, counts = append(ids, p.Webhook), append(counts, p.N)
+			total += p.N
 		}
 	}
 	if len(ids) == 0 {
@@ -224,13 +227,16 @@ func (d *DB) lease(ctx context.Context, now time.Time, life time.Duration, place
 	}
 	token := uuid.New()
 	rows, err := pg.All[leasedDelivery](ctx, d, "claim deliveries", pg.SQL(`
-		WITH chosen AS MATERIALIZED (
-			SELECT d.webhook_id, d.id, d.queued_at >= w.active_since AS kept
+		WITH due AS MATERIALIZED (
+			SELECT d.webhook_id, d.id, d.queued_at >= w.active_since AS kept, p.n,
+				row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.due_at) AS turn
 			FROM unnest(?0::uuid[], ?1::integer[]) AS p (id, n) JOIN webhooks AS w ON w.id = p.id CROSS JOIN LATERAL (
-				SELECT d.webhook_id, d.id, d.queued_at FROM webhook_deliveries AS d
+				SELECT d.webhook_id, d.id, d.queued_at, d.due_at FROM webhook_deliveries AS d
 				WHERE d.webhook_id = p.id AND d.status = 'waiting' AND d.due_at <= ?2
-				ORDER BY d.due_at LIMIT p.n FOR UPDATE SKIP LOCKED
+				ORDER BY d.due_at LIMIT ?5 FOR UPDATE SKIP LOCKED
 			) AS d
+		), chosen AS MATERIALIZED (
+			SELECT webhook_id, id, kept FROM due WHERE turn <= n LIMIT ?6
 		)
 		UPDATE webhook_deliveries AS d SET
 			status = CASE WHEN c.kept THEN 'waiting' ELSE 'dropped' END,
@@ -239,7 +245,7 @@ func (d *DB) lease(ctx context.Context, now time.Time, life time.Duration, place
 		FROM chosen AS c WHERE d.webhook_id = c.webhook_id AND d.id = c.id
 		RETURNING d.webhook_id, d.id, d.partner_id, d.position, d.event_id, d.first_try_at, c.kept, (
 			SELECT count(*) FROM jsonb_array_elements(d.tries) AS t WHERE (t ->> 'at')::timestamptz >= d.first_try_at
-		) AS tries`, pg.IDs(ids), counts, now, token, now.Add(life)))
+		) AS tries`, pg.IDs(ids), counts, now, token, now.Add(life), domain.MaxTriesUnderWay, total))
 	for _, r := range rows {
 		if !r.Kept {
 			claim.Dropped++

@@ -1,0 +1,93 @@
+package webhook_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/webhook"
+)
+
+// TestBacklog: what waits is counted, and how long the delivery waits that is due
+// longest; one that waits for its next try is not late.
+func TestBacklog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	want := func(b db.DeliveryBacklog) {
+		t.Helper()
+		got, err := w.DeliveryBacklogs(t.Context())
+		if err != nil || got != b {
+			t.Errorf("%+v: %v", got, err)
+		}
+	}
+	want(db.DeliveryBacklog{})
+	one, two := w.webhook("https://one.example/"), w.webhook("https://two.example/")
+	w.publish(3, one)
+	w.clock.Advance(time.Minute)
+	w.publish(2, two)
+	want(db.DeliveryBacklog{Waiting: 5, Due: noon, Active: 2})
+	w.once(w.dispatcher(&script{w: w, answer: func(m webhook.Message) webhook.Answer {
+		if m.URL == "https://one.example/" {
+			return answered(200)
+		}
+		return answered(500)
+	}}, webhook.Observer{}))
+	w.exec("UPDATE webhooks SET status = 'paused' WHERE id = $1", one)
+	want(db.DeliveryBacklog{Waiting: 2, Active: 1, Paused: 1})
+}
+
+// TestClaimCost: a claim and its marks read little more than what they claim, however
+// much waits.
+func TestClaimCost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.publish(5000, w.webhook("https://hook.example/"))
+	w.exec("ANALYZE webhook_deliveries")
+	const read = `SELECT coalesce(sum(pg_stat_get_xact_tuples_fetched(indexrelid) + pg_stat_get_xact_tuples_returned(indexrelid)), 0)
+		+ (SELECT pg_stat_get_xact_tuples_returned('webhook_deliveries'::regclass))
+		FROM pg_index WHERE indrelid = 'webhook_deliveries'::regclass`
+	var rows, claimed int
+	err := w.Tx(t.Context(), func(ctx context.Context) error {
+		claim, err := w.ClaimDeliveries(ctx, time.Minute, func(due []db.DueWebhook) []db.Places {
+			return []db.Places{{Webhook: due[0].ID, N: 10}}
+		})
+		if err != nil {
+			return err
+		}
+		var marks []db.DeliveryMark
+		for _, l := range claim.Leases {
+			try := domain.DeliveryTry{At: noon, StatusCode: 200}
+			marks = append(marks, db.DeliveryMark{DeliveryLease: l, Try: &try, Status: domain.DeliverySucceeded, Due: noon})
+		}
+		done, err := w.MarkDeliveries(ctx, marks)
+		if err != nil {
+			return err
+		}
+		claimed = len(done.Held)
+		return w.Transaction(ctx).QueryRow(ctx, read).Scan(&rows)
+	})
+	if err != nil || claimed != 10 || rows < 10 || rows > 200 {
+		t.Errorf("%d rows were read for %d deliveries: %v", rows, claimed, err)
+	}
+}
+
+// TestHTTP2: endpoints that speak it are spoken to by it.
+func TestHTTP2(t *testing.T) {
+	t.Parallel()
+	s := &sink{Server: httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			t.Error(r.Proto)
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))}
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	if try := s.endpoints(t).Send(t.Context(), s.URL, "evt_1", []string{secret}, []byte("{}")); try.StatusCode != 204 {
+		t.Errorf("%+v", try)
+	}
+}
