@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-
 	"time"
 
 	"partnerapi/db"

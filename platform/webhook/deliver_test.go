@@ -89,7 +89,6 @@ func TestSchedule(t *testing.T) {
 		w.clock.Set(due)
 		if last {
 			w.publish(1, id)
-			to.answer = func(m webhook.Message) webhook.Answer { return answered(500) }
 		}
 	}
 	if !w.clock.Now().Equal(noon.Add(24*time.Hour)) || w.status(id) != domain.WebhookDisabled || disabled != 1 {

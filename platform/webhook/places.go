@@ -33,9 +33,9 @@ const (
 // There are two pools. A subscription whose last try failed or was slow is a suspect;
 // suspects share the slow pool. All others share the quick one. A try that turns out
 // to be slow leaves the quick pool for the slow one at once, which may be overdrawn
-// that way: so any number of hanging endpoints block the quick pool for slowAfter at
-// the most, and again only as suspects no more. As at most quickTries turn slow in
-// each slowAfter, and a try ends within domain.WebhookDeadline, there are at most
+// that way. So hanging endpoints hold places of the quick pool for slowAfter, and then
+// they are suspects. At most quickTries turn slow in each slowAfter, and a try ends
+// within domain.WebhookDeadline: there are at most
 // quickTries × (1 + WebhookDeadline / slowAfter) + slowTries tries under way.
 type places struct {
 	mu          sync.Mutex

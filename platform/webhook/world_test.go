@@ -81,7 +81,7 @@ func (w *world) number(query string, args ...any) (n int) {
 	return n
 }
 
-// sealed stands for a sealed secret: plain says what it opens as, bound to its row.
+// keys opens what sealed made: the secret, with what it is bound to.
 type keys struct{}
 
 func (keys) Open(sealed, context []byte) ([]byte, error) {
