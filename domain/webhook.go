@@ -1,6 +1,10 @@
 package domain
 
-import "time"
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"time"
+)
 
 const (
 	// MaxWebhooks is how many subscriptions a partner may have (decisions 8.6).
@@ -101,3 +105,13 @@ type DeliveryTry struct {
 // WebhookSecretPrefix begins every secret of a subscription; 33 random bytes in
 // standard base64 follow (decisions 8.3).
 const WebhookSecretPrefix = "whsec_"
+
+// NewWebhookSecret makes a secret for a subscription.
+func NewWebhookSecret() string {
+	random := make([]byte, 33)
+	_, _ = rand.Read(random) // never fails
+	return WebhookSecretPrefix + base64.StdEncoding.EncodeToString(random)
+}
+
+// WebhookSecretContext is what the secrets of a subscription are sealed for.
+func WebhookSecretContext(id WebhookID) []byte { return []byte("webhook:" + id.UUID()) }

@@ -2,8 +2,6 @@ package v2
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 
 	"partnerapi/db"
@@ -123,28 +121,18 @@ func (a *API) getWebhook(ctx context.Context, in *GetWebhook) (*Webhook, error) 
 	return new(webhookOf(h.Webhook)), nil
 }
 
-// secretBytes is how many random bytes a secret has (decisions 8.3).
-const secretBytes = 33
-
 // newSecret makes a secret for a subscription, and seals it. Conflict where there is
 // no key to do so with.
 func (a *API) newSecret(id domain.WebhookID) (secret string, sealed []byte, err error) {
 	if err := a.needKey(); err != nil {
 		return "", nil, err
 	}
-	random := make([]byte, secretBytes)
-	if _, err := rand.Read(random); err != nil {
-		return "", nil, err
-	}
-	secret = domain.WebhookSecretPrefix + base64.StdEncoding.EncodeToString(random)
-	if sealed, err = a.sealer.Seal([]byte(secret), secretContext(id)); err != nil {
+	secret = domain.NewWebhookSecret()
+	if sealed, err = a.sealer.Seal([]byte(secret), domain.WebhookSecretContext(id)); err != nil {
 		return "", nil, fmt.Errorf("encrypt a webhook's secret: %w", err)
 	}
 	return secret, sealed, nil
 }
-
-// secretContext is what the secrets of a subscription are sealed for.
-func secretContext(id domain.WebhookID) []byte { return []byte("webhook:" + id.UUID()) }
 
 // needKey reports Conflict where there is no key to keep secrets with.
 func (a *API) needKey() error {
@@ -167,7 +155,7 @@ func (a *API) secrets(ctx context.Context, h *db.Webhook) ([]string, error) {
 	}
 	texts := make([]string, len(sealed))
 	for i := range sealed {
-		plain, err := a.sealer.Open(sealed[i], secretContext(h.ID))
+		plain, err := a.sealer.Open(sealed[i], domain.WebhookSecretContext(h.ID))
 		if err != nil {
 			return nil, &domain.Error{
 				Code: domain.Conflict, Object: h.ID.Noun(), Cause: err,

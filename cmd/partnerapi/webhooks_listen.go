@@ -95,7 +95,7 @@ func (c listenWebhooksCmd) follow(ctx context.Context, s streams, wait func(cont
 	}
 	defer f.client.CloseIdleConnections()
 	if f.Secret == "" {
-		f.Secret = webhook.NewSecret()
+		f.Secret = domain.NewWebhookSecret()
 	}
 	if f.cursor == "start" {
 		f.cursor = ""

@@ -2,13 +2,10 @@ package webhook
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 
 	"code.dny.dev/ssrf"
 	"golang.org/x/net/idna"
@@ -53,7 +50,7 @@ func goodPort(port uint16) bool { return port == 443 || port >= 1024 }
 // parseURL reads the address of an endpoint. Its host is as it is looked up: in
 // ASCII, and without a dot at the end. The error says what is wrong with it.
 func parseURL(text string) (*url.URL, error) {
-	if err := checkForm(text); err != nil {
+	if err := domain.CheckWebhookURL(text); err != nil {
 		return nil, err
 	}
 	u, err := url.Parse(text)
@@ -82,55 +79,4 @@ func parseForward(text string) (*url.URL, error) {
 		return nil, errors.New("is not an http or https URL with a host, such as http://localhost:3000/hook")
 	}
 	return u, nil
-}
-
-// checkForm reports what is wrong with the form of an address: it is to be an https
-// URL with a host and no user, a port of 443, 1024 or above, and a host that nobody
-// takes for a number (decisions 8.5, 8.6).
-func checkForm(text string) error {
-	if utf8.RuneCountInString(text) > domain.MaxWebhookURL {
-		return fmt.Errorf("is longer than %d characters", domain.MaxWebhookURL)
-	}
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Opaque != "" || strings.ContainsAny(text, "\\# \t\r\n"):
-		return errors.New("is not an https URL with a host, such as https://example.com/hook")
-	case u.Scheme != "https":
-		return errors.New("does not begin with https://")
-	case u.User != nil:
-		return errors.New("has a user name or password")
-	}
-	if port := u.Port(); port != "" {
-		if n, err := strconv.ParseUint(port, 10, 16); err != nil || !goodPort(uint16(n)) {
-			return errors.New("has a port other than 443, or one below 1024")
-		}
-	}
-	if strings.HasPrefix(u.Host, "[") {
-		if address, err := netip.ParseAddr(u.Hostname()); err != nil || address.Zone() != "" {
-			return errors.New("has a host that is no IP address")
-		}
-		return nil
-	}
-	return checkName(u.Hostname())
-}
-
-// checkName reports a host that is neither a domain name nor an IPv4 address of four
-// decimal numbers: some readers take 0x7f.1 or 2130706433 for addresses.
-func checkName(host string) error {
-	if _, err := netip.ParseAddr(host); err == nil {
-		return nil
-	}
-	name, err := idna.Lookup.ToASCII(strings.TrimSuffix(host, "."))
-	if err != nil || name == "" || len(name) > 253 || strings.ContainsAny(name, "%:[]") {
-		return errors.New("has a host that is no domain name")
-	}
-	if _, err := netip.ParseAddr(name); err == nil { // in other dots or digits
-		return errors.New("has a host that is no domain name: write the IP address in its usual form")
-	}
-	last := strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
-	hex, isHex := strings.CutPrefix(last, "0x")
-	if strings.Trim(last, "0123456789") == "" || isHex && strings.Trim(hex, "0123456789abcdef") == "" {
-		return errors.New("has a host that is a number: write the IP address in its usual form")
-	}
-	return nil
 }

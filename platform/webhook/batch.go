@@ -63,7 +63,7 @@ func (d *Dispatcher) open(id domain.WebhookID, sealed []byte) (string, error) {
 	if secret, ok := d.opened.Get(known); ok {
 		return secret, nil
 	}
-	plain, err := d.keys.Open(sealed, SealContext(id))
+	plain, err := d.keys.Open(sealed, domain.WebhookSecretContext(id))
 	if err != nil {
 		return "", err
 	}

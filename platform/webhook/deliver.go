@@ -1,4 +1,5 @@
-// Package webhook delivers events to the endpoints of subscriptions.
+// Package webhook publishes events, and delivers them to the endpoints of
+// subscriptions.
 //
 // Delivery is at least once. A dispatcher claims deliveries under leases, sends with
 // no transaction open, and marks what became of them. If its process dies, or loses
@@ -78,9 +79,6 @@ type Poster interface {
 type Opener interface {
 	Open(sealed, context []byte) ([]byte, error)
 }
-
-// SealContext is what the secrets of a subscription are bound to.
-func SealContext(id domain.WebhookID) []byte { return []byte("webhook:" + id.UUID()) }
 
 // Dispatcher makes the tries of deliveries. Any number of dispatchers may work on one
 // database.

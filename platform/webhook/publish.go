@@ -1,4 +1,3 @@
-// Package webhook tells others of events: it publishes them.
 package webhook
 
 import (

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -48,13 +47,6 @@ func secretBytes(secret string) ([]byte, error) {
 		return nil, errSecret
 	}
 	return key, nil
-}
-
-// NewSecret makes a secret: 33 random bytes.
-func NewSecret() string {
-	key := make([]byte, 33)
-	_, _ = rand.Read(key) // never fails
-	return domain.WebhookSecretPrefix + base64.StdEncoding.EncodeToString(key)
 }
 
 // CheckSecret reports an error where a text is not a secret that Sign takes.

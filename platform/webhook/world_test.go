@@ -93,7 +93,7 @@ func (keys) Open(sealed, context []byte) ([]byte, error) {
 }
 
 func sealed(id domain.WebhookID, secret string) []byte {
-	text, _ := json.Marshal(map[string]string{"Context": string(webhook.SealContext(id)), "Secret": secret})
+	text, _ := json.Marshal(map[string]string{"Context": string(domain.WebhookSecretContext(id)), "Secret": secret})
 	return text
 }
 
