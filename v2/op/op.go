@@ -21,8 +21,12 @@ type Meta struct {
 	// Method and Path are its place below /v2; parameters of the path are
 	// written :name and bound to the input's Path part.
 	Method, Path string
-	Summary      string
-	Scope        domain.Scope
+	// Summary is one imperative phrase, such as "Read a client".
+	Summary string
+	// Description says in Markdown, in one to four sentences, what the summary
+	// leaves open.
+	Description string
+	Scope       domain.Scope
 	// AllClients says that the operation needs a key with access to all clients
 	// of its partner, beside the scope.
 	AllClients bool

@@ -94,7 +94,7 @@ func operationOf(o op.Operation, statusOf func(domain.Code) int) Operation {
 	m := o.Meta()
 	tag, _, _ := strings.Cut(m.ID, ".")
 	out := Operation{
-		ID: m.ID, Method: m.Method, Path: m.Path, Summary: m.Summary, Tag: tag,
+		ID: m.ID, Method: m.Method, Path: m.Path, Summary: m.Summary, Description: m.Description, Tag: tag,
 		Scope: m.Scope, AllClients: m.AllClients,
 		Since: m.Since.String(), PerClient: m.PerClient, Idempotent: m.Method == http.MethodPost,
 		Located: m.Status == http.StatusCreated, Input: o.Input(), Status: m.Status, Output: o.Output(),
