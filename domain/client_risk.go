@@ -39,11 +39,11 @@ type ClientRisk struct {
 
 // GradeDistribution counts users by grade.
 type GradeDistribution struct {
-	A int `json:"A"`
-	B int `json:"B"`
-	C int `json:"C"`
-	D int `json:"D"`
-	F int `json:"F"`
+	A int `json:"A" doc:"Number of users with a score from 800."`
+	B int `json:"B" doc:"Number of users with a score from 700 to 799."`
+	C int `json:"C" doc:"Number of users with a score from 600 to 699."`
+	D int `json:"D" doc:"Number of users with a score from 400 to 599."`
+	F int `json:"F" doc:"Number of users with a score below 400."`
 }
 
 // Add counts users of this grade.
@@ -64,22 +64,22 @@ func (d *GradeDistribution) Add(grade Grade, users int) {
 
 // RoleRisk is the risk of the users of one role.
 type RoleRisk struct {
-	Role         Role `json:"role"`
-	Users        int  `json:"users"`
-	AverageScore int  `json:"average_score"`
+	Role         Role `json:"role" doc:"The risk role."`
+	Users        int  `json:"users" doc:"Number of active users with this role."`
+	AverageScore int  `json:"average_score" doc:"Their average score, rounded."`
 }
 
 // FactorTotal is what one factor adds to the scores of all users, and how many
 // users it touches.
 type FactorTotal struct {
 	Factor
-	Users int `json:"users"`
+	Users int `json:"users" doc:"Number of users whom the factor affects."`
 }
 
 // AverageOn is the average score on one day.
 type AverageOn struct {
-	Date         Date `json:"date"`
-	AverageScore int  `json:"average_score"`
+	Date         Date `json:"date" doc:"The day (UTC)."`
+	AverageScore int  `json:"average_score" doc:"Average score of the active users on that day, rounded."`
 }
 
 // FactorTotals lists the factors that touch users, by the size of their total

@@ -44,8 +44,8 @@ type Error struct {
 type FieldError struct {
 	// Field is a parameter's name, or the path of a body's member, as in
 	// user_ids[3].
-	Field   string `json:"field"`
-	Message string `json:"message"`
+	Field   string `json:"field" doc:"Name of a parameter, or path of a member of the body, such as user_ids[3]."`
+	Message string `json:"message" doc:"What is wrong with it."`
 }
 
 // Error returns the code, the message and the cause, for logs.

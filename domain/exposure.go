@@ -58,10 +58,10 @@ type DarkWeb struct {
 
 // BySeverity is a number for each severity.
 type BySeverity struct {
-	Critical int `json:"critical"`
-	High     int `json:"high"`
-	Medium   int `json:"medium"`
-	Low      int `json:"low"`
+	Critical int `json:"critical" doc:"Number of exposures of passwords."`
+	High     int `json:"high" doc:"Number of exposures of sensitive personal data."`
+	Medium   int `json:"medium" doc:"Number of exposures of basic account data."`
+	Low      int `json:"low" doc:"Number of entries in spam lists."`
 }
 
 // ErrNoDarkWeb says that the client is not watched for exposures.

@@ -109,9 +109,9 @@ func (FactorKey) Values() []string {
 // Factor is what one kind of signal adds to a score, the weight of the role
 // applied.
 type Factor struct {
-	Key   FactorKey `json:"key"`
-	Label string    `json:"label"`
-	Delta int       `json:"delta"`
+	Key   FactorKey `json:"key" doc:"Key of the factor, such as phishing_clicks."`
+	Label string    `json:"label" doc:"The factor, for people."`
+	Delta int       `json:"delta" doc:"What the factor adds to the score; negative where it lowers it."`
 }
 
 // Deltas holds what every factor adds to a score, in the order of
@@ -175,17 +175,17 @@ type RiskSignals struct {
 // Tallies are the raw counts behind a score over the trailing 12 months, as a
 // user's risk shows them.
 type Tallies struct {
-	CoursesCompleted         int  `json:"courses_completed"`
-	PhishingClicks           int  `json:"phishing_clicks"`
-	PhishingReports          int  `json:"phishing_reports"`
-	CredentialSubmissions    int  `json:"credential_submissions"`
-	AttachmentsOpened        int  `json:"attachments_opened"`
-	RealPhishReported        int  `json:"real_phish_reported"` // whatever they turned out to be
-	PasswordBreachesActive   int  `json:"password_breaches_active"`
-	PasswordBreachesResolved int  `json:"password_breaches_resolved"`
-	PIIBreaches              int  `json:"pii_breaches"`
-	BasicBreaches            int  `json:"basic_breaches"`
-	DormantOnTraining        bool `json:"dormant_on_training"`
+	CoursesCompleted         int  `json:"courses_completed" doc:"Number of courses completed."`
+	PhishingClicks           int  `json:"phishing_clicks" doc:"Number of simulated mails clicked."`
+	PhishingReports          int  `json:"phishing_reports" doc:"Number of simulated mails reported."`
+	CredentialSubmissions    int  `json:"credential_submissions" doc:"Number of simulated mails that led to submitted credentials."`
+	AttachmentsOpened        int  `json:"attachments_opened" doc:"Number of simulated mails whose attachment was opened."`
+	RealPhishReported        int  `json:"real_phish_reported" doc:"Number of real mails reported, whatever they turned out to be."` // whatever they turned out to be
+	PasswordBreachesActive   int  `json:"password_breaches_active" doc:"Number of unresolved exposures of passwords."`
+	PasswordBreachesResolved int  `json:"password_breaches_resolved" doc:"Number of resolved exposures of passwords."`
+	PIIBreaches              int  `json:"pii_breaches" doc:"Number of unresolved exposures of sensitive personal data."`
+	BasicBreaches            int  `json:"basic_breaches" doc:"Number of unresolved exposures of basic account data."`
+	DormantOnTraining        bool `json:"dormant_on_training" doc:"Whether a course is incomplete and none was completed for 180 days."`
 }
 
 // Assessment is a user's risk on one day. Baseline plus the sum of the deltas

@@ -51,8 +51,8 @@ type SyncCounts struct {
 // SkippedAccount is an account of which no user was made, or whose address a user
 // could not be given.
 type SkippedAccount struct {
-	Address string `json:"address"`
-	Reason  string `json:"reason"`
+	Address string `json:"address" doc:"Address as the directory has it, which may be no valid one."`
+	Reason  string `json:"reason" doc:"Why the account was skipped."`
 }
 
 // Why an account is skipped.

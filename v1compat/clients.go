@@ -12,19 +12,19 @@ import (
 
 // Partner is a partner as v1 shows it.
 type Partner struct {
-	PartnerName string  `json:"partner_name"`
-	CreatedDate Time    `json:"created_date"`
-	Admins      []Admin `json:"admins"`
+	PartnerName string  `json:"partner_name" doc:"The partner's name."`
+	CreatedDate Time    `json:"created_date" doc:"When the partner was created."`
+	Admins      []Admin `json:"admins" doc:"The admins who see every client."`
 }
 
 // Admin is a dashboard admin as v1 shows it.
 type Admin struct {
-	ID          UUID[domain.AdminKind] `json:"id"`
-	Email       string                 `json:"email"`
-	Role        AdminRole              `json:"role"`
-	FirstName   string                 `json:"first_name"`
-	LastName    string                 `json:"last_name"`
-	CreatedDate Time                   `json:"created_date"`
+	ID          UUID[domain.AdminKind] `json:"id" doc:"UUID of the admin."`
+	Email       string                 `json:"email" doc:"The address that the admin signs in with."`
+	Role        AdminRole              `json:"role" doc:"What the admin may do: an Administrator may change things, a User may read."`
+	FirstName   string                 `json:"first_name" doc:"The name up to its last space."`
+	LastName    string                 `json:"last_name" doc:"The name from its last space on; empty where it has none."`
+	CreatedDate Time                   `json:"created_date" doc:"When the admin was created."`
 }
 
 // AdminRole is v1's coarser view of what an admin may do.
@@ -41,20 +41,20 @@ func (AdminRole) Values() []string { return []string{string(administrator), stri
 
 // Client is a client as v1 shows it.
 type Client struct {
-	ID                        idmap.Ref[domain.ClientKind] `json:"id"`
-	ClientName                string                       `json:"client_name"`
-	CreatedDate               Time                         `json:"created_date"`
-	UserCount                 int                          `json:"user_count" doc:"Active users."`
-	InactiveUserCount         int                          `json:"inactive_user_count"`
-	PhishingClickRateTotal    float64                      `json:"phishing_click_rate_total"`
-	PhishingClickRateLastYear float64                      `json:"phishing_click_rate_last_year"`
-	TrainingOnTrackRate       float64                      `json:"training_on_track_rate"`
+	ID                        idmap.Ref[domain.ClientKind] `json:"id" doc:"Number of the client."`
+	ClientName                string                       `json:"client_name" doc:"The client's name, unique within the partner."`
+	CreatedDate               Time                         `json:"created_date" doc:"When the client was created."`
+	UserCount                 int                          `json:"user_count" doc:"Number of active users."`
+	InactiveUserCount         int                          `json:"inactive_user_count" doc:"Number of inactive users."`
+	PhishingClickRateTotal    float64                      `json:"phishing_click_rate_total" doc:"Percentage of all simulated mails that were clicked, 0 to 100."`
+	PhishingClickRateLastYear float64                      `json:"phishing_click_rate_last_year" doc:"Percentage of the simulated mails of the last 365 days that were clicked, 0 to 100."`
+	TrainingOnTrackRate       float64                      `json:"training_on_track_rate" doc:"Percentage of active users with no overdue course, 0 to 100."`
 }
 
 // CreatedClient is what creating a client answers.
 type CreatedClient struct {
-	ID         idmap.Ref[domain.ClientKind] `json:"id"`
-	ClientName string                       `json:"client_name"`
+	ID         idmap.Ref[domain.ClientKind] `json:"id" doc:"Number of the client."`
+	ClientName string                       `json:"client_name" doc:"The client's name."`
 }
 
 type getPartner struct{}
@@ -62,26 +62,30 @@ type getPartner struct{}
 type listClients struct {
 	Query struct {
 		upTo50
-		IDs *refList[domain.ClientKind] `query:"ids" doc:"Ids of the clients to return, comma-separated or repeated."`
+		IDs *refList[domain.ClientKind] `query:"ids" doc:"Numbers of the clients to return, 500 at most, comma-separated or repeated. Empty means none."`
 	}
 }
 
 type createClient struct {
 	Body struct {
-		CompanyName string `json:"company_name" validate:"filled,max=200,name"`
+		CompanyName string `json:"company_name" validate:"filled,max=200,name" doc:"The client's name, unique within the partner."`
 	}
 }
 
 func (f *Facade) clientRoutes(api *v2.API) {
 	call(f, Meta{
 		ID: "partner", Method: "GET", Path: "/partner", Status: http.StatusOK, Summary: "Get Partner",
-		Fails: []int{http.StatusBadRequest},
+		Description: "Returns the partner that the key belongs to, with the admins who see every client.",
+		Fails:       []int{http.StatusBadRequest},
 	}, api.GetPartner, fromGetPartner, toPartner)
 	list(f, Meta{
 		ID: "clients", Method: "GET", Path: "/clients", Status: http.StatusOK, Summary: "Get Clients",
+		Description: "Returns the clients that the key reaches, by their creation.",
 	}, api.ListClients, fromListClients, toClient)
 	call(f, Meta{
 		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, Summary: "Create Client",
+		Description: "Creates a client under the key's partner. It starts with the foundational training program. Use " +
+			"the id of the answer to address it.",
 		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"name": "company_name"},
 	}, api.CreateClient, fromCreateClient, toCreatedClient)

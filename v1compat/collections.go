@@ -12,24 +12,24 @@ import (
 
 // Collection is a collection as v1 shows it.
 type Collection struct {
-	ID          idmap.Ref[domain.CollectionKind] `json:"id"`
-	Name        string                           `json:"name"`
-	Description string                           `json:"description,omitempty"`
-	MemberCount int                              `json:"member_count"`
-	CreatedDate Time                             `json:"created_date"`
+	ID          idmap.Ref[domain.CollectionKind] `json:"id" doc:"Number of the collection."`
+	Name        string                           `json:"name" doc:"The collection's name, unique within the client."`
+	Description string                           `json:"description,omitempty" doc:"What the collection is for. Left out where it is empty."`
+	MemberCount int                              `json:"member_count" doc:"Number of members."`
+	CreatedDate Time                             `json:"created_date" doc:"When the collection was created."`
 }
 
 // CollectionMember is a member of a collection as v1 shows it.
 type CollectionMember struct {
-	UserInfimaID UUID[domain.UserKind] `json:"user_infima_id"`
-	Name         string                `json:"name"`
-	Email        string                `json:"email"`
+	UserInfimaID UUID[domain.UserKind] `json:"user_infima_id" doc:"UUID of the user."`
+	Name         string                `json:"name" doc:"The user's full name."`
+	Email        string                `json:"email" doc:"The user's address."`
 }
 
 // collectionPath is the path of a route on one collection.
 type collectionPath struct {
 	clientPath
-	CollectionID idmap.Ref[domain.CollectionKind] `path:"collection_id"`
+	CollectionID idmap.Ref[domain.CollectionKind] `path:"collection_id" doc:"Number of the collection."`
 }
 
 type listCollections struct {
@@ -40,8 +40,8 @@ type listCollections struct {
 type createCollection struct {
 	Path clientPath
 	Body struct {
-		Name        string `json:"name" validate:"filled,max=200,name"`
-		Description string `json:"description,omitzero" validate:"max=2000"`
+		Name        string `json:"name" validate:"filled,max=200,name" doc:"The collection's name, unique within the client."`
+		Description string `json:"description,omitzero" validate:"max=2000" doc:"What the collection is for."`
 	}
 }
 
@@ -53,14 +53,14 @@ type listMembers struct {
 type addMember struct {
 	Path collectionPath
 	Body struct {
-		UserInfimaID string `json:"user_infima_id" validate:"filled"`
+		UserInfimaID string `json:"user_infima_id" validate:"filled" doc:"UUID of a user of the same client."`
 	}
 }
 
 type removeMember struct {
 	Path struct {
 		collectionPath
-		UserID UUID[domain.UserKind] `path:"user_id"`
+		UserID UUID[domain.UserKind] `path:"user_id" doc:"UUID of the user, in any case."`
 	}
 }
 
@@ -68,28 +68,34 @@ func (f *Facade) collectionRoutes(api *v2.API, own *v2.V1) {
 	const collections = "/clients/:client_id/collections"
 	list(f, Meta{
 		ID: "collections", Method: "GET", Path: collections, Status: http.StatusOK, Summary: "Get Collections",
+		Description: "Returns the collections of a client, by their creation.",
 	}, api.ListCollections, fromListCollections, toCollection)
 	call(f, Meta{
 		ID: "create-collection", Method: "POST", Path: collections, Status: http.StatusCreated,
-		Summary: "Create Collection",
-		Fails:   []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
+		Summary:     "Create Collection",
+		Description: "Creates an empty collection. Names are unique within the client.",
+		Fails:       []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 	}, api.CreateCollection, fromCreateCollection, toCreatedCollection)
 	list(f, Meta{
 		ID: "collection-members", Method: "GET", Path: collections + "/:collection_id/members", Status: http.StatusOK,
-		Summary: "Get Collection Members",
-		Fails:   []int{http.StatusNotFound},
+		Summary:     "Get Collection Members",
+		Description: "Returns the members of a collection, by when they were added.",
+		Fails:       []int{http.StatusNotFound},
 	}, api.ListMembers, fromListMembers, toMember)
 	call(f, Meta{
 		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK,
-		Summary: "Add Collection Member, who leaves every other collection of the client",
-		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
-		Fields:  map[string]string{"user_id": "user_infima_id"},
+		Summary: "Add Collection Member",
+		Description: "Makes the user a member of the collection. The user leaves every other collection of the " +
+			"client.",
+		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fields: map[string]string{"user_id": "user_infima_id"},
 	}, own.MoveMember, fromAddMember, toAdded)
 	call(f, Meta{
 		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id",
-		Status:  http.StatusOK,
-		Summary: "Remove Collection Member",
-		Fails:   []int{http.StatusNotFound},
+		Status:      http.StatusOK,
+		Summary:     "Remove Collection Member",
+		Description: "Removes the user from the collection.",
+		Fails:       []int{http.StatusNotFound},
 	}, api.RemoveMember, fromRemoveMember, toRemoved)
 }
 

@@ -1,6 +1,8 @@
 package v1compat
 
 import (
+	"embed"
+	"io/fs"
 	"iter"
 	"net/http"
 	"reflect"
@@ -8,22 +10,64 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi"
 )
 
+//go:embed examples/*.json
+var examples embed.FS
+
+// about is the description of the document, in Markdown.
+const about = `The older version of the interface. It is being retired: build new integrations on version 2.
+
+**Keys.** Every request carries an API key in the header ` + "`X-API-Key`" + `, the same as in version 2.
+
+**Ids** of clients, collections, policies, reports, templates and groups are numbers; those of users, admins and mails ` +
+	`are UUIDs.
+
+**Lists** are read with ` + "`limit`" + ` and ` + "`offset`" + `. A limit out of its bounds is moved to the bound. ` +
+	`A walk from offset 0 in steps of the limit neither misses nor repeats an item that was there throughout.
+
+**Bodies.** Unknown members are ignored; ` + "`null`" + ` and an empty text stand for an optional member that is left out.
+
+**Budgets.** A key may make 600 requests a minute, those of version 2 included.`
+
+// failures say of a status what is v1's own.
+var failures = map[int]string{
+	http.StatusBadRequest: "`invalid_request`: a parameter or the body is wrong. `message` names each wrong part.",
+	http.StatusForbidden: "`forbidden`: the key lacks the scope, or has no access to the client; a client that does not exist " +
+		"is answered the same.",
+	http.StatusNotFound: "`not_found`: an object of the request does not exist, or the key does not reach it.",
+	http.StatusConflict: "`conflict`: what is asked for clashes with what there is, such as a name that is taken.",
+}
+
+// failureOf is an example of the body of an error.
+func failureOf(f openapi.Failure) any {
+	message := f.Message
+	if len(f.Fields) > 0 {
+		message = "limit must be an integer"
+	}
+	return Error{Status: f.Status, Error: f.Code, Message: message, RequestID: openapi.ExampleRequestID}
+}
+
 // Document is v1's OpenAPI document, made from the table of routes.
 func (f *Facade) Document() (*openapi3.T, error) {
+	files, err := fs.Sub(examples, "examples")
+	if err != nil {
+		return nil, err
+	}
 	d := openapi.Document{
 		Title: "Partner API v1", Version: "1", Prefix: "/v1", Error: reflect.TypeFor[Error](), Lenient: true,
-		Description: "The older version of the interface. It is being retired: build new integrations on v2.",
+		Description: about, Tags: v2.Tags, Failure: failureOf, Failures: failures, Examples: files,
 	}
 	for _, r := range f.routes {
-		o := openapi.Operation{
-			ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, Tag: "v1", Scope: r.operation.Meta().Scope, AllClients: r.operation.Meta().AllClients,
+		m := r.operation.Meta()
+		d.Operations = append(d.Operations, openapi.Operation{
+			ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, Description: r.Description, Tag: m.Resource(),
+			Scope: m.Scope, AllClients: m.AllClients,
 			Input: r.input, Status: r.Status, Output: r.output, Errors: r.failures(),
-		}
-		d.Operations = append(d.Operations, o)
+		})
 	}
 	return openapi.Build(d)
 }

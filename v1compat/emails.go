@@ -23,18 +23,18 @@ func (MessageType) Values() []string {
 
 // SentEmail is the record of a mail as v1 shows it.
 type SentEmail struct {
-	MessageInfimaID UUID[domain.MessageKind] `json:"message_infima_id"`
-	UserInfimaID    UUID[domain.UserKind]    `json:"user_infima_id"`
-	EventTime       Time                     `json:"event_time"`
-	FromEmail       string                   `json:"from_email"`
-	Subject         string                   `json:"subject"`
-	SendMethod      domain.SendMethod        `json:"send_method"`
-	MessageType     MessageType              `json:"message_type"`
+	MessageInfimaID UUID[domain.MessageKind] `json:"message_infima_id" doc:"UUID of the mail."`
+	UserInfimaID    UUID[domain.UserKind]    `json:"user_infima_id" doc:"UUID of the user whom it was sent to."`
+	EventTime       Time                     `json:"event_time" doc:"When the mail was sent."`
+	FromEmail       string                   `json:"from_email" doc:"Address of the sender."`
+	Subject         string                   `json:"subject" doc:"Subject of the mail."`
+	SendMethod      domain.SendMethod        `json:"send_method" doc:"How the mail was handed over."`
+	MessageType     MessageType              `json:"message_type" doc:"What the mail was for."`
 }
 
 // upTo1000From100 is the window of sent mails.
 type upTo1000From100 struct {
-	Limit integer `query:"limit" default:"100" doc:"How many items to return, 1 to 1000; others are moved to the bound."`
+	Limit integer `query:"limit" default:"100" doc:"How many items to return, 1 to 1000. Others are moved to the bound."`
 	window
 }
 
@@ -43,19 +43,21 @@ func (w upTo1000From100) asked() asked { return w.upTo(1000, w.Limit) }
 type listSentEmails struct {
 	Query struct{ upTo1000From100 }
 	Body  struct {
-		UserInfimaID *UUID[domain.UserKind] `json:"user_infima_id,omitzero" doc:"Precedes email_address; one is required."`
-		EmailAddress string                 `json:"email_address,omitzero"`
-		MessageTypes []choice[MessageType]  `json:"message_types,omitzero" validate:"max=50" doc:"Left out or empty, all types."`
-		StartTime    *op.Time               `json:"start_time,omitzero" doc:"30 days from then; left out, the last 30."`
+		UserInfimaID *UUID[domain.UserKind] `json:"user_infima_id,omitzero" doc:"UUID of the user. It precedes email_address; one of the two is required."`
+		EmailAddress string                 `json:"email_address,omitzero" doc:"Address of the users. Looked at only without user_infima_id."`
+		MessageTypes []choice[MessageType]  `json:"message_types,omitzero" validate:"max=50" doc:"Only mails of these types. Left out or empty, all types."`
+		StartTime    *op.Time               `json:"start_time,omitzero" doc:"Start of the 30 days to return. Left out, the last 30 days."`
 	}
 }
 
 func (f *Facade) emailRoutes(own *v2.V1) {
 	list(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK,
-		Summary: "Retrieve Sent Emails; limit and offset are taken from the query",
-		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
-		Fields:  map[string]string{"user_id": "user_infima_id"},
+		Summary: "Retrieve Sent Emails",
+		Description: "Returns the mails that were sent within 30 days to a user, or to all users in reach with an " +
+			"address, newest first. `limit` and `offset` are taken from the query.",
+		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fields: map[string]string{"user_id": "user_infima_id"},
 	}, own.SentEmails, fromListSentEmails, toSentEmail)
 }
 

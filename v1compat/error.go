@@ -14,10 +14,10 @@ import (
 
 // Error is the body of every error of v1 (decisions 5.1).
 type Error struct {
-	Status    int         `json:"status"`
-	Error     domain.Code `json:"error"`
-	Message   string      `json:"message"`
-	RequestID string      `json:"request_id"`
+	Status    int         `json:"status" doc:"The HTTP status."`
+	Error     domain.Code `json:"error" doc:"The kind of error, for programs: the code of version 2."`
+	Message   string      `json:"message" doc:"What went wrong, for people, naming each wrong field."`
+	RequestID string      `json:"request_id" doc:"The id of the request, as in X-Request-Id."`
 }
 
 // noClient is the one answer for a client that does not exist, was archived or

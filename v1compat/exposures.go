@@ -12,12 +12,12 @@ import (
 
 // ExposureCount is how many exposures a user has as v1 shows it.
 type ExposureCount struct {
-	ID                  UUID[domain.UserKind] `json:"id"`
-	Email               string                `json:"email"`
-	FirstName           string                `json:"first_name"`
-	LastName            string                `json:"last_name"`
-	ResolvedExposures   int                   `json:"resolved_exposures"`
-	UnresolvedExposures int                   `json:"unresolved_exposures"`
+	ID                  UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
+	Email               string                `json:"email" doc:"The user's address."`
+	FirstName           string                `json:"first_name" doc:"First name; may be empty."`
+	LastName            string                `json:"last_name" doc:"Last name; may be empty."`
+	ResolvedExposures   int                   `json:"resolved_exposures" doc:"Number of exposures that are resolved today."`
+	UnresolvedExposures int                   `json:"unresolved_exposures" doc:"Number of exposures that are not resolved today."`
 }
 
 // moment is an end of a period: a time, or a whole day (UTC).
@@ -72,16 +72,18 @@ type listExposures struct {
 	Path  clientPath
 	Query struct {
 		upTo1000
-		Start *moment `query:"start" doc:"Only exposures found at or after this time or day."`
-		End   *moment `query:"end" doc:"Only exposures found up to this time, or through the end of this day."`
+		Start *moment `query:"start" doc:"Only exposures found at or after this time or day (UTC)."`
+		End   *moment `query:"end" doc:"Only exposures found up to this time, or through the end of this day (UTC)."`
 	}
 }
 
 func (f *Facade) exposureRoutes(api *v2.API) {
 	list(f, Meta{
 		ID: "exposures", Method: "GET", Path: "/clients/:client_id/darkweb/exposures", Status: http.StatusOK,
-		Summary: "Get Dark Web Exposures; forbidden where Dark Web Monitoring is not enabled",
-		Fields:  map[string]string{"since": "start", "until": "end"},
+		Summary: "Get Dark Web Exposures",
+		Description: "Returns every active user with the numbers of exposures, also users without any. Whether " +
+			"exposures are resolved is as of today. Forbidden where Dark Web Monitoring is not enabled.",
+		Fields: map[string]string{"since": "start", "until": "end"},
 	}, api.ListDarkWebUsers, fromListExposures, toExposureCount)
 }
 

@@ -9,10 +9,10 @@ import (
 
 // Paging is the page of every list of v1.
 type Paging[Item any] struct {
-	Items  []Item `json:"items"`
-	Limit  int    `json:"limit"`
-	Offset int    `json:"offset"`
-	Total  int    `json:"total"`
+	Items  []Item `json:"items" doc:"The items of this page."`
+	Limit  int    `json:"limit" doc:"How many items were returned at the most: the limit, moved into its bounds."`
+	Offset int    `json:"offset" doc:"How many items were passed over."`
+	Total  int    `json:"total" doc:"Number of items in the whole list."`
 }
 
 // asked is one page as it is asked for, its limit within the bounds.
@@ -33,7 +33,7 @@ func (w window) upTo(most int, limit integer) asked {
 
 // upTo50 is the window of most lists.
 type upTo50 struct {
-	Limit integer `query:"limit" default:"20" doc:"How many items to return, 1 to 50; others are moved to the bound."`
+	Limit integer `query:"limit" default:"20" doc:"How many items to return, 1 to 50. Others are moved to the bound."`
 	window
 }
 
@@ -41,7 +41,7 @@ func (w upTo50) asked() asked { return w.upTo(50, w.Limit) }
 
 // upTo1000 is the window of longer lists.
 type upTo1000 struct {
-	Limit integer `query:"limit" default:"200" doc:"How many items to return, 1 to 1000; others are moved to the bound."`
+	Limit integer `query:"limit" default:"200" doc:"How many items to return, 1 to 1000. Others are moved to the bound."`
 	window
 }
 

@@ -25,8 +25,8 @@ func (PhishingStatus) Values() []string {
 
 // PhishingResult is a simulated mail to a user as v1 shows it.
 type PhishingResult struct {
-	Status     PhishingStatus `json:"status"`
-	StatusDate Time           `json:"status_date"`
+	Status     PhishingStatus `json:"status" doc:"How far the user got with the mail. Submitted credentials and opened attachments count as Clicked."`
+	StatusDate Time           `json:"status_date" doc:"When that first happened."`
 }
 
 type listPhishing struct {
@@ -38,7 +38,9 @@ func (f *Facade) phishingRoutes(own *v2.V1) {
 	list(f, Meta{
 		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK,
 		Summary: "Get User Phishing Results",
-		Fails:   []int{http.StatusNotFound},
+		Description: "Returns the simulated mails that were sent to a user, newest first, and how far each got. What " +
+			"mail scanners did is not counted.",
+		Fails: []int{http.StatusNotFound},
 	}, own.SentResults, fromListPhishing, toPhishingResult)
 }
 

@@ -11,18 +11,18 @@ import (
 
 // Policy is a policy as v1 shows it.
 type Policy struct {
-	ID                     idmap.Ref[domain.PolicyKind] `json:"id"`
-	Title                  string                       `json:"title"`
-	Description            string                       `json:"description,omitempty"`
-	Version                int                          `json:"version"`
-	ScopeType              domain.ScopeType             `json:"scope_type"`
-	ScopeID                scopeRef                     `json:"scope_id"`
-	RequiresAcknowledgment bool                         `json:"requires_acknowledgment"`
-	RenewalPeriodDays      int                          `json:"renewal_period_days"`
-	CreatedDate            Time                         `json:"created_date"`
-	AudienceUserCount      *int                         `json:"audience_user_count,omitempty"`
-	AcknowledgedCount      *int                         `json:"acknowledged_count,omitempty"`
-	AcknowledgedPercentage *float64                     `json:"acknowledged_percentage,omitempty"`
+	ID                     idmap.Ref[domain.PolicyKind] `json:"id" doc:"Number of the policy."`
+	Title                  string                       `json:"title" doc:"The policy's title."`
+	Description            string                       `json:"description,omitempty" doc:"What the policy is about. Left out where it is empty."`
+	Version                int                          `json:"version" doc:"The current version. A signature of an earlier one does not count."`
+	ScopeType              domain.ScopeType             `json:"scope_type" doc:"Whose users are the audience: the client's (tenant), a group's (user_container) or a collection's."`
+	ScopeID                scopeRef                     `json:"scope_id" doc:"Number of the client, the group or the collection."`
+	RequiresAcknowledgment bool                         `json:"requires_acknowledgment" doc:"Whether the audience is asked to sign."`
+	RenewalPeriodDays      int                          `json:"renewal_period_days" doc:"How many days a signature stays valid."`
+	CreatedDate            Time                         `json:"created_date" doc:"When the policy was created."`
+	AudienceUserCount      *int                         `json:"audience_user_count,omitempty" doc:"Number of active users in the audience. Left out where no acknowledgment is required."`
+	AcknowledgedCount      *int                         `json:"acknowledged_count,omitempty" doc:"Number of users in the audience who signed the current version within the renewal period. Left out where no acknowledgment is required."`
+	AcknowledgedPercentage *float64                     `json:"acknowledged_percentage,omitempty" doc:"Those who signed, in percent of the audience, 0 to 100. Left out where no acknowledgment is required."`
 }
 
 // scopeRef is the number of a client, a group or a collection: the one Ref of
@@ -49,11 +49,11 @@ func (s scopeRef) JSONSchema() string { return s.Client.JSONSchema() }
 
 // PolicyUser is a user of a policy's audience as v1 shows it.
 type PolicyUser struct {
-	ID             UUID[domain.UserKind] `json:"id"`
-	Email          string                `json:"email"`
-	Name           string                `json:"name"`
-	Acknowledged   bool                  `json:"acknowledged"`
-	AcknowledgedAt *Time                 `json:"acknowledged_at,omitempty"`
+	ID             UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
+	Email          string                `json:"email" doc:"The user's address."`
+	Name           string                `json:"name" doc:"The user's full name."`
+	Acknowledged   bool                  `json:"acknowledged" doc:"Whether the user signed the current version within the renewal period."`
+	AcknowledgedAt *Time                 `json:"acknowledged_at,omitempty" doc:"When the user signed. Left out where acknowledged is false."`
 }
 
 type listPolicies struct {
@@ -64,11 +64,11 @@ type listPolicies struct {
 type listPolicyUsers struct {
 	Path struct {
 		clientPath
-		PolicyID idmap.Ref[domain.PolicyKind] `path:"policy_id"`
+		PolicyID idmap.Ref[domain.PolicyKind] `path:"policy_id" doc:"Number of the policy."`
 	}
 	Query struct {
 		upTo1000
-		Status domain.SignFilter `query:"status" validate:"enum" default:"all"`
+		Status domain.SignFilter `query:"status" validate:"enum" default:"all" doc:"Only users who signed, or only those who have not."`
 	}
 }
 
@@ -76,11 +76,14 @@ func (f *Facade) policyRoutes(api *v2.API) {
 	list(f, Meta{
 		ID: "policies", Method: "GET", Path: "/clients/:client_id/policies", Status: http.StatusOK,
 		Summary: "Get Policies",
+		Description: "Returns the active policies of a client, by their creation, with how many of the audience have " +
+			"signed.",
 	}, api.ListPolicies, fromListPolicies, toPolicy)
 	list(f, Meta{
 		ID: "policy-users", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users", Status: http.StatusOK,
-		Summary: "Get Policy Users",
-		Fails:   []int{http.StatusNotFound},
+		Summary:     "Get Policy Users",
+		Description: "Returns the users of the policy's audience, by their creation, and whether each has signed.",
+		Fails:       []int{http.StatusNotFound},
 	}, api.ListPolicyUsers, fromListPolicyUsers, toPolicyUser)
 }
 

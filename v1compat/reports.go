@@ -11,11 +11,11 @@ import (
 
 // Report is a report as v1 shows it.
 type Report struct {
-	ReportID     idmap.TextRef[domain.ReportKind] `json:"report_id"`
-	ReportType   string                           `json:"report_type"`
-	CreatedDate  Time                             `json:"created_date"`
-	UpdatedAt    Time                             `json:"updated_at"`
-	DownloadLink string                           `json:"download_link,omitempty" doc:"Where the file is, valid for 24 hours; only of a report that is downloaded, once it is ready."`
+	ReportID     idmap.TextRef[domain.ReportKind] `json:"report_id" doc:"Number of the report, as a text."`
+	ReportType   string                           `json:"report_type" doc:"What the report is about."`
+	CreatedDate  Time                             `json:"created_date" doc:"When the report was asked for."`
+	UpdatedAt    Time                             `json:"updated_at" doc:"When the report last changed."`
+	DownloadLink string                           `json:"download_link,omitempty" doc:"Address of the file, to be fetched without a key, valid for 24 hours. Left out in lists, and while the report is not ready."`
 }
 
 type listReports struct {
@@ -26,7 +26,7 @@ type listReports struct {
 type downloadReport struct {
 	Path struct {
 		clientPath
-		ReportID idmap.Ref[domain.ReportKind] `path:"report_id"`
+		ReportID idmap.Ref[domain.ReportKind] `path:"report_id" doc:"Number of the report."`
 	}
 	Query struct{ upTo50 }
 }
@@ -34,12 +34,14 @@ type downloadReport struct {
 func (f *Facade) reportRoutes(api *v2.API, own *v2.V1) {
 	list(f, Meta{
 		ID: "reports", Method: "GET", Path: "/clients/:client_id/reports", Status: http.StatusOK,
-		Summary: "Get Reports",
+		Summary:     "Get Reports",
+		Description: "Returns the reports of a client, by their creation.",
 	}, own.OldReports, fromListReports, toReport)
 	single(f, Meta{
 		ID: "download-report", Method: "GET", Path: "/clients/:client_id/reports/:report_id", Status: http.StatusOK,
-		Summary: "Download Report",
-		Fails:   []int{http.StatusNotFound},
+		Summary:     "Download Report",
+		Description: "Returns a page with the one report, with the link to its file once it is ready.",
+		Fails:       []int{http.StatusNotFound},
 	}, api.GetReport, fromDownloadReport, toDownload)
 }
 

@@ -21,6 +21,8 @@ type Meta struct {
 	ID           string
 	Method, Path string
 	Summary      string
+	// Description says in Markdown what the summary leaves open.
+	Description string
 	// Status is that of success.
 	Status int
 	// Fails are the statuses of failure that v1 documents for the route,

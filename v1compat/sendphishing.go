@@ -12,22 +12,23 @@ import (
 
 // Message is the answer to a send: a text for people.
 type Message struct {
-	Message string `json:"message"`
+	Message string `json:"message" doc:"What will happen, for people."`
 }
 
 type sendPhishing struct {
 	Body struct {
-		UserID           *UUID[domain.UserKind]         `json:"user_id" validate:"required"`
-		PhishingTemplate idmap.Ref[domain.TemplateKind] `json:"phishing_template" validate:"required"`
-		SendTime         *op.Time                       `json:"send_time,omitzero" doc:"Left out, null or past, at once."`
+		UserID           *UUID[domain.UserKind]         `json:"user_id" validate:"required" doc:"UUID of an active user."`
+		PhishingTemplate idmap.Ref[domain.TemplateKind] `json:"phishing_template" validate:"required" doc:"Number of the template."`
+		SendTime         *op.Time                       `json:"send_time,omitzero" doc:"When to send. Left out, null or past, at once."`
 	}
 }
 
 func (f *Facade) sendPhishingRoutes(own *v2.V1) {
 	call(f, Meta{
 		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
-		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
-		Fields: map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
+		Description: "Schedules a simulated mail to one user, whichever client the user belongs to.",
+		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fields:      map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
 	}, own.SendToUser, fromSendPhishing, toMessage)
 }
 

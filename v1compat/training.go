@@ -10,12 +10,12 @@ import (
 // TrainingResult is a course of a user as v1 shows it, in both of its
 // spellings (decisions 5.9).
 type TrainingResult struct {
-	Order         int    `json:"order"`
-	CourseName    string `json:"course_name"`
-	Completed     bool   `json:"completed"`
-	CompletedDate Time   `json:"completed_date" doc:"0001-01-01T00:00:00Z while the course is not completed."`
-	Passed        bool   `json:"passed"`
-	PassedDate    Time   `json:"passed_date" doc:"0001-01-01T00:00:00Z while the course is not completed."`
+	Order         int    `json:"order" doc:"The course's place in the user's list, from 1."`
+	CourseName    string `json:"course_name" doc:"The course's title."`
+	Completed     bool   `json:"completed" doc:"Whether the course is completed. A course that is due again is not."`
+	CompletedDate Time   `json:"completed_date" doc:"When the course was completed; 0001-01-01T00:00:00Z while it is not."`
+	Passed        bool   `json:"passed" doc:"The same as completed."`
+	PassedDate    Time   `json:"passed_date" doc:"The same as completed_date."`
 }
 
 type listTraining struct {
@@ -26,8 +26,9 @@ type listTraining struct {
 func (f *Facade) trainingRoutes(api *v2.API) {
 	list(f, Meta{
 		ID: "training", Method: "GET", Path: "/users/:user_id/training", Status: http.StatusOK,
-		Summary: "Get User Training Results",
-		Fails:   []int{http.StatusNotFound},
+		Summary:     "Get User Training Results",
+		Description: "Returns the courses that a user was given, in the order of the user's list.",
+		Fails:       []int{http.StatusNotFound},
 	}, api.ListTraining, fromListTraining, toTrainingResult)
 }
 

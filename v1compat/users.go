@@ -11,83 +11,87 @@ import (
 
 // User is a user as v1 shows it.
 type User struct {
-	ID                        UUID[domain.UserKind] `json:"id"`
-	Email                     string                `json:"email"`
-	FirstName                 string                `json:"first_name"`
-	LastName                  string                `json:"last_name"`
-	Department                string                `json:"department"`
-	Status                    domain.UserStatus     `json:"status"`
-	PreferredLanguage         domain.Language       `json:"preferred_language"`
-	Role                      domain.Role           `json:"role"`
-	CreatedDate               Time                  `json:"created_date"`
-	PhishingClickRateTotal    float64               `json:"phishing_click_rate_total"`
-	PhishingClickRateLastYear float64               `json:"phishing_click_rate_last_year"`
-	TrainingOnTrack           bool                  `json:"training_on_track"`
-	NextCourse                string                `json:"next_course" doc:"Empty where nothing is left to do."`
-	CoursesBehind             int                   `json:"courses_behind"`
-	RiskScore                 int                   `json:"risk_score"`
+	ID                        UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
+	Email                     string                `json:"email" doc:"The user's address, unique within the client."`
+	FirstName                 string                `json:"first_name" doc:"First name; may be empty."`
+	LastName                  string                `json:"last_name" doc:"Last name; may be empty."`
+	Department                string                `json:"department" doc:"Department; empty where it is not known."`
+	Status                    domain.UserStatus     `json:"status" doc:"Whether the user takes part: inactive users get no courses and no mails."`
+	PreferredLanguage         domain.Language       `json:"preferred_language" doc:"Language of courses and mails."`
+	Role                      domain.Role           `json:"role" doc:"The risk role; standard for users who are not classified."`
+	CreatedDate               Time                  `json:"created_date" doc:"When the user was created."`
+	PhishingClickRateTotal    float64               `json:"phishing_click_rate_total" doc:"Percentage of all simulated mails to the user that were clicked, 0 to 100."`
+	PhishingClickRateLastYear float64               `json:"phishing_click_rate_last_year" doc:"Percentage of the simulated mails of the last 365 days that were clicked, 0 to 100."`
+	TrainingOnTrack           bool                  `json:"training_on_track" doc:"Whether no course is overdue."`
+	NextCourse                string                `json:"next_course" doc:"Title of the incomplete course that is due first; empty where nothing is left to do."`
+	CoursesBehind             int                   `json:"courses_behind" doc:"Number of overdue courses."`
+	RiskScore                 int                   `json:"risk_score" doc:"Risk score, 0 to 1000; higher is safer."`
 }
 
 // CreatedUser is what creating a user answers.
 type CreatedUser struct {
-	ID        UUID[domain.UserKind] `json:"id"`
-	Email     string                `json:"email"`
-	FirstName string                `json:"first_name"`
-	LastName  string                `json:"last_name"`
-	Status    domain.UserStatus     `json:"status"`
-	Role      domain.Role           `json:"role"`
+	ID        UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
+	Email     string                `json:"email" doc:"The user's address, in lower case."`
+	FirstName string                `json:"first_name" doc:"First name; may be empty."`
+	LastName  string                `json:"last_name" doc:"Last name; may be empty."`
+	Status    domain.UserStatus     `json:"status" doc:"Always active."`
+	Role      domain.Role           `json:"role" doc:"The risk role: the one sent, or else classified."`
 }
 
 // Done is what a change answers.
 type Done struct {
-	Status string `json:"status"`
+	Status string `json:"status" doc:"What was done: updated, added or removed."`
 }
 
 type listUsers struct {
 	Path  clientPath
 	Query struct {
 		upTo50
-		Status domain.UserStatusFilter `query:"status" validate:"enum" default:"active"`
+		Status domain.UserStatusFilter `query:"status" validate:"enum" default:"active" doc:"Only users in this state."`
 	}
 }
 
 type createUser struct {
 	Path clientPath
 	Body struct {
-		Email             string                            `json:"email" validate:"filled,max=254,email"`
-		FirstName         string                            `json:"first_name,omitzero" validate:"max=200,name"`
-		LastName          string                            `json:"last_name,omitzero" validate:"max=200,name"`
-		Department        string                            `json:"department,omitzero" validate:"max=500"`
-		JobTitle          string                            `json:"job_title,omitzero" validate:"max=500"`
-		ManagerEmail      string                            `json:"manager_email,omitzero" validate:"omitempty,max=254,email"`
-		Role              choice[domain.Role]               `json:"role,omitzero"`
-		PreferredLanguage choice[domain.Language]           `json:"preferred_language,omitzero"`
-		CollectionID      *idmap.Ref[domain.CollectionKind] `json:"collection_id,omitzero"`
+		Email             string                            `json:"email" validate:"filled,max=254,email" doc:"The user's address, unique within the client. Kept in lower case."`
+		FirstName         string                            `json:"first_name,omitzero" validate:"max=200,name" doc:"First name."`
+		LastName          string                            `json:"last_name,omitzero" validate:"max=200,name" doc:"Last name."`
+		Department        string                            `json:"department,omitzero" validate:"max=500" doc:"Department."`
+		JobTitle          string                            `json:"job_title,omitzero" validate:"max=500" doc:"Job title."`
+		ManagerEmail      string                            `json:"manager_email,omitzero" validate:"omitempty,max=254,email" doc:"Address of the user's manager."`
+		Role              choice[domain.Role]               `json:"role,omitzero" doc:"The risk role. Given, a later directory sync leaves it. Left out, it is classified from job title, department and email."`
+		PreferredLanguage choice[domain.Language]           `json:"preferred_language,omitzero" doc:"Language of courses and mails; en when left out."`
+		CollectionID      *idmap.Ref[domain.CollectionKind] `json:"collection_id,omitzero" doc:"Number of a collection of this client that the user becomes a member of."`
 	}
 }
 
 type updateUser struct {
 	Path userPath
 	Body struct {
-		Status            choice[domain.UserStatus] `json:"status,omitzero"`
-		PreferredLanguage choice[domain.Language]   `json:"preferred_language,omitzero"`
-		Role              choice[domain.Role]       `json:"role,omitzero"`
+		Status            choice[domain.UserStatus] `json:"status,omitzero" doc:"Whether the user takes part."`
+		PreferredLanguage choice[domain.Language]   `json:"preferred_language,omitzero" doc:"Language of courses and mails."`
+		Role              choice[domain.Role]       `json:"role,omitzero" doc:"The risk role."`
 	}
 }
 
 func (f *Facade) userRoutes(api *v2.API) {
 	list(f, Meta{
 		ID: "users", Method: "GET", Path: "/clients/:client_id/users", Status: http.StatusOK, Summary: "Get Users",
+		Description: "Returns the users of a client, by their creation: active ones unless `status` says otherwise.",
 	}, api.ListUsers, fromListUsers, toUser)
 	call(f, Meta{
 		ID: "create-user", Method: "POST", Path: "/clients/:client_id/users", Status: http.StatusCreated,
 		Summary: "Create User",
-		Fails:   []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
-		Fields:  map[string]string{"collection_ids": "collection_id"},
+		Description: "Creates an active user in the client's manually-managed group and assigns the courses at once. " +
+			"No welcome mail is sent.",
+		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
+		Fields: map[string]string{"collection_ids": "collection_id"},
 	}, api.CreateUser, fromCreateUser, toCreatedUser)
 	call(f, Meta{
 		ID: "update-user", Method: "POST", Path: "/users/:user_id", Status: http.StatusOK, Summary: "Update User",
-		Fails: []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Description: "Changes the fields that are sent and leaves the others. At least one must be sent.",
+		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 	}, api.UpdateUser, fromUpdateUser, toUpdated)
 }
 

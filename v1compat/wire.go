@@ -142,12 +142,12 @@ func (l *refList[K]) resolved() *op.IDList[K] {
 
 // clientPath is the path of a route on one client.
 type clientPath struct {
-	ClientID idmap.Ref[domain.ClientKind] `path:"client_id"`
+	ClientID idmap.Ref[domain.ClientKind] `path:"client_id" doc:"Number of the client."`
 }
 
 // userPath is the path of a route on one user.
 type userPath struct {
-	UserID UUID[domain.UserKind] `path:"user_id"`
+	UserID UUID[domain.UserKind] `path:"user_id" doc:"UUID of the user, in any case."`
 }
 
 // text is an optional text of v1, where absent, null and empty are one.

@@ -12,14 +12,14 @@ import (
 
 // Admin is a dashboard admin as v2 shows it.
 type Admin struct {
-	ID          domain.AdminID   `json:"id"`
-	Email       string           `json:"email" format:"email"`
-	Name        string           `json:"name"`
-	Role        domain.AdminRole `json:"role"`
-	Scope       AdminScope       `json:"scope" doc:"An admin of the partner sees every client, one of a client that client only."`
-	ClientID    *domain.ClientID `json:"client_id" doc:"Set where the scope is client."`
-	LastLoginAt *op.Time         `json:"last_login_at"`
-	CreatedAt   op.Time          `json:"created_at"`
+	ID          domain.AdminID   `json:"id" doc:"Opaque id of the admin."`
+	Email       string           `json:"email" format:"email" doc:"The address that the admin signs in with."`
+	Name        string           `json:"name" doc:"The admin's full name."`
+	Role        domain.AdminRole `json:"role" doc:"What the admin may do: owner and admin may change things, viewer may read."`
+	Scope       AdminScope       `json:"scope" doc:"What the admin sees: partner, every client; client, one client."`
+	ClientID    *domain.ClientID `json:"client_id" doc:"The client that the admin sees. Null where the scope is partner."`
+	LastLoginAt *op.Time         `json:"last_login_at" doc:"When the admin last signed in to the dashboard. Null for never."`
+	CreatedAt   op.Time          `json:"created_at" doc:"When the admin was created."`
 }
 
 // AdminScope is what an admin sees.
@@ -43,10 +43,14 @@ func (a *API) declareAdmins() {
 	a.ListClientAdmins = op.AddList(&a.Set, op.Meta{
 		ID: "admins.list", Method: "GET", Path: "/clients/:client_id/admins", Scope: domain.Read, Since: op.V2_0, Status: 200,
 		Summary: "List the admins of a client",
+		Description: "Returns the dashboard admins of this client only. The admins of the partner are in `GET " +
+			"/v2/partner`.",
 	}, a.listClientAdmins, adminOf)
 	a.InviteAdmin = op.Add(&a.Set, op.Meta{
 		ID: "admins.invite", Method: "POST", Path: "/clients/:client_id/admins/invites", Scope: domain.Write, Since: op.V2_2,
-		Status: 202, Summary: "Invite an admin to a client", Fails: []domain.Code{domain.Conflict},
+		Status: 202, Summary: "Invite an admin to a client",
+		Description: "Sends an invite to become an admin of the client, which expires after 7 days. An address that " +
+			"is an admin of the client, or has an open invite, is a conflict.", Fails: []domain.Code{domain.Conflict},
 	}, a.inviteAdmin)
 }
 
@@ -72,16 +76,16 @@ func (a *API) listClientAdmins(
 type InviteAdmin struct {
 	Path clientPath
 	Body struct {
-		Email string            `json:"email" validate:"filled,max=254,email"`
-		Role  domain.InviteRole `json:"role,omitzero" validate:"omitempty,enum" default:"admin"`
+		Email string            `json:"email" validate:"filled,max=254,email" doc:"The address to invite."`
+		Role  domain.InviteRole `json:"role,omitzero" validate:"omitempty,enum" default:"admin" doc:"What the new admin may do."`
 	}
 }
 
 // AdminInvite says that an invite is on its way.
 type AdminInvite struct {
-	Email     string       `json:"email" format:"email"`
-	Status    InviteStatus `json:"status"`
-	ExpiresAt op.Time      `json:"expires_at"`
+	Email     string       `json:"email" format:"email" doc:"The address that is invited."`
+	Status    InviteStatus `json:"status" doc:"What became of the mail: queued, it will be sent."`
+	ExpiresAt op.Time      `json:"expires_at" doc:"Until when the invite can be accepted, 7 days from now."`
 }
 
 // InviteStatus is what becomes of an invite's mail.

@@ -99,6 +99,7 @@ func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 	for _, option := range options {
 		option(a)
 	}
+	a.Set.Tags, a.Set.Examples = Tags, Examples
 	a.Set.Cursors = domain.CursorSealer{Secret: cursorSecret}
 	a.declareClients()
 	a.declareAdmins()
@@ -124,7 +125,7 @@ func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 
 // clientPath is the path of an operation on one client.
 type clientPath struct {
-	ClientID domain.ClientID `path:"client_id"`
+	ClientID domain.ClientID `path:"client_id" doc:"Opaque id of the client."`
 }
 
 // BudgetClient is the client that a call is charged to.
@@ -132,5 +133,5 @@ func (p clientPath) BudgetClient() domain.ClientID { return p.ClientID }
 
 // userPath is the path of an operation on one user.
 type userPath struct {
-	UserID domain.UserID `path:"user_id"`
+	UserID domain.UserID `path:"user_id" doc:"Opaque id of the user."`
 }

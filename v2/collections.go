@@ -11,22 +11,22 @@ import (
 
 // Collection is a collection as v2 shows it.
 type Collection struct {
-	ID          domain.CollectionID `json:"id"`
-	ClientID    domain.ClientID     `json:"client_id"`
-	Name        string              `json:"name"`
-	Description *string             `json:"description"`
-	MemberCount int                 `json:"member_count"`
-	CreatedBy   domain.Creator      `json:"created_by"`
-	CreatedAt   op.Time             `json:"created_at"`
-	UpdatedAt   op.Time             `json:"updated_at"`
+	ID          domain.CollectionID `json:"id" doc:"Opaque id of the collection."`
+	ClientID    domain.ClientID     `json:"client_id" doc:"The client that the collection belongs to."`
+	Name        string              `json:"name" doc:"The collection's name, unique within the client."`
+	Description *string             `json:"description" doc:"What the collection is for. Null where none was given."`
+	MemberCount int                 `json:"member_count" doc:"Number of members, inactive users included."`
+	CreatedBy   domain.Creator      `json:"created_by" doc:"Where the collection was made."`
+	CreatedAt   op.Time             `json:"created_at" doc:"When the collection was created."`
+	UpdatedAt   op.Time             `json:"updated_at" doc:"When the collection or its membership last changed."`
 }
 
 // Member is a member of a collection as v2 shows it.
 type Member struct {
-	UserID  domain.UserID `json:"user_id"`
-	Name    string        `json:"name"`
-	Email   string        `json:"email" format:"email"`
-	AddedAt op.Time       `json:"added_at"`
+	UserID  domain.UserID `json:"user_id" doc:"Opaque id of the user."`
+	Name    string        `json:"name" doc:"The user's full name."`
+	Email   string        `json:"email" format:"email" doc:"The user's address."`
+	AddedAt op.Time       `json:"added_at" doc:"When the user became a member."`
 }
 
 func collectionOf(c domain.Collection) Collection {
@@ -43,37 +43,47 @@ func memberOf(m domain.Member) Member {
 // collectionPath is the path of an operation on one collection.
 type collectionPath struct {
 	clientPath
-	CollectionID domain.CollectionID `path:"collection_id"`
+	CollectionID domain.CollectionID `path:"collection_id" doc:"Opaque id of the collection."`
 }
 
 func (a *API) declareCollections() {
 	a.ListCollections = op.AddList(&a.Set, op.Meta{
-		ID: "collections.list", Method: "GET", Path: "/clients/:client_id/collections", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List the collections of a client",
+		ID: "collections.list", Starred: true, Method: "GET", Path: "/clients/:client_id/collections", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary:     "List the collections of a client",
+		Description: "Returns the collections of a client, by their creation, with their numbers of members.",
 	}, a.listCollections, collectionOf)
 	a.GetCollection = op.Add(&a.Set, op.Meta{
-		ID: "collections.get", Method: "GET", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "Read a collection",
+		ID: "collections.get", Starred: true, Method: "GET", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary:     "Read a collection",
+		Description: "Returns one collection with its number of members.",
 	}, a.getCollection)
 	a.CreateCollection = op.Add(&a.Set, op.Meta{
 		ID: "collections.create", Method: "POST", Path: "/clients/:client_id/collections", Scope: domain.Write, Since: op.V2_2, Status: 201,
-		Summary: "Create a collection", Fails: []domain.Code{domain.Conflict},
+		Summary:     "Create a collection",
+		Description: "Creates an empty collection. Names are unique within the client.", Fails: []domain.Code{domain.Conflict},
 	}, a.createCollection)
 	a.DeleteCollection = op.Add(&a.Set, op.Meta{
 		ID: "collections.delete", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
-		Summary: "Delete a collection; its users stay",
+		Summary: "Delete a collection",
+		Description: "Deletes the collection; its users stay. Framework and policy assignments to it stay listed, and " +
+			"nobody is in their audience any more.",
 	}, a.deleteCollection)
 	a.ListMembers = op.AddList(&a.Set, op.Meta{
-		ID: "collections.members.list", Method: "GET", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List the members of a collection",
+		ID: "collections.members.list", Starred: true, Method: "GET", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary:     "List the members of a collection",
+		Description: "Returns the members of a collection, by when they were added.",
 	}, a.listMembers, memberOf)
 	a.AddMembers = op.Add(&a.Set, op.Meta{
 		ID: "collections.members.add", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Add users to a collection",
+		Description: "Adds up to 500 users of the client, all of them or none. Users who are members already are " +
+			"ignored. New members are given the courses of the frameworks that are assigned to the " +
+			"collection.",
 	}, a.addMembers)
 	a.RemoveMember = op.Add(&a.Set, op.Meta{
 		ID: "collections.members.remove", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id/members/:user_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
-		Summary: "Remove a user from a collection",
+		Summary:     "Remove a user from a collection",
+		Description: "Removes the user from the collection. Courses that the user was given as a member stay.",
 	}, a.removeMember)
 }
 
@@ -123,8 +133,8 @@ func (a *API) collection(ctx context.Context, path collectionPath) (*db.Tenant, 
 type CreateCollection struct {
 	Path clientPath
 	Body struct {
-		Name        string  `json:"name" validate:"filled,max=200,name"`
-		Description *string `json:"description,omitzero" validate:"omitnil,max=2000"`
+		Name        string  `json:"name" validate:"filled,max=200,name" doc:"The collection's name, unique within the client."`
+		Description *string `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the collection is for."`
 	}
 }
 
@@ -184,14 +194,14 @@ func (a *API) listMembers(ctx context.Context, in *ListMembers, w domain.Window)
 type AddMembers struct {
 	Path collectionPath
 	Body struct {
-		UserIDs []domain.UserID `json:"user_ids" validate:"required,min=1,max=500"`
+		UserIDs []domain.UserID `json:"user_ids" validate:"required,min=1,max=500" doc:"Users of the client. Those who are members already are ignored."`
 	}
 }
 
 // AddedMembers says how many users became members.
 type AddedMembers struct {
-	AddedCount  int `json:"added_count" doc:"Users who were members already are not counted."`
-	MemberCount int `json:"member_count"`
+	AddedCount  int `json:"added_count" doc:"Number of users who became members. Those who were members already are not counted."`
+	MemberCount int `json:"member_count" doc:"Number of members now."`
 }
 
 func (a *API) addMembers(ctx context.Context, req *AddMembers) (out *AddedMembers, err error) {
@@ -245,7 +255,7 @@ func unknownItems[K domain.Kind](field string, ids, found []domain.ID[K], messag
 type RemoveMember struct {
 	Path struct {
 		collectionPath
-		UserID domain.UserID `path:"user_id"`
+		UserID domain.UserID `path:"user_id" doc:"Opaque id of the user."`
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 
 // SentEmail is the record of a mail that was sent to a user, as v2 shows it.
 type SentEmail struct {
-	SentAt      op.Time            `json:"sent_at"`
-	FromEmail   string             `json:"from_email"`
-	Subject     string             `json:"subject"`
-	SendMethod  domain.SendMethod  `json:"send_method"`
-	MessageType domain.MessageType `json:"message_type"`
+	SentAt      op.Time            `json:"sent_at" doc:"When the mail was sent."`
+	FromEmail   string             `json:"from_email" doc:"Address of the sender."`
+	Subject     string             `json:"subject" doc:"Subject of the mail."`
+	SendMethod  domain.SendMethod  `json:"send_method" doc:"How the mail was handed over."`
+	MessageType domain.MessageType `json:"message_type" doc:"What the mail was for."`
 }
 
 func sentEmailOf(e domain.SentEmail) SentEmail {
@@ -30,6 +30,8 @@ func (a *API) declareEmails() {
 	a.ListEmails = op.AddList(&a.Set, op.Meta{
 		ID: "users.emails", Method: "GET", Path: "/users/:user_id/emails", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the mails that were sent to a user",
+		Description: "Returns the mails that the service sent to a user, newest first: simulations, invites, " +
+			"reminders and the like. Bodies are not kept.",
 	}, a.listEmails, sentEmailOf)
 }
 

@@ -11,32 +11,32 @@ import (
 // Exposure is an exposure as v2 shows it. What it tells of a breach that was
 // imported is Have I Been Pwned's, and credited where the document explains it.
 type Exposure struct {
-	UserID      domain.UserID   `json:"user_id"`
-	BreachName  string          `json:"breach_name" doc:"The breach's stable name. Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the licence CC BY 4.0: credit it where you show it."`
-	Title       string          `json:"title"`
-	Domain      *string         `json:"domain" doc:"The domain of the service that was breached; null where there is none."`
-	BreachOn    *domain.Date    `json:"breach_on"`
-	Severity    domain.Severity `json:"severity" doc:"critical: passwords; high: sensitive personal data; medium: basic account data; low: spam lists."`
-	DataClasses []string        `json:"data_classes"`
-	FirstSeenAt op.Time         `json:"first_seen_at"`
-	NotifiedAt  *op.Time        `json:"notified_at"`
-	ResolvedAt  *op.Time        `json:"resolved_at"`
+	UserID      domain.UserID   `json:"user_id" doc:"The user whose data was found."`
+	BreachName  string          `json:"breach_name" doc:"Stable name of the breach. Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the licence CC BY 4.0: credit it where you show it."`
+	Title       string          `json:"title" doc:"Title of the breach."`
+	Domain      *string         `json:"domain" doc:"Domain of the service that was breached. Null where there is none."`
+	BreachOn    *domain.Date    `json:"breach_on" doc:"Day of the breach. Null where it is not known."`
+	Severity    domain.Severity `json:"severity" doc:"How grave the exposure is. critical: passwords; high: sensitive personal data; medium: basic account data; low: spam lists."`
+	DataClasses []string        `json:"data_classes" doc:"Kinds of data that were exposed."`
+	FirstSeenAt op.Time         `json:"first_seen_at" doc:"When the exposure was found."`
+	NotifiedAt  *op.Time        `json:"notified_at" doc:"When the user was told. Null for not yet."`
+	ResolvedAt  *op.Time        `json:"resolved_at" doc:"When the exposure was resolved. Null for not yet."`
 }
 
 // DarkWebUser is a user with the numbers of exposures.
 type DarkWebUser struct {
-	UserID              domain.UserID `json:"user_id"`
-	Email               string        `json:"email" format:"email"`
-	FirstName           string        `json:"first_name"`
-	LastName            string        `json:"last_name"`
-	ResolvedExposures   int           `json:"resolved_exposures"`
-	UnresolvedExposures int           `json:"unresolved_exposures"`
+	UserID              domain.UserID `json:"user_id" doc:"Opaque id of the user."`
+	Email               string        `json:"email" format:"email" doc:"The user's address."`
+	FirstName           string        `json:"first_name" doc:"First name; may be empty."`
+	LastName            string        `json:"last_name" doc:"Last name; may be empty."`
+	ResolvedExposures   int           `json:"resolved_exposures" doc:"Number of exposures that are resolved today."`
+	UnresolvedExposures int           `json:"unresolved_exposures" doc:"Number of exposures that are not resolved today."`
 }
 
 // DarkWeb says whether a client is watched for exposures, and what was found.
 type DarkWeb struct {
-	Enabled bool            `json:"enabled"`
-	Summary *DarkWebSummary `json:"summary" doc:"Null where Dark Web Monitoring is not enabled for the client."`
+	Enabled bool            `json:"enabled" doc:"Whether Dark Web Monitoring is enabled for the client."`
+	Summary *DarkWebSummary `json:"summary" doc:"What was found. Null where Dark Web Monitoring is not enabled."`
 
 	client domain.ClientID
 }
@@ -46,11 +46,11 @@ func (d DarkWeb) BudgetClient() domain.ClientID { return d.client }
 
 // DarkWebSummary sums up the exposures of a client's active users.
 type DarkWebSummary struct {
-	UnresolvedExposures int               `json:"unresolved_exposures"`
-	ResolvedExposures   int               `json:"resolved_exposures"`
-	AffectedUsers       int               `json:"affected_users" doc:"Users with an unresolved exposure."`
+	UnresolvedExposures int               `json:"unresolved_exposures" doc:"Number of exposures that are not resolved."`
+	ResolvedExposures   int               `json:"resolved_exposures" doc:"Number of exposures that are resolved."`
+	AffectedUsers       int               `json:"affected_users" doc:"Number of users with an unresolved exposure."`
 	BySeverity          domain.BySeverity `json:"by_severity" doc:"Unresolved exposures per severity."`
-	LastFoundAt         *op.Time          `json:"last_found_at"`
+	LastFoundAt         *op.Time          `json:"last_found_at" doc:"When an exposure was last found. Null for never."`
 }
 
 func exposureOf(e domain.Exposure) Exposure {
@@ -70,24 +70,33 @@ func darkWebUserOf(c domain.ExposureCount) DarkWebUser {
 
 func (a *API) declareExposures() {
 	a.GetDarkWeb = op.Add(&a.Set, op.Meta{
-		ID: "clients.dark_web", Method: "GET", Path: "/clients/:client_id/dark-web",
+		ID: "clients.dark_web", Tag: "dark_web", Method: "GET", Path: "/clients/:client_id/dark-web",
 		Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
-		Summary: "Read what the Dark Web Monitoring of a client found",
+		Summary: "Read the dark-web summary of a client",
+		Description: "Returns what Dark Web Monitoring found for the users of a client: exposures by state and " +
+			"severity, and how many users they affect.",
 	}, a.getDarkWeb)
 	a.ListExposures = op.AddList(&a.Set, op.Meta{
-		ID: "dark_web.exposures.list", Method: "GET", Path: "/clients/:client_id/dark-web/exposures",
+		ID: "dark_web.exposures.list", Starred: true, Method: "GET", Path: "/clients/:client_id/dark-web/exposures",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List the exposures of a client's users, inactive ones too, by when they were first seen",
+		Summary: "List the exposures of a client",
+		Description: "Returns every exposure of the client's users, inactive users included, by when it was first " +
+			"seen. Forbidden where Dark Web Monitoring is not enabled.",
 	}, a.listExposures, exposureOf)
 	a.ListDarkWebUsers = op.AddList(&a.Set, op.Meta{
-		ID: "dark_web.users.list", Method: "GET", Path: "/clients/:client_id/dark-web/users",
+		ID: "dark_web.users.list", Starred: true, Method: "GET", Path: "/clients/:client_id/dark-web/users",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List the active users of a client with the numbers of their exposures",
+		Summary: "List the exposure counts of a client's users",
+		Description: "Returns every active user with the numbers of exposures, also users without any. `since` and " +
+			"`until` bound when the exposures were first seen; whether they are resolved is as of today. " +
+			"Forbidden where Dark Web Monitoring is not enabled.",
 	}, a.listDarkWebUsers, darkWebUserOf)
 	a.ResolveExposure = op.Add(&a.Set, op.Meta{
-		ID: "exposures.resolve", Method: "POST", Path: "/users/:user_id/exposures/:breach_name/resolve",
+		ID: "exposures.resolve", Tag: "dark_web", Method: "POST", Path: "/users/:user_id/exposures/:breach_name/resolve",
 		Scope: domain.Write, Since: op.V2_2, Status: 200,
-		Summary: "Resolve an exposure, which takes its weight from the user's score",
+		Summary: "Resolve an exposure",
+		Description: "Marks the exposure as resolved, which takes its weight from the user's risk score. Resolving it " +
+			"again changes nothing.",
 	}, a.resolveExposure)
 }
 
@@ -178,7 +187,7 @@ func (a *API) listDarkWebUsers(
 type ResolveExposure struct {
 	Path struct {
 		userPath
-		BreachName string `path:"breach_name" validate:"max=500"`
+		BreachName string `path:"breach_name" validate:"max=500" doc:"The breach_name of the exposure."`
 	}
 }
 

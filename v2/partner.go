@@ -9,8 +9,9 @@ import (
 
 func (a *API) declarePartner() {
 	a.GetPartner = op.Add(&a.Set, op.Meta{
-		ID: "partner.get", Method: "GET", Path: "/partner", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "Read the key's partner and its admins",
+		ID: "partner.get", Starred: true, Method: "GET", Path: "/partner", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary:     "Read the key's partner and its admins",
+		Description: "Returns the partner that the key belongs to, with the admins whose scope is the whole partner.",
 	}, a.getPartner)
 }
 
@@ -19,8 +20,8 @@ type GetPartner struct{}
 
 // Partner is a partner as v2 shows it.
 type Partner struct {
-	Name      string  `json:"name"`
-	CreatedAt op.Time `json:"created_at"`
+	Name      string  `json:"name" doc:"The partner's name."`
+	CreatedAt op.Time `json:"created_at" doc:"When the partner was created."`
 	Admins    []Admin `json:"admins" doc:"The admins who see every client."`
 }
 

@@ -10,23 +10,23 @@ import (
 // PhishingResult is a simulated mail to one user and what became of it, as v2
 // shows it.
 type PhishingResult struct {
-	ResultID               domain.ResultID         `json:"result_id"`
-	UserID                 domain.UserID           `json:"user_id"`
-	TemplateID             domain.TemplateID       `json:"template_id"`
-	Status                 domain.ResultStatus     `json:"status" doc:"How far people got with the mail. It only moves forward. failed: it will never be sent."`
-	Reported               bool                    `json:"reported"`
-	Automated              bool                    `json:"automated" doc:"A mail scanner opened or clicked the mail, too. That moves no status, no time, no rate and no score."`
-	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was told: it asked for the head of a page only, came from a listed network, or was too fast."`
-	Failure                *string                 `json:"failure" doc:"Why the mail will never be sent."`
-	FailedAt               *op.Time                `json:"failed_at"`
-	SendAt                 op.Time                 `json:"send_at"`
-	SentAt                 *op.Time                `json:"sent_at"`
-	OpenedAt               *op.Time                `json:"opened_at"`
-	ClickedAt              *op.Time                `json:"clicked_at"`
-	ReportedAt             *op.Time                `json:"reported_at"`
-	CredentialsSubmittedAt *op.Time                `json:"credentials_submitted_at"`
-	AttachmentOpenedAt     *op.Time                `json:"attachment_opened_at"`
-	UpdatedAt              op.Time                 `json:"updated_at"`
+	ResultID               domain.ResultID         `json:"result_id" doc:"Opaque id of the simulated mail to this user."`
+	UserID                 domain.UserID           `json:"user_id" doc:"The user whom the mail is for."`
+	TemplateID             domain.TemplateID       `json:"template_id" doc:"The template of the mail."`
+	Status                 domain.ResultStatus     `json:"status" doc:"How far people got with the mail. It only moves forward. failed: the mail will never be sent."`
+	Reported               bool                    `json:"reported" doc:"Whether the user reported the mail."`
+	Automated              bool                    `json:"automated" doc:"Whether a mail scanner opened or clicked the mail, too. That moves no status, no time, no rate and no score."`
+	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was told: it asked for the head of a page only (head), came from a listed network (network), or was too fast (fast). Null without one."`
+	Failure                *string                 `json:"failure" doc:"Why the mail will never be sent. Null unless the status is failed."`
+	FailedAt               *op.Time                `json:"failed_at" doc:"When sending was given up. Null unless the status is failed."`
+	SendAt                 op.Time                 `json:"send_at" doc:"When the mail is to be sent."`
+	SentAt                 *op.Time                `json:"sent_at" doc:"When the mail was sent. Null for not yet."`
+	OpenedAt               *op.Time                `json:"opened_at" doc:"When the user opened the mail. Null for not yet."`
+	ClickedAt              *op.Time                `json:"clicked_at" doc:"When the user clicked the link. Null for not yet."`
+	ReportedAt             *op.Time                `json:"reported_at" doc:"When the user reported the mail. Null for not yet."`
+	CredentialsSubmittedAt *op.Time                `json:"credentials_submitted_at" doc:"When the user submitted credentials, which are never stored. Null for not yet."`
+	AttachmentOpenedAt     *op.Time                `json:"attachment_opened_at" doc:"When the user opened the attachment. Null for not yet."`
+	UpdatedAt              op.Time                 `json:"updated_at" doc:"When the result last changed."`
 }
 
 func resultOf(r domain.Result) PhishingResult {
@@ -52,10 +52,10 @@ func unlessZero[T comparable](value T) *T {
 // PhishingSummary counts a client's simulated mails, as v2 shows it.
 type PhishingSummary struct {
 	Days30         PhishingCounts `json:"30d" doc:"Mails sent in the last 30 days, today (UTC) included."`
-	Days90         PhishingCounts `json:"90d"`
-	Days365        PhishingCounts `json:"365d"`
-	Total          PhishingCounts `json:"total"`
-	RepeatClickers int            `json:"repeat_clickers" doc:"Users who fell for two or more mails of the last 365 days."`
+	Days90         PhishingCounts `json:"90d" doc:"Mails sent in the last 90 days, today (UTC) included."`
+	Days365        PhishingCounts `json:"365d" doc:"Mails sent in the last 365 days, today (UTC) included."`
+	Total          PhishingCounts `json:"total" doc:"All mails that were ever sent."`
+	RepeatClickers int            `json:"repeat_clickers" doc:"Number of users who fell for two or more mails of the last 365 days."`
 
 	client domain.ClientID
 }
@@ -65,14 +65,14 @@ func (s PhishingSummary) BudgetClient() domain.ClientID { return s.client }
 
 // PhishingCounts are simulated mails by how far they got.
 type PhishingCounts struct {
-	Sent                 int     `json:"sent"`
-	Opened               int     `json:"opened" doc:"Opened or fallen for."`
-	Clicked              int     `json:"clicked" doc:"Fallen for in any way: clicked, attachment opened or credentials submitted."`
-	Reported             int     `json:"reported"`
-	CredentialsSubmitted int     `json:"credentials_submitted"`
-	AttachmentsOpened    int     `json:"attachments_opened"`
-	ClickRate            float64 `json:"click_rate" doc:"Clicked, in percent of sent."`
-	ReportRate           float64 `json:"report_rate" doc:"Reported, in percent of sent."`
+	Sent                 int     `json:"sent" doc:"Number of mails sent."`
+	Opened               int     `json:"opened" doc:"Number of mails opened or fallen for."`
+	Clicked              int     `json:"clicked" doc:"Number of mails fallen for in any way: clicked, attachment opened or credentials submitted."`
+	Reported             int     `json:"reported" doc:"Number of mails reported."`
+	CredentialsSubmitted int     `json:"credentials_submitted" doc:"Number of mails that led to submitted credentials."`
+	AttachmentsOpened    int     `json:"attachments_opened" doc:"Number of mails whose attachment was opened."`
+	ClickRate            float64 `json:"click_rate" doc:"Mails clicked, in percent of those sent, 0 to 100."`
+	ReportRate           float64 `json:"report_rate" doc:"Mails reported, in percent of those sent, 0 to 100."`
 }
 
 func countsOf(c domain.PhishingCounts) PhishingCounts {
@@ -85,13 +85,13 @@ func countsOf(c domain.PhishingCounts) PhishingCounts {
 
 // PhishingTemplate is a simulated mail of the catalogue, as v2 shows it.
 type PhishingTemplate struct {
-	ID        domain.TemplateID `json:"id"`
-	Name      string            `json:"name"`
-	Language  domain.Language   `json:"language"`
-	Category  string            `json:"category"`
-	Subject   string            `json:"subject"`
-	FromEmail string            `json:"from_email"`
-	CreatedAt op.Time           `json:"created_at"`
+	ID        domain.TemplateID `json:"id" doc:"Opaque id of the template."`
+	Name      string            `json:"name" doc:"The template's name."`
+	Language  domain.Language   `json:"language" doc:"Language of the mail."`
+	Category  string            `json:"category" doc:"Category of the mail, by which clients enable templates."`
+	Subject   string            `json:"subject" doc:"Subject of the mail."`
+	FromEmail string            `json:"from_email" doc:"Address that the mail claims to come from."`
+	CreatedAt op.Time           `json:"created_at" doc:"When the template was added."`
 }
 
 func templateOf(t domain.Template) PhishingTemplate {
@@ -105,14 +105,19 @@ func (a *API) declarePhishing() {
 	a.ListPhishingResults = op.AddList(&a.Set, op.Meta{
 		ID: "phishing.results.list", Method: "GET", Path: "/clients/:client_id/phishing/results", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List a client's simulated mails and what became of them",
+		Description: "Returns the simulated mails to the users of a client and how far each got, by their creation. " +
+			"With `since` or `until` the list is in the order of sending.",
 	}, a.listPhishingResults, resultOf)
 	a.GetPhishingSummary = op.Add(&a.Set, op.Meta{
 		ID: "phishing.summary", Method: "GET", Path: "/clients/:client_id/phishing/summary", Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
 		Summary: "Count a client's simulated mails",
+		Description: "Returns counts and rates for 30, 90 and 365 days and in total, by the day (UTC) of sending. " +
+			"What mail scanners did is not counted.",
 	}, a.getPhishingSummary)
 	a.ListPhishingTemplates = op.AddList(&a.Set, op.Meta{
-		ID: "phishing.templates.list", Method: "GET", Path: "/phishing/templates", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List the catalogue of simulated mails",
+		ID: "phishing.templates.list", Starred: true, Method: "GET", Path: "/phishing/templates", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary:     "List the catalogue of simulated mails",
+		Description: "Returns the templates that `template_id` stands for, by their creation. All clients share them.",
 	}, a.listPhishingTemplates, templateOf)
 }
 
@@ -126,8 +131,8 @@ type ListPhishingResults struct {
 		UserID       string          `query:"user_id" validate:"max=500" doc:"Only results of this user."`
 		ResultID     string          `query:"result_id" validate:"max=500" doc:"Only this result."`
 		Status       *ResultStatuses `query:"status" doc:"Only results that are in one of these states now, comma-separated: scheduled, sent, opened, attachment_opened, clicked, credentials_submitted, failed."`
-		Since        *op.Time        `query:"since" doc:"Only mails sent at or after this time."`
-		Until        *op.Time        `query:"until" doc:"Only mails sent before this time."`
+		Since        *op.Time        `query:"since" doc:"Only mails sent at or after this time. The list is then in the order of sending."`
+		Until        *op.Time        `query:"until" doc:"Only mails sent before this time. The list is then in the order of sending."`
 		UpdatedSince *op.Time        `query:"updated_since" doc:"Only results that changed at or after this time."`
 	}
 }

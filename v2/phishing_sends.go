@@ -11,21 +11,23 @@ import (
 
 // PhishingSent is what became of a SendPhishing.
 type PhishingSent struct {
-	Sends []PhishingSend `json:"sends" doc:"One for each user, in the order of the request."`
+	Sends []PhishingSend `json:"sends" doc:"The mails, one for each user, in the order of the request."`
 }
 
 // PhishingSend is a simulated mail that will be sent.
 type PhishingSend struct {
-	UserID     domain.UserID     `json:"user_id"`
-	ResultID   domain.ResultID   `json:"result_id" doc:"Follow it in the client's phishing results."`
-	TemplateID domain.TemplateID `json:"template_id"`
-	SendAt     op.Time           `json:"send_at"`
+	UserID     domain.UserID     `json:"user_id" doc:"The user whom the mail is for."`
+	ResultID   domain.ResultID   `json:"result_id" doc:"Opaque id of the result. Follow it in the client's phishing results."`
+	TemplateID domain.TemplateID `json:"template_id" doc:"The template of the mail."`
+	SendAt     op.Time           `json:"send_at" doc:"When the mail is sent."`
 }
 
 func (a *API) declarePhishingSends() {
 	a.SendPhishing = op.Add(&a.Set, op.Meta{
 		ID: "phishing.send", Method: "POST", Path: "/clients/:client_id/phishing/sends", Scope: domain.Write, Since: op.V2_2, Status: 202,
 		Summary: "Send simulated phishing mails to users of a client",
+		Description: "Schedules a simulated mail to each user, for all of them or for none. Each has a `result_id` to " +
+			"follow in the client's phishing results. Inactive users are refused.",
 	}, a.sendPhishing)
 }
 
@@ -34,8 +36,8 @@ type SendPhishing struct {
 	Path clientPath
 	Body struct {
 		UserIDs    []domain.UserID                `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A user who is named twice is sent one mail."`
-		TemplateID op.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"Left out, each user is sent one that they have not seen, in their language and of the client's categories."`
-		SendAt     op.Optional[op.Time]           `json:"send_at,omitzero" doc:"Left out or past, at once."`
+		TemplateID op.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. Left out, each user is sent one that they have not seen, in their language and of the client's enabled categories."`
+		SendAt     op.Optional[op.Time]           `json:"send_at,omitzero" doc:"When to send. Left out or past, at once."`
 	}
 }
 

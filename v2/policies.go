@@ -10,29 +10,29 @@ import (
 
 // Policy is a policy as v2 shows it.
 type Policy struct {
-	ID                     domain.PolicyID  `json:"id"`
-	ClientID               domain.ClientID  `json:"client_id"`
-	Title                  string           `json:"title"`
-	Description            *string          `json:"description"`
-	Version                int              `json:"version" doc:"The current version; sign-off of an earlier one does not count."`
-	ScopeType              domain.ScopeType `json:"scope_type" doc:"Whose users are the audience: the client's, a group's or a collection's."`
-	ScopeID                domain.ScopeID   `json:"scope_id" doc:"The id of the client, the group or the collection, also when that was deleted: then the audience is empty."`
-	RequiresAcknowledgment bool             `json:"requires_acknowledgment"`
-	RenewalPeriodDays      int              `json:"renewal_period_days" doc:"How long a sign-off stays valid."`
-	AudienceUserCount      *int             `json:"audience_user_count" doc:"Active users of the audience. Null, as the next two, where no acknowledgment is required."`
-	AcknowledgedCount      *int             `json:"acknowledged_count" doc:"Those of the audience who signed the current version within the renewal period."`
-	AcknowledgedPercentage *float64         `json:"acknowledged_percentage" doc:"From 0 to 100 with one decimal; 0 for an empty audience."`
-	CreatedAt              op.Time          `json:"created_at"`
-	UpdatedAt              op.Time          `json:"updated_at"`
+	ID                     domain.PolicyID  `json:"id" doc:"Opaque id of the policy."`
+	ClientID               domain.ClientID  `json:"client_id" doc:"The client that the policy belongs to."`
+	Title                  string           `json:"title" doc:"The policy's title."`
+	Description            *string          `json:"description" doc:"What the policy is about. Null where none was given."`
+	Version                int              `json:"version" doc:"The current version. A signature of an earlier one does not count."`
+	ScopeType              domain.ScopeType `json:"scope_type" doc:"Whose users are the audience: the client's (tenant), a group's (user_container) or a collection's."`
+	ScopeID                domain.ScopeID   `json:"scope_id" doc:"Opaque id of the client, the group or the collection. It stays when that is deleted: then the audience is empty."`
+	RequiresAcknowledgment bool             `json:"requires_acknowledgment" doc:"Whether the audience is asked to sign."`
+	RenewalPeriodDays      int              `json:"renewal_period_days" doc:"How many days a signature stays valid."`
+	AudienceUserCount      *int             `json:"audience_user_count" doc:"Number of active users in the audience. Null where no acknowledgment is required."`
+	AcknowledgedCount      *int             `json:"acknowledged_count" doc:"Number of users in the audience who signed the current version within the renewal period. Null where no acknowledgment is required."`
+	AcknowledgedPercentage *float64         `json:"acknowledged_percentage" doc:"Those who signed, in percent of the audience, 0 to 100; 0 for an empty audience. Null where no acknowledgment is required."`
+	CreatedAt              op.Time          `json:"created_at" doc:"When the policy was created."`
+	UpdatedAt              op.Time          `json:"updated_at" doc:"When the policy or its sign-off last changed."`
 }
 
 // PolicyUser is a user of a policy's audience as v2 shows it.
 type PolicyUser struct {
-	UserID         domain.UserID `json:"user_id"`
-	Email          string        `json:"email" format:"email"`
-	Name           string        `json:"name"`
-	Acknowledged   bool          `json:"acknowledged" doc:"Whether the current version was signed within the renewal period."`
-	AcknowledgedAt *op.Time      `json:"acknowledged_at" doc:"Null where acknowledged is false."`
+	UserID         domain.UserID `json:"user_id" doc:"Opaque id of the user."`
+	Email          string        `json:"email" format:"email" doc:"The user's address."`
+	Name           string        `json:"name" doc:"The user's full name."`
+	Acknowledged   bool          `json:"acknowledged" doc:"Whether the user signed the current version within the renewal period."`
+	AcknowledgedAt *op.Time      `json:"acknowledged_at" doc:"When the user signed. Null where acknowledged is false."`
 }
 
 func policyOf(p domain.Policy) Policy {
@@ -58,24 +58,30 @@ func policyUserOf(u domain.PolicyUser) PolicyUser {
 // policyPath is the path of an operation on one policy.
 type policyPath struct {
 	clientPath
-	PolicyID domain.PolicyID `path:"policy_id"`
+	PolicyID domain.PolicyID `path:"policy_id" doc:"Opaque id of the policy."`
 }
 
 func (a *API) declarePolicies() {
 	a.ListPolicies = op.AddList(&a.Set, op.Meta{
-		ID: "policies.list", Method: "GET", Path: "/clients/:client_id/policies",
+		ID: "policies.list", Starred: true, Method: "GET", Path: "/clients/:client_id/policies",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the active policies of a client with their sign-off",
+		Description: "Returns the active policies of a client, by their creation, with how many of the audience have " +
+			"signed.",
 	}, a.listPolicies, policyOf)
 	a.ListPolicyUsers = op.AddList(&a.Set, op.Meta{
-		ID: "policies.users.list", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users",
+		ID: "policies.users.list", Starred: true, Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List the audience of a policy, and who signed",
+		Summary: "List the audience of a policy",
+		Description: "Returns the active users of the policy's audience, by their creation, and whether each has " +
+			"signed the current version within the renewal period.",
 	}, a.listPolicyUsers, policyUserOf)
 	a.RemindPolicy = op.Add(&a.Set, op.Meta{
 		ID: "policies.remind", Method: "POST", Path: "/clients/:client_id/policies/:policy_id/reminders",
 		Scope: domain.Write, Since: op.V2_2, Status: 202,
-		Summary: "Send a reminder to everyone of the audience who has not signed, once a day (UTC)",
+		Summary: "Remind those who have not signed a policy",
+		Description: "Sends the standard reminder to everyone of the audience who has not signed. A policy can be " +
+			"reminded of once a day (UTC); more often is 429.",
 	}, a.remindPolicy)
 }
 
@@ -84,7 +90,7 @@ type ListPolicies struct {
 	Path  clientPath
 	Query struct {
 		op.Paging
-		UpdatedSince *op.Time `query:"updated_since" doc:"Only policies that changed at or after this time, be it that a sign-off lapsed."`
+		UpdatedSince *op.Time `query:"updated_since" doc:"Only policies that changed at or after this time, be it that a signature lapsed."`
 	}
 }
 
@@ -103,8 +109,8 @@ type ListPolicyUsers struct {
 	Path  policyPath
 	Query struct {
 		op.Paging
-		Status       domain.SignFilter `query:"status" validate:"enum" default:"all"`
-		UpdatedSince *op.Time          `query:"updated_since" doc:"Only users whose record or sign-off changed at or after this time, be it that it lapsed."`
+		Status       domain.SignFilter `query:"status" validate:"enum" default:"all" doc:"Only users who signed, or only those who have not."`
+		UpdatedSince *op.Time          `query:"updated_since" doc:"Only users whose record or signature changed at or after this time, be it that it lapsed."`
 	}
 }
 
@@ -129,7 +135,7 @@ type RemindPolicy struct {
 
 // Reminded says to how many users a reminder goes.
 type Reminded struct {
-	RecipientCount int `json:"recipient_count"`
+	RecipientCount int `json:"recipient_count" doc:"Number of users who are sent the reminder."`
 }
 
 func (a *API) remindPolicy(ctx context.Context, in *RemindPolicy) (*Reminded, error) {

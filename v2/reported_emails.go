@@ -9,15 +9,15 @@ import (
 
 // ReportedEmail is a real mail that a user reported, as v2 shows it.
 type ReportedEmail struct {
-	ID             domain.ReportedEmailID `json:"id"`
-	UserID         domain.UserID          `json:"user_id"`
-	ClientID       domain.ClientID        `json:"client_id"`
-	ReportedAt     op.Time                `json:"reported_at"`
-	Subject        string                 `json:"subject" doc:"May be empty."`
-	Sender         string                 `json:"sender" doc:"As the mail names it: mostly an address."`
-	Classification domain.EmailClass      `json:"classification" doc:"What triage made of the mail; pending before it."`
-	ClassifiedAt   *op.Time               `json:"classified_at"`
-	MailboxAction  *domain.MailboxAction  `json:"mailbox_action" doc:"What the mailbox integration did with the mail."`
+	ID             domain.ReportedEmailID `json:"id" doc:"Opaque id of the report."`
+	UserID         domain.UserID          `json:"user_id" doc:"The user who reported the mail."`
+	ClientID       domain.ClientID        `json:"client_id" doc:"The user's client."`
+	ReportedAt     op.Time                `json:"reported_at" doc:"When the user reported the mail."`
+	Subject        string                 `json:"subject" doc:"Subject of the mail; may be empty."`
+	Sender         string                 `json:"sender" doc:"Sender as the mail names it: mostly an address."`
+	Classification domain.EmailClass      `json:"classification" doc:"What triage made of the mail; pending before it. Draft: it depends on the mailbox integration."`
+	ClassifiedAt   *op.Time               `json:"classified_at" doc:"When the mail was classified. Null while it is pending."`
+	MailboxAction  *domain.MailboxAction  `json:"mailbox_action" doc:"What the mailbox integration did with the mail. Null where that is not known. Draft."`
 }
 
 func reportedEmailOf(r domain.ReportedEmail) ReportedEmail {
@@ -31,6 +31,8 @@ func (a *API) declareReportedEmails() {
 	a.ListReportedEmails = op.AddList(&a.Set, op.Meta{
 		ID: "phishing.reported.list", Method: "GET", Path: "/clients/:client_id/phishing/reported", Scope: domain.Read, Since: op.V2_2, Status: 200,
 		Summary: "List the real mails that a client's users reported",
+		Description: "Returns the real mails that users flagged with the report button, in the order of reporting, " +
+			"with what triage made of them. A mail that several users reported is listed once for each.",
 	}, a.listReportedEmails, reportedEmailOf)
 }
 

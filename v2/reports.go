@@ -11,13 +11,13 @@ import (
 
 // Report is a report as v2 shows it.
 type Report struct {
-	ID        domain.ReportID     `json:"id"`
-	ClientID  domain.ClientID     `json:"client_id"`
+	ID        domain.ReportID     `json:"id" doc:"Opaque id of the report."`
+	ClientID  domain.ClientID     `json:"client_id" doc:"The client that the report is about."`
 	Type      string              `json:"type" doc:"What the report is about. An open list: executive_summary, risk_overview, phishing_overview, training_overview, training_performance, employee_history, course_details, compliance, policy, policy_acknowledgment, dark_web, monthly_report, training_status_report, manager_dept_training_report, phishing_performance, global_health_report."`
-	Format    domain.ReportFormat `json:"format"`
-	Status    domain.ReportStatus `json:"status" doc:"pending until the report is made; failed where making it failed three times."`
-	Period    *ReportPeriod       `json:"period" doc:"Null for a report about the moment at which it is made."`
-	CreatedAt op.Time             `json:"created_at"`
+	Format    domain.ReportFormat `json:"format" doc:"Format of the file."`
+	Status    domain.ReportStatus `json:"status" doc:"pending until the file is made; failed where making it failed three times."`
+	Period    *ReportPeriod       `json:"period" doc:"The days that the report covers. Null for a report about the moment at which it is made."`
+	CreatedAt op.Time             `json:"created_at" doc:"When the report was asked for."`
 
 	// UpdatedAt is for v1.
 	UpdatedAt op.Time `json:"-"`
@@ -25,14 +25,14 @@ type Report struct {
 
 // ReportPeriod is a range of days (UTC), both ends counted.
 type ReportPeriod struct {
-	StartOn domain.Date `json:"start_on"`
-	EndOn   domain.Date `json:"end_on"`
+	StartOn domain.Date `json:"start_on" doc:"First day (UTC)."`
+	EndOn   domain.Date `json:"end_on" doc:"Last day (UTC), included."`
 }
 
 // ReportDetail is a report with the link to its file.
 type ReportDetail struct {
 	Report
-	DownloadURL *string `json:"download_url" format:"uri" doc:"Where the file is, without a key: valid for 24 hours from this call. Null unless the report is ready."`
+	DownloadURL *string `json:"download_url" format:"uri" doc:"Address of the file, to be fetched without a key, valid for 24 hours from this call. Null unless the status is ready."`
 }
 
 func reportOf(r domain.Report) Report {
@@ -58,17 +58,22 @@ func (a *API) declareReports() {
 	a.RequestReport = op.Add(&a.Set, op.Meta{
 		ID: "reports.create", Method: "POST", Path: "/clients/:client_id/reports",
 		Scope: domain.Write, Since: op.V2_2, Status: 201,
-		Summary: "Ask for a report, which is made in the background; at most five an hour for a client",
+		Summary: "Request a report",
+		Description: "Queues a report, which is made in the background. Read it until its status is `ready`, then use " +
+			"its `download_url`. A client can be reported on five times an hour; more often is 429.",
 	}, a.requestReport)
 	a.ListReports = op.AddList(&a.Set, op.Meta{
-		ID: "reports.list", Method: "GET", Path: "/clients/:client_id/reports",
+		ID: "reports.list", Starred: true, Method: "GET", Path: "/clients/:client_id/reports",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List the reports of a client, newest first",
+		Summary:     "List the reports of a client",
+		Description: "Returns the reports of a client, newest first. They are kept for 90 days.",
 	}, a.listReports, reportOf)
 	a.GetReport = op.Add(&a.Set, op.Meta{
 		ID: "reports.get", Method: "GET", Path: "/clients/:client_id/reports/:report_id",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "Read a report, with the link to its file once it is ready",
+		Summary: "Read a report",
+		Description: "Returns one report, with the link to its file once the status is `ready`. The link holds for 24 " +
+			"hours and needs no key.",
 	}, a.getReport)
 }
 
@@ -77,8 +82,8 @@ type RequestReport struct {
 	Path clientPath
 	Body struct {
 		Type   domain.ReportType   `json:"type" validate:"required,enum" doc:"What the report is about. Later releases may add types."`
-		Period *ReportPeriod       `json:"period,omitzero" doc:"For types that have one: phishing_overview, phishing_performance, training_overview, training_performance, employee_history, dark_web, executive_summary, monthly_report, global_health_report. Both ends, neither in the future, at most 366 days. Default: the 90 days that end today; of monthly_report, the last calendar month."`
-		Format domain.ReportFormat `json:"format,omitzero" validate:"omitempty,enum" default:"pdf"`
+		Period *ReportPeriod       `json:"period,omitzero" doc:"The days to cover, for types that have a period: phishing_overview, phishing_performance, training_overview, training_performance, employee_history, dark_web, executive_summary, monthly_report, global_health_report. Neither end is in the future, and there are at most 366 days. Default: the 90 days that end today; of monthly_report, the last calendar month."`
+		Format domain.ReportFormat `json:"format,omitzero" validate:"omitempty,enum" default:"pdf" doc:"Format of the file."`
 	}
 }
 
@@ -179,7 +184,7 @@ func (a *API) listReports(
 type GetReport struct {
 	Path struct {
 		clientPath
-		ReportID domain.ReportID `path:"report_id"`
+		ReportID domain.ReportID `path:"report_id" doc:"Opaque id of the report."`
 	}
 }
 

@@ -9,13 +9,13 @@ import (
 
 // UserRisk is a user's score with what it is made of.
 type UserRisk struct {
-	Score      int             `json:"score"`
-	Grade      domain.Grade    `json:"grade"`
-	Baseline   int             `json:"baseline" doc:"Where the score of the user's role starts."`
-	Role       domain.Role     `json:"role"`
-	Tallies    domain.Tallies  `json:"tallies" doc:"Raw counts over the trailing 12 months."`
-	Factors    []domain.Factor `json:"factors" doc:"What each signal adds, the role's multiplier applied. Baseline and deltas add up to the score."`
-	ComputedAt op.Time         `json:"computed_at"`
+	Score      int             `json:"score" doc:"Risk score, 0 to 1000; higher is safer."`
+	Grade      domain.Grade    `json:"grade" doc:"Grade of the score: A from 800, B from 700, C from 600, D from 400, F below."`
+	Baseline   int             `json:"baseline" doc:"Score that the user's role starts from, before any signal."`
+	Role       domain.Role     `json:"role" doc:"The risk role, which weights the signals."`
+	Tallies    domain.Tallies  `json:"tallies" doc:"Raw counts over the trailing 12 months. The score weights recent signals more."`
+	Factors    []domain.Factor `json:"factors" doc:"What each signal adds, the role's multiplier applied. The baseline and all deltas add up to the score."`
+	ComputedAt op.Time         `json:"computed_at" doc:"When the score was computed."`
 
 	client domain.ClientID
 }
@@ -32,14 +32,14 @@ func userRiskOf(r domain.UserRisk) UserRisk {
 
 // ClientRisk is the risk of a client's active users together.
 type ClientRisk struct {
-	AverageScore  int                      `json:"average_score"`
-	Grade         domain.Grade             `json:"grade"`
-	HighRiskUsers int                      `json:"high_risk_users" doc:"Active users graded D or F."`
-	Distribution  domain.GradeDistribution `json:"distribution" doc:"Active users per grade."`
-	ByRole        []domain.RoleRisk        `json:"by_role"`
-	TopFactors    []domain.FactorTotal     `json:"top_factors" doc:"What moves the scores most, by the size of its total."`
-	History       []domain.AverageOn       `json:"history" doc:"Of the last 90 days those on which it was computed, oldest first."`
-	ComputedAt    op.Time                  `json:"computed_at"`
+	AverageScore  int                      `json:"average_score" doc:"Average score of the active users, 0 to 1000, rounded."`
+	Grade         domain.Grade             `json:"grade" doc:"Grade of the average score: A from 800, B from 700, C from 600, D from 400, F below."`
+	HighRiskUsers int                      `json:"high_risk_users" doc:"Number of active users graded D or F."`
+	Distribution  domain.GradeDistribution `json:"distribution" doc:"Number of active users per grade."`
+	ByRole        []domain.RoleRisk        `json:"by_role" doc:"The active users by risk role."`
+	TopFactors    []domain.FactorTotal     `json:"top_factors" doc:"The factors that move the scores most, by the size of their total."`
+	History       []domain.AverageOn       `json:"history" doc:"Daily averages of the last 90 days, oldest first. Days without one are left out."`
+	ComputedAt    op.Time                  `json:"computed_at" doc:"When the snapshot was made; at most 5 minutes ago."`
 
 	client domain.ClientID
 }
@@ -49,12 +49,16 @@ func (r ClientRisk) BudgetClient() domain.ClientID { return r.client }
 
 func (a *API) declareRisk() {
 	a.GetClientRisk = op.Add(&a.Set, op.Meta{
-		ID: "clients.risk", Method: "GET", Path: "/clients/:client_id/risk", Scope: domain.Read, Since: op.V2_1,
+		ID: "clients.risk", Tag: "risk", Method: "GET", Path: "/clients/:client_id/risk", Scope: domain.Read, Since: op.V2_1,
 		Status: 200, PerClient: 20, Summary: "Read the risk of a client's users",
+		Description: "Returns one snapshot of the scores of the active users: their average, how they spread over " +
+			"grades and roles, what moves them, and the last 90 days. It may be 5 minutes old.",
 	}, a.getClientRisk)
 	a.GetUserRisk = op.Add(&a.Set, op.Meta{
-		ID: "users.risk", Method: "GET", Path: "/users/:user_id/risk", Scope: domain.Read, Since: op.V2_1,
+		ID: "users.risk", Tag: "risk", Method: "GET", Path: "/users/:user_id/risk", Scope: domain.Read, Since: op.V2_1,
 		Status: 200, PerClient: 120, Summary: "Read a user's risk score and what it is made of",
+		Description: "Returns the score with the baseline of the role, the raw counts and what each of them adds. To " +
+			"read the scores of many users, page through the users of the client.",
 	}, a.getUserRisk)
 }
 

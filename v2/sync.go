@@ -10,24 +10,24 @@ import (
 
 // SyncRun is a sync of a client's users with its directory as v2 shows it.
 type SyncRun struct {
-	Status      domain.SyncStatus  `json:"status"`
-	Trigger     domain.SyncTrigger `json:"trigger" doc:"What asked for the run."`
-	QueuedAt    op.Time            `json:"queued_at"`
-	StartedAt   *op.Time           `json:"started_at"`
-	FinishedAt  *op.Time           `json:"finished_at"`
-	Created     int                `json:"created" doc:"Users who were made."`
-	Updated     int                `json:"updated" doc:"Users who changed or became active again; neither those merged nor those deactivated."`
-	Deactivated int                `json:"deactivated"`
-	Merged      int                `json:"merged" doc:"Users made by hand whom the directory keeps from now on."`
-	Unchanged   int                `json:"unchanged" doc:"The directory's other users, who are as the directory has them; counted at the end of the run."`
+	Status      domain.SyncStatus  `json:"status" doc:"How far the run is."`
+	Trigger     domain.SyncTrigger `json:"trigger" doc:"What asked for the run: a request, the schedule, or an operator's command."`
+	QueuedAt    op.Time            `json:"queued_at" doc:"When the run was asked for."`
+	StartedAt   *op.Time           `json:"started_at" doc:"When the run began. Null for not yet."`
+	FinishedAt  *op.Time           `json:"finished_at" doc:"When the run ended. Null for not yet."`
+	Created     int                `json:"created" doc:"Number of users made."`
+	Updated     int                `json:"updated" doc:"Number of users who changed or became active again; neither those merged nor those deactivated."`
+	Deactivated int                `json:"deactivated" doc:"Number of users who became inactive, because the account is disabled, removed or has left the group."`
+	Merged      int                `json:"merged" doc:"Number of users made by hand whom the directory keeps from now on."`
+	Unchanged   int                `json:"unchanged" doc:"Number of the directory's other users. Counted at the end of the run."`
 	Skipped     []SkippedAccount   `json:"skipped" doc:"The first 100 accounts of which no user was made, or whose address a user could not be given. Guests and accounts without mail are not listed."`
-	Error       *string            `json:"error" doc:"Why the run failed, and what to do; null where it did not."`
+	Error       *string            `json:"error" doc:"Why the run failed, and what to do. Null where it did not."`
 }
 
 // SkippedAccount is an account that a run skipped.
 type SkippedAccount struct {
-	Address string `json:"address" doc:"As the directory has it, which may be no valid address."`
-	Reason  string `json:"reason"`
+	Address string `json:"address" doc:"Address as the directory has it, which may be no valid one."`
+	Reason  string `json:"reason" doc:"Why the account was skipped."`
 }
 
 func syncRunOf(r domain.SyncRun) SyncRun {
@@ -47,13 +47,17 @@ func (a *API) declareSync() {
 	a.StartSync = op.Add(&a.Set, op.Meta{
 		ID: "sync.runs.create", Method: "POST", Path: "/clients/:client_id/sync/runs",
 		Scope: domain.Write, Since: op.V2_2, Status: 202,
-		Summary: "Sync a client's users with its directory outside the schedule, once an hour",
-		Fails:   []domain.Code{domain.Conflict},
+		Summary: "Start a directory sync",
+		Description: "Queues a sync of the client's users with its directory, outside the schedule, once an hour: " +
+			"more often is 429. A client without a directory, or with a run that is queued or running, is a " +
+			"conflict.",
+		Fails: []domain.Code{domain.Conflict},
 	}, a.startSync)
 	a.ListSyncRuns = op.AddList(&a.Set, op.Meta{
-		ID: "sync.runs.list", Method: "GET", Path: "/clients/:client_id/sync/runs",
+		ID: "sync.runs.list", Starred: true, Method: "GET", Path: "/clients/:client_id/sync/runs",
 		Scope: domain.Read, Since: op.V2_2, Status: 200,
-		Summary: "List the sync runs of a client, the newest first; runs are kept for 90 days",
+		Summary:     "List the sync runs of a client",
+		Description: "Returns the runs of a client, newest first, with what each changed. They are kept for 90 days.",
 	}, a.listSyncRuns, syncRunOf)
 }
 
@@ -65,7 +69,7 @@ type StartSync struct {
 // SyncQueued says that a sync was queued.
 type SyncQueued struct {
 	Status   domain.SyncStatus `json:"status" doc:"Always queued. Follow the run in the client's sync runs."`
-	QueuedAt op.Time           `json:"queued_at"`
+	QueuedAt op.Time           `json:"queued_at" doc:"When the run was queued."`
 }
 
 func (a *API) startSync(ctx context.Context, in *StartSync) (out *SyncQueued, err error) {

@@ -11,21 +11,21 @@ import (
 
 // Assignment is where a user stands with a course, as v2 shows it.
 type Assignment struct {
-	CourseID    domain.CourseID         `json:"course_id"`
-	Title       string                  `json:"title"`
+	CourseID    domain.CourseID         `json:"course_id" doc:"Opaque id of the course."`
+	Title       string                  `json:"title" doc:"The course's title."`
 	Order       int                     `json:"order" doc:"The course's place in the user's list, from 1: the client's program first."`
-	AssignedAt  op.Time                 `json:"assigned_at"`
-	DueOn       domain.Date             `json:"due_on"`
-	CompletedAt *op.Time                `json:"completed_at" doc:"Null also where the course is due again."`
-	Status      domain.AssignmentStatus `json:"status"`
+	AssignedAt  op.Time                 `json:"assigned_at" doc:"When the course was given to the user."`
+	DueOn       domain.Date             `json:"due_on" doc:"The day (UTC) by whose end the course is to be completed."`
+	CompletedAt *op.Time                `json:"completed_at" doc:"When the user completed the course. Null for not yet, and where the course is due again."`
+	Status      domain.AssignmentStatus `json:"status" doc:"Whether the course is open, completed or overdue today (UTC)."`
 }
 
 // Course is a course of the catalogue as v2 shows it.
 type Course struct {
-	ID            domain.CourseID   `json:"id"`
-	Title         string            `json:"title"`
-	RenewalMonths int               `json:"renewal_months" doc:"How long having completed the course counts; 0 for good."`
-	Languages     []domain.Language `json:"languages"`
+	ID            domain.CourseID   `json:"id" doc:"Opaque id of the course."`
+	Title         string            `json:"title" doc:"The course's title."`
+	RenewalMonths int               `json:"renewal_months" doc:"How many months having completed the course counts; 0 for good."`
+	Languages     []domain.Language `json:"languages" doc:"The languages that the course is available in."`
 }
 
 func courseOf(c domain.Course) Course {
@@ -34,16 +34,21 @@ func courseOf(c domain.Course) Course {
 
 func (a *API) declareTraining() {
 	a.ListTraining = op.AddList(&a.Set, op.Meta{
-		ID: "users.training", Method: "GET", Path: "/users/:user_id/training", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		ID: "users.training", Tag: "training", Starred: true, Method: "GET", Path: "/users/:user_id/training", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the courses that a user was given",
+		Description: "Returns each course that the user was given, once, in the order of the user's list, with its " +
+			"due date and whether it is completed.",
 	}, a.listTraining, a.assignmentOf)
 	a.ListCourses = op.AddList(&a.Set, op.Meta{
-		ID: "courses.list", Method: "GET", Path: "/courses", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List the catalogue of courses",
+		ID: "courses.list", Tag: "training", Starred: true, Method: "GET", Path: "/courses", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary:     "List the catalogue of courses",
+		Description: "Returns the courses that `course_id` stands for, by their creation. All clients share them.",
 	}, a.listCourses, courseOf)
 	a.AssignTraining = op.Add(&a.Set, op.Meta{
 		ID: "training.assign", Method: "POST", Path: "/clients/:client_id/training/assignments", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Give a course to users of a client",
+		Description: "Gives a course to the active users of an audience. Users who completed it within its renewal " +
+			"window are skipped and listed; those who have it open keep it. Asking again changes nothing.",
 	}, a.assignTraining)
 }
 
@@ -85,9 +90,9 @@ func (a *API) listCourses(ctx context.Context, _ *ListCourses, w domain.Window) 
 
 // Audience is some of a client's users, in exactly one of its shapes.
 type Audience struct {
-	Type         domain.AudienceType              `json:"type" validate:"required,enum"`
-	CollectionID op.Optional[domain.CollectionID] `json:"collection_id,omitzero" doc:"Required when type is collection, and else left out."`
-	UserIDs      []domain.UserID                  `json:"user_ids,omitzero" validate:"max=10000" doc:"Required when type is users, and else left out."`
+	Type         domain.AudienceType              `json:"type" validate:"required,enum" doc:"Which users: all of the client's, the members of a collection, or those named."`
+	CollectionID op.Optional[domain.CollectionID] `json:"collection_id,omitzero" doc:"The collection. Required when type is collection, and else left out."`
+	UserIDs      []domain.UserID                  `json:"user_ids,omitzero" validate:"max=10000" doc:"The users. Required when type is users, and else left out."`
 }
 
 // shape is the audience in the domain's terms, or what is wrong with it. field
@@ -121,24 +126,24 @@ func (a *Audience) shape(field string) (domain.Audience, error) {
 type AssignTraining struct {
 	Path clientPath
 	Body struct {
-		CourseID domain.CourseID          `json:"course_id" validate:"required"`
-		Audience *Audience                `json:"audience" validate:"required"`
-		DueOn    op.Optional[domain.Date] `json:"due_on,omitzero" doc:"Left out, 30 days from today."`
-		Notify   op.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail."`
+		CourseID domain.CourseID          `json:"course_id" validate:"required" doc:"A course of the catalogue."`
+		Audience *Audience                `json:"audience" validate:"required" doc:"Whom to give the course to."`
+		DueOn    op.Optional[domain.Date] `json:"due_on,omitzero" doc:"The day (UTC) by whose end the course is to be completed. Left out, 30 days from today."`
+		Notify   op.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail now."`
 	}
 }
 
 // TrainingAssigned is what became of an AssignTraining.
 type TrainingAssigned struct {
-	CourseID      domain.CourseID `json:"course_id"`
-	AssignedCount int             `json:"assigned_count" doc:"Users who are given the course; beyond an audience of 10,000 that takes a moment after the answer. Those who have it open already keep it as it is, with its due date, and are neither counted nor listed."`
-	Skipped       []SkippedUser   `json:"skipped"`
+	CourseID      domain.CourseID `json:"course_id" doc:"Opaque id of the course."`
+	AssignedCount int             `json:"assigned_count" doc:"Number of users who are given the course; beyond an audience of 10,000 users, shortly after the answer. Those who have it open already keep it, with its due date, and are neither counted nor listed."`
+	Skipped       []SkippedUser   `json:"skipped" doc:"Users of the audience who are not given the course."`
 }
 
 // SkippedUser is a user of the audience who was not given the course.
 type SkippedUser struct {
-	UserID domain.UserID     `json:"user_id"`
-	Reason domain.SkipReason `json:"reason"`
+	UserID domain.UserID     `json:"user_id" doc:"Opaque id of the user."`
+	Reason domain.SkipReason `json:"reason" doc:"Why: the course was completed within its renewal window, or the user is inactive."`
 }
 
 // assignTraining gives the course to those of the audience who are active and

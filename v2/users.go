@@ -9,22 +9,22 @@ import (
 
 // UserCore is what v2 shows of a user everywhere.
 type UserCore struct {
-	ID                domain.UserID     `json:"id"`
-	ClientID          domain.ClientID   `json:"client_id"`
-	Email             string            `json:"email" format:"email"`
-	FirstName         string            `json:"first_name"`
-	LastName          string            `json:"last_name"`
-	Department        *string           `json:"department"`
-	JobTitle          *string           `json:"job_title"`
-	ManagerEmail      *string           `json:"manager_email" format:"email"`
-	Status            domain.UserStatus `json:"status"`
-	Role              domain.Role       `json:"role" doc:"Weights the user's risk signals."`
-	PreferredLanguage domain.Language   `json:"preferred_language"`
-	Source            domain.UserSource `json:"source" doc:"Where the record came from."`
-	Group             *Group            `json:"group"`
-	Training          UserTraining      `json:"training"`
-	CreatedAt         op.Time           `json:"created_at"`
-	UpdatedAt         op.Time           `json:"updated_at"`
+	ID                domain.UserID     `json:"id" doc:"Opaque id of the user."`
+	ClientID          domain.ClientID   `json:"client_id" doc:"The client that the user belongs to."`
+	Email             string            `json:"email" format:"email" doc:"The user's address, in lower case, unique within the client."`
+	FirstName         string            `json:"first_name" doc:"First name; may be empty."`
+	LastName          string            `json:"last_name" doc:"Last name; may be empty."`
+	Department        *string           `json:"department" doc:"Department. Null where it is not known."`
+	JobTitle          *string           `json:"job_title" doc:"Job title. Null where it is not known."`
+	ManagerEmail      *string           `json:"manager_email" format:"email" doc:"Address of the user's manager. Null where it is not known."`
+	Status            domain.UserStatus `json:"status" doc:"Whether the user takes part: inactive users get no courses and no mails."`
+	Role              domain.Role       `json:"role" doc:"The risk role, which weights the user's signals."`
+	PreferredLanguage domain.Language   `json:"preferred_language" doc:"Language of courses and mails."`
+	Source            domain.UserSource `json:"source" doc:"Where the record came from: a directory, by hand, or this interface."`
+	Group             *Group            `json:"group" doc:"The directory group or manual group that the user is in. Null for none."`
+	Training          UserTraining      `json:"training" doc:"Where the user stands with the courses."`
+	CreatedAt         op.Time           `json:"created_at" doc:"When the user was created."`
+	UpdatedAt         op.Time           `json:"updated_at" doc:"When a field of the user last changed, the score included."`
 
 	// What v1 shows of a user and v2 does not: percentages of the simulated
 	// mails that the user clicked, ever and within 365 days.
@@ -35,54 +35,54 @@ type UserCore struct {
 // User is a user in a list, and one just created.
 type User struct {
 	UserCore
-	Risk UserScore `json:"risk"`
+	Risk UserScore `json:"risk" doc:"The user's risk score."`
 }
 
 // UserDetail is a user read alone.
 type UserDetail struct {
 	UserCore
-	Risk        UserRisk        `json:"risk"`
-	Collections []CollectionRef `json:"collections"`
-	DarkWeb     *UserDarkWeb    `json:"dark_web" doc:"Null where the client has no Dark Web Monitoring."`
+	Risk        UserRisk        `json:"risk" doc:"The user's risk score and what it is made of."`
+	Collections []CollectionRef `json:"collections" doc:"The collections that the user is a member of."`
+	DarkWeb     *UserDarkWeb    `json:"dark_web" doc:"The user's exposures. Null where the client has no Dark Web Monitoring."`
 }
 
 // UserScore is a user's score and grade.
 type UserScore struct {
-	Score int          `json:"score"`
-	Grade domain.Grade `json:"grade"`
+	Score int          `json:"score" doc:"Risk score, 0 to 1000; higher is safer."`
+	Grade domain.Grade `json:"grade" doc:"Grade of the score: A from 800, B from 700, C from 600, D from 400, F below."`
 }
 
 // Group is where a user is kept.
 type Group struct {
-	ID   domain.GroupID `json:"id"`
-	Name string         `json:"name"`
+	ID   domain.GroupID `json:"id" doc:"Opaque id of the group."`
+	Name string         `json:"name" doc:"The group's name."`
 }
 
 // UserTraining is where a user stands with the courses.
 type UserTraining struct {
-	OnTrack      bool        `json:"on_track"`
-	OverdueCount int         `json:"overdue_count"`
-	NextCourse   *NextCourse `json:"next_course"`
+	OnTrack      bool        `json:"on_track" doc:"Whether no course is overdue."`
+	OverdueCount int         `json:"overdue_count" doc:"Number of overdue courses."`
+	NextCourse   *NextCourse `json:"next_course" doc:"The incomplete course that is due first, overdue ones included. Null where nothing is left to do."`
 }
 
 // NextCourse is the incomplete course that is due first.
 type NextCourse struct {
-	CourseID domain.CourseID `json:"course_id"`
-	Title    string          `json:"title"`
-	DueOn    domain.Date     `json:"due_on"`
+	CourseID domain.CourseID `json:"course_id" doc:"Opaque id of the course."`
+	Title    string          `json:"title" doc:"The course's title."`
+	DueOn    domain.Date     `json:"due_on" doc:"The day (UTC) by whose end the course is to be completed."`
 }
 
 // CollectionRef names a collection.
 type CollectionRef struct {
-	ID   domain.CollectionID `json:"id"`
-	Name string              `json:"name"`
+	ID   domain.CollectionID `json:"id" doc:"Opaque id of the collection."`
+	Name string              `json:"name" doc:"The collection's name."`
 }
 
 // UserDarkWeb sums up a user's exposures.
 type UserDarkWeb struct {
-	UnresolvedExposures int              `json:"unresolved_exposures"`
-	ResolvedExposures   int              `json:"resolved_exposures"`
-	HighestSeverity     *domain.Severity `json:"highest_severity" doc:"Of the unresolved exposures; null without any."`
+	UnresolvedExposures int              `json:"unresolved_exposures" doc:"Number of exposures that are not resolved."`
+	ResolvedExposures   int              `json:"resolved_exposures" doc:"Number of exposures that are resolved."`
+	HighestSeverity     *domain.Severity `json:"highest_severity" doc:"Highest severity of the unresolved exposures. Null without any."`
 }
 
 func userOf(u domain.User) User {
@@ -124,18 +124,28 @@ func (a *API) declareUsers() {
 	a.ListUsers = op.AddList(&a.Set, op.Meta{
 		ID: "users.list", Method: "GET", Path: "/clients/:client_id/users", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the users of a client with their scores",
+		Description: "Returns the users of a client, active and inactive, each with the risk score. Prefer it to " +
+			"reading the risk of users one by one.",
 	}, a.listUsers, userOf)
 	a.GetUser = op.Add(&a.Set, op.Meta{
-		ID: "users.get", Method: "GET", Path: "/users/:user_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		ID: "users.get", Starred: true, Method: "GET", Path: "/users/:user_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "Read a user",
+		Description: "Returns one user with the score and what it is made of, the collections, and a summary of the " +
+			"exposures.",
 	}, a.getUser)
 	a.CreateUser = op.Add(&a.Set, op.Meta{
 		ID: "users.create", Method: "POST", Path: "/clients/:client_id/users", Scope: domain.Write, Since: op.V2_2, Status: 201,
-		Summary: "Create a user", Fails: []domain.Code{domain.Conflict},
+		Summary: "Create a user",
+		Description: "Creates an active user in the client's Manual group and assigns the courses of the program and " +
+			"of the frameworks at once. A user with the same email who is found by a later directory sync is " +
+			"merged with this one.", Fails: []domain.Code{domain.Conflict},
 	}, a.createUser)
 	a.UpdateUser = op.Add(&a.Set, op.Meta{
 		ID: "users.update", Method: "PATCH", Path: "/users/:user_id", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Update a user",
+		Description: "Changes the fields that are sent and leaves the others. Each field that is set here overrides " +
+			"the directory: later syncs leave it as it is. An inactive user takes no part in training and " +
+			"phishing.",
 	}, a.updateUser)
 }
 
@@ -144,12 +154,12 @@ type ListUsers struct {
 	Path  clientPath
 	Query struct {
 		op.Paging
-		Status       domain.UserStatusFilter `query:"status" validate:"enum" default:"all"`
-		Q            string                  `query:"q" validate:"max=500" doc:"What the name or the email contains, in any case."`
-		Role         domain.Role             `query:"role" validate:"omitempty,enum"`
+		Status       domain.UserStatusFilter `query:"status" validate:"enum" default:"all" doc:"Only users in this state."`
+		Q            string                  `query:"q" validate:"max=500" doc:"Only users whose name or email contains this text, in any case."`
+		Role         domain.Role             `query:"role" validate:"omitempty,enum" doc:"Only users with this risk role."`
 		CollectionID string                  `query:"collection_id" validate:"max=500" doc:"Only members of this collection."`
 		UpdatedSince *op.Time                `query:"updated_since" doc:"Only users that changed at or after this time."`
-		Sort         domain.UserSort         `query:"sort" validate:"enum" default:"created_at"`
+		Sort         domain.UserSort         `query:"sort" validate:"enum" default:"created_at" doc:"Order of the list; a leading minus sign reverses it."`
 	}
 }
 

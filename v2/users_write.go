@@ -15,16 +15,16 @@ import (
 type CreateUser struct {
 	Path clientPath
 	Body struct {
-		Email             string                `json:"email" validate:"filled,max=254,email" doc:"Kept in lower case."`
-		FirstName         string                `json:"first_name,omitzero" validate:"max=200,name"`
-		LastName          string                `json:"last_name,omitzero" validate:"max=200,name"`
-		Department        *string               `json:"department,omitzero" validate:"omitnil,max=500"`
-		JobTitle          *string               `json:"job_title,omitzero" validate:"omitnil,max=500"`
-		ManagerEmail      *string               `json:"manager_email,omitzero" validate:"omitnil,max=254,email"`
-		Role              domain.Role           `json:"role,omitzero" validate:"omitempty,enum" doc:"Left out, it is classified from job title, department and email."`
-		PreferredLanguage domain.Language       `json:"preferred_language,omitzero" validate:"omitempty,enum" default:"en"`
-		CollectionIDs     []domain.CollectionID `json:"collection_ids,omitzero" validate:"max=500"`
-		SendWelcomeEmail  bool                  `json:"send_welcome_email,omitzero" default:"false"`
+		Email             string                `json:"email" validate:"filled,max=254,email" doc:"The user's address, unique within the client. Kept in lower case."`
+		FirstName         string                `json:"first_name,omitzero" validate:"max=200,name" doc:"First name."`
+		LastName          string                `json:"last_name,omitzero" validate:"max=200,name" doc:"Last name."`
+		Department        *string               `json:"department,omitzero" validate:"omitnil,max=500" doc:"Department."`
+		JobTitle          *string               `json:"job_title,omitzero" validate:"omitnil,max=500" doc:"Job title."`
+		ManagerEmail      *string               `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Address of the user's manager."`
+		Role              domain.Role           `json:"role,omitzero" validate:"omitempty,enum" doc:"The risk role. Left out, it is classified from job title, department and email."`
+		PreferredLanguage domain.Language       `json:"preferred_language,omitzero" validate:"omitempty,enum" default:"en" doc:"Language of courses and mails."`
+		CollectionIDs     []domain.CollectionID `json:"collection_ids,omitzero" validate:"max=500" doc:"Collections of the client that the user becomes a member of."`
+		SendWelcomeEmail  bool                  `json:"send_welcome_email,omitzero" default:"false" doc:"Whether to send the user a welcome mail."`
 	}
 }
 
@@ -134,14 +134,14 @@ func deref(text *string) string {
 type UpdateUser struct {
 	Path userPath
 	Body struct {
-		Status            op.Optional[domain.UserStatus] `json:"status,omitzero" validate:"omitnil,enum"`
-		FirstName         op.Optional[string]            `json:"first_name,omitzero" validate:"omitnil,max=200,name"`
-		LastName          op.Optional[string]            `json:"last_name,omitzero" validate:"omitnil,max=200,name"`
-		Department        op.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500"`
-		JobTitle          op.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500"`
-		ManagerEmail      op.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,max=254,email"`
-		Role              op.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum"`
-		PreferredLanguage op.Optional[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum"`
+		Status            op.Optional[domain.UserStatus] `json:"status,omitzero" validate:"omitnil,enum" doc:"Whether the user takes part."`
+		FirstName         op.Optional[string]            `json:"first_name,omitzero" validate:"omitnil,max=200,name" doc:"First name."`
+		LastName          op.Optional[string]            `json:"last_name,omitzero" validate:"omitnil,max=200,name" doc:"Last name."`
+		Department        op.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500" doc:"Department. Null clears it."`
+		JobTitle          op.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500" doc:"Job title. Null clears it."`
+		ManagerEmail      op.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Address of the user's manager. Null clears it."`
+		Role              op.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum" doc:"The risk role. Set here, it is no longer classified."`
+		PreferredLanguage op.Optional[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum" doc:"Language of courses and mails."`
 	}
 }
 

@@ -26,24 +26,24 @@ func ForV1(a *API) *V1 {
 	s := &op.Set{Cursors: a.Set.Cursors, AroundWrite: a.aroundWrite, Trace: a.Set.Trace}
 	return &V1{
 		SendToUser: op.Add(s, op.Meta{
-			ID: "v1.send", Method: "POST", Path: "/sendphishing", Scope: domain.Write, Since: op.V2_0, Status: 200,
+			ID: "v1.send", Tag: "phishing", Method: "POST", Path: "/sendphishing", Scope: domain.Write, Since: op.V2_0, Status: 200,
 			Summary: "Send a simulated phishing mail to a user of any client",
 		}, a.sendToUser),
 		MoveMember: op.Add(s, op.Meta{
-			ID: "v1.move", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members",
+			ID: "v1.move", Tag: "collections", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members",
 			Scope: domain.Write, Since: op.V2_0, Status: 200,
 			Summary: "Move a user into a collection, out of all others",
 		}, a.moveMember),
 		SentEmails: op.AddList(s, op.Meta{
-			ID: "v1.emails", Method: "POST", Path: "/sentemails", Scope: domain.Read, Since: op.V2_0, Status: 200,
+			ID: "v1.emails", Tag: "users", Method: "POST", Path: "/sentemails", Scope: domain.Read, Since: op.V2_0, Status: 200,
 			Summary: "List the mails that were sent to a user, or to an email address",
 		}, a.sentEmails, addressedEmailOf),
 		SentResults: op.AddList(s, op.Meta{
-			ID: "v1.results", Method: "GET", Path: "/users/:user_id/phishing", Scope: domain.Read, Since: op.V2_0, Status: 200,
+			ID: "v1.results", Tag: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Scope: domain.Read, Since: op.V2_0, Status: 200,
 			Summary: "List the simulated mails that were sent to a user",
 		}, a.sentResults, resultOf),
 		OldReports: op.AddList(s, op.Meta{
-			ID: "v1.reports", Method: "GET", Path: "/clients/:client_id/reports", Scope: domain.Read, Since: op.V2_0, Status: 200,
+			ID: "v1.reports", Tag: "reports", Method: "GET", Path: "/clients/:client_id/reports", Scope: domain.Read, Since: op.V2_0, Status: 200,
 			Summary: "List the reports of a client, the oldest first",
 		}, a.oldReports, reportOf),
 	}

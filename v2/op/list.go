@@ -13,7 +13,7 @@ import (
 // Query.
 type Paging struct {
 	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"How many items to return at the most."`
-	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the page before."`
+	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the page before. Its list must have the same filters and the same order."`
 
 	// Rows, Skip and Total are inputs of other surfaces in this process.
 	// Rows, where positive, stands in for Limit; Skip passes over so many rows
@@ -25,8 +25,8 @@ type Paging struct {
 
 // Page is one page of a list.
 type Page[T any] struct {
-	Data []T      `json:"data"`
-	Page PageInfo `json:"page"`
+	Data []T      `json:"data" doc:"The items of this page."`
+	Page PageInfo `json:"page" doc:"Where the list goes on."`
 
 	// Total is the number of rows of the whole list, where it was asked for.
 	Total int `json:"-"`
@@ -37,8 +37,8 @@ type Page[T any] struct {
 
 // PageInfo says where a list goes on.
 type PageInfo struct {
-	NextCursor *string `json:"next_cursor"`
-	HasMore    bool    `json:"has_more"`
+	NextCursor *string `json:"next_cursor" doc:"Pass it as cursor for the next page. Null on the last page."`
+	HasMore    bool    `json:"has_more" doc:"Whether there is a next page."`
 }
 
 // AddList declares an operation that answers with a page of a list: read returns

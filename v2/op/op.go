@@ -8,8 +8,10 @@ package op
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"reflect"
 	"slices"
+	"strings"
 
 	"partnerapi/domain"
 )
@@ -26,7 +28,13 @@ type Meta struct {
 	// Description says in Markdown, in one to four sentences, what the summary
 	// leaves open.
 	Description string
-	Scope       domain.Scope
+	// Tag is the resource that documents list the operation under; empty for the
+	// part of ID before its first point.
+	Tag string
+	// Starred says that the operation is not in the published document of the
+	// interface. Documents mark it with an asterisk.
+	Starred bool
+	Scope   domain.Scope
 	// AllClients says that the operation needs a key with access to all clients
 	// of its partner, beside the scope.
 	AllClients bool
@@ -44,6 +52,15 @@ type Meta struct {
 	// Secret says that the output holds a secret: what a surface keeps of it, it
 	// keeps encrypted.
 	Secret bool
+}
+
+// Resource is the operation's tag.
+func (m *Meta) Resource() string {
+	if m.Tag != "" {
+		return m.Tag
+	}
+	prefix, _, _ := strings.Cut(m.ID, ".")
+	return prefix
 }
 
 // OfClient is an output or a path that knows which client it is about, so that
@@ -91,6 +108,11 @@ type NoContent struct{}
 type Set struct {
 	// Cursors seals the cursors of the set's lists.
 	Cursors domain.CursorSealer
+	// Tags are the resources, in the order in which documents list them.
+	Tags []Tag
+	// Examples holds an example of each operation, in a file ID.json; nil for none.
+	// openapi.Example says what is in one.
+	Examples fs.FS
 	// AroundWrite, where set, runs around every operation of scope write. It is
 	// set before the first call.
 	AroundWrite AroundWrite
@@ -100,6 +122,16 @@ type Set struct {
 
 	ops []Operation
 	ids map[string]bool
+}
+
+// Tag is a resource that operations are listed under in documents.
+type Tag struct {
+	// Name is what an operation's Tag or ID says.
+	Name string
+	// Title is the name as people read it.
+	Title string
+	// Description is Markdown.
+	Description string
 }
 
 // All returns the operations in the order they were declared.

@@ -30,14 +30,14 @@ func StatusOf(code domain.Code) int { return statuses[code] }
 
 // ErrorEnvelope is the body of every error of v2.
 type ErrorEnvelope struct {
-	Error ErrorBody `json:"error"`
+	Error ErrorBody `json:"error" doc:"What went wrong."`
 }
 
 // ErrorBody says what went wrong.
 type ErrorBody struct {
-	Code      domain.Code         `json:"code"`
-	Message   string              `json:"message"`
-	RequestID string              `json:"request_id"`
+	Code      domain.Code         `json:"code" doc:"The kind of error, for programs."`
+	Message   string              `json:"message" doc:"What went wrong, for people. Its words may change."`
+	RequestID string              `json:"request_id" doc:"The id of the request, as in X-Request-Id."`
 	Fields    []domain.FieldError `json:"fields,omitempty" doc:"The parts of the request that are wrong, where there are some."`
 }
 

@@ -90,7 +90,7 @@ func inOrder(value jsontext.Value, first []string) (jsontext.Value, error) {
 	return value, nil
 }
 
-func objectInOrder(value jsontext.Value, first []string) (jsontext.Value, error) {
+func objectInOrder(value jsontext.Value, first []string) (_ jsontext.Value, err error) {
 	members := map[string]jsontext.Value{}
 	if err := json.Unmarshal(value, &members); err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func objectInOrder(value jsontext.Value, first []string) (jsontext.Value, error)
 		return bytes.Compare([]byte(a), []byte(b))
 	})
 
-	var out bytes.Buffer
-	enc := jsontext.NewEncoder(&out)
+	var text bytes.Buffer
+	enc := jsontext.NewEncoder(&text)
 	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
 		return nil, err
 	}
@@ -124,9 +124,11 @@ func objectInOrder(value jsontext.Value, first []string) (jsontext.Value, error)
 		if name == "properties" {
 			within = properties
 		}
-		member, err := inOrder(members[name], within)
-		if err != nil {
-			return nil, err
+		member := members[name]
+		if name != "example" || first != nil { // whose members have an order of their own
+			if member, err = inOrder(member, within); err != nil {
+				return nil, err
+			}
 		}
 		if err := enc.WriteToken(jsontext.String(name)); err != nil {
 			return nil, err
@@ -138,5 +140,5 @@ func objectInOrder(value jsontext.Value, first []string) (jsontext.Value, error)
 	if err := enc.WriteToken(jsontext.EndObject); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), nil
+	return text.Bytes(), nil
 }

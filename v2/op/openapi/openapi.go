@@ -11,6 +11,7 @@ package openapi
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"reflect"
 	"slices"
@@ -32,7 +33,16 @@ type Document struct {
 	Error reflect.Type
 	// Lenient says that bodies may have unknown members, and that null stands
 	// for an optional member that is left out (decisions 2.5).
-	Lenient    bool
+	Lenient bool
+	// Tags describe the resources, in the order of the document.
+	Tags []op.Tag
+	// Failure is an example of the body of an error; nil for none.
+	Failure func(Failure) any
+	// Failures say more of a status than Failure's own description.
+	Failures map[int]string
+	// Examples holds those of the operations, in files ID.json; see Example. nil
+	// for none.
+	Examples   fs.FS
 	Operations []Operation
 }
 
@@ -48,6 +58,8 @@ type Operation struct {
 	Description string
 	// Tag is the resource that the operation is listed under.
 	Tag string
+	// Starred says that the operation is beyond the published document.
+	Starred bool
 	// Scope is what the key must carry.
 	Scope domain.Scope
 	// AllClients says that the key must have access to all clients.
@@ -79,8 +91,7 @@ func ForSet(
 ) (*openapi3.T, error) {
 	doc := Document{
 		Title: "Partner API v2", Version: release.String(), Prefix: "/v2", Error: errorType,
-		Description: "Clients of a partner of a security awareness training service, with their users, " +
-			"risk and training. Ids are opaque. Lists are read page by page: pass next_cursor as cursor until it is null.",
+		Description: about, Tags: set.Tags, Failure: envelope, Examples: set.Examples,
 	}
 	for _, o := range set.All() {
 		if o.Meta().Since <= release {
@@ -92,10 +103,9 @@ func ForSet(
 
 func operationOf(o op.Operation, statusOf func(domain.Code) int) Operation {
 	m := o.Meta()
-	tag, _, _ := strings.Cut(m.ID, ".")
 	out := Operation{
-		ID: m.ID, Method: m.Method, Path: m.Path, Summary: m.Summary, Description: m.Description, Tag: tag,
-		Scope: m.Scope, AllClients: m.AllClients,
+		ID: m.ID, Method: m.Method, Path: m.Path, Summary: m.Summary, Description: m.Description, Tag: m.Resource(),
+		Starred: m.Starred, Scope: m.Scope, AllClients: m.AllClients,
 		Since: m.Since.String(), PerClient: m.PerClient, Idempotent: m.Method == http.MethodPost,
 		Located: m.Status == http.StatusCreated, Input: o.Input(), Status: m.Status, Output: o.Output(),
 	}
@@ -105,19 +115,25 @@ func operationOf(o op.Operation, statusOf func(domain.Code) int) Operation {
 	return out
 }
 
-// Build writes the document and checks it against the OpenAPI specification.
-// The errors are mistakes in the types and tags of the operations.
+// Build writes the document and checks it against the OpenAPI specification. The
+// errors are mistakes in the types and tags of the operations. Whether examples fit
+// their schemas is left to tests (openapitest.CheckDescribed).
 func Build(d Document) (*openapi3.T, error) {
 	withKey := openapi3.NewSecurityRequirement().Authenticate(keyScheme)
 	b := builder{
 		doc: &openapi3.T{
-			OpenAPI:    "3.0.3",
-			Info:       &openapi3.Info{Title: d.Title, Version: d.Version, Description: d.Description},
-			Servers:    openapi3.Servers{{URL: d.Prefix}},
+			OpenAPI: "3.0.3",
+			Info: &openapi3.Info{
+				Title: d.Title, Version: d.Version, Description: d.Description,
+				Contact: &openapi3.Contact{Name: "The operator of this service"},
+				License: &openapi3.License{Name: "Apache-2.0", URL: "https://www.apache.org/licenses/LICENSE-2.0"},
+			},
+			Servers:    openapi3.Servers{{URL: d.Prefix, Description: "The service that this document comes from."}},
 			Security:   *openapi3.NewSecurityRequirements().With(withKey),
 			Paths:      openapi3.NewPaths(),
 			Components: newComponents(),
 		},
+		of:     d,
 		mapper: newMapper(d.Lenient),
 	}
 	b.doc.Components.Schemas = b.mapper.schemas
@@ -129,17 +145,22 @@ func Build(d Document) (*openapi3.T, error) {
 			return nil, fmt.Errorf("operation %s: %w", o.ID, err)
 		}
 	}
-	if err := b.doc.Validate(context.Background()); err != nil {
+	b.addTags()
+	if err := b.doc.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
 		return nil, fmt.Errorf("validate the document: %w", err)
 	}
+	b.orderExamples()
 	return b.doc, nil
 }
 
 type builder struct {
 	doc    *openapi3.T
+	of     Document
 	mapper *mapper
 	// failure is the body of errors.
 	failure *openapi3.SchemaRef
+	// ordered are the bodies of examples as they are written.
+	ordered []orderedExample
 }
 
 // addShown maps what the service writes before what it reads, so that a type
@@ -163,25 +184,26 @@ func hasContent(o Operation) bool {
 }
 
 func (b *builder) addOperation(o Operation) (err error) {
-	out := &openapi3.Operation{
-		OperationID: o.ID, Summary: o.Summary, Description: o.Description, Extensions: extensions(o),
+	example, err := b.example(o.ID)
+	if err != nil {
+		return err
 	}
-	if o.AllClients {
-		out.Description = strings.TrimSpace(out.Description + " Needs a key with access to all clients.")
+	out := &openapi3.Operation{
+		OperationID: o.ID, Summary: o.Summary, Description: describe(o), Extensions: extensions(o),
+	}
+	if o.Starred {
+		out.Summary += " *"
 	}
 	if o.Tag != "" {
 		out.Tags = []string{o.Tag}
-		if b.doc.Tags.Get(o.Tag) == nil {
-			b.doc.Tags = append(b.doc.Tags, &openapi3.Tag{Name: o.Tag})
-		}
 	}
-	if out.Parameters, err = b.parameters(o); err != nil {
+	if out.Parameters, err = b.parameters(o, example); err != nil {
 		return err
 	}
-	if out.RequestBody, err = b.requestBody(o.Input); err != nil {
+	if out.RequestBody, err = b.requestBody(o.Input, example); err != nil {
 		return err
 	}
-	if out.Responses, err = b.responses(o); err != nil {
+	if out.Responses, err = b.responses(o, example); err != nil {
 		return err
 	}
 	path := template(o.Path)
@@ -195,6 +217,46 @@ func (b *builder) addOperation(o Operation) (err error) {
 	}
 	item.SetOperation(o.Method, out)
 	return nil
+}
+
+// describe is the operation's description, with what holds because of its
+// declaration.
+func describe(o Operation) string {
+	parts := []string{}
+	if o.Description != "" {
+		parts = append(parts, o.Description)
+	}
+	if o.AllClients {
+		parts = append(parts, "Needs a key with access to all clients.")
+	}
+	if o.PerClient > 0 {
+		parts = append(parts, fmt.Sprintf("Each key may make %d of these requests a minute for one client.", o.PerClient))
+	}
+	if o.Starred {
+		parts = append(parts, "\\* An addition to the published interface.")
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// addTags lists the tags that operations have: described ones in their order,
+// then the others.
+func (b *builder) addTags() {
+	used := map[string]bool{}
+	for _, o := range b.of.Operations {
+		used[o.Tag] = true
+	}
+	for _, tag := range b.of.Tags {
+		if used[tag.Name] {
+			b.doc.Tags = append(b.doc.Tags, &openapi3.Tag{
+				Name: tag.Name, Description: tag.Description, Extensions: map[string]any{"x-displayName": tag.Title},
+			})
+		}
+	}
+	for _, o := range b.of.Operations {
+		if o.Tag != "" && b.doc.Tags.Get(o.Tag) == nil {
+			b.doc.Tags = append(b.doc.Tags, &openapi3.Tag{Name: o.Tag})
+		}
+	}
 }
 
 // extensions say what OpenAPI has no words for.
@@ -223,7 +285,7 @@ func template(path string) string {
 	return strings.Join(segments, "/")
 }
 
-func (b *builder) parameters(o Operation) (openapi3.Parameters, error) {
+func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters, error) {
 	var list openapi3.Parameters
 	add := func(in string, params []op.Param) error {
 		for _, p := range params {
@@ -235,7 +297,7 @@ func (b *builder) parameters(o Operation) (openapi3.Parameters, error) {
 			schema.Value.Description = ""
 			list = append(list, &openapi3.ParameterRef{Value: &openapi3.Parameter{
 				Name: p.Name, In: in, Required: required || in == openapi3.ParameterInPath,
-				Description: about, Schema: schema,
+				Description: about, Schema: schema, Example: example.parameter(in, p.Name, schema.Value),
 			}})
 		}
 		return nil
@@ -260,7 +322,7 @@ func (b *builder) parameters(o Operation) (openapi3.Parameters, error) {
 	return list, nil
 }
 
-func (b *builder) requestBody(in *op.Input) (*openapi3.RequestBodyRef, error) {
+func (b *builder) requestBody(in *op.Input, example *Example) (*openapi3.RequestBodyRef, error) {
 	if in == nil || in.Body == nil {
 		return nil, nil
 	}
@@ -268,14 +330,18 @@ func (b *builder) requestBody(in *op.Input) (*openapi3.RequestBodyRef, error) {
 	if err != nil {
 		return nil, fmt.Errorf("body: %w", err)
 	}
-	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: true, Content: jsonContent(schema)}}, nil
+	content := jsonContent(schema)
+	if err := b.show(content, example.body()); err != nil {
+		return nil, err
+	}
+	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: true, Content: content}}, nil
 }
 
 func jsonContent(schema *openapi3.SchemaRef) openapi3.Content {
 	return openapi3.Content{"application/json": &openapi3.MediaType{Schema: schema}}
 }
 
-func (b *builder) responses(o Operation) (*openapi3.Responses, error) {
+func (b *builder) responses(o Operation, example *Example) (*openapi3.Responses, error) {
 	out := openapi3.NewResponsesWithCapacity(len(o.Errors) + 1)
 	text := http.StatusText(o.Status)
 	success := &openapi3.Response{Description: &text, Headers: b.successHeaders(o)}
@@ -285,6 +351,9 @@ func (b *builder) responses(o Operation) (*openapi3.Responses, error) {
 			return nil, err
 		}
 		success.Content = jsonContent(schema)
+		if err := b.show(success.Content, example.response()); err != nil {
+			return nil, err
+		}
 	}
 	out.Set(strconv.Itoa(o.Status), &openapi3.ResponseRef{Value: success})
 	statuses := slices.Clone(o.Errors)
@@ -293,7 +362,11 @@ func (b *builder) responses(o Operation) (*openapi3.Responses, error) {
 		if http.StatusText(status) == "" || status < 400 {
 			return nil, fmt.Errorf("%d is no status of an error", status)
 		}
-		out.Set(strconv.Itoa(status), b.errorResponse(status))
+		response, err := b.errorResponse(status)
+		if err != nil {
+			return nil, err
+		}
+		out.Set(strconv.Itoa(status), response)
 	}
 	return out, nil
 }

@@ -1,13 +1,20 @@
 package openapi
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-json-experiment/json"
 )
 
 const (
+	keyText = "The partner's API key, on every request. A key reaches all clients of its partner or some of them, " +
+		"has the scope `read`, `write` or both, and may expire."
+	retryText = "After how many seconds to try again."
+
 	// keyScheme names the security scheme: the key in X-API-Key.
 	keyScheme = "ApiKey"
 	// idempotencyKey is the header of that name.
@@ -25,16 +32,17 @@ func newComponents() *openapi3.Components {
 	return &openapi3.Components{
 		Responses: openapi3.ResponseBodies{},
 		SecuritySchemes: openapi3.SecuritySchemes{keyScheme: {Value: &openapi3.SecurityScheme{
-			Type: "apiKey", In: "header", Name: "X-API-Key", Description: "The partner's API key.",
+			Type: "apiKey", In: "header", Name: "X-API-Key", Description: keyText,
 		}}},
 		Headers: openapi3.Headers{
 			"X-Request-Id": header("Names the request, in errors and logs too; "+
 				"the request's own X-Request-Id where it is well formed.",
 				openapi3.NewStringSchema().WithPattern(`^[A-Za-z0-9._-]{1,128}$`)),
-			"X-RateLimit-Limit":     header("How many requests the budget allows in a minute.", integerFrom(1)),
-			"X-RateLimit-Remaining": header("How many of them are left.", integerFrom(0)),
-			"X-RateLimit-Reset":     header("When the minute ends, in Unix seconds.", integerFrom(0)),
-			retryAfter:              header("After how many seconds to try again.", integerFrom(1)),
+			"X-RateLimit-Limit": header("How many requests the budget allows in a minute: the key's own, "+
+				"or the tighter one of this operation for one client.", integerFrom(1)),
+			"X-RateLimit-Remaining": header("How many requests of that budget are left.", integerFrom(0)),
+			"X-RateLimit-Reset":     header("When the budget is full again, in Unix seconds, rounded up.", integerFrom(0)),
+			retryAfter:              header(retryText, integerFrom(1)),
 		},
 		Parameters: openapi3.ParametersMap{},
 	}
@@ -97,14 +105,25 @@ func (b *builder) successHeaders(o Operation) openapi3.Headers {
 
 // errorResponse returns the one response that all operations fail with in this
 // status.
-func (b *builder) errorResponse(status int) *openapi3.ResponseRef {
+func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
 	text := http.StatusText(status)
 	name := strings.ReplaceAll(text, " ", "")
 	shared := b.doc.Components.Responses
 	if shared[name] == nil {
+		content := jsonContent(b.failure)
+		if f, ok := failures[status]; ok && b.of.Failure != nil {
+			text = cmp.Or(b.of.Failures[status], f.Description)
+			body, err := json.Marshal(b.of.Failure(f))
+			if err != nil {
+				return nil, fmt.Errorf("the example of status %d: %w", status, err)
+			}
+			if err := b.show(content, body); err != nil {
+				return nil, err
+			}
+		}
 		shared[name] = &openapi3.ResponseRef{Value: &openapi3.Response{
-			Description: &text, Headers: b.headers(status), Content: jsonContent(b.failure),
+			Description: &text, Headers: b.headers(status), Content: content,
 		}}
 	}
-	return &openapi3.ResponseRef{Ref: "#/components/responses/" + name, Value: shared[name].Value}
+	return &openapi3.ResponseRef{Ref: "#/components/responses/" + name, Value: shared[name].Value}, nil
 }

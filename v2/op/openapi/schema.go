@@ -240,6 +240,9 @@ func (m *mapper) member(f field, u use) (property, error) {
 	if nullable && p.schema.Ref != "" { // a reference holds nothing beside itself
 		p.schema = (&openapi3.Schema{AllOf: openapi3.SchemaRefs{p.schema}}).NewRef()
 	}
+	if nullable && len(p.schema.Value.AllOf) == 1 { // null is a value beside those of a type
+		p.schema.Value.Type = p.schema.Value.AllOf[0].Value.Type
+	}
 	if nullable {
 		allowNull(p.schema.Value)
 	}

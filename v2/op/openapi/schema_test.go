@@ -147,7 +147,7 @@ func TestOutputs(t *testing.T) {
 		"list":         `{"type":"array","items":{"type":"string","enum":["red","blue"]}}`,
 		"object":       `{"$ref":"#/components/schemas/Inner"}`,
 		"told":         `{"allOf":[{"$ref":"#/components/schemas/Inner"}],"description":"What."}`,
-		"null":         `{"allOf":[{"$ref":"#/components/schemas/Inner"}],"nullable":true}`,
+		"null":         `{"type":"object","allOf":[{"$ref":"#/components/schemas/Inner"}],"nullable":true}`,
 		"objects":      `{"type":"array","items":{"$ref":"#/components/schemas/Inner"}}`,
 		"nameless":     `{` + object + `,"properties":{"b":{"type":"boolean"}},"required":["b"]}`,
 		"NoTag":        `{"type":"string"}`,
@@ -281,7 +281,7 @@ func TestParameters(t *testing.T) {
 	same(t, "parameters", part(t, d, "paths", "/a/{id}/b", "post", "parameters"), `[
 		{"name":"id","in":"path","required":true,"description":"Opaque client id.","schema":{"type":"string","example":"cli_01jhz5q7rgec7t3vfd9w8x2k4m"}},
 		{"name":"limit","in":"query","description":"How many items to return at the most.","schema":{"type":"integer","minimum":1,"maximum":500,"default":100}},
-		{"name":"cursor","in":"query","description":"The next_cursor of the page before.","schema":{"type":"string","maxLength":4096}},
+		{"name":"cursor","in":"query","description":"The next_cursor of the page before. Its list must have the same filters and the same order.","schema":{"type":"string","maxLength":4096}},
 		{"name":"ids","in":"query","schema":{"type":"string"}},
 		{"name":"since","in":"query","description":"From when.","schema":{"type":"string","format":"date-time","example":"2026-01-31T08:00:00.000000Z"}},
 		{"name":"sort","in":"query","schema":{"type":"string","enum":["red","blue"],"default":"blue"}},

@@ -1,0 +1,169 @@
+package v2_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+var update = flag.Bool("update", false, "write the examples instead of comparing them")
+
+// TestExamples holds the files in v2/examples to what the operations answer on the
+// demonstration. An operation without an example fails it: add a line to one of the
+// lists below.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	h := v2test.New(t, v2test.Options{Demo: true, Limits: v2test.Unlimited})
+	e := v2test.NewExamples(h, "examples", *update)
+	d := newDemo(t, h, e)
+	operations := map[string]op.Operation{}
+	for _, o := range h.API.Set.All() {
+		operations[o.Meta().ID] = o
+	}
+	for _, call := range append(d.reads(), d.writes()...) {
+		o := operations[call.ID]
+		if o == nil {
+			t.Fatalf("there is no operation %s", call.ID)
+		}
+		delete(operations, call.ID)
+		e.Record(t, o.Meta().Method, "/v2"+braced(o.Meta().Path), o.Meta().Status, call)
+	}
+	for id := range operations {
+		t.Errorf("%s has no example", id)
+	}
+	e.Finish(t)
+}
+
+// demo is what examples name of the demonstration.
+type demo struct {
+	client, user, exposed, breach, report, policy, course, template string
+	collections, users, assignments                                  []string
+}
+
+func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
+	t.Helper()
+	d := demo{client: e.Client.String()}
+	err := h.DB.ConnectDirectory(t.Context(), e.Client, domain.Microsoft, json.RawMessage("{}"), []byte("sealed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := "/v2/clients/" + d.client
+	list := func(path, member string) (values []string) {
+		for _, item := range e.Items(path) {
+			values = append(values, fmt.Sprint(item[member]))
+		}
+		if len(values) == 0 {
+			t.Fatalf("the demonstration has nothing in %s", path)
+		}
+		return values
+	}
+	d.users = list(of+"/users?status=active&role=finance&sort=email", "id")
+	d.user = d.users[0]
+	d.collections = list(of+"/collections", "id")
+	d.assignments = list(of+"/frameworks", "id")
+	d.report = list(of+"/reports?status=pending", "id")[0]
+	report, err := domain.ParseID[domain.ReportKind](d.report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.DB.FinishReport(t.Context(), e.Client, report, domain.ReportReady); err != nil {
+		t.Fatal(err)
+	}
+	d.policy = list(of+"/policies", "id")[0]
+	d.course = list("/v2/courses", "id")[0]
+	d.template = list("/v2/phishing/templates", "id")[0]
+	for _, x := range e.Items(of + "/dark-web/exposures") {
+		if x["resolved_at"] == nil && x["severity"] == "critical" {
+			d.exposed, d.breach = fmt.Sprint(x["user_id"]), fmt.Sprint(x["breach_name"])
+			break
+		}
+	}
+	return d
+}
+
+// of are the path's parameters: the client, and pairs of name and value.
+func (d demo) of(pairs ...string) map[string]string {
+	out := map[string]string{"client_id": d.client}
+	for i := 0; i < len(pairs); i += 2 {
+		out[pairs[i]] = pairs[i+1]
+	}
+	return out
+}
+
+func (d demo) reads() []v2test.Call {
+	user := map[string]string{"user_id": d.user}
+	return []v2test.Call{
+		{ID: "partner.get"},
+		{ID: "clients.list", Query: "limit=2&sort=-risk_score"},
+		{ID: "clients.get", Path: d.of()},
+		{ID: "admins.list", Path: d.of(), Query: "limit=2"},
+		{ID: "clients.risk", Path: d.of()},
+		{ID: "users.list", Path: d.of(), Query: "limit=2&status=active"},
+		{ID: "users.get", Path: user},
+		{ID: "users.risk", Path: user},
+		{ID: "users.emails", Path: user, Query: "limit=3"},
+		{ID: "users.training", Path: user, Query: "limit=3"},
+		{ID: "courses.list", Query: "limit=2"},
+		{ID: "collections.list", Path: d.of(), Query: "limit=2"},
+		{ID: "collections.get", Path: d.of("collection_id", d.collections[0])},
+		{ID: "collections.members.list", Path: d.of("collection_id", d.collections[0]), Query: "limit=2"},
+		{ID: "policies.list", Path: d.of(), Query: "limit=2"},
+		{ID: "policies.users.list", Path: d.of("policy_id", d.policy), Query: "limit=2&status=unsigned"},
+		{ID: "clients.dark_web", Path: d.of()},
+		{ID: "dark_web.exposures.list", Path: d.of(), Query: "limit=2"},
+		{ID: "dark_web.users.list", Path: d.of(), Query: "limit=2"},
+		{ID: "phishing.results.list", Path: d.of(), Query: "limit=2&status=clicked"},
+		{ID: "phishing.summary", Path: d.of()},
+		{ID: "phishing.templates.list", Query: "limit=2"},
+		{ID: "phishing.reported.list", Path: d.of(), Query: "limit=2&classification=phishing"},
+		{ID: "frameworks.list", Query: "limit=1"},
+		{ID: "clients.frameworks", Path: d.of(), Query: "limit=1"},
+		{ID: "reports.list", Path: d.of(), Query: "limit=2"},
+		{ID: "reports.get", Path: d.of("report_id", d.report)},
+	}
+}
+
+// writes are in an order in which each can succeed.
+func (d demo) writes() []v2test.Call {
+	return []v2test.Call{
+		{ID: "clients.create", Body: `{"name": "Harbour Dental Group", "industry": "healthcare", "external_id": "PSA-2001"}`},
+		{ID: "clients.update", Path: d.of(), Body: `{"industry": "legal", "external_id": null}`},
+		{ID: "admins.invite", Path: d.of(), Body: `{"email": "it.lead@example.com", "role": "viewer"}`},
+		{ID: "users.create", Path: d.of(), Body: `{"email": "maria.keller@example.com", "first_name": "Maria", "last_name": "Keller", ` +
+			`"department": "Finance", "job_title": "Accountant", "preferred_language": "en", "collection_ids": ["` + d.collections[0] + `"]}`},
+		{ID: "users.update", Path: map[string]string{"user_id": d.user}, Body: `{"job_title": "Head of Payroll", "manager_email": null}`},
+		{ID: "training.assign", Path: d.of(), Body: `{"course_id": "` + d.course + `", ` +
+			`"audience": {"type": "collection", "collection_id": "` + d.collections[0] + `"}, "due_on": "2026-07-31", "notify": false}`},
+		{ID: "collections.create", Path: d.of(), Body: `{"name": "Night shift", "description": "Everyone who works at night"}`},
+		{ID: "collections.members.add", Path: d.of("collection_id", d.collections[1]), Body: `{"user_ids": ["` + strings.Join(d.users[:2], `", "`) + `"]}`},
+		{ID: "collections.members.remove", Path: d.of("collection_id", d.collections[1], "user_id", d.users[0])},
+		{ID: "collections.delete", Path: d.of("collection_id", d.collections[len(d.collections)-1])},
+		{ID: "frameworks.assign", Path: d.of(), Body: `{"framework_id": "soc2", "audience": {"type": "all"}, ` +
+			`"modules": {"policies": true}, "dry_run": true}`},
+		{ID: "frameworks.remove", Path: d.of("assignment_id", d.assignments[len(d.assignments)-1])},
+		{ID: "phishing.send", Path: d.of(), Body: `{"user_ids": ["` + d.user + `"], "template_id": "` + d.template + `", ` +
+			`"send_at": "2026-06-16T09:00:00Z"}`},
+		{ID: "policies.remind", Path: d.of("policy_id", d.policy)},
+		{ID: "exposures.resolve", Path: map[string]string{"user_id": d.exposed, "breach_name": d.breach}},
+		{ID: "reports.create", Path: d.of(), Body: `{"type": "phishing_overview", "period": {"start_on": "2026-03-01", "end_on": "2026-05-31"}, "format": "pdf"}`},
+		{ID: "sync.runs.create", Path: d.of()},
+		{ID: "sync.runs.list", Path: d.of(), Query: "limit=2"},
+	}
+}
+
+// braced writes a path's parameters as {name}.
+func braced(path string) string {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if name, ok := strings.CutPrefix(segment, ":"); ok {
+			segments[i] = "{" + name + "}"
+		}
+	}
+	return strings.Join(segments, "/")
+}

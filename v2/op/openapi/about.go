@@ -1,0 +1,25 @@
+package openapi
+
+// about is the description of v2's documents, in Markdown.
+const about = `A partner's access to its clients on a security awareness training service: the clients and their users, ` +
+	`risk scores, training, simulated phishing, frameworks, policies, Dark Web Monitoring, reports and directory sync.
+
+**Keys.** Every request carries an API key in the header ` + "`X-API-Key`" + `. What the key does not reach is answered ` +
+	`as if it did not exist: 404.
+
+**Ids** are opaque texts. Store them; do not parse or build them.
+
+**Lists** are read page by page. Pass ` + "`page.next_cursor`" + ` as ` + "`cursor`" + `, with the same filters, until it ` +
+	`is null. A list that takes ` + "`updated_since`" + ` returns only what changed: overlap polls by a minute.
+
+**Times** are RFC 3339 in UTC, days are UTC days, percentages go from 0 to 100 with one decimal.
+
+**Errors** have one envelope with a stable ` + "`code`" + `; ` + "`fields`" + ` names every wrong part of the request. ` +
+	`Members may be added to answers in any release: ignore those that you do not know.
+
+**Budgets.** A key may make 600 requests a minute, and 16 at a time. Some operations have a tighter budget for each ` +
+	`client; the ` + "`X-RateLimit`" + ` headers report the one that applies.
+
+**Retries.** Send an ` + "`Idempotency-Key`" + ` with a POST, and repeat it safely for 24 hours.
+
+An asterisk marks an operation that is an addition to the published interface.`

@@ -1,0 +1,15 @@
+package openapi_test
+
+import (
+	"testing"
+
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/openapi/openapitest"
+)
+
+// TestDescribed holds every release to its descriptions and examples.
+func TestDescribed(t *testing.T) {
+	for release := op.V2_0; release <= op.Latest; release++ {
+		openapitest.CheckDescribed(t, v2Document(t, release))
+	}
+}

@@ -1,0 +1,176 @@
+package v2test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"partnerapi/db/seed"
+	"partnerapi/domain"
+	"partnerapi/v2/op/openapi"
+)
+
+// Examples records examples of calls on the demonstration as it is at Noon, and
+// compares them with those of a folder, or writes them there.
+type Examples struct {
+	h   *Harness
+	key string
+	// Client is the demonstration's first client.
+	Client domain.ClientID
+
+	dir     string
+	update  bool
+	written map[string]bool
+	// stable are the ids in the place of those that this run made.
+	stable map[string]string
+}
+
+// NewExamples fills the harness's database with the demonstration. With update the
+// examples are written to the folder.
+func NewExamples(h *Harness, dir string, update bool) *Examples {
+	h.T.Helper()
+	keys, err := seed.Demo(h.T.Context(), h.DB)
+	h.must(err)
+	return &Examples{
+		h: h, key: keys.All, Client: keys.Client, dir: dir, update: update,
+		written: map[string]bool{}, stable: map[string]string{},
+	}
+}
+
+// Call is an example of a call.
+type Call struct {
+	ID string
+	// Path and Query are the parameters; Query is written as in an address.
+	Path  map[string]string
+	Query string
+	// Body is JSON; empty for none.
+	Body string
+}
+
+// Record makes the call. The path's parameters are written {name}.
+func (e *Examples) Record(t *testing.T, method, path string, status int, call Call) {
+	t.Helper()
+	example := openapi.Example{Path: call.Path, Status: status}
+	for name, value := range call.Path {
+		path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(value))
+	}
+	if call.Query != "" {
+		query, err := url.ParseQuery(call.Query)
+		e.h.must(err)
+		example.Query = map[string]string{}
+		for name := range query {
+			example.Query[name] = query.Get(name)
+		}
+		path += "?" + query.Encode()
+	}
+	var body any
+	if call.Body != "" {
+		body, example.Body = call.Body, jsontext.Value(call.Body)
+	}
+	r := e.h.Do(method, path, e.key, body).Want(status)
+	example.Response = e.stabilize(r.Body)
+
+	text, err := json.Marshal(&example, json.Deterministic(true), jsontext.WithIndent("  "))
+	e.h.must(err)
+	e.compare(t, call.ID+".json", append(text, '\n'))
+}
+
+func (e *Examples) compare(t *testing.T, name string, text []byte) {
+	t.Helper()
+	e.written[name] = true
+	file := filepath.Join(e.dir, name)
+	if e.update {
+		e.h.must(os.WriteFile(file, text, 0o644))
+		return
+	}
+	kept, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(kept, text) {
+		t.Errorf("%s is stale (make examples): %v\n%s", file, err, text)
+	}
+}
+
+// Finish fails the test for files of the folder that no call wrote, or removes
+// them with update.
+func (e *Examples) Finish(t *testing.T) {
+	t.Helper()
+	files, err := os.ReadDir(e.dir)
+	e.h.must(err)
+	for _, f := range files {
+		switch {
+		case e.written[f.Name()]:
+		case e.update:
+			e.h.must(os.Remove(filepath.Join(e.dir, f.Name())))
+		default:
+			t.Errorf("%s is an example of no operation (make examples)", f.Name())
+		}
+	}
+}
+
+var (
+	anyID     = regexp.MustCompile(`"([a-z]{3}_)([0-7][0-9a-hjkmnp-tv-z]{25})`)
+	anyUUID   = regexp.MustCompile(`"([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})"`)
+	anyCursor = regexp.MustCompile(`"next_cursor":"[^"]*"`)
+)
+
+// cursor is the cursor of all examples: real ones depend on a secret.
+const cursor = "AVq2kTn0Y3Vyc29yLW9mLXRoZS1uZXh0LXBhZ2U"
+
+// stabilize replaces what differs from run to run: cursors, and the ids of objects
+// that a call made. Those have the time of the run, which is after that of the
+// demonstration.
+func (e *Examples) stabilize(body []byte) jsontext.Value {
+	if len(body) == 0 {
+		return nil
+	}
+	newest := domain.ID[domain.ClientKind](uuidAt(0xfff))
+	text := anyID.ReplaceAllStringFunc(string(body), func(found string) string {
+		prefix, id := found[:5], found[5:]
+		if id <= strings.TrimPrefix(newest.String(), newest.Prefix()+"_") {
+			return found
+		}
+		if e.stable[id] == "" {
+			fresh := domain.ID[domain.ClientKind](uuidAt(len(e.stable) + 1))
+			e.stable[id] = strings.TrimPrefix(fresh.String(), fresh.Prefix()+"_")
+		}
+		return prefix + e.stable[id]
+	})
+	text = anyUUID.ReplaceAllStringFunc(text, func(found string) string {
+		id := strings.Trim(found, `"`)
+		if id <= newest.UUID() {
+			return found
+		}
+		if e.stable[id] == "" {
+			e.stable[id] = domain.ID[domain.ClientKind](uuidAt(len(e.stable) + 1)).UUID()
+		}
+		return `"` + e.stable[id] + `"`
+	})
+	text = anyCursor.ReplaceAllString(text, fmt.Sprintf(`"next_cursor":%q`, cursor))
+	return jsontext.Value(text)
+}
+
+// uuidAt is a UUID of version 7 that was made at Noon.
+func uuidAt(n int) (id [16]byte) {
+	ms := Noon.UnixMilli()
+	for i := range 6 {
+		id[i] = byte(ms >> (8 * (5 - i)))
+	}
+	id[6], id[7], id[8] = 0x70|byte(n>>8&0xf), byte(n), 0x80
+	return id
+}
+
+// Items reads the items of a list of version 2 with the demonstration's key.
+func (e *Examples) Items(path string) []map[string]any {
+	e.h.T.Helper()
+	var page struct{ Data []map[string]any }
+	e.h.Get(path, e.key).Want(http.StatusOK).Into(&page)
+	return page.Data
+}
