@@ -43,7 +43,7 @@ func TestExamples(t *testing.T) {
 // demo is what examples name of the demonstration.
 type demo struct {
 	client, user, exposed, breach, report, policy, course, template string
-	collections, users, assignments                                  []string
+	collections, users, assignments                                 []string
 }
 
 func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -240,8 +241,9 @@ func (m *mapper) member(f field, u use) (property, error) {
 	if nullable && p.schema.Ref != "" { // a reference holds nothing beside itself
 		p.schema = (&openapi3.Schema{AllOf: openapi3.SchemaRefs{p.schema}}).NewRef()
 	}
-	if nullable && len(p.schema.Value.AllOf) == 1 { // null is a value beside those of a type
-		p.schema.Value.Type = p.schema.Value.AllOf[0].Value.Type
+	if nullable && len(p.schema.Value.AllOf) == 1 {
+		part := m.orNull(p.schema.Value.AllOf[0])
+		p.schema.Value.AllOf[0], p.schema.Value.Type = part, part.Value.Type
 	}
 	if nullable {
 		allowNull(p.schema.Value)
@@ -254,6 +256,18 @@ func allowNull(schema *openapi3.Schema) {
 	if len(schema.Enum) > 0 {
 		schema.Enum = append(schema.Enum, nil)
 	}
+}
+
+// orNull refers to the component that allows null beside what the component of a
+// reference does: null must fit every part of an allOf.
+func (m *mapper) orNull(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
+	name := "Nullable" + strings.TrimPrefix(ref.Ref, schemaPath)
+	if m.schemas[name] == nil {
+		schema := *ref.Value
+		schema.Nullable = true
+		m.schemas[name] = schema.NewRef()
+	}
+	return &openapi3.SchemaRef{Ref: schemaPath + name, Value: m.schemas[name].Value}
 }
 
 // param maps a parameter of a path or a query.

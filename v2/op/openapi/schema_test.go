@@ -147,7 +147,7 @@ func TestOutputs(t *testing.T) {
 		"list":         `{"type":"array","items":{"type":"string","enum":["red","blue"]}}`,
 		"object":       `{"$ref":"#/components/schemas/Inner"}`,
 		"told":         `{"allOf":[{"$ref":"#/components/schemas/Inner"}],"description":"What."}`,
-		"null":         `{"type":"object","allOf":[{"$ref":"#/components/schemas/Inner"}],"nullable":true}`,
+		"null":         `{"type":"object","allOf":[{"$ref":"#/components/schemas/NullableInner"}],"nullable":true}`,
 		"objects":      `{"type":"array","items":{"$ref":"#/components/schemas/Inner"}}`,
 		"nameless":     `{` + object + `,"properties":{"b":{"type":"boolean"}},"required":["b"]}`,
 		"NoTag":        `{"type":"string"}`,
