@@ -9,7 +9,8 @@ TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-slow test-all race bench fuzz lint format postgres without-v1 operations rules
+.PHONY: help build run test test-slow test-all race bench fuzz lint format postgres without-v1 operations rules \\
+	examples contract baseline
 
 # The tests behind the build tag slow: their files, names and packages.
 SLOW_FILES    = $(shell grep -rl --include='*_test.go' '^//go:build slow$$' .)
@@ -75,3 +76,12 @@ rules: ## check docs/alerts.yml as promtool does, and run its tests where promto
 
 operations: ## write docs/operations.md from the operations' declarations
 	$(GO) test ./cmd/partnerapi -run '^TestOperationsTable$$' -update
+
+examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents from the demonstration
+	$(GO) test ./v2 ./v1compat -run '^TestExamples$$' -update
+
+contract: ## lint the OpenAPI documents, and try the typed clients that are made from them
+	@GO='$(GO)' tools/contract.sh
+
+baseline: ## keep the OpenAPI documents of today as served, and those of RELEASES ('2.3')
+	@GO='$(GO)' tools/contract.sh baseline $(RELEASES)

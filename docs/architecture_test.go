@@ -94,11 +94,12 @@ func packages(t *testing.T) map[string]*build.Package {
 	return all
 }
 
-// notPackages reports whether a folder is one that the go command passes over,
-// or one that make builds or runs in.
+// notPackages reports whether a folder is one that the go command passes over, one
+// that make builds or runs in, or the module of the tools.
 func notPackages(path, name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" ||
-		path == filepath.Join("..", "bin") || path == filepath.Join("..", "data")
+		path == filepath.Join("..", "bin") || path == filepath.Join("..", "data") ||
+		path == filepath.Join("..", "tools")
 }
 
 // roomOf finds the row for a package: its own, or that of the nearest folder

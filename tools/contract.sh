@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Holds the OpenAPI documents to what others make of them: linters, typed clients,
+# and the documents that were served before.
+#
+#   contract.sh                    check
+#   contract.sh baseline [R…]      make the documents of today the baselines, and
+#                                  those of the releases R too; refused where they
+#                                  break one
+set -euo pipefail
+cd "$(dirname "$0")"
+GO=${GO:-go}
+out=$PWD/out
+documents=$out/documents
+mkdir -p "$documents" "$out/v1" "$out/v2"
+export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true SCARF_ANALYTICS=false NO_UPDATE_NOTIFIER=1
+
+# quietly runs a command and shows what it said only where it fails.
+quietly() {
+	"$@" >"$out/log" 2>&1 || { cat "$out/log" >&2; echo "failed: $*" >&2; exit 1; }
+}
+
+releases=(2.0 2.1 2.2 2.3)
+latest=${releases[-1]}
+$GO -C .. build -o "$out/partnerapi" ./cmd/partnerapi
+for release in "${releases[@]}"; do
+	"$out/partnerapi" openapi v2 --release="$release" >"$documents/v2-$release.yaml"
+done
+"$out/partnerapi" openapi v1 >"$documents/v1.yaml"
+quietly $GO build -o "$out/bin/" tool
+
+# compatible refuses a document that breaks callers of an earlier one.
+compatible() {
+	quietly "$out/bin/oasdiff" breaking --flatten-allof --fail-on ERR "$1" "$2"
+}
+for baseline in openapi/baseline/*.yaml; do
+	compatible "$baseline" "$documents/${baseline##*/}"
+done
+for ((i = 1; i < ${#releases[@]}; i++)); do
+	compatible "$documents/v2-${releases[i - 1]}.yaml" "$documents/v2-${releases[i]}.yaml"
+done
+echo "nothing that a release has served breaks"
+
+if [ "${1:-}" = baseline ]; then
+	shift
+	for baseline in openapi/baseline/*.yaml; do
+		cp "$documents/${baseline##*/}" "$baseline"
+	done
+	for release in "$@"; do
+		cp "$documents/v2-$release.yaml" openapi/baseline/
+	done
+	exit
+fi
+
+cd npm
+quietly npm ci --prefer-offline
+quietly npx redocly lint --config redocly.yaml "$documents"/*.yaml
+quietly npx spectral lint --ruleset spectral.yaml --fail-severity=warn "$documents"/*.yaml
+echo "the linters of Redocly and Spectral have no warning"
+
+quietly node typescript/check.mjs "$documents/v2-$latest.yaml" ../../v2/examples "$out/ts/v2"
+quietly node typescript/check.mjs "$documents/v1.yaml" ../../v1compat/examples "$out/ts/v1"
+quietly npx tsc -p typescript
+echo "the generated TypeScript types fit all examples"
+
+vectors=../../platform/webhook/testdata/signatures.json
+if [ -f $vectors ]; then
+	node webhooks/verify.mjs $vectors
+fi
+# Others hook in with a folder that has a check.mjs, which is given the program.
+for check in */check.mjs; do
+	if [ "$check" != typescript/check.mjs ]; then
+		node "$check" "$out/partnerapi"
+	fi
+done
+
+cd ..
+"$out/bin/oapi-codegen" -config client/oapi-codegen.yaml -package v2 -o out/v2/client.gen.go "$documents/v2-$latest.yaml"
+"$out/bin/oapi-codegen" -config client/oapi-codegen.yaml -package v1 -o out/v1/client.gen.go "$documents/v1.yaml"
+$GO run ./client "$documents/v2-$latest.yaml" ../v2/examples "$documents/v1.yaml" ../v1compat/examples
