@@ -14,6 +14,13 @@ import (
 // sections are the parts of a document in the order in which people read them.
 var sections = []string{"openapi", "info", "servers", "security", "tags", "paths", "components"}
 
+// memberOrder is the order of the members of objects that are no maps of names:
+// first what people look for. Others follow in the order of the alphabet.
+var memberOrder = []string{
+	"title", "version", "operationId", "name", "x-displayName", "in", "url", "summary", "description", "required", "contact", "license",
+	"type", "format", "enum", "schema", "tags", "parameters", "requestBody", "responses", "properties",
+}
+
 // declaredOrder is the extension that keeps the order of an object's properties
 // until the document is encoded, as they are in a map. It is not written.
 const declaredOrder = "x-declared-order"
@@ -106,7 +113,16 @@ func objectInOrder(value jsontext.Value, first []string) (_ jsontext.Value, err 
 	for name := range members {
 		names = append(names, name)
 	}
-	place := func(name string) int { return slices.Index(first, name) }
+	listed := first
+	if listed == nil {
+		listed = memberOrder
+	}
+	place := func(name string) int { // those that are not listed come first where a caller lists them all
+		if i := slices.Index(listed, name); i >= 0 || first != nil {
+			return i
+		}
+		return len(listed)
+	}
 	slices.SortFunc(names, func(a, b string) int {
 		if order := place(a) - place(b); order != 0 {
 			return order

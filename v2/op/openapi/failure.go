@@ -26,24 +26,24 @@ var failures = func() map[int]Failure {
 		{http.StatusBadRequest, domain.InvalidRequest, "`invalid_request`: a parameter or the body is wrong. `fields` names each wrong part.",
 			"the request is invalid", []domain.FieldError{{Field: "limit", Message: "must be between 1 and 500"}}},
 		{http.StatusUnauthorized, domain.Unauthorized, "`unauthorized`: the key is missing, unknown, expired or revoked.",
-			"the API key is missing or not valid", nil},
+			"the API key is unknown, expired or revoked", nil},
 		{http.StatusForbidden, domain.Forbidden, "`forbidden`: the key lacks the scope or the access that the operation needs, " +
 			"or the client does not have the feature.", "this key lacks the scope write", nil},
 		{http.StatusNotFound, domain.NotFound, "`not_found`: an object of the path does not exist, or the key does not reach it.",
-			"no such client", nil},
+			"no such client within this key's access", nil},
 		{http.StatusRequestTimeout, domain.RequestTimeout, "`request_timeout`: the body did not arrive in time.",
-			"the body took too long to arrive", nil},
+			"the body did not arrive in time; send the request again", nil},
 		{http.StatusConflict, domain.Conflict, "`conflict`: what is asked for clashes with what there is, or the " +
 			"`Idempotency-Key` was used for another request. With `Retry-After`, an earlier request with this key is still running.",
 			"a client with this name exists already", nil},
 		{http.StatusRequestEntityTooLarge, domain.PayloadTooLarge, "`payload_too_large`: the body has more than 1 MiB.",
 			"the body is larger than 1 MiB", nil},
 		{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: a budget is used up, or the operation's own limit is reached. " +
-			"Wait for `Retry-After` seconds.", "too many requests", nil},
+			"Wait for `Retry-After` seconds.", "more than 600 requests a minute with this key", nil},
 		{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed. Its log has the request id.",
-			"something went wrong", nil},
+			"something went wrong on our side; try again, and give us the request id if it persists", nil},
 		{http.StatusServiceUnavailable, domain.Unavailable, "`unavailable`: the service cannot reach its database. " +
-			"Wait for `Retry-After` seconds.", "the service is not available", nil},
+			"Wait for `Retry-After` seconds.", "temporarily offline; try again later", nil},
 	}
 	byStatus := make(map[int]Failure, len(list))
 	for _, f := range list {

@@ -98,6 +98,12 @@ func ForSet(
 			doc.Operations = append(doc.Operations, operationOf(o, statusOf))
 		}
 	}
+	if slices.ContainsFunc(doc.Operations, func(o Operation) bool { return o.Idempotent }) {
+		doc.Description += aboutRetries
+	}
+	if slices.ContainsFunc(doc.Operations, func(o Operation) bool { return o.Starred }) {
+		doc.Description += aboutStarred
+	}
 	return Build(doc)
 }
 
