@@ -9,7 +9,7 @@ TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-slow test-all race bench fuzz lint format postgres without-v1 operations rules \\
+.PHONY: help build run test test-slow test-all race bench fuzz lint format postgres without-v1 operations rules \
 	examples contract baseline
 
 # The tests behind the build tag slow: their files, names and packages.

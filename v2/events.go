@@ -14,9 +14,9 @@ import (
 // delivery.
 type Event struct {
 	ID        domain.EventID   `json:"id" doc:"The same in the list and in every try to deliver the event: tell by it what was handled already."`
-	Type      domain.EventType `json:"type"`
+	Type      domain.EventType `json:"type" doc:"What happened; it says what data holds."`
 	CreatedAt op.Time          `json:"created_at" doc:"When the change took place."`
-	ClientID  domain.ClientID  `json:"client_id"`
+	ClientID  domain.ClientID  `json:"client_id" doc:"Opaque id of the client that the event is about."`
 	Data      EventData        `json:"data" doc:"What changed, as the interface showed it soon after the change. client.created: the Client. user.created, user.updated, user.deactivated: the UserDetail. phishing.result.updated: the PhishingResult. phishing.email.reported: the ReportedEmail. training.assignment.completed, training.assignment.overdue: the Assignment, with its user_id. policy.acknowledged: policy_id, user_id, version, acknowledged_at. dark_web.exposure.found: the Exposure. sync.completed, sync.failed: the SyncRun. report.ready: the Report, without download_url."`
 
 	// published is the event in JSON as it was published, where it was.
@@ -41,7 +41,7 @@ func (d EventData) MarshalJSONTo(enc *jsontext.Encoder) error {
 }
 
 // JSONSchema says what the data looks like, for the document.
-func (EventData) JSONSchema() string { return `{"type":"object"}` }
+func (EventData) JSONSchema() string { return `{"type":"object","additionalProperties":true}` }
 
 func eventOf(e domain.PublishedEvent) Event {
 	return Event{ID: e.ID, Type: e.Type, CreatedAt: op.At(e.At), ClientID: e.Client, published: e.Body}
@@ -49,8 +49,10 @@ func eventOf(e domain.PublishedEvent) Event {
 
 func (a *API) declareEvents() {
 	a.ListEvents = op.AddFeed(&a.Set, op.Meta{
-		ID: "events.list", Method: "GET", Path: "/events", Scope: domain.Read, Since: op.V2_3, Status: 200,
-		Summary: "Follow what happens to the clients that the key reaches, in the order of publication; events are kept for 30 days",
+		ID: "events.list", Starred: true, Method: "GET", Path: "/events", Scope: domain.Read, Since: op.V2_3, Status: 200,
+		Summary: "Follow events",
+		Description: "Returns what happened to the clients that the key reaches, in the order in which it was published. " +
+			"Nothing is ever added before a cursor that was handed out: keep the last one, and ask again with it. Events are kept for 30 days.",
 	}, a.listEvents, eventOf)
 }
 

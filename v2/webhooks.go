@@ -37,14 +37,14 @@ func WithWebhooks(endpoints Endpoints, keys Sealer) Option {
 
 // Webhook is a subscription as v2 shows it.
 type Webhook struct {
-	ID             domain.WebhookID     `json:"id"`
-	URL            string               `json:"url" format:"uri"`
-	Events         []domain.EventType   `json:"events"`
+	ID             domain.WebhookID     `json:"id" doc:"Opaque id of the webhook."`
+	URL            string               `json:"url" format:"uri" doc:"The https address that events are delivered to."`
+	Events         []domain.EventType   `json:"events" doc:"The kinds of events that are delivered."`
 	ClientIDs      []domain.ClientID    `json:"client_ids" doc:"The clients that the subscription is limited to; empty for all that its API key reaches."`
-	Description    *string              `json:"description"`
+	Description    *string              `json:"description" doc:"What the webhook is for. Null where none was given."`
 	Status         domain.WebhookStatus `json:"status" doc:"A paused subscription was paused by a caller, a disabled one by the service: for 24 hours no delivery succeeded and some failed, or the endpoint answered 410."`
-	CreatedAt      op.Time              `json:"created_at"`
-	LastDeliveryAt *op.Time             `json:"last_delivery_at" doc:"When a delivery last succeeded."`
+	CreatedAt      op.Time              `json:"created_at" doc:"When the webhook was created."`
+	LastDeliveryAt *op.Time             `json:"last_delivery_at" doc:"When a delivery last succeeded. Null for never."`
 }
 
 // WebhookWithSecret is a subscription with the secret that its events are signed
@@ -63,37 +63,49 @@ func webhookOf(w domain.Webhook) Webhook {
 
 // webhookPath is the path of an operation on one subscription.
 type webhookPath struct {
-	WebhookID domain.WebhookID `path:"webhook_id"`
+	WebhookID domain.WebhookID `path:"webhook_id" doc:"Opaque id of the webhook."`
 }
 
 func (a *API) declareWebhooks() {
 	a.ListWebhooks = op.AddList(&a.Set, op.Meta{
 		ID: "webhooks.list", Method: "GET", Path: "/webhooks", Scope: domain.Read, Since: op.V2_3, Status: 200,
 		Summary: "List the webhooks whose access is within the key's",
+		Description: "Returns the webhooks whose access is within that of the key, by their creation. Secrets are not " +
+			"shown.",
 	}, a.listWebhooks, webhookOf)
 	a.GetWebhook = op.Add(&a.Set, op.Meta{
 		ID: "webhooks.get", Method: "GET", Path: "/webhooks/:webhook_id", Scope: domain.Read, Since: op.V2_3, Status: 200,
-		Summary: "Read a webhook",
+		Summary:     "Read a webhook",
+		Description: "Returns one webhook, without its secret.",
 	}, a.getWebhook)
 	a.CreateWebhook = op.Add(&a.Set, op.Meta{
 		ID: "webhooks.create", Method: "POST", Path: "/webhooks", Scope: domain.Write, Since: op.V2_3, Status: 201,
-		Summary: "Create a webhook, and show its secret once", Secret: true,
+		Summary: "Create a webhook, and show its secret once",
+		Description: "Creates an active webhook with the access of the key, narrowed by `client_ids`. The answer " +
+			"shows the secret that deliveries are signed with, once. A partner may have 20 webhooks.", Secret: true,
 	}, a.createWebhook).Preparing(a.prepareCreateWebhook)
 	a.UpdateWebhook = op.Add(&a.Set, op.Meta{
-		ID: "webhooks.update", Method: "PATCH", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 200,
+		ID: "webhooks.update", Starred: true, Method: "PATCH", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 200,
 		Summary: "Update a webhook: pause it, or activate it again",
+		Description: "Changes the fields that are sent and leaves the others. `paused` stops deliveries, `active` " +
+			"starts them again and revives a disabled webhook; what happened in between is not delivered.",
 	}, a.updateWebhook).Preparing(a.prepareUpdateWebhook)
 	a.DeleteWebhook = op.Add(&a.Set, op.Meta{
 		ID: "webhooks.delete", Method: "DELETE", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 204,
-		Summary: "Delete a webhook",
+		Summary:     "Delete a webhook",
+		Description: "Deletes the webhook. Deliveries that wait are dropped.",
 	}, a.deleteWebhook)
 	a.ReplaceWebhookSecret = op.Add(&a.Set, op.Meta{
-		ID: "webhooks.secret", Method: "POST", Path: "/webhooks/:webhook_id/secret", Scope: domain.Write, Since: op.V2_3, Status: 200,
-		Summary: "Give a webhook a new secret; the old one signs too for 24 hours", Secret: true,
+		ID: "webhooks.secret", Starred: true, Method: "POST", Path: "/webhooks/:webhook_id/secret", Scope: domain.Write, Since: op.V2_3, Status: 200,
+		Summary: "Give a webhook a new secret; the old one signs too for 24 hours",
+		Description: "Makes a new secret and shows it once. For 24 hours the old one signs, too, so that receivers " +
+			"can change over.", Secret: true,
 	}, a.replaceWebhookSecret)
 	a.TestWebhook = op.Add(&a.Set, op.Meta{
 		ID: "webhooks.test", Method: "POST", Path: "/webhooks/:webhook_id/test", Scope: domain.Write, Since: op.V2_3, Status: 200,
 		Summary: "Deliver a ping to a webhook's endpoint, and report what it answered",
+		Description: "Delivers a signed `ping` event once, whatever the status of the webhook, and reports what the " +
+			"endpoint answered. It changes no status.",
 	}, a.testWebhook).Preparing(a.ping)
 }
 

@@ -22,8 +22,8 @@ type TestWebhook struct {
 // WebhookTest says what became of a ping.
 type WebhookTest struct {
 	Delivered  bool `json:"delivered" doc:"Whether the endpoint answered with a 2xx status in time."`
-	StatusCode int  `json:"status_code" doc:"That of the answer; 0 where there was none."`
-	DurationMS int  `json:"duration_ms"`
+	StatusCode int  `json:"status_code" doc:"Status of the answer; 0 where there was none."`
+	DurationMS int  `json:"duration_ms" doc:"How long the endpoint took, in milliseconds."`
 }
 
 // pingEvent is the body of a ping.

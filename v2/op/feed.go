@@ -20,8 +20,8 @@ const AtEnd = "latest"
 
 // FeedPage is one page of a feed.
 type FeedPage[T any] struct {
-	Data []T      `json:"data"`
-	Page FeedInfo `json:"page"`
+	Data []T      `json:"data" doc:"The items of this page."`
+	Page FeedInfo `json:"page" doc:"Where the feed goes on."`
 }
 
 // FeedInfo says where a feed goes on.
