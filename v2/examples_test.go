@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
@@ -26,13 +28,19 @@ func TestExamples(t *testing.T) {
 	for _, o := range h.API.Set.All() {
 		operations[o.Meta().ID] = o
 	}
-	for _, call := range append(d.reads(), d.writes()...) {
+	record := func(call v2test.Call) {
 		o := operations[call.ID]
 		if o == nil {
 			t.Fatalf("there is no operation %s", call.ID)
 		}
 		delete(operations, call.ID)
 		e.Record(t, o.Meta().Method, "/v2"+braced(o.Meta().Path), o.Meta().Status, call)
+	}
+	for _, call := range append(d.reads(), d.writes()...) {
+		record(call)
+	}
+	for _, call := range d.events(h, e) {
+		record(call)
 	}
 	for id := range operations {
 		t.Errorf("%s has no example", id)
@@ -42,8 +50,8 @@ func TestExamples(t *testing.T) {
 
 // demo is what examples name of the demonstration.
 type demo struct {
-	client, user, exposed, breach, report, policy, course, template string
-	collections, users, assignments                                 []string
+	client, user, exposed, breach, report, policy, course, template, webhook string
+	collections, users, assignments                                          []string
 }
 
 func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
@@ -84,6 +92,8 @@ func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
 			break
 		}
 	}
+	d.webhook = h.Do("POST", "/v2/webhooks", e.Key, `{"url": "https://hooks.example.com/training", "events": ["user.updated"], `+
+		`"client_ids": ["`+d.client+`"], "description": "Ticket for every change of a user"}`).Want(http.StatusCreated).Field("id").(string)
 	return d
 }
 
@@ -154,6 +164,32 @@ func (d demo) writes() []v2test.Call {
 		{ID: "reports.create", Path: d.of(), Body: `{"type": "phishing_overview", "period": {"start_on": "2026-03-01", "end_on": "2026-05-31"}, "format": "pdf"}`},
 		{ID: "sync.runs.create", Path: d.of()},
 		{ID: "sync.runs.list", Path: d.of(), Query: "limit=2"},
+	}
+}
+
+// events publishes what the calls before did, and are the calls that show it.
+func (d demo) events(h *v2test.Harness, e *v2test.Examples) []v2test.Call {
+	h.Clock.Advance(time.Minute)
+	h.Publish()
+	hook := map[string]string{"webhook_id": d.webhook}
+	delivery := e.Items("/v2/webhooks/" + d.webhook + "/deliveries")[0]["id"].(string)
+	parsed, err := domain.ParseID[domain.DeliveryKind](delivery)
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	h.Exec(`UPDATE webhook_deliveries SET status = 'failed', first_try_at = $2, tries = $3 WHERE id = $1`, parsed, h.Clock.Now(),
+		`[{"at": "2026-06-15T12:01:00Z", "status_code": 503, "duration_ms": 41, "response": "try later"}]`)
+	return []v2test.Call{
+		{ID: "events.list", Query: "limit=2&types=user.created,user.updated&client_id=" + d.client},
+		{ID: "webhooks.create", Body: `{"url": "https://hooks.example.com/reports", "events": ["report.ready", "sync.failed"]}`},
+		{ID: "webhooks.list", Query: "limit=2"},
+		{ID: "webhooks.get", Path: hook},
+		{ID: "webhooks.deliveries.list", Path: hook, Query: "limit=2"},
+		{ID: "webhooks.deliveries.redeliver", Path: map[string]string{"webhook_id": d.webhook, "delivery_id": delivery}},
+		{ID: "webhooks.test", Path: hook},
+		{ID: "webhooks.secret", Path: hook},
+		{ID: "webhooks.update", Path: hook, Body: `{"status": "paused", "description": null}`},
+		{ID: "webhooks.delete", Path: hook},
 	}
 }
 

@@ -22,8 +22,9 @@ import (
 // Examples records examples of calls on the demonstration as it is at Noon, and
 // compares them with those of a folder, or writes them there.
 type Examples struct {
-	h   *Harness
-	key string
+	h *Harness
+	// Key is the demonstration's key that reaches all clients.
+	Key string
 	// Client is the demonstration's first client.
 	Client domain.ClientID
 
@@ -41,7 +42,7 @@ func NewExamples(h *Harness, dir string, update bool) *Examples {
 	keys, err := seed.Demo(h.T.Context(), h.DB)
 	h.must(err)
 	return &Examples{
-		h: h, key: keys.All, Client: keys.Client, dir: dir, update: update,
+		h: h, Key: keys.All, Client: keys.Client, dir: dir, update: update,
 		written: map[string]bool{}, stable: map[string]string{},
 	}
 }
@@ -59,8 +60,12 @@ type Call struct {
 // Record makes the call. The path's parameters are written {name}.
 func (e *Examples) Record(t *testing.T, method, path string, status int, call Call) {
 	t.Helper()
-	example := openapi.Example{Path: call.Path, Status: status}
+	example := openapi.Example{Status: status}
 	for name, value := range call.Path {
+		if example.Path == nil {
+			example.Path = map[string]string{}
+		}
+		example.Path[name] = strings.Trim(string(e.stabilize([]byte(`"`+value+`"`))), `"`)
 		path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(value))
 	}
 	if call.Query != "" {
@@ -76,7 +81,7 @@ func (e *Examples) Record(t *testing.T, method, path string, status int, call Ca
 	if call.Body != "" {
 		body, example.Body = call.Body, jsontext.Value(call.Body)
 	}
-	r := e.h.Do(method, path, e.key, body).Want(status)
+	r := e.h.Do(method, path, e.Key, body).Want(status)
 	example.Response = e.stabilize(r.Body)
 
 	text, err := json.Marshal(&example, json.Deterministic(true), jsontext.WithIndent("  "))
@@ -118,13 +123,17 @@ func (e *Examples) Finish(t *testing.T) {
 var (
 	anyID     = regexp.MustCompile(`"([a-z]{3}_)([0-7][0-9a-hjkmnp-tv-z]{25})`)
 	anyUUID   = regexp.MustCompile(`"([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})"`)
+	anySecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/]{44}`)
 	anyCursor = regexp.MustCompile(`"next_cursor":"[^"]*"`)
 )
 
 // cursor is the cursor of all examples: real ones depend on a secret.
 const cursor = "AVq2kTn0Y3Vyc29yLW9mLXRoZS1uZXh0LXBhZ2U"
 
-// stabilize replaces what differs from run to run: cursors, and the ids of objects
+// secret is the secret of all examples.
+const secret = "whsec_MzMgcmFuZG9tIGJ5dGVzLCBvZiBhIHNlY3JldCBoZXJl"
+
+// stabilize replaces what differs from run to run: cursors, secrets, and the ids of objects
 // that a call made. Those have the time of the run, which is after that of the
 // demonstration.
 func (e *Examples) stabilize(body []byte) jsontext.Value {
@@ -153,6 +162,7 @@ func (e *Examples) stabilize(body []byte) jsontext.Value {
 		}
 		return `"` + e.stable[id] + `"`
 	})
+	text = anySecret.ReplaceAllString(text, secret)
 	text = anyCursor.ReplaceAllString(text, fmt.Sprintf(`"next_cursor":%q`, cursor))
 	return jsontext.Value(text)
 }
@@ -171,6 +181,6 @@ func uuidAt(n int) (id [16]byte) {
 func (e *Examples) Items(path string) []map[string]any {
 	e.h.T.Helper()
 	var page struct{ Data []map[string]any }
-	e.h.Get(path, e.key).Want(http.StatusOK).Into(&page)
+	e.h.Get(path, e.Key).Want(http.StatusOK).Into(&page)
 	return page.Data
 }
