@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"partnerapi/domain"
 )
 
 // Input describes the named parts of an operation's input: a struct with any
@@ -133,6 +135,8 @@ type Request struct {
 	// Lenient lets unknown members of the body pass, and takes empty parameters
 	// of the query as absent.
 	Lenient bool
+	// Faults are fields that are known to be wrong before the request is read.
+	Faults []domain.FieldError
 }
 
 // Bind fills dst, a pointer to an input, from the request. A path parameter
@@ -147,6 +151,9 @@ type Request struct {
 func (in *Input) Bind(dst any, r Request) error {
 	v := reflect.ValueOf(dst).Elem()
 	f := &faults{}
+	for _, fault := range r.Faults {
+		f.add(fault.Field, fault.Message)
+	}
 	for _, p := range in.Path {
 		text := r.Path(p.Name)
 		if p.most > 0 && utf8.RuneCountInString(text) > p.most {

@@ -211,7 +211,8 @@ func (o *Op[In, Out]) Run(ctx context.Context, in any) (any, error) {
 }
 
 // Authorize reports Forbidden when the key of ctx's caller lacks the operation's
-// scope, or the access to all clients that it needs.
+// scope, or the access to all clients that it needs, or when the operation writes
+// and ctx is one of WithReadOnly.
 func Authorize(ctx context.Context, m *Meta) error {
 	caller := domain.CallerFrom(ctx)
 	if !caller.Can(m.Scope) {
@@ -219,6 +220,9 @@ func Authorize(ctx context.Context, m *Meta) error {
 	}
 	if m.AllClients && !caller.AllClients {
 		return domain.ErrForbidden("this operation needs a key with access to all clients")
+	}
+	if m.Scope == domain.Write && isReadOnly(ctx) {
+		return domain.ErrForbidden("only reads are allowed here: the session or the server is read-only")
 	}
 	return nil
 }

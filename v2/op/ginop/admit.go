@@ -1,6 +1,7 @@
 package ginop
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 
@@ -16,10 +17,10 @@ const budgetState = "ginop.budget"
 func addressBudget(c *gin.Context) string { return "address/" + c.ClientIP() }
 
 // admit recognizes the caller and counts the request: against the key's
-// budget, or without a valid key against the remote address's. An address whose
+// budget, unless the key's requests are not to be counted, or without a valid key against the remote address's. An address whose
 // budget is used up cannot have keys looked up: a guess never reaches the
 // database then.
-func (e *Edge) admit(c *gin.Context) (*domain.Caller, error) {
+func (e *Edge) admit(c *gin.Context, count bool) (*domain.Caller, error) {
 	ctx := c.Request.Context()
 	counted := false // the request, against the address
 	caller, err := e.Keys.Caller(ctx, c.GetHeader("X-API-Key"), func() error {
@@ -39,9 +40,11 @@ func (e *Edge) admit(c *gin.Context) (*domain.Caller, error) {
 		if counted {
 			e.budgets.giveBack(ctx, addressBudget(c))
 		}
-		state := e.budgets.take(ctx, "key/"+caller.Prefix, e.Limits.PerKey)
-		report(c, state)
-		c.Set(budgetState, state)
+		if count {
+			state := e.takeOf(ctx, caller)
+			report(c, state)
+			c.Set(budgetState, state)
+		}
 		return caller, nil
 	case domain.IsCode(err, domain.Unauthorized), domain.IsCode(err, domain.RateLimited):
 		return nil, e.refuse(c, counted, err)
@@ -51,6 +54,11 @@ func (e *Edge) admit(c *gin.Context) (*domain.Caller, error) {
 	}
 	report(c, e.budgets.look(ctx, addressBudget(c), e.Limits.PerAddress))
 	return nil, err
+}
+
+// takeOf counts a request against the budget of a caller's key.
+func (e *Edge) takeOf(ctx context.Context, caller *domain.Caller) budget {
+	return e.budgets.take(ctx, "key/"+caller.Prefix, e.Limits.PerKey)
 }
 
 // addressOf is the remote address; the zero Addr where it is not known.

@@ -93,6 +93,10 @@ type Surface struct {
 	prefix string
 	render Renderer
 	group  *gin.RouterGroup
+	// before, where set, is asked before the key is looked at.
+	before func(*http.Request) error
+	// uncounted says that requests count against no key's budget.
+	uncounted bool
 }
 
 // Surface adds a version of the interface below a prefix.

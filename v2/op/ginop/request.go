@@ -72,7 +72,12 @@ func (s *Surface) guarded(c *gin.Context, work func(*gin.Context) error) (err er
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	caller, err := s.edge.admit(c)
+	if s.before != nil {
+		if err := s.before(c.Request); err != nil {
+			return err
+		}
+	}
+	caller, err := s.edge.admit(c, !s.uncounted)
 	if err != nil {
 		return err
 	}

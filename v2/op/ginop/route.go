@@ -70,7 +70,7 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects place) error {
 // Decode reads the request into in, a pointer to the input that described
 // describes, and returns it with the raw body.
 func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []byte, error) {
-	r := op.Request{Path: c.Param, Lenient: lenient}
+	r := op.Request{Path: c.Param, Lenient: lenient, Faults: op.FaultsOf(c.Request.Context())}
 	if c.Request.URL.RawQuery != "" {
 		var err error
 		if r.Query, err = url.ParseQuery(c.Request.URL.RawQuery); err != nil {

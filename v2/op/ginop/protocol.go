@@ -1,0 +1,58 @@
+package ginop
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/domain"
+)
+
+// Protocol is another protocol that leads to the operations: its messages come
+// to one path, and whatever they ask of an operation is a request of its own to
+// the engine.
+type Protocol struct {
+	// Path is where the messages come to, such as /mcp.
+	Path string
+	// Before, where set, may refuse a request before its key is looked at.
+	Before func(*http.Request) error
+	// Serve answers a request with a valid key, whose context has the caller. An
+	// error, as long as nothing was written, is rendered as v2 does.
+	Serve func(http.ResponseWriter, *http.Request) error
+}
+
+// Protocol adds the path of a protocol, for every method. The key may also be
+// sent as a bearer token. Requests without a valid key count against the
+// address; those with one are not counted (see Count).
+func (e *Edge) Protocol(engine *gin.Engine, p Protocol) {
+	s := &Surface{edge: e, prefix: p.Path, render: renderEnvelope, before: p.Before, uncounted: true}
+	engine.Any(p.Path, func(c *gin.Context) {
+		takeBearer(c.Request)
+		s.serve(c, "message", func(c *gin.Context) error { return p.Serve(c.Writer, c.Request) })
+	})
+}
+
+// takeBearer lets a bearer token stand for a key that is missing.
+func takeBearer(r *http.Request) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if r.Header.Get("X-API-Key") == "" && strings.EqualFold(scheme, "Bearer") {
+		r.Header.Set("X-API-Key", strings.TrimSpace(token))
+	}
+}
+
+// Count counts a request of ctx's caller that no route counts; RateLimited where
+// the key's budget is used up.
+func (e *Edge) Count(ctx context.Context) error {
+	if state := e.takeOf(ctx, domain.CallerFrom(ctx)); state.exceeded() {
+		return e.budgets.refusal(state, "with this key")
+	}
+	return nil
+}
+
+// Enter waits for the turn of ctx's caller, as routes do, and returns what ends
+// it. The errors are RateLimited and Unavailable.
+func (e *Edge) Enter(ctx context.Context) (leave func(), err error) {
+	return e.progress.enter(ctx, domain.CallerFrom(ctx))
+}
