@@ -31,6 +31,7 @@ type serveCmd struct {
 	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"A Redis in which replicas share budgets and checkpoints."`
 	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`
 	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of mail scanners, whose opens and clicks of simulated mails do not count. Default: a small list."`
+	MCPReadOnly    bool          `name:"mcp-read-only" help:"Show agents (/mcp) only the tools that read, and refuse the others."`
 	NoWork         bool          `name:"no-work" help:"Leave background work to other processes (partnerapi work)."`
 	NoMigrate      bool          `name:"no-migrate" help:"Change no tables, and refuse to serve while a migration is missing."`
 	Demo           bool          `help:"Fill an empty database with a demonstration, and accept its keys."`
@@ -58,6 +59,7 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return fmt.Errorf("cannot listen on %s: %w (choose another with --listen)", c.Listen, err)
 	}
 	defer listener.Close()
+	c.Listen = listener.Addr().String() // with the port, where any was asked for
 	metrics, err := c.listenMetrics()
 	if err != nil {
 		return err
@@ -163,6 +165,9 @@ func (c serveCmd) build(
 	}
 	surface := s.edge.Mount(s.engine, &s.api.Set, c.Release)
 	if err := openDocuments(surface, s.api, c.Release); err != nil {
+		return nil, err
+	}
+	if err := s.mountMCP(address, secret); err != nil {
 		return nil, err
 	}
 	for _, e := range extensions {

@@ -56,3 +56,12 @@ func (e *Edge) Count(ctx context.Context) error {
 func (e *Edge) Enter(ctx context.Context) (leave func(), err error) {
 	return e.progress.enter(ctx, domain.CallerFrom(ctx))
 }
+
+// Envelope is how v2 answers a request with an error: the status, and the body.
+func Envelope(err error, requestID string) (status int, body []byte) {
+	e := domain.AsError(err)
+	body, _ = Encode(ErrorEnvelope{Error: ErrorBody{ // a struct of texts can be encoded
+		Code: e.Code, Message: e.Message, RequestID: requestID, Fields: e.Fields,
+	}})
+	return StatusOf(e.Code), body
+}

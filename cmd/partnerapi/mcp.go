@@ -1,0 +1,28 @@
+package main
+
+import (
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op/mcp"
+)
+
+// mountMCP adds the MCP server, in the releases that have it. The secret is one
+// that all replicas share.
+func (s *service) mountMCP(address string, secret []byte) error {
+	if s.config.Release < mcp.Since {
+		return nil
+	}
+	document, err := documentV2(s.api, s.config.Release)
+	if err != nil {
+		return err
+	}
+	server, err := mcp.New(mcp.Config{
+		Set: &s.api.Set, Release: s.config.Release, Document: document, Prefix: "/v2", Handler: s.engine,
+		Secret: secret, ReadOnly: s.config.MCPReadOnly, Origins: mcp.Origins(address, s.config.Listen),
+		Count: s.edge.Count, Enter: s.edge.Enter, Envelope: ginop.Envelope, Version: version, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.edge.Protocol(s.engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve})
+	return nil
+}

@@ -1,0 +1,274 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-json-experiment/json/jsontext"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// call runs a tool: it is the handler of every tool, whatever session calls it.
+func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	t := s.byName[r.Params.Name]
+	request, err := t.request(ctx, s.Prefix, r.Params.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	answer := s.run(ctx, request)
+	if answer.status == http.StatusNoContent {
+		return result("Done. This operation has no answer."), nil
+	}
+	out := result(answer.body.String())
+	if answer.status < http.StatusBadRequest {
+		out.StructuredContent = json.RawMessage(answer.body.Bytes())
+	} else {
+		out.IsError = true
+	}
+	return out, nil
+}
+
+func result(text string) *sdk.CallToolResult {
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+}
+
+// run gives a request to the service as if the caller of the message had sent it.
+func (s *Server) run(ctx context.Context, request *http.Request) *recorder {
+	m := messageOf(ctx)
+	request.RemoteAddr = m.request.RemoteAddr
+	for _, name := range []string{"X-Api-Key", "User-Agent", "X-Forwarded-For", "X-Real-Ip"} {
+		if values := m.request.Header[name]; values != nil {
+			request.Header[name] = values
+		}
+	}
+	request.Header.Set("X-Request-Id", m.id)
+	answer := &recorder{header: http.Header{}, status: http.StatusOK}
+	s.Handler.ServeHTTP(answer, request)
+	return answer
+}
+
+// recorder keeps an answer.
+type recorder struct {
+	header  http.Header
+	status  int
+	written bool
+	body    bytes.Buffer
+}
+
+// Header returns the header of the answer.
+func (r *recorder) Header() http.Header { return r.header }
+
+// WriteHeader keeps the first status.
+func (r *recorder) WriteHeader(status int) {
+	if !r.written {
+		r.status, r.written = status, true
+	}
+}
+
+// Write keeps a part of the body.
+func (r *recorder) Write(p []byte) (int, error) {
+	r.written = true
+	return r.body.Write(p)
+}
+
+// parts are a call's arguments, sorted.
+type parts struct {
+	path, header map[string]string
+	query        url.Values
+	body         bytes.Buffer // the members of the object
+	faults       []domain.FieldError
+	given        map[string]bool
+}
+
+func (p *parts) fault(field, message string) {
+	p.faults = append(p.faults, domain.FieldError{Field: field, Message: message})
+}
+
+// request makes the HTTP request of a call. What is wrong with the arguments and
+// HTTP would not see goes along, for the operation to refuse with the rest.
+func (t *tool) request(ctx context.Context, prefix string, arguments []byte) (*http.Request, error) {
+	p := t.sort(arguments)
+	target := prefix + t.path(p)
+	if query := p.query.Encode(); query != "" {
+		target += "?" + query
+	}
+	var body io.Reader
+	if t.operation.Input().Body != nil {
+		body = strings.NewReader("{" + p.body.String() + "}")
+	}
+	m := messageOf(ctx)
+	ctx = m.request.Context()
+	if len(p.faults) > 0 {
+		ctx = op.WithFaults(ctx, p.faults)
+	}
+	if m.readOnly {
+		ctx = op.WithReadOnly(ctx)
+	}
+	request, err := http.NewRequestWithContext(ctx, t.operation.Meta().Method, target, body)
+	if err != nil {
+		return nil, fmt.Errorf("the request of %s: %w", t.Name, err)
+	}
+	if request.Body == nil {
+		request.Body = http.NoBody
+	} else {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if key := p.header[idempotencyKey]; key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	request.RequestURI = target
+	return request, nil
+}
+
+// path is the path of the request. A parameter that cannot be told from its
+// argument is a fault; what stands for it then is no id.
+func (t *tool) path(p *parts) string {
+	segments := strings.Split(t.operation.Meta().Path, "/")
+	for i, segment := range segments {
+		name, ok := strings.CutPrefix(segment, ":")
+		if !ok {
+			continue
+		}
+		text, read := p.path[name]
+		switch {
+		case !p.given[name]:
+			p.fault(name, "is required")
+		case read && strings.TrimSpace(text) == "":
+			p.fault(name, "must not be blank")
+			text = ""
+		}
+		if segments[i] = url.PathEscape(text); text == "" {
+			segments[i] = "-"
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// sort reads the arguments, an object, none or null, into the parts of a request.
+func (t *tool) sort(arguments []byte) *parts {
+	p := &parts{path: map[string]string{}, header: map[string]string{}, query: url.Values{}, given: map[string]bool{}}
+	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || string(trimmed) == "null" {
+		return p
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(arguments), jsontext.AllowDuplicateNames(true))
+	if dec.PeekKind() != '{' {
+		p.fault("arguments", "must be a JSON object")
+		return p
+	}
+	if err := t.sortMembers(dec, p); err != nil {
+		p.fault("arguments", "must be valid JSON in UTF-8")
+	}
+	return p
+}
+
+// sortMembers reads the members of an object. Those of the body go on as they
+// are, for the operation to read.
+func (t *tool) sortMembers(dec *jsontext.Decoder, p *parts) error {
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for dec.PeekKind() != '}' {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		at, known := t.arguments[name]
+		switch {
+		case known && at.in == inBody, !known && t.operation.Input().Body != nil:
+			p.addMember(name, value)
+		case !known:
+			p.fault(name, "is unknown")
+		case p.given[name]:
+			p.fault(name, "must be given once")
+		default:
+			p.given[name] = true
+			p.add(name, at, value)
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+func (p *parts) addMember(name string, value jsontext.Value) {
+	if p.body.Len() > 0 {
+		p.body.WriteByte(',')
+	}
+	quoted, _ := jsontext.AppendQuote(nil, name) // which was read as UTF-8
+	p.body.Write(quoted)
+	p.body.WriteByte(':')
+	p.body.Write(value)
+}
+
+// add adds an argument as the text of a parameter.
+func (p *parts) add(name string, at argument, value jsontext.Value) {
+	if value.Kind() == 'n' {
+		p.fault(name, "must not be null")
+		return
+	}
+	text, message := textOf(at.kind, value)
+	switch {
+	case message != "":
+		p.fault(name, message)
+	case at.in == inPath:
+		p.path[name] = text
+	case at.in == inQuery:
+		p.query.Set(name, text)
+	default:
+		p.header[name] = text
+	}
+}
+
+// textOf is a value of a type as a parameter is written, or what the value must be.
+func textOf(kind string, value jsontext.Value) (text, message string) {
+	is := value.Kind()
+	switch kind {
+	case openapi3.TypeInteger:
+		if is != '0' {
+			return "", "must be an integer"
+		}
+	case openapi3.TypeNumber:
+		if is != '0' {
+			return "", "must be a number"
+		}
+	case openapi3.TypeBoolean:
+		if is != 't' && is != 'f' {
+			return "", "must be true or false"
+		}
+	case openapi3.TypeArray:
+		return listOf(value)
+	default:
+		if is != '"' {
+			return "", "must be a string"
+		}
+		unquoted, err := jsontext.AppendUnquote(nil, value)
+		if err != nil {
+			return "", "must be a string"
+		}
+		return string(unquoted), ""
+	}
+	return string(value), ""
+}
+
+// listOf is an array of texts as a comma-separated parameter.
+func listOf(value jsontext.Value) (text, message string) {
+	var items []string
+	if value.Kind() != '[' || json.Unmarshal(value, &items) != nil {
+		return "", "must be an array of strings"
+	}
+	return strings.Join(items, ","), ""
+}

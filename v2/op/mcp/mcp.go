@@ -1,0 +1,175 @@
+// Package mcp serves the operations to agents by the Model Context Protocol: a
+// tool for each operation of a set, made from its declaration, and resources.
+//
+// A tool runs nothing by itself. Its call is made into the HTTP request that the
+// operation takes, which the service's own handler answers in process: so checks,
+// budgets, releases, the audit trail, idempotency and errors are those of the
+// operation by construction.
+//
+// The server holds no state. A session is an id that names its key, sealed with a
+// secret that replicas share: any of them serves any session, and none ends
+// before its key does (decisions 12.1).
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	lru "github.com/hashicorp/golang-lru/v2"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// Path is where the server is found.
+const Path = "/mcp"
+
+// Since is the first release that has the server.
+const Since = op.V2_3
+
+// Config is what a Server is made of.
+type Config struct {
+	Set     *op.Set
+	Release op.Release
+	// Document is the OpenAPI document of the release, which descriptions and
+	// schemas are taken from.
+	Document *openapi3.T
+	// Prefix is the path that the operations lie below, and Handler answers them.
+	Prefix  string
+	Handler http.Handler
+	// Secret seals the ids of sessions; replicas share it.
+	Secret []byte
+	// ReadOnly shows tools that read, and refuses others, in every session.
+	ReadOnly bool
+	// Origins are the pages whose scripts may use the server, as Origins lists
+	// them.
+	Origins []string
+	// Guides holds NAME.md for each of GuideNames, which are shown in this order.
+	// Nil is for none.
+	Guides     fs.FS
+	GuideNames []string
+	// Count counts a request of ctx's caller that runs no operation; Enter waits
+	// for the turn of one, and returns what ends it.
+	Count func(ctx context.Context) error
+	Enter func(ctx context.Context) (leave func(), err error)
+	// Envelope is the status and the body that the service answers an error with.
+	Envelope func(err error, requestID string) (status int, body []byte)
+	// Version is the program's.
+	Version string
+	Log     *slog.Logger
+}
+
+// Server serves one release. It is safe for concurrent use.
+type Server struct {
+	Config
+	tools   []*tool
+	byName  map[string]*tool
+	guides  []guide
+	views   map[view]http.Handler
+	sealer  sealer
+	ended   *lru.Cache[string, struct{}]
+	origins map[string]bool
+}
+
+// view is what a session may see.
+type view struct {
+	read, write, allClients bool
+	readOnly                bool
+}
+
+func (v view) shows(m *op.Meta) bool {
+	switch {
+	case m.AllClients && !v.allClients, m.Scope == domain.Write && v.readOnly:
+		return false
+	case m.Scope == domain.Write:
+		return v.write
+	}
+	return v.read
+}
+
+// rememberedEnds is how many ended sessions are remembered, at some 100 bytes.
+const rememberedEnds = 10_000
+
+// New makes the server. The errors are mistakes in the operations' declarations,
+// such as two parts of an input of one name, and guides that cannot be read.
+func New(c Config) (*Server, error) {
+	s := &Server{Config: c, byName: map[string]*tool{}, views: map[view]http.Handler{}, origins: map[string]bool{}}
+	s.sealer = newSealer(c.Secret)
+	for _, origin := range c.Origins {
+		s.origins[origin] = true
+	}
+	ended, err := lru.New[string, struct{}](rememberedEnds)
+	if err != nil {
+		return nil, err
+	}
+	s.ended = ended
+	if err := s.addTools(); err != nil {
+		return nil, err
+	}
+	if err := s.addGuides(); err != nil {
+		return nil, err
+	}
+	for bits := range 16 {
+		v := view{read: bits&1 > 0, write: bits&2 > 0, allClients: bits&4 > 0, readOnly: bits&8 > 0}
+		s.views[v] = s.serverOf(v)
+	}
+	return s, nil
+}
+
+// addTools makes a tool of every operation that the release serves and that has
+// no reason to have none.
+func (s *Server) addTools() error {
+	described := operationsOf(s.Document)
+	for _, o := range s.Set.All() {
+		if _, without := withoutTool[o.Meta().ID]; without || o.Meta().Since > s.Release {
+			continue
+		}
+		t, err := newTool(o, described[o.Meta().ID])
+		if err != nil {
+			return fmt.Errorf("tool of operation %s: %w", o.Meta().ID, err)
+		}
+		if s.byName[t.Name] != nil {
+			return fmt.Errorf("two tools are named %s", t.Name)
+		}
+		s.tools = append(s.tools, t)
+		s.byName[t.Name] = t
+	}
+	return nil
+}
+
+// toolPage is how many tools a page of their list has at the most. Agents are
+// known to read one page only, so all are to have room on it.
+const toolPage = 500
+
+const instructions = "Tools of the Partner API: clients of a partner of a security awareness training service, " +
+	"their users, risk and training. Ids are opaque. A tool that lists returns a page: while page.has_more is true, " +
+	"call it again with cursor set to page.next_cursor. An error is a JSON object with a code, a message and, " +
+	"where arguments are wrong, their names. Give idempotency_key to repeat a call without doing it twice."
+
+// serverOf returns the handler of the messages of sessions with a view.
+func (s *Server) serverOf(v view) http.Handler {
+	server := sdk.NewServer(
+		&sdk.Implementation{Name: "partnerapi", Title: "Partner API", Version: s.Version},
+		&sdk.ServerOptions{
+			Instructions: instructions, PageSize: toolPage,
+			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
+		},
+	)
+	for _, t := range s.tools {
+		if v.shows(t.operation.Meta()) {
+			server.AddTool(&t.Tool, s.call)
+		}
+	}
+	s.addResources(server, v)
+	server.AddReceivingMiddleware(s.guard)
+	return sdk.NewStreamableHTTPHandler(
+		func(*http.Request) *sdk.Server { return server },
+		// The edge has its own check of the origin, which holds behind a proxy too.
+		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1},
+	)
+}

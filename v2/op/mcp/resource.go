@@ -1,0 +1,109 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// guide is a text for people that agents may read too.
+type guide struct {
+	name, title, text string
+}
+
+const (
+	guideScheme  = "partner://guides/"
+	clientScheme = "partner://clients/"
+)
+
+// addGuides reads the guides.
+func (s *Server) addGuides() error {
+	for _, name := range s.GuideNames {
+		text, err := fs.ReadFile(s.Guides, name+".md")
+		if err != nil {
+			return fmt.Errorf("guide %s: %w", name, err)
+		}
+		s.guides = append(s.guides, guide{name, titleOf(name, string(text)), string(text)})
+	}
+	return nil
+}
+
+// titleOf is the first heading of a text; its name where it has none.
+func titleOf(name, text string) string {
+	for line := range strings.Lines(text) {
+		if title, ok := strings.CutPrefix(line, "# "); ok {
+			return strings.TrimSpace(title)
+		}
+	}
+	return name
+}
+
+// addResources adds the guides, and a client by its id where the view may read it.
+func (s *Server) addResources(server *sdk.Server, v view) {
+	for _, g := range s.guides {
+		server.AddResource(&sdk.Resource{
+			URI: guideScheme + g.name, Name: g.name, Title: g.title, MIMEType: "text/markdown", Size: int64(len(g.text)),
+		}, func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			m := messageOf(ctx)
+			if err := s.Count(m.request.Context()); err != nil {
+				return nil, resourceError(s.Envelope(err, m.id))
+			}
+			return contents(r.Params.URI, "text/markdown", g.text), nil
+		})
+	}
+	if t := s.byName["clients_get"]; t != nil && v.shows(t.operation.Meta()) {
+		server.AddResourceTemplate(&sdk.ResourceTemplate{
+			URITemplate: clientScheme + "{id}", Name: "client", Title: "A client",
+			Description: "A client as the tool clients_get shows it.", MIMEType: "application/json",
+		}, s.readClient)
+	}
+}
+
+// readClient reads a client by the operation of its tool.
+func (s *Server) readClient(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+	arguments, err := json.Marshal(map[string]string{"client_id": strings.TrimPrefix(r.Params.URI, clientScheme)})
+	if err != nil {
+		return nil, fmt.Errorf("the arguments of %s: %w", r.Params.URI, err)
+	}
+	request, err := s.byName["clients_get"].request(ctx, s.Prefix, arguments)
+	if err != nil {
+		return nil, err
+	}
+	answer := s.run(ctx, request)
+	if answer.status != http.StatusOK {
+		return nil, resourceError(answer.status, answer.body.Bytes())
+	}
+	return contents(r.Params.URI, "application/json", answer.body.String()), nil
+}
+
+func contents(uri, kind, text string) *sdk.ReadResourceResult {
+	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: kind, Text: text}}}
+}
+
+// serverError is the first of the codes that JSON-RPC leaves to servers.
+const serverError = -32000
+
+// resourceError is the error of a resource that cannot be read: its data is the
+// envelope that the service answered with.
+func resourceError(status int, envelope []byte) error {
+	code := int64(serverError)
+	switch status {
+	case http.StatusNotFound:
+		code = sdk.CodeResourceNotFound
+	case http.StatusBadRequest:
+		code = jsonrpc.CodeInvalidParams
+	case http.StatusInternalServerError:
+		code = jsonrpc.CodeInternalError
+	}
+	var body struct {
+		Error struct{ Message string }
+	}
+	_ = json.Unmarshal(envelope, &body) // which the service wrote
+	return &jsonrpc.Error{Code: code, Message: body.Error.Message, Data: json.RawMessage(envelope)}
+}

@@ -1,0 +1,142 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/mcp"
+	"partnerapi/v2/v2test"
+)
+
+// TestSurface: every operation has a tool, or a reason to have none.
+func TestSurface(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
+	tools := w.toolsOf(w.connect(w.tenant.Key, ""))
+	reasons := mcp.WithoutTool()
+	for _, o := range w.API.Set.All() {
+		name := strings.ReplaceAll(o.Meta().ID, ".", "_")
+		tool := tools[name]
+		delete(tools, name)
+		if reason, without := reasons[o.Meta().ID]; without {
+			if delete(reasons, o.Meta().ID); reason == "" || tool != nil {
+				t.Errorf("%s: it has the reason %q and the tool %v", o.Meta().ID, reason, tool)
+			}
+			continue
+		}
+		if tool == nil {
+			t.Errorf("%s has no tool and no reason", o.Meta().ID)
+			continue
+		}
+		t.Run(name, func(t *testing.T) { checkTool(t, tool, o) })
+	}
+	for name := range tools {
+		t.Errorf("the tool %s is of no operation", name)
+	}
+	for id := range reasons {
+		t.Errorf("there is a reason for %s, which is no operation", id)
+	}
+}
+
+func checkTool(t *testing.T, tool *sdk.Tool, o op.Operation) {
+	m := o.Meta()
+	if tool.Title != m.Summary || !strings.HasPrefix(tool.Description, m.Summary) {
+		t.Errorf("title %q, description %q", tool.Title, tool.Description)
+	}
+	hints := tool.Annotations
+	if hints == nil || hints.DestructiveHint == nil || hints.OpenWorldHint == nil {
+		t.Fatalf("its annotations are not all given: %+v", hints)
+	}
+	if hints.ReadOnlyHint != (m.Method == "GET") || *hints.DestructiveHint != slices.Contains([]string{"DELETE", "PATCH"}, m.Method) ||
+		hints.IdempotentHint != (m.Method != "POST") {
+		t.Errorf("%s has the annotations %+v", m.Method, hints)
+	}
+
+	input := resolve(t, tool.InputSchema).Schema()
+	for _, p := range append(slices.Clone(o.Input().Path), o.Input().Query...) {
+		if input.Properties[p.Name] == nil {
+			t.Errorf("its input has no %s", p.Name)
+		}
+	}
+	for _, p := range o.Input().Path {
+		if !slices.Contains(input.Required, p.Name) {
+			t.Errorf("its input does not need %s", p.Name)
+		}
+	}
+	if o.Input().Body != nil {
+		for i := range o.Input().Body.NumField() {
+			if name := op.WireName(o.Input().Body.Field(i)); input.Properties[name] == nil {
+				t.Errorf("its input has no %s", name)
+			}
+		}
+	}
+	if (input.Properties["idempotency_key"] != nil) != (m.Method == "POST") {
+		t.Error("idempotency_key is for POST only")
+	}
+	if (tool.OutputSchema != nil) != (m.Status != 204) {
+		t.Errorf("status %d, output schema %v", m.Status, tool.OutputSchema)
+	}
+	if tool.OutputSchema != nil {
+		resolve(t, tool.OutputSchema)
+	}
+}
+
+// resolve wants a valid JSON Schema of an object that stands by itself.
+func resolve(t testing.TB, schema any) *jsonschema.Resolved {
+	t.Helper()
+	text, err := json.Marshal(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, foreign := range []string{`"$ref"`, `"nullable"`, `"x-`, `"example"`, `"discriminator"`} {
+		if strings.Contains(string(text), foreign) {
+			t.Errorf("the schema has %s: %s", foreign, text)
+		}
+	}
+	s := &jsonschema.Schema{}
+	if err := json.Unmarshal(text, s); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if s.Type != "object" {
+		t.Errorf("the schema is one of %q", s.Type)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return resolved
+}
+
+// TestSchemas: a tool's schemas take what it takes and gives.
+func TestSchemas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
+	session := w.connect(w.tenant.Key, "")
+	tools := w.toolsOf(session)
+	for _, c := range w.cases() {
+		t.Run(c.tool, func(t *testing.T) {
+			var given any
+			text, err := json.Marshal(c.arguments)
+			if err != nil || json.Unmarshal(text, &given) != nil {
+				t.Fatal(err)
+			}
+			if err := resolve(t, tools[c.tool].InputSchema).Validate(given); (err == nil) != (c.code != domain.InvalidRequest) {
+				t.Errorf("the input schema says %v of %s", err, text)
+			}
+			out := w.in(t).call(session, c.tool, c.arguments)
+			if out.StructuredContent == nil {
+				return
+			}
+			if err := resolve(t, tools[c.tool].OutputSchema).Validate(out.StructuredContent); err != nil {
+				t.Errorf("the output schema: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,221 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// Member is a member of an object.
+type Member struct {
+	Name     string
+	Schema   *openapi3.SchemaRef
+	Required bool
+}
+
+// MembersOf returns the members of an object's schema, in the order of their
+// declaration.
+func MembersOf(ref *openapi3.SchemaRef) ([]Member, error) {
+	if ref == nil || ref.Value == nil || !ref.Value.Type.Is(openapi3.TypeObject) || ref.Value.Nullable {
+		return nil, fmt.Errorf("the schema is not one of an object")
+	}
+	var list []Member
+	for _, name := range namesOf(ref.Value) {
+		required := slices.Contains(ref.Value.Required, name)
+		list = append(list, Member{Name: name, Schema: ref.Value.Properties[name], Required: required})
+	}
+	return list, nil
+}
+
+// namesOf are the names of an object's members, in the order of their
+// declaration where it is known.
+func namesOf(schema *openapi3.Schema) []string {
+	names := make([]string, 0, len(schema.Properties))
+	for name := range schema.Properties {
+		names = append(names, name)
+	}
+	order, _ := schema.Extensions[declaredOrder].([]string)
+	slices.SortFunc(names, func(a, b string) int {
+		if byOrder := slices.Index(order, a) - slices.Index(order, b); byOrder != 0 {
+			return byOrder
+		}
+		return strings.Compare(a, b)
+	})
+	return names
+}
+
+// ClosedObject returns the schema of an object that has these members and no
+// others. Two of one name are an error.
+func ClosedObject(members []Member) (*openapi3.Schema, error) {
+	schema, order, no := openapi3.NewObjectSchema(), []string{}, false
+	schema.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
+	for _, m := range members {
+		if schema.Properties[m.Name] != nil {
+			return nil, fmt.Errorf("two members are named %s", m.Name)
+		}
+		schema.WithPropertyRef(m.Name, m.Schema)
+		order = append(order, m.Name)
+		if m.Required {
+			schema.Required = append(schema.Required, m.Name)
+		}
+	}
+	schema.Extensions = map[string]any{declaredOrder: order}
+	return schema, nil
+}
+
+// JSONSchema returns a schema of a document as JSON Schema 2020-12 that stands by
+// itself: components are in the place of the references to them, null is a type,
+// and an example is in a list. A component that holds itself is an error.
+// Properties are in the order of their declaration.
+func JSONSchema(ref *openapi3.SchemaRef) ([]byte, error) {
+	tree, err := standalone(ref, nil)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(tree)
+	if err != nil {
+		return nil, fmt.Errorf("encode the schema: %w", err)
+	}
+	return inOrder(text, nil)
+}
+
+// standalone translates a schema that lies within the components of these names.
+func standalone(ref *openapi3.SchemaRef, within []string) (map[string]any, error) {
+	if ref.Ref != "" {
+		if slices.Contains(within, ref.Ref) {
+			return nil, fmt.Errorf("%s holds itself", ref.Ref)
+		}
+		within = append(slices.Clone(within), ref.Ref)
+	}
+	tree, err := keywords(ref.Value)
+	if err != nil {
+		return nil, err
+	}
+	if err := addSchemas(tree, ref.Value, within); err != nil {
+		return nil, err
+	}
+	mergeOnly(tree)
+	if ref.Value.Nullable {
+		tree = orNull(tree)
+	}
+	return tree, nil
+}
+
+// keywords are those of a schema that hold no schema, in the words of JSON Schema.
+func keywords(schema *openapi3.Schema) (map[string]any, error) {
+	own := *schema
+	own.Nullable, own.Discriminator, own.XML, own.ExternalDocs = false, nil, nil, nil
+	own.Properties, own.Items, own.Not = nil, nil, nil
+	own.AllOf, own.AnyOf, own.OneOf = nil, nil, nil
+	own.AdditionalProperties.Schema = nil
+	text, err := own.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encode the schema: %w", err)
+	}
+	tree := map[string]any{}
+	if err := json.Unmarshal(text, &tree); err != nil {
+		return nil, fmt.Errorf("read the schema: %w", err)
+	}
+	for name := range tree {
+		if strings.HasPrefix(name, "x-") && name != declaredOrder {
+			delete(tree, name)
+		}
+	}
+	if example, ok := tree["example"]; ok {
+		delete(tree, "example")
+		tree["examples"] = []any{example}
+	}
+	for bound, exclusive := range map[string]string{"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"} {
+		if is, ok := tree[exclusive].(bool); ok {
+			delete(tree, exclusive)
+			if is {
+				tree[exclusive] = tree[bound]
+				delete(tree, bound)
+			}
+		}
+	}
+	return tree, nil
+}
+
+// addSchemas adds the schemas that a schema holds.
+func addSchemas(tree map[string]any, schema *openapi3.Schema, within []string) error {
+	one := func(name string, ref *openapi3.SchemaRef) error {
+		if ref == nil {
+			return nil
+		}
+		inner, err := standalone(ref, within)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		tree[name] = inner
+		return nil
+	}
+	if err := one("items", schema.Items); err != nil {
+		return err
+	}
+	if err := one("not", schema.Not); err != nil {
+		return err
+	}
+	if err := one("additionalProperties", schema.AdditionalProperties.Schema); err != nil {
+		return err
+	}
+	for name, refs := range map[string]openapi3.SchemaRefs{
+		"allOf": schema.AllOf, "anyOf": schema.AnyOf, "oneOf": schema.OneOf,
+	} {
+		var list []any
+		for _, ref := range refs {
+			inner, err := standalone(ref, within)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			list = append(list, inner)
+		}
+		if list != nil {
+			tree[name] = list
+		}
+	}
+	if len(schema.Properties) == 0 {
+		return nil
+	}
+	properties := map[string]any{}
+	for name, ref := range schema.Properties {
+		inner, err := standalone(ref, within)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		properties[name] = inner
+	}
+	tree["properties"] = properties
+	return nil
+}
+
+// mergeOnly takes the one schema of an allOf, which OpenAPI 3.0 needs where
+// something is said beside a reference, into the schema itself.
+func mergeOnly(tree map[string]any) {
+	list, _ := tree["allOf"].([]any)
+	if len(list) != 1 {
+		return
+	}
+	delete(tree, "allOf")
+	for name, value := range list[0].(map[string]any) {
+		if _, own := tree[name]; !own {
+			tree[name] = value
+		}
+	}
+}
+
+// orNull adds null to what a schema allows.
+func orNull(tree map[string]any) map[string]any {
+	kind, ok := tree["type"].(string)
+	if !ok {
+		return map[string]any{"anyOf": []any{tree, map[string]any{"type": "null"}}}
+	}
+	tree["type"] = []any{kind, "null"}
+	if values, ok := tree["enum"].([]any); ok && !slices.Contains(values, nil) {
+		tree["enum"] = append(values, nil)
+	}
+	return tree
+}
