@@ -1,0 +1,296 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op/mcp"
+	"partnerapi/v2/v2test"
+)
+
+// TestKeys: a missing or wrong key is answered as the edge does, and a bearer
+// token is a key.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{Options: v2test.Options{Limits: ginop.Limits{PerKey: 10, PerAddress: 4, PerClientFactor: 1}}})
+	if a := w.send("POST", hello, "Authorization", "bearer "+w.tenant.Key); a.status != http.StatusOK {
+		t.Errorf("a bearer token: %d %s", a.status, a.body)
+	}
+	for _, headers := range [][]string{{}, {"X-API-Key", "wrong"}, {"Authorization", "Bearer wrong"}, {"Authorization", "Basic " + w.tenant.Key}} {
+		a := w.send("POST", hello, headers...)
+		if a.status != http.StatusUnauthorized || a.code() != domain.Unauthorized || a.header.Get("X-Request-Id") == "" {
+			t.Errorf("%v: %d %s", headers, a.status, a.body)
+		}
+	}
+	if a := w.send("POST", hello); a.status != http.StatusTooManyRequests || a.code() != domain.RateLimited {
+		t.Errorf("the address is over its budget: %d %s", a.status, a.body)
+	}
+}
+
+// TestBudgets: only calls of tools and reads of resources are counted.
+func TestBudgets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{Options: v2test.Options{Limits: ginop.Limits{PerKey: 3, PerAddress: 100, PerClientFactor: 1}}})
+	session := w.connect(w.tenant.Key, "")
+	for range 5 {
+		w.toolsOf(session)
+		if _, err := session.ListResources(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(uri string) error {
+		_, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+		return err
+	}
+	if out := w.call(session, "clients_list", nil); out.IsError {
+		t.Fatal(textOf(out))
+	}
+	if err := read("partner://guides/start"); err != nil {
+		t.Fatal(err)
+	}
+	if out := w.call(session, "clients_list", map[string]any{"limit": "wrong"}); codeOf(out) != domain.InvalidRequest {
+		t.Fatal(textOf(out))
+	}
+	if out := w.call(session, "clients_list", nil); codeOf(out) != domain.RateLimited {
+		t.Errorf("the fourth: %s", textOf(out))
+	}
+	for _, uri := range []string{"partner://guides/start", "partner://clients/" + w.client.ID.String()} {
+		if err := read(uri); err == nil || !strings.Contains(err.Error(), "requests a minute") {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+	if len(w.toolsOf(session)) == 0 {
+		t.Error("the tools are not listed any more")
+	}
+}
+
+// TestScopes: a key is shown what it may call, and told why it may not call others.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	some := []domain.ClientID{w.client.ID}
+	for name, c := range map[string]struct {
+		key          string
+		reads, write bool
+		all          bool
+	}{
+		"read":             {w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil), true, false, true},
+		"write":            {w.NewKey(w.tenant, []domain.Scope{domain.Write}, nil), false, true, true},
+		"all":              {w.tenant.Key, true, true, true},
+		"all, some client": {w.NewKey(w.tenant, []domain.Scope{domain.Read, domain.Write}, some), true, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
+			session := w.connect(c.key, "")
+			tools := w.toolsOf(session)
+			for _, o := range w.API.Set.All() {
+				m := o.Meta()
+				_, shown := tools[strings.ReplaceAll(m.ID, ".", "_")]
+				may := (m.Scope == domain.Read && c.reads || m.Scope == domain.Write && c.write) && (c.all || !m.AllClients)
+				if shown != may {
+					t.Errorf("%s is shown: %v", m.ID, shown)
+				}
+				if !may {
+					if out := w.call(session, strings.ReplaceAll(m.ID, ".", "_"), nil); codeOf(out) != domain.Forbidden {
+						t.Errorf("%s: %s", m.ID, textOf(out))
+					}
+				}
+			}
+			templates, err := session.ListResourceTemplates(t.Context(), nil)
+			if err != nil || (len(templates.ResourceTemplates) == 1) != c.reads {
+				t.Errorf("%v: %+v", err, templates)
+			}
+		})
+	}
+}
+
+// TestOtherTenant: what others own is not found, as by HTTP.
+func TestOtherTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
+	other := w.Tenant("Other")
+	session := w.connect(other.Key, "")
+	for _, o := range w.API.Set.All() {
+		arguments := map[string]any{}
+		for _, p := range o.Input().Path {
+			switch p.Name {
+			case "client_id":
+				arguments[p.Name] = w.client.ID.String()
+			case "user_id":
+				arguments[p.Name] = w.user.ID.String()
+			}
+		}
+		if len(arguments) == 0 || len(arguments) != len(o.Input().Path) || o.Input().Body != nil {
+			continue
+		}
+		out := w.call(session, strings.ReplaceAll(o.Meta().ID, ".", "_"), arguments)
+		if codeOf(out) != domain.NotFound || out.StructuredContent != nil {
+			t.Errorf("%s: %s", o.Meta().ID, textOf(out))
+		}
+	}
+}
+
+// TestReadOnly: a read-only session, or server, shows what reads and refuses the rest.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	only := newWorld(t, options{readOnly: true})
+	started := w.send("POST", hello, "X-API-Key", w.tenant.Key).header.Get("Mcp-Session-Id")
+	sealed := w.sendTo(mcp.Path+"?read_only=1", "POST", hello, "X-API-Key", w.tenant.Key).header.Get("Mcp-Session-Id")
+	if started == "" || sealed == "" || started == sealed {
+		t.Fatalf("sessions %q and %q", started, sealed)
+	}
+	for name, c := range map[string]struct {
+		w       *world
+		query   string
+		session string
+	}{"query": {w, "?read_only=1", started}, "session": {w, "", sealed}, "server": {only, "", ""}} {
+		t.Run(name, func(t *testing.T) {
+			w := c.w.in(t)
+			headers := []string{"X-API-Key", w.tenant.Key, "Mcp-Session-Id", c.session}
+			list := w.sendTo(mcp.Path+c.query, "POST", listTools, headers...)
+			if bytes := string(list.body); !strings.Contains(bytes, `"clients_list"`) || strings.Contains(bytes, `"clients_create"`) {
+				t.Errorf("the tools: %.300s", bytes)
+			}
+			out := w.sendTo(mcp.Path+c.query, "POST", callOf("clients_create", map[string]any{"name": "New"}), headers...)
+			if !strings.Contains(string(out.body), "forbidden") || w.Number("SELECT count(*) FROM clients") != 1 {
+				t.Errorf("a write: %s", out.body)
+			}
+		})
+	}
+	if list := w.send("POST", listTools, "X-API-Key", w.tenant.Key, "Mcp-Session-Id", started); !strings.Contains(string(list.body), `"clients_create"`) {
+		t.Error("the other session is read-only too")
+	}
+}
+
+// TestSessions: a session belongs to its key, until it is ended.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	session := w.send("POST", hello, "X-API-Key", w.tenant.Key).header.Get("Mcp-Session-Id")
+	second := w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil)
+	use := func(key, session string) answer {
+		return w.send("POST", listTools, "X-API-Key", key, "Mcp-Session-Id", session)
+	}
+	if a := use(w.tenant.Key, session); a.status != http.StatusOK {
+		t.Errorf("its own key: %d %s", a.status, a.body)
+	}
+	for _, id := range []string{session, "x", session + "AA", strings.Repeat("A", 66)} {
+		if a := use(second, id); a.status != http.StatusNotFound || a.code() != domain.NotFound {
+			t.Errorf("another key, %s: %d %s", id, a.status, a.body)
+		}
+	}
+	if a := w.send("DELETE", "", "X-API-Key", second, "Mcp-Session-Id", session); a.status != http.StatusNotFound {
+		t.Errorf("another key ends it: %d", a.status)
+	}
+	if a := w.send("DELETE", "", "X-API-Key", w.tenant.Key, "Mcp-Session-Id", session); a.status != http.StatusNoContent {
+		t.Errorf("its own key ends it: %d", a.status)
+	}
+	if a := use(w.tenant.Key, session); a.status != http.StatusNotFound {
+		t.Errorf("it has ended: %d %s", a.status, a.body)
+	}
+}
+
+// TestRevoked: a revoked key ends its sessions.
+func TestRevoked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	session := w.send("POST", hello, "X-API-Key", w.tenant.Key).header.Get("Mcp-Session-Id")
+	w.Exec("UPDATE api_keys SET revoked_at = $1", w.Clock.Now())
+	w.Clock.Advance(ginop.KeyMemory)
+	a := w.send("POST", callOf("clients_list", nil), "X-API-Key", w.tenant.Key, "Mcp-Session-Id", session)
+	if a.status != http.StatusUnauthorized || a.code() != domain.Unauthorized {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// TestOrigins: pages of others may not use the server, whoever's key they have.
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	for origin, status := range map[string]int{
+		page: 200, page + ":443": 200, "http://localhost:1": 200, "http://127.0.0.1:1": 200, "http://[::1]:1": 200,
+		"https://evil.example": 403, "null": 403, "http://partner.example": 403, page + ":444": 403,
+		"http://localhost": 403, "http://localhost:2": 403, "https://partner.example.evil.example": 403, "%": 403,
+	} {
+		for _, key := range []string{w.tenant.Key, ""} {
+			want := status
+			if key == "" && status == 200 {
+				want = 401
+			}
+			a := w.send("POST", hello, "X-API-Key", key, "Origin", origin)
+			if a.status != want || want == 403 && a.code() != domain.Forbidden {
+				t.Errorf("%s with the key %q: %d %s", origin, key, a.status, a.body)
+			}
+		}
+	}
+}
+
+// TestOriginsOf: the origins of a service at an address.
+func TestOriginsOf(t *testing.T) {
+	t.Parallel()
+	for listen, want := range map[string][]string{
+		"0.0.0.0:80":      {"http://0.0.0.0", "http://localhost", "http://127.0.0.1", "http://[::1]"},
+		"192.0.2.1:8080":  {"http://192.0.2.1:8080"},
+		":8080":           {"http://localhost:8080", "http://127.0.0.1:8080", "http://[::1]:8080"},
+		"127.0.0.1:8080":  {"http://127.0.0.1:8080", "http://localhost:8080", "http://127.0.0.1:8080", "http://[::1]:8080"},
+		"[2001:db8::1]:1": {"http://[2001:db8::1]:1"},
+	} {
+		if got := mcp.Origins("HTTPS://API.Example:443/path", listen); !slices.Equal(got, append([]string{"https://api.example"}, want...)) {
+			t.Errorf("%s: %v", listen, got)
+		}
+	}
+}
+
+// TestReleases: below its release the path is unknown.
+func TestReleases(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{Options: v2test.Options{Release: op.V2_2}})
+	unknown, a := w.sendTo("/nothing", "POST", hello, "X-API-Key", w.tenant.Key), w.send("POST", hello, "X-API-Key", w.tenant.Key)
+	if a.status != http.StatusNotFound || string(a.body) != string(unknown.body) {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// TestRefusals: what is no message is refused before it costs anything, and no
+// stream is offered.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	for name, c := range map[string]struct {
+		method, body string
+		status       int
+	}{
+		"a stream":    {"GET", "", http.StatusMethodNotAllowed},
+		"no session":  {"DELETE", "", http.StatusMethodNotAllowed},
+		"a put":       {"PUT", "", http.StatusMethodNotAllowed},
+		"empty":       {"POST", "", http.StatusBadRequest},
+		"no JSON":     {"POST", "{", http.StatusBadRequest},
+		"a list":      {"POST", " [" + listTools + "]", http.StatusBadRequest},
+		"too large":   {"POST", `{"x":"` + strings.Repeat("x", op.MaxBody) + `"}`, http.StatusRequestEntityTooLarge},
+		"a foreigner": {"POST", `{"jsonrpc":"2.0","id":1,"method":"no/such"}`, http.StatusBadRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if a := w.in(t).send(c.method, c.body, "X-API-Key", w.tenant.Key); a.status != c.status {
+				t.Errorf("%d, not %d: %s", a.status, c.status, a.body)
+			}
+		})
+	}
+	a := w.send("POST", callOf("no_such_tool", nil), "X-API-Key", w.tenant.Key)
+	var m struct{ Error struct{ Code int } }
+	if err := json.Unmarshal(a.body, &m); err != nil || m.Error.Code != -32602 {
+		t.Errorf("an unknown tool: %v %s", err, a.body)
+	}
+	listen := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{}}}`
+	if a := w.send("POST", listen, "X-API-Key", w.tenant.Key); !strings.Contains(string(a.body), "pushes nothing") {
+		t.Errorf("a subscription: %d %q", a.status, a.body)
+	}
+}
