@@ -289,8 +289,13 @@ func TestRefusals(t *testing.T) {
 	if err := json.Unmarshal(a.body, &m); err != nil || m.Error.Code != -32602 {
 		t.Errorf("an unknown tool: %v %s", err, a.body)
 	}
-	listen := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{}}}`
-	if a := w.send("POST", listen, "X-API-Key", w.tenant.Key); !strings.Contains(string(a.body), "pushes nothing") {
-		t.Errorf("a subscription: %d %q", a.status, a.body)
+	listen := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{},"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"}}}}`
+	for _, headers := range [][]string{{}, {"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen"}} {
+		a := w.send("POST", listen, append(headers, "X-API-Key", w.tenant.Key)...)
+		if !strings.Contains(string(a.body), `"error"`) {
+			t.Errorf("a subscription with %v: %d %q", headers, a.status, a.body)
+		}
 	}
 }

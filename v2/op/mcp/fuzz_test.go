@@ -1,0 +1,85 @@
+package mcp_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op/mcp"
+	"partnerapi/v2/op/openapi"
+)
+
+// FuzzMessages: whatever comes to the server, it answers, and not that something
+// went wrong on its side. The operations run on no database: the key may call none.
+func FuzzMessages(f *testing.F) {
+	for _, body := range []string{
+		hello, listTools, "", "{", "[]", "[" + listTools + "]", "null", `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"clients_list","arguments":{"limit":"x","y":null}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"clients_get","arguments":[]}}`,
+		`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"users_create","arguments":{"email":"\ud800"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"partner://clients/../x"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"resources/templates/list","params":{"cursor":"x"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"x"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"","value":""}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
+	} {
+		f.Add(body, "")
+		f.Add(body, "2026-07-28")
+	}
+	engine := withoutDatabase(f)
+	f.Fuzz(func(t *testing.T, body, version string) {
+		r := httptest.NewRequest(http.MethodPost, mcp.Path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("X-API-Key", "key")
+		r.Header["Mcp-Protocol-Version"] = []string{version}
+		answer := httptest.NewRecorder()
+		engine.ServeHTTP(answer, r)
+		if text := answer.Body.String(); answer.Code >= 500 || strings.Contains(text, "went wrong on our side") {
+			t.Errorf("%d %s", answer.Code, text)
+		}
+	})
+}
+
+// withoutDatabase is a service whose one key may neither read nor write: every
+// operation is refused after its arguments were made into a request.
+func withoutDatabase(tb testing.TB) http.Handler {
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	find := func(context.Context, []byte) (*domain.Caller, error) {
+		return &domain.Caller{Prefix: "key", AllClients: true}, nil
+	}
+	edge := ginop.NewEdge(ginop.Config{
+		Keys: ginop.NewKeys(find, domain.SystemClock{}, false), Log: log,
+		Limits: ginop.Limits{PerKey: 1 << 60, PerAddress: 1 << 60, PerClientFactor: 1},
+	})
+	engine, err := edge.Engine(nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	api := v2.New(nil, nil)
+	edge.Mount(engine, &api.Set, op.Latest)
+	document, err := openapi.ForSet(&api.Set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	server, err := mcp.New(mcp.Config{
+		Set: &api.Set, Release: op.Latest, Document: document, Prefix: "/v2", Handler: engine,
+		Count: edge.Count, Enter: edge.Enter, Envelope: ginop.Envelope, Log: log,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	edge.Protocol(engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve})
+	return engine
+}
