@@ -96,6 +96,7 @@ type cli struct {
 	Directory directoryCmd `cmd:"" help:"Connect clients to their directories, and sync them."`
 	Webhooks  webhooksCmd  `cmd:"" help:"List the webhooks of partners and their deliveries, pause them, activate them again, and follow events without one."`
 	OpenAPI   openapiCmd   `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
+	MCP       mcpCmd       `cmd:"" name:"mcp" help:"Lead an agent that speaks MCP over standard input and output to a service."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 
 	EncryptionKey encryptionKeyCmd `cmd:"" name:"encryption-key" help:"Make the key that secrets in the database are encrypted with, and rotate it."`

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"partnerapi/v2/op/mcp"
+)
+
+// bridged runs the bridge in this process and connects the SDK's client to it.
+// ended gives how it ended after the client closed its side.
+func bridged(t *testing.T, address, key string) (session *sdk.ClientSession, ended <-chan result) {
+	t.Helper()
+	in, toBridge := io.Pipe()
+	fromBridge, out := io.Pipe()
+	done := make(chan result, 1)
+	go func() {
+		var errs bytes.Buffer
+		code := run(context.WithoutCancel(t.Context()), []string{"mcp", "--url=" + address, "--key=" + key}, in, out, &errs)
+		_ = out.Close()
+		done <- result{code: code, err: errs.String()}
+	}()
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &sdk.IOTransport{Reader: fromBridge, Writer: toBridge}, nil)
+	if err != nil {
+		t.Fatalf("%v: %+v", err, <-done)
+	}
+	return session, done
+}
+
+// TestMCP serves agents over HTTP and over the bridge, from one process.
+func TestMCP(t *testing.T) {
+	t.Parallel()
+	flag := database(t)
+	must(t, "partners", "create", flag, "Acme")
+	key := newKey(t, flag, "--name=x", "--clients=all", "--scopes=read,write")
+	r := serving(t, flag, "--release=latest")
+	session, ended := bridged(t, r.address, key)
+	out, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "clients_create", Arguments: map[string]any{"name": "New"}})
+	if err != nil || out.IsError {
+		t.Fatalf("%v %+v", err, out)
+	}
+	want := string(r.get("/v2/clients", key).want(http.StatusOK).body)
+	out, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "clients_list"})
+	if err != nil || out.Content[0].(*sdk.TextContent).Text != want {
+		t.Errorf("%v %+v\nHTTP says %s", err, out, want)
+	}
+	out, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "clients_list", Arguments: map[string]any{"no": 1}})
+	if err != nil || !out.IsError {
+		t.Errorf("a wrong argument: %v %+v", err, out)
+	}
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := <-ended; got.code != 0 || got.err != "" {
+		t.Errorf("the bridge ended with %+v", got)
+	}
+	metrics := string(r.get("/metrics", "").want(http.StatusOK).body)
+	for _, line := range []string{
+		`partnerapi_requests_total{operation="clients.create",status="201",version="v2"} 1`,
+		`partnerapi_requests_total{operation="clients.list",status="400",version="v2"} 1`,
+		`partnerapi_key_requests_total{key="` + prefix(key) + `",version="mcp"} `,
+	} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("the metrics have no %s", line)
+		}
+	}
+}
+
+// TestBridgeAnswersAll: what was asked before the input ended is answered.
+func TestBridgeAnswersAll(t *testing.T) {
+	t.Parallel()
+	flag := demonstration(t)
+	r := serving(t, flag, "--release=latest", "--demo", "--mcp-read-only")
+	lines := []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":"two","method":"tools/list"}`,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"clients_create","arguments":{"name":"Never"}}}`,
+	}
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"mcp", "--url=" + r.address, "--key=pk_demo_all"}, strings.NewReader(strings.Join(lines, "\n")+"\n"), &out, &errs)
+	if code != 0 || errs.Len() > 0 {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	if answers := strings.Split(strings.TrimSpace(out.String()), "\n"); len(answers) != 3 {
+		t.Errorf("%d answers: %s", len(answers), out.String())
+	}
+	for _, part := range []string{`"id":1,`, `"id":"two",`, `"id":3,`, `clients_list`, `read-only`} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("the answers have no %s", part)
+		}
+	}
+}
+
+// TestBridgeRefused: the bridge says why it cannot work, and ends.
+func TestBridgeRefused(t *testing.T) {
+	t.Parallel()
+	flag := demonstration(t)
+	latest, former := serving(t, flag, "--release=latest", "--demo"), serving(t, flag, "--release=2.2", "--demo")
+	refused(t, 1, []string{"mcp", "--url=" + latest.address, "--key=wrong"}, latest.address, "refuses the key")
+	refused(t, 1, []string{"mcp", "--url=" + former.address, "--key=pk_demo_all"}, "needs release "+mcp.Since.String())
+	refused(t, 1, []string{"mcp", "--url=http://127.0.0.1:1", "--key=x"}, "cannot reach http://127.0.0.1:1")
+	refused(t, 2, []string{"mcp", "--url=partner.example", "--key=x"}, "--url")
+	refused(t, 2, []string{"mcp", "--url=https://partner.example"}, "PARTNERAPI_KEY")
+	refused(t, 2, []string{"mcp", "--key=x"}, "--url")
+}

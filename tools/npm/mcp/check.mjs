@@ -1,0 +1,131 @@
+// Checks the MCP server of a service with the official TypeScript client:
+//
+//   node check.mjs BASE KEY [PROGRAM]
+//
+// BASE is the service's address, and KEY a key that may read and write and has at
+// least one client; nothing is changed. With PROGRAM, the partnerapi binary, the
+// bridge over standard input and output is checked too. The exit status is 1
+// where something is not as it has to be.
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+
+const [base, key, program] = process.argv.slice(2);
+if (!base || !key) {
+  console.error("usage: node check.mjs BASE KEY [PROGRAM]");
+  process.exit(2);
+}
+
+let failed = 0;
+function check(what, holds, seen) {
+  console.log(`${holds ? "ok  " : "FAIL"} ${what}`);
+  if (!holds) {
+    failed++;
+    console.log("     " + JSON.stringify(seen)?.slice(0, 500));
+  }
+}
+
+function overHTTP(query = "", headers = { "X-API-Key": key }) {
+  return new StreamableHTTPClientTransport(new URL("/mcp" + query, base), { requestInit: { headers } });
+}
+
+async function connected(transport) {
+  const client = new Client({ name: "check", version: "1" });
+  await client.connect(transport);
+  return client;
+}
+
+async function toolsOf(client) {
+  const tools = [];
+  let cursor;
+  do {
+    const page = await client.listTools({ cursor });
+    tools.push(...page.tools);
+    cursor = page.nextCursor;
+  } while (cursor);
+  return tools;
+}
+
+async function checkSession(name, client) {
+  const tools = await toolsOf(client);
+  check(`${name}: tools are listed, with annotations`,
+    tools.length > 20 && tools.every((t) => typeof t.annotations?.destructiveHint === "boolean"), tools.map((t) => t.name));
+  check(`${name}: a tool without an answer has no output schema`,
+    tools.find((t) => t.name === "collections_delete")?.outputSchema === undefined, tools);
+
+  // The client checks structured content against the output schema.
+  const list = await client.callTool({ name: "clients_list", arguments: { limit: 1 } });
+  const id = list.structuredContent?.data?.[0]?.id;
+  check(`${name}: a call gives structured content and the same as text`,
+    id && JSON.stringify(JSON.parse(list.content[0].text)) === JSON.stringify(list.structuredContent), list);
+  const reads = tools.filter((t) => t.annotations.readOnlyHint && t.inputSchema.required?.join() === "client_id");
+  for (const tool of reads) {
+    const out = await client.callTool({ name: tool.name, arguments: { client_id: id } });
+    const code = out.isError && JSON.parse(out.content[0].text).error.code;
+    check(`${name}: ${tool.name}`, !out.isError || code === "conflict" || code === "not_found", out);
+  }
+
+  const wrong = await client.callTool({ name: "clients_list", arguments: { limit: "many", unknown: 1 } });
+  const envelope = JSON.parse(wrong.content[0].text);
+  check(`${name}: wrong arguments are named in the envelope`,
+    wrong.isError && !wrong.structuredContent && envelope.error.code === "invalid_request" &&
+      envelope.error.fields.map((f) => f.field).sort().join() === "limit,unknown", wrong);
+  const missing = await client.callTool({ name: "clients_get", arguments: { client_id: "cli_01h455vb4pex5vsknk084sn02q" } });
+  check(`${name}: what is not there is an error`,
+    missing.isError && JSON.parse(missing.content[0].text).error.code === "not_found", missing);
+
+  const resource = await client.readResource({ uri: "partner://clients/" + id });
+  check(`${name}: a client is a resource`, JSON.parse(resource.contents[0].text).id === id, resource);
+  const { resources } = await client.listResources();
+  for (const { uri } of resources) {
+    const guide = await client.readResource({ uri });
+    check(`${name}: ${uri}`, guide.contents[0].text.startsWith("# "), guide);
+  }
+}
+
+async function refused(what, transport, status) {
+  try {
+    await connected(transport);
+    check(what, false, "it was accepted");
+  } catch (e) {
+    check(what, e.code === status || String(e).includes(String(status)), String(e));
+  }
+}
+
+const transport = overHTTP();
+const client = await connected(transport);
+check("a session has an id", !!transport.sessionId, transport.sessionId);
+await checkSession("http", client);
+
+const bearer = await connected(overHTTP("", { Authorization: "Bearer " + key }));
+check("a bearer token is a key", (await bearer.listTools()).tools.length > 0);
+
+const only = await connected(overHTTP("?read_only=1"));
+check("a read-only session has tools that read", (await toolsOf(only)).every((t) => t.annotations.readOnlyHint));
+const write = await only.callTool({ name: "clients_create", arguments: { name: "Never" } });
+check("a read-only session refuses others", write.isError && write.content[0].text.includes("forbidden"), write);
+
+await refused("a wrong key is refused", overHTTP("", { "X-API-Key": "wrong" }), 401);
+await refused("a page of another origin is refused", overHTTP("", { "X-API-Key": key, Origin: "https://other.example" }), 403);
+
+await transport.terminateSession();
+const after = await fetch(new URL("/mcp", base), {
+  method: "POST",
+  headers: {
+    "X-API-Key": key, "Mcp-Session-Id": transport.sessionId ?? "none", "Content-Type": "application/json",
+    Accept: "application/json, text/event-stream",
+  },
+  body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
+});
+check("a session that is ended or unknown is not found", after.status === 404, after.status);
+
+if (program) {
+  const bridge = await connected(new StdioClientTransport({
+    command: program, args: ["mcp", "--url", base], env: { ...process.env, PARTNERAPI_KEY: key }, stderr: "inherit",
+  }));
+  await checkSession("stdio", bridge);
+  await bridge.close();
+}
+await Promise.all([client.close(), bearer.close(), only.close()]);
+console.log(failed ? `${failed} failed` : "all hold");
+process.exit(failed ? 1 : 0);
