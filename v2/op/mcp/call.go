@@ -20,14 +20,12 @@ import (
 
 // call runs a tool: it is the handler of every tool, whatever session calls it.
 func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	t := s.byName[r.Params.Name]
-	request, err := t.request(ctx, s.Prefix, r.Params.Arguments)
+	answer, err := s.invoke(ctx, s.byName[r.Params.Name], r.Params.Arguments)
 	if err != nil {
 		return nil, err
 	}
-	answer := s.run(ctx, request)
 	if answer.status == http.StatusNoContent {
-		return result("Done. This operation has no answer."), nil
+		return result(noAnswer), nil
 	}
 	out := result(answer.body.String())
 	if answer.status < http.StatusBadRequest {
@@ -36,6 +34,18 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 		out.IsError = true
 	}
 	return out, nil
+}
+
+// noAnswer is the text of a result without a body.
+const noAnswer = "Done. This operation has no answer."
+
+// invoke lets the service answer the request that a call stands for.
+func (s *Server) invoke(ctx context.Context, t *tool, arguments []byte) (*recorder, error) {
+	request, err := t.request(ctx, s.Prefix, arguments)
+	if err != nil {
+		return nil, err
+	}
+	return s.run(ctx, request), nil
 }
 
 func result(text string) *sdk.CallToolResult {

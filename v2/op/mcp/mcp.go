@@ -67,13 +67,14 @@ type Config struct {
 // Server serves one release. It is safe for concurrent use.
 type Server struct {
 	Config
-	tools   []*tool
-	byName  map[string]*tool
-	guides  []guide
-	views   map[view]http.Handler
-	sealer  sealer
-	ended   *lru.Cache[string, struct{}]
-	origins map[string]bool
+	tools    []*tool
+	byName   map[string]*tool
+	guides   []guide
+	views    map[view]http.Handler
+	sealer   sealer
+	ended    *lru.Cache[string, struct{}]
+	origins  map[string]bool
+	versions map[string]bool // of the protocol, whose calls are plain
 }
 
 // view is what a session may see.
@@ -98,8 +99,10 @@ const rememberedEnds = 10_000
 // New makes the server. The errors are mistakes in the operations' declarations,
 // such as two parts of an input of one name, and guides that cannot be read.
 func New(c Config) (*Server, error) {
-	s := &Server{Config: c, byName: map[string]*tool{}, views: map[view]http.Handler{}, origins: map[string]bool{}}
-	s.sealer = newSealer(c.Secret)
+	s := &Server{
+		Config: c, byName: map[string]*tool{}, views: map[view]http.Handler{}, origins: map[string]bool{},
+		sealer: newSealer(c.Secret), versions: plainVersions(),
+	}
 	for _, origin := range c.Origins {
 		s.origins[origin] = true
 	}

@@ -71,11 +71,10 @@ func (s *Server) readClient(ctx context.Context, r *sdk.ReadResourceRequest) (*s
 	if err != nil {
 		return nil, fmt.Errorf("the arguments of %s: %w", r.Params.URI, err)
 	}
-	request, err := s.byName["clients_get"].request(ctx, s.Prefix, arguments)
+	answer, err := s.invoke(ctx, s.byName["clients_get"], arguments)
 	if err != nil {
 		return nil, err
 	}
-	answer := s.run(ctx, request)
 	if answer.status != http.StatusOK {
 		return nil, resourceError(answer.status, answer.body.Bytes())
 	}

@@ -10,7 +10,6 @@ import (
 	"runtime/debug"
 	"strconv"
 
-	"github.com/go-json-experiment/json"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -55,39 +54,55 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	method := methodOf(body)
-	if !runsOperation(method) {
-		leave, err := s.Enter(r.Context())
+	v := view{
+		read: caller.Can(domain.Read), write: caller.Can(domain.Write), allClients: caller.AllClients, readOnly: readOnly,
+	}
+	m := &message{id: w.Header().Get("X-Request-Id"), readOnly: readOnly, request: r}
+	said := read(body)
+	answer, err := s.answer(m, v, said, body)
+	if err != nil {
+		return err
+	}
+	if said.Method == "initialize" && answer.status == http.StatusOK {
+		answer.header.Set(sessionHeader, s.sealer.seal(caller.Key, readOnly))
+	}
+	answer.copyTo(w)
+	return nil
+}
+
+// answer answers a message: a plain call at once, what runs no operation when it
+// is its turn, and all but plain calls by the SDK.
+func (s *Server) answer(m *message, v view, said incoming, body []byte) (*recorder, error) {
+	ctx := m.request.Context()
+	if t, arguments := s.plain(m.request, said); t != nil {
+		return s.answerPlain(context.WithValue(ctx, messageKey{}, m), t, said.ID, arguments)
+	}
+	if !runsOperation(said.Method) {
+		leave, err := s.Enter(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer leave()
 	}
-	answer := s.answer(r, body, view{
-		read: caller.Can(domain.Read), write: caller.Can(domain.Write), allClients: caller.AllClients, readOnly: readOnly,
-	}, w.Header().Get("X-Request-Id"))
-	if method == "initialize" && answer.status == http.StatusOK {
-		answer.header.Set(sessionHeader, s.sealer.seal(caller.Key, readOnly))
-	}
-	return answer.copyTo(w)
+	return s.bySDK(m, v, body), nil
 }
 
-// answer lets the protocol's handler answer a message. The handler has the
-// request's values and ends when the caller hangs up, but has no deadline: an
-// operation that the message runs has its own, and its answer is to be written.
-func (s *Server) answer(r *http.Request, body []byte, v view, id string) *recorder {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+// bySDK lets the SDK answer a message. Its handler has the request's values and
+// ends when the caller hangs up, but has no deadline: an operation that the
+// message runs has its own, and its answer is to be written.
+func (s *Server) bySDK(m *message, v view, body []byte) *recorder {
+	outer := m.request.Context()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(outer))
 	defer cancel()
-	stop := context.AfterFunc(r.Context(), func() {
-		if errors.Is(r.Context().Err(), context.Canceled) {
+	stop := context.AfterFunc(outer, func() {
+		if errors.Is(outer.Err(), context.Canceled) {
 			cancel()
 		}
 	})
 	defer stop()
 
-	m := &message{id: id, readOnly: v.readOnly}
-	m.request = r.WithContext(ctx)
-	inner := r.WithContext(context.WithValue(ctx, messageKey{}, m))
+	m.request = m.request.WithContext(ctx)
+	inner := m.request.WithContext(context.WithValue(ctx, messageKey{}, m))
 	inner.Body = io.NopCloser(bytes.NewReader(body))
 	answer := &recorder{header: http.Header{}, status: http.StatusOK}
 	s.views[v].ServeHTTP(answer, inner)
@@ -95,7 +110,7 @@ func (s *Server) answer(r *http.Request, body []byte, v view, id string) *record
 }
 
 // copyTo writes the answer.
-func (r *recorder) copyTo(w http.ResponseWriter) error {
+func (r *recorder) copyTo(w http.ResponseWriter) {
 	for name, values := range r.header {
 		w.Header()[name] = values
 	}
@@ -105,7 +120,6 @@ func (r *recorder) copyTo(w http.ResponseWriter) error {
 	}
 	w.WriteHeader(r.status)
 	_, _ = w.Write(r.body.Bytes()) // an error means that nobody waits
-	return nil
 }
 
 func asksReadOnly(r *http.Request) bool {
@@ -130,17 +144,6 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, domain.ErrInvalid("body", "must be one message: lists of them are not taken")
 	}
 	return body, nil
-}
-
-// methodOf is the method of a message; empty where it has none.
-func methodOf(body []byte) string {
-	var m struct {
-		Method string `json:"method"`
-	}
-	if json.Unmarshal(body, &m) != nil {
-		return ""
-	}
-	return m.Method
 }
 
 // runsOperation reports whether messages of a method are requests to the service,
