@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -252,4 +253,30 @@ func TestResources(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no such client within this key's access") {
 		t.Errorf("a client that is not there: %v", err)
 	}
+}
+
+// TestPlain: a call is answered alike with the SDK and without it. A member that
+// the protocol does not know leaves the call to the SDK.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
+	same := func(tool string, without, with map[string]any) {
+		t.Helper()
+		plain := w.send("POST", callOf(tool, without), "X-API-Key", w.tenant.Key, "X-Request-Id", "same")
+		bySDK := w.send("POST", `{"more":1,`+callOf(tool, with)[1:], "X-API-Key", w.tenant.Key, "X-Request-Id", "same")
+		var a, b any
+		if json.Unmarshal(plain.body, &a) != nil || json.Unmarshal(bySDK.body, &b) != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("%s\nwithout the SDK: %s\nwith it: %s", tool, plain.body, bySDK.body)
+		}
+		if plain.status != bySDK.status || plain.header.Get("Content-Type") != bySDK.header.Get("Content-Type") {
+			t.Errorf("%s: %v and %v", tool, plain.header, bySDK.header)
+		}
+	}
+	for _, c := range w.cases() {
+		same(c.tool, c.arguments, c.arguments)
+	}
+	removal := func(name string) map[string]any {
+		return map[string]any{"client_id": w.client.ID.String(), "collection_id": w.Collection(w.client.ID, name).String()}
+	}
+	same("collections_delete", removal("A"), removal("B"))
 }

@@ -1,0 +1,118 @@
+package v2_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op/mcp"
+	"partnerapi/v2/op/openapi"
+	"partnerapi/v2/v2test"
+)
+
+// TestToolsTakeSamples holds the samples of all operations against the schemas of
+// their tools: one call of each is taken, and answers what its schema says.
+func TestToolsTakeSamples(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited, Mount: mountMCP})
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	carrier := &sdk.StreamableClientTransport{Endpoint: w.URL + mcp.Path, HTTPClient: &http.Client{Transport: withKey(w.tenant.Key)}, MaxRetries: -1}
+	session, err := client.Connect(t.Context(), carrier, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	tools := map[string]*sdk.Tool{}
+	for tool, err := range session.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools[tool.Name] = tool
+	}
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		tool := tools[strings.ReplaceAll(o.Meta().ID, ".", "_")]
+		if tool == nil { // which the surface test of the tools tells of
+			return
+		}
+		arguments := map[string]any{}
+		if o.Input().Body != nil {
+			arguments = w.body(o)
+		}
+		at := w.ids()
+		for _, p := range o.Input().Path {
+			arguments[p.Name] = at[p.Name]
+		}
+		holds(t, tool.InputSchema, arguments)
+		out, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: arguments})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := out.Content[0].(*sdk.TextContent).Text; out.IsError && !strings.Contains(text, `"conflict"`) {
+			t.Fatal(text)
+		}
+		if !out.IsError && tool.OutputSchema != nil {
+			holds(t, tool.OutputSchema, out.StructuredContent)
+		}
+	})
+}
+
+// withKey is a transport that sends a key.
+type withKey string
+
+// RoundTrip sends a request with the key.
+func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-API-Key", string(k))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// holds wants a value to be as a schema says.
+func holds(t *testing.T, schema, value any) {
+	t.Helper()
+	text, err := json.Marshal(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &jsonschema.Schema{}
+	if err := json.Unmarshal(text, s); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err = json.Marshal(value); err != nil {
+		t.Fatal(err)
+	}
+	var plain any
+	if err := json.Unmarshal(text, &plain); err != nil {
+		t.Fatal(err)
+	}
+	if err := resolved.Validate(plain); err != nil {
+		t.Errorf("%s: %v", text, err)
+	}
+}
+
+func mountMCP(h *v2test.Harness) error {
+	document, err := openapi.ForSet(&h.API.Set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+	if err != nil {
+		return err
+	}
+	server, err := mcp.New(mcp.Config{
+		Set: &h.API.Set, Release: op.Latest, Document: document, Prefix: "/v2", Handler: h.Engine,
+		Count: h.Edge.Count, Enter: h.Edge.Enter, Envelope: ginop.Envelope, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return err
+	}
+	h.Edge.Protocol(h.Engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve})
+	return nil
+}
