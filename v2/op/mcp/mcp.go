@@ -36,8 +36,8 @@ const Since = op.V2_3
 type Config struct {
 	Set     *op.Set
 	Release op.Release
-	// Document is the OpenAPI document of the release, which descriptions and
-	// schemas are taken from.
+	// Document is the OpenAPI document of the release, which schemas are taken
+	// from.
 	Document *openapi3.T
 	// Prefix is the path that the operations lie below, and Handler answers them.
 	Prefix  string

@@ -54,7 +54,7 @@ func checkTool(t *testing.T, tool *sdk.Tool, o op.Operation) {
 	if hints == nil || hints.DestructiveHint == nil || hints.OpenWorldHint == nil {
 		t.Fatalf("its annotations are not all given: %+v", hints)
 	}
-	if hints.ReadOnlyHint != (m.Method == "GET") || *hints.DestructiveHint != slices.Contains([]string{"DELETE", "PATCH"}, m.Method) ||
+	if hints.ReadOnlyHint != (m.Method == "GET") || *hints.DestructiveHint != (slices.Contains([]string{"DELETE", "PATCH"}, m.Method) || m.ID == "webhooks.secret") ||
 		hints.IdempotentHint != (m.Method != "POST") {
 		t.Errorf("%s has the annotations %+v", m.Method, hints)
 	}

@@ -24,6 +24,9 @@ var withoutTool = map[string]string{}
 // itself. Those that are accepted (202) do so later.
 var reachesOut = []string{"webhooks.test", "webhooks.deliveries.redeliver"}
 
+// overwrites are the operations that replace something and are no PATCH.
+var overwrites = []string{"webhooks.secret"}
+
 // tool is an operation as agents see it.
 type tool struct {
 	sdk.Tool
@@ -69,10 +72,7 @@ func newTool(o op.Operation, described *openapi3.Operation) (*tool, error) {
 		return nil, errors.New("the document does not describe it")
 	}
 	t := &tool{operation: o, arguments: map[string]argument{}}
-	t.Name, t.Title, t.Description = nameOf(o), described.Summary, described.Summary+"."
-	if described.Description != "" {
-		t.Description += " " + described.Description
-	}
+	t.Name, t.Title, t.Description = nameOf(o), o.Meta().Summary, descriptionOf(o.Meta())
 	t.Annotations = annotationsOf(o.Meta())
 	input, err := t.inputSchema(described)
 	if err != nil {
@@ -91,15 +91,28 @@ func newTool(o op.Operation, described *openapi3.Operation) (*tool, error) {
 	return t, nil
 }
 
+// descriptionOf is what an agent is told of an operation.
+func descriptionOf(m *op.Meta) string {
+	text := m.Summary + "."
+	if m.Description != "" {
+		text += " " + m.Description
+	}
+	if m.AllClients {
+		text += " Needs a key with access to all clients."
+	}
+	return text
+}
+
 // annotationsOf says what a tool does to the world: a DELETE removes, and a PATCH
 // or a PUT overwrites; both do no more when they are repeated.
 func annotationsOf(m *op.Meta) *sdk.ToolAnnotations {
 	reads := m.Method == http.MethodGet
-	destructive := slices.Contains([]string{http.MethodDelete, http.MethodPatch, http.MethodPut}, m.Method)
+	again := slices.Contains([]string{http.MethodDelete, http.MethodPatch, http.MethodPut}, m.Method)
+	destructive := again || slices.Contains(overwrites, m.ID)
 	open := m.Status == http.StatusAccepted || slices.Contains(reachesOut, m.ID)
 	return &sdk.ToolAnnotations{
 		Title: m.Summary, ReadOnlyHint: reads, DestructiveHint: &destructive,
-		IdempotentHint: reads || destructive, OpenWorldHint: &open,
+		IdempotentHint: reads || again, OpenWorldHint: &open,
 	}
 }
 
