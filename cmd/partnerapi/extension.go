@@ -13,6 +13,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/platform/site"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -35,6 +36,10 @@ type extension struct {
 	document func(*v2.API) ([]byte, error)
 	// routes lists the extension's routes in the order they are documented.
 	routes func(*v2.API) []route
+	// reference is what the extension's reference is made of; guides names the
+	// guides that are about it.
+	reference func(*v2.API) (site.Reference, error)
+	guides    []string
 	// greet returns commands to try, for the greeting of a demonstration.
 	greet func(ctx context.Context, d *db.DB, address, key string, client domain.ClientID) ([]string, error)
 }

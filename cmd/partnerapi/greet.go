@@ -38,6 +38,7 @@ func reachedAt(listen string) string {
 func greet(ctx context.Context, to io.Writer, s *service, address string, demo *seed.DemoKeys) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\npartnerapi %s serves v2 release %s at %s\n", version, s.config.Release, address)
+	fmt.Fprintf(&text, "  start page: %s/\n", address)
 	if demo == nil {
 		fmt.Fprintf(&text, "  documents: %s/v2/openapi.yaml; keys: the command keys create\n\n", address)
 		_, err := io.WriteString(to, text.String())

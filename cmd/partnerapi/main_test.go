@@ -225,7 +225,7 @@ func process(t *testing.T, dir string, args ...string) *running {
 	return r
 }
 
-var greeting = regexp.MustCompile(`(?s) serves v2 release \S+ at (http://\S+)\n(?:  documents.*|.*\nTry:\n.*)\n\n$`)
+var greeting = regexp.MustCompile(`(?s) serves v2 release \S+ at (http://\S+)\n  start page: [^\n]+\n(?:  documents.*|.*\nTry:\n.*)\n\n$`)
 
 // greeted waits for the greeting, which is printed once the port is open.
 func (r *running) greeted() {

@@ -95,17 +95,6 @@ Each route is one call of an operation of version 2, whatever the release that i
 	return text.String()
 }
 
-// braced writes a path as documents do: /clients/{client_id}.
-func braced(path string) string {
-	parts := strings.Split(path, "/")
-	for i, part := range parts {
-		if name, ok := strings.CutPrefix(part, ":"); ok {
-			parts[i] = "{" + name + "}"
-		}
-	}
-	return strings.Join(parts, "/")
-}
-
 // ownStatuses lists statuses without those that all operations have.
 func ownStatuses(statuses []int) string {
 	statuses = slices.Clone(statuses)

@@ -179,6 +179,9 @@ func (c serveCmd) build(
 		return nil, err
 	}
 	report.NewDownloads(d, links, with.store, s.log).Mount(s.engine)
+	if err := s.showPages(); err != nil {
+		return nil, err
+	}
 	s.health()
 	s.showMetrics()
 	return s, nil

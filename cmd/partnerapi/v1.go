@@ -10,6 +10,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/idmap"
+	"partnerapi/platform/site"
 	"partnerapi/v1compat"
 	v2 "partnerapi/v2"
 )
@@ -35,8 +36,10 @@ func init() {
 		document: func(api *v2.API) ([]byte, error) {
 			return v1compat.New(api, nil, nil, domain.SystemClock{}).YAML()
 		},
-		routes: routesV1,
-		greet:  greetV1,
+		reference: referenceV1,
+		guides:    []string{"moving-from-v1"},
+		routes:    routesV1,
+		greet:     greetV1,
 	})
 }
 
@@ -51,6 +54,13 @@ func mountV1(ctx context.Context, s *service) error {
 	}
 	s.group.Go(func() { registry.Watch(ctx, s.log) })
 	return nil
+}
+
+func referenceV1(api *v2.API) (site.Reference, error) {
+	document, err := v1compat.New(api, nil, nil, domain.SystemClock{}).Document()
+	return site.Reference{
+		Name: "v1", Title: "API v1", Prefix: "/v1", Document: document, Files: []string{"/v1/openapi.yaml"},
+	}, err
 }
 
 func routesV1(api *v2.API) []route {

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/docs"
+	"partnerapi/platform/site"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// guides are the guides in the order of reading. Those of an extension follow.
+var guides = []string{
+	"start", "keys", "paging", "delta-sync", "errors", "budgets", "idempotency", "releases", "webhooks", "mcp",
+}
+
+// adds says what each release adds.
+var adds = map[op.Release]string{
+	op.V2_0: "The first reads: clients with their summaries, and their admins.",
+	op.V2_1: "All other reads: users, risk, training, phishing results, policies, collections, exposures, reports.",
+	op.V2_2: "The writes: clients, users, training, collections, frameworks, phishing, reports, syncs.",
+	op.V2_3: "Webhooks, the feed of events, and the MCP server.",
+}
+
+// showPages adds the pages for people. They need no key and are in no budget.
+func (s *service) showPages() error {
+	config, err := pagesOf(s.api, s.config.Release)
+	if err != nil {
+		return err
+	}
+	config.Log = s.log
+	pages := gin.WrapH(site.New(config))
+	for _, path := range []string{"/", "/docs", "/docs/*page"} {
+		s.openToAll(path, pages)
+	}
+	return nil
+}
+
+// pagesOf says what the pages are made of while a release is served.
+func pagesOf(api *v2.API, release op.Release) (site.Config, error) {
+	document, err := documentV2(api, release)
+	if err != nil {
+		return site.Config{}, err
+	}
+	config := site.Config{
+		Version: version, Releases: releasesOf(api, release), Guides: docs.Guides(), Order: guides,
+		References: []site.Reference{{
+			Name: "v2", Title: "API v2", Prefix: "/v2", Document: document,
+			Files: []string{"/v2/openapi.yaml", "/v2/openapi.json"},
+		}},
+	}
+	for _, e := range extensions {
+		more, err := e.reference(api)
+		if err != nil {
+			return site.Config{}, err
+		}
+		config.References = append(config.References, more)
+		config.Order = append(config.Order[:len(config.Order):len(config.Order)], e.guides...)
+	}
+	return config, nil
+}
+
+// releasesOf lists the releases with the operations that each adds.
+func releasesOf(api *v2.API, served op.Release) []site.Release {
+	var list []site.Release
+	for r := op.V2_0; r <= op.Latest; r++ {
+		release := site.Release{Name: r.String(), About: adds[r], Served: r <= served}
+		for _, o := range api.Set.All() {
+			if m := o.Meta(); m.Since == r {
+				release.Operations = append(release.Operations, site.Operation{
+					Method: m.Method, Path: "/v2" + braced(m.Path), Summary: m.Summary,
+				})
+			}
+		}
+		list = append(list, release)
+	}
+	return list
+}
+
+// braced writes a path as documents do: /clients/{client_id}.
+func braced(path string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if name, ok := strings.CutPrefix(part, ":"); ok {
+			parts[i] = "{" + name + "}"
+		}
+	}
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,204 @@
+package site
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// markdown makes HTML of the Markdown of guides and of the documents' texts.
+// Raw HTML in it is left out.
+type markdown struct {
+	goldmark goldmark.Markdown
+	// operations are the pages of operations, by method and path.
+	operations map[string]string
+	guides     []string
+}
+
+func newMarkdown(operations map[string]string, guides []string) *markdown {
+	return &markdown{
+		goldmark: goldmark.New(
+			goldmark.WithExtensions(extension.Table, extension.Strikethrough),
+			goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+			goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(blocks{}, 1))),
+		),
+		operations: operations, guides: guides,
+	}
+}
+
+// heading is a heading of a page.
+type heading struct {
+	Level    int
+	ID, Text string
+}
+
+// parsed is a Markdown text, made into HTML.
+type parsed struct {
+	// Title is the heading of the first level, which Body does not hold.
+	Title string
+	// Lead is the text of the first paragraph.
+	Lead     string
+	Body     template.HTML
+	Headings []heading
+}
+
+// page renders a text that begins with a heading of the first level.
+func (m *markdown) page(source []byte) (p parsed, err error) {
+	doc := m.goldmark.Parser().Parse(text.NewReader(source))
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		if paragraph, ok := n.(*ast.Paragraph); ok && p.Lead == "" {
+			p.Lead = plain(paragraph, source)
+		}
+		h, ok := n.(*ast.Heading)
+		if !ok {
+			continue
+		}
+		if h.Level == 1 && p.Title == "" {
+			p.Title = plain(h, source)
+			continue
+		}
+		id, _ := h.AttributeString("id")
+		name, _ := id.([]byte)
+		p.Headings = append(p.Headings, heading{h.Level, string(name), plain(h, source)})
+	}
+	first, ok := doc.FirstChild().(*ast.Heading)
+	if !ok || first.Level != 1 {
+		return p, fmt.Errorf("it does not begin with its title")
+	}
+	doc.RemoveChild(doc, first)
+	if err := m.link(doc, source); err != nil {
+		return p, err
+	}
+
+	var out bytes.Buffer
+	if err := m.goldmark.Renderer().Render(&out, source, doc); err != nil {
+		return p, err
+	}
+	p.Body = template.HTML(out.String())
+	return p, nil
+}
+
+// text renders a text of a document: a summary, a description.
+func (m *markdown) text(source string) (template.HTML, error) {
+	if source == "" {
+		return "", nil
+	}
+	doc := m.goldmark.Parser().Parse(text.NewReader([]byte(source)))
+	var out bytes.Buffer
+	if err := m.goldmark.Renderer().Render(&out, []byte(source), doc); err != nil {
+		return "", err
+	}
+	html := strings.TrimSpace(out.String())
+	if inner, ok := strings.CutPrefix(html, "<p>"); ok && strings.Count(html, "<p>") == 1 {
+		html = strings.Replace(inner, "</p>", "", 1) // a single paragraph goes where a phrase does
+	}
+	return template.HTML(html), nil
+}
+
+// link leads references between files to pages, and operations that are named
+// in code to their reference. A reference to a file that is no page is an error.
+func (m *markdown) link(doc ast.Node, source []byte) error {
+	return ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Link:
+			target, err := m.target(string(n.Destination))
+			if err != nil {
+				return ast.WalkStop, err
+			}
+			n.Destination = []byte(target)
+		case *ast.CodeSpan:
+			if n.Parent().Kind() == ast.KindLink {
+				return ast.WalkSkipChildren, nil
+			}
+			if page, ok := m.operations[plain(n, source)]; ok {
+				wrapped := ast.NewLink()
+				wrapped.Destination = []byte(page)
+				n.Parent().ReplaceChild(n.Parent(), n, wrapped)
+				wrapped.AppendChild(wrapped, n)
+			}
+			return ast.WalkSkipChildren, nil
+		}
+		return ast.WalkContinue, nil
+	})
+}
+
+// target is where a link of a file leads on the site.
+func (m *markdown) target(destination string) (string, error) {
+	file, fragment, cut := strings.Cut(destination, "#")
+	if file == "" || strings.Contains(file, "://") {
+		return destination, nil
+	}
+	name, ok := strings.CutSuffix(file, ".md")
+	if !ok || !slices.Contains(m.guides, name) {
+		return "", fmt.Errorf("the link to %s leads to no page", destination)
+	}
+	if cut {
+		fragment = "#" + fragment
+	}
+	return "/docs/guide/" + name + fragment, nil
+}
+
+// plain is the text of a node without its marks.
+func plain(n ast.Node, source []byte) string {
+	var out strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if t, ok := n.(*ast.Text); ok && entering {
+			out.Write(t.Segment.Value(source))
+			if t.SoftLineBreak() {
+				out.WriteByte(' ')
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return out.String()
+}
+
+// blocks renders code with marks, and tables that can be scrolled.
+type blocks struct{}
+
+// RegisterFuncs is what goldmark calls.
+func (b blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindFencedCodeBlock, b.code)
+	r.Register(extast.KindTable, b.table)
+}
+
+func (blocks) code(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	block := n.(*ast.FencedCodeBlock)
+	var code bytes.Buffer
+	for i := range block.Lines().Len() {
+		line := block.Lines().At(i)
+		code.Write(line.Value(source))
+	}
+	html, err := highlight(code.String(), string(block.Language(source)))
+	if err != nil {
+		return ast.WalkStop, err
+	}
+	_, err = w.WriteString(string(html))
+	return ast.WalkSkipChildren, err
+}
+
+func (blocks) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
+	tag := `<div class="wide" tabindex="0" role="group" aria-label="Table"><table>` + "\n"
+	if !entering {
+		tag = "</table></div>\n"
+	}
+	_, err := w.WriteString(tag)
+	return ast.WalkContinue, err
+}

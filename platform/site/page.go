@@ -1,0 +1,112 @@
+package site
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+// templates are the layout and, by their name, the contents of the kinds of
+// pages.
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"code": highlight}).
+	ParseFS(templateFiles, "templates/*.html"))
+
+// page is what the layout shows of a page beside its content.
+type page struct {
+	Path, Title, About string
+	// Section is what the page belongs to: guides, index, the name of a
+	// reference, or nothing.
+	Section string
+	// Headings are the page's table of contents.
+	Headings []heading
+}
+
+// Contents are the entries of the page's table of contents.
+func (p page) Contents() []heading {
+	var list []heading
+	for _, h := range p.Headings {
+		if h.Level == 2 {
+			list = append(list, h)
+		}
+	}
+	if len(list) < 2 {
+		return nil
+	}
+	return list
+}
+
+// layout is the data of templates/layout.html.
+type layout struct {
+	page
+	Assets     assets
+	Version    string
+	Releases   []Release
+	Guides     []*guide
+	References []*reference
+	// Data is what the kind of page needs.
+	Data any
+	// Content is the page's own part.
+	Content template.HTML
+}
+
+// Served is the release that the service serves.
+func (l layout) Served() string {
+	name := ""
+	for _, r := range l.Releases {
+		if r.Served {
+			name = r.Name
+		}
+	}
+	return name
+}
+
+// add makes a page of a kind, which is the name of its template.
+func (b *builder) add(kind string, p page, data any) error {
+	l := layout{
+		page: p, Assets: b.assets, Version: b.Version, Releases: b.Releases,
+		Guides: b.guides, References: b.references, Data: data,
+	}
+	var content, whole bytes.Buffer
+	if err := templates.ExecuteTemplate(&content, kind+".html", l); err != nil {
+		return fmt.Errorf("page %s: %w", p.Path, err)
+	}
+	l.Content = template.HTML(content.String())
+	if err := templates.ExecuteTemplate(&whole, "layout.html", l); err != nil {
+		return fmt.Errorf("page %s: %w", p.Path, err)
+	}
+
+	made, err := newContent("text/html; charset=utf-8", revalidated, whole.Bytes())
+	if err != nil {
+		return fmt.Errorf("page %s: %w", p.Path, err)
+	}
+	if _, taken := b.pages[p.Path]; taken {
+		return fmt.Errorf("page %s is there twice", p.Path)
+	}
+	b.pages[p.Path] = made
+	return nil
+}
+
+// home adds the page at /.
+func (b *builder) home() error {
+	return b.add("home", page{
+		Path: "/", Title: "Partner API",
+		About: "The partner API of a security awareness training service.",
+	}, nil)
+}
+
+// index adds the list of all headings and operations.
+func (b *builder) index() error {
+	return b.add("index", page{
+		Path: "/docs/index", Title: "Index", Section: "index",
+		About: "Every heading of the guides and every operation, on one page.",
+	}, nil)
+}
+
+// notFound adds the page for unknown paths.
+func (b *builder) notFound() error {
+	return b.add("notfound", page{Path: notFoundPage, Title: "Page not found"}, nil)
+}

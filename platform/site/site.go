@@ -1,0 +1,175 @@
+// Package site serves the pages for people: / and /docs, with the guides and
+// the reference of every version (decisions 12.2). Pages are made once, at the
+// first request for one of them, and kept compressed. They need no key and are
+// counted in no budget. Nothing on them comes from another host.
+package site
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// Config says what the pages are made of.
+type Config struct {
+	// Version is that of the program.
+	Version string
+	// Releases are the releases of the interface, lowest first.
+	Releases []Release
+	// Guides holds a file NAME.md for each name of Order, the order of reading.
+	Guides fs.FS
+	Order  []string
+	// References are the versions of the interface, the preferred one first.
+	References []Reference
+	// Log is told of a mistake in the pages' sources, which answers 500.
+	Log *slog.Logger
+}
+
+// Release is a release of the interface.
+type Release struct {
+	Name string
+	// About says in a sentence what the release adds.
+	About string
+	// Served says that the service answers the release's operations.
+	Served bool
+	// Operations are those that the release adds.
+	Operations []Operation
+}
+
+// Operation is an operation by its place: GET, /v2/clients.
+type Operation struct{ Method, Path, Summary string }
+
+// Reference is the documentation of a version of the interface.
+type Reference struct {
+	// Name is the version's in paths: v2.
+	Name string
+	// Title heads its pages.
+	Title string
+	// Prefix is the path that the document's paths lie below: /v2.
+	Prefix string
+	// Document is rendered, and is not changed.
+	Document *openapi3.T
+	// Files are the paths of the document itself.
+	Files []string
+}
+
+// Site is the pages, an http.Handler for /, /docs and all below /docs.
+type Site struct {
+	log   *slog.Logger
+	pages func() (map[string]*content, error)
+}
+
+// New returns the pages, which are not made yet.
+func New(c Config) *Site {
+	return &Site{log: c.Log, pages: sync.OnceValues(func() (map[string]*content, error) { return build(c) })}
+}
+
+// notFoundPage is the key of the page for unknown paths, which is no path.
+const notFoundPage = ""
+
+// Paths returns the paths of all pages and files, in no order. The error is a
+// mistake in the guides or documents.
+func (s *Site) Paths() ([]string, error) {
+	pages, err := s.pages()
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for path := range pages {
+		if path != notFoundPage {
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
+}
+
+// ServeHTTP answers GET and HEAD.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setHeaders(w.Header())
+	pages, err := s.pages()
+	if err != nil {
+		s.log.ErrorContext(r.Context(), "the pages cannot be made", "error", err)
+		http.Error(w, "The documentation is not available.", http.StatusInternalServerError)
+		return
+	}
+
+	path := r.URL.Path
+	if found, ok := pages[path]; ok && path != notFoundPage {
+		found.serve(w, r, http.StatusOK)
+		return
+	}
+	if _, ok := pages[strings.TrimRight(path, "/")]; ok && path != "/" {
+		http.Redirect(w, r, strings.TrimRight(path, "/"), http.StatusMovedPermanently)
+		return
+	}
+	pages[notFoundPage].serve(w, r, http.StatusNotFound)
+}
+
+// policy lets a page load and call nothing but this service.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// build makes all pages and files.
+func build(c Config) (map[string]*content, error) {
+	b, err := newBuilder(c)
+	if err != nil {
+		return nil, err
+	}
+	return b.pages, errors.Join(b.home(), b.guidePages(), b.referencePages(), b.index(), b.notFound())
+}
+
+// builder makes pages.
+type builder struct {
+	Config
+	pages  map[string]*content
+	assets assets
+	guides []*guide
+	// operations are the anchors of the operations of all references, by method
+	// and path: "GET /v2/clients".
+	operations map[string]string
+	references []*reference
+	markdown   *markdown
+}
+
+func newBuilder(c Config) (*builder, error) {
+	b := &builder{Config: c, pages: map[string]*content{}, operations: map[string]string{}}
+	var err error
+	if b.assets, err = b.addAssets(); err != nil {
+		return nil, err
+	}
+	for _, r := range c.References {
+		made, err := newReference(r)
+		if err != nil {
+			return nil, fmt.Errorf("reference %s: %w", r.Name, err)
+		}
+		b.references = append(b.references, made)
+		for _, t := range made.Tags {
+			for _, o := range t.Operations {
+				b.operations[o.Method+" "+o.Path] = t.Path + "#" + o.Anchor
+			}
+		}
+	}
+	b.markdown = newMarkdown(b.operations, c.Order)
+	for _, name := range c.Order {
+		g, err := b.readGuide(name)
+		if err != nil {
+			return nil, fmt.Errorf("guide %s: %w", name, err)
+		}
+		b.guides = append(b.guides, g)
+	}
+	return b, nil
+}
