@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/db/seed"
+	"partnerapi/docs"
+	"partnerapi/domain"
+	"partnerapi/platform/seal"
+	"partnerapi/platform/webhook"
+	"partnerapi/v2/op/ginop"
+)
+
+// The guides' examples take place at this moment, on a demonstration that was
+// made then.
+var guideTime = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+const guideBase = "http://127.0.0.1:8080"
+
+var guideSchema = dbtest.Schema{Name: "guides", Key: rand.Text(), Apply: func(ctx context.Context, url string) error {
+	if err := migrated(nil)(ctx, url); err != nil {
+		return err
+	}
+	d, err := db.Open(url, db.WithClock(domain.NewManualClock(guideTime)))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	_, err = seed.Demo(ctx, d)
+	return err
+}}
+
+// example is commands of a guide and what they are said to print.
+type example struct {
+	line    int
+	release string
+	script  string
+	output  string
+	// begin and end are the lines of the output's block, where there is one.
+	begin, end int
+}
+
+// examplesOf finds the examples of a guide: blocks of sh, each with the block
+// that follows it, of json or text, as what it prints. The word release=2.0
+// beside sh has it run on that release; else it is the latest.
+func examplesOf(t *testing.T, name, source string) []example {
+	t.Helper()
+	var list []example
+	var info, block string
+	fence, begin := false, 0
+	fresh := false // whether the block before was of commands
+	for i, line := range strings.Split(source, "\n") {
+		mark, isFence := strings.CutPrefix(line, "```")
+		switch {
+		case isFence && !fence:
+			fence, info, block, begin = true, mark, "", i
+		case isFence:
+			fence = false
+			language, more, _ := strings.Cut(info, " ")
+			switch {
+			case language == "sh":
+				release, _ := strings.CutPrefix(more, "release=")
+				list = append(list, example{line: begin + 1, release: release, script: block})
+			case (language == "json" || language == "text") && fresh:
+				last := &list[len(list)-1]
+				last.output, last.begin, last.end = block, begin, i
+			case strings.Contains(block, "curl "):
+				t.Errorf("%s:%d: a block of %q has a command that no test runs", name, begin+1, language)
+			}
+			fresh = language == "sh"
+		case fence:
+			block += line + "\n"
+		case strings.TrimSpace(line) != "":
+			fresh = false
+		}
+	}
+	return list
+}
+
+// TestGuides runs every example of every guide, in order, on a demonstration
+// for each guide, and compares what it prints. In what a guide shows, … stands
+// for any text within a line, and alone on a line for any lines. With -update
+// an empty block is filled.
+func TestGuides(t *testing.T) {
+	t.Parallel()
+	names, err := fs.Glob(docs.Guides(), "*.md")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("guides: %v, %v", names, err)
+	}
+	known := guides
+	for _, e := range extensions {
+		known = append(known[:len(known):len(known)], e.guides...)
+	}
+	for _, file := range names {
+		if name := strings.TrimSuffix(file, ".md"); older() && !slices.Contains(known, name) {
+			t.Errorf("the guide %s is not served", name)
+		}
+	}
+	for _, name := range known {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runGuide(t, name+".md")
+		})
+	}
+}
+
+func runGuide(t *testing.T, name string) {
+	source, err := fs.ReadFile(docs.Guides(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := examplesOf(t, name, string(source))
+	if len(examples) == 0 {
+		return
+	}
+	url := dbtest.URL(t, guideSchema)
+	shells := map[string]*shell{}
+	vars := map[string]string{"BASE": guideBase, "KEY": "pk_demo_all"}
+	lines := strings.Split(string(source), "\n")
+	filled := 0
+	for _, e := range examples {
+		s, ok := shells[e.release]
+		if !ok {
+			s = &shell{vars: vars, base: guideBase, transport: &http.Transport{}}
+			s.address, s.publish = guideService(t, url, e.release)
+			t.Cleanup(s.transport.(*http.Transport).CloseIdleConnections)
+			shells[e.release] = s
+		}
+		got, err := s.run(e.script)
+		if err == nil {
+			err = s.publish(t.Context())
+		}
+		if err != nil {
+			t.Errorf("%s:%d: %v", name, e.line, err)
+			return
+		}
+		if *update && e.end > 0 && e.output == "" {
+			at := e.begin + 1 + filled
+			lines = append(lines[:at:at], append(strings.Split(strings.TrimSuffix(got, "\n"), "\n"), lines[at:]...)...)
+			filled += strings.Count(got, "\n")
+			continue
+		}
+		if !shows(e.output, got) {
+			t.Errorf("%s:%d: the guide shows\n%sand the commands print\n%s", name, e.line, e.output, got)
+		}
+	}
+	if filled > 0 {
+		path := filepath.Join("..", "..", "docs", "guide", name)
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// shows reports whether an output is what a guide shows of it.
+func shows(shown, got string) bool {
+	pattern := regexp.QuoteMeta(shown)
+	pattern = regexp.MustCompile(`(?m)^[ \t]*…\n`).ReplaceAllString(pattern, "(?:.*\n)*?")
+	pattern = strings.ReplaceAll(pattern, "…", "[^\n]*")
+	return regexp.MustCompile("^" + pattern + "$").MatchString(got)
+}
+
+func TestShows(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		shown, got string
+		want       bool
+	}{
+		{"a\n", "a\n", true},
+		{"a\n", "a\nb\n", false},
+		{"a…c\n", "abbc\n", true},
+		{"a…c\n", "ab\nc\n", false},
+		{"a\n  …\nd\n", "a\nb\nc\nd\n", true},
+		{"a\n  …\nd\n", "a\nd\n", true},
+		{"a\n…\n", "b\n", false},
+		{"", "", true},
+		{"", "a\n", false},
+		{"{\"a.b\": 1}\n", "{\"axb\": 1}\n", false},
+	} {
+		if shows(c.shown, c.got) != c.want {
+			t.Errorf("%q shows %q: %v", c.shown, c.got, !c.want)
+		}
+	}
+}
+
+// guideService serves the demonstration of a database, at its own time. It
+// returns the address, and what publishes the events of changes so far.
+func guideService(t *testing.T, url, release string) (string, func(context.Context) error) {
+	t.Helper()
+	if release == "" {
+		release = "latest"
+	}
+	d, err := db.Open(url, db.WithClock(domain.NewManualClock(guideTime)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	s := builtService(t, d, "serve", "--demo", "--release="+release, "--log-level=error", "--data-dir="+t.TempDir())
+	server := httptest.NewServer(ginop.Compress(s.engine))
+	t.Cleanup(server.Close)
+	publisher := webhook.NewPublisher(d, s.api.RenderEvents, s.log, webhook.PublisherEvents{})
+	return server.URL, publisher.Publish
+}
+
+// willing are endpoints that take everything.
+type willing struct{}
+
+func (willing) Check(context.Context, string) error { return nil }
+
+func (willing) Send(_ context.Context, _, _ string, _ []string, _ []byte) domain.DeliveryTry {
+	return domain.DeliveryTry{At: guideTime, StatusCode: http.StatusOK, DurationMS: 12}
+}
+
+// builtService builds the service of a command line on a database, and runs no
+// background work.
+func builtService(t *testing.T, d *db.DB, args ...string) *service {
+	t.Helper()
+	line := cli{Plugins: pluginCommands()}
+	parser, err := newParser(t.Context(), &line, streams{nil, io.Discard, io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := seal.ParseKeys(base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := line.Serve.build(ctx, d, guideBase, kept{keys: keys, endpoints: willing{}}, t.Output())
+	if err != nil {
+		cancel()
+		t.Fatal(fmt.Errorf("build: %w", err))
+	}
+	t.Cleanup(func() {
+		cancel()
+		s.group.Wait()
+	})
+	return s
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// runJQ is the part of jq that the guides use: paths, lists of them, pipes and
+// objects of members ({id, name}), with -r and -c. Members keep their order.
+func runJQ(args []string, input string) (string, error) {
+	raw, compact, filter := false, false, ""
+	for _, arg := range args {
+		switch {
+		case arg == "-r":
+			raw = true
+		case arg == "-c":
+			compact = true
+		case strings.HasPrefix(arg, "-") || filter != "":
+			return "", fmt.Errorf("jq with %s cannot be run here", arg)
+		default:
+			filter = arg
+		}
+	}
+	values, err := query(filter, []jsontext.Value{jsontext.Value(input)})
+	if err != nil {
+		return "", fmt.Errorf("jq %s: %w", filter, err)
+	}
+	var out strings.Builder
+	for _, v := range values {
+		if raw && v.Kind() == '"' {
+			var text string
+			if err := json.Unmarshal(v, &text); err != nil {
+				return "", err
+			}
+			out.WriteString(text + "\n")
+			continue
+		}
+		v = slices.Clone(v)
+		form := func() error { return v.Indent(jsontext.WithIndent("  ")) }
+		if compact {
+			form = func() error { return v.Compact() }
+		}
+		if err := form(); err != nil {
+			return "", fmt.Errorf("the input is no JSON: %w", err)
+		}
+		out.WriteString(strings.TrimSpace(string(v)) + "\n")
+	}
+	return out.String(), nil
+}
+
+// query runs a filter on values.
+func query(filter string, values []jsontext.Value) (out []jsontext.Value, err error) {
+	if first, rest, ok := strings.Cut(filter, " | "); ok {
+		if values, err = query(first, values); err != nil {
+			return nil, err
+		}
+		return query(rest, values)
+	}
+	filter = strings.TrimSpace(filter)
+	for _, v := range values {
+		if inner, ok := strings.CutPrefix(filter, "{"); ok {
+			made, err := members(strings.TrimSuffix(inner, "}"), v)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, made)
+			continue
+		}
+		for path := range strings.SplitSeq(filter, ",") {
+			found, err := follow(strings.TrimSpace(path), v)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, found...)
+		}
+	}
+	return out, nil
+}
+
+// members makes an object of some of a value's members.
+func members(names string, v jsontext.Value) (jsontext.Value, error) {
+	var out strings.Builder
+	for name := range strings.SplitSeq(names, ",") {
+		name = strings.TrimSpace(name)
+		found, err := follow("."+name, v)
+		if err != nil {
+			return nil, err
+		}
+		if out.Len() > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(&out, "%q:%s", name, found[0])
+	}
+	return jsontext.Value("{" + out.String() + "}"), nil
+}
+
+var step = regexp.MustCompile(`^(?:\.([A-Za-z_][A-Za-z0-9_]*)|\.?\[([0-9]*)\])`)
+
+// follow returns what lies at a path: .data[0].id, .data[].
+func follow(path string, v jsontext.Value) ([]jsontext.Value, error) {
+	if path == "" || path == "." {
+		return []jsontext.Value{v}, nil
+	}
+	found := step.FindStringSubmatch(path)
+	if found == nil {
+		return nil, fmt.Errorf("%s is no path", path)
+	}
+	rest := path[len(found[0]):]
+	if found[1] != "" {
+		object := map[string]jsontext.Value{}
+		if err := json.Unmarshal(v, &object); err != nil {
+			return nil, err
+		}
+		member, ok := object[found[1]]
+		if !ok {
+			return nil, fmt.Errorf("there is no %s", found[1])
+		}
+		return follow(rest, member)
+	}
+	var items, out []jsontext.Value
+	if err := json.Unmarshal(v, &items); err != nil {
+		return nil, err
+	}
+	if found[2] != "" {
+		i, err := strconv.Atoi(found[2])
+		if err != nil || i >= len(items) {
+			return nil, fmt.Errorf("there is no item %s", found[2])
+		}
+		items = items[i : i+1]
+	}
+	for _, item := range items {
+		more, err := follow(rest, item)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	return out, nil
+}
+
+func TestJQ(t *testing.T) {
+	t.Parallel()
+	const input = `{"b":[{"id":"x","n":1.50},{"id":"y","n":null}],"a":{"z":true,"y":[]}}`
+	for _, c := range []struct{ args, want string }{
+		{"-r .b[0].id", "x\n"},
+		{"-c .b[].n, .a", "1.50\nnull\n{\"z\":true,\"y\":[]}\n"},
+		{"-c .b[] | {n, id}", "{\"n\":1.50,\"id\":\"x\"}\n{\"n\":null,\"id\":\"y\"}\n"},
+		{".a", "{\n  \"z\": true,\n  \"y\": []\n}\n"},
+	} {
+		option, filter, ok := strings.Cut(c.args, " ")
+		args := []string{option, filter}
+		if !ok {
+			args = []string{option}
+		}
+		if got, err := runJQ(args, input); err != nil || got != c.want {
+			t.Errorf("jq %s: %q, %v", c.args, got, err)
+		}
+	}
+	for _, wrong := range []string{"-x", ".c", ".b[9]", "map(.)"} {
+		if got, err := runJQ([]string{wrong}, input); err == nil {
+			t.Errorf("jq %s: %q", wrong, got)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// shell runs the commands of the guides' examples: assignments, and curl with
+// jq behind it. It knows of each no more than the guides use, and takes
+// anything else for a mistake.
+type shell struct {
+	vars map[string]string
+	// base is the address in the examples, and address the service's own.
+	base, address string
+	transport     http.RoundTripper
+	// publish is called after each example.
+	publish func(context.Context) error
+}
+
+var assignment = regexp.MustCompile(`(?s)^([A-Z][A-Z_]*)=(.*)$`)
+
+// run runs commands, one a line or with \ at the end of a line that goes on,
+// and returns what they print. What a command prints ends with a newline.
+func (s *shell) run(script string) (string, error) {
+	var out strings.Builder
+	for line := range strings.Lines(strings.ReplaceAll(script, "\\\n", " ")) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if set := assignment.FindStringSubmatch(line); set != nil {
+			if err := s.assign(set[1], set[2]); err != nil {
+				return "", fmt.Errorf("%s: %w", line, err)
+			}
+			continue
+		}
+		text, err := s.pipeline(line)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", line, err)
+		}
+		out.WriteString(text)
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			out.WriteByte('\n')
+		}
+	}
+	return out.String(), nil
+}
+
+// assign sets a variable to a word, or to what a command prints.
+func (s *shell) assign(name, value string) error {
+	if command, ok := strings.CutPrefix(value, "$("); ok && strings.HasSuffix(command, ")") {
+		text, err := s.pipeline(strings.TrimSuffix(command, ")"))
+		s.vars[name] = strings.TrimRight(text, "\n")
+		if err == nil && (s.vars[name] == "" || s.vars[name] == "null") {
+			err = fmt.Errorf("it prints nothing")
+		}
+		return err
+	}
+	words, err := s.words(value)
+	if err == nil && len(words) != 1 {
+		err = fmt.Errorf("%d words are assigned", len(words))
+	}
+	if err == nil {
+		s.vars[name] = words[0].text
+	}
+	return err
+}
+
+func (s *shell) pipeline(line string) (text string, err error) {
+	words, err := s.words(line)
+	if err != nil {
+		return "", err
+	}
+	for i, command := range split(words) {
+		switch {
+		case len(command) == 0:
+			return "", fmt.Errorf("a command is empty")
+		case command[0] == "curl" && i == 0:
+			text, err = s.curl(command[1:])
+		case command[0] == "jq" && i > 0:
+			text, err = runJQ(command[1:], text)
+		default:
+			err = fmt.Errorf("%s cannot be run here", command[0])
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return text, nil
+}
+
+// word is a word of a command; pipe says that it is |.
+type word struct {
+	text string
+	pipe bool
+}
+
+// split cuts words at the pipes.
+func split(words []word) [][]string {
+	commands := [][]string{nil}
+	for _, w := range words {
+		if w.pipe {
+			commands = append(commands, nil)
+			continue
+		}
+		last := len(commands) - 1
+		commands[last] = append(commands[last], w.text)
+	}
+	return commands
+}
+
+var variable = regexp.MustCompile(`\$([A-Z][A-Z_]*)`)
+
+// words splits a line as a shell does, with '…', "…" and variables in the
+// latter and outside quotes.
+func (s *shell) words(line string) (words []word, err error) {
+	for line = strings.TrimLeft(line, " "); line != ""; line = strings.TrimLeft(line, " ") {
+		if line[0] == '|' {
+			words, line = append(words, word{pipe: true}), line[1:]
+			continue
+		}
+		var text strings.Builder
+		for line != "" && line[0] != ' ' && line[0] != '|' {
+			quote := line[0]
+			if quote != '\'' && quote != '"' {
+				end := strings.IndexAny(line, " '\"|")
+				if end < 0 {
+					end = len(line)
+				}
+				if strings.ContainsAny(line[:end], "&;<>*?`(){}\\") {
+					return nil, fmt.Errorf("%s needs quotes", line[:end])
+				}
+				text.WriteString(s.expand(line[:end], &err))
+				line = line[end:]
+				continue
+			}
+			inside, rest, ok := strings.Cut(line[1:], string(quote))
+			if !ok || quote == '"' && strings.ContainsAny(inside, "\\`") {
+				return nil, fmt.Errorf("quotes are not closed, or hold what this shell does not know")
+			}
+			if quote == '"' {
+				inside = s.expand(inside, &err)
+			}
+			text.WriteString(inside)
+			line = rest
+		}
+		words = append(words, word{text: text.String()})
+	}
+	return words, err
+}
+
+func (s *shell) expand(text string, err *error) string {
+	return variable.ReplaceAllStringFunc(text, func(name string) string {
+		value, ok := s.vars[name[1:]]
+		if !ok {
+			*err = fmt.Errorf("%s is not set", name)
+		}
+		return value
+	})
+}
+
+// curl sends a request. It knows -s, -i, -X, -H and -d.
+func (s *shell) curl(args []string) (string, error) {
+	method, body, address, include := "", "", "", false
+	header := http.Header{"Accept": {"*/*"}, "Accept-Encoding": {"identity"}}
+	for len(args) > 0 {
+		option := args[0]
+		args = args[1:]
+		if slices.Contains([]string{"-X", "-H", "-d"}, option) && len(args) == 0 {
+			return "", fmt.Errorf("%s lacks its value", option)
+		}
+		switch {
+		case option == "-s":
+		case option == "-i":
+			include = true
+		case option == "-X":
+			method, args = args[0], args[1:]
+		case option == "-d":
+			body, args = args[0], args[1:]
+		case option == "-H":
+			name, value, ok := strings.Cut(args[0], ": ")
+			if !ok {
+				return "", fmt.Errorf("%q is no header", args[0])
+			}
+			header.Add(name, value)
+			args = args[1:]
+		case strings.HasPrefix(option, "-"), address != "":
+			return "", fmt.Errorf("curl with %s cannot be run here", option)
+		default:
+			address = option
+		}
+	}
+	if method == "" {
+		method = http.MethodGet
+		if body != "" {
+			method = http.MethodPost
+		}
+	}
+	path, ok := strings.CutPrefix(address, s.base)
+	if !ok {
+		return "", fmt.Errorf("%q does not begin with %s", address, s.base)
+	}
+	return s.send(method, path, body, header, include)
+}
+
+func (s *shell) send(method, path, body string, header http.Header, include bool) (string, error) {
+	req, err := http.NewRequest(method, s.address+path, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header = header
+	answer, err := s.transport.RoundTrip(req)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	var out bytes.Buffer
+	if include {
+		fmt.Fprintf(&out, "%s %s\n", answer.Proto, answer.Status)
+		if err := answer.Header.Write(&out); err != nil {
+			return "", err
+		}
+		out.WriteByte('\n')
+	}
+	_, err = io.Copy(&out, answer.Body)
+	return strings.ReplaceAll(out.String(), "\r\n", "\n"), err
+}
