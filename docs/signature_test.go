@@ -109,7 +109,7 @@ func TestSignatureCode(t *testing.T) {
 			t.Logf("%s is not installed", p.command[0])
 			continue
 		}
-		block := regexp.MustCompile("(?s)\n```"+language+"\n(.*?)\n```\n").FindSubmatch(guide)
+		block := regexp.MustCompile("(?s)\n```" + language + "\n(.*?)\n```\n").FindSubmatch(guide)
 		if block == nil {
 			t.Errorf("the guide has no code in %s", language)
 			continue

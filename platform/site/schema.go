@@ -21,6 +21,8 @@ type row struct {
 	// Needed says that a request must have it.
 	Needed bool
 	About  template.HTML
+	// Values are those that there are, where there are few.
+	Values []string
 	// Rules are what values must be, as phrases.
 	Rules []string
 }
@@ -103,7 +105,7 @@ func (r *reader) row(name string, ref *openapi3.SchemaRef, required bool) (line 
 	if own.Nullable || schema.Nullable {
 		line.Type += " or null"
 	}
-	line.Rules = rulesOf(schema)
+	line.Values, line.Rules = valuesOf(schema), rulesOf(schema)
 	if own.Default != nil {
 		line.Rules = append(line.Rules, "default "+fmt.Sprint(own.Default))
 	} else if schema.Default != nil {
@@ -130,23 +132,24 @@ func typeOf(schema *openapi3.Schema) string {
 	return "object"
 }
 
+// valuesOf lists the values that there are of an enumeration, or of a list's
+// items.
+func valuesOf(schema *openapi3.Schema) (words []string) {
+	if schema.Items != nil && schema.Items.Value != nil {
+		schema = resolved(schema.Items.Value)
+	}
+	for _, v := range schema.Enum {
+		if v != nil {
+			words = append(words, fmt.Sprint(v))
+		}
+	}
+	return words
+}
+
 // rulesOf lists what values of a schema must be.
 func rulesOf(schema *openapi3.Schema) []string {
 	var rules []string
 	add := func(format string, values ...any) { rules = append(rules, fmt.Sprintf(format, values...)) }
-	values := schema
-	if schema.Items != nil && len(schema.Items.Value.Enum) > 0 {
-		values = schema.Items.Value
-	}
-	if len(values.Enum) > 0 {
-		var words []string
-		for _, v := range values.Enum {
-			if v != nil {
-				words = append(words, fmt.Sprint(v))
-			}
-		}
-		add("one of %s", strings.Join(words, ", "))
-	}
 	switch low, high := schema.Min, schema.Max; {
 	case low != nil && high != nil:
 		add("%v to %v", *low, number(*high))

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"partnerapi/platform/site"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// elsewhere are the paths that pages link to and that the site does not serve.
+var elsewhere = []string{
+	"/healthz", "/readyz", "/v2/openapi.yaml", "/v2/openapi.json", "/v1/openapi.yaml", "/v1/openapi.json",
+}
+
+// TestPages reads every page of every release, with and without version 1, as
+// a visitor does who follows every link from the start page.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	api := v2.New(nil, nil)
+	for release := op.V2_0; release <= op.Latest; release++ {
+		config, err := pagesOf(api, release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(release.String(), func(t *testing.T) { crawl(t, api, release, config) })
+		if older() {
+			config.References, config.Order = config.References[:1], guides
+			t.Run(release.String()+" without the older version", func(t *testing.T) { crawl(t, api, release, config) })
+		}
+	}
+}
+
+// visit is a page that was read.
+type visit struct {
+	nodes []*html.Node
+	ids   map[string]bool
+}
+
+func crawl(t *testing.T, api *v2.API, release op.Release, config site.Config) {
+	pages := site.New(config)
+	read := map[string]visit{}
+	links := map[string]string{} // with the page that each is on
+	for todo := []string{"/"}; len(todo) > 0; todo = todo[1:] {
+		path := todo[0]
+		if _, known := read[path]; known {
+			continue
+		}
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != http.StatusOK {
+			t.Fatalf("%s: status %d", path, w.Code)
+		}
+		if !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
+			read[path] = visit{}
+			continue
+		}
+		page := parsePage(t, path, w.Body.String())
+		read[path] = page
+		checkPage(t, path, page)
+		for _, link := range linksOf(page) {
+			target, err := url.Parse(link)
+			if err != nil {
+				t.Errorf("%s: the link %s: %v", path, link, err)
+				continue
+			}
+			if target.Host != "" {
+				continue
+			}
+			if target.Path == "" {
+				target.Path = path
+			}
+			links[target.Path+"#"+target.Fragment] = path
+			if !slices.Contains(elsewhere, target.Path) {
+				todo = append(todo, target.Path)
+			}
+		}
+	}
+
+	for link, from := range links {
+		path, fragment, _ := strings.Cut(link, "#")
+		if fragment != "" && !read[path].ids[fragment] {
+			t.Errorf("%s: the link to %s leads nowhere", from, link)
+		}
+	}
+	paths, err := pages.Paths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if _, ok := read[path]; !ok {
+			t.Errorf("no link leads to %s", path)
+		}
+	}
+	wantOperations(t, api, release, read)
+}
+
+// wantOperations holds that every operation of the release has its entry, and
+// no other has.
+func wantOperations(t *testing.T, api *v2.API, release op.Release, read map[string]visit) {
+	t.Helper()
+	entries := map[string]bool{}
+	for path, page := range read {
+		if !strings.HasPrefix(path, "/docs/reference/v2/") {
+			continue
+		}
+		for id := range page.ids {
+			entries[id] = true
+		}
+	}
+	for _, o := range api.Set.All() {
+		m := o.Meta()
+		anchor := strings.NewReplacer(".", "-", "_", "-").Replace(m.ID)
+		if served := m.Since <= release; entries[anchor] != served {
+			t.Errorf("%s has an entry in the reference: %v, and is served: %v", m.ID, entries[anchor], served)
+		}
+	}
+}
+
+func parsePage(t *testing.T, path, text string) visit {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	if balanced := unbalanced(text); balanced != "" {
+		t.Errorf("%s: %s", path, balanced)
+	}
+	v := visit{ids: map[string]bool{}}
+	for n := range root.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		v.nodes = append(v.nodes, n)
+		if id := attribute(n, "id"); id != "" {
+			if v.ids[id] {
+				t.Errorf("%s: the id %s is there twice", path, id)
+			}
+			v.ids[id] = true
+		}
+	}
+	return v
+}
+
+// void are the elements without an end.
+var void = []string{"meta", "link", "input", "br", "hr", "img"}
+
+// unbalanced says where tags do not match, which a parser would mend.
+func unbalanced(text string) string {
+	var open []string
+	for z := html.NewTokenizer(strings.NewReader(text)); ; {
+		switch z.Next() {
+		case html.ErrorToken:
+			if len(open) > 0 {
+				return "<" + open[len(open)-1] + "> is not closed"
+			}
+			return ""
+		case html.StartTagToken:
+			if name, _ := z.TagName(); !slices.Contains(void, string(name)) {
+				open = append(open, string(name))
+			}
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			if len(open) == 0 || open[len(open)-1] != string(name) {
+				return "</" + string(name) + "> closes nothing, or closes " + strings.Join(open, " ")
+			}
+			open = open[:len(open)-1]
+		}
+	}
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func linksOf(page visit) []string {
+	found := map[string]bool{}
+	for _, n := range page.nodes {
+		for _, name := range []string{"href", "src"} {
+			if link := attribute(n, name); link != "" {
+				found[link] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// checkPage holds a page to what a browser with a strict policy, and a reader
+// without eyes or a mouse, needs of it.
+func checkPage(t *testing.T, path string, page visit) {
+	t.Helper()
+	count := map[string]int{}
+	level := 0
+	labels := map[string]bool{}
+	for _, n := range page.nodes {
+		count[n.Data]++
+		if n.Data == "label" {
+			labels[attribute(n, "for")] = true
+		}
+		checkAttributes(t, path, page, n)
+		if len(n.Data) == 2 && n.Data[0] == 'h' && n.Data[1] >= '1' && n.Data[1] <= '6' {
+			now := int(n.Data[1] - '0')
+			if now > level+1 {
+				t.Errorf("%s: a heading of level %d follows one of level %d", path, now, level)
+			}
+			level = now
+		}
+	}
+	for _, n := range page.nodes {
+		switch {
+		case n.Data == "input" && !labels[attribute(n, "id")]:
+			t.Errorf("%s: the input %s has no label", path, attribute(n, "id"))
+		case n.Data == "th" && attribute(n, "scope") == "" && inside(n, "main") && !inside(n, "thead"):
+			t.Errorf("%s: a heading of a table has no scope", path)
+		case n.Data == "table" && !strings.Contains(attribute(n.Parent, "class"), "wide"):
+			t.Errorf("%s: a table cannot be scrolled", path)
+		}
+	}
+	for _, name := range []string{"h1", "main", "title", "header", "footer"} {
+		if count[name] != 1 {
+			t.Errorf("%s has %d <%s>", path, count[name], name)
+		}
+	}
+	if count["style"] > 0 {
+		t.Errorf("%s has a style of its own", path)
+	}
+}
+
+func checkAttributes(t *testing.T, path string, page visit, n *html.Node) {
+	t.Helper()
+	if n.Data == "script" && (attribute(n, "src") == "" || n.FirstChild != nil) {
+		t.Errorf("%s has a script of its own", path)
+	}
+	for _, a := range n.Attr {
+		switch {
+		case a.Key == "style", strings.HasPrefix(a.Key, "on"):
+			t.Errorf("%s: <%s %s>", path, n.Data, a.Key)
+		case a.Key == "src", a.Key == "href" && n.Data == "link":
+			if !strings.HasPrefix(a.Val, "/docs/assets/") {
+				t.Errorf("%s loads %s", path, a.Val)
+			}
+		case a.Key == "aria-labelledby", a.Key == "aria-describedby", a.Key == "for":
+			if !page.ids[a.Val] {
+				t.Errorf("%s: %s=%s names nothing", path, a.Key, a.Val)
+			}
+		}
+	}
+}
+
+// inside reports whether a node lies in an element.
+func inside(n *html.Node, name string) bool {
+	for p := range n.Ancestors() {
+		if p.Data == name {
+			return true
+		}
+	}
+	return false
+}
+
+// TestPagesServed reads pages from a running service, which asks for no key and
+// counts none of them.
+func TestPagesServed(t *testing.T) {
+	t.Parallel()
+	r := serving(t, demonstration(t), "--demo")
+	if !strings.Contains(r.out.String(), "start page: "+r.address+"/\n") {
+		t.Errorf("the greeting does not name the start page:\n%s", r.out)
+	}
+	for range 100 { // more than an address has without a key
+		r.get("/docs", "").want(http.StatusOK)
+	}
+	home := r.get("/", "").want(http.StatusOK)
+	if !strings.Contains(string(home.body), "release 2.0") {
+		t.Error("the start page does not say which release is served")
+	}
+	if head := r.do(http.MethodHead, "/docs/guide/start", "", nil).want(http.StatusOK); len(head.body) > 0 {
+		t.Error("HEAD has a body")
+	}
+	r.get("/v2/clients", "").want(http.StatusUnauthorized)
+	for path, body := range map[string]string{"/docs/nothing": "<!doctype html>", "/nothing": "not found\n"} {
+		if got := r.get(path, "").want(http.StatusNotFound); !strings.HasPrefix(string(got.body), body) {
+			t.Errorf("%s: %s", path, got.body)
+		}
+	}
+}

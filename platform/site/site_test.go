@@ -1,0 +1,224 @@
+package site_test
+
+import (
+	"compress/gzip"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"partnerapi/platform/site"
+)
+
+// document has what documents may have: references, nullable objects, lists,
+// examples, texts in Markdown.
+const document = `
+openapi: 3.0.3
+info: {title: Things, version: "1", description: "About *things*."}
+tags: [{name: big_things, description: Large ones.}]
+paths:
+  /things/{thing_id}:
+    get:
+      operationId: things.get_one
+      summary: Read a thing.
+      description: See ` + "`GET /v9/things/{thing_id}`" + `, <b>really</b>.
+      tags: [big_things]
+      x-scope: read
+      x-since: "9.1"
+      x-per-client-per-minute: 20
+      parameters:
+        - {name: thing_id, in: path, required: true, schema: {type: string, example: thg_1}}
+        - {name: shape, in: query, schema: {type: string, enum: [round, flat], default: flat}}
+      responses:
+        "200":
+          description: OK
+          headers: {Location: {description: Where., schema: {type: string, format: uri-reference}}}
+          content:
+            application/json:
+              schema: {$ref: "#/components/schemas/Thing"}
+              example: {id: thg_1, parts: [{name: "<a>"}]}
+        "404": {description: It is not there.}
+    patch:
+      operationId: things.update
+      summary: Update a thing
+      tags: [big_things]
+      deprecated: true
+      parameters: [{name: thing_id, in: path, required: true, schema: {type: string}}]
+      requestBody: {content: {application/json: {schema: {type: object, required: [size], properties: {
+        size: {type: integer, minimum: 1, maximum: 9000000}, name: {type: string, nullable: true, maxLength: 5}}}, example: {size: 3}}}}
+      responses: {"204": {description: No Content}}
+components:
+  schemas:
+    Thing:
+      type: object
+      properties:
+        id: {type: string}
+        parts: {type: array, items: {$ref: "#/components/schemas/Part"}}
+        owner: {allOf: [{$ref: "#/components/schemas/Part"}], nullable: true, description: Whose it is.}
+    Part: {type: object, properties: {name: {type: string}, whole: {$ref: "#/components/schemas/Thing"}}}
+`
+
+func config(t *testing.T, guides fstest.MapFS) site.Config {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site.Config{
+		Version: "dev", Guides: guides, Order: []string{"one", "two"}, Log: slog.New(slog.DiscardHandler),
+		Releases:   []site.Release{{Name: "9.1", Served: true}, {Name: "9.2"}},
+		References: []site.Reference{{Name: "v9", Title: "API v9", Prefix: "/v9", Document: doc}},
+	}
+}
+
+var twoGuides = fstest.MapFS{
+	"one.md": {Data: []byte("# One\n\nFirst *words* of it.\n\n## A part\n\nSee [two](two.md#more) and `GET /v9/things/{thing_id}`.\n\n" +
+		"| a | b |\n|---|---|\n| 1 | 2 |\n\n## Another\n\n```sh\ncurl \"$X\" # <so>\n```\n\n<script>alert(1)</script>\n")},
+	"two.md": {Data: []byte("# Two\n\nSecond.\n\n## More\n")},
+}
+
+func get(t *testing.T, s http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	s := site.New(config(t, twoGuides))
+	page := get(t, s, "/docs/guide/one").Body.String()
+	for _, part := range []string{
+		"<h1>One</h1>", `<h2 id="a-part">A part</h2>`, `<li><a href="#another">Another</a></li>`,
+		`<a href="/docs/guide/two#more">two</a>`,
+		`<a href="/docs/reference/v9/big_things#things-get-one"><code>GET /v9/things/{thing_id}</code></a>`,
+		`<div class="wide" tabindex="0" role="group" aria-label="Table"><table>`,
+		`<a rel="next" href="/docs/guide/two"><span>Next</span> Two</a>`, "&lt;so&gt;",
+	} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page has no %s:\n%s", part, page)
+		}
+	}
+	if strings.Contains(page, "alert(1)") || strings.Contains(page, `rel="prev"`) {
+		t.Errorf("the page has what it should not:\n%s", page)
+	}
+	if list := get(t, s, "/docs").Body.String(); !strings.Contains(list, "First words of it.") {
+		t.Errorf("the list does not say what the guide is about:\n%s", list)
+	}
+}
+
+func TestReference(t *testing.T) {
+	t.Parallel()
+	page := get(t, site.New(config(t, twoGuides)), "/docs/reference/v9/big_things").Body.String()
+	for _, part := range []string{
+		"<h1>Big things</h1>", "Large ones.", `<h2 id="things-get-one">Read a thing</h2>`, "Since release 9.1",
+		"20 calls a minute for each client", "<code>parts[].name</code>", "<code>owner.name</code>", "object or null", "Whose it is.",
+		"It is not there.", "<code>Location</code>", "1 to 9000000", "string or null", "at most 5 characters", "Deprecated",
+		`data-path="/v9/things/{thing_id}"`, "/v9/things/thg_1", "<code>round</code>",
+	} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page has no %s:\n%s", part, page)
+		}
+	}
+	if strings.Contains(page, "<b>really") || strings.Contains(page, "<a>") || strings.Count(page, "data-try") != 1 {
+		t.Errorf("the page has what it should not:\n%s", page)
+	}
+}
+
+func TestMistakesInGuides(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"no title": "Text.\n", "no such file": "# One\n\n[x](three.md)\n", "no page": "# One\n\n[x](../x.go)\n",
+	} {
+		guides := fstest.MapFS{"one.md": {Data: []byte(text)}, "two.md": twoGuides["two.md"]}
+		s := site.New(config(t, guides))
+		if _, err := s.Paths(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if w := get(t, s, "/docs"); w.Code != http.StatusInternalServerError {
+			t.Errorf("%s: status %d", name, w.Code)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	s := site.New(config(t, twoGuides))
+	plain := get(t, s, "/docs")
+	if plain.Header().Get("Content-Encoding") != "" || !strings.HasPrefix(plain.Body.String(), "<!doctype html>") {
+		t.Error("a caller without gzip gets something else than a page")
+	}
+	packed := get(t, s, "/docs", "Accept-Encoding", "br, gzip;q=0.5")
+	r, err := gzip.NewReader(packed.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(r); err != nil || string(text) != plain.Body.String() {
+		t.Errorf("the compressed page is another one: %v", err)
+	}
+	if w := get(t, s, "/docs", "Accept-Encoding", "gzip;q=0"); w.Header().Get("Content-Encoding") != "" {
+		t.Error("gzip is sent to a caller who refuses it")
+	}
+	etag := plain.Header().Get("ETag")
+	if w := get(t, s, "/docs", "If-None-Match", `"x", `+etag); w.Code != http.StatusNotModified || w.Body.Len() > 0 {
+		t.Errorf("status %d for a page that the caller has", w.Code)
+	}
+	if w := get(t, s, "/docs/guide/one/"); w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/docs/guide/one" {
+		t.Errorf("status %d with a slash at the end", w.Code)
+	}
+	if w := get(t, s, "/docs/guide/three", "If-None-Match", "*"); w.Code != http.StatusNotFound || w.Header().Get("ETag") != "" {
+		t.Errorf("status %d for a page that is not there", w.Code)
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	s := site.New(config(t, twoGuides))
+	paths, err := s.Paths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(paths, "/docs/nothing") {
+		h := get(t, s, path).Header()
+		policy := h.Get("Content-Security-Policy")
+		for _, part := range []string{
+			"default-src 'none'; ", "object-src 'none'", "base-uri 'none'", "frame-ancestors 'none'", "form-action 'none'",
+		} {
+			if !strings.Contains(policy, part) {
+				t.Errorf("%s: the policy has no %s", path, part)
+			}
+		}
+		if strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") || strings.Contains(policy, "*") {
+			t.Errorf("%s: the policy is %s", path, policy)
+		}
+		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" {
+			t.Errorf("%s: headers %v", path, h)
+		}
+		want := "no-cache"
+		if strings.HasPrefix(path, "/docs/assets/") {
+			want = "public, max-age=31536000, immutable"
+		}
+		if got := h.Get("Cache-Control"); got != want {
+			t.Errorf("%s: Cache-Control %s", path, got)
+		}
+	}
+}
+
+func TestHead(t *testing.T) {
+	t.Parallel()
+	s := site.New(config(t, twoGuides))
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/docs", nil))
+	if w.Code != http.StatusOK || w.Body.Len() > 0 || w.Header().Get("Content-Length") == "0" {
+		t.Errorf("status %d, %d bytes, %v", w.Code, w.Body.Len(), w.Header())
+	}
+}
