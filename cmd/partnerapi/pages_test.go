@@ -78,6 +78,10 @@ func crawl(t *testing.T, api *v2.API, release op.Release, config site.Config) {
 			if target.Path == "" {
 				target.Path = path
 			}
+			if !strings.HasPrefix(target.Path, "/") {
+				t.Errorf("%s: the link %s is not rooted", path, link)
+				continue
+			}
 			links[target.Path+"#"+target.Fragment] = path
 			if !slices.Contains(elsewhere, target.Path) {
 				todo = append(todo, target.Path)

@@ -109,7 +109,8 @@ func (m *markdown) text(source string) (template.HTML, error) {
 // link leads references between files to pages, and operations that are named
 // in code to their reference. A reference to a file that is no page is an error.
 func (m *markdown) link(doc ast.Node, source []byte) error {
-	return ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	var named []*ast.CodeSpan // they are replaced after the walk, which goes by their siblings
+	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}
@@ -121,19 +122,20 @@ func (m *markdown) link(doc ast.Node, source []byte) error {
 			}
 			n.Destination = []byte(target)
 		case *ast.CodeSpan:
-			if n.Parent().Kind() == ast.KindLink {
-				return ast.WalkSkipChildren, nil
-			}
-			if page, ok := m.operations[plain(n, source)]; ok {
-				wrapped := ast.NewLink()
-				wrapped.Destination = []byte(page)
-				n.Parent().ReplaceChild(n.Parent(), n, wrapped)
-				wrapped.AppendChild(wrapped, n)
+			if m.operations[plain(n, source)] != "" && n.Parent().Kind() != ast.KindLink {
+				named = append(named, n)
 			}
 			return ast.WalkSkipChildren, nil
 		}
 		return ast.WalkContinue, nil
 	})
+	for _, n := range named {
+		wrapped := ast.NewLink()
+		wrapped.Destination = []byte(m.operations[plain(n, source)])
+		n.Parent().ReplaceChild(n.Parent(), n, wrapped)
+		wrapped.AppendChild(wrapped, n)
+	}
+	return err
 }
 
 // target is where a link of a file leads on the site.

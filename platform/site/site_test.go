@@ -77,7 +77,7 @@ func config(t *testing.T, guides fstest.MapFS) site.Config {
 }
 
 var twoGuides = fstest.MapFS{
-	"one.md": {Data: []byte("# One\n\nFirst *words* of it.\n\n## A part\n\nSee [two](two.md#more) and `GET /v9/things/{thing_id}`.\n\n" +
+	"one.md": {Data: []byte("# One\n\nFirst *words* of it.\n\n## A part\n\nSee `GET /v9/things/{thing_id}` and [two](two.md#more).\n\n" +
 		"| a | b |\n|---|---|\n| 1 | 2 |\n\n## Another\n\n```sh\ncurl \"$X\" # <so>\n```\n\n<script>alert(1)</script>\n")},
 	"two.md": {Data: []byte("# Two\n\nSecond.\n\n## More\n")},
 }
