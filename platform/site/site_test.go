@@ -77,7 +77,8 @@ func config(t *testing.T, guides fstest.MapFS) site.Config {
 }
 
 var twoGuides = fstest.MapFS{
-	"one.md": {Data: []byte("# One\n\nFirst *words* of it.\n\n## A part\n\nSee `GET /v9/things/{thing_id}` and [two](two.md#more).\n\n" +
+	"one.md": {Data: []byte("# One\n\nFirst *words* of it.\n\n" +
+		"## A part\n\nSee `GET /v9/things/{thing_id}` and [two](two.md#more).\n\n" +
 		"| a | b |\n|---|---|\n| 1 | 2 |\n\n## Another\n\n```sh\ncurl \"$X\" # <so>\n```\n\n<script>alert(1)</script>\n")},
 	"two.md": {Data: []byte("# Two\n\nSecond.\n\n## More\n")},
 }
@@ -111,7 +112,8 @@ func TestGuide(t *testing.T) {
 	if strings.Contains(page, "alert(1)") || strings.Contains(page, `rel="prev"`) {
 		t.Errorf("the page has what it should not:\n%s", page)
 	}
-	if list := get(t, s, "/docs").Body.String(); !strings.Contains(list, "First words of it.") {
+	list := get(t, s, "/docs").Body.String()
+	if !strings.Contains(list, "First words of it.") {
 		t.Errorf("the list does not say what the guide is about:\n%s", list)
 	}
 }
@@ -121,8 +123,8 @@ func TestReference(t *testing.T) {
 	page := get(t, site.New(config(t, twoGuides)), "/docs/reference/v9/big_things").Body.String()
 	for _, part := range []string{
 		"<h1>Big things</h1>", "Large ones.", `<h2 id="things-get-one">Read a thing</h2>`, "Since release 9.1",
-		"20 calls a minute for each client", "<code>parts[].name</code>", "<code>owner.name</code>", "object or null", "Whose it is.",
-		"It is not there.", "<code>Location</code>", "1 to 9000000", "string or null", "at most 5 characters", "Deprecated",
+		"20 calls a minute for each client", "<code>parts[].name</code>", "<code>owner.name</code>", "object or null",
+		"Whose it is.", "It is not there.", "<code>Location</code>", "1 to 9000000", "string or null", "at most 5 characters", "Deprecated",
 		`data-path="/v9/things/{thing_id}"`, "/v9/things/thg_1", "<code>round</code>",
 	} {
 		if !strings.Contains(page, part) {
@@ -172,10 +174,12 @@ func TestAnswers(t *testing.T) {
 	if w := get(t, s, "/docs", "If-None-Match", `"x", `+etag); w.Code != http.StatusNotModified || w.Body.Len() > 0 {
 		t.Errorf("status %d for a page that the caller has", w.Code)
 	}
-	if w := get(t, s, "/docs/guide/one/"); w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/docs/guide/one" {
+	w := get(t, s, "/docs/guide/one/")
+	if w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/docs/guide/one" {
 		t.Errorf("status %d with a slash at the end", w.Code)
 	}
-	if w := get(t, s, "/docs/guide/three", "If-None-Match", "*"); w.Code != http.StatusNotFound || w.Header().Get("ETag") != "" {
+	w = get(t, s, "/docs/guide/three", "If-None-Match", "*")
+	if w.Code != http.StatusNotFound || w.Header().Get("ETag") != "" {
 		t.Errorf("status %d for a page that is not there", w.Code)
 	}
 }
