@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -221,6 +222,10 @@ func guideService(t *testing.T, url, release string) (string, func(context.Conte
 // willing are endpoints that take everything.
 type willing struct{}
 
+func (willing) Close() {}
+
+func (willing) Post(context.Context, webhook.Message) webhook.Answer { return webhook.Answer{} }
+
 func (willing) Check(context.Context, string) error { return nil }
 
 func (willing) Send(_ context.Context, _, _ string, _ []string, _ []byte) domain.DeliveryTry {
@@ -244,7 +249,7 @@ func builtService(t *testing.T, d *db.DB, args ...string) *service {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := line.Serve.build(ctx, d, guideBase, kept{keys: keys, endpoints: willing{}}, t.Output())
+	s, err := line.Serve.build(ctx, d, guideBase, kept{keys: keys, endpoints: willing{}}, slog.New(slog.NewTextHandler(t.Output(), nil)), nil)
 	if err != nil {
 		cancel()
 		t.Fatal(fmt.Errorf("build: %w", err))

@@ -8,6 +8,7 @@ import (
 	"partnerapi/platform/report"
 	"partnerapi/platform/seal"
 	"partnerapi/platform/webhook"
+	v2 "partnerapi/v2"
 )
 
 // kept is what a process works with beside the database: the keys of the secrets in
@@ -17,7 +18,14 @@ type kept struct {
 	keys      *seal.Keys
 	store     *report.Store
 	maker     *report.Maker
-	endpoints *webhook.Endpoints
+	endpoints endpoints
+}
+
+// endpoints is the way to the endpoints of webhooks: a webhook.Endpoints.
+type endpoints interface {
+	v2.Endpoints
+	webhook.Poster
+	Close()
 }
 
 // keep opens what the flags say of that. What they cannot mean is an error before

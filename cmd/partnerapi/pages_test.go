@@ -144,7 +144,7 @@ func parsePage(t *testing.T, path, text string) visit {
 			continue
 		}
 		v.nodes = append(v.nodes, n)
-		if id := attribute(n, "id"); id != "" {
+		if id := attributeOf(n, "id"); id != "" {
 			if v.ids[id] {
 				t.Errorf("%s: the id %s is there twice", path, id)
 			}
@@ -181,7 +181,7 @@ func unbalanced(text string) string {
 	}
 }
 
-func attribute(n *html.Node, name string) string {
+func attributeOf(n *html.Node, name string) string {
 	for _, a := range n.Attr {
 		if a.Key == name {
 			return a.Val
@@ -194,7 +194,7 @@ func linksOf(page visit) []string {
 	found := map[string]bool{}
 	for _, n := range page.nodes {
 		for _, name := range []string{"href", "src"} {
-			if link := attribute(n, name); link != "" {
+			if link := attributeOf(n, name); link != "" {
 				found[link] = true
 			}
 		}
@@ -212,7 +212,7 @@ func checkPage(t *testing.T, path string, page visit) {
 	for _, n := range page.nodes {
 		count[n.Data]++
 		if n.Data == "label" {
-			labels[attribute(n, "for")] = true
+			labels[attributeOf(n, "for")] = true
 		}
 		checkAttributes(t, path, page, n)
 		if len(n.Data) == 2 && n.Data[0] == 'h' && n.Data[1] >= '1' && n.Data[1] <= '6' {
@@ -225,11 +225,11 @@ func checkPage(t *testing.T, path string, page visit) {
 	}
 	for _, n := range page.nodes {
 		switch {
-		case n.Data == "input" && !labels[attribute(n, "id")]:
-			t.Errorf("%s: the input %s has no label", path, attribute(n, "id"))
-		case n.Data == "th" && attribute(n, "scope") == "" && inside(n, "main") && !inside(n, "thead"):
+		case n.Data == "input" && !labels[attributeOf(n, "id")]:
+			t.Errorf("%s: the input %s has no label", path, attributeOf(n, "id"))
+		case n.Data == "th" && attributeOf(n, "scope") == "" && inside(n, "main") && !inside(n, "thead"):
 			t.Errorf("%s: a heading of a table has no scope", path)
-		case n.Data == "table" && !strings.Contains(attribute(n.Parent, "class"), "wide"):
+		case n.Data == "table" && !strings.Contains(attributeOf(n.Parent, "class"), "wide"):
 			t.Errorf("%s: a table cannot be scrolled", path)
 		}
 	}
@@ -245,7 +245,7 @@ func checkPage(t *testing.T, path string, page visit) {
 
 func checkAttributes(t *testing.T, path string, page visit, n *html.Node) {
 	t.Helper()
-	if n.Data == "script" && (attribute(n, "src") == "" || n.FirstChild != nil) {
+	if n.Data == "script" && (attributeOf(n, "src") == "" || n.FirstChild != nil) {
 		t.Errorf("%s has a script of its own", path)
 	}
 	for _, a := range n.Attr {
