@@ -1,6 +1,7 @@
 package main
 
 import (
+	"partnerapi/docs"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/mcp"
 )
@@ -19,6 +20,7 @@ func (s *service) mountMCP(address string, secret []byte) error {
 		Set: &s.api.Set, Release: s.config.Release, Document: document, Prefix: "/v2", Handler: s.engine,
 		Secret: secret, ReadOnly: s.config.MCPReadOnly, Origins: mcp.Origins(address, s.config.Listen),
 		Count: s.edge.Count, Enter: s.edge.Enter, Envelope: ginop.Envelope, Version: version, Log: s.log,
+		Guides: docs.Guides(), GuideNames: guideOrder(),
 	})
 	if err != nil {
 		return err

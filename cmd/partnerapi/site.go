@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -11,9 +12,18 @@ import (
 	"partnerapi/v2/op"
 )
 
-// guides are the guides in the order of reading. Those of an extension follow.
+// guides are the guides in the order of reading. Those of extensions follow.
 var guides = []string{
 	"start", "keys", "paging", "delta-sync", "errors", "budgets", "idempotency", "releases", "webhooks", "mcp",
+}
+
+// guideOrder are all guides in the order of reading.
+func guideOrder() []string {
+	order := slices.Clone(guides)
+	for _, e := range extensions {
+		order = append(order, e.guides...)
+	}
+	return order
 }
 
 // adds says what each release adds.
@@ -45,7 +55,7 @@ func pagesOf(api *v2.API, release op.Release) (site.Config, error) {
 		return site.Config{}, err
 	}
 	config := site.Config{
-		Version: version, Releases: releasesOf(api, release), Guides: docs.Guides(), Order: guides,
+		Version: version, Releases: releasesOf(api, release), Guides: docs.Guides(), Order: guideOrder(),
 		References: []site.Reference{{
 			Name: "v2", Title: "API v2", Prefix: "/v2", Document: document,
 			Files: []string{"/v2/openapi.yaml", "/v2/openapi.json"},
@@ -57,7 +67,6 @@ func pagesOf(api *v2.API, release op.Release) (site.Config, error) {
 			return site.Config{}, err
 		}
 		config.References = append(config.References, more)
-		config.Order = append(config.Order[:len(config.Order):len(config.Order)], e.guides...)
 	}
 	return config, nil
 }
