@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -64,8 +65,11 @@ func TestUsage(t *testing.T) {
 	if strings.Contains(help, "idmap") != older() {
 		t.Errorf("--help, with version 1 %t:\n%s", older(), help)
 	}
-	if got := must(t, "version"); got != "partnerapi "+version+"\n" {
-		t.Errorf("the version is %q", got)
+	got := must(t, "version")
+	for _, part := range []string{"partnerapi " + version + "\n", "\ncommit: ", runtime.Version(), "\nserves: v2, releases 2.0, 2.1, 2.2, 2.3"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("the version is %q, without %q", got, part)
+		}
 	}
 }
 

@@ -28,26 +28,18 @@ func (f workFlags) needs(working bool) int {
 // than the database allows, and warns where others leave too few.
 func (f workFlags) checkConnections(ctx context.Context, d *db.DB, log *slog.Logger, working bool) error {
 	need := f.needs(working)
-	var allowed, used int
-	err := d.SQL().QueryRowContext(ctx, `
-		SELECT least(
-			current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
-				- coalesce(current_setting('reserved_connections', true)::int, 0),
-			(SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
-			(SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())),
-			(SELECT count(*) FROM pg_stat_activity
-				WHERE backend_type = 'client backend' AND pid <> pg_backend_pid())`).Scan(&allowed, &used)
+	has, err := d.Connections(ctx)
 	if err != nil {
-		return fmt.Errorf("read how many connections the database allows: %w", err)
+		return err
 	}
 
-	if need > allowed {
+	if need > has.Allowed {
 		return fmt.Errorf("this process may need %d connections (--connections %d), and the database allows %d: "+
-			"lower them, or raise the database's max_connections", need, f.Connections, allowed)
+			"lower them, or raise the database's max_connections", need, f.Connections, has.Allowed)
 	}
-	if used+need > allowed {
+	if has.Used+need > has.Allowed {
 		log.WarnContext(ctx, "the database may run out of connections: lower --connections, or raise its max_connections",
-			"needed", need, "used_by_others", used, "allowed", allowed)
+			"needed", need, "used_by_others", has.Used, "allowed", has.Allowed)
 	}
 	return nil
 }

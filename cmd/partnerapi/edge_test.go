@@ -48,7 +48,7 @@ func TestCompressedAnswers(t *testing.T) {
 func TestDrain(t *testing.T) {
 	flag := database(t)
 	logs, over := newTranscript(), make(chan time.Time)
-	c := serveCmd{Listen: "127.0.0.1:0", Drain: time.Hour, Release: op.V2_0}
+	c := serveCmd{serveFlags{Listen: "127.0.0.1:0", Drain: time.Hour, Release: op.V2_0}}
 	ctx, told := context.WithCancel(t.Context())
 	defer told()
 	store, err := c.openStore(ctx, t.TempDir(), slog.New(slog.DiscardHandler))

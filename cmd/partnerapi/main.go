@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -16,8 +17,9 @@ import (
 	"partnerapi/platform/mail"
 )
 
-// version is set when a release is built.
-var version = "dev"
+// version and commit are set when a release is built (-ldflags -X). Where commit is
+// not, it is what the Go tool noted of the working copy.
+var version, commit = "dev", ""
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -62,7 +64,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 func newParser(ctx context.Context, line *cli, s streams, more ...kong.Option) (*kong.Kong, error) {
 	return kong.New(line, append(more,
 		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
-		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": defaultListen, "workers": strconv.Itoa(mail.DefaultWorkers), "version": "partnerapi " + version},
+		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": defaultListen, "workers": strconv.Itoa(mail.DefaultWorkers), "version": strings.TrimSuffix(versionText(), "\n")},
 		kong.Writers(s.out, s.err), kong.UsageOnError(),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s),
 	)...)
@@ -83,6 +85,8 @@ func withHelp(args []string) []string {
 type cli struct {
 	Serve     serveCmd     `cmd:"" help:"Serve the API."`
 	Work      workCmd      `cmd:"" help:"Do the background work alone, beside processes that serve with --no-work."`
+	Doctor    doctorCmd    `cmd:"" help:"Check configuration, database, mail and the rest that serve needs, and say what to mend."`
+	Health    healthCmd    `cmd:"" help:"Ask a running process whether it is ready."`
 	Migrate   migrateCmd   `cmd:"" help:"Bring the database's tables to this version."`
 	Partners  partnersCmd  `cmd:"" help:"Create and list partners."`
 	Keys      keysCmd      `cmd:"" help:"Create, list and revoke API keys."`
@@ -104,12 +108,4 @@ type cli struct {
 	ShowVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version."`
 
 	kong.Plugins
-}
-
-type versionCmd struct{}
-
-// Run prints the version.
-func (versionCmd) Run(s streams) error {
-	_, err := fmt.Fprintln(s.out, "partnerapi", version)
-	return err
 }

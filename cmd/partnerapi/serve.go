@@ -21,7 +21,8 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
-type serveCmd struct {
+// serveFlags say how the API is served; doctor takes them too.
+type serveFlags struct {
 	databaseFlags
 	workFlags
 	Listen         string        `default:"${listen}" help:"The address to listen on."`
@@ -36,6 +37,8 @@ type serveCmd struct {
 	NoMigrate      bool          `name:"no-migrate" help:"Change no tables, and refuse to serve while a migration is missing."`
 	Demo           bool          `help:"Fill an empty database with a demonstration, and accept its keys."`
 }
+
+type serveCmd struct{ serveFlags }
 
 // defaultListen is where the service listens unless told.
 const defaultListen = "127.0.0.1:8080"
@@ -115,7 +118,9 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 
 // Validate refuses flags that no service could run with, as part of the
 // command line.
-func (c serveCmd) Validate() error {
+func (c serveCmd) Validate() error { return c.validate() }
+
+func (c serveFlags) validate() error {
 	if c.Drain < 0 {
 		return fmt.Errorf("--drain: %v is below 0", c.Drain)
 	}

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -193,6 +195,29 @@ func (s *Store) list(ctx context.Context, prefix string) (keys []string, err err
 		}
 		keys = append(keys, object.Key)
 	}
+}
+
+// checkKey begins the key of the object that Check writes.
+const checkKey = "check-"
+
+// Check writes a small object, reads it and deletes it, beside the files of reports.
+func (s *Store) Check(ctx context.Context) error {
+	key := checkKey + rand.Text()
+	want := []byte(key)
+	if err := s.bucket.WriteAll(ctx, key, want, nil); err != nil {
+		return fmt.Errorf("write to the store: %w", err)
+	}
+	got, err := s.bucket.ReadAll(ctx, key)
+	if err == nil && !bytes.Equal(got, want) {
+		err = errors.New("it is not what was written")
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("read from the store: %w", err), s.bucket.Delete(ctx, key))
+	}
+	if err := s.bucket.Delete(ctx, key); err != nil {
+		return fmt.Errorf("delete from the store: %w", err)
+	}
+	return nil
 }
 
 // scratch is a file of this machine that no other process sees and no crash leaves.

@@ -35,6 +35,15 @@ func ParseRelease(text string) (Release, error) {
 	return 0, fmt.Errorf("release %q is unknown: use 2.0, 2.1, 2.2, 2.3 or latest", text)
 }
 
+// Values returns the releases as they are written, lowest first.
+func (Release) Values() []string {
+	var names []string
+	for r := V2_0; r <= Latest; r++ {
+		names = append(names, r.String())
+	}
+	return names
+}
+
 // UnmarshalText reads a release, for flags.
 func (r *Release) UnmarshalText(text []byte) (err error) {
 	*r, err = ParseRelease(string(text))

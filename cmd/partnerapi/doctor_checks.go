@@ -1,0 +1,231 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"partnerapi/platform/mail"
+	"partnerapi/platform/phishing"
+)
+
+// checkFlags reads what the flags say, as serve does at its start.
+func (e *examination) checkFlags(ctx context.Context) finding {
+	const mend = "correct the flag, or the variable PARTNERAPI_ with its name"
+	if err := e.validate(); err != nil {
+		return fail(mend, err)
+	}
+	return bounded(ctx, mend, func() finding {
+		if _, err := e.maker(); err != nil {
+			return fail(mend, err)
+		}
+		return pass("they can be used")
+	})
+}
+
+// checkRedis connects, and runs a script as budgets do.
+func (e *examination) checkRedis(ctx context.Context) finding {
+	if e.RedisURL == "" {
+		return pass("none: each process counts budgets for itself (several processes that serve need one)")
+	}
+	client, err := openRedis(ctx, e.RedisURL, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return fail("start Redis, or correct --redis-url: serve does not start without it", err)
+	}
+	defer client.Close()
+	if err := client.Eval(ctx, "return 1", nil).Err(); err != nil {
+		return fail("allow this user of Redis to run scripts (EVAL, EVALSHA)", fmt.Errorf("it runs no script: %w", err))
+	}
+	return pass("answers at %s, and runs scripts", client.Options().Addr)
+}
+
+// checkMail connects to the mail server as for a mail, and sends nothing.
+func (e *examination) checkMail(ctx context.Context) finding {
+	switch {
+	case e.SMTPURL == "" && e.DatabaseURL == "":
+		return pass("no mail server: mails become files in %s", filepath.Join(e.DataDir, "outbox"))
+	case e.SMTPURL == "":
+		return warn("give --smtp-url", "no mail server: mails become files in %s", filepath.Join(e.DataDir, "outbox"))
+	}
+	sender, err := mail.NewSMTP(e.SMTPURL)
+	if err != nil {
+		return fail("correct --smtp-url", err)
+	}
+	defer sender.Close()
+	how, err := sender.Check(ctx)
+	if err != nil {
+		return fail("correct --smtp-url: host, port, user, password, starttls, ca", err)
+	}
+	return pass("the server takes mail (%s); nothing was sent", how)
+}
+
+// checkPublicURL wants an address that those who get mail can reach safely.
+func (e *examination) checkPublicURL(context.Context) finding {
+	const mend = "set --public-url to the https address that callers and readers of mail use"
+	address := cmp.Or(e.PublicURL, reachedAt(e.Listen))
+	u, err := url.Parse(address)
+	if err != nil {
+		return fail(mend, errors.New("it is no URL"))
+	}
+	here := onLoopback(net.JoinHostPort(u.Hostname(), "80"))
+	switch {
+	case here && e.SMTPURL != "":
+		return fail(mend, fmt.Errorf("links in mail lead to %s, which only this machine can reach", u.Redacted()))
+	case here:
+		return pass("%s, for this machine only", u.Redacted())
+	case u.Scheme != "https":
+		return warn(mend, "%s is not encrypted: keys and links can be read on their way", u.Redacted())
+	}
+	return pass("%s", u.Redacted())
+}
+
+// checkMetrics wants metrics, which name keys, to be seen by the operator only.
+func (e *examination) checkMetrics(context.Context) finding {
+	public, err := url.Parse(e.PublicURL)
+	switch {
+	case e.MetricsListen != "":
+		return pass("/metrics is at %s", e.MetricsListen)
+	case !onLoopback(e.Listen):
+		return pass("off (--metrics-listen gives them an address)")
+	case err == nil && public.Host != "" && !onLoopback(net.JoinHostPort(public.Hostname(), "80")):
+		return warn("give --metrics-listen, or let the proxy refuse /metrics",
+			"/metrics is at %s with the API: a proxy on this machine shows it to everybody", e.Listen)
+	}
+	return pass("/metrics is at %s with the API, for this machine only", e.Listen)
+}
+
+// checkProxies looks at whose word is taken for a caller's address, which limits
+// and the networks of keys go by.
+func (e *examination) checkProxies(context.Context) finding {
+	u, err := url.Parse(e.PublicURL)
+	switch {
+	case len(e.TrustedProxies) == 0 && err == nil && u.Scheme == "https":
+		return warn("name the proxy that ends TLS by --trusted-proxies",
+			"none, behind an https address: all callers seem to have the proxy's address")
+	case len(e.TrustedProxies) == 0:
+		return pass("none: callers have the address that they connect from")
+	}
+	networks, err := phishing.ParseNetworks(e.TrustedProxies)
+	if err != nil {
+		return fail("give networks as 10.0.0.0/8 by --trusted-proxies", err)
+	}
+	for _, n := range networks {
+		if n.Bits() == 0 {
+			return warn("name the proxies' own networks by --trusted-proxies",
+				"%s trusts everybody: callers choose the address that they seem to have", n)
+		}
+	}
+	return pass("%v", e.TrustedProxies)
+}
+
+// checkStore writes, reads and deletes a small object in the store of reports.
+func (e *examination) checkStore(ctx context.Context) finding {
+	const mend = "correct --report-store and the credentials of this machine: reports need to write, read, list and delete"
+	if e.ReportStore == "" {
+		if _, err := os.Stat(e.DataDir); errors.Is(err, fs.ErrNotExist) {
+			return finding{} // which the check of the data directory says
+		}
+	}
+	return bounded(ctx, mend, func() finding {
+		store, err := e.openStore(ctx, e.DataDir, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return fail(mend, err)
+		}
+		if err := errors.Join(store.Check(ctx), store.Close()); err != nil {
+			return fail(mend, err)
+		}
+		if e.ReportStore == "" {
+			return pass("%s can be written, read and deleted in (several machines need a shared --report-store)",
+				filepath.Join(e.DataDir, "reports"))
+		}
+		return pass("objects can be written, read and deleted")
+	})
+}
+
+const (
+	// diskWarn and diskFail are how much of the data directory's disk should be free,
+	// in bytes.
+	diskWarn = 1 << 30
+	diskFail = 100 << 20
+)
+
+// checkDataDir wants a directory that can be written, with space left.
+func (e *examination) checkDataDir(ctx context.Context) finding {
+	const mend = "let this user write to it, or name another by --data-dir"
+	return bounded(ctx, mend, func() finding {
+		if _, err := os.Stat(e.DataDir); errors.Is(err, fs.ErrNotExist) {
+			return warn("see that this user may make it, or name another by --data-dir",
+				"%s is not there: serve makes it", e.DataDir)
+		}
+		if err := writable(e.DataDir); err != nil {
+			return fail(mend, err)
+		}
+		free, err := freeBytes(e.DataDir)
+		if err != nil {
+			return fail(mend, err)
+		}
+		return judgeDisk(e.DataDir, free)
+	})
+}
+
+func judgeDisk(dir string, free uint64) finding {
+	const mend = "make space: the embedded database, mails in files and reports are kept there"
+	found := fmt.Sprintf("%s has %d MiB left", dir, free>>20)
+	switch {
+	case free < diskFail:
+		return fail(mend, errors.New(found))
+	case free < diskWarn:
+		return warn(mend, "%s", found)
+	}
+	return pass("%s", found)
+}
+
+// checkTemporary wants a place for the temporary files of reports.
+func (e *examination) checkTemporary(ctx context.Context) finding {
+	const mend = "let this user write there, or name another place by TMPDIR: reports need it"
+	return bounded(ctx, mend, func() finding {
+		if err := writable(os.TempDir()); err != nil {
+			return fail(mend, err)
+		}
+		return pass("%s can be written", os.TempDir())
+	})
+}
+
+// writable reports an error unless files can be made in a directory.
+func writable(dir string) error {
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// freeBytes is how much an ordinary user may still write.
+func freeBytes(dir string) (uint64, error) {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(dir, &stat); err != nil {
+		return 0, fmt.Errorf("read the free space of %s: %w", dir, err)
+	}
+	return stat.Bavail * uint64(stat.Bsize), nil // Bsize has another type elsewhere
+}
+
+// checkDemo warns of keys that everybody knows, where others can use them.
+func (e *examination) checkDemo(context.Context) finding {
+	switch {
+	case !e.Demo:
+		return pass("off")
+	case e.DatabaseURL != "":
+		return warn("take --demo away", "on, with a database of your own: keys that everybody knows are accepted")
+	case !onLoopback(e.Listen):
+		return warn("take --demo away, or listen on 127.0.0.1", "on, and other machines can use keys that everybody knows")
+	}
+	return pass("on, for this machine only")
+}

@@ -1,0 +1,356 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/emersion/go-smtp"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+)
+
+// examined runs doctor and returns its findings by check. It wants no secret in
+// what is printed: those of the tests are "sesame".
+func examined(t *testing.T, code int, args ...string) map[string]finding {
+	t.Helper()
+	r := command(t, append([]string{"doctor", "--json"}, args...)...)
+	if r.code != code {
+		t.Errorf("%v: exit %d, not %d: %s%s", args, r.code, code, r.out, r.err)
+	}
+	if text := r.out + r.err; strings.Contains(text, "sesame") || strings.Contains(text, "ses%61me") {
+		t.Errorf("%v shows a secret: %s", args, text)
+	}
+	var report struct{ Checks []finding }
+	if err := json.Unmarshal([]byte(r.out), &report); err != nil {
+		t.Fatalf("%v: %v: %s%s", args, err, r.out, r.err)
+	}
+	found := map[string]finding{}
+	for _, f := range report.Checks {
+		found[f.Check] = f
+		if (f.Status == passed) != (f.Mend == "") || f.Found == "" {
+			t.Errorf("%+v: what is to mend goes with a warning or a failure", f)
+		}
+	}
+	return found
+}
+
+// wants a finding to be of a status and to hold all words.
+func (f finding) wants(t *testing.T, status verdict, words ...string) {
+	t.Helper()
+	if f.Status != status {
+		t.Errorf("%+v is not %s", f, status)
+	}
+	for _, word := range words {
+		if !strings.Contains(f.Found+" → "+f.Mend, word) {
+			t.Errorf("%+v does not say %q", f, word)
+		}
+	}
+}
+
+// closedPort is an address that nothing listens at.
+const closedPort = "127.0.0.1:1" // only root could
+
+// mailServer is a real mail server that counts the mails that are begun.
+type mailServer struct {
+	url   string
+	mails atomic.Int64
+}
+
+// NewSession begins what a client has to say.
+func (m *mailServer) NewSession(*smtp.Conn) (smtp.Session, error) { return &mailSession{m}, nil }
+
+type mailSession struct{ server *mailServer }
+
+func (*mailSession) Reset()                               {}
+func (*mailSession) Logout() error                        { return nil }
+func (*mailSession) Rcpt(string, *smtp.RcptOptions) error { return nil }
+func (*mailSession) Data(r io.Reader) error               { return nil }
+func (s *mailSession) Mail(string, *smtp.MailOptions) error {
+	s.server.mails.Add(1)
+	return nil
+}
+
+func quietOffice(t *testing.T) *mailServer {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mailServer{url: "smtp://" + listener.Addr().String()}
+	server := smtp.NewServer(m)
+	server.ErrorLog = log.New(io.Discard, "", 0)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return m
+}
+
+func TestDoctorIsContent(t *testing.T) {
+	t.Parallel()
+	office := quietOffice(t)
+	store := miniredis.RunT(t)
+	dir := t.TempDir()
+	args := []string{
+		database(t), "--data-dir=" + dir, "--smtp-url=" + office.url, "--public-url=https://api.example.com",
+		"--trusted-proxies=10.0.0.0/8", "--metrics-listen=127.0.0.1:9090", "--redis-url=redis://" + store.Addr(), "--encryption-key=" + freshKey(t),
+		"--report-store=file://" + filepath.Join(dir, "files"),
+	}
+	for name, f := range examined(t, 0, args...) {
+		if f.Status != passed && name != "data directory" && name != "connections" { // of the machine
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	lines := must(t, append([]string{"doctor"}, args...)...)
+	if n := strings.Count(lines, "\n"); n != len(checks) || !strings.Contains(lines, "\nok    redis ") {
+		t.Errorf("%d lines for %d checks:\n%s", n, len(checks), lines)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "files")); err != nil || len(left) != 0 {
+		t.Errorf("the store keeps %v (%v)", left, err)
+	}
+	if n := office.mails.Load(); n != 0 {
+		t.Errorf("%d mails were begun", n)
+	}
+}
+
+func TestDoctorFindsFlags(t *testing.T) {
+	t.Parallel()
+	for flag, word := range map[string]string{
+		"--mail-from=nobody":                                "--mail-from",
+		"--public-url=example.com":                          "--public-url",
+		"--smtp-url=http://someone:sesame@mail.example.com": "--smtp-url",
+		"--report-store=ftp://someone:sesame@example.com":   "--report-store",
+		"--encryption-key=sesame":                           "--encryption-key",
+		"--report-font=/nowhere/font.ttf":                   "--report-font",
+		"--trusted-proxies=proxy":                           "--trusted-proxies",
+		"--workers=0":                                       "--workers",
+	} {
+		found := examined(t, 1, database(t), "--data-dir="+t.TempDir(), flag)
+		found["flags"].wants(t, failed, word)
+	}
+}
+
+func TestDoctorFindsDatabase(t *testing.T) {
+	t.Parallel()
+	for address, word := range map[string]string{
+		"postgres://someone:sesame@" + closedPort + "/x":                "refused",
+		"postgres://someone:ses%61me@127.0.0.1:port/x":                  "database URL",
+		strings.Replace(dbtest.URL(t, tablesSchema), "@", "sesame@", 1): "password",
+	} {
+		found := examined(t, 1, "--database-url="+address, "--data-dir="+t.TempDir())
+		found["database"].wants(t, failed, word, "--database-url")
+		if f, there := found["migrations"]; there {
+			t.Errorf("without a database: %+v", f)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	found := examined(t, 0, "--data-dir="+dir)
+	found["database"].wants(t, warned, "serve makes an embedded one", dir)
+	found["data directory"].wants(t, warned, dir+" is not there")
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("doctor made the data directory: %v", err)
+	}
+
+	judgeServer(db.Server{Version: 130014, VersionText: "13.14", Encoding: "UTF8"}, "here").wants(t, failed, "13.14", "14 or newer")
+	judgeServer(db.Server{Version: 140001, VersionText: "14.1", Encoding: "SQL_ASCII"}, "here").wants(t, failed, "SQL_ASCII", "UTF8")
+	judgeServer(db.Server{Version: 140001, VersionText: "14.1", Encoding: "UTF8"}, "here").wants(t, passed, "14.1")
+}
+
+// asciiSchema is a database of another encoding.
+var asciiSchema = dbtest.Schema{Name: "commandascii", Apply: func(context.Context, string) error { return nil }}
+
+func TestDoctorFindsEncoding(t *testing.T) {
+	t.Parallel()
+	url := dbtest.URL(t, asciiSchema)
+	d := opened(t, "--database-url="+url)
+	name := "ascii_" + strings.ToLower(rand.Text()[:8])
+	if _, err := d.SQL().ExecContext(t.Context(), "CREATE DATABASE "+name+
+		" ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = d.SQL().ExecContext(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)") })
+	found := examined(t, 1, "--database-url="+named(t, url, name), "--data-dir="+t.TempDir())
+	found["database"].wants(t, failed, "SQL_ASCII", "UTF8")
+}
+
+func TestDoctorFindsMigrations(t *testing.T) {
+	t.Parallel()
+	empty := "--database-url=" + dbtest.URL(t, emptySchema)
+	dir := "--data-dir=" + t.TempDir()
+	examined(t, 0, empty, dir)["migrations"].wants(t, warned, "not there", "serve brings them up to date")
+	examined(t, 1, empty, dir, "--no-migrate")["migrations"].wants(t, failed, "partnerapi migrate")
+
+	for change, status := range map[string]verdict{
+		"INSERT INTO migrations (version_id, is_applied) VALUES (9999, true)":                failed,
+		"DELETE FROM migrations WHERE version_id = (SELECT max(version_id) FROM migrations)": warned,
+	} {
+		flag := database(t)
+		if _, err := opened(t, flag).SQL().ExecContext(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+		code := map[verdict]int{failed: 1, warned: 0}[status]
+		found := examined(t, code, flag, dir)
+		found["migrations"].wants(t, status, "version")
+		if f, there := found["encryption key"]; there {
+			t.Errorf("with other tables: %+v", f)
+		}
+	}
+}
+
+func TestDoctorFindsConnectionsAndClock(t *testing.T) {
+	t.Parallel()
+	flag, dir := database(t), "--data-dir="+t.TempDir()
+	examined(t, 1, flag, dir, "--connections=1000")["connections"].wants(t, failed, "serve may open 10", "--connections")
+	judgeClock(time.Second, 0).wants(t, passed, "1s")
+	judgeClock(-7*time.Second, time.Second).wants(t, warned, "7s behind", "NTP")
+	judgeClock(-7*time.Second, 3*time.Second).wants(t, passed)
+	judgeClock(62*time.Second, time.Second).wants(t, failed, "1m2s")
+}
+
+func TestDoctorFindsEncryptionKey(t *testing.T) {
+	t.Parallel()
+	flag, dir := demonstration(t), "--data-dir="+t.TempDir()
+	older, newer := freshKey(t), freshKey(t)
+	examined(t, 0, flag, dir)["encryption key"].wants(t, warned, "none", "partnerapi encryption-key")
+	serving(t, flag, "--encryption-key="+older).finish()
+	connected(t, opened(t, flag), parsed(t, older), 1)
+
+	examined(t, 0, flag, dir, "--encryption-key="+older)["encryption key"].wants(t, passed)
+	examined(t, 1, flag, dir, "--encryption-key="+newer)["encryption key"].wants(t, failed, "another encryption key")
+	examined(t, 0, flag, dir, "--encryption-key="+newer+","+older)["encryption key"].wants(t, warned, "rotate")
+	examined(t, 1, flag, dir)["encryption key"].wants(t, failed, "there is no key")
+}
+
+func TestDoctorFindsBacklogs(t *testing.T) {
+	t.Parallel()
+	flag, dir := demonstration(t), "--data-dir="+t.TempDir()
+	d := opened(t, flag)
+	for _, change := range []string{
+		"INSERT INTO events (client_id, id, type, created_at, recorded_at) " +
+			"SELECT id, gen_random_uuid(), 'user.created', now(), now() - interval '1 hour' FROM clients LIMIT 1",
+		"INSERT INTO outbox (client_id, id, kind, urgency, due_at, lease) " +
+			"SELECT id, gen_random_uuid(), 'mail', 1, now() - interval '2 hours', gen_random_uuid() FROM clients LIMIT 1",
+		"INSERT INTO river_job (state, args, kind, queue, attempted_at, scheduled_at) " +
+			"VALUES ('running', '{}', 'care', 'reports', now() - interval '3 hours', now() - interval '4 hours')",
+		"INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at, lease, leased_until) " +
+			"SELECT id, gen_random_uuid(), 'running', 'api', now(), now(), gen_random_uuid(), now() - interval '1 hour' FROM clients LIMIT 1",
+	} {
+		if _, err := d.SQL().ExecContext(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	examined(t, 0, flag, dir)["background work"].wants(t, warned,
+		"events to publish", "mails to send", "1 jobs", "1 directory syncs", "partnerapi work")
+}
+
+func TestDoctorFindsMail(t *testing.T) {
+	t.Parallel()
+	flag, dir := database(t), "--data-dir="+t.TempDir()
+	office := quietOffice(t)
+	public := "--public-url=https://api.example.com"
+	for url, words := range map[string][]string{
+		"smtp://someone:sesame@" + closedPort:                     {"refused"},
+		office.url + "?starttls=required":                         {"STARTTLS"},
+		strings.Replace(office.url, "//", "//someone:sesame@", 1): {"authentication"},
+	} {
+		examined(t, 1, flag, dir, public, "--smtp-url="+url)["mail"].wants(t, failed, append(words, "--smtp-url")...)
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	e := &examination{serveFlags: serveFlags{workFlags: workFlags{SMTPURL: "smtp://" + silent.Addr().String()}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // its time is over
+	e.checkMail(ctx).wants(t, failed, "connect to the mail server")
+
+	found := examined(t, 1, flag, dir, "--smtp-url="+office.url)
+	found["public url"].wants(t, failed, "only this machine", "--public-url")
+	found["mail"].wants(t, passed, "nothing was sent")
+	examined(t, 0, flag, dir)["mail"].wants(t, warned, "files", "--smtp-url")
+}
+
+func TestDoctorFindsEdge(t *testing.T) {
+	t.Parallel()
+	flag, dir := database(t), "--data-dir="+t.TempDir()
+	found := examined(t, 0, flag, dir, "--public-url=http://api.example.com", "--trusted-proxies=0.0.0.0/0", "--demo")
+	found["public url"].wants(t, warned, "not encrypted", "https")
+	found["trusted proxies"].wants(t, warned, "everybody")
+	found["demonstration"].wants(t, warned, "keys that everybody knows")
+	found = examined(t, 0, flag, dir, "--public-url=https://api.example.com")
+	found["trusted proxies"].wants(t, warned, "proxy")
+	found["metrics"].wants(t, warned, "everybody", "--metrics-listen")
+	examined(t, 0, flag, dir)["metrics"].wants(t, passed, "this machine only")
+
+	examined(t, 1, flag, dir, "--redis-url=redis://:sesame@"+closedPort)["redis"].wants(t, failed, "refused", "--redis-url")
+	examined(t, 1, flag, dir, "--redis-url=redis://:ses%61me@127.0.0.1/many")["redis"].wants(t, failed, "--redis-url")
+	locked := miniredis.RunT(t)
+	locked.RequireAuth("open")
+	examined(t, 1, flag, dir, "--redis-url=redis://:sesame@"+locked.Addr())["redis"].wants(t, failed, "WRONGPASS")
+}
+
+func TestDoctorFindsPlaces(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found := examined(t, 1, database(t), "--data-dir="+file, "--report-store=file://"+file)
+	found["data directory"].wants(t, failed, "--data-dir")
+	found["report store"].wants(t, failed, file, "--report-store")
+	judgeDisk("/data", 99<<20).wants(t, failed, "99 MiB")
+	judgeDisk("/data", 500<<20).wants(t, warned, "500 MiB")
+
+	e, forever := &examination{}, make(chan struct{})
+	defer close(forever)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	hung := check{name: "hung", look: func(_ *examination, ctx context.Context) finding {
+		return bounded(ctx, "mend it", func() finding { <-forever; return finding{} })
+	}}
+	e.make(ctx, hung).wants(t, failed, "no answer in time", "mend it")
+}
+
+// named is a database's URL with another name.
+func named(t *testing.T, url, name string) string {
+	t.Helper()
+	before, after, _ := strings.Cut(url, "?")
+	if after != "" {
+		after = "?" + after
+	}
+	return before[:strings.LastIndex(before, "/")+1] + name + after
+}
+
+func TestHealthCommand(t *testing.T) {
+	t.Parallel()
+	r := serving(t, database(t))
+	if got := must(t, "health", r.address); got != "ready\n" {
+		t.Errorf("it says %q", got)
+	}
+	if got := must(t, "health", "--listen="+strings.TrimPrefix(r.address, "http://")); got != "ready\n" {
+		t.Errorf("it says %q", got)
+	}
+	r.finish()
+	refused(t, 1, []string{"health", r.address}, "refused")
+	refused(t, 1, []string{"health", "somewhere"}, "no URL")
+	stopping := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintln(w, "not ready: the service stops")
+	}))
+	defer stopping.Close()
+	refused(t, 1, []string{"health", stopping.URL}, "503", "the service stops")
+}

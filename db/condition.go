@@ -1,0 +1,104 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"partnerapi/db/pg"
+)
+
+// MinServer is the oldest PostgreSQL that the service runs on, as the server's
+// server_version_num says it.
+const MinServer = 140_000
+
+// Server is what an operator may have to mend at the database's server.
+type Server struct {
+	// Version is as 140005 for 14.5; VersionText is the server's own text.
+	Version     int
+	VersionText string
+	Encoding    string
+	// CreatesTables says that the role may make tables in its schema.
+	CreatesTables bool
+}
+
+// Server asks the server what it is. It reads no table of the service, so that it
+// works before the first migration.
+func (d *DB) Server(ctx context.Context) (Server, error) {
+	return pg.One[Server](ctx, d, "read the server's version", pg.SQL(`
+		SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS version_text,
+			current_setting('server_encoding') AS encoding,
+			coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS creates_tables`))
+}
+
+// ClockAhead is how far the server's clock is ahead of this machine's, and how far
+// the real difference may be from that: half the time that the answer took.
+func (d *DB) ClockAhead(ctx context.Context) (ahead, doubt time.Duration, err error) {
+	asked := time.Now()
+	server, err := pg.One[time.Time](ctx, d, "read the server's clock", pg.SQL("SELECT clock_timestamp()"))
+	if err != nil {
+		return 0, 0, err
+	}
+	doubt = time.Since(asked) / 2
+	return server.Sub(asked.Add(doubt)), doubt, nil
+}
+
+// Connections is how many connections the server leaves to this role and database.
+type Connections struct {
+	// Allowed is at most how many there may be, Used how many others are open.
+	Allowed, Used int
+}
+
+// Connections reads the limits of server, role and database.
+func (d *DB) Connections(ctx context.Context) (Connections, error) {
+	return pg.One[Connections](ctx, d, "read how many connections the database allows", pg.SQL(`
+		SELECT least(
+			current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+				- coalesce(current_setting('reserved_connections', true)::int, 0),
+			(SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
+			(SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())) AS allowed,
+			(SELECT count(*)::int FROM pg_stat_activity
+				WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) AS used`))
+}
+
+// Backlog is work that should have been done.
+type Backlog struct {
+	// What names the work, in the words of the documents.
+	What string
+	// Count is how much there is, up to backlogCap.
+	Count int
+	// Since is when the oldest was due.
+	Since time.Time
+}
+
+// backlogCap bounds how many rows of a backlog are counted.
+const backlogCap = 10_000
+
+// late are the rows of each kind of work with the moment that it was due at. A row
+// that is leased is due when its lease ends.
+var late = []struct{ what, rows string }{
+	{"events to publish", "SELECT recorded_at AS due FROM events"},
+	{"mails to send", "SELECT due_at AS due FROM outbox"},
+	{"webhook deliveries", "SELECT due_at AS due FROM webhook_deliveries WHERE status = 'waiting'"},
+	{"courses to assign", "SELECT asked_at AS due FROM waiting_assignments"},
+	{"directory syncs", "SELECT coalesce(leased_until, queued_at) AS due FROM sync_runs WHERE status IN ('queued', 'running')"},
+	{"jobs", `SELECT CASE WHEN state = 'running' THEN attempted_at ELSE scheduled_at END AS due FROM river_job
+		WHERE state IN ('available', 'retryable', 'running')`},
+}
+
+// Backlogs returns the work that was due before a moment and is not done, one for
+// each kind that there is any of. The tables must be those of this version.
+func (d *DB) Backlogs(ctx context.Context, before time.Time) ([]Backlog, error) {
+	var found []Backlog
+	for _, kind := range late {
+		one, err := pg.One[Backlog](ctx, d, "look for "+kind.what+" that are late", pg.SQL(
+			"SELECT ?0::text AS what, count(*)::int AS count, coalesce(min(due), ?1::timestamptz) AS since FROM (SELECT due FROM ("+
+				kind.rows+") AS w WHERE due < ?1::timestamptz ORDER BY due LIMIT ?2) AS late", kind.what, before, backlogCap))
+		if err != nil {
+			return nil, err
+		}
+		if one.Count > 0 {
+			found = append(found, one)
+		}
+	}
+	return found, nil
+}
