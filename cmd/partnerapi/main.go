@@ -103,6 +103,9 @@ type cli struct {
 	MCP       mcpCmd       `cmd:"" name:"mcp" help:"Lead an agent that speaks MCP over standard input and output to a service."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 
+	Completion completionCmd `cmd:"" help:"Print a script that completes this program's commands and flags in a shell."`
+	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:"" help:"Print what a command line may continue with."`
+
 	EncryptionKey encryptionKeyCmd `cmd:"" name:"encryption-key" help:"Make the key that secrets in the database are encrypted with, and rotate it."`
 
 	ShowVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version."`

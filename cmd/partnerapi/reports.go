@@ -24,17 +24,17 @@ type reportsCmd struct {
 type makeReportCmd struct {
 	databaseFlags
 	reportFontFlag
-	Client string `arg:"" help:"The client: its id, as v2 shows it or as a UUID, or its name."`
-	Type   string `arg:"" help:"What the report is about, such as executive_summary."`
-	Format string `env:"-" enum:"pdf,xlsx" default:"pdf" help:"pdf or xlsx."`
-	Start  string `env:"-" placeholder:"DATE" help:"The first day of the period, as 2027-01-31 (UTC). Default: 90 days that end today; of monthly_report, the last calendar month."`
-	End    string `env:"-" placeholder:"DATE" help:"The last day of the period."`
-	Out    string `env:"-" required:"" type:"path" placeholder:"FILE" help:"The file to write, in the place of one that is there."`
+	Client string            `arg:"" help:"The client: its id, as v2 shows it or as a UUID, or its name."`
+	Type   domain.ReportType `arg:"" help:"What the report is about, such as executive_summary."`
+	Format string            `env:"-" enum:"pdf,xlsx" default:"pdf" help:"pdf or xlsx."`
+	Start  string            `env:"-" placeholder:"DATE" help:"The first day of the period, as 2027-01-31 (UTC). Default: 90 days that end today; of monthly_report, the last calendar month."`
+	End    string            `env:"-" placeholder:"DATE" help:"The last day of the period."`
+	Out    string            `env:"-" required:"" type:"path" placeholder:"FILE" help:"The file to write, in the place of one that is there."`
 }
 
 // Validate refuses a type and days that are none.
 func (c makeReportCmd) Validate() error {
-	if types := domain.ReportType("").Values(); !slices.Contains(types, c.Type) {
+	if types := c.Type.Values(); !slices.Contains(types, string(c.Type)) {
 		return fmt.Errorf("there is no report %q; there are %s", c.Type, strings.Join(types, ", "))
 	}
 	if (c.Start == "") != (c.End == "") {
@@ -90,7 +90,7 @@ func (c makeReportCmd) Run(ctx context.Context, s streams) (err error) {
 // report is what is asked for, of no client yet.
 func (c makeReportCmd) report(now time.Time) (domain.Report, error) {
 	r := domain.Report{
-		ID: db.NewID[domain.ReportKind](), Type: domain.ReportType(c.Type), Format: domain.ReportFormat(c.Format),
+		ID: db.NewID[domain.ReportKind](), Type: c.Type, Format: domain.ReportFormat(c.Format),
 		Status: domain.ReportPending, CreatedAt: now, UpdatedAt: now,
 	}
 	today := domain.DateOf(now)
