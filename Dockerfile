@@ -1,0 +1,28 @@
+# syntax=docker/dockerfile:1
+# The service alone: a static binary, certificates, and two folders to write in.
+# docker build --build-arg VERSION=v2.3.0 --build-arg COMMIT=$(git rev-parse HEAD) -t partnerapi:v2.3.0 .
+
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ARG VERSION=dev
+ARG COMMIT=
+# The tag leaves out what only gRPC to Google's storage on Google's machines is
+# faster by: an eighth of the binary.
+RUN CGO_ENABLED=0 go build -tags disable_grpc_modules -trimpath -ldflags \
+        "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /out/partnerapi ./cmd/partnerapi && \
+    mkdir -p /out/data /out/tmp
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /out/partnerapi /partnerapi
+# A new volume takes the owner of the folder that it is mounted on.
+COPY --from=build --chown=65532:65532 --chmod=700 /out/data /data
+COPY --from=build --chown=65532:65532 --chmod=700 /out/tmp /tmp
+USER 65532:65532
+ENV PARTNERAPI_DATA_DIR=/data PARTNERAPI_LISTEN=0.0.0.0:8080 PARTNERAPI_LOG_FORMAT=json
+EXPOSE 8080
+ENTRYPOINT ["/partnerapi"]
+CMD ["serve"]

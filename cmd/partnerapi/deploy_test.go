@@ -1,0 +1,174 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const root = "../../"
+
+func fileText(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// composeFile is what is looked at of compose.yaml.
+type composeFile struct {
+	Services map[string]struct {
+		Image       string
+		Command     []string
+		Environment map[string]string
+		ReadOnly    bool `yaml:"read_only"`
+		Volumes     []string
+		Healthcheck struct{ Test []string }
+		DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
+	}
+	Volumes map[string]any
+}
+
+// TestComposeFile wants compose.yaml to call this program as it is, and to take
+// every secret from the environment.
+func TestComposeFile(t *testing.T) {
+	text := fileText(t, "compose.yaml")
+	var compose composeFile
+	if err := yaml.Unmarshal([]byte(text), &compose); err != nil {
+		t.Fatal(err)
+	}
+	known, own := variables(t), 0
+	for name, s := range compose.Services {
+		for of, on := range s.DependsOn {
+			there, ok := compose.Services[of]
+			if !ok || on.Condition == "service_healthy" && len(there.Healthcheck.Test) == 0 {
+				t.Errorf("%s waits for %s, which never is %s", name, of, on.Condition)
+			}
+		}
+		for _, volume := range s.Volumes {
+			source, _, _ := strings.Cut(volume, ":")
+			if _, ok := compose.Volumes[source]; !ok {
+				t.Errorf("%s: there is no volume %s", name, source)
+			}
+		}
+		if !strings.HasPrefix(s.Image, "partnerapi:") {
+			continue
+		}
+		own++
+		parses(t, s.Command...)
+		if probe := s.Healthcheck.Test; len(probe) > 2 && probe[1] == "/partnerapi" {
+			parses(t, probe[2:]...)
+		} else if name != "migrate" {
+			t.Errorf("%s has no health check: %v", name, probe)
+		}
+		if !s.ReadOnly {
+			t.Errorf("%s may write everywhere", name)
+		}
+		for variable := range s.Environment {
+			if !known[variable] {
+				t.Errorf("%s: no command reads %s", name, variable)
+			}
+		}
+	}
+	if own != 3 {
+		t.Errorf("%d services are this program", own)
+	}
+
+	example := fileText(t, ".env.example")
+	for _, m := range regexp.MustCompile(`\$\{(\w+)(:[-?])?`).FindAllStringSubmatch(text, -1) {
+		if m[1] != "VERSION" && !regexp.MustCompile(`(?m)^`+m[1]+`=`).MatchString(example) {
+			t.Errorf(".env.example has no %s", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(\w+)=(.*)$`).FindAllStringSubmatch(example, -1) {
+		if strings.HasPrefix(m[1], "PARTNERAPI_") && !known[m[1]] {
+			t.Errorf(".env.example: no command reads %s", m[1])
+		}
+		if secret := strings.HasSuffix(m[1], "_PASSWORD") || strings.HasSuffix(m[1], "_KEY"); secret && m[2] != "" {
+			t.Errorf(".env.example has a secret: %s", m[0])
+		}
+	}
+}
+
+// TestUnits wants the units of systemd to call this program as it is, and to give it
+// time to stop.
+func TestUnits(t *testing.T) {
+	known := variables(t)
+	for _, name := range []string{"deploy/partnerapi.service", "deploy/partnerapi-work.service"} {
+		text := fileText(t, name)
+		settings := map[string]string{}
+		for _, m := range regexp.MustCompile(`(?m)^(\w+)=(.*)$`).FindAllStringSubmatch(text, -1) {
+			settings[m[1]] = m[2]
+		}
+		program, args, _ := strings.Cut(settings["ExecStart"], " ")
+		if filepath.Base(program) != "partnerapi" {
+			t.Errorf("%s starts %s", name, program)
+		}
+		parses(t, strings.Fields(args)...)
+		for _, m := range regexp.MustCompile(`PARTNERAPI_\w+`).FindAllString(text, -1) {
+			if !known[m] {
+				t.Errorf("%s: no command reads %s", name, m)
+			}
+		}
+		stop, err := time.ParseDuration(settings["TimeoutStopSec"] + "s")
+		if err != nil || stop < 2*stopWithin+30*time.Second {
+			t.Errorf("%s gives %v to stop: %v", name, stop, err)
+		}
+		for _, hardening := range []string{"DynamicUser", "NoNewPrivileges", "PrivateTmp"} {
+			if settings[hardening] != "yes" {
+				t.Errorf("%s: %s=%s", name, hardening, settings[hardening])
+			}
+		}
+	}
+}
+
+// TestDockerfile wants the image to have no shell, and a user without rights.
+func TestDockerfile(t *testing.T) {
+	text := fileText(t, "Dockerfile")
+	_, last, ok := strings.Cut(text, "\nFROM scratch\n")
+	if !ok || strings.Contains(last, "\nRUN ") || !regexp.MustCompile(`\nUSER [1-9]\d*:[1-9]\d*\n`).MatchString(last) {
+		t.Errorf("the last stage is %s", last)
+	}
+	known := variables(t)
+	for _, m := range regexp.MustCompile(`PARTNERAPI_\w+`).FindAllString(text, -1) {
+		if !known[m] {
+			t.Errorf("no command reads %s", m)
+		}
+	}
+	command := regexp.MustCompile(`\nCMD \["(\w+)"\]`).FindStringSubmatch(last)
+	if command == nil {
+		t.Fatal("the image has no command")
+	}
+	parses(t, command[1])
+	if !strings.Contains(text, "-X main.version=$VERSION -X main.commit=$COMMIT") {
+		t.Error("the image does not know its version")
+	}
+
+	// What the binary is built from is in the context.
+	ignored := fileText(t, ".dockerignore")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(root, path)
+		top, _, below := strings.Cut(filepath.ToSlash(rel), "/")
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (strings.HasPrefix(top, ".") && top != "." || slices.Contains([]string{"tools", "data", "bin"}, top)):
+			return fs.SkipDir
+		case below && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && !strings.Contains(ignored, "\n!"+top+"\n"):
+			t.Errorf("%s is not in the context of the build", rel)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
