@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"partnerapi/domain"
+)
+
+var (
+	fenced  = regexp.MustCompile("(?ms)^```[^\n]*\n(.*?)^```")
+	spanned = regexp.MustCompile("`([^`\n]+)`")
+	// ofNumbers are the lines about commands of version 1.
+	ofNumbers = regexp.MustCompile(`(?m)^.*idmap.*\n`)
+	invoked   = regexp.MustCompile(`(?:^|[\s(/])partnerapi((?: [^\s;&<>()#]+)+)`)
+)
+
+// TestDocumentedCommands wants every command and every flag of this program that
+// README.md and docs/operating.md name to be there.
+func TestDocumentedCommands(t *testing.T) {
+	t.Parallel()
+	of := model(t)
+	flags := map[string]bool{"help": true}
+	eachFlag(t, of, func(f *kong.Flag) { flags[f.Name] = true })
+	for _, name := range []string{"../../README.md", "../../docs/operating.md"} {
+		read, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(read)
+		if !older() { // the commands of version 1
+			text = ofNumbers.ReplaceAllString(text, "")
+		}
+		lines := 0
+		check := func(line string, words string) {
+			lines++
+			if wrong := mentioned(of, strings.Fields(words)); wrong != "" {
+				t.Errorf("%s: %s: %s", name, line, wrong)
+			}
+		}
+		for _, block := range fenced.FindAllStringSubmatch(text, -1) {
+			for line := range strings.Lines(strings.ReplaceAll(block[1], "\\\n", " ")) {
+				for _, m := range invoked.FindAllStringSubmatch(quoteless(line), -1) {
+					check(strings.TrimSpace(line), upToPipe(m[1]))
+				}
+			}
+		}
+		for _, span := range spanned.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+			code := quoteless(span[1])
+			first, rest, _ := strings.Cut(code, " ")
+			switch {
+			case strings.HasPrefix(code, "--"):
+				flag, _, _ := strings.Cut(strings.TrimPrefix(first, "--"), "=")
+				if !flags[flag] {
+					t.Errorf("%s: there is no flag %s", name, first)
+				}
+			case first == "partnerapi" || strings.HasSuffix(first, "/partnerapi"):
+				check(code, rest)
+			case rest != "" && hasCommand(of.Node, first):
+				check(code, code)
+			}
+		}
+		if lines < 10 {
+			t.Errorf("%s: only %d commands were found", name, lines)
+		}
+	}
+}
+
+// TestDocumentedRetention wants the table of what is kept to be that of the code.
+func TestDocumentedRetention(t *testing.T) {
+	t.Parallel()
+	text := fileText(t, "docs/operating.md")
+	const day = 24 * time.Hour
+	for what, life := range map[string]time.Duration{
+		"entries of the audit trail": domain.AuditLife, "events": domain.EventLife,
+		"deliveries of webhooks": domain.DeliveryLife, "runs of directory syncs": domain.SyncRunLife,
+		"reports and their files": domain.ReportLife, "links to reports": domain.ReportLinkLife,
+		"outcomes for `Idempotency-Key`": domain.OutcomeLife, "classifications of reported mail": domain.ClassificationLife,
+		"waiting mail that cannot be delivered": domain.MailLife, "open invites": domain.InviteLife,
+	} {
+		said := fmt.Sprintf("%d days", life/day)
+		if life == day {
+			said = "24 hours"
+		}
+		if !strings.Contains(text, "\n| "+what+" | "+said) {
+			t.Errorf("docs/operating.md does not say that %s are kept for %s", what, said)
+		}
+	}
+}
+
+var quotes = regexp.MustCompile(`'[^']*'|"[^"]*"`)
+
+// quoteless is a line with its quoted words in one piece.
+func quoteless(line string) string { return quotes.ReplaceAllString(line, "QUOTED") }
+
+// upToPipe is what comes before the next command of a pipe.
+func upToPipe(words string) string {
+	before, _, _ := strings.Cut(words, " | ")
+	return before
+}
