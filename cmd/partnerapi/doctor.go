@@ -124,6 +124,7 @@ var checks = []check{
 	{"public url", nothing, (*examination).checkPublicURL},
 	{"metrics", nothing, (*examination).checkMetrics},
 	{"trusted proxies", nothing, (*examination).checkProxies},
+	{"webhooks", nothing, (*examination).checkWebhooks},
 	{"report store", nothing, (*examination).checkStore},
 	{"data directory", nothing, (*examination).checkDataDir},
 	{"temporary files", nothing, (*examination).checkTemporary},

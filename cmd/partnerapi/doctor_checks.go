@@ -31,6 +31,14 @@ func (e *examination) checkFlags(ctx context.Context) finding {
 	})
 }
 
+// checkWebhooks warns where events may go to this machine's own network.
+func (e *examination) checkWebhooks(context.Context) finding {
+	if e.WebhookAllowPrivate {
+		return warn("take --webhook-allow-private away", "deliveries reach private and local addresses too")
+	}
+	return pass("public addresses only")
+}
+
 // checkRedis connects, and runs a script as budgets do.
 func (e *examination) checkRedis(ctx context.Context) finding {
 	if e.RedisURL == "" {

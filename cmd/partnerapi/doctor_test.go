@@ -287,10 +287,11 @@ func TestDoctorFindsMail(t *testing.T) {
 func TestDoctorFindsEdge(t *testing.T) {
 	t.Parallel()
 	flag, dir := database(t), "--data-dir="+t.TempDir()
-	found := examined(t, 0, flag, dir, "--public-url=http://api.example.com", "--trusted-proxies=0.0.0.0/0", "--demo")
+	found := examined(t, 0, flag, dir, "--public-url=http://api.example.com", "--trusted-proxies=0.0.0.0/0", "--demo", "--webhook-allow-private")
 	found["public url"].wants(t, warned, "not encrypted", "https")
 	found["trusted proxies"].wants(t, warned, "everybody")
 	found["demonstration"].wants(t, warned, "keys that everybody knows")
+	found["webhooks"].wants(t, warned, "private", "--webhook-allow-private")
 	found = examined(t, 0, flag, dir, "--public-url=https://api.example.com")
 	found["trusted proxies"].wants(t, warned, "proxy")
 	found["metrics"].wants(t, warned, "everybody", "--metrics-listen")
