@@ -224,9 +224,8 @@ func TestBadEventsQueries(t *testing.T) {
 	w.Publish()
 	f := &follower{w.Harness, w.tenant.Key, "types=user.created", ""}
 	f.page(1)
-	clients := w.Get("/v2/clients?limit=1", w.tenant.Key)
 	w.Client(w.tenant, "Second")
-	clients = w.Get("/v2/clients?limit=1", w.tenant.Key)
+	clients := w.Get("/v2/clients?limit=1", w.tenant.Key)
 	for query, field := range map[string]string{
 		"types=nope": "types", "types=user.created,User.Created": "types", "types=user.created&types=x": "types",
 		"types=user.created%00": "types", "limit=0": "limit", "limit=501": "limit",

@@ -187,7 +187,7 @@ func (w *world) badMember(t *testing.T, o op.Operation, m member) {
 		}
 		if m.has("endpoint") {
 			long = "https://example.com/" + strings.Repeat("é", m.max()-len("https://example.com/")+1)
-			faults = append(faults, fault{`"http://example.com"`, "https"}, fault{`"https://u@example.com"`, "user name"}, fault{`"https://example.com:80"`, "port"})
+			faults = append(faults, fault{text(long), "2000 characters"}, fault{`"http://example.com"`, "https"}, fault{`"https://u@example.com"`, "user name"}, fault{`"https://example.com:80"`, "port"})
 		}
 		if m.has("filled") {
 			faults = append(faults, fault{`""`, "blank"}, fault{`" \t\n\u00a0\u3000"`, "blank"})

@@ -39,15 +39,15 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// visit is a page that was read.
-type visit struct {
+// visitedPage is a page that was read.
+type visitedPage struct {
 	nodes []*html.Node
 	ids   map[string]bool
 }
 
 func crawl(t *testing.T, api *v2.API, release op.Release, config site.Config) {
 	pages := site.New(config)
-	read := map[string]visit{}
+	read := map[string]visitedPage{}
 	links := map[string]string{} // with the page that each is on
 	for todo := []string{"/"}; len(todo) > 0; todo = todo[1:] {
 		path := todo[0]
@@ -60,7 +60,7 @@ func crawl(t *testing.T, api *v2.API, release op.Release, config site.Config) {
 			t.Fatalf("%s: status %d", path, w.Code)
 		}
 		if !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
-			read[path] = visit{}
+			read[path] = visitedPage{}
 			continue
 		}
 		page := parsePage(t, path, w.Body.String())
@@ -109,7 +109,7 @@ func crawl(t *testing.T, api *v2.API, release op.Release, config site.Config) {
 
 // wantOperations holds that every operation of the release has its entry, and
 // no other has.
-func wantOperations(t *testing.T, api *v2.API, release op.Release, read map[string]visit) {
+func wantOperations(t *testing.T, api *v2.API, release op.Release, read map[string]visitedPage) {
 	t.Helper()
 	entries := map[string]bool{}
 	for path, page := range read {
@@ -129,7 +129,7 @@ func wantOperations(t *testing.T, api *v2.API, release op.Release, read map[stri
 	}
 }
 
-func parsePage(t *testing.T, path, text string) visit {
+func parsePage(t *testing.T, path, text string) visitedPage {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(text))
 	if err != nil {
@@ -138,7 +138,7 @@ func parsePage(t *testing.T, path, text string) visit {
 	if balanced := unbalanced(text); balanced != "" {
 		t.Errorf("%s: %s", path, balanced)
 	}
-	v := visit{ids: map[string]bool{}}
+	v := visitedPage{ids: map[string]bool{}}
 	for n := range root.Descendants() {
 		if n.Type != html.ElementNode {
 			continue
@@ -190,7 +190,7 @@ func attributeOf(n *html.Node, name string) string {
 	return ""
 }
 
-func linksOf(page visit) []string {
+func linksOf(page visitedPage) []string {
 	found := map[string]bool{}
 	for _, n := range page.nodes {
 		for _, name := range []string{"href", "src"} {
@@ -204,7 +204,7 @@ func linksOf(page visit) []string {
 
 // checkPage holds a page to what a browser with a strict policy, and a reader
 // without eyes or a mouse, needs of it.
-func checkPage(t *testing.T, path string, page visit) {
+func checkPage(t *testing.T, path string, page visitedPage) {
 	t.Helper()
 	count := map[string]int{}
 	level := 0
@@ -243,7 +243,7 @@ func checkPage(t *testing.T, path string, page visit) {
 	}
 }
 
-func checkAttributes(t *testing.T, path string, page visit, n *html.Node) {
+func checkAttributes(t *testing.T, path string, page visitedPage, n *html.Node) {
 	t.Helper()
 	if n.Data == "script" && (attributeOf(n, "src") == "" || n.FirstChild != nil) {
 		t.Errorf("%s has a script of its own", path)

@@ -34,7 +34,7 @@ func recorded(t *testing.T) (*telemetry.Telemetry, *tracetest.InMemoryExporter) 
 func attribute(span tracetest.SpanStub, key string) string {
 	for _, a := range span.Attributes {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""
@@ -155,8 +155,8 @@ func TestJobs(t *testing.T) {
 	}
 	for _, span := range spans {
 		for _, a := range span.Attributes {
-			if strings.Contains(a.Value.Emit(), "secret") || strings.Contains(a.Value.Emit(), "Acme") {
-				t.Errorf("%s shows %s", span.Name, a.Value.Emit())
+			if strings.Contains(a.Value.String(), "secret") || strings.Contains(a.Value.String(), "Acme") {
+				t.Errorf("%s shows %s", span.Name, a.Value.String())
 			}
 		}
 	}
@@ -187,11 +187,11 @@ func TestStatementErrors(t *testing.T) {
 	shown := span.Status.Description
 	for _, event := range span.Events {
 		for _, a := range event.Attributes {
-			shown += " " + a.Value.Emit()
+			shown += " " + a.Value.String()
 		}
 	}
 	for _, a := range span.Attributes {
-		shown += " " + a.Value.Emit()
+		shown += " " + a.Value.String()
 	}
 	if strings.Contains(shown, "ann@") || !strings.Contains(shown, "22P02") {
 		t.Errorf("the span shows %s", shown)
@@ -227,7 +227,7 @@ func TestTransport(t *testing.T) {
 		t.Errorf("the span is %+v", span)
 	}
 	for _, a := range span.Attributes {
-		if text := a.Value.Emit(); strings.Contains(text, "ann") || strings.Contains(text, "secret") {
+		if text := a.Value.String(); strings.Contains(text, "ann") || strings.Contains(text, "secret") {
 			t.Errorf("%s is %s", a.Key, text)
 		}
 	}

@@ -85,6 +85,11 @@ func contents(uri, kind, text string) *sdk.ReadResourceResult {
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: kind, Text: text}}}
 }
 
+// codeResourceNotFound says that there is no such resource. The SDK's name for it is
+// deprecated, for later protocols have another one; those that are spoken here have
+// this.
+const codeResourceNotFound = -32002
+
 // serverError is the first of the codes that JSON-RPC leaves to servers.
 const serverError = -32000
 
@@ -94,7 +99,7 @@ func resourceError(status int, envelope []byte) error {
 	code := int64(serverError)
 	switch status {
 	case http.StatusNotFound:
-		code = sdk.CodeResourceNotFound
+		code = codeResourceNotFound
 	case http.StatusBadRequest:
 		code = jsonrpc.CodeInvalidParams
 	case http.StatusInternalServerError:
