@@ -55,6 +55,7 @@ func (w *world) eventData(t *testing.T, kind domain.EventType) string {
 func TestEventData(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	w.Exec("DELETE FROM published_events") // those of the fixture
 	w.Exec("DROP TRIGGER end_run ON sync_runs")
 	client, user := "/v2/clients/"+w.client.ID.String(), "/v2/users/"+w.user.ID.String()
 	one := func(path string) func() string {

@@ -82,8 +82,9 @@ func subscribe(h *v2test.Harness, client domain.ClientID) (domain.WebhookID, dom
 		SELECT c.partner_id, $2, k.id, 'https://example.com/hook', '{user.created}', ARRAY[c.id], 'active', $3, $3, coalesce($4::bytea, '')
 		FROM clients AS c, LATERAL (SELECT id FROM api_keys WHERE partner_id = c.partner_id AND all_clients ORDER BY id LIMIT 1) AS k
 		WHERE c.id = $1`, client, id, longAgo, sealed)
-	h.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
-		SELECT partner_id, nextval('test_positions'), id, gen_random_uuid(), 'user.created', $2, '{}' FROM clients WHERE id = $1`, client, h.Clock.Now())
+	h.Exec(`WITH head AS (UPDATE event_head SET position = position + 1 RETURNING position)
+		INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
+		SELECT partner_id, n, id, gen_random_uuid(), 'user.created', $2, `+plainEvent+` FROM clients AS c, head AS h (n) WHERE c.id = $1`, client, h.Clock.Now())
 	h.Exec(`INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, status, created_at, due_at, tries)
 		SELECT $2, $3, partner_id, position, client_id, id, type, 'failed', $4, $4,
 			'[{"at":"2026-06-14T12:00:00Z","status_code":500,"duration_ms":7,"response":"no"}]'
@@ -93,7 +94,6 @@ func subscribe(h *v2test.Harness, client domain.ClientID) (domain.WebhookID, dom
 
 // keepWebhooks keeps the webhooks of long ago, and only the newest of the others.
 func keepWebhooks(h *v2test.Harness) {
-	h.Exec("CREATE SEQUENCE IF NOT EXISTS test_positions")
 	h.Exec(`CREATE OR REPLACE FUNCTION keep_webhook() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN IF OLD.created_at < '2026-06-01' THEN RETURN NULL; END IF; RETURN OLD; END $$`)
 	h.Exec(`CREATE OR REPLACE FUNCTION drop_webhooks() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -66,7 +66,7 @@ func crowdParts(w *world) {
 	w.Exec(`INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at)
 		SELECT $1, gen_random_uuid(), 'completed', 'schedule', $2, $2 FROM generate_series(1, 600) AS n`, w.client.ID, now)
 	w.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
-		SELECT $1, n, $2, gen_random_uuid(), 'user.updated', $3, `+plainEvent+` FROM generate_series(1, 600) AS n`,
+		SELECT $1, 1000 + n, $2, gen_random_uuid(), 'user.updated', $3, `+plainEvent+` FROM generate_series(1, 600) AS n`,
 		w.tenant.ID, w.client.ID, now)
 	w.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
 		SELECT partner_id, gen_random_uuid(), key_id, url, events, status, created_at, updated_at, secret
