@@ -3,6 +3,7 @@ package db_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -33,9 +34,8 @@ func TestOnEvents(t *testing.T) {
 	if woken != 2 {
 		t.Errorf("woken %d times, not twice", woken)
 	}
-	backlog, err := w.EventBacklog(t.Context())
-	if err != nil || backlog.Waiting != 2 || backlog.Lag <= 0 {
-		t.Errorf("the backlog is %+v, %v", backlog, err)
+	if f, err := w.Figures(t.Context(), time.Minute); err != nil || f.Events != 2 || f.OldestEvent.IsZero() {
+		t.Errorf("%d events wait, %v", f.Events, err)
 	}
 }
 

@@ -102,20 +102,6 @@ func (d *DB) EventsWait(ctx context.Context) (bool, error) {
 		d.Now(), domain.EventTypes)))
 }
 
-// EventBacklog is the events that wait to be published.
-type EventBacklog struct {
-	Waiting int
-	// Lag is for how many seconds the oldest of them has waited; 0 where none waits.
-	Lag float64
-}
-
-// EventBacklog counts the events that wait to be published, for metrics.
-func (d *DB) EventBacklog(ctx context.Context) (EventBacklog, error) {
-	return pg.One[EventBacklog](ctx, d, "count events", pg.SQL(`
-		SELECT count(*) AS waiting,
-			coalesce(extract(epoch FROM clock_timestamp() - min(recorded_at)), 0)::float8 AS lag FROM events`))
-}
-
 // outboxEventRow is a row of events, with the partner of its client.
 type outboxEventRow struct {
 	ID         domain.EventID

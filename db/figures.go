@@ -24,6 +24,8 @@ type Figures struct {
 	// Directories are the connections of clients, by provider and the status of their
 	// last run that ended; empty before the first.
 	Directories []DirectoryFigure
+	// Deliveries are those of events to subscriptions.
+	Deliveries DeliveryBacklog
 	// Reports and Events wait to be made and to be published, since the oldest of them
 	// was asked for and written; zero where none does. Events are counted up to
 	// MostEvents.
@@ -79,6 +81,9 @@ type waitingCount struct {
 func (d *DB) Figures(ctx context.Context, within time.Duration) (f Figures, err error) {
 	err = d.Aside(ctx, within, func(ctx context.Context) error {
 		if f.Mail, f.Simulated, err = d.MailBacklogs(ctx); err != nil {
+			return err
+		}
+		if f.Deliveries, err = d.DeliveryBacklogs(ctx); err != nil {
 			return err
 		}
 		if f.Jobs, err = d.jobFigures(ctx); err != nil {

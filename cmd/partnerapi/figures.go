@@ -90,13 +90,18 @@ var (
 	oldestReportDesc = description("report_oldest_seconds", "Since when the oldest report waits; 0 where none does.")
 	eventsDesc       = description("events_waiting", "Events that wait to be published; counted up to 100000.")
 	oldestEventDesc  = description("event_oldest_seconds", "Since when the oldest event waits; 0 where none does.")
-	publishedDesc    = description("events_published_total", "Events that were published, by all processes.")
+	deliveriesDesc   = description("webhook_deliveries_waiting", "Deliveries that wait for a try, counted up to 100,000.")
+	lateDesc         = description("webhook_oldest_due_seconds",
+		"Since when the delivery that is due longest waits for its try; 0 where none does.")
+	webhooksDesc  = description("webhooks", "Subscriptions by status: active, paused or disabled.", "status")
+	publishedDesc = description("events_published_total", "Events that were published, by all processes.")
 )
 
 // figureDescs are the descriptions of all figures.
 var figureDescs = []*prometheus.Desc{
 	poolDesc, maxDesc, waitsDesc, waitedDesc, upDesc, mailDesc, oldestDesc, jobsDesc, oldestJobDesc, leaderDesc, syncsDesc,
 	oldestSyncDesc, directoriesDesc, reportsDesc, oldestReportDesc, eventsDesc, oldestEventDesc, publishedDesc,
+	deliveriesDesc, lateDesc, webhooksDesc,
 }
 
 // Describe sends the descriptions of all figures.
@@ -142,6 +147,11 @@ func (f *figures) count(now time.Time) []prometheus.Metric {
 	c.since(oldestReportDesc, found.OldestReport)
 	c.gauge(eventsDesc, float64(found.Events))
 	c.since(oldestEventDesc, found.OldestEvent)
+	c.gauge(deliveriesDesc, float64(found.Deliveries.Waiting))
+	c.since(lateDesc, found.Deliveries.Due)
+	c.gauge(webhooksDesc, float64(found.Deliveries.Active), string(domain.WebhookActive))
+	c.gauge(webhooksDesc, float64(found.Deliveries.Paused), string(domain.WebhookPaused))
+	c.gauge(webhooksDesc, float64(found.Deliveries.Disabled), string(domain.WebhookDisabled))
 	c.list = append(c.list,
 		prometheus.MustNewConstMetric(publishedDesc, prometheus.CounterValue, float64(found.Published)))
 	return c.list

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,19 +38,18 @@ func newDeliveries(d *db.DB, with kept, log *slog.Logger, metrics *deliveryMetri
 	})
 }
 
-// deliveryMetrics count and time the tries of deliveries, and show what waits.
+// deliveryMetrics count and time the tries of deliveries.
 type deliveryMetrics struct {
 	tries             *prometheus.CounterVec
 	seconds           prometheus.Histogram
 	dropped, disabled prometheus.Counter
-	waiting           *deliveryFigures
 }
 
-func newDeliveryMetrics(waiting *deliveryFigures) *deliveryMetrics {
+func newDeliveryMetrics() *deliveryMetrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "partnerapi_webhook_" + name, Help: help})
 	}
-	return &deliveryMetrics{
+	m := &deliveryMetrics{
 		tries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "partnerapi_webhook_tries_total",
 			Help: "Tries to deliver an event, by outcome: succeeded, retried, failed or lost.",
@@ -63,8 +60,11 @@ func newDeliveryMetrics(waiting *deliveryFigures) *deliveryMetrics {
 		}),
 		dropped:  counter("dropped_total", "Deliveries that were given up because of their subscription or its key."),
 		disabled: counter("disabled_total", "Subscriptions that were disabled, for their endpoint took no events."),
-		waiting:  waiting,
 	}
+	for _, outcome := range webhook.Outcomes {
+		m.tries.WithLabelValues(string(outcome)) // 0 is shown too
+	}
+	return m
 }
 
 func (m *deliveryMetrics) tried(outcome webhook.Outcome, took time.Duration) {
@@ -74,63 +74,5 @@ func (m *deliveryMetrics) tried(outcome webhook.Outcome, took time.Duration) {
 
 // register adds the metrics.
 func (m *deliveryMetrics) register(r prometheus.Registerer) {
-	r.MustRegister(m.tries, m.seconds, m.dropped, m.disabled, m.waiting)
-}
-
-var (
-	deliveriesDesc = description("webhook_deliveries_waiting", "Deliveries that wait for a try, counted up to 100,000.")
-	lateDesc       = description("webhook_oldest_due_seconds",
-		"Since when the delivery that is due longest waits for its try; 0 where none does.")
-	webhooksDesc = description("webhooks", "Subscriptions by status: active, paused or disabled.", "status")
-)
-
-// deliveryFigures collects what waits. While the database is away, nothing is told.
-type deliveryFigures struct {
-	clock func() time.Time
-	read  func(context.Context) (db.DeliveryBacklog, error)
-
-	mu      sync.Mutex
-	counted []prometheus.Metric
-	at      time.Time
-}
-
-// Describe sends the descriptions of all figures.
-func (f *deliveryFigures) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{deliveriesDesc, lateDesc, webhooksDesc} {
-		to <- d
-	}
-}
-
-// Collect sends the figures, counted again where they are older than figuresAge.
-func (f *deliveryFigures) Collect(to chan<- prometheus.Metric) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now := f.clock(); f.at.IsZero() || now.Sub(f.at) >= figuresAge {
-		f.counted, f.at = f.count(now), now
-	}
-	for _, m := range f.counted {
-		to <- m
-	}
-}
-
-func (f *deliveryFigures) count(now time.Time) (list []prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), figuresWithin)
-	defer cancel()
-	b, err := f.read(ctx)
-	if err != nil {
-		return nil
-	}
-	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		list = append(list, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
-	}
-	var late time.Duration
-	if !b.Due.IsZero() {
-		late = max(0, now.Sub(b.Due))
-	}
-	gauge(deliveriesDesc, float64(b.Waiting))
-	gauge(lateDesc, late.Seconds())
-	gauge(webhooksDesc, float64(b.Active), string(domain.WebhookActive))
-	gauge(webhooksDesc, float64(b.Paused), string(domain.WebhookPaused))
-	gauge(webhooksDesc, float64(b.Disabled), string(domain.WebhookDisabled))
-	return list
+	r.MustRegister(m.tries, m.seconds, m.dropped, m.disabled)
 }

@@ -132,7 +132,7 @@ func (f workFlags) open(
 	if err != nil {
 		return nil, errors.Join(err, sender.Close())
 	}
-	synced, delivered := newSyncMetrics(), newDeliveryMetrics(&deliveryFigures{clock: d.Now, read: d.DeliveryBacklogs})
+	synced, delivered := newSyncMetrics(), newDeliveryMetrics()
 	hooks := newDeliveries(d, with, log, delivered)
 	return &background{
 		events: webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, webhook.PublisherEvents{Deliveries: hooks.Wake}),

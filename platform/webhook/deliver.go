@@ -59,6 +59,9 @@ const (
 	Lost      Outcome = "lost"
 )
 
+// Outcomes lists the outcomes.
+var Outcomes = []Outcome{Succeeded, Retried, Failed, Lost}
+
 // Observer is told what the dispatcher does; each function may be nil, and is called
 // by several goroutines.
 type Observer struct {
