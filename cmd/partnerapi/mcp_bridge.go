@@ -18,22 +18,32 @@ import (
 	"partnerapi/v2/op/mcp"
 )
 
+// keyFlag is the key of a command that calls a service.
+type keyFlag struct {
+	Key string `env:"PARTNERAPI_KEY" name:"key" placeholder:"KEY" help:"The API key. Better in the variable: others can see a command line."`
+}
+
+// validateKey refuses an absent key.
+func (f keyFlag) validateKey() error {
+	if f.Key == "" {
+		return errors.New("no API key: set PARTNERAPI_KEY")
+	}
+	return nil
+}
+
 type mcpCmd struct {
+	keyFlag
 	URL      string `name:"url" env:"-" required:"" placeholder:"BASE" help:"The address of the service, such as https://partner.example."`
-	Key      string `hidden:"" env:"PARTNERAPI_KEY" name:"key" help:"The API key. Give it in PARTNERAPI_KEY: others can see a command line."`
 	ReadOnly bool   `name:"read-only" env:"-" help:"Show only the tools that read."`
 }
 
 // Validate refuses a bridge that leads nowhere.
 func (c mcpCmd) Validate() error {
 	u, err := url.Parse(c.URL)
-	switch {
-	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return fmt.Errorf("--url: %q is not an http or https address", c.URL)
-	case c.Key == "":
-		return errors.New("no API key: set PARTNERAPI_KEY")
 	}
-	return nil
+	return c.validateKey()
 }
 
 // Run relays messages between standard input and output and the service's MCP

@@ -30,9 +30,9 @@ const (
 )
 
 type listenWebhooksCmd struct {
+	keyFlag
 	ForwardTo string   `required:"" name:"forward-to" env:"-" placeholder:"URL" help:"Where events are posted to: an http or https URL, such as http://localhost:3000/hook."`
 	URL       string   `name:"url" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"The address of the service whose events are followed, without /v2."`
-	Key       string   `required:"" name:"key" placeholder:"KEY" help:"An API key of the service with the scope read."`
 	Types     []string `env:"-" placeholder:"TYPE,…" help:"Only events of these types. Default: all."`
 	Client    string   `env:"-" placeholder:"ID" help:"Only events of this client. Default: those of all that the key reaches."`
 	From      string   `env:"-" default:"latest" placeholder:"CURSOR" help:"Where to begin: latest for new events only, start for the oldest that are kept, or a cursor that was printed at the end."`
@@ -57,7 +57,7 @@ func (c listenWebhooksCmd) Validate() error {
 			return fmt.Errorf("--secret: %w", err)
 		}
 	}
-	return nil
+	return c.validateKey()
 }
 
 // followed is the address of the events of a service.

@@ -94,7 +94,7 @@ func (f *following) run(change func(*listenWebhooksCmd)) (out, errs string, err 
 	}))
 	defer sink.Close()
 	c := listenWebhooksCmd{
-		ForwardTo: sink.URL + "/hook", URL: service.URL + "/base/", Key: "key", From: "latest",
+		ForwardTo: sink.URL + "/hook", URL: service.URL + "/base/", keyFlag: keyFlag{Key: "key"}, From: "latest",
 		Secret: "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g",
 	}
 	if change != nil {
