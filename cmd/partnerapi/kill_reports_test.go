@@ -31,7 +31,7 @@ func TestReportOutlivesKill(t *testing.T) {
 
 	second := process(t, s.dir, "--release=latest")
 	d.until(1, "SELECT count(*) FROM reports WHERE status = 'ready'")
-	d.until(1, "SELECT count(*) FROM events WHERE type = 'report.ready'")
+	d.until(1, "SELECT count(*) FROM "+allEvents+" WHERE type = 'report.ready'")
 	d.until(1, "SELECT count(*) FROM river_job WHERE kind = 'report' AND state = 'completed' AND attempt = 2")
 	if files, _ := filepath.Glob(filepath.Join(s.dir, "reports", "*", "*")); len(files) != 1 {
 		t.Errorf("the files are %v", files)

@@ -60,6 +60,9 @@ func TestSyncOutlivesCrash(t *testing.T) {
 	}
 }
 
+// allEvents are the events of the outbox and those that were published.
+const allEvents = "(SELECT id, type FROM events UNION ALL SELECT id, type FROM published_events) AS e"
+
 // checkSynced wants one run to have completed that made all users but one, whom it
 // found.
 func checkSynced(r *running, d *witness, key, path string, accounts int) {
@@ -76,9 +79,9 @@ func checkSynced(r *running, d *witness, key, path string, accounts int) {
 	for what, query := range map[string]string{
 		"users":      "SELECT count(*) FROM users",
 		"counted":    "SELECT users_active FROM clients",
-		"made known": "SELECT count(*) FROM events WHERE type = 'user.created'",
+		"made known": "SELECT count(*) FROM " + allEvents + " WHERE type = 'user.created'",
 		"known":      "SELECT count(DISTINCT user_id) FROM directory_accounts",
-		"runs":       fmt.Sprintf("SELECT count(*) * %d FROM events WHERE type = 'sync.completed'", accounts),
+		"runs":       fmt.Sprintf("SELECT count(*) * %d FROM %s WHERE type = 'sync.completed'", accounts, allEvents),
 		"enrolled":   "SELECT count(DISTINCT user_id) FROM assignments",
 		"courses": `SELECT count(*) / (SELECT count(*) FROM program_courses) FROM assignments
 			WHERE round = 1`,
