@@ -2,6 +2,7 @@ package v2
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -67,14 +68,7 @@ type eventRenderer struct {
 	data  func(*API, context.Context, []db.OutboxEvent) ([]any, error)
 }
 
-func (r *eventRenderer) renders(t domain.EventType) bool {
-	for _, own := range r.types {
-		if own == t {
-			return true
-		}
-	}
-	return false
-}
+func (r *eventRenderer) renders(t domain.EventType) bool { return slices.Contains(r.types, t) }
 
 var eventRenderers = []*eventRenderer{
 	rendererOf((*db.DB).EventClients, func(e db.OutboxEvent) domain.ClientID { return e.Client },

@@ -99,21 +99,30 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	address := cmp.Or(c.PublicURL, reachedAt(listener.Addr().String()))
-	service, err := c.build(running, d, address, with, log, traces)
+	service, err := c.assemble(running, d, address, with, log, traces)
 	if err != nil {
 		return err
-	}
-	if !c.NoWork {
-		if service.work, err = c.workFlags.open(ctx, d, address, c.databaseFlags, with, log, traces); err != nil {
-			return err
-		}
-		service.work.register(service.metrics)
 	}
 	if err := greet(ctx, s.out, service, address, demo); err != nil {
 		return err
 	}
 	defer closing(service.serveMetrics(metrics), &err)
 	return service.run(running, stop, listener)
+}
+
+// assemble builds the service, with the background work where it is to do that.
+func (c serveCmd) assemble(
+	ctx context.Context, d *db.DB, address string, with kept, log *slog.Logger, traces *telemetry.Telemetry,
+) (*service, error) {
+	s, err := c.build(ctx, d, address, with, log, traces)
+	if err != nil || c.NoWork {
+		return s, err
+	}
+	if s.work, err = c.workFlags.open(ctx, d, address, c.databaseFlags, with, log, traces); err != nil {
+		return nil, err
+	}
+	s.work.register(s.metrics)
+	return s, nil
 }
 
 // Validate refuses flags that no service could run with, as part of the
