@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -208,8 +209,17 @@ type leasedDelivery struct {
 	Kept       bool
 }
 
+// withinAccess is the condition that a client is within the access of a subscription,
+// alias w, whose key has the alias k.
+const withinAccess = `((w.client_ids = '{}' OR client = ANY(w.client_ids)) AND (k.all_clients OR EXISTS (
+	SELECT 1 FROM api_key_clients AS r WHERE r.key_id = w.key_id AND r.client_id = client)))`
+
+// accessTo is withinAccess for the client that an expression names.
+func accessTo(client string) string { return strings.ReplaceAll(withinAccess, " client", " "+client) }
+
 // lease claims deliveries. It gives up those that waited while their subscription
-// was not active. Its limits are known to the planner, which else expects to read
+// was not active, and those of clients that are no longer within its access, or that
+// were archived: a retry shows nobody what a read would not. Its limits are known to the planner, which else expects to read
 // much of what waits.
 func (d *DB) lease(ctx context.Context, now time.Time, life time.Duration, places []Places, claim *Claim) error {
 	var ids []domain.WebhookID
@@ -228,22 +238,26 @@ func (d *DB) lease(ctx context.Context, now time.Time, life time.Duration, place
 	token := uuid.New()
 	rows, err := pg.All[leasedDelivery](ctx, d, "claim deliveries", pg.SQL(`
 		WITH due AS MATERIALIZED (
-			SELECT d.webhook_id, d.id, d.queued_at >= w.active_since AS kept, p.n,
-				row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.due_at) AS turn
-			FROM unnest(?0::uuid[], ?1::integer[]) AS p (id, n) JOIN webhooks AS w ON w.id = p.id CROSS JOIN LATERAL (
-				SELECT d.webhook_id, d.id, d.queued_at, d.due_at FROM webhook_deliveries AS d
+			SELECT d.webhook_id, d.id, p.n, row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.due_at) AS turn,
+				CASE WHEN d.queued_at < w.active_since THEN 'the subscription was not active meanwhile'
+					WHEN NOT `+accessTo("d.client_id")+` THEN 'the client is no longer within the access of the subscription'
+					WHEN NOT EXISTS (SELECT 1 FROM clients AS c WHERE c.id = d.client_id AND c.archived_at IS NULL)
+						THEN 'the client was archived'
+				END AS reason
+			FROM unnest(?0::uuid[], ?1::integer[]) AS p (id, n) JOIN webhooks AS w ON w.id = p.id
+			JOIN api_keys AS k ON k.id = w.key_id CROSS JOIN LATERAL (
+				SELECT d.webhook_id, d.id, d.client_id, d.queued_at, d.due_at FROM webhook_deliveries AS d
 				WHERE d.webhook_id = p.id AND d.status = 'waiting' AND d.due_at <= ?2
 				ORDER BY d.due_at LIMIT ?5 FOR UPDATE SKIP LOCKED
 			) AS d
 		), chosen AS MATERIALIZED (
-			SELECT webhook_id, id, kept FROM due WHERE turn <= n LIMIT ?6
+			SELECT webhook_id, id, reason FROM due WHERE turn <= n LIMIT ?6
 		)
 		UPDATE webhook_deliveries AS d SET
-			status = CASE WHEN c.kept THEN 'waiting' ELSE 'dropped' END,
-			reason = CASE WHEN c.kept THEN NULL ELSE 'the subscription was not active meanwhile' END,
-			lease = CASE WHEN c.kept THEN ?3::uuid END, due_at = ?4
+			status = CASE WHEN c.reason IS NULL THEN 'waiting' ELSE 'dropped' END, reason = c.reason,
+			lease = CASE WHEN c.reason IS NULL THEN ?3::uuid END, due_at = ?4
 		FROM chosen AS c WHERE d.webhook_id = c.webhook_id AND d.id = c.id
-		RETURNING d.webhook_id, d.id, d.partner_id, d.position, d.event_id, d.first_try_at, c.kept, (
+		RETURNING d.webhook_id, d.id, d.partner_id, d.position, d.event_id, d.first_try_at, c.reason IS NULL AS kept, (
 			SELECT count(*) FROM jsonb_array_elements(d.tries) AS t WHERE (t ->> 'at')::timestamptz >= d.first_try_at
 		) AS tries`, pg.IDs(ids), counts, now, token, now.Add(life), domain.MaxTriesUnderWay, total))
 	for _, r := range rows {

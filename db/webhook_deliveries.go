@@ -52,14 +52,11 @@ func deliveriesOf(rows []deliveryRow) ([]domain.Delivery, error) {
 	return list, nil
 }
 
-// deliveryReach is the condition that a delivery, alias d, tells of a client that is
-// listed for the caller: a subscription may have had a wider access before.
+// deliveryReach is the condition that a delivery, alias d, tells of a client within the
+// caller's reach: the subscription may have had a wider access before, and the client
+// may have been archived since.
 func deliveryReach(ctx context.Context) pg.Query {
-	caller := domain.CallerFrom(ctx)
-	if caller.AllClients {
-		return pg.SQL("true")
-	}
-	return pg.SQL("EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ? AND k.client_id = d.client_id)", caller.Key)
+	return pg.SQL("EXISTS (SELECT 1 FROM clients AS c WHERE c.id = d.client_id AND ?)", reach(ctx))
 }
 
 // Deliveries reads a page of the subscription's deliveries, the newest first.
@@ -72,9 +69,7 @@ func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice
 		},
 	}
 	k.Where.Add("d.webhook_id = ?", h.ID)
-	if !domain.CallerFrom(ctx).AllClients {
-		k.Where.Add("?", deliveryReach(ctx))
-	}
+	k.Where.Add("?", deliveryReach(ctx))
 	rows, err := pg.CountedPage(ctx, h.db, k, w)
 	if err != nil {
 		return domain.Slice[domain.Delivery]{}, err
@@ -93,7 +88,7 @@ func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice
 func (h *Webhook) Redeliver(ctx context.Context, c *Change, id domain.DeliveryID) (domain.Delivery, error) {
 	s, err := pg.Find[struct{ Kept, Wanted, Valid bool }](ctx, c, id.Noun(), pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM published_events AS p WHERE p.partner_id = d.partner_id AND p.position = d.position) AS kept,
-			cardinality(w.client_ids) = 0 OR d.client_id = ANY(w.client_ids) AS wanted,
+			`+accessTo("d.client_id")+` AS wanted,
 			k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?2) AS valid
 		FROM webhook_deliveries AS d JOIN webhooks AS w ON w.id = d.webhook_id JOIN api_keys AS k ON k.id = w.key_id
 		WHERE d.webhook_id = ?0 AND d.id = ?1 AND ?3`, h.ID, id, c.At, deliveryReach(ctx)))
@@ -109,7 +104,7 @@ func (h *Webhook) Redeliver(ctx context.Context, c *Change, id domain.DeliveryID
 	case !s.Kept:
 		return domain.Delivery{}, domain.ErrConflict(id.Noun(), "the event is no longer kept: events are kept for 30 days")
 	case !s.Wanted:
-		return domain.Delivery{}, domain.ErrConflict(id.Noun(), "the event is of a client that the webhook is no longer limited to")
+		return domain.Delivery{}, domain.ErrConflict(id.Noun(), "the event is of a client that is no longer within the access of the webhook")
 	}
 	return h.wait(ctx, c, id)
 }

@@ -324,7 +324,7 @@ func TestRedeliver(t *testing.T) {
 		}
 	}
 	h.Do("PATCH", path, h.tenant.Key, map[string]any{"client_ids": h.clients[1:]}).Want(http.StatusOK)
-	refused("limited")
+	refused("access")
 	h.Do("PATCH", path, h.tenant.Key, `{"client_ids":[]}`).Want(http.StatusOK)
 	for _, status := range []string{"paused", "disabled"} {
 		h.Exec("UPDATE webhooks SET status = $1", status)

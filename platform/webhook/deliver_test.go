@@ -203,6 +203,9 @@ func TestEnds(t *testing.T) {
 		{"UPDATE api_keys SET revoked_at = '2026-06-15 11:00Z'", "UPDATE api_keys SET revoked_at = NULL", "dropped the API key of the subscription was revoked"},
 		{"UPDATE api_keys SET expires_at = '2026-06-15 12:00Z'", "UPDATE api_keys SET expires_at = NULL", "dropped the API key of the subscription has expired"},
 		{"UPDATE webhooks SET active_since = clock_timestamp()", "SELECT 1", "dropped the subscription was not active meanwhile"},
+		{"UPDATE webhooks SET client_ids = ARRAY[gen_random_uuid()]", "SELECT 1", "dropped the client is no longer within the access of the subscription"},
+		{"UPDATE api_keys SET all_clients = false", "UPDATE api_keys SET all_clients = true", "dropped the client is no longer within the access of the subscription"},
+		{"UPDATE clients SET archived_at = '2026-06-15 12:00Z'", "UPDATE clients SET archived_at = NULL", "dropped the client was archived"},
 		{"UPDATE published_events SET position = -position", "SELECT 1", "dropped the event is no longer kept"},
 	} {
 		id := w.webhook("https://ended.example/")
