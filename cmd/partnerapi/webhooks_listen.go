@@ -36,6 +36,7 @@ type listenWebhooksCmd struct {
 	Types     []string `env:"-" placeholder:"TYPE,…" help:"Only events of these types. Default: all."`
 	Client    string   `env:"-" placeholder:"ID" help:"Only events of this client. Default: those of all that the key reaches."`
 	From      string   `env:"-" default:"latest" placeholder:"CURSOR" help:"Where to begin: latest for new events only, start for the oldest that are kept, or a cursor that was printed at the end."`
+	CA        string   `name:"forward-ca" env:"-" type:"path" placeholder:"FILE" help:"Certificates in PEM of authorities that the local address may have its own from, beside the machine's."`
 	Secret    string   `env:"PARTNERAPI_WEBHOOK_SECRET" placeholder:"SECRET" help:"The secret that signs, as a subscription has one: whsec_ and base64. Default: a new one, which is printed."`
 }
 
@@ -51,6 +52,9 @@ func (c listenWebhooksCmd) Validate() error {
 	}
 	if u, err := url.Parse(c.ForwardTo); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return errors.New("--forward-to: is not an http or https URL, such as http://localhost:3000/hook")
+	}
+	if _, err := webhook.NewEndpoints(webhook.Options{CAFile: c.CA}); err != nil {
+		return fmt.Errorf("--forward-ca: %w", err)
 	}
 	if c.Secret != "" {
 		if err := webhook.CheckSecret(c.Secret); err != nil {
@@ -80,7 +84,7 @@ func (c listenWebhooksCmd) follow(ctx context.Context, s streams, wait func(cont
 	if err != nil {
 		return err
 	}
-	to, err := webhook.NewEndpoints(webhook.Options{Forward: true, Version: version})
+	to, err := webhook.NewEndpoints(webhook.Options{Forward: true, Version: version, CAFile: c.CA})
 	if err != nil {
 		return err
 	}

@@ -249,6 +249,9 @@ func TestResources(t *testing.T) {
 	if want := w.plain("GET", "/v2/clients/"+w.client.ID.String(), nil); client.Contents[0].Text != string(want.body) {
 		t.Errorf("the resource is %s\nHTTP says %s", client.Contents[0].Text, want.body)
 	}
+	if list.CacheScope != "private" || client.CacheScope != "private" {
+		t.Errorf("what one key is shown is cached as %q and %q", list.CacheScope, client.CacheScope)
+	}
 	_, err = session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "partner://clients/" + stranger})
 	if err == nil || !strings.Contains(err.Error(), "no such client within this key's access") {
 		t.Errorf("a client that is not there: %v", err)
