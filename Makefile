@@ -80,7 +80,7 @@ operations: ## write docs/operations.md from the operations' declarations
 examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents from the demonstration
 	$(GO) test ./v2 ./v1compat -run '^TestExamples$$' -update
 
-contract: ## lint the OpenAPI documents, and try the typed clients that are made from them
+contract: postgres ## lint the OpenAPI documents, try the typed clients made from them, and MCP's client
 	@GO='$(GO)' tools/contract.sh
 
 baseline: ## keep the OpenAPI documents of today as served, and those of RELEASES ('2.3')

@@ -1,27 +1,72 @@
-// Checks the MCP server of a service with the official TypeScript client:
+// Checks the MCP server with the official TypeScript client, over HTTP and over the
+// bridge of standard input and output:
 //
-//   node check.mjs BASE KEY [PROGRAM]
+//   node check.mjs PROGRAM             of a demonstration that PROGRAM serves meanwhile
+//   node check.mjs PROGRAM BASE KEY    of the service at BASE, with a key that may read
+//                                      and write and has at least one client
 //
-// BASE is the service's address, and KEY a key that may read and write and has at
-// least one client; nothing is changed. With PROGRAM, the partnerapi binary, the
-// bridge over standard input and output is checked too. The exit status is 1
-// where something is not as it has to be.
+// PROGRAM is the partnerapi binary. Nothing is changed. The exit status is 1 where
+// something is not as it has to be.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
-const [base, key, program] = process.argv.slice(2);
-if (!base || !key) {
-  console.error("usage: node check.mjs BASE KEY [PROGRAM]");
+const [program, given, givenKey] = process.argv.slice(2);
+if (!program || (given && !givenKey)) {
+  console.error("usage: node check.mjs PROGRAM [BASE KEY]");
   process.exit(2);
+}
+
+// demonstration serves one from a folder of its own, and reads its address and a key
+// from its greeting.
+async function demonstration() {
+  const dir = await mkdtemp(join(tmpdir(), "partnerapi-check-"));
+  // What the environment says of another service, as its database, is not for this one.
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("PARTNERAPI_")));
+  const child = spawn(program, ["serve", "--demo", "--release", "latest", "--listen", "127.0.0.1:0", "--data-dir", dir],
+    { env, stdio: ["ignore", "pipe", "pipe"] });
+  const ended = once(child, "close");
+  ended.catch(() => {}); // where it cannot be started: stop tells
+  let said = "";
+  child.stderr.on("data", (text) => (said = (said + text).slice(-10_000)));
+  const stop = async () => {
+    child.kill();
+    await ended.catch(() => {});
+    await rm(dir, { recursive: true, force: true });
+  };
+  const seen = {};
+  for await (const line of createInterface({ input: child.stdout })) {
+    seen.base ??= line.match(/ serves v2 .* at (http:\S+)$/)?.[1];
+    seen.key ??= line.match(/^ {2}(\S+) +all clients; read, write$/)?.[1];
+    if (seen.base && seen.key) {
+      child.stdout.resume(); // what else it says, nobody reads
+      return { ...seen, stop };
+    }
+  }
+  await stop();
+  throw new Error(`${program} serve did not begin:\n${said}`);
+}
+
+const service = given ? { base: given, key: givenKey, stop: async () => {} } : await demonstration();
+const { base, key } = service;
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.once(signal, async () => {
+    await service.stop();
+    process.exit(1);
+  });
 }
 
 let failed = 0;
 function check(what, holds, seen) {
-  console.log(`${holds ? "ok  " : "FAIL"} ${what}`);
   if (!holds) {
     failed++;
-    console.log("     " + JSON.stringify(seen)?.slice(0, 500));
+    console.log(`FAIL ${what}\n     ${JSON.stringify(seen)?.slice(0, 500)}`);
   }
 }
 
@@ -92,40 +137,47 @@ async function refused(what, transport, status) {
   }
 }
 
-const transport = overHTTP();
-const client = await connected(transport);
-check("a session has an id", !!transport.sessionId, transport.sessionId);
-await checkSession("http", client);
+async function checkAll() {
+  const transport = overHTTP();
+  const client = await connected(transport);
+  check("a session has an id", !!transport.sessionId, transport.sessionId);
+  await checkSession("http", client);
 
-const bearer = await connected(overHTTP("", { Authorization: "Bearer " + key }));
-check("a bearer token is a key", (await bearer.listTools()).tools.length > 0);
+  const bearer = await connected(overHTTP("", { Authorization: "Bearer " + key }));
+  check("a bearer token is a key", (await bearer.listTools()).tools.length > 0);
 
-const only = await connected(overHTTP("?read_only=1"));
-check("a read-only session has tools that read", (await toolsOf(only)).every((t) => t.annotations.readOnlyHint));
-const write = await only.callTool({ name: "clients_create", arguments: { name: "Never" } });
-check("a read-only session refuses others", write.isError && write.content[0].text.includes("forbidden"), write);
+  const only = await connected(overHTTP("?read_only=1"));
+  check("a read-only session has tools that read", (await toolsOf(only)).every((t) => t.annotations.readOnlyHint));
+  const write = await only.callTool({ name: "clients_create", arguments: { name: "Never" } });
+  check("a read-only session refuses others", write.isError && write.content[0].text.includes("forbidden"), write);
 
-await refused("a wrong key is refused", overHTTP("", { "X-API-Key": "wrong" }), 401);
-await refused("a page of another origin is refused", overHTTP("", { "X-API-Key": key, Origin: "https://other.example" }), 403);
+  await refused("a wrong key is refused", overHTTP("", { "X-API-Key": "wrong" }), 401);
+  await refused("a page of another origin is refused", overHTTP("", { "X-API-Key": key, Origin: "https://other.example" }), 403);
 
-await transport.terminateSession();
-const after = await fetch(new URL("/mcp", base), {
-  method: "POST",
-  headers: {
-    "X-API-Key": key, "Mcp-Session-Id": transport.sessionId ?? "none", "Content-Type": "application/json",
-    Accept: "application/json, text/event-stream",
-  },
-  body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
-});
-check("a session that is ended or unknown is not found", after.status === 404, after.status);
+  await transport.terminateSession();
+  const after = await fetch(new URL("/mcp", base), {
+    method: "POST",
+    headers: {
+      "X-API-Key": key, "Mcp-Session-Id": transport.sessionId ?? "none", "Content-Type": "application/json",
+      Accept: "application/json, text/event-stream",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
+  });
+  check("a session that is ended or unknown is not found", after.status === 404, after.status);
 
-if (program) {
   const bridge = await connected(new StdioClientTransport({
     command: program, args: ["mcp", "--url", base], env: { ...process.env, PARTNERAPI_KEY: key }, stderr: "inherit",
   }));
   await checkSession("stdio", bridge);
-  await bridge.close();
+  await Promise.all([bridge.close(), client.close(), bearer.close(), only.close()]);
 }
-await Promise.all([client.close(), bearer.close(), only.close()]);
-console.log(failed ? `${failed} failed` : "all hold");
+
+try {
+  await checkAll();
+} catch (e) {
+  check("all was checked", false, String(e?.stack ?? e));
+} finally {
+  await service.stop();
+}
+console.log(failed ? `${failed} of the MCP checks failed` : "the official MCP client agrees, over HTTP and over stdio");
 process.exit(failed ? 1 : 0);
