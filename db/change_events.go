@@ -44,7 +44,7 @@ func (c *Change) event(kind domain.EventType, user domain.UserKey, object string
 
 // flushEvents writes the events of the change.
 func (c *Change) flushEvents(ctx context.Context) error {
-	if len(c.events) == 0 {
+	if len(c.events) == 0 || c.silent {
 		return nil
 	}
 	text, err := json.Marshal(c.events)

@@ -42,11 +42,11 @@ func TestOnEvents(t *testing.T) {
 // BenchmarkChange changes a user's name, with the event that this writes and without.
 func BenchmarkChange(b *testing.B) {
 	for _, c := range []struct {
-		name   string
-		silent bool
-	}{{"with an event", false}, {"without", true}} {
+		name    string
+		options []db.Option
+	}{{"with an event", nil}, {"without", []db.Option{db.WithoutEvents()}}} {
 		b.Run(c.name, func(b *testing.B) {
-			w := newWorld(b)
+			w := newWorld(b, c.options...)
 			client := w.client()
 			id := w.user(client, domain.RoleStandard, 750)
 			w.must(w.Rescore(b.Context(), client, []domain.UserID{id}))
@@ -64,10 +64,7 @@ func BenchmarkChange(b *testing.B) {
 					}
 					after := u.User
 					after.FirstName = names[n%2]
-					if err = u.Update(ctx, c2, after); c.silent {
-						db.WithoutEvents(c2)
-					}
-					return err
+					return u.Update(ctx, c2, after)
 				}))
 			}
 		})

@@ -20,6 +20,8 @@ type DB struct {
 	*pg.DB
 	// strict makes a Change fail that locks out of order.
 	strict bool
+	// silent makes a Change write no events.
+	silent bool
 	// onEvents is called after the commit of each change that wrote events; see
 	// OnEvents.
 	onEvents atomic.Pointer[func()]
@@ -29,8 +31,8 @@ type DB struct {
 type Option func(*options)
 
 type options struct {
-	pool   []pg.Option
-	strict bool
+	pool           []pg.Option
+	strict, silent bool
 }
 
 // WithClock makes the database's methods take the time from clock.
@@ -50,6 +52,10 @@ func WithConns(n int) Option { return func(o *options) { o.pool = append(o.pool,
 // tests.
 func WithStrictLocks() Option { return func(o *options) { o.strict = true } }
 
+// WithoutEvents makes changes write no events: for the measurement of what events add
+// to a write.
+func WithoutEvents() Option { return func(o *options) { o.silent = true } }
+
 // Open opens the database at a postgres:// URL. It does not connect yet.
 func Open(url string, opts ...Option) (*DB, error) {
 	o := options{pool: []pg.Option{pg.WithClashes(clashes)}}
@@ -60,7 +66,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{DB: pool, strict: o.strict}, nil
+	return &DB{DB: pool, strict: o.strict, silent: o.silent}, nil
 }
 
 // NewID returns the id of a new object: a UUID of version 7.

@@ -75,6 +75,3 @@ func (d *DB) MigrateTo(ctx context.Context, version int64) error {
 	}
 	return err
 }
-
-// WithoutEvents has a change write none of the events that it noted.
-func WithoutEvents(c *Change) { c.events = nil }

@@ -31,8 +31,10 @@ const (
 // children are the children's lives by the words that start them.
 var children = map[string]func(ctx context.Context, parent io.Reader, out io.Writer) error{
 	"serve-service":       serving(newService),
+	"serve-silent":        serving(newSilentService),
 	"serve-reference":     serving(newReference),
 	"work":                workChild,
+	"deliver":             deliverChild,
 	"ingest":              ingestChild,
 	"give":                giveChild,
 	"report":              reportChild,

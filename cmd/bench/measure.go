@@ -79,7 +79,7 @@ type measure struct {
 // measureAll runs the measures, those that change the data after the others,
 // and looks at the memory last.
 func (b *bench) measureAll(ctx context.Context) ([]result, error) {
-	results, err := b.perform(ctx, append(b.againstReference(), b.reads()...))
+	results, err := b.perform(ctx, slices.Concat(b.againstReference(), b.reads(), b.agents()))
 	if err == nil && older.measure != nil {
 		var more []result
 		more, err = older.measure(ctx, b)
@@ -89,7 +89,7 @@ func (b *bench) measureAll(ctx context.Context) ([]result, error) {
 		var more []result
 		more, err = b.perform(ctx, slices.Concat(
 			b.writes(), []measure{{"sending", nil, b.drain}, {"ingesting", nil, b.ingest}},
-			b.reports(), b.frameworks(), b.syncs(),
+			b.reports(), b.frameworks(), b.syncs(), b.events(), b.deliveries(),
 		))
 		results = append(results, more...)
 	}

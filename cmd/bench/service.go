@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"reflect"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +18,8 @@ import (
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op/mcp"
+	"partnerapi/v2/op/openapi"
 )
 
 // uncounted are limits under which every request is counted and none refused.
@@ -30,10 +33,17 @@ var older struct {
 }
 
 // newService is the service as the command serve wires it, but for the limits:
-// keys, budgets, headers, metrics and a log at level info, into nothing.
-func newService(ctx context.Context) (http.Handler, error) {
+// keys, budgets, headers, metrics, agents, and a log at level info, into nothing.
+func newService(ctx context.Context) (http.Handler, error) { return openService(ctx) }
+
+// newSilentService is the service, whose writes write no events.
+func newSilentService(ctx context.Context) (http.Handler, error) {
+	return openService(ctx, db.WithoutEvents())
+}
+
+func openService(ctx context.Context, options ...db.Option) (http.Handler, error) {
 	gc.Relax()
-	d, err := db.Open(os.Getenv(envURL))
+	d, err := db.Open(os.Getenv(envURL), options...)
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +64,30 @@ func newService(ctx context.Context) (http.Handler, error) {
 		return nil, err
 	}
 	edge.Mount(engine, &api.Set, op.Latest)
+	if err := mountAgents(api, edge, engine, secret, log); err != nil {
+		return nil, err
+	}
 	if older.mount != nil {
 		err = older.mount(ctx, d, api, edge, engine, log)
 	}
 	return engine, err
+}
+
+// mountAgents adds the MCP server.
+func mountAgents(api *v2.API, edge *ginop.Edge, engine *gin.Engine, secret []byte, log *slog.Logger) error {
+	document, err := openapi.ForSet(&api.Set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+	if err != nil {
+		return err
+	}
+	server, err := mcp.New(mcp.Config{
+		Set: &api.Set, Release: op.Latest, Document: document, Prefix: "/v2", Handler: engine, Secret: secret,
+		Count: edge.Count, Enter: edge.Enter, Envelope: ginop.Envelope, Version: "bench", Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	edge.Protocol(engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve})
+	return nil
 }
 
 // justNothing hides that its writer is io.Discard, for which a logger may skip
