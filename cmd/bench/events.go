@@ -150,6 +150,6 @@ func (b *bench) eventCost(ctx context.Context) (results []result, err error) {
 
 // waitingEvents is how many events wait to be published.
 func (d *data) waitingEvents(ctx context.Context) (int, error) {
-	b, err := d.db.EventBacklog(ctx)
-	return b.Waiting, err
+	f, err := d.db.Figures(ctx, time.Minute)
+	return f.Events, err
 }
