@@ -281,26 +281,36 @@ type witness struct {
 	conn *sql.Conn
 }
 
-// look joins the database of the data directory, or starts it.
+// look joins the database of the data directory, or starts it, until the test's end.
 func (s *sends) look() *witness {
 	s.t.Helper()
-	d, shut, err := databaseFlags{DataDir: s.dir}.connect(s.t.Context(), io.Discard, nil)
+	d, leave := lookInto(s.t, s.dir)
+	s.t.Cleanup(leave)
+	return d
+}
+
+// lookInto joins the database of a data directory, or starts it, until leave is
+// called.
+func lookInto(t *testing.T, dir string) (w *witness, leave func()) {
+	t.Helper()
+	d, shut, err := databaseFlags{DataDir: dir}.connect(t.Context(), io.Discard, nil)
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	conn, err := d.SQL().Conn(s.t.Context()) // the one that the pool has
-	s.t.Cleanup(func() {
-		if err == nil {
+	conn, err := d.SQL().Conn(t.Context()) // the one that the pool has
+	leave = func() {
+		if conn != nil {
 			_ = conn.Close()
 		}
 		if err := shut(); err != nil {
-			s.t.Error(err)
+			t.Error(err)
 		}
-	})
-	if err != nil {
-		s.t.Fatal(err)
 	}
-	return &witness{s.t, conn}
+	if err != nil {
+		leave()
+		t.Fatal(err)
+	}
+	return &witness{t, conn}, leave
 }
 
 func (d *witness) exec(statement string) {

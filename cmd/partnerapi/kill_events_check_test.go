@@ -1,0 +1,193 @@
+//go:build slow
+
+package main
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+)
+
+// check waits until all is delivered, and holds what was listed and delivered against
+// what was written.
+func (k *kills) check() {
+	k.t.Helper()
+	service, d := k.drain()
+	r := &round{service: service, client: service.client, until: time.Now().Add(patience), over: make(chan struct{})}
+	types, events := map[domain.EventType]int{}, 0
+	var sum eventTally
+	k.receivers.mu.Lock()
+	defer k.receivers.mu.Unlock()
+	for _, tenant := range k.tenants {
+		list := k.listed(r, tenant)
+		events += len(list)
+		for i := range list {
+			types[list[i].Type]++
+		}
+		tenant.checkWritten(k.t, list, &sum)
+		for _, s := range tenant.subscriptions {
+			s.check(k.t, list, &sum)
+		}
+	}
+	for query, want := range map[string]int{
+		"SELECT count(*) FROM clients":                                        types[domain.ClientCreated],
+		"SELECT count(*) FROM users":                                          types[domain.UserCreated],
+		"SELECT count(*) FROM users WHERE status = 'inactive'":                types[domain.UserDeactivated],
+		"SELECT count(*) FROM published_events":                               events,
+		"SELECT count(*) FROM webhook_deliveries WHERE status = 'succeeded'":  sum.deliveries,
+		"SELECT count(*) FROM webhook_deliveries WHERE status <> 'succeeded'": 0,
+		"SELECT count(*) FROM webhooks WHERE status <> 'active'":              0,
+	} {
+		if got := d.number(query); got != want {
+			k.t.Errorf("%s: %d, not %d", query, got, want)
+		}
+	}
+	// Without a kill, nothing is taken twice that was answered.
+	if most := (k.killed + k.lost) * domain.MaxTriesUnderWay * 5 * len(k.tenants); sum.repeated > most {
+		k.t.Errorf("%d deliveries were repeated after an answer of success, more than the %d that kills can have caught", sum.repeated, most)
+	}
+	service.finish()
+	k.t.Logf("%d kills; %d writes answered, %d not; %d events; %d deliveries in %d tries, %d of them after an answer of success; "+
+		"the kills found %d deliveries under way, and %d events that were not published",
+		k.killed, sum.written, sum.doubtful, events, sum.deliveries, sum.tries, sum.repeated, k.underWay, k.unpublished)
+}
+
+// eventTally is what is counted for the log.
+type eventTally struct{ written, doubtful, deliveries, tries, repeated int }
+
+// listed has the followers of a tenant read on to the end, and wants each of them to
+// have got the same list as who reads it now. It returns the whole list.
+func (k *kills) listed(r *round, tenant *tenant) []told {
+	k.t.Helper()
+	late := newEventReader(tenant.followers[0].key, 500, nil)
+	late.read(r)
+	seen := map[string]bool{}
+	for _, e := range late.events {
+		if seen[e.ID] {
+			k.t.Errorf("%s is listed twice", e.text)
+		}
+		seen[e.ID] = true
+	}
+	for i, f := range tenant.followers {
+		if !f.read(r) {
+			k.t.Fatalf("%s's follower %d does not get to the end", tenant.name, i)
+		}
+		var want []string
+		for _, e := range late.events {
+			if f.reach == nil || slices.Contains(f.reach, e.ClientID) {
+				want = append(want, e.text)
+			}
+		}
+		var got []string
+		for _, e := range f.events {
+			got = append(got, e.text)
+		}
+		if !slices.Equal(got, want) {
+			k.t.Errorf("%s's follower %d was shown other events than who reads them all now: %d, not %d", tenant.name, i, len(got), len(want))
+		}
+	}
+	return late.events
+}
+
+// checkWritten wants the list to tell of what was written, in its order, and of nothing
+// else.
+func (x *tenant) checkWritten(t *testing.T, list []told, sum *eventTally) {
+	t.Helper()
+	subjects := map[string]*subject{}
+	for i := range x.clients {
+		subjects[x.clients[i].label] = &x.clients[i]
+	}
+	for _, a := range x.authors {
+		for _, s := range a.subjects {
+			subjects[s.label] = s
+		}
+	}
+	got, ids := map[string][]domain.EventType{}, map[string]string{}
+	for i := range list {
+		e := &list[i]
+		label := e.label()
+		s := subjects[label]
+		if s == nil {
+			t.Errorf("%s: nobody wrote %s", x.name, e.text)
+			continue
+		}
+		if e.Type == domain.ClientCreated {
+			ids[label] = e.Data.ID
+			s = &subject{client: label, id: s.id}
+		}
+		if e.ClientID != ids[s.client] || s.id != "" && s.id != e.Data.ID {
+			t.Errorf("%s is not of the client %s", e.text, s.client)
+		}
+		got[label] = append(got[label], e.Type)
+		// Rendered after its change, it shows this or a later one.
+		updates := len(got[label]) - 1
+		if e.Type == domain.UserUpdated && e.Data.Department != nil {
+			if n, _ := strconv.Atoi(*e.Data.Department); n < updates {
+				t.Errorf("%s is older than update %d", e.text, updates)
+			}
+		}
+	}
+	for label, s := range subjects {
+		sum.written += len(s.told)
+		possible := s.told
+		if s.doubt != "" {
+			sum.doubtful++
+			possible = append(slices.Clone(s.told), s.doubt)
+		}
+		if !slices.Equal(got[label], s.told) && !slices.Equal(got[label], possible) {
+			t.Errorf("%s: the events are %v, the answered writes %v, the one in doubt %q", label, got[label], s.told, s.doubt)
+		}
+	}
+}
+
+// wants reports whether an event is to be delivered. The clients of the start were made
+// before the subscriptions.
+func (s *subscription) wants(e *told) bool {
+	early := e.Type == domain.ClientCreated && slices.ContainsFunc(s.tenant.clients, func(c subject) bool { return c.id == e.ClientID })
+	return !early && slices.Contains(s.types, e.Type) &&
+		(s.clients == nil || slices.Contains(s.clients, e.ClientID)) &&
+		(s.reach == nil || slices.Contains(s.reach, e.ClientID))
+}
+
+// check wants the endpoint to have got, of its partner's events, what it wants, and
+// nothing else.
+func (s *subscription) check(t *testing.T, list []told, sum *eventTally) {
+	t.Helper()
+	name := s.tenant.name + " " + s.name
+	events, wanted := map[string]*told{}, 0
+	for i := range list {
+		e := &list[i]
+		events[e.ID] = e
+		if !s.wants(e) {
+			continue
+		}
+		wanted++
+		if got := s.gotten[e.ID]; got == nil || got.answered == 0 {
+			t.Errorf("%s did not get %s", name, e.text)
+		}
+	}
+	if wanted == 0 {
+		t.Errorf("%s wants nothing", name)
+	}
+	sum.deliveries += wanted
+	for id, got := range s.gotten {
+		e := events[id]
+		switch {
+		case e == nil:
+			t.Errorf("%s got what is not its partner's: %s", name, got.bodies[0])
+			continue
+		case !s.wants(e):
+			t.Errorf("%s got what it does not want: %s", name, e.text)
+		}
+		sum.tries += len(got.bodies)
+		sum.repeated += max(0, got.answered-1)
+		for _, body := range got.bodies {
+			if body != e.text {
+				t.Errorf("%s got\n%s\nwhich is listed as\n%s", name, body, e.text)
+			}
+		}
+	}
+}
