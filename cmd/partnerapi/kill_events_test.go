@@ -19,7 +19,9 @@ import (
 
 const (
 	// killRounds is how often the service and its database are killed, unless the
-	// environment variable KILL_ROUNDS says another number; 30 take some minutes.
+	// environment variable KILL_ROUNDS says another number: 30 rounds take some minutes
+	// (KILL_ROUNDS=30 go test -tags slow -run TestEventsOutliveKills -v ./cmd/partnerapi).
+	// Its name lacks the prefix of the service's own variables, which tests ignore.
 	killRounds = 4
 	// eventSeed is the seed of what happens by chance: which writes are made, how
 	// receivers answer, and after how many writes there is a kill.
