@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +23,8 @@ import (
 // extension is a part of the program that can be deleted with its file: an
 // older version of the interface. The rest knows extensions by this list only.
 type extension struct {
-	// commands is a struct of Kong commands.
+	// commands points to a struct of Kong commands, of which each command line has one
+	// of its own.
 	commands any
 	// migrate brings the extension's own tables up to date.
 	migrate func(context.Context, *db.DB) error
@@ -58,7 +60,7 @@ func pluginCommands() kong.Plugins {
 	var plugins kong.Plugins
 	for _, e := range extensions {
 		if e.commands != nil {
-			plugins = append(plugins, e.commands)
+			plugins = append(plugins, reflect.New(reflect.TypeOf(e.commands).Elem()).Interface())
 		}
 	}
 	return plugins
