@@ -71,7 +71,26 @@ type Edge struct {
 	progress *progress
 	refusals *refusals
 	surfaces []*Surface
+	// watchers are told of every request that was answered.
+	watchers []func(Answered)
 }
+
+// Answered is a request that a surface has answered.
+type Answered struct {
+	// Surface is the surface's prefix without its slash, such as v2, and Operation
+	// the name of the route; "unknown" where there is none.
+	Surface, Operation string
+	// Caller is nil where the request had no valid key.
+	Caller *domain.Caller
+	// Status is the HTTP status of the answer; 499 where the caller did not wait.
+	Status    int
+	UserAgent string
+}
+
+// Watch has fn called after each request that a surface answers, before the next
+// of its connection is read. It must not block. Watch is called before the first
+// request.
+func (e *Edge) Watch(fn func(Answered)) { e.watchers = append(e.watchers, fn) }
 
 // NewEdge makes an edge.
 func NewEdge(c Config) *Edge {
@@ -93,6 +112,8 @@ type Surface struct {
 	prefix string
 	render Renderer
 	group  *gin.RouterGroup
+	// headers, where set, adds to what every response has before its work.
+	headers func(c *gin.Context, operation string)
 	// before, where set, is asked before the key is looked at.
 	before func(*http.Request) error
 	// uncounted says that requests count against no key's budget.
@@ -134,6 +155,13 @@ func (e *Edge) noRoute(c *gin.Context) {
 	c.String(http.StatusNotFound, "not found\n")
 }
 
+// Headers has fn called before the work of each request, whatever becomes of it,
+// to add headers that all responses of the surface carry: errors, documents and
+// those of unknown paths too. operation is the name of the route; "unknown" where
+// there is none, and "document" for a document. It is called before the first
+// request.
+func (s *Surface) Headers(fn func(c *gin.Context, operation string)) { s.headers = fn }
+
 // Handle adds a route. The function runs for requests with a valid key within
 // its budget, and writes the response unless it returns an error; name is the
 // operation's, for logs and metrics. A GET answers HEAD too.
@@ -166,7 +194,7 @@ func (e *Edge) inTurn(c *gin.Context, work func(*gin.Context) error) error {
 // carries the headers of every response.
 func (s *Surface) Open(path, contentType string, document []byte) {
 	handler := func(c *gin.Context) {
-		begin(c)
+		s.begin(c, "document")
 		report(c, s.edge.budgets.look(c.Request.Context(), addressBudget(c), s.edge.Limits.PerAddress))
 		c.Header("Content-Length", strconv.Itoa(len(document)))
 		c.Data(http.StatusOK, contentType, document)

@@ -20,7 +20,15 @@ const loggedAgent = 200
 func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.Duration, err error) {
 	status := c.Writer.Status()
 	ctx := c.Request.Context()
-	key := domain.CallerFrom(ctx).Prefix
+	caller := domain.CallerFrom(ctx)
+	key := caller.Prefix
+	for _, watch := range e.watchers {
+		told := Answered{Surface: s.prefix[1:], Operation: operation, Status: status, UserAgent: c.Request.UserAgent()}
+		if key != "" {
+			told.Caller = caller
+		}
+		watch(told)
+	}
 	e.Metrics.count(s.prefix[1:], operation, status, took, key)
 	if e.Tracing != nil {
 		e.Tracing.Answered(ctx, key, err)

@@ -34,10 +34,13 @@ const (
 const statusGone = 499
 
 // begin writes the headers that every response has before its work.
-func begin(c *gin.Context) {
+func (s *Surface) begin(c *gin.Context, operation string) {
 	h := c.Writer.Header()
 	h["X-Request-Id"] = []string{requestID(c.GetHeader("X-Request-Id"))}
 	h["Cache-Control"], h["X-Content-Type-Options"] = noStore, noSniff
+	if s.headers != nil {
+		s.headers(c, operation)
+	}
 }
 
 // Values of headers that all responses share; nothing appends to them in place.
@@ -47,7 +50,7 @@ var noStore, noSniff = []string{"no-store"}, []string{"nosniff"}
 // budget in the headers, a rendered error, a log line and a metric.
 func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) error) {
 	start := time.Now()
-	begin(c)
+	s.begin(c, name)
 	if s.edge.Tracing != nil {
 		s.edge.Tracing.Begun(c.Request.Context(), s.prefix[1:], name, RequestID(c))
 	}
