@@ -54,7 +54,7 @@ func refusal(fn func()) (text string) {
 // query calls otherwise is found as well as what a body does.
 func TestRoutesFit(t *testing.T) {
 	t.Parallel()
-	f := New(v2.New(nil, nil), nil, nil, domain.SystemClock{})
+	f := New(v2.New(nil, nil), Config{})
 	if len(f.routes) < 6 {
 		t.Fatalf("%d routes", len(f.routes))
 	}

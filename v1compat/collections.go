@@ -88,7 +88,7 @@ func (f *Facade) collectionRoutes(api *v2.API, own *v2.V1) {
 		Description: "Makes the user a member of the collection. The user leaves every other collection of the " +
 			"client.",
 		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
-		Fields: map[string]string{"user_id": "user_infima_id"},
+		Fields: map[string]string{"user_id": "user_infima_id"}, Successor: api.AddMembers,
 	}, own.MoveMember, fromAddMember, toAdded)
 	call(f, Meta{
 		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id",

@@ -51,7 +51,7 @@ func oneRoute(t *testing.T, numbers *sql.DB, fn func(context.Context) (*raw, err
 	o := op.Add(&op.Set{}, op.Meta{
 		ID: "try", Method: "POST", Path: "/try", Scope: domain.Write, Since: op.V2_0, Status: 200, Summary: "s",
 	}, func(ctx context.Context, _ *untranslated) (*raw, error) { return fn(ctx) })
-	f := &Facade{registry: idmap.New(numbers, 0)}
+	f := &Facade{Config: Config{Registry: idmap.New(numbers, 0)}}
 	call(f, Meta{ID: "try", Method: "POST", Path: "/try", Status: http.StatusOK, Summary: "Try"}, o,
 		func(*tried) *untranslated { return &untranslated{} }, func(r *raw) *raw { return r })
 

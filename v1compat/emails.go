@@ -50,14 +50,14 @@ type listSentEmails struct {
 	}
 }
 
-func (f *Facade) emailRoutes(own *v2.V1) {
+func (f *Facade) emailRoutes(api *v2.API, own *v2.V1) {
 	list(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK,
 		Summary: "Retrieve Sent Emails",
 		Description: "Returns the mails that were sent within 30 days to a user, or to all users in reach with an " +
 			"address, newest first. `limit` and `offset` are taken from the query.",
 		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
-		Fields: map[string]string{"user_id": "user_infima_id"},
+		Fields: map[string]string{"user_id": "user_infima_id"}, Successor: api.ListEmails,
 	}, own.SentEmails, fromListSentEmails, toSentEmail)
 }
 

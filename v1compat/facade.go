@@ -13,24 +13,42 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 )
 
+// Config is what a Facade stands on. The zero Config is enough for what needs no
+// database: the document, and the list of the routes.
+type Config struct {
+	// Registry knows the numbers.
+	Registry *idmap.Registry
+	// Store keeps the checkpoints of walks by offset, which replicas share; nil
+	// keeps them in this process.
+	Store Store
+	// Clock is nil for the system's.
+	Clock domain.Clock
+	// Release is the one that v2's public edge serves: which successors can be
+	// followed. What v1 itself calls does not depend on it.
+	Release op.Release
+}
+
 // Facade is version 1 of the interface.
 type Facade struct {
-	registry    *idmap.Registry
+	Config
 	checkpoints *checkpoints
 	routes      []*route
 }
 
-// New makes the facade over v2's operations. Checkpoints of walks by offset
-// are kept in the store, which replicas share; nil keeps them in this process.
-// A route that does not fit its operation is a programming error, and panics.
-func New(api *v2.API, registry *idmap.Registry, store Store, clock domain.Clock) *Facade {
-	if store == nil {
-		store = newMemory(clock)
+// New makes the facade over v2's operations. A route that does not fit its
+// operation is a programming error, and panics.
+func New(api *v2.API, c Config) *Facade {
+	if c.Clock == nil {
+		c.Clock = domain.SystemClock{}
 	}
-	f := &Facade{registry: registry, checkpoints: &checkpoints{store: store}}
+	if c.Store == nil {
+		c.Store = newMemory(c.Clock)
+	}
+	f := &Facade{Config: c, checkpoints: &checkpoints{store: c.Store}}
 	own := v2.ForV1(api)
 	f.clientRoutes(api)
 	f.userRoutes(api)
@@ -38,9 +56,9 @@ func New(api *v2.API, registry *idmap.Registry, store Store, clock domain.Clock)
 	f.policyRoutes(api)
 	f.exposureRoutes(api)
 	f.trainingRoutes(api)
-	f.phishingRoutes(own)
-	f.sendPhishingRoutes(own)
-	f.emailRoutes(own)
+	f.phishingRoutes(api, own)
+	f.sendPhishingRoutes(api, own)
+	f.emailRoutes(api, own)
 	f.reportRoutes(api, own)
 	f.mustFit()
 	return f

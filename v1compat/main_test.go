@@ -11,6 +11,7 @@ import (
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
 	"partnerapi/idmap"
+	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi/openapitest"
 	"partnerapi/v2/v2test"
 )
@@ -51,7 +52,7 @@ func start(t testing.TB, o setup) *service {
 	}
 	o.Mount = func(h *v2test.Harness) error {
 		s.registry = idmap.New(h.DB.SQL(), o.cached)
-		s.facade = New(h.API, s.registry, o.store, h.Clock)
+		s.facade = New(h.API, Config{Registry: s.registry, Store: o.store, Clock: h.Clock, Release: op.Latest})
 		return s.facade.Mount(h.Edge, h.Engine)
 	}
 	o.Wrap = func(_ *v2test.Harness, base http.RoundTripper) http.RoundTripper {

@@ -34,13 +34,13 @@ type listPhishing struct {
 	Query struct{ upTo50 }
 }
 
-func (f *Facade) phishingRoutes(own *v2.V1) {
+func (f *Facade) phishingRoutes(api *v2.API, own *v2.V1) {
 	list(f, Meta{
 		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK,
 		Summary: "Get User Phishing Results",
 		Description: "Returns the simulated mails that were sent to a user, newest first, and how far each got. What " +
 			"mail scanners did is not counted.",
-		Fails: []int{http.StatusNotFound},
+		Fails: []int{http.StatusNotFound}, Successor: api.ListPhishingResults,
 	}, own.SentResults, fromListPhishing, toPhishingResult)
 }
 

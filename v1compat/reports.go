@@ -35,7 +35,7 @@ func (f *Facade) reportRoutes(api *v2.API, own *v2.V1) {
 	list(f, Meta{
 		ID: "reports", Method: "GET", Path: "/clients/:client_id/reports", Status: http.StatusOK,
 		Summary:     "Get Reports",
-		Description: "Returns the reports of a client, by their creation.",
+		Description: "Returns the reports of a client, by their creation.", Successor: api.ListReports,
 	}, own.OldReports, fromListReports, toReport)
 	single(f, Meta{
 		ID: "download-report", Method: "GET", Path: "/clients/:client_id/reports/:report_id", Status: http.StatusOK,

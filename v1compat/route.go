@@ -31,6 +31,9 @@ type Meta struct {
 	// Fields gives the v1 name of each field of the v2 operation that v1 calls
 	// otherwise, without indexes.
 	Fields map[string]string
+	// Successor is the operation of v2's public set that callers of the route are to
+	// call instead; nil where it is the one that the route itself calls.
+	Successor op.Operation
 }
 
 // route is a Meta with its operation and what serves it.
@@ -137,6 +140,9 @@ func (f *Facade) add(
 	meta Meta, o op.Operation, in, out reflect.Type, toV2 func(any) any,
 	answer func(context.Context, any) (any, error),
 ) {
+	if meta.Successor == nil {
+		meta.Successor = o
+	}
 	f.routes = append(f.routes, &route{
 		Meta: meta, operation: o, input: op.Describe(in), output: out, toV2: toV2, answer: answer, facade: f,
 	})
@@ -163,7 +169,7 @@ func (r *route) run(c *gin.Context) (any, error) {
 
 	// An unused number stays unresolved: v2 then finds nothing, and answers as it
 	// does for what is out of reach.
-	lookup, err := idmap.Resolve(ctx, r.facade.registry, in)
+	lookup, err := idmap.Resolve(ctx, r.facade.Registry, in)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +178,7 @@ func (r *route) run(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	lookup.Reached()
-	return out, idmap.Number(ctx, r.facade.registry, out)
+	return out, idmap.Number(ctx, r.facade.Registry, out)
 }
 
 // check reports a route that does not fit its operation: an error of the

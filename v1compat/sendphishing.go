@@ -23,12 +23,13 @@ type sendPhishing struct {
 	}
 }
 
-func (f *Facade) sendPhishingRoutes(own *v2.V1) {
+func (f *Facade) sendPhishingRoutes(api *v2.API, own *v2.V1) {
 	call(f, Meta{
 		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
 		Description: "Schedules a simulated mail to one user, whichever client the user belongs to.",
 		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:      map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
+		Successor:   api.SendPhishing,
 	}, own.SendToUser, fromSendPhishing, toMessage)
 }
 

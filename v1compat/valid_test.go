@@ -22,7 +22,7 @@ func TestTranslatedInputsAreValid(t *testing.T) {
 	api := v2.New(nil, nil)
 	own := v2.ForV1(api)
 	inputs := &randomInputs{T: t, Rand: rand.New(rand.NewPCG(9, 9)), routes: map[string]*route{}}
-	for _, r := range New(api, nil, nil, domain.SystemClock{}).routes {
+	for _, r := range New(api, Config{}).routes {
 		if r.input.Body != nil || len(r.input.Query) > 0 {
 			inputs.routes[r.ID] = r
 		}

@@ -17,6 +17,7 @@ import (
 	"partnerapi/idmap"
 	"partnerapi/v1compat"
 	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 )
 
@@ -33,7 +34,7 @@ func init() {
 func mountV1(ctx context.Context, d *db.DB, api *v2.API, edge *ginop.Edge, engine *gin.Engine, log *slog.Logger) error {
 	registry := idmap.New(d.SQL(), 100_000)
 	go registry.Watch(ctx, log)
-	return v1compat.New(api, registry, nil, domain.SystemClock{}).Mount(edge, engine)
+	return v1compat.New(api, v1compat.Config{Registry: registry, Release: op.Latest}).Mount(edge, engine)
 }
 
 // pageSize is the largest page of v1's lists.

@@ -34,7 +34,7 @@ func init() {
 		mount:   mountV1,
 		name:    "v1",
 		document: func(api *v2.API) ([]byte, error) {
-			return v1compat.New(api, nil, nil, domain.SystemClock{}).YAML()
+			return v1compat.New(api, v1compat.Config{}).YAML()
 		},
 		reference: referenceV1,
 		guides:    []string{"moving-from-v1"},
@@ -45,11 +45,11 @@ func init() {
 
 func mountV1(ctx context.Context, s *service) error {
 	registry := idmap.New(s.db.SQL(), registrySize)
-	var store v1compat.Store
+	config := v1compat.Config{Registry: registry, Clock: s.clock, Release: s.config.Release}
 	if s.redis != nil {
-		store = v1compat.NewRedis(s.redis, s.log)
+		config.Store = v1compat.NewRedis(s.redis, s.log)
 	}
-	if err := v1compat.New(s.api, registry, store, s.clock).Mount(s.edge, s.engine); err != nil {
+	if err := v1compat.New(s.api, config).Mount(s.edge, s.engine); err != nil {
 		return err
 	}
 	s.group.Go(func() { registry.Watch(ctx, s.log) })
@@ -57,7 +57,7 @@ func mountV1(ctx context.Context, s *service) error {
 }
 
 func referenceV1(api *v2.API) (site.Reference, error) {
-	document, err := v1compat.New(api, nil, nil, domain.SystemClock{}).Document()
+	document, err := v1compat.New(api, v1compat.Config{}).Document()
 	return site.Reference{
 		Name: "v1", Title: "API v1", Prefix: "/v1", Document: document, Files: []string{"/v1/openapi.yaml"},
 	}, err
@@ -65,7 +65,7 @@ func referenceV1(api *v2.API) (site.Reference, error) {
 
 func routesV1(api *v2.API) []route {
 	var routes []route
-	for meta, operation := range v1compat.New(api, nil, nil, domain.SystemClock{}).Routes() {
+	for meta, operation := range v1compat.New(api, v1compat.Config{}).Routes() {
 		routes = append(routes, route{meta.ID, meta.Method, meta.Path, operation, meta.Fails})
 	}
 	return routes
