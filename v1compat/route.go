@@ -36,6 +36,9 @@ type Meta struct {
 	Successor op.Operation
 	// Reordered says that the successor lists the objects in another order.
 	Reordered bool
+	// Additive says that the route is not in v1's own document: it has no phase and
+	// no successor.
+	Additive bool
 }
 
 // route is a Meta with its operation and what serves it.
@@ -177,7 +180,7 @@ func routeOf[In, Out any](meta Meta, o op.Operation) *route {
 }
 
 func (f *Facade) add(r *route) {
-	if r.Successor == nil {
+	if r.Successor == nil && !r.Additive {
 		r.Successor = r.operation
 	}
 	r.facade = f

@@ -80,9 +80,10 @@ func firstPage(page asked, reordered bool) op.Paging {
 // defaultLimit is the limit of v2's lists where none is given.
 const defaultLimit = 100
 
-// followed reports whether the release that is served has the successor.
+// followed reports whether the route has a successor that is in the release that is
+// served.
 func (r *route) followed() bool {
-	return !r.facade.Plain && r.Successor.Meta().Since <= r.facade.Release
+	return !r.facade.Plain && !r.Additive && r.Successor.Meta().Since <= r.facade.Release
 }
 
 // link is the value of the header Link that leads to the successor with the
