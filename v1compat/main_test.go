@@ -1,6 +1,7 @@
 package v1compat
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -52,7 +53,7 @@ func start(t testing.TB, o setup) *service {
 	}
 	o.Mount = func(h *v2test.Harness) error {
 		s.registry = idmap.New(h.DB.SQL(), o.cached)
-		s.facade = New(h.API, Config{Registry: s.registry, Store: o.store, Clock: h.Clock, Release: op.Latest})
+		s.facade = New(h.API, Config{Registry: s.registry, Store: o.store, Clock: h.Clock, Release: cmp.Or(o.Release, op.Latest)})
 		return s.facade.Mount(h.Edge, h.Engine)
 	}
 	o.Wrap = func(_ *v2test.Harness, base http.RoundTripper) http.RoundTripper {

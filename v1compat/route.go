@@ -50,6 +50,8 @@ type route struct {
 	// toV2 is v2's input for one of v1, some fields of which may be empty.
 	toV2   func(in any) any
 	answer func(ctx context.Context, in any) (answered, error)
+	// next is the successor's input for one of v1 that is not answered; nil for none.
+	next   func(ctx context.Context, in any) (any, error)
 	facade *Facade
 }
 
@@ -81,6 +83,13 @@ func callNext[In, V2In, V2Out, Out any](
 			return answered{}, err
 		}
 		return answered{from(out), next(called)}, nil
+	}
+	r.next = func(ctx context.Context, in any) (any, error) {
+		called := to(in.(*In))
+		if err := f.locate(ctx, called); err != nil {
+			return nil, err
+		}
+		return next(called), nil
 	}
 	f.add(r)
 }
@@ -144,6 +153,24 @@ func listNext[In, V2In, Row, Item any](
 		}
 		return a, f.checkpoints.leave(ctx, walk, len(page.Data), page.End)
 	}
+	r.next = func(ctx context.Context, in any) (any, error) {
+		asked, err := pageOf(in)
+		if err != nil {
+			return nil, err
+		}
+		filters, paging := to(in.(*In))
+		if err := f.locate(ctx, filters); err != nil {
+			return nil, err
+		}
+		out := any(filters)
+		if next != nil {
+			out, paging = next(filters, nil)
+		}
+		if out != nil {
+			*paging = firstPage(asked, meta.Reordered)
+		}
+		return out, nil
+	}
 	f.add(r)
 }
 
@@ -171,6 +198,7 @@ func single[In, V2In, V2Out, Item any](
 		page.Items = append(page.Items, *from(object))
 		return answered{page, called}, nil
 	}
+	r.next = func(_ context.Context, in any) (any, error) { return to(in.(*In)), nil }
 	f.add(r)
 }
 
