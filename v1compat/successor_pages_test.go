@@ -65,13 +65,13 @@ func TestSuccessorsOfPages(t *testing.T) {
 			continue
 		}
 		linked, without := 0, 0
-		for range 30 {
+		for i := range 10 {
 			query := url.Values{}
-			if rnd.IntN(5) > 0 {
+			if i > 0 && rnd.IntN(5) > 0 {
 				query.Set("limit", of("-1", "1", "2", "7", "20", "50", "100", "499", "500", "501", "1000", "1001"))
 			}
-			if rnd.IntN(5) == 0 {
-				query.Set("offset", of("0", "1", "30", "5000"))
+			if i == 1 || i > 1 && rnd.IntN(5) == 0 {
+				query.Set("offset", of("1", "30", "5000"))
 			}
 			for _, name := range slices.Sorted(maps.Keys(filterTexts[r.ID])) {
 				if rnd.IntN(2) == 0 {

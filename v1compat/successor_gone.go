@@ -16,13 +16,20 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
-// linkWhenGone is the value of the header Link of a request that is not answered
-// any more: as of an answer of success where the request can be read and the key
-// reaches all that the link would name, a list with as many objects as v2's have
-// where the same cannot be promised. Else it is the successor alone where its path
-// names no object, and "" where it does. Nothing that goes wrong is told, as the
-// request is refused all the same.
-func (r *route) linkWhenGone(c *gin.Context) string {
+// linkWhenGone adds the header that leads to the successor to the answer of a
+// request that the key's phase refuses.
+func (r *route) linkWhenGone(c *gin.Context) {
+	if link := r.goneLink(c); link != "" {
+		c.Writer.Header().Add("Link", link)
+	}
+}
+
+// goneLink is the value of the header: as of an answer of success where the request
+// can be read and the key reaches all that the link would name; of a list whose same
+// page cannot be promised, a page of the usual size. Else it is the successor alone
+// where its path names no object, and "" where it does. Nothing that goes wrong is
+// told, as the request is refused all the same.
+func (r *route) goneLink(c *gin.Context) string {
 	if !r.followed() {
 		return ""
 	}
