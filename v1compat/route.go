@@ -121,18 +121,7 @@ func listNext[In, V2In, Row, Item any](
 			return answered{}, err
 		}
 		filters, paging := to(in.(*In))
-		walk, err := f.checkpoints.walk(ctx, meta.ID, filters, asked)
-		if err != nil {
-			return answered{}, err
-		}
-
-		*paging = walk.paging()
-		page, err := o.Call(ctx, filters)
-		if walk.outdated(err) {
-			walk.cursor = ""
-			*paging = walk.paging()
-			page, err = o.Call(ctx, filters)
-		}
+		walk, page, err := readPage(ctx, f, meta.ID, o, filters, paging, asked)
 		if err != nil {
 			return answered{}, err
 		}
@@ -172,6 +161,25 @@ func listNext[In, V2In, Row, Item any](
 		return out, nil
 	}
 	f.add(r)
+}
+
+// readPage reads a page of an operation's list as one of a walk by offset. paging is
+// the one in filters.
+func readPage[V2In, Row any](
+	ctx context.Context, f *Facade, route string, o *op.Op[V2In, op.Page[Row]], filters *V2In, paging *op.Paging, page asked,
+) (walk, *op.Page[Row], error) {
+	w, err := f.checkpoints.walk(ctx, route, filters, page)
+	if err != nil {
+		return w, nil, err
+	}
+	*paging = w.paging()
+	read, err := o.Call(ctx, filters)
+	if w.outdated(err) {
+		w.cursor = ""
+		*paging = w.paging()
+		read, err = o.Call(ctx, filters)
+	}
+	return w, read, err
 }
 
 // single adds a route that shows the one object of a call as a page. The input's
