@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
@@ -157,8 +158,14 @@ func (r *route) serve(c *gin.Context) error {
 	if err != nil {
 		return r.translate(domain.AsError(err))
 	}
+	if own, ok := out.(encoder); ok {
+		return ginop.WriteJSON(c, r.Status, out, own.encoding())
+	}
 	return ginop.WriteJSON(c, r.Status, out)
 }
+
+// encoder is an output that JSON's usual options do not fit.
+type encoder interface{ encoding() json.Options }
 
 func (r *route) run(c *gin.Context) (any, error) {
 	if err := op.Authorize(c.Request.Context(), r.operation.Meta()); err != nil {
