@@ -67,6 +67,7 @@ func New(api *v2.API, c Config) *Facade {
 	f.sendPhishingRoutes(api, own)
 	f.emailRoutes(api, own)
 	f.reportRoutes(api, own)
+	f.exchangeRoutes(own)
 	f.mustFit()
 	return f
 }
