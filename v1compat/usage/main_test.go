@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // schema is the service's tables with those of version 1.
-var schema = dbtest.Schema{Name: "usage", Key: db.SchemaKey() + "usage1", Apply: func(ctx context.Context, url string) error {
+var schema = dbtest.Schema{Name: "usage", Key: db.SchemaKey() + idmap.SchemaKey(), Apply: func(ctx context.Context, url string) error {
 	d, err := db.Open(url)
 	if err != nil {
 		return err
