@@ -12,6 +12,7 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
+	"partnerapi/v1compat/usage"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -30,6 +31,8 @@ type Config struct {
 	// Release is the one that v2's public edge serves: which successors can be
 	// followed. What v1 itself calls does not depend on it.
 	Release op.Release
+	// Usage counts who calls what; nil counts nothing, and GET /v1/usage has no items.
+	Usage *usage.Counter
 }
 
 // Facade is version 1 of the interface.
@@ -39,6 +42,10 @@ type Facade struct {
 	routes      []*route
 	// own are the operations that no operation of v2 stands behind.
 	own *op.Set
+	// successors are the operations of v2 that follow v1's, and counted those of both
+	// that Usage counts; see countable.
+	successors map[string]string
+	counted    map[usage.Surface]map[string]string
 }
 
 // New makes the facade over v2's operations. A route that does not fit its
@@ -62,7 +69,9 @@ func New(api *v2.API, c Config) *Facade {
 	f.sendPhishingRoutes(api, own)
 	f.emailRoutes(api, own)
 	f.reportRoutes(api, own)
+	f.usageRoutes()
 	f.mustFit()
+	f.counted = f.countable()
 	return f
 }
 
@@ -80,6 +89,9 @@ func (f *Facade) Mount(edge *ginop.Edge, engine *gin.Engine) error {
 	s := edge.Surface(engine, "/v1", renderError)
 	for _, r := range f.routes {
 		s.Handle(r.Method, r.Path, r.ID, r.serve)
+	}
+	if f.Usage != nil {
+		edge.Watch(f.count)
 	}
 	document, err := f.YAML()
 	if err != nil {

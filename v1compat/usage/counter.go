@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ import (
 // maxPlaces bounds what a Counter holds between two flushes: keys times
 // operations times days.
 const maxPlaces = 100_000
+
+// recordWithin is how long a flush may take before it is tried again.
+const recordWithin = 30 * time.Second
 
 // Counter counts calls in memory, and adds them to the database. It is safe for
 // concurrent use, and one serves a whole process.
@@ -134,13 +138,15 @@ func (c *Counter) Run(ctx context.Context, ticks <-chan time.Time) {
 // Record flushes, and removes what is no longer kept when a day has begun. A
 // failure is logged: the next flush tries again.
 func (c *Counter) Record(ctx context.Context) {
+	ctx, done := context.WithTimeout(ctx, recordWithin)
+	defer done()
 	if err := c.Flush(ctx); err != nil {
-		if ctx.Err() == nil {
+		if !errors.Is(ctx.Err(), context.Canceled) {
 			c.log.WarnContext(ctx, "the use of v1 was not recorded; it will be tried again", "error", err)
 		}
 		return
 	}
-	if err := c.prune(ctx); err != nil && ctx.Err() == nil {
+	if err := c.prune(ctx); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		c.log.WarnContext(ctx, "the use of v1 in days that are no longer kept was not removed; it will be tried again",
 			"error", err)
 	}
