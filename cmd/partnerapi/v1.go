@@ -30,6 +30,9 @@ func init() {
 	extensions = append(extensions, extension{
 		commands: &struct {
 			IDMap idmapCmd `cmd:"" name:"idmap" help:"The numbers that v1 knows objects by."`
+			V1    struct {
+				Status statusCmd `cmd:"" help:"Show when v1 ends, who still calls it, and who has moved to v2."`
+			} `cmd:"" name:"v1" help:"The retirement of v1."`
 		}{},
 		migrate: func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) },
 		version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return idmap.SchemaVersion(ctx, d.SQL()) },
