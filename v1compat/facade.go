@@ -12,9 +12,11 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
+	"partnerapi/v1compat/retire"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op/openapi"
 )
 
 // Config is what a Facade stands on. The zero Config is enough for what needs no
@@ -30,6 +32,9 @@ type Config struct {
 	// Release is the one that v2's public edge serves: which successors can be
 	// followed. What v1 itself calls does not depend on it.
 	Release op.Release
+	// Lifecycle returns how far the retirement of v1 is; nil is on for all, and
+	// nothing announced. It is asked several times in each request.
+	Lifecycle func() *retire.State
 }
 
 // Facade is version 1 of the interface.
@@ -76,13 +81,32 @@ func (f *Facade) mustFit() {
 // Mount adds v1's routes and its document to the engine.
 func (f *Facade) Mount(edge *ginop.Edge, engine *gin.Engine) error {
 	s := edge.Surface(engine, "/v1", renderError)
+	links := f.marks()
+	s.Headers(func(c *gin.Context, operation string) { f.mark(c, operation, links) })
 	for _, r := range f.routes {
 		s.Handle(r.Method, r.Path, r.ID, r.serve)
 	}
-	document, err := f.YAML()
-	if err != nil {
-		return err
+	return f.openDocument(s)
+}
+
+// openDocument serves v1's document, as it is before and after the end of v1 is
+// announced.
+func (f *Facade) openDocument(s *ginop.Surface) error {
+	var documents [2][]byte
+	for i, announced := range [2]bool{false, true} {
+		document, err := f.document(announced)
+		if err == nil {
+			documents[i], err = openapi.YAML(document)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	s.Open("/openapi.yaml", "application/yaml", document)
+	s.OpenAsOf("/openapi.yaml", "application/yaml", func() []byte {
+		if _, announced := f.retirement().Announcement(); announced {
+			return documents[1]
+		}
+		return documents[0]
+	})
 	return nil
 }

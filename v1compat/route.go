@@ -34,6 +34,9 @@ type Meta struct {
 	// Successor is the operation of v2's public set that callers of the route are to
 	// call instead; nil where it is the one that the route itself calls.
 	Successor op.Operation
+	// Additive says that the route is not in v1's own document: it has no phase and
+	// no successor.
+	Additive bool
 }
 
 // route is a Meta with its operation and what serves it.
@@ -140,7 +143,7 @@ func (f *Facade) add(
 	meta Meta, o op.Operation, in, out reflect.Type, toV2 func(any) any,
 	answer func(context.Context, any) (any, error),
 ) {
-	if meta.Successor == nil {
+	if meta.Successor == nil && !meta.Additive {
 		meta.Successor = o
 	}
 	f.routes = append(f.routes, &route{
@@ -150,6 +153,9 @@ func (f *Facade) add(
 
 // serve answers one request.
 func (r *route) serve(c *gin.Context) error {
+	if err := r.refused(c); err != nil {
+		return err
+	}
 	out, err := r.run(c)
 	if err != nil {
 		return r.translate(domain.AsError(err))
