@@ -12,6 +12,7 @@ import (
 
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/openapi"
 )
 
@@ -123,4 +124,26 @@ func (f *Facade) YAML() ([]byte, error) {
 		return nil, err
 	}
 	return openapi.YAML(document)
+}
+
+// openDocument serves v1's document, as it is before and after the end of v1 is
+// announced.
+func (f *Facade) openDocument(s *ginop.Surface) error {
+	var documents [2][]byte
+	for i, announced := range [2]bool{false, true} {
+		document, err := f.document(announced)
+		if err == nil {
+			documents[i], err = openapi.YAML(document)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.OpenAsOf("/openapi.yaml", "application/yaml", func() []byte {
+		if _, announced := f.retirement().Announcement(); announced {
+			return documents[1]
+		}
+		return documents[0]
+	})
+	return nil
 }

@@ -13,10 +13,10 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v1compat/retire"
+	"partnerapi/v1compat/usage"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
-	"partnerapi/v2/op/openapi"
 )
 
 // Config is what a Facade stands on. The zero Config is enough for what needs no
@@ -35,6 +35,8 @@ type Config struct {
 	// Lifecycle returns how far the retirement of v1 is; nil is on for all, and
 	// nothing announced. It is asked several times in each request.
 	Lifecycle func() *retire.State
+	// Usage counts who calls what; nil counts nothing, and GET /v1/usage has no items.
+	Usage *usage.Counter
 }
 
 // Facade is version 1 of the interface.
@@ -42,6 +44,12 @@ type Facade struct {
 	Config
 	checkpoints *checkpoints
 	routes      []*route
+	// own are the operations that no operation of v2 stands behind.
+	own *op.Set
+	// successors are the operations of v2 that follow v1's, and counted those of both
+	// that Usage counts; see countable.
+	successors map[string]string
+	counted    map[usage.Surface]map[string]string
 }
 
 // New makes the facade over v2's operations. A route that does not fit its
@@ -53,7 +61,7 @@ func New(api *v2.API, c Config) *Facade {
 	if c.Store == nil {
 		c.Store = newMemory(c.Clock)
 	}
-	f := &Facade{Config: c, checkpoints: &checkpoints{store: c.Store}}
+	f := &Facade{Config: c, checkpoints: &checkpoints{store: c.Store}, own: &op.Set{Trace: api.Set.Trace}}
 	own := v2.ForV1(api)
 	f.clientRoutes(api)
 	f.userRoutes(api)
@@ -65,7 +73,9 @@ func New(api *v2.API, c Config) *Facade {
 	f.sendPhishingRoutes(api, own)
 	f.emailRoutes(api, own)
 	f.reportRoutes(api, own)
+	f.usageRoutes()
 	f.mustFit()
+	f.counted = f.countable()
 	return f
 }
 
@@ -86,27 +96,8 @@ func (f *Facade) Mount(edge *ginop.Edge, engine *gin.Engine) error {
 	for _, r := range f.routes {
 		s.Handle(r.Method, r.Path, r.ID, r.serve)
 	}
-	return f.openDocument(s)
-}
-
-// openDocument serves v1's document, as it is before and after the end of v1 is
-// announced.
-func (f *Facade) openDocument(s *ginop.Surface) error {
-	var documents [2][]byte
-	for i, announced := range [2]bool{false, true} {
-		document, err := f.document(announced)
-		if err == nil {
-			documents[i], err = openapi.YAML(document)
-		}
-		if err != nil {
-			return err
-		}
+	if f.Usage != nil {
+		edge.Watch(f.count)
 	}
-	s.OpenAsOf("/openapi.yaml", "application/yaml", func() []byte {
-		if _, announced := f.retirement().Announcement(); announced {
-			return documents[1]
-		}
-		return documents[0]
-	})
-	return nil
+	return f.openDocument(s)
 }

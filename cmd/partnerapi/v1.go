@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/platform/site"
 	"partnerapi/v1compat"
+	"partnerapi/v1compat/usage"
 	v2 "partnerapi/v2"
 )
 
@@ -45,7 +47,8 @@ func init() {
 
 func mountV1(ctx context.Context, s *service) error {
 	registry := idmap.New(s.db.SQL(), registrySize)
-	config := v1compat.Config{Registry: registry, Clock: s.clock, Release: s.config.Release}
+	used := usage.New(s.db.SQL(), s.clock, s.log)
+	config := v1compat.Config{Registry: registry, Clock: s.clock, Release: s.config.Release, Usage: used}
 	if s.redis != nil {
 		config.Store = v1compat.NewRedis(s.redis, s.log)
 	}
@@ -53,6 +56,12 @@ func mountV1(ctx context.Context, s *service) error {
 		return err
 	}
 	s.group.Go(func() { registry.Watch(ctx, s.log) })
+	s.group.Go(func() {
+		tick := time.NewTicker(usage.Every)
+		defer tick.Stop()
+		used.Run(ctx, tick.C)
+	})
+	s.atEnd = append(s.atEnd, used.Record)
 	return nil
 }
 
