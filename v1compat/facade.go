@@ -12,6 +12,7 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
+	"partnerapi/v1compat/retire"
 	"partnerapi/v1compat/usage"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
@@ -31,6 +32,9 @@ type Config struct {
 	// Release is the one that v2's public edge serves: which successors can be
 	// followed. What v1 itself calls does not depend on it.
 	Release op.Release
+	// Lifecycle returns how far the retirement of v1 is; nil is on for all, and
+	// nothing announced. It is asked several times in each request.
+	Lifecycle func() *retire.State
 	// Usage counts who calls what; nil counts nothing, and GET /v1/usage has no items.
 	Usage *usage.Counter
 }
@@ -87,16 +91,13 @@ func (f *Facade) mustFit() {
 // Mount adds v1's routes and its document to the engine.
 func (f *Facade) Mount(edge *ginop.Edge, engine *gin.Engine) error {
 	s := edge.Surface(engine, "/v1", renderError)
+	links := f.marks()
+	s.Headers(func(c *gin.Context, operation string) { f.mark(c, operation, links) })
 	for _, r := range f.routes {
 		s.Handle(r.Method, r.Path, r.ID, r.serve)
 	}
 	if f.Usage != nil {
 		edge.Watch(f.count)
 	}
-	document, err := f.YAML()
-	if err != nil {
-		return err
-	}
-	s.Open("/openapi.yaml", "application/yaml", document)
-	return nil
+	return f.openDocument(s)
 }

@@ -153,6 +153,9 @@ func (f *Facade) add(
 
 // serve answers one request.
 func (r *route) serve(c *gin.Context) error {
+	if err := r.refused(c); err != nil {
+		return err
+	}
 	out, err := r.run(c)
 	if err != nil {
 		return r.translate(domain.AsError(err))

@@ -46,11 +46,16 @@ type State struct {
 	// ones.
 	common spans
 	own    map[domain.KeyID]spans
+	// deprecation and sunset are what Headers returns.
+	deprecation, sunset []string
 }
 
 // NewState makes a State. It keeps the facts, which must not be changed then.
 func NewState(f Facts) *State {
 	s := &State{facts: f, settings: map[Scope][]Setting{}, own: map[domain.KeyID]spans{}}
+	if a, ok := s.Announcement(); ok {
+		s.deprecation, s.sunset = []string{a.Deprecation()}, []string{a.SunsetHeader()}
+	}
 	for _, setting := range f.Settings {
 		s.settings[setting.Scope] = append(s.settings[setting.Scope], setting)
 	}
@@ -80,6 +85,13 @@ func (s *State) Announcement() (a Announcement, ok bool) {
 	return s.facts.Announcement, s.facts.Announcement != Announcement{}
 }
 
+// Headers returns the values of the headers Deprecation and Sunset; nil where nothing
+// is announced. They are those of every response, and must not be changed.
+func (s *State) Headers() (deprecation, sunset []string) { return s.deprecation, s.sunset }
+
+// Idle reports whether no key is refused anything, now or later.
+func (s *State) Idle() bool { return len(s.facts.Settings) == 0 && s.facts.EndedAt.IsZero() }
+
 // Ended returns when v1 was ended; ok is false while it was not.
 func (s *State) Ended() (at time.Time, ok bool) { return s.facts.EndedAt, !s.facts.EndedAt.IsZero() }
 
@@ -98,9 +110,6 @@ func (s *State) PhaseOf(key Key, now time.Time) (phase Phase, until time.Time) {
 		return Off, time.Time{}
 	}
 	newest := Setting{Phase: On}
-	if len(s.settings) == 0 {
-		return newest.Phase, newest.Until
-	}
 	for _, scope := range [...]Scope{{Key: key.ID}, {Partner: key.Partner}, {}} {
 		for _, setting := range s.settings[scope] {
 			if setting.lasts(now) {
