@@ -55,75 +55,83 @@ func (l ledger) check(t *testing.T, rows []Row) {
 	}
 }
 
+// add adds the calls of another ledger.
+func (l ledger) add(other ledger) {
+	for p, r := range other {
+		have := l[p]
+		if have == nil {
+			l[p] = r
+			continue
+		}
+		have.Calls, have.Failures = have.Calls+r.Calls, have.Failures+r.Failures
+		if r.FirstAt.Before(have.FirstAt) {
+			have.FirstAt = r.FirstAt
+		}
+		if r.LastAt.After(have.LastAt) {
+			have.LastAt = r.LastAt
+		}
+	}
+}
+
+// twoReplicas count into one database, each by a clock of its own.
+type twoReplicas struct {
+	t        *testing.T
+	counters [2]*Counter
+	clocks   [2]*domain.ManualClock
+}
+
+// work makes random calls of both, and has them flush at random moments.
+func (w *twoReplicas) work(random *rand.Rand, into ledger) {
+	statuses := []int{200, 201, 204, 400, 403, 410, 429, 499, 500}
+	for range 400 {
+		c := Call{
+			Key: key(byte(random.IntN(4))), Surface: []Surface{V1, V2}[random.IntN(2)],
+			Operation: fmt.Sprint("GET /", random.IntN(5)), Status: statuses[random.IntN(len(statuses))],
+			UserAgent: fmt.Sprint("agent/", random.IntN(9)),
+		}
+		n := random.IntN(2)
+		w.counters[n].Count(c)
+		into.note(c, w.clocks[n].Now())
+		if random.IntN(40) == 0 {
+			if err := w.counters[random.IntN(2)].Flush(w.t.Context()); err != nil {
+				w.t.Error(err)
+			}
+		}
+	}
+}
+
 // TestCountsEqualTheLedger: callers of two replicas make random calls, while both
 // flush at random moments and a day ends. Nothing is lost and nothing is counted
 // twice.
 func TestCountsEqualTheLedger(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	const callers, each = 6, 400
-	statuses := []int{200, 201, 204, 400, 403, 410, 429, 499, 500}
-	ledgers := make([]ledger, callers)
-	var group sync.WaitGroup
-	var replicas []*Counter
-	var clocks []*domain.ManualClock
-	for range 2 {
-		clocks = append(clocks, domain.NewManualClock(noon))
-		replicas = append(replicas, counter(t, d, clocks[len(clocks)-1]))
+	w := &twoReplicas{t: t}
+	for i := range w.counters {
+		w.clocks[i] = domain.NewManualClock(noon)
+		w.counters[i] = counter(t, d, w.clocks[i])
 	}
-	work := func(i int) {
-		// Every replica's time stands still while calls are made, so that the callers
-		// know it; it moves between the rounds.
-		random := rand.New(rand.NewPCG(uint64(i), 11))
-		for range each {
-			c := Call{
-				Key: key(byte(random.IntN(4))), Surface: []Surface{V1, V2}[random.IntN(2)],
-				Operation: fmt.Sprint("GET /", random.IntN(5)), Status: statuses[random.IntN(len(statuses))],
-				UserAgent: fmt.Sprint("agent/", random.IntN(9)),
-			}
-			n := random.IntN(2)
-			replicas[n].Count(c)
-			ledgers[i].note(c, clocks[n].Now())
-			if random.IntN(40) == 0 {
-				if err := replicas[random.IntN(2)].Flush(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-	}
-	for i := range ledgers {
-		ledgers[i] = ledger{}
-	}
-	for _, step := range []time.Duration{time.Minute, 12 * time.Hour, time.Second} {
-		for i := range callers {
-			group.Go(func() { work(i) })
+	together := ledger{}
+	// Time stands still while calls are made, so that the callers know it.
+	for round, step := range []time.Duration{time.Minute, 12 * time.Hour, time.Second} {
+		var group sync.WaitGroup
+		var ledgers [6]ledger
+		for i := range ledgers {
+			ledgers[i] = ledger{}
+			group.Go(func() { w.work(rand.New(rand.NewPCG(uint64(round), uint64(i))), ledgers[i]) })
 		}
 		group.Wait()
-		clocks[0].Advance(step)
-		clocks[1].Advance(step + time.Second)
+		for _, l := range ledgers {
+			together.add(l)
+		}
+		w.clocks[0].Advance(step)
+		w.clocks[1].Advance(step + time.Second)
 	}
-	for _, r := range replicas {
-		flush(t, r)
-		flush(t, r) // there is nothing more
+	for _, c := range w.counters {
+		flush(t, c)
+		flush(t, c) // there is nothing more
 	}
 
-	together := ledger{}
-	for _, l := range ledgers {
-		for p, r := range l {
-			have := together[p]
-			if have == nil {
-				together[p] = r
-				continue
-			}
-			have.Calls, have.Failures = have.Calls+r.Calls, have.Failures+r.Failures
-			if r.FirstAt.Before(have.FirstAt) {
-				have.FirstAt = r.FirstAt
-			}
-			if r.LastAt.After(have.LastAt) {
-				have.LastAt = r.LastAt
-			}
-		}
-	}
 	rows := all(t, d)
 	together.check(t, rows)
 	for _, r := range rows {
