@@ -74,7 +74,7 @@ func mountV1(ctx context.Context, s *service) error {
 		defer tick.Stop()
 		used.Run(ctx, tick.C)
 	})
-	s.atEnd = append(s.atEnd, used.Record)
+	s.atEnd = append(s.atEnd, func(ctx context.Context) { used.Record(ctx) })
 	return nil
 }
 

@@ -124,30 +124,35 @@ func (t *tally) count(now time.Time, status int, agent string) {
 // Run flushes at each tick, and when there is no more room, until ctx ends. What is
 // counted after its last flush is for Record to add.
 func (c *Counter) Run(ctx context.Context, ticks <-chan time.Time) {
+	full := c.full
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticks:
-		case <-c.full:
+		case <-full:
 		}
-		c.Record(ctx)
+		full = c.full
+		if !c.Record(ctx) {
+			full = nil // the next tick tries again, and no request before it
+		}
 	}
 }
 
-// Record flushes, and removes what is no longer kept when a day has begun. A
-// failure is logged: the next flush tries again.
-func (c *Counter) Record(ctx context.Context) {
+// Record flushes, and removes what is no longer kept when a day has begun. It reports
+// whether what was counted is written. A failure is logged: the next flush tries again.
+func (c *Counter) Record(ctx context.Context) bool {
 	ctx, done := context.WithTimeout(ctx, recordWithin)
 	defer done()
 	if err := c.Flush(ctx); err != nil {
 		if !errors.Is(ctx.Err(), context.Canceled) {
 			c.log.WarnContext(ctx, "the use of v1 was not recorded; it will be tried again", "error", err)
 		}
-		return
+		return false
 	}
 	if err := c.prune(ctx); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		c.log.WarnContext(ctx, "the use of v1 in days that are no longer kept was not removed; it will be tried again",
 			"error", err)
 	}
+	return true
 }

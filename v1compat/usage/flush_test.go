@@ -208,6 +208,43 @@ func TestRun(t *testing.T) {
 	written(4)
 }
 
+// TestFullWhileAway: while flushes fail, only ticks try again, however many calls find
+// no room.
+func TestFullWhileAway(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	bad, f := unreliable(t, d)
+	c := counter(t, bad, domain.NewManualClock(noon))
+	c.most = 2
+	count := func(n byte) {
+		c.Count(Call{Key: key(n), Surface: V1, Operation: "GET /v1/clients", Status: 200})
+	}
+	for n := range byte(3) {
+		count(n)
+	}
+	f.before.Store(2)
+	ctx, stop := context.WithCancel(t.Context())
+	ticks, ended := make(chan time.Time), make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.Run(ctx, ticks)
+	}()
+	for f.before.Load() > 1 { // until it tried because it was full
+	}
+	for n := range byte(9) { // for which there is room again, and then none
+		count(10 + n)
+	}
+	ticks <- noon // tries, and fails again
+	ticks <- noon
+	ticks <- noon // is taken when the flush of the one before is done
+	stop()
+	<-ended
+	rows := all(t, d)
+	if len(rows) != 4 {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
 // TestRetention: what is older than 400 days goes once a day, in batches, and
 // nothing else.
 func TestRetention(t *testing.T) {

@@ -89,15 +89,9 @@ func TestReport(t *testing.T) {
 		t.Errorf("the one that is gone is %+v", gone)
 	}
 
-	days := func(list []Day) (text string) {
-		for _, d := range list {
-			text += fmt.Sprint(d.Day.String()[8:], " ", d.Calls, "/", d.Successors, " ")
-		}
-		return text
-	}
 	for what, got := range map[string][2]string{
-		"all": {days(got.Days), "13 5/0 14 2/17 15 7/0 "}, "one": {days(one.Days), "13 5/0 14 0/4 15 7/0 "},
-		"gone": {days(got.Keys[1].Days), "13 0/0 14 2/0 15 0/0 "},
+		"all": {daysOf(got.Days), "13 5/0 14 2/17 15 7/0 "}, "one": {daysOf(one.Days), "13 5/0 14 0/4 15 7/0 "},
+		"gone": {daysOf(got.Keys[1].Days), "13 0/0 14 2/0 15 0/0 "},
 	} {
 		if got[0] != got[1] {
 			t.Errorf("the days of %s are %s, not %s", what, got[0], got[1])
@@ -109,6 +103,14 @@ func TestReport(t *testing.T) {
 	if found, err := KeysCalled(t.Context(), d, "pk_2"); err != nil || len(found) != 1 || found[0] != key(2) {
 		t.Errorf("found %v (%v)", found, err)
 	}
+}
+
+// daysOf is days as text: calls of v1, and of successors.
+func daysOf(list []Day) (text string) {
+	for _, d := range list {
+		text += fmt.Sprint(d.Day.String()[8:], " ", d.Calls, "/", d.Successors, " ")
+	}
+	return text
 }
 
 // TestLastCalls: one per key, the latest first.
