@@ -178,7 +178,7 @@ func TestPhases(t *testing.T) {
 			got := s.Do(r.Method, good.path, s.Key, good.body)
 			write := r.operation.Meta().Scope == domain.Write
 			if !r.Additive && (phase == retire.Off || phase == retire.ReadOnly && write) {
-				s.gone(t, r, got)
+				s.wantGone(t, r, got)
 			} else {
 				got.Want(r.Status)
 			}
@@ -202,8 +202,8 @@ func (s *scene) archiveNamed(name string) {
 	s.CountClients()
 }
 
-// gone wants a response to be the 410 of a route, for good and unannounced.
-func (s *scene) gone(t *testing.T, r *route, got v2test.Response) {
+// wantGone wants a response to be the 410 of a route, for good and unannounced.
+func (s *scene) wantGone(t *testing.T, r *route, got v2test.Response) {
 	t.Helper()
 	envelope(t, r.ID, got, http.StatusGone, gone, "version 1 ")
 	m := r.Successor.Meta()

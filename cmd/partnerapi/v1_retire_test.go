@@ -130,6 +130,8 @@ func TestPhaseCommands(t *testing.T) {
 	}
 	r.get("/v1/clients", other).want(http.StatusOK)
 	r.get("/v2/clients", acme).want(http.StatusOK)
+	says(t, string(r.get("/metrics", "").want(http.StatusOK).body),
+		`partnerapi_requests_total{operation="clients",status="410",version="v1"} 1`)
 	r.finish()
 
 	r = serving(t, flag, "--release=latest")
