@@ -136,17 +136,6 @@ func (s *service) called(e *v2test.Examples, paths ...string) {
 	}
 }
 
-// braced writes a path's parameters as {name}.
-func braced(path string) string {
-	segments := strings.Split(path, "/")
-	for i, segment := range segments {
-		if name, ok := strings.CutPrefix(segment, ":"); ok {
-			segments[i] = "{" + name + "}"
-		}
-	}
-	return strings.Join(segments, "/")
-}
-
 // TestDescribed holds the document to its descriptions and examples.
 func TestDescribed(t *testing.T) {
 	t.Parallel()

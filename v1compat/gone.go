@@ -9,7 +9,6 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v1compat/retire"
-	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/openapi"
 )
@@ -60,7 +59,7 @@ func (r *route) whyGone(state *retire.State, refusal retire.Refusal) string {
 	text.WriteString(happened(state, refusal))
 
 	m := r.Successor.Meta()
-	text.WriteString(": call " + m.Method + " " + pathOf(m) + " in its place")
+	text.WriteString(": call " + m.Method + " /v2" + braced(m.Path) + " in its place")
 	if m.Since > r.facade.Release {
 		text.WriteString(", which comes with release " + m.Since.String() + " of version 2")
 	}
@@ -97,13 +96,13 @@ func dated(t time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-// pathOf is the path of an operation of v2, its parameters written {name}.
-func pathOf(m *op.Meta) string {
-	parts := strings.Split(m.Path, "/")
-	for i, part := range parts {
-		if name, ok := strings.CutPrefix(part, ":"); ok {
-			parts[i] = "{" + name + "}"
+// braced is a path as documents write it: /clients/{client_id}.
+func braced(path string) string {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if name, ok := strings.CutPrefix(segment, ":"); ok {
+			segments[i] = "{" + name + "}"
 		}
 	}
-	return "/v2" + strings.Join(parts, "/")
+	return strings.Join(segments, "/")
 }

@@ -12,6 +12,7 @@ import (
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
 	"partnerapi/idmap"
+	"partnerapi/v1compat/retire"
 	"partnerapi/v1compat/usage"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi/openapitest"
@@ -34,6 +35,9 @@ type service struct {
 	registry *idmap.Registry
 	usage    *usage.Counter
 	facade   *Facade
+	// retirement is what commands change; the service follows when keeper is told to.
+	retirement *retire.Store
+	keeper     *retire.Keeper
 }
 
 // setup says what differs from the usual: a registry without cache, and
@@ -58,10 +62,16 @@ func start(t testing.TB, o setup) *service {
 	o.Mount = func(h *v2test.Harness) error {
 		s.registry = idmap.New(h.DB.SQL(), o.cached)
 		s.usage = usage.New(h.DB.SQL(), h.Clock, h.Edge.Log)
+		s.retirement = retire.NewStore(h.DB.SQL(), h.Clock)
+		var err error
+		if s.keeper, err = retire.Keep(context.Background(), s.retirement); err != nil {
+			return err
+		}
 		s.facade = New(h.API, Config{
 			Registry: s.registry, Store: o.store, Clock: h.Clock, Release: cmp.Or(o.Release, op.Latest), Usage: s.usage,
+			Lifecycle: s.keeper.State,
 		})
-		err := s.facade.Mount(h.Edge, h.Engine)
+		err = s.facade.Mount(h.Edge, h.Engine)
 		if o.mounted != nil {
 			s.Harness = h
 			o.mounted(s)

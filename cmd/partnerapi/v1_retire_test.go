@@ -24,6 +24,8 @@ type goneV1 struct {
 	Error, Message string
 }
 
+var toClients = regexp.MustCompile(`</v2/clients[?>].*rel="successor-version"`)
+
 // wantGone wants a request to be answered 410, with what is to be called.
 func wantGone(t *testing.T, r response, words ...string) response {
 	t.Helper()
@@ -32,8 +34,8 @@ func wantGone(t *testing.T, r response, words ...string) response {
 		t.Errorf("the body is %s", r.body)
 	}
 	says(t, body.Message, append(words, "call GET /v2/clients in its place", "see /docs/migrating#get-v1clients")...)
-	if link := strings.Join(r.header.Values("Link"), ","); !strings.Contains(link, `</v2/clients>; rel="successor-version"`) {
-		t.Errorf("the link is %s", link)
+	if links := strings.Join(r.header.Values("Link"), ","); !toClients.MatchString(links) {
+		t.Errorf("the links are %s", links)
 	}
 	return r
 }
@@ -130,6 +132,8 @@ func TestPhaseCommands(t *testing.T) {
 	}
 	r.get("/v1/clients", other).want(http.StatusOK)
 	r.get("/v2/clients", acme).want(http.StatusOK)
+	says(t, string(r.get("/metrics", "").want(http.StatusOK).body),
+		`partnerapi_requests_total{operation="clients",status="410",version="v1"} 1`)
 	r.finish()
 
 	r = serving(t, flag, "--release=latest")
