@@ -24,9 +24,9 @@ import (
 const DefaultConns = 20
 
 // ReservedConns are connections of a pool beyond those that requests and background
-// work share: for advisory locks, readiness, figures, and the queue of jobs, which
-// listens on one. Requests never take them.
-const ReservedConns = 7
+// work share: for advisory locks, readiness, figures, and for what listens each on one of
+// its own, such as the queue of jobs. Requests never take them.
+const ReservedConns = 8
 
 // DB is a pool of connections to one database. It is safe for concurrent use.
 type DB struct {
