@@ -45,6 +45,10 @@ type route struct {
 	// toV2 is v2's input for one of v1, some fields of which may be empty.
 	toV2   func(in any) any
 	answer func(ctx context.Context, in any) (any, error)
+	// shown is the type of v2 that fromV2 takes a pointer to: the operation's output,
+	// or a row of its list. What fromV2 returns is v1's output, or an item of it.
+	shown  reflect.Type
+	fromV2 func(out any) any
 	facade *Facade
 }
 
@@ -60,13 +64,14 @@ func call[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out,
 ) {
 	toV2 := func(in any) any { return to(in.(*In)) }
-	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Out](), toV2, func(ctx context.Context, in any) (any, error) {
+	r := f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Out](), toV2, func(ctx context.Context, in any) (any, error) {
 		out, err := o.Call(ctx, to(in.(*In)))
 		if err != nil {
 			return nil, err
 		}
 		return from(out), nil
 	})
+	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 }
 
 // list adds a route that is one page of an operation's list. The input's Query
@@ -81,7 +86,7 @@ func list[In, V2In, Row, Item any](
 		return filters
 	}
 	out := reflect.TypeFor[Paging[Item]]()
-	f.add(meta, o, reflect.TypeFor[In](), out, toV2, func(ctx context.Context, in any) (any, error) {
+	r := f.add(meta, o, reflect.TypeFor[In](), out, toV2, func(ctx context.Context, in any) (any, error) {
 		asked, err := pageOf(in)
 		if err != nil {
 			return nil, err
@@ -110,6 +115,7 @@ func list[In, V2In, Row, Item any](
 		out.Total = walk.total(page.Total, len(page.Data), page.Page.HasMore)
 		return out, f.checkpoints.leave(ctx, walk, len(page.Data), page.End)
 	})
+	r.shown, r.fromV2 = reflect.TypeFor[Row](), func(row any) any { return item(*row.(*Row)) }
 }
 
 // single adds a route that shows the one object of a call as a page. The input's
@@ -119,7 +125,7 @@ func single[In, V2In, V2Out, Item any](
 ) {
 	toV2 := func(in any) any { return to(in.(*In)) }
 	out := reflect.TypeFor[Paging[Item]]()
-	f.add(meta, o, reflect.TypeFor[In](), out, toV2, func(ctx context.Context, in any) (any, error) {
+	r := f.add(meta, o, reflect.TypeFor[In](), out, toV2, func(ctx context.Context, in any) (any, error) {
 		asked, err := pageOf(in)
 		if err != nil {
 			return nil, err
@@ -134,18 +140,21 @@ func single[In, V2In, V2Out, Item any](
 		}
 		return page, nil
 	})
+	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 }
 
 func (f *Facade) add(
 	meta Meta, o op.Operation, in, out reflect.Type, toV2 func(any) any,
 	answer func(context.Context, any) (any, error),
-) {
+) *route {
 	if meta.Successor == nil {
 		meta.Successor = o
 	}
-	f.routes = append(f.routes, &route{
+	r := &route{
 		Meta: meta, operation: o, input: op.Describe(in), output: out, toV2: toV2, answer: answer, facade: f,
-	})
+	}
+	f.routes = append(f.routes, r)
+	return r
 }
 
 // serve answers one request.
