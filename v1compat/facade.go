@@ -30,6 +30,8 @@ type Config struct {
 	// Release is the one that v2's public edge serves: which successors can be
 	// followed. What v1 itself calls does not depend on it.
 	Release op.Release
+	// Plain leaves the links to successors out, for the measurement of what they cost.
+	Plain bool
 }
 
 // Facade is version 1 of the interface.
@@ -37,6 +39,8 @@ type Facade struct {
 	Config
 	checkpoints *checkpoints
 	routes      []*route
+	// own are the operations that no operation of v2 stands behind.
+	own *op.Set
 }
 
 // New makes the facade over v2's operations. A route that does not fit its
@@ -48,7 +52,7 @@ func New(api *v2.API, c Config) *Facade {
 	if c.Store == nil {
 		c.Store = newMemory(c.Clock)
 	}
-	f := &Facade{Config: c, checkpoints: &checkpoints{store: c.Store}}
+	f := &Facade{Config: c, checkpoints: &checkpoints{store: c.Store}, own: &op.Set{Trace: api.Set.Trace}}
 	own := v2.ForV1(api)
 	f.clientRoutes(api)
 	f.userRoutes(api)

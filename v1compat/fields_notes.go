@@ -1,5 +1,7 @@
 package v1compat
 
+import "strings"
+
 // This file is what no run of a translator can say: sentences for fields that are
 // computed or given up, and additions to those that are not. Its keys are a route's
 // id, or page and single for the pages that all lists and all single objects are in,
@@ -9,6 +11,35 @@ package v1compat
 // operation that the route itself calls has at another path; by the route's id.
 var elsewhere = map[string]map[string]string{
 	"sendphishing": {"send_at": "sends[].send_at"},
+}
+
+// inputElsewhere are the parameters and members of a successor that stand for those of
+// the operation that the route itself calls, by their names; empty for none.
+var inputElsewhere = map[string]map[string]string{
+	"add-collection-member": {"user_id": "user_ids"},
+	"sentemails":            {"start": "since", "email": ""},
+}
+
+// inputAdditions are parameters of a successor that v1 does without.
+var inputAdditions = map[string][]Field{
+	"phishing": {
+		{V2: []string{"client_id"}, How: Computed, Explain: "the user's client; a user of v2 has its `client_id`"},
+		{V2: []string{"status"}, How: Computed, Explain: "`" + strings.Join(textsOf(sentStatuses), ",") + "`: v1 lists what was sent"},
+	},
+	"sendphishing": {
+		{V2: []string{"client_id"}, How: Computed, Explain: "the user's client; a user of v2 has its `client_id`"},
+	},
+	"sentemails": {
+		{V2: []string{"until"}, How: Computed, Explain: "30 days after `since`: v1 lists no more"},
+	},
+}
+
+func textsOf[T ~string](values []T) []string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = string(value)
+	}
+	return texts
 }
 
 const (
@@ -22,9 +53,10 @@ var requestNotes = map[string]string{
 	"single offset": "v2 answers with the object itself",
 
 	"exposures end":                        "v1 counts the last moment or day itself; v2 ends before `until`: send the next day, or the next microsecond",
-	"add-collection-member user_infima_id": "v1 takes the user out of the client's other collections, v2 does not: remove them there",
+	"add-collection-member user_infima_id": "v2 takes a list; v1 takes the user out of the client's other collections, v2 does not: remove them there",
 	"sentemails user_infima_id":            "the id of the user, in the path; v1 takes it before the address",
 	"sentemails email_address":             "find the user first: `q` of the list of users takes an address",
+	"sentemails start_time":                "left out, v1 lists the last 30 days and v2 all",
 	"sendphishing send_time":               "null, left out or past is at once in both",
 }
 

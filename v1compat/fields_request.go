@@ -2,6 +2,7 @@ package v1compat
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // requestFields are the parameters and the body of a route.
 func (r *route) requestFields() ([]Field, error) {
 	learned, err := learn(r.input.Type, func(in any) (map[string]string, error) {
-		return r.publicInput(in)
+		return r.publicInput(in), nil
 	})
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func (r *route) requestFields() ([]Field, error) {
 			V2: []string{target}, How: Computed, Explain: "`" + plainText(text) + "` does what v1 does",
 		})
 	}
-	return fields, nil
+	return append(fields, inputAdditions[r.ID]...), nil
 }
 
 func asWindow(query reflect.Value) (windowed, bool) {
@@ -112,37 +113,49 @@ func (r *route) windowField(name string, window windowed) Field {
 		}
 		return explained(Field{V1: name}, requestNotes, key)
 	}
-	widest := reflect.New(reflect.TypeOf(window)).Elem()
-	for i := range widest.NumField() {
-		if f := widest.Field(i); f.CanConvert(reflect.TypeFor[upTo50]()) || f.Kind() == reflect.Struct {
-			if limit := f.FieldByName("Limit"); limit.IsValid() {
-				limit.SetInt(1 << 30)
-			}
-		}
-	}
-	most := widest.Interface().(windowed).asked().limit
+	most := reflect.New(reflect.TypeOf(window)).Elem()
+	setLimit(most)
 	return Field{
 		V1: name, V2: []string{name}, How: Same, Form: Equal,
-		Explain: fmt.Sprintf("v1: 1 to %d, %s when left out, others moved to the bound; v2: 1 to %d, %s when left out, others 400",
-			most, defaultOf(r.input, name), mostItems, defaultOf(r.Successor.Input(), name)),
+		Explain: fmt.Sprintf("v1: 1 to %d, %s where left out, others moved to the bound; v2: 1 to %d, %s where left out, others 400",
+			most.Interface().(windowed).asked().limit, defaultOf(r.input, name), maxLimit, defaultOf(r.Successor.Input(), name)),
 	}
 }
 
-// mostItems is the highest limit of v2's lists (decisions 3.4).
-const mostItems = 500
+// setLimit sets the limit of a window, or of the one embedded in it, above all bounds.
+func setLimit(window reflect.Value) {
+	for i := range window.NumField() {
+		if f := window.Type().Field(i); f.Name == "Limit" {
+			window.Field(i).SetInt(math.MaxInt32)
+		} else if f.Anonymous {
+			setLimit(window.Field(i))
+		}
+	}
+}
 
 // publicInput is what an input of v1 becomes in the successor, by the names of its
 // parameters and members.
-func (r *route) publicInput(in any) (map[string]string, error) {
+func (r *route) publicInput(in any) map[string]string {
 	texts := map[string]string{}
-	inputTexts(reflect.ValueOf(r.toV2(in)).Elem(), true, texts)
-	delete(texts, "limit") // those of the page are explained by windowField
-	return texts, nil
+	v := reflect.ValueOf(r.toV2(in)).Elem()
+	for _, part := range []string{"Path", "Query", "Body"} {
+		if value := v.FieldByName(part); value.IsValid() {
+			inputTexts(value, texts)
+		}
+	}
+	delete(texts, "limit") // it is explained by windowField
+	for own, other := range inputElsewhere[r.ID] {
+		if text, ok := texts[own]; ok && other != "" {
+			texts[other] = text
+		}
+		delete(texts, own)
+	}
+	return texts
 }
 
-// inputTexts are the texts of what is set in an input of v2, by the names that
-// callers know.
-func inputTexts(v reflect.Value, top bool, texts map[string]string) {
+// inputTexts are the texts of what is set in a part of an input of v2, by the names
+// that callers know.
+func inputTexts(v reflect.Value, texts map[string]string) {
 	for i := range v.NumField() {
 		f, value := v.Type().Field(i), v.Field(i)
 		name := op.WireName(f)
@@ -151,8 +164,8 @@ func inputTexts(v reflect.Value, top bool, texts map[string]string) {
 			if text := inputText(value); !isEmpty(text) {
 				texts[name] = text
 			}
-		case f.Anonymous || top:
-			inputTexts(value, false, texts)
+		case f.Anonymous:
+			inputTexts(value, texts)
 		}
 	}
 }
@@ -196,7 +209,3 @@ func defaultOf(in *op.Input, name string) string {
 	}
 	return ""
 }
-
-// called is the input that publicInput speaks of: the successor's, or that of v1's own
-// operation.
-func (r *route) called() *op.Input { return r.operation.Input() }

@@ -36,8 +36,13 @@ func TestFields(t *testing.T) {
 	}
 	for _, of := range all {
 		r := f.routes[slices.IndexFunc(f.routes, func(r *route) bool { return r.ID == of.Route.ID })]
-		checkFields(t, r.ID+" request", of.Request, inputNames(r.input), inputNames(r.called()))
+		checkFields(t, r.ID+" request", of.Request, inputNames(r.input), inputNames(r.Successor.Input()))
 		checkFields(t, r.ID+" response", of.Response, jsonPaths(r.output), jsonPaths(r.Successor.Output()))
+		for _, p := range r.Successor.Input().Path {
+			if !slices.ContainsFunc(of.Request, func(f Field) bool { return slices.Contains(f.V2, p.Name) }) {
+				t.Errorf("%s: nothing says where %s of the successor's path comes from", r.ID, p.Name)
+			}
+		}
 		for _, field := range of.Request {
 			for _, id := range []string{r.ID, "page", "single"} {
 				delete(unused, "request "+id+" "+field.V1)
