@@ -243,6 +243,9 @@ func (r *route) pageFields() []Field {
 		} else if name == "items" {
 			field.V2, field.How, field.Form = []string{"data"}, Renamed, Equal
 		}
+		if key == "single items" {
+			field.How = Converted
+		}
 		fields = append(fields, explained(field, responseNotes, key))
 	}
 	return fields
