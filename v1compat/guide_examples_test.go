@@ -10,9 +10,9 @@ import (
 const (
 	guideSetup = `CLIENT=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients?sort=created_at&limit=1" \
   | jq -r '.data[0].id')
-USER=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/users?sort=created_at&status=active&limit=2" \
+USER=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/users?status=active&limit=2" \
   | jq -r '.data[0].id')
-OTHER=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/users?sort=created_at&status=active&limit=2" \
+OTHER=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/users?status=active&limit=2" \
   | jq -r '.data[1].id')
 COLLECTION=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/collections?limit=2" \
   | jq -r '.data[1].id')
@@ -85,7 +85,7 @@ func guideExamples() map[string][2]string {
 		"partner":       bothGet("/partner", "/partner"),
 		"clients":       bothGet("/clients?limit=1", "/clients?limit=1&sort=created_at"),
 		"create-client": both("POST", "/clients", `{"company_name": "Harbour Dental Group"}`, "POST", "/clients", `{"name": "Quay Street Bakery"}`),
-		"users":         bothGet(old+"/users?limit=1", new+"/users?limit=1&sort=created_at&status=active"),
+		"users":         bothGet(old+"/users?limit=1", new+"/users?limit=1&status=active"),
 		"create-user": both(
 			"POST", old+"/users", `{"email": "maria.keller@example.com", "first_name": "Maria", "job_title": "Accountant"}`,
 			"POST", new+"/users", `{"email": "ana.ruiz@example.com", "first_name": "Ana", "job_title": "Accountant"}`),
