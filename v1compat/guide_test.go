@@ -107,6 +107,7 @@ type guideOperation struct {
 	Request, Response  []guideRow
 	StatusV1, StatusV2 int
 	Errors             []guideError
+	ErrorNote          string
 
 	ExampleV1, ExampleV2 string
 	ShowsV1, ShowsV2     bool
@@ -141,6 +142,11 @@ func newGuide(t *testing.T) guideText {
 		succeeded[r.Successor.Meta().ID] = true
 		g.Operations = append(g.Operations, sectionOf(r, of, example))
 	}
+	for id := range errorNotes {
+		if !slices.ContainsFunc(all, func(of OperationFields) bool { return of.Route.ID == id }) {
+			t.Errorf("the guide has a note on the errors of %s, which is no route", id)
+		}
+	}
 	for id := range examples {
 		t.Errorf("the guide has an example of %s, which is no route", id)
 	}
@@ -174,13 +180,21 @@ var codeTexts = map[domain.Code]string{
 // none is what the guide's tables show of what a version does not have.
 const none = "–"
 
+// errorNotes say, by the route's id, where v1 and v2 answer the same mistake with
+// other errors.
+var errorNotes = map[string]string{
+	"add-collection-member": "A user who does not exist is 404 in v1. In v2 it is 400, which names the place in `user_ids`.",
+	"sendphishing":          "A user who does not exist or is out of reach is 404 in v1. In v2 it is 400, which names the place in `user_ids`.",
+	"sentemails":            "A user who exists and is out of reach is 403 in v1 and 404 in v2.",
+}
+
 func sectionOf(r *route, of OperationFields, example [2]string) guideOperation {
 	meta := r.Successor.Meta()
 	heading := r.Method + " /v1" + braced(r.Path)
 	out := guideOperation{
 		Heading: heading, Anchor: Anchor(r.Method, "/v1"+r.Path), Summary: r.Summary,
 		Successor: meta.Method + " /v2" + braced(meta.Path), Since: meta.Since, Reordered: r.Reordered,
-		StatusV1: r.Status, StatusV2: meta.Status, Errors: errorsOf(r),
+		StatusV1: r.Status, StatusV2: meta.Status, Errors: errorsOf(r), ErrorNote: errorNotes[r.ID],
 		ExampleV1: example[0], ExampleV2: example[1],
 		ShowsV1: strings.Contains(example[0], "jq"), ShowsV2: strings.Contains(example[1], "jq"),
 	}
