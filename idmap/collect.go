@@ -53,6 +53,22 @@ func Resolve(ctx context.Context, reg *Registry, inputs ...any) (Lookup, error) 
 	return lookup, nil
 }
 
+// Held returns what the Refs in the values that have a number stand for; the zero
+// ID is of a number that was not resolved. The values are walked as in Resolve.
+func Held(values ...any) ([]IDKey, error) {
+	slots, err := collect(values)
+	if err != nil {
+		return nil, fmt.Errorf("collect ids: %w", err)
+	}
+	var held []IDKey
+	for _, s := range slots {
+		if *s.number != 0 {
+			held = append(held, IDKey{s.kind, *s.id})
+		}
+	}
+	return held, nil
+}
+
 // Number sets the Number of every Ref in the value from its ID, with at most
 // one statement; the value is walked as in Resolve. Refs without an ID are left
 // alone. An object that never had a number is an error: the registry's triggers

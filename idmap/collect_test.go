@@ -1,6 +1,7 @@
 package idmap
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,5 +111,27 @@ func TestWhatCannotBeCollected(t *testing.T) {
 	closed := openURL(t, "postgres://127.0.0.1:1/none")
 	if err := Number(t.Context(), New(closed, 0), &struct{ Values map[string]any }{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHeld: what Refs with a number stand for, the zero ID of those that were not
+// resolved, and nothing of Refs without a number.
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	id := domain.ClientID{15: 1}
+	value := struct {
+		Known, Unknown, None Ref[domain.ClientKind]
+		List                 []Ref[domain.PolicyKind]
+	}{
+		Known: Ref[domain.ClientKind]{Number: 7, ID: id}, Unknown: Ref[domain.ClientKind]{Number: 8},
+		None: RefTo(id), List: []Ref[domain.PolicyKind]{{Number: 9, ID: domain.PolicyID{15: 2}}},
+	}
+	held, err := Held(&value)
+	want := []IDKey{{Client, UUID(id)}, {Client, UUID{}}, {Policy, UUID{15: 2}}}
+	if err != nil || !slices.Equal(held, want) {
+		t.Errorf("%v, %v, not %v", held, err, want)
+	}
+	if _, err := Held(struct{ Known Ref[domain.ClientKind] }{}); err == nil {
+		t.Error("a value that cannot be set is taken")
 	}
 }

@@ -33,6 +33,10 @@ const about = `The older version of the interface. It is being retired: build ne
 
 **Budgets.** A key may make 600 requests a minute, those of version 2 included.`
 
+// aboutLink says what the header leads to.
+const aboutLink = "With `rel=\"successor-version\"`, the request of version 2 that answers the same: its path and query. " +
+	"Left out where version 2 has no such request, such as at an offset above 0, and where the served release does not have it yet."
+
 // failures say of a status what is v1's own.
 var failures = map[int]string{
 	http.StatusBadRequest: "`invalid_request`: a parameter or the body is wrong. `message` names each wrong part.",
@@ -63,10 +67,14 @@ func (f *Facade) Document() (*openapi3.T, error) {
 	}
 	for _, r := range f.routes {
 		m := r.operation.Meta()
+		var headers map[string]string
+		if !r.Additive {
+			headers = map[string]string{"Link": aboutLink}
+		}
 		d.Operations = append(d.Operations, openapi.Operation{
 			ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, Description: r.Description, Tag: m.Resource(),
 			Scope: m.Scope, AllClients: m.AllClients,
-			Input: r.input, Status: r.Status, Output: r.output, Errors: r.failures(),
+			Input: r.input, Status: r.Status, Output: r.output, Errors: r.failures(), Headers: headers,
 		})
 	}
 	return openapi.Build(d)

@@ -39,6 +39,8 @@ type Facade struct {
 	Config
 	checkpoints *checkpoints
 	routes      []*route
+	// v1 are the operations that v2 has for v1.
+	v1 *v2.V1
 	// own are the operations that no operation of v2 stands behind.
 	own *op.Set
 }
@@ -54,6 +56,7 @@ func New(api *v2.API, c Config) *Facade {
 	}
 	f := &Facade{Config: c, checkpoints: &checkpoints{store: c.Store}, own: &op.Set{Trace: api.Set.Trace}}
 	own := v2.ForV1(api)
+	f.v1 = own
 	f.clientRoutes(api)
 	f.userRoutes(api)
 	f.collectionRoutes(api, own)
@@ -64,6 +67,7 @@ func New(api *v2.API, c Config) *Facade {
 	f.sendPhishingRoutes(api, own)
 	f.emailRoutes(api, own)
 	f.reportRoutes(api, own)
+	f.exchangeRoutes(own)
 	f.mustFit()
 	return f
 }

@@ -1,6 +1,7 @@
 package v1compat
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -39,6 +40,8 @@ type setup struct {
 	v2test.Options
 	cached int
 	store  Store
+	// mounted, where set, runs once the routes are mounted.
+	mounted func(*service)
 }
 
 func start(t testing.TB, o setup) *service {
@@ -52,8 +55,13 @@ func start(t testing.TB, o setup) *service {
 	}
 	o.Mount = func(h *v2test.Harness) error {
 		s.registry = idmap.New(h.DB.SQL(), o.cached)
-		s.facade = New(h.API, Config{Registry: s.registry, Store: o.store, Clock: h.Clock, Release: op.Latest})
-		return s.facade.Mount(h.Edge, h.Engine)
+		s.facade = New(h.API, Config{Registry: s.registry, Store: o.store, Clock: h.Clock, Release: cmp.Or(o.Release, op.Latest)})
+		err := s.facade.Mount(h.Edge, h.Engine)
+		if o.mounted != nil {
+			s.Harness = h
+			o.mounted(s)
+		}
+		return err
 	}
 	o.Wrap = func(_ *v2test.Harness, base http.RoundTripper) http.RoundTripper {
 		document, err := s.facade.Document()

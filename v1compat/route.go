@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
@@ -49,7 +50,9 @@ type route struct {
 	output    reflect.Type
 	// toV2 is v2's input for one of v1, some fields of which may be empty.
 	toV2   func(in any) any
-	answer func(ctx context.Context, in any) (answered, error)
+	answer func(ctx context.Context, in any) (reply, error)
+	// next is the successor's input for one of v1 that is not answered; nil for none.
+	next func(ctx context.Context, in any) (any, error)
 	// shown is the type of v2 that fromV2 takes a pointer to: the operation's output,
 	// or a row of its list. What fromV2 returns is v1's output, or an item of it.
 	shown  reflect.Type
@@ -78,13 +81,20 @@ func callNext[In, V2In, V2Out, Out any](
 ) {
 	r := routeOf[In, Out](meta, o)
 	r.toV2 = func(in any) any { return to(in.(*In)) }
-	r.answer = func(ctx context.Context, in any) (answered, error) {
+	r.answer = func(ctx context.Context, in any) (reply, error) {
 		called := to(in.(*In))
 		out, err := o.Call(ctx, called)
 		if err != nil {
-			return answered{}, err
+			return reply{}, err
 		}
-		return answered{from(out), next(called)}, nil
+		return reply{from(out), next(called)}, nil
+	}
+	r.next = func(ctx context.Context, in any) (any, error) {
+		called := to(in.(*In))
+		if err := f.locate(ctx, called); err != nil {
+			return nil, err
+		}
+		return next(called), nil
 	}
 	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 	f.add(r)
@@ -111,26 +121,15 @@ func listNext[In, V2In, Row, Item any](
 		paging.Limit = 1 // any that v2 allows
 		return filters
 	}
-	r.answer = func(ctx context.Context, in any) (answered, error) {
+	r.answer = func(ctx context.Context, in any) (reply, error) {
 		asked, err := pageOf(in)
 		if err != nil {
-			return answered{}, err
+			return reply{}, err
 		}
 		filters, paging := to(in.(*In))
-		walk, err := f.checkpoints.walk(ctx, meta.ID, filters, asked)
+		walk, page, err := readPage(ctx, f, meta.ID, o, filters, paging, asked)
 		if err != nil {
-			return answered{}, err
-		}
-
-		*paging = walk.paging()
-		page, err := o.Call(ctx, filters)
-		if walk.outdated(err) {
-			walk.cursor = ""
-			*paging = walk.paging()
-			page, err = o.Call(ctx, filters)
-		}
-		if err != nil {
-			return answered{}, err
+			return reply{}, err
 		}
 
 		out := &Paging[Item]{Items: make([]Item, len(page.Data)), Limit: walk.limit, Offset: walk.offset}
@@ -138,7 +137,7 @@ func listNext[In, V2In, Row, Item any](
 			out.Items[i] = item(row)
 		}
 		out.Total = walk.total(page.Total, len(page.Data), page.Page.HasMore)
-		a := answered{out: out}
+		a := reply{out: out}
 		if same, ok := successorPage(asked, len(page.Data), !page.Page.HasMore, meta.Reordered); ok && r.followed() {
 			if a.next = filters; next != nil {
 				a.next, paging = next(filters, page)
@@ -149,8 +148,45 @@ func listNext[In, V2In, Row, Item any](
 		}
 		return a, f.checkpoints.leave(ctx, walk, len(page.Data), page.End)
 	}
+	r.next = func(ctx context.Context, in any) (any, error) {
+		asked, err := pageOf(in)
+		if err != nil {
+			return nil, err
+		}
+		filters, paging := to(in.(*In))
+		if err := f.locate(ctx, filters); err != nil {
+			return nil, err
+		}
+		out := any(filters)
+		if next != nil {
+			out, paging = next(filters, nil)
+		}
+		if out != nil {
+			*paging = firstPage(asked, meta.Reordered)
+		}
+		return out, nil
+	}
 	r.shown, r.fromV2 = reflect.TypeFor[Row](), func(row any) any { return item(*row.(*Row)) }
 	f.add(r)
+}
+
+// readPage reads a page of an operation's list as one of a walk by offset. paging is
+// the one in filters.
+func readPage[V2In, Row any](
+	ctx context.Context, f *Facade, route string, o *op.Op[V2In, op.Page[Row]], filters *V2In, paging *op.Paging, page asked,
+) (walk, *op.Page[Row], error) {
+	w, err := f.checkpoints.walk(ctx, route, filters, page)
+	if err != nil {
+		return w, nil, err
+	}
+	*paging = w.paging()
+	read, err := o.Call(ctx, filters)
+	if w.outdated(err) {
+		w.cursor = ""
+		*paging = w.paging()
+		read, err = o.Call(ctx, filters)
+	}
+	return w, read, err
 }
 
 // single adds a route that shows the one object of a call as a page. The input's
@@ -160,23 +196,24 @@ func single[In, V2In, V2Out, Item any](
 ) {
 	r := routeOf[In, Paging[Item]](meta, o)
 	r.toV2 = func(in any) any { return to(in.(*In)) }
-	r.answer = func(ctx context.Context, in any) (answered, error) {
+	r.answer = func(ctx context.Context, in any) (reply, error) {
 		asked, err := pageOf(in)
 		if err != nil {
-			return answered{}, err
+			return reply{}, err
 		}
 		called := to(in.(*In))
 		object, err := o.Call(ctx, called)
 		if err != nil {
-			return answered{}, err
+			return reply{}, err
 		}
 		page := &Paging[Item]{Items: []Item{}, Limit: asked.limit, Offset: asked.offset, Total: 1}
 		if asked.offset > 0 {
-			return answered{out: page}, nil
+			return reply{out: page}, nil
 		}
 		page.Items = append(page.Items, *from(object))
-		return answered{page, called}, nil
+		return reply{page, called}, nil
 	}
+	r.next = func(_ context.Context, in any) (any, error) { return to(in.(*In)), nil }
 	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 	f.add(r)
 }
@@ -201,16 +238,22 @@ func (r *route) serve(c *gin.Context) error {
 		return r.translate(domain.AsError(err))
 	}
 	r.addLink(c, a.next)
+	if own, ok := a.out.(encoder); ok {
+		return ginop.WriteJSON(c, r.Status, a.out, own.encoding())
+	}
 	return ginop.WriteJSON(c, r.Status, a.out)
 }
 
-func (r *route) run(c *gin.Context) (answered, error) {
+// encoder is an output that JSON's usual options do not fit.
+type encoder interface{ encoding() json.Options }
+
+func (r *route) run(c *gin.Context) (reply, error) {
 	if err := op.Authorize(c.Request.Context(), r.operation.Meta()); err != nil {
-		return answered{}, err
+		return reply{}, err
 	}
 	in, _, err := ginop.Decode(c, r.input, r.input.New(), true)
 	if err != nil {
-		return answered{}, r.everyFault(in, domain.AsError(err))
+		return reply{}, r.everyFault(in, domain.AsError(err))
 	}
 	ctx := c.Request.Context() // its time begins when the body was read
 
@@ -218,11 +261,11 @@ func (r *route) run(c *gin.Context) (answered, error) {
 	// does for what is out of reach.
 	lookup, err := idmap.Resolve(ctx, r.facade.Registry, in)
 	if err != nil {
-		return answered{}, err
+		return reply{}, err
 	}
 	a, err := r.answer(ctx, in)
 	if err != nil {
-		return answered{}, err
+		return reply{}, err
 	}
 	lookup.Reached()
 	return a, idmap.Number(ctx, r.facade.Registry, a.out)

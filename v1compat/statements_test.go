@@ -129,6 +129,7 @@ func TestNumbersCannotBeProbed(t *testing.T) {
 	probes := []struct{ method, path, number, body string }{
 		{"GET", "/v1/clients?ids=N", s.clientNo, ""},
 		{"GET", "/v1/clients?ids=" + own + ",N", s.clientNo, ""},
+		{"GET", "/v1/clients?limit=1&ids=" + own + "," + own + ",N", s.clientNo, ""},
 		{"GET", "/v1/clients/N/users", s.clientNo, ""},
 		{"GET", "/v1/clients/N/users?status=all&offset=7", s.clientNo, ""},
 		{"POST", "/v1/clients/N/users", s.clientNo, `{"email":"a@example.com"}`},
@@ -149,7 +150,7 @@ func TestNumbersCannotBeProbed(t *testing.T) {
 			path, body := strings.ReplaceAll(p.path, "N", number), strings.ReplaceAll(p.body, "N", number)
 			statements = s.Statements.During(func() {
 				got := s.Do(p.method, path, stranger.Key, body, "X-Request-Id", "same")
-				answer = fmt.Sprint(got.Status, " ", string(got.Body))
+				answer = fmt.Sprint(got.Status, " ", string(got.Body), got.Header["Link"])
 			})
 			return statements, answer
 		}

@@ -21,8 +21,8 @@ const (
 	linkStart, linkEnd = "</v2", `>; rel="successor-version"`
 )
 
-// answered is what a route answers.
-type answered struct {
+// reply is what a route answers.
+type reply struct {
 	out any
 	// next is the input of the successor that answers the same; nil for none.
 	next any

@@ -52,7 +52,12 @@ func (v v1) uuid(kind idmap.Kind, number int64) string {
 	return domain.ClientID(found[key]).UUID()
 }
 
-func (v v1) get(path string, of shape) answer { return v.answer(v.Get(path, v.key), of) }
+// get also follows the link to the successor.
+func (v v1) get(path string, of shape) answer {
+	r := v.Get(path, v.key)
+	v.follow(r, of)
+	return v.answer(r, of)
+}
 
 func (v v1) post(path string, body fields, of shape) answer {
 	return v.answer(v.Do("POST", path, v.key, body), of)
@@ -61,7 +66,9 @@ func (v v1) post(path string, body fields, of shape) answer {
 func (v v1) client(id string) string { return "/v1/clients/" + v.numberFor(idmap.Client, id) }
 
 func (v v1) partner() answer {
-	body := v.Get("/v1/partner", v.key).Want(http.StatusOK).JSON()
+	r := v.Get("/v1/partner", v.key).Want(http.StatusOK)
+	v.follow(r, partnerShape)
+	body := r.JSON()
 	a := answer{objects: []fields{partnerShape.common(body, inV1, true)}}
 	for _, object := range body["admins"].([]any) {
 		admin := object.(fields)
@@ -193,5 +200,7 @@ func (v v1) emails(user string, types []string, start string) answer {
 	if start != "" {
 		body["start_time"] = start
 	}
-	return v.post("/v1/sentemails", body, emailShape)
+	r := v.Do("POST", "/v1/sentemails", v.key, body)
+	v.follow(r, emailShape)
+	return v.answer(r, emailShape)
 }

@@ -282,14 +282,19 @@ func (v v2surface) results(user string) answer {
 	slices.SortFunc(sent, func(a, b fields) int {
 		return -cmp.Or(strings.Compare(a["sent_at"].(string), b["sent_at"].(string)), strings.Compare(a["result_id"].(string), b["result_id"].(string)))
 	})
-	words := map[any]string{"sent": "Sent", "opened": "Opened", "attachment_opened": "Clicked", "clicked": "Clicked", "credentials_submitted": "Clicked"}
 	var a answer
 	for _, result := range sent {
-		result["status_date"] = result[fmt.Sprint(result["status"], "_at")]
-		result["status"] = words[result["status"]]
+		inWords(result)
 		a.objects = append(a.objects, resultShape.common(result, inV2, true))
 	}
 	return a
+}
+
+// inWords says how far a mail got in v1's three words, and since when.
+func inWords(result fields) {
+	words := map[any]string{"sent": "Sent", "opened": "Opened", "attachment_opened": "Clicked", "clicked": "Clicked", "credentials_submitted": "Clicked"}
+	result["status_date"] = result[fmt.Sprint(result["status"], "_at")]
+	result["status"] = words[result["status"]]
 }
 
 func (v v2surface) emails(user string, types []string, start string) answer {

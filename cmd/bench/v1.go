@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -29,12 +30,27 @@ func init() {
 	older.migrate = func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) }
 	older.mount = mountV1
 	older.measure = measureV1
+	children["serve-plain"] = serving(newPlainService)
 }
 
 func mountV1(ctx context.Context, d *db.DB, api *v2.API, edge *ginop.Edge, engine *gin.Engine, log *slog.Logger) error {
-	registry := idmap.New(d.SQL(), 100_000)
-	go registry.Watch(ctx, log)
-	return v1compat.New(api, v1compat.Config{Registry: registry, Release: op.Latest}).Mount(edge, engine)
+	return mountFacade(ctx, v1compat.Config{}, d, api, edge, engine, log)
+}
+
+// newPlainService is the service, whose v1 knows nothing of its retirement: no links to
+// successors, no use that is counted, no phases. It has a process of its own.
+func newPlainService(ctx context.Context) (http.Handler, error) {
+	older.mount = func(ctx context.Context, d *db.DB, api *v2.API, edge *ginop.Edge, engine *gin.Engine, log *slog.Logger) error {
+		return mountFacade(ctx, v1compat.Config{Plain: true}, d, api, edge, engine, log)
+	}
+	return newService(ctx)
+}
+
+func mountFacade(ctx context.Context, c v1compat.Config, d *db.DB, api *v2.API, edge *ginop.Edge, engine *gin.Engine,
+	log *slog.Logger) error {
+	c.Registry, c.Release = idmap.New(d.SQL(), 100_000), op.Latest
+	go c.Registry.Watch(ctx, log)
+	return v1compat.New(api, c).Mount(edge, engine)
 }
 
 // pageSize is the largest page of v1's lists.
@@ -78,7 +94,29 @@ func measureV1(ctx context.Context, b *bench) ([]result, error) {
 		{"v1 pages of policy users", b.data.papers, w.policyUsers},
 		{"v1 pages of members", b.data.papers, w.members},
 		{"v1 sent mails", b.data.mails, w.sentMails},
+		{"v1 retirement", nil, func(ctx context.Context) ([]result, error) {
+			return b.retirement(ctx, clients, users)
+		}},
 	})
+}
+
+// retirement compares v1's first pages with those of a v1 that knows nothing of its
+// retirement.
+func (b *bench) retirement(ctx context.Context, of ...lists) (results []result, err error) {
+	plain, err := start("serve-plain", b.progress, envURL+"="+b.data.url, envPartner+"="+b.data.partner.UUID())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, plain.stop()) }()
+	for i, name := range []string{"clients", "users"} {
+		took, err := b.alternately(ctx, b.times(4000), func(int, int) []byte { return request(of[i].v1, b.keys[0]) }, b.service, plain)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results,
+			ratio("v1 page of "+name+" with links, usage and phases / without", took[0], took[1], 1.05))
+	}
+	return results, nil
 }
 
 // number is what v1 knows an object by.

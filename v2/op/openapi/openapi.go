@@ -74,6 +74,9 @@ type Operation struct {
 	Idempotent bool
 	// Located says that success names the path of what was created.
 	Located bool
+	// Headers says what those headers mean that success may carry beside the ones of
+	// every response, by their names.
+	Headers map[string]string
 	Input   *op.Input
 	// Status is that of success.
 	Status int

@@ -100,6 +100,11 @@ func (b *builder) successHeaders(o Operation) openapi3.Headers {
 		again.Value.Required = false
 		out[replayed] = again
 	}
+	for name, meaning := range o.Headers {
+		optional := header(meaning, openapi3.NewStringSchema())
+		optional.Value.Required = false
+		out[name] = optional
+	}
 	return out
 }
 

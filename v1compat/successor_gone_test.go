@@ -1,0 +1,114 @@
+package v1compat
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/domain"
+	"partnerapi/v2/v2test"
+)
+
+// newGone is a scene whose routes are also below /gone, where each request is
+// refused with the link that a phase's refusal has.
+func newGone(t *testing.T, o setup) *scene {
+	o.mounted = func(s *service) {
+		surface := s.Edge.Surface(s.Engine, "/gone", renderError)
+		for _, r := range s.facade.routes {
+			surface.Handle(r.Method, r.Path, "gone-"+r.ID, func(c *gin.Context) error {
+				r.linkWhenGone(c)
+				return domain.ErrForbidden("gone")
+			})
+		}
+	}
+	return newScene(t, o)
+}
+
+// gone is the successor that a request to a route is led to when it is refused.
+func (s *scene) gone(method, path, key, body string) string {
+	s.T.Helper()
+	return successorOf(s.T, s.Do(method, strings.Replace(path, "/v1", "/gone", 1), key, body).Want(http.StatusForbidden))
+}
+
+// TestSuccessorsWhenGone: a request that is refused leads to what its answer would
+// have led to.
+func TestSuccessorsWhenGone(t *testing.T) {
+	t.Parallel()
+	s := newGone(t, setup{})
+	for _, r := range s.facade.routes {
+		if r.Additive {
+			continue
+		}
+		good := s.good(r)
+		got := s.gone(r.Method, good.path, s.Key, good.body)
+		want := successorOf(t, s.Do(r.Method, good.path, s.Key, good.body).Want(r.Status))
+		if r.Reordered { // the answer's page is the whole list
+			want = without(want, "limit")
+		}
+		if r.ID == "sentemails" { // whose days are counted from the request
+			got, want = without(got, "since"), without(want, "since")
+		}
+		if got != want || want == "" {
+			t.Errorf("%s: a refusal leads to %q, an answer to %q", r.ID, got, want)
+		}
+	}
+}
+
+// without is a target without a parameter.
+func without(target, name string) string {
+	path, query, _ := strings.Cut(target, "?")
+	parameters := slices.DeleteFunc(strings.Split(query, "&"), func(p string) bool { return strings.HasPrefix(p, name+"=") })
+	return strings.TrimSuffix(path+"?"+strings.Join(parameters, "&"), "?")
+}
+
+// TestGoneLeaksNothing: what the key does not reach is not named, nor told from what
+// does not exist; and nothing is in the way of the refusal.
+func TestGoneLeaksNothing(t *testing.T) {
+	t.Parallel()
+	s := newGone(t, setup{})
+	stranger := s.service.Tenant("Stranger")
+	own := s.Client(stranger, "Own").ID
+	number := s.number(own)
+	user, err := domain.ParseUUID[domain.UserKind](s.user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ method, path, body, want string }{
+		"a client":              {"GET", "/v1/clients/N/users?limit=7", "", ""},
+		"its collection":        {"GET", "/v1/clients/" + number + "/collections/" + s.collection + "/members", "", ""},
+		"among own ids":         {"GET", "/v1/clients?ids=" + number + ",N", "", "/v2/clients"},
+		"own ids":               {"GET", "/v1/clients?limit=7&ids=" + number, "", "/v2/clients?ids=" + own.String() + "&sort=created_at&limit=7"},
+		"no ids":                {"GET", "/v1/clients?offset=3&limit=7", "", "/v2/clients?sort=created_at"},
+		"what cannot be read":   {"GET", "/v1/clients?limit=x", "", "/v2/clients"},
+		"a number that is none": {"GET", "/v1/clients/x/users", "", ""},
+		"a write's body":        {"POST", "/v1/clients", "{", "/v2/clients"},
+		"of an own client":      {"POST", "/v1/clients/" + number + "/users", "{", "/v2/clients/" + own.String() + "/users"},
+		// the same id in another spelling
+		"a user":              {"GET", "/v1/users/" + s.user + "/training", "", "/v2/users/" + user.String() + "/training?limit=20"},
+		"a user's results":    {"GET", "/v1/users/" + s.user + "/phishing", "", ""},
+		"a send":              {"POST", "/v1/sendphishing", `{"user_id":"` + s.user + `","phishing_template":` + s.template + `}`, ""},
+		"no send":             {"POST", "/v1/sendphishing", `{`, ""},
+		"mails":               {"POST", "/v1/sentemails", `{"user_infima_id":"` + s.user + `"}`, ""},
+		"mails to an address": {"POST", "/v1/sentemails", `{"email_address":"first@example.com"}`, ""},
+	} {
+		for _, stands := range []string{s.clientNo, unnumbered} {
+			path := strings.ReplaceAll(c.path, "N", stands)
+			if got := s.gone(c.method, path, stranger.Key, c.body); parametersOf(got) != parametersOf(c.want) {
+				t.Errorf("%s: %s leads to %q, not to %q", name, path, got, c.want)
+			}
+		}
+	}
+}
+
+// TestGoneWithoutDatabase: a refusal does not wait for the link.
+func TestGoneWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	s := newGone(t, setup{Options: v2test.Options{}})
+	s.Exec("ALTER TABLE clients RENAME TO clients_gone")
+	if got := s.gone("GET", "/v1/clients/"+s.clientNo+"/users", s.Key, ""); got != "" {
+		t.Errorf("leads to %s", got)
+	}
+}

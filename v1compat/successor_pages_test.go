@@ -1,0 +1,151 @@
+package v1compat
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+)
+
+// furnish gives the scene's client lists of more rows than a page holds.
+func (s *scene) furnish() {
+	s.T.Helper()
+	r := reader{service: s.service}
+	user := v2.User{UserCore: v2.UserCore{ClientID: s.client}}
+	var err error
+	if user.ID, err = domain.ParseUUID[domain.UserKind](s.user); err != nil {
+		s.T.Fatal(err)
+	}
+	types := []domain.MessageType{domain.PhishingMail, domain.TrainingInvite, domain.WelcomeMail}
+	states := []domain.ResultStatus{domain.ResultSent, domain.ResultScheduled, domain.ResultClicked}
+	for i := range 8 { // some at one time
+		r.mail(user, types[i%3], noon.AddDate(0, 0, -5*(i/2)))
+		state, sent := states[i%3], noon.Add(time.Duration(i/3)*time.Hour)
+		if state == domain.ResultScheduled {
+			sent = time.Time{}
+		}
+		r.simulated(user, state, sent)
+		s.addReport(s.client)
+	}
+	s.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), 'x' || n || '@example.com', 'A', 'B', 'a b', CASE WHEN n % 3 = 0 THEN 'inactive' ELSE 'active' END,
+			'standard', 'en', 'api', 750, $2, $2 FROM generate_series(1, 630) AS n`, s.client, noon)
+	s.count(s.client, domain.Inactive, 210)
+	s.count(s.client, domain.Active, 420)
+	s.Exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), 'c' || n, 'c' || n, 'api', $2, $2 FROM generate_series(1, 480) AS n`, s.client, noon)
+}
+
+// filterTexts are values of the filters of routes.
+var filterTexts = map[string]map[string][]string{
+	"users":        {"status": {"active", "inactive", "all"}},
+	"policy-users": {"status": {"signed", "unsigned", "all"}},
+	"exposures": {
+		"start": {"2026-01-01", "2026-01-01T00:00:00.123456789Z"}, "end": {"2026-06-15", "9999-12-31", "2026-06-15T14:00:00.5+02:00"},
+	},
+}
+
+// TestSuccessorsOfPages: of every list, for any limit, offset and filters, the link
+// leads to what the page shows; and there is one unless v2 has no such page.
+func TestSuccessorsOfPages(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setup{})
+	s.furnish()
+	rnd := rand.New(rand.NewPCG(11, 3))
+	of := func(texts ...string) string { return texts[rnd.IntN(len(texts))] }
+	for _, r := range s.facade.routes {
+		if !strings.HasPrefix(r.output.Name(), "Paging[") {
+			continue
+		}
+		linked, without := 0, 0
+		for i := range 10 {
+			query := url.Values{}
+			if i > 0 && rnd.IntN(5) > 0 {
+				query.Set("limit", of("-1", "1", "2", "7", "20", "50", "100", "499", "500", "501", "1000", "1001"))
+			}
+			if i == 1 || i > 1 && rnd.IntN(5) == 0 {
+				query.Set("offset", of("1", "30", "5000"))
+			}
+			for _, name := range slices.Sorted(maps.Keys(filterTexts[r.ID])) {
+				if rnd.IntN(2) == 0 {
+					query.Set(name, of(filterTexts[r.ID][name]...))
+				}
+			}
+			if s.leads(r, query, rnd) {
+				linked++
+			} else {
+				without++
+			}
+		}
+		if linked == 0 || without == 0 {
+			t.Errorf("%s: %d pages with a link, %d without", r.ID, linked, without)
+		}
+	}
+}
+
+// leads holds the link of one page to the page, and reports whether it has one.
+func (s *scene) leads(r *route, query url.Values, rnd *rand.Rand) bool {
+	s.T.Helper()
+	good := s.good(r)
+	if r.ID == "sentemails" {
+		good.body = s.mailsAsked(rnd)
+	}
+	got := s.Do(r.Method, good.path+"?"+query.Encode(), s.Key, good.body).Want(200)
+	var p page
+	got.Into(&p)
+	whole, target := p.Offset+len(p.Items) >= p.Total, successorOf(s.T, got)
+
+	wanted := p.Offset == 0 && (!r.Reordered || whole)
+	if r.ID != "download-report" { // which is one object, whatever the limit
+		wanted = wanted && (p.Limit <= 500 || whole && len(p.Items) <= 500)
+	}
+	if wanted != (target != "") {
+		s.T.Errorf("%s?%s %s: %d of %d items lead to %q", good.path, query.Encode(), good.body, len(p.Items), p.Total, target)
+	}
+	if target != "" {
+		v1{s.service, s.Key}.leadsTo(got, shapes[r.ID], target)
+	}
+	return target != ""
+}
+
+// mailsAsked is a body that asks for the mails of the user.
+func (s *scene) mailsAsked(rnd *rand.Rand) string {
+	body := fmt.Sprintf(`{"user_infima_id":%q`, s.user)
+	if rnd.IntN(3) == 0 {
+		body = `{"email_address":"First@example.com"`
+	}
+	if rnd.IntN(2) == 0 {
+		body += `,"message_types":["phishing","training-invite"]`
+	}
+	if rnd.IntN(2) == 0 {
+		body += `,"start_time":"2026-06-01T14:00:00.123456789+02:00"`
+	}
+	return body + "}"
+}
+
+// TestNoSuccessor: what v2 has no request for has no link.
+func TestNoSuccessor(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setup{})
+	s.addReport(s.client)
+	s.User(s.Tenant, s.sibling, "first@example.com") // as the other client's has
+	for name, of := range map[string]struct{ method, path, body string }{
+		"mails of several users": {"POST", "/v1/sentemails", `{"email_address":"first@example.com"}`},
+		"a second page":          {"GET", "/v1/clients?offset=1", ""},
+		"past a report":          {"GET", "/v1/clients/" + s.clientNo + "/reports/" + s.report + "?offset=1", ""},
+		"the oldest report":      {"GET", "/v1/clients/" + s.clientNo + "/reports?limit=1", ""},
+		"the document":           {"GET", "/v1/openapi.yaml", ""},
+	} {
+		r := s.Do(of.method, of.path, s.Key, of.body).Want(200)
+		if target := successorOf(t, r); target != "" {
+			t.Errorf("%s leads to %s", name, target)
+		}
+	}
+}

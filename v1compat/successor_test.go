@@ -1,0 +1,281 @@
+package v1compat
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// successorOf is the target of the link to the successor; "" for none.
+func successorOf(t testing.TB, r v2test.Response) string {
+	t.Helper()
+	var found []string
+	for _, link := range r.Header["Link"] {
+		if len(link) > 1000 {
+			t.Errorf("a link of %d bytes", len(link))
+		}
+		target, rest, _ := strings.Cut(strings.TrimPrefix(link, "<"), ">")
+		if rest == `; rel="successor-version"` {
+			found = append(found, target)
+		}
+	}
+	if len(found) > 1 {
+		t.Errorf("%d successors: %q", len(found), found)
+	}
+	return strings.Join(found, " ")
+}
+
+// keys is by which fields the versions' objects are the same, for shapes without id.
+var keys = []string{"id", "name", "order", "course", "at", "subject", "type", "status"}
+
+// keysOf are the objects of an answer of a version, each by what tells it.
+func (v v1) keysOf(r v2test.Response, of shape, version int) (list []string) {
+	body, member := r.JSON(), "items"
+	if version == inV2 {
+		member = "data"
+	}
+	objects, listed := body[member].([]any)
+	if !listed {
+		objects = []any{body}
+	}
+	for _, each := range objects {
+		object := each.(fields)
+		if reflect.DeepEqual(of, resultShape) && version == inV2 {
+			inWords(object)
+		}
+		common := of.common(object, version, true)
+		if version == inV2 {
+			common = plain(common)
+		} else if of.kind != 0 {
+			common["id"] = v.uuid(of.kind, integerOf(v.T, common["id"]))
+		}
+		var key []string
+		for _, name := range keys {
+			if value, ok := common[name]; ok {
+				key = append(key, fmt.Sprint(value))
+			}
+			if name == "id" && len(key) > 0 {
+				break
+			}
+		}
+		list = append(list, strings.Join(key, " "))
+	}
+	return list
+}
+
+func integerOf(t testing.TB, number any) (n int64) {
+	t.Helper()
+	if _, err := fmt.Sscan(fmt.Sprintf("%.0f", number), &n); err == nil {
+		return n
+	}
+	if _, err := fmt.Sscan(fmt.Sprint(number), &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// follow holds an answer of v1 to what the link to its successor leads to with the
+// same key: the same objects, in the same order where v2 has it. An answer of
+// failure has no such link.
+func (v v1) follow(r v2test.Response, of shape) {
+	v.T.Helper()
+	target := successorOf(v.T, r)
+	switch {
+	case r.Status >= http.StatusBadRequest && target != "":
+		v.T.Errorf("status %d leads to %s", r.Status, target)
+	case r.Status >= http.StatusBadRequest:
+	case target == "":
+		v.T.Errorf("no link: %s", r.Body)
+	default:
+		v.leadsTo(r, of, target)
+	}
+}
+
+// leadsTo is follow for a link that is there.
+func (v v1) leadsTo(r v2test.Response, of shape, target string) {
+	v.T.Helper()
+	followed := v.Get(target, v.key)
+	if followed.Status != http.StatusOK {
+		v.T.Errorf("%s is answered %d: %s", target, followed.Status, followed.Body)
+		return
+	}
+	got, want := v.keysOf(followed, of, inV2), v.keysOf(r, of, inV1)
+	if reflect.DeepEqual(of, resultShape) || reflect.DeepEqual(of, reportShape) { // which v2 lists in another order
+		slices.Sort(got)
+		slices.Sort(want)
+	}
+	if !slices.Equal(got, want) {
+		v.T.Errorf("%s leads to\n%q, but v1 shows\n%q", target, got, want)
+	}
+}
+
+// shapes are those of what each route that reads shows.
+var shapes = map[string]shape{
+	"partner": partnerShape, "clients": clientShape, "users": userShape, "collections": collectionShape, "collection-members": memberShape,
+	"policies": policyShape, "policy-users": policyUserShape, "exposures": exposureShape, "training": trainingShape,
+	"phishing": resultShape, "reports": reportShape, "download-report": reportShape, "sentemails": emailShape,
+}
+
+// TestSuccessors: in each release, every route's answer of success links to its
+// successor where the release has it, and to nothing else. A read's link leads to
+// what v1 shows, and a write's is a route of v2.
+func TestSuccessors(t *testing.T) {
+	t.Parallel()
+	for _, release := range []op.Release{op.V2_0, op.V2_1, op.V2_2, op.V2_3} {
+		t.Run(release.String(), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, setup{Options: v2test.Options{Release: release}})
+			for _, r := range s.facade.routes {
+				if r.Additive {
+					continue
+				}
+				good := s.good(r)
+				got := s.Do(r.Method, good.path, s.Key, good.body).Want(r.Status)
+				s.checkSuccessor(t, r, got, release)
+				if r.Method == http.MethodGet {
+					head := s.Do("HEAD", good.path, s.Key, nil)
+					if a, b := head.Header["Link"], got.Header["Link"]; !slices.Equal(a, b) {
+						t.Errorf("HEAD %s links to %q, GET to %q", good.path, a, b)
+					}
+				}
+				refused := s.Do(r.Method, good.path, "pk_wrong", good.body).Want(401)
+				if target := successorOf(t, refused); target != "" {
+					t.Errorf("%s: an error leads to %s", r.ID, target)
+				}
+			}
+		})
+	}
+}
+
+func (s *scene) checkSuccessor(t *testing.T, r *route, got v2test.Response, release op.Release) {
+	t.Helper()
+	target, meta := successorOf(t, got), r.Successor.Meta()
+	switch {
+	case (target == "") == (meta.Since <= release):
+		t.Errorf("%s: release %s links to %q", r.ID, release, target)
+	case target == "":
+	case r.operation.Meta().Scope == domain.Read:
+		v1{s.service, s.Key}.follow(got, shapes[r.ID])
+	default:
+		empty := s.Do(meta.Method, target, s.Key, nil)
+		if message, _ := empty.Field("error.message").(string); empty.Status < 400 || strings.HasPrefix(message, "no such operation") {
+			t.Errorf("%s: %s %s is answered %s", r.ID, meta.Method, target, empty.Body)
+		}
+	}
+}
+
+// TestSuccessorsOfWrites: a write links to the path of the same write in v2.
+func TestSuccessorsOfWrites(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setup{})
+	client := "/v2/clients/" + s.client.String()
+	id, err := domain.ParseUUID[domain.UserKind](s.user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var collection string
+	for _, c := range s.Get(client+"/collections", s.Key).Want(200).Field("data").([]any) {
+		collection = client + "/collections/" + c.(fields)["id"].(string)
+	}
+	want := map[string]string{
+		"create-client": "/v2/clients", "create-user": client + "/users", "update-user": "/v2/users/" + id.String(),
+		"create-collection": client + "/collections", "add-collection-member": collection + "/members",
+		"remove-collection-member": collection + "/members/", "sendphishing": client + "/phishing/sends",
+	}
+	for _, r := range s.facade.routes {
+		if r.operation.Meta().Scope != domain.Write {
+			continue
+		}
+		if r.ID == "remove-collection-member" {
+			user := s.members[(s.fresh+1)%len(s.members)]
+			want[r.ID] += user.String()
+		}
+		good := s.good(r)
+		if got := successorOf(t, s.Do(r.Method, good.path, s.Key, good.body).Want(r.Status)); got != want[r.ID] {
+			t.Errorf("%s leads to %s, not to %s", r.ID, got, want[r.ID])
+		}
+	}
+}
+
+// TestPlain: the measurement's configuration has no links.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setup{})
+	s.facade.Plain = true
+	for _, r := range s.facade.routes {
+		good := s.good(r)
+		if got := s.Do(r.Method, good.path, s.Key, good.body).Want(r.Status); got.Header["Link"] != nil {
+			t.Errorf("%s links to %q", r.ID, got.Header["Link"])
+		}
+	}
+}
+
+// TestSuccessorOfIDs: the link names the clients that the key reaches alone, and
+// tells another's number from an unused one by nothing.
+func TestSuccessorOfIDs(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{})
+	tenant, stranger := s.Tenant("Own"), s.Tenant("Stranger")
+	own := make([]domain.ClientID, 40)
+	numbers := make([]string, len(own))
+	for i := range own {
+		own[i] = db.NewID[domain.ClientKind]()
+		s.insertClient(tenant.ID, own[i], fmt.Sprint("client ", i), noon)
+		numbers[i] = s.number(own[i])
+	}
+	theirs := s.number(s.Client(stranger, "Theirs").ID)
+	const list = "/v2/clients?ids="
+	for query, want := range map[string]string{
+		"ids=":                        list + "&sort=created_at&limit=20",
+		"ids=N":                       list + "&sort=created_at&limit=20",
+		"ids=1,0":                     "refused",
+		"ids=" + numbers[1]:           list + own[1].String() + "&sort=created_at&limit=20",
+		"ids=" + numbers[1] + ",N":    list + own[1].String() + "&sort=created_at&limit=20",
+		"ids=N&ids=" + numbers[1]:     list + own[1].String() + "&sort=created_at&limit=20",
+		"limit=1&ids=N," + numbers[1]: list + own[1].String() + "&sort=created_at&limit=1",
+		"limit=1&ids=" + numbers[2] + "," + numbers[1]:                    list + own[2].String() + "," + own[1].String() + "&sort=created_at&limit=1",
+		"limit=1&ids=" + numbers[2] + "," + numbers[1] + ",N":             "",
+		"limit=1&ids=" + numbers[2] + "," + numbers[2] + "," + numbers[2]: list + own[2].String() + "," + own[2].String() + "," + own[2].String() + "&sort=created_at&limit=1",
+		"ids=" + strings.Join(numbers[:20], ","):                          list + "IDS&sort=created_at&limit=20",
+		"ids=" + strings.Join(numbers, ","):                               "", // longer than 1,000 bytes
+		"limit=50&ids=" + strings.Join(numbers[:35], ",") + ",N":          "",
+		"limit=50&offset=1&ids=" + strings.Join(numbers[:35], ","):        "",
+		"limit=50&offset=1&ids=" + numbers[1]:                             "",
+		"limit=7&unknown=1":                                               "/v2/clients?sort=created_at&limit=7",
+		"limit=100000":                                                    "/v2/clients?sort=created_at&limit=50",
+		"limit=-1":                                                        "/v2/clients?sort=created_at&limit=1",
+	} {
+		var links []string
+		for _, stands := range []string{theirs, unnumbered} {
+			r := s.Get("/v1/clients?"+strings.ReplaceAll(query, "N", stands), tenant.Key)
+			links = append(links, successorOf(t, r))
+			if links[0] != "" {
+				v1{s, tenant.Key}.follow(r, clientShape)
+			}
+		}
+		var texts []string
+		for _, id := range own[:20] {
+			texts = append(texts, id.String())
+		}
+		want = strings.TrimPrefix(strings.ReplaceAll(want, "IDS", strings.Join(texts, ",")), "refused")
+		if links[0] != links[1] || parametersOf(links[0]) != parametersOf(want) {
+			t.Errorf("%s leads to %q for another's, to %q for an unused one, not to %q", query, links[0], links[1], want)
+		}
+	}
+}
+
+// parametersOf is a target with its parameters in order.
+func parametersOf(target string) string {
+	path, query, _ := strings.Cut(target, "?")
+	parameters := strings.Split(query, "&")
+	slices.Sort(parameters)
+	return path + "?" + strings.Join(parameters, "&")
+}
