@@ -31,17 +31,20 @@ OLD_POLICY=$(curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients/1/policies?limit=1" 
 OLD_REPORT=$(curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients/1/reports?offset=4" \
   | jq -r '.items[0].report_id')
 `
-	pagingV1 = `curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients?limit=2" | jq '{limit, offset, total}'
+	guideExchange = `curl -s -H "X-API-Key: $KEY" -d '{"kind": "client", "ids": [1, "'$CLIENT'", 99999]}' \
+  "$BASE/v1/ids/exchange" | jq
+`
+	guidePagingV1 = `curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients?limit=2" | jq '{limit, offset, total}'
 curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients?limit=2&offset=2" | jq '{limit, offset, total}'
 `
-	pagingV2 = `curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients?sort=created_at&limit=2" | jq '.page'
+	guidePagingV2 = `curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients?sort=created_at&limit=2" | jq '.page'
 CURSOR=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients?sort=created_at&limit=2" \
   | jq -r '.page.next_cursor')
 curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients?sort=created_at&limit=2&cursor=$CURSOR" | jq '.page'
 `
-	errorsV1 = `curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients/99999/users?status=gone" | jq
+	guideErrorsV1 = `curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients/99999/users?status=gone" | jq
 `
-	errorsV2 = `curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/cli_unknown/users?status=gone" | jq
+	guideErrorsV2 = `curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/cli_unknown/users?status=gone" | jq
 `
 )
 

@@ -74,7 +74,7 @@ func withOutputs(guide string, outputs map[string]string) string {
 
 // guideText is what the guide's template shows.
 type guideText struct {
-	Setup, PagingV1, PagingV2, ErrorsV1, ErrorsV2 string
+	Setup, Exchange, PagingV1, PagingV2, ErrorsV1, ErrorsV2 string
 
 	Kinds      []guideKind
 	Shared     []guideError
@@ -117,7 +117,8 @@ func newGuide(t *testing.T) guideText {
 	t.Helper()
 	f, all := allFields(t)
 	g := guideText{
-		Setup: guideSetup, PagingV1: pagingV1, PagingV2: pagingV2, ErrorsV1: errorsV1, ErrorsV2: errorsV2,
+		Setup: guideSetup, Exchange: guideExchange, PagingV1: guidePagingV1, PagingV2: guidePagingV2,
+		ErrorsV1: guideErrorsV1, ErrorsV2: guideErrorsV2,
 		Kinds: []guideKind{
 			{"clients", "a number", domain.ClientKind{}.Prefix()}, {"collections", "a number", domain.CollectionKind{}.Prefix()},
 			{"policies", "a number", domain.PolicyKind{}.Prefix()}, {"templates", "a number", domain.TemplateKind{}.Prefix()},
