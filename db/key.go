@@ -79,7 +79,8 @@ func KeyDigest(key string) []byte {
 // Key is an API key as it is listed: without its secret.
 type Key struct {
 	ID         domain.KeyID
-	Partner    string
+	PartnerID  domain.PartnerID
+	Partner    string // its name
 	Name       string
 	Prefix     string
 	AllClients bool
@@ -142,7 +143,7 @@ func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 // Keys lists all keys, the oldest first.
 func (d *DB) Keys(ctx context.Context) ([]Key, error) {
 	return pg.All[Key](ctx, d, "list keys", pg.SQL(`
-		SELECT k.id, p.name AS partner, k.name, k.prefix, k.all_clients, k.scopes, k.networks::text[] AS networks,
+		SELECT k.id, k.partner_id, p.name AS partner, k.name, k.prefix, k.all_clients, k.scopes, k.networks::text[] AS networks,
 			(SELECT count(*) FROM api_key_clients AS l WHERE l.key_id = k.id) AS clients,
 			k.created_at, k.expires_at, k.revoked_at, k.last_used_at
 		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id ORDER BY k.created_at, k.id`))

@@ -17,12 +17,11 @@ type UUID = [16]byte
 // A reachableKind says how objects of one kind are found by their ids, and who
 // reaches them.
 type reachableKind struct {
-	// find selects the object whose id is w.id, its client and, of what may be a
-	// partner's own, the partner: one probe of an index on the id alone. Those of
-	// collections, groups and reports are made by idmap's migrations.
+	// find selects the object whose id is w.id, its client and what else within asks
+	// for: one probe of an index on the id alone. Those of collections, groups and
+	// reports are made by idmap's migrations.
 	find string
-	// within joins the clients of the objects o that the caller reaches (r), and
-	// leaves the objects that it reaches.
+	// within is the condition that the caller reaches the object o, of the client c.
 	within func(ctx context.Context) pg.Query
 }
 
@@ -34,23 +33,27 @@ var reachable = map[string]reachableKind{
 	domain.CollectionKind{}.Noun(): {"SELECT id, client_id FROM collections WHERE id = w.id LIMIT 1", ofClients},
 	domain.GroupKind{}.Noun():      {"SELECT id, client_id FROM groups WHERE id = w.id LIMIT 1", ofClients},
 	domain.PolicyKind{}.Noun(): {
-		"SELECT id, client_id FROM policies WHERE id = w.id AND archived_at IS NULL LIMIT 1", ofClients,
+		"SELECT id, client_id, archived_at FROM policies WHERE id = w.id LIMIT 1", notArchived,
 	},
 	domain.ReportKind{}.Noun():   {"SELECT id, client_id FROM reports WHERE id = w.id LIMIT 1", ofClients},
-	domain.TemplateKind{}.Noun(): {"SELECT id FROM phishing_templates WHERE id = w.id LIMIT 1", ofEverybody},
+	domain.TemplateKind{}.Noun(): {"SELECT id, NULL::uuid AS client_id FROM phishing_templates WHERE id = w.id LIMIT 1", ofEverybody},
 }
 
-func ofClients(ctx context.Context) pg.Query {
-	return pg.SQL("CROSS JOIN LATERAL (SELECT 1 FROM clients AS c WHERE c.id = o.client_id AND ? LIMIT 1) AS r", reach(ctx))
+// ofClients are within the reach of who reaches their client.
+func ofClients(ctx context.Context) pg.Query { return reach(ctx) }
+
+// notArchived are so too, unless they were archived themselves.
+func notArchived(ctx context.Context) pg.Query {
+	return pg.SQL("o.archived_at IS NULL AND ?", reach(ctx))
 }
 
+// ofClientsOrPartner are so too, or the partner's own.
 func ofClientsOrPartner(ctx context.Context) pg.Query {
-	return pg.SQL(`
-		LEFT JOIN LATERAL (SELECT true AS found FROM clients AS c WHERE c.id = o.client_id AND ? LIMIT 1) AS r ON true
-		WHERE r.found OR o.client_id IS NULL AND o.partner_id = ?`, reach(ctx), domain.CallerFrom(ctx).Partner)
+	return pg.SQL("(?) OR o.client_id IS NULL AND o.partner_id = ?", reach(ctx), domain.CallerFrom(ctx).Partner)
 }
 
-func ofEverybody(context.Context) pg.Query { return pg.SQL("") }
+// ofEverybody are within everybody's reach.
+func ofEverybody(context.Context) pg.Query { return pg.SQL("true") }
 
 // Reached returns which of the objects of one kind, given by its noun, are within
 // the caller's reach, in no particular order. It takes one statement.
@@ -66,9 +69,12 @@ func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, erro
 	}
 
 	// The LIMITs keep the planner at one index probe per id and table: by stale
-	// statistics of a table that was just filled it would read the whole table.
+	// statistics of a table that was just filled it would read the whole table, or all
+	// clients of the partner. What else is asked of a row comes after its probe.
 	found, err := pg.All[domain.ClientID](ctx, d, "find which of the "+noun+"s are reached", pg.SQL(`
-		SELECT o.id FROM unnest(?::uuid[]) AS w (id) CROSS JOIN LATERAL (`+kind.find+`) AS o ?`, ids, kind.within(ctx)))
+		SELECT o.id FROM unnest(?::uuid[]) AS w (id) CROSS JOIN LATERAL (`+kind.find+`) AS o
+		LEFT JOIN LATERAL (SELECT id, partner_id, archived_at FROM clients WHERE id = o.client_id LIMIT 1) AS c ON true
+		WHERE ?`, ids, kind.within(ctx)))
 	reached := make([]UUID, len(found))
 	for i, id := range found {
 		reached[i] = UUID(id)

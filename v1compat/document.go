@@ -12,6 +12,7 @@ import (
 
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/openapi"
 )
 
@@ -46,6 +47,12 @@ var failures = map[int]string{
 	http.StatusConflict: "`conflict`: what is asked for clashes with what there is, such as a name that is taken.",
 }
 
+// aboutEnd follows the description once the end of v1 is announced.
+const aboutEnd = `
+
+**Retirement.** This version ends. The header ` + "`Sunset`" + ` of every response says when, ` + "`Deprecation`" + ` since ` +
+	`when that is announced, and ` + "`Link`" + ` with ` + "`rel=\"deprecation\"`" + ` where to read what to call in its place.`
+
 // failureOf is an example of the body of an error.
 func failureOf(f openapi.Failure) any {
 	message := f.Message
@@ -55,8 +62,15 @@ func failureOf(f openapi.Failure) any {
 	return Error{Status: f.Status, Error: f.Code, Message: message, RequestID: openapi.ExampleRequestID}
 }
 
-// Document is v1's OpenAPI document, made from the table of routes.
+// Document is v1's OpenAPI document as it is now, made from the table of routes.
 func (f *Facade) Document() (*openapi3.T, error) {
+	_, announced := f.retirement().Announcement()
+	return f.document(announced)
+}
+
+// document is v1's document before or after its end is announced, which deprecates
+// every operation.
+func (f *Facade) document(announced bool) (*openapi3.T, error) {
 	files, err := fs.Sub(examples, "examples")
 	if err != nil {
 		return nil, err
@@ -64,6 +78,10 @@ func (f *Facade) Document() (*openapi3.T, error) {
 	d := openapi.Document{
 		Title: "Partner API v1", Version: "1", Prefix: "/v1", Error: reflect.TypeFor[Error](), Lenient: true,
 		Description: about, Tags: v2.Tags, Failure: failureOf, Failures: failures, Examples: files,
+		Added: []openapi.Failure{goneFailure},
+	}
+	if announced {
+		d.Description += aboutEnd
 	}
 	for _, r := range f.routes {
 		m := r.operation.Meta()
@@ -73,7 +91,7 @@ func (f *Facade) Document() (*openapi3.T, error) {
 		}
 		d.Operations = append(d.Operations, openapi.Operation{
 			ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, Description: r.Description, Tag: m.Resource(),
-			Scope: m.Scope, AllClients: m.AllClients,
+			Scope: m.Scope, AllClients: m.AllClients, Deprecated: announced && !r.Additive,
 			Input: r.input, Status: r.Status, Output: r.output, Errors: r.failures(), Headers: headers,
 		})
 	}
@@ -97,6 +115,9 @@ func (f *Facade) Routes() iter.Seq2[Meta, *op.Meta] {
 // failures are all of the route's statuses of failure, in ascending order.
 func (r *route) failures() []int {
 	list := slices.Concat(r.Fails, shared)
+	if !r.Additive {
+		list = append(list, http.StatusGone)
+	}
 	if r.input.Body != nil {
 		list = append(list, http.StatusRequestTimeout)
 	}
@@ -111,4 +132,26 @@ func (f *Facade) YAML() ([]byte, error) {
 		return nil, err
 	}
 	return openapi.YAML(document)
+}
+
+// openDocument serves v1's document, as it is before and after the end of v1 is
+// announced.
+func (f *Facade) openDocument(s *ginop.Surface) error {
+	var documents [2][]byte
+	for i, announced := range [2]bool{false, true} {
+		document, err := f.document(announced)
+		if err == nil {
+			documents[i], err = openapi.YAML(document)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.OpenAsOf("/openapi.yaml", "application/yaml", func() []byte {
+		if _, announced := f.retirement().Announcement(); announced {
+			return documents[1]
+		}
+		return documents[0]
+	})
+	return nil
 }

@@ -87,7 +87,7 @@ func (r *route) everyFault(in any, unread *domain.Error) *domain.Error {
 
 // renderError writes an error as v1 does.
 func renderError(c *gin.Context, e *domain.Error) error {
-	status := ginop.StatusOf(e.Code)
+	status := httpStatus(e.Code)
 	return ginop.WriteJSON(c, status, Error{
 		Status: status, Error: e.Code, Message: e.Message, RequestID: ginop.RequestID(c),
 	})

@@ -231,6 +231,8 @@ func (s *scene) badParts(id string) map[int][]bad {
 				bad{client + "/reports/x", "", "report_id must be"}, bad{client + "/reports/2147483648", "", "report_id must be"}),
 			404: {{client + "/reports/2147483647", "", "no such report"}, {client + "/reports/" + s.foreignReport, "", "no such report"}},
 		},
+		"usage": {400: {{"/v1/usage?days=x", "", "days must be"}, {"/v1/usage?days=0", "", "days must be between 1 and 400"},
+			{"/v1/usage?days=401", "", "days must be between 1 and 400"}}},
 		"training": {400: badWindow(user + "/training"), 404: nobodies("/training", "")},
 		"phishing": {400: badWindow(user + "/phishing"), 404: nobodies("/phishing", "")},
 	}[id]

@@ -47,6 +47,7 @@ func (s *service) exampleCalls(e *v2test.Examples) []v2test.Call {
 	report := s.numberAt(e, idmap.Report, v2Path+"/reports?status=pending", 0)
 	template := s.numberAt(e, idmap.Template, "/v2/phishing/templates", 0)
 	s.finish(e, v2Path+"/reports?status=pending")
+	s.called(e, "/v1/clients", "/v1/clients", "/v1/clients/"+client+"/users")
 
 	of := func(pairs ...string) map[string]string {
 		out := map[string]string{"client_id": client}
@@ -58,6 +59,7 @@ func (s *service) exampleCalls(e *v2test.Examples) []v2test.Call {
 	one := map[string]string{"user_id": user}
 	return []v2test.Call{
 		{ID: "partner"},
+		{ID: "usage"},
 		{ID: "clients", Query: "limit=2"},
 		{ID: "users", Path: of(), Query: "limit=2"},
 		{ID: "training", Path: one, Query: "limit=3"},
@@ -119,6 +121,17 @@ func (s *service) finish(e *v2test.Examples, path string) {
 		s.T.Fatal(err)
 	}
 	if _, err := s.DB.FinishReport(s.T.Context(), e.Client, report, domain.ReportReady); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// called makes requests, and has them be counted.
+func (s *service) called(e *v2test.Examples, paths ...string) {
+	s.T.Helper()
+	for _, path := range paths {
+		s.Do("GET", path, e.Key, nil, "User-Agent", "acme-sync/2.4").Want(200)
+	}
+	if err := s.usage.Flush(s.T.Context()); err != nil {
 		s.T.Fatal(err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
+	"partnerapi/v1compat/retire"
+	"partnerapi/v1compat/usage"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -32,6 +34,11 @@ type Config struct {
 	Release op.Release
 	// Plain leaves the links to successors out, for the measurement of what they cost.
 	Plain bool
+	// Lifecycle returns how far the retirement of v1 is; nil is on for all, and
+	// nothing announced. It is asked several times in each request.
+	Lifecycle func() *retire.State
+	// Usage counts who calls what; nil counts nothing, and GET /v1/usage has no items.
+	Usage *usage.Counter
 }
 
 // Facade is version 1 of the interface.
@@ -43,6 +50,10 @@ type Facade struct {
 	v1 *v2.V1
 	// own are the operations that no operation of v2 stands behind.
 	own *op.Set
+	// successors are the operations of v2 that follow v1's, and counted those of both
+	// that Usage counts; see countable.
+	successors map[string]string
+	counted    map[usage.Surface]map[string]string
 }
 
 // New makes the facade over v2's operations. A route that does not fit its
@@ -68,7 +79,9 @@ func New(api *v2.API, c Config) *Facade {
 	f.emailRoutes(api, own)
 	f.reportRoutes(api, own)
 	f.exchangeRoutes(own)
+	f.usageRoutes()
 	f.mustFit()
+	f.counted = f.countable()
 	return f
 }
 
@@ -84,13 +97,13 @@ func (f *Facade) mustFit() {
 // Mount adds v1's routes and its document to the engine.
 func (f *Facade) Mount(edge *ginop.Edge, engine *gin.Engine) error {
 	s := edge.Surface(engine, "/v1", renderError)
+	links := f.marks()
+	s.Headers(func(c *gin.Context, operation string) { f.mark(c, operation, links) })
 	for _, r := range f.routes {
 		s.Handle(r.Method, r.Path, r.ID, r.serve)
 	}
-	document, err := f.YAML()
-	if err != nil {
-		return err
+	if f.Usage != nil {
+		edge.Watch(f.count)
 	}
-	s.Open("/openapi.yaml", "application/yaml", document)
-	return nil
+	return f.openDocument(s)
 }

@@ -12,6 +12,7 @@ import (
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
 	"partnerapi/idmap"
+	"partnerapi/v1compat/usage"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi/openapitest"
 	"partnerapi/v2/v2test"
@@ -31,6 +32,7 @@ func migrate(ctx context.Context, url string) error {
 type service struct {
 	*v2test.Harness
 	registry *idmap.Registry
+	usage    *usage.Counter
 	facade   *Facade
 }
 
@@ -55,7 +57,10 @@ func start(t testing.TB, o setup) *service {
 	}
 	o.Mount = func(h *v2test.Harness) error {
 		s.registry = idmap.New(h.DB.SQL(), o.cached)
-		s.facade = New(h.API, Config{Registry: s.registry, Store: o.store, Clock: h.Clock, Release: cmp.Or(o.Release, op.Latest)})
+		s.usage = usage.New(h.DB.SQL(), h.Clock, h.Edge.Log)
+		s.facade = New(h.API, Config{
+			Registry: s.registry, Store: o.store, Clock: h.Clock, Release: cmp.Or(o.Release, op.Latest), Usage: s.usage,
+		})
 		err := s.facade.Mount(h.Edge, h.Engine)
 		if o.mounted != nil {
 			s.Harness = h

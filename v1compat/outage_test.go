@@ -117,7 +117,7 @@ func TestOutage(t *testing.T) {
 	}
 	w.mend()
 	each(func(r *route, got v2test.Response) { got.Want(r.Status) })
-	for _, table := range []string{"partners", "clients", "users"} {
+	for _, table := range []string{"partners", "clients", "users", "v1_usage"} {
 		s.Exec("ALTER TABLE " + table + " RENAME TO lost_" + table)
 	}
 	each(func(r *route, got v2test.Response) {

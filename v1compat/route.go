@@ -233,6 +233,9 @@ func (f *Facade) add(r *route) {
 
 // serve answers one request.
 func (r *route) serve(c *gin.Context) error {
+	if err := r.refused(c); err != nil {
+		return err
+	}
 	a, err := r.run(c)
 	if err != nil {
 		return r.translate(domain.AsError(err))

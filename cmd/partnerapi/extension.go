@@ -79,7 +79,10 @@ type service struct {
 	redis  redisClient
 	work   *background // nil where other processes work
 	// group is what runs beside the requests; it ends with the service.
-	group   sync.WaitGroup
+	group sync.WaitGroup
+	// atEnd is what is left to do when the last request was answered and the group
+	// has ended, within recordWithin.
+	atEnd   []func(context.Context)
 	log     *slog.Logger
 	metrics *prometheus.Registry
 	// stopping says that the service was told to stop; after waits, as

@@ -245,6 +245,9 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 	last, done := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
 	defer done()
 	s.recordUse(last)
+	for _, end := range s.atEnd {
+		end(last)
+	}
 	if s.redis != nil {
 		err = errors.Join(err, s.redis.Close())
 	}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/platform/site"
 	"partnerapi/v1compat"
+	"partnerapi/v1compat/retire"
+	"partnerapi/v1compat/usage"
 	v2 "partnerapi/v2"
 )
 
@@ -27,6 +30,7 @@ func init() {
 	extensions = append(extensions, extension{
 		commands: &struct {
 			IDMap idmapCmd `cmd:"" name:"idmap" help:"The numbers that v1 knows objects by."`
+			V1    v1Cmd    `cmd:"" name:"v1" help:"Retire v1: announce its end, move callers on, and end it."`
 		}{},
 		migrate: func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) },
 		version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return idmap.SchemaVersion(ctx, d.SQL()) },
@@ -44,8 +48,19 @@ func init() {
 }
 
 func mountV1(ctx context.Context, s *service) error {
+	store := retire.NewStore(s.db.SQL(), s.clock)
+	if err := store.Serves(ctx, s.config.Release.String()); err != nil {
+		return err
+	}
+	state, err := retire.Keep(ctx, store)
+	if err != nil {
+		return err
+	}
 	registry := idmap.New(s.db.SQL(), registrySize)
-	config := v1compat.Config{Registry: registry, Clock: s.clock, Release: s.config.Release}
+	used := usage.New(s.db.SQL(), s.clock, s.log)
+	config := v1compat.Config{
+		Registry: registry, Clock: s.clock, Release: s.config.Release, Usage: used, Lifecycle: state.State,
+	}
 	if s.redis != nil {
 		config.Store = v1compat.NewRedis(s.redis, s.log)
 	}
@@ -53,6 +68,13 @@ func mountV1(ctx context.Context, s *service) error {
 		return err
 	}
 	s.group.Go(func() { registry.Watch(ctx, s.log) })
+	s.group.Go(func() { state.Watch(ctx, s.log) })
+	s.group.Go(func() {
+		tick := time.NewTicker(usage.Every)
+		defer tick.Stop()
+		used.Run(ctx, tick.C)
+	})
+	s.atEnd = append(s.atEnd, func(ctx context.Context) { used.Record(ctx) })
 	return nil
 }
 

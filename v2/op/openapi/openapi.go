@@ -38,8 +38,10 @@ type Document struct {
 	Tags []op.Tag
 	// Failure is an example of the body of an error; nil for none.
 	Failure func(Failure) any
-	// Failures say more of a status than Failure's own description.
+	// Failures say more of a status than Failure's own description. Added are
+	// failures with a status that no release of v2 has.
 	Failures map[int]string
+	Added    []Failure
 	// Examples holds those of the operations, in files ID.json; see Example. nil
 	// for none.
 	Examples   fs.FS
@@ -60,6 +62,8 @@ type Operation struct {
 	Tag string
 	// Starred says that the operation is beyond the published document.
 	Starred bool
+	// Deprecated says that callers are to stop using the operation.
+	Deprecated bool
 	// Scope is what the key must carry.
 	Scope domain.Scope
 	// AllClients says that the key must have access to all clients.
@@ -200,6 +204,7 @@ func (b *builder) addOperation(o Operation) (err error) {
 	}
 	out := &openapi3.Operation{
 		OperationID: o.ID, Summary: o.Summary, Description: describe(o), Extensions: extensions(o),
+		Deprecated: o.Deprecated,
 	}
 	if o.Starred {
 		out.Summary += " *"

@@ -65,8 +65,8 @@ func header(about string, schema *openapi3.Schema) *openapi3.HeaderRef {
 
 func integerFrom(low float64) *openapi3.Schema { return openapi3.NewIntegerSchema().WithMin(low) }
 
-// headers are those of a response with the status. A conflict says when to try
-// again only where it will pass by itself.
+// headers are those of a response with the status. A conflict, and what is gone,
+// says when to try again only where it will pass by itself.
 func (b *builder) headers(status int) openapi3.Headers {
 	shared := b.doc.Components.Headers
 	out := openapi3.Headers{}
@@ -77,7 +77,7 @@ func (b *builder) headers(status int) openapi3.Headers {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		ref := "#/components/headers/" + retryAfter
 		out[retryAfter] = &openapi3.HeaderRef{Ref: ref, Value: shared[retryAfter].Value}
-	case http.StatusConflict:
+	case http.StatusConflict, http.StatusGone:
 		optional := *shared[retryAfter].Value
 		optional.Required = false
 		out[retryAfter] = &openapi3.HeaderRef{Value: &optional}
@@ -108,6 +108,17 @@ func (b *builder) successHeaders(o Operation) openapi3.Headers {
 	return out
 }
 
+// failureOf is the failure with a status.
+func (b *builder) failureOf(status int) (Failure, bool) {
+	for _, f := range b.of.Added {
+		if f.Status == status {
+			return f, true
+		}
+	}
+	f, ok := failures[status]
+	return f, ok
+}
+
 // errorResponse returns the one response that all operations fail with in this
 // status.
 func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
@@ -116,7 +127,7 @@ func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
 	shared := b.doc.Components.Responses
 	if shared[name] == nil {
 		content := jsonContent(b.failure)
-		if f, ok := failures[status]; ok && b.of.Failure != nil {
+		if f, ok := b.failureOf(status); ok && b.of.Failure != nil {
 			text = cmp.Or(b.of.Failures[status], f.Description)
 			body, err := json.Marshal(b.of.Failure(f))
 			if err != nil {

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v1compat"
+	"partnerapi/v1compat/retire"
+	"partnerapi/v1compat/usage"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// v1Cmd is the commands by which an operator retires version 1 (decisions 11).
+type v1Cmd struct {
+	Status   statusCmd     `cmd:"" help:"Show when v1 ends, who still calls it, and who has moved to v2."`
+	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1: every answer says from then on when it comes."`
+	Postpone postponeV1Cmd `cmd:"" help:"Move the announced end to a later day."`
+	Cancel   cancelV1Cmd   `cmd:"" help:"Take the announcement back. Phases and brownouts stay."`
+	Phase    phaseV1Cmd    `cmd:"" help:"Set what v1 answers a key, a partner's keys, or all."`
+	Brownout brownoutCmd   `cmd:"" help:"Schedule windows in which v1 does not answer the keys in phase brownout."`
+	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, once its sunset has come and nobody calls it any more."`
+}
+
+// retiring runs fn on the retirement that the database of a command keeps, by its
+// clock.
+func (f databaseFlags) retiring(
+	ctx context.Context, s streams, fn func(*db.DB, *retire.Store) error,
+) (err error) {
+	d, shut, err := f.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	return fn(d, retire.NewStore(d.SQL(), d))
+}
+
+// acts ends what commands say that change something.
+const acts = "Running services follow within 30 seconds."
+
+// v1Time reads a time of a flag: a day, which begins at 00:00 UTC, or a moment.
+func v1Time(flag, text string) (time.Time, error) {
+	if day, err := domain.ParseDate(text); err == nil {
+		return day.Time(), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, fmt.Errorf("%s: %q is neither a day such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z", flag, text)
+	}
+	return t.UTC().Truncate(time.Microsecond), nil
+}
+
+// v1Moment is a time as v1Time reads it, as short as can be.
+func v1Moment(t time.Time) string {
+	if day := domain.DateOf(t); day.Time().Equal(t) {
+		return day.String()
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+type announceV1Cmd struct {
+	databaseFlags
+	Sunset    string `required:"" env:"-" placeholder:"DATE" help:"When v1 ends, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z: at least twelve months after the announcement."`
+	Announced string `env:"-" placeholder:"DATE" help:"When the end was announced, in the same form; it may be in the past. Default: today (UTC)."`
+}
+
+// Validate refuses times that are none.
+func (c announceV1Cmd) Validate() error {
+	_, err := c.announcement(time.Time{})
+	return err
+}
+
+func (c announceV1Cmd) announcement(now time.Time) (a retire.Announcement, err error) {
+	a.Announced = domain.DateOf(now).Time()
+	if c.Announced != "" {
+		if a.Announced, err = v1Time("--announced", c.Announced); err != nil {
+			return a, err
+		}
+	}
+	a.Sunset, err = v1Time("--sunset", c.Sunset)
+	return a, err
+}
+
+// Run announces the end of v1, and names the operations that nobody can leave yet.
+func (c announceV1Cmd) Run(ctx context.Context, s streams) error {
+	return c.retiring(ctx, s, func(d *db.DB, store *retire.Store) error {
+		a, err := c.announcement(d.Now())
+		if err != nil {
+			return err
+		}
+		if err := store.Announce(ctx, a); err != nil {
+			return err
+		}
+		fmt.Fprintf(s.out, "announced on %s: version 1 ends on %s. %s\n", v1Moment(a.Announced), v1Moment(a.Sunset), acts)
+
+		state, err := store.Load(ctx)
+		if err != nil {
+			return err
+		}
+		if missing := withoutSuccessor(state); len(missing) > 0 {
+			fmt.Fprintf(s.out, "%d operations have no successor in release %s of version 2, which is served: %s.\n"+
+				"Serve a later one (serve --release), else version 1 cannot be ended.\n", len(missing), state.Release(),
+				strings.Join(missing, ", "))
+		}
+		fmt.Fprintln(s.out, "Next: partnerapi v1 phase sets keys to read_only or brownout, and partnerapi v1 end ends it.")
+		return nil
+	})
+}
+
+// withoutSuccessor names the operations of v1 whose successor is not in the release
+// of v2 that was served last. None is named where none was served yet.
+func withoutSuccessor(state *retire.State) (missing []string) {
+	var served op.Release
+	if served.UnmarshalText([]byte(state.Release())) != nil {
+		return nil
+	}
+	for meta := range v1compat.New(v2.New(nil, nil), v1compat.Config{}).Routes() {
+		if !meta.Additive && meta.Successor.Meta().Since > served {
+			missing = append(missing, meta.Method+" /v1"+braced(meta.Path))
+		}
+	}
+	return missing
+}
+
+type postponeV1Cmd struct {
+	databaseFlags
+	Sunset string `required:"" env:"-" placeholder:"LATER" help:"When v1 ends now, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
+}
+
+// Validate refuses a time that is none.
+func (c postponeV1Cmd) Validate() error {
+	_, err := v1Time("--sunset", c.Sunset)
+	return err
+}
+
+// Run moves the sunset.
+func (c postponeV1Cmd) Run(ctx context.Context, s streams) error {
+	sunset, err := v1Time("--sunset", c.Sunset)
+	if err != nil {
+		return err
+	}
+	return c.retiring(ctx, s, func(_ *db.DB, store *retire.Store) error {
+		before, err := store.Postpone(ctx, sunset)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(s.out, "version 1 ends on %s, not on %s. %s\n", v1Moment(sunset), v1Moment(before), acts)
+		return err
+	})
+}
+
+type cancelV1Cmd struct{ databaseFlags }
+
+// Run takes the announcement back.
+func (c cancelV1Cmd) Run(ctx context.Context, s streams) error {
+	return c.retiring(ctx, s, func(_ *db.DB, store *retire.Store) error {
+		a, err := store.Cancel(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(s.out, "the announcement of %s that version 1 ends on %s is taken back. %s\n"+
+			"Phases and brownouts stay: partnerapi v1 phase --all on takes those back.\n", v1Moment(a.Announced),
+			v1Moment(a.Sunset), acts)
+		return err
+	})
+}
+
+type endV1Cmd struct {
+	databaseFlags
+	Force bool `env:"-" help:"End it although keys called it in the last 30 days."`
+}
+
+// Help says what has to be so.
+func (endV1Cmd) Help() string {
+	return `Refused before the sunset, less than twelve months after the announcement, while an operation has no successor in the release of v2 that is served, and while keys still call v1: each is named. partnerapi v1 phase --all on takes the end back.`
+}
+
+// Run ends v1.
+func (c endV1Cmd) Run(ctx context.Context, s streams) error {
+	return c.retiring(ctx, s, func(d *db.DB, store *retire.Store) error {
+		state, err := store.Load(ctx)
+		if err != nil {
+			return err
+		}
+		calls, err := callsOfV1(ctx, d)
+		if err != nil {
+			return err
+		}
+		if err := store.End(ctx, retire.Ending{Missing: withoutSuccessor(state), Calls: calls, Force: c.Force}); err != nil {
+			return err
+		}
+		for _, call := range calls {
+			fmt.Fprintln(s.err, "ended although it is called:", call)
+		}
+		_, err = fmt.Fprintln(s.out, "version 1 has ended: every key is answered 410.", acts,
+			"\npartnerapi v1 phase --all on takes that back.")
+		return err
+	})
+}
+
+// callsOfV1 are the last calls of the keys that called v1 lately.
+func callsOfV1(ctx context.Context, d *db.DB) ([]retire.Call, error) {
+	last, err := usage.LastCalls(ctx, d.SQL(), d.Now().Add(-retire.Callers))
+	if err != nil {
+		return nil, err
+	}
+	calls := make([]retire.Call, len(last))
+	for i, l := range last {
+		calls[i] = retire.Call{
+			Prefix: l.Prefix, Name: l.Name, LastAt: l.At, Operation: l.Operation, UserAgent: strings.Join(l.UserAgents, ", "),
+		}
+	}
+	return calls, nil
+}
+
+// keyCalled finds a key by its prefix, or by the start of one that no other key
+// has.
+func keyCalled(keys []db.Key, prefix string) (db.Key, error) {
+	var found []db.Key
+	for _, k := range keys {
+		if k.Prefix == prefix {
+			return k, nil
+		}
+		if prefix != "" && strings.HasPrefix(k.Prefix, prefix) {
+			found = append(found, k)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return db.Key{}, fmt.Errorf("there is no key with the prefix %q: the command keys list shows them", prefix)
+	case 1:
+		return found[0], nil
+	}
+	return db.Key{}, fmt.Errorf("%d keys begin with %q: give the whole prefix, as the command keys list shows it",
+		len(found), prefix)
+}
+
+// warnOfRevoked says that a key cannot call anything any more.
+func warnOfRevoked(w io.Writer, k db.Key) {
+	if k.RevokedAt != nil {
+		fmt.Fprintf(w, "%s is revoked: it cannot call anything.\n", k.Prefix)
+	}
+}

@@ -1,0 +1,109 @@
+package v1compat
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/domain"
+	"partnerapi/v1compat/retire"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op/openapi"
+)
+
+// gone is the code of what a key's phase refuses: v1's own, as v2 has no phases.
+const gone domain.Code = "gone"
+
+// httpStatus is the HTTP status of a code of v1.
+func httpStatus(code domain.Code) int {
+	if code == gone {
+		return http.StatusGone
+	}
+	return ginop.StatusOf(code)
+}
+
+// goneFailure is the failure as v1's document has it.
+var goneFailure = openapi.Failure{
+	Status: http.StatusGone, Code: gone,
+	Description: "`gone`: version 1 is being retired, and does not answer this key any more, or not now. `message` says what " +
+		"to call in version 2. With `Retry-After`, it answers again after so many seconds.",
+	Message: "version 1 is switched off for this key: call GET /v2/clients in its place",
+}
+
+// refused reports what the phase of the key has v1 answer to a request, beside its
+// headers; nil where it is not refused (decisions 11.6).
+func (r *route) refused(c *gin.Context) error {
+	state := r.facade.retirement()
+	if r.Additive || state.Idle() {
+		return nil
+	}
+	key, now := retire.KeyOf(domain.CallerFrom(c.Request.Context())), r.facade.Clock.Now()
+	refusal, refused := state.Refused(key, r.operation.Meta().Scope == domain.Write, now)
+	if !refused {
+		return nil
+	}
+	r.linkWhenGone(c)
+	e := &domain.Error{Code: gone, Message: r.whyGone(state, refusal)}
+	if !refusal.Until.IsZero() {
+		e.RetryAfter = refusal.Until.Sub(now)
+	}
+	return e
+}
+
+// whyGone says what happened to version 1, what to call in its place, when it ends,
+// and where to read more.
+func (r *route) whyGone(state *retire.State, refusal retire.Refusal) string {
+	var text strings.Builder
+	text.WriteString(happened(state, refusal))
+
+	m := r.Successor.Meta()
+	text.WriteString(": call " + m.Method + " " + pathOf(m) + " in its place")
+	if m.Since > r.facade.Release {
+		text.WriteString(", which comes with release " + m.Since.String() + " of version 2")
+	}
+	if a, ok := state.Announcement(); ok {
+		text.WriteString("; the sunset of version 1 is " + dated(a.Sunset))
+	}
+	text.WriteString("; see " + guide + "#" + r.anchor())
+	return text.String()
+}
+
+// happened is why version 1 does not answer.
+func happened(state *retire.State, refusal retire.Refusal) string {
+	until := ""
+	if !refusal.Until.IsZero() {
+		until = " until " + refusal.Until.Format(time.RFC3339)
+	}
+	if _, ended := state.Ended(); ended {
+		return "version 1 has ended"
+	}
+	switch refusal.Phase {
+	case retire.ReadOnly:
+		return "version 1 takes no more writes from this key" + until
+	case retire.Brownout:
+		return "version 1 is away" + until + ", as an exercise for its end"
+	}
+	return "version 1 is switched off for this key" + until
+}
+
+// dated is a time in a message; a day where it begins one.
+func dated(t time.Time) string {
+	if day := domain.DateOf(t); day.Time().Equal(t) {
+		return day.String()
+	}
+	return t.Format(time.RFC3339)
+}
+
+// pathOf is the path of an operation of v2, its parameters written {name}.
+func pathOf(m *op.Meta) string {
+	parts := strings.Split(m.Path, "/")
+	for i, part := range parts {
+		if name, ok := strings.CutPrefix(part, ":"); ok {
+			parts[i] = "{" + name + "}"
+		}
+	}
+	return "/v2" + strings.Join(parts, "/")
+}

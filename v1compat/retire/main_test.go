@@ -1,0 +1,107 @@
+package retire
+
+import (
+	"context"
+	"database/sql"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	"partnerapi/v2/v2test"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// schema is v2's tables with those of v1.
+var schema = dbtest.Schema{
+	Name: "v1", Key: db.SchemaKey() + idmap.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+		return v2test.Migrate(ctx, url, func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) })
+	},
+}
+
+// world is a database of the test's own, at a clock that stands at noon.
+type world struct {
+	t     *testing.T
+	sql   *sql.DB
+	clock *domain.ManualClock
+	*Store
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	return worldAt(t, dbtest.URL(t, schema))
+}
+
+func worldAt(t *testing.T, url string) *world {
+	t.Helper()
+	d, err := db.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	w := &world{t: t, sql: d.SQL(), clock: domain.NewManualClock(noon)}
+	w.Store = NewStore(w.sql, w.clock)
+	return w
+}
+
+// holds is the state as the database has it.
+func (w *world) holds() *State {
+	w.t.Helper()
+	s, err := w.Load(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// refused wants an error that says all of the words.
+func (w *world) refused(err error, words ...string) {
+	w.t.Helper()
+	for _, word := range words {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			w.t.Errorf("the error %q does not say %q", err, word)
+		}
+	}
+}
+
+// date is a day.
+func date(text string) time.Time {
+	d, err := domain.ParseDate(text)
+	if err != nil {
+		panic(err)
+	}
+	return d.Time()
+}
+
+// watch runs a Keeper's Watch until the test ends; each value is a reading.
+func (w *world) watch() (*Keeper, <-chan error) {
+	w.t.Helper()
+	k, err := Keep(w.t.Context(), w.Store)
+	w.must(err)
+	read := make(chan error, 100)
+	k.observe = func(err error) { read <- err }
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.Watch(ctx, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	}()
+	w.t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return k, read
+}

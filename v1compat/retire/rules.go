@@ -1,0 +1,236 @@
+package retire
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"partnerapi/domain"
+)
+
+// Bounds of what may stand at a time.
+const (
+	maxBrownouts = 100
+	// maxWindows bounds the windows of all brownouts that are not over.
+	maxWindows = 1000
+	// maxKeys bounds the keys that one brownout names.
+	maxKeys = 100
+	// maxNested bounds the settings with an end that wait below one another.
+	maxNested = 10
+
+	maxFor   = 31 * 24 * time.Hour
+	maxEvery = 366 * 24 * time.Hour
+	// ahead bounds how far in the future a time may be.
+	ahead = 100 // years
+)
+
+// day writes a time as short as it can be given.
+func day(t time.Time) string {
+	if t = t.UTC(); domain.DateOf(t).Time().Equal(t) {
+		return t.Format(time.DateOnly)
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+// notEnded reports an error once v1 has ended.
+func (s *State) notEnded() error {
+	if at, ended := s.Ended(); ended {
+		return fmt.Errorf("version 1 was ended on %s: partnerapi v1 phase --all on brings it back", day(at))
+	}
+	return nil
+}
+
+// announced returns what is announced while v1 has not ended, and an error else.
+func (s *State) announced() (Announcement, error) {
+	if err := s.notEnded(); err != nil {
+		return Announcement{}, err
+	}
+	a, ok := s.Announcement()
+	if !ok {
+		return a, errors.New("the end of version 1 is not announced: partnerapi v1 announce --sunset DATE does that")
+	}
+	return a, nil
+}
+
+// year is twelve months later, by the calendar in UTC.
+func year(t time.Time) time.Time { return t.UTC().AddDate(1, 0, 0) }
+
+// mayAnnounce reports why an announcement is refused.
+func (s *State) mayAnnounce(a Announcement, now time.Time) error {
+	if err := s.notEnded(); err != nil {
+		return err
+	}
+	if old, ok := s.Announcement(); ok {
+		return fmt.Errorf("the end of version 1 was announced on %s for %s: partnerapi v1 postpone --sunset LATER moves it, "+
+			"and partnerapi v1 cancel takes the announcement back", day(old.Announced), day(old.Sunset))
+	}
+	if a.Announced.After(now) {
+		return fmt.Errorf("--announced: %s is in the future: announce it then, or leave --announced out for today",
+			day(a.Announced))
+	}
+	if first := year(a.Announced); a.Sunset.Before(first) {
+		return fmt.Errorf("--sunset: %s is less than twelve months after the announcement on %s: the first possible is %s",
+			day(a.Sunset), day(a.Announced), day(first))
+	}
+	return notTooFar("--sunset", a.Sunset, now)
+}
+
+// mayPostpone reports why a sunset is refused.
+func (s *State) mayPostpone(sunset, now time.Time) error {
+	a, err := s.announced()
+	if err != nil {
+		return err
+	}
+	if !sunset.After(a.Sunset) {
+		return fmt.Errorf("--sunset: %s is not after %s, and the end of version 1 can only be moved to later: partnerapi v1 "+
+			"cancel takes the announcement back, after which a new one needs another twelve months", day(sunset), day(a.Sunset))
+	}
+	return notTooFar("--sunset", sunset, now)
+}
+
+func notTooFar(flag string, t, now time.Time) error {
+	if last := now.AddDate(ahead, 0, 0); t.After(last) {
+		return fmt.Errorf("%s: %s is more than %d years away", flag, day(t), ahead)
+	}
+	return nil
+}
+
+// maySet reports why a setting is refused. Its ID is not looked at.
+func (s *State) maySet(set Setting, now time.Time) error {
+	if set.Scope != (Scope{}) || set.Phase != On {
+		if err := s.notEnded(); err != nil {
+			return err
+		}
+	}
+	if set.Until.IsZero() {
+		return nil
+	}
+	if !set.Until.After(now) {
+		return fmt.Errorf("--until: %s is not after now, %s", day(set.Until), day(now))
+	}
+	nested := 0
+	for _, older := range s.settings[set.Scope] {
+		if older.Until.After(set.Until) {
+			nested++
+		}
+	}
+	if nested >= maxNested {
+		return fmt.Errorf("%d phases with --until wait already for one another: set one without --until first", nested)
+	}
+	return notTooFar("--until", set.Until, now)
+}
+
+// mayBrownOut reports why a brownout is refused. Its ID is not looked at.
+func (s *State) mayBrownOut(w Window, now time.Time) error {
+	if err := s.notEnded(); err != nil {
+		return err
+	}
+	if err := w.check(); err != nil {
+		return err
+	}
+	if !w.Ends().After(now) {
+		return fmt.Errorf("--start: the last window would have ended on %s, before now", day(w.Ends()))
+	}
+	if err := notTooFar("--start", w.Ends(), now); err != nil {
+		return err
+	}
+
+	brownouts, windows := 1, w.Count
+	for _, other := range s.facts.Windows {
+		if other.Ends().After(now) {
+			brownouts, windows = brownouts+1, windows+other.Count
+		}
+	}
+	if brownouts > maxBrownouts || windows > maxWindows {
+		return fmt.Errorf("with this one there would be %d brownouts with %d windows, more than %d or %d: partnerapi v1 brownout "+
+			"list shows them, and brownout cancel takes one away", brownouts, windows, maxBrownouts, maxWindows)
+	}
+	return nil
+}
+
+// check reports a schedule that makes no sense by itself.
+func (w Window) check() error {
+	switch {
+	case w.For < time.Second || w.For > maxFor || w.For%time.Second != 0:
+		return fmt.Errorf("--for: %v is not a whole number of seconds from 1s to %v", w.For, maxFor)
+	case w.Count < 1 || w.Count > maxWindows:
+		return fmt.Errorf("--count: %d is not a number from 1 to %d", w.Count, maxWindows)
+	case w.Count == 1 && w.Every != 0:
+		return errors.New("--every goes with a --count of at least 2")
+	case w.Count > 1 && w.Every == 0:
+		return errors.New("--count goes with --every, which says how long it is from one window to the next")
+	case w.Count > 1 && (w.Every < w.For || w.Every > maxEvery || w.Every%time.Second != 0):
+		return fmt.Errorf("--every: %v is not a whole number of seconds from --for (%v) to %v", w.Every, w.For, maxEvery)
+	case len(w.Keys) > maxKeys:
+		return fmt.Errorf("--keys: %d keys are more than %d: add another brownout for the others", len(w.Keys), maxKeys)
+	}
+	return nil
+}
+
+// Call is the last call of v1 that a key made.
+type Call struct {
+	// Prefix and Name are the key's.
+	Prefix, Name string
+	LastAt       time.Time
+	// Operation is that of the call, such as GET /v1/clients, and UserAgent who made
+	// it; either is empty where it is not known.
+	Operation, UserAgent string
+}
+
+// Callers is how long a key that called v1 keeps it from being ended.
+const Callers = 30 * 24 * time.Hour
+
+// Ending is what is asked for, and known, when v1 is to end.
+type Ending struct {
+	// Missing are the operations of v1 that have no successor in the release of v2
+	// that is served.
+	Missing []string
+	// Calls are the last calls of the keys that called v1 within Callers.
+	Calls []Call
+	// Force ends v1 although there are Calls.
+	Force bool
+}
+
+// mayEnd reports every reason why v1 cannot end.
+func (s *State) mayEnd(e Ending, now time.Time) error {
+	a, err := s.announced()
+	if err != nil {
+		return err
+	}
+	var reasons []string
+	if now.Before(a.Sunset) {
+		reasons = append(reasons, fmt.Sprintf("its sunset comes on %s: run this again then", day(a.Sunset)))
+	}
+	if first := year(a.Announced); now.Before(first) {
+		reasons = append(reasons, fmt.Sprintf("it was announced on %s, less than twelve months ago: run this again on %s",
+			day(a.Announced), day(first)))
+	}
+	if len(e.Missing) > 0 {
+		reasons = append(reasons, "the release of v2 that is served has no successor of "+strings.Join(e.Missing, ", ")+
+			": serve one that has (serve --release)")
+	}
+	if len(e.Calls) > 0 && !e.Force {
+		lines := fmt.Sprintf("%d keys called it in the last 30 days; --force ends it all the same:", len(e.Calls))
+		for _, c := range e.Calls {
+			lines += "\n    " + c.String()
+		}
+		reasons = append(reasons, lines)
+	}
+	if len(reasons) > 0 {
+		return errors.New("version 1 cannot end:\n  " + strings.Join(reasons, "\n  "))
+	}
+	return nil
+}
+
+// String is the call as an operator reads it.
+func (c Call) String() string {
+	text := fmt.Sprintf("%s (%s): last call %s", c.Prefix, c.Name, c.LastAt.UTC().Format(time.RFC3339))
+	if c.Operation != "" {
+		text += ", " + c.Operation
+	}
+	if c.UserAgent != "" {
+		text += fmt.Sprintf(", by %q", c.UserAgent)
+	}
+	return text
+}

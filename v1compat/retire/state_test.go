@@ -1,0 +1,147 @@
+package retire
+
+import (
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+)
+
+var (
+	noon = time.Date(2027, 6, 15, 12, 0, 0, 0, time.UTC)
+	mine = Key{domain.KeyID{1}, domain.PartnerID{1}}
+)
+
+// at is noon and so many minutes.
+func at(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
+
+// until is a setting that lasts until so many minutes after noon.
+func until(id int64, of Scope, phase Phase, minutes int) Setting {
+	return Setting{ID: id, Scope: of, Phase: phase, Until: at(minutes)}
+}
+
+// window is a window from a minute to another, for keys or for all.
+func window(from, to int, keys ...domain.KeyID) Window {
+	return Window{Start: at(from), For: at(to).Sub(at(from)), Count: 1, Keys: keys}
+}
+
+// TestPhaseOf: the newest setting that lasts is a key's phase; a setting that is
+// over leaves what would hold without it.
+func TestPhaseOf(t *testing.T) {
+	t.Parallel()
+	key, partner, all := Scope{Key: mine.ID}, Scope{Partner: mine.Partner}, Scope{}
+	forGood := func(id int64, of Scope, phase Phase) Setting { return Setting{ID: id, Scope: of, Phase: phase} }
+	for name, c := range map[string]struct {
+		settings []Setting
+		now      int
+		want     Phase
+		until    int // 0 is for good
+	}{
+		"nothing set":            {nil, 0, On, 0},
+		"for good":               {[]Setting{forGood(1, key, Off)}, 0, Off, 0},
+		"another key":            {[]Setting{forGood(1, Scope{Key: domain.KeyID{2}}, Off)}, 0, On, 0},
+		"another partner":        {[]Setting{forGood(1, Scope{Partner: domain.PartnerID{2}}, Off)}, 0, On, 0},
+		"the partner":            {[]Setting{forGood(1, partner, Off)}, 0, Off, 0},
+		"all":                    {[]Setting{forGood(1, all, ReadOnly)}, 0, ReadOnly, 0},
+		"the newest":             {[]Setting{forGood(2, key, ReadOnly), forGood(1, key, Off)}, 0, ReadOnly, 0},
+		"all after the key":      {[]Setting{forGood(1, key, Off), forGood(2, all, On)}, 0, On, 0},
+		"the key after all":      {[]Setting{forGood(3, key, On), forGood(2, partner, ReadOnly), forGood(1, all, Off)}, 0, On, 0},
+		"until":                  {[]Setting{until(1, key, Off, 10)}, 9, Off, 10},
+		"returns to on":          {[]Setting{until(1, key, Off, 10)}, 10, On, 0},
+		"returns to before":      {[]Setting{forGood(1, key, ReadOnly), until(2, key, Off, 10)}, 10, ReadOnly, 0},
+		"a respite":              {[]Setting{forGood(1, key, Off), until(2, key, On, 10)}, 0, On, 10},
+		"after the respite":      {[]Setting{forGood(1, key, Off), until(2, key, On, 10)}, 10, Off, 0},
+		"the second is shorter":  {[]Setting{until(1, key, Off, 10), until(2, key, ReadOnly, 5)}, 4, ReadOnly, 5},
+		"then the first":         {[]Setting{until(1, key, Off, 10), until(2, key, ReadOnly, 5)}, 5, Off, 10},
+		"then neither":           {[]Setting{until(1, key, Off, 10), until(2, key, ReadOnly, 5)}, 10, On, 0},
+		"the second is longer":   {[]Setting{until(1, key, Off, 5), until(2, key, ReadOnly, 10)}, 5, ReadOnly, 10},
+		"and the first is over":  {[]Setting{until(1, key, Off, 5), until(2, key, ReadOnly, 10)}, 10, On, 0},
+		"for good over until":    {[]Setting{until(1, key, Off, 10), forGood(2, key, ReadOnly)}, 5, ReadOnly, 0},
+		"all until, over a key":  {[]Setting{forGood(1, key, ReadOnly), until(2, all, Off, 10)}, 5, Off, 10},
+		"then what the key had":  {[]Setting{forGood(1, key, ReadOnly), until(2, all, Off, 10)}, 10, ReadOnly, 0},
+		"a key until, over all":  {[]Setting{forGood(1, all, Off), until(2, key, On, 10)}, 5, On, 10},
+		"then what all have":     {[]Setting{forGood(1, all, Off), until(2, key, On, 10)}, 10, Off, 0},
+		"set for all in between": {[]Setting{until(1, key, On, 10), forGood(2, all, Off)}, 5, Off, 0},
+	} {
+		s := NewState(Facts{Settings: c.settings})
+		phase, ends := s.PhaseOf(mine, at(c.now))
+		if want := at(c.until); phase != c.want || ends.IsZero() != (c.until == 0) || c.until != 0 && !ends.Equal(want) {
+			t.Errorf("%s: %s until %v", name, phase, ends)
+		}
+	}
+	ended := NewState(Facts{EndedAt: noon, Settings: []Setting{forGood(1, key, On)}})
+	if phase, ends := ended.PhaseOf(mine, noon); phase != Off || !ends.IsZero() {
+		t.Errorf("ended: %s until %v", phase, ends)
+	}
+}
+
+// TestRefused: what is refused, and until when that is settled.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	key := Scope{Key: mine.ID}
+	all := Setting{ID: 1, Phase: Brownout}
+	other := domain.KeyID{2}
+	const forever = -1
+	for name, c := range map[string]struct {
+		settings []Setting
+		windows  []Window
+		write    bool
+		now      int
+		until    int // 0 is not refused
+	}{
+		"on":                        {nil, []Window{window(0, 9)}, true, 5, 0},
+		"off":                       {[]Setting{{ID: 1, Phase: Off}}, nil, false, 5, forever},
+		"off until":                 {[]Setting{until(1, key, Off, 9)}, nil, false, 5, 9},
+		"a read of read_only":       {[]Setting{{ID: 1, Phase: ReadOnly}}, nil, false, 5, 0},
+		"a write of read_only":      {[]Setting{{ID: 1, Phase: ReadOnly}}, nil, true, 5, forever},
+		"read_only and off after":   {[]Setting{{ID: 1, Phase: Off}, until(2, key, ReadOnly, 9)}, nil, true, 5, forever},
+		"a read until off":          {[]Setting{{ID: 1, Phase: Off}, until(2, key, ReadOnly, 9)}, nil, false, 5, 0},
+		"off, then off for shorter": {[]Setting{until(1, key, Off, 9), until(2, key, Off, 7)}, nil, true, 5, 9},
+		"before a window":           {[]Setting{all}, []Window{window(5, 9)}, false, 4, 0},
+		"the window begins":         {[]Setting{all}, []Window{window(5, 9)}, false, 5, 9},
+		"the window ends":           {[]Setting{all}, []Window{window(5, 9)}, false, 9, 0},
+		"a window of mine":          {[]Setting{all}, []Window{window(5, 9, other, mine.ID)}, false, 5, 9},
+		"a window of another":       {[]Setting{all}, []Window{window(5, 9, other)}, false, 5, 0},
+		"windows overlap":           {[]Setting{all}, []Window{window(5, 9), window(1, 7, mine.ID), window(8, 12)}, false, 5, 12},
+		"windows touch":             {[]Setting{all}, []Window{window(5, 9), window(9, 12, mine.ID), window(12, 13)}, false, 5, 13},
+		"a window in another":       {[]Setting{all}, []Window{window(1, 20), window(5, 9)}, false, 6, 20},
+		"the phase ends in it":      {[]Setting{until(2, key, Brownout, 7)}, []Window{window(5, 9)}, false, 5, 7},
+		"the phase outlasts it":     {[]Setting{until(2, key, Brownout, 12)}, []Window{window(5, 9)}, false, 5, 9},
+		"off after it":              {[]Setting{{ID: 1, Phase: Off}, until(2, key, Brownout, 7)}, []Window{window(5, 9)}, false, 5, forever},
+		"off after, a gap between":  {[]Setting{{ID: 1, Phase: Off}, until(2, key, Brownout, 12)}, []Window{window(5, 9)}, false, 5, 9},
+		"brownout after off":        {[]Setting{all, until(2, key, Off, 7)}, []Window{window(5, 9)}, false, 5, 9},
+		"the third of a series": {
+			[]Setting{all}, []Window{{Start: noon, For: time.Minute, Every: 10 * time.Minute, Count: 3}}, false, 20, 21},
+		"after a series": {
+			[]Setting{all}, []Window{{Start: noon, For: time.Minute, Every: 10 * time.Minute, Count: 3}}, false, 30, 0},
+	} {
+		got, refused := NewState(Facts{Settings: c.settings, Windows: c.windows}).Refused(mine, c.write, at(c.now))
+		switch {
+		case refused != (c.until != 0), refused && got.Until.IsZero() != (c.until == forever),
+			c.until > 0 && !got.Until.Equal(at(c.until)):
+			t.Errorf("%s: %v, until %v", name, refused, got.Until)
+		}
+	}
+	ended := NewState(Facts{EndedAt: noon})
+	if got, refused := ended.Refused(mine, false, noon); !refused || got.Phase != Off || !got.Until.IsZero() {
+		t.Errorf("ended: %v, %v", got, refused)
+	}
+}
+
+// TestNext: the window that runs, or the next one.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	w := Window{Start: noon, For: time.Minute, Every: 10 * time.Minute, Count: 3}
+	for now, from := range map[int]int{-5: 0, 0: 0, 1: 10, 10: 10, 11: 20, 20: 20, 21: -1} {
+		start, end, ok := w.Next(at(now))
+		if ok != (from >= 0) || ok && (!start.Equal(at(from)) || !end.Equal(at(from+1))) {
+			t.Errorf("at %d: from %v to %v, %v", now, start, end, ok)
+		}
+	}
+	if one := window(0, 9); !one.Ends().Equal(at(9)) {
+		t.Errorf("ends at %v", one.Ends())
+	}
+	if _, _, ok := window(0, 9).Next(at(9)); ok {
+		t.Error("a window that is over is next")
+	}
+}

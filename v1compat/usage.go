@@ -1,0 +1,114 @@
+package v1compat
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"partnerapi/domain"
+	"partnerapi/v1compat/usage"
+	"partnerapi/v2/op/ginop"
+)
+
+// Usage is what a key called of version 1.
+type Usage struct {
+	Items []UsageItem `json:"items" doc:"The newest day first, then by operation."`
+}
+
+// UsageItem is what a key called of one operation on one day.
+type UsageItem struct {
+	Day        domain.Date `json:"day" doc:"The day, in UTC."`
+	Operation  string      `json:"operation" doc:"Method and path of the operation." example:"GET /v1/clients"`
+	Calls      int64       `json:"calls" doc:"How many requests were answered, whatever the answer."`
+	Failures   int64       `json:"failures" doc:"How many of them were answered with a status from 400 on, or not waited for."`
+	FirstAt    Time        `json:"first_at" doc:"When the first of them was answered."`
+	LastAt     Time        `json:"last_at" doc:"When the last of them was answered."`
+	UserAgents []string    `json:"user_agents" doc:"The User-Agent headers of the requests: the first five different ones, each up to 200 bytes."`
+	Successor  string      `json:"successor" doc:"Method and path of the operation of version 2 to call instead." example:"GET /v2/clients"`
+}
+
+// UsageItemOf is a row as GET /v1/usage shows it; successor is what Successors
+// has for its operation.
+func UsageItemOf(r usage.Row, successor string) UsageItem {
+	return UsageItem{
+		Day: r.Day, Operation: r.Operation, Calls: r.Calls, Failures: r.Failures, FirstAt: Time{r.FirstAt}, LastAt: Time{r.LastAt},
+		UserAgents: append([]string{}, r.UserAgents...), Successor: successor,
+	}
+}
+
+type readUsage struct {
+	Query struct {
+		Days int `query:"days" default:"400" validate:"between=1 400" doc:"How many days to return, today included."`
+	}
+}
+
+// usageRoutes adds the route by which callers see what they still call.
+func (f *Facade) usageRoutes() {
+	addOwn(f, Meta{
+		ID: "usage", Method: "GET", Path: "/usage", Status: http.StatusOK, Summary: "Get Usage",
+		Description: "Returns which operations of version 1 were called with the key, by day (UTC), and which operation of " +
+			"version 2 follows each. Requests show within 10 seconds, and for 400 days. Those of this operation, and of " +
+			"others that the older interface did not have, are not counted.",
+	}, "partner", f.readUsage)
+}
+
+func (f *Facade) readUsage(ctx context.Context, in *readUsage) (*Usage, error) {
+	out := &Usage{Items: []UsageItem{}}
+	if f.Usage == nil {
+		return out, nil
+	}
+	from := domain.DateOf(f.Clock.Now()).AddDays(1 - in.Query.Days)
+	rows, err := f.Usage.Of(ctx, domain.CallerFrom(ctx).Key, from)
+	for _, r := range rows {
+		out.Items = append(out.Items, UsageItemOf(r, f.successors[r.Operation]))
+	}
+	return out, err
+}
+
+// Successors gives the operation of version 2 that follows each operation of
+// version 1, both as method and path: "GET /v2/clients" for "GET /v1/clients".
+func (f *Facade) Successors() map[string]string { return f.successors }
+
+// countable is the operations that are counted, by the names that the edge has for
+// them, as method and path; it is made with the successors of version 1's.
+func (f *Facade) countable() map[usage.Surface]map[string]string {
+	counted := map[usage.Surface]map[string]string{usage.V1: {}, usage.V2: {}}
+	f.successors = map[string]string{}
+	for _, r := range f.routes {
+		if r.Additive {
+			continue
+		}
+		next := r.Successor.Meta()
+		own := placed(r.Method, "/v1", r.Path)
+		f.successors[own] = placed(next.Method, "/v2", next.Path)
+		counted[usage.V1][r.ID], counted[usage.V2][next.ID] = own, f.successors[own]
+	}
+	return counted
+}
+
+// placed is a method and a path as documents write them: GET /v1/clients/{client_id}.
+func placed(method, prefix, path string) string {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if name, ok := strings.CutPrefix(segment, ":"); ok {
+			segments[i] = "{" + name + "}"
+		}
+	}
+	return method + " " + prefix + strings.Join(segments, "/")
+}
+
+// count counts an answered request, of a caller with a valid key, to an operation of
+// v1, whether it is still served or gone, or to one of v2 that follows one.
+func (f *Facade) count(a ginop.Answered) {
+	if a.Caller == nil {
+		return
+	}
+	surface := usage.Surface(a.Surface)
+	operation, ok := f.counted[surface][a.Operation]
+	if !ok {
+		return
+	}
+	f.Usage.Count(usage.Call{
+		Key: a.Caller.Key, Surface: surface, Operation: operation, Status: a.Status, UserAgent: a.UserAgent,
+	})
+}

@@ -1,0 +1,158 @@
+package usage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"partnerapi/domain"
+)
+
+// maxPlaces bounds what a Counter holds between two flushes: keys times
+// operations times days.
+const maxPlaces = 100_000
+
+// recordWithin is how long a flush may take before it is tried again.
+const recordWithin = 30 * time.Second
+
+// Counter counts calls in memory, and adds them to the database. It is safe for
+// concurrent use, and one serves a whole process.
+//
+// A flush adds what was counted exactly once. It has a number, which the same
+// statement records for the process: where it is not known whether a flush was
+// committed, the same one is sent again, and without effect if it was.
+type Counter struct {
+	db      *sql.DB
+	clock   domain.Clock
+	log     *slog.Logger
+	replica string
+	most    int
+
+	mu     sync.Mutex
+	places map[place]*tally
+	missed int64 // calls for which there was no room
+	// full is told when there is no more room, so that a flush makes some.
+	full chan struct{}
+
+	flushing sync.Mutex // held by a flush; guards what follows
+	sequence int64
+	unsure   *batch // was sent, and is not known to be in the database
+	pruned   domain.Date
+}
+
+// place is what calls are counted by.
+type place struct {
+	key       domain.KeyID
+	day       domain.Date
+	surface   Surface
+	operation string
+}
+
+// tally is what was counted since the last flush, and the user agents that were
+// seen before it too.
+type tally struct {
+	calls, failures int64
+	first, last     time.Time
+	agents          []string
+}
+
+// New returns a Counter that adds to a database. It counts days and times by the
+// clock.
+func New(db *sql.DB, clock domain.Clock, log *slog.Logger) *Counter {
+	return &Counter{
+		db: db, clock: clock, log: log, replica: uuid.NewString(), most: maxPlaces,
+		places: map[place]*tally{}, full: make(chan struct{}, 1),
+	}
+}
+
+// Count counts a call that was answered just now. It does not block, and does not
+// allocate for what was called since the flush before the last one.
+func (c *Counter) Count(call Call) {
+	now := c.clock.Now()
+	agent := clean(call.UserAgent)
+	at := place{call.Key, domain.DateOf(now), call.Surface, call.Operation}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.places[at]
+	if t == nil {
+		if t = c.add(at); t == nil {
+			c.missed++
+			return
+		}
+	}
+	t.count(now, call.Status, agent)
+}
+
+// add makes room for a place; nil where there is none.
+func (c *Counter) add(at place) *tally {
+	if len(c.places) >= c.most {
+		select {
+		case c.full <- struct{}{}:
+		default: // it was told
+		}
+		return nil
+	}
+	t := &tally{}
+	c.places[at] = t
+	return t
+}
+
+func (t *tally) count(now time.Time, status int, agent string) {
+	if t.calls == 0 || now.Before(t.first) {
+		t.first = now
+	}
+	if t.calls == 0 || now.After(t.last) {
+		t.last = now
+	}
+	t.calls++
+	if status >= 400 {
+		t.failures++
+	}
+	if agent != "" && len(t.agents) < MaxAgents && !slices.Contains(t.agents, agent) {
+		t.agents = append(t.agents, strings.Clone(agent)) // it may be a part of a large header
+	}
+}
+
+// Run flushes at each tick, and when there is no more room, until ctx ends. What is
+// counted after its last flush is for Record to add.
+func (c *Counter) Run(ctx context.Context, ticks <-chan time.Time) {
+	full := c.full
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks:
+		case <-full:
+		}
+		full = c.full
+		if !c.Record(ctx) {
+			full = nil // the next tick tries again, and no request before it
+		}
+	}
+}
+
+// Record flushes, and removes what is no longer kept when a day has begun. It reports
+// whether what was counted is written. A failure is logged: the next flush tries again.
+func (c *Counter) Record(ctx context.Context) bool {
+	ctx, done := context.WithTimeout(ctx, recordWithin)
+	defer done()
+	if err := c.Flush(ctx); err != nil {
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			c.log.WarnContext(ctx, "the use of v1 was not recorded; it will be tried again", "error", err)
+		}
+		return false
+	}
+	if err := c.prune(ctx); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		c.log.WarnContext(ctx, "the use of v1 in days that are no longer kept was not removed; it will be tried again",
+			"error", err)
+	}
+	return true
+}

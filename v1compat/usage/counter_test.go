@@ -1,0 +1,285 @@
+package usage
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"partnerapi/domain"
+)
+
+// ledger is what callers know that they called.
+type ledger map[place]*Row
+
+func (l ledger) note(c Call, at time.Time) {
+	p := place{c.Key, domain.DateOf(at), c.Surface, c.Operation}
+	r := l[p]
+	if r == nil {
+		r = &Row{Key: c.Key, Day: p.day, Surface: c.Surface, Operation: c.Operation, FirstAt: at, LastAt: at}
+		l[p] = r
+	}
+	r.Calls++
+	if c.Status >= 400 {
+		r.Failures++
+	}
+	if at.Before(r.FirstAt) {
+		r.FirstAt = at
+	}
+	if at.After(r.LastAt) {
+		r.LastAt = at
+	}
+}
+
+// check compares the table with what was called.
+func (l ledger) check(t *testing.T, rows []Row) {
+	t.Helper()
+	if len(rows) != len(l) {
+		t.Errorf("%d rows for %d places", len(rows), len(l))
+	}
+	for _, got := range rows {
+		want := l[place{got.Key, got.Day, got.Surface, got.Operation}]
+		if want == nil {
+			t.Errorf("nobody called %+v", got)
+			continue
+		}
+		got.UserAgents = nil
+		if !reflect.DeepEqual(got, *want) {
+			t.Errorf("counted %+v\n called %+v", got, *want)
+		}
+	}
+}
+
+// add adds the calls of another ledger.
+func (l ledger) add(other ledger) {
+	for p, r := range other {
+		have := l[p]
+		if have == nil {
+			l[p] = r
+			continue
+		}
+		have.Calls, have.Failures = have.Calls+r.Calls, have.Failures+r.Failures
+		if r.FirstAt.Before(have.FirstAt) {
+			have.FirstAt = r.FirstAt
+		}
+		if r.LastAt.After(have.LastAt) {
+			have.LastAt = r.LastAt
+		}
+	}
+}
+
+// twoReplicas count into one database, each by a clock of its own.
+type twoReplicas struct {
+	t        *testing.T
+	counters [2]*Counter
+	clocks   [2]*domain.ManualClock
+}
+
+// work makes random calls of both, and has them flush at random moments.
+func (w *twoReplicas) work(random *rand.Rand, into ledger) {
+	statuses := []int{200, 201, 204, 400, 403, 410, 429, 499, 500}
+	for range 400 {
+		c := Call{
+			Key: key(byte(random.IntN(4))), Surface: []Surface{V1, V2}[random.IntN(2)],
+			Operation: fmt.Sprint("GET /", random.IntN(5)), Status: statuses[random.IntN(len(statuses))],
+			UserAgent: fmt.Sprint("agent/", random.IntN(9)),
+		}
+		n := random.IntN(2)
+		w.counters[n].Count(c)
+		into.note(c, w.clocks[n].Now())
+		if random.IntN(40) == 0 {
+			if err := w.counters[random.IntN(2)].Flush(w.t.Context()); err != nil {
+				w.t.Error(err)
+			}
+		}
+	}
+}
+
+// TestCountsEqualTheLedger: callers of two replicas make random calls, while both
+// flush at random moments and a day ends. Nothing is lost and nothing is counted
+// twice.
+func TestCountsEqualTheLedger(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	w := &twoReplicas{t: t}
+	for i := range w.counters {
+		w.clocks[i] = domain.NewManualClock(noon)
+		w.counters[i] = counter(t, d, w.clocks[i])
+	}
+	together := ledger{}
+	// Time stands still while calls are made, so that the callers know it.
+	for round, step := range []time.Duration{time.Minute, 12 * time.Hour, time.Second} {
+		var group sync.WaitGroup
+		var ledgers [6]ledger
+		for i := range ledgers {
+			ledgers[i] = ledger{}
+			group.Go(func() { w.work(rand.New(rand.NewPCG(uint64(round), uint64(i))), ledgers[i]) })
+		}
+		group.Wait()
+		for _, l := range ledgers {
+			together.add(l)
+		}
+		w.clocks[0].Advance(step)
+		w.clocks[1].Advance(step + time.Second)
+	}
+	for _, c := range w.counters {
+		flush(t, c)
+		flush(t, c) // there is nothing more
+	}
+
+	rows := all(t, d)
+	together.check(t, rows)
+	for _, r := range rows {
+		if n := len(r.UserAgents); n == 0 || n > MaxAgents || len(slices.Compact(slices.Sorted(slices.Values(r.UserAgents)))) != n {
+			t.Errorf("agents %q", r.UserAgents)
+		}
+	}
+}
+
+// TestKill: a replica that is gone takes along what it counted since its last
+// flush, and nothing else.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	clock := domain.NewManualClock(noon)
+	dies, lives := counter(t, d, clock), counter(t, d, clock)
+	c := Call{Key: key(1), Surface: V1, Operation: "GET /v1/clients", Status: 200}
+	for range 7 {
+		dies.Count(c)
+		lives.Count(c)
+	}
+	flush(t, dies)
+	dies.Count(c) // is lost
+	dies = nil
+	flush(t, lives)
+	if n := calls(all(t, d), key(1)); n != 14 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+// TestAgents: up to five are kept, of all flushes and replicas the first; each in
+// 200 bytes of text that prints.
+func TestAgents(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	clock := domain.NewManualClock(noon)
+	one, two := counter(t, d, clock), counter(t, d, clock)
+	count := func(c *Counter, agents ...string) {
+		t.Helper()
+		for _, agent := range agents {
+			c.Count(Call{Key: key(1), Surface: V1, Operation: "GET /v1/clients", Status: 200, UserAgent: agent})
+		}
+		flush(t, c)
+	}
+	want := func(agents ...string) {
+		t.Helper()
+		if got := all(t, d)[0].UserAgents; !slices.Equal(got, agents) {
+			t.Errorf("agents %q, not %q", got, agents)
+		}
+	}
+	count(one, "", " ")
+	want()
+	count(one, "b/1", "a/1", "b/1")
+	want("b/1", "a/1")
+	count(two, "c/1", "a/1")
+	want("b/1", "a/1", "c/1")
+	count(one, "")
+	want("b/1", "a/1", "c/1")
+	long := strings.Repeat("é", 150)
+	count(one, "d\n/\x00\u202e1\xff", long, "f/1")
+	want("b/1", "a/1", "c/1", "d/1", long[:200])
+	count(two, "g/1", "h/1", "i/1", "j/1")
+	want("b/1", "a/1", "c/1", "d/1", long[:200])
+}
+
+func TestClean(t *testing.T) {
+	t.Parallel()
+	for agent, want := range map[string]string{
+		"": "", "\n\t": "", "curl/8.5": "curl/8.5", " curl ": "curl", "a\x1b[31mb": "a[31mb", "Löwe/1": "Löwe/1", "\ufffd": "\ufffd",
+		"\xff\xfe": "", strings.Repeat("x", 300): strings.Repeat("x", 200),
+		"x" + strings.Repeat("é", 150): "x" + strings.Repeat("é", 99), // the 200th byte is half a character
+	} {
+		if got := clean(agent); got != want {
+			t.Errorf("%q becomes %q, not %q", agent, got, want)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("curl/8.5")
+	f.Add("\xff\n" + strings.Repeat("é", 120))
+	f.Fuzz(func(t *testing.T, agent string) {
+		got := clean(agent)
+		if len(got) > maxAgent || !utf8.ValidString(got) || strings.ContainsAny(got, "\x00\n\r\x7f") || clean(got) != got {
+			t.Errorf("%q becomes %q", agent, got)
+		}
+	})
+}
+
+// TestBound: beyond the bound calls are missed and said, a flush is asked for, and
+// afterwards there is room again.
+func TestBound(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	c := counter(t, d, domain.NewManualClock(noon))
+	c.most = 3
+	count := func(n int) {
+		for i := range n {
+			c.Count(Call{Key: key(byte(i)), Surface: V1, Operation: "GET /v1/clients", Status: 200})
+		}
+	}
+	count(5)
+	count(3) // those that have a place are counted
+	if len(c.places) != 3 || c.missed != 2 || len(c.full) != 1 {
+		t.Errorf("%d places, %d missed, %d times full", len(c.places), c.missed, len(c.full))
+	}
+	flush(t, c)
+	if len(c.places) != 0 || c.missed != 0 {
+		t.Errorf("after the flush: %d places, %d missed", len(c.places), c.missed)
+	}
+	count(2)
+	if len(c.places) != 2 || c.missed != 0 {
+		t.Errorf("then: %d places, %d missed", len(c.places), c.missed)
+	}
+}
+
+// TestIdlePlaces: what nobody calls any more is forgotten.
+func TestIdlePlaces(t *testing.T) {
+	t.Parallel()
+	c := counter(t, open(t), domain.NewManualClock(noon))
+	c.Count(Call{Key: key(1), Surface: V1, Operation: "GET /v1/clients", Status: 200})
+	for i, places := range []int{1, 0, 0} {
+		flush(t, c)
+		if len(c.places) != places {
+			t.Errorf("after flush %d: %d places", i+1, len(c.places))
+		}
+	}
+}
+
+// TestSteadyStateDoesNotAllocate: what is called all the time costs no memory.
+func TestSteadyStateDoesNotAllocate(t *testing.T) {
+	c := counter(t, nil, domain.SystemClock{})
+	call := Call{Key: key(1), Surface: V1, Operation: "GET /v1/clients", Status: 200, UserAgent: "Löwe/1.0 (linux)"}
+	if n := testing.AllocsPerRun(100, func() { c.Count(call) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// BenchmarkCount counts calls of 200 keys from all processors.
+func BenchmarkCount(b *testing.B) {
+	c := counter(b, nil, domain.SystemClock{})
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for n := 0; pb.Next(); n++ {
+			c.Count(Call{
+				Key: key(byte(n % 200)), Surface: V1, Operation: "GET /v1/clients/{client_id}/users", Status: 200,
+				UserAgent: "python-requests/2.31.0",
+			})
+		}
+	})
+}

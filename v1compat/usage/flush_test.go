@@ -1,0 +1,284 @@
+package usage
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"partnerapi/domain"
+)
+
+var errLost = errors.New("the connection was lost")
+
+// flaky is a driver's connection that fails statements before they are sent, or
+// loses the answers to them.
+type flaky struct {
+	driver.Connector
+	before, after atomic.Int64 // how many statements
+}
+
+// Connect connects.
+func (f *flaky) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := f.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &flakyConn{conn.(*stdlib.Conn), f}, nil
+}
+
+type flakyConn struct {
+	*stdlib.Conn
+	of *flaky
+}
+
+// ExecContext fails, or runs the statement and then may lose the answer.
+func (c *flakyConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if c.of.before.Add(-1) >= 0 {
+		return nil, errLost
+	}
+	result, err := c.Conn.ExecContext(ctx, query, args)
+	if c.of.after.Add(-1) >= 0 {
+		return nil, errors.Join(errLost, err)
+	}
+	return result, err
+}
+
+// unreliable opens the database again, by connections that can fail.
+func unreliable(t *testing.T, d *sql.DB) (*sql.DB, *flaky) {
+	t.Helper()
+	var address string
+	conn, err := d.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = conn.Raw(func(c any) error {
+		address = c.(*stdlib.Conn).Conn().Config().ConnString()
+		return nil
+	})
+	if err := errors.Join(err, conn.Close()); err != nil {
+		t.Fatal(err)
+	}
+	connector, err := stdlib.GetDefaultDriver().(driver.DriverContext).OpenConnector(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &flaky{Connector: connector}
+	other := sql.OpenDB(f)
+	t.Cleanup(func() { _ = other.Close() })
+	return other, f
+}
+
+// TestFailedFlush: a flush that fails is kept, and one whose answer is lost is
+// counted once, whatever is counted meanwhile.
+func TestFailedFlush(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	bad, f := unreliable(t, d)
+	c := counter(t, bad, domain.NewManualClock(noon))
+	total := int64(0)
+	count := func(n int) {
+		for range n {
+			c.Count(Call{Key: key(1), Surface: V1, Operation: "GET /v1/clients", Status: http.StatusOK, UserAgent: "a/1"})
+		}
+		total += int64(n)
+	}
+	for i, step := range []struct {
+		calls         int
+		before, after int64
+		fails         bool
+		written       int64
+	}{
+		{3, 0, 0, false, 3},
+		{4, 1, 0, true, 3},   // it was not sent
+		{5, 1, 0, true, 3},   // nor was it again
+		{1, 0, 0, false, 13}, // it was, and what came since then
+		{2, 0, 1, true, 15},  // its answer was lost
+		{0, 0, 1, true, 15},  // and that of the repetition
+		{6, 0, 0, false, 21}, // it is known to be there
+		{0, 0, 0, false, 21},
+		{2, 0, 1, true, 23},
+		{2, 1, 0, true, 23},
+		{2, 0, 1, true, 23}, // the answer to the repetition
+		{0, 0, 0, false, 27},
+	} {
+		count(step.calls)
+		f.before.Store(step.before)
+		f.after.Store(step.after)
+		if err := c.Flush(t.Context()); (err != nil) != step.fails {
+			t.Fatalf("flush %d: %v", i+1, err)
+		}
+		if n := calls(all(t, d), key(1)); n != step.written {
+			t.Errorf("after flush %d: %d calls, not %d of %d", i+1, n, step.written, total)
+		}
+	}
+	if n := calls(all(t, d), key(1)); n != total {
+		t.Errorf("%d calls of %d", n, total)
+	}
+}
+
+// TestRepetitionWaits: a flush that is sent again while its first attempt is still
+// under way is counted once.
+func TestRepetitionWaits(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	c := counter(t, d, domain.NewManualClock(noon))
+	c.Count(Call{Key: key(1), Surface: V1, Operation: "GET /v1/clients", Status: 200})
+	flush(t, c)
+	c.Count(Call{Key: key(1), Surface: V1, Operation: "GET /v1/clients", Status: 200})
+
+	// The first attempt is a transaction that has not ended.
+	first, err := d.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Rollback()
+	b := c.take(t.Context())
+	c.sequence++
+	b.sequence = c.sequence
+	_, err = first.ExecContext(t.Context(), add, c.replica, b.sequence, b.at, b.keys, b.days, b.surfaces, b.operations,
+		b.calls, b.failures, b.first, b.last, b.agents, MaxAgents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.unsure = b
+	ended := make(chan error, 1)
+	go func() { ended <- c.Flush(t.Context()) }()
+	for waiting := false; !waiting; { // until the repetition waits for the first
+		err := d.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()
+			AND wait_event_type = 'Lock')`).Scan(&waiting)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if n := calls(all(t, d), key(1)); n != 2 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+// TestRun: each tick flushes, and so does the end of the room. What is counted after
+// that is for the last Record.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	c := counter(t, d, domain.NewManualClock(noon))
+	c.most = 2
+	ctx, stop := context.WithCancel(t.Context())
+	ticks, ended := make(chan time.Time), make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.Run(ctx, ticks)
+	}()
+	count := func(n byte) {
+		c.Count(Call{Key: key(n), Surface: V1, Operation: "GET /v1/clients", Status: 200})
+	}
+	written := func(want int) {
+		t.Helper()
+		if n := len(all(t, d)); n != want {
+			t.Errorf("%d rows, not %d", n, want)
+		}
+	}
+	count(1)
+	written(0)
+	ticks <- noon
+	ticks <- noon // is taken when the flush of the one before is done
+	written(1)
+	for n := range byte(3) {
+		count(10 + n) // the third finds no room
+	}
+	for len(all(t, d)) < 3 { // until it flushed
+	}
+	stop()
+	<-ended
+	count(20)
+	written(3)
+	c.Record(t.Context())
+	written(4)
+}
+
+// TestFullWhileAway: while flushes fail, only ticks try again, however many calls find
+// no room.
+func TestFullWhileAway(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	bad, f := unreliable(t, d)
+	c := counter(t, bad, domain.NewManualClock(noon))
+	c.most = 2
+	count := func(n byte) {
+		c.Count(Call{Key: key(n), Surface: V1, Operation: "GET /v1/clients", Status: 200})
+	}
+	for n := range byte(3) {
+		count(n)
+	}
+	f.before.Store(2)
+	ctx, stop := context.WithCancel(t.Context())
+	ticks, ended := make(chan time.Time), make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.Run(ctx, ticks)
+	}()
+	for f.before.Load() > 1 { // until it tried because it was full
+	}
+	for n := range byte(9) { // for which there is room again, and then none
+		count(10 + n)
+	}
+	ticks <- noon // tries, and fails again
+	ticks <- noon
+	ticks <- noon // is taken when the flush of the one before is done
+	stop()
+	<-ended
+	rows := all(t, d)
+	if len(rows) != 4 {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
+// TestRetention: what is older than 400 days goes once a day, in batches, and
+// nothing else.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	clock := domain.NewManualClock(noon)
+	exec(t, d, `INSERT INTO v1_usage SELECT gen_random_uuid(), '2026-06-15'::date - n, 'v1', 'GET /' || m, 1, 0, now(), now(), '{}'
+		FROM generate_series(395, 405) n, generate_series(1, 1500) m`)
+	exec(t, d, `INSERT INTO v1_usage_flushes VALUES (gen_random_uuid(), 7, '2026-05-01'), (gen_random_uuid(), 7, '2026-06-01')`)
+	days := func() (n int) {
+		t.Helper()
+		if err := d.QueryRowContext(t.Context(), `SELECT count(DISTINCT day) FROM v1_usage`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	one, two := counter(t, d, clock), counter(t, d, clock)
+	one.Record(t.Context())
+	if n := days(); n != 5 { // 395 to 399 days ago: today is the 400th
+		t.Errorf("%d days", n)
+	}
+	clock.Advance(time.Hour)
+	one.Record(t.Context())
+	two.Record(t.Context())
+	if n := days(); n != 5 {
+		t.Errorf("%d days, the same day", n)
+	}
+	clock.Advance(24 * time.Hour)
+	one.Record(t.Context())
+	if n := days(); n != 4 {
+		t.Errorf("%d days, a day later", n)
+	}
+	var replicas int
+	if err := d.QueryRowContext(t.Context(), `SELECT count(*) FROM v1_usage_flushes`).Scan(&replicas); err != nil || replicas != 1 {
+		t.Errorf("%d replicas are remembered (%v)", replicas, err)
+	}
+}

@@ -1,0 +1,94 @@
+package usage
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"net/url"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+	"partnerapi/idmap"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// schema is the service's tables with those of version 1.
+var schema = dbtest.Schema{Name: "usage", Key: db.SchemaKey() + idmap.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+	d, err := db.Open(url)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if _, err := d.Migrate(ctx); err != nil {
+		return err
+	}
+	return idmap.Migrate(ctx, d.SQL())
+}}
+
+// open opens a database of the test's own. The service's own connections prepare
+// nothing, and neither do these.
+func open(t testing.TB) *sql.DB {
+	t.Helper()
+	address, err := url.Parse(dbtest.URL(t, schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := address.Query()
+	query.Set("default_query_exec_mode", "exec")
+	address.RawQuery = query.Encode()
+	d, err := sql.Open("pgx", address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+// noon is when tests take place.
+var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+// counter is a Counter whose log is the test's.
+func counter(t testing.TB, d *sql.DB, clock domain.Clock) *Counter {
+	return New(d, clock, slog.New(slog.NewTextHandler(t.Output(), nil)))
+}
+
+func key(n byte) domain.KeyID { return domain.KeyID{0: 1, 15: n} }
+
+// flush flushes, and wants it to succeed.
+func flush(t testing.TB, c *Counter) {
+	t.Helper()
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// all reads every row.
+func all(t testing.TB, d *sql.DB) []Row {
+	t.Helper()
+	list, err := From(t.Context(), d, domain.Date{}.AddDays(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// calls is how many calls of a key the rows hold.
+func calls(list []Row, of domain.KeyID) (n int64) {
+	for _, r := range list {
+		if r.Key == of {
+			n += r.Calls
+		}
+	}
+	return n
+}
+
+func exec(t testing.TB, d *sql.DB, query string, args ...any) {
+	t.Helper()
+	if _, err := d.ExecContext(t.Context(), query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}

@@ -1,0 +1,244 @@
+package usage
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"partnerapi/domain"
+)
+
+// Report says who called version 1, and how far each is on its way to version 2.
+type Report struct {
+	// Keys are those that called version 1 in the days that are kept, the latest call
+	// first.
+	Keys []Key
+	// Days are all days of the report, the oldest first, with the calls of all keys,
+	// also of those that never called version 1.
+	Days []Day
+}
+
+// Key is a key that called version 1.
+type Key struct {
+	ID domain.KeyID
+	// Prefix is what the key is listed by, Name what it is for. They are empty where
+	// it is no longer in the database.
+	Prefix, Name string
+	Partner      domain.PartnerID
+	PartnerName  string
+	// Live is false for a key that was revoked, has expired or is gone.
+	Live bool
+	// LastAt is its last call of version 1.
+	LastAt time.Time
+	// Calls and Failures are those of version 1 in the days of the report.
+	Calls, Failures int64
+	Verdict         Verdict
+	// Operations are those that it called, the latest call first.
+	Operations []Operation
+	// Rows are its calls of version 1 in the days of the report, as GET /v1/usage
+	// shows them.
+	Rows []Row
+	// Days are all days of the report, the oldest first. As its successors' calls
+	// count those of the operations that follow what it called.
+	Days []Day
+}
+
+// Operation is an operation of version 1 as one key called it.
+type Operation struct {
+	// Operation and Successor are method and path; the latter is empty for an
+	// operation that this program does not have.
+	Operation, Successor string
+	// Calls and Failures are those of the days of the report, and so are
+	// SuccessorCalls.
+	Calls, Failures, SuccessorCalls int64
+	// FirstAt and LastAt are of all that is kept.
+	FirstAt, LastAt time.Time
+	// SuccessorAt is the successor's last call on a day on which not all failed; zero
+	// for none.
+	SuccessorAt time.Time
+	// UserAgents are up to MaxAgents of the days of the report, the latest first, or of
+	// the last day that it was called on.
+	UserAgents []string
+	Verdict    Verdict
+}
+
+// Day is how often version 1 and what follows it were called on one day.
+type Day struct {
+	Day               domain.Date
+	Calls, Successors int64
+}
+
+// Asked says what a report is of.
+type Asked struct {
+	// Successors gives the operation of version 2 that follows each of version 1, both
+	// as method and path.
+	Successors map[string]string
+	Now        time.Time
+	// Days is how many days are reported, today included: 1 to Days. Verdicts go by
+	// all that is kept.
+	Days int
+	// Keys are the keys to report; empty means all.
+	Keys []domain.KeyID
+}
+
+// Read reads a report.
+func Read(ctx context.Context, db *sql.DB, of Asked) (*Report, error) {
+	totals, err := Totals(ctx, db, of.Keys...)
+	if err != nil {
+		return nil, err
+	}
+	today := domain.DateOf(of.Now)
+	rows, err := From(ctx, db, today.AddDays(1-of.Days), of.Keys...)
+	if err != nil {
+		return nil, err
+	}
+	m := maker{Asked: of, keys: map[domain.KeyID]*Key{}, empty: make([]Day, of.Days)}
+	for i := range m.empty {
+		m.empty[i].Day = today.AddDays(1 - of.Days + i)
+	}
+	m.begin(totals)
+	m.fill(rows)
+	if err := m.name(ctx, db); err != nil {
+		return nil, err
+	}
+	return m.report(), nil
+}
+
+// maker makes a report.
+type maker struct {
+	Asked
+	keys  map[domain.KeyID]*Key
+	empty []Day
+	all   []Day
+}
+
+// begin makes the keys and their operations.
+func (m *maker) begin(totals []Total) {
+	type called struct {
+		key       domain.KeyID
+		operation string
+	}
+	answered := map[called]time.Time{}
+	for _, t := range totals {
+		if t.Surface == V2 {
+			answered[called{t.Key, t.Operation}] = t.AnsweredAt
+		}
+	}
+	for _, t := range totals {
+		if t.Surface != V1 {
+			continue
+		}
+		k := m.keys[t.Key]
+		if k == nil {
+			k = &Key{ID: t.Key, Days: slices.Clone(m.empty)}
+			m.keys[t.Key] = k
+		}
+		next := m.Successors[t.Operation]
+		o := Operation{
+			Operation: t.Operation, Successor: next, FirstAt: t.FirstAt, LastAt: t.LastAt,
+			SuccessorAt: answered[called{t.Key, next}], UserAgents: t.UserAgents,
+		}
+		o.Verdict = verdictOf(o.LastAt, o.SuccessorAt, m.Now)
+		k.Operations = append(k.Operations, o)
+		if o.LastAt.After(k.LastAt) {
+			k.LastAt = o.LastAt
+		}
+	}
+}
+
+// fill adds the rows of the report's days.
+func (m *maker) fill(rows []Row) {
+	m.all = slices.Clone(m.empty)
+	fresh := map[*Operation]bool{} // whose agents are of the report's days
+	for _, r := range rows {
+		day := m.empty[0].Day.DaysUntil(r.Day)
+		if day >= len(m.all) { // another process's clock is ahead
+			day = len(m.all) - 1
+		}
+		m.all[day].add(r)
+		k := m.keys[r.Key]
+		if k == nil {
+			continue
+		}
+
+		if r.Surface == V1 {
+			k.Calls, k.Failures = k.Calls+r.Calls, k.Failures+r.Failures
+			k.Rows = append(k.Rows, r)
+			k.Days[day].add(r)
+		}
+		follows := false
+		for i := range k.Operations {
+			o := &k.Operations[i]
+			switch {
+			case r.Surface == V1 && o.Operation == r.Operation:
+				o.Calls, o.Failures = o.Calls+r.Calls, o.Failures+r.Failures
+				if !fresh[o] {
+					o.UserAgents, fresh[o] = nil, true
+				}
+				o.addAgents(r.UserAgents)
+			case r.Surface == V2 && o.Successor == r.Operation:
+				o.SuccessorCalls += r.Calls
+				follows = true
+			}
+		}
+		if follows {
+			k.Days[day].add(r)
+		}
+	}
+}
+
+func (d *Day) add(r Row) {
+	if r.Surface == V1 {
+		d.Calls += r.Calls
+	} else {
+		d.Successors += r.Calls
+	}
+}
+
+func (o *Operation) addAgents(agents []string) {
+	for _, agent := range agents {
+		if len(o.UserAgents) < MaxAgents && !slices.Contains(o.UserAgents, agent) {
+			o.UserAgents = append(o.UserAgents, agent)
+		}
+	}
+}
+
+// name reads what the keys are called, and whose they are.
+func (m *maker) name(ctx context.Context, db *sql.DB) error {
+	ids := make([]domain.KeyID, 0, len(m.keys))
+	for id := range m.keys {
+		ids = append(ids, id)
+	}
+	named, err := each(ctx, db, "read the keys that called v1", func(scan func(...any) error, k *Key) error {
+		return scan(&k.ID, &k.Prefix, &k.Name, &k.Partner, &k.PartnerName, &k.Live)
+	}, `SELECT k.id, k.prefix, k.name, p.id, p.name, k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $2::timestamptz)
+		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id WHERE k.id = ANY ($1::text[]::uuid[])`, texts(ids), m.Now)
+	for _, k := range named {
+		into := m.keys[k.ID]
+		into.Prefix, into.Name, into.Partner, into.PartnerName, into.Live = k.Prefix, k.Name, k.Partner, k.PartnerName, k.Live
+	}
+	return err
+}
+
+func (m *maker) report() *Report {
+	out := &Report{Days: m.all}
+	for _, k := range m.keys {
+		slices.SortFunc(k.Operations, func(a, b Operation) int {
+			return cmp.Or(b.LastAt.Compare(a.LastAt), cmp.Compare(a.Operation, b.Operation))
+		})
+		k.Verdict = together(k.Operations)
+		out.Keys = append(out.Keys, *k)
+	}
+	slices.SortFunc(out.Keys, func(a, b Key) int {
+		return cmp.Or(b.LastAt.Compare(a.LastAt), cmp.Compare(a.Prefix, b.Prefix), cmp.Compare(a.ID.UUID(), b.ID.UUID()))
+	})
+	return out
+}
+
+// KeysCalled finds the keys that are listed by a prefix; none where there is none.
+func KeysCalled(ctx context.Context, db *sql.DB, prefix string) ([]domain.KeyID, error) {
+	return each(ctx, db, "look for a key", func(scan func(...any) error, id *domain.KeyID) error { return scan(id) },
+		`SELECT id FROM api_keys WHERE prefix = $1 ORDER BY id`, prefix)
+}
