@@ -52,7 +52,11 @@ type route struct {
 	toV2   func(in any) any
 	answer func(ctx context.Context, in any) (reply, error)
 	// next is the successor's input for one of v1 that is not answered; nil for none.
-	next   func(ctx context.Context, in any) (any, error)
+	next func(ctx context.Context, in any) (any, error)
+	// shown is the type of v2 that fromV2 takes a pointer to: the operation's output,
+	// or a row of its list. What fromV2 returns is v1's output, or an item of it.
+	shown  reflect.Type
+	fromV2 func(out any) any
 	facade *Facade
 }
 
@@ -92,6 +96,7 @@ func callNext[In, V2In, V2Out, Out any](
 		}
 		return next(called), nil
 	}
+	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 	f.add(r)
 }
 
@@ -161,6 +166,7 @@ func listNext[In, V2In, Row, Item any](
 		}
 		return out, nil
 	}
+	r.shown, r.fromV2 = reflect.TypeFor[Row](), func(row any) any { return item(*row.(*Row)) }
 	f.add(r)
 }
 
@@ -208,6 +214,7 @@ func single[In, V2In, V2Out, Item any](
 		return reply{page, called}, nil
 	}
 	r.next = func(_ context.Context, in any) (any, error) { return to(in.(*In)), nil }
+	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 	f.add(r)
 }
 
