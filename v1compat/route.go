@@ -45,7 +45,9 @@ type route struct {
 	// toV2 is v2's input for one of v1, some fields of which may be empty.
 	toV2   func(in any) any
 	answer func(ctx context.Context, in any) (any, error)
-	facade *Facade
+	// reading translates v2's answers.
+	reading *Reading
+	facade  *Facade
 }
 
 // shared are the statuses that v1 documents for all routes: 400 is, for
@@ -67,6 +69,7 @@ func call[In, V2In, V2Out, Out any](
 		}
 		return from(out), nil
 	})
+	reads(f.last(), false, false, from)
 }
 
 // list adds a route that is one page of an operation's list. The input's Query
@@ -110,6 +113,7 @@ func list[In, V2In, Row, Item any](
 		out.Total = walk.total(page.Total, len(page.Data), page.Page.HasMore)
 		return out, f.checkpoints.leave(ctx, walk, len(page.Data), page.End)
 	})
+	reads(f.last(), true, true, func(row *Row) *Item { return new(item(*row)) })
 }
 
 // single adds a route that shows the one object of a call as a page. The input's
@@ -134,7 +138,11 @@ func single[In, V2In, V2Out, Item any](
 		}
 		return page, nil
 	})
+	reads(f.last(), false, true, from)
 }
+
+// last is the route that was added last.
+func (f *Facade) last() *route { return f.routes[len(f.routes)-1] }
 
 func (f *Facade) add(
 	meta Meta, o op.Operation, in, out reflect.Type, toV2 func(any) any,
