@@ -36,17 +36,37 @@ func config(url, key string, now time.Time) Config {
 	}
 }
 
-func TestDemo(t *testing.T) {
-	s := demo(t)
-	c := config(s.URL, "pk_demo_subset", s.Clock.Now())
+// same wants both sides to say the same.
+func same(t *testing.T, c Config) *Report {
+	t.Helper()
 	r, err := Compare(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.WriteText(t.Output()); err != nil {
-		t.Fatal(err)
-	}
 	if n := r.Different(); n > 0 {
+		_ = r.WriteText(t.Output())
 		t.Errorf("%d differences", n)
+	}
+	return r
+}
+
+// TestSample: both versions say the same of a sample of the demonstration, in which
+// each of v1's operations that read is compared.
+func TestSample(t *testing.T) {
+	t.Parallel()
+	s := demo(t)
+	for _, key := range []string{"pk_demo_subset", "pk_demo_other"} {
+		c := config(s.URL, key, s.Clock.Now())
+		c.Sample = 2
+		r := same(t, c)
+		compared := map[string]int{}
+		for _, o := range r.Operations {
+			compared[o.Operation] = o.Compared
+		}
+		for _, reading := range c.Facade.Readings() {
+			if compared[operationOf(reading)] == 0 {
+				t.Errorf("nothing of %s was compared", operationOf(reading))
+			}
+		}
 	}
 }

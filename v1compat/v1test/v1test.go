@@ -48,3 +48,14 @@ func Start(t testing.TB, o v2test.Options) *Service {
 	s.Harness = v2test.New(t, o)
 	return s
 }
+
+// NumberIn is the number that v1 knows an object by.
+func (s *Service) NumberIn(kind idmap.Kind, id idmap.UUID) int64 {
+	s.T.Helper()
+	key := idmap.IDKey{Kind: kind, ID: id}
+	found, err := s.Registry.Numbers(s.T.Context(), []idmap.IDKey{key})
+	if err != nil || found[key] == 0 {
+		s.T.Fatalf("the number of %s %x: %v", kind, id, err)
+	}
+	return found[key]
+}
