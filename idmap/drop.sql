@@ -6,3 +6,4 @@ DROP FUNCTION IF EXISTS id_registry_allocate() CASCADE;
 DROP FUNCTION IF EXISTS id_registry_retire() CASCADE;
 DROP TABLE IF EXISTS id_registry;
 DROP TABLE IF EXISTS idmap_migrations;
+DROP INDEX IF EXISTS collections_id_unique, groups_id_unique, reports_id_unique;

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -64,6 +65,12 @@ func (l Lookup) Reached() {
 	if len(l.pairs) > 0 {
 		l.cache.put(l.generation, l.caller, l.pairs)
 	}
+}
+
+// Among returns the part of the Lookup that is of these objects.
+func (l Lookup) Among(objects map[UUID]bool) Lookup {
+	l.pairs = slices.DeleteFunc(slices.Clone(l.pairs), func(p pair) bool { return !objects[p.id] })
+	return l
 }
 
 // IDs returns the ids of the objects that hold the wanted numbers, of any

@@ -268,7 +268,7 @@ func TestDropLeavesNothing(t *testing.T) {
 		err := rows.Scan(&name)
 		left = append(left, name)
 		return err
-	}, `SELECT relname::text FROM pg_class WHERE relname ~ '^id_?(registry|map)'
+	}, `SELECT relname::text FROM pg_class WHERE relname ~ '^id_?(registry|map)|_id_unique$'
 		UNION ALL SELECT proname FROM pg_proc WHERE proname ~ '^id_?(registry|map)'
 		UNION ALL SELECT tgname FROM pg_trigger WHERE NOT tgisinternal`)
 	if err != nil || len(left) != 0 {

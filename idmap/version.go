@@ -2,7 +2,10 @@ package idmap
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 )
@@ -25,4 +28,19 @@ func SchemaVersion(ctx context.Context, db *sql.DB) (have, want int64, err error
 		return 0, 0, fmt.Errorf("read the state of the registry's migrations: %w", err)
 	}
 	return have, want, nil
+}
+
+// SchemaKey identifies this version's migrations by their contents.
+func SchemaKey() string {
+	hash := sha256.New()
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	for _, name := range names {
+		script, failed := migrations.ReadFile(name)
+		err = errors.Join(err, failed)
+		hash.Write(append([]byte(name), script...))
+	}
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8])
 }

@@ -88,6 +88,7 @@ func (s *scene) good(r *route) ask {
 		"add-collection-member": `{"user_infima_id":"` + s.user + `"}`,
 		"sentemails":            `{"user_infima_id":"` + s.user + `"}`,
 		"sendphishing":          `{"user_id":"` + s.user + `","phishing_template":` + s.template + `}`,
+		"exchange-ids":          `{"kind":"client","ids":[` + s.clientNo + `]}`,
 	}[r.ID]
 	return ask{path, body}
 }
@@ -170,6 +171,9 @@ func (s *scene) bads(id string) map[int][]bad {
 		return own
 	}
 	if own := s.badMail(id); own != nil {
+		return own
+	}
+	if own := badExchange(id); own != nil {
 		return own
 	}
 	return s.badParts(id)

@@ -37,6 +37,8 @@ type Facade struct {
 	Config
 	checkpoints *checkpoints
 	routes      []*route
+	// own are the operations that no operation of v2 stands behind.
+	own *op.Set
 }
 
 // New makes the facade over v2's operations. A route that does not fit its
@@ -48,7 +50,7 @@ func New(api *v2.API, c Config) *Facade {
 	if c.Store == nil {
 		c.Store = newMemory(c.Clock)
 	}
-	f := &Facade{Config: c, checkpoints: &checkpoints{store: c.Store}}
+	f := &Facade{Config: c, checkpoints: &checkpoints{store: c.Store}, own: &op.Set{Trace: api.Set.Trace}}
 	own := v2.ForV1(api)
 	f.clientRoutes(api)
 	f.userRoutes(api)
@@ -60,6 +62,7 @@ func New(api *v2.API, c Config) *Facade {
 	f.sendPhishingRoutes(api, own)
 	f.emailRoutes(api, own)
 	f.reportRoutes(api, own)
+	f.exchangeRoutes(own)
 	f.mustFit()
 	return f
 }

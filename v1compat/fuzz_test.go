@@ -2,6 +2,7 @@ package v1compat
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,8 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"partnerapi/domain"
 	"partnerapi/idmap"
+	v2 "partnerapi/v2"
 	"partnerapi/v2/v2test"
 )
 
@@ -50,6 +55,77 @@ func FuzzRequests(f *testing.F) {
 			}
 		}
 	})
+}
+
+// FuzzExchange: a body is refused, or all of what it gives is in the answer: an
+// object by one of its ids, once, or a value as it was given, once.
+func FuzzExchange(f *testing.F) {
+	s := newFuzzed(f)
+	client := s.Client(s.Tenant, "Third").ID
+	for _, kind := range append(v2.ReachableKind("").Values(), "webhook", "") {
+		f.Add(kind, strings.Join(noIDs, ","))
+		f.Add(kind, `1,"`+client.String()+`",2,3,3,`+strings.ToUpper(`"`+nobody+`"`))
+	}
+	f.Add("client", `1e400,-1e-400,"\ud83d\ude00", [ 1 , { "a" : "b c" } ],[1,{"a":"b c"}], {"a":1,"a":2}`)
+	f.Add("report", `"\u0031",1,"1",01,"`+strings.Repeat("\\u0041", 2000)+`"`)
+	f.Add("user", strings.Repeat("[", 9000)+strings.Repeat("]", 9000))
+	f.Fuzz(func(t *testing.T, kind, ids string) {
+		name, _ := json.Marshal(kind)
+		body := `{"kind":` + string(name) + `,"ids":[` + ids + `]}`
+		req := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/ids/exchange", strings.NewReader(body))
+		req.Header.Set("X-API-Key", s.Key)
+		recorder := httptest.NewRecorder()
+		s.Engine.ServeHTTP(recorder, req)
+		if recorder.Code != http.StatusOK {
+			if recorder.Code >= http.StatusInternalServerError {
+				t.Errorf("%s: %d %s", body, recorder.Code, recorder.Body)
+			}
+			return
+		}
+
+		lenient := jsontext.AllowDuplicateNames(true)
+		var a answered
+		var asked struct {
+			IDs []jsontext.Value `json:"ids"`
+		}
+		if err := errors.Join(json.Unmarshal(recorder.Body.Bytes(), &a, lenient), json.Unmarshal([]byte(body), &asked, lenient)); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		known := map[string]bool{}
+		for _, item := range a.Items {
+			known[string(item.V1)], known[string(item.V2)] = true, true
+		}
+		for _, value := range a.Invalid {
+			if known[string(value)] {
+				t.Errorf("%s: %s is there twice", body, value)
+			}
+			known[string(value)] = true
+		}
+		for _, value := range asked.IDs {
+			if err := value.Compact(); err != nil {
+				t.Fatal(err)
+			}
+			if !known[string(value)] && !known[sameID(value)] {
+				t.Errorf("%s: %s is missing from %s", body, value, recorder.Body)
+			}
+		}
+		if len(known) > 2*len(asked.IDs) {
+			t.Errorf("%s: %s", body, recorder.Body)
+		}
+	})
+}
+
+// sameID is the plainest way to write an id: UUIDs are given in any case, reports
+// by integers, and texts with escapes.
+func sameID(value jsontext.Value) string {
+	text := string(value)
+	if plain, err := jsontext.AppendUnquote(nil, value); err == nil {
+		text = string(plain)
+	}
+	if len(text) == 36 {
+		text = strings.ToLower(text)
+	}
+	return strconv.Quote(text)
 }
 
 // FuzzIntegers: a number of a query is taken when it is one, of whatever size.

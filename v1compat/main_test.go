@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // schema is v2's tables with the registry's.
-var schema = dbtest.Schema{Name: "v1", Key: db.SchemaKey() + "1", Apply: migrate}
+var schema = dbtest.Schema{Name: "v1", Key: db.SchemaKey() + idmap.SchemaKey(), Apply: migrate}
 
 func migrate(ctx context.Context, url string) error {
 	return v2test.Migrate(ctx, url, func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) })

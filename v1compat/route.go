@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
@@ -34,6 +35,9 @@ type Meta struct {
 	// Successor is the operation of v2's public set that callers of the route are to
 	// call instead; nil where it is the one that the route itself calls.
 	Successor op.Operation
+	// Additive says that the route is not in v1's own document: it has no phase and
+	// no successor.
+	Additive bool
 }
 
 // route is a Meta with its operation and what serves it.
@@ -148,7 +152,7 @@ func (f *Facade) add(
 	meta Meta, o op.Operation, in, out reflect.Type, toV2 func(any) any,
 	answer func(context.Context, any) (any, error),
 ) {
-	if meta.Successor == nil {
+	if meta.Successor == nil && !meta.Additive {
 		meta.Successor = o
 	}
 	f.routes = append(f.routes, &route{
@@ -162,8 +166,14 @@ func (r *route) serve(c *gin.Context) error {
 	if err != nil {
 		return r.translate(domain.AsError(err))
 	}
+	if own, ok := out.(encoder); ok {
+		return ginop.WriteJSON(c, r.Status, out, own.encoding())
+	}
 	return ginop.WriteJSON(c, r.Status, out)
 }
+
+// encoder is an output that JSON's usual options do not fit.
+type encoder interface{ encoding() json.Options }
 
 func (r *route) run(c *gin.Context) (any, error) {
 	if err := op.Authorize(c.Request.Context(), r.operation.Meta()); err != nil {

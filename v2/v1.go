@@ -18,6 +18,7 @@ type V1 struct {
 	SentEmails  *op.Op[SentEmails, op.Page[AddressedEmail]]
 	SentResults *op.Op[SentResults, op.Page[PhishingResult]]
 	OldReports  *op.Op[OldReports, op.Page[Report]]
+	Reachable   *op.Op[Reachable, Reached]
 }
 
 // ForV1 declares the operations beside those of the API, with whose cursors and
@@ -46,6 +47,10 @@ func ForV1(a *API) *V1 {
 			ID: "v1.reports", Tag: "reports", Method: "GET", Path: "/clients/:client_id/reports", Scope: domain.Read, Since: op.V2_0, Status: 200,
 			Summary: "List the reports of a client, the oldest first",
 		}, a.oldReports, reportOf),
+		Reachable: op.Add(s, op.Meta{
+			ID: "v1.reachable", Tag: "clients", Method: "POST", Path: "/reachable", Scope: domain.Read, Since: op.V2_0, Status: 200,
+			Summary: "Find which of many objects are within the key's reach",
+		}, a.reachable),
 	}
 }
 

@@ -51,12 +51,12 @@ func renderEnvelope(c *gin.Context, e *domain.Error) error {
 const jsonType = "application/json; charset=utf-8"
 
 // Encode returns a value as the interface's JSON.
-func Encode(v any) ([]byte, error) { return json.Marshal(v) }
+func Encode(v any, options ...json.Options) ([]byte, error) { return json.Marshal(v, options...) }
 
 // WriteJSON writes a response of one JSON value. On an error, nothing has been
 // written.
-func WriteJSON(c *gin.Context, status int, v any) error {
-	body, err := Encode(v)
+func WriteJSON(c *gin.Context, status int, v any, options ...json.Options) error {
+	body, err := Encode(v, options...)
 	if err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}

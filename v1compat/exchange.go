@@ -1,0 +1,326 @@
+package v1compat
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// exchangeIDs asks for the ids that v1 and v2 have for the same objects.
+type exchangeIDs struct {
+	Body struct {
+		Kind choice[v2.ReachableKind] `json:"kind" validate:"required" doc:"What the ids are of."`
+		IDs  givenIDs                 `json:"ids" validate:"required" doc:"Ids of version 1, version 2 or both, at most 1,000."`
+	}
+}
+
+func (f *Facade) exchangeRoutes(own *v2.V1) {
+	addOwn(f, Meta{
+		ID: "exchange-ids", Method: "POST", Path: "/ids/exchange", Status: http.StatusOK, Summary: "Exchange Ids",
+		Description: "Returns the ids that both versions have for the same objects, for callers who move to version 2. Integers are " +
+			"ids of version 1, texts are ids of version 2 or, as version 1 has them, UUIDs of users and admins and numbers of reports. " +
+			"An object that is given several times, or by both of its ids, is one item.",
+		Fails: []int{http.StatusRequestEntityTooLarge},
+	}, "partner", exchange{f.Registry, own.Reachable}.run)
+}
+
+// Exchanged is what an exchange of ids answers (decisions 11.4).
+type Exchanged struct {
+	Items   []ExchangedID `json:"items" doc:"The objects that the key reaches, each once, in the order in which they were first given."`
+	Invalid []givenID     `json:"invalid" doc:"The rest of what was given, as it was given, each value once: ids of no object, of another kind, or of objects that the key does not reach."`
+}
+
+// ExchangedID is the two ids of one object.
+type ExchangedID struct {
+	V1 v1ID   `json:"v1" doc:"The id in version 1: a number; a number as a text for reports; a UUID for users and admins."`
+	V2 string `json:"v2" doc:"The id in version 2."`
+}
+
+// encoding writes the values of Invalid as they were given, whatever they are.
+func (*Exchanged) encoding() json.Options {
+	return json.JoinOptions(jsontext.PreserveRawStrings(true), jsontext.AllowDuplicateNames(true))
+}
+
+// givenIDs is a list of any values.
+type givenIDs []jsontext.Value
+
+// UnmarshalJSON reads the values without a look at them, v2.MaxReachable at the
+// most.
+func (l *givenIDs) UnmarshalJSON(data []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true))
+	if dec.PeekKind() != '[' {
+		return faultText("must be an array")
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	*l = givenIDs{}
+	for dec.PeekKind() != ']' {
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		if len(*l) == v2.MaxReachable {
+			return faultText("must hold at most " + strconv.Itoa(v2.MaxReachable) + " items")
+		}
+		*l = append(*l, value.Clone())
+	}
+	return nil
+}
+
+// JSONSchema says what the list looks like, for the document.
+func (givenIDs) JSONSchema() string {
+	return `{"type":"array","maxItems":` + strconv.Itoa(v2.MaxReachable) + `,"items":` + v1ID{}.JSONSchema() + `}`
+}
+
+// givenID is any JSON value, as it was given but for the white space within it.
+type givenID string
+
+// MarshalJSONTo writes the value.
+func (g givenID) MarshalJSONTo(enc *jsontext.Encoder) error { return enc.WriteValue(jsontext.Value(g)) }
+
+// JSONSchema says what the value looks like, for the document.
+func (givenID) JSONSchema() string { return `{"nullable":true}` }
+
+// v1ID is an id as v1 writes it.
+type v1ID struct {
+	text   string
+	quoted bool
+}
+
+// MarshalJSONTo writes the id.
+func (id v1ID) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if id.quoted {
+		return enc.WriteToken(jsontext.String(id.text))
+	}
+	return enc.WriteValue(jsontext.Value(id.text))
+}
+
+// JSONSchema says what the id looks like, for the document.
+func (v1ID) JSONSchema() string { return `{"oneOf":[{"type":"integer"},{"type":"string"}]}` }
+
+// naming is how the versions name the objects of one kind.
+type naming struct {
+	// numbers is the kind's space of numbers; 0 for a kind that v1 names by UUID.
+	numbers idmap.Kind
+	// quoted says that v1 writes the number as a text.
+	quoted bool
+	// parse reads an id of v2, and show writes one.
+	parse func(text string) (idmap.UUID, error)
+	show  func(idmap.UUID) string
+}
+
+// namings has each kind under its noun.
+var namings = map[string]naming{
+	domain.ClientKind{}.Noun():     namingOf[domain.ClientKind](),
+	domain.UserKind{}.Noun():       namingOf[domain.UserKind](),
+	domain.AdminKind{}.Noun():      namingOf[domain.AdminKind](),
+	domain.CollectionKind{}.Noun(): namingOf[domain.CollectionKind](),
+	domain.PolicyKind{}.Noun():     namingOf[domain.PolicyKind](),
+	domain.ReportKind{}.Noun():     namingOf[domain.ReportKind](),
+	domain.TemplateKind{}.Noun():   namingOf[domain.TemplateKind](),
+	domain.GroupKind{}.Noun():      namingOf[domain.GroupKind](),
+}
+
+func namingOf[K domain.Kind]() naming {
+	var kind K
+	numbers, err := idmap.ParseKind(kind.Noun())
+	if err != nil { // a kind that v1 names by UUID
+		numbers = 0
+	}
+	return naming{
+		numbers: numbers,
+		quoted:  numbers == 0 || numbers == idmap.Report,
+		parse: func(text string) (idmap.UUID, error) {
+			id, err := domain.ParseID[K](text)
+			return idmap.UUID(id), err
+		},
+		show: func(id idmap.UUID) string { return domain.ID[K](id).String() },
+	}
+}
+
+// mention is a value that was given, and the object that it names.
+type mention struct {
+	given givenID
+	// number is v1's; 0 where the value is none.
+	number int64
+	// id is zero where the value is no id, or a number that no object has.
+	id idmap.UUID
+}
+
+// isID reports whether the value is an id of the kind, of an object or not.
+func (m mention) isID() bool { return m.number != 0 || m.id != idmap.UUID{} }
+
+// read reads a value as an id of either version.
+func (n naming) read(value jsontext.Value) mention {
+	_ = value.Compact() // it was just decoded, and is well-formed
+	m := mention{given: givenID(value)}
+	text := string(value)
+	if value.Kind() == '"' {
+		decoded, _ := jsontext.AppendUnquote(nil, value)
+		text = string(decoded)
+		if id, err := n.parse(text); err == nil {
+			m.id = id
+			return m
+		}
+	}
+
+	switch {
+	case n.numbers == 0 && value.Kind() == '"':
+		var id UUID[domain.UserKind] // whose form is that of all kinds
+		if id.UnmarshalText([]byte(text)) == nil {
+			m.id = idmap.UUID(id.ID)
+		}
+	case n.numbers != 0 && (value.Kind() == '0' || value.Kind() == '"' && n.quoted):
+		var ref idmap.Ref[domain.ClientKind]
+		if ref.UnmarshalText([]byte(text)) == nil {
+			m.number = ref.Number
+		}
+	}
+	return m
+}
+
+// exchange is the operation.
+type exchange struct {
+	registry  *idmap.Registry
+	reachable *op.Op[v2.Reachable, v2.Reached]
+}
+
+// run takes a statement for the ids of numbers, one for the reach, and one for the
+// numbers of ids, each only where there are such. A value beyond the key's reach is
+// asked for as one that nobody has, so that neither the answer nor its time tells
+// which it is.
+func (e exchange) run(ctx context.Context, in *exchangeIDs) (*Exchanged, error) {
+	names := namings[string(in.Body.Kind)]
+	mentions := make([]mention, len(in.Body.IDs))
+	for i, value := range in.Body.IDs {
+		mentions[i] = names.read(value)
+	}
+	lookup, err := e.resolve(ctx, names, mentions)
+	if err != nil {
+		return nil, err
+	}
+	reached, err := e.reach(ctx, v2.ReachableKind(in.Body.Kind), mentions)
+	if err != nil {
+		return nil, err
+	}
+	lookup.Among(reached).Reached()
+	numbers, err := e.numbers(ctx, names, mentions, reached)
+	if err != nil {
+		return nil, err
+	}
+	return names.answer(mentions, reached, numbers)
+}
+
+// resolve sets the ids of numbers.
+func (e exchange) resolve(ctx context.Context, names naming, mentions []mention) (idmap.Lookup, error) {
+	var wanted []idmap.NumberKey
+	for _, m := range mentions {
+		if m.number != 0 {
+			wanted = append(wanted, idmap.NumberKey{Kind: names.numbers, Number: m.number})
+		}
+	}
+	if len(wanted) == 0 {
+		return idmap.Lookup{}, nil
+	}
+	found, lookup, err := e.registry.IDs(ctx, wanted)
+	for i, m := range mentions {
+		if m.number != 0 {
+			mentions[i].id = found[idmap.NumberKey{Kind: names.numbers, Number: m.number}]
+		}
+	}
+	return lookup, err
+}
+
+// reach finds which of the objects the caller reaches. It asks for unused numbers
+// too, as for the zero id, which no object has.
+func (e exchange) reach(ctx context.Context, kind v2.ReachableKind, mentions []mention) (map[idmap.UUID]bool, error) {
+	in := &v2.Reachable{}
+	in.Body.Kind = kind
+	for _, m := range mentions {
+		if m.isID() {
+			in.Body.IDs = append(in.Body.IDs, m.id)
+		}
+	}
+	out, err := e.reachable.Call(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return out.IDs, nil
+}
+
+// numbers finds the numbers of the objects that are reached: those by which some
+// were given, and the registry's of the rest. There are none of a kind that v1 names
+// by UUID.
+func (e exchange) numbers(
+	ctx context.Context, names naming, mentions []mention, reached map[idmap.UUID]bool,
+) (map[idmap.UUID]int64, error) {
+	numbers := make(map[idmap.UUID]int64, len(reached))
+	if names.numbers == 0 {
+		return numbers, nil
+	}
+	for _, m := range mentions {
+		if m.number != 0 && reached[m.id] {
+			numbers[m.id] = m.number
+		}
+	}
+	var wanted []idmap.IDKey
+	for id := range reached {
+		if numbers[id] == 0 {
+			wanted = append(wanted, idmap.IDKey{Kind: names.numbers, ID: id})
+		}
+	}
+	if len(wanted) == 0 {
+		return numbers, nil
+	}
+	found, err := e.registry.Numbers(ctx, wanted)
+	for key, number := range found {
+		numbers[key.ID] = number
+	}
+	return numbers, err
+}
+
+// answer divides the mentions into objects that are reached and the rest.
+func (n naming) answer(
+	mentions []mention, reached map[idmap.UUID]bool, numbers map[idmap.UUID]int64,
+) (*Exchanged, error) {
+	out := &Exchanged{Items: []ExchangedID{}, Invalid: []givenID{}}
+	shown, refused := make(map[idmap.UUID]bool, len(reached)), make(map[givenID]bool)
+	for _, m := range mentions {
+		switch {
+		case reached[m.id] && !shown[m.id]:
+			shown[m.id] = true
+			old, err := n.old(m.id, numbers[m.id])
+			if err != nil {
+				return nil, err
+			}
+			out.Items = append(out.Items, ExchangedID{V1: old, V2: n.show(m.id)})
+		case !reached[m.id] && !refused[m.given]:
+			refused[m.given] = true
+			out.Invalid = append(out.Invalid, m.given)
+		}
+	}
+	return out, nil
+}
+
+// old is the id of an object in v1. That one has no number is an error: the
+// registry's triggers would have to be missing.
+func (n naming) old(id idmap.UUID, number int64) (v1ID, error) {
+	if n.numbers == 0 {
+		return v1ID{text: domain.UserID(id).UUID(), quoted: true}, nil
+	}
+	if number == 0 {
+		return v1ID{}, fmt.Errorf("exchange ids: %s has no number", n.show(id))
+	}
+	return v1ID{text: strconv.FormatInt(number, 10), quoted: n.quoted}, nil
+}

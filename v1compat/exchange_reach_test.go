@@ -1,0 +1,162 @@
+package v1compat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/idmap"
+)
+
+// strangers are objects of each kind that a key does not reach, by why.
+func (s *service) strangers() (keys []string, unreached map[string]objects) {
+	s.T.Helper()
+	tenant, other := s.Tenant("Partner"), s.Tenant("Other")
+	listed, unlisted := s.objectsOf(tenant.ID, s.Client(tenant, "Listed").ID), s.objectsOf(tenant.ID, s.Client(tenant, "Unlisted").ID)
+	archived, deleted := s.objectsOf(tenant.ID, s.Client(tenant, "Archived").ID), s.objectsOf(tenant.ID, s.Client(tenant, "Deleted").ID)
+	foreign := s.objectsOf(other.ID, s.Client(other, "Theirs").ID)
+	subset := s.NewKey(tenant, []domain.Scope{domain.Read}, []domain.ClientID{domain.ClientID(listed["client"]), domain.ClientID(archived["client"])})
+	for kind := range foreign { // from now on the registry's cache has them
+		for _, o := range []objects{unlisted, archived, deleted} {
+			s.reachesOnly(tenant.Key, kind, o[kind], true)
+		}
+		s.reachesOnly(other.Key, kind, foreign[kind], true)
+		s.reachesOnly(subset, kind, listed[kind], true)
+	}
+	s.archive(domain.ClientID(archived["client"]))
+	s.delete(deleted)
+	s.Exec("UPDATE policies SET archived_at = now() WHERE id = $1", domain.PolicyID(listed["policy"]))
+	return []string{subset}, map[string]objects{
+		"unlisted": unlisted, "archived": archived, "deleted": deleted, "foreign": foreign, "archived policy": {"policy": listed["policy"]},
+	}
+}
+
+// reachesOnly fails the test unless both ids of an object are exchanged for each
+// other, or else neither is for anything.
+func (s *service) reachesOnly(key, kind string, id idmap.UUID, reached bool) {
+	s.T.Helper()
+	old, newer := s.tokens(kind, id)
+	for _, token := range []string{old, newer} {
+		want := exchanged(nil, []string{token})
+		if reached {
+			want = exchanged([]string{item(old, newer)}, nil)
+		}
+		if got := s.exchange(key, kind, token).Want(200); string(got.Body) != want {
+			s.T.Errorf("%s %s is exchanged for %s", kind, token, got.Body)
+		}
+	}
+}
+
+// TestExchangeLeaksNothing: what another partner has, what the key's list lacks,
+// what was archived or deleted, and what there never was are one answer, by the
+// same statements, also where the registry's cache has it for who reaches it
+// (decisions 11.4).
+func TestExchangeLeaksNothing(t *testing.T) {
+	for _, cached := range []int{0, 10_000} {
+		t.Run(fmt.Sprintf("cached=%d", cached), func(t *testing.T) {
+			s := start(t, setup{cached: cached})
+			if cached > 0 {
+				tenant := s.Tenant("First")
+				s.watch(s.Client(tenant, "First").ID)
+			}
+			keys, unreached := s.strangers()
+			for _, key := range keys {
+				for why, of := range unreached {
+					for kind, id := range of {
+						s.leaksNothing(key, kind, id, why)
+					}
+				}
+			}
+		})
+	}
+}
+
+func (s *service) leaksNothing(key, kind string, id idmap.UUID, why string) {
+	s.T.Helper()
+	s.reachesOnly(key, kind, id, false)
+	old, newer := s.tokens(kind, id)
+	nobodys := idmap.UUID(db.NewID[domain.UserKind]())
+	unused := `"` + namings[kind].show(nobodys) + `"`
+	unusedOld := map[string]string{"user": `"` + nobody + `"`, "admin": `"` + nobody + `"`, "report": `"2147483647"`}[kind]
+	if unusedOld == "" {
+		unusedOld = "2147483647"
+	}
+	for _, pair := range [][2]string{{old, unusedOld}, {newer, unused}} {
+		var said [2]string
+		var took [2]int
+		for i, token := range pair {
+			took[i] = s.Statements.During(func() { said[i] = string(s.exchange(key, kind, token).Want(200).Body) })
+			if said[i] != exchanged(nil, []string{token}) {
+				s.T.Errorf("%s %s, %s: %s", why, kind, token, said[i])
+			}
+		}
+		if took[0] != took[1] || took[0] == 0 {
+			s.T.Errorf("%s %s %s takes %d statements, an unused one %d", why, kind, pair[0], took[0], took[1])
+		}
+	}
+}
+
+// TestExchangeOfAdmins: the partner's admins are within the reach of all of its
+// keys, as each may read them; a client's are with the client.
+func TestExchangeOfAdmins(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{})
+	tenant, other := s.Tenant("Partner"), s.Tenant("Other")
+	listed, unlisted := s.Client(tenant, "Listed").ID, s.Client(tenant, "Unlisted").ID
+	subset := s.NewKey(tenant, []domain.Scope{domain.Read}, []domain.ClientID{listed})
+	admins := map[string]domain.AdminID{}
+	for name, client := range map[string]*domain.ClientID{"partner": nil, "listed": &listed, "unlisted": &unlisted} {
+		admins[name] = db.NewID[domain.AdminKind]()
+		s.Exec(`INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at)
+			VALUES ($1, $2, $3, $4, 'An Admin', 'owner', now())`, admins[name], tenant.ID, client, name+"@example.com")
+	}
+	for name, id := range admins {
+		s.reachesOnly(tenant.Key, "admin", idmap.UUID(id), true)
+		s.reachesOnly(subset, "admin", idmap.UUID(id), name != "unlisted")
+		s.reachesOnly(other.Key, "admin", idmap.UUID(id), false)
+	}
+	if got := string(s.Get("/v1/partner", subset).Want(200).Body); !strings.Contains(got, admins["partner"].UUID()) {
+		t.Errorf("the key does not read the partner's admin: %s", got)
+	}
+}
+
+// TestExchangeStatements: three statements at the most, however many ids are
+// exchanged, beside the one that looks the key up; two with a warm registry.
+func TestExchangeStatements(t *testing.T) {
+	for _, warm := range []bool{false, true} {
+		t.Run(fmt.Sprintf("warm=%v", warm), func(t *testing.T) {
+			o, most := setup{}, 3
+			if warm {
+				o.cached, most = 10_000, 1
+			}
+			s := start(t, o)
+			tenant := s.Tenant("Partner")
+			if warm {
+				s.watch(s.Client(tenant, "First").ID)
+			}
+			var olds, newers []string
+			for i := range 100 {
+				id := db.NewID[domain.ClientKind]()
+				s.insertClient(tenant.ID, id, fmt.Sprint("client ", i), s.Clock.Now())
+				old, newer := s.tokens("client", idmap.UUID(id))
+				olds, newers = append(olds, old), append(newers, newer)
+			}
+			all := slices.Concat(olds[:50], newers[50:], olds[50:], newers[:50])
+			s.exchange(tenant.Key, "client", all...).Want(200) // looks the key up, fills the cache
+			for _, n := range []int{1, 100, 200} {
+				took := s.Statements.During(func() {
+					if got := s.exchange(tenant.Key, "client", all[len(all)-n:]...).Want(200).JSON(); len(got["items"].([]any)) != min(n, 100) || len(got["invalid"].([]any)) != 0 {
+						t.Errorf("%d ids: %d items", n, len(got["items"].([]any)))
+					}
+				})
+				if took > most {
+					t.Errorf("%d ids take %d statements", n, took)
+				}
+				t.Logf("%d ids: %d statements", n, took)
+			}
+		})
+	}
+}
