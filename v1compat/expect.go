@@ -43,7 +43,7 @@ const NoNumber = -1
 func (f *Facade) Readings() []*Reading {
 	var all []*Reading
 	for _, r := range f.routes {
-		if r.reading != nil && r.operation.Meta().Scope == domain.Read {
+		if r.reading != nil {
 			all = append(all, r.reading)
 		}
 	}
@@ -160,9 +160,13 @@ func (r *Reading) missing(object jsontext.Value) map[string]string {
 	return faults
 }
 
-// reads notes how the route's answers are translated, object by object: wire is the
-// type of the objects in the JSON of the operation that callers of v2 have.
+// reads notes how the answers of a route are translated, object by object; of a route
+// that writes, and of one beyond v1's own document, nothing. wire is the type of the
+// objects in the JSON of the operation that callers of v2 have.
 func reads[Object, Item any](r *route, list, paged bool, translate func(*Object) *Item) {
+	if r.Additive || r.operation.Meta().Scope != domain.Read {
+		return
+	}
 	wire := r.Successor.Output()
 	if list {
 		data, _ := wire.FieldByName("Data")

@@ -42,7 +42,6 @@ func Start(t testing.TB, o v2test.Options) *Service {
 	o.Mount = func(h *v2test.Harness) error {
 		s.Registry = idmap.New(h.DB.SQL(), 10_000)
 		s.Facade = v1compat.New(h.API, v1compat.Config{Registry: s.Registry, Clock: h.Clock, Release: op.Latest})
-		fakeExchange(h, s.Registry)
 		return s.Facade.Mount(h.Edge, h.Engine)
 	}
 	s.Harness = v2test.New(t, o)
