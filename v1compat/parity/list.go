@@ -53,6 +53,9 @@ type suspects struct {
 	rows map[string][2]string
 	// order are pairs of keys whose rows are in another order on the second side.
 	order [][2]string
+	// misplaced are rows that are in another place on the second side, by their keys,
+	// with the marks of their pages on the first.
+	misplaced map[string]string
 	// lone are keys that one side only has; total and status are those of the list.
 	lone          map[string]bool
 	total, status bool
@@ -63,11 +66,7 @@ type suspects struct {
 // compareList compares all of a list, or a sample of its rows.
 func (r *run) compareList(ctx context.Context, l *list, each func(ctx context.Context, v1, other row) error) error {
 	for range tries {
-		p := &pairing{
-			run: r, list: l, side: r.sides(l), each: each, last: -1,
-			pending:  [2]map[string]row{{}, {}},
-			suspects: suspects{rows: map[string][2]string{}, lone: map[string]bool{}},
-		}
+		p := newPairing(r, l, each)
 		read := p.all
 		if r.Sample > 0 && l.reading.List && l.arrange == nil {
 			read = p.sample
@@ -80,6 +79,16 @@ func (r *run) compareList(ctx context.Context, l *list, each func(ctx context.Co
 		}
 	}
 	return nil
+}
+
+func newPairing(r *run, l *list, each func(ctx context.Context, v1, other row) error) *pairing {
+	return &pairing{
+		run: r, list: l, side: r.sides(l), each: each, last: -1,
+		pending: [2]map[string]row{{}, {}},
+		suspects: suspects{
+			rows: map[string][2]string{}, lone: map[string]bool{}, misplaced: map[string]string{},
+		},
+	}
 }
 
 // all reads both sides to their ends, the one that is behind first.
@@ -177,47 +186,46 @@ func (l *list) disorder(previous *string, rows []row) (faults []fault) {
 
 // add pairs rows of a side with those of the other that wait.
 func (p *pairing) add(ctx context.Context, i int, rows []row) error {
-	type pair struct {
-		rows  [2]row
-		place int
-	}
-	var pairs []pair
+	var pairs [][2]row
 	for _, r := range rows {
+		if i == 1 && p.run.old == nil {
+			r.place = p.read[i].rows
+		}
 		p.read[i].rows++
-		place := p.read[i].rows - 1
 		other, ok := p.pending[1-i][r.key]
 		if _, twice := p.pending[i][r.key]; twice {
 			p.suspect(r.key, i, r)
 			continue
 		}
 		if !ok {
-			r.place = place
 			p.pending[i][r.key] = r
 			continue
 		}
 		delete(p.pending[1-i], r.key)
-		r.place = place
 		both := [2]row{r, other}
 		if i == 1 {
 			both = [2]row{other, r}
 		}
-		pairs = append(pairs, pair{rows: both, place: both[1].place})
+		pairs = append(pairs, both)
 	}
 
-	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.rows[0].place, b.rows[0].place) })
+	slices.SortFunc(pairs, func(a, b [2]row) int { return cmp.Compare(a[0].place, b[0].place) })
 	for _, pair := range pairs {
+		key := pair[0].key
 		switch {
+		case p.sampled && pair[0].place != pair[1].place:
+			p.misplaced[key] = pair[0].page
 		case p.sampled:
-		case pair.place < p.last:
-			p.order = append(p.order, [2]string{p.lastKey, pair.rows[0].key})
+		case pair[1].place < p.last:
+			p.order = append(p.order, [2]string{p.lastKey, key})
 		default:
-			p.last, p.lastKey = pair.place, pair.rows[0].key
+			p.last, p.lastKey = pair[1].place, key
 		}
-		p.compare(pair.rows)
+		p.compare(pair)
 		if p.each == nil {
 			continue
 		}
-		if err := p.each(ctx, pair.rows[0], pair.rows[1]); err != nil {
+		if err := p.each(ctx, pair[0], pair[1]); err != nil {
 			return err
 		}
 	}
@@ -273,7 +281,6 @@ func (p *pairing) sample(ctx context.Context) error {
 		}
 		if len(rows) > 0 && !wanted[rows[0].key] {
 			wanted[rows[0].key] = true
-			p.read[0].rows = offset
 			if err := p.add(ctx, 0, rows[:1]); err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package parity
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -50,7 +51,9 @@ func (p *pairing) look(ctx context.Context, i int, marks []string, wanted map[st
 		}
 		for _, r := range got.rows {
 			if wanted[r.key] {
-				r.place = v.count
+				if i == 1 && p.run.old == nil {
+					r.place = v.count
+				}
 				v.rows[r.key] = r
 				v.times[r.key]++
 			}
@@ -79,6 +82,9 @@ func (p *pairing) settle(ctx context.Context) error {
 	for _, pair := range p.order {
 		c.open["order "+pair[0]+"\x00"+pair[1]] = ""
 	}
+	for key := range p.misplaced {
+		c.open["place "+key] = ""
+	}
 	if p.total {
 		c.open["total"] = ""
 	}
@@ -98,10 +104,16 @@ func (p *pairing) sampleMarks() []string {
 		return nil
 	}
 	marks := []string{""}
-	for key := range p.rows {
-		if mark := p.rows[key][0]; !slices.Contains(marks, mark) {
+	add := func(mark string) {
+		if !slices.Contains(marks, mark) {
 			marks = append(marks, mark)
 		}
+	}
+	for key := range p.rows {
+		add(p.rows[key][0])
+	}
+	for _, mark := range p.misplaced {
+		add(mark)
 	}
 	return marks
 }
@@ -235,7 +247,7 @@ func (c *court) wanted() map[string]bool {
 	wanted := map[string]bool{}
 	for what := range c.open {
 		switch kind, rest := cutKind(what); kind {
-		case "row":
+		case "row", "place":
 			wanted[rest] = true
 		case "order":
 			a, b := cutPair(rest)
@@ -268,6 +280,8 @@ func (c *court) find(what string, v1, other view) finding {
 		return c.findRow(rest, v1, other)
 	case "order":
 		return findOrder(rest, v1, other)
+	case "place":
+		return findPlace(rest, v1, other)
 	case "status":
 		return c.findStatus(v1, other)
 	case "disorder":
@@ -331,6 +345,20 @@ func findOrder(keys string, v1, other view) finding {
 		first, then = then, first
 	}
 	return finding{verdict: verdict{faults: []fault{{"order", first, then}}}, said: string(first)}
+}
+
+// findPlace compares the places of a row.
+func findPlace(key string, v1, other view) finding {
+	a, shown := v1.rows[key]
+	b, wanted := other.rows[key]
+	switch {
+	case !shown || !wanted:
+		return finding{absent: true}
+	case a.place == b.place:
+		return finding{verdict: verdict{equal: 1}}
+	}
+	said := fmt.Sprintf("%s at %d, at %d", key, a.place, b.place)
+	return finding{verdict: verdict{faults: []fault{{"order", number(a.place), number(b.place)}}}, said: said}
 }
 
 // findStatus compares the statuses of two first pages.

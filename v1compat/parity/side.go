@@ -22,10 +22,18 @@ type list struct {
 	spec
 	// v1 and v2 are the paths, with queries that have filters only.
 	v1, v2 string
+	// exact is the one page of v1 that is asked for; nil for all.
+	exact *exactPage
 	// body is that of v1's request, where it has one.
 	body string
 	// known are members of v1's items that v2 has in the request in their place.
 	known map[string]jsontext.Value
+}
+
+// exactPage is a page of v1 as it was asked for once.
+type exactPage struct {
+	path          string
+	limit, offset int // that the path asks for
 }
 
 // spec says of a route how its items are paired and ordered.
@@ -33,8 +41,8 @@ type spec struct {
 	// key is the member by which v1's items are told apart; empty where they are by
 	// their place.
 	key string
-	// limit is the page that is asked for.
-	limit int
+	// limit is the page that is asked for, and most what v1 moves higher ones to.
+	limit, most int
 	// order is the member that v1's items are ordered by, with a leading minus sign where
 	// the first is the latest; empty where no member shows the order.
 	order string
@@ -66,7 +74,7 @@ type row struct {
 	// page is the mark of the page that the row is on, and of is its answer.
 	page string
 	of   answer
-	// place is the row's on its side.
+	// place is the row's in the list, from 0. Pages of v2 do not know it.
 	place int
 }
 
@@ -103,7 +111,10 @@ func (s oldSide) page(ctx context.Context, mark string) (page, error) {
 		}
 	}
 	r := request{method: s.reading.Method, path: s.v1, body: s.body}
-	if s.reading.Paged {
+	switch {
+	case s.exact != nil:
+		r.path, limit, offset = s.exact.path, s.exact.limit, s.exact.offset
+	case s.reading.Paged:
 		r.path = withQuery(s.v1, "limit", strconv.Itoa(limit), "offset", strconv.Itoa(offset))
 	}
 	a, err := s.service.do(ctx, r)
@@ -127,12 +138,13 @@ func (s oldSide) page(ctx context.Context, mark string) (page, error) {
 		p.faults = append(p.faults, fault{"(body)", a.body, text("a page of items")})
 		return p, nil
 	}
-	p.faults = slices.Concat(echo("limit", body.Limit, limit), echo("offset", body.Offset, offset))
+	p.faults = slices.Concat(
+		echo("limit", body.Limit, min(max(limit, 1), s.most)), echo("offset", body.Offset, offset))
 	for name, value := range body.More {
 		p.faults = append(p.faults, fault{name, value, nil})
 	}
 	for i, item := range *body.Items {
-		p.rows = append(p.rows, row{key: s.keyOf(item, offset+i), value: item, page: mark, of: a})
+		p.rows = append(p.rows, row{key: s.keyOf(item, offset+i), value: item, page: mark, of: a, place: offset + i})
 	}
 	end := offset + len(p.rows)
 	if body.Total == nil || *body.Total < end && len(p.rows) > 0 {

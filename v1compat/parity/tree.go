@@ -15,18 +15,18 @@ import (
 // specs are how the routes' lists are paired (decisions 5.6).
 var specs = map[string]spec{
 	"partner":            {},
-	"clients":            {key: "id", limit: 50, order: "created_date", sort: "created_at"},
-	"users":              {key: "id", limit: 50, order: "created_date", sort: "created_at"},
-	"training":           {key: "order", limit: 50, order: "order"},
-	"phishing":           {limit: 50, arrange: lastSentFirst},
-	"collections":        {key: "id", limit: 500, order: "created_date"},
-	"collection-members": {key: "user_infima_id", limit: 500},
-	"policies":           {key: "id", limit: 500, order: "created_date"},
-	"policy-users":       {key: "id", limit: 500},
-	"exposures":          {key: "id", limit: 500},
-	"reports":            {key: "report_id", limit: 50, order: "created_date", arrange: backwards},
-	"download-report":    {key: "report_id", limit: 20},
-	"sentemails":         {limit: 500, order: "-event_time", arrange: asIs},
+	"clients":            {key: "id", limit: 50, most: 50, order: "created_date", sort: "created_at"},
+	"users":              {key: "id", limit: 50, most: 50, order: "created_date", sort: "created_at"},
+	"training":           {key: "order", limit: 50, most: 50, order: "order"},
+	"phishing":           {limit: 50, most: 50, arrange: lastSentFirst},
+	"collections":        {key: "id", limit: 500, most: 1000, order: "created_date"},
+	"collection-members": {key: "user_infima_id", limit: 500, most: 1000},
+	"policies":           {key: "id", limit: 500, most: 1000, order: "created_date"},
+	"policy-users":       {key: "id", limit: 500, most: 1000},
+	"exposures":          {key: "id", limit: 500, most: 1000},
+	"reports":            {key: "report_id", limit: 50, most: 50, order: "created_date", arrange: backwards},
+	"download-report":    {key: "report_id", limit: 20, most: 50},
+	"sentemails":         {limit: 500, most: 1000, order: "-event_time", arrange: asIs},
 }
 
 // object is an object's id in both versions, as it stands in paths.
