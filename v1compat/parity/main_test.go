@@ -2,11 +2,15 @@ package parity
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"testing"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/seed"
+	"partnerapi/domain"
 	"partnerapi/v1compat"
 	"partnerapi/v1compat/v1test"
 	v2 "partnerapi/v2"
@@ -18,14 +22,25 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 // unhurried is a Wait that does not wait.
 func unhurried(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 
+// demoSchema is the tables with the demonstration in them. The key is of this process:
+// nobody else has this binary's demonstration.
+var demoSchema = dbtest.Schema{Name: "paritydemo", Key: rand.Text(), Apply: func(ctx context.Context, url string) (err error) {
+	if err := v1test.Schema.Apply(ctx, url); err != nil {
+		return err
+	}
+	d, err := db.Open(url, db.WithClock(domain.NewManualClock(v2test.Noon)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	_, err = seed.Demo(ctx, d)
+	return err
+}}
+
 // demo is a service with the demonstration.
 func demo(t *testing.T) *v1test.Service {
 	t.Helper()
-	s := v1test.Start(t, v2test.Options{Demo: true})
-	if _, err := seed.Demo(t.Context(), s.DB); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return v1test.Start(t, v2test.Options{Demo: true, Schema: demoSchema})
 }
 
 // config compares the service that is at an address.

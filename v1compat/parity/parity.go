@@ -11,7 +11,6 @@ package parity
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -182,18 +181,10 @@ func (r *run) rules(l *list) rules {
 
 // advance notes that so many objects were compared, or are to be.
 func (r *run) advance(done, total int) {
-	if r.Progress == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done, r.total = r.done+done, r.total+total
-	if r.total > 0 {
+	if done > 0 && r.Progress != nil { // all are known then
 		r.Progress(min(r.done, r.total), r.total)
 	}
-}
-
-// interrupted reports whether an error is that the work was stopped.
-func interrupted(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

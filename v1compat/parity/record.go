@@ -117,7 +117,11 @@ func (r *recorder) add(recorded Recorded) {
 			query.Del(name)
 		}
 	}
+	// A proxy may serve the interface below a path of its own.
 	recorded.Path = at.EscapedPath()
+	if i := strings.Index(recorded.Path, "/v1/"); i > 0 {
+		recorded.Path = recorded.Path[i:]
+	}
 	if len(query) > 0 {
 		recorded.Path += "?" + query.Encode()
 	}
