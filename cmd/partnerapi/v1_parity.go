@@ -59,9 +59,9 @@ func (f parityFlags) report(s streams, r *parity.Report, err error) error {
 	}
 	switch n := r.Different(); {
 	case n > 0 && err != nil:
-		return fmt.Errorf("%d values differ, and the comparison did not come to its end: %w", n, err)
+		return fmt.Errorf("values that differ: %d; and the comparison did not come to its end: %w", n, err)
 	case n > 0:
-		return fmt.Errorf("%d values differ", n)
+		return fmt.Errorf("values that differ: %d", n)
 	case errors.Is(err, context.Canceled):
 		return incomplete{errors.New("stopped before the end; no difference until then")}
 	case err != nil:
