@@ -22,7 +22,7 @@ type parityCmd struct {
 // parityFlags say what is compared, and how it is reported.
 type parityFlags struct {
 	keyFlag
-	URL      string   `name:"url" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"The address of the service, without /v1."`
+	URL      string   `name:"url" env:"-" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"The address of the service, without /v1."`
 	V1URL    string   `name:"v1-url" env:"-" placeholder:"OLD" help:"The address of another service, whose v1 is compared with this one's in the place of v2. Its ids are the same (idmap import)."`
 	V1Key    string   `name:"v1-key" env:"PARTNERAPI_V1_KEY" placeholder:"KEY" help:"An API key of the other service. Default: the same key."`
 	Tolerate []string `env:"-" placeholder:"FIELD,…" help:"Fields of v1's items, or headers, in which the two services may differ."`
