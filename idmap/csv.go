@@ -9,9 +9,14 @@ import (
 	"strings"
 )
 
-// maxImported is the highest number that an import takes: the upper half of
-// the space stays for allocation (decisions 1.5).
+// maxImported is the highest number that an import gives: the upper half of the
+// space stays for allocation (decisions 1.5). A row of a number that was allocated
+// there and that its object still has changes nothing, and is taken: an export has
+// such rows.
 const maxImported = 1 << 30
+
+// notImported says of a number that it is OutOfRange.
+const notImported = "%v is not from 1 to %d"
 
 // byteOrderMark is what spreadsheets put before the first line.
 const byteOrderMark = "\ufeff"
@@ -120,8 +125,8 @@ func (s *sheet) parse(line int, fields []string) {
 		return
 	}
 	number, ok := parseNumber(digits)
-	if !ok || number > maxImported {
-		s.refuse(line, OutOfRange, "%s is not from 1 to %d", digits, maxImported)
+	if !ok || number > MaxNumber {
+		s.refuse(line, OutOfRange, notImported, digits, maxImported)
 		return
 	}
 	s.add(row{line, pair{kind, number, id}})

@@ -26,7 +26,8 @@ type Imported struct {
 
 // Import makes numbers from before the registry their objects' own (decisions
 // 1.5). The file has lines of kind,number,id, the id in v2's form or as a UUID;
-// a first line of these three words is a header. An object's former number
+// a first line of these three words is a header, as in what Export writes. An
+// object's former number
 // becomes a tombstone, unless the file gives it to another object: a file may
 // swap numbers. A row may name a tombstone of its own object, but never one of
 // another object.
@@ -130,8 +131,8 @@ func stage(ctx context.Context, tx *sql.Tx, rows []row) (unchanged int, err erro
 }
 
 // selectRefused finds staged rows whose object has no number, which is to say
-// does not exist, and those whose number was ever another object's that the
-// file does not move.
+// does not exist, those whose number was ever another object's that the file does
+// not move, and those whose number is above what an import gives.
 const selectRefused = `
 SELECT i.place,
 	mine.id IS NULL AND NOT EXISTS (
@@ -143,7 +144,7 @@ FROM idmap_import AS i
 LEFT JOIN id_registry AS mine ON mine.kind = i.kind AND mine.id = i.id AND mine.retired_at IS NULL
 LEFT JOIN id_registry AS held ON held.kind = i.kind AND held.number = i.number AND held.id <> i.id
 LEFT JOIN idmap_import AS moves ON moves.kind = held.kind AND moves.id = held.id
-WHERE mine.id IS NULL OR held.retired_at IS NOT NULL OR held.id IS NOT NULL AND moves.id IS NULL`
+WHERE mine.id IS NULL OR held.retired_at IS NOT NULL OR held.id IS NOT NULL AND moves.id IS NULL OR i.number > $2`
 
 // check adds to the sheet's refusals what only the database knows.
 func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
@@ -151,7 +152,7 @@ func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
 	for _, space := range spaces[1:] {
 		names = append(names, space.name)
 	}
-	refused, err := tx.QueryContext(ctx, selectRefused, names)
+	refused, err := tx.QueryContext(ctx, selectRefused, names, maxImported)
 	if err != nil {
 		return err
 	}
@@ -166,6 +167,8 @@ func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
 		r := s.rows[place]
 		id := spaces[r.kind].show(r.id)
 		switch {
+		case r.number > maxImported:
+			s.refuse(r.line, OutOfRange, notImported, r.number, maxImported)
 		case orphan:
 			s.refuse(r.line, Orphan, "there is no %s %s", r.kind, id)
 		case stranger:

@@ -254,7 +254,7 @@ func FuzzImportFile(f *testing.F) {
 		numbers, objects := make(map[NumberKey]bool), make(map[IDKey]bool)
 		for _, r := range s.rows {
 			numbers[NumberKey{r.kind, r.number}], objects[IDKey{r.kind, r.id}] = true, true
-			if r.number < 1 || r.number > maxImported || r.line < 1 {
+			if r.number < 1 || r.number > MaxNumber || r.line < 1 {
 				t.Errorf("line %d is taken: %s %d", r.line, r.kind, r.number)
 			}
 		}

@@ -30,13 +30,16 @@ func New(db *sql.DB, size int) *Registry {
 }
 
 // The LIMITs keep the planner at one index probe per key: by stale statistics of
-// a table that was just filled it would read the whole table.
+// a table that was just filled it would read the whole table. For the same reason
+// tombstones are left out after the probe: the index of live entries would do for
+// the kind, and all of it would be read.
 const (
 	selectIDs = `SELECT w.n, r.id
 FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS w (kind, number, n)
 CROSS JOIN LATERAL (
-	SELECT id FROM id_registry
-	WHERE kind = w.kind AND number = w.number AND retired_at IS NULL LIMIT 1) AS r`
+	SELECT id, retired_at FROM id_registry
+	WHERE kind = w.kind AND number = w.number LIMIT 1) AS r
+WHERE r.retired_at IS NULL`
 
 	selectNumbers = `SELECT w.n, r.number, r.retired_at IS NULL
 FROM unnest($1::text[], $2::text[]::uuid[]) WITH ORDINALITY AS w (kind, id, n)

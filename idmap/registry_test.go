@@ -247,6 +247,36 @@ func TestMigrateNumbersGoneScopes(t *testing.T) {
 	}
 }
 
+// TestLookUpsProbe: numbers are looked up by one probe of the key each, also in a
+// registry that was just filled, of whose size the statistics know nothing.
+func TestLookUpsProbe(t *testing.T) {
+	t.Parallel()
+	db, r := registry(t)
+	exec(t, db, `ALTER TABLE id_registry SET (autovacuum_enabled = false)`)
+	exec(t, db, `INSERT INTO clients SELECT gen_random_uuid(), now() FROM generate_series(1, 5000)`)
+	for _, analyzed := range []bool{false, true} {
+		if analyzed {
+			exec(t, db, `ANALYZE id_registry`)
+		}
+		for query, want := range map[string]string{
+			selectIDs: "(kind = w.kind) AND (number = w.number)", selectNumbers: "(kind = w.kind) AND (id = w.id)",
+		} {
+			keys := map[string]any{selectIDs: []int32{1, 2}, selectNumbers: []string{anyID(object(1)).UUID(), anyID(object(2)).UUID()}}[query]
+			var plan []string
+			err := r.each(t.Context(), func(rows *sql.Rows) error {
+				var line string
+				err := rows.Scan(&line)
+				plan = append(plan, line)
+				return err
+			}, "EXPLAIN "+query, []string{"client", "client"}, keys)
+			text := strings.Join(plan, "\n")
+			if err != nil || !strings.Contains(text, want) || strings.Contains(text, "Seq Scan") {
+				t.Errorf("analyzed %v: %v, %s", analyzed, err, text)
+			}
+		}
+	}
+}
+
 func TestDropLeavesNothing(t *testing.T) {
 	t.Parallel()
 	db, _ := registry(t)

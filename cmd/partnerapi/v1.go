@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -15,8 +13,9 @@ import (
 	v2 "partnerapi/v2"
 )
 
-// This file is all that the program knows of version 1. Deleting it with the
-// packages v1compat and idmap switches v1 off; nothing else changes.
+// This file and those named v1_… are all that the program knows of version 1.
+// Deleting them with the packages v1compat and idmap switches v1 off; nothing else
+// changes.
 
 // registrySize is how many objects the registry remembers, at some 200 bytes
 // each.
@@ -85,73 +84,4 @@ func greetV1(ctx context.Context, d *db.DB, address, key string, client domain.C
 		fmt.Sprintf("for path in 'v1/clients?ids=%d' v2/clients/%s; do curl -s -H 'X-API-Key: %s' \"%s/$path\"; echo; done",
 			n, client, key, address),
 	}, nil
-}
-
-type idmapCmd struct {
-	Import importCmd `cmd:"" help:"Make numbers from before the registry the objects' own."`
-	Lookup lookupCmd `cmd:"" help:"Show what the registry knows of a number or an id."`
-}
-
-type importCmd struct {
-	databaseFlags
-	File   string `arg:"" type:"existingfile" help:"Lines of kind,number,id."`
-	DryRun bool   `name:"dry-run" env:"-" help:"Say what would be, and change nothing."`
-}
-
-// Run imports a file, or refuses it with every bad row.
-func (c importCmd) Run(ctx context.Context, s streams) (err error) {
-	file, err := os.Open(c.File)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	d, shut, err := c.open(ctx, s.err)
-	if err != nil {
-		return err
-	}
-	defer closing(shut, &err)
-	report, err := idmap.Import(ctx, d.SQL(), file, c.DryRun)
-	for _, refusal := range report.Refused {
-		fmt.Fprintln(s.err, refusal)
-	}
-	if err != nil {
-		return err
-	}
-	verb := "moved"
-	if c.DryRun {
-		verb = "would move"
-	}
-	_, err = fmt.Fprintf(s.out, "%d rows: %s %d objects to their numbers, %d had them already\n", report.Rows, verb,
-		report.Moved, report.Unchanged)
-	return err
-}
-
-type lookupCmd struct {
-	databaseFlags
-	Kind string `arg:"" help:"client, collection, policy, template, group or report."`
-	What string `arg:"" help:"A number, or an id as v2 shows it or as a UUID."`
-}
-
-// Run shows the registry's entries.
-func (c lookupCmd) Run(ctx context.Context, s streams) (err error) {
-	kind, err := idmap.ParseKind(c.Kind)
-	if err != nil {
-		return err
-	}
-	d, shut, err := c.open(ctx, s.err)
-	if err != nil {
-		return err
-	}
-	defer closing(shut, &err)
-	entries, err := idmap.New(d.SQL(), 0).Describe(ctx, kind, strings.TrimSpace(c.What))
-	if err != nil {
-		return err
-	}
-	if len(entries) == 0 {
-		return fmt.Errorf("the registry knows no %s %s", kind, c.What)
-	}
-	for _, entry := range entries {
-		fmt.Fprintln(s.out, entry)
-	}
-	return nil
 }

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"partnerapi/cmd/internal/bar"
+	"partnerapi/idmap"
+)
+
+// This file is the commands of the id registry. It is deleted with version 1.
+
+type idmapCmd struct {
+	Import importCmd `cmd:"" help:"Make numbers from before the registry the objects' own."`
+	Export exportCmd `cmd:"" help:"Write the number of every object, as import reads it."`
+	Lookup lookupCmd `cmd:"" help:"Show what the registry knows of a number or an id."`
+}
+
+type importCmd struct {
+	databaseFlags
+	File   string `arg:"" type:"existingfile" help:"Lines of kind,number,id; - for the standard input."`
+	DryRun bool   `name:"dry-run" env:"-" help:"Say what would be, and change nothing."`
+}
+
+// Run imports a file, or refuses it with every bad row.
+func (c importCmd) Run(ctx context.Context, s streams) (err error) {
+	in := s.in
+	if c.File != "-" {
+		file, err := os.Open(c.File)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		in = file
+	}
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	report, err := idmap.Import(ctx, d.SQL(), in, c.DryRun)
+	for _, refusal := range report.Refused {
+		fmt.Fprintln(s.err, refusal)
+	}
+	if err != nil {
+		return err
+	}
+	verb := "moved"
+	if c.DryRun {
+		verb = "would move"
+	}
+	_, err = fmt.Fprintf(s.out, "%d rows: %s %d objects to their numbers, %d had them already\n", report.Rows, verb,
+		report.Moved, report.Unchanged)
+	return err
+}
+
+type exportCmd struct {
+	databaseFlags
+	File string `arg:"" optional:"" default:"-" type:"path" help:"Where to write it; - for the standard output."`
+}
+
+// Run writes the numbers. A file is there once it is whole.
+func (c exportCmd) Run(ctx context.Context, s streams) (err error) {
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	var progress func(done, total int)
+	if isTerminal(s.err) {
+		progress = bar.New(s.err, "exporting numbers")
+	}
+	if c.File == "-" {
+		_, err = idmap.Export(ctx, d.SQL(), s.out, progress)
+		return err
+	}
+
+	lines := 0
+	_, err = writeWhole(c.File, func(to *bufio.Writer) (err error) {
+		lines, err = idmap.Export(ctx, d.SQL(), to, progress)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.out, "%s: %d numbers\n", c.File, lines)
+	return err
+}
+
+type lookupCmd struct {
+	databaseFlags
+	Kind string `arg:"" help:"client, collection, policy, template, group or report."`
+	What string `arg:"" help:"A number, or an id as v2 shows it or as a UUID."`
+}
+
+// Run shows the registry's entries.
+func (c lookupCmd) Run(ctx context.Context, s streams) (err error) {
+	kind, err := idmap.ParseKind(c.Kind)
+	if err != nil {
+		return err
+	}
+	d, shut, err := c.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	entries, err := idmap.New(d.SQL(), 0).Describe(ctx, kind, strings.TrimSpace(c.What))
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return fmt.Errorf("the registry knows no %s %s", kind, c.What)
+	}
+	for _, entry := range entries {
+		fmt.Fprintln(s.out, entry)
+	}
+	return nil
+}

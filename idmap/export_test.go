@@ -1,0 +1,145 @@
+package idmap
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+// exported is what Export writes.
+func exported(t testing.TB, db *sql.DB) string {
+	t.Helper()
+	var file bytes.Buffer
+	lines, err := Export(t.Context(), db, &file, nil)
+	if err != nil || lines != strings.Count(file.String(), "\n")-1 {
+		t.Fatalf("%d lines and %v of\n%s", lines, err, &file)
+	}
+	return file.String()
+}
+
+// TestExport: by kind and number, in the form that Import reads, without
+// tombstones.
+func TestExport(t *testing.T) {
+	t.Parallel()
+	db, _ := registry(t)
+	if got := exported(t, db); got != "kind,number,id\n" {
+		t.Errorf("an empty registry is %q", got)
+	}
+	create(t, db, Report, 1)
+	create(t, db, Client, 1, 2, 3)
+	create(t, db, Template, 1)
+	remove(t, db, Client, 2)
+	show := func(kind Kind, n int) string { return spaces[kind].show(object(n)) }
+	file := "client,10," + show(Client, 1) + "\n"
+	if _, err := Import(t.Context(), db, strings.NewReader(file), false); err != nil {
+		t.Fatal(err)
+	}
+	want := "kind,number,id\nclient,3," + show(Client, 3) + "\n" + file +
+		"report,1," + show(Report, 1) + "\ntemplate,1," + show(Template, 1) + "\n"
+	if got := exported(t, db); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestExportIsImportedUnchanged: an import of an export moves nothing, also where
+// numbers are above those that an import gives; and into a registry that numbered
+// the same objects otherwise, it brings the old numbers back.
+func TestExportIsImportedUnchanged(t *testing.T) {
+	t.Parallel()
+	db, _ := registry(t)
+	exec(t, db, `INSERT INTO clients SELECT gen_random_uuid(), now() FROM generate_series(1, 5000)`)
+	exec(t, db, `INSERT INTO reports SELECT gen_random_uuid(), now() FROM generate_series(1, 500)`)
+	exec(t, db, `DELETE FROM clients WHERE id IN (SELECT id FROM id_registry WHERE number % 7 = 0)`)
+	exec(t, db, fmt.Sprintf(`SELECT setval('id_registry_group', %d)`, maxImported))
+	create(t, db, Group, 1)
+	before := exported(t, db)
+	report, err := Import(t.Context(), db, strings.NewReader(before), false)
+	if err != nil || report.Moved != 0 || report.Unchanged != strings.Count(before, "\n")-1 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if after := exported(t, db); after != before {
+		t.Error("an import of the export changed the export")
+	}
+
+	// An object that lost such a number cannot be given it again.
+	over := fmt.Sprintf("group,%d,%s\n", maxImported+1, spaces[Group].show(object(2)))
+	create(t, db, Group, 2)
+	report, err = Import(t.Context(), db, strings.NewReader(over), false)
+	if !errors.Is(err, ErrRefused) || len(report.Refused) != 1 || report.Refused[0].Reason != OutOfRange {
+		t.Errorf("%+v, %v", report, err)
+	}
+
+	// The same objects, made anew in another order.
+	other, _ := registry(t)
+	for _, table := range []string{"clients", "reports"} {
+		rows, err := db.QueryContext(t.Context(), "SELECT id::text FROM "+table+" ORDER BY md5(id::text)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		var ids []string
+		for rows.Next() {
+			var id string
+			if err := rows.Scan(&id); err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, id)
+		}
+		exec(t, other, "INSERT INTO "+table+" SELECT id::uuid, now() FROM unnest($1::text[]) AS id", ids)
+	}
+	old, _, _ := strings.Cut(before, "group,")
+	_, reports, _ := strings.Cut(before, "\nreport,")
+	old += "report," + reports
+	if _, err := Import(t.Context(), other, strings.NewReader(old), false); err != nil {
+		t.Fatal(err)
+	}
+	if got := exported(t, other); got != old {
+		t.Error("the import into another registry is not what was exported")
+	}
+}
+
+// TestExportIsOneSnapshot: what changes while an export runs is in it whole or not
+// at all, and progress ends at the total.
+func TestExportIsOneSnapshot(t *testing.T) {
+	t.Parallel()
+	db, _ := registry(t)
+	exec(t, db, `INSERT INTO clients SELECT gen_random_uuid(), now() FROM generate_series(1, 30000)`)
+	before := exported(t, db)
+	var file bytes.Buffer
+	var last [2]int
+	lines, err := Export(t.Context(), db, &file, func(done, total int) {
+		if done == progressEvery {
+			exec(t, db, `DELETE FROM clients`)
+			create(t, db, Report, 1)
+		}
+		last = [2]int{done, total}
+	})
+	if err != nil || file.String() != before || last != [2]int{lines, lines} {
+		t.Errorf("%d lines, progress %v, %v", lines, last, err)
+	}
+	if got := exported(t, db); !strings.HasPrefix(got, "kind,number,id\nreport,1,") || strings.Count(got, "\n") != 2 {
+		t.Errorf("afterwards it is %.200s", got)
+	}
+}
+
+// TestExportFails: a writer that fails and a context that ends are its errors.
+func TestExportFails(t *testing.T) {
+	t.Parallel()
+	db, _ := registry(t)
+	create(t, db, Client, 1)
+	read, write := io.Pipe()
+	read.Close()
+	if _, err := Export(t.Context(), db, write, nil); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("a closed pipe is %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Export(ctx, db, io.Discard, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a canceled context is %v", err)
+	}
+}
