@@ -10,7 +10,7 @@ RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_U
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test test-slow test-all race bench fuzz lint format postgres without-v1 operations rules \
-	examples contract baseline
+	examples migrating contract baseline
 
 # The tests behind the build tag slow: their files, names and packages.
 SLOW_FILES    = $(shell grep -rl --include='*_test.go' '^//go:build slow$$' .)
@@ -63,7 +63,7 @@ postgres: ## get PostgreSQL's programs, where there are none
 	@db/embedded/fetch.sh
 
 # All that is version 1.
-OF_V1 = v1compat idmap docs/guide/moving-from-v1.md v2/v1*.go db/v1*.go cmd/partnerapi/v1*.go cmd/bench/v1.go
+OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/migrating.md docs/v1*.go v2/v1*.go db/v1*.go cmd/partnerapi/v1*.go cmd/bench/v1.go
 
 without-v1: $(TEST_SERVER) ## prove that v2 builds and passes its tests without version 1
 	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; \
@@ -79,6 +79,10 @@ operations: ## write docs/operations.md from the operations' declarations
 
 examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents from the demonstration
 	$(GO) test ./v2 ./v1compat -run '^TestExamples$$' -update
+
+migrating: $(TEST_SERVER) ## write docs/migrating.md from v1's translators, its examples from the demonstration
+	$(GO) test ./v1compat -run '^TestMigrationGuide$$' -update
+	$(GO) test ./cmd/partnerapi -run '^TestGuides$$/^migrating$$' -update
 
 contract: postgres ## lint the OpenAPI documents, try the typed clients made from them, and MCP's client
 	@GO='$(GO)' tools/contract.sh

@@ -87,6 +87,17 @@ func (a *Addressees) SentEmails(
 	return sentEmails(ctx, a.db, to, f, w)
 }
 
+// Only is the one of them; false where there are several.
+func (a *Addressees) Only() (domain.UserID, bool) {
+	if len(a.users) != 1 {
+		return domain.UserID{}, false
+	}
+	return a.users[0].User, true
+}
+
+// Only is the user's id, as a user is one.
+func (u *User) Only() (domain.UserID, bool) { return u.ID, true }
+
 // UserExists reports whether any partner's client has the user, within the
 // caller's reach or not. What is archived does not exist.
 func (d *DB) UserExists(ctx context.Context, id domain.UserID) (bool, error) {

@@ -4,11 +4,17 @@ package docs
 
 import (
 	"embed"
+	"errors"
 	"io/fs"
+	"slices"
+	"strings"
 )
 
 //go:embed guide/*.md
 var files embed.FS
+
+// more are guides beside those of the folder, by files that may be deleted.
+var more []fs.FS
 
 // Guides returns the files of the guides, NAME.md.
 func Guides() fs.FS {
@@ -16,5 +22,32 @@ func Guides() fs.FS {
 	if err != nil {
 		panic(err) // the name is a constant
 	}
-	return guides
+	return union(append([]fs.FS{guides}, more...))
+}
+
+// union is the files of several systems without folders, the first that has a name
+// being the one that is read.
+type union []fs.FS
+
+// Open opens a file.
+func (u union) Open(name string) (file fs.File, err error) {
+	for _, system := range u {
+		if file, err = system.Open(name); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return file, err
+}
+
+// ReadDir lists the files of the root.
+func (u union) ReadDir(name string) (list []fs.DirEntry, err error) {
+	for _, system := range u {
+		entries, err := fs.ReadDir(system, name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, entries...)
+	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return list, nil
 }

@@ -78,10 +78,10 @@ func (f *Facade) clientRoutes(api *v2.API) {
 		Description: "Returns the partner that the key belongs to, with the admins who see every client.",
 		Fails:       []int{http.StatusBadRequest},
 	}, api.GetPartner, fromGetPartner, toPartner)
-	list(f, Meta{
+	ownList(f, Meta{
 		ID: "clients", Method: "GET", Path: "/clients", Status: http.StatusOK, Summary: "Get Clients",
 		Description: "Returns the clients that the key reaches, by their creation.",
-	}, api.ListClients, fromListClients, toClient)
+	}, api.ListClients, fromListClients, toClient, api.ListClients, nextListClients)
 	call(f, Meta{
 		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, Summary: "Create Client",
 		Description: "Creates a client under the key's partner. It starts with the foundational training program. Use " +
@@ -121,6 +121,39 @@ func fromListClients(in *listClients) (*v2.ListClients, *op.Paging) {
 	out.Query.IDs = in.Query.IDs.resolved()
 	out.Query.Sort = "created_at"
 	return out, &out.Query.Paging
+}
+
+// nextListClients names those of the ids only that the key is known to reach: v2's
+// id of another's client is not for a caller who has guessed its number. A list
+// of which more pages follow says so of all of them or of none.
+func nextListClients(in *v2.ListClients, page *op.Page[v2.Client]) (*v2.ListClients, *op.Paging) {
+	next := *in
+	ids := in.Query.IDs
+	if ids == nil || page == nil {
+		return &next, &next.Query.Paging
+	}
+	distinct := map[domain.ClientID]bool{}
+	for _, id := range ids.IDs {
+		distinct[id] = true
+	}
+	if ids.Given == len(ids.IDs) && page.Total == len(distinct) {
+		return &next, &next.Query.Paging
+	}
+	if page.Page.HasMore {
+		return nil, nil
+	}
+
+	shown := map[domain.ClientID]bool{}
+	for _, c := range page.Data {
+		shown[c.ID] = true
+	}
+	next.Query.IDs = &op.IDList[domain.ClientKind]{}
+	for _, id := range ids.IDs {
+		if shown[id] {
+			next.Query.IDs.IDs = append(next.Query.IDs.IDs, id)
+		}
+	}
+	return &next, &next.Query.Paging
 }
 
 func toClient(c v2.Client) Client {

@@ -51,14 +51,14 @@ type listSentEmails struct {
 }
 
 func (f *Facade) emailRoutes(api *v2.API, own *v2.V1) {
-	list(f, Meta{
+	ownList(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK,
 		Summary: "Retrieve Sent Emails",
 		Description: "Returns the mails that were sent within 30 days to a user, or to all users in reach with an " +
 			"address, newest first. `limit` and `offset` are taken from the query.",
 		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
-		Fields: map[string]string{"user_id": "user_infima_id"}, Successor: api.ListEmails,
-	}, own.SentEmails, fromListSentEmails, toSentEmail)
+		Fields: map[string]string{"user_id": "user_infima_id"},
+	}, own.SentEmails, fromListSentEmails, toSentEmail, api.ListEmails, nextListSentEmails)
 }
 
 func fromListSentEmails(in *listSentEmails) (*v2.SentEmails, *op.Paging) {
@@ -77,6 +77,18 @@ func fromListSentEmails(in *listSentEmails) (*v2.SentEmails, *op.Paging) {
 			out.Body.MessageTypes = append(out.Body.MessageTypes, domain.MessageType(t))
 		}
 	}
+	return out, &out.Query.Paging
+}
+
+// nextListSentEmails is for one user: v2 lists no mails of several.
+func nextListSentEmails(in *v2.SentEmails, _ *op.Page[v2.AddressedEmail]) (*v2.ListEmails, *op.Paging) {
+	if in.User.IsZero() {
+		return nil, nil
+	}
+	out := &v2.ListEmails{}
+	out.Path.UserID = in.User
+	out.Query.MessageTypes = new(v2.MessageTypes(in.Body.MessageTypes))
+	out.Query.Since, out.Query.Until = in.Since, in.Until
 	return out, &out.Query.Paging
 }
 

@@ -5,14 +5,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
-	"partnerapi/v2/op"
 )
 
 // Reading is a route that only reads, for programs that have v2's answers as JSON and
@@ -39,15 +37,38 @@ type Numbers func([]idmap.IDKey) (map[idmap.IDKey]int64, error)
 // NoNumber stands in v1's items where Numbers left an object out. No object has it.
 const NoNumber = -1
 
-// Readings are the routes that only read, in the order of the table.
-func (f *Facade) Readings() []*Reading {
+// Readings are the routes of v1's own document that only read, in the order of the
+// table.
+func (f *Facade) Readings() ([]*Reading, error) {
+	fields, err := f.Fields()
+	if err != nil {
+		return nil, err
+	}
 	var all []*Reading
 	for _, r := range f.routes {
-		if r.reading != nil {
-			all = append(all, r.reading)
+		if r.Additive || r.operation.Meta().Scope != domain.Read {
+			continue
+		}
+		reading := readingOf(r)
+		for _, of := range fields {
+			if of.Route.ID == r.ID {
+				reading.GivenUp = membersGivenUp(of.Response)
+			}
+		}
+		all = append(all, reading)
+	}
+	return all, nil
+}
+
+// membersGivenUp are the members of the items that v2 does not have.
+func membersGivenUp(fields []Field) (names []string) {
+	for _, field := range fields {
+		if name, ok := strings.CutPrefix(field.V1, "items[]."); ok && field.How == GivenUp {
+			names = append(names, name)
 		}
 	}
-	return all
+	slices.Sort(names)
+	return names
 }
 
 // Expected is what v1 has to say of one object of v2.
@@ -160,39 +181,37 @@ func (r *Reading) missing(object jsontext.Value) map[string]string {
 	return faults
 }
 
-// reads notes how the answers of a route are translated, object by object; of a route
-// that writes, and of one beyond v1's own document, nothing. wire is the type of the
-// objects in the JSON of the operation that callers of v2 have.
-func reads[Object, Item any](r *route, list, paged bool, translate func(*Object) *Item) {
-	if r.Additive || r.operation.Meta().Scope != domain.Read {
-		return
-	}
+// readingOf says how a route's answers are translated, object by object. The objects are
+// those in the JSON of the operation that callers of v2 have.
+func readingOf(r *route) *Reading {
+	_, paged := r.output.FieldByName("Items")
 	wire := r.Successor.Output()
+	data, list := wire.FieldByName("Data")
 	if list {
-		data, _ := wire.FieldByName("Data")
 		wire = data.Type.Elem()
 	}
-	names := wireNames(wire)
 
 	reading := &Reading{Meta: r.Meta, List: list, Paged: paged}
-	for name, always := range names {
+	for name, always := range wireNames(wire) {
 		if always {
 			reading.needs = append(reading.needs, name)
 		}
 	}
 	slices.Sort(reading.needs)
 	reading.item = func(object jsontext.Value) (any, error) {
-		var o Object
-		if err := json.Unmarshal(object, &o, json.WithUnmarshalers(scopes)); err != nil {
+		shown := reflect.New(r.shown)
+		if err := json.Unmarshal(object, shown.Interface(), json.WithUnmarshalers(scopes)); err != nil {
 			return nil, err
 		}
-		return translate(&o), nil
+		item := reflect.ValueOf(r.fromV2(shown.Interface()))
+		if item.Kind() == reflect.Pointer {
+			return item.Interface(), nil
+		}
+		settable := reflect.New(item.Type())
+		settable.Elem().Set(item)
+		return settable.Interface(), nil
 	}
-
-	var plain, marked Object
-	markUnwired(reflect.ValueOf(&marked).Elem(), names)
-	reading.GivenUp = unlike(translate(&plain), translate(&marked))
-	r.reading = reading
+	return reading
 }
 
 // wireNames are the members of a struct's JSON, and whether each is always there.
@@ -206,71 +225,6 @@ func wireNames(t reflect.Type) map[string]bool {
 		name, options, _ := strings.Cut(tag, ",")
 		names[name] = !strings.Contains(options, "omit")
 	}
-	return names
-}
-
-// markUnwired sets the fields of a struct that are not among the members of v2's JSON, and
-// those within its structs that have no JSON.
-func markUnwired(v reflect.Value, names map[string]bool) {
-	for i := range v.NumField() {
-		f, at := v.Type().Field(i), v.Field(i)
-		if !f.IsExported() && !f.Anonymous {
-			continue
-		}
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		_, wired := names[name]
-		switch {
-		case f.Anonymous && f.Type.Kind() == reflect.Struct:
-			markUnwired(at, names)
-		case name == "-" || !wired:
-			setMark(at)
-		}
-	}
-}
-
-// setMark sets a field to a value that is not its zero one. A type that it does not
-// know is a programming error, and panics at start-up.
-func setMark(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Float64:
-		v.SetFloat(12.5)
-	case reflect.Int:
-		v.SetInt(7)
-	case reflect.String:
-		v.SetString("mark")
-	case reflect.Array:
-		for i := range v.Len() {
-			v.Index(i).SetUint(0x11)
-		}
-	default:
-		at, ok := v.Addr().Interface().(*op.Time)
-		if !ok {
-			panic(fmt.Sprintf("a field of type %s that v2 does not show cannot be marked", v.Type()))
-		}
-		at.Time = time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
-	}
-}
-
-// unlike are the members in which the JSON of two items differs, sorted.
-func unlike(one, other any) []string {
-	members := func(item any) (m map[string]jsontext.Value) {
-		text, err := json.Marshal(item)
-		if err == nil {
-			err = json.Unmarshal(text, &m)
-		}
-		if err != nil {
-			panic(fmt.Sprintf("an item %T: %v", item, err))
-		}
-		return m
-	}
-	var names []string
-	first, second := members(one), members(other)
-	for name, value := range first {
-		if string(value) != string(second[name]) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
 	return names
 }
 

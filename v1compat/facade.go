@@ -30,6 +30,8 @@ type Config struct {
 	// Release is the one that v2's public edge serves: which successors can be
 	// followed. What v1 itself calls does not depend on it.
 	Release op.Release
+	// Plain leaves the links to successors out, for the measurement of what they cost.
+	Plain bool
 }
 
 // Facade is version 1 of the interface.

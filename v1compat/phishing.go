@@ -35,13 +35,13 @@ type listPhishing struct {
 }
 
 func (f *Facade) phishingRoutes(api *v2.API, own *v2.V1) {
-	list(f, Meta{
+	ownList(f, Meta{
 		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK,
 		Summary: "Get User Phishing Results",
 		Description: "Returns the simulated mails that were sent to a user, newest first, and how far each got. What " +
 			"mail scanners did is not counted.",
-		Fails: []int{http.StatusNotFound}, Successor: api.ListPhishingResults,
-	}, own.SentResults, fromListPhishing, toPhishingResult)
+		Fails: []int{http.StatusNotFound}, Reordered: true,
+	}, own.SentResults, fromListPhishing, toPhishingResult, api.ListPhishingResults, nextListPhishing)
 }
 
 func fromListPhishing(in *listPhishing) (*v2.SentResults, *op.Paging) {
@@ -49,6 +49,27 @@ func fromListPhishing(in *listPhishing) (*v2.SentResults, *op.Paging) {
 	out.Path.UserID = in.Path.UserID.ID
 	return out, &out.Query.Paging
 }
+
+// nextListPhishing asks for the results of the user that were sent.
+func nextListPhishing(
+	in *v2.SentResults, _ *op.Page[v2.PhishingResult],
+) (*v2.ListPhishingResults, *op.Paging) {
+	out := &v2.ListPhishingResults{}
+	out.Path.ClientID = in.Client
+	out.Query.UserID = in.Path.UserID.String()
+	out.Query.Status = &sentStatuses
+	return out, &out.Query.Paging
+}
+
+// sentStatuses are the states of mails that were sent.
+var sentStatuses = func() (sent v2.ResultStatuses) {
+	for _, status := range domain.ResultStatus("").Values() {
+		if s := domain.ResultStatus(status); s != domain.ResultScheduled && s != domain.ResultFailed {
+			sent = append(sent, s)
+		}
+	}
+	return sent
+}()
 
 // toPhishingResult names the furthest state, and when the first event was that
 // made it so (decisions 5.10).

@@ -32,11 +32,11 @@ type downloadReport struct {
 }
 
 func (f *Facade) reportRoutes(api *v2.API, own *v2.V1) {
-	list(f, Meta{
+	ownList(f, Meta{
 		ID: "reports", Method: "GET", Path: "/clients/:client_id/reports", Status: http.StatusOK,
 		Summary:     "Get Reports",
-		Description: "Returns the reports of a client, by their creation.", Successor: api.ListReports,
-	}, own.OldReports, fromListReports, toReport)
+		Description: "Returns the reports of a client, by their creation.", Reordered: true,
+	}, own.OldReports, fromListReports, toReport, api.ListReports, nextListReports)
 	single(f, Meta{
 		ID: "download-report", Method: "GET", Path: "/clients/:client_id/reports/:report_id", Status: http.StatusOK,
 		Summary:     "Download Report",
@@ -48,6 +48,12 @@ func (f *Facade) reportRoutes(api *v2.API, own *v2.V1) {
 func fromListReports(in *listReports) (*v2.OldReports, *op.Paging) {
 	out := &v2.OldReports{}
 	out.Path.ClientID = in.Path.ClientID.ID
+	return out, &out.Query.Paging
+}
+
+func nextListReports(in *v2.OldReports, _ *op.Page[v2.Report]) (*v2.ListReports, *op.Paging) {
+	out := &v2.ListReports{}
+	out.Path.ClientID = in.Path.ClientID
 	return out, &out.Query.Paging
 }
 

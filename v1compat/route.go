@@ -35,6 +35,8 @@ type Meta struct {
 	// Successor is the operation of v2's public set that callers of the route are to
 	// call instead; nil where it is the one that the route itself calls.
 	Successor op.Operation
+	// Reordered says that the successor lists the objects in another order.
+	Reordered bool
 	// Additive says that the route is not in v1's own document: it has no phase and
 	// no successor.
 	Additive bool
@@ -48,10 +50,12 @@ type route struct {
 	output    reflect.Type
 	// toV2 is v2's input for one of v1, some fields of which may be empty.
 	toV2   func(in any) any
-	answer func(ctx context.Context, in any) (any, error)
-	// reading translates v2's answers.
-	reading *Reading
-	facade  *Facade
+	answer func(ctx context.Context, in any) (answered, error)
+	// shown is the type of v2 that fromV2 takes a pointer to: the operation's output,
+	// or a row of its list. What fromV2 returns is v1's output, or an item of it.
+	shown  reflect.Type
+	fromV2 func(out any) any
+	facade *Facade
 }
 
 // shared are the statuses that v1 documents for all routes: 400 is, for
@@ -65,15 +69,26 @@ var shared = []int{
 func call[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out,
 ) {
-	toV2 := func(in any) any { return to(in.(*In)) }
-	f.add(meta, o, reflect.TypeFor[In](), reflect.TypeFor[Out](), toV2, func(ctx context.Context, in any) (any, error) {
-		out, err := o.Call(ctx, to(in.(*In)))
+	callNext(f, meta, o, to, from, func(called *V2In) any { return called })
+}
+
+// callNext is call with next, which makes the successor's input of the one that was
+// called.
+func callNext[In, V2In, V2Out, Out any](
+	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out, next func(*V2In) any,
+) {
+	r := routeOf[In, Out](meta, o)
+	r.toV2 = func(in any) any { return to(in.(*In)) }
+	r.answer = func(ctx context.Context, in any) (answered, error) {
+		called := to(in.(*In))
+		out, err := o.Call(ctx, called)
 		if err != nil {
-			return nil, err
+			return answered{}, err
 		}
-		return from(out), nil
-	})
-	reads(f.last(), false, false, from)
+		return answered{from(out), next(called)}, nil
+	}
+	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
+	f.add(r)
 }
 
 // list adds a route that is one page of an operation's list. The input's Query
@@ -82,21 +97,30 @@ func call[In, V2In, V2Out, Out any](
 func list[In, V2In, Row, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item,
 ) {
-	toV2 := func(in any) any {
+	listNext(f, meta, o, to, item, nil)
+}
+
+// listNext is list with next, which makes the successor's input of the one that was
+// called for a page, and returns the Paging in it; nil where they are the same.
+func listNext[In, V2In, Row, Item any](
+	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item,
+	next func(*V2In, *op.Page[Row]) (any, *op.Paging),
+) {
+	r := routeOf[In, Paging[Item]](meta, o)
+	r.toV2 = func(in any) any {
 		filters, paging := to(in.(*In))
 		paging.Limit = 1 // any that v2 allows
 		return filters
 	}
-	out := reflect.TypeFor[Paging[Item]]()
-	f.add(meta, o, reflect.TypeFor[In](), out, toV2, func(ctx context.Context, in any) (any, error) {
+	r.answer = func(ctx context.Context, in any) (answered, error) {
 		asked, err := pageOf(in)
 		if err != nil {
-			return nil, err
+			return answered{}, err
 		}
 		filters, paging := to(in.(*In))
 		walk, err := f.checkpoints.walk(ctx, meta.ID, filters, asked)
 		if err != nil {
-			return nil, err
+			return answered{}, err
 		}
 
 		*paging = walk.paging()
@@ -107,7 +131,7 @@ func list[In, V2In, Row, Item any](
 			page, err = o.Call(ctx, filters)
 		}
 		if err != nil {
-			return nil, err
+			return answered{}, err
 		}
 
 		out := &Paging[Item]{Items: make([]Item, len(page.Data)), Limit: walk.limit, Offset: walk.offset}
@@ -115,9 +139,19 @@ func list[In, V2In, Row, Item any](
 			out.Items[i] = item(row)
 		}
 		out.Total = walk.total(page.Total, len(page.Data), page.Page.HasMore)
-		return out, f.checkpoints.leave(ctx, walk, len(page.Data), page.End)
-	})
-	reads(f.last(), true, true, func(row *Row) *Item { return new(item(*row)) })
+		a := answered{out: out}
+		if same, ok := successorPage(asked, len(page.Data), !page.Page.HasMore, meta.Reordered); ok && r.followed() {
+			if a.next = filters; next != nil {
+				a.next, paging = next(filters, page)
+			}
+			if a.next != nil {
+				*paging = same
+			}
+		}
+		return a, f.checkpoints.leave(ctx, walk, len(page.Data), page.End)
+	}
+	r.shown, r.fromV2 = reflect.TypeFor[Row](), func(row any) any { return item(*row.(*Row)) }
+	f.add(r)
 }
 
 // single adds a route that shows the one object of a call as a page. The input's
@@ -125,63 +159,65 @@ func list[In, V2In, Row, Item any](
 func single[In, V2In, V2Out, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Item,
 ) {
-	toV2 := func(in any) any { return to(in.(*In)) }
-	out := reflect.TypeFor[Paging[Item]]()
-	f.add(meta, o, reflect.TypeFor[In](), out, toV2, func(ctx context.Context, in any) (any, error) {
+	r := routeOf[In, Paging[Item]](meta, o)
+	r.toV2 = func(in any) any { return to(in.(*In)) }
+	r.answer = func(ctx context.Context, in any) (answered, error) {
 		asked, err := pageOf(in)
 		if err != nil {
-			return nil, err
+			return answered{}, err
 		}
-		object, err := o.Call(ctx, to(in.(*In)))
+		called := to(in.(*In))
+		object, err := o.Call(ctx, called)
 		if err != nil {
-			return nil, err
+			return answered{}, err
 		}
 		page := &Paging[Item]{Items: []Item{}, Limit: asked.limit, Offset: asked.offset, Total: 1}
-		if asked.offset == 0 {
-			page.Items = append(page.Items, *from(object))
+		if asked.offset > 0 {
+			return answered{out: page}, nil
 		}
-		return page, nil
-	})
-	reads(f.last(), false, true, from)
+		page.Items = append(page.Items, *from(object))
+		return answered{page, called}, nil
+	}
+	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
+	f.add(r)
 }
 
-// last is the route that was added last.
-func (f *Facade) last() *route { return f.routes[len(f.routes)-1] }
+// routeOf is a route without its functions.
+func routeOf[In, Out any](meta Meta, o op.Operation) *route {
+	return &route{Meta: meta, operation: o, input: op.Describe(reflect.TypeFor[In]()), output: reflect.TypeFor[Out]()}
+}
 
-func (f *Facade) add(
-	meta Meta, o op.Operation, in, out reflect.Type, toV2 func(any) any,
-	answer func(context.Context, any) (any, error),
-) {
-	if meta.Successor == nil && !meta.Additive {
-		meta.Successor = o
+func (f *Facade) add(r *route) {
+	if r.Successor == nil && !r.Additive {
+		r.Successor = r.operation
 	}
-	f.routes = append(f.routes, &route{
-		Meta: meta, operation: o, input: op.Describe(in), output: out, toV2: toV2, answer: answer, facade: f,
-	})
+	r.facade = f
+	f.routes = append(f.routes, r)
 }
 
 // serve answers one request.
 func (r *route) serve(c *gin.Context) error {
-	out, err := r.run(c)
+	a, err := r.run(c)
 	if err != nil {
 		return r.translate(domain.AsError(err))
 	}
-	if own, ok := out.(encoder); ok {
-		return ginop.WriteJSON(c, r.Status, out, own.encoding())
+	r.addLink(c, a.next)
+	if own, ok := a.out.(encoder); ok {
+		return ginop.WriteJSON(c, r.Status, a.out, own.encoding())
 	}
-	return ginop.WriteJSON(c, r.Status, out)
+	return ginop.WriteJSON(c, r.Status, a.out)
 }
 
 // encoder is an output that JSON's usual options do not fit.
 type encoder interface{ encoding() json.Options }
 
-func (r *route) run(c *gin.Context) (any, error) {
+func (r *route) run(c *gin.Context) (answered, error) {
 	if err := op.Authorize(c.Request.Context(), r.operation.Meta()); err != nil {
-		return nil, err
+		return answered{}, err
 	}
 	in, _, err := ginop.Decode(c, r.input, r.input.New(), true)
 	if err != nil {
-		return nil, r.everyFault(in, domain.AsError(err))
+		return answered{}, r.everyFault(in, domain.AsError(err))
 	}
 	ctx := c.Request.Context() // its time begins when the body was read
 
@@ -189,14 +225,14 @@ func (r *route) run(c *gin.Context) (any, error) {
 	// does for what is out of reach.
 	lookup, err := idmap.Resolve(ctx, r.facade.Registry, in)
 	if err != nil {
-		return nil, err
+		return answered{}, err
 	}
-	out, err := r.answer(ctx, in)
+	a, err := r.answer(ctx, in)
 	if err != nil {
-		return nil, err
+		return answered{}, err
 	}
 	lookup.Reached()
-	return out, idmap.Number(ctx, r.facade.Registry, out)
+	return a, idmap.Number(ctx, r.facade.Registry, a.out)
 }
 
 // check reports a route that does not fit its operation: an error of the

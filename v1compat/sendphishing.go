@@ -24,13 +24,12 @@ type sendPhishing struct {
 }
 
 func (f *Facade) sendPhishingRoutes(api *v2.API, own *v2.V1) {
-	call(f, Meta{
+	ownCall(f, Meta{
 		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
 		Description: "Schedules a simulated mail to one user, whichever client the user belongs to.",
 		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:      map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
-		Successor:   api.SendPhishing,
-	}, own.SendToUser, fromSendPhishing, toMessage)
+	}, own.SendToUser, fromSendPhishing, toMessage, api.SendPhishing, nextSendPhishing)
 }
 
 // fromSendPhishing names the one user. A number that is no template's is the
@@ -46,6 +45,12 @@ func fromSendPhishing(in *sendPhishing) *v2.SendToUser {
 	if t := in.Body.SendTime; t != nil {
 		out.Body.SendAt = op.Give(*t)
 	}
+	return out
+}
+
+func nextSendPhishing(in *v2.SendToUser) *v2.SendPhishing {
+	out := &v2.SendPhishing{}
+	out.Path.ClientID = in.Client
 	return out
 }
 

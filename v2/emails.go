@@ -70,6 +70,17 @@ func (l *EnumList[E]) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// AppendText appends the list as UnmarshalText reads it. It never fails.
+func (l *EnumList[E]) AppendText(b []byte) ([]byte, error) {
+	for i, value := range *l {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, value...)
+	}
+	return b, nil
+}
+
 // ListEmails asks for a page of the mails that were sent to a user, newest
 // first.
 type ListEmails struct {

@@ -151,6 +151,7 @@ func pagedResults(t *testing.T, rows int) *pagedTable {
 	p.add("result_id", "result_id="+one, func(r pagedRow) bool { return r.id == one })
 	p.add("status", "status=clicked", func(r pagedRow) bool { return r.kind == 2 })
 	p.add("status scheduled", "status=scheduled", func(r pagedRow) bool { return r.kind == 0 })
+	p.add("several statuses", "status=sent,clicked,credentials_submitted", func(r pagedRow) bool { return r.kind > 0 })
 	p.order = "updated_at"
 	p.add("updated_since", pagedUpdated, pagedRow.recent)
 	p.order = "sent_at"

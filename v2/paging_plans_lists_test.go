@@ -166,6 +166,7 @@ func plannedLists(api *v2.API, c plannedClient) []plannedList {
 		{api.ListPhishingResults, client, period, []string{"phishing_results_by_sent"}},
 		{api.ListPhishingResults, client, "user_id=" + c.user.String(), []string{"phishing_results_by_created"}},
 		{api.ListPhishingResults, client, "status=clicked", []string{"phishing_results_by_status", "phishing_results_by_created"}},
+		{api.ListPhishingResults, client, "status=sent,clicked", []string{"phishing_results_by_created"}},
 		{api.ListPhishingResults, client, changed, []string{"phishing_results_by_updated"}},
 		{api.ListReportedEmails, client, "", reported},
 		{api.ListReportedEmails, client, "classification=spam", reported},

@@ -2,6 +2,7 @@ package v2
 
 import (
 	"context"
+	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -74,6 +75,9 @@ type SendToUser struct {
 		TemplateID *domain.TemplateID   `json:"template_id" validate:"required"`
 		SendAt     op.Optional[op.Time] `json:"send_at,omitzero"`
 	}
+
+	// Client is the user's, as it was found while sending.
+	Client domain.ClientID `json:"-"`
 }
 
 // SentToUser is a user who will be sent a simulated mail, and when.
@@ -96,6 +100,7 @@ func (a *API) sendToUser(ctx context.Context, in *SendToUser) (out *SentToUser, 
 		if err != nil {
 			return err
 		}
+		in.Client = t.ID
 		out = &SentToUser{ID: in.Body.UserIDs[0], ClientID: t.ID, SendAt: sent.Sends[0].SendAt}
 		return nil
 	})
@@ -147,6 +152,11 @@ type SentEmails struct {
 		// Start begins the 30 days; nil is for the last 30.
 		Start *op.Time `json:"start"`
 	}
+
+	// User is the one user whose mails they are, zero where there are several, and
+	// Since and Until are the ends of the days: as they were found while reading.
+	User         domain.UserID `json:"-"`
+	Since, Until *op.Time      `json:"-"`
 }
 
 // emailDays is how many days of mails one look-up covers (decisions 5.13).
@@ -166,22 +176,37 @@ func addressedEmailOf(e domain.SentEmail) AddressedEmail {
 
 // recipient is who was sent mails: a user, or all who have an address.
 type recipient interface {
+	// Only is the one user who it is; false where there are several.
+	Only() (domain.UserID, bool)
 	SentEmails(context.Context, domain.EmailFilter, domain.Window) (domain.Slice[domain.SentEmail], error)
 }
 
 func (a *API) sentEmails(ctx context.Context, in *SentEmails, w domain.Window) (domain.Slice[domain.SentEmail], error) {
-	filter := domain.EmailFilter{Types: in.Body.MessageTypes}
-	if start := in.Body.Start; start != nil {
-		filter.Since, filter.Until = &start.Time, new(start.AddDate(0, 0, emailDays))
-	} else {
-		filter.Since = new(a.db.Now().AddDate(0, 0, -emailDays))
+	in.Since, in.Until = in.days(a.db.Now())
+	within, err := period(in.Since, in.Until)
+	if err != nil {
+		return domain.Slice[domain.SentEmail]{}, err
 	}
 
 	to, err := a.recipient(ctx, in)
 	if err != nil {
 		return domain.Slice[domain.SentEmail]{}, err
 	}
-	return to.SentEmails(ctx, filter, w)
+	in.User, _ = to.Only()
+	return to.SentEmails(ctx, domain.EmailFilter{Types: in.Body.MessageTypes, Period: within}, w)
+}
+
+// days are the ends of the days that are asked for; the second is nil where they
+// go on until now, or past what can be written.
+func (in *SentEmails) days(now time.Time) (since, until *op.Time) {
+	if in.Body.Start == nil {
+		return &op.Time{Time: now.AddDate(0, 0, -emailDays)}, nil
+	}
+	end := in.Body.Start.AddDate(0, 0, emailDays)
+	if end.Year() > 9999 {
+		return in.Body.Start, nil
+	}
+	return in.Body.Start, &op.Time{Time: end}
 }
 
 // recipient finds whom the mails were sent to. A user who exists beyond the
@@ -218,6 +243,9 @@ func (a *API) recipient(ctx context.Context, in *SentEmails) (recipient, error) 
 type SentResults struct {
 	Path  userPath
 	Query struct{ op.Paging }
+
+	// Client is the user's, as it was found while reading.
+	Client domain.ClientID `json:"-"`
 }
 
 func (a *API) sentResults(ctx context.Context, in *SentResults, w domain.Window) (domain.Slice[domain.Result], error) {
@@ -225,6 +253,7 @@ func (a *API) sentResults(ctx context.Context, in *SentResults, w domain.Window)
 	if err != nil {
 		return domain.Slice[domain.Result]{}, err
 	}
+	in.Client = u.Client
 	return u.SentResults(ctx, w)
 }
 

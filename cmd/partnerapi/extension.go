@@ -39,9 +39,11 @@ type extension struct {
 	// routes lists the extension's routes in the order they are documented.
 	routes func(*v2.API) []route
 	// reference is what the extension's reference is made of; guides names the
-	// guides that are about it.
-	reference func(*v2.API) (site.Reference, error)
-	guides    []string
+	// guides that are about it, and guidePaths where those of them are served that are
+	// not below /docs/guide.
+	reference  func(*v2.API) (site.Reference, error)
+	guides     []string
+	guidePaths map[string]string
 	// greet returns commands to try, for the greeting of a demonstration.
 	greet func(ctx context.Context, d *db.DB, address, key string, client domain.ClientID) ([]string, error)
 }

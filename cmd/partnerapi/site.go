@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -56,6 +57,7 @@ func pagesOf(api *v2.API, release op.Release) (site.Config, error) {
 	}
 	config := site.Config{
 		Version: version, Releases: releasesOf(api, release), Guides: docs.Guides(), Order: guideOrder(),
+		GuidePaths: map[string]string{},
 		References: []site.Reference{{
 			Name: "v2", Title: "API v2", Prefix: "/v2", Document: document,
 			Files: []string{"/v2/openapi.yaml", "/v2/openapi.json"},
@@ -67,6 +69,7 @@ func pagesOf(api *v2.API, release op.Release) (site.Config, error) {
 			return site.Config{}, err
 		}
 		config.References = append(config.References, more)
+		maps.Copy(config.GuidePaths, e.guidePaths)
 	}
 	return config, nil
 }

@@ -36,10 +36,11 @@ func init() {
 		document: func(api *v2.API) ([]byte, error) {
 			return v1compat.New(api, v1compat.Config{}).YAML()
 		},
-		reference: referenceV1,
-		guides:    []string{"moving-from-v1"},
-		routes:    routesV1,
-		greet:     greetV1,
+		reference:  referenceV1,
+		guides:     []string{"moving-from-v1", "migrating"},
+		guidePaths: map[string]string{"migrating": "/docs/migrating"},
+		routes:     routesV1,
+		greet:      greetV1,
 	})
 }
 

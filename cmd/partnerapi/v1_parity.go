@@ -122,7 +122,10 @@ type recordCmd struct {
 
 // Run records. Lines that cannot be read are told on standard error.
 func (c recordCmd) Run(s streams) (err error) {
-	recorder := parity.NewRecorder(v1compat.New(v2.New(nil, nil), v1compat.Config{}))
+	recorder, err := parity.NewRecorder(v1compat.New(v2.New(nil, nil), v1compat.Config{}))
+	if err != nil {
+		return err
+	}
 	for _, name := range c.Files {
 		if err := recordFile(recorder, name, s.err); err != nil {
 			return err

@@ -19,7 +19,7 @@ func (b *builder) readGuide(name string) (*guide, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guide{Name: name, Path: "/docs/guide/" + name, parsed: p}, nil
+	return &guide{Name: name, Path: b.markdown.guides[name], parsed: p}, nil
 }
 
 // guidePages adds the guides and the page that lists them.

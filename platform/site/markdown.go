@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
-	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -23,10 +22,11 @@ type markdown struct {
 	goldmark goldmark.Markdown
 	// operations are the pages of operations, by method and path.
 	operations map[string]string
-	guides     []string
+	// guides are the pages of guides, by name.
+	guides map[string]string
 }
 
-func newMarkdown(operations map[string]string, guides []string) *markdown {
+func newMarkdown(operations map[string]string, guides map[string]string) *markdown {
 	return &markdown{
 		goldmark: goldmark.New(
 			goldmark.WithExtensions(extension.Table, extension.Strikethrough),
@@ -144,14 +144,18 @@ func (m *markdown) target(destination string) (string, error) {
 	if file == "" || strings.Contains(file, "://") {
 		return destination, nil
 	}
-	name, ok := strings.CutSuffix(file, ".md")
-	if !ok || !slices.Contains(m.guides, name) {
+	name, isFile := strings.CutSuffix(file, ".md")
+	for _, folder := range []string{"../", "guide/"} {
+		name = strings.TrimPrefix(name, folder)
+	}
+	page, ok := m.guides[name]
+	if !isFile || !ok {
 		return "", fmt.Errorf("the link to %s leads to no page", destination)
 	}
 	if cut {
 		fragment = "#" + fragment
 	}
-	return "/docs/guide/" + name + fragment, nil
+	return page + fragment, nil
 }
 
 // plain is the text of a node without its marks.

@@ -5,6 +5,7 @@
 package site
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,6 +26,8 @@ type Config struct {
 	// Guides holds a file NAME.md for each name of Order, the order of reading.
 	Guides fs.FS
 	Order  []string
+	// GuidePaths are the paths of guides that are not at /docs/guide/NAME, by name.
+	GuidePaths map[string]string
 	// References are the versions of the interface, the preferred one first.
 	References []Reference
 	// Log is told of a mistake in the pages' sources, which answers 500.
@@ -163,7 +166,11 @@ func newBuilder(c Config) (*builder, error) {
 			}
 		}
 	}
-	b.markdown = newMarkdown(b.operations, c.Order)
+	paths := map[string]string{}
+	for _, name := range c.Order {
+		paths[name] = cmp.Or(c.GuidePaths[name], "/docs/guide/"+name)
+	}
+	b.markdown = newMarkdown(b.operations, paths)
 	for _, name := range c.Order {
 		g, err := b.readGuide(name)
 		if err != nil {

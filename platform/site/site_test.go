@@ -118,6 +118,29 @@ func TestGuide(t *testing.T) {
 	}
 }
 
+// TestGuidePaths: a guide lies where it is told to, and guides find each other by
+// the paths of their files.
+func TestGuidePaths(t *testing.T) {
+	t.Parallel()
+	c := config(t, fstest.MapFS{
+		"one.md": {Data: []byte("# One\n\nSee [two](../two.md#more).\n")},
+		"two.md": {Data: []byte("# Two\n\nSee [one](guide/one.md).\n")},
+	})
+	c.GuidePaths = map[string]string{"two": "/docs/two"}
+	s := site.New(c)
+	for path, link := range map[string]string{
+		"/docs/guide/one": `<a href="/docs/two#more">two</a>`, "/docs/two": `<a href="/docs/guide/one">one</a>`,
+		"/docs": `<a href="/docs/two">`,
+	} {
+		if w := get(t, s, path); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), link) {
+			t.Errorf("%s: status %d, or no link %s", path, w.Code, link)
+		}
+	}
+	if w := get(t, s, "/docs/guide/two"); w.Code != http.StatusNotFound {
+		t.Errorf("/docs/guide/two: status %d", w.Code)
+	}
+}
+
 func TestReference(t *testing.T) {
 	t.Parallel()
 	page := get(t, site.New(config(t, twoGuides)), "/docs/reference/v9/big_things").Body.String()

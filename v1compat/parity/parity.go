@@ -84,11 +84,14 @@ func newRun(c Config) (*run, error) {
 		c.Now = time.Now
 	}
 	r := &run{Config: c, report: &Report{Operations: []*Operation{}}, readings: map[string]*v1compat.Reading{}}
-	for _, reading := range c.Facade.Readings() {
+	readings, err := c.Facade.Readings()
+	if err != nil {
+		return nil, err
+	}
+	for _, reading := range readings {
 		r.readings[reading.ID] = reading
 		r.operations = append(r.operations, operationOf(reading))
 	}
-	var err error
 	if r.service, err = newService(c.URL, c.Key, "KEY", c.Wait); err != nil {
 		return nil, Unable{err}
 	}

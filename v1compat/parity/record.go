@@ -48,12 +48,16 @@ type recorder struct {
 // Caddy's and the service's own lines of JSON, and HAR 1.2. A log has no bodies, so the
 // requests of POST /v1/sentemails are taken from HAR files alone; the service's own log
 // has no queries. Keys and unknown parameters are left out.
-func NewRecorder(facade *v1compat.Facade) *Recorder {
+func NewRecorder(facade *v1compat.Facade) (*Recorder, error) {
+	all, err := facade.Readings()
+	if err != nil {
+		return nil, err
+	}
 	readings := map[string]*v1compat.Reading{}
-	for _, reading := range facade.Readings() {
+	for _, reading := range all {
 		readings[reading.ID] = reading
 	}
-	return &Recorder{recorder{run: &run{readings: readings}, by: map[string]*Recorded{}}}
+	return &Recorder{recorder{run: &run{readings: readings}, by: map[string]*Recorded{}}}, nil
 }
 
 // Recorder records requests.

@@ -40,7 +40,10 @@ const har = `{
 // cannot be read are told by their numbers.
 func TestRecord(t *testing.T) {
 	t.Parallel()
-	recorder := NewRecorder(v1compat.New(v2.New(nil, nil), v1compat.Config{}))
+	recorder, err := NewRecorder(v1compat.New(v2.New(nil, nil), v1compat.Config{}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var bad []int
 	note := func(n int, _ string) { bad = append(bad, n) }
 	for _, file := range []string{strings.TrimPrefix(logs, "\n"), har, strings.Repeat("x", maxLogged+5) + "\n"} {

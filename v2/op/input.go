@@ -42,6 +42,10 @@ type Param struct {
 
 	index []int
 	most  int // by its rule max; 0 for none
+	many  bool
+	// fallback is the text of its default; defaulted says that it has one.
+	fallback  string
+	defaulted bool
 }
 
 // Describe reads the parts off an input's type. A type that it cannot bind is
@@ -78,7 +82,8 @@ func params(t reflect.Type, tag string, index []int) (list []Param) {
 		if name == "" {
 			continue
 		}
-		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: at, most: maxRule(f.Tag)}
+		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: at, most: maxRule(f.Tag), many: isMany(f.Type)}
+		p.fallback, p.defaulted = f.Tag.Lookup("default")
 		if !bindable(f.Type) {
 			panic(fmt.Sprintf("parameter %s: a %s cannot be bound", name, f.Type))
 		}
@@ -117,8 +122,8 @@ func (in *Input) New() any {
 
 func (in *Input) setDefaults(v reflect.Value) {
 	for _, p := range in.Query {
-		if text, ok := p.Tag.Lookup("default"); ok {
-			if err := setText(v.FieldByIndex(p.index), text); err != nil {
+		if p.defaulted {
+			if err := setText(v.FieldByIndex(p.index), p.fallback); err != nil {
 				panic(fmt.Sprintf("default of %s: %v", p.Name, err))
 			}
 		}
@@ -197,7 +202,7 @@ func (p Param) textIn(query url.Values) (string, bool) {
 	if !given {
 		return "", false
 	}
-	if isMany(p.Type) {
+	if p.many {
 		return strings.Join(values, ","), true
 	}
 	return values[0], values[0] != ""

@@ -120,3 +120,15 @@ func (l *IDList[K]) UnmarshalText(text []byte) error {
 	}
 	return nil
 }
+
+// AppendText appends the list as UnmarshalText reads it, without what could not be
+// read. It never fails.
+func (l *IDList[K]) AppendText(b []byte) ([]byte, error) {
+	for i, id := range l.IDs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b, _ = id.AppendText(b)
+	}
+	return b, nil
+}

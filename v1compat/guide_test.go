@@ -1,0 +1,298 @@
+package v1compat
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"text/template"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+)
+
+const guideFile = "../docs/migrating.md"
+
+// TestMigrationGuide holds docs/migrating.md to the table of fields, the routes and
+// v2's operations. What its examples print is kept, and compared by the test of the
+// guides, which also fills it in: make migrating does both.
+func TestMigrationGuide(t *testing.T) {
+	t.Parallel()
+	kept, err := os.ReadFile(guideFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	text, err := template.ParseFiles("migrating.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := text.Execute(&out, newGuide(t)); err != nil {
+		t.Fatal(err)
+	}
+	want := withOutputs(out.String(), outputsOf(string(kept)))
+	if *update {
+		if err := os.WriteFile(guideFile, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if want != string(kept) {
+		t.Errorf("%s is stale: run make migrating", guideFile)
+	}
+	if strings.Contains(want, "```json\n\n```") {
+		t.Errorf("%s has an example that was not run: run make migrating", guideFile)
+	}
+}
+
+// shownOutput is an example of the guide with what it prints.
+var shownOutput = regexp.MustCompile("(?s)```sh\n(.*?)```\n\n```json\n(.*?)```")
+
+// outputsOf are what the examples of a guide print, by their commands.
+func outputsOf(guide string) map[string]string {
+	outputs := map[string]string{}
+	for _, found := range shownOutput.FindAllStringSubmatch(guide, -1) {
+		outputs[found[1]] = found[2]
+	}
+	return outputs
+}
+
+func withOutputs(guide string, outputs map[string]string) string {
+	return shownOutput.ReplaceAllStringFunc(guide, func(block string) string {
+		found := shownOutput.FindStringSubmatch(block)
+		return "```sh\n" + found[1] + "```\n\n```json\n" + cmp.Or(outputs[found[1]], found[2]) + "```"
+	})
+}
+
+// guideText is what the guide's template shows.
+type guideText struct {
+	Setup, PagingV1, PagingV2, ErrorsV1, ErrorsV2 string
+
+	Kinds      []guideKind
+	Shared     []guideError
+	Operations []guideOperation
+	GivenUp    []givenUp
+	New        []newOperation
+}
+
+type (
+	guideKind  struct{ Of, V1, V2 string }
+	guideError struct {
+		Code   domain.Code
+		V1, V2 string
+		Text   string
+	}
+	guideRow     struct{ V1, V2, How string }
+	givenUp      struct{ Field, In, Instead string }
+	newOperation struct {
+		Name, Summary string
+		Since         op.Release
+	}
+)
+
+// guideOperation is the section of a route.
+type guideOperation struct {
+	Heading, Anchor, Summary, Successor string
+
+	Since              op.Release
+	Reordered, List    bool
+	Request, Response  []guideRow
+	StatusV1, StatusV2 int
+	Errors             []guideError
+
+	ExampleV1, ExampleV2 string
+	ShowsV1, ShowsV2     bool
+}
+
+func newGuide(t *testing.T) guideText {
+	t.Helper()
+	f, all := allFields(t)
+	g := guideText{
+		Setup: guideSetup, PagingV1: pagingV1, PagingV2: pagingV2, ErrorsV1: errorsV1, ErrorsV2: errorsV2,
+		Kinds: []guideKind{
+			{"clients", "a number", domain.ClientKind{}.Prefix()}, {"collections", "a number", domain.CollectionKind{}.Prefix()},
+			{"policies", "a number", domain.PolicyKind{}.Prefix()}, {"templates", "a number", domain.TemplateKind{}.Prefix()},
+			{"groups", "a number", domain.GroupKind{}.Prefix()},
+			{"reports", "a number, as a text in answers", domain.ReportKind{}.Prefix()},
+			{"users", "a UUID", domain.UserKind{}.Prefix()}, {"admins", "a UUID", domain.AdminKind{}.Prefix()},
+		},
+		GivenUp: givenUpOf(all),
+	}
+	for _, code := range v2.New(nil, nil).ListClients.Meta().Fails {
+		t.Errorf("the errors of every operation are read off one that has %s of its own", code)
+	}
+	succeeded := map[string]bool{}
+	examples := guideExamples()
+	for _, of := range all {
+		r := f.routes[slices.IndexFunc(f.routes, func(r *route) bool { return r.ID == of.Route.ID })]
+		example, ok := examples[r.ID]
+		if !ok {
+			t.Errorf("the guide has no example of %s", r.ID)
+		}
+		delete(examples, r.ID)
+		succeeded[r.Successor.Meta().ID] = true
+		g.Operations = append(g.Operations, sectionOf(r, of, example))
+	}
+	for id := range examples {
+		t.Errorf("the guide has an example of %s, which is no route", id)
+	}
+	for _, code := range op.Codes(v2.New(nil, nil).ListClients) {
+		status := fmt.Sprint(ginop.StatusOf(code))
+		g.Shared = append(g.Shared, guideError{Code: code, V1: status, V2: status, Text: codeTexts[code]})
+	}
+	for _, o := range v2.New(nil, nil).Set.All() {
+		if m := o.Meta(); !succeeded[m.ID] {
+			g.New = append(g.New, newOperation{m.Method + " /v2" + braced(m.Path), m.Summary, m.Since})
+		}
+	}
+	slices.SortStableFunc(g.New, func(a, b newOperation) int { return cmp.Compare(a.Since, b.Since) })
+	return g
+}
+
+// codeTexts say what an error means.
+var codeTexts = map[domain.Code]string{
+	domain.InvalidRequest:  "a parameter or the body is wrong",
+	domain.Unauthorized:    "no valid key",
+	domain.Forbidden:       "the key lacks the scope, or access to all clients; in v1 also a client that is out of reach",
+	domain.NotFound:        "an object of the request does not exist, or the key does not reach it",
+	domain.Conflict:        "it clashes with what there is",
+	domain.PayloadTooLarge: "the body is above 1 MiB",
+	domain.RequestTimeout:  "the body arrived too slowly",
+	domain.RateLimited:     "a budget is used up: wait for `Retry-After`",
+	domain.Internal:        "a mistake of the service",
+	domain.Unavailable:     "the database cannot be reached, or the service is too busy",
+}
+
+// none is what the guide's tables show of what a version does not have.
+const none = "–"
+
+func sectionOf(r *route, of OperationFields, example [2]string) guideOperation {
+	meta := r.Successor.Meta()
+	heading := r.Method + " /v1" + braced(r.Path)
+	out := guideOperation{
+		Heading: heading, Anchor: Anchor(r.Method, "/v1"+r.Path), Summary: r.Summary,
+		Successor: meta.Method + " /v2" + braced(meta.Path), Since: meta.Since, Reordered: r.Reordered,
+		StatusV1: r.Status, StatusV2: meta.Status, Errors: errorsOf(r),
+		ExampleV1: example[0], ExampleV2: example[1],
+		ShowsV1: strings.Contains(example[0], "jq"), ShowsV2: strings.Contains(example[1], "jq"),
+	}
+	for _, field := range of.Request {
+		var names []string
+		for _, name := range field.V2 {
+			names = append(names, partOf(r.Successor.Input(), name))
+		}
+		row := guideRow{V1: none, V2: cmp.Or(strings.Join(names, ", "), none), How: howText(field)}
+		if field.V1 != "" {
+			row.V1 = partOf(r.input, field.V1)
+		}
+		out.Request = append(out.Request, row)
+	}
+	_, out.List = r.Successor.Output().FieldByName("Data")
+	for _, field := range of.Response {
+		name, isItem := strings.CutPrefix(field.V1, "items[].")
+		if out.List && !isItem {
+			continue // of the page: the guide explains it once
+		}
+		var names []string
+		for _, path := range field.V2 {
+			names = append(names, "`"+strings.TrimPrefix(path, "data[].")+"`")
+		}
+		if !out.List {
+			name = field.V1
+		}
+		out.Response = append(out.Response, guideRow{"`" + name + "`", cmp.Or(strings.Join(names, ", "), none), howText(field)})
+	}
+	return out
+}
+
+func howText(field Field) string {
+	if field.Explain == "" {
+		return string(field.How)
+	}
+	return string(field.How) + ": " + field.Explain
+}
+
+// partOf names a parameter or a member of a body with the part of the request that it
+// is in.
+func partOf(in *op.Input, name string) string {
+	named := func(p op.Param) bool { return p.Name == name }
+	switch {
+	case slices.ContainsFunc(in.Path, named):
+		return "`" + name + "` in the path"
+	case slices.ContainsFunc(in.Query, named):
+		return "`" + name + "` in the query"
+	}
+	return "`" + name + "`"
+}
+
+// errorsOf are the errors that v1 or v2 documents for a route beside those of every
+// operation.
+func errorsOf(r *route) (list []guideError) {
+	codes := op.Codes(r.Successor)
+	for _, code := range []domain.Code{
+		domain.NotFound, domain.Conflict, domain.PayloadTooLarge, domain.RequestTimeout,
+	} {
+		status := ginop.StatusOf(code)
+		row := guideError{Code: code, V1: none, V2: none, Text: codeTexts[code]}
+		if slices.Contains(r.failures(), status) {
+			row.V1 = strconv.Itoa(status)
+		} else if code == domain.NotFound && strings.Contains(r.Path, ":client_id") {
+			row.V1 = fmt.Sprintf("%d `%s`", http.StatusForbidden, domain.Forbidden)
+		}
+		if slices.Contains(codes, code) {
+			row.V2 = strconv.Itoa(status)
+		}
+		if code == domain.Conflict && row.V1 == none {
+			row.Text = "its `Idempotency-Key` is in use"
+		}
+		if slices.Contains(codes, code) || slices.Contains(r.failures(), status) {
+			list = append(list, row)
+		}
+	}
+	return list
+}
+
+// givenUpOf are the fields that v2 does not have, those of the same kind together.
+func givenUpOf(all []OperationFields) (list []givenUp) {
+	in := map[givenUp][]string{}
+	var order []givenUp
+	lists := 0
+	for _, of := range all {
+		if slices.ContainsFunc(of.Response, func(f Field) bool { return f.V1 == "items" }) {
+			lists++
+		}
+		for part, fields := range map[string][]Field{"request": of.Request, "answer": of.Response} {
+			for _, field := range fields {
+				if field.How != GivenUp {
+					continue
+				}
+				row := givenUp{Field: "`" + strings.TrimPrefix(field.V1, "items[].") + "` of the " + part, Instead: field.Explain}
+				if in[row] == nil {
+					order = append(order, row)
+				}
+				in[row] = append(in[row], fmt.Sprintf("[%s %s](#%s)", of.Route.Method, "/v1"+braced(of.Route.Path),
+					Anchor(of.Route.Method, "/v1"+of.Route.Path)))
+			}
+		}
+	}
+	for _, row := range order {
+		routes := in[row]
+		row.In = strings.Join(routes, ", ")
+		if len(routes) > lists/2 {
+			row.In = fmt.Sprintf("%d lists", len(routes))
+		}
+		list = append(list, row)
+	}
+	slices.SortFunc(list, func(a, b givenUp) int {
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.In, b.In), cmp.Compare(a.Instead, b.Instead))
+	})
+	return list
+}

@@ -1,0 +1,169 @@
+package op
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Target returns the path, without the prefix of its version, and the query of a
+// request that binds to the input, a pointer to one of the operation: the inverse
+// of Bind, but for the body. A parameter that holds its default, or nothing, is
+// left out. What no surface binds, and ids that could not be read, have no text.
+//
+// The error is for an input that no request binds to: a path that names no
+// object, an empty text where absent means another, or a parameter whose type
+// has no text form.
+func Target(o Operation, input any) (string, error) {
+	b, err := AppendTarget(nil, o, input)
+	return string(b), err
+}
+
+// AppendTarget is Target, appended to b. After an error, what it returns is b.
+func AppendTarget(b []byte, o Operation, input any) ([]byte, error) {
+	described, v := o.Input(), reflect.ValueOf(input)
+	if v.Kind() != reflect.Pointer || v.Type().Elem() != described.Type {
+		return b, fmt.Errorf("operation %s takes *%s, not %T", o.Meta().ID, described.Type, input)
+	}
+	target, err := described.appendPath(b, o.Meta().Path, v.Elem())
+	if err == nil {
+		target, err = described.appendQuery(target, v.Elem())
+	}
+	if err != nil {
+		return b, fmt.Errorf("operation %s: %w", o.Meta().ID, err)
+	}
+	return target, nil
+}
+
+// appendPath appends a path, whose parameters are written :name.
+func (in *Input) appendPath(b []byte, path string, v reflect.Value) ([]byte, error) {
+	for {
+		before, rest, found := strings.Cut(path, ":")
+		b = append(b, before...)
+		if !found {
+			return b, nil
+		}
+
+		end := strings.IndexByte(rest, '/')
+		if end < 0 {
+			end = len(rest)
+		}
+		at := slices.IndexFunc(in.Path, func(p Param) bool { return p.Name == rest[:end] })
+		if at < 0 {
+			return b, fmt.Errorf("its input has no path parameter %s", rest[:end])
+		}
+		value, start := v.FieldByIndex(in.Path[at].index), len(b)
+		if value.IsZero() {
+			return b, fmt.Errorf("path parameter %s names no object", rest[:end])
+		}
+		var err error
+		if b, err = appendText(b, value); err != nil {
+			return b, fmt.Errorf("path parameter %s: %w", rest[:end], err)
+		}
+		b, path = escape(b, start, ""), rest[end:]
+	}
+}
+
+// appendQuery appends the query, with its question mark; nothing where no
+// parameter has to be given.
+func (in *Input) appendQuery(b []byte, v reflect.Value) ([]byte, error) {
+	separator := byte('?')
+	for i := range in.Query {
+		p := &in.Query[i]
+		before := len(b)
+		b = append(b, separator)
+		b = append(b, p.Name...)
+		b = append(b, '=')
+		start := len(b)
+		var given bool
+		var err error
+		if b, given, err = p.appendTo(b, v.FieldByIndex(p.index)); err != nil {
+			return b, fmt.Errorf("parameter %s: %w", p.Name, err)
+		}
+		if !given {
+			b = b[:before]
+			continue
+		}
+		b, separator = escape(b, start, ",:"), '&'
+	}
+	return b, nil
+}
+
+// appendTo appends the parameter's text, and says whether it has to be given.
+func (p *Param) appendTo(b []byte, v reflect.Value) (_ []byte, given bool, err error) {
+	pointer := v.Kind() == reflect.Pointer
+	if pointer {
+		if v.IsNil() {
+			return b, false, nil
+		}
+		v = v.Elem()
+	} else if !p.defaulted && v.IsZero() {
+		return b, false, nil
+	}
+
+	start := len(b)
+	if b, err = appendText(b, v); err != nil {
+		return b, false, err
+	}
+	if !pointer && string(b[start:]) == p.fallback {
+		return b, false, nil
+	}
+	if len(b) == start && !p.many {
+		return b, false, fmt.Errorf("an empty text is as good as none")
+	}
+	return b, true, nil
+}
+
+// appendText appends the text of a parameter that setText sets to v.
+func appendText(b []byte, v reflect.Value) ([]byte, error) {
+	switch t := v.Addr().Interface().(type) {
+	case *Time: // whose own form is cut to microseconds
+		return t.UTC().AppendFormat(b, time.RFC3339Nano), nil
+	case encoding.TextAppender:
+		return t.AppendText(b)
+	case encoding.TextMarshaler:
+		text, err := t.MarshalText()
+		return append(b, text...), err
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return append(b, v.String()...), nil
+	case reflect.Int:
+		return strconv.AppendInt(b, v.Int(), 10), nil
+	case reflect.Bool:
+		return strconv.AppendBool(b, v.Bool()), nil
+	}
+	return b, fmt.Errorf("a %s has no text form", v.Type())
+}
+
+// escape escapes what follows start, but for letters, digits and -._~ (RFC 3986's
+// unreserved characters) and those of others.
+func escape(b []byte, start int, others string) []byte {
+	plain := func(c byte) bool {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+			return true
+		}
+		return strings.IndexByte("-._~", c) >= 0 || strings.IndexByte(others, c) >= 0
+	}
+	first := slices.IndexFunc(b[start:], func(c byte) bool { return !plain(c) })
+	if first < 0 {
+		return b
+	}
+
+	const digits = "0123456789ABCDEF"
+	raw := slices.Clone(b[start+first:])
+	b = b[:start+first]
+	for _, c := range raw {
+		if plain(c) {
+			b = append(b, c)
+			continue
+		}
+		b = append(b, '%', digits[c>>4], digits[c&15])
+	}
+	return b
+}
