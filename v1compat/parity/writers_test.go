@@ -117,7 +117,7 @@ func (w *writers) write(who, n int, users []domain.UserID) {
 // TestBesideWriters: nothing is called different while both versions are written to.
 func TestBesideWriters(t *testing.T) {
 	t.Parallel()
-	beside(t, 20)
+	beside(t, 12)
 }
 
 // beside compares while three writers make so many writes each.
