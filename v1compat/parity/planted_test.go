@@ -90,54 +90,59 @@ func proxy(t *testing.T, to string, meddle func(request string, a *answered)) st
 	return server.URL
 }
 
+const (
+	users, clients = "GET /v1/clients/{client_id}/users", "GET /v1/clients"
+	collections    = "GET /v1/clients/{client_id}/collections"
+)
+
+// plants are differences: what changes the answers to the requests that hold a text, and
+// what is to be found.
+var plants = []struct {
+	name, at         string
+	meddle           func(*answered)
+	operation, field string
+	v1, v2           string
+}{
+	{"a value of v1", "GET /v1/clients?", change(`"client_name":"Fernhill"`, `"client_name":"Fernhil"`), clients, "client_name", `"Fernhil"`, `"Fernhill"`},
+	{"a value of v2", "/v2/clients?", change(`"on_track_rate":100`, `"on_track_rate":99.9`), clients, "training_on_track_rate", "100", "99.9"},
+	{"a number", "GET /v1/clients?", change(`"user_count":3`, `"user_count":4`), clients, "user_count", "4", "3"},
+	{"a missing field of v1", "/users?", func(a *answered) { a.body = strings.Replace(a.body, `"department":""`, `"x":1`, 1) }, users, "department", "null", `""`},
+	{"a missing field of v2", "/v2/clients?", change(`"name":"Fernhill",`, ""), clients, "name", "null", `"is missing"`},
+	{"a field too many", "GET /v1/clients?", change(`"user_count":3`, `"user_count":3,"plan":"gold"`), clients, "plan", `"gold"`, "null"},
+	{"a missing object of v1", "/collections?", func(a *answered) { a.body = dropFirst(a.body, "items") }, collections, "item", "null", "Crew"},
+	{"a missing object of v2", "/collections?", func(a *answered) { a.body = dropFirst(a.body, "data") }, collections, "item", "Crew", "null"},
+	{"an object twice", "/collections?", func(a *answered) { a.body = repeatFirst(a.body, "items") }, collections, "item", "2", "1"},
+	{"another order", "/collections?", func(a *answered) { a.body = turn(a.body, "data") }, collections, "order", "before", "before"},
+	{"v1's order", "/collections?", func(a *answered) {
+		a.body = strings.Replace(a.body, `"created_date":"2026-06-15T12:00:00Z"`, `"created_date":"2027-06-15T12:00:00Z"`, 1)
+	}, collections, "order", "after", "null"},
+	{"a type of v1", "GET /v1/clients?", change(`"user_count":3`, `"user_count":"3"`), clients, "user_count", `"3"`, "3"},
+	{"a type of a field that was given up", "GET /v1/clients?", change(`"phishing_click_rate_total":0`, `"phishing_click_rate_total":"0"`), clients, "phishing_click_rate_total", `"0"`, "0"},
+	{"a type of v2", "/v2/clients?", change(`"active":3`, `"active":"3"`), clients, "users.active", "null", "cannot be read"},
+	{"a total", "/collections?", func(a *answered) { a.body = strings.Replace(a.body, `"total":2`, `"total":3`, 1) }, collections, "total", "3", "2"},
+	{"a limit", "GET /v1/clients?", change(`"limit":50`, `"limit":20`), clients, "limit", "20", "50"},
+	{"an offset", "GET /v1/clients?", change(`"offset":0`, `"offset":1`), clients, "offset", "1", "0"},
+	{"a status of v1", "GET /v1/clients/", func(a *answered) {
+		if strings.Contains(a.body, `"description"`) || strings.Contains(a.body, "Crew") {
+			a.status = 500
+		}
+	}, collections, "status", "500", "200"},
+	{"a status of v2", "GET /v2/clients/", func(a *answered) {
+		if strings.Contains(a.body, "Crew") {
+			a.status = 500
+		}
+	}, collections, "status", "200", "500"},
+	{"a status of an error", "/v1/clients?limit=x", func(a *answered) { a.status = 422 }, clients, "status", "422", "400"},
+	{"an error's code", "/v1/clients?limit=x", change("invalid_request", "bad_request"), clients, "error", "bad_request", "invalid_request"},
+	{"a header of v1", "GET /v1/clients?", func(a *answered) { a.header.Del("X-RateLimit-Reset") }, clients, "X-RateLimit-Reset", `""`, "a number"},
+	{"a header of v2", "GET /v2/clients?", func(a *answered) { a.header.Set("X-Request-Id", "another") }, clients, "X-Request-Id", "parity-", "another"},
+}
+
 // TestPlanted: a difference of each kind is found, and named by operation, field and
 // request.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
 	w := small(t)
-	const users, clients = "GET /v1/clients/{client_id}/users", "GET /v1/clients"
-	const collections = "GET /v1/clients/{client_id}/collections"
-	list := func(path string) string { return "GET " + path }
-	plants := []struct {
-		name, at         string
-		meddle           func(*answered)
-		operation, field string
-		v1, v2           string
-	}{
-		{"a value of v1", list("/v1/clients?"), change(`"client_name":"Fernhill"`, `"client_name":"Fernhil"`), clients, "client_name", `"Fernhil"`, `"Fernhill"`},
-		{"a value of v2", "/v2/clients?", change(`"on_track_rate":100`, `"on_track_rate":99.9`), clients, "training_on_track_rate", "100", "99.9"},
-		{"a number", list("/v1/clients?"), change(`"user_count":3`, `"user_count":4`), clients, "user_count", "4", "3"},
-		{"a missing field of v1", "/users?", func(a *answered) { a.body = strings.Replace(a.body, `"department":""`, `"x":1`, 1) }, users, "department", "null", `""`},
-		{"a missing field of v2", "/v2/clients?", change(`"name":"Fernhill",`, ""), clients, "name", "null", `"is missing"`},
-		{"a field too many", list("/v1/clients?"), change(`"user_count":3`, `"user_count":3,"plan":"gold"`), clients, "plan", `"gold"`, "null"},
-		{"a missing object of v1", "/collections?", func(a *answered) { a.body = dropFirst(a.body, "items") }, collections, "item", "null", "Crew"},
-		{"a missing object of v2", "/collections?", func(a *answered) { a.body = dropFirst(a.body, "data") }, collections, "item", "Crew", "null"},
-		{"an object twice", "/collections?", func(a *answered) { a.body = repeatFirst(a.body, "items") }, collections, "item", "2", "1"},
-		{"another order", "/collections?", func(a *answered) { a.body = turn(a.body, "data") }, collections, "order", "before", "before"},
-		{"v1's order", "/collections?", func(a *answered) {
-			a.body = strings.Replace(a.body, `"created_date":"2026-06-15T12:00:00Z"`, `"created_date":"2027-06-15T12:00:00Z"`, 1)
-		}, collections, "order", "after", "null"},
-		{"a type of v1", list("/v1/clients?"), change(`"user_count":3`, `"user_count":"3"`), clients, "user_count", `"3"`, "3"},
-		{"a type of a field that was given up", list("/v1/clients?"), change(`"phishing_click_rate_total":0`, `"phishing_click_rate_total":"0"`), clients, "phishing_click_rate_total", `"0"`, "0"},
-		{"a type of v2", "/v2/clients?", change(`"active":3`, `"active":"3"`), clients, "users.active", "null", "cannot be read"},
-		{"a total", "/collections?", func(a *answered) { a.body = strings.Replace(a.body, `"total":2`, `"total":3`, 1) }, collections, "total", "3", "2"},
-		{"a limit", list("/v1/clients?"), change(`"limit":50`, `"limit":20`), clients, "limit", "20", "50"},
-		{"an offset", list("/v1/clients?"), change(`"offset":0`, `"offset":1`), clients, "offset", "1", "0"},
-		{"a status of v1", "GET /v1/clients/", func(a *answered) {
-			if strings.Contains(a.body, `"description"`) || strings.Contains(a.body, "Crew") {
-				a.status = 500
-			}
-		}, collections, "status", "500", "200"},
-		{"a status of v2", "GET /v2/clients/", func(a *answered) {
-			if strings.Contains(a.body, "Crew") {
-				a.status = 500
-			}
-		}, collections, "status", "200", "500"},
-		{"a status of an error", "/v1/clients?limit=x", func(a *answered) { a.status = 422 }, clients, "status", "422", "400"},
-		{"an error's code", "/v1/clients?limit=x", change("invalid_request", "bad_request"), clients, "error", "bad_request", "invalid_request"},
-		{"a header of v1", list("/v1/clients?"), func(a *answered) { a.header.Del("X-RateLimit-Reset") }, clients, "X-RateLimit-Reset", `""`, "a number"},
-		{"a header of v2", list("/v2/clients?"), func(a *answered) { a.header.Set("X-Request-Id", "another") }, clients, "X-Request-Id", "parity-", "another"},
-	}
 	for _, p := range plants {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()

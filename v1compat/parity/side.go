@@ -2,8 +2,6 @@ package parity
 
 import (
 	"context"
-	"encoding/base64"
-	"hash/fnv"
 	"net/http"
 	"net/url"
 	"slices"
@@ -319,11 +317,4 @@ func withQuery(path string, pairs ...string) string {
 		separator = "&"
 	}
 	return path + separator + values.Encode()
-}
-
-// digest stands for a text of any length.
-func digest(s string) string {
-	h := fnv.New128a()
-	_, _ = h.Write([]byte(s))
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
