@@ -74,6 +74,13 @@ func Held(values ...any) ([]IDKey, error) {
 // alone. An object that never had a number is an error: the registry's triggers
 // would have to be missing.
 func Number(ctx context.Context, reg *Registry, out any) error {
+	return NumberBy(out, func(wanted []IDKey) (map[IDKey]int64, error) { return reg.Numbers(ctx, wanted) })
+}
+
+// NumberBy is Number for a caller who has the numbers from elsewhere than a
+// Registry. find is called at most once, and may return fewer numbers than it was
+// asked for: that is an error.
+func NumberBy(out any, find func([]IDKey) (map[IDKey]int64, error)) error {
 	slots, err := collect([]any{out})
 	if err != nil {
 		return fmt.Errorf("number ids: %w", err)
@@ -87,7 +94,7 @@ func Number(ctx context.Context, reg *Registry, out any) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	found, err := reg.Numbers(ctx, wanted)
+	found, err := find(wanted)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 	"partnerapi/idmap"
 )
 
-// answered is the body of an exchange's answer, ids as they are written.
-type answered struct {
+// exchangeAnswer is the body of an exchange's answer, ids as they are written.
+type exchangeAnswer struct {
 	Items []struct {
 		V1 jsontext.Value `json:"v1"`
 		V2 jsontext.Value `json:"v2"`
@@ -26,7 +26,7 @@ type answered struct {
 }
 
 // answered exchanges ids.
-func (s *service) answered(key, kind string, ids []string) (a answered) {
+func (s *service) answered(key, kind string, ids []string) (a exchangeAnswer) {
 	s.T.Helper()
 	body := s.exchange(key, kind, ids...).Want(200).Body
 	if err := json.Unmarshal(body, &a, jsontext.AllowDuplicateNames(true)); err != nil {

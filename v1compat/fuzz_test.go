@@ -84,7 +84,7 @@ func FuzzExchange(f *testing.F) {
 		}
 
 		lenient := jsontext.AllowDuplicateNames(true)
-		var a answered
+		var a exchangeAnswer
 		var asked struct {
 			IDs []jsontext.Value `json:"ids"`
 		}

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,7 +36,8 @@ type streams struct {
 }
 
 // run runs a command line and returns the exit status: 0, or 1 when the
-// command failed, or 2 when the line made no sense.
+// command failed, unless its error has another (kong.ExitCoder), or 2 when the line
+// made no sense.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	exited := -1
 	line := cli{Plugins: pluginCommands()}
@@ -54,6 +56,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	}
 	if err := command.Run(); err != nil {
 		fmt.Fprintln(errs, "partnerapi:", err)
+		if coded := kong.ExitCoder(nil); errors.As(err, &coded) {
+			return coded.ExitCode()
+		}
 		return 1
 	}
 	return 0

@@ -29,8 +29,9 @@ const registrySize = 100_000
 func init() {
 	extensions = append(extensions, extension{
 		commands: &struct {
-			IDMap idmapCmd `cmd:"" name:"idmap" help:"The numbers that v1 knows objects by."`
-			V1    v1Cmd    `cmd:"" name:"v1" help:"Retire v1: announce its end, move callers on, and end it."`
+			IDMap  idmapCmd  `cmd:"" name:"idmap" help:"The numbers that v1 knows objects by."`
+			V1     v1Cmd     `cmd:"" name:"v1" help:"Retire v1: announce its end, move callers on, and end it."`
+			Parity parityCmd `cmd:"" help:"Compare what v1 and v2 say, to move a caller from one to the other."`
 		}{},
 		migrate: func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) },
 		version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return idmap.SchemaVersion(ctx, d.SQL()) },

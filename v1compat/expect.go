@@ -1,0 +1,247 @@
+package v1compat
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"partnerapi/domain"
+	"partnerapi/idmap"
+)
+
+// Reading is a route that only reads, for programs that have v2's answers as JSON and
+// want to know what v1 has to say: it runs the route's own translator on them. It
+// is safe for concurrent use.
+type Reading struct {
+	Meta
+	// GivenUp are the members of v1's items that v2's JSON has no value for, sorted.
+	GivenUp []string
+	// Paged says that v1 answers with a page of items; else with one object.
+	Paged bool
+	// List says that v2 answers with a page of objects; else with one object.
+	List bool
+
+	// needs are the members that each object of v2 has.
+	needs []string
+	// item translates an object of v2.
+	item func(object jsontext.Value) (any, error)
+}
+
+// Numbers finds the numbers of objects. It may leave some out.
+type Numbers func([]idmap.IDKey) (map[idmap.IDKey]int64, error)
+
+// NoNumber stands in v1's items where Numbers left an object out. No object has it.
+const NoNumber = -1
+
+// Readings are the routes of v1's own document that only read, in the order of the
+// table.
+func (f *Facade) Readings() ([]*Reading, error) {
+	fields, err := f.Fields()
+	if err != nil {
+		return nil, err
+	}
+	var all []*Reading
+	for _, r := range f.routes {
+		if r.Additive || r.operation.Meta().Scope != domain.Read {
+			continue
+		}
+		reading := readingOf(r)
+		for _, of := range fields {
+			if of.Route.ID == r.ID {
+				reading.GivenUp = membersGivenUp(of.Response)
+			}
+		}
+		all = append(all, reading)
+	}
+	return all, nil
+}
+
+// membersGivenUp are the members of the items that v2 does not have.
+func membersGivenUp(fields []Field) (names []string) {
+	for _, field := range fields {
+		if name, ok := strings.CutPrefix(field.V1, "items[]."); ok && field.How == GivenUp {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Expected is what v1 has to say of one object of v2.
+type Expected struct {
+	// Item is v1's item; nil where the object could not be read.
+	Item jsontext.Value
+	// Faults are members of v2's object that are missing or of another type than
+	// v2 declares, by their names, with what is wrong.
+	Faults map[string]string
+}
+
+// Expect translates objects of v2 into v1's items. All numbers are looked up at once.
+func (r *Reading) Expect(objects []jsontext.Value, numbers Numbers) ([]Expected, error) {
+	all := make([]Expected, len(objects))
+	items := make([]any, len(objects))
+	for i, object := range objects {
+		all[i].Faults = r.missing(object)
+		item, err := r.item(object)
+		if err != nil {
+			all[i].addFault(err)
+			continue
+		}
+		items[i] = item
+	}
+
+	err := numberAll(items, numbers)
+	if err != nil {
+		return nil, err
+	}
+	for i, item := range items {
+		if item == nil {
+			continue
+		}
+		if all[i].Item, err = json.Marshal(item); err != nil {
+			return nil, fmt.Errorf("write an item of %s: %w", r.ID, err)
+		}
+	}
+	return all, nil
+}
+
+// numberAll sets the numbers of items, NoNumber where there is none.
+func numberAll(items []any, numbers Numbers) error {
+	var wanted []idmap.IDKey
+	gather := func(keys []idmap.IDKey) (map[idmap.IDKey]int64, error) {
+		wanted = append(wanted, keys...)
+		none := make(map[idmap.IDKey]int64, len(keys))
+		for _, key := range keys {
+			none[key] = NoNumber
+		}
+		return none, nil
+	}
+	each := func(find Numbers) error {
+		for _, item := range items {
+			if item == nil {
+				continue
+			}
+			if err := idmap.NumberBy(item, find); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := each(gather); err != nil || len(wanted) == 0 {
+		return err
+	}
+
+	found, err := numbers(wanted)
+	if err != nil {
+		return err
+	}
+	return each(func(keys []idmap.IDKey) (map[idmap.IDKey]int64, error) {
+		some := make(map[idmap.IDKey]int64, len(keys))
+		for _, key := range keys {
+			if some[key] = NoNumber; found[key] != 0 {
+				some[key] = found[key]
+			}
+		}
+		return some, nil
+	})
+}
+
+// addFault notes what is wrong with an object that could not be read.
+func (e *Expected) addFault(err error) {
+	field := "(object)"
+	if at, ok := err.(*json.SemanticError); ok && at.JSONPointer != "" {
+		field = strings.ReplaceAll(strings.TrimPrefix(string(at.JSONPointer), "/"), "/", ".")
+	}
+	if e.Faults == nil {
+		e.Faults = map[string]string{}
+	}
+	e.Faults[field] = "cannot be read: " + err.Error()
+}
+
+// missing are the members that an object of v2 lacks.
+func (r *Reading) missing(object jsontext.Value) map[string]string {
+	var members map[string]jsontext.Value
+	if json.Unmarshal(object, &members) != nil {
+		return nil // which reading the object will say
+	}
+	var faults map[string]string
+	for _, name := range r.needs {
+		if _, ok := members[name]; ok {
+			continue
+		}
+		if faults == nil {
+			faults = map[string]string{}
+		}
+		faults[name] = "is missing"
+	}
+	return faults
+}
+
+// readingOf says how a route's answers are translated, object by object. The objects are
+// those in the JSON of the operation that callers of v2 have.
+func readingOf(r *route) *Reading {
+	_, paged := r.output.FieldByName("Items")
+	wire := r.Successor.Output()
+	data, list := wire.FieldByName("Data")
+	if list {
+		wire = data.Type.Elem()
+	}
+
+	reading := &Reading{Meta: r.Meta, List: list, Paged: paged}
+	for name, always := range wireNames(wire) {
+		if always {
+			reading.needs = append(reading.needs, name)
+		}
+	}
+	slices.Sort(reading.needs)
+	reading.item = func(object jsontext.Value) (any, error) {
+		shown := reflect.New(r.shown)
+		if err := json.Unmarshal(object, shown.Interface(), json.WithUnmarshalers(scopes)); err != nil {
+			return nil, err
+		}
+		item := reflect.ValueOf(r.fromV2(shown.Interface()))
+		if item.Kind() == reflect.Pointer {
+			return item.Interface(), nil
+		}
+		settable := reflect.New(item.Type())
+		settable.Elem().Set(item)
+		return settable.Interface(), nil
+	}
+	return reading
+}
+
+// wireNames are the members of a struct's JSON, and whether each is always there.
+func wireNames(t reflect.Type) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range reflect.VisibleFields(t) {
+		tag, ok := f.Tag.Lookup("json")
+		if !ok || tag == "-" || f.Anonymous {
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		names[name] = !strings.Contains(options, "omit")
+	}
+	return names
+}
+
+// scopes reads the scopes of policies, which v2 itself only writes.
+var scopes = json.UnmarshalFunc(func(text []byte, scope *domain.ScopeID) error {
+	var id string
+	if err := json.Unmarshal(text, &id); err != nil {
+		return err
+	}
+	var err error
+	switch prefix, _, _ := strings.Cut(id, "_"); prefix {
+	case (domain.GroupKind{}).Prefix():
+		scope.Group, err = domain.ParseID[domain.GroupKind](id)
+	case (domain.CollectionKind{}).Prefix():
+		scope.Collection, err = domain.ParseID[domain.CollectionKind](id)
+	default:
+		scope.Client, err = domain.ParseID[domain.ClientKind](id)
+	}
+	return err
+})

@@ -1,0 +1,91 @@
+package v1compat
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"partnerapi/idmap"
+	v2 "partnerapi/v2"
+)
+
+// TestGivenUp: what the table of fields says is given up, of each route that reads.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	rates := []string{"phishing_click_rate_last_year", "phishing_click_rate_total"}
+	want := map[string][]string{
+		"partner": nil, "clients": rates, "users": rates, "training": nil, "phishing": nil, "collections": nil,
+		"collection-members": nil, "policies": nil, "policy-users": nil, "exposures": nil,
+		"reports": {"download_link", "updated_at"}, "download-report": {"updated_at"},
+		"sentemails": {"message_infima_id", "user_infima_id"},
+	}
+	got := map[string][]string{}
+	all, err := New(v2.New(nil, nil), Config{}).Readings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		got[r.ID] = r.GivenUp
+	}
+	if !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("given up: %v, not %v", got, want)
+	}
+}
+
+// TestExpect: an object of v2 is translated with the numbers that are found, and what
+// is missing in it is said.
+func TestExpect(t *testing.T) {
+	t.Parallel()
+	readings := map[string]*Reading{}
+	all, err := New(v2.New(nil, nil), Config{}).Readings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		readings[r.ID] = r
+	}
+	numbers := func(keys []idmap.IDKey) (map[idmap.IDKey]int64, error) {
+		found := map[idmap.IDKey]int64{}
+		for _, key := range keys {
+			if key.Kind == idmap.Collection {
+				found[key] = 17
+			}
+		}
+		return found, nil
+	}
+	collection := jsontext.Value(`{"id": "col_01jxeqg1m4e0088h0088h0088h", "client_id": "cli_01jxeqg1m4e0088h0088h0088h",
+		"name": "Crew", "description": null, "member_count": 3, "created_by": "api",
+		"created_at": "2026-06-15T12:00:00.654321Z", "updated_at": "2026-06-15T12:00:00.000000Z", "later": 1}`)
+	got, err := readings["collections"].Expect([]jsontext.Value{collection}, numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"id":17,"name":"Crew","member_count":3,"created_date":"2026-06-15T12:00:00Z"}`
+	if string(got[0].Item) != want || got[0].Faults != nil {
+		t.Errorf("%s %v, not %s", got[0].Item, got[0].Faults, want)
+	}
+
+	wrong := []jsontext.Value{
+		jsontext.Value(`{"id":"pol_01jxeqg1m4e0088h0088h0088h","scope_type":"user_container","scope_id":"grp_01jxeqg1m4e0088h0088h0088h","version":"1"}`),
+		jsontext.Value(`{"id":"pol_01jxeqg1m4e0088h0088h0088h","scope_id":"grp_01jxeqg1m4e0088h0088h0088h","version":1}`),
+	}
+	got, err = readings["policies"].Expect(wrong, numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0].Item != nil || got[0].Faults["version"] == "" || got[0].Faults["title"] != "is missing" {
+		t.Errorf("a text for an integer: %s %v", got[0].Item, got[0].Faults)
+	}
+	var scope struct {
+		ScopeID int `json:"scope_id"`
+	}
+	if err := json.Unmarshal(got[1].Item, &scope); err != nil || scope.ScopeID != NoNumber {
+		t.Errorf("a group without a number: %s %v", got[1].Item, err)
+	}
+	if got[1].Faults["renewal_period_days"] != "is missing" {
+		t.Errorf("faults %v", got[1].Faults)
+	}
+}

@@ -1,0 +1,193 @@
+// Package parity compares what version 1 and version 2 of the interface say of
+// everything that a key reaches, field by field, as a caller of both sees it: over
+// HTTP, without a database. What v1 has to say is what the routes' own translators
+// make of v2's JSON, so the rules are those of the migration guide. It can compare
+// two services' version 1 as well, and the requests of recorded traffic.
+//
+// What differs is read again before it counts, so that writers beside it raise no
+// false alarm. It writes nothing but what Writes is asked for. The package can be
+// deleted with v1compat.
+package parity
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"partnerapi/v1compat"
+)
+
+// DefaultSample is how many objects of a kind and parent are compared where nothing
+// else is said.
+const DefaultSample = 20
+
+// Config says what is compared.
+type Config struct {
+	// URL is the address of the service, without /v1, and Key a key of it with the
+	// scope read.
+	URL, Key string
+	// OldURL, where set, is the address of another service whose v1 is compared with
+	// this one's, in the place of this one's v2; its ids are the same. OldKey is a key
+	// of it; empty for Key.
+	OldURL, OldKey string
+	// Tolerate are members of v1's items that may differ between the two services,
+	// and names of headers.
+	Tolerate []string
+	// Sample is how many objects of a kind and parent are compared at the most,
+	// spread evenly over their list; 0 is all. Lists that v2 shows in another order
+	// than v1 are always read whole, as are v2's sides of all lists.
+	Sample int
+	// Facade has the routes' translators; one that was made without a database will
+	// do.
+	Facade *v1compat.Facade
+	// Wait pauses between readings, and while a budget is used up; nil is Pause.
+	Wait Wait
+	// Now is the time from which the mails of the last 30 days are counted; nil is
+	// time.Now.
+	Now func() time.Time
+	// Progress, where set, is told how many of the clients and users that are to be
+	// compared have been.
+	Progress func(done, total int)
+}
+
+// Unable is an error for which nothing could be compared.
+type Unable struct{ Reason error }
+
+func (e Unable) Error() string { return e.Reason.Error() }
+
+// Unwrap is the reason.
+func (e Unable) Unwrap() error { return e.Reason }
+
+// run is one comparison.
+type run struct {
+	Config
+	service  *service
+	old      *service // nil where v2 is compared
+	report   *Report
+	readings map[string]*v1compat.Reading
+	// operations are the names of the readings, in their order.
+	operations []string
+	known      numbersCache
+
+	mu          sync.Mutex
+	done, total int
+}
+
+// newRun checks the configuration.
+func newRun(c Config) (*run, error) {
+	if c.Wait == nil {
+		c.Wait = Pause
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	r := &run{Config: c, report: &Report{Operations: []*Operation{}}, readings: map[string]*v1compat.Reading{}}
+	readings, err := c.Facade.Readings()
+	if err != nil {
+		return nil, err
+	}
+	for _, reading := range readings {
+		r.readings[reading.ID] = reading
+		r.operations = append(r.operations, operationOf(reading))
+	}
+	if r.service, err = newService(c.URL, c.Key, "KEY", c.Wait); err != nil {
+		return nil, Unable{err}
+	}
+	if c.OldURL == "" {
+		return r, nil
+	}
+	if c.OldKey == "" {
+		c.OldKey = c.Key
+	}
+	if r.old, err = newService(c.OldURL, c.OldKey, "V1_KEY", c.Wait); err != nil {
+		return nil, Unable{err}
+	}
+	return r, nil
+}
+
+// Compare compares everything that the key reaches. The report says what was compared
+// until then, whatever the error is; an Unable for which nothing could be compared.
+func Compare(ctx context.Context, c Config) (*Report, error) {
+	r, err := newRun(c)
+	if err != nil {
+		return &Report{}, err
+	}
+	defer r.close()
+	if err := r.begin(ctx); err != nil {
+		return r.report, err
+	}
+	return r.report, r.tree(ctx)
+}
+
+// close ends the work, and puts the report in order.
+func (r *run) close() {
+	r.report.sort(r.operations)
+	r.service.client.CloseIdleConnections()
+	if r.old != nil {
+		r.old.client.CloseIdleConnections()
+	}
+}
+
+// begin finds out whether the services can be compared at all.
+func (r *run) begin(ctx context.Context) error {
+	if err := r.reachable(ctx, r.service, "/v1/partner"); err != nil {
+		return err
+	}
+	if r.old != nil {
+		return r.reachable(ctx, r.old, "/v1/partner")
+	}
+	return r.reachable(ctx, r.service, "/v2/partner")
+}
+
+func (r *run) reachable(ctx context.Context, s *service, path string) error {
+	a, err := s.do(ctx, get(path))
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return Unable{err}
+	case a.status == http.StatusForbidden:
+		return Unable{fmt.Errorf("GET %s%s was answered 403: the key needs the scope read: %s", s.base, path, message(a.body))}
+	case a.status == http.StatusNotFound && path == "/v2/partner":
+		return Unable{fmt.Errorf("GET %s%s was answered 404: comparing needs v2 in release 2.1 or higher", s.base, path)}
+	case a.status == http.StatusNotFound:
+		return Unable{fmt.Errorf("GET %s%s was answered 404: does the address name the service?", s.base, path)}
+	case a.status != http.StatusOK:
+		return Unable{fmt.Errorf("GET %s%s was answered %d: %s", s.base, path, a.status, message(a.body))}
+	}
+	return nil
+}
+
+// sides are the two that are compared for a list.
+func (r *run) sides(l *list) [2]side {
+	if r.old != nil {
+		return [2]side{oldSide{l, r.old}, oldSide{l, r.service}}
+	}
+	return [2]side{oldSide{l, r.service}, newSide{l, r}}
+}
+
+// rules are the rules by which a list's items are compared.
+func (r *run) rules(l *list) rules {
+	rules := rules{links: []string{"download_link"}, tolerated: r.Tolerate}
+	if r.old != nil {
+		return rules
+	}
+	for _, name := range l.reading.GivenUp {
+		if _, known := l.known[name]; !known {
+			rules.explained = append(rules.explained, name)
+		}
+	}
+	return rules
+}
+
+// advance notes that so many objects were compared, or are to be.
+func (r *run) advance(done, total int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done, r.total = r.done+done, r.total+total
+	if done > 0 && r.Progress != nil { // all are known then
+		r.Progress(min(r.done, r.total), r.total)
+	}
+}

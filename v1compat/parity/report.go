@@ -1,0 +1,203 @@
+package parity
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxShown is how many differences of an operation are shown.
+const maxShown = 10
+
+// maxValue is how many bytes of a value are shown.
+const maxValue = 2000
+
+// Report is what was compared, operation by operation.
+type Report struct {
+	Operations []*Operation `json:"operations"`
+
+	mu   sync.Mutex
+	once map[string]bool
+}
+
+// Operation is what was compared of one of v1's operations. Each value of an item
+// counts as one, as do an item that only one side has, the total and the order of a
+// list, and a status or header that is wrong.
+type Operation struct {
+	// Operation is its method and path, such as GET /v1/clients.
+	Operation string `json:"operation"`
+	// Compared is the sum of the next three.
+	Compared int `json:"compared"`
+	Equal    int `json:"equal"`
+	// Explained counts values that differ, or that v2 lacks, as the migration guide
+	// says.
+	Explained int `json:"explained"`
+	Different int `json:"different"`
+	// Differences are the first ten.
+	Differences []Difference `json:"differences"`
+	// Unsettled counts what changed at each of the times that it was read again, so
+	// that it could not be compared.
+	Unsettled int `json:"unsettled,omitzero"`
+}
+
+// Difference is a value that both sides say differently.
+type Difference struct {
+	// Field is the value's path in v1's item, such as admins[0].role; or item, for an
+	// item that only one side has; order, total, limit or offset of a list; status; the
+	// name of a header; or a member of v2's object that is missing or of a wrong type.
+	Field string `json:"field"`
+	// V1 and V2 are what v1 says, and what v2 says in v1's words. Null where there is
+	// nothing.
+	V1 jsontext.Value `json:"v1"`
+	V2 jsontext.Value `json:"v2"`
+	// Request is the commands that show both, one a line.
+	Request string `json:"request"`
+}
+
+// at is the operation of that name. The report is locked.
+func (r *Report) at(name string) *Operation {
+	for _, o := range r.Operations {
+		if o.Operation == name {
+			return o
+		}
+	}
+	o := &Operation{Operation: name, Differences: []Difference{}}
+	r.Operations = append(r.Operations, o)
+	return o
+}
+
+// count adds a verdict to an operation. The answers are those that it is of.
+func (r *Report) count(operation string, v verdict, of ...answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := r.at(operation)
+	o.Equal += v.equal
+	o.Explained += v.explained
+	o.Different += len(v.faults)
+	o.Compared += v.equal + v.explained + len(v.faults)
+	for _, f := range v.faults {
+		if len(o.Differences) == maxShown {
+			return
+		}
+		o.Differences = append(o.Differences, Difference{
+			Field: f.field, V1: shown(f.v1), V2: shown(f.v2), Request: commands(of),
+		})
+	}
+}
+
+// first reports whether it is asked about something for the first time.
+func (r *Report) first(what string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.once == nil {
+		r.once = map[string]bool{}
+	}
+	seen := r.once[what]
+	r.once[what] = true
+	return !seen
+}
+
+// unsettled counts what could not be compared.
+func (r *Report) unsettled(operation string, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.at(operation).Unsettled += n
+}
+
+// sort puts the operations into the order of names.
+func (r *Report) sort(names []string) {
+	slices.SortStableFunc(r.Operations, func(a, b *Operation) int {
+		return cmp.Compare(slices.Index(names, a.Operation), slices.Index(names, b.Operation))
+	})
+}
+
+// Different is how many differences there are.
+func (r *Report) Different() (n int) {
+	for _, o := range r.Operations {
+		n += o.Different
+	}
+	return n
+}
+
+func commands(of []answer) string {
+	var lines []string
+	for _, a := range of {
+		if a.from != nil {
+			lines = append(lines, a.curl())
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shown is a value as it is reported.
+func shown(v jsontext.Value) jsontext.Value {
+	switch {
+	case len(v) == 0:
+		return jsontext.Value("null")
+	case len(v) > maxValue:
+		return text(strings.ToValidUTF8(string(v[:maxValue]), "") + "…")
+	case !v.IsValid():
+		return text(strings.ToValidUTF8(string(v), "?"))
+	}
+	return v
+}
+
+// text is a text as JSON.
+func text(s string) jsontext.Value {
+	v, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
+		return jsontext.Value(`"(not UTF-8)"`)
+	}
+	return v
+}
+
+// number is a number as JSON.
+func number(n int) jsontext.Value { return fmt.Append(nil, n) }
+
+// WriteJSON writes the report as JSON.
+func (r *Report) WriteJSON(to io.Writer) error {
+	b, err := json.Marshal(r, jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(append(b, '\n'))
+	return err
+}
+
+// WriteText writes the report for people: a table, and then the differences.
+func (r *Report) WriteText(to io.Writer) error {
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "OPERATION\tCOMPARED\tEQUAL\tEXPLAINED\tDIFFERENT")
+	for _, o := range r.Operations {
+		note := ""
+		if o.Unsettled > 0 {
+			note = fmt.Sprintf(" (%d kept changing)", o.Unsettled)
+		}
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d%s\n", o.Operation, o.Compared, o.Equal, o.Explained, o.Different, note)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+
+	var b strings.Builder
+	for _, o := range r.Operations {
+		for _, d := range o.Differences {
+			fmt.Fprintf(&b, "\n%s: %s\n  v1: %s\n  v2: %s\n", o.Operation, d.Field, d.V1, d.V2)
+			for line := range strings.Lines(d.Request) {
+				fmt.Fprintf(&b, "  %s\n", strings.TrimSuffix(line, "\n"))
+			}
+		}
+		if more := o.Different - len(o.Differences); more > 0 {
+			fmt.Fprintf(&b, "\n%s: %d more\n", o.Operation, more)
+		}
+	}
+	_, err := io.WriteString(to, b.String())
+	return err
+}

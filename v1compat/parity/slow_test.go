@@ -1,0 +1,17 @@
+//go:build slow
+
+package parity
+
+import "testing"
+
+// TestBesideManyWriters is TestBesideWriters with many more writes.
+func TestBesideManyWriters(t *testing.T) { beside(t, 1000) }
+
+// TestDemonstration: both versions say the same of all of the demonstration, to each of
+// its keys.
+func TestDemonstration(t *testing.T) {
+	s := demo(t)
+	for _, key := range []string{"pk_demo_all", "pk_demo_readonly", "pk_demo_subset", "pk_demo_other"} {
+		same(t, config(s.URL, key, s.Clock.Now()))
+	}
+}

@@ -1,0 +1,60 @@
+// Package v1test runs the service with both versions of its interface, for tests of
+// what calls them from outside.
+package v1test
+
+import (
+	"context"
+	"testing"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/idmap"
+	"partnerapi/v1compat"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// Service is a running service.
+type Service struct {
+	*v2test.Harness
+	Registry *idmap.Registry
+	Facade   *v1compat.Facade
+}
+
+// Schema is v2's tables with the registry's.
+var Schema = dbtest.Schema{Name: "v1", Key: db.SchemaKey() + "1", Apply: migrate}
+
+func migrate(ctx context.Context, url string) error {
+	return v2test.Migrate(ctx, url, func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) })
+}
+
+// Start starts a service, which ends with the test. Its limits are none unless the
+// options have some.
+func Start(t testing.TB, o v2test.Options) *Service {
+	t.Helper()
+	s := &Service{}
+	if o.Schema.Name == "" {
+		o.Schema = Schema
+	}
+	if o.Limits.PerKey == 0 {
+		o.Limits = v2test.Unlimited
+	}
+	o.Mount = func(h *v2test.Harness) error {
+		s.Registry = idmap.New(h.DB.SQL(), 10_000)
+		s.Facade = v1compat.New(h.API, v1compat.Config{Registry: s.Registry, Clock: h.Clock, Release: op.Latest})
+		return s.Facade.Mount(h.Edge, h.Engine)
+	}
+	s.Harness = v2test.New(t, o)
+	return s
+}
+
+// NumberIn is the number that v1 knows an object by.
+func (s *Service) NumberIn(kind idmap.Kind, id idmap.UUID) int64 {
+	s.T.Helper()
+	key := idmap.IDKey{Kind: kind, ID: id}
+	found, err := s.Registry.Numbers(s.T.Context(), []idmap.IDKey{key})
+	if err != nil || found[key] == 0 {
+		s.T.Fatalf("the number of %s %x: %v", kind, id, err)
+	}
+	return found[key]
+}
