@@ -32,6 +32,8 @@ type world struct {
 	*db.DB
 	t     testing.TB
 	clock *domain.ManualClock
+	// applied is after how many batches the run before was cut short.
+	applied int
 }
 
 func newWorld(t testing.TB, opts ...db.Option) *world {
@@ -46,7 +48,7 @@ func newWorld(t testing.TB, opts ...db.Option) *world {
 			t.Error(err)
 		}
 	})
-	return &world{d, t, clock}
+	return &world{DB: d, t: t, clock: clock}
 }
 
 // take imports lines, and returns the counts and the refusals.
@@ -154,3 +156,7 @@ func (w *world) everything() string {
 	}
 	return all.String()
 }
+
+func adm(n int) string { return prefixed[domain.AdminKind](n) }
+func grp(n int) string { return prefixed[domain.GroupKind](n) }
+func col(n int) string { return prefixed[domain.CollectionKind](n) }
