@@ -197,6 +197,8 @@ type FrameworkAssignmentRecord struct {
 type AudienceRecord struct {
 	Type FrameworkAudienceType `json:"type"`
 	ID   *AnyRef               `json:"id,omitempty"`
+	// Deleted says that the collection was deleted: nobody is in the audience any more.
+	Deleted bool `json:"deleted,omitempty"`
 }
 
 // ModulesRecord says which modules of a framework are on. Those that it leaves out
@@ -213,8 +215,9 @@ type ResultRecord struct {
 	Needs
 	ID                     Ref[ResultKind]          `record:"id"`
 	User                   Field[Ref[UserKind]]     `record:"user" rule:"new,fixed"`
-	Template               Field[Ref[TemplateKind]] `record:"template" rule:"new,fixed"`
-	SendAt                 Field[Moment]            `record:"send_at" rule:"past"`
+	Template               Field[Ref[TemplateKind]] `record:"template" rule:"fixed"`
+	TemplateName           Field[TemplateName]      `record:"template_name" rule:"fixed"`
+	SendAt                 Field[Moment]            `record:"send_at"`
 	SentAt                 Field[Moment]            `record:"sent_at" rule:"past"`
 	OpenedAt               Field[Moment]            `record:"opened_at" rule:"null,past"`
 	AttachmentOpenedAt     Field[Moment]            `record:"attachment_opened_at" rule:"null,past"`
@@ -223,8 +226,16 @@ type ResultRecord struct {
 	Reported               Field[bool]              `record:"reported"`
 	ReportedAt             Field[Moment]            `record:"reported_at" rule:"null,past"`
 	AutomatedReason        Field[AutomatedReason]   `record:"automated_reason" rule:"null"`
-	Failure                Field[string]            `record:"failure" rule:"null,max=500"`
+	Failure                Field[string]            `record:"failure" rule:"null,max=2000"`
 	FailedAt               Field[Moment]            `record:"failed_at" rule:"null,past"`
+	CreatedAt              Field[Moment]            `record:"created_at" rule:"past"`
+}
+
+// TemplateName is what names a template that was imported, in the place of its id,
+// which is another one in every database.
+type TemplateName struct {
+	Name     string   `json:"name"`
+	Language Language `json:"language"`
 }
 
 // SentEmailRecord is a mail that was sent to a user.
@@ -233,8 +244,8 @@ type SentEmailRecord struct {
 	ID          Ref[MessageKind]     `record:"id"`
 	User        Field[Ref[UserKind]] `record:"user" rule:"new,fixed"`
 	EventTime   Field[Moment]        `record:"event_time" rule:"new,past"`
-	FromEmail   Field[string]        `record:"from_email" rule:"new,email,max=254"`
-	Subject     Field[string]        `record:"subject" rule:"new,max=500"`
+	FromEmail   Field[string]        `record:"from_email" rule:"new,filled,max=500"`
+	Subject     Field[string]        `record:"subject" rule:"new,max=2000"`
 	SendMethod  Field[SendMethod]    `record:"send_method" rule:"new"`
 	MessageType Field[MessageType]   `record:"message_type" rule:"new"`
 }

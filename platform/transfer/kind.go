@@ -23,6 +23,10 @@ type kind interface {
 // record of a user puts in which collections comes after both.
 var kinds = []kind{
 	of("partner", (*db.DB).ImportPartners),
+	of("framework_assignment", (*db.DB).ImportFrameworkAssignments),
+	of("phishing_result", (*db.DB).ImportResults),
+	of("sent_email", (*db.DB).ImportSentEmails),
+	of("exposure", (*db.DB).ImportExposures),
 }
 
 // kindCalled finds a kind by what lines call it.
