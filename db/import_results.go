@@ -155,9 +155,8 @@ func consistent(r *domain.Result, at time.Time) error {
 // movesBack says how a record would take back what happened (decisions 7.2).
 func movesBack(before, after *domain.Result) error {
 	switch {
-	case before.Status == domain.ResultFailed && after.Status != domain.ResultFailed,
-		before.Status != domain.ResultScheduled && after.Status == domain.ResultFailed,
-		before.Status.Beyond(after.Status):
+	case before.Status.Beyond(after.Status), // failed is beyond all, and of unsent mails only
+		before.Status != after.Status && before.Status != domain.ResultScheduled && after.Status == domain.ResultFailed:
 		return fmt.Errorf("would move the result from %s back to %s", before.Status, after.Status)
 	case before.Reported && !after.Reported:
 		return errors.New("reported: the mail was reported already")
@@ -220,6 +219,8 @@ func (n *namedByResults) after(in *domain.ResultRecord, at time.Time) (*imported
 		return nil, cannotChange("user")
 	case r != nil && !template.IsZero() && template != r.before.Template:
 		return nil, cannotChange("template")
+	case r != nil && r.before.SentAt != nil && in.SentAt.Has() && !in.SentAt.Value.Equal(*r.before.SentAt):
+		return nil, cannotChange("sent_at")
 	case r == nil && in.Missing != "":
 		return nil, missing(in.Missing)
 	case r == nil && template.IsZero():

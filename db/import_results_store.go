@@ -172,13 +172,10 @@ func (c *Change) addResults(ctx context.Context, added []resultChange) error {
 	return c.countTemplates(ctx, added)
 }
 
-// countResult moves the counters of the days of the mail before and after a change.
+// countResult moves the counters of the day on which a mail was sent, which stays.
 func (c *Change) countResult(r *resultChange) {
-	if r.before.SentAt != nil {
-		c.countMails(r.client, domain.DateOf(*r.before.SentAt), domain.PhishingCounts{}.Minus(r.before.Counts()))
-	}
 	if r.after.SentAt != nil {
-		c.countMails(r.client, domain.DateOf(*r.after.SentAt), r.after.Counts())
+		c.countMails(r.client, domain.DateOf(*r.after.SentAt), r.after.Counts().Minus(r.before.Counts()))
 	}
 }
 
