@@ -17,13 +17,13 @@ import (
 
 // exported reads records by a query, whose columns are those of a row.
 func exported[Row, Record any](
-	ctx context.Context, d *DB, what string, q pg.Query, as func(*Row) Record,
+	ctx context.Context, d *DB, what string, q pg.Query, as func(*Row) (Record, error),
 ) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for row, err := range pg.Each[Row](ctx, d, "export "+what, q) {
 			var record Record
 			if err == nil {
-				record = as(&row)
+				record, err = as(&row)
 			}
 			if !yield(record, err) || err != nil {
 				return

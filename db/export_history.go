@@ -26,7 +26,7 @@ func (d *DB) ExportResults(ctx context.Context, partner domain.PartnerID) iter.S
 	return exported(ctx, d, "results", q, (*exportedResult).record)
 }
 
-func (r *exportedResult) record() domain.ResultRecord {
+func (r *exportedResult) record() (domain.ResultRecord, error) {
 	out := domain.ResultRecord{
 		ID: domain.RefTo(r.ID), User: saysRef(r.UserID), SendAt: domain.Says(domain.MomentOf(r.SendAt)),
 		SentAt: saysMoment(r.SentAt), OpenedAt: saysMoment(r.OpenedAt), AttachmentOpenedAt: saysMoment(r.AttachmentOpenedAt),
@@ -42,7 +42,7 @@ func (r *exportedResult) record() domain.ResultRecord {
 	} else {
 		out.TemplateName = domain.Says(domain.TemplateName{Name: r.TemplateName, Language: r.TemplateLanguage})
 	}
-	return out
+	return out, nil
 }
 
 // ExportSentEmails reads the mails that were sent to users, user by user.
@@ -50,12 +50,12 @@ func (d *DB) ExportSentEmails(ctx context.Context, partner domain.PartnerID) ite
 	q := pg.SQL(`
 		SELECT `+pg.Columns[sentEmailRow]()+` FROM sent_emails AS e
 		WHERE ? ORDER BY e.client_id, e.user_id, e.id`, ofPartner("e.client_id", partner))
-	return exported(ctx, d, "sent mails", q, func(r *sentEmailRow) domain.SentEmailRecord {
+	return exported(ctx, d, "sent mails", q, func(r *sentEmailRow) (domain.SentEmailRecord, error) {
 		return domain.SentEmailRecord{
 			ID: domain.RefTo(r.ID), User: saysRef(r.UserID), EventTime: domain.Says(domain.MomentOf(r.SentAt)),
 			FromEmail: domain.Says(r.FromEmail), Subject: domain.Says(r.Subject), SendMethod: domain.Says(r.SendMethod),
 			MessageType: domain.Says(r.MessageType),
-		}
+		}, nil
 	})
 }
 
@@ -64,12 +64,12 @@ func (d *DB) ExportExposures(ctx context.Context, partner domain.PartnerID) iter
 	q := pg.SQL(`
 		SELECT `+pg.Columns[exposureRow]()+` FROM exposures AS e
 		WHERE ? ORDER BY e.client_id, e.user_id, e.breach_name`, ofPartner("e.client_id", partner))
-	return exported(ctx, d, "exposures", q, func(r *exposureRow) domain.ExposureRecord {
+	return exported(ctx, d, "exposures", q, func(r *exposureRow) (domain.ExposureRecord, error) {
 		return domain.ExposureRecord{
 			ID: domain.RefTo(domain.ExposureID(r.ID)), User: saysRef(r.UserID), BreachName: domain.Says(r.BreachName),
 			FirstSeenAt: domain.Says(domain.MomentOf(r.FirstSeenAt)), NotifiedAt: saysMoment(r.NotifiedAt),
 			ResolvedAt: saysMoment(r.ResolvedAt), Severity: domain.Says(r.Severity), DataClasses: domain.Says(r.DataClasses),
-		}
+		}, nil
 	})
 }
 
@@ -91,7 +91,7 @@ func (d *DB) ExportFrameworkAssignments(
 	return exported(ctx, d, "framework assignments", q, (*exportedFramework).record)
 }
 
-func (r *exportedFramework) record() domain.FrameworkAssignmentRecord {
+func (r *exportedFramework) record() (domain.FrameworkAssignmentRecord, error) {
 	audience := domain.AudienceRecord{Type: r.AudienceType, Deleted: r.Deleted}
 	switch id := or(r.AudienceID, [16]byte{}); r.AudienceType {
 	case domain.FrameworkForGroup:
@@ -105,5 +105,5 @@ func (r *exportedFramework) record() domain.FrameworkAssignmentRecord {
 		Modules: domain.Says(domain.ModulesRecord{
 			Training: &r.Training, Phishing: &r.Phishing, Policies: &r.Policies, Reporting: &r.Reporting,
 		}),
-	}
+	}, nil
 }

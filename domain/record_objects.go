@@ -145,7 +145,21 @@ type UserRecord struct {
 	Status           Field[UserStatus]     `record:"status"`
 	Source           Field[UserSource]     `record:"source"`
 	Group            Field[Ref[GroupKind]] `record:"group"`
-	CreatedAt        Field[Moment]         `record:"created_at" rule:"past"`
+	// Overrides are the fields that were set by hand, in the place of those that the
+	// record otherwise makes so.
+	Overrides Field[[]Override] `record:"overrides" rule:"max=8"`
+	CreatedAt Field[Moment]     `record:"created_at" rule:"past"`
+}
+
+// Override is a field of a user that was set by hand, by its v2 name: a directory sync
+// leaves it alone.
+type Override string
+
+// Values lists the fields that may be set by hand.
+func (Override) Values() []string {
+	return []string{
+		"first_name", "last_name", "department", "job_title", "manager_email", "status", "role", "preferred_language",
+	}
 }
 
 // MaxMembers is how many users a record of a collection may name. Further records of
@@ -167,17 +181,20 @@ type CollectionRecord struct {
 // PolicyRecord is a text of a client that an audience of its users is to sign.
 type PolicyRecord struct {
 	Needs
-	ID                     Ref[PolicyKind]        `record:"id"`
-	Client                 Field[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
-	Title                  Field[string]          `record:"title" rule:"new,filled,name,max=200"`
-	Description            Field[string]          `record:"description" rule:"null,max=2000"`
-	Version                Field[int]             `record:"version" rule:"min=1,max=2147483647"`
-	ScopeType              Field[ScopeType]       `record:"scope_type"`
-	ScopeID                Field[AnyRef]          `record:"scope_id"`
-	RequiresAcknowledgment Field[bool]            `record:"requires_acknowledgment"`
-	RenewalPeriodDays      Field[int]             `record:"renewal_period_days" rule:"min=1,max=36500"`
-	Archived               Field[bool]            `record:"archived"`
-	CreatedAt              Field[Moment]          `record:"created_at" rule:"past"`
+	ID          Ref[PolicyKind]        `record:"id"`
+	Client      Field[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
+	Title       Field[string]          `record:"title" rule:"new,filled,name,max=200"`
+	Description Field[string]          `record:"description" rule:"null,max=2000"`
+	Version     Field[int]             `record:"version" rule:"min=1,max=2147483647"`
+	ScopeType   Field[ScopeType]       `record:"scope_type"`
+	ScopeID     Field[AnyRef]          `record:"scope_id"`
+	// ScopeDeleted says that the collection was deleted: nobody is asked any more.
+	ScopeDeleted           Field[bool]   `record:"scope_deleted"`
+	RequiresAcknowledgment Field[bool]   `record:"requires_acknowledgment"`
+	RenewalPeriodDays      Field[int]    `record:"renewal_period_days" rule:"min=1,max=36500"`
+	ReviewedAt             Field[Moment] `record:"reviewed_at" rule:"past"`
+	Archived               Field[bool]   `record:"archived"`
+	CreatedAt              Field[Moment] `record:"created_at" rule:"past"`
 }
 
 // FrameworkAssignmentRecord is that a client follows a framework for an audience:
