@@ -62,6 +62,29 @@ func mapped[Row any, K comparable](rows []Row, key func(*Row) K) map[K]Row {
 	return by
 }
 
+// referredClient is a client that records refer to.
+type referredClient struct {
+	ID        domain.ClientID
+	PartnerID domain.PartnerID
+	Archived  bool
+	// There tells it from a client that is not there.
+	There bool
+}
+
+// clientsOf reads the clients that records refer to.
+func clientsOf[T any](
+	ctx context.Context, c *Change, batch []T, of func(*T) domain.ClientID,
+) (map[domain.ClientID]referredClient, error) {
+	ids := make([]domain.ClientID, len(batch))
+	for i := range batch {
+		ids[i] = of(&batch[i])
+	}
+	rows, err := pg.All[referredClient](ctx, c, "look for clients", pg.SQL(`
+		SELECT id, partner_id, archived_at IS NOT NULL AS archived, true AS there FROM clients
+		WHERE id = ANY(?::uuid[])`, pg.IDs(sortedUnique(ids))))
+	return mapped(rows, func(r *referredClient) domain.ClientID { return r.ID }), err
+}
+
 // insertRows inserts rows whose JSON names are columns of the table.
 func insertRows[Row any](ctx context.Context, c *Change, what, table string, rows []Row) error {
 	if len(rows) == 0 {

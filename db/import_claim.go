@@ -8,7 +8,7 @@ import (
 )
 
 // claim is a name or an address that an object is to have; of a scope, such as its
-// client, only one has it.
+// client, only one has it. An empty key gives up what the object has.
 type claim struct {
 	id         [16]byte
 	scope, key string
@@ -64,7 +64,7 @@ func settle(claims []claim, held map[string][16]byte) settledClaims {
 		out.giving = nil
 		taken := map[string][16]byte{}
 		for _, k := range claims {
-			if _, lost := out.lost[k.id]; lost {
+			if _, lost := out.lost[k.id]; lost || k.key == "" {
 				continue
 			}
 			by, busy := held[k.name()]

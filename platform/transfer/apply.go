@@ -182,7 +182,7 @@ func (p *pass[T]) settle(l staged, record *T, result domain.ImportResult) error 
 		p.aside[p.idOf(record)] = true
 		return p.wait(p.kind, l)
 	case result.Outcome == domain.ImportRefused:
-	case p.kind.then != nil && p.kind.then.wants(record):
+	case p.kind.then != nil && p.kind.wants(record):
 		p.applied++
 		return p.wait(p.kind.then, staged{l.number, result.Outcome, l.text})
 	case l.outcome != domain.ImportRefused && result.Outcome == domain.ImportUnchanged:

@@ -18,17 +18,6 @@ type kind interface {
 	apply(ctx context.Context, r *run) error
 }
 
-// kinds are the kinds of objects in the order in which a run applies them: each
-// after those that it refers to. Collections and users refer to each other: whom a
-// record of a user puts in which collections comes after both.
-var kinds = []kind{
-	of("partner", (*db.DB).ImportPartners),
-	of("framework_assignment", (*db.DB).ImportFrameworkAssignments),
-	of("phishing_result", (*db.DB).ImportResults),
-	of("sent_email", (*db.DB).ImportSentEmails),
-	of("exposure", (*db.DB).ImportExposures),
-}
-
 // kindCalled finds a kind by what lines call it.
 func kindCalled(object string) (kind, bool) {
 	for _, k := range kinds {
@@ -49,15 +38,9 @@ type records[T any] struct {
 	// check says what is wrong with the fields of a record together; nil for a kind
 	// without such rules.
 	check func(*T, *faults)
-	// then is a kind that applies, later, another part of the same lines; nil for
-	// none.
-	then *part[T]
-}
-
-// part is a kind that applies a part of the lines of another one.
-type part[T any] struct {
-	records[T]
-	// wants reports whether a record has the part.
+	// then is a kind that applies, later, another part of the lines whose records want
+	// it; nil for none.
+	then  *records[T]
 	wants func(*T) bool
 }
 
