@@ -84,7 +84,10 @@ func (c *Change) importPolicies(ctx context.Context, batch []domain.PolicyRecord
 			results[i].Outcome = domain.ImportUpdated
 			after.UpdatedAt = latest(old.UpdatedAt, c.At)
 			if after.Version > old.Version {
-				after.PublishedAt, after.ReviewedAt = &after.UpdatedAt, latest(old.ReviewedAt, c.At)
+				after.PublishedAt = &after.UpdatedAt
+				if !r.ReviewedAt.Has() {
+					after.ReviewedAt = latest(old.ReviewedAt, c.At)
+				}
 			}
 			changed = append(changed, after)
 		}
@@ -183,8 +186,13 @@ func (m *importingPolicies) scopeRefusal(
 		return domain.ImportResult{}
 	}
 	id, ok := domain.RefAs[domain.CollectionKind](r.ScopeID.Value)
-	if !ok || m.collections[id] != client {
+	owner, there := m.collections[id]
+	switch {
+	case ok && !there && r.ScopeDeleted.Value:
+	case !ok || owner != client:
 		return noSuch("scope_id", id.Noun())
+	case r.ScopeDeleted.Value:
+		return domain.RefuseImport("scope_deleted: the collection is there")
 	}
 	return domain.ImportResult{}
 }
@@ -209,6 +217,9 @@ func (m *importingPolicies) after(r *domain.PolicyRecord) importedPolicy {
 		CountedUntil: "-infinity",
 	}
 	r.Description.ApplyNull(&after.Description)
+	if r.ReviewedAt.Has() {
+		after.ReviewedAt = r.ReviewedAt.Value.Time
+	}
 	switch {
 	case after.ScopeType == domain.TenantScope:
 		after.ScopeID = after.ClientID
@@ -228,5 +239,6 @@ func (s *storedPolicy) same(a *importedPolicy) bool {
 	return s.Title == a.Title && sameValue(s.Description, a.Description) && s.Version == a.Version &&
 		s.ScopeType == a.ScopeType && s.ScopeID.UUID() == a.ScopeID &&
 		s.RequiresAcknowledgment == a.RequiresAcknowledgment && s.RenewalPeriodDays == a.RenewalPeriodDays &&
-		(s.ArchivedAt == nil) == (a.ArchivedAt == nil) && s.CreatedAt.Equal(a.CreatedAt)
+		(s.ArchivedAt == nil) == (a.ArchivedAt == nil) &&
+		s.ReviewedAt.Equal(a.ReviewedAt) && s.CreatedAt.Equal(a.CreatedAt)
 }

@@ -226,7 +226,13 @@ func importedUser(before domain.User, r *domain.UserRecord) domain.User {
 	}
 	u.CreatedAt = r.CreatedAt.Or(domain.Moment{Time: u.CreatedAt}).Time
 
-	byHand := u.Source == domain.FromHand || u.Source == domain.FromAPI
+	if r.Overrides.Has() {
+		u.Overrides = make([]string, len(r.Overrides.Value))
+		for i, field := range r.Overrides.Value {
+			u.Overrides[i] = string(field)
+		}
+	}
+	byHand := !r.Overrides.Has() && (u.Source == domain.FromHand || u.Source == domain.FromAPI)
 	overridden := slices.Contains(u.Overrides, "role")
 	switch {
 	case r.Role.Has() && byHand && !overridden:

@@ -145,7 +145,21 @@ type UserRecord struct {
 	Status           Field[UserStatus]     `record:"status"`
 	Source           Field[UserSource]     `record:"source"`
 	Group            Field[Ref[GroupKind]] `record:"group"`
-	CreatedAt        Field[Moment]         `record:"created_at" rule:"past"`
+	// Overrides are the fields that were set by hand, in the place of those that the
+	// record otherwise makes so.
+	Overrides Field[[]Override] `record:"overrides" rule:"max=8"`
+	CreatedAt Field[Moment]     `record:"created_at" rule:"past"`
+}
+
+// Override is a field of a user that was set by hand, by its v2 name: a directory sync
+// leaves it alone.
+type Override string
+
+// Values lists the fields that may be set by hand.
+func (Override) Values() []string {
+	return []string{
+		"first_name", "last_name", "department", "job_title", "manager_email", "status", "role", "preferred_language",
+	}
 }
 
 // MaxMembers is how many users a record of a collection may name. Further records of
@@ -167,17 +181,20 @@ type CollectionRecord struct {
 // PolicyRecord is a text of a client that an audience of its users is to sign.
 type PolicyRecord struct {
 	Needs
-	ID                     Ref[PolicyKind]        `record:"id"`
-	Client                 Field[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
-	Title                  Field[string]          `record:"title" rule:"new,filled,name,max=200"`
-	Description            Field[string]          `record:"description" rule:"null,max=2000"`
-	Version                Field[int]             `record:"version" rule:"min=1,max=2147483647"`
-	ScopeType              Field[ScopeType]       `record:"scope_type"`
-	ScopeID                Field[AnyRef]          `record:"scope_id"`
-	RequiresAcknowledgment Field[bool]            `record:"requires_acknowledgment"`
-	RenewalPeriodDays      Field[int]             `record:"renewal_period_days" rule:"min=1,max=36500"`
-	Archived               Field[bool]            `record:"archived"`
-	CreatedAt              Field[Moment]          `record:"created_at" rule:"past"`
+	ID          Ref[PolicyKind]        `record:"id"`
+	Client      Field[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
+	Title       Field[string]          `record:"title" rule:"new,filled,name,max=200"`
+	Description Field[string]          `record:"description" rule:"null,max=2000"`
+	Version     Field[int]             `record:"version" rule:"min=1,max=2147483647"`
+	ScopeType   Field[ScopeType]       `record:"scope_type"`
+	ScopeID     Field[AnyRef]          `record:"scope_id"`
+	// ScopeDeleted says that the collection was deleted: nobody is asked any more.
+	ScopeDeleted           Field[bool]   `record:"scope_deleted"`
+	RequiresAcknowledgment Field[bool]   `record:"requires_acknowledgment"`
+	RenewalPeriodDays      Field[int]    `record:"renewal_period_days" rule:"min=1,max=36500"`
+	ReviewedAt             Field[Moment] `record:"reviewed_at" rule:"past"`
+	Archived               Field[bool]   `record:"archived"`
+	CreatedAt              Field[Moment] `record:"created_at" rule:"past"`
 }
 
 // FrameworkAssignmentRecord is that a client follows a framework for an audience:
@@ -197,6 +214,8 @@ type FrameworkAssignmentRecord struct {
 type AudienceRecord struct {
 	Type FrameworkAudienceType `json:"type"`
 	ID   *AnyRef               `json:"id,omitempty"`
+	// Deleted says that the collection was deleted: nobody is in the audience any more.
+	Deleted bool `json:"deleted,omitempty"`
 }
 
 // ModulesRecord says which modules of a framework are on. Those that it leaves out
@@ -213,8 +232,9 @@ type ResultRecord struct {
 	Needs
 	ID                     Ref[ResultKind]          `record:"id"`
 	User                   Field[Ref[UserKind]]     `record:"user" rule:"new,fixed"`
-	Template               Field[Ref[TemplateKind]] `record:"template" rule:"new,fixed"`
-	SendAt                 Field[Moment]            `record:"send_at" rule:"past"`
+	Template               Field[Ref[TemplateKind]] `record:"template" rule:"fixed"`
+	TemplateName           Field[TemplateName]      `record:"template_name" rule:"fixed"`
+	SendAt                 Field[Moment]            `record:"send_at"`
 	SentAt                 Field[Moment]            `record:"sent_at" rule:"past"`
 	OpenedAt               Field[Moment]            `record:"opened_at" rule:"null,past"`
 	AttachmentOpenedAt     Field[Moment]            `record:"attachment_opened_at" rule:"null,past"`
@@ -223,8 +243,16 @@ type ResultRecord struct {
 	Reported               Field[bool]              `record:"reported"`
 	ReportedAt             Field[Moment]            `record:"reported_at" rule:"null,past"`
 	AutomatedReason        Field[AutomatedReason]   `record:"automated_reason" rule:"null"`
-	Failure                Field[string]            `record:"failure" rule:"null,max=500"`
+	Failure                Field[string]            `record:"failure" rule:"null,max=2000"`
 	FailedAt               Field[Moment]            `record:"failed_at" rule:"null,past"`
+	CreatedAt              Field[Moment]            `record:"created_at" rule:"past"`
+}
+
+// TemplateName is what names a template that was imported, in the place of its id,
+// which is another one in every database.
+type TemplateName struct {
+	Name     string   `json:"name"`
+	Language Language `json:"language"`
 }
 
 // SentEmailRecord is a mail that was sent to a user.
@@ -233,8 +261,8 @@ type SentEmailRecord struct {
 	ID          Ref[MessageKind]     `record:"id"`
 	User        Field[Ref[UserKind]] `record:"user" rule:"new,fixed"`
 	EventTime   Field[Moment]        `record:"event_time" rule:"new,past"`
-	FromEmail   Field[string]        `record:"from_email" rule:"new,email,max=254"`
-	Subject     Field[string]        `record:"subject" rule:"new,max=500"`
+	FromEmail   Field[string]        `record:"from_email" rule:"new,filled,max=500"`
+	Subject     Field[string]        `record:"subject" rule:"new,max=2000"`
 	SendMethod  Field[SendMethod]    `record:"send_method" rule:"new"`
 	MessageType Field[MessageType]   `record:"message_type" rule:"new"`
 }

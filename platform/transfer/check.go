@@ -66,6 +66,13 @@ func (f *field) check(value any, now time.Time) error {
 		return checkEnum(v, reflect.ValueOf(value).Elem().String())
 	}
 	if v := reflect.ValueOf(value).Elem(); v.Kind() == reflect.Slice {
+		for i := range v.Len() {
+			if e, ok := v.Index(i).Interface().(enum); ok {
+				if err := checkEnum(e, v.Index(i).String()); err != nil {
+					return fmt.Errorf("[%d] %w", i, err)
+				}
+			}
+		}
 		return f.checkLength(v.Len())
 	}
 	return nil

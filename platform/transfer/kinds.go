@@ -18,6 +18,10 @@ var kinds = []kind{
 	of("collection", (*db.DB).ImportCollections),
 	users.then,
 	of("policy", (*db.DB).ImportPolicies),
+	of("framework_assignment", (*db.DB).ImportFrameworkAssignments),
+	of("phishing_result", (*db.DB).ImportResults),
+	of("sent_email", (*db.DB).ImportSentEmails),
+	of("exposure", (*db.DB).ImportExposures),
 }
 
 var users = &records[domain.UserRecord]{

@@ -190,10 +190,19 @@ func (p *plan) append(line []byte, record reflect.Value) ([]byte, error) {
 // Append appends a record of package domain as a line, with its end: the object, its
 // id, and the fields that the record gives, in their order.
 func Append[T any](line []byte, record *T) ([]byte, error) {
+	p, err := planFor(reflect.TypeFor[T]())
+	if err != nil {
+		return line, err
+	}
+	return p.append(line, reflect.ValueOf(record).Elem())
+}
+
+// planFor is the plan of a type of records.
+func planFor(record reflect.Type) (*plan, error) {
 	for _, k := range kinds {
-		if p := k.plan(); p.record == reflect.TypeFor[T]() { // the first: of parts, the whole
-			return p.append(line, reflect.ValueOf(record).Elem())
+		if p := k.plan(); p.record == record {
+			return p, nil
 		}
 	}
-	return line, fmt.Errorf("%T is no record", *record)
+	return nil, fmt.Errorf("%s is no record", record)
 }
