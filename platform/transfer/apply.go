@@ -28,9 +28,9 @@ type batch[T any] struct {
 	err     error // what ended the lines after it; io.EOF if nothing is wrong
 }
 
-// fits reports whether another line may be added.
-func (b *batch[T]) fits(l *staged, id [16]byte, items int) bool {
-	return len(b.lines) == 0 || len(b.lines) < batchLines && !b.ids[id] &&
+// fits reports whether another line may be added, of so many at the most.
+func (b *batch[T]) fits(l *staged, id [16]byte, items, lines int) bool {
+	return len(b.lines) == 0 || len(b.lines) < lines && !b.ids[id] &&
 		b.bytes+len(l.text) <= batchBytes && b.items+items <= batchItems
 }
 
@@ -45,25 +45,14 @@ func (b *batch[T]) add(l staged, record T, id [16]byte, items int) {
 // apply applies the lines that wait. Those that clash with another object's name wait
 // for the others, and are tried again as long as that helps.
 func (k *records[T]) apply(ctx context.Context, r *run) error {
-	for again := true; again; {
+	for last := false; r.waiting[k] != nil; {
 		lines := r.waiting[k]
-		if lines == nil {
-			return nil
-		}
 		delete(r.waiting, k)
-		pass := &pass[T]{run: r, kind: k, aside: map[[16]byte]bool{}}
-		err := errors.Join(pass.all(ctx, lines), lines.close())
-		if err != nil {
+		p := &pass[T]{run: r, kind: k, aside: map[[16]byte]bool{}, last: last}
+		if err := errors.Join(p.all(ctx, lines), lines.close()); err != nil {
 			return err
 		}
-		again = pass.applied > 0
-		if clashing := r.waiting[k]; clashing != nil && !again {
-			delete(r.waiting, k)
-			pass.last = true
-			if err := errors.Join(pass.all(ctx, clashing), clashing.close()); err != nil {
-				return err
-			}
-		}
+		last = p.applied == 0
 	}
 	return nil
 }
@@ -141,7 +130,7 @@ func (k *records[T]) gather(ctx context.Context, r *run, next func() (staged, er
 		}
 		value := reflect.ValueOf(&record).Elem()
 		id, items := k.planned.idOf(value), k.planned.items(value)
-		if !b.fits(&l, id, items) && !send() {
+		if !b.fits(&l, id, items, r.batchLines) && !send() {
 			return
 		}
 		b.add(l, record, id, items)

@@ -47,7 +47,12 @@ var ErrImporting = errors.New("another import into this database is running: wai
 // report then tells of what is applied. The same input may be given again from its
 // beginning: what is applied changes nothing then.
 func Import(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
-	in := &run{db: d, watcher: w, waiting: map[kind]*stage{}}
+	return importIn(ctx, d, r, w, batchLines)
+}
+
+// importIn is Import in batches of up to so many lines.
+func importIn(ctx context.Context, d *db.DB, r io.Reader, w Watcher, lines int) (Report, error) {
+	in := &run{db: d, watcher: w, batchLines: lines, waiting: map[kind]*stage{}}
 	var failed error
 	ran, err := d.Importing(ctx, func(ctx context.Context) error {
 		failed = in.all(ctx, r)
@@ -64,8 +69,9 @@ func Import(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, erro
 
 // run is an import under way.
 type run struct {
-	db      *db.DB
-	watcher Watcher
+	db         *db.DB
+	watcher    Watcher
+	batchLines int
 
 	// mu guards what follows while lines are read.
 	mu      sync.Mutex
@@ -74,7 +80,6 @@ type run struct {
 	waiting map[kind]*stage
 	total   int // lines to be applied
 	done    int
-	clients map[domain.ClientID]struct{}
 }
 
 func (r *run) reported() Report {

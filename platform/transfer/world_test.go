@@ -32,6 +32,8 @@ type world struct {
 	*db.DB
 	t     testing.TB
 	clock *domain.ManualClock
+	// applied is after how many batches the run before was cut short.
+	applied int
 }
 
 func newWorld(t testing.TB, opts ...db.Option) *world {
@@ -46,7 +48,7 @@ func newWorld(t testing.TB, opts ...db.Option) *world {
 			t.Error(err)
 		}
 	})
-	return &world{d, t, clock}
+	return &world{DB: d, t: t, clock: clock}
 }
 
 // take imports lines, and returns the counts and the refusals.
@@ -121,3 +123,40 @@ func ref(object string, n int, fields string) string {
 	}
 	return line(object, n, fields)
 }
+
+// takeIn imports lines in batches of so many.
+func (w *world) takeIn(batch int, lines ...string) (transfer.Report, error) {
+	return transfer.ImportIn(w.t.Context(), w.DB, strings.NewReader(strings.Join(lines, "\n")), transfer.Watcher{}, batch)
+}
+
+func cli(n int) string { return prefixed[domain.ClientKind](n) }
+func usr(n int) string { return prefixed[domain.UserKind](n) }
+
+func prefixed[K domain.Kind](n int) string {
+	parsed, err := domain.ParseUUID[K](id(n))
+	if err != nil {
+		panic(err)
+	}
+	return parsed.String()
+}
+
+// tables are those that an import writes.
+var tables = []string{
+	"partners", "courses", "clients", "program_courses", "admins", "groups", "users", "user_risks", "assignments",
+	"collections", "collection_members", "policies", "risk_history", "events", "mail_requests", "outbox",
+	"phishing_results", "phishing_days", "template_uses", "sent_emails", "exposures", "framework_assignments",
+}
+
+// everything is all that an import writes.
+func (w *world) everything() string {
+	w.t.Helper()
+	var all strings.Builder
+	for _, table := range tables {
+		fmt.Fprintf(&all, "%s\n%s\n", table, w.text("SELECT t::text FROM "+table+" AS t ORDER BY 1"))
+	}
+	return all.String()
+}
+
+func adm(n int) string { return prefixed[domain.AdminKind](n) }
+func grp(n int) string { return prefixed[domain.GroupKind](n) }
+func col(n int) string { return prefixed[domain.CollectionKind](n) }
