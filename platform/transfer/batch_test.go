@@ -1,0 +1,4 @@
+package transfer
+
+// ImportIn is Import in batches of up to so many lines.
+var ImportIn = importIn
