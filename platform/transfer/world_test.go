@@ -132,12 +132,15 @@ func (w *world) takeIn(batch int, lines ...string) (transfer.Report, error) {
 func cli(n int) string { return prefixed[domain.ClientKind](n) }
 func usr(n int) string { return prefixed[domain.UserKind](n) }
 
-func prefixed[K domain.Kind](n int) string {
-	parsed, err := domain.ParseUUID[K](id(n))
+func prefixed[K domain.Kind](n int) string { return parsed[K](n).String() }
+
+// parsed is the id with a number.
+func parsed[K domain.Kind](n int) domain.ID[K] {
+	out, err := domain.ParseUUID[K](id(n))
 	if err != nil {
 		panic(err)
 	}
-	return parsed.String()
+	return out
 }
 
 // tables are those that an import writes.
