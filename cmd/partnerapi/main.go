@@ -94,6 +94,7 @@ type cli struct {
 	Mail      mailCmd          `cmd:"" help:"List mails that were given up, send them again, and choose what mail clients get."`
 	Seed      seedCmd          `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
 	Breaches  breachesCmd      `cmd:"" help:"Import breaches, which exposures refer to."`
+	Export    exportObjectsCmd `cmd:"" help:"Write the objects of the service as import takes them: a line of JSON each."`
 	Import    importObjectsCmd `cmd:"" help:"Bring the objects of a platform into the service: a line of JSON each."`
 	Ingest    ingestCmd        `cmd:"" help:"Take in what happened on the platform: signals, a line of JSON each."`
 	Reports   reportsCmd       `cmd:"" help:"Make reports."`

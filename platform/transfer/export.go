@@ -12,9 +12,12 @@ import (
 	"partnerapi/domain"
 )
 
-// lister writes all objects of a kind as lines, and tells after some and at the end how
-// many they are.
-type lister func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told func(object string, lines int)) error
+// Told is told how many lines of a kind of objects an export has written: now and then,
+// and, done, when they are all.
+type Told func(object string, lines int, done bool)
+
+// lister writes all objects of a kind as lines.
+type lister func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told Told) error
 
 // listers write the kinds of objects in the order in which an import applies them.
 var listers = []lister{
@@ -36,7 +39,7 @@ var listers = []lister{
 const toldEvery = 10_000
 
 func listing[T any](read func(*db.DB, context.Context, domain.PartnerID) iter.Seq2[T, error]) lister {
-	return func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told func(string, int)) error {
+	return func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told Told) error {
 		plan, err := planFor(reflect.TypeFor[T]())
 		if err != nil {
 			return err
@@ -54,10 +57,10 @@ func listing[T any](read func(*db.DB, context.Context, domain.PartnerID) iter.Se
 				return fmt.Errorf("export lines of %ss: %w", plan.object, err)
 			}
 			if n++; n%toldEvery == 0 {
-				told(plan.object, n)
+				told(plan.object, n, false)
 			}
 		}
-		told(plan.object, n)
+		told(plan.object, n, true)
 		return nil
 	}
 }
@@ -65,14 +68,11 @@ func listing[T any](read func(*db.DB, context.Context, domain.PartnerID) iter.Se
 // Export writes all objects that an import can take, of one partner or, where it is
 // zero, of all: as lines, each after those that it refers to. The same objects are the
 // same bytes. It reads in one snapshot, which is a transaction that changes nothing and
-// lasts as long as w takes the lines; it holds a few thousand objects in memory. told,
-// which may be nil, is told how many lines were written of a kind, now and then and at
-// the kind's end.
-func Export(
-	ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told func(object string, lines int),
-) error {
+// lasts as long as w takes the lines; it holds a few thousand objects in memory. told may
+// be nil.
+func Export(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told Told) error {
 	if told == nil {
-		told = func(string, int) {}
+		told = func(string, int, bool) {}
 	}
 	out := bufio.NewWriterSize(w, 256<<10)
 	err := d.Snapshot(ctx, func(ctx context.Context) error {

@@ -164,7 +164,9 @@ func TestExportOfPartner(t *testing.T) {
 	}
 	var out bytes.Buffer
 	told := map[string]int{}
-	err = transfer.Export(t.Context(), from.DB, other.ID, &out, func(object string, lines int) { told[object] = lines })
+	err = transfer.Export(t.Context(), from.DB, other.ID, &out, func(object string, lines int, _ bool) {
+		told[object] = lines
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
