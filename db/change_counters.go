@@ -119,22 +119,30 @@ func (c *Change) flushUserCounts(ctx context.Context) error {
 }
 
 // flushFrameworks stores which frameworks are assigned to clients: each once,
-// sorted.
+// sorted. Several clients are locked as in flushUserCounts.
 func (c *Change) flushFrameworks(ctx context.Context) error {
-	for _, client := range sortedIDs(c.counters.frameworks) { // of whom a change has one at the most
-		c.lock(clientLocks)
-		_, err := pg.Exec(ctx, c, "list the frameworks of a client", pg.SQL(`
-			WITH listed AS MATERIALIZED (
-				SELECT coalesce(array_agg(DISTINCT framework_id ORDER BY framework_id), '{}') AS frameworks
-				FROM framework_assignments WHERE client_id = ?0
-			)
-			UPDATE clients AS c SET framework_ids = l.frameworks, updated_at = greatest(c.updated_at, ?1)
-			FROM listed AS l WHERE c.id = ?0 AND c.framework_ids <> l.frameworks`, client, c.At))
+	ids := sortedIDs(c.counters.frameworks)
+	if len(ids) == 0 {
+		return nil
+	}
+	c.lock(clientLocks)
+	if len(ids) > 1 {
+		_, err := pg.Exec(ctx, c, "lock clients", pg.SQL(
+			"SELECT FROM clients WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE", pg.IDs(ids)))
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := pg.Exec(ctx, c, "list the frameworks of clients", pg.SQL(`
+		WITH listed AS MATERIALIZED (
+			SELECT k.id, coalesce((
+				SELECT array_agg(DISTINCT framework_id ORDER BY framework_id)
+				FROM framework_assignments WHERE client_id = k.id), '{}') AS frameworks
+			FROM unnest(?0::uuid[]) AS k (id)
+		)
+		UPDATE clients AS c SET framework_ids = l.frameworks, updated_at = greatest(c.updated_at, ?1)
+		FROM listed AS l WHERE c.id = l.id AND c.framework_ids <> l.frameworks`, pg.IDs(ids), c.At))
+	return err
 }
 
 func sortedIDs[K domain.Kind, V any](of map[domain.ID[K]]V) []domain.ID[K] {

@@ -86,10 +86,19 @@ const waitingLess = `
 // withdraw withdraws what framework assignments of the client asked for, with the
 // same number of statements for any number of users.
 func (t *Tenant) withdraw(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
-	c.lock(waitingLocks)
-	if _, err := pg.Exec(ctx, c, "withdraw what waits", pg.SQL(waitingLess, t.ID, pg.IDs(ids))); err != nil {
+	if err := t.withdrawWaiting(ctx, c, ids); err != nil {
 		return err
 	}
+	return t.withdrawGiven(ctx, c, ids)
+}
+
+func (t *Tenant) withdrawWaiting(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
+	c.lock(waitingLocks)
+	_, err := pg.Exec(ctx, c, "withdraw what waits", pg.SQL(waitingLess, t.ID, pg.IDs(ids)))
+	return err
+}
+
+func (t *Tenant) withdrawGiven(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
 	_, err := t.lockUsers(ctx, c, pg.SQL(`EXISTS (SELECT 1 FROM assignments AS a
 		WHERE a.client_id = u.client_id AND a.user_id = u.id AND a.frameworks && ?::uuid[])`, pg.IDs(ids)))
 	if err != nil {

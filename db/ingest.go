@@ -165,11 +165,7 @@ func (c *Change) lockOwners(
 ) (map[domain.UserID]domain.ClientID, error) {
 	keys, err := c.lockUsers(ctx, pg.SQL(`u.id = ANY(?::uuid[])
 		AND EXISTS (SELECT 1 FROM clients AS c WHERE c.id = u.client_id AND c.archived_at IS NULL)`, pg.IDs(users)))
-	owners := make(map[domain.UserID]domain.ClientID, len(keys))
-	for _, k := range keys {
-		owners[k.User] = k.Client
-	}
-	return owners, err
+	return ownersOf(keys), err
 }
 
 // refusal is why a signal cannot be applied; empty where it can. To a user the

@@ -128,19 +128,25 @@ type resultRecord struct {
 	ReportedAt             *time.Time              `json:"reported_at"`
 }
 
+// record is what may change in the row, as it is after the change.
+func (c *resultChange) record() resultRecord {
+	r := &c.after
+	record := resultRecord{
+		ClientID: c.client.UUID(), ID: r.ID.UUID(), Status: r.Status, Reported: r.Reported, Automated: r.Automated,
+		OpenedAt: r.OpenedAt, AttachmentOpenedAt: r.AttachmentOpenedAt, ClickedAt: r.ClickedAt,
+		CredentialsSubmittedAt: r.CredentialsSubmittedAt, ReportedAt: r.ReportedAt,
+	}
+	if r.Automated {
+		record.AutomatedReason = &r.AutomatedReason
+	}
+	return record
+}
+
 // storeResults stores locked results.
 func (c *Change) storeResults(ctx context.Context, changes []resultChange) error {
 	records := make([]resultRecord, len(changes))
 	for i := range changes {
-		r := &changes[i].after
-		records[i] = resultRecord{
-			ClientID: changes[i].client.UUID(), ID: r.ID.UUID(), Status: r.Status, Reported: r.Reported, Automated: r.Automated,
-			OpenedAt: r.OpenedAt, AttachmentOpenedAt: r.AttachmentOpenedAt, ClickedAt: r.ClickedAt,
-			CredentialsSubmittedAt: r.CredentialsSubmittedAt, ReportedAt: r.ReportedAt,
-		}
-		if r.Automated {
-			records[i].AutomatedReason = &r.AutomatedReason
-		}
+		records[i] = changes[i].record()
 	}
 	text, err := json.Marshal(records)
 	if err != nil {

@@ -38,10 +38,11 @@ type (
 	MessageKind             struct{}
 	SyncRunKind             struct{}
 	DeliveryKind            struct{}
+	ExposureKind            struct{}
 )
 
 // The prefixes that callers see are in decisions 1.2; those of partners, keys,
-// invites, messages and sync runs never leave the service.
+// invites, messages, sync runs and exposures never leave the service.
 func (PartnerKind) Prefix() string             { return "par" }
 func (KeyKind) Prefix() string                 { return "key" }
 func (ClientKind) Prefix() string              { return "cli" }
@@ -62,6 +63,7 @@ func (TemplateKind) Prefix() string            { return "tpl" }
 func (MessageKind) Prefix() string             { return "msg" }
 func (SyncRunKind) Prefix() string             { return "syn" }
 func (DeliveryKind) Prefix() string            { return "dlv" }
+func (ExposureKind) Prefix() string            { return "exp" }
 
 func (PartnerKind) Noun() string             { return "partner" }
 func (KeyKind) Noun() string                 { return "key" }
@@ -83,6 +85,7 @@ func (TemplateKind) Noun() string            { return "template" }
 func (MessageKind) Noun() string             { return "message" }
 func (SyncRunKind) Noun() string             { return "sync run" }
 func (DeliveryKind) Noun() string            { return "delivery" }
+func (ExposureKind) Noun() string            { return "exposure" }
 
 // ID is the identity of one object of kind K: a UUID, of version 7 for objects
 // made by this service. Its text form is the kind's prefix, an underscore and
@@ -112,6 +115,7 @@ type (
 	MessageID             = ID[MessageKind]
 	SyncRunID             = ID[SyncRunKind]
 	DeliveryID            = ID[DeliveryKind]
+	ExposureID            = ID[ExposureKind]
 )
 
 const (

@@ -41,6 +41,8 @@ var children = map[string]func(ctx context.Context, parent io.Reader, out io.Wri
 	"directory-microsoft": directoryChild(openMicrosoft),
 	"directory-google":    directoryChild(openGoogle),
 	"sync":                syncChild,
+	"export":              transferChild(exportLines),
+	"import":              transferChild(importLines),
 }
 
 // whileParent is a context that ends with the parent.

@@ -79,7 +79,7 @@ type measure struct {
 // measureAll runs the measures, those that change the data after the others,
 // and looks at the memory last.
 func (b *bench) measureAll(ctx context.Context) ([]result, error) {
-	results, err := b.perform(ctx, slices.Concat(b.againstReference(), b.reads(), b.agents()))
+	results, err := b.perform(ctx, slices.Concat(b.againstReference(), b.reads(), b.agents(), b.transfers()))
 	if err == nil && older.measure != nil {
 		var more []result
 		more, err = older.measure(ctx, b)

@@ -27,7 +27,7 @@ func (ingestCmd) Help() string {
 
 // Run takes the signals in and says what became of them.
 func (c ingestCmd) Run(ctx context.Context, s streams) (err error) {
-	in, shown, shutFile, err := c.input(s)
+	in, shown, shutFile, err := inputOf(s, c.File, "ingesting bytes")
 	if err != nil {
 		return err
 	}
@@ -57,25 +57,26 @@ func (c ingestCmd) Run(ctx context.Context, s streams) (err error) {
 	return nil
 }
 
-// input opens what is to be read, with what shows the progress of it.
-func (c ingestCmd) input(s streams) (in io.Reader, shown *progress, shut func() error, err error) {
-	if c.File == "-" {
+// inputOf opens what is to be read, the standard input or a file, with what shows the
+// progress of it.
+func inputOf(s streams, name, label string) (in io.Reader, shown *progress, shut func() error, err error) {
+	if name == "-" {
 		return s.in, &progress{to: s.err}, func() error { return nil }, nil
 	}
-	file, err := os.Open(c.File)
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {
-		err = fmt.Errorf("%s is a folder", c.File)
+		err = fmt.Errorf("%s is a folder", name)
 	}
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, file.Close())
 	}
 	shown = &progress{to: s.err, size: info.Size()}
 	if isTerminal(s.err) {
-		shown.bar = bar.New(s.err, "ingesting bytes")
+		shown.bar = bar.New(s.err, label)
 	}
 	return file, shown, file.Close, nil
 }

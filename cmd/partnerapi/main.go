@@ -88,25 +88,27 @@ func withHelp(args []string) []string {
 
 // cli is the commands. Those of version 1 come from its own file.
 type cli struct {
-	Serve     serveCmd     `cmd:"" help:"Serve the API."`
-	Work      workCmd      `cmd:"" help:"Do the background work alone, beside processes that serve with --no-work."`
-	Doctor    doctorCmd    `cmd:"" help:"Check configuration, database, mail and the rest that serve needs, and say what to mend."`
-	Health    healthCmd    `cmd:"" help:"Ask a running process whether it is ready."`
-	Migrate   migrateCmd   `cmd:"" help:"Bring the database's tables to this version."`
-	Partners  partnersCmd  `cmd:"" help:"Create and list partners."`
-	Keys      keysCmd      `cmd:"" help:"Create, list and revoke API keys."`
-	Audit     auditCmd     `cmd:"" help:"List who changed what through the API."`
-	Mail      mailCmd      `cmd:"" help:"List mails that were given up, send them again, and choose what mail clients get."`
-	Seed      seedCmd      `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
-	Breaches  breachesCmd  `cmd:"" help:"Import breaches, which exposures refer to."`
-	Ingest    ingestCmd    `cmd:"" help:"Take in what happened on the platform: signals, a line of JSON each."`
-	Reports   reportsCmd   `cmd:"" help:"Make reports."`
-	Templates templatesCmd `cmd:"" help:"Import templates of simulated phishing mails, and choose which a client is sent."`
-	Directory directoryCmd `cmd:"" help:"Connect clients to their directories, and sync them."`
-	Webhooks  webhooksCmd  `cmd:"" help:"List the webhooks of partners and their deliveries, pause them, activate them again, and follow events without one."`
-	OpenAPI   openapiCmd   `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
-	MCP       mcpCmd       `cmd:"" name:"mcp" help:"Lead an agent that speaks MCP over standard input and output to a service."`
-	Version   versionCmd   `cmd:"" help:"Print the version."`
+	Serve     serveCmd         `cmd:"" help:"Serve the API."`
+	Work      workCmd          `cmd:"" help:"Do the background work alone, beside processes that serve with --no-work."`
+	Doctor    doctorCmd        `cmd:"" help:"Check configuration, database, mail and the rest that serve needs, and say what to mend."`
+	Health    healthCmd        `cmd:"" help:"Ask a running process whether it is ready."`
+	Migrate   migrateCmd       `cmd:"" help:"Bring the database's tables to this version."`
+	Partners  partnersCmd      `cmd:"" help:"Create and list partners."`
+	Keys      keysCmd          `cmd:"" help:"Create, list and revoke API keys."`
+	Audit     auditCmd         `cmd:"" help:"List who changed what through the API."`
+	Mail      mailCmd          `cmd:"" help:"List mails that were given up, send them again, and choose what mail clients get."`
+	Seed      seedCmd          `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
+	Breaches  breachesCmd      `cmd:"" help:"Import breaches, which exposures refer to."`
+	Export    exportObjectsCmd `cmd:"" help:"Write the objects of the service as import takes them: a line of JSON each."`
+	Import    importObjectsCmd `cmd:"" help:"Bring the objects of a platform into the service: a line of JSON each."`
+	Ingest    ingestCmd        `cmd:"" help:"Take in what happened on the platform: signals, a line of JSON each."`
+	Reports   reportsCmd       `cmd:"" help:"Make reports."`
+	Templates templatesCmd     `cmd:"" help:"Import templates of simulated phishing mails, and choose which a client is sent."`
+	Directory directoryCmd     `cmd:"" help:"Connect clients to their directories, and sync them."`
+	Webhooks  webhooksCmd      `cmd:"" help:"List the webhooks of partners and their deliveries, pause them, activate them again, and follow events without one."`
+	OpenAPI   openapiCmd       `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
+	MCP       mcpCmd           `cmd:"" name:"mcp" help:"Lead an agent that speaks MCP over standard input and output to a service."`
+	Version   versionCmd       `cmd:"" help:"Print the version."`
 
 	Completion completionCmd `cmd:"" help:"Print a script that completes this program's commands and flags in a shell."`
 	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:"" help:"Print what a command line may continue with."`

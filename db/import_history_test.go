@@ -1,0 +1,173 @@
+package db_test
+
+import (
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// count counts rows of a query that have no arguments.
+func (w *world) count(from string) (n int) {
+	w.t.Helper()
+	w.get("SELECT count(*) FROM "+from, nil, &n)
+	return n
+}
+
+func emailOf(user domain.UserID, id domain.MessageID) domain.SentEmailRecord {
+	return domain.SentEmailRecord{
+		ID: domain.RefTo(id), User: domain.Says(domain.RefTo(user)), EventTime: moment(day),
+		FromEmail: domain.Says("it@example.com"), Subject: domain.Says("Welcome"),
+		SendMethod: domain.Says(domain.BySMTP), MessageType: domain.Says(domain.WelcomeMail),
+	}
+}
+
+// TestImportSentEmails: mails are added and updated by user and id.
+func TestImportSentEmails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.client()
+	one, two := w.user(client, domain.RoleStandard, 750), w.user(client, domain.RoleStandard, 750)
+	id := db.NewID[domain.MessageKind]()
+	batch := []domain.SentEmailRecord{
+		emailOf(one, id), emailOf(two, id), emailOf(domain.UserID{1}, id),
+		{ID: domain.RefTo(id), User: domain.Says(domain.RefTo(one)), Subject: domain.Says("Hello")},
+	}
+	batch[3].ID, batch[3].Missing = domain.RefTo(db.NewID[domain.MessageKind]()), "event_time"
+
+	results, err := w.ImportSentEmails(t.Context(), batch)
+	wantImport(t, results, err, "created", "created", "refused: user: there is no such user", "refused: event_time is missing")
+	results, err = w.ImportSentEmails(t.Context(), batch[:2])
+	wantImport(t, results, err, "unchanged", "unchanged")
+
+	changed := domain.SentEmailRecord{ID: domain.RefTo(id), User: domain.Says(domain.RefTo(two)), Subject: domain.Says("Hello")}
+	changed.Missing = "event_time" // which one that is there needs not
+	results, err = w.ImportSentEmails(t.Context(), []domain.SentEmailRecord{changed})
+	wantImport(t, results, err, "updated")
+	if n := w.count("sent_emails WHERE subject = 'Hello' AND message_type = 'welcome'"); n != 1 || w.count("sent_emails") != 2 {
+		t.Errorf("%d mails are changed", n)
+	}
+	if n := w.count("events") + w.count("mail_requests"); n != 0 {
+		t.Errorf("%d are told", n)
+	}
+}
+
+// TestImportExposures: exposures score, are one for a user and breach, and nobody is
+// told of them.
+func TestImportExposures(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.client()
+	user := w.user(client, domain.RoleStandard, 750)
+	_, _, err := w.ImportBreaches(t.Context(), []domain.Breach{
+		{Name: "Forum", Title: "Forum", Severity: domain.SeverityCritical, DataClasses: []string{"Passwords"}},
+	})
+	w.must(err)
+	exposure := domain.ExposureRecord{
+		ID: domain.RefTo(domain.ExposureID{1}), User: domain.Says(domain.RefTo(user)), BreachName: domain.Says("Forum"),
+		FirstSeenAt: moment(50 * day),
+	}
+	unknown, early := exposure, exposure
+	unknown.BreachName = domain.Says("None")
+	early.ResolvedAt = moment(51 * day)
+
+	results, err := w.ImportExposures(t.Context(), []domain.ExposureRecord{exposure, unknown, early, exposure})
+	wantImport(t, results, err, "created", "refused: breach_name: there is no such breach; import the breaches first: partnerapi breaches import",
+		"refused: resolved_at is before first_seen_at", "unchanged")
+	if risk, err := w.UserRisk(t.Context(), user); err != nil || risk.Score != 680 {
+		t.Errorf("scored %+v, %v", risk, err)
+	}
+
+	resolved := exposure
+	resolved.ResolvedAt, resolved.DataClasses = moment(day), domain.Says([]string{"Names"})
+	results, err = w.ImportExposures(t.Context(), []domain.ExposureRecord{resolved})
+	wantImport(t, results, err, "updated")
+	if risk, err := w.UserRisk(t.Context(), user); err != nil || risk.Score != 750 {
+		t.Errorf("scored %+v, %v", risk, err)
+	}
+	if n := w.count("events") + w.count("mail_requests"); n != 0 {
+		t.Errorf("%d are told", n)
+	}
+	if n := w.count("exposures WHERE severity = 'critical' AND data_classes = '{Names}' AND found"); n != 1 {
+		t.Errorf("%d are as they were told", n)
+	}
+}
+
+// TestImportFrameworkAssignments: the audience gets the courses as of when both were
+// there, what is overdue of them is no event, and training that is switched off is
+// withdrawn.
+func TestImportFrameworkAssignments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, other := w.client(), w.client()
+	old := w.user(client, domain.RoleStandard, 750)
+	w.exec("UPDATE users SET created_at = $1", noon.Add(-100*day))
+	young := w.user(client, domain.RoleStandard, 750)
+	w.exec("UPDATE users SET created_at = $1 WHERE id = $2", noon.Add(-10*day), young)
+	w.exec("INSERT INTO assignments (client_id, user_id, course_id, position, from_program, assigned_at, due_on) "+
+		"VALUES ($1, $2, '019b7740-0000-7000-8000-000000000009', 1, true, $3, $4)", client, young, noon.Add(-day), today.AddDays(5))
+
+	of := func(framework string) domain.FrameworkAssignmentRecord {
+		return domain.FrameworkAssignmentRecord{
+			ID: domain.RefTo(db.NewID[domain.FrameworkAssignmentKind]()), Client: domain.Says(domain.RefTo(client)),
+			Framework: domain.Says(framework), CreatedAt: moment(60 * day),
+		}
+	}
+	gone := of("soc2")
+	gone.Audience = domain.Says(domain.AudienceRecord{
+		Type: domain.FrameworkForCollection, ID: new(domain.AnyRefTo(domain.CollectionID{1})), Deleted: true,
+	})
+	nobody := of("soc2")
+	nobody.Audience = domain.Says(domain.AudienceRecord{
+		Type: domain.FrameworkForGroup, ID: new(domain.AnyRefTo(domain.GroupID{1})),
+	})
+	gdpr, none := of("gdpr"), of("none")
+	results, err := w.ImportFrameworkAssignments(t.Context(), []domain.FrameworkAssignmentRecord{gdpr, of("gdpr"), gone, nobody, none})
+	wantImport(t, results, err, "created", "refused: audience: the framework assignment", "created",
+		"refused: audience: there is no such group of the client", "refused: framework must be")
+
+	type given struct {
+		due      domain.Date
+		assigned time.Time
+		reasons  int
+		noted    bool
+	}
+	read := func(user domain.UserID) (g given) {
+		w.get("SELECT due_on, assigned_at, cardinality(frameworks), overdue_noted FROM assignments WHERE user_id = $1",
+			[]any{user}, &g.due, &g.assigned, &g.reasons, &g.noted)
+		g.assigned = g.assigned.UTC()
+		return g
+	}
+	want := given{today.AddDays(-30), noon.Add(-60 * day), 1, true}
+	if got := read(old); got != want {
+		t.Errorf("given as %+v, not %+v", got, want)
+	}
+	if got := read(young); got != (given{today.AddDays(5), noon.Add(-day), 1, false}) {
+		t.Errorf("who had the course has it as %+v", got)
+	}
+	var frameworks string
+	w.get("SELECT framework_ids::text FROM clients WHERE id = $1", []any{client}, &frameworks)
+	if n, _, err := w.NoteOverdue(t.Context()); n != 0 || err != nil || frameworks != "{gdpr,soc2}" || w.count("events") != 0 {
+		t.Errorf("%d are overdue, %v; the client has %s", n, err, frameworks)
+	}
+
+	results, err = w.ImportFrameworkAssignments(t.Context(), []domain.FrameworkAssignmentRecord{gdpr, gone})
+	wantImport(t, results, err, "unchanged", "unchanged")
+	moved, off := gdpr, gdpr
+	moved.Client.Value = domain.RefTo(other)
+	results, err = w.ImportFrameworkAssignments(t.Context(), []domain.FrameworkAssignmentRecord{moved})
+	wantImport(t, results, err, "refused: client cannot be changed")
+	off.Modules = domain.Says(domain.ModulesRecord{Training: new(false), Policies: new(true)})
+	results, err = w.ImportFrameworkAssignments(t.Context(), []domain.FrameworkAssignmentRecord{off})
+	wantImport(t, results, err, "updated")
+	if n := w.count("assignments"); n != 1 { // the program's
+		t.Errorf("%d courses are left", n)
+	}
+	off.Modules = domain.Says(domain.ModulesRecord{Training: new(true)})
+	results, err = w.ImportFrameworkAssignments(t.Context(), []domain.FrameworkAssignmentRecord{off})
+	wantImport(t, results, err, "updated")
+	if got := read(old); got != want {
+		t.Errorf("given again as %+v, not %+v", got, want)
+	}
+}

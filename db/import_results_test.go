@@ -1,0 +1,258 @@
+package db_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+)
+
+// moment is so long before noon, as a field of a record.
+func moment(ago time.Duration) domain.Field[domain.Moment] {
+	return domain.Says(domain.MomentOf(noon.Add(-ago)))
+}
+
+// aTemplate is a template that records of results name.
+var aTemplate = domain.TemplateID{15: 1}
+
+// resultOf is a record of a new result.
+func resultOf(user domain.UserID) domain.ResultRecord {
+	return domain.ResultRecord{
+		ID: domain.RefTo(db.NewID[domain.ResultKind]()), User: domain.Says(domain.RefTo(user)),
+		Template: domain.Says(domain.RefTo(aTemplate)),
+	}
+}
+
+// wantImport holds what became of records against what is wanted: a word for each.
+func wantImport(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, results []domain.ImportResult, err error, want ...string) {
+	t.Helper()
+	if err != nil || len(results) != len(want) {
+		t.Errorf("%v, %v", results, err)
+		return
+	}
+	words := []string{"refused", "created", "updated", "unchanged"}
+	for i, r := range results {
+		got := strings.TrimSuffix(words[r.Outcome]+": "+r.Refusal, ": ")
+		if !strings.HasPrefix(got, want[i]) {
+			t.Errorf("record %d is %q, not %q", i, got, want[i])
+		}
+	}
+}
+
+// TestImportResults: what records say is stored and counted, and nobody is told; a
+// change of what is there is an event, and never a step back.
+func TestImportResults(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.client()
+	user := w.user(client, domain.RoleStandard, 750)
+	w.add("phishing_templates", row{"id": aTemplate})
+	w.add("phishing_templates", row{"id": domain.TemplateID{15: 2}, "name": "Parcel", "language": "es", "own": false})
+
+	clicked, called, waiting, failed := resultOf(user), resultOf(user), resultOf(user), resultOf(user)
+	clicked.SentAt, clicked.ClickedAt, clicked.ReportedAt = moment(30*day), moment(29*day), moment(28*day)
+	called.Template = domain.Field[domain.Ref[domain.TemplateKind]]{}
+	called.TemplateName = domain.Says(domain.TemplateName{Name: "Parcel", Language: domain.Spanish})
+	called.SentAt, called.Reported = moment(400*day), domain.Says(true)
+	waiting.SendAt = moment(-day)
+	failed.FailedAt, failed.Failure = moment(2*day), domain.Says("550 unknown")
+	all := []domain.ResultRecord{clicked, called, waiting, failed}
+
+	results, err := w.ImportResults(t.Context(), all)
+	wantImport(t, results, err, "created", "created", "created", "created")
+	w.wantCounts(t)
+	var events, mails, outbox, uses, score, statuses int
+	w.get(`SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM mail_requests),
+		(SELECT count(*) FROM outbox WHERE kind = 'simulation' AND due_at = $1), (SELECT sum(used) FROM template_uses),
+		(SELECT score FROM users), (SELECT count(DISTINCT status) FROM phishing_results)`,
+		[]any{noon.Add(day)}, &events, &mails, &outbox, &uses, &score, &statuses)
+	if events != 0 || mails != 0 || outbox != 1 || uses != 4 || score >= 750 || statuses != 4 {
+		t.Errorf("%d events, %d mails, %d wait, %d uses, score %d, %d statuses", events, mails, outbox, uses, score, statuses)
+	}
+
+	before := w.updatedAt("phishing_results", clicked.ID.ID)
+	w.clock.Advance(time.Hour)
+	results, err = w.ImportResults(t.Context(), all)
+	wantImport(t, results, err, "unchanged", "unchanged", "unchanged", "unchanged")
+	if !w.updatedAt("phishing_results", clicked.ID.ID).Equal(before) {
+		t.Error("what says nothing new writes")
+	}
+
+	further := domain.ResultRecord{ID: clicked.ID, CredentialsSubmittedAt: moment(27 * day)}
+	sent := domain.ResultRecord{ID: waiting.ID, SentAt: moment(0)}
+	back := domain.ResultRecord{ID: called.ID, Reported: domain.Says(false)}
+	results, err = w.ImportResults(t.Context(), []domain.ResultRecord{further, sent, back})
+	wantImport(t, results, err, "updated", "updated", "refused: reported")
+	w.wantCounts(t)
+	w.get("SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM mail_requests)", nil, &outbox, &mails)
+	if n := w.changes(); n != 2 || outbox != 0 || mails != 0 {
+		t.Errorf("%d events, %d mails wait, %d are asked for", n, outbox, mails)
+	}
+}
+
+// TestImportResultsRefuses: records that cannot be are refused by the field.
+func TestImportResultsRefuses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.client()
+	user, other := w.user(client, domain.RoleStandard, 750), w.user(client, domain.RoleStandard, 750)
+	w.add("phishing_templates", row{"id": aTemplate}, row{"id": domain.TemplateID{15: 3}})
+	stored := resultOf(user)
+	stored.SentAt, stored.ClickedAt = moment(3*day), moment(2*day)
+	results, err := w.ImportResults(t.Context(), []domain.ResultRecord{stored})
+	wantImport(t, results, err, "created")
+
+	of := func(change func(*domain.ResultRecord)) domain.ResultRecord {
+		r := resultOf(user)
+		r.SentAt = moment(3 * day)
+		change(&r)
+		return r
+	}
+	none := domain.Field[domain.Moment]{}
+	null := domain.Field[domain.Moment]{Given: true, Null: true}
+	cases := []struct {
+		record domain.ResultRecord
+		want   string
+	}{
+		{of(func(r *domain.ResultRecord) { r.User.Value = domain.RefTo(domain.UserID{1}) }), "user: there is no such user"},
+		{of(func(r *domain.ResultRecord) { r.Template.Value = domain.RefTo(domain.TemplateID{1}) }), "template: there is no such template; import the templates first: partnerapi templates import"},
+		{of(func(r *domain.ResultRecord) { r.Template = domain.Field[domain.Ref[domain.TemplateKind]]{} }), "template is missing"},
+		{of(func(r *domain.ResultRecord) {
+			r.TemplateName = domain.Says(domain.TemplateName{Name: "None", Language: "en"})
+		}), "template_name: there is no imported template"},
+		{of(func(r *domain.ResultRecord) { r.SentAt = none }), "send_at is missing"},
+		{of(func(r *domain.ResultRecord) { r.SentAt, r.SendAt = none, moment(8*day) }), "send_at was more than 7 days ago"},
+		{of(func(r *domain.ResultRecord) { r.ClickedAt = moment(4 * day) }), "clicked_at is before sent_at"},
+		{of(func(r *domain.ResultRecord) { r.ReportedAt = moment(-day) }), "reported_at is in the future"},
+		{of(func(r *domain.ResultRecord) { r.SentAt, r.SendAt, r.OpenedAt = none, moment(0), moment(0) }), "opened_at: the mail was not sent"},
+		{of(func(r *domain.ResultRecord) { r.Reported, r.ReportedAt = domain.Says(false), moment(0) }), "reported is false"},
+		{of(func(r *domain.ResultRecord) { r.FailedAt = moment(0) }), "failed_at and failure"},
+		{of(func(r *domain.ResultRecord) { r.FailedAt, r.Failure = moment(0), domain.Says("refused") }), "failed_at: the mail was sent"},
+		{domain.ResultRecord{ID: stored.ID, User: domain.Says(domain.RefTo(other))}, "user cannot be changed"},
+		{domain.ResultRecord{ID: stored.ID, Template: domain.Says(domain.RefTo(domain.TemplateID{15: 3}))}, "template cannot be changed"},
+		{domain.ResultRecord{ID: stored.ID, SentAt: moment(4 * day)}, "sent_at cannot be changed"},
+		{domain.ResultRecord{ID: stored.ID, ClickedAt: null}, "would move the result from clicked back to sent"},
+	}
+	for _, c := range cases {
+		results, err := w.ImportResults(t.Context(), []domain.ResultRecord{c.record})
+		wantImport(t, results, err, "refused: "+c.want)
+	}
+	w.wantCounts(t)
+}
+
+// TestImportResultsProperty: whatever records say, in whichever batches, all counters
+// equal a recount, statuses never go back, and the same again changes nothing.
+func TestImportResultsProperty(t *testing.T) {
+	t.Parallel()
+	counter := &statements{}
+	w := newWorld(t, db.WithTracer(counter))
+	w.add("phishing_templates", row{"id": aTemplate})
+	rapid.Check(t, func(t *rapid.T) {
+		var users []domain.UserID
+		for range 2 {
+			client := w.client()
+			for range rapid.IntRange(1, 3).Draw(t, "users") {
+				users = append(users, w.user(client, domain.RoleFinance, 700))
+			}
+		}
+		known := map[domain.ResultID]domain.ResultRecord{}
+		var ids []domain.ResultID
+		for range rapid.IntRange(1, 4).Draw(t, "batches") {
+			var batch []domain.ResultRecord
+			seen := map[domain.ResultID]bool{}
+			for range rapid.IntRange(1, 6).Draw(t, "records") {
+				r := resultOf(rapid.SampledFrom(users).Draw(t, "user"))
+				sent := rapid.IntRange(0, 500).Draw(t, "sent")
+				if len(ids) > 0 && rapid.Bool().Draw(t, "known") {
+					r = known[rapid.SampledFrom(ids).Draw(t, "id")]
+					if r.SentAt.Has() {
+						sent = int(noon.Sub(r.SentAt.Value.Time) / day)
+					}
+				}
+				if seen[r.ID.ID] {
+					continue
+				}
+				for _, f := range []*domain.Field[domain.Moment]{
+					&r.SentAt, &r.OpenedAt, &r.AttachmentOpenedAt, &r.ClickedAt, &r.CredentialsSubmittedAt, &r.ReportedAt,
+				} {
+					if f == &r.SentAt {
+						*f = moment(time.Duration(sent) * day)
+					} else if rapid.IntRange(0, 3).Draw(t, "happened") == 0 {
+						*f = moment(time.Duration(sent)*day - time.Duration(rapid.IntRange(-1, 60).Draw(t, "minutes"))*time.Minute)
+					}
+				}
+				if known[r.ID.ID].ID != r.ID && rapid.IntRange(0, 2).Draw(t, "waits") == 0 {
+					r.SentAt, r.SendAt = domain.Field[domain.Moment]{}, moment(-day)
+				}
+				batch, seen[r.ID.ID] = append(batch, r), true
+			}
+			before := w.stored(ids)
+			results, err := w.ImportResults(w.t.Context(), batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, after := range w.stored(ids) {
+				if before[i].Beyond(after) {
+					t.Fatalf("a result went from %s back to %s", before[i], after)
+				}
+			}
+			for i, r := range results {
+				if r.Outcome == domain.ImportCreated {
+					ids = append(ids, batch[i].ID.ID)
+					known[batch[i].ID.ID] = batch[i]
+				}
+			}
+			again, err := w.ImportResults(w.t.Context(), batch)
+			for i, r := range again {
+				if r.Outcome != domain.ImportUnchanged && results[i].Outcome != domain.ImportRefused {
+					t.Fatalf("%+v is %+v, and then %+v", batch[i], results[i], r)
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.wantCounts(t)
+		for what, query := range map[string]string{
+			"uses": `SELECT count(*) FROM (SELECT client_id, template_id, count(*) AS used FROM phishing_results GROUP BY 1, 2) AS r
+				FULL JOIN template_uses AS u USING (client_id, template_id) WHERE r.used IS DISTINCT FROM u.used`,
+			"outbox": `SELECT count(*) FROM (SELECT client_id, id, send_at FROM phishing_results WHERE status = 'scheduled') AS r
+				FULL JOIN outbox AS o USING (client_id, id) WHERE r.send_at IS DISTINCT FROM o.due_at`,
+		} {
+			var n int
+			if w.get(query, nil, &n); n != 0 {
+				t.Fatalf("%s: %d differ", what, n)
+			}
+		}
+	})
+
+	cost := func(n int) int64 {
+		var batch []domain.ResultRecord
+		for range n {
+			r := resultOf(w.user(w.client(), domain.RoleStandard, 750))
+			r.SentAt = moment(day)
+			batch = append(batch, r)
+		}
+		before := counter.n.Load()
+		results, err := w.ImportResults(t.Context(), batch)
+		if err != nil || results[n-1].Outcome != domain.ImportCreated {
+			t.Error(results, err)
+		}
+		return counter.n.Load() - before
+	}
+	if one, many := cost(1), cost(20); one != many {
+		t.Errorf("%d statements for a record, %d for twenty", one, many)
+	}
+	var n int
+	if w.get(dbtest.WrongPhishingDays, nil, &n); n != 0 {
+		t.Errorf("%d days differ", n)
+	}
+}

@@ -1,0 +1,256 @@
+package domain
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A record is what a platform says of one of its objects: a line of an import or
+// of an export (decisions 10). It names the object by its id, and holds the fields
+// that it says something of.
+
+// Field is a field of a record: left out, null, or a value.
+type Field[T any] struct {
+	// Given says that the record has the field. Null says that it is null; Value is
+	// zero then.
+	Given, Null bool
+	Value       T
+}
+
+// Says is a field with a value.
+func Says[T any](value T) Field[T] { return Field[T]{Given: true, Value: value} }
+
+// SaysIf is a field with a value, or null where there is none.
+func SaysIf[T any](value *T) Field[T] {
+	if value == nil {
+		return Field[T]{Given: true, Null: true}
+	}
+	return Says(*value)
+}
+
+// Has reports whether the field has a value: it is neither left out nor null.
+func (f Field[T]) Has() bool { return f.Given && !f.Null }
+
+// Or is the field's value, or another one where it has none.
+func (f Field[T]) Or(other T) T {
+	if f.Has() {
+		return f.Value
+	}
+	return other
+}
+
+// Pointer is a pointer to the field's value; nil where it has none.
+func (f Field[T]) Pointer() *T {
+	if !f.Has() {
+		return nil
+	}
+	return &f.Value
+}
+
+// Apply sets target to the field's value, if it has one.
+func (f Field[T]) Apply(target *T) {
+	if f.Has() {
+		*target = f.Value
+	}
+}
+
+// ApplyNull sets target to the field's value or, where the field is null, to nil.
+func (f Field[T]) ApplyNull(target **T) {
+	if f.Given {
+		*target = f.Pointer()
+	}
+}
+
+// Open makes the field one with a value, and returns a pointer to that.
+func (f *Field[T]) Open() any {
+	f.Given = true
+	return &f.Value
+}
+
+// Clear makes the field null.
+func (f *Field[T]) Clear() { *f = Field[T]{Given: true, Null: true} }
+
+// State returns the field's value and whether the field is given and null.
+func (f *Field[T]) State() (value any, given, null bool) { return f.Value, f.Given, f.Null }
+
+// Ref is an id in a record. It is read from a UUID in any case, or from an id as v2
+// shows it.
+type Ref[K Kind] struct{ ID[K] }
+
+// RefTo is a reference to the object with an id.
+func RefTo[K Kind](id ID[K]) Ref[K] { return Ref[K]{id} }
+
+// UnmarshalText reads a UUID or a v2 id of this kind. The zero UUID is no id.
+func (r *Ref[K]) UnmarshalText(text []byte) error {
+	id, err := ParseUUID[K](strings.ToLower(string(text)))
+	if err != nil {
+		err = id.UnmarshalText(text)
+	}
+	if err != nil || id.IsZero() {
+		return fmt.Errorf("is no id of a %s: a UUID%s", id.Noun(), r.orPrefixed())
+	}
+	r.ID = id
+	return nil
+}
+
+// MarshalText returns the id as v2 shows it, or the UUID of what v2 shows no ids of.
+// It never fails.
+func (r Ref[K]) MarshalText() ([]byte, error) {
+	if r.hidden() {
+		return []byte(r.UUID()), nil
+	}
+	return r.ID.MarshalText()
+}
+
+// String is the id as MarshalText returns it.
+func (r Ref[K]) String() string {
+	text, _ := r.MarshalText()
+	return string(text)
+}
+
+func (r Ref[K]) orPrefixed() string {
+	if r.hidden() {
+		return ""
+	}
+	return " or an id that begins with " + r.Prefix() + "_"
+}
+
+// hidden reports whether v2 shows no ids of this kind (decisions 1.2).
+func (r Ref[K]) hidden() bool {
+	switch r.Prefix() {
+	case PartnerKind{}.Prefix(), MessageKind{}.Prefix(), ExposureKind{}.Prefix():
+		return true
+	}
+	return false
+}
+
+// AnyRef is an id in a record of an object of one of several kinds. Prefix is that
+// of the kind; empty where the record has a UUID.
+type AnyRef struct {
+	Prefix string
+	UUID   [16]byte
+}
+
+// AnyRefTo is a reference to the object with an id.
+func AnyRefTo[K Kind](id ID[K]) AnyRef { return AnyRef{id.Prefix(), id} }
+
+// RefAs is the reference as one to an object of a kind; false where it is one of
+// another kind.
+func RefAs[K Kind](r AnyRef) (ID[K], bool) {
+	id := ID[K](r.UUID)
+	return id, r.Prefix == "" || r.Prefix == id.Prefix()
+}
+
+// UnmarshalText reads a UUID, or a v2 id of a client, a group or a collection.
+func (r *AnyRef) UnmarshalText(text []byte) error {
+	plain, err := ParseUUID[GroupKind](strings.ToLower(string(text)))
+	*r = AnyRef{UUID: plain}
+	if err != nil {
+		prefix, _, _ := strings.Cut(string(text), "_")
+		var client Ref[ClientKind]
+		var group Ref[GroupKind]
+		var collection Ref[CollectionKind]
+		switch prefix {
+		case client.Prefix():
+			err = client.UnmarshalText(text)
+			*r = AnyRef{prefix, client.ID}
+		case group.Prefix():
+			err = group.UnmarshalText(text)
+			*r = AnyRef{prefix, group.ID}
+		case collection.Prefix():
+			err = collection.UnmarshalText(text)
+			*r = AnyRef{prefix, collection.ID}
+		}
+	}
+	if err != nil || r.UUID == [16]byte{} {
+		return errors.New("is no id: a UUID, or an id as the API shows it")
+	}
+	return nil
+}
+
+// MarshalText returns the id as v2 shows it, or as a UUID where its kind is not
+// known. It never fails.
+func (r AnyRef) MarshalText() ([]byte, error) {
+	switch r.Prefix {
+	case ClientKind{}.Prefix():
+		return ClientID(r.UUID).MarshalText()
+	case GroupKind{}.Prefix():
+		return GroupID(r.UUID).MarshalText()
+	case CollectionKind{}.Prefix():
+		return CollectionID(r.UUID).MarshalText()
+	}
+	return []byte(GroupID(r.UUID).UUID()), nil
+}
+
+// Moment is a time in a record: RFC 3339, in whole microseconds.
+type Moment struct{ time.Time }
+
+// MomentOf is a time as records hold it.
+func MomentOf(t time.Time) Moment { return Moment{t.UTC().Truncate(time.Microsecond)} }
+
+// MomentIf is the time as a field that is null where there is none.
+func MomentIf(t *time.Time) Field[Moment] {
+	if t == nil {
+		return Field[Moment]{Given: true, Null: true}
+	}
+	return Says(MomentOf(*t))
+}
+
+// UnmarshalText reads a time from 1970 on.
+func (m *Moment) UnmarshalText(text []byte) error {
+	at, err := time.Parse(time.RFC3339, string(text))
+	if err != nil || strings.Contains(string(text), ",") { // which Go takes for a point
+		return fmt.Errorf("must be a time such as 2026-01-31T08:00:00Z, not %.40q", text)
+	}
+	if at.Unix() < 0 {
+		return fmt.Errorf("%s is before 1970", text)
+	}
+	*m = MomentOf(at)
+	return nil
+}
+
+// MarshalText returns the time in UTC with six fractional digits. It never fails.
+func (m Moment) MarshalText() ([]byte, error) {
+	return m.UTC().AppendFormat(nil, "2006-01-02T15:04:05.000000Z"), nil
+}
+
+// MarshalJSON returns the time as MarshalText does, as a JSON string.
+func (m Moment) MarshalJSON() ([]byte, error) {
+	return m.UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000000Z"`), nil
+}
+
+// UnmarshalJSON reads a JSON string as UnmarshalText does.
+func (m *Moment) UnmarshalJSON(text []byte) error {
+	if len(text) < 2 || text[0] != '"' {
+		return errors.New("must be a time such as 2026-01-31T08:00:00Z")
+	}
+	return m.UnmarshalText(text[1 : len(text)-1])
+}
+
+// ImportOutcome says what became of a record.
+type ImportOutcome uint8
+
+// The outcomes. A record that changes nothing writes nothing.
+const (
+	ImportRefused ImportOutcome = iota
+	ImportCreated
+	ImportUpdated
+	ImportUnchanged
+)
+
+// ImportResult is what became of a record.
+type ImportResult struct {
+	Outcome ImportOutcome
+	// Refusal says, for the operator, why a record is refused.
+	Refusal string
+	// Clashes says that it is refused for a name or an address that another object
+	// has: another record may yet take that away.
+	Clashes bool
+}
+
+// RefuseImport is the result of a record that is refused.
+func RefuseImport(format string, args ...any) ImportResult {
+	return ImportResult{Refusal: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,192 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"reflect"
+
+	"partnerapi/domain"
+)
+
+const (
+	// batchLines, batchBytes and batchItems bound what is applied in one transaction,
+	// and with it what is held in memory: lines, bytes of them, and the items of their
+	// lists, as of members. A line that is beyond by itself is a batch.
+	batchLines = 1000
+	batchBytes = 4 << 20
+	batchItems = 5000
+)
+
+// batch is lines of different objects.
+type batch[T any] struct {
+	lines   []staged
+	records []T
+	ids     map[[16]byte]bool
+	bytes   int
+	items   int
+	err     error // what ended the lines after it; io.EOF if nothing is wrong
+}
+
+// fits reports whether another line may be added, of so many at the most.
+func (b *batch[T]) fits(l *staged, id [16]byte, items, lines int) bool {
+	return len(b.lines) == 0 || len(b.lines) < lines && !b.ids[id] &&
+		b.bytes+len(l.text) <= batchBytes && b.items+items <= batchItems
+}
+
+func (b *batch[T]) add(l staged, record T, id [16]byte, items int) {
+	if b.ids == nil {
+		b.ids = make(map[[16]byte]bool, batchLines)
+	}
+	b.lines, b.records, b.ids[id] = append(b.lines, l), append(b.records, record), true
+	b.bytes, b.items = b.bytes+len(l.text), b.items+items
+}
+
+// apply applies the lines that wait. Those that clash with another object's name wait
+// for the others, and are tried again as long as that helps.
+func (k *records[T]) apply(ctx context.Context, r *run) error {
+	for last := false; r.waiting[k] != nil; {
+		lines := r.waiting[k]
+		delete(r.waiting, k)
+		p := &pass[T]{run: r, kind: k, aside: map[[16]byte]bool{}, last: last}
+		if err := errors.Join(p.all(ctx, lines), lines.close()); err != nil {
+			return err
+		}
+		last = p.applied == 0
+	}
+	return nil
+}
+
+// pass is one walk over lines of a kind.
+type pass[T any] struct {
+	*run
+	kind *records[T]
+	// aside are the objects of which a line waits for another pass: their later lines
+	// do too.
+	aside   map[[16]byte]bool
+	applied int
+	last    bool // clashes are refused
+}
+
+func (p *pass[T]) all(ctx context.Context, lines *stage) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	next, err := lines.lines()
+	if err != nil {
+		return err
+	}
+	batches := make(chan *batch[T], 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.kind.gather(ctx, p.run, next, batches)
+	}()
+	defer func() { // before the file is closed
+		stop()
+		<-done
+	}()
+	for {
+		select {
+		case b := <-batches:
+			if err := p.write(ctx, b); err != nil {
+				return err
+			}
+			if b.err == io.EOF {
+				return nil
+			}
+			if b.err != nil {
+				return b.err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// gather makes batches of lines to the end of them.
+func (k *records[T]) gather(ctx context.Context, r *run, next func() (staged, error), batches chan<- *batch[T]) {
+	b := &batch[T]{}
+	send := func() bool {
+		select {
+		case batches <- b:
+			b = &batch[T]{}
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	for {
+		l, err := next()
+		if err != nil {
+			b.err = err
+			send()
+			return
+		}
+		record, err := k.read(l.text, r.db.Now())
+		if err != nil { // it was read before
+			b.err = err
+			send()
+			return
+		}
+		value := reflect.ValueOf(&record).Elem()
+		id, items := k.planned.idOf(value), k.planned.items(value)
+		if !b.fits(&l, id, items, r.batchLines) && !send() {
+			return
+		}
+		b.add(l, record, id, items)
+	}
+}
+
+// write applies a batch, and counts and tells what became of its lines.
+func (p *pass[T]) write(ctx context.Context, b *batch[T]) error {
+	lines, list := b.lines[:0:0], b.records[:0:0]
+	for i := range b.lines {
+		if p.aside[p.idOf(&b.records[i])] {
+			if err := p.wait(p.kind, b.lines[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		lines, list = append(lines, b.lines[i]), append(list, b.records[i])
+	}
+	results, err := p.kind.write(p.db, ctx, list)
+	if err != nil {
+		return err
+	}
+	for i, result := range results {
+		if err := p.settle(lines[i], &list[i], result); err != nil {
+			return err
+		}
+	}
+	if p.watcher.Applied != nil {
+		p.watcher.Applied(p.done, p.total)
+	}
+	return nil
+}
+
+// settle does with a line what became of it.
+func (p *pass[T]) settle(l staged, record *T, result domain.ImportResult) error {
+	switch {
+	case result.Clashes && !p.last:
+		p.aside[p.idOf(record)] = true
+		return p.wait(p.kind, l)
+	case result.Outcome == domain.ImportRefused:
+	case p.kind.then != nil && p.kind.wants(record):
+		p.applied++
+		return p.wait(p.kind.then, staged{l.number, result.Outcome, l.text})
+	case l.outcome != domain.ImportRefused && result.Outcome == domain.ImportUnchanged:
+		result.Outcome = l.outcome // of an earlier part of the line
+	case l.outcome == domain.ImportCreated:
+		result.Outcome = l.outcome
+	}
+	if result.Outcome != domain.ImportRefused {
+		p.applied++
+	}
+	p.done++
+	p.count(l.number, result)
+	return nil
+}
+
+func (p *pass[T]) idOf(record *T) [16]byte {
+	return p.kind.planned.idOf(reflect.ValueOf(record).Elem())
+}

@@ -1,0 +1,90 @@
+package transfer
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"reflect"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// Told is told how many lines of a kind of objects an export has written: now and then,
+// and, done, when they are all.
+type Told func(object string, lines int, done bool)
+
+// lister writes all objects of a kind as lines.
+type lister func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told Told) error
+
+// listers write the kinds of objects in the order in which an import applies them.
+var listers = []lister{
+	listing((*db.DB).ExportPartners),
+	listing((*db.DB).ExportCourses),
+	listing((*db.DB).ExportClients),
+	listing((*db.DB).ExportAdmins),
+	listing((*db.DB).ExportGroups),
+	listing((*db.DB).ExportUsers),
+	listing((*db.DB).ExportCollections),
+	listing((*db.DB).ExportPolicies),
+	listing((*db.DB).ExportFrameworkAssignments),
+	listing((*db.DB).ExportResults),
+	listing((*db.DB).ExportSentEmails),
+	listing((*db.DB).ExportExposures),
+}
+
+// toldEvery is after how many lines of a kind an export tells how far it is.
+const toldEvery = 10_000
+
+func listing[T any](read func(*db.DB, context.Context, domain.PartnerID) iter.Seq2[T, error]) lister {
+	return func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told Told) error {
+		plan, err := planFor(reflect.TypeFor[T]())
+		if err != nil {
+			return err
+		}
+		var line []byte
+		n := 0
+		for record, err := range read(d, ctx, of) {
+			if err == nil {
+				line, err = plan.append(line[:0], reflect.ValueOf(&record).Elem())
+			}
+			if err == nil {
+				_, err = w.Write(line)
+			}
+			if err != nil {
+				return fmt.Errorf("export lines of %ss: %w", plan.object, err)
+			}
+			if n++; n%toldEvery == 0 {
+				told(plan.object, n, false)
+			}
+		}
+		told(plan.object, n, true)
+		return nil
+	}
+}
+
+// Export writes all objects that an import can take, of one partner or, where it is
+// zero, of all: as lines, each after those that it refers to. The same objects are the
+// same bytes. It reads in one snapshot, which is a transaction that changes nothing and
+// lasts as long as w takes the lines; it holds a few thousand objects in memory. told may
+// be nil.
+func Export(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told Told) error {
+	if told == nil {
+		told = func(string, int, bool) {}
+	}
+	out := bufio.NewWriterSize(w, 256<<10)
+	err := d.Snapshot(ctx, func(ctx context.Context) error {
+		for _, list := range listers {
+			if err := list(ctx, d, of, out, told); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return out.Flush()
+}

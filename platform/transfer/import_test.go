@@ -1,0 +1,177 @@
+package transfer_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// school is a platform with one of everything that refers to something.
+func school() []string {
+	return []string{
+		ref("partner", 1, `'name':'Northwind','created_at':'2024-01-01T00:00:00Z'`),
+		ref("course", 2, `'title':'Safe work','renewal_months':6,'titles':{'en':'Safe work','es':'Trabajo seguro'}`),
+		ref("client", 10, `'partner':#1,'name':'Acme','industry':'Steel','created_at':'2025-01-02T03:04:05Z',
+			'program':[{'course':#2,'due_after_days':20},'019B7740-0000-7000-8000-000000000001']`),
+		ref("admin", 11, `'client':#10,'email':'Boss@Acme.example','name':'The Boss','role':'owner'`),
+		ref("group", 12, `'client':#10,'name':'Sales'`),
+		ref("group", 13, `'client':#10,'name':'By hand','manual':true`),
+		ref("user", 20, `'client':#10,'email':'Ana@acme.example','first_name':' Ana ','job_title':'CFO',
+			'created_at':'2026-06-01T00:00:00Z'`),
+		ref("user", 21, `'client':#10,'email':'bo@acme.example','role':'hr','group':#12,'status':'inactive',
+			'created_at':'2025-06-01T00:00:00Z','collection_ids':[#30]`),
+		ref("collection", 30, `'client':#10,'name':'Board','members':[#20],'created_at':'2026-01-01T00:00:00Z'`),
+		ref("policy", 40, `'client':#10,'title':'Clean desk','scope_type':'collection','scope_id':#30,'version':3`),
+	}
+}
+
+// told are the events and the mails that an import led to.
+const told = `SELECT type, user_id FROM events UNION ALL SELECT type, id FROM mail_requests ORDER BY 1, 2`
+
+// TestNew: what is not there is made with its own id and fields, and with all that
+// follows; nobody is told.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.want("10 created, 0 updated, 0 unchanged", school()...)
+
+	w.is(`("2024-01-01 00:00:00+00",northwind,1)`, "SELECT created_at, name_key, client_count FROM partners WHERE id = $1", id(1))
+	w.is(`("Safe work",6,"{en,es}")`, "SELECT title, renewal_months, languages FROM courses WHERE id = $1", id(2))
+	w.is(`(acme,Steel,t,"2025-01-02 03:04:05+00",1,1,)`, `SELECT name_key, industry, dark_web_monitoring, created_at,
+		users_active, users_inactive, archived_at FROM clients WHERE id = $1`, id(10))
+	w.is(`(1,20)`+"\n"+`(2,44)`, "SELECT position, due_after_days FROM program_courses WHERE client_id = $1 ORDER BY 1", id(10))
+	w.is(`(boss@acme.example,"The Boss",owner,`+id(1)+`)`, "SELECT email, name, role, partner_id FROM admins WHERE id = $1", id(11))
+	w.is(`(Sales,f)`+"\n"+`("By hand",t)`, "SELECT name, manual FROM groups WHERE client_id = $1 ORDER BY id", id(10))
+
+	w.is(`(ana@acme.example,Ana,executive,{},manual,active,`+id(13)+`,2026-06-21,"2026-06-01 00:00:00+00")`, `
+		SELECT email, first_name, role, overrides, source, status, group_id, next_due_on, created_at FROM users
+		WHERE id = $1`, id(20))
+	w.is(`(bo@acme.example,"",hr,{role},manual,inactive,`+id(12)+`)`, `
+		SELECT email, first_name, role, overrides, source, status, group_id FROM users WHERE id = $1`, id(21))
+	w.is(`("2026-06-01 00:00:00+00",2026-06-21,f,t)`+"\n"+`("2026-06-01 00:00:00+00",2026-07-15,f,t)`, `
+		SELECT assigned_at, due_on, overdue_noted, from_program FROM assignments WHERE user_id = $1 ORDER BY position`, id(20))
+	w.is(`(2025-06-21,t)`+"\n"+`(2025-07-15,t)`,
+		"SELECT due_on, overdue_noted FROM assignments WHERE user_id = $1 ORDER BY position", id(21))
+	w.is(`(2)`, "SELECT count(*) FROM user_risks AS r JOIN users AS u ON u.id = r.user_id WHERE u.score > 0")
+
+	w.is(`(board,2,dashboard)`, "SELECT name_key, member_count, created_by FROM collections WHERE id = $1", id(30))
+	w.is(`("2026-06-01 00:00:00+00")`, "SELECT added_at FROM collection_members WHERE user_id = $1", id(20))
+	w.is(`(3,collection,`+id(30)+`,t,365)`, `
+		SELECT version, scope_type, scope_id, requires_acknowledgment, renewal_period_days FROM policies WHERE id = $1`, id(40))
+
+	w.is("", told)
+	if _, _, err := w.NoteOverdue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.is("", told)
+}
+
+// TestSame: what says nothing new writes nothing, in either form of an id.
+func TestSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.want("10 created, 0 updated, 0 unchanged", school()...)
+	before := w.everything()
+	w.clock.Set(noon.AddDate(0, 0, 1))
+	w.want("0 created, 0 updated, 10 unchanged", school()...)
+	for _, l := range school() {
+		w.want("0 created, 0 updated, 1 unchanged", strings.ReplaceAll(l, id(10), strings.ToUpper(id(10))))
+	}
+	if after := w.everything(); after != before {
+		t.Errorf("%s\nis\n%s", before, after)
+	}
+}
+
+// TestUpdate: a line sets the fields that it names of what is there, and leads to what
+// a change through the API leads to.
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.want("10 created, 0 updated, 0 unchanged", school()...)
+	w.clock.Set(noon.AddDate(0, 0, 1))
+	set := func(l, want, query string) {
+		t.Helper()
+		w.want("0 created, 1 updated, 0 unchanged", l)
+		w.want("0 created, 0 updated, 1 unchanged", l)
+		w.is(want, query)
+	}
+
+	set(ref("partner", 1, `'name':'South'`), `(South,south)`, "SELECT name, name_key FROM partners")
+	set(ref("course", 2, `'titles':{'fr-ca':'Travail'}`), `("Safe work",{fr-ca})`, "SELECT title, languages FROM courses WHERE id = '"+id(2)+"'")
+	set(ref("client", 10, `'industry':null`), `(Acme,)`, "SELECT name, industry FROM clients")
+	set(ref("client", 10, `'archived':true`), `(t,0)`, "SELECT archived_at IS NOT NULL, client_count FROM clients, partners")
+	set(ref("client", 10, `'archived':false`), `(f,1)`, "SELECT archived_at IS NOT NULL, client_count FROM clients, partners")
+	set(ref("client", 10, `'program':[#2]`), `(1,14)`, "SELECT position, due_after_days FROM program_courses")
+	set(ref("client", 10, `'dark_web_monitoring':false`), `(f)`, "SELECT dark_web_monitoring FROM clients")
+	set(ref("admin", 11, `'last_login_at':'2026-01-01T00:00:00Z'`), `("2026-01-01 00:00:00+00")`, "SELECT last_login_at FROM admins")
+	set(ref("group", 12, `'name':'Vente'`), `(Vente)`, "SELECT name FROM groups WHERE NOT manual")
+	w.is("", told)
+
+	set(ref("user", 20, `'status':'inactive'`), `(0,2)`, "SELECT users_active, users_inactive FROM clients")
+	set(ref("user", 21, `'status':'active'`), `(1,1)`, "SELECT users_active, users_inactive FROM clients")
+	set(ref("user", 20, `'job_title':null,'email':'payroll@acme.example'`), `(finance,)`, "SELECT role, job_title FROM users WHERE id = '"+id(20)+"'")
+	set(ref("user", 20, `'source':'google','role':'admin','group':#12`), `(admin,{},google)`, "SELECT role, overrides, source FROM users WHERE id = '"+id(20)+"'")
+	w.is(`(user.deactivated,`+id(20)+`)`+"\n"+`(user.updated,`+id(20)+`)`+"\n"+`(user.updated,`+id(20)+`)`+"\n"+`(user.updated,`+id(21)+`)`, told)
+	w.is(`(2)`, "SELECT count(*) FROM users WHERE updated_at = '2026-06-16T12:00:00Z'")
+
+	set(ref("collection", 30, `'name':'Heads','description':'All'`), `(heads,All,2)`, "SELECT name_key, description, member_count FROM collections")
+	set(ref("policy", 40, `'version':4,'scope_type':'tenant'`), `(4,tenant,`+id(10)+`,"2026-06-16 12:00:00+00")`,
+		"SELECT version, scope_type, scope_id, published_at FROM policies")
+	set(ref("policy", 40, `'archived':true`), `(t)`, "SELECT archived_at IS NOT NULL FROM policies")
+}
+
+// TestNames: names and addresses may go from one object to another within a file,
+// whatever the order; what another object keeps is refused.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.want("10 created, 0 updated, 0 unchanged", school()...)
+	w.want("0 created, 2 updated, 0 unchanged",
+		ref("user", 20, `'email':'bo@acme.example'`), ref("user", 21, `'email':'ana@acme.example'`))
+	w.want("1 created, 1 updated, 0 unchanged",
+		ref("client", 14, `'partner':#1,'name':'Acme'`), ref("client", 10, `'name':'Old Acme'`))
+	w.want("1 created, 1 updated, 0 unchanged",
+		ref("client", 15, `'partner':#1,'name':'Old  ACME'`), ref("client", 10, `'archived':true`))
+	w.refuse("name: the client "+cli(15)+" has it already", ref("client", 10, `'archived':false`))
+	w.want("1 created, 0 updated, 1 unchanged", ref("collection", 31, `'client':#10,'name':'Other'`), ref("collection", 30, `'name':'Board'`))
+	w.want("0 created, 2 updated, 0 unchanged", ref("collection", 31, `'name':'Board'`), ref("collection", 30, `'name':'Other'`))
+	w.is(`(bo@acme.example,ana@acme.example)`, `SELECT
+		(SELECT email FROM users WHERE id = $1), (SELECT email FROM users WHERE id = $2)`, id(20), id(21))
+
+	counts, refusals := w.take(ref("user", 22, `'client':#10,'email':'new@acme.example'`),
+		ref("user", 23, `'client':#10,'email':'New@acme.example'`), ref("user", 24, `'client':#10,'email':'bo@acme.example'`))
+	if counts != "1 created, 0 updated, 0 unchanged, 2 refused" ||
+		refusals != "line 2: email: the user "+usr(22)+" has it already\nline 3: email: the user "+usr(20)+" has it already\n" {
+		t.Errorf("%s\n%s", counts, refusals)
+	}
+}
+
+// TestLines: the lines of one object are applied in their order.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	counts, refusals := w.take(append(school(),
+		ref("user", 22, `'client':#10,'email':'one@acme.example','first_name':'One'`),
+		ref("user", 22, `'first_name':'Two'`),
+		ref("user", 22, `'email':'ana@acme.example','last_name':'Two'`),
+		ref("user", 22, `'last_name':'Three'`),
+		ref("user", 22, `'last_name':'Three'`),
+	)...)
+	if counts != "11 created, 2 updated, 1 unchanged, 1 refused" || !strings.HasPrefix(refusals, "line 13: email: ") {
+		t.Errorf("%s\n%s", counts, refusals)
+	}
+	w.is(`(one@acme.example,Two,Three)`, "SELECT email, first_name, last_name FROM users WHERE id = $1", id(22))
+}
+
+// TestFreed: a line that wants what a later batch gives up waits for it, and so do the
+// later lines of its object.
+func TestFreed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.want("10 created, 0 updated, 0 unchanged", school()...)
+	report, err := w.takeIn(1, ref("user", 21, `'email':'ana@acme.example','first_name':'First'`),
+		ref("user", 21, `'first_name':'Then'`), ref("user", 20, `'email':'gone@acme.example'`))
+	if err != nil || report.Updated != 3 || report.Refused != 0 {
+		t.Fatal(report, err)
+	}
+	w.is(`(ana@acme.example,Then)`, "SELECT email, first_name FROM users WHERE id = $1", id(21))
+}

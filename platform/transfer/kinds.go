@@ -1,0 +1,37 @@
+package transfer
+
+import (
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// kinds are the kinds of objects in the order in which a run applies them: each
+// after those that it refers to. Collections and users refer to each other: whom a
+// record of a user puts into which collections comes after both.
+var kinds = []kind{
+	of("partner", (*db.DB).ImportPartners),
+	of("course", (*db.DB).ImportCourses),
+	of("client", (*db.DB).ImportClients),
+	of("admin", (*db.DB).ImportAdmins),
+	of("group", (*db.DB).ImportGroups),
+	users,
+	of("collection", (*db.DB).ImportCollections),
+	users.then,
+	of("policy", (*db.DB).ImportPolicies),
+	of("framework_assignment", (*db.DB).ImportFrameworkAssignments),
+	of("phishing_result", (*db.DB).ImportResults),
+	of("sent_email", (*db.DB).ImportSentEmails),
+	of("exposure", (*db.DB).ImportExposures),
+}
+
+var users = &records[domain.UserRecord]{
+	planned: planOf[domain.UserRecord]("user"),
+	write:   (*db.DB).ImportUsers,
+	check: func(u *domain.UserRecord, wrong *faults) {
+		if u.SendWelcomeEmail.Value {
+			wrong.say("send_welcome_email must be false: an import sends no mail")
+		}
+	},
+	then:  of("user", (*db.DB).ImportMemberships),
+	wants: func(u *domain.UserRecord) bool { return len(u.CollectionIDs.Value) > 0 },
+}

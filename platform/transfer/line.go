@@ -1,0 +1,208 @@
+package transfer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"partnerapi/domain"
+)
+
+// MaxLine is how many bytes a line may have.
+const MaxLine = 1 << 20
+
+// errNotObject says that a line is not what it should be at all.
+var errNotObject = errors.New("is not a JSON object")
+
+// objectOf finds what kind of object a line is of.
+func objectOf(text []byte) (string, error) {
+	var head struct {
+		Object *string `json:"object"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return "", lineError(err)
+	}
+	if head.Object == nil {
+		return "", errors.New("object is missing")
+	}
+	return *head.Object, nil
+}
+
+// lineError says why a line is no JSON object.
+func lineError(err error) error {
+	var syntax *jsontext.SyntacticError
+	var semantic *json.SemanticError
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		return fmt.Errorf("has the field %.40q twice", syntax.JSONPointer.LastToken())
+	case errors.As(err, &syntax) && strings.Contains(syntax.Error(), "UTF-8"):
+		return errors.New("is not text in UTF-8")
+	case errors.As(err, &semantic) && semantic.JSONPointer != "":
+		return errors.New("object: must be a string")
+	}
+	return errNotObject
+}
+
+// read reads a line into a record, which is addressable and zero. now is the time of
+// reading. It returns
+// what is wrong with the line, with all fields.
+func (p *plan) read(text []byte, record reflect.Value, now time.Time) *faults {
+	in := jsontext.NewDecoder(bytes.NewReader(text))
+	if begin, err := in.ReadToken(); err != nil || begin.Kind() != '{' {
+		return fault(errNotObject)
+	}
+	wrong := &faults{}
+	identified := false
+	for in.PeekKind() != '}' {
+		token, err := in.ReadToken()
+		if err != nil {
+			return fault(lineError(err))
+		}
+		name := token.String()
+		value, err := in.ReadValue()
+		if err != nil {
+			return fault(lineError(err))
+		}
+		switch f := p.byName[name]; {
+		case name == "object":
+		case name == "id":
+			identified = true
+			wrong.add("id", p.takeID(record, value))
+		case f == nil:
+			wrong.say("has a field that no %s has: %.40q", p.object, name)
+		default:
+			wrong.add(name, f.take(f.state(record), value, now))
+		}
+	}
+	if !identified {
+		wrong.say("id is missing")
+	}
+	p.finish(record)
+	return wrong
+}
+
+func (p *plan) takeID(record reflect.Value, value jsontext.Value) error {
+	if value.Kind() != '"' {
+		return errors.New("must be a string")
+	}
+	text, err := jsontext.AppendUnquote(nil, value)
+	if err != nil {
+		return err
+	}
+	return p.readID(record, string(text))
+}
+
+// take reads a value into a field, brings it into the form that is stored, and
+// checks it.
+func (f *field) take(s state, value jsontext.Value, now time.Time) error {
+	if value.Kind() == 'n' {
+		if !f.null {
+			return errors.New("must not be null")
+		}
+		s.Clear()
+		return nil
+	}
+	into := s.Open()
+	if err := json.Unmarshal(value, into, json.RejectUnknownMembers(true)); err != nil {
+		return valueError(err, reflect.TypeOf(into).Elem())
+	}
+	return f.check(into, now)
+}
+
+// valueError says why a value cannot be read as one of a type.
+func valueError(err error, want reflect.Type) error {
+	var wrong *json.SemanticError
+	if !errors.As(err, &wrong) {
+		return errors.New("must be " + typeName(want))
+	}
+	at := ""
+	if wrong.JSONPointer != "" {
+		at = "[" + strings.ReplaceAll(strings.TrimPrefix(string(wrong.JSONPointer), "/"), "/", "][") + "] "
+	}
+	switch {
+	case errors.Is(wrong.Err, json.ErrUnknownName):
+		return fmt.Errorf("%sis unknown", at)
+	case wrong.Err != nil && at == "" && wrong.JSONKind != '"' && want.Kind() != reflect.Slice:
+		return errors.New("must be " + typeName(want))
+	case wrong.Err != nil:
+		return fmt.Errorf("%s%w", at, wrong.Err)
+	case wrong.GoType != nil:
+		want = wrong.GoType
+	}
+	return errors.New(at + "must be " + typeName(want))
+}
+
+// typeName says in words what JSON a type is read from.
+func typeName(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[domain.Moment]():
+		return "a time such as 2026-01-31T08:00:00Z"
+	case reflect.TypeFor[domain.AudienceRecord](), reflect.TypeFor[domain.ModulesRecord]():
+		return "an object"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Slice:
+		return "an array"
+	case reflect.Map:
+		return "an object"
+	case reflect.Pointer:
+		return typeName(t.Elem())
+	}
+	return "a string"
+}
+
+// append appends a record, which is addressable, as a line with its end.
+func (p *plan) append(line []byte, record reflect.Value) ([]byte, error) {
+	line = append(line, `{"object":"`+p.object+`","id":`...)
+	id, err := json.Marshal(record.Field(p.id).Interface())
+	if err != nil {
+		return line, err
+	}
+	line = append(line, id...)
+	for i := range p.fields {
+		f := &p.fields[i]
+		value, given, null := f.state(record).State()
+		if !given {
+			continue
+		}
+		line = append(line, `,"`+f.name+`":`...)
+		text := []byte("null")
+		if !null {
+			if text, err = json.Marshal(value, json.Deterministic(true)); err != nil {
+				return line, err
+			}
+		}
+		line = append(line, text...)
+	}
+	return append(line, '}', '\n'), nil
+}
+
+// Append appends a record of package domain as a line, with its end: the object, its
+// id, and the fields that the record gives, in their order.
+func Append[T any](line []byte, record *T) ([]byte, error) {
+	p, err := planFor(reflect.TypeFor[T]())
+	if err != nil {
+		return line, err
+	}
+	return p.append(line, reflect.ValueOf(record).Elem())
+}
+
+// planFor is the plan of a type of records.
+func planFor(record reflect.Type) (*plan, error) {
+	for _, k := range kinds {
+		if p := k.plan(); p.record == record {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("%s is no record", record)
+}

@@ -1,0 +1,124 @@
+package transfer
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// plan is how lines of one kind of object are read and written: the fields of its
+// record, in their order, with their rules (domain.UserRecord and the others).
+type plan struct {
+	object string
+	record reflect.Type
+	id     int
+	fields []field
+	byName map[string]*field
+}
+
+// field is a field of a record, with its rules.
+type field struct {
+	name  string
+	index int
+	list  bool // its value is one
+
+	needed, fixed, null, filled, isName, email, past bool
+	min, max                                         *int
+}
+
+// state is any domain.Field.
+type state interface {
+	Open() any
+	Clear()
+	State() (value any, given, null bool)
+}
+
+// planOf makes the plan of a record. A rule that it does not know is a programming
+// error, which panics.
+func planOf[T any](object string) *plan {
+	p := &plan{object: object, record: reflect.TypeFor[T](), byName: map[string]*field{}}
+	for i := range p.record.NumField() {
+		f := p.record.Field(i)
+		switch name := f.Tag.Get("record"); name {
+		case "":
+		case "id":
+			p.id = i
+		default:
+			value, _ := f.Type.FieldByName("Value")
+			p.fields = append(p.fields, fieldOf(name, i, f.Tag.Get("rule")))
+			p.fields[len(p.fields)-1].list = value.Type.Kind() == reflect.Slice
+		}
+	}
+	for i := range p.fields {
+		p.byName[p.fields[i].name] = &p.fields[i]
+	}
+	return p
+}
+
+func fieldOf(name string, index int, rules string) field {
+	f := field{name: name, index: index}
+	flags := map[string]*bool{
+		"new": &f.needed, "fixed": &f.fixed, "null": &f.null, "filled": &f.filled, "name": &f.isName,
+		"email": &f.email, "past": &f.past,
+	}
+	for rule := range strings.SplitSeq(rules, ",") {
+		word, bound, bounded := strings.Cut(rule, "=")
+		switch {
+		case rule == "":
+		case flags[word] != nil && !bounded:
+			*flags[word] = true
+		case bounded && (word == "min" || word == "max"):
+			n, err := strconv.Atoi(bound)
+			if err != nil {
+				panic(err)
+			}
+			if word == "min" {
+				f.min = &n
+			} else {
+				f.max = &n
+			}
+		default:
+			panic(fmt.Sprintf("%s has the unknown rule %q", name, rule))
+		}
+	}
+	return f
+}
+
+// state is the field in a record, which is addressable.
+func (f *field) state(record reflect.Value) state {
+	return record.Field(f.index).Addr().Interface().(state)
+}
+
+// readID reads the id of a record, which is addressable.
+func (p *plan) readID(record reflect.Value, text string) error {
+	return record.Field(p.id).Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
+}
+
+// idOf is the UUID of the object of a record.
+func (p *plan) idOf(record reflect.Value) [16]byte {
+	return record.Field(p.id).Interface().(interface{ Bytes() [16]byte }).Bytes()
+}
+
+// items is how many items the lists of a record have.
+func (p *plan) items(record reflect.Value) (n int) {
+	for i := range p.fields {
+		if !p.fields[i].list {
+			continue
+		}
+		n += record.Field(p.fields[i].index).FieldByName("Value").Len()
+	}
+	return n
+}
+
+// finish notes what a new object would need that the record has not.
+func (p *plan) finish(record reflect.Value) {
+	for i := range p.fields {
+		f := &p.fields[i]
+		if _, given, null := f.state(record).State(); f.needed && (!given || null) {
+			record.FieldByName("Missing").SetString(f.name)
+			return
+		}
+	}
+}
