@@ -2,3 +2,31 @@ package transfer
 
 // ImportIn is Import in batches of up to so many lines.
 var ImportIn = importIn
+
+// Fields are the fields of each kind of objects, in their order.
+func Fields() map[string][]string {
+	all := map[string][]string{}
+	for _, k := range kinds {
+		var names []string
+		for _, f := range k.plan().fields {
+			names = append(names, f.name)
+		}
+		all[k.plan().object] = names
+	}
+	return all
+}
+
+// Marks are how a guide marks a field.
+func Marks(object, name string) (marks []string) {
+	for _, k := range kinds {
+		if f := k.plan().byName[name]; k.plan().object == object && f != nil {
+			for mark, is := range map[string]bool{"new": f.needed, "fixed": f.fixed, "null": f.null} {
+				if is {
+					marks = append(marks, mark)
+				}
+			}
+			return marks
+		}
+	}
+	return nil
+}
