@@ -3,7 +3,6 @@ package transfer_test
 import (
 	"bytes"
 	"strings"
-	"testing"
 
 	"partnerapi/domain"
 	"partnerapi/platform/transfer"
