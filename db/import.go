@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -29,6 +30,36 @@ const (
 // It needs two connections of the pool, and no transaction around it.
 func (d *DB) Importing(ctx context.Context, fn func(context.Context) error) (bool, error) {
 	return d.TryAdvisoryLock(ctx, importLock, fn)
+}
+
+// staleBatch is of how many clients a transaction marks the summaries.
+const staleBatch = 500
+
+// StaleSummaries marks the summaries as stale of the clients with users who changed
+// since a moment: the next reads make them again. It must not be called in a
+// transaction.
+func (d *DB) StaleSummaries(ctx context.Context, since time.Time) error {
+	for last := (domain.ClientID{}); ; {
+		var batch []domain.ClientID
+		err := d.Change(ctx, func(ctx context.Context, c *Change) (err error) {
+			c.lock(clientLocks)
+			batch, err = pg.All[domain.ClientID](ctx, c, "lock clients with stale summaries", pg.SQL(`
+				SELECT c.id FROM clients AS c WHERE c.id > ?0 AND EXISTS (
+					SELECT 1 FROM users AS u WHERE u.client_id = c.id AND u.updated_at >= ?1)
+				ORDER BY c.id LIMIT ?2 FOR NO KEY UPDATE`, last, since, staleBatch))
+			if err != nil {
+				return err
+			}
+			_, err = pg.Exec(ctx, c, "mark summaries as stale", pg.SQL(
+				"UPDATE clients SET summarized_at = least(summarized_at, ?1) WHERE id = ANY(?0::uuid[])",
+				pg.IDs(batch), c.At.Add(-2*domain.SummaryAge)))
+			return err
+		})
+		if err != nil || len(batch) == 0 {
+			return err
+		}
+		last = batch[len(batch)-1]
+	}
 }
 
 // importBatch applies a batch of records in a change, again where it clashes with

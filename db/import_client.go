@@ -300,7 +300,7 @@ func (m *importingClients) decide(i int) {
 }
 
 func (m *importingClients) create(r *domain.ClientRecord, after importedClient) {
-	m.made = append(m.made, newClient{after, m.At.Add(-domain.SummaryAge)})
+	m.made = append(m.made, newClient{after, m.At.Add(-2 * domain.SummaryAge)})
 	m.first = append(m.first, historyRow{
 		after.ID, domain.DateOf(after.CreatedAt), domain.EmptySummary(m.At).AverageScore,
 	})

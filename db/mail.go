@@ -61,7 +61,8 @@ func (d *DB) Mail(ctx context.Context, client domain.ClientID, id domain.Message
 			u.id AS user_id, u.email, u.first_name, u.last_name, u.status, u.preferred_language AS language,
 			i.id AS invite_id, i.email AS invite_email, i.role AS invite_role, i.expires_at, i.accepted_at,
 			y.id AS policy_id, y.title AS policy_title, y.archived_at IS NOT NULL AS policy_closed,
-			s.signed_at IS NOT NULL AS policy_signed, k.id AS course_id, k.title AS course_title, a.due_on
+			s.signed_at IS NOT NULL AS policy_signed, k.id AS course_id,
+			coalesce(k.titles->>u.preferred_language, k.title) AS course_title, a.due_on
 		FROM mail_requests AS r
 		JOIN clients AS c ON c.id = r.client_id
 		JOIN partners AS p ON p.id = c.partner_id

@@ -103,12 +103,13 @@ func (r *run) all(ctx context.Context, in io.Reader) (err error) {
 	if err != nil {
 		return err
 	}
+	began := r.db.Now()
 	for _, k := range kinds {
 		if err := k.apply(ctx, r); err != nil {
 			return fmt.Errorf("apply lines of %ss: %w", k.plan().object, err)
 		}
 	}
-	return nil
+	return r.db.StaleSummaries(ctx, began)
 }
 
 // readStep is after how many lines Watcher.Read is told.
