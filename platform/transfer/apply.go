@@ -13,7 +13,7 @@ const (
 	// batchLines, batchBytes and batchItems bound what is applied in one transaction,
 	// and with it what is held in memory: lines, bytes of them, and the items of their
 	// lists, as of members. A line that is beyond by itself is a batch.
-	batchLines = 2000
+	batchLines = 1000
 	batchBytes = 4 << 20
 	batchItems = 5000
 )
