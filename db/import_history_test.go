@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -152,22 +153,32 @@ func TestImportFrameworkAssignments(t *testing.T) {
 		t.Errorf("%d are overdue, %v; the client has %s", n, err, frameworks)
 	}
 
-	results, err = w.ImportFrameworkAssignments(t.Context(), []domain.FrameworkAssignmentRecord{gdpr, gone})
-	wantImport(t, results, err, "unchanged", "unchanged")
-	moved, off := gdpr, gdpr
-	moved.Client.Value = domain.RefTo(other)
-	results, err = w.ImportFrameworkAssignments(t.Context(), []domain.FrameworkAssignmentRecord{moved})
-	wantImport(t, results, err, "refused: client cannot be changed")
-	off.Modules = domain.Says(domain.ModulesRecord{Training: new(false), Policies: new(true)})
-	results, err = w.ImportFrameworkAssignments(t.Context(), []domain.FrameworkAssignmentRecord{off})
-	wantImport(t, results, err, "updated")
-	if n := w.count("assignments"); n != 1 { // the program's
-		t.Errorf("%d courses are left", n)
-	}
-	off.Modules = domain.Says(domain.ModulesRecord{Training: new(true)})
-	results, err = w.ImportFrameworkAssignments(t.Context(), []domain.FrameworkAssignmentRecord{off})
-	wantImport(t, results, err, "updated")
+	w.switchTraining(other, gdpr, gone)
 	if got := read(old); got != want {
 		t.Errorf("given again as %+v, not %+v", got, want)
 	}
+}
+
+// switchTraining imports an assignment again, and switches its training off and on: the
+// program's one course stays.
+func (w *world) switchTraining(other domain.ClientID, assigned, gone domain.FrameworkAssignmentRecord) {
+	w.t.Helper()
+	take := func(want string, records ...domain.FrameworkAssignmentRecord) {
+		w.t.Helper()
+		results, err := w.ImportFrameworkAssignments(w.t.Context(), records)
+		wantImport(w.t, results, err, slices.Repeat([]string{want}, len(records))...)
+	}
+	take("unchanged", assigned, gone)
+	moved := assigned
+	moved.Client.Value = domain.RefTo(other)
+	take("refused: client cannot be changed", moved)
+
+	off := assigned
+	off.Modules = domain.Says(domain.ModulesRecord{Training: new(false), Policies: new(true)})
+	take("updated", off)
+	if n := w.count("assignments"); n != 1 {
+		w.t.Errorf("%d courses are left", n)
+	}
+	off.Modules = domain.Says(domain.ModulesRecord{Training: new(true)})
+	take("updated", off)
 }

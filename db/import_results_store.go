@@ -221,6 +221,16 @@ func (c *Change) changeResults(ctx context.Context, changed []resultChange) erro
 	if err != nil {
 		return err
 	}
+	clients := make([]domain.ClientID, len(changed))
+	for i := range changed {
+		clients[i] = changed[i].client
+	}
+	archived, err := existing(ctx, c, "look for archived clients", "clients WHERE archived_at IS NOT NULL AND",
+		sortedUnique(clients))
+	if err != nil {
+		return err
+	}
+
 	var waiting []resultChange
 	var settledClients []domain.ClientID
 	var settled []domain.ResultID
@@ -228,7 +238,7 @@ func (c *Change) changeResults(ctx context.Context, changed []resultChange) erro
 		r := &changed[i]
 		user := domain.UserKey{Client: r.client, User: r.after.User}
 		c.countResult(r)
-		if r.byPerson() {
+		if r.byPerson() && !archived[r.client] {
 			c.ObjectEvent(domain.ResultUpdated, user, r.after.ID.UUID())
 		}
 		if r.scored() {

@@ -5,7 +5,8 @@
 // is measured in turns, in one run, so that whatever else the machine does
 // weighs on both alike. Then it measures how quickly the background work sends
 // mails, ingests signals, gives the courses of frameworks, makes reports, syncs
-// directories and delivers events, in processes of their own too. A bar that is missed does not fail
+// directories, delivers events, and exports and imports all of it, in processes of
+// their own too. A bar that is missed does not fail
 // the program.
 package main
 

@@ -59,7 +59,7 @@ func exportLines(ctx context.Context, d *db.DB, path string) (report transfer.Re
 	if err != nil {
 		return report, err
 	}
-	err = transfer.Export(ctx, d, domain.PartnerID{}, file, func(_ string, n int, done bool) {
+	err = transfer.Export(ctx, d, domain.PartnerID{}, transfer.Output{Objects: file}, func(_ string, n int, done bool) {
 		if done {
 			report.Lines += n
 		}

@@ -65,26 +65,42 @@ func listing[T any](read func(*db.DB, context.Context, domain.PartnerID) iter.Se
 	}
 }
 
+// Output is where an export is written to.
+type Output struct {
+	// Objects gets the lines that an import takes.
+	Objects io.Writer
+	// Signals gets what users did beside, as the signals that package ingest takes. It
+	// may be nil.
+	Signals io.Writer
+}
+
 // Export writes all objects that an import can take, of one partner or, where it is
 // zero, of all: as lines, each after those that it refers to. The same objects are the
 // same bytes. It reads in one snapshot, which is a transaction that changes nothing and
-// lasts as long as w takes the lines; it holds a few thousand objects in memory. told may
-// be nil.
-func Export(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told Told) error {
+// lasts as long as the lines take to be written; it holds a few thousand objects in
+// memory. told may be nil.
+func Export(ctx context.Context, d *db.DB, of domain.PartnerID, to Output, told Told) error {
 	if told == nil {
 		told = func(string, int, bool) {}
 	}
-	out := bufio.NewWriterSize(w, 256<<10)
+	objects := bufio.NewWriterSize(to.Objects, 256<<10)
 	err := d.Snapshot(ctx, func(ctx context.Context) error {
 		for _, list := range listers {
-			if err := list(ctx, d, of, out, told); err != nil {
+			if err := list(ctx, d, of, objects, told); err != nil {
 				return err
 			}
 		}
-		return nil
+		if to.Signals == nil {
+			return nil
+		}
+		signals := bufio.NewWriterSize(to.Signals, 256<<10)
+		if err := listSignals(ctx, d, of, signals, told); err != nil {
+			return err
+		}
+		return signals.Flush()
 	})
 	if err != nil {
 		return err
 	}
-	return out.Flush()
+	return objects.Flush()
 }

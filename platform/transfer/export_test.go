@@ -3,10 +3,7 @@ package transfer_test
 import (
 	"bytes"
 	"strings"
-	"testing"
 
-	"partnerapi/db"
-	"partnerapi/db/seed"
 	"partnerapi/domain"
 	"partnerapi/platform/transfer"
 )
@@ -14,11 +11,19 @@ import (
 // export is what an export of all objects writes.
 func (w *world) export() []byte {
 	w.t.Helper()
-	var out bytes.Buffer
-	if err := transfer.Export(w.t.Context(), w.DB, domain.PartnerID{}, &out, nil); err != nil {
+	objects, _ := w.exportBoth()
+	return objects
+}
+
+// exportBoth is an export with its signals.
+func (w *world) exportBoth() (objects, signals []byte) {
+	w.t.Helper()
+	var out, did bytes.Buffer
+	to := transfer.Output{Objects: &out, Signals: &did}
+	if err := transfer.Export(w.t.Context(), w.DB, domain.PartnerID{}, to, nil); err != nil {
 		w.t.Fatal(err)
 	}
-	return out.Bytes()
+	return out.Bytes(), did.Bytes()
 }
 
 // takeAll imports an export, of which nothing may be refused, and tells how many lines
@@ -55,37 +60,6 @@ func wantSameLines(t interface {
 	t.Errorf("%s: %d lines, not %d", what, len(a), len(b))
 }
 
-// copyBreaches gives a database the breaches of another one, as the command breaches
-// import would.
-func (w *world) copyBreaches(from *world) {
-	w.t.Helper()
-	if err := w.LoadTemplates(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
-	rows, err := from.SQL().QueryContext(w.t.Context(), `
-		SELECT name, title, severity, array_to_json(data_classes)::text, sensitive, spam_list FROM breaches`)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer rows.Close()
-	var list []domain.Breach
-	for rows.Next() {
-		var b domain.Breach
-		var classes string
-		if err := rows.Scan(&b.Name, &b.Title, &b.Severity, &classes, &b.Sensitive, &b.SpamList); err != nil {
-			w.t.Fatal(err)
-		}
-		b.DataClasses = strings.Split(strings.Trim(classes, `[]"`), `","`)
-		list = append(list, b)
-	}
-	if err := rows.Err(); err != nil {
-		w.t.Fatal(err)
-	}
-	if _, _, err := w.ImportBreaches(w.t.Context(), list); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 // recounts count where a stored value differs from what it sums up.
 var recounts = map[string]string{
 	"phishing_days": `SELECT count(*) FROM (
@@ -108,72 +82,4 @@ var recounts = map[string]string{
 			AND a.course_id = r.course_id AND f.id = ANY (a.frameworks) AND a.due_on = (
 				SELECT min(greatest(u.created_at, s.created_at)::date + 30) FROM framework_assignments AS s WHERE s.id = ANY (a.frameworks)
 			) OR a.from_program)`,
-}
-
-// TestDemoRoundTrip: the demonstration's export, imported into an empty database, is
-// exported as the same bytes; imported again it changes nothing.
-func TestDemoRoundTrip(t *testing.T) {
-	t.Parallel()
-	from, to := newWorld(t), newWorld(t)
-	if _, err := seed.Demo(t.Context(), from.DB); err != nil {
-		t.Fatal(err)
-	}
-	to.copyBreaches(from)
-	export := from.export()
-	wantSameLines(t, "the second export of one database", from.export(), export)
-
-	lines := bytes.Count(export, []byte("\n"))
-	report := to.takeAll(export)
-	courses := bytes.Count(export, []byte(`{"object":"course"`)) // which are there
-	if report.Created != lines-courses || report.Unchanged != courses {
-		t.Errorf("%d lines are %+v", lines, report)
-	}
-	wantSameLines(t, "the export of the copy", to.export(), export)
-	for what, query := range recounts {
-		if got := to.text(query); got != "(0)" {
-			t.Errorf("%s: %s differ", what, got)
-		}
-	}
-
-	report = to.takeAll(export)
-	if report.Unchanged != lines {
-		t.Errorf("%d lines are %+v the second time", lines, report)
-	}
-	if got := to.text("SELECT count(*) FROM events"); got != "(0)" {
-		t.Errorf("%s events of what says nothing new", got)
-	}
-}
-
-// TestExportOfPartner: only one partner's objects are written, and what they refer to.
-func TestExportOfPartner(t *testing.T) {
-	t.Parallel()
-	from, to := newWorld(t), newWorld(t)
-	if _, err := seed.Demo(t.Context(), from.DB); err != nil {
-		t.Fatal(err)
-	}
-	to.copyBreaches(from)
-	all, err := from.Partners(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var other db.PartnerSummary
-	for _, p := range all {
-		if p.Name == seed.OtherDemoPartner {
-			other = p
-		}
-	}
-	var out bytes.Buffer
-	told := map[string]int{}
-	err = transfer.Export(t.Context(), from.DB, other.ID, &out, func(object string, lines int, _ bool) {
-		told[object] = lines
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	to.takeAll(out.Bytes())
-	to.is("(1,2)", "SELECT (SELECT count(*) FROM partners), (SELECT count(*) FROM clients)")
-	if told["client"] != 2 || told["partner"] != 1 || told["user"] == 0 {
-		t.Errorf("told of %v", told)
-	}
-	wantSameLines(t, "the copy", to.export(), out.Bytes())
 }
