@@ -17,7 +17,7 @@ var (
 	fenced  = regexp.MustCompile("(?ms)^```[^\n]*\n(.*?)^```")
 	spanned = regexp.MustCompile("`([^`\n]+)`")
 	// ofNumbers are the lines about commands of version 1.
-	ofNumbers = regexp.MustCompile(`(?m)^.*(idmap|partnerapi v1 ).*\n`)
+	ofNumbers = regexp.MustCompile(`(?m)^.*(idmap|partnerapi v1 |partnerapi parity).*\n`)
 	invoked   = regexp.MustCompile(`(?:^|[\s(/])partnerapi((?: [^\s;&<>()#]+)+)`)
 )
 
