@@ -9,4 +9,4 @@ DROP TABLE IF EXISTS v1_usage;
 DROP TABLE IF EXISTS v1_usage_flushes;
 DROP TABLE IF EXISTS v1_state, v1_phases, v1_brownouts;
 DROP TABLE IF EXISTS idmap_migrations;
-DROP INDEX IF EXISTS collections_id_unique, groups_id_unique, reports_id_unique;
+DROP INDEX IF EXISTS reports_id_unique;
