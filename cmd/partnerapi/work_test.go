@@ -171,7 +171,7 @@ func TestConnections(t *testing.T) {
 	}
 
 	flag := database(t)
-	refused(t, 1, []string{"serve", flag, "--listen=127.0.0.1:0", "--workers=1000", "--connections=1000"}, "1008 connections", "max_connections")
-	refused(t, 1, []string{"work", flag, "--workers=1000", "--connections=1000"}, "1008 connections", "max_connections")
+	refused(t, 1, []string{"serve", flag, "--listen=127.0.0.1:0", "--workers=1000", "--connections=1000"}, "1009 connections", "max_connections")
+	refused(t, 1, []string{"work", flag, "--workers=1000", "--connections=1000"}, "1009 connections", "max_connections")
 	refused(t, 2, []string{"serve", flag, "--connections=1"}, "--connections")
 }
