@@ -24,6 +24,7 @@ import (
 type legacy struct {
 	base, key string
 	http      *http.Client
+	template  int // that it sends to new users
 	calls     int // that were answered
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/idmap"
 	"partnerapi/v1compat/retire"
 	"partnerapi/v1compat/usage"
 	"partnerapi/v2/op"
@@ -131,6 +132,9 @@ func (c *legacy) writeAll(m legacyMirror, round int) (err error) {
 	}
 	members := fmt.Sprintf("%s/collections/%d/members", at, collection.ID)
 	post("/v1/users/"+user.ID, map[string]any{"role": "finance"})
+	_, failed = legacyCall[legacyMessage](c, http.StatusOK, http.MethodPost, "/v1/sendphishing",
+		map[string]any{"user_id": user.ID, "phishing_template": c.template})
+	try(failed)
 	post(members, map[string]any{"user_infima_id": user.ID})
 	_, failed = legacyCall[legacyDone](c, http.StatusOK, http.MethodDelete, members+"/"+user.ID, nil)
 	try(failed)
@@ -210,6 +214,9 @@ func TestYearOfALegacyIntegrator(t *testing.T) {
 	}
 	y := &legacyYear{service: s, phase: retire.On}
 	y.client = &legacy{base: s.URL, key: a.tenant.Key, http: http.DefaultClient}
+	if _, err := fmt.Sscan(s.numberFor(idmap.Template, a.known["first"]), &y.client.template); err != nil {
+		t.Fatal(err)
+	}
 	y.key = retire.KeyOf(domain.CallerFrom(s.As(a.tenant.Key)))
 	ctx := t.Context()
 	s.Clock.Advance(day) // so that its calls are counted apart
