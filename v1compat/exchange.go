@@ -89,8 +89,12 @@ type givenID string
 // MarshalJSONTo writes the value.
 func (g givenID) MarshalJSONTo(enc *jsontext.Encoder) error { return enc.WriteValue(jsontext.Value(g)) }
 
-// JSONSchema says what the value looks like, for the document.
-func (givenID) JSONSchema() string { return `{"nullable":true}` }
+// JSONSchema says what the value looks like, for the document: anything, which in
+// OpenAPI 3.0 null is only of some type.
+func (givenID) JSONSchema() string {
+	return `{"anyOf":[{"type":"string","nullable":true},{"type":"number"},{"type":"boolean"},{"type":"object"},` +
+		`{"type":"array","items":{}}]}`
+}
 
 // v1ID is an id as v1 writes it.
 type v1ID struct {
