@@ -38,6 +38,20 @@ func pagedTwin(uuid [16]byte, home int) [16]byte {
 	return uuid
 }
 
+// pagedTwins are the twins of a row's id for the homes of pagedTable.homes that
+// homesOf names.
+func pagedTwins(uuid [16]byte) (list []string) {
+	for _, i := range []int{0, 2, 3} {
+		list = append(list, domain.UserID(pagedTwin(uuid, i)).UUID())
+	}
+	return list
+}
+
+// homesOf are the clients of the row's own home and of two others.
+func homesOf(homes [4]pagedHome) []string {
+	return []string{homes[0].client.UUID(), homes[2].client.UUID(), homes[3].client.UUID()}
+}
+
 // pagedUntil is what until is given, and pagedFrom since; some rows are of
 // these very moments.
 var pagedFrom, pagedUntil = v2test.Noon.Add(-4 * time.Hour), v2test.Noon.Add(-time.Hour)
@@ -53,7 +67,7 @@ func pagedAll(pagedRow) bool { return true }
 
 func pagedUserID(uuid [16]byte) string { return domain.UserID(uuid).String() }
 
-// pagedCollections: other clients have collections with the same ids.
+// pagedCollections: other clients have collections with ids beside those.
 func pagedCollections(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 11)
 	homes := p.homes()
@@ -61,11 +75,10 @@ func pagedCollections(t *testing.T, rows int) *pagedTable {
 	p.show = func(uuid [16]byte) string { return domain.CollectionID(uuid).String() }
 	p.store = func(r pagedRow) {
 		p.h.Exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
-			SELECT client, $2, $3, $4, 'api', $5, $6 FROM unnest($1::text[]::uuid[]) AS client
+			SELECT client, id, $3, $4, 'api', $5, $6 FROM unnest($1::text[]::uuid[], $2::text[]::uuid[]) AS other (client, id)
 			ON CONFLICT (client_id, id) DO UPDATE SET name = excluded.name, name_key = excluded.name_key,
 			created_at = excluded.created_at, updated_at = excluded.updated_at`,
-			[]string{homes[0].client.UUID(), homes[2].client.UUID(), homes[3].client.UUID()},
-			domain.CollectionID(r.uuid), r.name, domain.SortKey(r.name), r.created, r.updated)
+			homesOf(homes), pagedTwins(r.uuid), r.name, domain.SortKey(r.name), r.created, r.updated)
 	}
 	p.drop = func(r pagedRow) {
 		p.h.Exec("DELETE FROM collections WHERE client_id = $1 AND id = $2", p.client, domain.CollectionID(r.uuid))
@@ -76,7 +89,7 @@ func pagedCollections(t *testing.T, rows int) *pagedTable {
 	return p
 }
 
-// pagedFrameworks: other clients have framework assignments with the same ids.
+// pagedFrameworks: other clients have framework assignments with ids beside those.
 func pagedFrameworks(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 24)
 	homes := p.homes()
@@ -84,10 +97,9 @@ func pagedFrameworks(t *testing.T, rows int) *pagedTable {
 	p.show = func(uuid [16]byte) string { return domain.FrameworkAssignmentID(uuid).String() }
 	p.store = func(r pagedRow) {
 		p.h.Exec(`INSERT INTO framework_assignments (client_id, id, framework_id, audience_type, audience_id, created_at)
-			SELECT client, $2, 'soc2', 'group', $2, $3 FROM unnest($1::text[]::uuid[]) AS client
+			SELECT client, id, 'soc2', 'group', id, $3 FROM unnest($1::text[]::uuid[], $2::text[]::uuid[]) AS other (client, id)
 			ON CONFLICT (client_id, id) DO UPDATE SET created_at = excluded.created_at`,
-			[]string{homes[0].client.UUID(), homes[2].client.UUID(), homes[3].client.UUID()},
-			domain.FrameworkAssignmentID(r.uuid), r.created)
+			homesOf(homes), pagedTwins(r.uuid), r.created)
 	}
 	p.drop = func(r pagedRow) {
 		p.h.Exec("DELETE FROM framework_assignments WHERE client_id = $1 AND id = $2", p.client, domain.FrameworkAssignmentID(r.uuid))
@@ -104,14 +116,14 @@ func (p *pagedTable) collectionOf(client domain.ClientID, id domain.CollectionID
 }
 
 // pagedMembers: every user is in another collection too, since the same moment,
-// and other clients have a collection of the same id.
+// and other clients have a collection of an id beside.
 func pagedMembers(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 12)
 	homes := p.homes()
 	listed, beside := db.NewID[domain.CollectionKind](), db.NewID[domain.CollectionKind]()
 	p.collectionOf(p.client, beside)
 	for _, i := range []int{0, 2, 3} {
-		p.collectionOf(homes[i].client, listed)
+		p.collectionOf(homes[i].client, pagedTwin(listed, i))
 	}
 	p.of(p.h.API.ListMembers, ids{"client_id": p.client.String(), "collection_id": listed.String()}, "user_id")
 	p.show = pagedUserID
@@ -126,7 +138,7 @@ func pagedMembers(t *testing.T, rows int) *pagedTable {
 		for _, i := range []int{0, 2, 3} {
 			user := pagedTwin(r.uuid, i)
 			p.storeUser(homes[i].client, user, r)
-			put(homes[i].client, listed, user, r)
+			put(homes[i].client, pagedTwin(listed, i), user, r)
 		}
 		put(p.client, beside, r.uuid, r)
 		if !r.member {
@@ -194,8 +206,8 @@ var pagedScopes = []struct {
 func (r pagedRow) signature(policy int) int { return (r.kind + policy) % 4 }
 
 // pagedPolicyUsers lists the audiences of three policies, one of each scope,
-// whose users are the same. Other clients have a group and a collection of the
-// same ids, and policies for them that are signed.
+// whose users are the same. Other clients have a group and a collection of ids
+// beside, and policies for them that are signed.
 func pagedPolicyUsers(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 14)
 	homes := p.homes()
@@ -203,7 +215,7 @@ func pagedPolicyUsers(t *testing.T, rows int) *pagedTable {
 	group, collection := db.NewID[domain.GroupKind](), db.NewID[domain.CollectionKind]()
 	policies := map[domain.ClientID][]string{}
 	for _, i := range []int{0, 2, 3} {
-		client := homes[i].client
+		client, group, collection := homes[i].client, domain.GroupID(pagedTwin(group, i)), domain.CollectionID(pagedTwin(collection, i))
 		p.collectionOf(client, collection)
 		p.h.Exec("INSERT INTO groups (client_id, id, name, manual, created_at) VALUES ($1, $2, 'Group', false, $3)", client, group, v2test.Noon)
 		for n, scope := range []string{client.UUID(), group.UUID(), collection.UUID()} {
@@ -219,7 +231,7 @@ func pagedPolicyUsers(t *testing.T, rows int) *pagedTable {
 		for _, i := range []int{0, 2, 3} {
 			client, user := homes[i].client, domain.UserID(pagedTwin(r.uuid, i))
 			p.storeUser(client, user, r)
-			p.storeAudience(client, user, r, group, collection)
+			p.storeAudience(client, user, r, domain.GroupID(pagedTwin(group, i)), domain.CollectionID(pagedTwin(collection, i)))
 			p.sign(client, user, r, policies[client])
 		}
 		p.recount()
