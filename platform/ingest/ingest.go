@@ -3,7 +3,6 @@
 package ingest
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/platform/ndjson"
 )
 
 const (
@@ -57,7 +57,7 @@ func ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher, impatient fun
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	in := &ingestion{db: d, watcher: w, lines: make(chan line), impatient: impatient}
-	go in.read(ctx, &lineReader{in: bufio.NewReaderSize(r, 64<<10)})
+	go in.read(ctx, ndjson.NewReader(r, MaxLine))
 	for {
 		more, err := in.gather(ctx)
 		if err != nil {
@@ -104,10 +104,10 @@ type entry struct {
 
 // read hands on the lines that are not empty, each judged as of when it was
 // read, to the end of the input or of ctx.
-func (in *ingestion) read(ctx context.Context, r *lineReader) {
+func (in *ingestion) read(ctx context.Context, r *ndjson.Reader) {
 	for ended := false; !ended; {
-		text, tooLong, err := r.next()
-		l := line{number: r.number, bytes: r.bytes, err: err}
+		text, tooLong, err := r.Next()
+		l := line{number: r.Number, bytes: r.Bytes, err: err}
 		switch {
 		case err != nil:
 			ended = true

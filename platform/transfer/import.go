@@ -9,6 +9,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/platform/ndjson"
 )
 
 // Report counts the lines that were read, empty ones left out.
@@ -90,7 +91,7 @@ func (r *run) reported() Report {
 
 func (r *run) all(ctx context.Context, in io.Reader) (err error) {
 	read := make(chan error, 1)
-	go func() { read <- r.read(ctx, newLineReader(in)) }()
+	go func() { read <- r.read(ctx, ndjson.NewReader(in, MaxLine)) }()
 	select {
 	case err = <-read:
 	case <-ctx.Done():
@@ -116,9 +117,9 @@ func (r *run) all(ctx context.Context, in io.Reader) (err error) {
 const readStep = 10_000
 
 // read reads the input to its end, and sets the lines aside by their kinds.
-func (r *run) read(ctx context.Context, in *lineReader) error {
+func (r *run) read(ctx context.Context, in *ndjson.Reader) error {
 	for {
-		text, tooLong, err := in.next()
+		text, tooLong, err := in.Next()
 		r.mu.Lock()
 		if r.over || ctx.Err() != nil {
 			r.mu.Unlock()
@@ -127,19 +128,19 @@ func (r *run) read(ctx context.Context, in *lineReader) error {
 		switch {
 		case err != nil:
 		case tooLong:
-			r.refuse(in.number, fmt.Sprintf("is longer than %d bytes", MaxLine))
+			r.refuse(in.Number, fmt.Sprintf("is longer than %d bytes", MaxLine))
 		case len(text) > 0:
-			err = r.sort(in.number, text)
+			err = r.sort(in.Number, text)
 		}
-		if r.watcher.Read != nil && (err != nil || in.number%readStep == 0) {
-			r.watcher.Read(in.number, in.bytes)
+		if r.watcher.Read != nil && (err != nil || in.Number%readStep == 0) {
+			r.watcher.Read(in.Number, in.Bytes)
 		}
 		r.mu.Unlock()
 		switch {
 		case err == io.EOF:
 			return nil
 		case err != nil:
-			return fmt.Errorf("read line %d: %w", in.number+1, err)
+			return fmt.Errorf("read line %d: %w", in.Number+1, err)
 		}
 	}
 }
