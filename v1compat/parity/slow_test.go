@@ -4,9 +4,6 @@ package parity
 
 import "testing"
 
-// TestBesideManyWriters is TestBesideWriters with many more writes.
-func TestBesideManyWriters(t *testing.T) { beside(t, 1000) }
-
 // TestDemonstration: both versions say the same of all of the demonstration, to each of
 // its keys.
 func TestDemonstration(t *testing.T) {

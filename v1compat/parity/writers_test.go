@@ -1,3 +1,5 @@
+//go:build slow
+
 package parity
 
 import (
@@ -117,7 +119,7 @@ func (w *writers) write(who, n int, users []domain.UserID) {
 // TestBesideWriters: nothing is called different while both versions are written to.
 func TestBesideWriters(t *testing.T) {
 	t.Parallel()
-	beside(t, 12)
+	beside(t, 1000)
 }
 
 // beside compares while three writers make so many writes each.
