@@ -150,6 +150,10 @@ func (addBrownoutCmd) Help() string {
 
 // Validate refuses a time that is none.
 func (c addBrownoutCmd) Validate() error {
+	if c.Start == "" {
+		return errors.New("say with --start TIME when the first window begins, such as --start 2027-01-31T12:00:00Z, and with " +
+			"--for how long it is, such as --for 10m")
+	}
 	_, err := v1Time("--start", c.Start)
 	return err
 }

@@ -45,7 +45,9 @@ func wantGone(t *testing.T, r response, words ...string) response {
 func TestRetirementUsage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ line, says string }{
-		{"v1 announce", "--sunset"},
+		{"v1 announce", "say with --sunset DATE"},
+		{"v1 postpone", "say with --sunset DATE"},
+		{"v1 brownout add --for=10m", "say with --start TIME"},
 		{"v1 announce --sunset=soon", `--sunset: "soon"`},
 		{"v1 announce --sunset=2028-01-01 --announced=2027-02-30", `--announced: "2027-02-30"`},
 		{"v1 postpone --sunset=2028-13-01", "--sunset"},
