@@ -77,6 +77,10 @@ func (c phaseV1Cmd) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
+		before, err := store.Load(ctx)
+		if err != nil {
+			return err
+		}
 		if err := store.SetPhase(ctx, scope, phase, until); err != nil {
 			return err
 		}
@@ -85,11 +89,23 @@ func (c phaseV1Cmd) Run(ctx context.Context, s streams) error {
 			lasts = " until " + v1Moment(until)
 		}
 		fmt.Fprintf(s.out, "%s: %s%s. %s\n", name, phase, lasts, acts)
+		if _, ended := before.Ended(); ended {
+			fmt.Fprintln(s.out, reopened(until))
+		}
 		if phase != retire.Brownout {
 			return nil
 		}
 		return hintBrownouts(ctx, d, store, s.out)
 	})
+}
+
+// reopened says what becomes of v1 when its end is taken back, until a time or, where
+// that is zero, for good.
+func reopened(until time.Time) string {
+	if until.IsZero() {
+		return "The end of version 1 is taken back."
+	}
+	return "The end of version 1 is taken back. From " + v1Moment(until) + " on all keys are off again, and partnerapi v1 end ends it."
 }
 
 // scope is the keys that the phase is for, and their name.

@@ -88,7 +88,7 @@ func TestAnnounceCommands(t *testing.T) {
 	says(t, must(t, "v1", "announce", flag, "--sunset="+tomorrow), "announced on "+time.Now().UTC().Format(time.DateOnly),
 		"operations have no successor in release 2.1", "POST /v1/clients, ", "DELETE /v1/clients/{client_id}/collections/",
 		"serve --release")
-	awaitState(t, r, "announced=true")
+	awaitState(t, r, "announced=true sunset="+tomorrow+" ")
 	header := r.get("/v1/unknown", key).want(http.StatusNotFound).header
 	if !regexp.MustCompile(`^@\d+$`).MatchString(header.Get("Deprecation")) || header.Get("Sunset") == "" {
 		t.Errorf("announced, the headers are %v", header)
@@ -211,7 +211,7 @@ func TestEndCommand(t *testing.T) {
 	r.finish() // which records the use
 	refused(t, 1, []string{"v1", "end", flag, "--force"}, "no successor of", "POST /v1/clients")
 	serving(t, flag, "--release=latest").finish()
-	refused(t, 1, []string{"v1", "end", flag}, "1 keys called it in the last 30 days", "--force", prefix(key)+" (sync): last call ",
+	refused(t, 1, []string{"v1", "end", flag}, "1 key called it in the last 30 days", "--force", prefix(key)+" (sync): last call ",
 		`GET /v1/clients, by "psa-sync/7"`)
 
 	r = serving(t, flag, "--release=latest")
@@ -227,7 +227,11 @@ func TestEndCommand(t *testing.T) {
 	wantGone(t, r.get("/v1/clients", newKey(t, flag, "--name=late", "--clients=all", "--scopes=read")))
 	refused(t, 1, []string{"v1", "end", flag}, "was ended on", "v1 phase --all on")
 	refused(t, 1, []string{"v1", "phase", flag, prefix(key), "on"}, "was ended on", "v1 phase --all on")
-	must(t, "v1", "phase", flag, "--all", "on")
+	says(t, must(t, "v1", "phase", flag, "--all", "on", "--until=2098-01-01"), "The end of version 1 is taken back. From 2098-01-01 on",
+		"v1 end")
+	if out := must(t, "v1", "phase", flag, "--all", "on"); strings.Contains(out, "taken back") {
+		t.Errorf("a second time:\n%s", out)
+	}
 	awaitState(t, r, "ended=false")
 	r.get("/v1/clients", key).want(http.StatusOK)
 }
