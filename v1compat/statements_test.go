@@ -2,6 +2,7 @@ package v1compat
 
 import (
 	"fmt"
+	"net/http"
 	"runtime"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/v1compat/retire"
 	"partnerapi/v2/v2test"
 )
 
@@ -100,6 +102,34 @@ func TestStatementsOfAWalk(t *testing.T) {
 		n := s.Statements.During(func() { s.list(fmt.Sprintf("%s?limit=5&offset=%d", path, offset), tenant.Key) })
 		if n != first {
 			t.Errorf("at %d: %d statements, not %d", offset, n, first)
+		}
+	}
+}
+
+// TestStatementsOfGone: a request that the key's phase refuses takes the statements
+// that its link needs, and no other: none where it names no number. With numbers,
+// one finds their ids, and one for each kind of them whether the key reaches them;
+// two find what the operation itself would have found.
+func TestStatementsOfGone(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setup{})
+	s.set(s.of(s.Key), retire.Off)
+	found := map[string]int{"phishing": 2, "sendphishing": 2, "sentemails": 2}
+	for _, r := range s.facade.routes {
+		if r.Additive {
+			continue
+		}
+		good := s.good(r)
+		s.Do(r.Method, good.path, s.Key, good.body).Want(http.StatusGone) // looks up the key
+		want := found[r.ID]
+		for _, name := range []string{":client_id", ":collection_id", ":policy_id", ":report_id"} {
+			want += strings.Count(r.Path, name)
+		}
+		if strings.Contains(r.Path, ":client_id") {
+			want++
+		}
+		if n := s.Statements.During(func() { s.Do(r.Method, good.path, s.Key, good.body).Want(http.StatusGone) }); n != want {
+			t.Errorf("%s: %d statements, not %d", r.ID, n, want)
 		}
 	}
 }

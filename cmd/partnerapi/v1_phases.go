@@ -77,6 +77,10 @@ func (c phaseV1Cmd) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
+		before, err := store.Load(ctx)
+		if err != nil {
+			return err
+		}
 		if err := store.SetPhase(ctx, scope, phase, until); err != nil {
 			return err
 		}
@@ -85,11 +89,23 @@ func (c phaseV1Cmd) Run(ctx context.Context, s streams) error {
 			lasts = " until " + v1Moment(until)
 		}
 		fmt.Fprintf(s.out, "%s: %s%s. %s\n", name, phase, lasts, acts)
+		if _, ended := before.Ended(); ended {
+			fmt.Fprintln(s.out, reopened(until))
+		}
 		if phase != retire.Brownout {
 			return nil
 		}
 		return hintBrownouts(ctx, d, store, s.out)
 	})
+}
+
+// reopened says what becomes of v1 when its end is taken back, until a time or, where
+// that is zero, for good.
+func reopened(until time.Time) string {
+	if until.IsZero() {
+		return "The end of version 1 is taken back."
+	}
+	return "The end of version 1 is taken back. From " + v1Moment(until) + " on all keys are off again, and partnerapi v1 end ends it."
 }
 
 // scope is the keys that the phase is for, and their name.
@@ -150,6 +166,10 @@ func (addBrownoutCmd) Help() string {
 
 // Validate refuses a time that is none.
 func (c addBrownoutCmd) Validate() error {
+	if c.Start == "" {
+		return errors.New("say with --start TIME when the first window begins, such as --start 2027-01-31T12:00:00Z, and with " +
+			"--for how long it is, such as --for 10m")
+	}
 	_, err := v1Time("--start", c.Start)
 	return err
 }

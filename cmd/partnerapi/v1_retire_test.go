@@ -45,7 +45,9 @@ func wantGone(t *testing.T, r response, words ...string) response {
 func TestRetirementUsage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ line, says string }{
-		{"v1 announce", "--sunset"},
+		{"v1 announce", "say with --sunset DATE"},
+		{"v1 postpone", "say with --sunset DATE"},
+		{"v1 brownout add --for=10m", "say with --start TIME"},
 		{"v1 announce --sunset=soon", `--sunset: "soon"`},
 		{"v1 announce --sunset=2028-01-01 --announced=2027-02-30", `--announced: "2027-02-30"`},
 		{"v1 postpone --sunset=2028-13-01", "--sunset"},
@@ -86,7 +88,7 @@ func TestAnnounceCommands(t *testing.T) {
 	says(t, must(t, "v1", "announce", flag, "--sunset="+tomorrow), "announced on "+time.Now().UTC().Format(time.DateOnly),
 		"operations have no successor in release 2.1", "POST /v1/clients, ", "DELETE /v1/clients/{client_id}/collections/",
 		"serve --release")
-	awaitState(t, r, "announced=true")
+	awaitState(t, r, "announced=true sunset="+tomorrow+" ")
 	header := r.get("/v1/unknown", key).want(http.StatusNotFound).header
 	if !regexp.MustCompile(`^@\d+$`).MatchString(header.Get("Deprecation")) || header.Get("Sunset") == "" {
 		t.Errorf("announced, the headers are %v", header)
@@ -209,7 +211,7 @@ func TestEndCommand(t *testing.T) {
 	r.finish() // which records the use
 	refused(t, 1, []string{"v1", "end", flag, "--force"}, "no successor of", "POST /v1/clients")
 	serving(t, flag, "--release=latest").finish()
-	refused(t, 1, []string{"v1", "end", flag}, "1 keys called it in the last 30 days", "--force", prefix(key)+" (sync): last call ",
+	refused(t, 1, []string{"v1", "end", flag}, "1 key called it in the last 30 days", "--force", prefix(key)+" (sync): last call ",
 		`GET /v1/clients, by "psa-sync/7"`)
 
 	r = serving(t, flag, "--release=latest")
@@ -225,7 +227,11 @@ func TestEndCommand(t *testing.T) {
 	wantGone(t, r.get("/v1/clients", newKey(t, flag, "--name=late", "--clients=all", "--scopes=read")))
 	refused(t, 1, []string{"v1", "end", flag}, "was ended on", "v1 phase --all on")
 	refused(t, 1, []string{"v1", "phase", flag, prefix(key), "on"}, "was ended on", "v1 phase --all on")
-	must(t, "v1", "phase", flag, "--all", "on")
+	says(t, must(t, "v1", "phase", flag, "--all", "on", "--until=2098-01-01"), "The end of version 1 is taken back. From 2098-01-01 on",
+		"v1 end")
+	if out := must(t, "v1", "phase", flag, "--all", "on"); strings.Contains(out, "taken back") {
+		t.Errorf("a second time:\n%s", out)
+	}
 	awaitState(t, r, "ended=false")
 	r.get("/v1/clients", key).want(http.StatusOK)
 }

@@ -84,6 +84,8 @@ type status struct {
 	// state is what was announced, and the phases of keys.
 	state *retire.State
 	use   *usage.Report
+	// only is the one key that is asked for; nil for all.
+	only *db.Key
 	// last is the last call of v1 that any key made in the last Silent; zero for none.
 	last time.Time
 }
@@ -94,13 +96,15 @@ func (c statusCmd) read(ctx context.Context, d *db.DB, clock domain.Clock) (st *
 		Successors: v1compat.New(v2.New(nil, nil), v1compat.Config{}).Successors(), Now: st.now, Days: c.Days,
 	}
 	if c.Key != "" {
-		asked.Keys, err = usage.KeysCalled(ctx, d.SQL(), c.Key)
-		if err == nil && len(asked.Keys) == 0 {
-			err = fmt.Errorf("there is no key with the prefix %q: the command keys list shows them", c.Key)
-		}
+		keys, err := d.Keys(ctx)
 		if err != nil {
 			return nil, err
 		}
+		key, err := keyCalled(keys, c.Key)
+		if err != nil {
+			return nil, err
+		}
+		asked.Keys, st.only = []domain.KeyID{key.ID}, &key
 	}
 	if st.state, err = retire.NewStore(d.SQL(), clock).Load(ctx); err != nil {
 		return nil, err
@@ -187,13 +191,23 @@ func (st *status) summary() string {
 		grouped(calls)+noun, counted(keys, "key", "keys"), grouped(failures))
 }
 
+// nobody says that nothing called v1, and what phase the one key is in that is asked
+// for.
+func (st *status) nobody() string {
+	if st.only == nil {
+		return "No key called v1 in the last 400 days."
+	}
+	k := usage.Key{ID: st.only.ID, Partner: st.only.PartnerID}
+	return fmt.Sprintf("%s (%s) did not call v1 in the last 400 days. It is in phase %s.", st.only.Prefix, st.only.Name, st.phaseText(k))
+}
+
 func (st *status) writeTable(out io.Writer) error {
 	for _, line := range st.heading() {
 		fmt.Fprintln(out, line)
 	}
 	fmt.Fprintln(out, st.summary())
 	if len(st.use.Keys) == 0 {
-		_, err := fmt.Fprintln(out, "\nNo key called v1 in the last 400 days.")
+		_, err := fmt.Fprintf(out, "\n%s\n", st.nobody())
 		return err
 	}
 

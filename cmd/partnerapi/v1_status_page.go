@@ -43,10 +43,12 @@ type pageData struct {
 	// Number is the days left, or "" where the words say all; Unit is what it counts.
 	Number, Unit string
 	Heading      []string
-	Verdicts     []verdictCount
-	Chart        chart
-	Keys         []pageKey
-	ByDay        []usage.Day // the newest first
+	// Nobody is said where there are no Keys.
+	Nobody   string
+	Verdicts []verdictCount
+	Chart    chart
+	Keys     []pageKey
+	ByDay    []usage.Day // the newest first
 }
 
 type verdictCount struct {
@@ -87,6 +89,7 @@ func (st *status) page() pageData {
 	digest := sha256.Sum256([]byte(statusStyle))
 	out := pageData{
 		Style: template.CSS(statusStyle), Now: st.now, Days: st.days, Heading: append(st.heading(), st.summary()),
+		Nobody: st.nobody(),
 		Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
 			"'; base-uri 'none'; form-action 'none'",
 		Chart: newChart(st.use.Days, wide),

@@ -372,7 +372,17 @@ func TestStatusCommand(t *testing.T) {
 	if out := must(t, "v1", "status", flag, "--days=1"); !strings.Contains(out, "In the last 1 day:") {
 		t.Errorf("printed %q", out)
 	}
+	must(t, "v1", "phase", flag, "pk_demo_other", "read_only")
+	if out := must(t, "v1", "status", flag, "--key=pk_demo_o"); !strings.Contains(out,
+		"pk_demo_other (pk_demo_other) did not call v1 in the last 400 days. It is in phase read_only.\n") {
+		t.Errorf("printed %q", out)
+	}
+	must(t, "v1", "status", flag, "--key=pk_demo_other", "--html="+file)
+	if page, err := os.ReadFile(file); err != nil || !strings.Contains(string(page), "It is in phase read_only.") {
+		t.Errorf("the page is %s (%v)", page, err)
+	}
 	refused(t, 1, []string{"v1", "status", flag, "--key=pk_nobody00"}, "pk_nobody00", "keys list")
+	refused(t, 1, []string{"v1", "status", flag, "--key=pk_demo"}, "4 keys begin with", "keys list")
 	refused(t, 2, []string{"v1", "status", flag, "--days=0"}, "--days", "400")
 	refused(t, 2, []string{"v1", "status", flag, "--days=401"}, "--days")
 	refused(t, 2, []string{"v1", "status", flag, "--json", "--html=" + file}, "--json", "--html")

@@ -141,9 +141,13 @@ func (k *Keeper) read(ctx context.Context, conn *sql.Conn, log *slog.Logger) err
 	}
 	before := k.state.Swap(state)
 	if !reflect.DeepEqual(before.facts, state.facts) {
-		f := state.facts
-		log.InfoContext(ctx, "the retirement of v1 has changed", "announced", f.Announcement != Announcement{},
-			"sunset", f.Announcement.Sunset, "ended", !f.EndedAt.IsZero(), "phases", len(f.Settings), "brownouts", len(f.Windows))
+		f, sunset := state.facts, "none"
+		a, announced := state.Announcement()
+		if announced {
+			sunset = day(a.Sunset)
+		}
+		log.InfoContext(ctx, "the retirement of v1 has changed", "announced", announced, "sunset", sunset,
+			"ended", !f.EndedAt.IsZero(), "phases", len(f.Settings), "brownouts", len(f.Windows))
 	}
 	return nil
 }

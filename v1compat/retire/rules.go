@@ -211,7 +211,11 @@ func (s *State) mayEnd(e Ending, now time.Time) error {
 			": serve one that has (serve --release)")
 	}
 	if len(e.Calls) > 0 && !e.Force {
-		lines := fmt.Sprintf("%d keys called it in the last 30 days; --force ends it all the same:", len(e.Calls))
+		noun := "keys"
+		if len(e.Calls) == 1 {
+			noun = "key"
+		}
+		lines := fmt.Sprintf("%d %s called it in the last 30 days; --force ends it all the same:", len(e.Calls), noun)
 		for _, c := range e.Calls {
 			lines += "\n    " + c.String()
 		}

@@ -236,9 +236,3 @@ func (m *maker) report() *Report {
 	})
 	return out
 }
-
-// KeysCalled finds the keys that are listed by a prefix; none where there is none.
-func KeysCalled(ctx context.Context, db *sql.DB, prefix string) ([]domain.KeyID, error) {
-	return each(ctx, db, "look for a key", func(scan func(...any) error, id *domain.KeyID) error { return scan(id) },
-		`SELECT id FROM api_keys WHERE prefix = $1 ORDER BY id`, prefix)
-}

@@ -100,9 +100,6 @@ func TestReport(t *testing.T) {
 	if of := report(t, d, 400, key(1)); len(of.Keys) != 1 || of.Keys[0].Calls != 115 || len(of.Days) != 400 || of.Days[398].Successors != 4 {
 		t.Errorf("of one key %+v", of.Keys)
 	}
-	if found, err := KeysCalled(t.Context(), d, "pk_2"); err != nil || len(found) != 1 || found[0] != key(2) {
-		t.Errorf("found %v (%v)", found, err)
-	}
 }
 
 // daysOf is days as text: calls of v1, and of successors.
