@@ -50,6 +50,9 @@ func resultAfter(r domain.Result, in *domain.ResultRecord, isNew bool, at time.T
 	case r.ReportedAt != nil:
 		r.Reported = true
 	}
+	if r.Reported && r.ReportedAt == nil {
+		r.ReportedAt = r.SentAt // scores count reports by their times
+	}
 
 	switch {
 	case in.SendAt.Has():

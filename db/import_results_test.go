@@ -97,6 +97,27 @@ func TestImportResults(t *testing.T) {
 	}
 }
 
+// TestImportReportWithoutTime: a report whose time nobody knows counts as of the
+// sending, in the score as in the rates.
+func TestImportReportWithoutTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	user := w.user(w.client(), domain.RoleStandard, 750)
+	w.add("phishing_templates", row{"id": aTemplate})
+	reported := resultOf(user)
+	reported.SentAt, reported.Reported = moment(day), domain.Says(true)
+	for _, want := range []string{"created", "unchanged"} {
+		results, err := w.ImportResults(t.Context(), []domain.ResultRecord{reported})
+		wantImport(t, results, err, want)
+	}
+	var score int
+	var same bool
+	w.get("SELECT (SELECT score FROM users), (SELECT reported_at = sent_at FROM phishing_results)", nil, &score, &same)
+	if score <= 750 || !same {
+		t.Errorf("score %d; reported when it was sent: %v", score, same)
+	}
+}
+
 // TestImportResultsRefuses: records that cannot be are refused by the field.
 func TestImportResultsRefuses(t *testing.T) {
 	t.Parallel()

@@ -132,7 +132,8 @@ func stage(ctx context.Context, tx *sql.Tx, rows []row) (unchanged int, err erro
 
 // selectRefused finds staged rows whose object has no number, which is to say
 // does not exist, those whose number was ever another object's that the file does
-// not move, and those whose number is above what an import gives.
+// not move, and those whose number is above what an import gives. A tombstone of the
+// epoch was never seen and is in nobody's way.
 const selectRefused = `
 SELECT i.place,
 	mine.id IS NULL AND NOT EXISTS (
@@ -144,7 +145,8 @@ FROM idmap_import AS i
 LEFT JOIN id_registry AS mine ON mine.kind = i.kind AND mine.id = i.id AND mine.retired_at IS NULL
 LEFT JOIN id_registry AS held ON held.kind = i.kind AND held.number = i.number AND held.id <> i.id
 LEFT JOIN idmap_import AS moves ON moves.kind = held.kind AND moves.id = held.id
-WHERE mine.id IS NULL OR held.retired_at IS NOT NULL OR held.id IS NOT NULL AND moves.id IS NULL OR i.number > $2`
+WHERE mine.id IS NULL OR held.retired_at > 'epoch' OR i.number > $2
+	OR held.id IS NOT NULL AND held.retired_at IS NULL AND moves.id IS NULL`
 
 // check adds to the sheet's refusals what only the database knows.
 func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
@@ -188,13 +190,17 @@ func move(ctx context.Context, tx *sql.Tx) error {
 	for _, step := range []struct{ doing, statement string }{
 		{"retire former numbers", `UPDATE id_registry AS r SET retired_at = clock_timestamp()
 			FROM idmap_import AS i WHERE r.kind = i.kind AND r.id = i.id AND r.retired_at IS NULL`},
-		{"give imported numbers", `INSERT INTO id_registry (kind, number, id)
-			SELECT kind, number, id FROM idmap_import
-			ON CONFLICT (kind, number) DO UPDATE SET id = excluded.id, retired_at = NULL`},
 		{"allocate above imported numbers", `SELECT setval(sequence, highest)
 			FROM (SELECT ('id_registry_' || kind)::regclass AS sequence, max(number) AS highest
 				FROM idmap_import GROUP BY kind) AS imported
 			WHERE highest > coalesce(pg_sequence_last_value(sequence), 0)`},
+		{"give tombstones that were never seen other numbers", `INSERT INTO id_registry (kind, number, id, retired_at)
+			SELECT r.kind, nextval(('id_registry_' || r.kind)::regclass), r.id, 'epoch'
+			FROM id_registry AS r JOIN idmap_import AS i ON i.kind = r.kind AND i.number = r.number AND i.id <> r.id
+			WHERE r.retired_at = 'epoch'`},
+		{"give imported numbers", `INSERT INTO id_registry (kind, number, id)
+			SELECT kind, number, id FROM idmap_import
+			ON CONFLICT (kind, number) DO UPDATE SET id = excluded.id, retired_at = NULL`},
 		{"notify of the change", `NOTIFY id_registry`},
 	} {
 		if _, err := tx.ExecContext(ctx, step.statement); err != nil {

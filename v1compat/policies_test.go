@@ -99,3 +99,37 @@ func TestPolicyStatements(t *testing.T) {
 		t.Errorf("%d statements for one policy, %d for 500", v1List, many)
 	}
 }
+
+// TestPoliciesOfImportedScope: a policy that was imported for a collection that is
+// gone has a number for it, the same as another one's for that collection.
+func TestPoliciesOfImportedScope(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{})
+	tenant := s.Tenant("Partner")
+	client := s.Client(tenant, "Client")
+	gone := domain.AnyRef{UUID: db.NewID[domain.CollectionKind]()}
+	record := func() domain.PolicyRecord {
+		return domain.PolicyRecord{
+			ID: domain.RefTo(db.NewID[domain.PolicyKind]()), Client: domain.Says(domain.RefTo(client.ID)),
+			Title: domain.Says("Clean desk"), ScopeType: domain.Says(domain.CollectionScope),
+			ScopeID: domain.Says(gone), ScopeDeleted: domain.Says(true),
+		}
+	}
+	for _, batch := range [][]domain.PolicyRecord{{record(), record()}, {record()}} {
+		if results, err := s.DB.ImportPolicies(t.Context(), batch); err != nil || results[0].Refusal != "" {
+			t.Fatal(results, err)
+		}
+	}
+	list := s.list("/v1/clients/"+s.number(client.ID)+"/policies", tenant.Key)
+	if list.Total != 3 {
+		t.Fatalf("%+v", list)
+	}
+	for _, item := range list.Items {
+		if item["scope_id"] != float64(1) || item["audience_user_count"] != float64(0) {
+			t.Errorf("%v", item)
+		}
+	}
+	if list := s.list("/v1/clients/"+s.number(client.ID)+"/collections", tenant.Key); list.Total != 0 {
+		t.Errorf("%+v", list)
+	}
+}

@@ -81,7 +81,7 @@ func (e incomplete) Unwrap() error { return e.error }
 
 type compareCmd struct {
 	parityFlags
-	Sample int    `env:"-" default:"20" placeholder:"N" xor:"much" help:"Compare at most N objects of a kind and parent, spread evenly."`
+	Sample *int   `env:"-" placeholder:"N" xor:"much" help:"Compare at most N objects of a kind and parent, spread evenly. Default: 20."`
 	All    bool   `env:"-" xor:"much" help:"Compare all objects."`
 	Writes string `env:"-" placeholder:"CLIENT" help:"Instead, make a collection, a user and a membership in this client, change and remove them through each version, and compare what both show after each write. CLIENT is its number in v1, or its id in v2. The users stay, inactive."`
 }
@@ -89,7 +89,7 @@ type compareCmd struct {
 // Validate refuses a sample of nothing.
 func (c compareCmd) Validate() error {
 	switch {
-	case c.Sample < 1:
+	case c.Sample != nil && *c.Sample < 1:
 		return errors.New("--sample must be at least 1; --all compares everything")
 	case c.Writes != "" && c.V1URL != "":
 		return errors.New("--writes is for one service: leave --v1-url out")
@@ -108,8 +108,11 @@ func (c compareCmd) Run(ctx context.Context, s streams) error {
 		}
 		return c.report(s, r, err)
 	}
-	if !c.All {
-		config.Sample = c.Sample
+	switch {
+	case c.Sample != nil:
+		config.Sample = *c.Sample
+	case !c.All:
+		config.Sample = 20
 	}
 	r, err := parity.Compare(ctx, config)
 	return c.report(s, r, err)

@@ -70,6 +70,8 @@ func TestParity(t *testing.T) {
 	refused(t, 2, []string{"parity", "--url=" + s.address}, "no API key")
 	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--sample=0"}, "--all")
 	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--sample=3", "--all"}, "--all")
+	// --all alone is taken: what is refused is the rest.
+	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--all", "--writes=1", "--v1-url=" + s.address}, "leave --v1-url out")
 	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--writes=999999"}, "reaches no client 999999")
 	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--tolerate=email"}, "--v1-url")
 }
