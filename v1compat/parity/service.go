@@ -56,6 +56,7 @@ type service struct {
 	slots    chan struct{}
 	run      string // begins the ids of requests
 	sent     atomic.Int64
+	met      atomic.Bool // an answer came: what fails from now on is tried again
 
 	mu sync.Mutex
 	// known says that left is how many requests the key has left until reset, which
@@ -120,6 +121,8 @@ func (s *service) do(ctx context.Context, r request) (answer, error) {
 			return a, ctx.Err()
 		case err == nil && !passes(a.status):
 			return a, s.usable(a)
+		case err != nil && !s.met.Load():
+			return a, fmt.Errorf("%s does not answer: %w", s.base, err)
 		case try == maxTries && err == nil:
 			return a, fmt.Errorf("%s %s%s was answered %d %d times", r.method, s.base, r.path, a.status, try)
 		case try == maxTries:
@@ -194,6 +197,7 @@ func (s *service) once(ctx context.Context, r request) (answer, error) {
 		return a, err
 	}
 	defer response.Body.Close()
+	s.met.Store(true)
 	a.status, a.header = response.StatusCode, response.Header
 	a.body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err == nil && len(a.body) > maxAnswer {

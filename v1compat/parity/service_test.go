@@ -115,7 +115,7 @@ func TestUnable(t *testing.T) {
 		"call GET /v2/clients": config(gone, w.tenant.Key, w.Clock.Now()),
 		"does not take":        config(w.URL, "pk_nobody", w.Clock.Now()),
 		"no address":           config("ftp://example.com", w.tenant.Key, w.Clock.Now()),
-		"connection refused":   config(closed.URL, w.tenant.Key, w.Clock.Now()),
+		"does not answer":      config(closed.URL, w.tenant.Key, w.Clock.Now()),
 		"answered 404":         config(w.URL+"/elsewhere", w.tenant.Key, w.Clock.Now()),
 	} {
 		r, err := Compare(t.Context(), c)
