@@ -44,8 +44,8 @@ func (f databaseFlags) retiring(
 // acts ends what commands say that change something.
 const acts = "Running services follow within 30 seconds."
 
-// noSunset is said before the command line is found to lack the flag.
-var noSunset = errors.New("say with --sunset DATE when version 1 ends, such as --sunset 2028-01-31")
+// errNoSunset is said before the command line is found to lack the flag.
+var errNoSunset = errors.New("say with --sunset DATE when version 1 ends, such as --sunset 2028-01-31")
 
 // v1Time reads a time of a flag: a day, which begins at 00:00 UTC, or a moment.
 func v1Time(flag, text string) (time.Time, error) {
@@ -76,7 +76,7 @@ type announceV1Cmd struct {
 // Validate refuses times that are none.
 func (c announceV1Cmd) Validate() error {
 	if c.Sunset == "" {
-		return noSunset
+		return errNoSunset
 	}
 	_, err := c.announcement(time.Time{})
 	return err
@@ -142,7 +142,7 @@ type postponeV1Cmd struct {
 // Validate refuses a time that is none.
 func (c postponeV1Cmd) Validate() error {
 	if c.Sunset == "" {
-		return noSunset
+		return errNoSunset
 	}
 	_, err := v1Time("--sunset", c.Sunset)
 	return err
