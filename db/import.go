@@ -116,6 +116,13 @@ func clientsOf[T any](
 	return mapped(rows, func(r *referredClient) domain.ClientID { return r.ID }), err
 }
 
+// ClientsOfUsers finds the clients of users; those who are not there have none.
+func (d *DB) ClientsOfUsers(ctx context.Context, users []domain.UserID) (map[domain.UserID]domain.ClientID, error) {
+	keys, err := pg.All[domain.UserKey](ctx, d, "look for the clients of users", pg.SQL(
+		`SELECT client_id AS client, id AS "user" FROM users WHERE id = ANY(?::uuid[])`, pg.IDs(sortedUnique(users))))
+	return ownersOf(keys), err
+}
+
 // insertRows inserts rows whose JSON names are columns of the table.
 func insertRows[Row any](ctx context.Context, c *Change, what, table string, rows []Row) error {
 	if len(rows) == 0 {

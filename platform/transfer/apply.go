@@ -45,16 +45,46 @@ func (b *batch[T]) add(l staged, record T, id [16]byte, items int) {
 // apply applies the lines that wait. Those that clash with another object's name wait
 // for the others, and are tried again as long as that helps.
 func (k *records[T]) apply(ctx context.Context, r *run) error {
+	first := true
 	for last := false; r.waiting[k] != nil; {
-		lines := r.waiting[k]
-		delete(r.waiting, k)
 		p := &pass[T]{run: r, kind: k, aside: map[[16]byte]bool{}, last: last}
-		if err := errors.Join(p.all(ctx, lines), lines.close()); err != nil {
+		lines, later := take(r.waiting, k), take(r.later, k)
+		if err := p.stage(ctx, lines, first); err != nil {
+			return errors.Join(err, later.close())
+		}
+		first = false
+		if err := p.stage(ctx, later, false); err != nil {
 			return err
 		}
 		last = p.applied == 0
 	}
 	return nil
+}
+
+// take takes the stage of a kind; nil where it has none.
+func take(from map[kind]*stage, k kind) *stage {
+	s := from[k]
+	delete(from, k)
+	return s
+}
+
+// stage applies the lines of a stage, by their places where each is of another object,
+// and gives it up. A nil one has none.
+func (p *pass[T]) stage(ctx context.Context, lines *stage, sort bool) error {
+	if lines == nil {
+		return nil
+	}
+	next, shut := (func() (staged, error))(nil), lines.close
+	var err error
+	if sort && p.kind.at != nil && lines.n > p.batchLines {
+		next, shut, err = p.sorted(ctx, lines, p.kind.owned)
+		if err != nil {
+			return err
+		}
+	} else if next, err = lines.lines(); err != nil {
+		return errors.Join(err, shut())
+	}
+	return errors.Join(p.all(ctx, next), shut())
 }
 
 // pass is one walk over lines of a kind.
@@ -68,13 +98,9 @@ type pass[T any] struct {
 	last    bool // clashes are refused
 }
 
-func (p *pass[T]) all(ctx context.Context, lines *stage) error {
+func (p *pass[T]) all(ctx context.Context, next func() (staged, error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	next, err := lines.lines()
-	if err != nil {
-		return err
-	}
 	batches := make(chan *batch[T], 1)
 	done := make(chan struct{})
 	go func() {
@@ -130,7 +156,7 @@ func (k *records[T]) gather(ctx context.Context, r *run, next func() (staged, er
 		}
 		value := reflect.ValueOf(&record).Elem()
 		id, items := k.planned.idOf(value), k.planned.items(value)
-		if !b.fits(&l, id, items, r.batchLines) && !send() {
+		if !b.fits(&l, id, items, r.batchLines*max(k.times, 1)) && !send() {
 			return
 		}
 		b.add(l, record, id, items)
@@ -173,7 +199,7 @@ func (p *pass[T]) settle(l staged, record *T, result domain.ImportResult) error 
 	case result.Outcome == domain.ImportRefused:
 	case p.kind.then != nil && p.kind.wants(record):
 		p.applied++
-		return p.wait(p.kind.then, staged{l.number, result.Outcome, l.text})
+		return p.wait(p.kind.then, staged{number: l.number, outcome: result.Outcome, text: l.text})
 	case l.outcome != domain.ImportRefused && result.Outcome == domain.ImportUnchanged:
 		result.Outcome = l.outcome // of an earlier part of the line
 	case l.outcome == domain.ImportCreated:
