@@ -78,7 +78,7 @@ func importBatch[T any](
 		if err == nil {
 			return results, nil
 		}
-		if try == importTries || !pg.Retryable(err) && !domain.IsCode(err, domain.Conflict) {
+		if try == importTries || !pg.Retryable(err) && !pg.Twice(err) && !domain.IsCode(err, domain.Conflict) {
 			return nil, err
 		}
 	}

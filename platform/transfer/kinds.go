@@ -21,7 +21,7 @@ var kinds = []kind{
 	of("framework_assignment", (*db.DB).ImportFrameworkAssignments),
 	history("phishing_result", (*db.DB).ImportResults, func(r *domain.ResultRecord) userField { return r.User }),
 	history("sent_email", (*db.DB).ImportSentEmails, func(r *domain.SentEmailRecord) userField { return r.User }),
-	history("exposure", (*db.DB).ImportExposures, func(r *domain.ExposureRecord) userField { return r.User }),
+	of("exposure", (*db.DB).ImportExposures), // as they come: several may be of one exposure, which has no id
 }
 
 type userField = domain.Field[domain.Ref[domain.UserKind]]
