@@ -27,7 +27,7 @@ const (
 )
 
 // Importing runs fn unless another process is importing, and reports whether it ran.
-// It needs two connections of the pool, and no transaction around it.
+// It needs three connections of the pool, and no transaction around it.
 func (d *DB) Importing(ctx context.Context, fn func(context.Context) error) (bool, error) {
 	return d.TryAdvisoryLock(ctx, importLock, fn)
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"reflect"
 
+	"golang.org/x/sync/errgroup"
+
 	"partnerapi/domain"
 )
 
@@ -25,7 +27,6 @@ type batch[T any] struct {
 	ids     map[[16]byte]bool
 	bytes   int
 	items   int
-	err     error // what ended the lines after it; io.EOF if nothing is wrong
 }
 
 // fits reports whether another line may be added, of so many at the most.
@@ -74,17 +75,18 @@ func (p *pass[T]) stage(ctx context.Context, lines *stage, sort bool) error {
 	if lines == nil {
 		return nil
 	}
-	next, shut := (func() (staged, error))(nil), lines.close
+	next, shut, workers := (func() (staged, error))(nil), lines.close, 1
 	var err error
 	if sort && p.kind.at != nil && lines.n > p.batchLines {
 		next, shut, err = p.sorted(ctx, lines, p.kind.owned)
 		if err != nil {
 			return err
 		}
+		workers = max(p.kind.workers, 1)
 	} else if next, err = lines.lines(); err != nil {
 		return errors.Join(err, shut())
 	}
-	return errors.Join(p.all(ctx, next), shut())
+	return errors.Join(p.all(ctx, next, workers), shut())
 }
 
 // pass is one walk over lines of a kind.
@@ -98,66 +100,59 @@ type pass[T any] struct {
 	last    bool // clashes are refused
 }
 
-func (p *pass[T]) all(ctx context.Context, next func() (staged, error)) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+// all applies lines in batches, so many of these at a time.
+func (p *pass[T]) all(ctx context.Context, next func() (staged, error), workers int) error {
+	group, ctx := errgroup.WithContext(ctx)
 	batches := make(chan *batch[T], 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p.kind.gather(ctx, p.run, next, batches)
-	}()
-	defer func() { // before the file is closed
-		stop()
-		<-done
-	}()
-	for {
+	group.Go(func() error {
+		defer close(batches)
+		return p.kind.gather(ctx, p.run, next, batches)
+	})
+	for range workers {
+		group.Go(func() error {
+			for b := range batches {
+				if err := p.write(ctx, b); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// gather makes batches of lines to the end of them.
+func (k *records[T]) gather(
+	ctx context.Context, r *run, next func() (staged, error), batches chan<- *batch[T],
+) error {
+	b := &batch[T]{}
+	send := func() error {
 		select {
-		case b := <-batches:
-			if err := p.write(ctx, b); err != nil {
-				return err
-			}
-			if b.err == io.EOF {
-				return nil
-			}
-			if b.err != nil {
-				return b.err
-			}
+		case batches <- b:
+			b = &batch[T]{}
+			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-}
-
-// gather makes batches of lines to the end of them.
-func (k *records[T]) gather(ctx context.Context, r *run, next func() (staged, error), batches chan<- *batch[T]) {
-	b := &batch[T]{}
-	send := func() bool {
-		select {
-		case batches <- b:
-			b = &batch[T]{}
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
 	for {
 		l, err := next()
+		if err == io.EOF {
+			return send()
+		}
 		if err != nil {
-			b.err = err
-			send()
-			return
+			return err
 		}
 		record, err := k.read(l.text, r.db.Now())
 		if err != nil { // it was read before
-			b.err = err
-			send()
-			return
+			return err
 		}
 		value := reflect.ValueOf(&record).Elem()
 		id, items := k.planned.idOf(value), k.planned.items(value)
-		if !b.fits(&l, id, items, r.batchLines*max(k.times, 1)) && !send() {
-			return
+		if !b.fits(&l, id, items, r.batchLines*max(k.times, 1)) {
+			if err := send(); err != nil {
+				return err
+			}
 		}
 		b.add(l, record, id, items)
 	}
@@ -165,20 +160,18 @@ func (k *records[T]) gather(ctx context.Context, r *run, next func() (staged, er
 
 // write applies a batch, and counts and tells what became of its lines.
 func (p *pass[T]) write(ctx context.Context, b *batch[T]) error {
-	lines, list := b.lines[:0:0], b.records[:0:0]
-	for i := range b.lines {
-		if p.aside[p.idOf(&b.records[i])] {
-			if err := p.wait(p.kind, b.lines[i]); err != nil {
-				return err
-			}
-			continue
-		}
-		lines, list = append(lines, b.lines[i]), append(list, b.records[i])
+	p.mu.Lock()
+	lines, list, err := p.notAside(b)
+	p.mu.Unlock()
+	if err != nil {
+		return err
 	}
 	results, err := p.kind.write(p.db, ctx, list)
 	if err != nil {
 		return err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for i, result := range results {
 		if err := p.settle(lines[i], &list[i], result); err != nil {
 			return err
@@ -188,6 +181,20 @@ func (p *pass[T]) write(ctx context.Context, b *batch[T]) error {
 		p.watcher.Applied(p.done, p.total)
 	}
 	return nil
+}
+
+// notAside are the lines of a batch that need not wait for another pass.
+func (p *pass[T]) notAside(b *batch[T]) (lines []staged, list []T, err error) {
+	for i := range b.lines {
+		if p.aside[p.idOf(&b.records[i])] {
+			if err := p.wait(p.kind, b.lines[i]); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		lines, list = append(lines, b.lines[i]), append(list, b.records[i])
+	}
+	return lines, list, nil
 }
 
 // settle does with a line what became of it.

@@ -53,6 +53,9 @@ type records[T any] struct {
 	// times is how many times as many lines as of other kinds are applied in one
 	// transaction; 0 is once.
 	times int
+	// workers are how many transactions apply lines at a time; 0 is one. Lines may
+	// follow each other in any order then: none of them claims what another has.
+	workers int
 }
 
 func of[T any](object string, write func(*db.DB, context.Context, []T) ([]domain.ImportResult, error)) *records[T] {
@@ -69,7 +72,7 @@ func history[T any](
 ) *records[T] {
 	k := of(object, write)
 	k.at = func(record *T) place { return place{user: user(record).Value.ID} }
-	k.owned, k.times = true, 5
+	k.owned, k.times, k.workers = true, 5, 2
 	return k
 }
 
