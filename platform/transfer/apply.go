@@ -35,6 +35,14 @@ func (b *batch[T]) fits(l *staged, id [16]byte, items, lines int) bool {
 		b.bytes+len(l.text) <= batchBytes && b.items+items <= batchItems
 }
 
+// parts reports whether a batch had better end before a line: it is nearly full, and
+// the line is of another user. Of two batches that hold lines of one user, the second
+// would wait for the first to end.
+func (b *batch[T]) parts(l *staged, lines int) bool {
+	n := len(b.lines)
+	return n > 0 && n >= lines-lines/10 && b.lines[n-1].place.user != l.place.user
+}
+
 func (b *batch[T]) add(l staged, record T, id [16]byte, items int) {
 	if b.ids == nil {
 		b.ids = make(map[[16]byte]bool, batchLines)
@@ -149,7 +157,8 @@ func (k *records[T]) gather(
 		}
 		value := reflect.ValueOf(&record).Elem()
 		id, items := k.planned.idOf(value), k.planned.items(value)
-		if !b.fits(&l, id, items, r.batchLines*max(k.times, 1)) {
+		most := r.batchLines * max(k.times, 1)
+		if !b.fits(&l, id, items, most) || b.parts(&l, most) {
 			if err := send(); err != nil {
 				return err
 			}
