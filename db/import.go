@@ -27,7 +27,7 @@ const (
 )
 
 // Importing runs fn unless another process is importing, and reports whether it ran.
-// It needs two connections of the pool, and no transaction around it.
+// It needs three connections of the pool, and no transaction around it.
 func (d *DB) Importing(ctx context.Context, fn func(context.Context) error) (bool, error) {
 	return d.TryAdvisoryLock(ctx, importLock, fn)
 }
@@ -78,7 +78,7 @@ func importBatch[T any](
 		if err == nil {
 			return results, nil
 		}
-		if try == importTries || !pg.Retryable(err) && !domain.IsCode(err, domain.Conflict) {
+		if try == importTries || !pg.Retryable(err) && !pg.Twice(err) && !domain.IsCode(err, domain.Conflict) {
 			return nil, err
 		}
 	}
@@ -114,6 +114,13 @@ func clientsOf[T any](
 		SELECT id, partner_id, archived_at IS NOT NULL AS archived, true AS there FROM clients
 		WHERE id = ANY(?::uuid[])`, pg.IDs(sortedUnique(ids))))
 	return mapped(rows, func(r *referredClient) domain.ClientID { return r.ID }), err
+}
+
+// ClientsOfUsers finds the clients of users; those who are not there have none.
+func (d *DB) ClientsOfUsers(ctx context.Context, users []domain.UserID) (map[domain.UserID]domain.ClientID, error) {
+	keys, err := pg.All[domain.UserKey](ctx, d, "look for the clients of users", pg.SQL(
+		`SELECT client_id AS client, id AS "user" FROM users WHERE id = ANY(?::uuid[])`, pg.IDs(sortedUnique(users))))
+	return ownersOf(keys), err
 }
 
 // insertRows inserts rows whose JSON names are columns of the table.

@@ -44,16 +44,16 @@ func (c *Change) importEmails(
 	for i := range batch {
 		users[i], ids[i] = batch[i].User.Value.ID, batch[i].ID.ID
 	}
-	stored, err := c.lockEmails(ctx, users, ids)
-	if err != nil {
-		return err
-	}
 	owners, err := c.anyUsers(ctx, users)
 	if err != nil {
 		return err
 	}
+	stored, err := c.lockEmails(ctx, owners, users, ids)
+	if err != nil {
+		return err
+	}
 
-	var mails []sentEmailRow
+	var added, changed []sentEmailRow
 	for i := range batch {
 		in := &batch[i]
 		user := in.User.Value.ID
@@ -71,11 +71,17 @@ func (c *Change) importEmails(
 		}
 		after := emailAfter(before, in)
 		results[i].Outcome = outcomeOf(!known, after != before)
-		if results[i].Outcome != domain.ImportUnchanged {
-			mails = append(mails, after)
+		switch results[i].Outcome {
+		case domain.ImportCreated:
+			added = append(added, after)
+		case domain.ImportUpdated:
+			changed = append(changed, after)
 		}
 	}
-	return c.storeEmails(ctx, mails)
+	if err := c.addEmails(ctx, added); err != nil {
+		return err
+	}
+	return c.changeEmails(ctx, changed)
 }
 
 // emailAfter is a mail after a record.
@@ -101,15 +107,22 @@ func outcomeOf(isNew, changed bool) domain.ImportOutcome {
 	return domain.ImportUnchanged
 }
 
-// lockEmails locks mails that were sent to users.
+// lockEmails locks mails that were sent to users, whose clients are known. Each is
+// looked up by its key: PostgreSQL would rather read all of a table that it knows
+// little of yet.
 func (c *Change) lockEmails(
-	ctx context.Context, users []domain.UserID, ids []domain.MessageID,
+	ctx context.Context, owners map[domain.UserID]domain.ClientID, users []domain.UserID, ids []domain.MessageID,
 ) (map[emailKey]sentEmailRow, error) {
+	clients := make([]domain.ClientID, len(users))
+	for i, user := range users {
+		clients[i] = owners[user]
+	}
 	rows, err := pg.All[sentEmailRow](ctx, c, "lock sent mails", pg.SQL(`
-		SELECT `+pg.Columns[sentEmailRow]()+` FROM unnest(?::uuid[], ?::uuid[]) AS l (user_id, id)
-		JOIN users AS u ON u.id = l.user_id
-		JOIN sent_emails AS e ON e.client_id = u.client_id AND e.user_id = l.user_id AND e.id = l.id
-		ORDER BY e.client_id, e.user_id, e.id FOR NO KEY UPDATE OF e`, pg.IDs(users), pg.IDs(ids)))
+		SELECT `+pg.Columns[sentEmailRow]()+`
+		FROM (SELECT * FROM unnest(?::uuid[], ?::uuid[], ?::uuid[]) AS k (client_id, user_id, id) ORDER BY 1, 2, 3) AS l
+		CROSS JOIN LATERAL (
+			SELECT * FROM sent_emails WHERE client_id = l.client_id AND user_id = l.user_id AND id = l.id FOR NO KEY UPDATE
+		) AS e`, pg.IDs(clients), pg.IDs(users), pg.IDs(ids)))
 	stored := make(map[emailKey]sentEmailRow, len(rows))
 	for _, r := range rows {
 		stored[emailKey{r.UserID, r.ID}] = r
@@ -117,8 +130,23 @@ func (c *Change) lockEmails(
 	return stored, err
 }
 
-// storeEmails stores mails, those that are there already as they are now.
-func (c *Change) storeEmails(ctx context.Context, mails []sentEmailRow) error {
+// addEmails stores new mails.
+func (c *Change) addEmails(ctx context.Context, mails []sentEmailRow) error {
+	if len(mails) == 0 {
+		return nil
+	}
+	columns := []string{"client_id", "user_id", "id", "sent_at", "from_email", "subject", "send_method", "message_type"}
+	return pg.Copy(ctx, c, "add sent mails", "sent_emails", columns, len(mails), func(i int) []any {
+		r := &mails[i]
+		return []any{
+			[16]byte(r.ClientID), [16]byte(r.UserID), [16]byte(r.ID), r.SentAt, r.FromEmail, r.Subject,
+			string(r.SendMethod), string(r.MessageType),
+		}
+	})
+}
+
+// changeEmails stores locked mails as they are now.
+func (c *Change) changeEmails(ctx context.Context, mails []sentEmailRow) error {
 	if len(mails) == 0 {
 		return nil
 	}
@@ -134,13 +162,10 @@ func (c *Change) storeEmails(ctx context.Context, mails []sentEmailRow) error {
 	if err != nil {
 		return err
 	}
-	_, err = pg.Exec(ctx, c, "store sent mails", pg.SQL(`
-		INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
-		SELECT client_id, user_id, id, sent_at, from_email, subject, send_method, message_type
-		FROM json_populate_recordset(NULL::sent_emails, ?::json)
-		ON CONFLICT (client_id, user_id, id) DO UPDATE SET
-			(sent_at, from_email, subject, send_method, message_type) =
-			(excluded.sent_at, excluded.from_email, excluded.subject, excluded.send_method, excluded.message_type)`,
-		string(text)))
+	_, err = pg.Exec(ctx, c, "change sent mails", pg.SQL(`
+		UPDATE sent_emails AS e SET (sent_at, from_email, subject, send_method, message_type) =
+			(n.sent_at, n.from_email, n.subject, n.send_method, n.message_type)
+		FROM json_populate_recordset(NULL::sent_emails, ?::json) AS n
+		WHERE e.client_id = n.client_id AND e.user_id = n.user_id AND e.id = n.id`, string(text)))
 	return err
 }

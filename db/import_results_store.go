@@ -32,16 +32,7 @@ func (c *Change) lockForResults(ctx context.Context, batch []domain.ResultRecord
 		}
 	}
 
-	c.lock(outboxLocks)
-	_, err := pg.Exec(ctx, c, "lock mails that wait", pg.SQL(`
-		SELECT FROM outbox AS o JOIN phishing_results AS r ON r.client_id = o.client_id AND r.id = o.id
-		WHERE r.id = ANY(?::uuid[]) ORDER BY o.client_id, o.id FOR UPDATE OF o`, pg.IDs(ids)))
-	if err != nil {
-		return nil, err
-	}
-	c.lock(resultLocks)
-	rows, err := pg.All[resultRow](ctx, c, "lock results", pg.From("phishing_results AS r").
-		Columns(pg.Columns[resultRow]()).Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).OrderBy("r.id").For("NO KEY UPDATE"))
+	rows, err := c.lockNamedResults(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +50,27 @@ func (c *Change) lockForResults(ctx context.Context, batch []domain.ResultRecord
 	}
 	known.called, err = c.templatesCalled(ctx, names)
 	return known, err
+}
+
+// lockNamedResults locks the results that are there of those with the ids, and their
+// mails in the outbox, and returns them. Most are not there while a platform is first
+// imported, which one look tells.
+func (c *Change) lockNamedResults(ctx context.Context, ids []domain.ResultID) ([]resultRow, error) {
+	ids, err := pg.All[domain.ResultID](ctx, c, "look for results", pg.SQL(
+		"SELECT id FROM phishing_results WHERE id = ANY(?::uuid[])", pg.IDs(ids)))
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	c.lock(outboxLocks)
+	_, err = pg.Exec(ctx, c, "lock mails that wait", pg.SQL(`
+		SELECT FROM outbox AS o JOIN phishing_results AS r ON r.client_id = o.client_id AND r.id = o.id
+		WHERE r.id = ANY(?::uuid[]) ORDER BY o.client_id, o.id FOR UPDATE OF o`, pg.IDs(ids)))
+	if err != nil {
+		return nil, err
+	}
+	c.lock(resultLocks)
+	return pg.All[resultRow](ctx, c, "lock results", pg.From("phishing_results AS r").
+		Columns(pg.Columns[resultRow]()).Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).OrderBy("r.id").For("NO KEY UPDATE"))
 }
 
 // lockAnyUsers locks users, those of archived clients too, and returns whose they
@@ -133,24 +145,40 @@ func resultCopies(changes []resultChange, at time.Time) (string, error) {
 	return string(text), err
 }
 
+// resultColumns are the columns of resultChange.row.
+var resultColumns = []string{
+	"client_id", "id", "user_id", "template_id", "status", "reported", "automated", "automated_reason", "send_at",
+	"sent_at", "opened_at", "attachment_opened_at", "clicked_at", "credentials_submitted_at", "reported_at", "failed_at",
+	"failure", "created_at", "updated_at",
+}
+
+// row is a whole new row of phishing_results.
+func (c *resultChange) row(at time.Time) []any {
+	r := &c.after
+	return []any{
+		[16]byte(c.client), [16]byte(r.ID), [16]byte(r.User), [16]byte(r.Template), string(r.Status), r.Reported, r.Automated,
+		textIf(string(r.AutomatedReason)), r.SendAt, r.SentAt, r.OpenedAt, r.AttachmentOpenedAt, r.ClickedAt,
+		r.CredentialsSubmittedAt, r.ReportedAt, r.FailedAt, textIf(r.Failure), r.CreatedAt, at,
+	}
+}
+
+// textIf is a text, or NULL for an empty one.
+func textIf(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
 // addResults adds results of locked users, and what follows from them: those that
 // are to be sent wait in the outbox.
 func (c *Change) addResults(ctx context.Context, added []resultChange) error {
 	if len(added) == 0 {
 		return nil
 	}
-	text, err := resultCopies(added, c.At)
-	if err != nil {
-		return err
-	}
-	_, err = pg.Exec(ctx, c, "add results", pg.SQL(`
-		INSERT INTO phishing_results (client_id, id, user_id, template_id, status, reported, automated, automated_reason,
-			send_at, sent_at, opened_at, attachment_opened_at, clicked_at, credentials_submitted_at, reported_at,
-			failed_at, failure, created_at, updated_at)
-		SELECT client_id, id, user_id, template_id, status, reported, automated, automated_reason,
-			send_at, sent_at, opened_at, attachment_opened_at, clicked_at, credentials_submitted_at, reported_at,
-			failed_at, failure, created_at, updated_at
-		FROM json_populate_recordset(NULL::phishing_results, ?::json)`, text))
+	err := pg.Copy(ctx, c, "add results", "phishing_results", resultColumns, len(added), func(i int) []any {
+		return added[i].row(c.At)
+	})
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func importLines(ctx context.Context, d *db.DB, path string) (transfer.Report, e
 
 // transfers are the measures of an export and of an import.
 func (b *bench) transfers() []measure {
-	return []measure{{"exporting and importing", nil, b.transfer}}
+	return []measure{{"exporting and importing", nil, b.transfer}, {"importing a platform", nil, b.platform}}
 }
 
 func (b *bench) transfer(ctx context.Context) (results []result, err error) {

@@ -94,3 +94,10 @@ func Retryable(err error) bool {
 	var answered *pgconn.PgError
 	return errors.As(err, &answered) && strings.HasPrefix(answered.Code, "40")
 }
+
+// Twice reports whether a statement failed for a row that is there already, as where
+// another transaction added it after this one had looked.
+func Twice(err error) bool {
+	var answered *pgconn.PgError
+	return errors.As(err, &answered) && answered.Code == uniqueViolation
+}

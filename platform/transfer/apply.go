@@ -6,6 +6,8 @@ import (
 	"io"
 	"reflect"
 
+	"golang.org/x/sync/errgroup"
+
 	"partnerapi/domain"
 )
 
@@ -25,13 +27,20 @@ type batch[T any] struct {
 	ids     map[[16]byte]bool
 	bytes   int
 	items   int
-	err     error // what ended the lines after it; io.EOF if nothing is wrong
 }
 
 // fits reports whether another line may be added, of so many at the most.
 func (b *batch[T]) fits(l *staged, id [16]byte, items, lines int) bool {
 	return len(b.lines) == 0 || len(b.lines) < lines && !b.ids[id] &&
 		b.bytes+len(l.text) <= batchBytes && b.items+items <= batchItems
+}
+
+// parts reports whether a batch had better end before a line: it is nearly full, and
+// the line is of another user. Of two batches that hold lines of one user, the second
+// would wait for the first to end.
+func (b *batch[T]) parts(l *staged, lines int) bool {
+	n := len(b.lines)
+	return n > 0 && n >= lines-lines/10 && b.lines[n-1].place.user != l.place.user
 }
 
 func (b *batch[T]) add(l staged, record T, id [16]byte, items int) {
@@ -45,16 +54,47 @@ func (b *batch[T]) add(l staged, record T, id [16]byte, items int) {
 // apply applies the lines that wait. Those that clash with another object's name wait
 // for the others, and are tried again as long as that helps.
 func (k *records[T]) apply(ctx context.Context, r *run) error {
+	first := true
 	for last := false; r.waiting[k] != nil; {
-		lines := r.waiting[k]
-		delete(r.waiting, k)
 		p := &pass[T]{run: r, kind: k, aside: map[[16]byte]bool{}, last: last}
-		if err := errors.Join(p.all(ctx, lines), lines.close()); err != nil {
+		lines, later := take(r.waiting, k), take(r.later, k)
+		if err := p.stage(ctx, lines, first); err != nil {
+			return errors.Join(err, later.close())
+		}
+		first = false
+		if err := p.stage(ctx, later, false); err != nil {
 			return err
 		}
 		last = p.applied == 0
 	}
 	return nil
+}
+
+// take takes the stage of a kind; nil where it has none.
+func take(from map[kind]*stage, k kind) *stage {
+	s := from[k]
+	delete(from, k)
+	return s
+}
+
+// stage applies the lines of a stage, by their places where each is of another object,
+// and gives it up. A nil one has none.
+func (p *pass[T]) stage(ctx context.Context, lines *stage, sort bool) error {
+	if lines == nil {
+		return nil
+	}
+	next, shut, workers := (func() (staged, error))(nil), lines.close, 1
+	var err error
+	if sort && p.kind.at != nil && lines.n > p.batchLines {
+		next, shut, err = p.sorted(ctx, lines, p.kind.owned)
+		if err != nil {
+			return err
+		}
+		workers = max(p.kind.workers, 1)
+	} else if next, err = lines.lines(); err != nil {
+		return errors.Join(err, shut())
+	}
+	return errors.Join(p.all(ctx, next, workers), shut())
 }
 
 // pass is one walk over lines of a kind.
@@ -68,70 +108,60 @@ type pass[T any] struct {
 	last    bool // clashes are refused
 }
 
-func (p *pass[T]) all(ctx context.Context, lines *stage) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	next, err := lines.lines()
-	if err != nil {
-		return err
-	}
+// all applies lines in batches, so many of these at a time.
+func (p *pass[T]) all(ctx context.Context, next func() (staged, error), workers int) error {
+	group, ctx := errgroup.WithContext(ctx)
 	batches := make(chan *batch[T], 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p.kind.gather(ctx, p.run, next, batches)
-	}()
-	defer func() { // before the file is closed
-		stop()
-		<-done
-	}()
-	for {
+	group.Go(func() error {
+		defer close(batches)
+		return p.kind.gather(ctx, p.run, next, batches)
+	})
+	for range workers {
+		group.Go(func() error {
+			for b := range batches {
+				if err := p.write(ctx, b); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// gather makes batches of lines to the end of them.
+func (k *records[T]) gather(
+	ctx context.Context, r *run, next func() (staged, error), batches chan<- *batch[T],
+) error {
+	b := &batch[T]{}
+	send := func() error {
 		select {
-		case b := <-batches:
-			if err := p.write(ctx, b); err != nil {
-				return err
-			}
-			if b.err == io.EOF {
-				return nil
-			}
-			if b.err != nil {
-				return b.err
-			}
+		case batches <- b:
+			b = &batch[T]{}
+			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-}
-
-// gather makes batches of lines to the end of them.
-func (k *records[T]) gather(ctx context.Context, r *run, next func() (staged, error), batches chan<- *batch[T]) {
-	b := &batch[T]{}
-	send := func() bool {
-		select {
-		case batches <- b:
-			b = &batch[T]{}
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
 	for {
 		l, err := next()
+		if err == io.EOF {
+			return send()
+		}
 		if err != nil {
-			b.err = err
-			send()
-			return
+			return err
 		}
 		record, err := k.read(l.text, r.db.Now())
 		if err != nil { // it was read before
-			b.err = err
-			send()
-			return
+			return err
 		}
 		value := reflect.ValueOf(&record).Elem()
 		id, items := k.planned.idOf(value), k.planned.items(value)
-		if !b.fits(&l, id, items, r.batchLines) && !send() {
-			return
+		most := r.batchLines * max(k.times, 1)
+		if !b.fits(&l, id, items, most) || b.parts(&l, most) {
+			if err := send(); err != nil {
+				return err
+			}
 		}
 		b.add(l, record, id, items)
 	}
@@ -139,20 +169,18 @@ func (k *records[T]) gather(ctx context.Context, r *run, next func() (staged, er
 
 // write applies a batch, and counts and tells what became of its lines.
 func (p *pass[T]) write(ctx context.Context, b *batch[T]) error {
-	lines, list := b.lines[:0:0], b.records[:0:0]
-	for i := range b.lines {
-		if p.aside[p.idOf(&b.records[i])] {
-			if err := p.wait(p.kind, b.lines[i]); err != nil {
-				return err
-			}
-			continue
-		}
-		lines, list = append(lines, b.lines[i]), append(list, b.records[i])
+	p.mu.Lock()
+	lines, list, err := p.notAside(b)
+	p.mu.Unlock()
+	if err != nil {
+		return err
 	}
 	results, err := p.kind.write(p.db, ctx, list)
 	if err != nil {
 		return err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for i, result := range results {
 		if err := p.settle(lines[i], &list[i], result); err != nil {
 			return err
@@ -164,6 +192,20 @@ func (p *pass[T]) write(ctx context.Context, b *batch[T]) error {
 	return nil
 }
 
+// notAside are the lines of a batch that need not wait for another pass.
+func (p *pass[T]) notAside(b *batch[T]) (lines []staged, list []T, err error) {
+	for i := range b.lines {
+		if p.aside[p.idOf(&b.records[i])] {
+			if err := p.wait(p.kind, b.lines[i]); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		lines, list = append(lines, b.lines[i]), append(list, b.records[i])
+	}
+	return lines, list, nil
+}
+
 // settle does with a line what became of it.
 func (p *pass[T]) settle(l staged, record *T, result domain.ImportResult) error {
 	switch {
@@ -173,7 +215,7 @@ func (p *pass[T]) settle(l staged, record *T, result domain.ImportResult) error 
 	case result.Outcome == domain.ImportRefused:
 	case p.kind.then != nil && p.kind.wants(record):
 		p.applied++
-		return p.wait(p.kind.then, staged{l.number, result.Outcome, l.text})
+		return p.wait(p.kind.then, staged{number: l.number, outcome: result.Outcome, text: l.text})
 	case l.outcome != domain.ImportRefused && result.Outcome == domain.ImportUnchanged:
 		result.Outcome = l.outcome // of an earlier part of the line
 	case l.outcome == domain.ImportCreated:

@@ -39,10 +39,10 @@ var ErrImporting = errors.New("another import into this database is running: wai
 
 // Import reads lines to the end of r, and then applies them: kind by kind, each after
 // those that it refers to, in batches, each in a transaction. The lines of one object
-// are applied in their order; those of different objects may come in any. Bad lines
-// are skipped. It keeps what it reads in files without names, which need as much room
-// in the folder for temporary files as the input has, and holds a few batches in
-// memory.
+// are applied in their order; those of different objects may come in any, and users
+// and their history are applied client by client and user by user. Bad lines are
+// skipped. It keeps what it reads in files without names, which need twice the room of
+// the input in the folder for temporary files, and holds a few batches in memory.
 //
 // An error ends it, and so does the end of ctx, which leaves a read of r waiting; the
 // report then tells of what is applied. The same input may be given again from its
@@ -53,7 +53,10 @@ func Import(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, erro
 
 // importIn is Import in batches of up to so many lines.
 func importIn(ctx context.Context, d *db.DB, r io.Reader, w Watcher, lines int) (Report, error) {
-	in := &run{db: d, watcher: w, batchLines: lines, waiting: map[kind]*stage{}}
+	in := &run{
+		db: d, watcher: w, batchLines: lines, sortBytes: sortBytes,
+		waiting: map[kind]*stage{}, later: map[kind]*stage{}, seen: map[kind]*seen{},
+	}
 	var failed error
 	ran, err := d.Importing(ctx, func(ctx context.Context) error {
 		failed = in.all(ctx, r)
@@ -73,14 +76,19 @@ type run struct {
 	db         *db.DB
 	watcher    Watcher
 	batchLines int
+	sortBytes  int
 
 	// mu guards what follows while lines are read.
 	mu      sync.Mutex
 	report  Report
 	over    bool // ended while a read of the input waits
 	waiting map[kind]*stage
-	total   int // lines to be applied
-	done    int
+	// later are the lines of objects that earlier lines are of, too, where lines are
+	// applied by their places: each object has one in waiting then.
+	later map[kind]*stage
+	seen  map[kind]*seen
+	total int // lines to be applied
+	done  int
 }
 
 func (r *run) reported() Report {
@@ -104,6 +112,7 @@ func (r *run) all(ctx context.Context, in io.Reader) (err error) {
 	if err != nil {
 		return err
 	}
+	r.seen = nil
 	began := r.db.Now()
 	for _, k := range kinds {
 		if err := k.apply(ctx, r); err != nil {
@@ -157,24 +166,36 @@ func (r *run) sort(number int, text []byte) error {
 		r.refuse(number, fmt.Sprintf("object: %.40q is unknown", object))
 		return nil
 	}
-	if err := k.judge(text, r.db.Now()); err != nil {
+	id, at, err := k.judge(text, r.db.Now())
+	if err != nil {
 		r.refuse(number, err.Error())
 		return nil
 	}
 	r.report.Lines++
 	r.total++
-	return r.wait(k, staged{number: number, text: text})
+	where := r.waiting
+	if k.placed() {
+		if r.seen[k] == nil {
+			r.seen[k] = &seen{}
+		}
+		if r.seen[k].before(id) {
+			where = r.later
+		}
+	}
+	return setAside(where, k, staged{number: number, place: at, text: text})
 }
 
 // wait sets a line aside until its kind is applied.
-func (r *run) wait(k kind, l staged) error {
-	s := r.waiting[k]
+func (r *run) wait(k kind, l staged) error { return setAside(r.waiting, k, l) }
+
+func setAside(where map[kind]*stage, k kind, l staged) error {
+	s := where[k]
 	if s == nil {
 		var err error
 		if s, err = newStage(); err != nil {
 			return err
 		}
-		r.waiting[k] = s
+		where[k] = s
 	}
 	return s.add(l)
 }
@@ -205,8 +226,10 @@ func (r *run) count(number int, result domain.ImportResult) {
 func (r *run) close() (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.waiting {
-		err = errors.Join(err, s.close())
+	for _, where := range []map[kind]*stage{r.waiting, r.later} {
+		for _, s := range where {
+			err = errors.Join(err, s.close())
+		}
 	}
 	return err
 }

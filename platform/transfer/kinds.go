@@ -19,10 +19,12 @@ var kinds = []kind{
 	users.then,
 	of("policy", (*db.DB).ImportPolicies),
 	of("framework_assignment", (*db.DB).ImportFrameworkAssignments),
-	of("phishing_result", (*db.DB).ImportResults),
-	of("sent_email", (*db.DB).ImportSentEmails),
-	of("exposure", (*db.DB).ImportExposures),
+	history("phishing_result", (*db.DB).ImportResults, func(r *domain.ResultRecord) userField { return r.User }),
+	history("sent_email", (*db.DB).ImportSentEmails, func(r *domain.SentEmailRecord) userField { return r.User }),
+	of("exposure", (*db.DB).ImportExposures), // as they come: several may be of one exposure, which has no id
 }
+
+type userField = domain.Field[domain.Ref[domain.UserKind]]
 
 var users = &records[domain.UserRecord]{
 	planned: planOf[domain.UserRecord]("user"),
@@ -33,5 +35,6 @@ var users = &records[domain.UserRecord]{
 		}
 	},
 	then:  of("user", (*db.DB).ImportMemberships),
+	at:    func(u *domain.UserRecord) place { return place{client: u.Client.Value.ID} },
 	wants: func(u *domain.UserRecord) bool { return len(u.CollectionIDs.Value) > 0 },
 }

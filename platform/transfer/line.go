@@ -2,8 +2,10 @@ package transfer
 
 import (
 	"bytes"
+	"encoding"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"time"
@@ -22,6 +24,12 @@ var errNotObject = errors.New("is not a JSON object")
 
 // objectOf finds what kind of object a line is of.
 func objectOf(text []byte) (string, error) {
+	if rest, first := bytes.CutPrefix(text, []byte(`{"object":"`)); first { // where most lines have it
+		name, _, ended := bytes.Cut(rest, []byte(`"`))
+		if _, known := kindCalled(string(name)); known && ended {
+			return string(name), nil // the kind says what is wrong with the rest
+		}
+	}
 	var head struct {
 		Object *string `json:"object"`
 	}
@@ -80,6 +88,16 @@ func (p *plan) read(text []byte, record reflect.Value, now time.Time) *faults {
 			wrong.add(name, f.take(f.state(record), value, now))
 		}
 	}
+	_, err := in.ReadToken() // the end of the object
+	if err == nil {
+		_, err = in.ReadToken()
+	}
+	if err == nil {
+		err = errNotObject
+	}
+	if err != io.EOF {
+		return fault(lineError(err))
+	}
 	if !identified {
 		wrong.say("id is missing")
 	}
@@ -109,10 +127,30 @@ func (f *field) take(s state, value jsontext.Value, now time.Time) error {
 		return nil
 	}
 	into := s.Open()
+	if readPlain(into, value) {
+		return f.check(into, now)
+	}
 	if err := json.Unmarshal(value, into, json.RejectUnknownMembers(true)); err != nil {
 		return valueError(err, reflect.TypeOf(into).Elem())
 	}
 	return f.check(into, now)
+}
+
+// readPlain reads a text without escapes into a value that is one, or that is read from
+// one; it reports false where the value cannot be read so.
+func readPlain(into any, value jsontext.Value) bool {
+	if value.Kind() != '"' || bytes.IndexByte(value, '\\') >= 0 {
+		return false
+	}
+	plain := value[1 : len(value)-1]
+	switch v := into.(type) {
+	case *string:
+		*v = string(plain)
+		return true
+	case encoding.TextUnmarshaler:
+		return v.UnmarshalText(plain) == nil
+	}
+	return false
 }
 
 // valueError says why a value cannot be read as one of a type.

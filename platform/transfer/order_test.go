@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"partnerapi/db"
 	"partnerapi/platform/transfer"
 )
 
@@ -88,4 +89,48 @@ func (w *world) cutShort(lines []string, batch, batches int) bool {
 		w.t.Fatal(err)
 	}
 	return err != nil
+}
+
+// TestOrderOfOneObject: the lines of one result are applied in their order, with the
+// user or without, between those of other users and clients, in whatever batches.
+func TestOrderOfOneObject(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 10))
+	w := newWorld(t)
+	w.catalogues()
+	own, err := db.OwnTemplates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const clients, each, times = 3, 5, 4
+	lines := []string{ref("partner", 1, `'name':'One'`)}
+	queues := map[int][]string{}
+	for c := range clients {
+		client := 100 * (c + 1)
+		lines = append(lines, ref("client", client, fmt.Sprintf(`'partner':#1,'name':'Client %d'`, c)))
+		for u := range each {
+			user, result := client+10+u, client+50+u
+			lines = append(lines, ref("user", user, fmt.Sprintf(`'client':#%d,'email':'u%d@x.example'`, client, u)))
+			queues[result] = []string{
+				ref("phishing_result", result, fmt.Sprintf(`'user':#%d,'template':'%s','sent_at':'2026-01-01T00:00:00Z'`, user, own[0].ID)),
+				ref("phishing_result", result, `'opened_at':'2026-01-01T01:00:00Z'`),
+				ref("phishing_result", result, fmt.Sprintf(`'user':#%d,'opened_at':'2026-01-01T02:00:00Z'`, user)),
+				ref("phishing_result", result, `'opened_at':'2026-01-01T03:00:00Z'`),
+			}
+		}
+	}
+	r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	order := make([]int, 0, clients*each*times)
+	for result := range queues {
+		for range times {
+			order = append(order, result)
+		}
+	}
+	r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	for _, result := range order {
+		lines, queues[result] = append(lines, queues[result][0]), queues[result][1:]
+	}
+	for w.cutShort(lines, 1+r.IntN(3), 40) {
+	}
+	w.is(fmt.Sprintf("(%d)", clients*each), "SELECT count(*) FROM phishing_results WHERE opened_at = '2026-01-01T03:00:00Z'")
 }

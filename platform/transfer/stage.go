@@ -22,6 +22,7 @@ type stage struct {
 // staged is a line that waits.
 type staged struct {
 	number int
+	place  place
 	// outcome is what became of the line so far; ImportRefused, which is zero, for
 	// nothing yet.
 	outcome domain.ImportOutcome
@@ -43,8 +44,9 @@ func newStage() (*stage, error) {
 
 // add puts a line at the end.
 func (s *stage) add(l staged) error {
-	head := binary.AppendUvarint(nil, uint64(l.number))
+	head := binary.AppendUvarint(make([]byte, 0, 64), uint64(l.number))
 	head = append(head, byte(l.outcome))
+	head = append(append(head, l.place.client[:]...), l.place.user[:]...)
 	head = binary.AppendUvarint(head, uint64(len(l.text)))
 	s.n++
 	if _, err := s.out.Write(head); err != nil {
@@ -65,7 +67,11 @@ func (s *stage) lines() (next func() (staged, error), err error) {
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	in := bufio.NewReaderSize(s.file, stageBuffer)
+	return linesOf(bufio.NewReaderSize(s.file, stageBuffer)), nil
+}
+
+// linesOf is stage.lines for a part of a stage's file.
+func linesOf(in *bufio.Reader) (next func() (staged, error)) {
 	return func() (l staged, err error) {
 		number, err := binary.ReadUvarint(in)
 		if err != nil {
@@ -75,14 +81,21 @@ func (s *stage) lines() (next func() (staged, error), err error) {
 		if err != nil {
 			return l, err
 		}
+		l = staged{number: int(number), outcome: domain.ImportOutcome(outcome)}
+		if _, err := io.ReadFull(in, l.place.client[:]); err != nil {
+			return l, err
+		}
+		if _, err := io.ReadFull(in, l.place.user[:]); err != nil {
+			return l, err
+		}
 		size, err := binary.ReadUvarint(in)
 		if err != nil {
 			return l, err
 		}
-		l = staged{int(number), domain.ImportOutcome(outcome), make([]byte, size)}
+		l.text = make([]byte, size)
 		_, err = io.ReadFull(in, l.text)
 		return l, err
-	}, nil
+	}
 }
 
 // close gives the file up. A nil stage has none.
