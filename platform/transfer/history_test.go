@@ -136,6 +136,7 @@ func TestExportBesideWriters(t *testing.T) {
 
 	ctx, stop := context.WithCancel(domain.WithCaller(t.Context(), &domain.Caller{Partner: parsed[domain.PartnerKind](1), AllClients: true}))
 	var writers sync.WaitGroup
+	wrote := make(chan struct{}, 1) // after a write, unless it says so already
 	for n := range 2 {
 		api := &writer{DB: from.DB, client: parsed[domain.ClientKind](100), collection: parsed[domain.CollectionKind](150), r: rand.New(rand.NewPCG(uint64(n), 2))}
 		for u := range 12 {
@@ -151,12 +152,19 @@ func TestExportBesideWriters(t *testing.T) {
 					t.Error("a writer:", err)
 					return
 				}
+				select {
+				case wrote <- struct{}{}:
+				default:
+				}
 			}
 		})
 	}
 	var exports [][]byte
 	for range 3 {
 		exports = append(exports, from.export())
+		for range 4 { // of which one writer's second began after the export
+			<-wrote
+		}
 	}
 	stop()
 	writers.Wait()
