@@ -150,6 +150,7 @@ func TestExportBesideWriters(t *testing.T) {
 				}
 				if err != nil && ctx.Err() == nil {
 					t.Error("a writer:", err)
+					stop()
 					return
 				}
 				select {
@@ -163,7 +164,10 @@ func TestExportBesideWriters(t *testing.T) {
 	for range 3 {
 		exports = append(exports, from.export())
 		for range 4 { // of which one writer's second began after the export
-			<-wrote
+			select {
+			case <-wrote:
+			case <-ctx.Done(): // a writer failed
+			}
 		}
 	}
 	stop()
