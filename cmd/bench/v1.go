@@ -17,6 +17,8 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v1compat"
+	"partnerapi/v1compat/retire"
+	"partnerapi/v1compat/usage"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -34,7 +36,18 @@ func init() {
 }
 
 func mountV1(ctx context.Context, d *db.DB, api *v2.API, edge *ginop.Edge, engine *gin.Engine, log *slog.Logger) error {
-	return mountFacade(ctx, v1compat.Config{}, d, api, edge, engine, log)
+	keeper, err := retire.Keep(ctx, retire.NewStore(d.SQL(), nil))
+	if err != nil {
+		return err
+	}
+	go keeper.Watch(ctx, log)
+	used := usage.New(d.SQL(), domain.SystemClock{}, log)
+	go func() {
+		tick := time.NewTicker(usage.Every)
+		defer tick.Stop()
+		used.Run(ctx, tick.C)
+	}()
+	return mountFacade(ctx, v1compat.Config{Usage: used, Lifecycle: keeper.State}, d, api, edge, engine, log)
 }
 
 // newPlainService is the service, whose v1 knows nothing of its retirement: no links to
