@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"partnerapi/db/pg"
@@ -68,7 +67,6 @@ func (c *Change) importPolicies(ctx context.Context, batch []domain.PolicyRecord
 		return err
 	}
 	var made, changed []importedPolicy
-	var deleted []deletedScope
 	for i := range batch {
 		r := &batch[i]
 		if results[i] = m.refusal(r); results[i].Refusal != "" {
@@ -76,9 +74,6 @@ func (c *Change) importPolicies(ctx context.Context, batch []domain.PolicyRecord
 		}
 		old, there := m.before[r.ID.ID]
 		after := m.after(r)
-		if r.ScopeDeleted.Value && after.ScopeType == domain.CollectionScope {
-			deleted = append(deleted, deletedScope{after.ClientID, after.ScopeID})
-		}
 		switch {
 		case !there:
 			results[i].Outcome = domain.ImportCreated
@@ -96,9 +91,6 @@ func (c *Change) importPolicies(ctx context.Context, batch []domain.PolicyRecord
 			}
 			changed = append(changed, after)
 		}
-	}
-	if err := m.passCollections(ctx, deleted); err != nil {
-		return err
 	}
 	if err := updateRows(ctx, c, "policies", "policies", changed, "client_id", "id"); err != nil {
 		return err
@@ -180,41 +172,6 @@ func (m *importingPolicies) refusal(r *domain.PolicyRecord) domain.ImportResult 
 		return domain.ImportResult{} // which may have been deleted since
 	}
 	return m.scopeRefusal(r, scope, client)
-}
-
-// deletedScope is a collection that a policy is for and that is no longer there.
-type deletedScope struct {
-	ClientID string `json:"client_id"`
-	ID       string `json:"id"`
-}
-
-// passCollections makes collections and deletes them, so that whoever keeps a record
-// of collections knows of these too. Those that a policy has been for are known.
-func (m *importingPolicies) passCollections(ctx context.Context, deleted []deletedScope) error {
-	if len(deleted) == 0 {
-		return nil
-	}
-	text, err := json.Marshal(deleted)
-	if err != nil {
-		return err
-	}
-	type passed struct{ ID domain.CollectionID }
-	made, err := pg.All[passed](ctx, m, "make collections that are gone", pg.SQL(`
-		INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
-		SELECT client_id, id, id::text, id::text, 'dashboard', ?1, ?1
-		FROM (SELECT DISTINCT client_id, id FROM json_populate_recordset(NULL::collections, ?0::json)) AS d
-		WHERE NOT EXISTS (SELECT FROM policies p WHERE p.client_id = d.client_id AND p.scope_id = d.id)
-		RETURNING id`, string(text), m.At))
-	if err != nil || len(made) == 0 {
-		return err
-	}
-	ids := make([]domain.CollectionID, len(made))
-	for i, row := range made {
-		ids[i] = row.ID
-	}
-	_, err = pg.Exec(ctx, m, "delete collections that are gone", pg.SQL(`
-		DELETE FROM collections WHERE id = ANY(?::uuid[])`, pg.IDs(ids)))
-	return err
 }
 
 // scopeRefusal refuses a scope that is not the client's.

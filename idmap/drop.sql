@@ -4,6 +4,7 @@
 
 DROP FUNCTION IF EXISTS id_registry_allocate() CASCADE;
 DROP FUNCTION IF EXISTS id_registry_retire() CASCADE;
+DROP FUNCTION IF EXISTS id_registry_scope() CASCADE;
 DROP TABLE IF EXISTS id_registry;
 DROP TABLE IF EXISTS v1_usage;
 DROP TABLE IF EXISTS v1_usage_flushes;
