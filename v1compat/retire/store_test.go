@@ -129,6 +129,7 @@ func TestBrownoutRules(t *testing.T) {
 		"--count goes with":     {Start: start, For: time.Minute, Count: 2},
 		"--every: 30s":          {Start: start, For: time.Minute, Every: 30 * time.Second, Count: 2},
 		"--every: 8785h":        {Start: start, For: time.Minute, Every: 8785 * time.Hour, Count: 2},
+		"--every: 8784h":        {Start: start, For: time.Minute, Every: 8784 * time.Hour, Count: 600},
 		"before now":            {Start: at(-10), For: time.Minute, Every: 2 * time.Minute, Count: 5},
 		"100 years":             {Start: date("2127-06-14"), For: time.Minute, Every: 24 * time.Hour, Count: 3},
 		"--keys: 101 keys":      {Start: start, For: time.Minute, Count: 1, Keys: make([]domain.KeyID, 101)},
