@@ -55,6 +55,10 @@ func (r *route) unanswered(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	ctx := c.Request.Context() // its time begins when the body was read
+	// What the key reaches is read for the link also where it may only write.
+	reader := *domain.CallerFrom(ctx)
+	reader.Scopes = []domain.Scope{domain.Read}
+	ctx = domain.WithCaller(ctx, &reader)
 
 	var parts []any
 	for _, name := range []string{"Path", "Query"} {
