@@ -3,7 +3,6 @@ package v1compat
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"partnerapi/domain"
 	"partnerapi/v1compat/usage"
@@ -88,13 +87,7 @@ func (f *Facade) countable() map[usage.Surface]map[string]string {
 
 // placed is a method and a path as documents write them: GET /v1/clients/{client_id}.
 func placed(method, prefix, path string) string {
-	segments := strings.Split(path, "/")
-	for i, segment := range segments {
-		if name, ok := strings.CutPrefix(segment, ":"); ok {
-			segments[i] = "{" + name + "}"
-		}
-	}
-	return method + " " + prefix + strings.Join(segments, "/")
+	return method + " " + prefix + braced(path)
 }
 
 // count counts an answered request, of a caller with a valid key, to an operation of
