@@ -109,7 +109,11 @@ func (c announceV1Cmd) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
-		if missing := withoutSuccessor(state); len(missing) > 0 {
+		missing, err := withoutSuccessor(state)
+		if err != nil {
+			return err
+		}
+		if len(missing) > 0 {
 			fmt.Fprintf(s.out, "%d operations have no successor in release %s of version 2, which is served: %s.\n"+
 				"Serve a later one (serve --release), else version 1 cannot be ended.\n", len(missing), state.Release(),
 				strings.Join(missing, ", "))
@@ -121,17 +125,22 @@ func (c announceV1Cmd) Run(ctx context.Context, s streams) error {
 
 // withoutSuccessor names the operations of v1 whose successor is not in the release
 // of v2 that was served last. None is named where none was served yet.
-func withoutSuccessor(state *retire.State) (missing []string) {
+// A release that this program does not know is an error.
+func withoutSuccessor(state *retire.State) (missing []string, err error) {
+	if state.Release() == "" {
+		return nil, nil
+	}
 	var served op.Release
-	if served.UnmarshalText([]byte(state.Release())) != nil {
-		return nil
+	if err := served.UnmarshalText([]byte(state.Release())); err != nil {
+		return nil, fmt.Errorf("the service serves release %s of version 2, which this program does not know: use its own: %w",
+			state.Release(), err)
 	}
 	for meta := range v1compat.New(v2.New(nil, nil), v1compat.Config{}).Routes() {
 		if !meta.Additive && meta.Successor.Meta().Since > served {
 			missing = append(missing, meta.Method+" /v1"+braced(meta.Path))
 		}
 	}
-	return missing
+	return missing, nil
 }
 
 type postponeV1Cmd struct {
@@ -201,13 +210,17 @@ func (c endV1Cmd) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
-		if err := store.End(ctx, retire.Ending{Missing: withoutSuccessor(state), Calls: calls, Force: c.Force}); err != nil {
+		missing, err := withoutSuccessor(state)
+		if err != nil {
+			return err
+		}
+		if err := store.End(ctx, retire.Ending{Missing: missing, Calls: calls, Force: c.Force}); err != nil {
 			return err
 		}
 		for _, call := range calls {
 			fmt.Fprintln(s.err, "ended although it is called:", call)
 		}
-		_, err = fmt.Fprintln(s.out, "version 1 has ended: every key is answered 410.", acts,
+		_, err = fmt.Fprintln(s.out, "version 1 has ended: every key is answered 410.", acts+
 			"\npartnerapi v1 phase --all on takes that back.")
 		return err
 	})
