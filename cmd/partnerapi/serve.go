@@ -242,11 +242,10 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 	defer cancel()
 	err = errors.Join(err, server.Shutdown(finish), <-worked)
 	s.group.Wait()
-	last, done := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
-	defer done()
-	s.recordUse(last)
-	for _, end := range s.atEnd {
+	for _, end := range append([]func(context.Context){s.recordUse}, s.atEnd...) {
+		last, done := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
 		end(last)
+		done()
 	}
 	if s.redis != nil {
 		err = errors.Join(err, s.redis.Close())
