@@ -130,6 +130,14 @@ func (c *Change) importMemberships(
 	if err != nil {
 		return err
 	}
+	clients := make([]domain.ClientID, 0, len(users))
+	for _, u := range users {
+		clients = append(clients, u.ClientID)
+	}
+	// From here on nobody deletes a collection of theirs.
+	if err := c.ShareAudiences(ctx, sortedUnique(clients)...); err != nil {
+		return err
+	}
 	owners, err := c.collectionOwners(ctx, named)
 	if err != nil {
 		return err
