@@ -127,7 +127,10 @@ func (c *Change) groupsBefore(ctx context.Context, batch []domain.GroupRecord) (
 	}
 	rows, err := pg.All[storedGroup](ctx, c, "lock groups", pg.SQL(`
 		SELECT g.client_id, g.id, g.name, g.manual, g.created_at,
-			EXISTS (SELECT 1 FROM users AS u WHERE u.client_id = g.client_id AND u.group_id = g.id) AS used
+			EXISTS (SELECT 1 FROM users AS u WHERE u.client_id = g.client_id AND u.group_id = g.id)
+			OR EXISTS (SELECT 1 FROM policies AS p WHERE p.client_id = g.client_id AND p.scope_id = g.id)
+			OR EXISTS (SELECT 1 FROM framework_assignments AS f
+				WHERE f.client_id = g.client_id AND f.audience_id = g.id) AS used
 		FROM groups AS g WHERE g.id = ANY(?0::uuid[]) OR g.manual AND g.client_id = ANY(?1::uuid[])
 		ORDER BY g.client_id, g.id FOR UPDATE`, pg.IDs(ids), pg.IDs(clients)))
 	before, manual = map[domain.GroupID]storedGroup{}, map[domain.ClientID]storedGroup{}
