@@ -41,12 +41,18 @@ func (s *scene) gone(method, path, key, body string) string {
 func TestSuccessorsWhenGone(t *testing.T) {
 	t.Parallel()
 	s := newGone(t, setup{})
+	writer := s.NewKey(s.Tenant, []domain.Scope{domain.Write}, nil)
 	for _, r := range s.facade.routes {
 		if r.Additive {
 			continue
 		}
 		good := s.good(r)
 		got := s.gone(r.Method, good.path, s.Key, good.body)
+		if r.operation.Meta().Scope == domain.Write {
+			if alike := s.gone(r.Method, good.path, writer, good.body); alike != got {
+				t.Errorf("%s: a key that only writes is led to %q, not to %q", r.ID, alike, got)
+			}
+		}
 		want := successorOf(t, s.Do(r.Method, good.path, s.Key, good.body).Want(r.Status))
 		if r.Reordered { // the answer's page is the whole list
 			want = without(want, "limit")
