@@ -57,9 +57,8 @@ func lineError(err error) error {
 	return errNotObject
 }
 
-// read reads a line into a record, which is addressable and zero. now is the time of
-// reading. It returns
-// what is wrong with the line, with all fields.
+// read reads a line into a record, which is addressable and zero, and returns what is
+// wrong with all of its fields. now is the time of reading.
 func (p *plan) read(text []byte, record reflect.Value, now time.Time) *faults {
 	in := jsontext.NewDecoder(bytes.NewReader(text))
 	if begin, err := in.ReadToken(); err != nil || begin.Kind() != '{' {

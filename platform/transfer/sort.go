@@ -29,7 +29,7 @@ func (p place) compare(other place) int {
 }
 
 // seen notes of which objects there were lines. It takes some for seen that were not,
-// and never the other way: a filter of 8 MiB, which errs in one of 60 cases after six
+// and never the other way: a filter of 8 MiB, which errs in one of 120 cases after six
 // million objects.
 type seen struct{ bits []uint64 }
 
@@ -64,7 +64,8 @@ func mixed(n uint64) uint64 {
 }
 
 const (
-	// sortBytes is how much of lines is sorted in memory at a time.
+	// sortBytes is how much text of lines is sorted in memory at a time; each line takes
+	// some 80 bytes beside.
 	sortBytes = 24 << 20
 	// mergeBuffer is what is held of each such part when they are merged: memory
 	// grows by 3 MB with each GB of lines.
