@@ -1,16 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"html/template"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -64,25 +62,19 @@ type pageKey struct {
 
 // writePage writes the page to a file: first to another one beside it, so that the
 // file is never half written.
-func (st *status) writePage(name string) (err error) {
+func (st *status) writePage(name string) error {
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, st.page()); err != nil {
 		return fmt.Errorf("make the page: %w", err)
 	}
-	file, err := os.CreateTemp(filepath.Dir(name), ".v1-status-*.html")
+	_, err := writeWhole(name, func(to *bufio.Writer) error {
+		_, err := to.Write(page.Bytes())
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("write the page: %w", err), os.Remove(file.Name()))
-		}
-	}()
-	_, err = file.Write(page.Bytes())
-	if err = errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), name)
+	return nil
 }
 
 func (st *status) page() pageData {
