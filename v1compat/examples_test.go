@@ -7,6 +7,7 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
+	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi/openapitest"
 	"partnerapi/v2/v2test"
 )
@@ -27,7 +28,7 @@ func TestExamples(t *testing.T) {
 			t.Fatalf("there is no route %s", call.ID)
 		}
 		delete(routes, call.ID)
-		e.Record(t, meta.Method, "/v1"+braced(meta.Path), meta.Status, call)
+		e.Record(t, meta.Method, "/v1"+op.Braced(meta.Path), meta.Status, call)
 	}
 	for id := range routes {
 		t.Errorf("%s has no example", id)

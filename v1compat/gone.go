@@ -9,6 +9,7 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v1compat/retire"
+	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/openapi"
 )
@@ -59,7 +60,7 @@ func (r *route) whyGone(state *retire.State, refusal retire.Refusal) string {
 	text.WriteString(happened(state, refusal))
 
 	m := r.Successor.Meta()
-	text.WriteString(": call " + m.Method + " /v2" + braced(m.Path) + " in its place")
+	text.WriteString(": call " + m.Method + " /v2" + op.Braced(m.Path) + " in its place")
 	if m.Since > r.facade.Release {
 		text.WriteString(", which comes with release " + m.Since.String() + " of version 2")
 	}
@@ -94,15 +95,4 @@ func dated(t time.Time) string {
 		return day.String()
 	}
 	return t.Format(time.RFC3339)
-}
-
-// braced is a path as documents write it: /clients/{client_id}.
-func braced(path string) string {
-	segments := strings.Split(path, "/")
-	for i, segment := range segments {
-		if name, ok := strings.CutPrefix(segment, ":"); ok {
-			segments[i] = "{" + name + "}"
-		}
-	}
-	return strings.Join(segments, "/")
 }

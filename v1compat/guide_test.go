@@ -157,7 +157,7 @@ func newGuide(t *testing.T) guideText {
 	}
 	for _, o := range v2.New(nil, nil).Set.All() {
 		if m := o.Meta(); !succeeded[m.ID] {
-			g.New = append(g.New, newOperation{m.Method + " /v2" + braced(m.Path), m.Summary, m.Since})
+			g.New = append(g.New, newOperation{m.Method + " /v2" + op.Braced(m.Path), m.Summary, m.Since})
 		}
 	}
 	slices.SortStableFunc(g.New, func(a, b newOperation) int { return cmp.Compare(a.Since, b.Since) })
@@ -191,10 +191,10 @@ var errorNotes = map[string]string{
 
 func sectionOf(r *route, of OperationFields, example [2]string) guideOperation {
 	meta := r.Successor.Meta()
-	heading := r.Method + " /v1" + braced(r.Path)
+	heading := r.Method + " /v1" + op.Braced(r.Path)
 	out := guideOperation{
 		Heading: heading, Anchor: Anchor(r.Method, "/v1"+r.Path), Summary: r.Summary,
-		Successor: meta.Method + " /v2" + braced(meta.Path), Since: meta.Since, Reordered: r.Reordered,
+		Successor: meta.Method + " /v2" + op.Braced(meta.Path), Since: meta.Since, Reordered: r.Reordered,
 		StatusV1: r.Status, StatusV2: meta.Status, Errors: errorsOf(r), ErrorNote: errorNotes[r.ID],
 		ExampleV1: example[0], ExampleV2: example[1],
 		ShowsV1: strings.Contains(example[0], "jq"), ShowsV2: strings.Contains(example[1], "jq"),
@@ -293,7 +293,7 @@ func givenUpOf(all []OperationFields) (list []givenUp) {
 				if in[row] == nil {
 					order = append(order, row)
 				}
-				in[row] = append(in[row], fmt.Sprintf("[%s %s](#%s)", of.Route.Method, "/v1"+braced(of.Route.Path),
+				in[row] = append(in[row], fmt.Sprintf("[%s %s](#%s)", of.Route.Method, "/v1"+op.Braced(of.Route.Path),
 					Anchor(of.Route.Method, "/v1"+of.Route.Path)))
 			}
 		}

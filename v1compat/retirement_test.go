@@ -15,6 +15,7 @@ import (
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
 	"partnerapi/v1compat/retire"
+	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/v2test"
 )
@@ -139,7 +140,7 @@ func TestAnnouncement(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range s.facade.routes {
-			o := document.Paths.Find(braced(r.Path)).GetOperation(r.Method)
+			o := document.Paths.Find(op.Braced(r.Path)).GetOperation(r.Method)
 			if o.Deprecated != (deprecated && !r.Additive) || (o.Responses.Value("410") == nil) != r.Additive {
 				t.Errorf("%s is deprecated: %v", r.ID, o.Deprecated)
 			}
@@ -208,7 +209,7 @@ func (s *scene) wantGone(t *testing.T, r *route, got v2test.Response) {
 	envelope(t, r.ID, got, http.StatusGone, gone, "version 1 ")
 	m := r.Successor.Meta()
 	text, _ := got.JSON()["message"].(string)
-	for _, words := range []string{": call " + m.Method + " /v2" + braced(m.Path) + " in its place", "/docs/migrating" + anchorOf(r)} {
+	for _, words := range []string{": call " + m.Method + " /v2" + op.Braced(m.Path) + " in its place", "/docs/migrating" + anchorOf(r)} {
 		if !strings.Contains(text, words) {
 			t.Errorf("%s: %q does not say %q", r.ID, text, words)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v1compat/usage"
+	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 )
 
@@ -87,7 +88,7 @@ func (f *Facade) countable() map[usage.Surface]map[string]string {
 
 // placed is a method and a path as documents write them: GET /v1/clients/{client_id}.
 func placed(method, prefix, path string) string {
-	return method + " " + prefix + braced(path)
+	return method + " " + prefix + op.Braced(path)
 }
 
 // count counts an answered request, of a caller with a valid key, to an operation of

@@ -34,7 +34,7 @@ func TestExamples(t *testing.T) {
 			t.Fatalf("there is no operation %s", call.ID)
 		}
 		delete(operations, call.ID)
-		e.Record(t, o.Meta().Method, "/v2"+braced(o.Meta().Path), o.Meta().Status, call)
+		e.Record(t, o.Meta().Method, "/v2"+op.Braced(o.Meta().Path), o.Meta().Status, call)
 	}
 	for _, call := range append(d.reads(), d.writes()...) {
 		record(call)
@@ -191,15 +191,4 @@ func (d demo) events(h *v2test.Harness, e *v2test.Examples) []v2test.Call {
 		{ID: "webhooks.update", Path: hook, Body: `{"status": "paused", "description": null}`},
 		{ID: "webhooks.delete", Path: hook},
 	}
-}
-
-// braced writes a path's parameters as {name}.
-func braced(path string) string {
-	segments := strings.Split(path, "/")
-	for i, segment := range segments {
-		if name, ok := strings.CutPrefix(segment, ":"); ok {
-			segments[i] = "{" + name + "}"
-		}
-	}
-	return strings.Join(segments, "/")
 }

@@ -76,7 +76,7 @@ An operation is served from its release on; below that it answers 404, as an unk
 			statuses = append(statuses, ginop.StatusOf(code))
 		}
 		fmt.Fprintf(&text, "| `%s` | `%s /v2%s` | %s | %s | %s | %d | %s |\n",
-			m.ID, m.Method, braced(m.Path), m.Since, m.Scope, budget, m.Status, ownStatuses(statuses))
+			m.ID, m.Method, op.Braced(m.Path), m.Since, m.Scope, budget, m.Status, ownStatuses(statuses))
 	}
 	return text.String()
 }
@@ -90,7 +90,7 @@ Each route is one call of an operation of version 2, whatever the release that i
 |---|---|---|---|
 `)
 	for _, r := range routes {
-		fmt.Fprintf(&text, "| `%s /v1%s` | `%s` | %s | %s |\n", r.method, braced(r.path), r.operation.ID, r.operation.Scope, ownStatuses(r.fails))
+		fmt.Fprintf(&text, "| `%s /v1%s` | `%s` | %s | %s |\n", r.method, op.Braced(r.path), r.operation.ID, r.operation.Scope, ownStatuses(r.fails))
 	}
 	return text.String()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -82,22 +81,11 @@ func releasesOf(api *v2.API, served op.Release) []site.Release {
 		for _, o := range api.Set.All() {
 			if m := o.Meta(); m.Since == r {
 				release.Operations = append(release.Operations, site.Operation{
-					Method: m.Method, Path: "/v2" + braced(m.Path), Summary: m.Summary,
+					Method: m.Method, Path: "/v2" + op.Braced(m.Path), Summary: m.Summary,
 				})
 			}
 		}
 		list = append(list, release)
 	}
 	return list
-}
-
-// braced writes a path as documents do: /clients/{client_id}.
-func braced(path string) string {
-	parts := strings.Split(path, "/")
-	for i, part := range parts {
-		if name, ok := strings.CutPrefix(part, ":"); ok {
-			parts[i] = "{" + name + "}"
-		}
-	}
-	return strings.Join(parts, "/")
 }

@@ -33,7 +33,7 @@ func TestAnchorsOfMigration(t *testing.T) {
 			continue
 		}
 		anchor := v1compat.Anchor(meta.Method, "/v1"+meta.Path)
-		heading := meta.Method + " /v1" + braced(meta.Path)
+		heading := meta.Method + " /v1" + op.Braced(meta.Path)
 		for _, part := range []string{`<h2 id="` + anchor + `">` + heading + "</h2>", `<a href="#` + anchor + `">` + heading + "</a>"} {
 			if !strings.Contains(page, part) {
 				t.Errorf("the page has no %s", part)

@@ -137,7 +137,7 @@ func withoutSuccessor(state *retire.State) (missing []string, err error) {
 	}
 	for meta := range v1compat.New(v2.New(nil, nil), v1compat.Config{}).Routes() {
 		if !meta.Additive && meta.Successor.Meta().Since > served {
-			missing = append(missing, meta.Method+" /v1"+braced(meta.Path))
+			missing = append(missing, meta.Method+" /v1"+op.Braced(meta.Path))
 		}
 	}
 	return missing, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/v1compat"
+	"partnerapi/v2/op"
 )
 
 // list is what one route of v1 shows of one parent, and where v2 has the same.
@@ -54,13 +55,7 @@ type spec struct {
 func (l *list) operation() string { return operationOf(l.reading) }
 
 func operationOf(r *v1compat.Reading) string {
-	segments := strings.Split(r.Path, "/")
-	for i, s := range segments {
-		if name, ok := strings.CutPrefix(s, ":"); ok {
-			segments[i] = "{" + name + "}"
-		}
-	}
-	return r.Method + " /v1" + strings.Join(segments, "/")
+	return r.Method + " /v1" + op.Braced(r.Path)
 }
 
 // row is an item in v1's words.

@@ -10,6 +10,18 @@ import (
 	"time"
 )
 
+// Braced is a declared path as documents write it, /clients/:client_id as
+// /clients/{client_id}.
+func Braced(path string) string {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if name, ok := strings.CutPrefix(segment, ":"); ok {
+			segments[i] = "{" + name + "}"
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
 // Target returns the path, without the prefix of its version, and the query of a
 // request that binds to the input, a pointer to one of the operation: the inverse
 // of Bind, but for the body. A parameter that holds its default, or nothing, is

@@ -221,7 +221,7 @@ func (b *builder) addOperation(o Operation) (err error) {
 	if out.Responses, err = b.responses(o, example); err != nil {
 		return err
 	}
-	path := template(o.Path)
+	path := op.Braced(o.Path)
 	item := b.doc.Paths.Value(path)
 	if item == nil {
 		item = &openapi3.PathItem{}
@@ -287,17 +287,6 @@ func extensions(o Operation) map[string]any {
 		out["x-per-client-per-minute"] = o.PerClient
 	}
 	return out
-}
-
-// template writes a path's parameters as OpenAPI does: :name is {name}.
-func template(path string) string {
-	segments := strings.Split(path, "/")
-	for i, segment := range segments {
-		if name, ok := strings.CutPrefix(segment, ":"); ok {
-			segments[i] = "{" + name + "}"
-		}
-	}
-	return strings.Join(segments, "/")
 }
 
 func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters, error) {
