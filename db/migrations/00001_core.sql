@@ -1,4 +1,5 @@
 -- +goose Up
+-- locks: none
 -- The tables of the service. Tenant tables lead with client_id (clients and
 -- admins with partner_id) in their keys and indexes, so that they can be
 -- sharded by it. Texts that are sorted are compared by byte (COLLATE "C"); the

@@ -1,4 +1,5 @@
 -- +goose Up
+-- locks: courses, SHARE ROW EXCLUSIVE, a moment
 -- The courses of the service, the program that a new client starts with, and
 -- what each framework asks for. The ids are fixed, so that every installation
 -- speaks of the same courses.

@@ -1,4 +1,6 @@
 -- +goose Up
+-- locks: partners, ACCESS EXCLUSIVE, a moment
+-- locks: clients, SHARE ROW EXCLUSIVE, 1 s per million rows
 -- How many clients a partner has that are not archived: the total that v1
 -- shows on every page. A trigger keeps it, so that whatever changes clients
 -- does. It is deferred to the commit: those who create clients of one partner

@@ -1,4 +1,10 @@
 -- +goose Up
+-- locks: policies, ACCESS EXCLUSIVE, a moment
+-- locks: policy_signatures, ACCESS EXCLUSIVE, 3 s per million rows
+-- locks: users, SHARE, 1 s per million rows
+-- locks: mail_requests, ACCESS EXCLUSIVE, 1 s per million rows
+-- locks: breaches, ACCESS EXCLUSIVE, a moment
+-- locks: exposures, ACCESS EXCLUSIVE, 30 s per million rows
 -- What policies and Dark Web exposures need to be read and changed through the
 -- interface.
 

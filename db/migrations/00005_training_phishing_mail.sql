@@ -1,4 +1,9 @@
 -- +goose Up
+-- locks: courses, SHARE ROW EXCLUSIVE, a moment
+-- locks: mail_requests, ACCESS EXCLUSIVE, 1 s per million rows
+-- locks: events, ACCESS EXCLUSIVE, a moment
+-- locks: phishing_results, SHARE, 4 s per million rows
+-- locks: users, SHARE, 1 s per million rows
 -- What the reads of training, simulations and sent mail need.
 
 -- An id of version 7 for a row that a statement makes many of.

@@ -1,4 +1,5 @@
 -- +goose Up
+-- locks: mail_requests, ACCESS EXCLUSIVE, 1 s per million rows
 -- What became of a mail that was asked for.
 
 ALTER TABLE mail_requests

@@ -1,4 +1,7 @@
 -- +goose Up
+-- locks: phishing_results, ACCESS EXCLUSIVE, 4 s per million rows
+-- locks: clients, ACCESS EXCLUSIVE, a moment
+-- locks: phishing_templates, ACCESS EXCLUSIVE, a moment
 -- What sending simulated mails and following them up needs.
 
 -- A signal and a tracked link name a result without its client.

@@ -1,4 +1,5 @@
 -- +goose Up
+-- locks: policies, SHARE, 1 s per million rows
 -- The signals that were taken. A signal is taken once: its row is inserted in
 -- the transaction that applies it. A row may be deleted once its signal can no
 -- longer be sent again.

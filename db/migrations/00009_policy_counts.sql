@@ -1,4 +1,5 @@
 -- +goose Up
+-- locks: policies, ACCESS EXCLUSIVE, a moment
 -- How many a policy asks, and how many of them signed, as a read counted them
 -- last; and until when that holds, which is when the first sign-off lapses.
 -- Whatever changes the counts moves updated_at, and says with that that they

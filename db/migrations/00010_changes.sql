@@ -1,4 +1,9 @@
 -- +goose Up
+-- locks: phishing_results, ACCESS EXCLUSIVE, 6 s per million rows
+-- locks: clients, SHARE ROW EXCLUSIVE, a moment
+-- locks: phishing_templates, ACCESS EXCLUSIVE, a moment
+-- locks: policy_signatures, ACCESS EXCLUSIVE, a moment
+-- locks: policies, ACCESS EXCLUSIVE, a moment
 -- What finding changes needs, and what choosing a template does.
 
 -- Changed results in the order of their change; results in one state.

@@ -1,4 +1,7 @@
 -- +goose Up
+-- locks: api_keys, ACCESS EXCLUSIVE, a moment
+-- locks: mail_requests, SHARE, 1 s per million rows
+-- locks: phishing_results, SHARE, 1 s per million rows
 -- Who changed what through the API: a row for each write that succeeded, kept
 -- for 400 days. It refers to nothing, so that it outlives what it names.
 CREATE TABLE audit_entries (

@@ -1,4 +1,6 @@
 -- +goose Up
+-- locks: users, ACCESS EXCLUSIVE, 3 s per million rows
+-- locks: daily_refreshes, ROW EXCLUSIVE, a moment
 -- What a search of users looks at stands in the index of the list: it reads no
 -- rows but those that it shows.
 DROP INDEX users_by_created;

@@ -1,4 +1,7 @@
 -- +goose Up
+-- locks: clients, ACCESS EXCLUSIVE, 20 s per million rows
+-- locks: users, ACCESS EXCLUSIVE, 2 s per million rows
+-- contracts: programs of before 00022 no longer count the clients of partners (doctor --recount)
 -- A partner's client_count moves in the change that adds or archives a client,
 -- as all other counters do.
 DROP TRIGGER clients_counted ON clients;

@@ -1,4 +1,8 @@
 -- +goose Up
+-- locks: phishing_results, ACCESS EXCLUSIVE, 90 s per million rows
+-- locks: phishing_days, ROW EXCLUSIVE, 20 s per million rows
+-- locks: clients, SHARE ROW EXCLUSIVE, a moment
+-- contracts: programs of before 00023 do not know the outbox, and fail where they send mail
 -- Simulated mails and the outbox.
 
 -- What people did stands apart from what mail scanners did; a mail that will

@@ -1,4 +1,7 @@
 -- +goose Up
+-- locks: policies, ACCESS EXCLUSIVE, a moment
+-- locks: mail_requests, ACCESS EXCLUSIVE, a moment
+-- contracts: programs of before 00024 no longer make the counts of policies stale (doctor --recount)
 -- What moves a policy's counts, and published_at, is written by the service's
 -- transactions themselves: counted_until = '-infinity' says that the counts are
 -- stale.

@@ -1,4 +1,5 @@
 -- +goose Up
+-- locks: none
 -- Users of a large audience who are to be given a course. The request that asks
 -- for it judges and counts them; the background work gives them the course, a
 -- batch in each transaction, and deletes their rows in it.

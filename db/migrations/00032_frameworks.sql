@@ -1,4 +1,9 @@
 -- +goose Up
+-- locks: framework_uses, ACCESS EXCLUSIVE, 10 s per million rows
+-- locks: framework_assignments, ACCESS EXCLUSIVE, 10 s per million rows
+-- locks: assignments, ACCESS EXCLUSIVE, 60 s per million rows
+-- locks: framework_courses, ACCESS EXCLUSIVE, a moment
+-- contracts: programs of before 00032 fail where they assign frameworks and courses
 -- Frameworks that clients follow, how far each is met, and why a course is
 -- assigned.
 

@@ -1,4 +1,5 @@
 -- +goose Up
+-- locks: waiting_assignments, ACCESS EXCLUSIVE, a moment
 -- Who waits for a course remembers why it is to be given, as an assignment does.
 -- A batch takes those of one client, whatever they wait for.
 ALTER TABLE waiting_assignments

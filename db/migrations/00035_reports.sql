@@ -1,4 +1,5 @@
 -- +goose Up
+-- locks: reports, ACCESS EXCLUSIVE, 3 s per million rows
 -- Reports that are made in the background, and the queue of the jobs that make
 -- them.
 

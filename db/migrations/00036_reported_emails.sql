@@ -1,4 +1,7 @@
 -- +goose Up
+-- locks: reported_emails, ACCESS EXCLUSIVE, 60 s per million rows
+-- locks: clients, SHARE ROW EXCLUSIVE, a moment
+-- contracts: programs of before 00036 may store one report of a mail twice, and fail
 -- The feed of reported mails, and what is known of their messages.
 
 ALTER TABLE reported_emails ADD COLUMN updated_at timestamptz;

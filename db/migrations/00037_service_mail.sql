@@ -1,4 +1,6 @@
 -- +goose Up
+-- locks: clients, SHARE ROW EXCLUSIVE, a moment
+-- locks: mail_requests, ACCESS EXCLUSIVE, 6 s per million rows
 -- Mail that the service sends of itself: certificates, reminders of simulations
 -- that were fallen for, notices of exposures and monthly reports.
 

@@ -1,4 +1,6 @@
 -- +goose Up
+-- locks: clients, SHARE ROW EXCLUSIVE, a moment
+-- locks: users, SHARE ROW EXCLUSIVE, a moment
 -- Clients' directories, what is known of their accounts, and the runs that sync
 -- users with them.
 

@@ -1,4 +1,5 @@
 -- +goose Up
+-- locks: reports, ACCESS EXCLUSIVE, 1 s per million rows
 -- The reports that the service makes of itself for a month, and mails to the
 -- client's admins. Null for those that a caller asked for.
 ALTER TABLE reports ADD COLUMN mailed_for date;

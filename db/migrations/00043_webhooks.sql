@@ -1,4 +1,8 @@
 -- +goose Up
+-- locks: events, ACCESS EXCLUSIVE, 10 s per million rows
+-- locks: partners, SHARE ROW EXCLUSIVE, a moment
+-- locks: clients, SHARE ROW EXCLUSIVE, a moment
+-- locks: api_keys, SHARE ROW EXCLUSIVE, a moment
 -- Events that callers read, the subscriptions that they are delivered to, and the
 -- deliveries.
 

@@ -1,4 +1,8 @@
 -- +goose Up
+-- locks: events, ACCESS EXCLUSIVE, 10 s per million rows
+-- locks: published_events, SHARE, 1 s per million rows
+-- locks: assignments, ACCESS EXCLUSIVE, 30 s per million rows
+-- contracts: the events that programs of before 00044 wrote, which nothing reads
 -- Events are published in the order in which they were written.
 
 -- Until this release nobody read events, and their objects have moved on since: none

@@ -1,4 +1,7 @@
 -- +goose Up
+-- locks: webhooks, SHARE, 1 s per million rows
+-- locks: webhook_deliveries, ACCESS EXCLUSIVE, 1 s per million rows
+-- locks: idempotency_records, ACCESS EXCLUSIVE, 1 s per million rows
 -- What the operations on subscriptions need.
 
 -- The lists, in their order.

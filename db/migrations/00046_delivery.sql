@@ -1,4 +1,5 @@
 -- +goose Up
+-- locks: webhook_deliveries, ACCESS EXCLUSIVE, 5 s per million rows
 -- Since when a delivery waits, by the server's clock: one that waited while its
 -- subscription was not active is dropped, also where that is active again
 -- (webhooks.active_since).

@@ -1,4 +1,8 @@
 -- +goose Up
+-- locks: collections, SHARE, 1 s per million rows
+-- locks: groups, SHARE, 1 s per million rows
+-- locks: framework_assignments, SHARE, 1 s per million rows
+-- locks: courses, ACCESS EXCLUSIVE, a moment
 -- What the import of a platform's objects needs.
 
 -- A record names an object by its id alone.

@@ -1,3 +1,9 @@
+-- locks: clients, SHARE ROW EXCLUSIVE, 20 s per million rows
+-- locks: collections, SHARE ROW EXCLUSIVE, 20 s per million rows
+-- locks: policies, SHARE ROW EXCLUSIVE, 20 s per million rows
+-- locks: phishing_templates, SHARE ROW EXCLUSIVE, 20 s per million rows
+-- locks: groups, SHARE ROW EXCLUSIVE, 20 s per million rows
+-- locks: reports, SHARE ROW EXCLUSIVE, 20 s per million rows
 -- The id registry: which number v1 shows for which object, one space of
 -- numbers per kind. Nothing outside of this file knows that it exists: numbers
 -- are given by triggers on the tables of the objects.

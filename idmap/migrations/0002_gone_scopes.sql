@@ -1,3 +1,4 @@
+-- locks: none
 -- A policy shows the collection or group of its scope also when that is gone.
 -- One that went before there was a registry never had a number: it gets a
 -- tombstone, like those that went later.

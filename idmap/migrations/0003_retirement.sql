@@ -1,3 +1,4 @@
+-- locks: none
 -- How far the retirement of v1 is. Each command that changes it locks the one row of
 -- v1_state first, so that commands follow one another, and notifies the channel
 -- v1_retirement, to which the processes that serve v1 listen.

@@ -1,3 +1,4 @@
+-- locks: none
 -- Which key called which operation of v1, and of v2 what follows one, per UTC
 -- day. A key that is revoked or deleted leaves its rows. Rows are updated many
 -- times a day, and no index has a column that changes: the space that is left

@@ -1,3 +1,4 @@
+-- locks: none
 -- Tombstones of numbers that v1 never showed for anything that was there: of an
 -- object that was made and deleted in one transaction, and of a group that no
 -- policy was for. Both are what an import of objects leaves behind. They are

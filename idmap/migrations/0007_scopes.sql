@@ -1,3 +1,4 @@
+-- locks: policies, SHARE ROW EXCLUSIVE, a moment
 -- A policy may come whose scope is gone already, as an import brings it: then the
 -- collection or group never had a number, and the policy shows one. It gets a
 -- tombstone, as those did whose policies were there before the registry.
