@@ -44,9 +44,12 @@ type syncing struct {
 	links    []accountLink
 	unlinked []domain.UserID
 	// later are accounts that wait for the phase of renaming.
-	later   []string
-	counts  domain.SyncCounts
-	skipped []domain.SkippedAccount
+	later  []string
+	counts domain.SyncCounts
+	// updatedInactive are the updated users whose accounts are disabled or the like,
+	// which counts.Updated leaves out.
+	updatedInactive int
+	skipped         []domain.SkippedAccount
 }
 
 type userChange struct{ before, after domain.User }
@@ -167,8 +170,7 @@ func (s *syncing) lockThem(ctx context.Context, which pg.Query) error {
 	return err
 }
 
-// leave deactivates the users of accounts that are gone, disabled, guests, or
-// without an address.
+// leave deactivates the users of accounts that are gone.
 func (s *syncing) leave(ctx context.Context) error {
 	if err := s.lockLinked(ctx); err != nil {
 		return err
@@ -191,8 +193,9 @@ func (s *syncing) leave(ctx context.Context) error {
 	return nil
 }
 
-// update has users follow their accounts. One whose new address another user has
-// waits: that user may be about to give it up.
+// update has users follow their accounts, those of disabled ones too: who kept the
+// address of an account that has another one by now would be found by it. One whose
+// new address another user has waits: that user may be about to give it up.
 func (s *syncing) update(ctx context.Context) error {
 	if err := s.lockLinked(ctx); err != nil {
 		return err
@@ -208,14 +211,18 @@ func (s *syncing) update(ctx context.Context) error {
 			s.later = append(s.later, r.ObjectID)
 			continue
 		}
-		if valid {
+		settled := valid || !r.HasMail()
+		switch {
+		case valid:
 			holders[email] = *r.UserID
-		} else {
+		case !settled:
 			s.skip(r, domain.SkippedInvalid)
+		}
+		if !valid {
 			email = s.users[*r.UserID].Email
 		}
 		s.follow(r, *r.UserID, email)
-		s.link(r, r.UserID, !valid)
+		s.link(r, r.UserID, !settled)
 	}
 	return nil
 }
@@ -254,21 +261,29 @@ func (s *syncing) follow(r *stagedAccount, id domain.UserID, email string) bool 
 	after.Group = &domain.Group{ID: s.groups[r.GroupName(domain.Directory(s.source))]}
 	same := before.SameShown(&after) && before.Email == after.Email && before.Source == after.Source &&
 		sameGroup(before.Group, after.Group)
-	if !same {
-		s.changed = append(s.changed, userChange{before, after})
+	switch {
+	case same:
+		return false
+	case before.Status == domain.Active && after.Status == domain.Inactive:
+		s.counts.Deactivated++
+	case r.Wanted():
 		s.counts.Updated++
+	default:
+		s.updatedInactive++
 	}
-	return !same
+	s.changed = append(s.changed, userChange{before, after})
+	return true
 }
 
 // ownerRow is the account that a user has.
 type ownerRow struct {
 	UserID domain.UserID
-	Wanted bool
+	Exists bool
 }
 
 // join gives accounts without a user one: the user of their address, made by hand
-// or left by an account that is gone, or else a new one.
+// or left by an account that is gone, or else a new one. Whoever has an account that
+// still exists, enabled or not, is another person.
 func (s *syncing) join(ctx context.Context) error {
 	err := s.lockThem(ctx, pg.SQL("u.client_id = ? AND u.email = ANY(?::text[])", s.client, s.addresses()))
 	if err != nil {
@@ -288,13 +303,13 @@ func (s *syncing) join(ctx context.Context) error {
 		r := &s.rows[i]
 		email, valid := r.Address()
 		id, known := byEmail[email]
-		wanted, linked := owned[id]
+		exists, linked := owned[id]
 		switch {
 		case !valid:
 			s.skip(r, domain.SkippedInvalid)
 			s.link(r, nil, true)
 			continue
-		case taken[email] || known && linked && wanted:
+		case taken[email] || known && linked && exists:
 			s.skip(r, domain.SkippedTaken)
 			s.link(r, nil, true)
 			continue
@@ -315,19 +330,19 @@ func (s *syncing) join(ctx context.Context) error {
 	return nil
 }
 
-// owners are the users of the batch who have an account, and whether that is to
-// have one.
+// owners are the users of the batch who have an account, and whether the directory
+// still has it.
 func (s *syncing) owners(ctx context.Context) (map[domain.UserID]bool, error) {
 	ids := make([]domain.UserID, 0, len(s.users))
 	for id := range s.users {
 		ids = append(ids, id)
 	}
 	rows, err := pg.All[ownerRow](ctx, s, "look for the accounts of users", pg.SQL(`
-		SELECT d.user_id, `+wantedSQL("d.account")+` AS wanted FROM directory_accounts AS d
+		SELECT d.user_id, `+existsSQL("d.account")+` AS exists FROM directory_accounts AS d
 		WHERE d.client_id = ? AND d.user_id = ANY(?::uuid[])`, s.client, pg.IDs(ids)))
 	owned := make(map[domain.UserID]bool, len(rows))
 	for _, r := range rows {
-		owned[r.UserID] = r.Wanted
+		owned[r.UserID] = r.Exists
 	}
 	return owned, err
 }

@@ -42,6 +42,9 @@ type SyncLease struct {
 	Stage    SyncStage
 	// StartedOver says that the directory had forgotten a position before.
 	StartedOver bool
+	// Deaths is how many processes in a row lost the lease without progress, as those
+	// do that die.
+	Deaths int
 
 	token uuid.UUID
 	life  time.Duration
@@ -60,6 +63,7 @@ type leasedRun struct {
 	Position    string
 	Stage       SyncStage
 	StartedOver bool
+	Deaths      int
 }
 
 // ClaimSync leases the run that has waited longest, for so long: one that is
@@ -77,13 +81,13 @@ func (d *DB) claimSync(ctx context.Context, life time.Duration, which pg.Query) 
 			ORDER BY r.queued_at LIMIT 1 FOR NO KEY UPDATE OF r SKIP LOCKED
 		)
 		UPDATE sync_runs AS r SET status = 'running', lease = ?1, leased_until = ?2,
-			started_at = coalesce(r.started_at, ?3), updated_at = ?3,
+			started_at = coalesce(r.started_at, ?3), updated_at = ?3, deaths = r.deaths + (r.lease IS NOT NULL)::integer,
 			position = CASE r.status WHEN 'queued' THEN coalesce(k.position, '') ELSE r.position END,
 			from_start = CASE r.status WHEN 'queued' THEN k.position IS NULL ELSE r.from_start END
 		FROM chosen LEFT JOIN directory_connections AS k ON k.client_id = chosen.client_id
 		WHERE r.client_id = chosen.client_id AND r.id = chosen.id
 		RETURNING r.client_id, r.id, k.provider, k.settings::text AS settings, k.credentials, r.position, r.stage,
-			r.started_over`, which, token, now.Add(life), now))
+			r.started_over, r.deaths`, which, token, now.Add(life), now))
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -91,7 +95,7 @@ func (d *DB) claimSync(ctx context.Context, life time.Duration, which pg.Query) 
 	return &SyncLease{
 		Client: r.ClientID, Run: r.ID, Provider: or(r.Provider, ""), Settings: json.RawMessage(or(r.Settings, "")),
 		Credentials: r.Credentials, Position: r.Position, Stage: r.Stage, StartedOver: r.StartedOver,
-		token: token, life: life,
+		Deaths: r.Deaths, token: token, life: life,
 	}, nil
 }
 
@@ -127,18 +131,19 @@ func (d *DB) StartSync(
 // ExtendSync makes a lease last its life from now on. ErrSyncLost where it has
 // ended.
 func (d *DB) ExtendSync(ctx context.Context, l *SyncLease) error {
-	return d.leaseUntil(ctx, l, d.Now().Add(l.life))
+	return d.leaseUntil(ctx, l, l.token, d.Now().Add(l.life))
 }
 
-// ReleaseSync gives a lease back: the run waits for the next claim.
+// ReleaseSync gives a lease back: the run waits for the next claim, which counts no
+// death.
 func (d *DB) ReleaseSync(ctx context.Context, l *SyncLease) error {
-	return d.leaseUntil(ctx, l, d.Now())
+	return d.leaseUntil(ctx, l, nil, d.Now())
 }
 
-func (d *DB) leaseUntil(ctx context.Context, l *SyncLease, until time.Time) error {
+func (d *DB) leaseUntil(ctx context.Context, l *SyncLease, lease any, until time.Time) error {
 	n, err := pg.Exec(ctx, d, "extend the lease of a sync run", pg.SQL(`
-		UPDATE sync_runs SET leased_until = ?3
-		WHERE client_id = ?0 AND id = ?1 AND lease = ?2 AND status = 'running'`, l.Client, l.Run, l.token, until))
+		UPDATE sync_runs SET lease = ?4::uuid, leased_until = ?3
+		WHERE client_id = ?0 AND id = ?1 AND lease = ?2 AND status = 'running'`, l.Client, l.Run, l.token, until, lease))
 	return l.held(n, err)
 }
 
@@ -185,7 +190,7 @@ func (d *DB) FinishSync(ctx context.Context, l *SyncLease) (run domain.SyncRun, 
 					unchanged = greatest(0, (
 						SELECT count(*) FROM directory_accounts AS d
 						WHERE d.client_id = ?0 AND d.user_id IS NOT NULL AND `+wantedSQL("d.account")+`
-					) - created - updated - merged)
+					) - created - updated + updated_inactive - merged)
 				WHERE client_id = ?0 AND id = ?1 RETURNING position
 			), emptied AS (
 				DELETE FROM sync_accounts WHERE client_id = ?0

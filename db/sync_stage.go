@@ -26,7 +26,7 @@ const maxPosition = 64 << 10
 // The phases of applying, which are also their order.
 const (
 	syncUnchanged = iota // nothing to do
-	syncLeaving
+	syncLeaving          // accounts that are gone, or neither have a user nor are to have one
 	syncUpdating
 	syncRenaming
 	syncJoining
@@ -39,10 +39,15 @@ func wantedSQL(account string) string {
 		AND (a->>'enabled')::boolean AND a->>'email' <> '')`, "a->", account+"->")
 }
 
-// phaseSQL is the phase of an account with the user whom it has so far.
+// existsSQL is the condition that the directory still has a complete account,
+// enabled or not.
+func existsSQL(account string) string { return "(NOT (" + account + "->>'gone')::boolean)" }
+
+// phaseSQL is the phase of an account with the user whom it has so far. A user
+// follows an account for as long as it exists, disabled too.
 func phaseSQL(account, user string) string {
-	return fmt.Sprintf("CASE WHEN NOT %s THEN %d WHEN %s IS NOT NULL THEN %d ELSE %d END",
-		wantedSQL(account), syncLeaving, user, syncUpdating, syncJoining)
+	return fmt.Sprintf("CASE WHEN %[1]s IS NOT NULL AND %[2]s THEN %[3]d WHEN %[1]s IS NULL AND %[4]s THEN %[5]d ELSE %[6]d END",
+		user, existsSQL(account), syncUpdating, wantedSQL(account), syncJoining, syncLeaving)
 }
 
 // StageSync keeps a page that a run read, and with it the position after the page,
@@ -64,7 +69,7 @@ func (d *DB) StageSync(ctx context.Context, l *SyncLease, page SyncPage) error {
 			return err
 		}
 		_, err = pg.Exec(ctx, c, "keep the position of a sync run", pg.SQL(`
-			UPDATE sync_runs SET position = ?2, stage = ?3, whole = ?4 AND from_start, updated_at = ?5
+			UPDATE sync_runs SET position = ?2, stage = ?3, whole = ?4 AND from_start, updated_at = ?5, deaths = 0
 			WHERE client_id = ?0 AND id = ?1`, l.Client, l.Run, page.Next, stage, page.Whole, c.At))
 		return err
 	})
@@ -98,7 +103,7 @@ func (c *Change) stageAccounts(
 		accounts[i] = marshalled(merged[id])
 	}
 
-	if err := c.lookUpByKey(ctx); err != nil {
+	if err := lookUpByKey(ctx, c); err != nil {
 		return err
 	}
 	_, err := pg.Exec(ctx, c, "stage accounts", pg.SQL(`
@@ -119,11 +124,11 @@ func (c *Change) stageAccounts(
 	return err
 }
 
-// lookUpByKey has the rest of the transaction find rows by their keys. The tables of
-// accounts grow from nothing to a whole directory within a run, ahead of their
-// statistics, by which PostgreSQL would read them whole for every page.
-func (c *Change) lookUpByKey(ctx context.Context) error {
-	_, err := pg.Exec(ctx, c, "look rows up by their keys", pg.SQL(`
+// lookUpByKey has the rest of the transaction find rows by their keys. Tables in which
+// things are staged grow from nothing within a run, ahead of their statistics, by which
+// PostgreSQL would read them whole each time.
+func lookUpByKey(ctx context.Context, r pg.Runner) error {
+	_, err := pg.Exec(ctx, r, "look rows up by their keys", pg.SQL(`
 		SELECT set_config(name, 'off', true)
 		FROM unnest(ARRAY['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable_bitmapscan']) AS name`))
 	return err
@@ -159,8 +164,9 @@ func (d *DB) StartSyncOver(ctx context.Context, l *SyncLease) (bool, error) {
 }
 
 // JudgeSync adds to what a run has read the accounts that a reading of everything
-// did not name, and those that earlier runs could not settle. It returns why the
-// run must not go on; empty where it may.
+// did not name, those that earlier runs could not settle, and disabled ones whose
+// users the release before left with an older address. It returns why the run must
+// not go on; empty where it may.
 func (d *DB) JudgeSync(ctx context.Context, l *SyncLease) (refusal string, err error) {
 	type judged struct{ Leaving, Users int }
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
@@ -176,17 +182,23 @@ func (d *DB) JudgeSync(ctx context.Context, l *SyncLease) (refusal string, err e
 				SELECT 1 FROM sync_accounts AS s WHERE s.client_id = d.client_id AND s.object_id = d.object_id)
 			UNION ALL
 			SELECT d.client_id, d.object_id, d.account, `+phaseSQL("d.account", "d.user_id")+`
-			FROM directory_accounts AS d WHERE NOT ?1::boolean AND d.client_id = ?0 AND d.unsettled
-			ON CONFLICT DO NOTHING`, l.Client, run.Whole, syncLeaving))
+			FROM directory_accounts AS d LEFT JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id
+			WHERE d.client_id = ?0 AND `+existsSQL("d.account")+` AND (d.unsettled
+				OR NOT `+wantedSQL("d.account")+` AND d.account->>'email' NOT IN ('', u.email))
+				AND (NOT ?1::boolean OR EXISTS (
+					SELECT 1 FROM sync_accounts AS s WHERE s.client_id = d.client_id AND s.object_id = d.object_id))
+			ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase
+			WHERE sync_accounts.phase = ?3`, l.Client, run.Whole, syncLeaving, syncUnchanged))
 		if err != nil {
 			return err
 		}
 
 		n, err := pg.One[judged](ctx, c, "count who would be deactivated", pg.SQL(`
-			SELECT count(*) AS users, count(*) FILTER (WHERE s.phase = ?1 AND NOT 'status' = ANY(u.overrides)) AS leaving
+			SELECT count(*) AS users, count(*) FILTER (
+				WHERE s.phase > ?1 AND NOT `+wantedSQL("s.account")+` AND NOT 'status' = ANY(u.overrides)) AS leaving
 			FROM directory_accounts AS d JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id
 			LEFT JOIN sync_accounts AS s ON s.client_id = d.client_id AND s.object_id = d.object_id
-			WHERE d.client_id = ?0 AND u.status = 'active'`, l.Client, syncLeaving))
+			WHERE d.client_id = ?0 AND u.status = 'active'`, l.Client, syncUnchanged))
 		if err != nil {
 			return err
 		}
@@ -197,7 +209,7 @@ func (d *DB) JudgeSync(ctx context.Context, l *SyncLease) (refusal string, err e
 			return nil
 		}
 		_, err = pg.Exec(ctx, c, "let a sync run be applied", pg.SQL(
-			"UPDATE sync_runs SET stage = 'applying', updated_at = ?2 WHERE client_id = ?0 AND id = ?1",
+			"UPDATE sync_runs SET stage = 'applying', updated_at = ?2, deaths = 0 WHERE client_id = ?0 AND id = ?1",
 			l.Client, l.Run, c.At))
 		return err
 	})

@@ -79,9 +79,10 @@ func (s *syncing) write(ctx context.Context, l *SyncLease, n int) error {
 	}
 	_, err = pg.Exec(ctx, s, "count what a sync run did", pg.SQL(`
 		UPDATE sync_runs SET created = created + ?2, updated = updated + ?3, deactivated = deactivated + ?4,
-			merged = merged + ?5, skipped = skipped || ?6::jsonb, updated_at = ?7
-		WHERE client_id = ?0 AND id = ?1`, l.Client, l.Run, s.counts.Created, s.counts.Updated, s.counts.Deactivated,
-		s.counts.Merged, string(skipped), s.At))
+			merged = merged + ?5, skipped = skipped || ?6::jsonb, updated_at = ?7, updated_inactive = updated_inactive + ?8,
+			deaths = 0
+		WHERE client_id = ?0 AND id = ?1`, l.Client, l.Run, s.counts.Created, s.counts.Updated+s.updatedInactive,
+		s.counts.Deactivated, s.counts.Merged, string(skipped), s.At, s.updatedInactive))
 	if err != nil {
 		return err
 	}

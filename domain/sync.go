@@ -99,7 +99,7 @@ const (
 	guardFew   = 5
 )
 
-// SyncGuarded reports whether a run that would deactivate so many of a
+// SyncGuarded reports whether a run that would deactivate that many of a
 // directory's active users must not.
 func SyncGuarded(deactivated, users int) bool {
 	return deactivated > guardFew && 100*deactivated > guardShare*users
@@ -233,7 +233,7 @@ func (r *AccountRecord) Address() (string, bool) {
 }
 
 // Syncs returns the user as the account has them, with an address that is free.
-// What was set by hand stays. A role that nobody set is classified again when what
+// The user of a disabled account is inactive. What was set by hand stays. A role that nobody set is classified again when what
 // it is classified by has changed. It does not move the user's group.
 func (u User) Syncs(r *AccountRecord, source UserSource, email string) User {
 	before := u
@@ -259,7 +259,9 @@ func (u User) Syncs(r *AccountRecord, source UserSource, email string) User {
 		u.Language = *r.Language
 	}
 	if !slices.Contains(u.Overrides, "status") {
-		u.Status = Active
+		if u.Status = Active; !r.Wanted() {
+			u.Status = Inactive
+		}
 	}
 	u.Email, u.Source = email, source
 
@@ -278,6 +280,9 @@ func textOf(text *string) string {
 	return *text
 }
 
+// HasMail reports whether the directory has something in the place of an address.
+func (r *AccountRecord) HasMail() bool { return textOf(r.Email) != "" }
+
 // GroupName is the group that the account's user is in.
 func (r *AccountRecord) GroupName(d Directory) string {
 	switch {
@@ -293,7 +298,7 @@ func (r *AccountRecord) GroupName(d Directory) string {
 // of a record that says everything.
 func (r *AccountRecord) Wanted() bool {
 	is := func(flag *bool) bool { return flag != nil && *flag }
-	return !is(r.Gone) && !is(r.Guest) && (r.Enabled == nil || *r.Enabled) && textOf(r.Email) != ""
+	return !is(r.Gone) && !is(r.Guest) && (r.Enabled == nil || *r.Enabled) && r.HasMail()
 }
 
 // BlankAccount is the record of an account of which nothing is known: what a

@@ -66,7 +66,7 @@ func TestChanges(t *testing.T) {
 		s.change(map[string]*account{"a": &moved, "b": &named, "x": &enabled})
 		wantCounts(t, w.sync(), domain.SyncCounts{Created: 1, Updated: 1, Deactivated: 1})
 		w.wantUsers("ada.l@example.com|Ada|Lovelace|-|HR partner|-|active|hr|en|microsoft|Microsoft 365",
-			"bob@example.com|Bob|Moss|Finance|-|ada@example.com|inactive|finance|en|microsoft|Microsoft 365",
+			"bob@example.com|Bob|Moss|-|-|-|inactive|standard|en|microsoft|Microsoft 365",
 			"gone@example.com|G|One|-|-|-|active|standard|en|microsoft|Microsoft 365")
 		w.check()
 

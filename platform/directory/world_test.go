@@ -160,7 +160,7 @@ func (w *world) check() {
 	}
 }
 
-// everyLease ends: a process that died held them.
+// everyLeaseEnds moves the clock past all leases: a process that died held them.
 func (w *world) everyLeaseEnds() { w.Clock.Advance(2 * time.Minute) }
 
 // claim takes the run that waits.
