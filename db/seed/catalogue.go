@@ -111,11 +111,9 @@ func (c *catalogue) addBreaches(ctx context.Context, tx pgx.Tx) error {
 		return nil
 	}
 	w := &writer{tx: tx}
-	w.copy(ctx, "breaches", "name title domain breach_on severity data_classes spam_list", func(put put) {
-		for i := range c.breaches {
-			b := &c.breaches[i]
-			put(b.name, b.title, nullText(b.domain), nullDate(b.on), string(b.severity), b.classes, b.spam)
-		}
-	})
+	w.copy(ctx, "breaches", "name title domain breach_on severity data_classes spam_list",
+		each(c.breaches, func(b breach) []any {
+			return []any{b.name, b.title, nullText(b.domain), nullDate(b.on), string(b.severity), b.classes, b.spam}
+		}))
 	return w.err
 }

@@ -10,7 +10,7 @@ func (g *generator) addCollection(c *client, name, description, createdBy string
 	k := collection{id: newID[domain.CollectionKind](g.random, at), name: name, description: description,
 		createdBy: createdBy, createdAt: at, updatedAt: at}
 	for _, u := range users {
-		m := member{user: u, at: latestTime(at, u.CreatedAt)}
+		m := member{of: k.id, user: u, at: latestTime(at, u.CreatedAt)}
 		k.members = append(k.members, m)
 		k.updatedAt = latestTime(k.updatedAt, m.at)
 	}

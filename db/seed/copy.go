@@ -19,20 +19,13 @@ type writer struct {
 	err error
 }
 
-// put takes the values of a row, in the order of the columns.
-type put func(values ...any)
-
-// copy adds the rows that each puts to a table; columns are its columns,
-// parted by blanks.
-func (w *writer) copy(ctx context.Context, table, columns string, each func(put)) {
+// copy adds rows to a table; columns are its columns, parted by blanks, whose order is
+// that of the values.
+func (w *writer) copy(ctx context.Context, table, columns string, rows iter.Seq[[]any]) {
 	if w.err != nil {
 		return
 	}
-	rows := func(yield func([]any) bool) {
-		more := true
-		each(func(values ...any) { more = more && yield(values) })
-	}
-	next, stop := iter.Pull(iter.Seq[[]any](rows))
+	next, stop := iter.Pull(rows)
 	defer stop()
 	_, err := w.tx.CopyFrom(ctx, pgx.Identifier{table}, strings.Fields(columns), pgx.CopyFromFunc(func() ([]any, error) {
 		row, _ := next()
@@ -41,6 +34,63 @@ func (w *writer) copy(ctx context.Context, table, columns string, each func(put)
 	if err != nil {
 		w.err = fmt.Errorf("copy into %s: %w", table, err)
 	}
+}
+
+// exec executes a statement that does something to what was copied.
+func (w *writer) exec(ctx context.Context, what, query string, args ...any) {
+	if w.err != nil {
+		return
+	}
+	if _, err := w.tx.Exec(ctx, query, args...); err != nil {
+		w.err = fmt.Errorf("%s: %w", what, err)
+	}
+}
+
+// each are the rows of a list.
+func each[T any](list []T, row func(T) []any) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		for _, x := range list {
+			if !yield(row(x)) {
+				return
+			}
+		}
+	}
+}
+
+// perClient are the rows of what each client has.
+func perClient[T any](clients []*client, of func(*client) []T, row func(*client, T) []any) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		for _, c := range clients {
+			for _, x := range of(c) {
+				if !yield(row(c, x)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// perUser are the rows of what each user has.
+func perUser[T any](clients []*client, of func(*user) []T, row func(c *client, u *user, x *T) []any) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		for _, c := range clients {
+			for _, u := range c.users {
+				for list, i := of(u), 0; i < len(list); i++ {
+					if !yield(row(c, u, &list[i])) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// flat are the parts of all of a list.
+func flat[P, T any](list []P, of func(P) []T) (all []T) {
+	for _, x := range list {
+		all = append(all, of(x)...)
+	}
+	return all
 }
 
 // uuid is an id as the driver takes one without asking it for its text.

@@ -170,38 +170,41 @@ func (g *generator) addStandardData(c *client) {
 	g.recordEmails(c)
 }
 
+// demoKey is an API key of the demonstration; its clients are nil for all.
+type demoKey struct {
+	id      domain.KeyID
+	at      time.Time
+	text    string
+	partner domain.PartnerID
+	clients []*client
+	scopes  []string
+}
+
 // demoKeys adds the demonstration's API keys.
 func (w *writer) demoKeys(ctx context.Context, g *generator, first, second *partner, subset []*client) {
-	read, write := string(domain.Read), string(domain.Write)
-	keys := []struct {
-		text    string
-		partner *partner
-		all     bool
-		scopes  []string
-	}{
-		{demoKeys.All, first, true, []string{read, write}},
-		{demoKeys.ReadOnly, first, true, []string{read}},
-		{demoKeys.Subset, first, false, []string{read, write}},
-		{demoKeys.Other, second, true, []string{read, write}},
+	read, both := []string{string(domain.Read)}, []string{string(domain.Read), string(domain.Write)}
+	var keys []demoKey
+	add := func(text string, p *partner, clients []*client, scopes []string) {
+		k := demoKey{text: text, partner: p.id, clients: clients, scopes: scopes}
+		k.at = p.createdAt.Add(time.Duration(len(keys)+1) * time.Minute)
+		k.id = newID[domain.KeyKind](g.random, k.at)
+		keys = append(keys, k)
 	}
-	ids := make([]domain.KeyID, len(keys))
-	w.copy(ctx, "api_keys", "id partner_id name prefix digest all_clients scopes demo created_at", func(put put) {
-		for i, key := range keys {
-			at := key.partner.createdAt.Add(time.Duration(i+1) * time.Minute)
-			ids[i] = newID[domain.KeyKind](g.random, at)
-			digest := sha256.Sum256([]byte(key.text))
+	add(demoKeys.All, first, nil, both)
+	add(demoKeys.ReadOnly, first, nil, read)
+	add(demoKeys.Subset, first, subset, both)
+	add(demoKeys.Other, second, nil, both)
+
+	w.copy(ctx, "api_keys", "id partner_id name prefix digest all_clients scopes demo created_at",
+		each(keys, func(k demoKey) []any {
+			digest := sha256.Sum256([]byte(k.text))
 			// The whole text is the prefix: there is nothing to hide, and no
 			// two begin alike.
-			put(uuid(ids[i]), uuid(key.partner.id), key.text, key.text, digest[:], key.all, key.scopes, true, at)
-		}
-	})
-	w.copy(ctx, "api_key_clients", "key_id client_id", func(put put) {
-		for i, key := range keys {
-			for _, c := range subset {
-				if !key.all {
-					put(uuid(ids[i]), uuid(c.ID))
-				}
-			}
-		}
-	})
+			return []any{uuid(k.id), uuid(k.partner), k.text, k.text, digest[:], k.clients == nil, k.scopes, true, k.at}
+		}))
+	for _, k := range keys {
+		w.copy(ctx, "api_key_clients", "key_id client_id", each(k.clients, func(c *client) []any {
+			return []any{uuid(k.id), uuid(c.ID)}
+		}))
+	}
 }

@@ -90,10 +90,10 @@ const historyDays = 90
 // the score of the client's summary, which computeTotals must have set.
 func (g *generator) addScoreHistory(c *client) {
 	days := min(historyDays, domain.DateOf(c.CreatedAt).DaysUntil(g.today)+1)
-	c.history = make([]int, days)
+	c.history = make([]dayScore, days)
 	score := c.Summary.AverageScore
 	for i := days - 1; i >= 0; i-- {
-		c.history[i] = score
+		c.history[i] = dayScore{g.today.AddDays(i + 1 - days), score}
 		if c.ActiveUsers > 0 {
 			score = min(max(score+g.between(-4, 4), 0), 1000)
 		}

@@ -38,6 +38,6 @@ func (g *generator) addSignature(p *policy, u *user) {
 	}
 	on := g.today.AddDays(-daysAgo)
 	if on.After(laterDate(domain.DateOf(u.CreatedAt), domain.DateOf(p.createdAt))) {
-		p.signatures = append(p.signatures, signature{user: u.ID, version: version, at: g.at(on)})
+		p.signatures = append(p.signatures, signature{of: p.id, user: u.ID, version: version, at: g.at(on)})
 	}
 }

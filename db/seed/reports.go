@@ -1,10 +1,6 @@
 package seed
 
-import (
-	"context"
-
-	"partnerapi/domain"
-)
+import "partnerapi/domain"
 
 // addShowcaseReports adds a report that failed, and some that wait to be made.
 // Whoever serves the demonstration makes those of earlier days before it begins, so
@@ -33,20 +29,4 @@ func (g *generator) addShowcaseReports(c *client) {
 		}
 		c.reports = append(c.reports, report)
 	}
-}
-
-func (w *writer) reports(ctx context.Context, clients []*client) {
-	w.copy(ctx, "reports", "client_id id type format status period_start period_end created_at updated_at",
-		func(put put) {
-			for _, c := range clients {
-				for _, r := range c.reports {
-					var period domain.ReportPeriod
-					if r.Period != nil {
-						period = *r.Period
-					}
-					put(uuid(c.ID), uuid(r.ID), string(r.Type), string(r.Format), string(r.Status),
-						nullDate(period.Start), nullDate(period.End), r.CreatedAt, r.UpdatedAt)
-				}
-			}
-		})
 }

@@ -23,7 +23,7 @@ type client struct {
 	invites            []invite
 	reports            []domain.Report
 	days               []phishingDay
-	history            []int // the average scores of the last days, today's last
+	history            []dayScore // the average scores of the last days, today's last
 }
 
 type group struct {
@@ -119,6 +119,32 @@ type phishingDay struct {
 	sent, opened, clicked, reported, credentials, attachments int
 }
 
+// templateUse is how many mails were made of a template.
+type templateUse struct {
+	id   domain.TemplateID
+	used int
+}
+
+// templateUses are those of the client's users.
+func (c *client) templateUses() (list []templateUse) {
+	uses := map[domain.TemplateID]int{}
+	for _, u := range c.users {
+		for i := range u.simulations {
+			uses[u.simulations[i].template.id]++
+		}
+	}
+	for id, used := range uses {
+		list = append(list, templateUse{id, used})
+	}
+	return list
+}
+
+// dayScore is a client's average score on a day.
+type dayScore struct {
+	day   domain.Date
+	score int
+}
+
 type reportedEmail struct {
 	id                       domain.ReportedEmailID
 	messageID                string
@@ -151,6 +177,7 @@ type collection struct {
 }
 
 type member struct {
+	of   domain.CollectionID
 	user *user
 	at   time.Time
 }
@@ -171,6 +198,7 @@ type policy struct {
 }
 
 type signature struct {
+	of      domain.PolicyID
 	user    domain.UserID
 	version int
 	at      time.Time

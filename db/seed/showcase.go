@@ -189,7 +189,7 @@ func (g *generator) addShowcasePolicies(c *client) {
 // replaceSignature replaces a user's signatures of a policy by one.
 func (p *policy) replaceSignature(user domain.UserID, version int, at time.Time) {
 	p.signatures = slices.DeleteFunc(p.signatures, func(s signature) bool { return s.user == user })
-	p.signatures = append(p.signatures, signature{user: user, version: version, at: at})
+	p.signatures = append(p.signatures, signature{of: p.id, user: user, version: version, at: at})
 }
 
 func (g *generator) addShowcaseAdmins(c *client) {
