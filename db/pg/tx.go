@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 type txKey struct{}
@@ -77,13 +78,13 @@ func (d *DB) AfterCommit(ctx context.Context, fn func()) {
 	}
 }
 
-// Aside runs fn, within so long, in a transaction that can change nothing, on one of
-// the reserved connections: for what an operator watches, which requests must not
-// wait for. The server ends a statement that takes as long, too.
+// Aside runs fn, within so long, in a transaction that can change nothing, and in which
+// all statements see the same state, on one of the reserved connections: for what must
+// not wait for requests, such as what an operator watches. The server ends a statement that takes as long, too.
 func (d *DB) Aside(ctx context.Context, within time.Duration, fn func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	tx, err := d.begin(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly})
+	tx, err := d.begin(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return d.TranslateError("begin to look", err)
 	}
@@ -111,6 +112,25 @@ func (d *DB) Trial(ctx context.Context, fn func(ctx context.Context) error) erro
 		}()
 		return fn(context.WithValue(ctx, txKey{}, savepoint))
 	})
+}
+
+// Savepoint runs fn at a savepoint of the transaction of ctx, so that an error of fn
+// undoes only what fn did. Without a transaction it just runs fn.
+func (d *DB) Savepoint(ctx context.Context, fn func(ctx context.Context) error) error {
+	tx, ok := ctx.Value(txKey{}).(pgx.Tx)
+	if !ok {
+		return fn(ctx)
+	}
+	savepoint, err := tx.Begin(ctx)
+	if err != nil {
+		return d.TranslateError("set a savepoint", err)
+	}
+	// A rollback is a no-op after a commit.
+	defer func() { _ = savepoint.Rollback(context.WithoutCancel(ctx)) }()
+	if err := fn(context.WithValue(ctx, txKey{}, savepoint)); err != nil {
+		return err
+	}
+	return d.TranslateError("release a savepoint", savepoint.Commit(ctx))
 }
 
 // begin begins a transaction on a connection of the pool, or on another where that
@@ -141,6 +161,13 @@ func (d *DB) Transaction(ctx context.Context) pgx.Tx {
 	return tx
 }
 
+// onConn runs fn on a connection and releases it, also where fn panics: the pool closes
+// one that is in the middle of a statement.
+func onConn(conn *pgxpool.Conn, fn func(*pgx.Conn) error) error {
+	defer conn.Release()
+	return fn(conn.Conn())
+}
+
 // run runs fn on the connection of the transaction of ctx, or on one of the pool.
 func (d *DB) run(ctx context.Context, fn func(*pgx.Conn) error) error {
 	if tx, ok := ctx.Value(txKey{}).(pgx.Tx); ok {
@@ -157,8 +184,7 @@ func (d *DB) run(ctx context.Context, fn func(*pgx.Conn) error) error {
 		if err != nil {
 			return err
 		}
-		err = fn(conn.Conn())
-		conn.Release()
+		err = onConn(conn, fn)
 		if try == maxTries || err == nil || !pgconn.SafeToRetry(err) {
 			return err
 		}

@@ -29,6 +29,9 @@ const (
 	leaseBeat = leaseLife / 3
 	// stalledAfter is how long a run goes on without progress (decisions 8.14).
 	stalledAfter = 30 * time.Minute
+	// maxDeaths is how many processes may die working on a run, without progress between
+	// them, until it has failed (decisions 8.14).
+	maxDeaths = 3
 	// longestWait bounds the time between two tries to read.
 	longestWait = time.Minute
 	// atOnce is how many runs a process works on at a time.
@@ -40,6 +43,7 @@ const (
 var (
 	errStalled = errors.New("no progress for 30 minutes")
 	errGuarded = errors.New("the guard stopped the run")
+	errDeaths  = &failure{text: "three processes in a row ended while they worked on the run, and none made progress"}
 )
 
 // Runner works on sync runs. It is safe for concurrent use.
@@ -192,15 +196,26 @@ func (r *Runner) Work(ctx context.Context, lease *db.SyncLease, progress Progres
 func (r *Runner) workOn(
 	ctx context.Context, lease *db.SyncLease, progress Progress,
 ) (run domain.SyncRun, cause, err error) {
+	if lease.Deaths >= maxDeaths {
+		run, err = r.fail(ctx, lease, errDeaths)
+		return run, errDeaths, err
+	}
 	w := &working{Runner: r, lease: lease, progress: progress}
 	w.moved.Store(r.db.Now().UnixNano())
 	within, cancel := context.WithCancelCause(ctx)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		w.extend(within, cancel)
+		if err := domain.Recover(ctx, r.log, "extend the lease of a sync run", func() error {
+			w.extend(within, cancel)
+			return nil
+		}); err != nil {
+			cancel(err)
+		}
 	}()
-	run, err = w.run(within)
+	run, err = domain.RecoverValue(ctx, r.log, "sync a directory", func() (domain.SyncRun, error) {
+		return w.run(within)
+	})
 	ended := context.Cause(within)
 	cancel(nil)
 	<-stopped

@@ -24,9 +24,12 @@ type batch struct {
 func (d *Dispatcher) load(ctx context.Context, leases []db.DeliveryLease) *batch {
 	b := &batch{now: d.db.Now(), secrets: map[domain.WebhookID][]string{}}
 	var bodies map[db.EventPlace]string
-	if b.targets, b.err = d.db.DeliveryTargets(ctx, leases); b.err == nil {
-		bodies, b.err = d.db.EventBodies(ctx, leases)
-	}
+	b.err = domain.Recover(ctx, d.log, "read what is to be delivered", func() (err error) {
+		if b.targets, err = d.db.DeliveryTargets(ctx, leases); err == nil {
+			bodies, err = d.db.EventBodies(ctx, leases)
+		}
+		return err
+	})
 	if b.err != nil {
 		d.log.WarnContext(ctx, "what is to be delivered cannot be read; it will be tried again", "error", b.err)
 		return b
@@ -37,7 +40,9 @@ func (d *Dispatcher) load(ctx context.Context, leases []db.DeliveryLease) *batch
 		b.bodies[place] = []byte(body)
 	}
 	for id, target := range b.targets {
-		secrets, err := d.secrets(target)
+		secrets, err := domain.RecoverValue(ctx, d.log, "open the secrets of a subscription", func() ([]string, error) {
+			return d.secrets(target)
+		})
 		if err != nil {
 			d.log.ErrorContext(ctx, "deliveries cannot be signed, and wait", "webhook", id.UUID(), "error", err)
 			continue

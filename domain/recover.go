@@ -1,0 +1,70 @@
+package domain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+)
+
+// ErrPanicked says that a piece of background work panicked. Its text may be shown to
+// callers: what the panic was is in the log.
+var ErrPanicked = errors.New("something went wrong on our side; it is in the service's log")
+
+// Recover runs one piece of background work (a mail, a delivery, a sync run) and returns
+// its error. A panic of it is logged with its stack and with what was being done, and is
+// ErrPanicked: a failed try like any other, which ends neither the process nor other
+// work. Carry brings here the panics of goroutines that the work starts.
+func Recover(ctx context.Context, log *slog.Logger, doing string, work func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.ErrorContext(ctx, "background work panicked", "doing", doing, "panic", fmt.Sprint(p),
+				"stack", string(debug.Stack()))
+			err = ErrPanicked
+		}
+	}()
+	return work()
+}
+
+// RecoverValue is Recover for work that returns a value.
+func RecoverValue[T any](
+	ctx context.Context, log *slog.Logger, doing string, work func() (T, error),
+) (value T, err error) {
+	err = Recover(ctx, log, doing, func() (err error) {
+		value, err = work()
+		return err
+	})
+	return value, err
+}
+
+// carried is a panic of a goroutine, on its way to the one that waits for it.
+type carried struct {
+	value any
+	stack []byte
+}
+
+// Error is the panic with the stack of its goroutine.
+func (c carried) Error() string { return fmt.Sprintf("%v\n%s", c.value, c.stack) }
+
+// Carry is for a goroutine of a group: a panic of work becomes its error, which Raise
+// makes a panic again in the goroutine that waits for the group.
+func Carry(work func() error) func() error {
+	return func() (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = carried{p, debug.Stack()}
+			}
+		}()
+		return work()
+	}
+}
+
+// Raise panics with an error that is a carried panic, and returns any other.
+func Raise(err error) error {
+	var p carried
+	if errors.As(err, &p) {
+		panic(p)
+	}
+	return err
+}
