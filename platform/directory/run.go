@@ -167,7 +167,7 @@ func (r *Runner) Start(
 	return r.Work(ctx, lease, progress)
 }
 
-// Progress is told how many accounts a run has read and applied in this process.
+// Progress gets how many accounts a run has read and applied in this process.
 type Progress func(read, applied int)
 
 // Work works on a leased run to its end, and returns it as it ended, completed or
@@ -267,7 +267,7 @@ func shown(err error) string {
 	case domain.IsCode(err, domain.Unavailable):
 		return "the database could not be reached"
 	}
-	return "something went wrong on our side; it is in the service's log"
+	return domain.ErrPanicked.Error()
 }
 
 // sourceError is an error of a Source.

@@ -37,8 +37,13 @@ func TestGuard(t *testing.T) {
 		full := w.users()
 
 		few := crowd(25)
-		for i := range 6 { // 24 %
-			delete(few, fmt.Sprintf("%06d", i))
+		for i := range 6 { // 24 %, half of them disabled
+			id := fmt.Sprintf("%06d", i)
+			disabled := few[id]
+			if delete(few, id); i%2 == 0 {
+				disabled.disabled = true
+				few[id] = disabled
+			}
 		}
 		s.now(few)
 		for range 2 {
@@ -94,6 +99,41 @@ func TestKilledRun(t *testing.T) {
 	if n := w.Number("SELECT count(*) FROM groups WHERE NOT manual"); n != 3 {
 		t.Errorf("%d groups", n)
 	}
+}
+
+// TestDeaths: a run whose processes die again and again fails after three deaths
+// without progress between them; a process that stops gives the run back, which is none.
+func TestDeaths(t *testing.T) {
+	w := newWorld(t)
+	s := newScripted(true, crowd(5))
+	w.connect(w.client, s)
+	lease, err := w.DB.StartSync(context.Background(), w.client, false, time.Minute)
+	w.must(err)
+	die := func(want int) {
+		t.Helper()
+		w.everyLeaseEnds()
+		if lease = w.claim(); lease.Deaths != want {
+			t.Errorf("%d deaths, want %d", lease.Deaths, want)
+		}
+	}
+	die(1)
+	die(2)
+	w.must(w.DB.ReleaseSync(context.Background(), lease)) // a clean stop
+	lease = w.claim()
+	stopping, stop := context.WithCancel(context.Background())
+	if _, err = w.runner.Work(stopping, lease, func(int, int) { stop() }); !errors.Is(err, context.Canceled) {
+		t.Errorf("after progress: %v", err)
+	}
+	lease = w.claim()
+	for death := 1; death <= 3; death++ {
+		die(death)
+	}
+	run, err := w.runner.Work(context.Background(), lease, nil)
+	w.must(err)
+	if run.Status != domain.SyncFailed || !strings.HasPrefix(*run.Error, "three processes in a row ended") {
+		t.Errorf("the run is %+v", run)
+	}
+	wantCounts(t, w.sync(), domain.SyncCounts{Created: 5})
 }
 
 // TestLeaseLost: who has lost the lease changes nothing any more.

@@ -1,0 +1,168 @@
+// Package lease does work that waits in a table of the database, such as mails,
+// deliveries of events, sync runs and reports.
+//
+// A Queue claims rows that are due, each under a lease, does them with no transaction
+// open, and leaves the marking to who does them: a row is marked only while its lease
+// is held. A process that dies leaves leases that end; then another process claims the
+// rows. How rows are claimed and marked is the table's own (package db), by the
+// database's clock.
+//
+// Marks writes marks in groups. Loop is the poll by itself, for work that is not
+// leased.
+package lease
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"partnerapi/domain"
+)
+
+const (
+	// retryClaim is the pause after a claim, or a listening connection, that failed.
+	retryClaim = time.Second
+	// recheck bounds the wait of a queue that is full, which the end of a row ends.
+	recheck = 10 * time.Second
+)
+
+// Config says what a Queue works on.
+type Config[T any] struct {
+	// Name is the word for the rows, in the plural.
+	Name string
+	Log  *slog.Logger
+	// Claim leases rows that are due, at most free of them, and returns how long to
+	// wait for the next claim if nothing wakes the queue.
+	Claim func(ctx context.Context, free int) (rows []T, wait time.Duration, err error)
+	// Do works on a row, and marks it. It is called by several goroutines. Its context
+	// ends when the queue is stopped; what has begun may outlast it (see Outlast).
+	Do func(ctx context.Context, row T)
+	// AtOnce is how many rows are under way at a time.
+	AtOnce int
+	// StopWithin is how long rows under way may take after a stop.
+	StopWithin time.Duration
+	// Listen calls wake whenever there are new rows, until ctx ends or its connection
+	// fails. Nil where the queue is only polled.
+	Listen func(ctx context.Context, wake func()) error
+}
+
+// Queue works on the rows of a table. Any number of processes may run one on the same
+// table.
+type Queue[T any] struct {
+	Config[T]
+	loop     *Loop
+	underWay sync.WaitGroup
+	running  atomic.Int64
+	// full says that the end of a row is to wake the loop.
+	full atomic.Bool
+}
+
+// NewQueue returns a queue, which does nothing before Run.
+func NewQueue[T any](c Config[T]) *Queue[T] {
+	q := &Queue[T]{Config: c}
+	q.loop = NewLoop(c.Log, "claim "+c.Name, retryClaim, q.claim)
+	return q
+}
+
+// Wake has the queue claim at once. It does not wait.
+func (q *Queue[T]) Wake() { q.loop.Wake() }
+
+// Run works until ctx ends. Then it claims no more, and waits for the rows under way.
+// The error says that they took longer than StopWithin: they are done again when their
+// leases end.
+func (q *Queue[T]) Run(ctx context.Context) error {
+	var listening sync.WaitGroup
+	if q.Listen != nil {
+		listening.Go(func() { q.listen(ctx) })
+	}
+	q.loop.Run(ctx)
+	listening.Wait()
+
+	ended := make(chan struct{})
+	go func() { q.underWay.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(q.StopWithin):
+		return fmt.Errorf("stop the background work: %s are still under way", q.Name)
+	}
+}
+
+// Drain claims and does rows until none is due, and returns how many it was.
+func (q *Queue[T]) Drain(ctx context.Context) (n int, err error) {
+	for {
+		rows, wait, err := q.Claim(ctx, q.AtOnce)
+		q.begin(ctx, rows)
+		q.underWay.Wait()
+		n += len(rows)
+		if err != nil || len(rows) == 0 && wait > 0 {
+			return n, err
+		}
+	}
+}
+
+// claim is a step of the loop.
+func (q *Queue[T]) claim(ctx context.Context) (wait time.Duration, err error) {
+	q.full.Store(true) // before it is counted, so that no end of a row is missed
+	free := q.AtOnce - int(q.running.Load())
+	if free <= 0 {
+		return recheck, nil
+	}
+	q.full.Store(false)
+
+	rows, wait, err := q.Claim(ctx, free)
+	q.begin(ctx, rows)
+	return wait, err
+}
+
+func (q *Queue[T]) begin(ctx context.Context, rows []T) {
+	for _, row := range rows {
+		q.running.Add(1)
+		q.underWay.Go(func() {
+			defer q.end()
+			_ = domain.Recover(ctx, q.Log, "work on "+q.Name, func() error { q.Do(ctx, row); return nil })
+		})
+	}
+}
+
+func (q *Queue[T]) end() {
+	q.running.Add(-1)
+	if q.full.Load() {
+		q.Wake()
+	}
+}
+
+// listen wakes the queue when there are new rows.
+func (q *Queue[T]) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := domain.Recover(ctx, q.Log, "listen for "+q.Name, func() error { return q.Listen(ctx, q.Wake) })
+		if ctx.Err() == nil {
+			q.Log.DebugContext(ctx, "notifications cannot be heard; the table is polled meanwhile", "of", q.Name, "error", err)
+			pause(ctx, retryClaim)
+		}
+	}
+}
+
+// Outlast returns a context that ends a while after ctx does: what was begun may be
+// finished after a stop.
+func Outlast(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		pause(lasting, by)
+		cancel()
+	})
+	return lasting, func() { stop(); cancel() }
+}
+
+// pause waits, and not longer than ctx.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,82 @@
+package lease
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"partnerapi/domain"
+)
+
+// Loop does one step of background work again and again.
+type Loop struct {
+	log   *slog.Logger
+	doing string
+	retry time.Duration
+	step  func(context.Context) (wait time.Duration, err error)
+	wake  chan struct{}
+}
+
+// NewLoop returns a loop. step returns how long to wait for the next one, which is 0
+// where there is more to do. After an error or a panic the wait is retry. doing names
+// the step in the log.
+func NewLoop(
+	log *slog.Logger, doing string, retry time.Duration, step func(context.Context) (wait time.Duration, err error),
+) *Loop {
+	return &Loop{log: log, doing: doing, retry: retry, step: step, wake: make(chan struct{}, 1)}
+}
+
+// Wake ends the wait between two steps, but for the one after an error. It does not
+// wait.
+func (l *Loop) Wake() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // woken already
+	}
+}
+
+// Run does steps until ctx ends. Of errors in a row the log warns once, and says when
+// the work goes on.
+func (l *Loop) Run(ctx context.Context) {
+	for failing := false; ; {
+		wait, err := domain.RecoverValue(ctx, l.log, l.doing, func() (time.Duration, error) { return l.step(ctx) })
+		if ctx.Err() != nil {
+			return
+		}
+		l.note(ctx, err, failing)
+		failing = err != nil
+
+		switch {
+		case failing:
+			pause(ctx, l.retry)
+		case wait > 0:
+			l.rest(ctx, wait)
+		}
+	}
+}
+
+// note logs an error, and that there is none any more.
+func (l *Loop) note(ctx context.Context, err error, failing bool) {
+	level := slog.LevelWarn
+	switch {
+	case err == nil && failing:
+		l.log.InfoContext(ctx, "background work goes on", "doing", l.doing)
+		return
+	case err == nil:
+		return
+	case failing:
+		level = slog.LevelDebug
+	}
+	l.log.Log(ctx, level, "background work failed; it will be tried again", "doing", l.doing, "error", err)
+}
+
+// rest waits for a while, or until the loop is woken.
+func (l *Loop) rest(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-l.wake:
+	case <-timer.C:
+	}
+}

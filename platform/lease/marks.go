@@ -1,0 +1,119 @@
+package lease
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"partnerapi/domain"
+)
+
+const (
+	// markTries is how often a mark is tried, without which its row is done again, and
+	// retryMark the pause between two tries.
+	markTries = 5
+	retryMark = 200 * time.Millisecond
+)
+
+// MarksConfig says how marks are written.
+type MarksConfig[M any] struct {
+	Log *slog.Logger
+	// Doing names the writing in the log.
+	Doing string
+	// Most is how many marks are written in one transaction, and Within how long that
+	// may take, its tries included.
+	Most   int
+	Within time.Duration
+	// Write writes marks in one transaction. lost returns an error for a mark whose
+	// lease had ended.
+	Write func(ctx context.Context, marks []M) (lost func(M) error, err error)
+}
+
+// Marks writes what became of rows. Marks that arrive while a transaction runs are
+// written together in the next one (group commit). It is safe for concurrent use.
+type Marks[M any] struct {
+	MarksConfig[M]
+	writing chan struct{} // holds an element while a group is written
+	mu      sync.Mutex
+	waiting []waiting[M]
+}
+
+type waiting[M any] struct {
+	ctx  context.Context
+	mark M
+	done chan<- error
+}
+
+// NewMarks returns marks of which none waits.
+func NewMarks[M any](c MarksConfig[M]) *Marks[M] {
+	return &Marks[M]{MarksConfig: c, writing: make(chan struct{}, 1)}
+}
+
+// Mark writes a mark. The error says that it could not be written, or that the lease
+// was lost. A stop should not end ctx: a row that is not marked is done again.
+func (m *Marks[M]) Mark(ctx context.Context, mark M) error {
+	done := make(chan error, 1)
+	m.mu.Lock()
+	m.waiting = append(m.waiting, waiting[M]{ctx, mark, done})
+	m.mu.Unlock()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case m.writing <- struct{}{}:
+			m.write(m.next())
+			<-m.writing
+		}
+	}
+}
+
+// next takes the marks that wait, up to Most.
+func (m *Marks[M]) next() []waiting[M] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := min(len(m.waiting), m.Most)
+	group := m.waiting[:n:n]
+	m.waiting = m.waiting[n:]
+	return group
+}
+
+// write writes marks in one transaction, and each on its own if that fails although the
+// database is there.
+func (m *Marks[M]) write(group []waiting[M]) {
+	if len(group) == 0 {
+		return
+	}
+	marks := make([]M, len(group))
+	for i, w := range group {
+		marks[i] = w.mark
+	}
+	lost, err := m.retry(group[0].ctx, marks)
+	if err != nil && len(group) > 1 && !domain.IsCode(err, domain.Unavailable) {
+		for _, w := range group {
+			m.write([]waiting[M]{w})
+		}
+		return
+	}
+
+	for _, w := range group {
+		if err == nil {
+			w.done <- lost(w.mark)
+		} else {
+			w.done <- err
+		}
+	}
+}
+
+// retry is Write, tried again while the database is away or rolls it back.
+func (m *Marks[M]) retry(ctx context.Context, marks []M) (lost func(M) error, err error) {
+	ctx, cancel := context.WithTimeout(ctx, m.Within)
+	defer cancel()
+	for try := 1; ; try++ {
+		lost, err = domain.RecoverValue(ctx, m.Log, m.Doing, func() (func(M) error, error) { return m.Write(ctx, marks) })
+		if err == nil || try == markTries || !domain.IsCode(err, domain.Unavailable) || ctx.Err() != nil {
+			return lost, err
+		}
+		pause(ctx, retryMark)
+	}
+}
