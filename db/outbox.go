@@ -43,8 +43,8 @@ type Lease struct {
 // Result is the id of the simulated mail.
 func (l *Lease) Result() domain.ResultID { return domain.ResultID(l.ID) }
 
-// ErrLeaseLost says that a lease ended, and the mail is another's.
-var ErrLeaseLost = errors.New("the lease has ended, and another process has taken the mail over")
+// ErrLeaseLost says that a lease ended, and the work is another's.
+var ErrLeaseLost = errors.New("the lease has ended, and another process has taken the work over")
 
 // outboxChannel is what processes that send listen to.
 const outboxChannel = "outbox"
@@ -95,23 +95,28 @@ type leaseRow struct {
 //
 // Urgent mails come first. Among the others, and among the urgent ones, clients
 // take turns: each client's first mail comes before any client's second, however
-// many mails one of them has waiting. The cost follows the number of clients that
-// have mails in the outbox and n, not the number of mails.
+// many mails one of them has waiting. Clients whose mails are due later, or are
+// leased, take no part of n. The cost follows the number of clients that have mails
+// in the outbox and n, not the number of mails.
 func (d *DB) ClaimOutbox(ctx context.Context, n int, life time.Duration) ([]Lease, error) {
 	now, token := d.Now(), uuid.New()
 	rows, err := pg.All[leaseRow](ctx, d, "claim mails", pg.SQL(`
-		WITH RECURSIVE clients (client_id) AS (
-			(SELECT client_id FROM outbox ORDER BY client_id LIMIT 1)
+		WITH RECURSIVE first AS (
+			(SELECT client_id, urgency, due_at FROM outbox ORDER BY client_id, urgency, due_at LIMIT 1)
 			UNION ALL
-			SELECT (SELECT o.client_id FROM outbox AS o WHERE o.client_id > c.client_id ORDER BY o.client_id LIMIT 1)
-			FROM clients AS c WHERE c.client_id IS NOT NULL
+			SELECT o.client_id, o.urgency, o.due_at FROM first AS f CROSS JOIN LATERAL (
+				SELECT client_id, urgency, due_at FROM outbox
+				WHERE (client_id, urgency) > (f.client_id, f.urgency) ORDER BY client_id, urgency, due_at LIMIT 1
+			) AS o
+		), ready AS MATERIALIZED (
+			SELECT client_id, urgency FROM first WHERE due_at <= ?0::timestamptz
 		), due AS (
-			SELECT c.client_id, o.id, u.urgency, o.due_at,
-				row_number() OVER (PARTITION BY c.client_id, u.urgency ORDER BY o.due_at, o.id) AS turn
-			FROM clients AS c CROSS JOIN (VALUES (1::smallint), (2::smallint)) AS u (urgency) CROSS JOIN LATERAL (
+			SELECT r.client_id, o.id, r.urgency, o.due_at,
+				row_number() OVER (PARTITION BY r.client_id, r.urgency ORDER BY o.due_at, o.id) AS turn
+			FROM ready AS r CROSS JOIN LATERAL (
 				SELECT id, due_at FROM outbox
-				WHERE client_id = c.client_id AND urgency = u.urgency AND due_at <= ?0::timestamptz
-				ORDER BY due_at LIMIT greatest(1, 2 * ?1::integer / (SELECT count(client_id) FROM clients)) FOR UPDATE SKIP LOCKED
+				WHERE client_id = r.client_id AND urgency = r.urgency AND due_at <= ?0::timestamptz
+				ORDER BY due_at LIMIT greatest(1, 2 * ?1::integer / (SELECT count(DISTINCT client_id) FROM ready)) FOR UPDATE SKIP LOCKED
 			) AS o
 		), chosen AS (
 			SELECT client_id, id FROM due ORDER BY urgency, turn, due_at LIMIT ?1::integer
@@ -139,7 +144,7 @@ func (d *DB) Requeue(ctx context.Context, l Lease, at time.Time, failed bool) er
 	n, err := pg.Exec(ctx, d, "put a mail back", pg.SQL(`
 		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = ?3, attempts = attempts + ?4::integer
 		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.ID, l.token, at, number(failed)))
-	return l.held(n, err)
+	return held(n, err)
 }
 
 func number(b bool) int {
@@ -150,7 +155,7 @@ func number(b bool) int {
 }
 
 // held is the error of a statement that needs the lease and changed n rows.
-func (l *Lease) held(n int, err error) error {
+func held(n int, err error) error {
 	if err == nil && n == 0 {
 		err = ErrLeaseLost
 	}

@@ -158,7 +158,7 @@ func (c *Change) takeOut(ctx context.Context, l Lease) error {
 	c.lock(outboxLocks)
 	n, err := pg.Exec(ctx, c, "take a mail out of the outbox", pg.SQL(
 		"DELETE FROM outbox WHERE client_id = ? AND id = ? AND lease = ?", l.Client, l.ID, l.token))
-	return l.held(n, err)
+	return held(n, err)
 }
 
 func (c *Change) failSimulation(ctx context.Context, l Lease, failure string) error {

@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -16,6 +17,20 @@ func (w *world) queue(client domain.ClientID, urgency, n int) {
 	w.t.Helper()
 	w.exec(`INSERT INTO outbox (client_id, id, kind, urgency, due_at)
 		SELECT $1, gen_random_uuid(), 'mail', $2, $3 FROM generate_series(1, $4::integer)`, client, urgency, w.clock.Now(), n)
+}
+
+// tomorrow makes n clients with a mail each that is due tomorrow.
+func (w *world) tomorrow(n int) {
+	w.t.Helper()
+	clients, mails, due := make([]row, n), make([]row, n), w.clock.Now().AddDate(0, 0, 1)
+	for i := range n {
+		id := db.NewID[domain.ClientKind]()
+		clients[i] = row{"id": id, "partner_id": w.partner, "name": id.String(), "name_key": id.String()}
+		mails[i] = row{"client_id": id, "id": db.NewID[domain.MessageKind](), "kind": "mail", "urgency": 2, "due_at": due}
+	}
+	w.add("clients", clients...)
+	w.add("outbox", mails...)
+	w.exec("ANALYZE outbox")
 }
 
 // of counts the leases of a client.
@@ -48,6 +63,49 @@ func TestClaimsTakeTurns(t *testing.T) {
 	w.queue(small, 1, 2)
 	if got := w.claim(8); of(third, got) < 5 || of(small, got) < 2 {
 		t.Errorf("%d for the third client, %d for the small", of(third, got), of(small, got))
+	}
+}
+
+// TestClaimsCountWhatIsDue: clients whose mails are due later, or are leased, take
+// nothing of a claim from one whose mails are due.
+func TestClaimsCountWhatIsDue(t *testing.T) {
+	w := newWorld(t)
+	w.tomorrow(3000)
+	for range 20 {
+		w.queue(w.client(), 2, 1)
+	}
+	if got := len(w.claim(20)); got != 20 {
+		t.Errorf("%d of 20 clients with one mail each", got)
+	}
+	busy := w.client()
+	w.queue(busy, 2, 1000)
+	for range 3 {
+		if got := of(busy, w.claim(50)); got != 50 {
+			t.Errorf("%d of 50 for the only client with unleased mails that are due", got)
+		}
+	}
+}
+
+// BenchmarkClaimOutbox claims 20 mails of a client that has many due, beside clients
+// whose mails are due later; mails/s is how many one process can have at the most.
+func BenchmarkClaimOutbox(b *testing.B) {
+	for _, later := range []int{0, 30, 3000} {
+		b.Run(fmt.Sprintf("later=%d", later), func(b *testing.B) {
+			w := newWorld(b)
+			w.tomorrow(later)
+			busy := w.client()
+			w.queue(busy, 2, 20_000)
+			w.exec("ANALYZE outbox")
+			claimed := 0
+			for b.Loop() {
+				leases := w.claim(20)
+				claimed += len(leases)
+				b.StopTimer()
+				w.exec("UPDATE outbox SET due_at = $1, lease = NULL WHERE client_id = $2 AND lease IS NOT NULL", noon, busy)
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(claimed)/b.Elapsed().Seconds(), "mails/s")
+		})
 	}
 }
 

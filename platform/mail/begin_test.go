@@ -186,7 +186,7 @@ func TestKeptConnectionEnded(t *testing.T) {
 	}
 }
 
-// TestStop: a process that is told to stop finishes the mail under way, marks
+// TestStop: a process that is stopped finishes the mail under way, marks
 // it, and puts back the one that waits for the connection. That one goes out
 // later, and nothing twice.
 func TestStop(t *testing.T) {
@@ -224,7 +224,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestToldOfNewMail: a process that waits is told of a mail when that is put into
+// TestToldOfNewMail: a process that waits is notified of a mail when that is put into
 // the outbox.
 func TestToldOfNewMail(t *testing.T) {
 	t.Parallel()

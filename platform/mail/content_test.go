@@ -46,3 +46,29 @@ func TestServiceMailWords(t *testing.T) {
 		}
 	}
 }
+
+// TestSubjects: what callers name as they like is in no subject, which mail programs show
+// before anybody asked what is in the mail.
+func TestSubjects(t *testing.T) {
+	t.Parallel()
+	c := composer(t, "")
+	const name = "Your account is locked, call 555-0100"
+	kinds := append([]domain.MessageType{
+		domain.WelcomeMail, domain.AdminInviteMail, domain.TrainingInvite, domain.PolicyReminder}, domain.ServiceMails...)
+	for _, kind := range kinds {
+		for _, language := range []domain.Language{domain.English, domain.Spanish, domain.French} {
+			m := domain.Mail{
+				ID: db.NewID[domain.MessageKind](), Type: kind, To: "ada@example.test", Name: name, FullName: name, ClientName: name,
+				PartnerName: "Partner", Language: language, MonthOf: domain.DateOf(v2test.Noon), CompletedOn: domain.DateOf(v2test.Noon),
+				Simulated: domain.SimulatedMail{SentOn: domain.DateOf(v2test.Noon), Clues: (&domain.Template{}).Clues()},
+			}
+			got, err := c.Compose(m, v2test.Noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(got.Subject, name) || got.Subject == "" {
+				t.Errorf("%s in %s: %q", kind, language, got.Subject)
+			}
+		}
+	}
+}

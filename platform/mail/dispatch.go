@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/platform/lease"
 )
 
 const (
@@ -25,17 +25,17 @@ const (
 	StopWithin = sendWithin + markWithin + 10*time.Second
 	// beginAgain is when a mail that was not begun is tried again.
 	beginAgain = 3 * time.Second
-	// lookEvery is how often the outbox is looked at even if nothing tells of new
-	// mails: a notification may be lost with its connection.
-	lookEvery = 10 * time.Second
-	// lookAgain is the least pause between two looks at an outbox whose due mails
+	// pollEvery is how often the outbox is polled without a notification: one may be
+	// lost with its connection.
+	pollEvery = 10 * time.Second
+	// pollAgain is the least pause between two polls of an outbox whose due mails
 	// others have.
-	lookAgain = 50 * time.Millisecond
-	// outageFor is the pause after the database could not be used.
-	outageFor = time.Second
+	pollAgain = 50 * time.Millisecond
+	// marksAtOnce is how many mails are marked in one transaction.
+	marksAtOnce = 100
 )
 
-// DefaultWorkers is how many mails one process has under way unless told.
+// DefaultWorkers is how many mails one process has under way by default.
 const DefaultWorkers = 20
 
 // Draft is a mail that was written, or why it is not to be sent any more.
@@ -86,10 +86,8 @@ type Dispatcher struct {
 	writers map[db.OutboxKind]Writer
 	log     *slog.Logger
 	observe func(db.OutboxKind, Outcome)
-	slots   chan struct{} // one for each mail that may be under way
-	wake    chan struct{}
-	under   sync.WaitGroup
-	marks   marks
+	queue   *lease.Queue[db.Lease]
+	marks   *lease.Marks[db.SentMail]
 	trace   domain.Trace
 }
 
@@ -99,7 +97,7 @@ type Option func(*Dispatcher)
 // WithTrace makes a span of each try of a mail, and of its hand-over.
 func WithTrace(trace domain.Trace) Option { return func(d *Dispatcher) { d.trace = trace } }
 
-// NewDispatcher returns a dispatcher of so many workers, from 1, with a writer
+// NewDispatcher returns a dispatcher of the given number of workers, from 1, with a writer
 // for each kind of mail. It does not close the sender. observe, if not nil, is
 // told of every outcome; it is called by several goroutines.
 func NewDispatcher(
@@ -111,8 +109,14 @@ func NewDispatcher(
 	}
 	made := &Dispatcher{
 		db: d, sender: sender, writers: writers, log: log, observe: observe,
-		slots: make(chan struct{}, workers), wake: make(chan struct{}, 1),
 	}
+	made.marks = lease.NewMarks(lease.MarksConfig[db.SentMail]{
+		Log: log, Doing: "mark mails as sent", Most: marksAtOnce, Within: markWithin, Write: made.markSent,
+	})
+	made.queue = lease.NewQueue(lease.Config[db.Lease]{
+		Name: "mails", Log: log, Claim: made.claim, Do: made.try, AtOnce: workers, StopWithin: StopWithin,
+		Listen: d.ListenOutbox,
+	})
 	for _, option := range options {
 		option(made)
 	}
@@ -123,119 +127,19 @@ func NewDispatcher(
 // handed over is finished and marked, and one that is not is put back at once.
 // The error says that this took longer than StopWithin: those mails are taken
 // over when their leases end.
-func (d *Dispatcher) Run(ctx context.Context) error {
-	var loops sync.WaitGroup
-	loops.Go(func() { d.listen(ctx) })
-	d.claimAll(ctx)
-	loops.Wait()
+func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
-	done := make(chan struct{})
-	go func() { d.under.Wait(); close(done) }()
-	select {
-	case <-done:
-		return nil
-	case <-time.After(StopWithin):
-		return errors.New("stop the background work: mails are still under way")
-	}
-}
-
-// listen wakes the dispatcher when mails are put into the outbox.
-func (d *Dispatcher) listen(ctx context.Context) {
-	for ctx.Err() == nil {
-		err := d.db.ListenOutbox(ctx, func() {
-			select {
-			case d.wake <- struct{}{}:
-			default:
-			}
-		})
-		if ctx.Err() == nil {
-			d.log.DebugContext(ctx, "new mails are not told of; the outbox is looked at meanwhile", "error", err)
-			pause(ctx, outageFor)
-		}
-	}
-}
-
-// pause waits, and not longer than ctx.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
-// claimAll claims mails and begins them until ctx ends.
-func (d *Dispatcher) claimAll(ctx context.Context) {
-	away := false // whether the log says that the database is
-	for ctx.Err() == nil {
-		begun, err := d.claim(ctx)
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			if !away {
-				d.log.WarnContext(ctx, "the outbox cannot be read; it will be tried again", "error", err)
-			}
-			away = true
-			pause(ctx, outageFor)
-		case begun == 0:
-			err = d.wait(ctx)
-		}
-		if err == nil && away {
-			d.log.InfoContext(ctx, "the outbox can be read again")
-			away = false
-		}
-	}
-}
-
-// claim claims as many mails as there are free workers, of which it waits for
-// one, and begins them.
-func (d *Dispatcher) claim(ctx context.Context) (begun int, err error) {
-	select {
-	case d.slots <- struct{}{}:
-	case <-ctx.Done():
-		return 0, nil
-	}
-	free := 1
-	for ; free < cap(d.slots) && d.free(); free++ {
-	}
+// claim claims mails, and finds out when the next one is due where none is now.
+func (d *Dispatcher) claim(ctx context.Context, free int) ([]db.Lease, time.Duration, error) {
 	leases, err := d.db.ClaimOutbox(ctx, free, leaseFor)
-	for range free - len(leases) {
-		<-d.slots
+	if err != nil || len(leases) > 0 {
+		return leases, 0, err
 	}
-	for _, l := range leases {
-		d.under.Go(func() {
-			defer func() { <-d.slots }()
-			d.try(ctx, l)
-		})
-	}
-	return len(leases), err
-}
-
-// free takes a slot if one is free.
-func (d *Dispatcher) free() bool {
-	select {
-	case d.slots <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-// wait waits until a mail is due, or new ones are told of.
-func (d *Dispatcher) wait(ctx context.Context) error {
 	due, some, err := d.db.OutboxDue(ctx)
-	if err != nil {
-		return err
+	if err != nil || !some {
+		return nil, pollEvery, err
 	}
-	until := lookEvery
-	if some {
-		until = min(until, max(due.Sub(d.db.Now()), lookAgain))
-	}
-	select {
-	case <-ctx.Done():
-	case <-d.wake:
-	case <-time.After(until):
-	}
-	return nil
+	return nil, min(pollEvery, max(due.Sub(d.db.Now()), pollAgain)), nil
 }
 
 // try sends one mail and has it marked. A stop, which ends ctx, does not end what
@@ -262,9 +166,11 @@ func (d *Dispatcher) try(ctx context.Context, l db.Lease) {
 
 // Send sends one leased mail: it begins while begin lasts, and marks what became
 // of the mail while lasting does. The outcome is empty where there was no try.
-// The error says why the mail is tried again.
+// The error says why the mail is tried again. A panic is a failed try.
 func (d *Dispatcher) Send(begin, lasting context.Context, l db.Lease) (Outcome, error) {
-	draft, err := d.writers[l.Kind].Write(begin, l)
+	draft, err := domain.RecoverValue(begin, d.log, "write a mail", func() (Draft, error) {
+		return d.writers[l.Kind].Write(begin, l)
+	})
 	switch {
 	case err != nil:
 	case draft.SwitchedOff: // which is no failure, whatever else is the matter
@@ -273,15 +179,43 @@ func (d *Dispatcher) Send(begin, lasting context.Context, l db.Lease) (Outcome, 
 		return d.fail(lasting, l, draft.Unwanted)
 	}
 	if err == nil {
-		handing, end := d.trace.Begin(begin, "hand a mail over")
-		err = d.sender.Send(handing, draft.Message)
-		end(err)
+		if err = d.handOver(begin, draft.Message); err == nil {
+			m := draft.Message
+			err = d.marks.Mark(lasting, db.SentMail{Lease: l, User: draft.User, From: m.From.Address, Subject: m.Subject})
+			if !errors.Is(err, domain.ErrPanicked) {
+				return Sent, err
+			}
+		}
 	}
+	return d.again(begin, lasting, l, draft.Due, err)
+}
+
+// markSent marks mails in one transaction.
+func (d *Dispatcher) markSent(ctx context.Context, mails []db.SentMail) (func(db.SentMail) error, error) {
+	marked, err := d.db.MarkSent(ctx, mails)
+	return func(m db.SentMail) error {
+		if !marked[m.ID] {
+			return db.ErrLeaseLost
+		}
+		return nil
+	}, err
+}
+
+// handOver gives a message to the sender.
+func (d *Dispatcher) handOver(ctx context.Context, m Message) error {
+	ctx, end := d.trace.Begin(ctx, "hand a mail over")
+	err := domain.Recover(ctx, d.log, "hand a mail over", func() error { return d.sender.Send(ctx, m) })
+	end(err)
+	return err
+}
+
+// again puts a mail back that was not sent because of an error, or gives it up. due is
+// when it was to be sent first; zero where that is not known.
+func (d *Dispatcher) again(
+	begin, lasting context.Context, l db.Lease, due time.Time, err error,
+) (Outcome, error) {
 	var refused *RefusedError
 	switch {
-	case err == nil:
-		m := draft.Message
-		return Sent, d.mark(lasting, db.SentMail{Lease: l, User: draft.User, From: m.From.Address, Subject: m.Subject})
 	case errors.As(err, &refused):
 		return d.fail(lasting, l, refused.Reason)
 	case domain.IsCode(err, domain.NotFound):
@@ -292,10 +226,10 @@ func (d *Dispatcher) Send(begin, lasting context.Context, l db.Lease) (Outcome, 
 			at = at.Add(beginAgain)
 		}
 		return "", d.db.Requeue(lasting, l, at, false)
-	case !draft.Due.IsZero() && d.db.Now().Sub(draft.Due) > domain.MailLife:
+	case !due.IsZero() && d.db.Now().Sub(due) > domain.MailLife, triedFor(l.Attempts) > domain.MailLife:
 		return d.fail(lasting, l, fmt.Sprintf("given up: %v", err))
 	}
-	return Retried, errors.Join(err, d.db.Requeue(lasting, l, d.db.Now().Add(pauseAfter(l.Attempts+1)), true))
+	return Retried, errors.Join(err, d.db.Requeue(lasting, l, d.db.Now().Add(pauses.After(l.Attempts+1)), true))
 }
 
 // fail records that a mail will never be sent. The reason, in which servers name
