@@ -11,51 +11,74 @@ import (
 // noValue stands in the place of a cell that is nil.
 const noValue = "–"
 
-// text is a cell as a page shows it. A cell of another type than its column's kind
-// names is an error.
-func (c *Column) text(cell any) (string, error) {
-	if cell == nil {
-		return noValue, nil
-	}
-	switch v := cell.(type) {
+// check refuses a cell of another type than its column's kind names.
+func (c *Column) check(cell any) error {
+	ok := cell == nil
+	switch cell.(type) {
 	case string:
-		if c.Kind == TextColumn {
-			return v, nil
-		}
+		ok = c.Kind == TextColumn
 	case int:
-		if c.Kind == IntegerColumn {
-			return grouped(v), nil
-		}
+		ok = c.Kind == IntegerColumn || c.Kind == MixedColumn
+	case Percent:
+		ok = c.Kind == MixedColumn
 	case float64:
-		switch c.Kind {
-		case NumberColumn:
-			return strconv.FormatFloat(v, 'f', 1, 64), nil
-		case PercentColumn:
-			return strconv.FormatFloat(v, 'f', 1, 64) + "%", nil
-		}
+		ok = c.Kind == NumberColumn || c.Kind == PercentColumn
 	case domain.Date:
-		if c.Kind == DateColumn {
-			return v.String(), nil
-		}
+		ok = c.Kind == DateColumn
 	case time.Time:
-		if c.Kind == TimeColumn {
-			return v.UTC().Format("2006-01-02 15:04"), nil
-		}
+		ok = c.Kind == TimeColumn
 	case bool:
-		if c.Kind == YesNoColumn {
-			return yesNo(v), nil
-		}
+		ok = c.Kind == YesNoColumn
 	}
-	return "", c.mismatch(cell)
+	if !ok {
+		return fmt.Errorf("column %q: a cell of the kind %d cannot be a %T", c.Title, c.Kind, cell)
+	}
+	return nil
 }
 
-func (c *Column) mismatch(cell any) error {
-	return fmt.Errorf("column %q: a cell of the kind %d cannot be a %T", c.Title, c.Kind, cell)
+// text is a cell as a page shows it.
+func (c *Column) text(cell any) (string, error) {
+	text := textOf(cell)
+	if c.Kind == PercentColumn && cell != nil {
+		text += "%"
+	}
+	return text, c.check(cell)
+}
+
+// text is the figure as a page shows it.
+func (f *Figure) text() string { return textOf(f.Value) }
+
+// textOf is the value of a cell or a figure as a page shows it.
+func textOf(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case int:
+		return countText(v)
+	case Percent:
+		return rateText(float64(v))
+	case float64:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case domain.Date:
+		return v.String()
+	case time.Time:
+		return v.UTC().Format("2006-01-02 15:04")
+	case bool:
+		if v {
+			return "Yes"
+		}
+		return "No"
+	}
+	return noValue
 }
 
 // numeric reports whether cells are aligned to the right.
 func (c *Column) numeric() bool {
-	return c.Kind == IntegerColumn || c.Kind == NumberColumn || c.Kind == PercentColumn
+	switch c.Kind {
+	case IntegerColumn, NumberColumn, PercentColumn, MixedColumn:
+		return true
+	}
+	return false
 }
 
 // share is the column's share of the width that is left for texts.
@@ -64,26 +87,6 @@ func (c *Column) share() int {
 		return 0
 	}
 	return max(c.Width, 1)
-}
-
-func yesNo(yes bool) string {
-	if yes {
-		return "Yes"
-	}
-	return "No"
-}
-
-// grouped is a number with commas between its thousands.
-func grouped(n int) string {
-	digits := strconv.Itoa(n)
-	sign := ""
-	if n < 0 {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
 }
 
 // period is what a document is about, in words.

@@ -103,19 +103,19 @@ func rateText(rate float64) string { return english.Sprintf("%.1f%%", rate) }
 
 // countFigure is a number, with a note of further ones.
 func countFigure(label string, n int, note string, numbers ...any) Figure {
-	return Figure{Label: label, Value: countText(n), Note: english.Sprintf(note, numbers...)}
+	return Figure{Label: label, Value: n, Note: english.Sprintf(note, numbers...)}
 }
 
 // rateFigure is a percentage, toned by how it compares to what is good and what is
 // fair, of which the good is the higher where more is better. It is a part of things
 // that are named in the singular.
 func rateFigure(label string, part, whole int, good, fair float64, of string) Figure {
-	f := Figure{Label: label, Value: "–", Note: "no " + plurals(of)}
+	f := Figure{Label: label, Note: "no " + plurals(of)}
 	if whole == 0 {
 		return f
 	}
 	rate := domain.Percent(part, whole)
-	f.Value, f.Note = rateText(rate), countText(part)+" of "+plural(whole, of)
+	f.Value, f.Note = Percent(rate), countText(part)+" of "+plural(whole, of)
 	better := func(than float64) bool { return rate == than || rate > than == (good > fair) }
 	switch {
 	case better(good):
@@ -218,6 +218,9 @@ func monthly[Row any](months []domain.Date, rows []Row, month func(*Row) *domain
 	}
 	return full
 }
+
+// byMonth is By of charts by month.
+const byMonth = "Month"
 
 func monthText(month domain.Date) string { return month.Time().Format("Jan 2006") }
 

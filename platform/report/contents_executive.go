@@ -64,9 +64,9 @@ func plurals(thing string) string {
 // met is how many requirements of frameworks are met.
 func met(label string, met, total int) Figure {
 	if total == 0 {
-		return Figure{Label: label, Value: "–", Note: "no framework is followed"}
+		return Figure{Label: label, Note: "no framework is followed"}
 	}
-	f := Figure{Label: label, Value: fmt.Sprintf("%d of %d", met, total), Note: "are met", Tone: Warning}
+	f := Figure{Label: label, Value: met, Note: fmt.Sprintf("of %d are met", total), Tone: Warning}
 	if met == total {
 		f.Tone = Good
 	}
@@ -76,8 +76,8 @@ func met(label string, met, total int) Figure {
 func (n *numbers) exposureFigures(t *db.Tenant) Figures {
 	if !t.DarkWebMonitoring {
 		return Figures{
-			{Label: "Exposures", Value: "–", Note: "Dark Web Monitoring is off"},
-			{Label: "Exposures found", Value: "–", Note: "Dark Web Monitoring is off"},
+			{Label: "Exposures", Note: "Dark Web Monitoring is off"},
+			{Label: "Exposures found", Note: "Dark Web Monitoring is off"},
 		}
 	}
 	return Figures{

@@ -84,7 +84,7 @@ func (w *world) said(typ domain.ReportType) (texts []string, tables map[string][
 				case report.Figures:
 					for _, f := range b {
 						say(f.Label)
-						say(f.Value)
+						say(report.FigureText(&f))
 						say(f.Note)
 					}
 				case report.Table:
@@ -138,7 +138,7 @@ func checkSheets(t *testing.T, f *excelize.File, d *report.Document, tables map[
 		for _, b := range s.Blocks {
 			figures, _ := b.(report.Figures)
 			for _, figure := range figures {
-				if !strings.Contains(lines, figure.Label+"|"+figure.Value+"|") {
+				if !strings.Contains(lines, figure.Label+"|"+report.FigureText(&figure)+"|") {
 					t.Errorf("the summary does not have %+v", figure)
 				}
 			}

@@ -49,13 +49,13 @@ func (n *numbers) lastScore() any {
 }
 
 func (n *numbers) monthFigures(before *numbers) Figures {
-	score := Figure{Label: "Average risk score", Value: "–", Note: "no score in this period"}
+	score := Figure{Label: "Average risk score", Note: "no score in this period"}
 	if last, ok := n.lastScore().(int); ok {
 		grade := domain.GradeOf(last)
-		score.Value, score.Note, score.Tone = countText(last), "grade "+string(grade)+" at the end", gradeTone(grade)
+		score.Value, score.Note, score.Tone = last, "grade "+string(grade)+" at the end", gradeTone(grade)
 	}
 	was := func(f Figure, part, whole int) Figure {
-		if whole > 0 && f.Value != "–" {
+		if whole > 0 && f.Value != nil {
 			f.Note = "before: " + rateText(domain.Percent(part, whole))
 		}
 		return f

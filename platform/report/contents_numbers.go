@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"strconv"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -111,11 +110,11 @@ func frameworksOf(ctx context.Context, t *db.Tenant) (all []domain.FrameworkAssi
 // scoreFigure is the average score with its grade.
 func scoreFigure(t *db.Tenant) Figure {
 	if t.ActiveUsers == 0 {
-		return Figure{Label: "Average risk score", Value: strconv.Itoa(t.Summary.AverageScore), Note: "no active users"}
+		return Figure{Label: "Average risk score", Value: t.Summary.AverageScore, Note: "no active users"}
 	}
 	grade := domain.GradeOf(t.Summary.AverageScore)
 	return Figure{
-		Label: "Average risk score", Value: strconv.Itoa(t.Summary.AverageScore), Tone: gradeTone(grade),
+		Label: "Average risk score", Value: t.Summary.AverageScore, Tone: gradeTone(grade),
 		Note: "grade " + string(grade) + " of A to F",
 	}
 }

@@ -296,7 +296,7 @@ func (r *read) block(t testing.TB, b report.Block) error {
 			t.Errorf("%s: %d figures in a row", r.Type, len(b))
 		}
 		for _, f := range b {
-			r.figures[f.Label] = f.Value
+			r.figures[f.Label] = report.FigureText(&f)
 		}
 	case report.Chart:
 		r.chart(t, b)

@@ -38,12 +38,17 @@ type Figures []Figure
 
 // Figure is a number with its label.
 type Figure struct {
-	Label, Value string
+	Label string
+	// Value is nil for none, an int, a Percent or a string.
+	Value any
 	// Note stands small below the value: a comparison, or what is counted; it may
 	// be empty.
 	Note string
 	Tone Tone
 }
+
+// Percent is a percentage, from 0 to 100, where not all values are percentages.
+type Percent float64
 
 // Tone says whether a figure is good or bad news.
 type Tone int
@@ -63,7 +68,6 @@ type ChartKind int
 const (
 	Line ChartKind = iota
 	Bar
-	StackedBar
 	Donut
 )
 
@@ -75,6 +79,11 @@ type Chart struct {
 	// Unit follows a number: "%", or empty.
 	Unit   string
 	Labels []string
+	// By is what Labels name: "Day"; empty is "Name". Keys are the labels as the cells
+	// of a sheet, each a domain.Date or an int; nil where they are texts. The days of
+	// months are their first ones, where By is byMonth.
+	By   string
+	Keys []any
 	// Series have a value for each label; a Donut has one series.
 	Series []Series
 	// Tones say which labels of a Donut are good or bad news; nil for a color each.
@@ -95,6 +104,9 @@ type Table struct {
 	// Once is how many columns at the beginning, whose cells a PDF says once of rows
 	// that follow each other and agree in all of them.
 	Once int
+	// Line is what a page says of a row, where it has no room for a table: the rows are
+	// a paragraph there. Nil for a table.
+	Line func(cells []any) string
 	// Rows are read once. A cell is nil, or of the type that its column's kind
 	// names. Reading them may fail.
 	Rows iter.Seq2[[]any, error]
@@ -123,6 +135,7 @@ const (
 	DateColumn                      // domain.Date
 	TimeColumn                      // time.Time
 	YesNoColumn                     // bool
+	MixedColumn                     // int or Percent, row by row
 )
 
 func (Text) block()    {}

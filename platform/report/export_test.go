@@ -5,6 +5,8 @@ var (
 	PagesOf  = pagesOf
 	Squeeze  = squeeze
 	SameCell = sameCell
+	// FigureText is a figure as a page shows it.
+	FigureText = (*Figure).text
 )
 
 // PageText is a cell as a page shows it.

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -10,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/golang/freetype/truetype"
+	"codeberg.org/go-pdf/fpdf"
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/gobold"
 	"golang.org/x/image/font/gofont/goregular"
@@ -20,14 +22,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Font is an outline font that texts are written in.
+// Font is a TrueType font that texts are written in.
 type Font struct {
 	data   []byte
 	family string
-	bold   bool
 	sfnt   *sfnt.Font
-	// outlines are the same font for charts.
-	outlines *truetype.Font
 }
 
 // maxFontSize is the size in bytes up to which a font file is read.
@@ -48,7 +47,7 @@ func LoadFont(file string) (*Font, error) {
 		return nil, fmt.Errorf("read the report font: %w", err)
 	}
 
-	f, err := parseFont(data, "extra", false)
+	f, err := parseFont(data, "extra")
 	if err == nil {
 		err = f.try()
 	}
@@ -58,16 +57,12 @@ func LoadFont(file string) (*Font, error) {
 	return f, nil
 }
 
-func parseFont(data []byte, family string, bold bool) (*Font, error) {
-	outlines, err := truetype.Parse(data)
-	if err != nil {
-		return nil, err
+func parseFont(data []byte, family string) (*Font, error) {
+	if !bytes.HasPrefix(data, []byte{0, 1, 0, 0}) {
+		return nil, errors.New("it is another kind of file")
 	}
 	parsed, err := sfnt.Parse(data)
-	if err != nil {
-		return nil, err
-	}
-	return &Font{data: data, family: family, bold: bold, sfnt: parsed, outlines: outlines}, nil
+	return &Font{data: data, family: family, sfnt: parsed}, err
 }
 
 // try writes with the font: the PDF library panics on fonts that it cannot read.
@@ -79,13 +74,12 @@ func (f *Font) try() (err error) {
 	}()
 
 	l := newLayout(newTypefaces(f))
-	l.extraUsed = true
-	var buffer sfnt.Buffer
 	for _, r := range "A0漢あ한अไשع" {
-		if glyph, _ := f.sfnt.GlyphIndex(&buffer, r); glyph != 0 {
-			l.text(Text(string(r)))
-			_, err = l.bytes(&Document{})
-			return err
+		if l.extra.width(r) >= 0 {
+			l.extra.embed(l.pdf)
+			l.pdf.SetFont(f.family, "", bodyStyle.size)
+			l.pdf.Text(sideMargin, topMargin, string(r))
+			return l.finish(io.Discard, &Document{})
 		}
 	}
 	return errors.New("it has no letters")
@@ -93,23 +87,34 @@ func (f *Font) try() (err error) {
 
 // builtIn are the fonts for Latin, Greek and Cyrillic: regular and bold.
 var builtIn = sync.OnceValue(func() [2]*Font {
-	regular, err := parseFont(goregular.TTF, "go", false)
+	regular, err := parseFont(goregular.TTF, "regular")
 	if err != nil {
 		panic(err) // the font is a part of the program
 	}
-	bold, err := parseFont(gobold.TTF, "go", true)
+	bold, err := parseFont(gobold.TTF, "bold")
 	if err != nil {
 		panic(err)
 	}
 	return [2]*Font{regular, bold}
 })
 
-// typeface is a font with the widths of its characters that were asked for. It is
-// not safe for concurrent use.
+// typeface is a font in one document, with the widths of its characters that were
+// asked for. It is not safe for concurrent use.
 type typeface struct {
 	*Font
-	buffer sfnt.Buffer
-	widths map[rune]float64
+	buffer   sfnt.Buffer
+	widths   map[rune]float64
+	embedded bool
+}
+
+// embed adds the font to the document, of whose characters the file gets those that
+// are written.
+func (t *typeface) embed(pdf *fpdf.Fpdf) {
+	if t.embedded {
+		return
+	}
+	t.embedded = true
+	pdf.AddUTF8FontFromBytes(t.family, "", slices.Clone(t.data)) // the library may write into the bytes
 }
 
 // width is how wide a character is, in parts of the font's size; negative where the
@@ -134,7 +139,6 @@ func (t *typeface) width(r rune) float64 {
 type typefaces struct {
 	regular, bold *typeface
 	extra         *typeface // nil without
-	extraUsed     bool
 }
 
 func newTypefaces(extra *Font) *typefaces {
@@ -154,12 +158,10 @@ type style struct {
 	color color
 }
 
-// run is a part of a text in one typeface, with its width in parts of the font's
-// size.
+// run is a part of a text in one typeface.
 type run struct {
-	face  *typeface
-	text  string
-	width float64
+	face *typeface
+	text string
 }
 
 // replacement stands for a character that no font has.
@@ -211,7 +213,6 @@ func (t *typefaces) instead(r rune) rune {
 // face is the typeface for a character of a clean text.
 func (t *typefaces) face(r rune, bold bool) *typeface {
 	if t.extra != nil && t.regular.width(r) < 0 && t.extra.width(r) >= 0 {
-		t.extraUsed = true
 		return t.extra
 	}
 	if bold && t.bold.width(r) >= 0 {
@@ -230,7 +231,6 @@ func (t *typefaces) runs(text string, bold bool) []run {
 		}
 		last := &list[len(list)-1]
 		last.text = text[i-len(last.text) : i+len(string(r))]
-		last.width += max(face.width(r), 0)
 	}
 	return list
 }

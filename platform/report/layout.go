@@ -3,67 +3,79 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"io"
 
-	"github.com/johnfercher/go-tree/node"
-	"github.com/johnfercher/maroto/v2"
-	"github.com/johnfercher/maroto/v2/pkg/components/col"
-	"github.com/johnfercher/maroto/v2/pkg/components/page"
-	"github.com/johnfercher/maroto/v2/pkg/components/row"
-	"github.com/johnfercher/maroto/v2/pkg/config"
-	"github.com/johnfercher/maroto/v2/pkg/consts/align"
-	"github.com/johnfercher/maroto/v2/pkg/consts/extension"
-	"github.com/johnfercher/maroto/v2/pkg/consts/fontstyle"
-	"github.com/johnfercher/maroto/v2/pkg/consts/linestyle"
-	"github.com/johnfercher/maroto/v2/pkg/core"
-	"github.com/johnfercher/maroto/v2/pkg/core/entity"
-	"github.com/johnfercher/maroto/v2/pkg/props"
+	"codeberg.org/go-pdf/fpdf"
 )
 
-// sheet is the rows of a page, and how high they are together, in millimetres.
-type sheet struct {
-	rows []core.Row
-	used float64
+// mark draws a part of a row, whose top is at y on the page. It stands where it says,
+// and does not make the row higher.
+type mark func(y float64)
+
+// strip is a row of the whole width, with its height in millimetres.
+type strip struct {
+	height float64
+	marks  []mark
 }
 
-func (s *sheet) add(height float64, parts ...component) {
-	s.rows = append(s.rows, wide(height, parts...))
-	s.used += height
-}
-
-// layout places rows on pages. It decides where pages end itself, so that headings
+// layout draws rows on pages. It decides where pages end itself, so that headings
 // stay with what follows and a table's header is repeated.
 type layout struct {
 	*typefaces
-	pages []*sheet
+	pdf *fpdf.Fpdf
+	// used is the height of the rows of the page, in millimetres.
+	used float64
 	// head draws what begins every page after the first, and tableHead what begins
 	// one within a table; nil for none.
 	head, tableHead func()
 	// held are rows that must stand on the page of the next row.
-	held sheet
+	held []strip
 }
 
-func newLayout(t *typefaces) *layout { return &layout{typefaces: t, pages: []*sheet{{}}} }
+// newLayout begins the first page.
+func newLayout(t *typefaces) *layout {
+	pdf := fpdf.New("P", "mm", "A4", "")
+	pdf.SetAutoPageBreak(false, 0)
+	pdf.SetLineCapStyle("round")
+	pdf.SetLineJoinStyle("round")
+	pdf.AddPage()
+	return &layout{typefaces: t, pdf: pdf}
+}
 
-func (l *layout) page() *sheet { return l.pages[len(l.pages)-1] }
+// add draws a row below the last one.
+func (l *layout) add(height float64, marks ...mark) {
+	for _, draw := range marks {
+		draw(topMargin + l.used)
+	}
+	l.used += height
+}
 
-// begin begins a block whose first rows need a height on one page, and places the
-// rows that were held back above it.
+// hold keeps a row for the page of the next one.
+func (l *layout) hold(height float64, marks ...mark) { l.held = append(l.held, strip{height, marks}) }
+
+// begin begins a block whose first rows need a height on one page, and draws the rows
+// that were held back above it.
 func (l *layout) begin(height float64) {
 	if !l.fits(height) {
 		l.breakPage()
 	}
-	p := l.page()
-	p.rows = append(p.rows, l.held.rows...)
-	p.used += l.held.used
-	l.held = sheet{}
+	for _, row := range l.held {
+		l.add(row.height, row.marks...)
+	}
+	l.held = nil
 }
 
 // fits reports whether the page has room for a height and the rows that were held.
-func (l *layout) fits(height float64) bool { return l.page().used+l.held.used+height <= bodyHeight }
+func (l *layout) fits(height float64) bool {
+	for _, row := range l.held {
+		height += row.height
+	}
+	return l.used+height <= bodyHeight
+}
 
 func (l *layout) breakPage() {
-	l.pages = append(l.pages, &sheet{})
+	l.pdf.AddPage()
+	l.used = 0
 	for _, draw := range []func(){l.head, l.tableHead} {
 		if draw != nil {
 			draw()
@@ -72,142 +84,78 @@ func (l *layout) breakPage() {
 }
 
 // place begins a block of one row.
-func (l *layout) place(height float64, parts ...component) {
+func (l *layout) place(height float64, marks ...mark) {
 	l.begin(height)
-	l.page().add(height, parts...)
+	l.add(height, marks...)
 }
 
 // gap leaves space, unless the page ends.
 func (l *layout) gap(height float64) {
-	if p := l.page(); p.used+height <= bodyHeight {
-		p.add(height)
+	if l.used+height <= bodyHeight {
+		l.add(height)
 	}
 }
 
-// bytes makes the file, with a footer on every page.
-func (l *layout) bytes(d *Document) ([]byte, error) {
-	m := maroto.New(l.config(d))
-	for i, p := range l.pages {
-		p.add(max(bodyHeight-p.used, 0))
-		m.AddPages(page.New().Add(p.rows...).Add(l.footer(d, i+1)))
-	}
-	file, err := m.Generate()
-	if err != nil {
-		return nil, fmt.Errorf("write a pdf: %w", err)
-	}
-	return file.GetBytes(), nil
-}
-
-func (l *layout) config(d *Document) *entity.Config {
-	fonts := []*Font{l.regular.Font, l.bold.Font}
-	if l.extraUsed {
-		fonts = append(fonts, l.extra.Font)
-	}
-	custom := make([]*entity.CustomFont, len(fonts))
-	for i, f := range fonts {
-		// The library may write into the bytes.
-		custom[i] = &entity.CustomFont{Family: f.family, Style: f.style(), Bytes: slices.Clone(f.data)}
+// finish ends every page with a footer and writes the file. The same document makes
+// the same bytes.
+func (l *layout) finish(w io.Writer, d *Document) error {
+	pages := l.pdf.PageCount()
+	for number := 1; number <= pages; number++ {
+		l.pdf.SetPage(number)
+		l.footer(d, fmt.Sprintf("Page %d of %d", number, pages))
 	}
 
-	return config.NewBuilder().WithDimensions(pageWidth, pageHeight).
-		WithLeftMargin(sideMargin).WithRightMargin(sideMargin).WithTopMargin(topMargin).WithBottomMargin(bottomMargin).
-		WithCompression(true).WithCustomFonts(custom).
-		WithDefaultFont(&props.Font{Family: l.regular.family, Size: bodyStyle.size, Color: ink.page()}).
-		WithTitle(cmp.Or(d.Title, "Report"), true).WithSubject(d.Client, true).WithCreationDate(d.MadeAt).Build()
-}
-
-func (f *Font) style() fontstyle.Type {
-	if f.bold {
-		return fontstyle.Bold
+	l.pdf.SetTitle(cmp.Or(d.Title, "Report"), true)
+	l.pdf.SetSubject(d.Client, true)
+	l.pdf.SetCreationDate(d.MadeAt)
+	l.pdf.SetModificationDate(d.MadeAt)
+	l.pdf.SetCatalogSort(true)
+	if err := l.pdf.Output(w); err != nil {
+		return fmt.Errorf("write a pdf: %w", err)
 	}
-	return fontstyle.Normal
+	return nil
 }
 
 // footer is the row that ends a page.
-func (l *layout) footer(d *Document, number int) core.Row {
-	pages := fmt.Sprintf("Page %d of %d", number, len(l.pages))
+func (l *layout) footer(d *Document, pages string) {
 	width := l.width(pages, smallStyle)
 	made := "Made " + d.madeAt()
 	left := l.fit(d.Client, bodyWidth-width-l.width(made, smallStyle)-12, smallStyle)
-	return wide(footerHeight,
-		rule(3),
+
+	l.used = bodyHeight
+	l.add(footerHeight,
+		l.rule(3),
 		l.words(left, 0, 7.5, smallStyle),
 		l.words(made, bodyWidth-width-6-l.width(made, smallStyle), 7.5, smallStyle),
 		l.words(pages, bodyWidth-width, 7.5, smallStyle))
 }
 
-// wide is a row of the whole width, whose parts stand where they say.
-func wide(height float64, parts ...component) core.Row {
-	return row.New(height).Add(col.New().Add(parts...))
+// words are a clean text on one line, by the beginning of its baseline in the row.
+func (l *layout) words(text string, x, y float64, s style) mark {
+	return func(top float64) { l.write(text, sideMargin+x, top+y, s) }
 }
 
-// component is a piece of a row.
-type component = core.Component
-
-// part is what the components of this package have in common: they stand at a place
-// within their cell and do not make it higher.
-type part struct{}
-
-func (part) SetConfig(*entity.Config) {}
-
-func (part) GetStructure() *node.Node[core.Structure] { return node.New(core.Structure{Type: "part"}) }
-
-func (part) GetHeight(core.Provider, *entity.Cell) float64 { return 0 }
-
-// words are a text on one line.
-type words struct {
-	part
-	runs  []run
-	style style
-	x, y  float64 // of the beginning of the baseline
-}
-
-// words places a clean text by the beginning of its baseline.
-func (l *layout) words(text string, x, y float64, s style) *words {
-	return &words{runs: l.runs(visual(text), s.bold), style: s, x: x, y: y}
-}
-
-// Render draws the text.
-func (w *words) Render(p core.Provider, cell *entity.Cell) {
-	// A cell without end, as the library would break the line at the cell's.
-	open := entity.Cell{X: cell.X, Y: cell.Y, Width: 10 * pageWidth, Height: pageHeight}
-	x := w.x
-	for _, r := range w.runs {
-		p.AddText(r.text, &open, &props.Text{
-			Family: r.face.family, Style: r.face.style(), Size: w.style.size, Color: w.style.color.page(),
-			Align: align.Left, Left: x, Top: w.y - w.style.size*millimetres,
-		})
-		x += r.width * w.style.size * millimetres
-	}
-}
-
-// bar is a filled rectangle.
-type bar struct {
-	part
-	x, y, width, height float64
-	color               color
-}
-
-// Render draws the rectangle: as a line that is as thick as it is high.
-func (b *bar) Render(p core.Provider, cell *entity.Cell) {
-	line := entity.Cell{X: cell.X + b.x, Y: cell.Y + b.y + b.height/2, Width: b.width, Height: b.height}
-	p.AddLine(&line, &props.Line{
-		Color: b.color.page(), Thickness: b.height, Style: linestyle.Solid, SizePercent: 100,
-	})
+// bar is a filled rectangle in the row.
+func (l *layout) bar(x, y, width, height float64, c color) mark {
+	return func(top float64) { l.fill(sideMargin+x, top+y, width, height, c) }
 }
 
 // rule is a thin line over the width of the page.
-func rule(y float64) *bar { return &bar{y: y, width: bodyWidth, height: 0.25, color: faint} }
+func (l *layout) rule(y float64) mark { return l.bar(0, y, bodyWidth, 0.25, faint) }
 
-// picture is an image of a size in millimetres.
-type picture struct {
-	part
-	png                 []byte
-	x, y, width, height float64
+// write draws a clean text on one line, by the beginning of its baseline on the page.
+func (l *layout) write(text string, x, y float64, s style) {
+	l.pdf.SetTextColor(s.color.rgb())
+	for _, r := range l.runs(visual(text), s.bold) {
+		r.face.embed(l.pdf)
+		l.pdf.SetFont(r.face.family, "", s.size)
+		l.pdf.Text(x, y, r.text)
+		x += l.width(r.text, s)
+	}
 }
 
-// Render draws the image.
-func (i *picture) Render(p core.Provider, cell *entity.Cell) {
-	place := entity.Cell{X: cell.X + i.x, Y: cell.Y + i.y, Width: i.width, Height: i.height}
-	p.AddImageFromBytes(i.png, &place, &props.Rect{Percent: 100}, extension.Png)
+// fill draws a filled rectangle by its upper left corner on the page.
+func (l *layout) fill(x, y, width, height float64, c color) {
+	l.pdf.SetFillColor(c.rgb())
+	l.pdf.Rect(x, y, width, height, "F")
 }

@@ -1,10 +1,5 @@
 package report
 
-import (
-	"github.com/go-analyze/charts"
-	"github.com/johnfercher/maroto/v2/pkg/props"
-)
-
 // color is a color of a report, red, green and blue.
 type color [3]uint8
 
@@ -29,12 +24,15 @@ var seriesColors = []color{
 	{0x5F, 0xA8, 0xE8}, {0x6B, 0x9E, 0x3F},
 }
 
+// seriesColor is the color of a chart's series by its number, from 0.
+func seriesColor(i int) color { return seriesColors[i%len(seriesColors)] }
+
 // colors are the colors of a Donut's labels: those of their tones, where it has them,
 // darker each time that one comes again.
 func (c *Chart) colors() []color {
 	colors := make([]color, len(c.Labels))
 	for i := range colors {
-		colors[i] = seriesColors[i%len(seriesColors)]
+		colors[i] = seriesColor(i)
 		if i >= len(c.Tones) {
 			continue
 		}
@@ -55,11 +53,7 @@ func (c color) darker() color {
 	return c
 }
 
-func (c color) page() *props.Color {
-	return &props.Color{Red: int(c[0]), Green: int(c[1]), Blue: int(c[2])}
-}
-
-func (c color) chart() charts.Color { return charts.Color{R: c[0], G: c[1], B: c[2], A: 255} }
+func (c color) rgb() (red, green, blue int) { return int(c[0]), int(c[1]), int(c[2]) }
 
 // The measures of a page, A4, in millimetres.
 const (
@@ -67,15 +61,11 @@ const (
 	pageHeight   = 297.0
 	sideMargin   = 18.0
 	topMargin    = 14.0
-	bottomMargin = 12.0
+	bottomMargin = 12.5
 	bodyWidth    = pageWidth - 2*sideMargin
 	footerHeight = 9.0
 	// bodyHeight is what a page has for its rows, its header included.
-	bodyHeight = pageHeight - topMargin - bottomMargin - footerHeight - spare
-	// spare stays free at the end of every page. The PDF library fills it, rounded
-	// down to 9 decimals: the rest keeps the sum of the rows' heights from exceeding
-	// the page by a rounding error, which would begin another page.
-	spare = 0.5 + 5e-10
+	bodyHeight = pageHeight - topMargin - bottomMargin - footerHeight
 )
 
 // The styles of texts.

@@ -25,37 +25,32 @@ func WritePDF(ctx context.Context, w io.Writer, d *Document, o Options) error {
 			return fmt.Errorf("write %q as a pdf: %w", d.Sections[i].Heading, err)
 		}
 	}
-	file, err := l.bytes(d)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(file)
-	return err
+	return l.finish(w, d)
 }
 
 // title begins the first page.
 func (l *layout) title(d *Document) {
-	l.page().add(2.5, &bar{width: 24, height: 1.6, color: accent})
+	l.add(2.5, l.bar(0, 0, 24, 1.6, accent))
 	for _, line := range l.lines(d.Title, bodyWidth, titleStyle, 2) {
-		l.page().add(9.5, l.words(line, 0, 8, titleStyle))
+		l.add(9.5, l.words(line, 0, 8, titleStyle))
 	}
 	for _, line := range l.lines(d.Client, bodyWidth, clientStyle, 2) {
-		l.page().add(6.5, l.words(line, 0, 5, clientStyle))
+		l.add(6.5, l.words(line, 0, 5, clientStyle))
 	}
 
 	about := "Made " + d.madeAt()
 	if period := d.period(); period != "" {
 		about = "Period " + period + "  ·  " + about
 	}
-	l.page().add(8, l.words(about, 0, 4, smallStyle), rule(7))
+	l.add(8, l.words(about, 0, 4, smallStyle), l.rule(7))
 }
 
 // runningHead begins every other page.
 func (l *layout) runningHead(d *Document) {
 	title := l.fit(d.Title, bodyWidth/2, smallStyle)
 	about := l.fit(d.period(), bodyWidth/2, smallStyle)
-	l.page().add(9, l.words(title, 0, 2.8, smallStyle),
-		l.words(about, bodyWidth-l.width(about, smallStyle), 2.8, smallStyle), rule(4.5))
+	l.add(9, l.words(title, 0, 2.8, smallStyle),
+		l.words(about, bodyWidth-l.width(about, smallStyle), 2.8, smallStyle), l.rule(4.5))
 }
 
 func (l *layout) section(ctx context.Context, s *Section) error {
@@ -63,11 +58,11 @@ func (l *layout) section(ctx context.Context, s *Section) error {
 		return nil
 	}
 	if lines := l.lines(s.Heading, bodyWidth, headingStyle, 2); len(lines) > 0 {
-		l.held.add(3.5)
+		l.hold(3.5)
 		for _, line := range lines {
-			l.held.add(6.5, l.words(line, 0, 4.8, headingStyle))
+			l.hold(6.5, l.words(line, 0, 4.8, headingStyle))
 		}
-		l.held.add(1)
+		l.hold(1)
 	}
 
 	for blocks := s.Blocks; len(blocks) > 0; {
@@ -79,11 +74,13 @@ func (l *layout) section(ctx context.Context, s *Section) error {
 			l.figures(b)
 		case Chart:
 			taken = l.chartsSideBySide(blocks)
-			if err := l.charts(blocks[:taken]); err != nil {
-				return err
-			}
+			l.charts(blocks[:taken])
 		case Table:
-			if err := l.table(ctx, &b, s.Heading); err != nil {
+			lay := l.table
+			if b.Line != nil {
+				lay = l.paragraph
+			}
+			if err := lay(ctx, &b, s.Heading); err != nil {
 				return err
 			}
 		}
@@ -102,7 +99,7 @@ func (l *layout) text(t Text) {
 			together = min(2, len(lines)-i)
 		}
 		l.begin(float64(together) * height)
-		l.page().add(height, l.words(line, 0, 3.5, bodyStyle))
+		l.add(height, l.words(line, 0, 3.5, bodyStyle))
 	}
 	l.gap(1.8)
 }
@@ -119,22 +116,22 @@ const (
 // figures are cards, four in a row.
 func (l *layout) figures(list Figures) {
 	for cards := range slices.Chunk(list, cardsInRow) {
-		var parts []component
+		var marks []mark
 		for i := range cards {
-			parts = append(parts, l.card(&cards[i], float64(i)*(cardWidth+cardGap))...)
+			marks = append(marks, l.card(&cards[i], float64(i)*(cardWidth+cardGap))...)
 		}
-		l.place(cardHeight, parts...)
+		l.place(cardHeight, marks...)
 		l.gap(2.5)
 	}
 }
 
-func (l *layout) card(f *Figure, x float64) []component {
+func (l *layout) card(f *Figure, x float64) []mark {
 	const width = cardWidth - cardInset - 2
 	value := valueStyle
 	if f.Tone != Neutral {
 		value.color = toneColors[f.Tone]
 	}
-	for value.size > 9 && l.width(l.clean(f.Value), value) > width {
+	for value.size > 9 && l.width(l.clean(f.text()), value) > width {
 		value.size--
 	}
 	note := labelStyle
@@ -142,11 +139,11 @@ func (l *layout) card(f *Figure, x float64) []component {
 		note.size--
 	}
 	at := x + cardInset
-	return []component{
-		&bar{x: x, width: cardWidth, height: cardHeight, color: pale},
-		&bar{x: x, width: 1, height: cardHeight, color: toneColors[f.Tone]},
+	return []mark{
+		l.bar(x, 0, cardWidth, cardHeight, pale),
+		l.bar(x, 0, 1, cardHeight, toneColors[f.Tone]),
 		l.words(l.fit(f.Label, width, labelStyle), at, 4.4, labelStyle),
-		l.words(l.fit(f.Value, width, value), at, 10.8, value),
+		l.words(l.fit(f.text(), width, value), at, 10.8, value),
 		l.words(l.fit(f.Note, width, note), at, 15, note),
 	}
 }

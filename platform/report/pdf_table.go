@@ -45,8 +45,8 @@ type pageTable struct {
 // the same.
 func (l *layout) table(ctx context.Context, t *Table, heading string) error {
 	if t.Title != "" && t.Title != heading {
-		l.held.add(1)
-		l.held.add(6, l.words(l.fit(t.Title, bodyWidth, captionStyle), 0, 4, captionStyle))
+		l.hold(1)
+		l.hold(6, l.words(l.fit(t.Title, bodyWidth, captionStyle), 0, 4, captionStyle))
 	}
 
 	p := l.pageTable(t)
@@ -72,9 +72,22 @@ func (l *layout) table(ctx context.Context, t *Table, heading string) error {
 		l.text(Text(t.Empty))
 	case rows > maxPageRows:
 		l.place(7, l.words(fmt.Sprintf("%s more rows are left out here. The XLSX format of this report has all %s rows.",
-			grouped(rows-maxPageRows), grouped(rows)), 0, 5, smallStyle))
+			countText(rows-maxPageRows), countText(rows)), 0, 5, smallStyle))
 	}
 	l.gap(3)
+	return nil
+}
+
+// paragraph lays a table out as a paragraph: its rows, of which there are few, in line.
+func (l *layout) paragraph(_ context.Context, t *Table, _ string) error {
+	var said []string
+	for row, err := range t.Rows {
+		if err != nil {
+			return err
+		}
+		said = append(said, t.Line(row))
+	}
+	l.text(Text(t.Title + ": " + strings.Join(said, ", ") + "."))
 	return nil
 }
 
@@ -216,25 +229,25 @@ func (p *pageTable) row(texts []string) {
 	if again {
 		clear(shown[:p.Once])
 	}
-	parts, height := p.cells(shown, p.cell, maxCellLines)
-	if again && !p.fits(height) { // the next page begins with the whole row
-		parts, height = p.cells(texts, p.cell, maxCellLines)
+	row := p.cells(shown, p.cell, maxCellLines)
+	if again && !p.fits(row.height) { // the next page begins with the whole row
+		row = p.cells(texts, p.cell, maxCellLines)
 	}
 	if p.shown == 0 {
-		p.begin(p.header().used + height)
-		p.drawHeader()
-		p.tableHead = p.drawHeader
+		header := p.header()
+		p.begin(header.height + row.height)
+		p.tableHead = func() { p.layout.add(header.height, header.marks...) }
+		p.tableHead()
 	}
-	p.begin(height)
 	if p.striped {
-		parts = append([]component{&bar{width: bodyWidth, height: height, color: pale}}, parts...)
+		row.marks = slices.Insert(row.marks, 0, p.bar(0, 0, bodyWidth, row.height, pale))
 	}
-	p.page().add(height, parts...)
+	p.place(row.height, row.marks...)
 	p.shown++
 }
 
-// cells lays the cells of a row out and returns how high they are.
-func (p *pageTable) cells(texts []string, s style, most int) (parts []component, height float64) {
+// cells lays the cells of a row out.
+func (p *pageTable) cells(texts []string, s style, most int) (row strip) {
 	lineCount := 1
 	for i, text := range texts {
 		width := p.places[i+1] - p.places[i] - 2*cellInset
@@ -245,27 +258,21 @@ func (p *pageTable) cells(texts []string, s style, most int) (parts []component,
 			if p.Columns[i].numeric() {
 				x += width - p.width(line, s)
 			}
-			parts = append(parts, p.words(line, x, 1+(float64(n)+0.78)*p.lineHeight, s))
+			row.marks = append(row.marks, p.words(line, x, 1+(float64(n)+0.78)*p.lineHeight, s))
 		}
 	}
-	return parts, 2 + float64(lineCount)*p.lineHeight
+	row.height = 2 + float64(lineCount)*p.lineHeight
+	return row
 }
 
 // header lays the header out.
-func (p *pageTable) header() *sheet {
+func (p *pageTable) header() strip {
 	titles := make([]string, len(p.Columns))
 	for i := range p.Columns {
 		titles[i] = p.Columns[i].Title
 	}
-	parts, height := p.cells(titles, p.head, headLines)
-	head := &sheet{}
-	head.add(height+0.6, append(parts, &bar{y: height, width: bodyWidth, height: 0.5, color: accent})...)
-	return head
-}
-
-func (p *pageTable) drawHeader() {
-	head := p.header()
-	page := p.page()
-	page.rows = append(page.rows, head.rows...)
-	page.used += head.used
+	row := p.cells(titles, p.head, headLines)
+	row.marks = append(row.marks, p.bar(0, row.height, bodyWidth, 0.5, accent))
+	row.height += 0.6
+	return row
 }

@@ -86,6 +86,7 @@ func TestPDFSaysEverything(t *testing.T) {
 		"=HYPERLINK(\"http://example.com\")", `-2+3 (\escaped\)`,
 		"No user clicked in this period.",
 		"500 more rows are left out here. The XLSX format of this report has all 1,500 rows.",
+		"A: 310", "B: 602", "9.5%", "4.2%", "Jun", "Clicked", // charts are text, too
 	}
 	for _, s := range d.Sections {
 		for _, b := range s.Blocks {
@@ -94,7 +95,7 @@ func TestPDFSaysEverything(t *testing.T) {
 				wanted = append(wanted, string(b))
 			case Figures:
 				for _, f := range b[:4] {
-					wanted = append(wanted, f.Label, f.Value, f.Note)
+					wanted = append(wanted, f.Label, f.text(), f.Note)
 				}
 			}
 		}
@@ -151,6 +152,19 @@ func TestHeadingsStayWithWhatFollows(t *testing.T) {
 	}
 }
 
+// TestSameBytes: a document is the same file each time.
+func TestSameBytes(t *testing.T) {
+	files := make([]bytes.Buffer, 3)
+	for i := range files {
+		if err := WritePDF(t.Context(), &files[i], sample(), Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(files[i].Bytes(), files[0].Bytes()) {
+			t.Errorf("file %d differs from the first one", i+1)
+		}
+	}
+}
+
 func TestEmptyDocument(t *testing.T) {
 	pages := pagesOf(t, &Document{}, Options{})
 	if len(pages) != 1 || !strings.Contains(pages[0], "Page1of1") {
@@ -177,6 +191,21 @@ func TestOtherScripts(t *testing.T) {
 	faces.regular.widths['a'] = -1 // as if the built-in font did not have it
 	if runs := faces.runs("bad", false); len(runs) != 3 || runs[1].face != faces.extra || runs[1].text != "a" {
 		t.Errorf("runs %+v: the extra font is not used for what the other lacks", runs)
+	}
+
+	// The file has the fonts that its texts are in, and no others.
+	for text, want := range map[string]bool{"Hello": false, "quiet": true} {
+		faces := newTypefaces(f)
+		faces.regular.widths['q'] = -1
+		l := newLayout(faces)
+		l.text(Text(text))
+		var file bytes.Buffer
+		if err := l.finish(&file, &Document{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := bytes.Contains(file.Bytes(), []byte("/BaseFont /utf8extra")); got != want {
+			t.Errorf("%q: the file has the extra font: %t", text, got)
+		}
 	}
 }
 
@@ -249,13 +278,23 @@ func TestChartsOfAnything(t *testing.T) {
 				if c.empty() { // is not drawn
 					continue
 				}
-				if _, err := newLayout(newTypefaces(nil)).draw(&c, 40, 25); err != nil {
+				l := newLayout(newTypefaces(nil))
+				l.pdf.SetCompression(false)
+				l.chart(&c, box{10, 10, 40, 25})
+				var file bytes.Buffer
+				if err := l.finish(&file, &Document{}); err != nil {
 					t.Errorf("%s, kind %d: %v", name, kind, err)
+				}
+				if drawn := notNumber.Find(file.Bytes()); drawn != nil {
+					t.Errorf("%s, kind %d: %s is drawn", name, kind, drawn)
 				}
 			}
 		}
 	}
 }
+
+// notNumber are operands of a page that are no numbers.
+var notNumber = regexp.MustCompile(`(?m)^.*\b(NaN|[+-]Inf)\b.*$`)
 
 func TestScaleIsRound(t *testing.T) {
 	for _, test := range []struct {

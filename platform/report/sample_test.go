@@ -75,9 +75,10 @@ func awkwardRows() iter.Seq2[[]any, error] {
 
 // sample is a document with a block of every kind.
 func sample() *Document {
-	trend := Chart{Kind: Line, Title: "Average score by week", Series: []Series{{Name: "Average score"}}}
+	trend := Chart{Kind: Line, Title: "Average score by week", By: "Day", Series: []Series{{Name: "Average score"}}}
 	for i := range 13 {
-		trend.Labels = append(trend.Labels, day(2026, 8, 24).AddDays(7 * i).String()[5:])
+		monday := day(2026, 8, 24).AddDays(7 * i)
+		trend.Labels, trend.Keys = append(trend.Labels, monday.String()[5:]), append(trend.Keys, monday)
 		trend.Series[0].Values = append(trend.Series[0].Values, 640+float64(i*i%17)*8)
 	}
 	trend.Series[0].Values[4] = math.NaN()
@@ -92,10 +93,10 @@ func sample() *Document {
 					"what lowers scores comes from clicked links in simulated phishing, and from training that is " +
 					"left unfinished. A higher score is better, and 1,000 is the best."),
 				Figures{
-					{Label: "Average score", Value: "712", Note: "Grade B", Tone: Good},
-					{Label: "High-risk users", Value: "10", Note: "of 1,204 active users", Tone: Bad},
-					{Label: "Training on track", Value: "91.5%", Note: "target 95%", Tone: Warning},
-					{Label: "Click rate", Value: "4.2%", Note: "last 90 days"},
+					{Label: "Average score", Value: 712, Note: "Grade B", Tone: Good},
+					{Label: "High-risk users", Value: 10, Note: "of 1,204 active users", Tone: Bad},
+					{Label: "Training on track", Value: Percent(91.5), Note: "target 95%", Tone: Warning},
+					{Label: "Click rate", Value: Percent(8.2), Note: "last 90 days"},
 					{Label: "A fifth figure with a label that is too long", Value: "123,456,789,012", Note: ""},
 				},
 				trend,
@@ -105,7 +106,7 @@ func sample() *Document {
 					Series: []Series{{Name: "Click rate", Values: []float64{12, 9.5, 8, 8.2, 4, 4.2}}}},
 				Chart{Kind: Donut, Title: "Users by grade", Labels: []string{"A", "B", "C", "D", "F"},
 					Series: []Series{{Name: "Users", Values: []float64{310, 602, 180, 8, 2}}}},
-				Chart{Kind: StackedBar, Title: "Mails by month", Labels: months, Series: []Series{
+				Chart{Kind: Bar, Title: "Mails by month", Labels: months, Series: []Series{
 					{Name: "Reported", Values: []float64{20, 30, 40, 50, 60, 70}},
 					{Name: "Clicked", Values: []float64{12, 9, 8, 8, 4, 4}},
 					{Name: "Nothing", Values: []float64{80, 70, 60, 50, 40, 30}},

@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/xuri/excelize/v2"
@@ -24,6 +26,8 @@ type workbook struct {
 	styles []int // by look
 	// row is the next one of the summary.
 	row int
+	// used are the sheets' cells in use, by their names: "A1:C7".
+	used map[string]string
 	// maxRows is how many rows a sheet has, its header included.
 	maxRows int
 }
@@ -41,11 +45,15 @@ const (
 	integerLook
 	numberLook
 	percentLook
+	monthLook
 	dateLook
 	timeLook
 )
 
-const summarySheet = "Summary"
+const (
+	summarySheet   = "Summary"
+	summaryColumns = 3
+)
 
 // WriteXLSX writes a document as a workbook: a summary, a sheet for each table with
 // all of its rows, and one for each chart. Tables are streamed: what does not fit in
@@ -56,7 +64,7 @@ func WriteXLSX(ctx context.Context, w io.Writer, d *Document) error {
 
 func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err error) {
 	b := &workbook{
-		File: excelize.NewFile(), sheets: map[string]bool{}, row: 1, maxRows: maxRows,
+		File: excelize.NewFile(), sheets: map[string]bool{}, row: 1, used: map[string]string{}, maxRows: maxRows,
 	}
 	defer func() {
 		if closeErr := b.Close(); err == nil && closeErr != nil { // removes the temporary files
@@ -68,7 +76,7 @@ func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err 
 		return fmt.Errorf("write an xlsx file: %w", err)
 	}
 	// The library would make the whole file in memory first.
-	b.SetZipWriter(func(io.Writer) excelize.ZipWriter { return zip.NewWriter(w) })
+	b.SetZipWriter(func(io.Writer) excelize.ZipWriter { return b.parts(zip.NewWriter(w)) })
 	return b.Write(io.Discard)
 }
 
@@ -85,7 +93,7 @@ func (b *workbook) document(ctx context.Context, d *Document) error {
 		}
 	}
 	b.SetActiveSheet(0)
-	return nil
+	return b.uses(summarySheet, summaryColumns, b.row-1)
 }
 
 // begin begins the summary.
@@ -113,8 +121,9 @@ func (b *workbook) begin(d *Document) error {
 	if err := b.line(cell{plainLook, "Client"}, cell{plainLook, d.Client}); err != nil {
 		return err
 	}
-	if period := d.period(); period != "" {
-		if err := b.line(cell{plainLook, "Period"}, cell{plainLook, period}); err != nil {
+	if p := d.Period; p != nil {
+		err := b.line(cell{plainLook, "Period"}, cell{dateLook, p.Start.Time()}, cell{dateLook, p.End.Time()})
+		if err != nil {
 			return err
 		}
 	}
@@ -187,7 +196,14 @@ func (b *workbook) paragraph(text string) error {
 
 func (b *workbook) figures(list Figures) error {
 	for _, f := range list {
-		if err := b.line(cell{plainLook, f.Label}, cell{plainLook, f.Value}, cell{noteLook, f.Note}); err != nil {
+		value := cell{plainLook, f.text()}
+		switch v := f.Value.(type) {
+		case int:
+			value = cell{integerLook, v}
+		case Percent:
+			value = cell{percentLook, v.part()}
+		}
+		if err := b.line(cell{plainLook, f.Label}, value, cell{noteLook, f.Note}); err != nil {
 			return err
 		}
 	}
@@ -200,12 +216,15 @@ const maxSheetName = 31
 // sheetName makes a title a sheet's name that is not taken, and takes it.
 func (b *workbook) sheetName(title string) string {
 	clean := strings.Map(func(r rune) rune {
-		if r < ' ' || strings.ContainsRune(`[]:*?/\`, r) {
+		switch {
+		case r == '\'': // is in the way of references
+			return '’'
+		case r < ' ' || strings.ContainsRune(`[]:*?/\`, r):
 			return ' '
 		}
 		return r
 	}, title)
-	clean = strings.Trim(strings.Join(strings.Fields(clean), " "), "'")
+	clean = strings.Trim(strings.Join(strings.Fields(clean), " "), "’")
 	switch {
 	case clean == "":
 		clean = "Table"
@@ -213,25 +232,26 @@ func (b *workbook) sheetName(title string) string {
 		clean += " list"
 	}
 
-	name := cutUTF16(clean, maxSheetName)
+	name := cutSheetName(clean, maxSheetName)
 	for n := 2; b.sheets[strings.ToLower(name)]; n++ {
 		suffix := " (" + strconv.Itoa(n) + ")"
-		name = cutUTF16(clean, maxSheetName-len(suffix)) + suffix
+		name = cutSheetName(clean, maxSheetName-len(suffix)) + suffix
 	}
 	b.sheets[strings.ToLower(name)] = true
 	return name
 }
 
-// cutUTF16 cuts a text to a length, as Excel counts it.
-func cutUTF16(text string, length int) string {
+// cutSheetName cuts a text to a length, as Excel counts it: in units of UTF-16. It cuts
+// between words, where the text has some.
+func cutSheetName(text string, length int) string {
 	for i, r := range text {
-		units := 1
-		if r > 0xFFFF {
-			units = 2
+		if length -= utf16.RuneLen(r); length >= 0 {
+			continue
 		}
-		if length -= units; length < 0 {
-			return strings.TrimRight(text[:i], " '")
+		if space := strings.LastIndexByte(text[:i+1], ' '); space > 0 {
+			i = space
 		}
+		return strings.TrimRight(text[:i], " ,;’")
 	}
 	return text
 }
@@ -253,6 +273,7 @@ func (b *workbook) makeStyles() error {
 		integerLook: number("#,##0"),
 		numberLook:  number("#,##0.0"),
 		percentLook: number("0.0%"),
+		monthLook:   number("mmm yyyy"),
 		dateLook:    number("yyyy-mm-dd"),
 		timeLook:    number("yyyy-mm-dd hh:mm"),
 	} {
@@ -265,38 +286,28 @@ func (b *workbook) makeStyles() error {
 	return nil
 }
 
+// exact is a number without what computing in binary adds to its decimals.
+func exact(v float64) float64 { return math.Round(v*1e6) / 1e6 }
+
+// part is the percentage as Excel holds it, a part of 1.
+func (p Percent) part() float64 { return math.Round(float64(p)*1e4) / 1e6 }
+
 // typed is a cell's value as Excel holds it, with its look.
 func (c *Column) typed(value any) (any, look, error) {
 	switch v := value.(type) {
-	case nil:
-		return nil, plainLook, nil
-	case string:
-		if c.Kind == TextColumn {
-			return v, plainLook, nil
-		}
 	case int:
-		if c.Kind == IntegerColumn {
-			return v, integerLook, nil
-		}
+		return v, integerLook, c.check(v)
+	case Percent:
+		return v.part(), percentLook, c.check(v)
 	case float64:
-		switch c.Kind {
-		case NumberColumn:
-			return v, numberLook, nil
-		case PercentColumn:
-			return v / 100, percentLook, nil
+		if c.Kind == PercentColumn {
+			return Percent(v).part(), percentLook, nil
 		}
+		return exact(v), numberLook, c.check(v)
 	case domain.Date:
-		if c.Kind == DateColumn {
-			return v.Time(), dateLook, nil
-		}
+		return v.Time(), dateLook, c.check(v)
 	case time.Time:
-		if c.Kind == TimeColumn {
-			return v.UTC().Truncate(time.Second), timeLook, nil
-		}
-	case bool:
-		if c.Kind == YesNoColumn {
-			return v, plainLook, nil
-		}
+		return v.UTC().Truncate(time.Second), timeLook, c.check(v)
 	}
-	return nil, plainLook, c.mismatch(value)
+	return value, plainLook, c.check(value)
 }

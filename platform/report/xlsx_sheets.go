@@ -1,14 +1,16 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/xuri/excelize/v2"
+
+	"partnerapi/domain"
 )
 
 // streamed is the sheet of a table while it is written.
@@ -89,8 +91,7 @@ func (b *workbook) beginSheet(t *Table) (*streamed, error) {
 			return nil, err
 		}
 	}
-	err = w.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"})
-	if err != nil {
+	if err := w.SetPanes(headerInSight); err != nil {
 		return nil, err
 	}
 
@@ -101,25 +102,33 @@ func (b *workbook) beginSheet(t *Table) (*streamed, error) {
 	return &streamed{StreamWriter: w, rows: 1}, w.SetRow("A1", titles)
 }
 
+// headerInSight freezes a sheet's first row.
+var headerInSight = &excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}
+
 // endSheet makes a sheet's header filter its rows.
 func (b *workbook) endSheet(t *Table, sheet *streamed) error {
-	if len(t.Columns) > 0 {
-		last, err := excelize.CoordinatesToCellName(len(t.Columns), max(sheet.rows, 2))
-		if err != nil {
-			return err
-		}
-		if err := b.AutoFilter(sheet.Sheet, "A1:"+last, nil); err != nil {
-			return err
-		}
+	if err := b.filtered(sheet.Sheet, len(t.Columns), max(sheet.rows, 2)); err != nil {
+		return err
 	}
 	return sheet.Flush()
+}
+
+// filtered says which cells of a sheet are in use, and makes its header filter them.
+func (b *workbook) filtered(sheet string, columns, rows int) error {
+	if columns == 0 {
+		return nil
+	}
+	if err := b.uses(sheet, columns, rows); err != nil {
+		return err
+	}
+	return b.AutoFilter(sheet, b.used[sheet], nil)
 }
 
 // characters is how wide a column of a sheet is.
 func (c *Column) characters() float64 {
 	least := map[ColumnKind]int{
 		TextColumn: 18 + 4*max(c.Width-1, 0), IntegerColumn: 11, NumberColumn: 11, PercentColumn: 11, DateColumn: 12,
-		TimeColumn: 18, YesNoColumn: 9,
+		TimeColumn: 18, YesNoColumn: 9, MixedColumn: 11,
 	}[c.Kind]
 	return float64(min(max(least, utf8.RuneCountInString(c.Title)+4), 60))
 }
@@ -137,15 +146,19 @@ func (b *workbook) chart(c *Chart) error {
 		return err
 	}
 
+	if err := b.labels(name, c); err != nil {
+		return err
+	}
 	for i, s := range c.Series {
 		if err := b.numbers(name, c, i+2, s); err != nil {
 			return err
 		}
 	}
-	for i, label := range c.Labels {
-		if err := b.put(name, 1, i+2, plainLook, label); err != nil {
-			return err
-		}
+	if err := b.SetPanes(name, headerInSight); err != nil {
+		return err
+	}
+	if err := b.filtered(name, 1+len(c.Series), max(1+len(c.Labels), 2)); err != nil {
+		return err
 	}
 	if c.empty() {
 		return b.put(name, 1, 2, plainLook, "No data.")
@@ -153,20 +166,45 @@ func (b *workbook) chart(c *Chart) error {
 	return b.drawNative(name, c)
 }
 
+// labels writes a chart's labels in the first column: days as such.
+func (b *workbook) labels(sheet string, c *Chart) error {
+	if err := b.put(sheet, 1, 1, headLook, cmp.Or(c.By, "Name")); err != nil {
+		return err
+	}
+	for i, label := range c.Labels {
+		look, value := plainLook, any(label)
+		if i < len(c.Keys) {
+			look, value = integerLook, c.Keys[i]
+		}
+		if date, ok := value.(domain.Date); ok {
+			if look, value = dateLook, date.Time(); c.By == byMonth {
+				look = monthLook
+			}
+		}
+		if err := b.put(sheet, 1, i+2, look, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // numbers writes a series in a column.
 func (b *workbook) numbers(sheet string, c *Chart, column int, s Series) error {
-	if err := b.put(sheet, column, 1, headLook, s.Name); err != nil {
+	if err := b.put(sheet, column, 1, headLook, cmp.Or(s.Name, c.Title)); err != nil {
 		return err
 	}
 	for i, v := range s.Values {
 		if math.IsNaN(v) || i >= len(c.Labels) {
 			continue
 		}
-		look := plainLook
-		if c.Unit == "%" {
-			v, look = v/100, percentLook
+		look, value := numberLook, exact(v)
+		switch {
+		case c.Unit == "%":
+			look, value = percentLook, Percent(v).part()
+		case v == math.Trunc(v):
+			look = integerLook
 		}
-		if err := b.put(sheet, column, i+2, look, v); err != nil {
+		if err := b.put(sheet, column, i+2, look, value); err != nil {
 			return err
 		}
 	}
@@ -186,7 +224,7 @@ func (b *workbook) put(sheet string, column, row int, look look, value any) erro
 
 // chartTypes are Excel's names of the forms of charts.
 var chartTypes = map[ChartKind]excelize.ChartType{
-	Line: excelize.Line, Bar: excelize.Col, StackedBar: excelize.ColStacked, Donut: excelize.Doughnut,
+	Line: excelize.Line, Bar: excelize.Col, Donut: excelize.Doughnut,
 }
 
 func (b *workbook) drawNative(sheet string, c *Chart) error {
@@ -202,10 +240,10 @@ func (b *workbook) drawNative(sheet string, c *Chart) error {
 			return err
 		}
 		at := func(column string, from, to int) string {
-			return fmt.Sprintf("'%s'!$%s$%d:$%s$%d", sheetReference(sheet), column, from, column, to)
+			return fmt.Sprintf("'%s'!$%s$%d:$%s$%d", sheet, column, from, column, to)
 		}
 		chart.Series = append(chart.Series, excelize.ChartSeries{
-			Name:       fmt.Sprintf("'%s'!$%s$1", sheetReference(sheet), column),
+			Name:       fmt.Sprintf("'%s'!$%s$1", sheet, column),
 			Categories: at("A", 2, last), Values: at(column, 2, last), DataPoint: c.shares(),
 		})
 	}
@@ -230,6 +268,3 @@ func (c *Chart) shares() (points []excelize.ChartDataPoint) {
 	}
 	return points
 }
-
-// sheetReference is a sheet's name within the quotes of a reference.
-func sheetReference(name string) string { return strings.ReplaceAll(name, "'", "''") }

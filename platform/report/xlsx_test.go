@@ -3,9 +3,11 @@ package report
 import (
 	"archive/zip"
 	"bytes"
+	"fmt"
 	"io"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +47,7 @@ func TestXLSXSaysEverything(t *testing.T) {
 	}
 
 	summary := sheetText(t, f, "Summary")
-	for _, text := range []string{d.Title, d.Client, "2026-08-25 to 2026-11-22", "2026-11-22 03:04", "Human risk"} {
+	for _, text := range []string{d.Title, d.Client, "Period|2026-08-25|2026-11-22|", "2026-11-22 03:04", "Human risk"} {
 		if !strings.Contains(summary, text) {
 			t.Errorf("the summary does not say %q", text)
 		}
@@ -58,7 +60,7 @@ func TestXLSXSaysEverything(t *testing.T) {
 			}
 		case Figures:
 			for _, figure := range b {
-				if !strings.Contains(summary, figure.Label+"|"+figure.Value+"|"+figure.Note) {
+				if !strings.Contains(summary, figure.Label+"|"+figure.text()+"|"+figure.Note) {
 					t.Errorf("the summary does not have %+v", figure)
 				}
 			}
@@ -130,11 +132,13 @@ func sameCell(t *testing.T, cell any, shown, raw string) bool {
 	case int:
 		return number() == float64(v)
 	case float64:
-		return number() == v || strings.HasSuffix(shown, "%") && math.Abs(number()*100-v) < 1e-9
+		return number() == exact(v) || strings.HasSuffix(shown, "%") && math.Abs(number()*100-v) < 1e-9
 	case domain.Date:
 		return shown == v.String() && moment().Equal(v.Time())
 	case time.Time:
 		return shown == v.Format("2006-01-02 15:04") && moment().Sub(v).Abs() < time.Second
+	case Percent:
+		return number() == v.part() && strings.HasSuffix(shown, "%")
 	case bool:
 		return shown == strings.ToUpper(strconv.FormatBool(v))
 	}
@@ -216,12 +220,65 @@ func TestXLSXHeaders(t *testing.T) {
 	}
 }
 
+// TestXLSXSheets: each sheet says how large it is, has its header in sight and
+// filtering, and numbers without noise.
+func TestXLSXSheets(t *testing.T) {
+	d := sample()
+	var file bytes.Buffer
+	if err := WriteXLSX(t.Context(), &file, d); err != nil {
+		t.Fatal(err)
+	}
+	parts := unzip(t, file.Bytes())
+	f := workbookOf(t, sample(), excelize.TotalRows)
+	for id, sheet := range f.GetSheetMap() {
+		text := parts[fmt.Sprintf("xl/worksheets/sheet%d.xml", id)]
+		columns, rows := 0, 0
+		for _, cell := range regexp.MustCompile(`<c r="([A-Z]+[0-9]+)"`).FindAllStringSubmatch(text, -1) {
+			column, row, err := excelize.CellNameToCoordinates(cell[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			columns, rows = max(columns, column), max(rows, row)
+		}
+		last, err := excelize.CoordinatesToCellName(columns, rows)
+		if err != nil || !strings.Contains(text, `<dimension ref="A1:`+last+`"/>`) {
+			t.Errorf("%s, to %s, begins with %.300s", sheet, last, text)
+		}
+		if noise := regexp.MustCompile(`<v>[0-9]*\.[0-9]*(0000000|9999999)[0-9]*</v>`).FindString(text); noise != "" {
+			t.Errorf("%s has %s", sheet, noise)
+		}
+		if frozen := strings.Contains(text, `state="frozen"`); frozen != (sheet != "Summary") {
+			t.Errorf("%s has a header in sight: %v", sheet, frozen)
+		}
+		if filtered := strings.Contains(text, "<autoFilter "); filtered != (sheet != "Summary") {
+			t.Errorf("%s has a filter: %v", sheet, filtered)
+		}
+	}
+	raw := excelize.Options{RawCellValue: true}
+	for _, want := range [][3]string{
+		{"Summary", "Average score", "712"}, {"Summary", "Training on track", "0.915"}, {"Summary", "Click rate", "0.082"},
+		{"Click rate by month", "Sep", "0.082"}, {"Mails by month", "Jun", "20"},
+	} {
+		rows, err := f.GetRows(want[0], raw)
+		found := func(row []string) bool { return len(row) > 1 && row[0] == want[1] && row[1] == want[2] }
+		if err != nil || !slices.ContainsFunc(rows, found) {
+			t.Errorf("%v is not in %q (%v)", want, rows, err)
+		}
+	}
+	if rows, err := f.GetRows("Average score by week"); err != nil || rows[0][0] != "Day" || rows[1][0] != "2026-08-24" {
+		t.Errorf("days are %v (%v)", rows, err)
+	}
+}
+
 func TestSheetNames(t *testing.T) {
 	b := &workbook{sheets: map[string]bool{}}
 	long := strings.Repeat("Ä", 40)
 	for _, test := range [][2]string{
 		{"Summary", "Summary"}, {"summary", "summary (2)"}, {"a/b: [c]*?\\", "a b c"}, {"'quoted'", "quoted"},
-		{"history", "history list"}, {"", "Table"}, {"???", "Table (2)"}, {long, long[:62]}, {long, long[:54] + " (2)"},
+		{"history", "history list"}, {"", "Table"}, {"???", "Table (2)"}, {long, long[:62]},
+		{"NIST Cybersecurity Framework, Sales", "NIST Cybersecurity Framework"},
+		{"NIST Cybersecurity Framework, Service", "NIST Cybersecurity (2)"}, {"O'Brien's", "O’Brien’s"},
+		{"Requirements met, the first 12 of 13", "Requirements met, the first 12"}, {long, long[:54] + " (2)"},
 		{strings.Repeat("\U0001F600", 20), strings.Repeat("\U0001F600", 15)},
 	} {
 		if got := b.sheetName(test[0]); got != test[1] {

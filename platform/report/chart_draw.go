@@ -1,0 +1,277 @@
+package report
+
+import "math"
+
+// The measures of charts, in millimetres.
+const (
+	chartHeight = 54.0 // below the title
+	// keySquare is the size of the square before the name of a series or a share, and
+	// keyWidth that with the space after it.
+	keySquare = 2.2
+	keyWidth  = keySquare + 1
+	// labelHeight is what a line of labels takes below an axis.
+	labelHeight = 4.0
+	// labelGap is left free between an axis and what stands beside it, and labelDrop is
+	// how far the baseline of a label stands below its middle.
+	labelGap, labelDrop = 1.5, 0.9
+)
+
+// box is a rectangle on the page, by its upper left corner, in millimetres.
+type box struct{ x, y, width, height float64 }
+
+// chart draws a chart that is not empty.
+func (l *layout) chart(c *Chart, b box) {
+	if c.Kind == Donut {
+		l.donut(c, b)
+		return
+	}
+	if len(c.Series) > 1 {
+		l.legend(c, b)
+		b.y, b.height = b.y+5, b.height-5
+	}
+	p := l.plot(c, b)
+	p.axes()
+	if c.Kind == Line {
+		p.lines()
+	} else {
+		p.bars()
+	}
+}
+
+// key writes the name of a series or a share after a square of its color.
+func (l *layout) key(name string, x, y float64, c color) {
+	l.fill(x, y-keySquare/2, keySquare, keySquare, c)
+	l.write(name, x+keyWidth, y+labelDrop, labelStyle)
+}
+
+// legend names the series in a line at the top.
+func (l *layout) legend(c *Chart, b box) {
+	const gap = 4.0
+	names := make([]string, len(c.Series))
+	width := -gap
+	for i, s := range c.Series {
+		names[i] = l.fit(s.Name, 40, labelStyle)
+		width += keyWidth + l.width(names[i], labelStyle) + gap
+	}
+	x := b.x + (b.width-width)/2
+	for i, name := range names {
+		l.key(name, x, b.y+keySquare, seriesColor(i))
+		x += keyWidth + l.width(name, labelStyle) + gap
+	}
+}
+
+// donut draws the shares of a whole clockwise from the top, and names them beside it.
+func (l *layout) donut(c *Chart, b box) {
+	const gap, nameHeight, hole = 8.0, 5.0, 0.58
+	radius := min(20, b.width/4, b.height/2)
+	room := b.width - 2*radius - gap - keyWidth // of a name
+
+	values := c.Series[0].Values[:min(len(c.Series[0].Values), len(c.Labels))]
+	names := make([]string, len(values)) // empty of what is no share
+	sum, widest, shares := 0.0, 0.0, 0
+	for i, value := range values {
+		if value > 0 {
+			number := ": " + c.number(value)
+			names[i] = l.fit(c.Labels[i], room-l.width(number, labelStyle), labelStyle) + number
+			widest = max(widest, l.width(names[i], labelStyle))
+			sum += value
+			shares++
+		}
+	}
+
+	x, y := b.x+(room-widest)/2+radius, b.y+b.height/2
+	nameX, nameY := x+radius+gap, y-nameHeight*float64(shares-1)/2
+	angle := 90.0 // degrees, counter-clockwise from the right
+	for i, color := range c.colors()[:len(values)] {
+		if names[i] == "" {
+			continue
+		}
+		begin := angle
+		angle -= 360 * values[i] / sum
+		l.pdf.SetFillColor(color.rgb())
+		l.pdf.MoveTo(x, y)
+		l.pdf.ArcTo(x, y, radius, radius, 0, angle, begin)
+		l.pdf.DrawPath("F")
+		l.key(names[i], nameX, nameY, color)
+		nameY += nameHeight
+	}
+	l.pdf.SetFillColor(white.rgb())
+	l.pdf.Circle(x, y, hole*radius, "F")
+}
+
+// plot is a chart with axes while it is drawn.
+type plot struct {
+	*layout
+	chart *Chart
+	// area is that of the values, without what stands around it.
+	area box
+	// lying says that bars lie, with their labels beside them.
+	lying  bool
+	labels []string
+	// lowest and highest are the ends of the axis of values, with steps between them.
+	lowest, highest float64
+	steps           int
+}
+
+// plot gives the labels of both axes their room, and the values the rest.
+func (l *layout) plot(c *Chart, b box) *plot {
+	p := &plot{layout: l, chart: c}
+	p.lowest, p.highest, p.steps = c.scale()
+	room := 40.0 // of a label
+	if c.Kind == Bar {
+		room = max(min(room, (b.width-14)/float64(len(c.Labels))-4), 10)
+	}
+	if p.lying = c.Kind == Bar && l.widest(c.Labels) > room; p.lying {
+		room = b.width / 2.2
+	}
+	for _, label := range c.Labels {
+		p.labels = append(p.labels, l.fit(label, room, labelStyle))
+	}
+
+	left, right := 0.0, 0.0
+	if p.lying {
+		left, right = l.widest(p.labels), 9 // for the number at a bar's end
+		if p.steps%2 == 0 {
+			p.steps /= 2 // the values stand beside each other
+		}
+	} else {
+		for step := range p.steps + 1 {
+			left = max(left, l.width(c.number(p.value(step)), labelStyle))
+		}
+	}
+	left += labelGap
+	p.area = box{b.x + left, b.y + 3, b.width - left - right, b.height - 3 - labelHeight}
+	return p
+}
+
+// value is that at a step of the axis of values.
+func (p *plot) value(step int) float64 {
+	return p.lowest + (p.highest-p.lowest)*float64(step)/float64(p.steps)
+}
+
+// at is where a value stands: from the left of bars that lie, else from the top.
+func (p *plot) at(value float64) float64 {
+	part := (value - p.lowest) / (p.highest - p.lowest)
+	if p.lying {
+		return p.area.x + part*p.area.width
+	}
+	return p.area.y + (1-part)*p.area.height
+}
+
+// slot is where the room of a label begins, and its size: from the top of bars that
+// lie, else from the left.
+func (p *plot) slot(label int) (begin, size float64) {
+	begin, size = p.area.x, p.area.width
+	if p.lying {
+		begin, size = p.area.y, p.area.height
+	}
+	size /= float64(len(p.labels))
+	return begin + float64(label)*size, size
+}
+
+// rect fills what is between two places along the labels and two along the values.
+func (p *plot) rect(begin, end, from, to float64, c color) {
+	if p.lying {
+		p.fill(min(from, to), begin, math.Abs(to-from), end-begin, c)
+	} else {
+		p.fill(begin, min(from, to), end-begin, math.Abs(to-from), c)
+	}
+}
+
+// aligned writes a text that has its middle at a height, and at x its left end, its
+// middle or its right end: 0, 0.5 or 1 of its width.
+func (p *plot) aligned(text string, x, y, part float64) {
+	p.write(text, x-part*p.width(text, labelStyle), y+labelDrop, labelStyle)
+}
+
+// beside and below write a text at the left of the area or under it.
+func (p *plot) beside(text string, y float64) { p.aligned(text, p.area.x-labelGap, y, 1) }
+
+func (p *plot) below(text string, x float64) {
+	p.aligned(text, x, p.area.y+p.area.height+labelHeight-labelGap, 0.5)
+}
+
+// axes draws a thin line at each step of the values, and writes its value and the
+// labels: every second, third and so on, where they do not all fit side by side.
+func (p *plot) axes() {
+	const thin = 0.15
+	value, label := p.beside, p.below
+	every := int(math.Ceil((p.widest(p.labels) + 2) * float64(len(p.labels)) / p.area.width))
+	if p.lying {
+		value, label = p.below, p.beside
+		every = 1
+	}
+
+	begin, _ := p.slot(0)
+	end, _ := p.slot(len(p.labels))
+	for step := range p.steps + 1 {
+		at := p.at(p.value(step))
+		p.rect(begin, end, at, at+thin, faint)
+		value(p.chart.number(p.value(step)), at)
+	}
+	for i := 0; i < len(p.labels); i += every {
+		begin, size := p.slot(i)
+		label(p.labels[i], begin+size/2)
+	}
+}
+
+// values are those of a series that have a label.
+func (p *plot) values(s *Series) []float64 { return s.Values[:min(len(s.Values), len(p.labels))] }
+
+// lines draws a line for each series, with a gap where there is no value, and dots
+// where there are few labels.
+func (p *plot) lines() {
+	const width, dot, mostDots = 0.5, 0.6, 31
+	p.pdf.SetLineWidth(width)
+	for i := range p.chart.Series {
+		p.pdf.SetDrawColor(seriesColor(i).rgb())
+		p.pdf.SetFillColor(seriesColor(i).rgb())
+		before := math.NaN()
+		for n, value := range p.values(&p.chart.Series[i]) {
+			begin, size := p.slot(n)
+			x, y := begin+size/2, p.at(value)
+			if !math.IsNaN(before + value) {
+				p.pdf.Line(x-size, p.at(before), x, y)
+			}
+			if !math.IsNaN(value) && len(p.labels) <= mostDots {
+				p.pdf.Circle(x, y, dot, "F")
+			}
+			before = value
+		}
+	}
+}
+
+// bars draws a bar for each value, those of one label side by side. Those of one
+// series have their numbers at the end.
+func (p *plot) bars() {
+	const mostNumbers = 16
+	count := len(p.chart.Series)
+	part := 0.8 // of a label's room
+	if count == 1 {
+		part = min(0.6, 0.07*float64(len(p.labels)+1))
+	}
+	for i := range p.chart.Series {
+		for n, value := range p.values(&p.chart.Series[i]) {
+			if math.IsNaN(value) {
+				continue
+			}
+			begin, size := p.slot(n)
+			width := size * part / float64(count)
+			begin += size*(1-part)/2 + width*float64(i)
+			p.rect(begin, begin+width, p.at(0), p.at(value), seriesColor(i))
+			if count == 1 && len(p.labels) <= mostNumbers {
+				p.barNumber(begin+width/2, value)
+			}
+		}
+	}
+}
+
+// barNumber writes the value of a bar at its end.
+func (p *plot) barNumber(middle, value float64) {
+	text, end := p.chart.number(value), p.at(max(value, 0))
+	if p.lying {
+		p.aligned(text, end+0.7, middle, 0)
+	} else {
+		p.aligned(text, middle, end-1.6, 0.5)
+	}
+}

@@ -1,0 +1,69 @@
+package report
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/xuri/excelize/v2"
+)
+
+// uses says that the first columns and rows of a sheet are those in use.
+func (b *workbook) uses(sheet string, columns, rows int) error {
+	last, err := excelize.CoordinatesToCellName(columns, rows)
+	b.used[sheet] = "A1:" + last
+	return err
+}
+
+// parts are the files in a workbook's file. The library writes the dimension of a
+// sheet before its rows, as that of one cell: each sheet is given its own on the way
+// to the file, for readers that go by it.
+func (b *workbook) parts(w *zip.Writer) excelize.ZipWriter {
+	p := &parts{Writer: w, used: map[string]string{}}
+	for id, name := range b.GetSheetMap() {
+		p.used[fmt.Sprintf("xl/worksheets/sheet%d.xml", id)] = b.used[name]
+	}
+	return p
+}
+
+type parts struct {
+	*zip.Writer
+	used map[string]string // by the sheet's file
+}
+
+// Create begins a file.
+func (p *parts) Create(name string) (io.Writer, error) {
+	w, err := p.Writer.Create(name)
+	if used := p.used[name]; used != "" && err == nil {
+		return &sheetPart{Writer: w, used: used}, nil
+	}
+	return w, err
+}
+
+// sheetPart is the file of a sheet until its dimension was written, and after.
+type sheetPart struct {
+	io.Writer
+	used string // empty when it was written
+}
+
+var noDimension = []byte(`<dimension ref="A1"></dimension>`)
+
+// Write writes what the library does, whose first piece has the dimension.
+func (s *sheetPart) Write(text []byte) (int, error) {
+	if s.used == "" {
+		return s.Writer.Write(text)
+	}
+	before, after, found := bytes.Cut(text, noDimension)
+	if !found {
+		return 0, fmt.Errorf("a sheet begins without a dimension: %.200q", text)
+	}
+	if _, err := fmt.Fprintf(s.Writer, `%s<dimension ref="%s"/>`, before, s.used); err != nil {
+		return 0, err
+	}
+	s.used = ""
+	if _, err := s.Writer.Write(after); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
