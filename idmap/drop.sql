@@ -1,3 +1,11 @@
+-- +goose Up
+-- locks: clients, ACCESS EXCLUSIVE, a moment
+-- locks: collections, ACCESS EXCLUSIVE, a moment
+-- locks: policies, ACCESS EXCLUSIVE, a moment
+-- locks: phishing_templates, ACCESS EXCLUSIVE, a moment
+-- locks: groups, ACCESS EXCLUSIVE, a moment
+-- locks: reports, ACCESS EXCLUSIVE, a moment
+-- contracts: version 1, which was ended before
 -- Takes the registry out of a database, and what else was v1's: what the
 -- migration that ends v1 does. The triggers go with their functions, the
 -- sequences with the table. Without effect where there never was a registry.

@@ -9,7 +9,6 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v1compat/retire"
-	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/openapi"
 )
@@ -60,12 +59,12 @@ func (r *route) whyGone(state *retire.State, refusal retire.Refusal) string {
 	text.WriteString(happened(state, refusal))
 
 	m := r.Successor.Meta()
-	text.WriteString(": call " + m.Method + " /v2" + op.Braced(m.Path) + " in its place")
+	text.WriteString(": call " + placed(m.Method, "/v2", m.Path) + " in its place")
 	if m.Since > r.facade.Release {
 		text.WriteString(", which comes with release " + m.Since.String() + " of version 2")
 	}
 	if a, ok := state.Announcement(); ok {
-		text.WriteString("; the sunset of version 1 is " + dated(a.Sunset))
+		text.WriteString("; the sunset of version 1 is " + retire.Moment(a.Sunset))
 	}
 	text.WriteString("; see " + guide + "#" + r.anchor())
 	return text.String()
@@ -87,12 +86,4 @@ func happened(state *retire.State, refusal retire.Refusal) string {
 		return "version 1 is away" + until + ", as an exercise for its end"
 	}
 	return "version 1 is switched off for this key" + until
-}
-
-// dated is a time in a message; a day where it begins one.
-func dated(t time.Time) string {
-	if day := domain.DateOf(t); day.Time().Equal(t) {
-		return day.String()
-	}
-	return t.Format(time.RFC3339)
 }

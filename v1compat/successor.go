@@ -56,7 +56,7 @@ func ownList[In, V2In, Row, Item, Next, NextRow any](
 }
 
 // successorPage is the successor's page with the same objects as one of v1, which
-// has so many rows; false where there is none. Where the orders differ that is the
+// has that many rows; false where there is none. Where the orders differ that is the
 // whole list only.
 func successorPage(page asked, rows int, whole, reordered bool) (op.Paging, bool) {
 	switch {

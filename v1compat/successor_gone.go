@@ -25,20 +25,19 @@ func (r *route) linkWhenGone(c *gin.Context) {
 }
 
 // goneLink is the value of the header: as of an answer of success where the request
-// can be read and the key reaches all that the link would name; of a list whose same
-// page cannot be promised, a page of the usual size. Else it is the successor alone
-// where its path names no object, and "" where it does. Nothing that goes wrong is
-// told, as the request is refused all the same.
+// can be read and the key reaches the objects of its path, with those of its ids that
+// the key reaches; of a list whose same page cannot be promised, a page of the usual
+// size. Of a request that cannot be read it is the successor alone, unless that needs
+// ids. Errors are dropped, as the request is refused all the same.
 func (r *route) goneLink(c *gin.Context) string {
 	if !r.followed() {
 		return ""
 	}
-	if next, err := r.unanswered(c); err == nil && next != nil {
-		if link := r.link(next); link != "" {
-			return link
-		}
+	next, err := r.unanswered(c)
+	if err == nil && next != nil {
+		return r.link(next)
 	}
-	if path := r.Successor.Meta().Path; !strings.Contains(path, ":") {
+	if path := r.Successor.Meta().Path; !strings.Contains(path, ":") && !c.Request.URL.Query().Has("ids") {
 		return linkStart + path + linkEnd
 	}
 	return ""
@@ -60,23 +59,31 @@ func (r *route) unanswered(c *gin.Context) (any, error) {
 	reader.Scopes = []domain.Scope{domain.Read}
 	ctx = domain.WithCaller(ctx, &reader)
 
-	var parts []any
-	for _, name := range []string{"Path", "Query"} {
-		if part := reflect.ValueOf(in).Elem().FieldByName(name); part.IsValid() {
-			parts = append(parts, part.Addr().Interface())
-		}
-	}
+	path, query := inputPart(in, "Path"), inputPart(in, "Query")
+	parts := slices.Concat(path, query)
 	if _, err := idmap.Resolve(ctx, r.facade.Registry, parts...); err != nil {
 		return nil, err
 	}
-	if err := r.facade.mustReach(ctx, parts); err != nil {
+	if err := r.facade.mustReach(ctx, path); err != nil {
 		return nil, err
 	}
-	return r.next(ctx, in)
+	next, err := r.next(ctx, in)
+	if clients, ok := next.(*v2.ListClients); err == nil && ok && clients.Query.IDs != nil {
+		err = r.facade.onlyReached(ctx, clients)
+	}
+	return next, err
 }
 
 // bodyNames reports whether the successor's path names what the body does.
 func (r *route) bodyNames() bool { return len(r.input.Path) == 0 && len(r.Successor.Input().Path) > 0 }
+
+// inputPart is a part of an input; none where it has no such part.
+func inputPart(in any, name string) []any {
+	if part := reflect.ValueOf(in).Elem().FieldByName(name); part.IsValid() {
+		return []any{part.Addr().Interface()}
+	}
+	return nil
+}
 
 // mustReach reports NotFound unless the key reaches the objects of all numbers in
 // the values, with a statement for each kind of them.
@@ -90,17 +97,47 @@ func (f *Facade) mustReach(ctx context.Context, values []any) error {
 		byKind[key.Kind] = append(byKind[key.Kind], key.ID)
 	}
 	for kind, ids := range byKind {
-		asked := &v2.Reachable{}
-		asked.Body.Kind, asked.Body.IDs = v2.ReachableKind(kind.String()), ids
-		reached, err := f.v1.Reachable.Call(ctx, asked)
+		reached, err := f.reached(ctx, kind.String(), ids)
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(ids, func(id idmap.UUID) bool { return !reached.IDs[id] }) {
+		if slices.ContainsFunc(ids, func(id idmap.UUID) bool { return !reached[id] }) {
 			return domain.ErrNotFound(kind.String())
 		}
 	}
 	return nil
+}
+
+// onlyReached leaves those ids in a list's query that the key reaches: others are not
+// told from what does not exist.
+func (f *Facade) onlyReached(ctx context.Context, in *v2.ListClients) error {
+	var ids []idmap.UUID
+	for _, id := range in.Query.IDs.IDs {
+		ids = append(ids, idmap.UUID(id))
+	}
+	reached, err := f.reached(ctx, idmap.Client.String(), ids)
+	if err != nil {
+		return err
+	}
+	reachable := &op.IDList[domain.ClientKind]{}
+	for _, id := range in.Query.IDs.IDs {
+		if reached[idmap.UUID(id)] {
+			reachable.IDs, reachable.Given = append(reachable.IDs, id), reachable.Given+1
+		}
+	}
+	in.Query.IDs = reachable
+	return nil
+}
+
+// reached are those of a kind's objects that the key reaches.
+func (f *Facade) reached(ctx context.Context, kind string, ids []idmap.UUID) (map[idmap.UUID]bool, error) {
+	asked := &v2.Reachable{}
+	asked.Body.Kind, asked.Body.IDs = v2.ReachableKind(kind), ids
+	reached, err := f.v1.Reachable.Call(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	return reached.IDs, nil
 }
 
 // locate leaves in an input of v1's own operations what the operation itself would

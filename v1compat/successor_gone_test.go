@@ -88,7 +88,11 @@ func TestGoneLeaksNothing(t *testing.T) {
 	for name, c := range map[string]struct{ method, path, body, want string }{
 		"a client":              {"GET", "/v1/clients/N/users?limit=7", "", ""},
 		"its collection":        {"GET", "/v1/clients/" + number + "/collections/" + s.collection + "/members", "", ""},
-		"among own ids":         {"GET", "/v1/clients?ids=" + number + ",N", "", "/v2/clients"},
+		"among own ids":         {"GET", "/v1/clients?ids=" + number + ",N", "", "/v2/clients?ids=" + own.String() + "&sort=created_at&limit=20"},
+		"other's ids":           {"GET", "/v1/clients?ids=N", "", "/v2/clients?ids=&sort=created_at&limit=20"},
+		"ids that are no ids":   {"GET", "/v1/clients?ids=" + number + ",x", "", ""},
+		"a later page of ids":   {"GET", "/v1/clients?offset=3&ids=" + number, "", "/v2/clients?ids=" + own.String() + "&sort=created_at"},
+		"more than fit":         {"GET", "/v1/clients?ids=" + number + strings.Repeat(","+number, 40), "", ""},
 		"own ids":               {"GET", "/v1/clients?limit=7&ids=" + number, "", "/v2/clients?ids=" + own.String() + "&sort=created_at&limit=7"},
 		"no ids":                {"GET", "/v1/clients?offset=3&limit=7", "", "/v2/clients?sort=created_at"},
 		"what cannot be read":   {"GET", "/v1/clients?limit=x", "", "/v2/clients"},

@@ -17,6 +17,14 @@ type Announcement struct {
 	Announced, Sunset time.Time
 }
 
+// Moment writes a time as short as it can be given: a day, where it begins one in UTC.
+func Moment(t time.Time) string {
+	if t = t.UTC(); domain.DateOf(t).Time().Equal(t) {
+		return t.Format(time.DateOnly)
+	}
+	return t.Format(time.RFC3339)
+}
+
 // Deprecation is the value of the header that says since when v1 is deprecated
 // (RFC 9745).
 func (a Announcement) Deprecation() string { return "@" + strconv.FormatInt(a.Announced.Unix(), 10) }
