@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"partnerapi/domain"
 	"partnerapi/platform/mail"
-	"partnerapi/platform/phishing"
 )
 
 // checkFlags reads what the flags say, as serve does at its start.
@@ -121,7 +121,7 @@ func (e *examination) checkProxies(context.Context) finding {
 	case len(e.TrustedProxies) == 0:
 		return pass("none: callers have the address that they connect from")
 	}
-	networks, err := phishing.ParseNetworks(e.TrustedProxies)
+	networks, err := domain.ParseNetworks(e.TrustedProxies)
 	if err != nil {
 		return fail("give networks as 10.0.0.0/8 by --trusted-proxies", err)
 	}

@@ -133,7 +133,7 @@ func (c serveFlags) validate() error {
 	if c.Drain < 0 {
 		return fmt.Errorf("--drain: %v is below 0", c.Drain)
 	}
-	if _, err := phishing.ParseNetworks(c.TrustedProxies); err != nil {
+	if _, err := domain.ParseNetworks(c.TrustedProxies); err != nil {
 		return fmt.Errorf("--trusted-proxies: %w", err)
 	}
 	if _, err := phishing.ParseNetworks(c.ScannerNets); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"partnerapi/cmd/internal/telemetry"
-	"partnerapi/platform/phishing"
+	"partnerapi/domain"
 )
 
 // watched opens what an operator watches a process by: its log, and its traces, which
@@ -43,12 +43,9 @@ func (c serveCmd) traceRequests(engine *gin.Engine, traces *telemetry.Telemetry)
 	if traces == nil {
 		return nil
 	}
-	var trusted phishing.Networks
-	if len(c.TrustedProxies) > 0 {
-		var err error
-		if trusted, err = phishing.ParseNetworks(c.TrustedProxies); err != nil {
-			return err
-		}
+	trusted, err := domain.ParseNetworks(c.TrustedProxies)
+	if err != nil {
+		return err
 	}
 	engine.Use(traces.Requests(trusted, "/healthz", "/readyz", "/metrics"))
 	return nil

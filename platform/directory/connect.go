@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/platform/egress"
 )
 
 // Endpoints are the addresses of the vendors' services, without a version: for
@@ -23,7 +24,8 @@ type Endpoints struct {
 	Graph string
 	// Login is where Microsoft gives tokens.
 	Login string
-	// Google is the Admin SDK's. Where Google gives tokens stands in the credentials.
+	// Google is the Admin SDK's. Where Google gives tokens stands in the credentials: it
+	// must be https and a public address where this is Google's own address.
 	Google string
 }
 
@@ -70,9 +72,12 @@ func WithTransport(wrap func(http.RoundTripper) http.RoundTripper) Option {
 type connector struct {
 	endpoints Endpoints
 	client    *http.Client
-	clock     domain.Clock
-	wait      func(context.Context, time.Duration) error
-	wrap      func(http.RoundTripper) http.RoundTripper // nil for nothing
+	// public is the client for addresses that others name, which it connects to where
+	// they are public.
+	public *http.Client
+	clock  domain.Clock
+	wait   func(context.Context, time.Duration) error
+	wrap   func(http.RoundTripper) http.RoundTripper // nil for nothing
 }
 
 // NewConnect returns a Connect that reads the directories at these addresses with
@@ -83,21 +88,42 @@ func NewConnect(e Endpoints, client *http.Client, options ...Option) Connect {
 	for _, option := range options {
 		option(&c)
 	}
-	own := http.Client{}
+	own, public := http.Client{}, http.Client{}
 	if client != nil {
-		own = *client
+		own, public = *client, *client
 	}
 	if transport, ok := http.DefaultTransport.(*http.Transport); ok && own.Transport == nil {
 		transport = transport.Clone()
 		transport.MaxIdleConnsPerHost = batchesAtOnce
-		own.Transport = transport
+		own.Transport, public.Transport = transport, onlyPublic(transport)
 	}
 	if c.wrap != nil {
-		own.Transport = c.wrap(own.Transport)
+		own.Transport, public.Transport = c.wrap(own.Transport), c.wrap(public.Transport)
 	}
-	own.CheckRedirect = sameHost
-	c.client = &own
+	own.CheckRedirect, public.CheckRedirect = sameHost, sameHost
+	c.client, c.public = &own, &public
 	return c.connect
+}
+
+// directly connects to public addresses, and passes on what goes by a proxy of the
+// environment, whose address is the operator's.
+type directly struct{ public, proxied *http.Transport }
+
+func onlyPublic(transport *http.Transport) directly {
+	public := transport.Clone()
+	public.Proxy = nil
+	public.DialContext = (&net.Dialer{Timeout: answerWithin, Control: egress.Control}).DialContext
+	return directly{public, transport}
+}
+
+// RoundTrip sends a request.
+func (d directly) RoundTrip(r *http.Request) (*http.Response, error) {
+	if d.proxied.Proxy != nil {
+		if proxy, err := d.proxied.Proxy(r); err != nil || proxy != nil {
+			return d.proxied.RoundTrip(r)
+		}
+	}
+	return d.public.RoundTrip(r)
 }
 
 func (c connector) connect(

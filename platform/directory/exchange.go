@@ -18,6 +18,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"partnerapi/domain"
+	"partnerapi/platform/egress"
 )
 
 const (
@@ -40,8 +41,10 @@ const (
 type session struct {
 	connector
 	vendor string
-	// fetch gets a token with the HTTP client of the context.
-	fetch func(context.Context) (*oauth2.Token, error)
+	// tokens is the client for tokens, and fetch gets one with the HTTP client of the
+	// context.
+	tokens *http.Client
+	fetch  func(context.Context) (*oauth2.Token, error)
 	// denied is the error where no token is given.
 	denied func(code, description string) error
 	// refusal is the error of an answer that is neither a success nor temporary.
@@ -146,7 +149,7 @@ func (s *session) call(
 			req.Header = header.Clone()
 			token.SetAuthHeader(req)
 
-			a, err := s.exchange(req)
+			a, err := s.exchange(s.client, req)
 			switch {
 			case err != nil:
 				return err
@@ -164,10 +167,10 @@ func (s *session) call(
 
 // exchange sends a request and reads the answer: a JSON object, or one whose
 // status says that the request was refused.
-func (s *session) exchange(req *http.Request) (answer, error) {
+func (s *session) exchange(by *http.Client, req *http.Request) (answer, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), answerWithin)
 	defer cancel()
-	res, err := s.client.Do(req.WithContext(ctx))
+	res, err := by.Do(req.WithContext(ctx))
 	if err != nil {
 		return answer{}, s.broken(err)
 	}
@@ -203,6 +206,9 @@ func (s *session) broken(err error) error {
 	}
 	if errors.Is(err, errRedirect) {
 		return fmt.Errorf("%s %w", s.vendor, err)
+	}
+	if errors.Is(err, egress.ErrSpecial) {
+		return fault(s.vendor, "gives no token at the token_uri of the credentials file: %w", egress.ErrSpecial)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return s.failed("did not answer within %v", answerWithin)

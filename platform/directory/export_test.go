@@ -2,8 +2,12 @@ package directory
 
 import (
 	"context"
+	"net/http"
 	"time"
 )
+
+// OnlyPublic is the way of requests to addresses that others name.
+func OnlyPublic(t *http.Transport) http.RoundTripper { return onlyPublic(t) }
 
 // SetWait replaces how a runner waits between tries.
 func (r *Runner) SetWait(wait func(context.Context, time.Duration) error) { r.wait = wait }

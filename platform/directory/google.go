@@ -40,7 +40,11 @@ func (c connector) google(settings GoogleSettings, credentials []byte) (Source, 
 	if err := CheckEndpoint(c.endpoints.google()); err != nil {
 		return nil, fmt.Errorf("the address of Google: %w", err)
 	}
-	account, err := readServiceAccount(credentials)
+	tokens, check := c.public, checkPublic
+	if c.endpoints.google() != (Endpoints{}).google() {
+		tokens, check = c.client, CheckEndpoint
+	}
+	account, err := readServiceAccount(credentials, check)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +60,7 @@ func (c connector) google(settings GoogleSettings, credentials []byte) (Source, 
 	} else {
 		query.Set("customer", "my_customer")
 	}
-	s := &session{connector: c, vendor: "Google", fetch: func(ctx context.Context) (*oauth2.Token, error) {
+	s := &session{connector: c, vendor: "Google", tokens: tokens, fetch: func(ctx context.Context) (*oauth2.Token, error) {
 		return grant.TokenSource(ctx).Token()
 	}}
 	g := &google{

@@ -7,9 +7,12 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"strings"
 
 	"partnerapi/domain"
+	"partnerapi/platform/egress"
 )
 
 // serviceAccount is the JSON key of a service account, as Google hands it out.
@@ -22,9 +25,9 @@ type serviceAccount struct {
 	TokenURI     string `json:"token_uri"`
 }
 
-// readServiceAccount reads a credentials file. Errors say what is wrong with it
-// and show nothing of it.
-func readServiceAccount(text []byte) (a serviceAccount, err error) {
+// readServiceAccount reads a credentials file, of which checkToken checks the address
+// that gives tokens. Errors say what is wrong with it and show nothing of it.
+func readServiceAccount(text []byte, checkToken func(string) error) (a serviceAccount, err error) {
 	if json.Unmarshal(text, &a) != nil {
 		return a, errors.New("the credentials file is not JSON: take the key file of a service account as Google hands " +
 			"it out (IAM, service accounts, keys, JSON)")
@@ -36,14 +39,30 @@ func readServiceAccount(text []byte) (a serviceAccount, err error) {
 	case a.ClientEmail == "":
 		return a, errors.New("the credentials file has no client_email: download the key again")
 	}
-	if err := CheckEndpoint(a.TokenURI); err != nil {
-		return a, errors.New("the credentials file has no token_uri that is an https address: download the key again")
+	if err := checkToken(a.TokenURI); err != nil {
+		return a, errors.New("the credentials file has no token_uri that is a public https address: download the key again")
 	}
 	if !isPrivateKey(a.PrivateKey) {
 		return a, errors.New("the credentials file has a private_key that can't be read: download the key again, and " +
 			"change nothing in it")
 	}
 	return a, nil
+}
+
+// checkPublic reports an error for an address that is not https, or whose host is
+// plainly not public. What a name resolves to is checked when it is connected to.
+func checkPublic(address string) error {
+	if err := CheckEndpoint(address); err != nil {
+		return err
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" {
+		return errors.New("not https")
+	}
+	if at, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return egress.Check(at)
+	}
+	return nil
 }
 
 func isPrivateKey(text string) bool {

@@ -3,6 +3,9 @@ package directory_test
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +14,7 @@ import (
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
 	"partnerapi/platform/directory/directorytest"
+	"partnerapi/platform/egress"
 )
 
 func googleServer(t *testing.T, d *directorytest.Directory) *directorytest.Google {
@@ -141,6 +145,10 @@ func TestGoogleCredentials(t *testing.T) {
 		wantError(t, g, err, tt.words...)
 	}
 
+	for _, address := range []string{"http://127.0.0.1:1/", "https://127.0.0.1/token", "https://[::1]/token", "https://10.1.2.3/token", ""} {
+		_, err := directory.NewConnect(directory.Endpoints{}, nil)(t.Context(), "google", g.Settings(""), []byte(with("token_uri", address)))
+		wantError(t, g, err, "token_uri", "public https address")
+	}
 	for _, tt := range []struct {
 		settings, text string
 		words          []string
@@ -159,4 +167,24 @@ func TestGoogleCredentials(t *testing.T) {
 	g.Inject(directorytest.Fault{Path: "token", Status: 401, Body: `{"error": "unauthorized_client", "error_description": "Client is unauthorized"}`})
 	_, err := read(t.Context(), s, "")
 	wantError(t, g, err, "domain-wide delegation", "1234567890", "admin.directory.user.readonly")
+}
+
+// TestPublicTokens: what a credentials file names is connected to at public addresses
+// only, whatever its name resolves to; a proxy of the environment may be anywhere.
+func TestPublicTokens(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	defer server.Close()
+	transport := &http.Transport{}
+	client := http.Client{Transport: directory.OnlyPublic(transport)}
+	if _, err := client.Get(server.URL); !errors.Is(err, egress.ErrSpecial) || asked != 0 {
+		t.Errorf("%v, %d requests", err, asked)
+	}
+	transport.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(server.URL) }
+	answer, err := client.Get("http://tokens.example/")
+	if err != nil || asked != 1 {
+		t.Fatalf("%v, %d requests", err, asked)
+	}
+	answer.Body.Close()
 }

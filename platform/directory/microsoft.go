@@ -51,7 +51,7 @@ func (c connector) microsoft(settings MicrosoftSettings, secret string) (Source,
 		TokenURL: c.endpoints.login() + "/" + url.PathEscape(settings.Tenant) + "/oauth2/v2.0/token",
 		Scopes:   []string{c.endpoints.graph() + "/.default"},
 	}
-	s := &session{connector: c, vendor: "Microsoft", secret: secret, fetch: credentials.Token}
+	s := &session{connector: c, vendor: "Microsoft", tokens: c.client, secret: secret, fetch: credentials.Token}
 	m := &microsoft{session: s, base: c.endpoints.graph() + "/v1.0", group: settings.Group, seen: map[string]bool{}}
 	s.refusal = m.refused
 	s.denied = func(code, description string) error {

@@ -86,9 +86,9 @@ func (m *microsoft) managers(ctx context.Context, accounts []domain.DirectoryAcc
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(batchesAtOnce)
 	for batch := range slices.Chunk(wanted, batchSize) {
-		group.Go(func() error { return m.readManagers(ctx, batch) })
+		group.Go(domain.Carry(func() error { return m.readManagers(ctx, batch) }))
 	}
-	return group.Wait()
+	return domain.Raise(group.Wait())
 }
 
 // batchAnswer is Graph's answer to one request of a batch.

@@ -51,7 +51,7 @@ type recorder struct {
 
 // RoundTrip exchanges one request for its whole answer.
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	a, err := r.session.exchange(req)
+	a, err := r.session.exchange(r.session.tokens, req)
 	r.err = err
 	if err != nil {
 		return nil, err

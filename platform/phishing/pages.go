@@ -27,14 +27,14 @@ const (
 type Pages struct {
 	db       *db.DB
 	tokens   Tokens
-	networks Networks
+	networks domain.Networks
 	log      *slog.Logger
 	slots    chan struct{}
 	timeout  time.Duration
 }
 
 // NewPages returns the pages; the networks are those of mail scanners.
-func NewPages(d *db.DB, tokens Tokens, networks Networks, log *slog.Logger) *Pages {
+func NewPages(d *db.DB, tokens Tokens, networks domain.Networks, log *slog.Logger) *Pages {
 	return &Pages{
 		db: d, tokens: tokens, networks: networks, log: log,
 		slots: make(chan struct{}, maxConcurrentPages), timeout: pageTimeout,
@@ -174,7 +174,7 @@ func (p *Pages) automatedReason(c *gin.Context) domain.AutomatedReason {
 	switch {
 	case c.Request.Method == http.MethodHead:
 		return domain.ByHead
-	case p.networks.Contain(c.ClientIP()):
+	case p.networks.Contain(domain.AddressFrom(c.Request.Context())):
 		return domain.ByNetwork
 	}
 	return ""

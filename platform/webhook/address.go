@@ -7,41 +7,19 @@ import (
 	"strings"
 	"syscall"
 
-	"code.dny.dev/ssrf"
 	"golang.org/x/net/idna"
 
 	"partnerapi/domain"
+	"partnerapi/platform/egress"
 )
 
-// errSpecial says that an address lies in a network that is not delivered to.
-var errSpecial = errors.New("a private, local or otherwise special address is not delivered to")
-
-// azureHost is the address at which Azure's hosts answer their virtual machines. It
-// is in no registry of special addresses, and nobody's on the internet.
-var azureHost = netip.MustParsePrefix("168.63.129.16/32")
-
-// guardian refuses the networks of IANA's registries of special addresses, multicast,
-// and of IPv6 all but the global unicast range: loopback, link-local, unique local,
-// and the IPv4-mapped, NAT64 (64:ff9b::/96 and 64:ff9b:1::/48), 6to4 and Teredo
-// forms of IPv4 addresses.
-var guardian = ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(azureHost))
-
-// checkAddress reports errSpecial for an address that is not delivered to.
-func checkAddress(address netip.Addr) error {
-	if guardian.SafeAddr(address) != nil {
-		return errSpecial
-	}
-	return nil
-}
-
-// control is net.Dialer.Control: it refuses the very address that is about to be
-// connected to, whatever a name resolved to before.
+// control is egress.Control, which refuses ports that are not delivered to as well.
 func control(network, address string, raw syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
-	if err != nil || guardian.Safe(network, address, raw) != nil || !goodPort(at.Port()) {
-		return errSpecial
+	if err != nil || !goodPort(at.Port()) {
+		return egress.ErrSpecial
 	}
-	return nil
+	return egress.Control(network, address, raw)
 }
 
 // goodPort reports whether a port is delivered to (decisions 8.5).

@@ -14,11 +14,13 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/platform/egress"
 )
 
 const (
@@ -133,20 +135,18 @@ func (e *Endpoints) Check(ctx context.Context, address string) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil || len(found) == 0:
-		return domain.ErrInvalid("url", "names a host that does not resolve to an IP address: "+
-			"check its spelling, and that its name is public")
-	case e.allowPrivate:
-		return nil
-	}
-	for _, at := range found {
-		if checkAddress(at) != nil {
-			return domain.ErrInvalid("url", "names a host with a private, local or otherwise special address: "+
-				"events are delivered to public addresses only")
-		}
+	case err != nil || len(found) == 0 || !e.allowPrivate && slices.ContainsFunc(found, isSpecial):
+		return errHost
 	}
 	return nil
 }
+
+// errHost answers for hosts that do not resolve and for those with a private address
+// alike: a caller cannot find out which names of the inner network exist.
+var errHost = domain.ErrInvalid("url", "names a host that does not resolve to public IP addresses only: "+
+	"check its spelling; events are not delivered to private, local and otherwise special addresses")
+
+func isSpecial(at netip.Addr) bool { return egress.Check(at) != nil }
 
 func (e *Endpoints) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if at, err := netip.ParseAddr(host); err == nil {
@@ -270,8 +270,8 @@ func reason(ctx context.Context, err error) string {
 	var name *net.DNSError
 	var sent *tls.CertificateVerificationError
 	switch {
-	case errors.Is(err, errSpecial):
-		return errSpecial.Error()
+	case errors.Is(err, egress.ErrSpecial):
+		return egress.ErrSpecial.Error()
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), os.IsTimeout(err):
 		return fmt.Sprintf("no whole answer within %v", domain.WebhookDeadline)
 	case ctx.Err() != nil:

@@ -186,6 +186,12 @@ func TestSpellings(t *testing.T) {
 			t.Errorf("%s is sent to: %+v", host, try)
 		}
 	}
+	unknown := e.Check(t.Context(), "https://missing.example")
+	for _, host := range []string{"localhost", "mixed.example", "six.example", "empty.example", "10.1.2.3", "[::1]"} {
+		if err := e.Check(t.Context(), "https://"+host); err.Error() != unknown.Error() {
+			t.Errorf("%s can be told from a host that does not exist: %v; %v", host, err, unknown)
+		}
+	}
 	for _, address := range []string{"http://public.example/", "ftp://public.example/", "//public.example/", "https:public.example", "public.example", "",
 		"https://public.example/" + strings.Repeat("a", domain.MaxWebhookURL)} {
 		if err := e.Check(t.Context(), address); !domain.IsCode(err, domain.InvalidRequest) {

@@ -2,8 +2,6 @@ package ginop
 
 import (
 	"context"
-	"net/netip"
-	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -61,10 +59,12 @@ func (e *Edge) takeOf(ctx context.Context, caller *domain.Caller) budget {
 	return e.budgets.take(ctx, "key/"+caller.Prefix, e.Limits.PerKey)
 }
 
-// addressOf is the remote address; the zero Addr where it is not known.
-func addressOf(c *gin.Context) netip.Addr {
-	address, _ := netip.ParseAddr(c.ClientIP())
-	return address.Unmap().WithZone("")
+// addressOf is the remote address; empty where it is not known.
+func addressOf(c *gin.Context) string {
+	if address := domain.AddressFrom(c.Request.Context()); address.IsValid() {
+		return address.String()
+	}
+	return ""
 }
 
 const noValidKey = "without a valid key from this address"
@@ -90,11 +90,10 @@ func allowed(caller *domain.Caller, c *gin.Context) error {
 	if len(caller.Networks) == 0 {
 		return nil
 	}
-	seen := addressOf(c)
-	if slices.ContainsFunc(caller.Networks, func(n netip.Prefix) bool { return n.Contains(seen) }) {
+	if domain.Networks(caller.Networks).Contain(domain.AddressFrom(c.Request.Context())) {
 		return nil
 	}
 	return &domain.Error{
-		Code: domain.Unauthorized, Message: "this API key may not be used from the address " + c.ClientIP(),
+		Code: domain.Unauthorized, Message: "this API key may not be used from the address " + addressOf(c),
 	}
 }

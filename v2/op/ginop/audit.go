@@ -27,7 +27,7 @@ func (e *Edge) withRequest(c *gin.Context) context.Context {
 	if e.Audit == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return ctx
 	}
-	return context.WithValue(ctx, requestKey{}, requestOf{RequestID(c), r.Method, r.URL.Path, addressOf(c)})
+	return context.WithValue(ctx, requestKey{}, requestOf{RequestID(c), r.Method, r.URL.Path, domain.AddressFrom(ctx)})
 }
 
 // audited is an op.AroundWrite: it runs the work of a request in a transaction

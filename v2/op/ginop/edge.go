@@ -127,16 +127,26 @@ func (e *Edge) Surface(engine *gin.Engine, prefix string, render Renderer) *Surf
 	return s
 }
 
-// Engine makes the Gin engine for the edge's surfaces. A remote address is
-// taken from forwarding headers only when one of the proxies sent them.
+// Engine makes the Gin engine for the edge's surfaces. The remote address of a
+// request, domain.AddressFrom, is taken from X-Forwarded-For only when one of the
+// proxies sent it.
 func (e *Edge) Engine(proxies []string) (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.RedirectTrailingSlash = false
 	engine.UseRawPath = true // a path parameter may hold an escaped slash
-	if err := engine.SetTrustedProxies(proxies); err != nil {
+	trusted, err := domain.ParseNetworks(proxies)
+	if err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
 	}
+	// The service's own reading of addresses is the only one: Gin believes more
+	// headers.
+	engine.ForwardedByClientIP = false
+	engine.Use(func(c *gin.Context) {
+		address := domain.RemoteAddress(c.Request.RemoteAddr, c.Request.Header["X-Forwarded-For"], trusted)
+		c.Request = c.Request.WithContext(domain.WithAddress(c.Request.Context(), address))
+		leaveBody(c)
+	})
 	engine.NoRoute(e.noRoute)
 	return engine, nil
 }

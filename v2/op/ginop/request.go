@@ -43,6 +43,25 @@ func (s *Surface) begin(c *gin.Context, operation string) {
 	}
 }
 
+// unreadBody is where the context of a request says that it has a body that is not
+// read.
+const unreadBody = "ginop.unread"
+
+// leaveBody does without the body of a GET or a HEAD, which has no meaning: the
+// answer does not wait for one that may never arrive. The connection is closed
+// after it, as the next request would only begin where that body ends.
+func leaveBody(c *gin.Context) {
+	r := c.Request
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.Body == nil || r.Body == http.NoBody {
+		return
+	}
+	c.Set(unreadBody, true)
+	r.Body = http.NoBody
+	c.Header("Connection", "close")
+	// What has arrived is still taken in, so that closing does not cut the answer off.
+	_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(time.Second))
+}
+
 // Values of headers that all responses share; nothing appends to them in place.
 var noStore, noSniff = []string{"no-store"}, []string{"nosniff"}
 

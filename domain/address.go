@@ -1,0 +1,84 @@
+package domain
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Networks are networks of addresses.
+type Networks []netip.Prefix
+
+// ParseNetworks reads networks, each an address or a CIDR.
+func ParseNetworks(list []string) (Networks, error) {
+	var all Networks
+	for _, text := range list {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			address, bad := netip.ParseAddr(text)
+			if bad != nil {
+				return nil, fmt.Errorf("%q is neither an address nor a CIDR such as 10.0.0.0/8", text)
+			}
+			prefix = netip.PrefixFrom(address, address.BitLen())
+		}
+		all = append(all, prefix.Masked())
+	}
+	return all, nil
+}
+
+// Contain reports whether an address is in one of the networks.
+func (n Networks) Contain(address netip.Addr) bool {
+	address = address.Unmap().WithZone("")
+	return slices.ContainsFunc(n, func(p netip.Prefix) bool { return p.Contains(address) })
+}
+
+// RemoteAddress is the address that a request comes from: its peer's, address and
+// port, or, where that is a trusted proxy, the nearest of X-Forwarded-For that is
+// none (decisions 2.2). Nothing to the left of an entry that is no address is
+// believed. It is the zero Addr where the peer has no address.
+func RemoteAddress(peer string, forwarded []string, trusted Networks) netip.Addr {
+	address, _ := parseEntry(peer)
+	rest := strings.Join(forwarded, ",")
+	for rest != "" && address.IsValid() && trusted.Contain(address) {
+		last := strings.LastIndexByte(rest, ',')
+		next, ok := parseEntry(strings.TrimSpace(rest[last+1:]))
+		if !ok {
+			break
+		}
+		address, rest = next, rest[:max(last, 0)]
+	}
+	return address
+}
+
+// parseEntry reads an address with or without a port: 192.0.2.1, 192.0.2.1:80,
+// 2001:db8::1, [2001:db8::1] or [2001:db8::1]:80.
+func parseEntry(text string) (netip.Addr, bool) {
+	address, err := netip.ParseAddr(text)
+	if inner, bracketed := strings.CutPrefix(text, "["); err != nil && bracketed && strings.HasSuffix(inner, "]") {
+		if address, err = netip.ParseAddr(strings.TrimSuffix(inner, "]")); err == nil && address.Is4() {
+			return netip.Addr{}, false
+		}
+	}
+	if err != nil {
+		var port netip.AddrPort
+		port, err = netip.ParseAddrPort(text)
+		address = port.Addr()
+	}
+	return address.Unmap().WithZone(""), err == nil
+}
+
+type addressKey struct{}
+
+// WithAddress returns the context of a request from an address.
+func WithAddress(ctx context.Context, address netip.Addr) context.Context {
+	return context.WithValue(ctx, addressKey{}, address)
+}
+
+// AddressFrom is the address that the request of ctx comes from; the zero Addr where
+// it is not known.
+func AddressFrom(ctx context.Context) netip.Addr {
+	address, _ := ctx.Value(addressKey{}).(netip.Addr)
+	return address
+}
