@@ -44,8 +44,9 @@ func (t *Tenant) Admins(ctx context.Context, w domain.Window) (domain.Slice[doma
 }
 
 // Invite adds an invite to the client and asks for its mail, whose id it returns.
-// Conflict when the email is an admin of the client already or has an open invite.
-// The client is locked (LockTenant), so that of two at once one is refused.
+// Conflict when the email is an admin of the client already or has an open invite,
+// RateLimited where the client or its partner has had as many as it may. The client is
+// locked (LockTenant), so that of two at once one is refused.
 func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domain.MessageID, error) {
 	has, err := pg.One[struct{ Admin, Invite bool }](ctx, c, "look for an admin or invite", pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM admins WHERE client_id = ?0 AND email = ?1) AS admin,
@@ -62,14 +63,54 @@ func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domai
 		return domain.MessageID{}, domain.ErrConflict("invite", "this email already has an open invite to this client")
 	}
 
+	partner := domain.CallerFrom(ctx).Partner
+	if err := c.limitInvites(ctx, partner, t.ID); err != nil {
+		return domain.MessageID{}, err
+	}
 	mail := NewID[domain.MessageKind]()
 	_, err = pg.Exec(ctx, c, "insert an invite", pg.SQL(`
 		WITH invite AS (
-			INSERT INTO admin_invites (client_id, id, email, role, created_at, expires_at) VALUES (?0, ?1, ?2, ?3, ?4, ?5)
-			RETURNING client_id, id, created_at
+			INSERT INTO admin_invites (client_id, id, email, role, created_at, expires_at, partner_id)
+			VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?7) RETURNING client_id, id, created_at
 		)
 		INSERT INTO mail_requests (client_id, id, type, invite_id, created_at)
 		SELECT client_id, ?6, 'admin-invite', id, created_at FROM invite`,
-		t.ID, in.ID, in.Email, in.Role, in.CreatedAt, in.ExpiresAt, mail))
+		t.ID, in.ID, in.Email, in.Role, in.CreatedAt, in.ExpiresAt, mail, partner))
 	return mail, err
+}
+
+// limitInvites reports RateLimited where a client or its partner has had as many
+// invites as it may within their sliding times. It locks the partner, so that of
+// several at once no more are accepted.
+func (c *Change) limitInvites(ctx context.Context, partner domain.PartnerID, client domain.ClientID) error {
+	if err := c.lockPartner(ctx, partner); err != nil {
+		return err
+	}
+	// The invite that is to leave its window before there may be another one; null
+	// where there are fewer.
+	last, err := pg.One[struct{ Client, Partner *time.Time }](ctx, c, "count invites", pg.SQL(`
+		SELECT (
+			SELECT created_at FROM admin_invites WHERE client_id = ?0 AND created_at > ?1
+			ORDER BY created_at DESC OFFSET ?2 LIMIT 1
+		) AS client, (
+			SELECT created_at FROM admin_invites WHERE partner_id = ?3 AND created_at > ?4
+			ORDER BY created_at DESC OFFSET ?5 LIMIT 1
+		) AS partner`, client, c.At.Add(-domain.ClientInviteWindow), domain.MaxClientInvites-1,
+		partner, c.At.Add(-domain.PartnerInviteWindow), domain.MaxPartnerInvites-1))
+	refusal := domain.Error{Code: domain.RateLimited, Object: domain.InviteID{}.Noun()}
+	switch {
+	case err != nil:
+		return err
+	case last.Partner != nil:
+		refusal.Message = "the partner has sent 100 invites within the last 24 hours, which is as many as it may"
+		refusal.RetryAfter = last.Partner.Add(domain.PartnerInviteWindow).Sub(c.At)
+	case last.Client != nil:
+		refusal.Message = "20 invites to this client were sent within the last hour, which is as many as it may have"
+	default:
+		return nil
+	}
+	if last.Client != nil {
+		refusal.RetryAfter = max(refusal.RetryAfter, last.Client.Add(domain.ClientInviteWindow).Sub(c.At))
+	}
+	return &refusal
 }

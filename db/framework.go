@@ -129,9 +129,18 @@ func (t *Tenant) frameworkList() pg.Keyset[foundFramework] {
 }
 
 // Frameworks reads a page of the client's framework assignments, by creation, as
-// they were evaluated last.
-func (t *Tenant) Frameworks(ctx context.Context, w domain.Window) (domain.Slice[domain.FrameworkAssignment], error) {
-	rows, err := pg.CountedPage(ctx, t.db, t.frameworkList(), w)
+// they were evaluated last. since, if not nil, leaves those of which more than the time
+// of the evaluation changed since then, and those whose collection did.
+func (t *Tenant) Frameworks(
+	ctx context.Context, since *time.Time, w domain.Window,
+) (domain.Slice[domain.FrameworkAssignment], error) {
+	k := t.frameworkList()
+	if since != nil {
+		k.Where.Add(`coalesce(f.changed_at, greatest(f.evaluated_at, f.created_at)) >= ?0 OR f.created_at >= ?0 OR EXISTS (
+			SELECT 1 FROM collections AS named WHERE f.audience_type = 'collection' AND named.client_id = f.client_id
+			AND named.id = f.audience_id AND named.updated_at >= ?0)`, *since)
+	}
+	rows, err := pg.CountedPage(ctx, t.db, k, w)
 	out := domain.Slice[domain.FrameworkAssignment]{More: rows.More, End: rows.End, Total: rows.Total}
 	for i := 0; i < len(rows.Rows) && err == nil; i++ {
 		var a domain.FrameworkAssignment
@@ -141,8 +150,8 @@ func (t *Tenant) Frameworks(ctx context.Context, w domain.Window) (domain.Slice[
 	return out, err
 }
 
-// framework reads one of the client's framework assignments.
-func (t *Tenant) framework(ctx context.Context, id domain.FrameworkAssignmentID) (domain.FrameworkAssignment, error) {
+// Framework reads one of the client's framework assignments, as it was evaluated last.
+func (t *Tenant) Framework(ctx context.Context, id domain.FrameworkAssignmentID) (domain.FrameworkAssignment, error) {
 	k := t.frameworkList()
 	k.Where.Add("f.id = ?", id)
 	page, err := pg.Page(ctx, t.db, k, domain.Window{Limit: 1})

@@ -78,7 +78,7 @@ func (t *Tenant) ReadFramework(
 	if err := c.Evaluate(ctx, t, id); err != nil {
 		return domain.FrameworkAssignment{}, err
 	}
-	return t.framework(ctx, id)
+	return t.Framework(ctx, id)
 }
 
 // InsertFreeCollection adds a collection of users, who are locked, under its name,

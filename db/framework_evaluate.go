@@ -52,7 +52,9 @@ const evaluateSQL = `
 		FROM judged GROUP BY client_id, id
 	)
 	UPDATE framework_assignments AS f SET requirements = coalesce(e.requirements, '[]'),
-		met = coalesce(e.met, 0), total = coalesce(e.total, 0), evaluated_at = ?2
+		met = coalesce(e.met, 0), total = coalesce(e.total, 0), evaluated_at = ?2,
+		changed_at = CASE WHEN f.requirements IS DISTINCT FROM coalesce(e.requirements, '[]') THEN ?2::timestamptz
+			ELSE coalesce(f.changed_at, f.created_at) END
 	FROM stale AS s LEFT JOIN evaluated AS e ON e.client_id = s.client_id AND e.id = s.id
 	WHERE f.client_id = s.client_id AND f.id = s.id`
 

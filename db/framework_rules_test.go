@@ -8,10 +8,10 @@ import (
 	"partnerapi/domain"
 )
 
-// daysAgo is so many days before noon, and a time more.
+// daysAgo is the given number of days before noon, and a time more.
 func daysAgo(days int, more time.Duration) time.Time { return noon.AddDate(0, 0, -days).Add(-more) }
 
-// staff is a user of a role who was created so many days ago, and what else is
+// staff is a user of a role who was created the given number of days ago, and what else is
 // said of the user.
 func staff(role domain.Role, created time.Time, more ...func(*followedUser)) followedUser {
 	u := followedUser{id: db.NewID[domain.UserKind](), active: true, role: role, created: created}

@@ -187,7 +187,7 @@ func (s *school) leave(id domain.UserID, from domain.CollectionID) {
 	delete(s.model.users[id].in, from)
 }
 
-// assign assigns a framework: at once, or as to a large audience, whose batches
+// assignFramework assigns a framework: at once, or as to a large audience, whose batches
 // follow.
 func (s *school) assignFramework(rt *rapid.T) {
 	f, _ := domain.FrameworkByID(rapid.SampledFrom(learnerFrameworks).Draw(rt, "framework"))

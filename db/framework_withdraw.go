@@ -30,8 +30,8 @@ func (t *Tenant) RemoveFramework(ctx context.Context, c *Change, id domain.Frame
 // evaluated anew. The audiences of the client are locked.
 func (t *Tenant) emptyFrameworks(ctx context.Context, c *Change, id domain.CollectionID) error {
 	emptied, err := pg.All[domain.FrameworkAssignmentID](ctx, c, "empty the audiences of frameworks", pg.SQL(`
-		UPDATE framework_assignments SET evaluated_at = '-infinity'
-		WHERE client_id = ? AND audience_type = 'collection' AND audience_id = ? RETURNING id`, t.ID, id))
+		UPDATE framework_assignments SET evaluated_at = '-infinity', changed_at = ?2
+		WHERE client_id = ?0 AND audience_type = 'collection' AND audience_id = ?1 RETURNING id`, t.ID, id, c.At))
 	if err != nil || len(emptied) == 0 {
 		return err
 	}
@@ -46,13 +46,11 @@ func (t *Tenant) emptyFrameworks(ctx context.Context, c *Change, id domain.Colle
 const withdrawSQL = `
 	WITH gone AS (
 		DELETE FROM assignments AS a
-		WHERE a.client_id = ?0 AND a.frameworks && ?1::uuid[] AND a.frameworks <@ ?1::uuid[]
-		AND NOT a.from_program AND NOT a.direct AND a.completed_at IS NULL AND a.started_at IS NULL
+		WHERE a.client_id = ?0 AND ` + withdrawnSQL + `
 		RETURNING a.user_id, a.course_id, a.due_on
 	), kept AS (
 		UPDATE assignments AS a SET frameworks = ARRAY(SELECT unnest(a.frameworks) EXCEPT SELECT unnest(?1::uuid[]))
-		WHERE a.client_id = ?0 AND a.frameworks && ?1::uuid[] AND NOT (a.frameworks <@ ?1::uuid[]
-			AND NOT a.from_program AND NOT a.direct AND a.completed_at IS NULL AND a.started_at IS NULL)
+		WHERE a.client_id = ?0 AND a.frameworks && ?1::uuid[] AND NOT (` + withdrawnSQL + `)
 	), lost AS (
 		SELECT u.id, u.next_course_id = ANY (g.courses) AS next, g.late,
 			u.created_at < ?2::date - ?4::integer
@@ -98,10 +96,32 @@ func (t *Tenant) withdrawWaiting(ctx context.Context, c *Change, ids []domain.Fr
 	return err
 }
 
+// withdrawnSQL is the condition that an assignment, alias a, is withdrawn with the
+// framework assignments ?1: it is there for no other reason, and not begun.
+const withdrawnSQL = `a.frameworks && ?1::uuid[] AND a.frameworks <@ ?1::uuid[]
+	AND NOT a.from_program AND NOT a.direct AND a.completed_at IS NULL AND a.started_at IS NULL`
+
+// moveTraining notes that the lists of locked users change from what is withdrawn on:
+// courses behind it move up, and an earlier round shows again.
+func (t *Tenant) moveTraining(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
+	_, err := pg.Exec(ctx, c, "move courses up", pg.SQL(`
+		UPDATE assignments AS a SET updated_at = greatest(a.updated_at, ?2) FROM (
+			SELECT DISTINCT ON (a.user_id) a.user_id, a.position, a.course_id FROM assignments AS a
+			WHERE a.client_id = ?0 AND `+withdrawnSQL+` ORDER BY a.user_id, a.position, a.course_id
+		) AS first
+		WHERE a.client_id = ?0 AND a.user_id = first.user_id AND (a.position, a.course_id) >= (first.position, first.course_id)`,
+		t.ID, pg.IDs(ids), c.At))
+	return err
+}
+
 func (t *Tenant) withdrawGiven(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
 	_, err := t.lockUsers(ctx, c, pg.SQL(`EXISTS (SELECT 1 FROM assignments AS a
 		WHERE a.client_id = u.client_id AND a.user_id = u.id AND a.frameworks && ?::uuid[])`, pg.IDs(ids)))
 	if err != nil {
+		return err
+	}
+
+	if err := t.moveTraining(ctx, c, ids); err != nil {
 		return err
 	}
 

@@ -32,6 +32,17 @@ func (d *DB) Importing(ctx context.Context, fn func(context.Context) error) (boo
 	return d.TryAdvisoryLock(ctx, importLock, fn)
 }
 
+// TryImport runs fn in one transaction, and rolls back what it did whether it succeeds
+// or not. The methods that import work in it at savepoints, one at a time.
+func (d *DB) TryImport(ctx context.Context, fn func(context.Context) error) error {
+	return d.Trial(ctx, func(ctx context.Context) error { return fn(context.WithValue(ctx, tryingKey{}, true)) })
+}
+
+type tryingKey struct{}
+
+// trying reports whether what ctx's transaction does is rolled back in the end.
+func trying(ctx context.Context) bool { return ctx.Value(tryingKey{}) != nil }
+
 // staleBatch is of how many clients a transaction marks the summaries.
 const staleBatch = 500
 

@@ -49,17 +49,17 @@ const completeSQL = `
 				AND (t.at + make_interval(months => c.renewal_months))::date <= ?4::date)
 		ORDER BY t.client_id, t.user_id, t.course_id, t.at DESC
 	), completed AS (
-		UPDATE assignments AS a SET completed_at = due.at,
+		UPDATE assignments AS a SET completed_at = due.at, updated_at = ?6::timestamptz,
 			assigned_at = CASE WHEN due.unassigned THEN due.at ELSE a.assigned_at END,
 			due_on = CASE WHEN due.unassigned THEN due.at::date ELSE a.due_on END
 		FROM due
 		WHERE a.client_id = due.client_id AND a.user_id = due.user_id AND a.course_id = due.course_id AND a.round = due.round
 	), given AS (
-		INSERT INTO assignments (client_id, user_id, course_id, direct, position, assigned_at, due_on, completed_at)
+		INSERT INTO assignments (client_id, user_id, course_id, direct, position, assigned_at, due_on, completed_at, given_at)
 		SELECT due.client_id, due.user_id, due.course_id, true,
 			coalesce((SELECT min(position) FROM program_courses
 				WHERE client_id = due.client_id AND course_id = due.course_id), ?5::integer),
-			due.at, due.at::date, due.at
+			due.at, due.at::date, due.at, ?6::timestamptz
 		FROM due WHERE due.round IS NULL
 	)
 	SELECT client_id, user_id, course_id, coalesce(round, 1) AS round, at, first, overdue FROM due`
@@ -84,7 +84,7 @@ func (c *Change) complete(ctx context.Context, list []lesson) error {
 	}
 	clients, users, courses, times := lessonLists(list)
 	rows, err := pg.All[completedRow](ctx, c, "complete courses", pg.SQL(completeSQL,
-		clients, users, courses, times, domain.DateOf(c.At), unassignedPosition))
+		clients, users, courses, times, domain.DateOf(c.At), unassignedPosition, c.At))
 	for _, row := range rows {
 		user := domain.UserKey{Client: row.ClientID, User: row.UserID}
 		c.courseDueMoved(user)

@@ -46,7 +46,6 @@ func (d *DB) MarkSent(ctx context.Context, mails []SentMail) (map[domain.Message
 				user := domain.UserKey{Client: m.ClientID, User: *m.UserID}
 				c.countMails(m.ClientID, domain.DateOf(c.At), domain.PhishingCounts{Sent: 1})
 				c.Rescore(user)
-				c.ObjectEvent(domain.ResultUpdated, user, m.ID.UUID())
 			}
 		}
 		return c.noteNotified(ctx, notices)
@@ -163,11 +162,8 @@ func (c *Change) takeOut(ctx context.Context, l Lease) error {
 
 func (c *Change) failSimulation(ctx context.Context, l Lease, failure string) error {
 	c.lock(resultLocks)
-	users, err := pg.All[domain.UserID](ctx, c, "mark a simulated mail as failed", pg.SQL(`
+	_, err := pg.Exec(ctx, c, "mark a simulated mail as failed", pg.SQL(`
 		UPDATE phishing_results SET status = ?4, failed_at = ?2, failure = ?3, updated_at = greatest(updated_at, ?2)
-		WHERE client_id = ?0 AND id = ?1 RETURNING user_id`, l.Client, l.ID, c.At, failure, domain.ResultFailed))
-	for _, user := range users { // one
-		c.ObjectEvent(domain.ResultUpdated, domain.UserKey{Client: l.Client, User: user}, l.ID.UUID())
-	}
+		WHERE client_id = ?0 AND id = ?1`, l.Client, l.ID, c.At, failure, domain.ResultFailed))
 	return err
 }

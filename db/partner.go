@@ -27,6 +27,15 @@ func (d *DB) InsertPartner(ctx context.Context, name string) (domain.PartnerID, 
 	return row.ID, err
 }
 
+// lockPartner locks a partner: what it may have a limited number of is counted one
+// request after the other.
+func (c *Change) lockPartner(ctx context.Context, id domain.PartnerID) error {
+	c.lock(partnerLocks)
+	_, err := pg.One[domain.PartnerID](ctx, c, "lock a partner", pg.SQL(
+		"SELECT id FROM partners WHERE id = ? FOR NO KEY UPDATE", id))
+	return err
+}
+
 // PartnerSummary is a partner as the operator lists it.
 type PartnerSummary struct {
 	ID        domain.PartnerID

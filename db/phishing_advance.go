@@ -72,12 +72,13 @@ type resultChange struct {
 	before, after domain.Result
 }
 
-// byPerson reports whether more changed than the mark of a mail scanner, which is no
-// event (decisions 8.2).
+// byPerson reports whether something changed of what a person did with the mail, which
+// is an event; its sending, its failing and the mark of a scanner are none (decisions
+// 8.1, 8.2).
 func (r *resultChange) byPerson() bool {
-	before := r.before
-	before.Automated, before.AutomatedReason = r.after.Automated, r.after.AutomatedReason
-	return before != r.after
+	b, a := &r.before, &r.after
+	return b.OpenedAt != a.OpenedAt || b.AttachmentOpenedAt != a.AttachmentOpenedAt || b.ClickedAt != a.ClickedAt ||
+		b.CredentialsSubmittedAt != a.CredentialsSubmittedAt || b.Reported != a.Reported || b.ReportedAt != a.ReportedAt
 }
 
 // scored reports whether a score depends on the change: not on who opens only,

@@ -64,8 +64,17 @@ func (r *trainingRow) assignment() domain.Assignment {
 	}
 }
 
+// trainingSince is the condition that a course of a user's list, alias t, shows
+// otherwise than before ?0, on the day ?1: it was given, completed or withdrawn to an
+// earlier round, became overdue, or another one came or went before it in the list.
+const trainingSince = `greatest(t.assigned_at, t.given_at, t.completed_at, t.updated_at) >= ?0
+	OR t.completed_at IS NULL AND t.due_on < ?1::date AND (t.due_on + 1)::timestamptz >= ?0
+	OR EXISTS (
+		SELECT 1 FROM assignments AS a WHERE a.client_id = t.client_id AND a.user_id = t.user_id AND a.round = 1
+		AND greatest(a.assigned_at, a.given_at) >= ?0 AND (a.position, a.course_id) < (t.position, t.course_id))`
+
 // Training reads a page of the user's courses, in their order. since, if not nil,
-// leaves those that were assigned, completed or became overdue at or after it.
+// leaves those that show otherwise since then.
 func (u *User) Training(
 	ctx context.Context, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Assignment], error) {
@@ -80,9 +89,7 @@ func (u *User) Training(
 	}
 	k.Where.Add("t.client_id = ? AND t.user_id = ?", u.Client, u.ID)
 	if since != nil {
-		k.Where.Add(`t.assigned_at >= ?0 OR t.completed_at >= ?0
-			OR t.completed_at IS NULL AND t.due_on < ?1::date AND (t.due_on + 1)::timestamptz >= ?0`,
-			*since, domain.DateOf(u.db.Now()))
+		k.Where.Add(trainingSince, *since, domain.DateOf(u.db.Now()))
 	}
 	rows, err := pg.CountedPage(ctx, u.db, k, w)
 	return pg.Map(rows, (*trainingRow).assignment), err

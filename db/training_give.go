@@ -73,8 +73,9 @@ const giveSQL = `
 		FROM judged AS j WHERE j.outcome = 'assigned'
 	), given AS (
 		INSERT INTO assignments (client_id, user_id, course_id, round, position, from_program, direct, frameworks,
-			assigned_at, due_on)
-		SELECT client_id, user_id, course_id, round, position, from_program, direct, frameworks, ?2::timestamptz, due_on
+			assigned_at, given_at, due_on)
+		SELECT client_id, user_id, course_id, round, position, from_program, direct, frameworks, ?2::timestamptz,
+			?2::timestamptz, due_on
 		FROM chosen
 	), justified AS (
 		UPDATE assignments AS a SET direct = a.direct OR j.direct AND j.outcome = 'open',

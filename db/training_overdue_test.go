@@ -28,8 +28,8 @@ func (w *world) note() {
 	}
 }
 
-// TestNoteOverdue: an assignment is told of once, on the day after the one on which it
-// was due, unless it was completed before; one that is given overdue is told of too.
+// TestNoteOverdue: an assignment has one event, on the day after the one on which it
+// was due, unless it was completed before; one that is given overdue has one too.
 func TestNoteOverdue(t *testing.T) {
 	w := newWorld(t)
 	client, archived := w.client(), w.client()
@@ -76,7 +76,7 @@ func TestNoteOverdue(t *testing.T) {
 }
 
 // TestNoteOverdueAtOnce: of several processes at once, and beside one that completes an
-// assignment, each assignment is told of once.
+// assignment, each has one event.
 func TestNoteOverdueAtOnce(t *testing.T) {
 	w := newWorld(t)
 	client := w.client()

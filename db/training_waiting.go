@@ -64,9 +64,10 @@ type waitingRow struct {
 	Whole    string
 }
 
-// claimWaiting takes a batch of a client that waits, chosen at random so that one
-// with many waiting delays no other. Its rows are deleted in the transaction that
-// gives the courses: what a crash cuts short is claimed again.
+// claimWaiting takes a batch of a client that waits, drawn at random so that one
+// with many waiting delays no other. What another transaction holds, a row or its
+// user, is passed over, and so is a client of which all is held. Its rows are deleted
+// in the transaction that gives the courses: what a crash cuts short is claimed again.
 const claimWaiting = `
 	WITH RECURSIVE clients (client_id) AS (
 		(SELECT client_id FROM waiting_assignments ORDER BY client_id LIMIT 1)
@@ -74,11 +75,18 @@ const claimWaiting = `
 		SELECT (SELECT w.client_id FROM waiting_assignments AS w WHERE w.client_id > c.client_id ORDER BY w.client_id LIMIT 1)
 		FROM clients AS c WHERE c.client_id IS NOT NULL
 	), chosen AS MATERIALIZED (
-		SELECT client_id FROM clients WHERE client_id IS NOT NULL ORDER BY random() LIMIT 1
+		SELECT free.client_id
+		FROM (SELECT client_id FROM clients WHERE client_id IS NOT NULL ORDER BY random()) AS drawn CROSS JOIN LATERAL (
+			SELECT w.client_id
+			FROM waiting_assignments AS w JOIN users AS u ON u.client_id = w.client_id AND u.id = w.user_id
+			WHERE w.client_id = drawn.client_id
+			LIMIT 1 FOR UPDATE OF w SKIP LOCKED FOR NO KEY UPDATE OF u SKIP LOCKED
+		) AS free LIMIT 1
 	), batch AS MATERIALIZED (
 		SELECT w.client_id, w.user_id, w.course_id
-		FROM waiting_assignments AS w WHERE w.client_id = (SELECT client_id FROM chosen)
-		ORDER BY w.user_id, w.course_id LIMIT ? FOR UPDATE OF w SKIP LOCKED
+		FROM waiting_assignments AS w JOIN users AS u ON u.client_id = w.client_id AND u.id = w.user_id
+		WHERE w.client_id = (SELECT client_id FROM chosen)
+		ORDER BY w.user_id, w.course_id LIMIT ? FOR UPDATE OF w SKIP LOCKED FOR NO KEY UPDATE OF u SKIP LOCKED
 	)
 	DELETE FROM waiting_assignments AS w USING batch AS b
 	WHERE w.client_id = b.client_id AND w.user_id = b.user_id AND w.course_id = b.course_id
@@ -87,10 +95,12 @@ const claimWaiting = `
 // AssignWaiting gives courses to a batch of those who wait for them, for no caller,
 // and returns how many it was: 0 where nobody waits. Each is judged again: who was
 // given the course meanwhile, or was deactivated, is passed over. Any number of
-// processes may call it at once.
+// processes may call it at once; it waits for no lock of another transaction on who
+// waits, and may return 0 where all of them are held.
 func (d *DB) AssignWaiting(ctx context.Context) (n int, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
 		c.lock(waitingLocks)
+		c.lock(userLocks)
 		rows, err := pg.All[waitingRow](ctx, c, "claim who waits for a course", pg.SQL(claimWaiting, waitingBatch))
 		if err != nil || len(rows) == 0 {
 			return err

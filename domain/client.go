@@ -128,6 +128,18 @@ type Invite struct {
 // InviteLife is how long an invite stays open (decisions 3.14).
 const InviteLife = 7 * 24 * time.Hour
 
+// How many invites are accepted within sliding times (decisions 3.14): each is a mail to
+// an address that a caller names.
+const (
+	// MaxClientInvites is how many of a client are accepted within ClientInviteWindow.
+	MaxClientInvites   = 20
+	ClientInviteWindow = time.Hour
+	// MaxPartnerInvites is how many of all clients of a partner are accepted within
+	// PartnerInviteWindow.
+	MaxPartnerInvites   = 100
+	PartnerInviteWindow = 24 * time.Hour
+)
+
 // Partner is a managed-service provider.
 type Partner struct {
 	ID        PartnerID

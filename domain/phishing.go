@@ -117,7 +117,7 @@ type PhishingCounts struct {
 }
 
 // PhishingSummary counts a client's simulated mails by when they were sent: in
-// the last so many days, today included, and ever.
+// the last days, of the given number, today included, and ever.
 type PhishingSummary struct {
 	Days30, Days90, Days365, Total PhishingCounts
 	// RepeatClickers are the users who fell for two or more mails of the last

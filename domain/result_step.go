@@ -74,7 +74,7 @@ func (r Result) Refuses(s ResultStep) string {
 // The steps of a mail may come in any order and repeatedly: the status never goes
 // back, and what happened once is not taken a second time. An open or a click
 // that was gone beyond before changes nothing. An attachment that was opened is
-// another act than a click, and is kept beside it whichever is told of first.
+// another act than a click, and is kept beside it whichever is known first.
 //
 // That a scanner opened or clicked the mail is noted once. It moves no status and
 // no time, and no person's step erases it. A scanner takes no other steps.

@@ -51,6 +51,7 @@ type API struct {
 
 	ListFrameworks       *op.Op[ListFrameworks, op.Page[Framework]]
 	ListClientFrameworks *op.Op[ListClientFrameworks, op.Page[FrameworkAssignment]]
+	GetFramework         *op.Op[GetFramework, FrameworkAssignment]
 	AssignFramework      *op.Op[AssignFramework, FrameworkAssigned]
 	RemoveFramework      *op.Op[RemoveFramework, op.NoContent]
 

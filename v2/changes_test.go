@@ -1,6 +1,7 @@
 package v2_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -158,5 +159,110 @@ func TestRemindersWaitForAPublication(t *testing.T) {
 	}
 	if n := (<-reminded).Want(http.StatusAccepted).Field("recipient_count"); n != 2.0 {
 		t.Errorf("%v were reminded, not 2", n)
+	}
+}
+
+// TestUpdatedSinceOfTraining: of a user's courses those are told that show otherwise, be
+// it by their place alone, whatever date the change has.
+func TestUpdatedSinceOfTraining(t *testing.T) {
+	t.Parallel()
+	w := newTrainee(t, 1)
+	user := w.users[0]
+	path := "/v2/users/" + user.ID.String() + "/training"
+	shown := func() map[string]string {
+		all := map[string]string{}
+		for _, row := range w.training(user) {
+			all[row["course_id"].(string)] = fmt.Sprint(row)
+		}
+		return all
+	}
+	w.Exec("DELETE FROM program_courses WHERE position > 2")
+	w.Exec("DELETE FROM assignments WHERE position > 2")
+	w.Exec("UPDATE assignments SET position = position + 10")
+	remove := func(r v2test.Response) func() {
+		return func() {
+			w.Do("DELETE", w.frameworksPath()+"/"+r.Field("assignment.id").(string), w.tenant.Key, nil).Want(http.StatusNoContent)
+		}
+	}
+	removed := w.follow(`{"framework_id":"gdpr"}`).Want(http.StatusCreated)
+	direct := func(n byte) func() {
+		return func() {
+			w.assign(fmt.Sprintf(`{"course_id":%q,"audience":{"type":"all"}}`, course(n))).Want(http.StatusOK)
+		}
+	}
+	for _, c := range []struct {
+		what string
+		do   func()
+	}{
+		{"nothing", func() {}},
+		{"one at the end", direct(8)},
+		{"a framework that ends", remove(removed)},
+		{"a completion of last month", func() { w.complete(user, 8, w.Clock.Now().AddDate(0, -1, 0), true) }},
+		{"a later one of last week", func() { w.complete(user, 8, w.Clock.Now().AddDate(0, 0, -7), false) }},
+		{"one that was never given", func() { w.complete(user, 3, w.Clock.Now().AddDate(0, -1, 0), true) }},
+		{"one of the program", func() {
+			w.Exec("INSERT INTO program_courses (client_id, position, course_id, due_after_days) VALUES ($1, 3, $2, 30)", w.client.ID, course(10))
+			direct(10)()
+		}},
+	} {
+		before := shown()
+		w.Clock.Advance(time.Minute)
+		since := w.Clock.Now()
+		c.do()
+		var want, got []string
+		for id, row := range shown() {
+			if before[id] != row {
+				want = append(want, id)
+			}
+		}
+		for _, row := range rows(w.Get(path+"?updated_since="+since.Format(time.RFC3339Nano), w.tenant.Key).Want(http.StatusOK)) {
+			got = append(got, row["course_id"].(string))
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) || (len(want) == 0) != (c.what == "nothing") {
+			t.Errorf("%s: %v are told, %v changed", c.what, got, want)
+		}
+	}
+}
+
+// TestUpdatedSinceOfFrameworks: assignments are told whose evaluation moved, whose
+// collection was renamed or deleted, and new ones; not those that were evaluated again.
+func TestUpdatedSinceOfFrameworks(t *testing.T) {
+	t.Parallel()
+	w := newTrainee(t, 2)
+	collection := w.Collection(w.client.ID, "Some")
+	w.Exec("INSERT INTO collection_members (client_id, collection_id, user_id, added_at) VALUES ($1, $2, $3, $4)",
+		w.client.ID, collection, w.users[0].ID, w.Clock.Now())
+	ids := map[string]string{}
+	assign := func(name, body string) func() {
+		return func() { ids[w.follow(body).Want(http.StatusCreated).Field("assignment.id").(string)] = name }
+	}
+	some := fmt.Sprintf(`"audience":{"type":"collection","collection_id":%q}`, collection)
+	for _, c := range []struct {
+		what string
+		do   func()
+		want []string
+	}{
+		{"one of all", assign("all", `{"framework_id":"gdpr"}`), []string{"all"}},
+		{"one of some", assign("some", `{"framework_id":"iso_27001",`+some+`}`), []string{"some"}},
+		{"time", func() { w.Clock.Advance(time.Hour) }, nil},
+		{"a completion", func() { w.Clock.Advance(time.Hour); w.complete(w.users[1], 9, w.Clock.Now(), true) }, []string{"all"}},
+		{"a collection that is deleted", func() {
+			w.Do("DELETE", "/v2/clients/"+w.client.ID.String()+"/collections/"+collection.String(), w.tenant.Key, nil).Want(http.StatusNoContent)
+		}, []string{"some"}},
+	} {
+		w.Get(w.frameworksPath(), w.tenant.Key).Want(http.StatusOK)
+		w.Clock.Advance(time.Minute)
+		since := w.Clock.Now()
+		c.do()
+		w.Clock.Advance(domain.SummaryAge + time.Second)
+		var got []string
+		for _, row := range rows(w.Get(w.frameworksPath()+"?updated_since="+since.Format(time.RFC3339Nano), w.tenant.Key).Want(http.StatusOK)) {
+			got = append(got, ids[row["id"].(string)])
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v are told, not %v", c.what, got, c.want)
+		}
 	}
 }

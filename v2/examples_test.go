@@ -134,6 +134,7 @@ func (d demo) reads() []v2test.Call {
 		{ID: "phishing.reported.list", Path: d.of(), Query: "limit=2&classification=phishing"},
 		{ID: "frameworks.list", Query: "limit=1"},
 		{ID: "clients.frameworks", Path: d.of(), Query: "limit=1"},
+		{ID: "frameworks.get", Path: d.of("assignment_id", d.assignments[0])},
 		{ID: "reports.list", Path: d.of(), Query: "limit=2"},
 		{ID: "reports.get", Path: d.of("report_id", d.report)},
 	}

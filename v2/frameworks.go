@@ -146,6 +146,11 @@ func (a *API) declareFrameworks() {
 		Description: "Returns the assignments by their creation, each with its audience and how far the framework is " +
 			"met. Evaluations may be 5 minutes old.",
 	}, a.listClientFrameworks, frameworkAssignmentOf)
+	a.GetFramework = op.Add(&a.Set, op.Meta{
+		ID: "frameworks.get", Starred: true, Method: "GET", Path: "/clients/:client_id/frameworks/:assignment_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary:     "Get a framework assigned to a client",
+		Description: "Returns the assignment, as the list does. Its evaluation may be 5 minutes old.",
+	}, a.getFramework)
 	a.AssignFramework = op.Add(&a.Set, op.Meta{
 		ID: "frameworks.assign", Method: "POST", Path: "/clients/:client_id/frameworks", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary: "Assign a framework to users of a client",
@@ -176,7 +181,10 @@ func (a *API) listFrameworks(
 // creation.
 type ListClientFrameworks struct {
 	Path  clientPath
-	Query struct{ op.Paging }
+	Query struct {
+		op.Paging
+		UpdatedSince *op.Time `query:"updated_since" doc:"Only assignments that were made, or of which more than evaluated_at changed, at or after this time."`
+	}
 }
 
 // listClientFrameworks evaluates what is stale first. A page after a position
@@ -193,7 +201,33 @@ func (a *API) listClientFrameworks(
 			return none, err
 		}
 	}
-	return t.Frameworks(ctx, w)
+	return t.Frameworks(ctx, bound(in.Query.UpdatedSince), w)
+}
+
+type frameworkPath struct {
+	clientPath
+	AssignmentID domain.FrameworkAssignmentID `path:"assignment_id" doc:"Opaque id of the assignment, from the client's list of frameworks."`
+}
+
+// GetFramework asks for one framework assignment of a client.
+type GetFramework struct {
+	Path frameworkPath
+}
+
+// getFramework evaluates what is stale first, as the list does.
+func (a *API) getFramework(ctx context.Context, in *GetFramework) (*FrameworkAssignment, error) {
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.EvaluateStale(ctx); err != nil {
+		return nil, err
+	}
+	found, err := t.Framework(ctx, in.Path.AssignmentID)
+	if err != nil {
+		return nil, err
+	}
+	return new(frameworkAssignmentOf(found)), nil
 }
 
 // AssignFramework asks for a framework to be assigned to users of a client.
@@ -342,10 +376,7 @@ func collected(
 
 // RemoveFramework asks for the end of a framework assignment.
 type RemoveFramework struct {
-	Path struct {
-		clientPath
-		AssignmentID domain.FrameworkAssignmentID `path:"assignment_id" doc:"Opaque id of the assignment, from the client's list of frameworks."`
-	}
+	Path frameworkPath
 }
 
 func (a *API) removeFramework(ctx context.Context, in *RemoveFramework) (*op.NoContent, error) {

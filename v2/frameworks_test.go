@@ -102,6 +102,11 @@ func TestAssignFramework(t *testing.T) {
 	if want := w.frameworksPath() + "/" + real.Field("assignment.id").(string); real.Header.Get("Location") != want {
 		t.Errorf("it is at %s", real.Header.Get("Location"))
 	}
+	if got := w.Get(real.Header.Get("Location"), w.tenant.Key).Want(200).Body; !strings.Contains(string(real.Body), strings.TrimSpace(string(got))) {
+		t.Errorf("there is %s", got)
+	}
+	w.Get(w.frameworksPath()+"/"+dry.Field("assignment.id").(string), w.tenant.Key).Want(404)
+	w.Get("/v2/clients/"+w.Client(w.tenant, "Other").ID.String()+"/frameworks/"+real.Field("assignment.id").(string), w.tenant.Key).Want(404)
 	for name, r := range map[string]v2test.Response{"dry": dry, "real": real} {
 		a := r.Field("assignment").(map[string]any)
 		if fmt.Sprint(r.Field("courses_to_schedule")) != fmt.Sprintf("[map[course_id:%s title:Wire fraud and payment approval user_count:1]]", course(10)) ||

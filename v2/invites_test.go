@@ -1,11 +1,15 @@
 package v2_test
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"partnerapi/domain"
 	"partnerapi/v2/v2test"
@@ -45,13 +49,17 @@ func TestInvites(t *testing.T) {
 	checkInvalid(t, w.Do("POST", "/v2/clients/"+other.ID.String()+"/admins/invites", w.tenant.Key, `{"email":"o@example.com","role":"owner"}`), "role", "admin, viewer")
 }
 
-// TestConcurrentInvites: of fifty at once, one is accepted.
+// atOnce is as many requests of one key as may be in progress at a time: on a busy
+// machine more are refused, after a second (decisions 2.2).
+const atOnce = 16
+
+// TestConcurrentInvites: of many at once, one is accepted.
 func TestConcurrentInvites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	var accepted, refused atomic.Int32
 	var all sync.WaitGroup
-	for i := range 50 {
+	for i := range atOnce {
 		email := "one@example.com"
 		if i%2 == 0 {
 			email = strings.ToUpper(email)
@@ -68,12 +76,75 @@ func TestConcurrentInvites(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if accepted.Load() != 1 || refused.Load() != 49 {
+	if accepted.Load() != 1 || refused.Load() != atOnce-1 {
 		t.Errorf("%d accepted, %d refused", accepted.Load(), refused.Load())
 	}
 	if n := w.Number("SELECT count(*) FROM admin_invites") * w.Number("SELECT count(*) FROM mail_requests"); n != 1 {
 		t.Error("not exactly one invite and one mail")
 	}
+}
+
+// TestInviteLimits: of many at once no more are accepted than a client and a partner may
+// have within their sliding times (decisions 3.14). A replay is no invite.
+func TestInviteLimits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	// invite sends n invites to each of these clients, fewer at once than a key may have
+	// in progress, and returns how many were accepted.
+	number := 0
+	invite := func(tenant v2test.Tenant, n int, clients ...domain.ClientID) (accepted int32) {
+		var passed atomic.Int32
+		var all errgroup.Group
+		all.SetLimit(12)
+		for i := range n * len(clients) {
+			number++
+			email, client := fmt.Sprintf("a%d@example.com", number), clients[i%len(clients)]
+			all.Go(func() error {
+				r := w.Do("POST", "/v2/clients/"+client.String()+"/admins/invites", tenant.Key, map[string]any{"email": email})
+				if r.Status == 202 {
+					passed.Add(1)
+				} else if r.Code() != domain.RateLimited || r.Header.Get("Retry-After") == "" {
+					t.Errorf("answers %d %s", r.Status, r.Body)
+				}
+				return nil
+			})
+		}
+		_ = all.Wait()
+		return passed.Load()
+	}
+	want := func(what string, got, want int32) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %d are accepted, not %d", what, got, want)
+		}
+	}
+	path, key := "/v2/clients/"+w.client.ID.String()+"/admins/invites", []string{"Idempotency-Key", "once"}
+	w.Do("POST", path, w.tenant.Key, `{"email":"first@example.com"}`, key...).Want(202)
+	want("at once", invite(w.tenant, 30, w.client.ID), 19)
+	w.Do("POST", path, w.tenant.Key, `{"email":"first@example.com"}`, key...).Want(202)
+
+	w.Clock.Advance(time.Hour - time.Second)
+	r := w.invite("late@example.com")
+	if checkError(t, r, domain.RateLimited); r.Header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After is %q", r.Header.Get("Retry-After"))
+	}
+	w.Clock.Advance(time.Second)
+	want("an hour later", invite(w.tenant, 5, w.client.ID), 5)
+
+	// the day of the partner, whose clients are asked at once
+	others := make([]domain.ClientID, 6)
+	for i := range others {
+		others[i] = w.Client(w.tenant, fmt.Sprintf("Client %d", i)).ID
+	}
+	want("of the partner", invite(w.tenant, 20, others...), 75)
+	r = w.invite("later@example.com")
+	if r.Code() != domain.RateLimited || r.Header.Get("Retry-After") != strconv.Itoa(23*60*60) {
+		t.Errorf("Retry-After is %q", r.Header.Get("Retry-After"))
+	}
+	other := w.Tenant("Another partner")
+	want("another partner", invite(other, 1, w.Client(other, "Client").ID), 1)
+	w.Clock.Advance(23 * time.Hour)
+	want("a day later", invite(w.tenant, 3, w.client.ID), 3)
 }
 
 // TestPartnerAndAdmins: the partner shows its own admins, a client's list those

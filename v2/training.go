@@ -57,7 +57,7 @@ type ListTraining struct {
 	Path  userPath
 	Query struct {
 		op.Paging
-		UpdatedSince *op.Time `query:"updated_since" doc:"Only courses that were assigned, completed or became overdue at or after this time."`
+		UpdatedSince *op.Time `query:"updated_since" doc:"Only courses that were assigned, completed or became overdue, or whose place in the list changed, at or after this time."`
 	}
 }
 

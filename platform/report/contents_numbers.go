@@ -95,7 +95,7 @@ func (n *numbers) standing(ctx context.Context, t *db.Tenant) (err error) {
 // frameworksOf reads all framework assignments of the client.
 func frameworksOf(ctx context.Context, t *db.Tenant) (all []domain.FrameworkAssignment, err error) {
 	for w := (domain.Window{Limit: 100}); ; {
-		page, err := t.Frameworks(ctx, w)
+		page, err := t.Frameworks(ctx, nil, w)
 		if err != nil {
 			return nil, err
 		}
