@@ -87,6 +87,14 @@ type DeliveryBacklog struct {
 	Due time.Time
 	// Active, Paused and Disabled count subscriptions.
 	Active, Paused, Disabled int
+	// Failing are the active subscriptions that fail longest, up to 20.
+	Failing []FailingWebhook
+}
+
+// FailingWebhook is a subscription whose deliveries fail, and none succeeded.
+type FailingWebhook struct {
+	ID           domain.WebhookID
+	FailingSince time.Time
 }
 
 // backlogOfDeliveries is a DeliveryBacklog as it is counted.
@@ -109,7 +117,14 @@ func (d *DB) DeliveryBacklogs(ctx context.Context) (DeliveryBacklog, error) {
 			SELECT d.due_at FROM webhook_deliveries AS d
 			WHERE d.webhook_id = w.id AND d.status = 'waiting' ORDER BY d.due_at LIMIT 1
 		) AS first ON true`, maxCounted, d.Now()))
+	if err != nil {
+		return DeliveryBacklog{}, err
+	}
+	failing, err := pg.All[FailingWebhook](ctx, d, "find webhooks that fail", pg.SQL(`
+		SELECT id, failing_since FROM webhooks WHERE status = 'active' AND failing_since IS NOT NULL
+		ORDER BY failing_since, id LIMIT 20`))
 	return DeliveryBacklog{
 		Waiting: row.Waiting, Due: or(row.Due, time.Time{}), Active: row.Active, Paused: row.Paused, Disabled: row.Disabled,
+		Failing: failing,
 	}, err
 }

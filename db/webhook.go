@@ -143,9 +143,7 @@ func (d *DB) CoversKey(ctx context.Context, key domain.KeyID) (bool, error) {
 // Conflict where the partner has as many as it may. The partner is locked, so that
 // of several at once no more are accepted.
 func (c *Change) InsertWebhook(ctx context.Context, w domain.Webhook, secret []byte) error {
-	c.lock(partnerLocks)
-	if _, err := pg.One[domain.PartnerID](ctx, c, "lock a partner", pg.SQL(
-		"SELECT id FROM partners WHERE id = ? FOR NO KEY UPDATE", w.Partner)); err != nil {
+	if err := c.lockPartner(ctx, w.Partner); err != nil {
 		return err
 	}
 	n, err := pg.One[int](ctx, c, "count webhooks", pg.SQL("SELECT count(*) FROM webhooks WHERE partner_id = ?", w.Partner))

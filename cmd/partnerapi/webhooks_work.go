@@ -38,9 +38,13 @@ func newDeliveries(d *db.DB, with kept, log *slog.Logger, metrics *deliveryMetri
 	})
 }
 
+// triedWebhooks bounds how many subscriptions have a series of their own.
+const triedWebhooks = 1000
+
 // deliveryMetrics count and time the tries of deliveries.
 type deliveryMetrics struct {
 	tries             *prometheus.CounterVec
+	webhooks          *domain.Labels // of tries
 	seconds           prometheus.Histogram
 	dropped, disabled prometheus.Counter
 }
@@ -52,8 +56,9 @@ func newDeliveryMetrics() *deliveryMetrics {
 	m := &deliveryMetrics{
 		tries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "partnerapi_webhook_tries_total",
-			Help: "Tries to deliver an event, by outcome: succeeded, retried, failed or lost.",
-		}, []string{"outcome"}),
+			Help: "Tries to deliver an event, by subscription and outcome: succeeded, retried, failed or lost.",
+		}, []string{"webhook", "outcome"}),
+		webhooks: domain.NewLabels(triedWebhooks),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "partnerapi_webhook_seconds", Help: "How long endpoints took to answer tries.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
@@ -62,13 +67,13 @@ func newDeliveryMetrics() *deliveryMetrics {
 		disabled: counter("disabled_total", "Subscriptions that were disabled, for their endpoint took no events."),
 	}
 	for _, outcome := range webhook.Outcomes {
-		m.tries.WithLabelValues(string(outcome)) // 0 is shown too
+		m.tries.WithLabelValues(domain.OtherLabel, string(outcome)) // 0 is shown too
 	}
 	return m
 }
 
-func (m *deliveryMetrics) tried(outcome webhook.Outcome, took time.Duration) {
-	m.tries.WithLabelValues(string(outcome)).Inc()
+func (m *deliveryMetrics) tried(id domain.WebhookID, outcome webhook.Outcome, took time.Duration) {
+	m.tries.WithLabelValues(m.webhooks.Of(id.String()), string(outcome)).Inc()
 	m.seconds.Observe(took.Seconds())
 }
 

@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -13,15 +14,16 @@ import (
 )
 
 // TestBacklog: what waits is counted, and how long the delivery waits that is due
-// longest; one that waits for its next try is not late.
+// longest; one that waits for its next try is not late. Active subscriptions that fail
+// are named.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	want := func(b db.DeliveryBacklog) {
 		t.Helper()
 		got, err := w.DeliveryBacklogs(t.Context())
-		if err != nil || got != b {
-			t.Errorf("%+v: %v", got, err)
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(b) {
+			t.Errorf("%+v in place of %+v: %v", got, b, err)
 		}
 	}
 	want(db.DeliveryBacklog{})
@@ -37,7 +39,11 @@ func TestBacklog(t *testing.T) {
 		return answered(500)
 	}}, webhook.Observer{}))
 	w.exec("UPDATE webhooks SET status = 'paused' WHERE id = $1", one)
-	want(db.DeliveryBacklog{Waiting: 2, Active: 1, Paused: 1})
+	want(db.DeliveryBacklog{
+		Waiting: 2, Active: 1, Paused: 1, Failing: []db.FailingWebhook{{ID: two, FailingSince: w.clock.Now()}},
+	})
+	w.exec("UPDATE webhooks SET status = 'disabled' WHERE id = $1", two)
+	want(db.DeliveryBacklog{Waiting: 2, Paused: 1, Disabled: 1})
 }
 
 // TestClaimCost: a claim and its marks read little more than what they claim, however

@@ -79,7 +79,7 @@ func (d *Dispatcher) open(id domain.WebhookID, sealed []byte) (string, error) {
 // message is what is sent for a delivery, or the mark that it gets instead.
 func (b *batch) message(l db.DeliveryLease) (Message, *db.DeliveryMark) {
 	if b.err != nil {
-		return Message{}, b.putBack(l, outageFor)
+		return Message{}, b.putBack(l, unreadFor)
 	}
 	body := b.bodies[l.Place()]
 	if len(body) == 0 {

@@ -25,7 +25,7 @@ func BenchmarkDeliver(b *testing.B) {
 	want := int64(b.N/len(all)+1) * int64(len(all))
 	var done atomic.Int64
 	finished := make(chan struct{})
-	d := w.dispatcher(sink.endpoints(b), webhook.Observer{Tried: func(o webhook.Outcome, _ time.Duration) {
+	d := w.dispatcher(sink.endpoints(b), webhook.Observer{Tried: func(_ domain.WebhookID, o webhook.Outcome, _ time.Duration) {
 		if o != webhook.Succeeded {
 			b.Error(o)
 		}

@@ -12,13 +12,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/platform/lease"
 )
 
 const (
@@ -34,19 +34,24 @@ const (
 	leaseFor = beginWithin + domain.WebhookDeadline + closeWithin + markWithin + 5*time.Second
 	// StopWithin is how long the tries under way may take after a stop.
 	StopWithin = domain.WebhookDeadline + closeWithin + markWithin
-	// lookEvery is how often deliveries are looked for that nothing told of: other
-	// processes publish, too.
-	lookEvery = time.Second
-	// lookAgain is the pause between two looks while deliveries are due whose
+	// pollEvery is how often deliveries are polled without a wake-up: other processes
+	// publish, too.
+	pollEvery = time.Second
+	// pollAgain is the pause between two polls while deliveries are due whose
 	// subscriptions have no place.
-	lookAgain = 250 * time.Millisecond
-	// outageFor is the pause after the database could not be used.
-	outageFor = time.Second
+	pollAgain = 250 * time.Millisecond
+	// unreadFor is how long a delivery is put off whose event or target can't be read.
+	unreadFor = time.Second
 	// keylessFor is how long a delivery is put off whose secret can't be opened.
 	keylessFor = time.Minute
 	// openedSecrets is how many opened secrets are kept.
 	openedSecrets = 4096
+	// marksAtOnce is how many deliveries are marked in one transaction.
+	marksAtOnce = 500
 )
+
+// errLost says that a lease ended before its delivery was marked.
+var errLost = errors.New("the lease has ended, or the subscription was deleted")
 
 // Outcome is what became of a try.
 type Outcome string
@@ -62,11 +67,11 @@ const (
 // Outcomes lists the outcomes.
 var Outcomes = []Outcome{Succeeded, Retried, Failed, Lost}
 
-// Observer is told what the dispatcher does; each function may be nil, and is called
+// Observer is notified of what the dispatcher does; each function may be nil, and is called
 // by several goroutines.
 type Observer struct {
-	// Tried is told of every try, and how long the endpoint took.
-	Tried func(outcome Outcome, took time.Duration)
+	// Tried is notified of every try for a subscription, and how long its endpoint took.
+	Tried func(id domain.WebhookID, outcome Outcome, took time.Duration)
 	// Dropped counts deliveries that were given up because of their subscriptions.
 	Dropped func(n int)
 	// Disabled counts subscriptions that were disabled.
@@ -92,9 +97,8 @@ type Dispatcher struct {
 	log     *slog.Logger
 	observe Observer
 	places  *places
-	wake    chan struct{}
-	under   sync.WaitGroup
-	marks   marks
+	queue   *lease.Queue[claimed]
+	marks   *lease.Marks[db.DeliveryMark]
 	opened  *lru.Cache[string, string]
 	// after calls a function later, unless it is stopped.
 	after func(time.Duration, func()) (stop func() bool)
@@ -103,129 +107,101 @@ type Dispatcher struct {
 // NewDispatcher returns a dispatcher that opens secrets with keys.
 func NewDispatcher(d *db.DB, to Poster, keys Opener, log *slog.Logger, observe Observer) *Dispatcher {
 	opened, _ := lru.New[string, string](openedSecrets) // fails for sizes below 1
-	return &Dispatcher{
-		db: d, to: to, keys: keys, log: log, observe: observe, places: newPlaces(), wake: make(chan struct{}, 1),
-		opened: opened,
-		after:  func(d time.Duration, fn func()) func() bool { return time.AfterFunc(d, fn).Stop },
+	made := &Dispatcher{
+		db: d, to: to, keys: keys, log: log, observe: observe, opened: opened,
+		after: func(d time.Duration, fn func()) func() bool { return time.AfterFunc(d, fn).Stop },
 	}
+	made.marks = lease.NewMarks(lease.MarksConfig[db.DeliveryMark]{
+		Log: log, Doing: "mark deliveries", Most: marksAtOnce, Within: markWithin, Write: made.markAll,
+	})
+	made.queue = lease.NewQueue(lease.Config[claimed]{
+		Name: "deliveries", Log: log, Claim: made.claim, Do: made.try, AtOnce: mostTries, StopWithin: StopWithin,
+	})
+	made.places = newPlaces(made.queue.Wake)
+	return made
 }
 
-// Wake tells that there are new deliveries. It does not wait.
-func (d *Dispatcher) Wake() {
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
-}
+// Wake has new deliveries claimed at once. It does not wait.
+func (d *Dispatcher) Wake() { d.queue.Wake() }
 
 // Run delivers until ctx ends. Then it claims no more, and finishes the tries under
 // way. The error says that this took longer than StopWithin: those deliveries are
 // made again when their leases end.
-func (d *Dispatcher) Run(ctx context.Context) error {
-	away := false // whether the log says that the database is
-	for ctx.Err() == nil {
-		claim, err := d.claim(ctx)
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			if !away {
-				d.log.WarnContext(ctx, "deliveries cannot be read; it will be tried again", "error", err)
-			}
-			away = true
-			d.wait(ctx, outageFor, false)
-		default:
-			if away {
-				d.log.InfoContext(ctx, "deliveries can be read again")
-				away = false
-			}
-			d.rest(ctx, claim)
-		}
-	}
+func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
-	done := make(chan struct{})
-	go func() { d.under.Wait(); close(done) }()
-	select {
-	case <-done:
-		return nil
-	case <-time.After(StopWithin):
-		return errors.New("stop the background work: deliveries are still under way")
-	}
+// claimed is a leased delivery with its place and what its claim read.
+type claimed struct {
+	db.DeliveryLease
+	try   *try
+	batch *batch
+	at    time.Time // of the claim, by the machine's clock
 }
 
-// rest waits until there may be something to claim.
-func (d *Dispatcher) rest(ctx context.Context, claim db.Claim) {
-	until := lookEvery
-	switch {
-	case len(claim.Leases) > 0 && !d.places.full(), claim.Dropped > 0:
-		return
-	case claim.Left:
-		until = lookAgain
-	}
-	if !claim.Next.IsZero() {
-		until = min(until, max(claim.Next.Sub(d.db.Now()), 0))
-	}
-	d.wait(ctx, until, true)
-}
-
-// wait waits so long, or until ctx ends or, if told, there is something new.
-func (d *Dispatcher) wait(ctx context.Context, until time.Duration, told bool) {
-	wake, freed := d.wake, d.places.freed
-	if !told {
-		wake, freed = nil, nil
-	}
-	timer := time.NewTimer(until)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-wake:
-	case <-freed:
-	}
-}
-
-// claim claims deliveries and begins their tries, which ctx does not end.
-func (d *Dispatcher) claim(ctx context.Context) (db.Claim, error) {
+// claim claims deliveries, and takes their places. How many it claims, the places
+// say.
+func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimed, wait time.Duration, err error) {
 	if d.places.full() {
-		return db.Claim{Left: true}, nil
+		return nil, pollAgain, nil
 	}
 	began := time.Now()
 	claim, err := d.db.ClaimDeliveries(ctx, leaseFor, d.places.choose)
 	if err != nil {
-		return claim, err
+		return nil, 0, err
 	}
 	if claim.Dropped > 0 && d.observe.Dropped != nil {
 		d.observe.Dropped(claim.Dropped)
 	}
-	if len(claim.Leases) == 0 {
-		return claim, nil
+	if len(claim.Leases) > 0 {
+		lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginWithin)
+		defer cancel()
+		b := d.load(lasting, claim.Leases)
+		for _, l := range claim.Leases {
+			rows = append(rows, claimed{l, d.places.begin(l.Webhook), b, began})
+		}
 	}
-
-	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginWithin)
-	defer cancel()
-	b := d.load(lasting, claim.Leases)
-	for _, l := range claim.Leases {
-		t := d.places.begin(l.Webhook)
-		d.under.Go(func() { d.try(context.WithoutCancel(ctx), t, l, b, began) })
-	}
-	return claim, nil
+	return rows, d.untilNext(claim), nil
 }
 
-// try makes one try and has it marked.
-func (d *Dispatcher) try(ctx context.Context, t *try, l db.DeliveryLease, b *batch, claimed time.Time) {
-	message, instead := b.message(l)
-	if instead == nil && time.Since(claimed) > beginWithin {
-		instead = b.putBack(l, 0)
+// untilNext is how long to wait after a claim.
+func (d *Dispatcher) untilNext(claim db.Claim) time.Duration {
+	wait := pollEvery
+	switch {
+	case len(claim.Leases) > 0 && !d.places.full(), claim.Dropped > 0:
+		return 0
+	case claim.Left:
+		wait = pollAgain
+	}
+	if !claim.Next.IsZero() {
+		wait = min(wait, max(claim.Next.Sub(d.db.Now()), 0))
+	}
+	return wait
+}
+
+// try makes one try, which a stop does not end, and has it marked. A panic of the try
+// is an answer that failed.
+func (d *Dispatcher) try(ctx context.Context, c claimed) {
+	ctx = context.WithoutCancel(ctx)
+	made, ok := false, false
+	defer func() { c.try.end(made, ok) }()
+	message, instead := c.batch.message(c.DeliveryLease)
+	if instead == nil && time.Since(c.at) > beginWithin {
+		instead = c.batch.putBack(c.DeliveryLease, 0)
 	}
 	if instead != nil {
 		_ = d.finish(ctx, *instead) // which is logged
-		t.end(false, false)
 		return
 	}
 
-	stop := d.after(slowAfter, t.lag)
-	a := d.to.Post(ctx, message)
+	stop := d.after(slowAfter, c.try.lag)
+	a, err := domain.RecoverValue(ctx, d.log, "post an event", func() (Answer, error) {
+		return d.to.Post(ctx, message), nil
+	})
+	if err != nil {
+		a = Answer{DeliveryTry: domain.DeliveryTry{At: c.batch.now, Response: err.Error()}}
+	}
 	stop()
-	mark := judge(l, a, d.db.Now())
+	made, ok = true, a.Succeeded()
+	mark := judge(c.DeliveryLease, a, d.db.Now())
 	outcome := Retried
 	switch err := d.finish(ctx, mark); {
 	case err != nil:
@@ -235,19 +211,41 @@ func (d *Dispatcher) try(ctx context.Context, t *try, l db.DeliveryLease, b *bat
 	case mark.Status == domain.DeliveryFailed:
 		outcome = Failed
 	}
-	t.end(true, a.Succeeded())
 	if d.observe.Tried != nil {
-		d.observe.Tried(outcome, a.Took())
+		d.observe.Tried(mark.Webhook, outcome, a.Took())
 	}
 }
 
 // finish marks a delivery. The error says that it could not be marked, or was
 // another's.
 func (d *Dispatcher) finish(ctx context.Context, m db.DeliveryMark) error {
-	err := d.mark(ctx, m)
+	err := d.marks.Mark(ctx, m)
 	if err != nil {
 		d.log.WarnContext(ctx, "a delivery was not marked; it will be made again unless another process has taken it over",
 			"webhook", m.Webhook.UUID(), "delivery", m.ID.UUID(), "error", err)
 	}
 	return err
+}
+
+// markAll marks deliveries in one transaction.
+func (d *Dispatcher) markAll(ctx context.Context, list []db.DeliveryMark) (func(db.DeliveryMark) error, error) {
+	done, err := d.db.MarkDeliveries(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range done.Disabled {
+		d.log.InfoContext(ctx, "a subscription was disabled, for its endpoint takes no events", "webhook", id.UUID())
+	}
+	if len(done.Disabled) > 0 {
+		if d.observe.Disabled != nil {
+			d.observe.Disabled(len(done.Disabled))
+		}
+		d.Wake() // what waits for them is to be given up
+	}
+	return func(m db.DeliveryMark) error {
+		if !done.Held[m.ID] {
+			return errLost
+		}
+		return nil
+	}, nil
 }

@@ -273,7 +273,7 @@ func TestLostLease(t *testing.T) {
 		return answered(500)
 	}}
 	outcomes := make(chan webhook.Outcome, 1)
-	first := w.dispatcher(slow, webhook.Observer{Tried: func(o webhook.Outcome, _ time.Duration) { outcomes <- o }})
+	first := w.dispatcher(slow, webhook.Observer{Tried: func(_ domain.WebhookID, o webhook.Outcome, _ time.Duration) { outcomes <- o }})
 	done := make(chan error)
 	go func() { _, err := first.Once(t.Context()); done <- err }()
 	<-begun

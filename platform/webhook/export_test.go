@@ -29,16 +29,7 @@ var Discard = log.New(io.Discard, "", 0)
 
 // Once makes all tries that are due, and waits for them. It returns how many
 // deliveries it claimed.
-func (d *Dispatcher) Once(ctx context.Context) (claimed int, err error) {
-	for {
-		claim, err := d.claim(ctx)
-		d.under.Wait()
-		claimed += len(claim.Leases)
-		if err != nil || len(claim.Leases) == 0 && claim.Dropped == 0 {
-			return claimed, err
-		}
-	}
-}
+func (d *Dispatcher) Once(ctx context.Context) (claimed int, err error) { return d.queue.Drain(ctx) }
 
 // UseTimer has the dispatcher wait by after.
 func (d *Dispatcher) UseTimer(after func(time.Duration, func()) (stop func() bool)) { d.after = after }
@@ -55,7 +46,7 @@ type (
 )
 
 // NewPlaces returns places of which all are free.
-func NewPlaces() Places { return Places{newPlaces()} }
+func NewPlaces() Places { return Places{newPlaces(func() {})} }
 
 // Choose says how many deliveries are to be claimed.
 func (p Places) Choose(due []db.DueWebhook) []db.Places { return p.choose(due) }

@@ -15,7 +15,7 @@ import (
 	"partnerapi/platform/webhook"
 )
 
-// hanging is endpoints that answer at once until they are told to hang.
+// hanging is endpoints that answer at once until they are set to hang.
 type hanging struct {
 	mu      sync.Mutex
 	hang    bool
@@ -23,7 +23,7 @@ type hanging struct {
 	running map[string]int // hanging tries by endpoint
 	most    int            // of one endpoint
 	good    int            // answers of the healthy endpoint
-	enough  chan struct{}  // closed when there are so many
+	enough  chan struct{}  // closed when there are that many
 	want    int
 	timers  map[int]func()
 	next    int

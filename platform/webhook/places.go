@@ -22,6 +22,8 @@ const (
 	// its first answer, and slowPlaces those of one that answers, but slowly. Each
 	// quick success doubles them, to domain.MaxTriesUnderWay; a failure leaves one.
 	firstPlaces, slowPlaces = 2, 2
+	// mostTries is how many tries are under way at the most (see places).
+	mostTries = quickTries*(1+int(domain.WebhookDeadline/slowAfter)) + slowTries
 	// knownStandings is how many subscriptions are remembered beyond those that have
 	// deliveries due.
 	knownStandings = 1000
@@ -35,14 +37,13 @@ const (
 // to be slow leaves the quick pool for the slow one at once, which may be overdrawn
 // that way. So hanging endpoints hold places of the quick pool for slowAfter, and then
 // they are suspects. At most quickTries turn slow in each slowAfter, and a try ends
-// within domain.WebhookDeadline: there are at most
-// quickTries × (1 + WebhookDeadline / slowAfter) + slowTries tries under way.
+// within domain.WebhookDeadline: there are at most mostTries under way.
 type places struct {
 	mu          sync.Mutex
 	quick, slow int // tries under way
 	turn        int64
 	of          map[domain.WebhookID]*standing
-	freed       chan struct{} // told when a place is free again
+	freed       func() // called when a place is free again
 }
 
 // standing is what a process knows of a subscription.
@@ -53,8 +54,8 @@ type standing struct {
 	turn    int64 // of the last claim: who waited longer comes first
 }
 
-func newPlaces() *places {
-	return &places{of: map[domain.WebhookID]*standing{}, freed: make(chan struct{}, 1)}
+func newPlaces(freed func()) *places {
+	return &places{of: map[domain.WebhookID]*standing{}, freed: freed}
 }
 
 // full reports whether no try may begin.
@@ -187,7 +188,7 @@ func (t *try) lag() {
 	t.late, t.slow = true, true
 	*p.pool(t)++
 	t.of.suspect, t.of.places = true, 1
-	p.free()
+	p.freed()
 }
 
 // end gives the place back. made says that there was a try, ok that it succeeded.
@@ -207,13 +208,5 @@ func (t *try) end(made, ok bool) {
 	default:
 		s.suspect, s.places = false, min(2*s.places, domain.MaxTriesUnderWay)
 	}
-	p.free()
-}
-
-// free tells that a place is free.
-func (p *places) free() {
-	select {
-	case p.freed <- struct{}{}:
-	default:
-	}
+	p.freed()
 }

@@ -3,16 +3,18 @@ package webhook
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/platform/lease"
 )
 
 const (
 	// publishBatch is how many events are published in one transaction.
 	publishBatch = 500
-	// publishPoll is how often it is looked for events that another process wrote.
+	// publishPoll is how often events are polled that another process wrote.
 	publishPoll = 500 * time.Millisecond
 	// gatherEvents is how long is waited for more events after one was written, so that
 	// a busy service publishes many at once.
@@ -27,7 +29,9 @@ type Publisher struct {
 	render db.RenderEvents
 	log    *slog.Logger
 	on     PublisherEvents
-	wake   chan struct{}
+	loop   *lease.Loop
+	// gathering says that the loop is about to be woken.
+	gathering atomic.Bool
 }
 
 // PublisherEvents are called by a Publisher, each of them unless it is nil. They must
@@ -39,52 +43,34 @@ type PublisherEvents struct {
 	Deliveries func()
 }
 
-// NewPublisher returns a publisher of events whose bodies render makes.
+// NewPublisher returns a publisher of events whose bodies render makes. An event for
+// which render panics is postponed like one for which it returns an error.
 func NewPublisher(d *db.DB, render db.RenderEvents, log *slog.Logger, on PublisherEvents) *Publisher {
-	return &Publisher{db: d, render: render, log: log, on: on, wake: make(chan struct{}, 1)}
+	guarded := func(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
+		return domain.RecoverValue(ctx, log, "render events", func() ([]string, error) { return render(ctx, events) })
+	}
+	p := &Publisher{db: d, render: guarded, log: log, on: on}
+	p.loop = lease.NewLoop(log, "publish events", publishPoll, func(ctx context.Context) (time.Duration, error) {
+		return publishPoll, p.Publish(ctx)
+	})
+	return p
 }
 
-// Wake has Run look for events. It returns at once.
+// Wake has Run publish in gatherEvents. It returns at once.
 func (p *Publisher) Wake() {
-	select {
-	case p.wake <- struct{}{}:
-	default: // woken already
+	if p.gathering.CompareAndSwap(false, true) {
+		time.AfterFunc(gatherEvents, func() {
+			p.gathering.Store(false)
+			p.loop.Wake()
+		})
 	}
 }
 
 // Run publishes until ctx ends: events that this process writes within a fraction of a
-// second after their commit, those of others as soon as it looks for them.
+// second after their commit, those of others at the next poll.
 func (p *Publisher) Run(ctx context.Context) {
 	p.db.OnEvents(p.Wake)
-	for {
-		if err := p.Publish(ctx); err != nil && ctx.Err() == nil {
-			p.log.WarnContext(ctx, "events were not published; it will be tried again", "error", err)
-		}
-		if !p.wait(ctx) {
-			return
-		}
-	}
-}
-
-// wait returns when there may be events, and false when ctx has ended.
-func (p *Publisher) wait(ctx context.Context) bool {
-	poll := time.NewTimer(publishPoll)
-	defer poll.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-poll.C:
-		return true
-	case <-p.wake:
-	}
-	gather := time.NewTimer(gatherEvents)
-	defer gather.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-gather.C:
-		return true
-	}
+	p.loop.Run(ctx)
 }
 
 // Publish publishes what is in the outbox. It does nothing where another process is at

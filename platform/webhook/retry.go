@@ -1,29 +1,22 @@
 package webhook
 
 import (
-	"math/rand/v2"
 	"net/http"
 	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/platform/lease"
 )
 
 // pauses are those after each failed try of a delivery; the last one repeats until
 // domain.WebhookRetryFor after the first try (decisions 8.4).
-var pauses = []time.Duration{
+var pauses = lease.Pauses{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour,
 }
 
 // longestPause is the greatest pause that an endpoint may ask for.
 const longestPause = 2 * time.Hour
-
-// pauseAfter is the pause after so many tries, a tenth more or less, so that
-// deliveries that failed together are not all tried together.
-func pauseAfter(tries int) time.Duration {
-	pause := pauses[min(max(tries, 1), len(pauses))-1]
-	return pause - pause/10 + rand.N(pause/5)
-}
 
 // judge says what becomes of a delivery after a try that ended at now.
 //
@@ -45,7 +38,7 @@ func judge(l db.DeliveryLease, a Answer, now time.Time) db.DeliveryMark {
 	case !now.Before(end):
 		m.Status = domain.DeliveryFailed
 	default:
-		pause := max(pauseAfter(l.Tries+1), min(a.RetryAfter, longestPause))
+		pause := max(pauses.After(l.Tries+1), min(a.RetryAfter, longestPause))
 		m.Status, m.Due = domain.DeliveryWaiting, now.Add(pause)
 		if m.Due.After(end) {
 			m.Due = end

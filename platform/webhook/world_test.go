@@ -107,7 +107,7 @@ func (w *world) webhook(url string) domain.WebhookID {
 	return id
 }
 
-// publish adds so many events, which wait to be delivered to subscriptions.
+// publish adds the given number of events, which wait to be delivered to subscriptions.
 func (w *world) publish(n int, to ...domain.WebhookID) {
 	w.t.Helper()
 	uuids := make([]string, len(to))
