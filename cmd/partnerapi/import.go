@@ -11,14 +11,16 @@ import (
 
 type importObjectsCmd struct {
 	databaseFlags
-	File string `arg:"" help:"A file of objects, one JSON object on each line; - for the standard input."`
+	File   string `arg:"" help:"A file of objects, one JSON object on each line; - for the standard input."`
+	DryRun bool   `name:"dry-run" env:"-" help:"Check everything and report the same, and change nothing. Rows that the lines would change stay locked meanwhile."`
+	Errors string `env:"-" placeholder:"FILE" help:"Write the refused lines to this file, a JSON object of line and reason for each, and not to the standard error stream."`
 }
 
 // Help says what becomes of the lines.
 func (importObjectsCmd) Help() string {
 	return "A line with an id that is not there makes an object with that id; another one sets the fields that it names. " +
-		"Nothing is deleted. The lines may come in any order: they are read first, into the folder for temporary files " +
-		"(TMPDIR), and applied then. What is new sends no mail and writes no events; what changes writes its events. " +
+		"Nothing is deleted. The lines may come in any order: they are read first, into a table of the database, and " +
+		"applied then. What is new sends no mail and writes no events; what changes writes its events. " +
 		"Bad lines are reported with their numbers on the standard error stream and skipped; the rest are applied. " +
 		"The command may be cut short and run again with the same lines. The exit status is 0 if every line was " +
 		"applied, now or before, and 1 if any was refused or the command was cut short. The guide under " +

@@ -43,41 +43,11 @@ func Columns[Row any]() string {
 	return list
 }
 
-// insert is the insertion of rows of one type.
-type insert struct {
-	table *schema.Table
-	rows  reflect.Value
+// Rows is the selection of all columns of Row's table, which has its alias.
+func Rows[Row any]() *Select {
+	table := modelOf(reflect.TypeFor[Row]())
+	return From(table.Name + " AS " + table.Alias).Columns(Columns[Row]())
 }
 
-// Insert is the statement that inserts rows, of which there is at least one, with
-// the columns of Row's table. A field marked nullzero is NULL where it is zero.
-// It may be put before more, as in SQL("? ON CONFLICT DO NOTHING", Insert(rows)).
-func Insert[Row any](rows ...Row) Query {
-	return insert{modelOf(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
-}
-
-func (i insert) write(s *statement) {
-	names := make([]string, len(i.table.Fields))
-	for n, field := range i.table.Fields {
-		names[n] = field.Name
-	}
-	s.add("INSERT INTO "+i.table.Name+" ("+strings.Join(names, ", ")+") VALUES ", nil)
-	values := "(?" + strings.Repeat(", ?", len(names)-1) + ")"
-	for n := range i.rows.Len() {
-		if n > 0 {
-			s.add(", ", nil)
-		}
-		s.add(values, i.values(i.rows.Index(n)))
-	}
-}
-
-// values are those of a row's columns.
-func (i insert) values(row reflect.Value) []any {
-	values := make([]any, len(i.table.Fields))
-	for n, field := range i.table.Fields {
-		if value := field.Value(row); !field.NullZero || !value.IsZero() {
-			values[n] = value.Interface()
-		}
-	}
-	return values
-}
+// Table is the name of Row's table.
+func Table[Row any]() string { return modelOf(reflect.TypeFor[Row]()).Name }

@@ -56,12 +56,11 @@ func Ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, erro
 func ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher, impatient func() <-chan time.Time) (Report, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	in := &ingestion{db: d, watcher: w, lines: make(chan line), impatient: impatient}
-	go in.read(ctx, ndjson.NewReader(r, MaxLine))
+	in := &ingestion{db: d, watcher: w, lines: ndjson.Lines(ctx, r, MaxLine), impatient: impatient}
 	for {
 		more, err := in.gather(ctx)
 		if err != nil {
-			return in.report, fmt.Errorf("read line %d: %w", in.last.number+1, err)
+			return in.report, fmt.Errorf("read line %d: %w", in.last.Number+1, err)
 		}
 		if err := in.apply(ctx); err != nil {
 			return in.report, fmt.Errorf("apply the lines after %d: %w", in.done, err)
@@ -75,11 +74,11 @@ func ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher, impatient fun
 type ingestion struct {
 	db        *db.DB
 	watcher   Watcher
-	lines     chan line
+	lines     <-chan ndjson.Line
 	impatient func() <-chan time.Time
 	report    Report
-	last      line // the last one that came
-	done      int  // the number of the last line that was applied
+	last      ndjson.Line // the last one that came
+	done      int         // the number of the last line that was applied
 
 	// The batch: the lines that are not empty, and the signals of those that
 	// are not refused.
@@ -102,49 +101,21 @@ type entry struct {
 	reason string // why it is refused; empty for one that is not
 }
 
-// read hands on the lines that are not empty, each judged as of when it was
-// read, to the end of the input or of ctx.
-func (in *ingestion) read(ctx context.Context, r *ndjson.Reader) {
-	for ended := false; !ended; {
-		text, tooLong, err := r.Next()
-		l := line{number: r.Number, bytes: r.Bytes, err: err}
-		switch {
-		case err != nil:
-			ended = true
-		case tooLong:
-			l.reason = fmt.Sprintf("is longer than %d bytes", MaxLine)
-		case len(text) == 0:
-			continue
-		default:
-			if l.signal, err = Parse(text, in.db.Now().Add(domain.SignalLead)); err != nil {
-				l.reason = err.Error()
-			}
-		}
-		select {
-		case in.lines <- l:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // gather takes the next batch, and reports false at the end of the input.
 func (in *ingestion) gather(ctx context.Context) (more bool, err error) {
 	in.entries, in.signals = in.entries[:0], in.signals[:0]
-	began := in.last.bytes
+	began := in.last.Bytes
 	var late <-chan time.Time // never, as long as there is nothing to apply
-	for len(in.entries) < batchLines && in.last.bytes-began < batchBytes {
+	for len(in.entries) < batchLines && in.last.Bytes-began < batchBytes {
 		select {
 		case in.last = <-in.lines:
-			if in.last.err == io.EOF {
+			if in.last.Err == io.EOF {
 				return false, nil
 			}
-			if in.last.err != nil {
-				return false, in.last.err
+			if in.last.Err != nil {
+				return false, in.last.Err
 			}
-			if in.entries = append(in.entries, entry{in.last.number, in.last.reason}); in.last.reason == "" {
-				in.signals = append(in.signals, in.last.signal)
-			}
+			in.judge()
 			if late == nil {
 				late = in.impatient()
 			}
@@ -155,6 +126,19 @@ func (in *ingestion) gather(ctx context.Context) (more bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// judge adds the last line to the batch, judged as of now.
+func (in *ingestion) judge() {
+	e := entry{line: in.last.Number}
+	if in.last.TooLong {
+		e.reason = fmt.Sprintf("is longer than %d bytes", MaxLine)
+	} else if signal, err := Parse(in.last.Text, in.db.Now().Add(domain.SignalLead)); err != nil {
+		e.reason = err.Error()
+	} else {
+		in.signals = append(in.signals, signal)
+	}
+	in.entries = append(in.entries, e)
 }
 
 // apply applies the batch, and counts and tells what became of its lines.
@@ -171,9 +155,9 @@ func (in *ingestion) apply(ctx context.Context) error {
 		}
 		in.count(e, repeated)
 	}
-	in.done = in.last.number
+	in.done = in.last.Number
 	if in.watcher.Applied != nil {
-		in.watcher.Applied(in.last.number, in.last.bytes)
+		in.watcher.Applied(in.last.Number, in.last.Bytes)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ package ndjson
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 )
@@ -11,48 +12,75 @@ import (
 // byteOrderMark is what some editors put before a text in UTF-8.
 const byteOrderMark = "\uFEFF"
 
-// Reader reads lines, and passes over those that are too long without holding them.
-type Reader struct {
-	// Number is that of the last line, from 1, and Bytes how many were read.
-	Number int
-	Bytes  int64
-
-	in   *bufio.Reader
-	text []byte
-	most int
+// Line is a line of an input, or its end.
+type Line struct {
+	Number  int    // from 1; at the end that of the last line
+	Bytes   int64  // how many of the input were read
+	Text    []byte // without its end and the white space around it; none where it is too long
+	TooLong bool
+	Err     error // what ended the input; io.EOF if nothing is wrong
 }
 
-// NewReader returns a Reader of lines of at most so many bytes, their ends not
-// counted.
-func NewReader(r io.Reader, most int) *Reader {
-	return &Reader{in: bufio.NewReaderSize(r, 64<<10), most: most}
+// Lines reads r in the background, and hands on its lines of at most that many bytes,
+// their ends not counted, and then what ended it. Empty lines and a byte order mark
+// before the first are left out, and longer lines are passed over without holding them.
+// It stops at the end of ctx; a read of r goes on waiting then.
+func Lines(ctx context.Context, r io.Reader, most int) <-chan Line {
+	lines := make(chan Line)
+	go func() {
+		in := &reader{in: bufio.NewReaderSize(r, 64<<10), most: most}
+		for ended := false; !ended; {
+			l := in.next()
+			ended = l.Err != nil
+			if len(l.Text) == 0 && !l.TooLong && !ended {
+				continue
+			}
+			select {
+			case lines <- l:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines
 }
 
-// Next returns the next line without its end and the white space around it, or
-// that it is too long; io.EOF after the last. A byte order mark before the first is
-// left out. The text is valid until the next call.
-func (r *Reader) Next() (text []byte, tooLong bool, err error) {
-	r.text = r.text[:0]
+type reader struct {
+	in    *bufio.Reader
+	most  int
+	lines int
+	bytes int64
+}
+
+// next returns the next line, empty ones too.
+func (r *reader) next() Line {
+	var text []byte
 	size := 0
 	for {
 		part, err := r.in.ReadSlice('\n')
-		r.Bytes += int64(len(part))
+		r.bytes += int64(len(part))
 		size += len(part)
-		if tooLong = size > r.most+1; !tooLong { // the end of the line is none of it
-			r.text = append(r.text, part...)
+		tooLong := size > r.most+1 // the end of the line is none of it
+		if !tooLong {
+			text = append(text, part...)
 		}
+
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err == io.EOF && size > 0, err == nil:
-			r.Number++
-			text = bytes.TrimSuffix(r.text, []byte("\n"))
-			if r.Number == 1 {
+			r.lines++
+			text = bytes.TrimSuffix(text, []byte("\n"))
+			if r.lines == 1 {
 				text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 			}
-			return bytes.TrimSpace(text), tooLong || len(text) > r.most, nil
+			l := Line{Number: r.lines, Bytes: r.bytes, TooLong: tooLong || len(text) > r.most}
+			if !l.TooLong {
+				l.Text = bytes.TrimSpace(text)
+			}
+			return l
 		default:
-			return nil, false, err
+			return Line{Number: r.lines, Bytes: r.bytes, Err: err}
 		}
 	}
 }

@@ -1,7 +1,16 @@
 package transfer
 
+import (
+	"context"
+	"io"
+
+	"partnerapi/db"
+)
+
 // ImportIn is Import in batches of up to so many lines.
-var ImportIn = importIn
+func ImportIn(ctx context.Context, d *db.DB, r io.Reader, w Watcher, lines int) (Report, error) {
+	return importAs(ctx, d, r, &run{watcher: w, batchLines: lines})
+}
 
 // Fields are the fields of each kind of objects, in their order.
 func Fields() map[string][]string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -21,15 +22,15 @@ type Report struct {
 	Refused   int
 }
 
-// Watcher is told how an import goes. Its fields may be nil; one call of them ends
+// Watcher is notified of how an import goes. Its fields may be nil; one call of them ends
 // before the next begins.
 type Watcher struct {
-	// Refused is told of each bad line, by its number from 1 on: first of those that
+	// Refused is called with each bad line, by its number from 1 on: first of those that
 	// are no good by themselves, and then of those that cannot be applied.
 	Refused func(line int, reason string)
-	// Read is told, now and then, how many lines and bytes of the input are read.
+	// Read is called now and then with how many lines and bytes of the input are read.
 	Read func(lines int, bytes int64)
-	// Applied is told, after each transaction, how many lines are done of those that
+	// Applied is called after each transaction with how many lines are done of those that
 	// are to be applied.
 	Applied func(done, total int)
 }
@@ -41,169 +42,155 @@ var ErrImporting = errors.New("another import into this database is running: wai
 // those that it refers to, in batches, each in a transaction. The lines of one object
 // are applied in their order; those of different objects may come in any, and users
 // and their history are applied client by client and user by user. Bad lines are
-// skipped. It keeps what it reads in files without names, which need twice the room of
-// the input in the folder for temporary files, and holds a few batches in memory.
+// skipped. It stages what it reads in a table of the database, and holds a few batches
+// in memory.
 //
 // An error ends it, and so does the end of ctx, which leaves a read of r waiting; the
 // report then tells of what is applied. The same input may be given again from its
 // beginning: what is applied changes nothing then.
 func Import(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
-	return importIn(ctx, d, r, w, batchLines)
+	return importAs(ctx, d, r, &run{watcher: w, batchLines: batchLines})
 }
 
-// importIn is Import in batches of up to so many lines.
-func importIn(ctx context.Context, d *db.DB, r io.Reader, w Watcher, lines int) (Report, error) {
-	in := &run{
-		db: d, watcher: w, batchLines: lines, sortBytes: sortBytes,
-		waiting: map[kind]*stage{}, later: map[kind]*stage{}, seen: map[kind]*seen{},
-	}
+// Try is Import as a dry run: it applies the lines in one transaction, which is rolled
+// back, and reports the same. Meanwhile it keeps the rows locked that the lines would
+// change.
+func Try(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
+	return importAs(ctx, d, r, &run{watcher: w, batchLines: batchLines, dry: true})
+}
+
+// clearWithin bounds how long a run that has ended drops what it staged. The next run
+// drops what is left.
+const clearWithin = time.Minute
+
+func importAs(ctx context.Context, d *db.DB, r io.Reader, in *run) (Report, error) {
 	var failed error
 	ran, err := d.Importing(ctx, func(ctx context.Context) error {
+		in.db, in.outside = d, ctx
 		failed = in.all(ctx, r)
+		clearing, stop := context.WithTimeout(context.WithoutCancel(ctx), clearWithin)
+		defer stop()
+		failed = errors.Join(failed, d.ClearStage(clearing))
 		return nil
 	})
 	switch {
 	case failed != nil || err != nil:
-		return in.reported(), errors.Join(failed, err)
+		return in.report, errors.Join(failed, err)
 	case !ran:
 		return Report{}, ErrImporting
 	}
-	return in.reported(), nil
+	return in.report, nil
 }
 
 // run is an import under way.
 type run struct {
-	db         *db.DB
+	db *db.DB
+	// outside is the context that is in no transaction of a dry run.
+	outside    context.Context
 	watcher    Watcher
 	batchLines int
-	sortBytes  int
+	dry        bool // nothing is to be changed
 
-	// mu guards what follows while lines are read.
-	mu      sync.Mutex
-	report  Report
-	over    bool // ended while a read of the input waits
-	waiting map[kind]*stage
-	// later are the lines of objects that earlier lines are of, too, where lines are
-	// applied by their places: each object has one in waiting then.
-	later map[kind]*stage
-	seen  map[kind]*seen
-	total int // lines to be applied
-	done  int
+	// mu guards what follows while lines are applied.
+	mu     sync.Mutex
+	report Report
+	total  int // lines to be applied
+	done   int
 }
 
-func (r *run) reported() Report {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.report
-}
-
-func (r *run) all(ctx context.Context, in io.Reader) (err error) {
-	read := make(chan error, 1)
-	go func() { read <- r.read(ctx, ndjson.NewReader(in, MaxLine)) }()
-	select {
-	case err = <-read:
-	case <-ctx.Done():
-		r.mu.Lock()
-		r.over = true
-		r.mu.Unlock()
-		err = ctx.Err()
-	}
-	defer func() { err = errors.Join(err, r.close()) }()
-	if err != nil {
+func (r *run) all(ctx context.Context, in io.Reader) error {
+	if err := r.db.ClearStage(ctx); err != nil { // of what a run left that was killed
 		return err
 	}
-	r.seen = nil
+	if err := r.read(ctx, in); err != nil {
+		return err
+	}
+	if err := r.db.StageRepeated(ctx); err != nil {
+		return err
+	}
+	if r.dry {
+		return r.db.TryImport(ctx, r.apply)
+	}
 	began := r.db.Now()
+	if err := r.apply(ctx); err != nil {
+		return err
+	}
+	return r.db.StaleSummaries(ctx, began)
+}
+
+// apply applies the lines that are staged, kind by kind.
+func (r *run) apply(ctx context.Context) error {
 	for _, k := range kinds {
 		if err := k.apply(ctx, r); err != nil {
 			return fmt.Errorf("apply lines of %ss: %w", k.plan().object, err)
 		}
 	}
-	return r.db.StaleSummaries(ctx, began)
+	return nil
 }
 
-// readStep is after how many lines Watcher.Read is told.
+// readStep is after how many lines Watcher.Read is called.
 const readStep = 10_000
 
-// read reads the input to its end, and sets the lines aside by their kinds.
-func (r *run) read(ctx context.Context, in *ndjson.Reader) error {
+// read reads the input to its end, and stages the lines.
+func (r *run) read(ctx context.Context, in io.Reader) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	lines := ndjson.Lines(ctx, in, MaxLine)
+	var staged []db.StagedLine
+	size, told := 0, 0
 	for {
-		text, tooLong, err := in.Next()
-		r.mu.Lock()
-		if r.over || ctx.Err() != nil {
-			r.mu.Unlock()
+		var l ndjson.Line
+		select {
+		case l = <-lines:
+		case <-ctx.Done():
 			return ctx.Err()
 		}
-		switch {
-		case err != nil:
-		case tooLong:
-			r.refuse(in.Number, fmt.Sprintf("is longer than %d bytes", MaxLine))
-		case len(text) > 0:
-			err = r.sort(in.Number, text)
+		if l.Err == nil {
+			if s, good := r.judge(&l); good {
+				staged, size = append(staged, s), size+len(s.Text)
+			}
 		}
-		if r.watcher.Read != nil && (err != nil || in.Number%readStep == 0) {
-			r.watcher.Read(in.Number, in.Bytes)
+		if r.watcher.Read != nil && (l.Err != nil || l.Number >= told+readStep) {
+			told = l.Number
+			r.watcher.Read(l.Number, l.Bytes)
 		}
-		r.mu.Unlock()
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return fmt.Errorf("read line %d: %w", in.Number+1, err)
+		if l.Err != nil && l.Err != io.EOF {
+			return fmt.Errorf("read line %d: %w", l.Number+1, l.Err)
 		}
-	}
-}
-
-// sort judges a line, and puts a good one where it waits.
-func (r *run) sort(number int, text []byte) error {
-	object, err := objectOf(text)
-	if err != nil {
-		r.refuse(number, err.Error())
-		return nil
-	}
-	k, known := kindCalled(object)
-	if !known {
-		r.refuse(number, fmt.Sprintf("object: %.40q is unknown", object))
-		return nil
-	}
-	id, at, err := k.judge(text, r.db.Now())
-	if err != nil {
-		r.refuse(number, err.Error())
-		return nil
-	}
-	r.report.Lines++
-	r.total++
-	where := r.waiting
-	if k.placed() {
-		if r.seen[k] == nil {
-			r.seen[k] = &seen{}
+		if l.Err == nil && len(staged) < batchLines && size < batchBytes {
+			continue
 		}
-		if r.seen[k].before(id) {
-			where = r.later
-		}
-	}
-	return setAside(where, k, staged{number: number, place: at, text: text})
-}
-
-// wait sets a line aside until its kind is applied.
-func (r *run) wait(k kind, l staged) error { return setAside(r.waiting, k, l) }
-
-func setAside(where map[kind]*stage, k kind, l staged) error {
-	s := where[k]
-	if s == nil {
-		var err error
-		if s, err = newStage(); err != nil {
+		if err := r.db.StageLines(ctx, staged); err != nil || l.Err == io.EOF {
 			return err
 		}
-		where[k] = s
+		staged, size = staged[:0], 0
 	}
-	return s.add(l)
 }
 
-// refuse counts a line that was not counted yet as refused.
-func (r *run) refuse(number int, reason string) {
+// judge is a line as it is staged; a bad one is refused.
+func (r *run) judge(in *ndjson.Line) (l db.StagedLine, good bool) {
 	r.report.Lines++
-	r.count(number, domain.RefuseImport("%s", reason))
+	refuse := func(format string, args ...any) (db.StagedLine, bool) {
+		r.count(in.Number, domain.RefuseImport(format, args...))
+		return l, false
+	}
+	if in.TooLong {
+		return refuse("is longer than %d bytes", MaxLine)
+	}
+	object, err := objectOf(in.Text)
+	if err != nil {
+		return refuse("%s", err)
+	}
+	k, place := kindCalled(object)
+	if k == nil {
+		return refuse("object: %.40q is unknown", object)
+	}
+	if l, err = k.judge(in.Text, r.db.Now()); err != nil {
+		return refuse("%s", err)
+	}
+	l.Kind, l.Line = place, in.Number
+	r.total++
+	return l, true
 }
 
 // count counts what became of a line.
@@ -221,15 +208,4 @@ func (r *run) count(number int, result domain.ImportResult) {
 			r.watcher.Refused(number, result.Refusal)
 		}
 	}
-}
-
-func (r *run) close() (err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, where := range []map[kind]*stage{r.waiting, r.later} {
-		for _, s := range where {
-			err = errors.Join(err, s.close())
-		}
-	}
-	return err
 }

@@ -3,6 +3,8 @@ package transfer_test
 import (
 	"strings"
 	"testing"
+
+	"partnerapi/platform/transfer"
 )
 
 // school is a platform with one of everything that refers to something.
@@ -174,4 +176,32 @@ func TestFreed(t *testing.T) {
 		t.Fatal(report, err)
 	}
 	w.is(`(ana@acme.example,Then)`, "SELECT email, first_name FROM users WHERE id = $1", id(21))
+}
+
+// TestDryRun: it reports what an import does, and changes nothing.
+func TestDryRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.want("3 created, 0 updated, 0 unchanged", line("partner", 1, `'name':'P'`), ref("client", 2, `'partner':#1,'name':'C'`),
+		ref("user", 3, `'client':#2,'email':'a@example.com'`))
+	contents := func() string {
+		return w.text(`SELECT (SELECT string_agg(c::text, ' ') FROM clients AS c), (SELECT string_agg(u::text, ' ' ORDER BY id) FROM users AS u),
+			(SELECT count(*) FROM groups), (SELECT count(*) FROM collections), (SELECT count(*) FROM assignments), (SELECT count(*) FROM events)`)
+	}
+	before := contents()
+	lines := strings.Join([]string{
+		ref("user", 3, `'first_name':'Ann'`), ref("client", 4, `'partner':#1,'name':'D'`), ref("user", 5, `'client':#4,'email':'b@example.com'`),
+		ref("collection", 6, `'client':#4,'name':'K','members':[#5]`), ref("user", 7, `'client':#9,'email':'c@example.com'`),
+		ref("client", 8, `'partner':#1,'name':'c'`), "nonsense",
+	}, "\n")
+	counts, refusals := w.run(transfer.Try, lines)
+	if counts != "3 created, 1 updated, 0 unchanged, 3 refused" || strings.Count(refusals, "\n") != 3 {
+		t.Errorf("%s\n%s", counts, refusals)
+	}
+	if after := contents(); after != before {
+		t.Errorf("a dry run leaves\n%s\nnot\n%s", after, before)
+	}
+	if again, reasons := w.run(transfer.Import, lines); again != counts || reasons != refusals {
+		t.Errorf("the import says %s\n%s", again, reasons)
+	}
 }

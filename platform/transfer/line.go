@@ -26,7 +26,7 @@ var errNotObject = errors.New("is not a JSON object")
 func objectOf(text []byte) (string, error) {
 	if rest, first := bytes.CutPrefix(text, []byte(`{"object":"`)); first { // where most lines have it
 		name, _, ended := bytes.Cut(rest, []byte(`"`))
-		if _, known := kindCalled(string(name)); known && ended {
+		if k, _ := kindCalled(string(name)); k != nil && ended {
 			return string(name), nil // the kind says what is wrong with the rest
 		}
 	}
@@ -222,16 +222,6 @@ func (p *plan) append(line []byte, record reflect.Value) ([]byte, error) {
 		line = append(line, text...)
 	}
 	return append(line, '}', '\n'), nil
-}
-
-// Append appends a record of package domain as a line, with its end: the object, its
-// id, and the fields that the record gives, in their order.
-func Append[T any](line []byte, record *T) ([]byte, error) {
-	p, err := planFor(reflect.TypeFor[T]())
-	if err != nil {
-		return line, err
-	}
-	return p.append(line, reflect.ValueOf(record).Elem())
 }
 
 // planFor is the plan of a type of records.

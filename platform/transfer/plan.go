@@ -41,7 +41,7 @@ func planOf[T any](object string) *plan {
 	p := &plan{object: object, record: reflect.TypeFor[T](), byName: map[string]*field{}}
 	for i := range p.record.NumField() {
 		f := p.record.Field(i)
-		switch name := f.Tag.Get("record"); name {
+		switch name, _, _ := strings.Cut(f.Tag.Get("record"), ","); name {
 		case "":
 		case "id":
 			p.id = i

@@ -34,6 +34,7 @@ func TestBadLines(t *testing.T) {
 		line("user", 1, `'department':'a\u0000b'`):                           "department must not hold a NUL character",
 		line("user", 1, `'created_at':'2026-06-16T00:00:00Z'`):               "created_at is in the future",
 		line("user", 1, `'created_at':'yesterday'`):                          "created_at must be a time such as 2026-01-31T08:00:00Z, not \"yesterday\"",
+		line("user", 1, `'created_at':'2026-01-31T8:00:00Z'`):                "created_at must be a time such as 2026-01-31T08:00:00Z, not \"2026-01-31T8:00:00Z\"",
 		line("user", 1, `'created_at':7`):                                    "created_at must be a time such as 2026-01-31T08:00:00Z",
 		line("user", 1, `'created_at':'1969-01-01T00:00:00Z'`):               "created_at 1969-01-01T00:00:00Z is before 1970",
 		line("user", 1, `'client':'acme'`):                                   "client is no id of a client: a UUID or an id that begins with cli_",

@@ -3,6 +3,7 @@ package transfer_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -51,11 +52,33 @@ func newWorld(t testing.TB, opts ...db.Option) *world {
 	return &world{DB: d, t: t, clock: clock}
 }
 
-// take imports lines, and returns the counts and the refusals.
+// fewLines is up to how many bytes of lines are tried before they are imported.
+const fewLines = 50_000
+
+// take imports lines, and returns the counts and the refusals. A dry run before that,
+// of a few lines, reports the same.
 func (w *world) take(lines ...string) (counts, refusals string) {
 	w.t.Helper()
+	text := strings.Join(lines, "\n")
+	if len(text) > fewLines {
+		return w.run(transfer.Import, text)
+	}
+	tried, refused := w.run(transfer.Try, text)
+	counts, refusals = w.run(transfer.Import, text)
+	if tried != counts || refused != refusals {
+		w.t.Errorf("a dry run of\n%s\nreports %s\n%snot %s\n%s", text, tried, refused, counts, refusals)
+	}
+	return counts, refusals
+}
+
+// importer is transfer.Import or transfer.Try.
+type importer func(context.Context, *db.DB, io.Reader, transfer.Watcher) (transfer.Report, error)
+
+// run runs an import to its end.
+func (w *world) run(as importer, lines string) (counts, refusals string) {
+	w.t.Helper()
 	var refused strings.Builder
-	report, err := transfer.Import(w.t.Context(), w.DB, strings.NewReader(strings.Join(lines, "\n")), transfer.Watcher{
+	report, err := as(w.t.Context(), w.DB, strings.NewReader(lines), transfer.Watcher{
 		Refused: func(line int, reason string) { fmt.Fprintf(&refused, "line %d: %s\n", line, reason) },
 	})
 	if err != nil {

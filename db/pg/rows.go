@@ -1,0 +1,122 @@
+package pg
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun/schema"
+)
+
+// insert is the insertion of rows of one type.
+type insert struct {
+	table *schema.Table
+	rows  reflect.Value
+}
+
+// Insert is the statement that inserts rows, of which there is at least one, with
+// the columns of Row's table. A field marked nullzero is NULL where it is zero.
+// It may be put before more, as in SQL("? ON CONFLICT DO NOTHING", Insert(rows)).
+func Insert[Row any](rows ...Row) Query {
+	return insert{modelOf(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
+}
+
+func (i insert) write(s *statement) {
+	names := columnNames(i.table.Fields)
+	s.add("INSERT INTO "+i.table.Name+" ("+strings.Join(names, ", ")+") VALUES ", nil)
+	values := "(?" + strings.Repeat(", ?", len(names)-1) + ")"
+	for n := range i.rows.Len() {
+		if n > 0 {
+			s.add(", ", nil)
+		}
+		s.add(values, i.values(i.rows.Index(n)))
+	}
+}
+
+// values are those of a row's columns.
+func (i insert) values(row reflect.Value) []any {
+	values := make([]any, len(i.table.Fields))
+	for n, field := range i.table.Fields {
+		if value := field.Value(row); !field.NullZero || !value.IsZero() {
+			values[n] = value.Interface()
+		}
+	}
+	return values
+}
+
+func columnNames(fields []*schema.Field) []string {
+	names := make([]string, len(fields))
+	for n, field := range fields {
+		names[n] = field.Name
+	}
+	return names
+}
+
+// CopyRows adds rows to Row's table, as Copy does, with its columns.
+func CopyRows[Row any](ctx context.Context, r Runner, doing string, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	all := insert{modelOf(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
+	return Copy(ctx, r, doing, all.table.Name, columnNames(all.table.Fields), len(rows), func(n int) []any {
+		values := all.values(all.rows.Index(n))
+		for i, value := range values {
+			values[i] = wireValue(pointedTo(value))
+		}
+		return values
+	})
+}
+
+// UpdateRows sets all columns of rows of Row's table, which are found by those that are
+// marked pk. The rows are locked, so that no column has changed since they were read.
+func UpdateRows[Row any](ctx context.Context, r Runner, doing string, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	all := insert{modelOf(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
+	objects := make([]map[string]any, len(rows))
+	for n := range rows {
+		objects[n] = map[string]any{}
+		for i, value := range all.values(all.rows.Index(n)) {
+			objects[n][all.table.Fields[i].Name] = jsonValue(pointedTo(value))
+		}
+	}
+	text, err := json.Marshal(objects)
+	if err != nil {
+		return err
+	}
+
+	names, keys := columnNames(all.table.DataFields), columnNames(all.table.PKs)
+	for i, name := range keys {
+		keys[i] = "t." + name + " = n." + name
+	}
+	_, err = Exec(ctx, r, doing, SQL(`
+		UPDATE `+all.table.Name+` AS t SET (`+strings.Join(names, ", ")+`) = ROW (n.`+strings.Join(names, ", n.")+`)
+		FROM json_populate_recordset(NULL::`+all.table.Name+`, ?::json) AS n WHERE `+strings.Join(keys, " AND "), string(text)))
+	return err
+}
+
+// pointedTo is what a value points to: nil for a nil pointer, or the value itself.
+func pointedTo(value any) any {
+	v := reflect.ValueOf(value)
+	switch {
+	case v.Kind() != reflect.Pointer:
+		return value
+	case v.IsNil():
+		return nil
+	}
+	return v.Elem().Interface()
+}
+
+// jsonValue is a value as JSON of which PostgreSQL makes one of the column's type: an id
+// is a UUID there.
+func jsonValue(value any) any {
+	if v := reflect.ValueOf(value); v.Kind() == reflect.Array && v.CanConvert(uuidType) {
+		return uuid.UUID(v.Convert(uuidType).Interface().([16]byte))
+	}
+	return value
+}
+
+var uuidType = reflect.TypeFor[[16]byte]()
