@@ -26,7 +26,7 @@ var migrationFiles embed.FS
 // migrationsTable records the migrations that were applied.
 const migrationsTable = "migrations"
 
-// cursorSecret names the secret that list cursors are authenticated with.
+// cursorSecret names the secret that list cursors are encrypted with.
 const cursorSecret = "cursor"
 
 // trackingSecret names the secret that the links in simulated mails are made
@@ -164,8 +164,8 @@ func (d *DB) ensureSecrets(ctx context.Context) error {
 	return nil
 }
 
-// CursorSecret returns the secret that list cursors are authenticated with. It
-// is the same for every process on this database.
+// CursorSecret returns the secret that list cursors are encrypted with. It is
+// the same for every process on this database.
 func (d *DB) CursorSecret(ctx context.Context) ([]byte, error) { return d.secret(ctx, cursorSecret) }
 
 // TrackingSecret returns the secret that the links in simulated mails are made

@@ -1,13 +1,6 @@
 package domain
 
-import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
-	"strings"
-)
+import "strings"
 
 // Window is the part of a list that is wanted.
 type Window struct {
@@ -49,47 +42,3 @@ func (s Sort) Descending() bool { return strings.HasPrefix(string(s), "-") }
 
 // By is the name without its direction.
 func (s Sort) By() string { return strings.TrimPrefix(string(s), "-") }
-
-// CursorSealer turns positions into opaque cursors and back. A cursor is
-// authenticated with a secret and bound to one list: the operation, its filters
-// and its sort (decisions 3.3). The zero value has an empty secret; give it the
-// one that the database holds. It is safe for concurrent use.
-type CursorSealer struct {
-	Secret []byte
-}
-
-const macSize = 16
-
-var errBadCursor = errors.New("bad cursor")
-
-// Seal returns the cursor for a position in the list that binding describes.
-func (s CursorSealer) Seal(binding string, p Position) string {
-	body, _ := json.Marshal(p) // two strings: cannot fail
-	return base64.RawURLEncoding.EncodeToString(append(s.mac(binding, body), body...))
-}
-
-// Open returns the position of a cursor that Seal made with the same binding,
-// and an error for every other text.
-func (s CursorSealer) Open(binding, cursor string) (Position, error) {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(raw) <= macSize || strings.ContainsAny(cursor, "\r\n") { // which decoding passes over
-		return Position{}, errBadCursor
-	}
-	body := raw[macSize:]
-	if !hmac.Equal(raw[:macSize], s.mac(binding, body)) {
-		return Position{}, errBadCursor
-	}
-	var p Position
-	if err := json.Unmarshal(body, &p); err != nil {
-		return Position{}, errBadCursor
-	}
-	return p, nil
-}
-
-func (s CursorSealer) mac(binding string, body []byte) []byte {
-	h := hmac.New(sha256.New, s.Secret)
-	h.Write([]byte(binding))
-	h.Write([]byte{0})
-	h.Write(body)
-	return h.Sum(nil)[:macSize]
-}

@@ -1,6 +1,7 @@
 package v2_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"net/url"
@@ -194,6 +195,10 @@ func TestCursors(t *testing.T) {
 		bad("/v2/clients?"+query, clients)
 	}
 	users := cursorOf(w.usersPath() + "?")
+	byEmail, err := base64.RawURLEncoding.DecodeString(cursorOf(w.usersPath() + "?sort=email&"))
+	if err != nil || bytes.Contains(byEmail, []byte("example.com")) {
+		t.Errorf("a cursor reads %q, %v", byEmail, err)
+	}
 	w.Get(w.usersPath()+"?limit=7&status=all&cursor="+users, w.tenant.Key).Want(200)
 	for _, query := range []string{"status=active&", "role=hr&", "q=x&", "collection_id=x&", "sort=email&", "updated_since=2020-01-01T00:00:00Z&"} {
 		bad(w.usersPath()+"?"+query, users)

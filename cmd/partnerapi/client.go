@@ -53,3 +53,12 @@ func clientCalled(ctx context.Context, d *db.DB, text string) (db.ClientName, er
 	}
 	return found[0], nil
 }
+
+// clientRead reads the id of a client, as v2 shows it or as a UUID.
+func clientRead(text string) (domain.ClientID, error) {
+	id, err := domain.ParseID[domain.ClientKind](text)
+	if err != nil {
+		id, err = domain.ParseUUID[domain.ClientKind](strings.ToLower(text))
+	}
+	return id, err
+}

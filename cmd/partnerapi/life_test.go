@@ -156,8 +156,10 @@ func TestDatabaseIsStartedAgain(t *testing.T) {
 		}
 		got.want(http.StatusServiceUnavailable)
 	}
-	if string(got.want(http.StatusOK).body) != string(want) {
-		t.Errorf("the clients were\n%s\nand are\n%s", want, got.body)
+	// Two cursors of one place differ.
+	before, _, _ := strings.Cut(string(want), `,"page":`)
+	if after, _, _ := strings.Cut(string(got.want(http.StatusOK).body), `,"page":`); after != before {
+		t.Errorf("the clients were\n%s\nand are\n%s", before, after)
 	}
 
 	service.finish()

@@ -84,6 +84,11 @@ func (c listenWebhooksCmd) follow(ctx context.Context, s streams, wait func(cont
 	if err != nil {
 		return err
 	}
+	if c.Client != "" {
+		if c.Client, err = clientAt(ctx, c.URL, c.Key, c.Client); err != nil {
+			return fmt.Errorf("--client: %w", err)
+		}
+	}
 	to, err := webhook.NewEndpoints(webhook.Options{Forward: true, Version: version, CAFile: c.CA})
 	if err != nil {
 		return err
@@ -91,11 +96,7 @@ func (c listenWebhooksCmd) follow(ctx context.Context, s streams, wait func(cont
 	defer to.Close()
 	f := &follower{
 		listenWebhooksCmd: c, streams: s, events: events, to: to, wait: wait, cursor: c.From,
-		client: &http.Client{
-			Timeout: followWithin, Transport: http.DefaultTransport.(*http.Transport).Clone(),
-			// The key is for this service alone.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		client: newHTTPClient(http.DefaultTransport.(*http.Transport).Clone(), followWithin),
 	}
 	defer f.client.CloseIdleConnections()
 	if f.Secret == "" {

@@ -34,6 +34,16 @@ func ParseKeys(list string) (*Keys, error) {
 	return &Keys{list: list, last: ring}, nil
 }
 
+// Files are the paths of the files that a list, as ParseKeys takes it, names.
+func Files(list string) (paths []string) {
+	for entry := range strings.SplitSeq(list, ",") {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(entry), filePrefix); ok {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
 // ring are the keys; there is at least one.
 func (k *Keys) ring() ([]key, error) {
 	if k == nil {

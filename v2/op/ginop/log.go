@@ -4,6 +4,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,8 +14,30 @@ import (
 	"partnerapi/domain"
 )
 
-// loggedAgent is how many bytes of a User-Agent are logged.
-const loggedAgent = 200
+// loggedAgent and maxLoggedQuery are how many bytes of a User-Agent and of a query are
+// logged; 500 ids fit.
+const loggedAgent, maxLoggedQuery = 200, 16 << 10
+
+// logged are the parameters of a query that are logged: which rows and which page were
+// asked for. What else may stand there can be a key, a cursor or somebody's name.
+var logged = []string{
+	"client_id", "end", "ids", "limit", "message_types", "offset", "since", "sort", "start", "status", "type", "types", "until",
+	"updated_since",
+}
+
+// loggedQuery is what is logged of a query.
+func loggedQuery(raw string) string {
+	if raw == "" {
+		return ""
+	}
+	query, _ := url.ParseQuery(raw) // with what can be read of it
+	for name := range query {
+		if !slices.Contains(logged, name) {
+			delete(query, name)
+		}
+	}
+	return clip(query.Encode(), maxLoggedQuery)
+}
 
 // observe counts a request that has been answered, and logs it; what was
 // answered 429 is logged in summary.

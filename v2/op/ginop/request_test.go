@@ -181,3 +181,14 @@ func TestRequestLine(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestLineHasNoSecrets: of a query is logged which rows were asked for, and neither
+// keys nor names of people.
+func TestRequestLineHasNoSecrets(t *testing.T) {
+	e := newEdge(t, nil, nil)
+	e.do("GET", "/v2/fine?limit=5&ids=1,2&q=ada@example.com&cursor=secret&api_key=secret&key=secret&%zz", "pk_demo_good")
+	if line := e.log.String(); !strings.Contains(line, ` query="ids=1%2C2&limit=5"`) || strings.Contains(line, "secret") ||
+		strings.Contains(line, "ada") {
+		t.Errorf("the line is %s", line)
+	}
+}
