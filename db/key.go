@@ -2,9 +2,7 @@ package db
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"net/netip"
 	"time"
 
@@ -106,19 +104,15 @@ type NewKey struct {
 	ExpiresAt *time.Time
 }
 
-// keyPrefix is how many characters of a key are stored in clear.
-const keyPrefix = 11
-
 // CreateKey makes a key and returns it; nobody can read it later. InvalidRequest
 // when one of the clients is not the partner's.
 func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
-	secret := make([]byte, 32)
-	if _, err := rand.Read(secret); err != nil {
+	key, err := domain.NewAPIKey()
+	if err != nil {
 		return "", err
 	}
-	key := "pk_" + base64.RawURLEncoding.EncodeToString(secret)
 	row := keyRow{
-		ID: NewID[domain.KeyKind](), PartnerID: in.Partner, Name: in.Name, Prefix: key[:keyPrefix],
+		ID: NewID[domain.KeyKind](), PartnerID: in.Partner, Name: in.Name, Prefix: domain.APIKeyPrefix(key),
 		Digest: KeyDigest(key), AllClients: in.Clients == nil, Networks: append([]netip.Prefix{}, in.Networks...),
 		ExpiresAt: in.ExpiresAt, CreatedAt: d.Now(),
 	}

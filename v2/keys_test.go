@@ -21,7 +21,7 @@ func TestRevocation(t *testing.T) {
 	w := newWorld(t, v2test.Options{})
 	key := w.NewKey(w.tenant, bothScopes, nil)
 	w.Get("/v2/clients", key).Want(200)
-	if err := w.DB.RevokeKey(t.Context(), key[:11]); err != nil {
+	if err := w.DB.RevokeKey(t.Context(), key[:13]); err != nil {
 		t.Fatal(err)
 	}
 	w.Clock.Advance(ginop.KeyMemory - time.Microsecond)
@@ -29,9 +29,25 @@ func TestRevocation(t *testing.T) {
 	w.Clock.Advance(time.Microsecond)
 	checkError(t, w.Get("/v2/clients", key), domain.Unauthorized)
 	checkError(t, w.Get("/v2/clients", key), domain.Unauthorized)
-	if err := w.DB.RevokeKey(t.Context(), key[:11]); !domain.IsCode(err, domain.NotFound) {
+	if err := w.DB.RevokeKey(t.Context(), key[:13]); !domain.IsCode(err, domain.NotFound) {
 		t.Errorf("revoked twice: %v", err)
 	}
+}
+
+// TestOlderKeys: a key that was made before keys had a checksum goes on to work, and is
+// revoked by its own prefix; one with a wrong checksum is unknown.
+func TestOlderKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{})
+	made, old := w.NewKey(w.tenant, bothScopes, nil), "pk_"+strings.Repeat("aB3_-", 8)+"xyY"
+	w.Exec("UPDATE api_keys SET digest = $1, prefix = $2 WHERE digest = $3", db.KeyDigest(old), old[:11], db.KeyDigest(made))
+	w.Get("/v2/clients", old).Want(200)
+	checkError(t, w.Get("/v2/clients", made[:40]+"00000"), domain.Unauthorized)
+	if err := w.DB.RevokeKey(t.Context(), old[:11]); err != nil {
+		t.Fatal(err)
+	}
+	w.Clock.Advance(ginop.KeyMemory)
+	checkError(t, w.Get("/v2/clients", old), domain.Unauthorized)
 }
 
 // TestExpiry: a key ends at its time, remembered or not.
@@ -131,7 +147,7 @@ func TestKeysAreNotShown(t *testing.T) {
 	w.Get("/v2/clients", w.tenant.Key).Want(200)
 	checkError(t, w.Get("/v2/clients", w.tenant.Key+"x"), domain.Unauthorized)
 	w.Do("POST", "/v2/clients", w.tenant.Key, `{"name":"N"}`, "Idempotency-Key", "k").Want(201)
-	if strings.Contains(log.String(), w.tenant.Key) || !strings.Contains(log.String(), w.tenant.Key[:11]) {
+	if strings.Contains(log.String(), w.tenant.Key) || !strings.Contains(log.String(), w.tenant.Key[:13]) {
 		t.Errorf("the log shows the key, or not its start:\n%s", log)
 	}
 	var stored string

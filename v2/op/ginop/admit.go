@@ -2,6 +2,7 @@ package ginop
 
 import (
 	"context"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -12,20 +13,26 @@ import (
 const budgetState = "ginop.budget"
 
 // addressBudget names the budget of a remote address without a valid key.
-func addressBudget(c *gin.Context) string { return "address/" + c.ClientIP() }
+func addressBudget(c *gin.Context) string { return "address/" + addressOf(c) }
 
-// admit recognizes the caller and counts the request: against the key's
-// budget, unless the key's requests are not to be counted, or without a valid key against the remote address's. An address whose
-// budget is used up cannot have keys looked up: a guess never reaches the
-// database then.
+// lookUpsPerSecond is how many keys that this process has not seen are looked up in
+// a second for an address whose budget is used up.
+const lookUpsPerSecond = 10
+
+// admit recognizes the caller and counts the request: against the key's budget,
+// unless the key's requests are not to be counted, or without a valid key against
+// the remote address's. An address whose budget is used up can have few keys looked
+// up: enough for callers beside a stranger, and too few for guesses.
 func (e *Edge) admit(c *gin.Context, count bool) (*domain.Caller, error) {
 	ctx := c.Request.Context()
 	counted := false // the request, against the address
 	caller, err := e.Keys.Caller(ctx, c.GetHeader("X-API-Key"), func() error {
 		counted = true
 		state := e.budgets.take(ctx, addressBudget(c), e.Limits.PerAddress)
-		if state.exceeded() {
-			return e.budgets.refusal(state, noValidKey)
+		if state.exceeded() && !e.mayLookUp(c) {
+			refusal := e.budgets.refusal(state, noValidKey)
+			refusal.RetryAfter = time.Second // when keys are looked up again
+			return refusal
 		}
 		return nil
 	})
@@ -35,6 +42,7 @@ func (e *Edge) admit(c *gin.Context, count bool) (*domain.Caller, error) {
 
 	switch {
 	case err == nil:
+		e.Keys.use(caller)
 		if counted {
 			e.budgets.giveBack(ctx, addressBudget(c))
 		}
@@ -52,6 +60,13 @@ func (e *Edge) admit(c *gin.Context, count bool) (*domain.Caller, error) {
 	}
 	report(c, e.budgets.look(ctx, addressBudget(c), e.Limits.PerAddress))
 	return nil, err
+}
+
+// mayLookUp counts a look-up for an address whose budget is used up. Each process
+// counts for itself, as it protects its own database connections.
+func (e *Edge) mayLookUp(c *gin.Context) bool {
+	count, _, _ := e.lookUps.Add(c.Request.Context(), addressOf(c), 1, time.Second) // memory does not fail
+	return count <= lookUpsPerSecond
 }
 
 // takeOf counts a request against the budget of a caller's key.
@@ -78,7 +93,7 @@ func (e *Edge) refuse(c *gin.Context, counted bool, err error) error {
 	}
 	state := ask(c.Request.Context(), addressBudget(c), e.Limits.PerAddress)
 	report(c, state)
-	if state.exceeded() {
+	if state.exceeded() && !domain.IsCode(err, domain.RateLimited) {
 		return e.budgets.refusal(state, noValidKey)
 	}
 	return err

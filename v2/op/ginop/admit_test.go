@@ -25,15 +25,15 @@ func clocked(t *testing.T) (*edge, *domain.ManualClock) {
 	return newEdgeOf(t, func(c *ginop.Config) { c.Clock = clock }, operations()), clock
 }
 
-// TestUnknownKeysStayOutside: an address that has used its budget up cannot
-// have keys looked up.
+// TestUnknownKeysStayOutside: an address that has used its budget up can have 10
+// keys a second looked up, and texts that are no keys never are.
 func TestUnknownKeysStayOutside(t *testing.T) {
 	e, clock := clocked(t)
-	if w := e.do("GET", "/v2/fine", "good"); w.Code != 200 || w.Header().Get("X-RateLimit-Remaining") != "599" {
+	if w := e.do("GET", "/v2/fine", "pk_demo_good"); w.Code != 200 || w.Header().Get("X-RateLimit-Remaining") != "599" {
 		t.Fatalf("answers %d %v", w.Code, w.Header())
 	}
 	for n := range 100 {
-		w := e.do("GET", "/v2/fine", fmt.Sprint("guess", n))
+		w := e.do("GET", "/v2/fine", fmt.Sprint("pk_demo_guess", n))
 		want := 401
 		if n >= 60 {
 			want = 429
@@ -41,22 +41,55 @@ func TestUnknownKeysStayOutside(t *testing.T) {
 		if w.Code != want || w.Header().Get("X-RateLimit-Remaining") != strconv.Itoa(max(59-n, 0)) {
 			t.Fatalf("guess %d answers %d %v", n, w.Code, w.Header())
 		}
+		if after := w.Header().Get("Retry-After"); n >= 70 && after != "1" {
+			t.Errorf("guess %d may come again after %s", n, after)
+		}
 	}
-	if got := e.finds.Load(); got != 61 {
+	if got := e.finds.Load(); got != 71 {
 		t.Errorf("%d keys are looked up", got)
 	}
 
-	// A key that was valid here goes on, after its time in memory too.
+	// A key that was valid here goes on, after its time in memory too; a valid one
+	// that was not seen is taken, as soon as the address has a look-up left.
 	clock.Advance(ginop.KeyMemory)
-	if w := e.do("GET", "/v2/fine", "good"); w.Code != 200 {
-		t.Errorf("a known key answers %d", w.Code)
+	for _, key := range []string{"pk_demo_good", "pk_demo_good1"} {
+		if w := e.do("GET", "/v2/fine", key); w.Code != 200 || w.Header().Get("X-RateLimit-Limit") != "600" {
+			t.Errorf("the key %s answers %d", key, w.Code)
+		}
 	}
 	clock.Advance(time.Minute)
-	if w := e.do("GET", "/v2/fine", "good1"); w.Code != 200 {
+	if w := e.do("GET", "/v2/fine", "pk_demo_good2"); w.Code != 200 {
 		t.Errorf("a minute later, another key answers %d", w.Code)
 	}
 	if w := e.do("GET", "/v2/fine", ""); w.Header().Get("X-RateLimit-Remaining") != "59" {
 		t.Errorf("valid keys are charged to the address: %v", w.Header())
+	}
+}
+
+// TestNoKeys: what has not the form of a key, or a wrong checksum, is refused without
+// a look-up, and takes no look-up from others.
+func TestNoKeys(t *testing.T) {
+	e, _ := clocked(t)
+	for n := range 200 {
+		text := fmt.Sprintf("papi_%040d", n)
+		if n%2 == 1 {
+			text = fmt.Sprint("guess", n)
+		}
+		want := 401
+		if n >= 60 {
+			want = 429
+		}
+		if w := e.do("GET", "/v2/fine", text); w.Code != want {
+			t.Fatalf("%s answers %d", text, w.Code)
+		}
+	}
+	if got := e.finds.Load(); got != 0 {
+		t.Errorf("%d are looked up", got)
+	}
+	for n := range 10 {
+		if w := e.do("GET", "/v2/fine", fmt.Sprint("pk_demo_good", n)); w.Code != 200 {
+			t.Errorf("a valid key answers %d", w.Code)
+		}
 	}
 }
 
@@ -65,7 +98,7 @@ func TestUnknownKeysAreRemembered(t *testing.T) {
 	e, clock := clocked(t)
 	for want := 1; want <= 3; want++ {
 		for range 5 {
-			if w := e.do("GET", "/v2/fine", "guess"); w.Code != 401 {
+			if w := e.do("GET", "/v2/fine", "pk_demo_guess"); w.Code != 401 {
 				t.Errorf("answers %d", w.Code)
 			}
 		}
@@ -94,7 +127,7 @@ func TestLookUpsAreShared(t *testing.T) {
 		}, operations())
 		answers := make(chan *httptest.ResponseRecorder, 100)
 		for range 100 {
-			go func() { answers <- e.do("GET", "/v2/fine", "new") }()
+			go func() { answers <- e.do("GET", "/v2/fine", "pk_demo_new") }()
 		}
 		synctest.Wait()
 		close(found)
@@ -115,19 +148,19 @@ func TestOutageIsNotCharged(t *testing.T) {
 	find := func(context.Context, []byte) (*domain.Caller, error) { return nil, away }
 	e := newEdgeOf(t, func(c *ginop.Config) { c.Keys = ginop.NewKeys(find, domain.SystemClock{}, false) }, operations())
 	for range 100 {
-		if w := e.do("GET", "/v2/fine", "good"); w.Code != 503 || w.Header().Get("X-RateLimit-Remaining") != "60" {
+		if w := e.do("GET", "/v2/fine", "pk_demo_good"); w.Code != 503 || w.Header().Get("X-RateLimit-Remaining") != "60" {
 			t.Fatalf("answers %d %v", w.Code, w.Header())
 		}
 	}
 }
 
-// TestRefusalsAreSummedUp: one line a minute for each key and address, while
-// each is counted in the metrics.
+// TestRefusalsAreSummedUp: one line a minute names those who are refused most, while
+// each refusal is counted in the metrics, by partner too.
 func TestRefusalsAreSummedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEdgeOf(t, func(c *ginop.Config) { c.Limits.PerKey = 5 }, operations())
 		for range 25 {
-			e.do("GET", "/v2/fine", "good")
+			e.do("GET", "/v2/fine", "pk_demo_good")
 		}
 		for range 70 {
 			e.do("GET", "/v2/fine", "")
@@ -139,12 +172,25 @@ func TestRefusalsAreSummedUp(t *testing.T) {
 		if got := e.counted(t, "fine", "429"); got != 30 {
 			t.Errorf("counts %v", got)
 		}
+		for partner, want := range map[string]float64{domain.PartnerID{}.String(): 20, "none": 10} {
+			if got := e.sum(t, "partnerapi_refusals_total", map[string]string{"partner": partner}); got != want {
+				t.Errorf("counts %v of %s", got, partner)
+			}
+		}
 		before := len(e.log.String())
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		logs := e.log.String()[before:]
-		if strings.Count(logs, "\n") != 2 || !strings.Contains(logs, `key=pk_good address="" requests=20`) ||
-			!strings.Contains(logs, `key="" address=192.0.2.1 requests=10`) {
+		if strings.Count(logs, "\n") != 1 || !strings.Contains(logs,
+			`requests=30 keys=1 top_keys="pk_good 20" addresses=1 top_addresses="192.0.2.1 10" within=1m0s`) {
+			t.Errorf("logs %s", logs)
+		}
+		for range 3 { // in a window of their own
+			e.do("GET", "/v2/fine", "good")
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if logs := e.log.String()[before:]; strings.Count(logs, "too many") != 1 {
 			t.Errorf("logs %s", logs)
 		}
 	})
@@ -155,13 +201,13 @@ func TestRefusalsAreSummedUp(t *testing.T) {
 func TestReset(t *testing.T) {
 	e, clock := clocked(t)
 	clock.Advance(300 * time.Millisecond)
-	first := e.do("GET", "/v2/fine", "good")
+	first := e.do("GET", "/v2/fine", "pk_demo_good")
 	end := noon.Add(time.Minute + 300*time.Millisecond)
 	if got := first.Header().Get("X-RateLimit-Reset"); got != fmt.Sprint(end.Unix()+1) {
 		t.Errorf("the reset is %s", got)
 	}
 	for range 599 {
-		e.do("GET", "/v2/fine", "good")
+		e.do("GET", "/v2/fine", "pk_demo_good")
 	}
 	for _, test := range []struct {
 		at   time.Time
@@ -173,35 +219,38 @@ func TestReset(t *testing.T) {
 		{end.Add(-time.Millisecond), "1"},
 	} {
 		clock.Set(test.at)
-		w := e.do("GET", "/v2/fine", "good")
+		w := e.do("GET", "/v2/fine", "pk_demo_good")
 		if w.Code != 429 || w.Header().Get("Retry-After") != test.wait {
 			t.Errorf("%v before the end, answers %d, Retry-After %s", end.Sub(test.at), w.Code, w.Header().Get("Retry-After"))
 		}
 	}
 	clock.Set(end)
-	if w := e.do("GET", "/v2/fine", "good"); w.Code != 200 || w.Header().Get("X-RateLimit-Remaining") != "599" {
+	if w := e.do("GET", "/v2/fine", "pk_demo_good"); w.Code != 200 || w.Header().Get("X-RateLimit-Remaining") != "599" {
 		t.Errorf("at the end, answers %d %v", w.Code, w.Header())
 	}
 }
 
-// TestNetworks: a key with networks works from those only.
+// TestNetworks: a key with networks works from those only, and is used from those
+// only.
 func TestNetworks(t *testing.T) {
 	find := func(context.Context, []byte) (*domain.Caller, error) {
 		networks := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8::/32")}
 		return &domain.Caller{Prefix: "pk_net", Scopes: []domain.Scope{domain.Read}, Networks: networks}, nil
 	}
-	e := newEdgeOf(t, func(c *ginop.Config) {
-		c.Keys = ginop.NewKeys(find, domain.SystemClock{}, false)
-	}, operations(), "192.0.2.1")
+	keys := ginop.NewKeys(find, domain.SystemClock{}, false)
+	e := newEdgeOf(t, func(c *ginop.Config) { c.Keys = keys }, operations(), "192.0.2.1")
 	for from, want := range map[string]int{
 		"198.51.100.7": 200, "::ffff:198.51.100.7": 200, "2001:db8::1": 200, "198.51.101.7": 401, "2001:db9::1": 401,
 	} {
-		w := e.do("GET", "/v2/fine", "net", "X-Forwarded-For", from)
+		w := e.do("GET", "/v2/fine", "pk_demo_net", "X-Forwarded-For", from)
 		if w.Code != want {
 			t.Errorf("from %s, answers %d %s", from, w.Code, w.Body)
 		}
 		if want == 401 && (!strings.Contains(w.Body.String(), from) || w.Header().Get("X-RateLimit-Limit") != "60") {
 			t.Errorf("from %s, answers %s %v", from, w.Body, w.Header())
+		}
+		if used := len(keys.Used()) > 0; used != (want == 200) {
+			t.Errorf("from %s, the key is noted as used: %t", from, used)
 		}
 	}
 }

@@ -69,12 +69,16 @@ func newCache[V any]() *lru.Cache[digest, V] {
 }
 
 // Caller returns whose key it is; Unauthorized for a key that is missing,
-// unknown, expired or revoked. Before the database is asked for a key that was
+// unknown, expired or revoked. What has not the form of a key, or a wrong checksum,
+// is unknown at no cost. Before the database is asked for a key that was
 // never found, admit is called, at most once: its error is returned in place of
 // an answer. Requests that need the same key at the same time share one look-up.
 func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*domain.Caller, error) {
 	if key == "" {
 		return nil, &domain.Error{Code: domain.Unauthorized, Message: "send an API key in the header X-API-Key"}
+	}
+	if !domain.MayBeAPIKey(key) {
+		return nil, errUnknownKey
 	}
 	now := k.clock.Now()
 	d := sha256.Sum256([]byte(key))
@@ -97,10 +101,15 @@ func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*dom
 	if caller.Demo && !k.demo || !caller.ExpiresAt.IsZero() && !now.Before(caller.ExpiresAt) {
 		return nil, errUnknownKey
 	}
-	k.mu.Lock()
-	k.used[caller.Key] = now
-	k.mu.Unlock()
 	return caller, nil
+}
+
+// use notes that a key was used: not one that was refused for its network.
+func (k *Keys) use(caller *domain.Caller) {
+	now := k.clock.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.used[caller.Key] = now
 }
 
 // lookUp asks the database for a key and remembers the answer. A caller that

@@ -68,7 +68,9 @@ type Sealer interface {
 type Edge struct {
 	Config
 	budgets  *budgets
+	lookUps  *memory
 	progress *progress
+	bodies   *bodies
 	refusals *refusals
 	surfaces []*Surface
 	// watchers are told of every request that was answered.
@@ -98,7 +100,9 @@ func NewEdge(c Config) *Edge {
 		c.Clock = domain.SystemClock{}
 	}
 	return &Edge{
-		Config: c, budgets: newBudgets(c.Shared, c.Clock, c.Log), progress: newProgress(), refusals: newRefusals(c.Log),
+		Config: c, budgets: newBudgets(c.Shared, c.Clock, c.Log), lookUps: newMemory(c.Clock),
+		progress: newProgress(), bodies: newBodies(),
+		refusals: newRefusals(c.Log),
 	}
 }
 

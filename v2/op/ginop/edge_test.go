@@ -223,22 +223,31 @@ func TestOutcomes(t *testing.T) {
 }
 
 // counted is how many requests of an operation had a status.
-func (e *edge) counted(t *testing.T, operation, status string) (n float64) {
+func (e *edge) counted(t *testing.T, operation, status string) float64 {
+	t.Helper()
+	return e.sum(t, "partnerapi_requests_total",
+		map[string]string{"operation": operation, "status": status, "version": "v2"})
+}
+
+// sum is what the counters of a name that have the labels have counted.
+func (e *edge) sum(t *testing.T, name string, labels map[string]string) (n float64) {
 	t.Helper()
 	families, err := e.prom.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, family := range families {
-		if family.GetName() != "partnerapi_requests_total" {
+		if family.GetName() != name {
 			continue
 		}
 		for _, m := range family.GetMetric() {
-			labels := map[string]string{}
+			has := 0
 			for _, l := range m.GetLabel() {
-				labels[l.GetName()] = l.GetValue()
+				if want, asked := labels[l.GetName()]; asked && l.GetValue() == want {
+					has++
+				}
 			}
-			if labels["operation"] == operation && labels["status"] == status && labels["version"] == "v2" {
+			if has == len(labels) {
 				n += m.GetCounter().GetValue()
 			}
 		}

@@ -14,8 +14,6 @@ const (
 	// keyInProgress is how many requests of one key may be in progress at a time
 	// (decisions 2.2).
 	keyInProgress = 16
-	// turnWithin is how long a request waits for one of its key's to end.
-	turnWithin = time.Second
 	// allInProgress is how many requests of all keys may be in progress at a
 	// time: 16 keys at their most. They share some 20 connections to the
 	// database, on which a usual read takes 2 ms, so 256 requests are done

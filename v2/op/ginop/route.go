@@ -115,8 +115,6 @@ func firstByte(c *gin.Context) ([]byte, error) {
 	return nil, nil
 }
 
-func cutBody() error { return domain.ErrInvalid("body", "could not be read to its end") }
-
 // budgetName names the budget of a caller, an operation and a client.
 func budgetName(ctx context.Context, o op.Operation, client domain.ClientID) string {
 	return "client/" + domain.CallerFrom(ctx).Prefix + "/" + o.Meta().ID + "/" + client.String()

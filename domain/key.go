@@ -1,0 +1,84 @@
+package domain
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"hash/crc32"
+	"math/big"
+	"strings"
+)
+
+// The parts of an API key (decisions 1.7): papi_, random digits of base62, and their
+// checksum.
+const (
+	keyStart    = "papi_"
+	keyRandom   = 34
+	keyChecksum = 6
+)
+
+// keyShown is how many characters of a key behind its start are stored in clear.
+const keyShown = 8
+
+// oldKeyStart begins the keys that were made before there was a checksum, 32 random
+// bytes in base64url, and demoKeyStart those of the demonstration.
+const (
+	oldKeyStart  = "pk_"
+	demoKeyStart = "pk_demo_"
+)
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// NewAPIKey makes an API key.
+func NewAPIKey() (string, error) {
+	random := make([]byte, keyRandom)
+	for i := range random {
+		digit, err := rand.Int(rand.Reader, big.NewInt(int64(len(base62))))
+		if err != nil {
+			return "", err
+		}
+		random[i] = base62[digit.Int64()]
+	}
+	return keyStart + string(random) + checksumOf(random), nil
+}
+
+// checksumOf is the CRC-32 (IEEE) of a key's random digits, in base62.
+func checksumOf(random []byte) string {
+	var digits [keyChecksum]byte
+	sum := crc32.ChecksumIEEE(random)
+	for i := range digits {
+		digits[keyChecksum-1-i] = base62[sum%uint32(len(base62))]
+		sum /= uint32(len(base62))
+	}
+	return string(digits[:])
+}
+
+// MayBeAPIKey reports whether a text has the form of an API key, with the right
+// checksum: what has not is none, whoever is asked.
+func MayBeAPIKey(text string) bool {
+	if digits, ok := strings.CutPrefix(text, keyStart); ok {
+		return len(digits) == keyRandom+keyChecksum && strings.Trim(digits, base62) == "" &&
+			checksumOf([]byte(digits[:keyRandom])) == digits[keyRandom:]
+	}
+	if name, ok := strings.CutPrefix(text, demoKeyStart); ok && len(name) <= 16 {
+		return name != "" && strings.Trim(name, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
+	}
+	secret, ok := strings.CutPrefix(text, oldKeyStart)
+	if !ok || len(secret) != base64.RawURLEncoding.EncodedLen(32) || strings.ContainsAny(secret, "\r\n") {
+		return false
+	}
+	_, err := base64.RawURLEncoding.Strict().DecodeString(secret)
+	return err == nil
+}
+
+// APIKeyPrefix is the part of a key that is stored in clear, by which it is listed;
+// empty for what is too short for a key.
+func APIKeyPrefix(key string) string {
+	shown := len(oldKeyStart) + keyShown
+	if strings.HasPrefix(key, keyStart) {
+		shown = len(keyStart) + keyShown
+	}
+	if len(key) < shown {
+		return ""
+	}
+	return key[:shown]
+}
