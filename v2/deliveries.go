@@ -46,7 +46,7 @@ func (a *API) declareDeliveries() {
 			"the answers. They are kept for 30 days.",
 	}, a.listDeliveries, deliveryOf)
 	a.Redeliver = op.Add(&a.Set, op.Meta{
-		ID: "webhooks.deliveries.redeliver", Starred: true, Method: "POST", Path: "/webhooks/:webhook_id/deliveries/:delivery_id/redeliver", Scope: domain.Write, Since: op.V2_3, Status: 200,
+		ID: "webhooks.deliveries.redeliver", Starred: true, Method: "POST", Path: "/webhooks/:webhook_id/deliveries/:delivery_id/redeliver", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
 		Summary: "Deliver an event to a webhook again",
 		Description: "Queues the event of the delivery once more, with the same id and body, signed anew. Returns the " +
 			"delivery.", Fails: []domain.Code{domain.Conflict},

@@ -108,11 +108,11 @@ func mountMCP(h *v2test.Harness) error {
 	}
 	server, err := mcp.New(mcp.Config{
 		Set: &h.API.Set, Release: op.Latest, Document: document, Prefix: "/v2", Handler: h.Engine,
-		Count: h.Edge.Count, Enter: h.Edge.Enter, Envelope: ginop.Envelope, Log: slog.New(slog.DiscardHandler),
+		Count: h.Edge.Count, Parse: h.Edge.Parse, Envelope: ginop.Envelope, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err
 	}
-	h.Edge.Protocol(h.Engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve})
+	h.Edge.Protocol(h.Engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve, Fault: server.Fault})
 	return nil
 }

@@ -24,7 +24,7 @@ type PhishingSend struct {
 
 func (a *API) declarePhishingSends() {
 	a.SendPhishing = op.Add(&a.Set, op.Meta{
-		ID: "phishing.send", Method: "POST", Path: "/clients/:client_id/phishing/sends", Scope: domain.Write, Since: op.V2_2, Status: 202,
+		ID: "phishing.send", Method: "POST", Path: "/clients/:client_id/phishing/sends", Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
 		Summary: "Send simulated phishing mails to users of a client",
 		Description: "Schedules a simulated mail to each user, for all of them or for none. Each has a `result_id` to " +
 			"follow in the client's phishing results. Inactive users are refused.",

@@ -78,7 +78,7 @@ func (a *API) declarePolicies() {
 	}, a.listPolicyUsers, policyUserOf)
 	a.RemindPolicy = op.Add(&a.Set, op.Meta{
 		ID: "policies.remind", Method: "POST", Path: "/clients/:client_id/policies/:policy_id/reminders",
-		Scope: domain.Write, Since: op.V2_2, Status: 202,
+		Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
 		Summary: "Remind those who have not signed a policy",
 		Description: "Sends the standard reminder to everyone of the audience who has not signed. A policy can be " +
 			"reminded of once a day (UTC); more often is 429.",

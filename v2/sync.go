@@ -46,7 +46,7 @@ func syncRunOf(r domain.SyncRun) SyncRun {
 func (a *API) declareSync() {
 	a.StartSync = op.Add(&a.Set, op.Meta{
 		ID: "sync.runs.create", Method: "POST", Path: "/clients/:client_id/sync/runs",
-		Scope: domain.Write, Since: op.V2_2, Status: 202,
+		Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
 		Summary: "Start a directory sync",
 		Description: "Queues a sync of the client's users with its directory, outside the schedule, once an hour: " +
 			"more often is 429. A client without a directory, or with a run that is queued or running, is a " +

@@ -45,7 +45,7 @@ func (a *API) declareTraining() {
 		Description: "Returns the courses that `course_id` stands for, by their creation. All clients share them.",
 	}, a.listCourses, courseOf)
 	a.AssignTraining = op.Add(&a.Set, op.Meta{
-		ID: "training.assign", Method: "POST", Path: "/clients/:client_id/training/assignments", Scope: domain.Write, Since: op.V2_2, Status: 200,
+		ID: "training.assign", Method: "POST", Path: "/clients/:client_id/training/assignments", Scope: domain.Write, Since: op.V2_2, Status: 200, ReachesOut: true,
 		Summary: "Give a course to users of a client",
 		Description: "Gives a course to the active users of an audience. Users who completed it within its renewal " +
 			"window are skipped and listed; those who have it open keep it. Asking again changes nothing.",

@@ -134,7 +134,7 @@ func (a *API) declareUsers() {
 			"exposures.",
 	}, a.getUser)
 	a.CreateUser = op.Add(&a.Set, op.Meta{
-		ID: "users.create", Method: "POST", Path: "/clients/:client_id/users", Scope: domain.Write, Since: op.V2_2, Status: 201,
+		ID: "users.create", Method: "POST", Path: "/clients/:client_id/users", Scope: domain.Write, Since: op.V2_2, Status: 201, ReachesOut: true,
 		Summary: "Create a user",
 		Description: "Creates an active user in the client's Manual group and assigns the courses of the program and " +
 			"of the frameworks at once. A user with the same email who is found by a later directory sync is " +

@@ -79,13 +79,13 @@ func (a *API) declareWebhooks() {
 		Description: "Returns one webhook, without its secret.",
 	}, a.getWebhook)
 	a.CreateWebhook = op.Add(&a.Set, op.Meta{
-		ID: "webhooks.create", Method: "POST", Path: "/webhooks", Scope: domain.Write, Since: op.V2_3, Status: 201,
+		ID: "webhooks.create", Method: "POST", Path: "/webhooks", Scope: domain.Write, Since: op.V2_3, Status: 201, ReachesOut: true,
 		Summary: "Create a webhook, and show its secret once",
 		Description: "Creates an active webhook with the access of the key, narrowed by `client_ids`. The answer " +
 			"shows the secret that deliveries are signed with, once. A partner may have 20 webhooks.", Secret: true,
 	}, a.createWebhook).Preparing(a.prepareCreateWebhook)
 	a.UpdateWebhook = op.Add(&a.Set, op.Meta{
-		ID: "webhooks.update", Starred: true, Method: "PATCH", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 200,
+		ID: "webhooks.update", Starred: true, Method: "PATCH", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
 		Summary: "Update a webhook: pause it, or activate it again",
 		Description: "Changes the fields that are sent and leaves the others. `paused` stops deliveries, `active` " +
 			"starts them again and revives a disabled webhook; what happened in between is not delivered.",
@@ -102,7 +102,7 @@ func (a *API) declareWebhooks() {
 			"can change over.", Secret: true,
 	}, a.replaceWebhookSecret)
 	a.TestWebhook = op.Add(&a.Set, op.Meta{
-		ID: "webhooks.test", Method: "POST", Path: "/webhooks/:webhook_id/test", Scope: domain.Write, Since: op.V2_3, Status: 200,
+		ID: "webhooks.test", Method: "POST", Path: "/webhooks/:webhook_id/test", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
 		Summary: "Deliver a ping to a webhook's endpoint, and report what it answered",
 		Description: "Delivers a signed `ping` event once, whatever the status of the webhook, and reports what the " +
 			"endpoint answered. It changes no status.",

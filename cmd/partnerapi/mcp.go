@@ -19,12 +19,12 @@ func (s *service) mountMCP(address string, secret []byte) error {
 	server, err := mcp.New(mcp.Config{
 		Set: &s.api.Set, Release: s.config.Release, Document: document, Prefix: "/v2", Handler: s.engine,
 		Secret: secret, ReadOnly: s.config.MCPReadOnly, Origins: mcp.Origins(address, s.config.Listen),
-		Count: s.edge.Count, Enter: s.edge.Enter, Envelope: ginop.Envelope, Version: version, Log: s.log,
+		Count: s.edge.Count, Parse: s.edge.Parse, Envelope: ginop.Envelope, Version: version, Log: s.log,
 		Guides: docs.Guides(), GuideNames: guideOrder(),
 	})
 	if err != nil {
 		return err
 	}
-	s.edge.Protocol(s.engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve})
+	s.edge.Protocol(s.engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve, Fault: server.Fault})
 	return nil
 }

@@ -49,6 +49,9 @@ type Meta struct {
 	// Fails lists the codes that the operation itself can end in, beyond those
 	// that every operation shares (see Codes).
 	Fails []domain.Code
+	// ReachesOut says that a call reaches beyond the service, at once or later: it
+	// sends mail, calls an address that callers choose, or reads a directory.
+	ReachesOut bool
 	// Secret says that the output holds a secret: what a surface keeps of it, it
 	// keeps encrypted.
 	Secret bool

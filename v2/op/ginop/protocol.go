@@ -18,20 +18,56 @@ type Protocol struct {
 	Path string
 	// Before, where set, may refuse a request before its key is looked at.
 	Before func(*http.Request) error
-	// Serve answers a request with a valid key, whose context has the caller. An
-	// error, as long as nothing was written, is rendered as v2 does.
-	Serve func(http.ResponseWriter, *http.Request) error
+	// Serve answers a request with a valid key, whose context has the caller, and
+	// the body of a POST; other bodies are not read. It is in progress, and so is
+	// what it asks of operations with that context. An error, as long as nothing was
+	// written, is rendered as v2 does.
+	Serve func(w http.ResponseWriter, r *http.Request, body []byte) error
+	// Fault, where set, is the body of the answer to an error; nil to have it
+	// rendered as v2 does.
+	Fault func(e *domain.Error, requestID string) []byte
 }
+
+// messageWeight is what a byte of a message counts for: the message, its arguments,
+// the request that they are made into, and what that is decoded to.
+const messageWeight = 4
 
 // Protocol adds the path of a protocol, for every method. The key may also be
 // sent as a bearer token. Requests without a valid key count against the
 // address; those with one are not counted (see Count).
 func (e *Edge) Protocol(engine *gin.Engine, p Protocol) {
-	s := &Surface{edge: e, prefix: p.Path, render: renderEnvelope, before: p.Before, uncounted: true}
+	s := &Surface{edge: e, prefix: p.Path, render: p.render, before: p.Before, uncounted: true}
 	engine.Any(p.Path, func(c *gin.Context) {
 		takeBearer(c.Request)
-		s.serve(c, "message", func(c *gin.Context) error { return p.Serve(c.Writer, c.Request) })
+		s.serve(c, "message", func(c *gin.Context) error { return e.message(c, p.Serve) })
 	})
+}
+
+func (p Protocol) render(c *gin.Context, e *domain.Error) error {
+	if p.Fault != nil {
+		if body := p.Fault(e, RequestID(c)); body != nil {
+			writeBody(c, StatusOf(e.Code), body)
+			return nil
+		}
+	}
+	return renderEnvelope(c, e)
+}
+
+// message serves a message of a protocol in its turn.
+func (e *Edge) message(c *gin.Context, serve func(http.ResponseWriter, *http.Request, []byte) error) error {
+	t := e.beginTurn(c)
+	defer t.end()
+	var body []byte
+	if c.Request.Method == http.MethodPost {
+		var err error
+		if body, err = t.receive(c, messageWeight); err != nil {
+			return err
+		}
+	}
+	if err := t.enter(c); err != nil {
+		return err
+	}
+	return serve(c.Writer, c.Request.WithContext(context.WithValue(c.Request.Context(), insideTurn{}, true)), body)
 }
 
 // takeBearer lets a bearer token stand for a key that is missing.

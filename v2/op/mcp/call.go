@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,22 +18,27 @@ import (
 	"partnerapi/v2/op"
 )
 
-// call runs a tool: it is the handler of every tool, whatever session calls it.
-func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	answer, err := s.invoke(ctx, s.byName[r.Params.Name], r.Params.Arguments)
+// call runs a tool: it is the handler of every tool, whatever session calls it. The
+// content of its result is the message's list.
+func (s *Server) call(ctx context.Context, t *tool, arguments []byte) (*sdk.CallToolResult, error) {
+	answer, err := s.invoke(ctx, t, arguments)
 	if err != nil {
 		return nil, err
 	}
+	text, failed := answer.body.Bytes(), answer.status >= http.StatusBadRequest
 	if answer.status == http.StatusNoContent {
-		return result(noAnswer), nil
+		text = []byte(noAnswer)
 	}
-	out := result(answer.body.String())
-	if answer.status < http.StatusBadRequest {
-		out.StructuredContent = json.RawMessage(answer.body.Bytes())
-	} else {
-		out.IsError = true
+	list := append(make([]byte, 0, len(text)*9/4+64), `[{"type":"text","text":`...)
+	if list, err = jsontext.AppendQuote(list, text); err != nil {
+		return nil, fmt.Errorf("the answer of %s: %w", t.Name, err)
 	}
-	return out, nil
+	list = append(list, `}]`...)
+	if !failed && answer.status != http.StatusNoContent {
+		list = append(append(list, `,"structuredContent":`...), text...)
+	}
+	messageOf(ctx).list = list
+	return &sdk.CallToolResult{Content: []sdk.Content{}, IsError: failed}, nil
 }
 
 // noAnswer is the text of a result without a body.
@@ -48,15 +53,11 @@ func (s *Server) invoke(ctx context.Context, t *tool, arguments []byte) (*record
 	return s.run(ctx, request), nil
 }
 
-func result(text string) *sdk.CallToolResult {
-	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}
-}
-
 // run gives a request to the service as if the caller of the message had sent it.
 func (s *Server) run(ctx context.Context, request *http.Request) *recorder {
 	m := messageOf(ctx)
 	request.RemoteAddr = m.request.RemoteAddr
-	for _, name := range []string{"X-Api-Key", "User-Agent", "X-Forwarded-For", "X-Real-Ip"} {
+	for _, name := range []string{"X-Api-Key", "User-Agent", "X-Forwarded-For"} {
 		if values := m.request.Header[name]; values != nil {
 			request.Header[name] = values
 		}
@@ -64,6 +65,7 @@ func (s *Server) run(ctx context.Context, request *http.Request) *recorder {
 	request.Header.Set("X-Request-Id", m.id)
 	answer := &recorder{header: http.Header{}, status: http.StatusOK}
 	s.Handler.ServeHTTP(answer, request)
+	answer.body = *bytes.NewBuffer(visible(answer.body.Bytes()))
 	return answer
 }
 
@@ -121,7 +123,7 @@ func (t *tool) request(ctx context.Context, prefix string, arguments []byte) (*h
 	if len(p.faults) > 0 {
 		ctx = op.WithFaults(ctx, p.faults)
 	}
-	if m.readOnly {
+	if m.view.readOnly {
 		ctx = op.WithReadOnly(ctx)
 	}
 	request, err := http.NewRequestWithContext(ctx, t.operation.Meta().Method, target, body)

@@ -258,21 +258,20 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestPlain: a call is answered alike with the SDK and without it. A member that
-// the protocol does not know leaves the call to the SDK.
-func TestPlain(t *testing.T) {
+// TestMoreMembers: a call is answered alike with a member that the protocol does not know.
+func TestMoreMembers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
 	same := func(tool string, without, with map[string]any) {
 		t.Helper()
 		plain := w.send("POST", callOf(tool, without), "X-API-Key", w.tenant.Key, "X-Request-Id", "same")
-		bySDK := w.send("POST", `{"more":1,`+callOf(tool, with)[1:], "X-API-Key", w.tenant.Key, "X-Request-Id", "same")
+		more := w.send("POST", `{"more":1,`+callOf(tool, with)[1:], "X-API-Key", w.tenant.Key, "X-Request-Id", "same")
 		var a, b any
-		if json.Unmarshal(plain.body, &a) != nil || json.Unmarshal(bySDK.body, &b) != nil || !reflect.DeepEqual(a, b) {
-			t.Errorf("%s\nwithout the SDK: %s\nwith it: %s", tool, plain.body, bySDK.body)
+		if json.Unmarshal(plain.body, &a) != nil || json.Unmarshal(more.body, &b) != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("%s\nwithout it: %s\nwith it: %s", tool, plain.body, more.body)
 		}
-		if plain.status != bySDK.status || plain.header.Get("Content-Type") != bySDK.header.Get("Content-Type") {
-			t.Errorf("%s: %v and %v", tool, plain.header, bySDK.header)
+		if plain.status != more.status || plain.header.Get("Content-Type") != more.header.Get("Content-Type") {
+			t.Errorf("%s: %v and %v", tool, plain.header, more.header)
 		}
 	}
 	for _, c := range w.cases() {
@@ -282,4 +281,22 @@ func TestPlain(t *testing.T) {
 		return map[string]any{"client_id": w.client.ID.String(), "collection_id": w.Collection(w.client.ID, name).String()}
 	}
 	same("collections_delete", removal("A"), removal("B"))
+}
+
+// TestIDsLikeLists: an id that reads like an empty list is answered as it is.
+func TestIDsLikeLists(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	for method, want := range map[string]string{"tools/call": `"content":[{"type":"text"`, "tools/list": `"tools":[{`} {
+		id := `"content":[] "tools":[] \`
+		text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": map[string]any{"name": "clients_list"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := w.send("POST", string(text), "X-API-Key", w.tenant.Key)
+		var m struct{ ID string }
+		if err := json.Unmarshal(a.body, &m); err != nil || m.ID != id || !strings.Contains(string(a.body), want) {
+			t.Errorf("%s: %v %.300s", method, err, a.body)
+		}
+	}
 }

@@ -42,7 +42,7 @@ func FuzzMessages(f *testing.F) {
 		r := httptest.NewRequest(http.MethodPost, mcp.Path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
-		r.Header.Set("X-API-Key", "key")
+		r.Header.Set("X-API-Key", "pk_demo_key")
 		r.Header["Mcp-Protocol-Version"] = []string{version}
 		answer := httptest.NewRecorder()
 		engine.ServeHTTP(answer, r)
@@ -75,11 +75,11 @@ func withoutDatabase(tb testing.TB) http.Handler {
 	}
 	server, err := mcp.New(mcp.Config{
 		Set: &api.Set, Release: op.Latest, Document: document, Prefix: "/v2", Handler: engine,
-		Count: edge.Count, Enter: edge.Enter, Envelope: ginop.Envelope, Log: log,
+		Count: edge.Count, Parse: edge.Parse, Envelope: ginop.Envelope, Log: log,
 	})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	edge.Protocol(engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve})
+	edge.Protocol(engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve, Fault: server.Fault})
 	return engine
 }

@@ -13,10 +13,14 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -53,10 +57,11 @@ type Config struct {
 	// Nil is for none.
 	Guides     fs.FS
 	GuideNames []string
-	// Count counts a request of ctx's caller that runs no operation; Enter waits
-	// for the turn of one, and returns what ends it.
+	// Count counts a request of ctx's caller that runs no operation.
 	Count func(ctx context.Context) error
-	Enter func(ctx context.Context) (leave func(), err error)
+	// Parse runs work that reads a message of a size into values; of large ones few
+	// at a time.
+	Parse func(ctx context.Context, size int, work func() error) error
 	// Envelope is the status and the body that the service answers an error with.
 	Envelope func(err error, requestID string) (status int, body []byte)
 	// Version is the program's.
@@ -67,14 +72,13 @@ type Config struct {
 // Server serves one release. It is safe for concurrent use.
 type Server struct {
 	Config
-	tools    []*tool
-	byName   map[string]*tool
-	guides   []guide
-	views    map[view]http.Handler
-	sealer   sealer
-	ended    *lru.Cache[string, struct{}]
-	origins  map[string]bool
-	versions map[string]bool // of the protocol, whose calls are plain
+	byName  map[string]*tool
+	guides  []guide
+	views   map[view]shown
+	handler http.Handler
+	sealer  sealer
+	ended   *lru.Cache[string, struct{}]
+	origins map[string]bool
 }
 
 // view is what a session may see.
@@ -100,8 +104,8 @@ const rememberedEnds = 10_000
 // such as two parts of an input of one name, and guides that cannot be read.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		Config: c, byName: map[string]*tool{}, views: map[view]http.Handler{}, origins: map[string]bool{},
-		sealer: newSealer(c.Secret), versions: plainVersions(),
+		Config: c, byName: map[string]*tool{}, views: map[view]shown{}, origins: map[string]bool{},
+		sealer: newSealer(c.Secret),
 	}
 	for _, origin := range c.Origins {
 		s.origins[origin] = true
@@ -119,8 +123,13 @@ func New(c Config) (*Server, error) {
 	}
 	for bits := range 16 {
 		v := view{read: bits&1 > 0, write: bits&2 > 0, allClients: bits&4 > 0, readOnly: bits&8 > 0}
-		s.views[v] = s.serverOf(v)
+		s.views[v] = shown{s.serverOf(v), sync.OnceValue(func() []byte { return s.toolsOf(v) })}
 	}
+	s.handler = sdk.NewStreamableHTTPHandler(
+		func(r *http.Request) *sdk.Server { return s.views[messageOf(r.Context()).view].server },
+		// The edge has its own check of the origin, which holds behind a proxy too.
+		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1},
+	)
 	return s, nil
 }
 
@@ -139,42 +148,48 @@ func (s *Server) addTools() error {
 		if s.byName[t.Name] != nil {
 			return fmt.Errorf("two tools are named %s", t.Name)
 		}
-		s.tools = append(s.tools, t)
 		s.byName[t.Name] = t
 	}
 	return nil
 }
-
-// toolPage is how many tools a page of their list has at the most. Agents are
-// known to read one page only, so all are to have room on it.
-const toolPage = 500
 
 const instructions = "Tools of the Partner API: clients of a partner of a security awareness training service, " +
 	"their users, risk and training. Ids are opaque. A tool that lists returns a page: while page.has_more is true, " +
 	"call it again with cursor set to page.next_cursor. An error is a JSON object with a code, a message and, " +
 	"where arguments are wrong, their names. Give idempotency_key to repeat a call without doing it twice."
 
-// serverOf returns the handler of the messages of sessions with a view.
-func (s *Server) serverOf(v view) http.Handler {
+// shown is what sessions with a view are shown: tools is their list in JSON. The server
+// has none, for guard answers what is about tools.
+type shown struct {
+	server *sdk.Server
+	tools  func() []byte
+}
+
+// serverOf returns the server of sessions with a view.
+func (s *Server) serverOf(v view) *sdk.Server {
 	server := sdk.NewServer(
 		&sdk.Implementation{Name: "partnerapi", Title: "Partner API", Version: s.Version},
 		&sdk.ServerOptions{
-			Instructions: instructions, PageSize: toolPage,
+			Instructions: instructions,
 			// What is shown depends on the key.
 			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
 		},
 	)
-	for _, t := range s.tools {
-		if v.shows(t.operation.Meta()) {
-			server.AddTool(&t.Tool, s.call)
-		}
-	}
 	s.addResources(server, v)
 	server.AddReceivingMiddleware(s.guard)
-	return sdk.NewStreamableHTTPHandler(
-		func(*http.Request) *sdk.Server { return server },
-		// The edge has its own check of the origin, which holds behind a proxy too.
-		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1},
-	)
+	return server
+}
+
+// toolsOf are the tools that a view shows, by name, on one page: agents are known to read
+// no other.
+func (s *Server) toolsOf(v view) []byte {
+	list := []*sdk.Tool{}
+	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+		if t := s.byName[name]; v.shows(t.operation.Meta()) {
+			list = append(list, &t.Tool)
+		}
+	}
+	text, _ := json.Marshal(list) // whose schemas are JSON
+	return text
 }

@@ -8,20 +8,23 @@ import (
 	"io"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"partnerapi/domain"
-	"partnerapi/v2/op"
 )
 
-// message is the HTTP request that a message came with.
+// message is the HTTP request that a message came with, and what its answer shows.
 type message struct {
-	request  *http.Request
-	id       string // of the request
-	readOnly bool
+	request *http.Request
+	id      string // of the request
+	view    view
+	list    []byte // what stands in place of the answer's, which the SDK is given empty
 }
 
 type messageKey struct{}
@@ -31,9 +34,9 @@ func messageOf(ctx context.Context) *message { return ctx.Value(messageKey{}).(*
 
 const sessionHeader = "Mcp-Session-Id"
 
-// Serve answers a message of ctx's caller, whose key is known by now. The errors
-// are those of the edge, for it to render; nothing was written then.
-func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
+// Serve answers a message of the caller, whose key is known by now and whose turn it
+// is. The errors are those of the edge, for it to render; nothing was written then.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) error {
 	caller := domain.CallerFrom(r.Context())
 	session := r.Header.Get(sessionHeader)
 	readOnly := s.ReadOnly || asksReadOnly(r)
@@ -50,47 +53,73 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 
-	body, err := readBody(w, r)
-	if err != nil {
-		return err
-	}
-	v := view{
+	m := &message{request: r, id: w.Header().Get("X-Request-Id"), view: view{
 		read: caller.Can(domain.Read), write: caller.Can(domain.Write), allClients: caller.AllClients, readOnly: readOnly,
-	}
-	m := &message{id: w.Header().Get("X-Request-Id"), readOnly: readOnly, request: r}
-	said := read(body)
-	answer, err := s.answer(m, v, said, body)
+	}}
+	answer, method, err := s.answer(m, body)
 	if err != nil {
 		return err
 	}
-	if said.Method == "initialize" && answer.status == http.StatusOK {
+	if method == "initialize" && answer.status == http.StatusOK {
 		answer.header.Set(sessionHeader, s.sealer.seal(caller.Key, readOnly))
 	}
 	answer.copyTo(w)
 	return nil
 }
 
-// answer answers a message: a plain call at once, what runs no operation when it
-// is its turn, and all but plain calls by the SDK.
-func (s *Server) answer(m *message, v view, said incoming, body []byte) (*recorder, error) {
+// answer answers a message, and says what its method is. Large messages are read into
+// values by few at a time, but where they run an operation, which waits for others.
+func (s *Server) answer(m *message, body []byte) (answer *recorder, method string, err error) {
+	if m.request.Method != http.MethodPost {
+		return s.bySDK(m, nil), "", nil
+	}
 	ctx := m.request.Context()
-	if t, arguments := s.plain(m.request, said); t != nil {
-		return s.answerPlain(context.WithValue(ctx, messageKey{}, m), t, said.ID, arguments)
-	}
-	if !runsOperation(said.Method) {
-		leave, err := s.Enter(ctx)
-		if err != nil {
-			return nil, err
+	err = s.Parse(ctx, len(body), func() (err error) {
+		if method, err = methodOf(body); err == nil && !runsOperation(method) {
+			answer = s.bySDK(m, body)
 		}
-		defer leave()
+		return err
+	})
+	if err != nil {
+		return nil, "", err
 	}
-	return s.bySDK(m, v, body), nil
+	if answer == nil {
+		answer = s.bySDK(m, body)
+	}
+	if answer, err = inOurWords(m.request, answer); err == nil {
+		answer.fill(m)
+	}
+	return answer, method, err
+}
+
+// errNoJSON is the cause of the refusal of a body that is no JSON.
+var errNoJSON = errors.New("no JSON")
+
+// methodOf is the method of a message. It is one: the protocol's newer versions have no
+// lists of them, which could ask for any number of operations at once.
+func methodOf(body []byte) (string, error) {
+	var m struct {
+		JSONRPC string `json:"jsonrpc"`
+		Method  string `json:"method"`
+	}
+	switch body = bytes.TrimSpace(body); {
+	case len(body) == 0:
+		return "", domain.ErrInvalid("body", "must be one message, but is empty")
+	case body[0] == '[':
+		return "", domain.ErrInvalid("body", "must be one message: lists of them are not taken")
+	case json.Unmarshal(body, &m, jsontext.AllowDuplicateNames(true)) != nil:
+		return "", &domain.Error{
+			Code: domain.InvalidRequest, Cause: errNoJSON,
+			Message: "body must be one message of JSON-RPC 2.0, a JSON object in UTF-8",
+		}
+	}
+	return m.Method, nil
 }
 
 // bySDK lets the SDK answer a message. Its handler has the request's values and
 // ends when the caller hangs up, but has no deadline: an operation that the
 // message runs has its own, and its answer is to be written.
-func (s *Server) bySDK(m *message, v view, body []byte) *recorder {
+func (s *Server) bySDK(m *message, body []byte) *recorder {
 	outer := m.request.Context()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(outer))
 	defer cancel()
@@ -105,8 +134,21 @@ func (s *Server) bySDK(m *message, v view, body []byte) *recorder {
 	inner := m.request.WithContext(context.WithValue(ctx, messageKey{}, m))
 	inner.Body = io.NopCloser(bytes.NewReader(body))
 	answer := &recorder{header: http.Header{}, status: http.StatusOK}
-	s.views[v].ServeHTTP(answer, inner)
+	s.handler.ServeHTTP(answer, inner)
 	return answer
+}
+
+// fill puts a message's list into the answer, where an empty one is. The SDK encodes what
+// it is given five times over, which takes longer than most operations; so long lists do
+// not pass through it. No text can be taken for a list: the quotes within it are escaped.
+func (r *recorder) fill(m *message) {
+	for _, name := range []string{`"content":`, `"tools":`} {
+		before, after, found := bytes.Cut(r.body.Bytes(), []byte(name+"[]"))
+		if found && m.list != nil {
+			r.body = *bytes.NewBuffer(slices.Concat(before, []byte(name), m.list, after))
+			return
+		}
+	}
 }
 
 // copyTo writes the answer.
@@ -127,32 +169,13 @@ func asksReadOnly(r *http.Request) bool {
 	return err == nil && asked
 }
 
-// readBody reads the message. It is one: the protocol's newer versions have no
-// lists of them, which could ask for any number of operations at once.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.Method != http.MethodPost {
-		return nil, nil
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, op.MaxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, &domain.Error{Code: domain.PayloadTooLarge, Message: "the body is larger than 1 MiB"}
-	case err != nil:
-		return nil, domain.ErrInvalid("body", "could not be read to its end")
-	case bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")):
-		return nil, domain.ErrInvalid("body", "must be one message: lists of them are not taken")
-	}
-	return body, nil
-}
-
-// runsOperation reports whether messages of a method are requests to the service,
-// which wait for their turn themselves.
+// runsOperation reports whether messages of a method are requests to the service.
 func runsOperation(method string) bool { return method == "tools/call" || method == "resources/read" }
 
-// guard is around every message: a tool that the session is not shown is called
-// too, so that the operation says why not; and a panic is an internal error, as
-// the handler runs outside of the edge's own guard.
+// guard is around every message: calls and lists of tools are answered without the SDK,
+// which only takes and frames them. A tool that the session is not shown is called too, so
+// that the operation says why not. A panic is an internal error, as the handler runs
+// outside of the edge's own guard.
 func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (out sdk.Result, err error) {
 		defer func() {
@@ -161,8 +184,15 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 				out, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "something went wrong on our side"}
 			}
 		}()
-		if call, ok := r.(*sdk.CallToolRequest); ok && call.Params != nil && s.byName[call.Params.Name] != nil {
-			return s.call(ctx, call)
+		switch r := r.(type) {
+		case *sdk.CallToolRequest:
+			if r.Params != nil && s.byName[r.Params.Name] != nil {
+				return s.call(ctx, s.byName[r.Params.Name], r.Params.Arguments)
+			}
+		case *sdk.ListToolsRequest:
+			if r.Params == nil || r.Params.Cursor == "" {
+				messageOf(ctx).list = s.views[messageOf(ctx).view].tools()
+			}
 		}
 		if method == "subscriptions/listen" { // nothing is ever pushed
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server pushes nothing"}

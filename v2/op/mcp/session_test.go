@@ -276,11 +276,18 @@ func TestRefusals(t *testing.T) {
 		"no JSON":     {"POST", "{", http.StatusBadRequest},
 		"a list":      {"POST", " [" + listTools + "]", http.StatusBadRequest},
 		"too large":   {"POST", `{"x":"` + strings.Repeat("x", op.MaxBody) + `"}`, http.StatusRequestEntityTooLarge},
+		"no object":   {"POST", `"text"`, http.StatusBadRequest},
+		"no UTF-8":    {"POST", "{\"\xff\":1}", http.StatusBadRequest},
+		"no request":  {"POST", `{"jsonrpc":"1.0","id":{},"method":5}`, http.StatusBadRequest},
 		"a foreigner": {"POST", `{"jsonrpc":"2.0","id":1,"method":"no/such"}`, http.StatusBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if a := w.in(t).send(c.method, c.body, "X-API-Key", w.tenant.Key); a.status != c.status {
+			a := w.in(t).send(c.method, c.body, "X-API-Key", w.tenant.Key)
+			if a.status != c.status {
 				t.Errorf("%d, not %d: %s", a.status, c.status, a.body)
+			}
+			if c.status != http.StatusMethodNotAllowed {
+				wantFault(t, a)
 			}
 		})
 	}
@@ -296,6 +303,60 @@ func TestRefusals(t *testing.T) {
 		a := w.send("POST", listen, append(headers, "X-API-Key", w.tenant.Key)...)
 		if !strings.Contains(string(a.body), `"error"`) {
 			t.Errorf("a subscription with %v: %d %q", headers, a.status, a.body)
+		}
+	}
+}
+
+// wantFault wants an error of JSON-RPC in the service's words, with v2's envelope.
+func wantFault(t *testing.T, a answer) {
+	t.Helper()
+	var m struct {
+		JSONRPC string
+		ID      any
+		Error   struct {
+			Code    int
+			Message string
+			Data    json.RawMessage
+		}
+	}
+	err := json.Unmarshal(a.body, &m)
+	code := answer{body: m.Error.Data}.code()
+	if err != nil || m.JSONRPC != "2.0" || m.ID != nil || m.Error.Code != -32600 && m.Error.Code != -32700 ||
+		code != domain.InvalidRequest && code != domain.PayloadTooLarge {
+		t.Errorf("no error of JSON-RPC (%v): %s", err, a.body)
+	}
+	wantNoTypes(t, a)
+}
+
+// wantNoTypes wants no names of Go's types.
+func wantNoTypes(t *testing.T, a answer) {
+	t.Helper()
+	for _, word := range []string{"mcp.", "jsonrpc2", "Go ", "json:", "unmarshal", "struct"} {
+		if strings.Contains(string(a.body), word) {
+			t.Errorf("says %q: %s", word, a.body)
+		}
+	}
+}
+
+// TestWrongParameters: parameters of another form than the protocol's are refused in
+// the service's words, whatever the version and the headers.
+func TestWrongParameters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":"x"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":{}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":[]}}`,
+		`{"jsonrpc":"2.0","id":1.5,"method":"ping","params":7}`,
+	} {
+		for _, headers := range [][]string{{}, {"Accept", "text/html"}, {"Mcp-Protocol-Version", "2026-07-28"}, {"Mcp-Protocol-Version", "1"}} {
+			a := w.send("POST", message, append(headers, "X-API-Key", w.tenant.Key)...)
+			if !strings.Contains(string(a.body), `"error"`) || !json.Valid(a.body) {
+				t.Errorf("%s with %v: %d %s", message, headers, a.status, a.body)
+			}
+			wantNoTypes(t, a)
 		}
 	}
 }

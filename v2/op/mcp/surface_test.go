@@ -45,6 +45,13 @@ func TestSurface(t *testing.T) {
 	}
 }
 
+// outside are the operations whose calls reach beyond the service: by mail, or by a
+// call of a webhook or a directory.
+var outside = []string{
+	"admins.invite", "phishing.send", "policies.remind", "sync.runs.create", "training.assign", "users.create", "webhooks.create",
+	"webhooks.update", "webhooks.test", "webhooks.deliveries.redeliver",
+}
+
 func checkTool(t *testing.T, tool *sdk.Tool, o op.Operation) {
 	m := o.Meta()
 	if tool.Title != m.Summary || !strings.HasPrefix(tool.Description, m.Summary) {
@@ -55,7 +62,7 @@ func checkTool(t *testing.T, tool *sdk.Tool, o op.Operation) {
 		t.Fatalf("its annotations are not all given: %+v", hints)
 	}
 	if hints.ReadOnlyHint != (m.Method == "GET") || *hints.DestructiveHint != (slices.Contains([]string{"DELETE", "PATCH"}, m.Method) || m.ID == "webhooks.secret") ||
-		hints.IdempotentHint != (m.Method != "POST") {
+		hints.IdempotentHint != (m.Method != "POST") || *hints.OpenWorldHint != slices.Contains(outside, m.ID) {
 		t.Errorf("%s has the annotations %+v", m.Method, hints)
 	}
 

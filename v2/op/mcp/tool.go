@@ -20,10 +20,6 @@ import (
 // withoutTool is why operations have no tool, by their ids.
 var withoutTool = map[string]string{}
 
-// reachesOut are the operations that reach beyond the service in the request
-// itself. Those that are accepted (202) do so later.
-var reachesOut = []string{"webhooks.test", "webhooks.deliveries.redeliver"}
-
 // overwrites are the operations that replace something and are no PATCH.
 var overwrites = []string{"webhooks.secret"}
 
@@ -109,7 +105,7 @@ func annotationsOf(m *op.Meta) *sdk.ToolAnnotations {
 	reads := m.Method == http.MethodGet
 	again := slices.Contains([]string{http.MethodDelete, http.MethodPatch, http.MethodPut}, m.Method)
 	destructive := again || slices.Contains(overwrites, m.ID)
-	open := m.Status == http.StatusAccepted || slices.Contains(reachesOut, m.ID)
+	open := m.ReachesOut
 	return &sdk.ToolAnnotations{
 		Title: m.Summary, ReadOnlyHint: reads, DestructiveHint: &destructive,
 		IdempotentHint: reads || again, OpenWorldHint: &open,

@@ -59,13 +59,13 @@ func newWorld(t testing.TB, o options) *world {
 			Secret: []byte("secret"), ReadOnly: o.readOnly, Origins: mcp.Origins(page, "127.0.0.1:1"),
 			Guides:     fstest.MapFS{"start.md": {Data: []byte("# Begin here\n\nText.\n")}},
 			GuideNames: []string{"start"},
-			Count:      h.Edge.Count, Enter: h.Edge.Enter, Envelope: ginop.Envelope, Version: "test",
+			Count:      h.Edge.Count, Parse: h.Edge.Parse, Envelope: ginop.Envelope, Version: "test",
 			Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		})
 		if err != nil {
 			return err
 		}
-		h.Edge.Protocol(h.Engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve})
+		h.Edge.Protocol(h.Engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve, Fault: server.Fault})
 		return nil
 	}
 	w := &world{Harness: v2test.New(t, o.Options)}

@@ -1,0 +1,62 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"partnerapi/v2/v2test"
+)
+
+// TestResultsHideNothing: what strangers wrote has its invisible characters escaped, in
+// the text of a result, its structured content and a resource, whichever way it is
+// answered.
+func TestResultsHideNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
+	const hostile = "In\u202evoice \U000e0041\x1b[2J\u200b \"\\ é\r\nnext"
+	const shown = `In\u{202e}voice \u{e0041}\u{1b}[2J\u{200b} "\ é\r` + "\nnext"
+	if _, err := w.DB.SQL().ExecContext(t.Context(), "UPDATE clients SET name = $1", hostile); err != nil {
+		t.Fatal(err)
+	}
+
+	check := func(what, text string) {
+		t.Helper()
+		var client struct{ Name string }
+		if err := json.Unmarshal([]byte(text), &client); err != nil || client.Name != shown {
+			t.Errorf("%s has the name %q, want %q: %v", what, client.Name, shown, err)
+		}
+		if strings.ContainsAny(text, "\u202e\u200b\x1b\U000e0041") || strings.Contains(text, `\u202e`) {
+			t.Errorf("%s is %q", what, text)
+		}
+	}
+	session := w.connect(w.tenant.Key, "")
+	called := w.call(session, "clients_get", map[string]any{"client_id": w.client.ID})
+	check("the text", called.Content[0].(*sdk.TextContent).Text)
+	structured, err := json.Marshal(called.StructuredContent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("the structured content", string(structured))
+	resource, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "partner://clients/" + w.client.ID.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("the resource", resource.Contents[0].Text)
+
+	var plain struct {
+		Result struct {
+			Content           []struct{ Text string }
+			StructuredContent json.RawMessage
+		}
+	}
+	a := w.send("POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"clients_get","arguments":{"client_id":"`+
+		w.client.ID.String()+`"}}}`, "X-API-Key", w.tenant.Key)
+	if err := json.Unmarshal(a.body, &plain); err != nil || len(plain.Result.Content) != 1 {
+		t.Fatalf("%s: %v", a.body, err)
+	}
+	check("the text of a plain call", plain.Result.Content[0].Text)
+	check("the structured content of a plain call", string(plain.Result.StructuredContent))
+}
