@@ -8,14 +8,24 @@ import (
 // AuditLife is how long entries of the audit trail are kept.
 const AuditLife = 400 * 24 * time.Hour
 
-// AuditEntry says who did which write, when, and to what.
+// CommandActor takes the place of a key's prefix in the entries of operators'
+// commands.
+const CommandActor = "command"
+
+// AuditEntry says who did which write, when, and to what. It holds names of fields,
+// and never their values.
 type AuditEntry struct {
 	At time.Time
 
 	// Partner, Key and Prefix are of the key that made the request.
 	Partner PartnerID
-	Key     KeyID
-	Prefix  string
+	// Key and Prefix are of the key that made the request. For a command, Key is
+	// zero and Prefix is CommandActor.
+	Key    KeyID
+	Prefix string
+	// SystemUser is the operating system's user who ran the command, and SudoUser
+	// the one who did so by sudo; empty for requests.
+	SystemUser, SudoUser string
 	// Address is the caller's; the zero Addr where it is not known.
 	Address netip.Addr
 
@@ -30,8 +40,17 @@ type AuditEntry struct {
 	Client ClientID
 	User   UserID
 
+	// Object is what was made or changed; zero where it is no single object.
+	Object AuditObject
+	// Fields are the names of the fields that were given, sorted.
+	Fields []string
+
 	RequestID string
 }
+
+// AuditObject names an object: what it is called, such as webhook, and its id as v2
+// shows it, or its name where it has no id.
+type AuditObject struct{ Kind, ID string }
 
 // AuditFilter chooses entries of the audit trail; what is zero chooses all.
 type AuditFilter struct {

@@ -14,7 +14,7 @@ func BenchmarkNumber(b *testing.B) {
 	exec(b, db, `INSERT INTO clients SELECT ('01000000-0000-0000-0000-' || lpad(to_hex(n), 12, '0'))::uuid, now()
 		FROM generate_series(1, 100000) n`)
 	exec(b, db, `ANALYZE id_registry`)
-	warm := New(db, 1000)
+	warm := New(cold.db, 1000)
 	warm.cache.reset(true) // as if Watch were listening; nothing changes here
 	type line struct {
 		Client Ref[domain.ClientKind]
@@ -50,7 +50,7 @@ func BenchmarkNumber(b *testing.B) {
 func BenchmarkResolve(b *testing.B) {
 	db, cold := registry(b)
 	exec(b, db, `INSERT INTO clients SELECT gen_random_uuid(), now() FROM generate_series(1, 100000)`)
-	warm := New(db, 1000)
+	warm := New(cold.db, 1000)
 	warm.cache.reset(true)
 	refs := make([]Ref[domain.ClientKind], 500)
 	numbers := make([]NumberKey, len(refs))

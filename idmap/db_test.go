@@ -7,9 +7,10 @@ import (
 	"net/url"
 	"testing"
 
-	"partnerapi/db/dbtest"
-
 	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"partnerapi/db/dbtest"
+	"partnerapi/db/pg"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
@@ -30,14 +31,14 @@ var tables = map[Kind]string{
 	Template: "phishing_templates", Group: "groups", Report: "reports",
 }
 
-func openURL(t testing.TB, address string) *sql.DB {
+func openURL(t testing.TB, address string) *pg.DB {
 	t.Helper()
-	db, err := sql.Open("pgx", address)
+	d, err := pg.Open(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { db.Close() })
-	return db
+	t.Cleanup(func() { _ = d.Close() })
+	return d
 }
 
 // databaseURL makes a database of the test's own, with the tables alone or with

@@ -4,9 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
-	"fmt"
-	"maps"
-	"slices"
+	"strings"
 	"testing"
 )
 
@@ -25,8 +23,8 @@ func exec(t testing.TB, on execer, query string, args ...any) {
 // registry opens a migrated database of the test's own.
 func registry(t testing.TB) (*sql.DB, *Registry) {
 	t.Helper()
-	db := openURL(t, databaseURL(t, true))
-	return db, New(db, 1000)
+	d := openURL(t, databaseURL(t, true))
+	return d.SQL(), New(d, 1000)
 }
 
 // object returns the id of the n-th object, n from 1.
@@ -50,32 +48,34 @@ func remove(t testing.TB, on execer, kind Kind, n int) {
 	exec(t, on, `DELETE FROM `+tables[kind]+` WHERE id = $1::text::uuid`, anyID(object(n)).UUID())
 }
 
+// list reads the lines that a query gives.
+func list(t testing.TB, db *sql.DB, query string, args ...any) (lines []string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), query, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
 // state is the registry as text: for each number of the kind the object n that
 // has it, with a cross where it is a tombstone.
 func state(t testing.TB, db *sql.DB, kind Kind) string {
 	t.Helper()
-	numbered := make(map[int64]string)
-	r := New(db, 0)
-	err := r.each(t.Context(), func(rows *sql.Rows) error {
-		var number int64
-		var id anyID
-		var retired bool
-		err := rows.Scan(&number, &id, &retired)
-		mark := ""
-		if retired {
-			mark = "✝"
-		}
-		numbered[number] = fmt.Sprintf("%d=%c%s", number, 'a'-1+rune(id[15]), mark)
-		return err
-	}, `SELECT number, id, retired_at IS NOT NULL FROM id_registry WHERE kind = $1`, kind.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := ""
-	for _, number := range slices.Sorted(maps.Keys(numbered)) {
-		text += " " + numbered[number]
-	}
-	return text[min(1, len(text)):]
+	return strings.Join(list(t, db, `SELECT number || '=' || chr(96 + get_byte(uuid_send(id), 15))
+		|| CASE WHEN retired_at IS NULL THEN '' ELSE '✝' END
+		FROM id_registry WHERE kind = $1 ORDER BY number`, kind.String()), " ")
 }
 
 // number returns the number of object n, 0 if it has none.

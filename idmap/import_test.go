@@ -70,7 +70,7 @@ func TestImportCases(t *testing.T) {
 	address := databaseURL(t, true)
 	for _, c := range importCases {
 		t.Run(c.name, func(t *testing.T) {
-			db := openURL(t, address)
+			db := openURL(t, address).SQL()
 			exec(t, db, `DELETE FROM clients; DELETE FROM collections; TRUNCATE id_registry;
 				ALTER SEQUENCE id_registry_client RESTART; ALTER SEQUENCE id_registry_collection RESTART`)
 			create(t, db, Client, 1, 2, 3, 4, 5)

@@ -2,7 +2,6 @@ package idmap
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +15,7 @@ import (
 // Registry looks numbers and ids up. It is safe for concurrent use, and one
 // serves a whole process.
 type Registry struct {
-	db    *sql.DB
+	db    *pg.DB
 	cache *cache
 	// observe is called after each event of Watch, for tests.
 	observe func(event)
@@ -25,8 +24,8 @@ type Registry struct {
 // New returns a registry on the database that caches at most size objects; below
 // 1 it caches none. The cache is used only while Watch runs: without it, every
 // lookup is a statement.
-func New(db *sql.DB, size int) *Registry {
-	return &Registry{db: db, cache: newCache(size), observe: func(event) {}}
+func New(d *pg.DB, size int) *Registry {
+	return &Registry{db: d, cache: newCache(size), observe: func(event) {}}
 }
 
 // The LIMITs keep the planner at one index probe per key: by stale statistics of
@@ -51,6 +50,20 @@ CROSS JOIN LATERAL (
 		WHERE kind = w.kind AND id = w.id AND retired_at IS NOT NULL
 		ORDER BY retired_at DESC LIMIT 1)
 	ORDER BY retired_at DESC NULLS FIRST LIMIT 1) AS r`
+)
+
+// foundID is a row of selectIDs, and foundNumber one of selectNumbers; N counts what was
+// asked for from 1.
+type (
+	foundID struct {
+		N  int
+		ID anyID
+	}
+	foundNumber struct {
+		N      int
+		Number int64
+		Live   bool
+	}
 )
 
 // Lookup is what IDs read from the database and not from the cache. The zero
@@ -100,20 +113,16 @@ func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]U
 		return found, Lookup{}, nil
 	}
 
-	var pairs []pair
-	err := r.each(ctx, func(rows *sql.Rows) error {
-		var n int
-		var id anyID
-		if err := rows.Scan(&n, &id); err != nil {
-			return err
-		}
-		key := asked[n-1]
-		found[key] = UUID(id)
-		pairs = append(pairs, pair{key.Kind, key.Number, UUID(id)})
-		return nil
-	}, selectIDs, kinds, numbers)
+	rows, err := pg.All[foundID](ctx, r.db, "look up ids by number",
+		pg.Prepared(pg.Raw(selectIDs, []any{kinds, numbers})))
 	if err != nil {
-		return nil, Lookup{}, fmt.Errorf("look up ids by number: %w", err)
+		return nil, Lookup{}, err
+	}
+	pairs := make([]pair, len(rows))
+	for i, row := range rows {
+		key := asked[row.N-1]
+		found[key] = UUID(row.ID)
+		pairs[i] = pair{key.Kind, key.Number, UUID(row.ID)}
 	}
 	return found, Lookup{r.cache, generation, caller, pairs}, nil
 }
@@ -131,45 +140,25 @@ func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64
 		return found, nil
 	}
 	kinds := make([]string, len(missing))
-	ids := make([]string, len(missing))
+	ids := make([]anyID, len(missing))
 	for i, key := range missing {
-		kinds[i], ids[i] = key.Kind.String(), anyID(key.ID).UUID()
+		kinds[i], ids[i] = key.Kind.String(), anyID(key.ID)
+	}
+	rows, err := pg.All[foundNumber](ctx, r.db, "look up numbers by id",
+		pg.Prepared(pg.Raw(selectNumbers, []any{kinds, pg.IDs(ids)})))
+	if err != nil {
+		return nil, err
 	}
 	var pairs []pair
-	err := r.each(ctx, func(rows *sql.Rows) error {
-		var n int
-		var number int64
-		var live bool
-		if err := rows.Scan(&n, &number, &live); err != nil {
-			return err
+	for _, row := range rows {
+		key := missing[row.N-1]
+		found[key] = row.Number
+		if row.Live {
+			pairs = append(pairs, pair{key.Kind, row.Number, key.ID})
 		}
-		key := missing[n-1]
-		found[key] = number
-		if live {
-			pairs = append(pairs, pair{key.Kind, number, key.ID})
-		}
-		return nil
-	}, selectNumbers, kinds, ids)
-	if err != nil {
-		return nil, fmt.Errorf("look up numbers by id: %w", err)
 	}
 	r.cache.put(generation, caller, pairs)
 	return found, nil
-}
-
-// each runs a query and calls row for every row of its answer.
-func (r *Registry) each(ctx context.Context, row func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := r.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return translateError(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := row(rows); err != nil {
-			return err
-		}
-	}
-	return translateError(rows.Err())
 }
 
 // distinct returns the keys without repetitions, in the order of their first.
@@ -203,12 +192,18 @@ func (e Entry) String() string {
 	return fmt.Sprintf("%s %d %s %s %s", e.Kind, e.Number, spaces[e.Kind].show(e.ID), anyID(e.ID).UUID(), state)
 }
 
+// Shown is the id as v2 shows it.
+func (e Entry) Shown() string { return spaces[e.Kind].show(e.ID) }
+
+// UUID is the id as a UUID.
+func (e Entry) UUID() string { return anyID(e.ID).UUID() }
+
 // Describe returns all that the registry knows of a number, or of an id in v2's
 // form or as a UUID: the live entry first, then tombstones from the latest to
 // the first; none when it knows nothing. Text that is neither number nor id of
 // the kind is an error.
 func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entry, error) {
-	condition, value := "number = $2::int", any(nil)
+	condition, value := "number = ?1::int", any(nil)
 	if number, err := strconv.ParseInt(text, 10, 32); err == nil {
 		value = number
 	} else if errors.Is(err, strconv.ErrRange) {
@@ -218,23 +213,24 @@ func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entr
 		if err != nil {
 			return nil, fmt.Errorf("%q is no number and %w", text, err)
 		}
-		condition, value = "id = $2::text::uuid", anyID(id).UUID()
+		condition, value = "id = ?1::uuid", anyID(id)
 	}
+	rows, err := pg.All[struct {
+		Number    int64
+		ID        anyID
+		RetiredAt *time.Time
+	}](ctx, r.db, fmt.Sprintf("describe %s %s", kind, text), pg.SQL(`
+		SELECT number, id, retired_at FROM id_registry WHERE kind = ?0 AND `+condition+`
+		ORDER BY retired_at DESC NULLS FIRST`, kind.String(), value))
 	var entries []Entry
-	err := r.each(ctx, func(rows *sql.Rows) error {
-		var id anyID
-		var retired sql.NullTime
-		e := Entry{Kind: kind}
-		err := rows.Scan(&e.Number, &id, &retired)
-		e.ID, e.RetiredAt = UUID(id), retired.Time
+	for _, row := range rows {
+		e := Entry{Kind: kind, Number: row.Number, ID: UUID(row.ID)}
+		if row.RetiredAt != nil {
+			e.RetiredAt = *row.RetiredAt
+		}
 		entries = append(entries, e)
-		return err
-	}, `SELECT number, id, retired_at FROM id_registry WHERE kind = $1 AND `+condition+`
-		ORDER BY retired_at DESC NULLS FIRST`, kind.String(), value)
-	if err != nil {
-		return nil, fmt.Errorf("describe %s %s: %w", kind, text, err)
 	}
-	return entries, nil
+	return entries, err
 }
 
 // translateError returns Unavailable for an error of a database that cannot be

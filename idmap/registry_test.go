@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
+
+	"github.com/pressly/goose/v3"
 )
 
 func TestNumbersFollowCreation(t *testing.T) {
@@ -205,12 +208,12 @@ func TestHundredThousandInOneStatement(t *testing.T) {
 func TestMigrateNumbersWhatIsThere(t *testing.T) {
 	t.Parallel()
 	address := databaseURL(t, false)
-	db := openURL(t, address)
+	db := openURL(t, address).SQL()
 	exec(t, db, `INSERT INTO policies VALUES ('01000000-0000-0000-0000-000000000001', '2026-02-01'),
 		('01000000-0000-0000-0000-000000000002', '2026-01-01'), ('01000000-0000-0000-0000-000000000003', '2026-02-01')`)
 	var processes sync.WaitGroup
 	for range 5 {
-		process := openURL(t, address)
+		process := openURL(t, address).SQL()
 		processes.Go(func() {
 			if err := Migrate(t.Context(), process); err != nil {
 				t.Error(err)
@@ -228,7 +231,8 @@ func TestMigrateNumbersWhatIsThere(t *testing.T) {
 // was a registry has a number to be shown by, which names nothing.
 func TestMigrateNumbersGoneScopes(t *testing.T) {
 	t.Parallel()
-	db := openURL(t, databaseURL(t, false))
+	d := openURL(t, databaseURL(t, false))
+	db := d.SQL()
 	exec(t, db, `INSERT INTO collections VALUES ('01000000-0000-0000-0000-000000000001', '2026-01-01')`)
 	exec(t, db, `INSERT INTO policies SELECT gen_random_uuid(), '2026-01-01', type,
 		('01000000-0000-0000-0000-00000000000' || n)::uuid
@@ -240,7 +244,7 @@ func TestMigrateNumbersGoneScopes(t *testing.T) {
 	if got := state(t, db, Collection) + "; " + state(t, db, Group); got != "1=a 2=b✝; 1=c✝" {
 		t.Errorf("registry is %s", got)
 	}
-	r := New(db, 0)
+	r := New(d, 0)
 	ids, _, err := r.IDs(t.Context(), []NumberKey{{Collection, 2}})
 	if err != nil || len(ids) != 0 || number(t, r, Collection, 2) != 2 {
 		t.Errorf("the gone collection is number %d, and number 2 is %v, %v", number(t, r, Collection, 2), ids, err)
@@ -251,7 +255,7 @@ func TestMigrateNumbersGoneScopes(t *testing.T) {
 // registry that was just filled, of whose size the statistics know nothing.
 func TestLookUpsProbe(t *testing.T) {
 	t.Parallel()
-	db, r := registry(t)
+	db, _ := registry(t)
 	exec(t, db, `ALTER TABLE id_registry SET (autovacuum_enabled = false)`)
 	exec(t, db, `INSERT INTO clients SELECT gen_random_uuid(), now() FROM generate_series(1, 5000)`)
 	for _, analyzed := range []bool{false, true} {
@@ -262,18 +266,24 @@ func TestLookUpsProbe(t *testing.T) {
 			selectIDs: "(kind = w.kind) AND (number = w.number)", selectNumbers: "(kind = w.kind) AND (id = w.id)",
 		} {
 			keys := map[string]any{selectIDs: []int32{1, 2}, selectNumbers: []string{anyID(object(1)).UUID(), anyID(object(2)).UUID()}}[query]
-			var plan []string
-			err := r.each(t.Context(), func(rows *sql.Rows) error {
-				var line string
-				err := rows.Scan(&line)
-				plan = append(plan, line)
-				return err
-			}, "EXPLAIN "+query, []string{"client", "client"}, keys)
-			text := strings.Join(plan, "\n")
-			if err != nil || !strings.Contains(text, want) || strings.Contains(text, "Seq Scan") {
-				t.Errorf("analyzed %v: %v, %s", analyzed, err, text)
+			text := strings.Join(list(t, db, "EXPLAIN "+query, []string{"client", "client"}, keys), "\n")
+			if !strings.Contains(text, want) || strings.Contains(text, "Seq Scan") {
+				t.Errorf("analyzed %v: %s", analyzed, text)
 			}
 		}
+	}
+}
+
+// asMigration runs a script as the service runs its migrations.
+func asMigration(t *testing.T, db *sql.DB, script []byte) {
+	t.Helper()
+	migrations, err := goose.NewProvider(goose.DialectPostgres, db, fstest.MapFS{"00001_script.sql": {Data: script}},
+		goose.WithTableName("migrations"), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := migrations.Up(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -285,24 +295,17 @@ func TestDropLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time there is nothing to drop
-		exec(t, db, string(script))
-	}
+	asMigration(t, db, script)
+	exec(t, db, string(script)) // there is nothing left to drop
 	for _, table := range tables {
 		exec(t, db, `INSERT INTO `+table+` VALUES (gen_random_uuid(), now())`)
 		exec(t, db, `DELETE FROM `+table)
 	}
-	var left []string
-	err = New(db, 0).each(t.Context(), func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name)
-		left = append(left, name)
-		return err
-	}, `SELECT relname::text FROM pg_class WHERE relname ~ '^(id_?(registry|map)|v1_)|_id_unique$'
+	left := list(t, db, `SELECT relname::text FROM pg_class WHERE relname ~ '^(id_?(registry|map)|v1_)|_id_unique$'
 		UNION ALL SELECT proname FROM pg_proc WHERE proname ~ '^id_?(registry|map)'
 		UNION ALL SELECT tgname FROM pg_trigger WHERE NOT tgisinternal`)
-	if err != nil || len(left) != 0 {
-		t.Errorf("left: %v, %v", left, err)
+	if len(left) != 0 {
+		t.Errorf("left: %v", left)
 	}
 	if err := Migrate(t.Context(), db); err != nil {
 		t.Errorf("a registry after the drop: %v", err)

@@ -2,14 +2,14 @@ package idmap
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
+
+	"partnerapi/db/pg"
 )
 
 const (
@@ -52,23 +52,19 @@ func (r *Registry) Watch(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// listen follows a connection out of the pool until it fails or ctx is done.
+// listen follows changes until its connection fails or ctx is done.
 func (r *Registry) listen(ctx context.Context) error {
-	conn, err := r.db.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("connect to listen: %w", err)
-	}
-	defer conn.Close()
-	var end error
-	_ = conn.Raw(func(driverConn any) error {
-		if c, ok := driverConn.(*stdlib.Conn); ok {
-			end = r.follow(ctx, c.Conn())
-		} else {
-			end = fmt.Errorf("listen on a %T: not pgx's driver", driverConn)
+	return r.db.Listen(ctx, "id_registry", heartbeat, func(why pg.Heard) error {
+		switch why {
+		case pg.Listening:
+			r.cache.reset(true)
+			r.observe(listening)
+		case pg.Notified:
+			r.cache.reset(true)
+			r.observe(changed)
 		}
-		return driver.ErrBadConn // it listens: the pool must not reuse it
+		return nil
 	})
-	return end
 }
 
 func (r *Registry) follow(ctx context.Context, conn *pgx.Conn) error {

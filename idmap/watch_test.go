@@ -81,7 +81,7 @@ func expect(t *testing.T, events <-chan event, want event) {
 func TestWatchSeesAnotherProcess(t *testing.T) {
 	t.Parallel()
 	address := databaseURL(t, true)
-	other := openURL(t, address)
+	other := openURL(t, address).SQL()
 	r := New(openURL(t, address), 100)
 	create(t, other, Client, 1, 2)
 	if number(t, r, Client, 1); r.cache.size() != 0 {
@@ -115,7 +115,7 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 func TestWatchAnswersFromMemory(t *testing.T) {
 	t.Parallel()
 	address := databaseURL(t, true)
-	other := openURL(t, address)
+	other := openURL(t, address).SQL()
 	r := New(openURL(t, address), 100)
 	create(t, other, Client, 1)
 	expect(t, watch(t, r), listening)
@@ -141,7 +141,7 @@ func TestWatchAnswersFromMemory(t *testing.T) {
 func TestWatchSurvivesALostConnection(t *testing.T) {
 	t.Parallel()
 	address := databaseURL(t, true)
-	other := openURL(t, address)
+	other := openURL(t, address).SQL()
 	r := New(openURL(t, address), 100)
 	create(t, other, Client, 1)
 	events := watch(t, r)
@@ -165,7 +165,7 @@ func TestWatchSurvivesALostConnection(t *testing.T) {
 func TestCacheAnswersWhoReached(t *testing.T) {
 	t.Parallel()
 	address := databaseURL(t, true)
-	other := openURL(t, address)
+	other := openURL(t, address).SQL()
 	r := New(openURL(t, address), 100)
 	create(t, other, Client, 1, 2, 3)
 	expect(t, watch(t, r), listening)

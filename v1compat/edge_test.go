@@ -3,10 +3,7 @@ package v1compat
 import (
 	"bytes"
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -17,7 +14,10 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v2/op"
@@ -46,7 +46,7 @@ type raw struct {
 
 // oneRoute is v1 as the one route POST /try, which runs fn, without a database
 // but the numbers'.
-func oneRoute(t *testing.T, numbers *sql.DB, fn func(context.Context) (*raw, error)) (*gin.Engine, *bytes.Buffer) {
+func oneRoute(t *testing.T, numbers *pg.DB, fn func(context.Context) (*raw, error)) (*gin.Engine, *bytes.Buffer) {
 	t.Helper()
 	o := op.Add(&op.Set{}, op.Meta{
 		ID: "try", Method: "POST", Path: "/try", Scope: domain.Write, Since: op.V2_0, Status: 200, Summary: "s",
@@ -74,7 +74,7 @@ func oneRoute(t *testing.T, numbers *sql.DB, fn func(context.Context) (*raw, err
 
 func try(engine *gin.Engine, body io.Reader) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("POST", "/v1/try", body)
-	r.Header.Set("X-API-Key", "pk_good_x")
+	r.Header.Set("X-API-Key", "pk_demo_good")
 	r.Header.Set("X-Request-Id", "abc")
 	w := httptest.NewRecorder()
 	engine.ServeHTTP(w, r)
@@ -105,19 +105,29 @@ func TestNotEncoded(t *testing.T) {
 	}
 }
 
-// noDatabase refuses connections, and says how long they may take.
+// noDatabase is told how long a connection to a database that is not there may take.
 type noDatabase struct{ within time.Duration }
 
-// Connect refuses.
-func (n *noDatabase) Connect(ctx context.Context) (driver.Conn, error) {
+// TraceAcquireStart is called when a connection is asked for.
+func (n *noDatabase) TraceAcquireStart(
+	ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData,
+) context.Context {
 	if deadline, ok := ctx.Deadline(); ok {
 		n.within = time.Until(deadline)
 	}
-	return nil, errors.New("no database")
+	return ctx
 }
 
-// Driver is not called.
-func (n *noDatabase) Driver() driver.Driver { return nil }
+// TraceAcquireEnd does nothing.
+func (*noDatabase) TraceAcquireEnd(context.Context, *pgxpool.Pool, pgxpool.TraceAcquireEndData) {}
+
+// TraceQueryStart is not called.
+func (*noDatabase) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+
+// TraceQueryEnd is not called.
+func (*noDatabase) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // slow is a body that takes a while to end.
 type slow struct{ io.Reader }
@@ -137,8 +147,11 @@ func TestTimeBeginsAfterBody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		none := &noDatabase{}
-		numbers := sql.OpenDB(none)
-		defer numbers.Close()
+		numbers, err := pg.Open("postgres://127.0.0.1:1/none", pg.WithTracer(none))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = numbers.Close() }()
 		engine, _ := oneRoute(t, numbers, func(context.Context) (*raw, error) { return &raw{}, nil })
 		try(engine, slow{strings.NewReader(`{"client":7}`)})
 		if none.within != 20*time.Second {

@@ -252,13 +252,11 @@ func TestYearOfALegacyIntegrator(t *testing.T) {
 func (y *legacyYear) ending() (e retire.Ending) {
 	y.T.Helper()
 	err := y.usage.Flush(y.T.Context())
-	last, failed := usage.LastCalls(y.T.Context(), y.DB.SQL(), y.Clock.Now().Add(-retire.Callers))
+	calls, failed := usage.LastCalls(y.T.Context(), y.DB, y.Clock.Now().Add(-retire.Callers))
 	if err = errors.Join(err, failed); err != nil {
 		y.T.Fatal(err)
 	}
-	for _, l := range last {
-		e.Calls = append(e.Calls, retire.Call{Prefix: l.Prefix, LastAt: l.At, Operation: l.Operation})
-	}
+	e.Calls = calls
 	return e
 }
 

@@ -60,9 +60,9 @@ func start(t testing.TB, o setup) *service {
 		o.Limits = v2test.Unlimited
 	}
 	o.Mount = func(h *v2test.Harness) error {
-		s.registry = idmap.New(h.DB.SQL(), o.cached)
-		s.usage = usage.New(h.DB.SQL(), h.Clock, h.Edge.Log)
-		s.retirement = retire.NewStore(h.DB.SQL(), h.Clock)
+		s.registry = idmap.New(h.DB.DB, o.cached)
+		s.usage = usage.New(h.DB.DB, h.Clock, h.Edge.Log)
+		s.retirement = retire.NewStore(h.DB.DB, h.Clock)
 		var err error
 		if s.keeper, err = retire.Keep(context.Background(), s.retirement); err != nil {
 			return err
@@ -79,11 +79,8 @@ func start(t testing.TB, o setup) *service {
 		return err
 	}
 	o.Wrap = func(_ *v2test.Harness, base http.RoundTripper) http.RoundTripper {
-		document, err := s.facade.Document()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return openapitest.New(t, document).Wrap(t, base)
+		release := cmp.Or(o.Release, op.Latest)
+		return openapitest.Shared(t, "v1 "+release.String(), s.facade.Document).Wrap(t, base)
 	}
 	s.Harness = v2test.New(t, o.Options)
 	return s

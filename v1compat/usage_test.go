@@ -121,7 +121,7 @@ func TestCounted(t *testing.T) {
 		want[own], want[next] = true, true
 	}
 	s.used(s.Key)
-	rows, err := usage.From(t.Context(), s.DB.SQL(), domain.DateOf(s.Clock.Now()))
+	rows, err := usage.From(t.Context(), s.DB, domain.DateOf(s.Clock.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestSuccessorsAreCounted(t *testing.T) {
 	if got := s.used(tenant.Key); len(got) != 0 {
 		t.Errorf("shows %v", got)
 	}
-	rows, err := usage.From(t.Context(), s.DB.SQL(), domain.DateOf(s.Clock.Now()))
+	rows, err := usage.From(t.Context(), s.DB, domain.DateOf(s.Clock.Now()))
 	if err != nil || len(rows) != 1 || rows[0].Operation != "GET /v2/clients" || rows[0].Calls != 2 || rows[0].Failures != 1 {
 		t.Errorf("counted %+v (%v)", rows, err)
 	}
@@ -181,7 +181,7 @@ func TestCountsOfRefusals(t *testing.T) {
 	if err := s.usage.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := usage.From(t.Context(), s.DB.SQL(), domain.DateOf(s.Clock.Now()))
+	rows, err := usage.From(t.Context(), s.DB, domain.DateOf(s.Clock.Now()))
 	var counts []string
 	for _, r := range rows {
 		counts = append(counts, fmt.Sprint(r.Calls, "/", r.Failures))

@@ -3,11 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/netip"
 	"text/tabwriter"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/v2/op"
 )
 
 type auditCmd struct {
@@ -68,8 +73,93 @@ func (c auditCmd) Run(ctx context.Context, s streams) (err error) {
 	return w.Flush()
 }
 
-// flushEvery is how many lines of a long list are held to align its columns.
-const flushEvery = 1000
+// actor is who did what an entry says: a key, or a command and the user who ran it.
+func actor(e domain.AuditEntry) string {
+	switch {
+	case e.SystemUser == "":
+		return e.Prefix
+	case e.SudoUser == "":
+		return e.Prefix + " " + e.SystemUser
+	}
+	return fmt.Sprintf("%s %s (sudo %s)", e.Prefix, e.SystemUser, e.SudoUser)
+}
+
+func orDash[T fmt.Stringer](value *T) string {
+	if value == nil {
+		return "-"
+	}
+	return (*value).String()
+}
+
+// auditLine is an entry as the command prints it in JSON.
+type auditLine struct {
+	At         op.Time           `json:"at"`
+	KeyPrefix  *string           `json:"key_prefix"`  // null for a command
+	SystemUser *string           `json:"system_user"` // who ran the command; null for a key
+	SudoUser   *string           `json:"sudo_user"`
+	Address    *netip.Addr       `json:"address"`
+	Operation  string            `json:"operation"`
+	Object     *auditObject      `json:"object"`
+	Fields     []string          `json:"fields"`
+	PartnerID  *domain.PartnerID `json:"partner_id"`
+	ClientID   *domain.ClientID  `json:"client_id"`
+	UserID     *domain.UserID    `json:"user_id"`
+	Method     *string           `json:"method"`
+	Path       *string           `json:"path"`
+	RequestID  *string           `json:"request_id"`
+}
+
+type auditObject struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+}
+
+func auditLineOf(e domain.AuditEntry) auditLine {
+	line := auditLine{
+		At: op.At(e.At), SystemUser: given(e.SystemUser), SudoUser: given(e.SudoUser), Address: given(e.Address),
+		Operation: e.Operation, Fields: append([]string{}, e.Fields...), PartnerID: given(e.Partner),
+		ClientID: given(e.Client), UserID: given(e.User), Method: given(e.Method), Path: given(e.Path), RequestID: given(e.RequestID),
+	}
+	if e.Prefix != domain.CommandActor {
+		line.KeyPrefix = &e.Prefix
+	}
+	if e.Object != (domain.AuditObject{}) {
+		line.Object = &auditObject{e.Object.Kind, e.Object.ID}
+	}
+	return line
+}
+
+// given is a value, or nil for the zero one.
+func given[T comparable](value T) *T {
+	if value == *new(T) {
+		return nil
+	}
+	return &value
+}
+
+// printAuditJSON prints entries as asJSON prints an array of them, one after the other.
+func printAuditJSON(ctx context.Context, d *db.DB, chosen domain.AuditFilter, out io.Writer) error {
+	out = jsonTo(out)
+	between := "["
+	err := d.EachAuditEntry(ctx, chosen, func(e domain.AuditEntry) error {
+		text, err := json.MarshalIndent(auditLineOf(e), "  ", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(out, "%s\n  %s", between, text)
+		between = ","
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if between == "[" {
+		_, err = fmt.Fprintln(out, "[]")
+		return err
+	}
+	_, err = fmt.Fprint(out, "\n]\n")
+	return err
+}
 
 // since reads a time: a day (UTC), a moment, or a duration before now. The empty
 // text is the zero time.

@@ -49,7 +49,7 @@ func init() {
 }
 
 func mountV1(ctx context.Context, s *service) error {
-	store := retire.NewStore(s.db.SQL(), s.clock)
+	store := retire.NewStore(s.db.DB, s.clock)
 	if err := store.Serves(ctx, s.config.Release.String()); err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func mountV1(ctx context.Context, s *service) error {
 	if err != nil {
 		return err
 	}
-	registry := idmap.New(s.db.SQL(), registrySize)
-	used := usage.New(s.db.SQL(), s.clock, s.log)
+	registry := idmap.New(s.db.DB, registrySize)
+	used := usage.New(s.db.DB, s.clock, s.log)
 	config := v1compat.Config{
 		Registry: registry, Clock: s.clock, Release: s.config.Release, Usage: used, Lifecycle: state.State,
 	}
@@ -68,9 +68,9 @@ func mountV1(ctx context.Context, s *service) error {
 	if err := v1compat.New(s.api, config).Mount(s.edge, s.engine); err != nil {
 		return err
 	}
-	s.group.Go(func() { registry.Watch(ctx, s.log) })
-	s.group.Go(func() { state.Watch(ctx, s.log) })
-	s.group.Go(func() {
+	s.beside(ctx, "watch the registry", func(ctx context.Context) { registry.Watch(ctx, s.log) })
+	s.beside(ctx, "watch the retirement", func(ctx context.Context) { state.Watch(ctx, s.log) })
+	s.beside(ctx, "count the use of version 1", func(ctx context.Context) {
 		tick := time.NewTicker(usage.Every)
 		defer tick.Stop()
 		used.Run(ctx, tick.C)
@@ -97,7 +97,7 @@ func routesV1(api *v2.API) []route {
 // greetV1 shows the commands of v1 for a client, and one that shows v1 and v2
 // saying the same of it.
 func greetV1(ctx context.Context, d *db.DB, address, key string, client domain.ClientID) ([]string, error) {
-	entries, err := idmap.New(d.SQL(), 0).Describe(ctx, idmap.Client, client.String())
+	entries, err := idmap.New(d.DB, 0).Describe(ctx, idmap.Client, client.String())
 	if err != nil || len(entries) == 0 {
 		return nil, errors.Join(err, fmt.Errorf("the client has no number"))
 	}

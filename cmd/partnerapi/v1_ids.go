@@ -9,6 +9,7 @@ import (
 
 	"partnerapi/cmd/internal/bar"
 	"partnerapi/idmap"
+	"partnerapi/v2/op"
 )
 
 // This file is the commands of the id registry. It is deleted with version 1.
@@ -94,6 +95,16 @@ type lookupCmd struct {
 	databaseFlags
 	Kind string `arg:"" help:"client, collection, policy, template, group or report."`
 	What string `arg:"" help:"A number, or an id as v2 shows it or as a UUID."`
+	JSON bool   `name:"json" env:"-" help:"Print JSON, an array of entries."`
+}
+
+// numberLine is an entry of the registry as the command prints it in JSON.
+type numberLine struct {
+	Kind      string   `json:"kind"`
+	Number    int64    `json:"number"`
+	ID        string   `json:"id"`
+	UUID      string   `json:"uuid"`
+	RetiredAt *op.Time `json:"retired_at"` // null while the number is held
 }
 
 // Run shows the registry's entries.
@@ -107,12 +118,19 @@ func (c lookupCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(shut, &err)
-	entries, err := idmap.New(d.SQL(), 0).Describe(ctx, kind, strings.TrimSpace(c.What))
+	entries, err := idmap.New(d.DB, 0).Describe(ctx, kind, strings.TrimSpace(c.What))
 	if err != nil {
 		return err
 	}
 	if len(entries) == 0 {
 		return fmt.Errorf("the registry knows no %s %s", kind, c.What)
+	}
+	if c.JSON {
+		lines := make([]numberLine, len(entries))
+		for i, e := range entries {
+			lines[i] = numberLine{e.Kind.String(), e.Number, e.Shown(), e.UUID(), timeGiven(e.RetiredAt)}
+		}
+		return asJSON(s.out, lines)
 	}
 	for _, entry := range entries {
 		fmt.Fprintln(s.out, entry)

@@ -78,7 +78,7 @@ func recordedUse(t *testing.T, dir string) (calls int64) {
 			t.Error(err)
 		}
 	}()
-	rows, err := usage.From(t.Context(), d.SQL(), domain.DateOf(time.Now()).AddDays(-1))
+	rows, err := usage.From(t.Context(), d, domain.DateOf(time.Now()).AddDays(-1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (f databaseFlags) retiring(
 		return err
 	}
 	defer closing(shut, &err)
-	return fn(d, retire.NewStore(d.SQL(), d))
+	return fn(d, retire.NewStore(d.DB, d))
 }
 
 // acts ends what commands say that change something.
@@ -206,7 +206,7 @@ func (c endV1Cmd) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
-		calls, err := callsOfV1(ctx, d)
+		calls, err := usage.LastCalls(ctx, d, d.Now().Add(-retire.Callers))
 		if err != nil {
 			return err
 		}
@@ -214,7 +214,10 @@ func (c endV1Cmd) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
-		if err := store.End(ctx, retire.Ending{Missing: missing, Calls: calls, Force: c.Force}); err != nil {
+		err = audited(ctx, d, &domain.AuditEntry{Operation: "v1 end"}, func(ctx context.Context) error {
+			return store.End(ctx, retire.Ending{Missing: missing, Calls: calls, Force: c.Force})
+		})
+		if err != nil {
 			return err
 		}
 		for _, call := range calls {
@@ -226,41 +229,14 @@ func (c endV1Cmd) Run(ctx context.Context, s streams) error {
 	})
 }
 
-// callsOfV1 are the last calls of the keys that called v1 lately.
-func callsOfV1(ctx context.Context, d *db.DB) ([]retire.Call, error) {
-	last, err := usage.LastCalls(ctx, d.SQL(), d.Now().Add(-retire.Callers))
-	if err != nil {
-		return nil, err
-	}
-	calls := make([]retire.Call, len(last))
-	for i, l := range last {
-		calls[i] = retire.Call{
-			Prefix: l.Prefix, Name: l.Name, LastAt: l.At, Operation: l.Operation, UserAgent: strings.Join(l.UserAgents, ", "),
-		}
-	}
-	return calls, nil
-}
-
-// keyCalled finds a key by its prefix, or by the start of one that no other key
-// has.
+// keyCalled finds a key by its prefix, whole.
 func keyCalled(keys []db.Key, prefix string) (db.Key, error) {
-	var found []db.Key
 	for _, k := range keys {
 		if k.Prefix == prefix {
 			return k, nil
 		}
-		if prefix != "" && strings.HasPrefix(k.Prefix, prefix) {
-			found = append(found, k)
-		}
 	}
-	switch len(found) {
-	case 0:
-		return db.Key{}, fmt.Errorf("there is no key with the prefix %q: the command keys list shows them", prefix)
-	case 1:
-		return found[0], nil
-	}
-	return db.Key{}, fmt.Errorf("%d keys begin with %q: give the whole prefix, as the command keys list shows it",
-		len(found), prefix)
+	return db.Key{}, fmt.Errorf("there is no key with the prefix %q: give it whole, as the command keys list shows it", prefix)
 }
 
 // warnOfRevoked says that a key cannot call anything any more.

@@ -3,10 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"partnerapi/db"
@@ -15,6 +15,8 @@ import (
 	"partnerapi/v1compat/retire"
 	"partnerapi/v1compat/usage"
 	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
 )
 
 type statusCmd struct {
@@ -77,107 +79,195 @@ func (c statusCmd) Run(ctx context.Context, s streams) (err error) {
 	return st.writeTable(s.out)
 }
 
-// status is how far the retirement of v1 is.
+// status is how far the retirement of v1 is, as programs read it, with what is said
+// to people beside it.
 type status struct {
-	now  time.Time
-	days int
-	// state is what was announced, and the phases of keys.
-	state *retire.State
-	use   *usage.Report
-	// only is the one key that is asked for; nil for all.
-	only *db.Key
-	// last is the last call of v1 that any key made in the last Silent; zero for none.
-	last time.Time
+	Now  op.Time `json:"now"`
+	Days int     `json:"days"`
+	// Announcement is null while nothing is announced.
+	Announcement *announcement `json:"announcement"`
+	// EndedAt is null while v1 was not ended; DeletableAt is when it can be deleted.
+	EndedAt     *op.Time    `json:"ended_at"`
+	DeletableAt *op.Time    `json:"deletable_at"`
+	Keys        []keyStatus `json:"keys"`
+	ByDay       []dayStatus `json:"by_day"`
+
+	// Heading says when v1 ends, and who called how much; NoCalls that no key called it.
+	Heading []string `json:"-"`
+	NoCalls string   `json:"-"`
 }
 
-func (c statusCmd) read(ctx context.Context, d *db.DB, clock domain.Clock) (st *status, err error) {
-	st = &status{now: clock.Now().UTC(), days: c.Days}
+type announcement struct {
+	AnnouncedAt op.Time `json:"announced_at"`
+	SunsetAt    op.Time `json:"sunset_at"`
+	// DaysLeft is below 0 when the sunset has passed.
+	DaysLeft int `json:"days_left"`
+}
+
+type keyStatus struct {
+	Key        string               `json:"key"`
+	Name       string               `json:"name"`
+	Partner    string               `json:"partner"`
+	Live       bool                 `json:"live"`
+	Phase      retire.Phase         `json:"phase"`
+	PhaseUntil *op.Time             `json:"phase_until"`
+	LastAt     op.Time              `json:"last_at"`
+	Calls      int64                `json:"calls"`
+	Failures   int64                `json:"failures"`
+	Verdict    usage.Verdict        `json:"verdict"`
+	Operations []operationStatus    `json:"operations"`
+	Items      []v1compat.UsageItem `json:"items"`
+
+	// Shown is what the key is listed by, Label what it is for, and InPhase its phase,
+	// and until when.
+	Shown   string      `json:"-"`
+	Label   string      `json:"-"`
+	InPhase string      `json:"-"`
+	ByDay   []dayStatus `json:"-"`
+}
+
+type operationStatus struct {
+	Operation       string        `json:"operation"`
+	Successor       string        `json:"successor"`
+	Verdict         usage.Verdict `json:"verdict"`
+	Calls           int64         `json:"calls"`
+	Failures        int64         `json:"failures"`
+	FirstAt         op.Time       `json:"first_at"`
+	LastAt          op.Time       `json:"last_at"`
+	SuccessorCalls  int64         `json:"successor_calls"`
+	SuccessorLastAt *op.Time      `json:"successor_last_at"`
+	UserAgents      []string      `json:"user_agents"`
+}
+
+type dayStatus struct {
+	Day            domain.Date `json:"day"`
+	Calls          int64       `json:"calls"`
+	SuccessorCalls int64       `json:"successor_calls"`
+}
+
+func (c statusCmd) read(ctx context.Context, d *db.DB, clock domain.Clock) (*status, error) {
+	now := clock.Now().UTC()
 	asked := usage.Asked{
-		Successors: v1compat.New(v2.New(nil, nil), v1compat.Config{}).Successors(), Now: st.now, Days: c.Days,
+		Successors: v1compat.New(v2.New(nil, nil), v1compat.Config{}).Successors(), Now: now, Days: c.Days,
 	}
+	var only db.Key
 	if c.Key != "" {
 		keys, err := d.Keys(ctx)
 		if err != nil {
 			return nil, err
 		}
-		key, err := keyCalled(keys, c.Key)
-		if err != nil {
+		if only, err = keyStarting(keys, c.Key); err != nil {
 			return nil, err
 		}
-		asked.Keys, st.only = []domain.KeyID{key.ID}, &key
+		asked.Keys = []domain.KeyID{only.ID}
 	}
-	if st.state, err = retire.NewStore(d.SQL(), clock).Load(ctx); err != nil {
+	state, err := retire.NewStore(d.DB, clock).Load(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if st.use, err = usage.Read(ctx, d.SQL(), asked); err != nil {
+	used, err := usage.Read(ctx, d, asked)
+	if err != nil {
 		return nil, err
 	}
-	calls, err := usage.LastCalls(ctx, d.SQL(), st.now.Add(-usage.Silent))
-	if len(calls) > 0 {
-		st.last = calls[0].At
+	last, err := usage.LastCalls(ctx, d, now.Add(-usage.Silent))
+	if err != nil {
+		return nil, err
 	}
-	return st, err
-}
 
-// phase is the phase that a key is in, and until when; zero is for good.
-func (st *status) phase(k usage.Key) (retire.Phase, time.Time) {
-	return st.state.PhaseOf(retire.Key{ID: k.ID, Partner: k.Partner}, st.now)
-}
-
-// daysLeft is how many days are left until the sunset; below 0 when it has passed.
-func (st *status) daysLeft() int {
-	a, _ := st.state.Announcement()
-	return domain.DateOf(st.now).DaysUntil(domain.DateOf(a.Sunset))
-}
-
-// deletable is when v1 can be deleted; ok is false while it was not ended.
-func (st *status) deletable() (at time.Time, ok bool) {
-	ended, ok := st.state.Ended()
-	if st.last.After(ended) {
-		ended = st.last
+	st := &status{
+		Now: op.At(now), Days: c.Days, Keys: []keyStatus{}, ByDay: daysOf(used.Days),
+		NoCalls: "No key called v1 in the last 400 days.",
 	}
-	return ended.Add(usage.Silent), ok
+	for _, k := range used.Keys {
+		phase, until := state.PhaseOf(retire.Key{ID: k.ID, Partner: k.Partner}, now)
+		st.Keys = append(st.Keys, statusOf(k, phase, until))
+	}
+	if c.Key != "" {
+		phase, until := state.PhaseOf(retire.Key{ID: only.ID, Partner: only.PartnerID}, now)
+		st.NoCalls = fmt.Sprintf("%s (%s) did not call v1 in the last 400 days. It is in phase %s.", only.Prefix, only.Name,
+			phaseText(phase, until))
+	}
+	var lastCall time.Time
+	if len(last) > 0 {
+		lastCall = last[0].At
+	}
+	st.head(state, lastCall)
+	return st, nil
 }
 
-// heading says in words when v1 ends, and what is to do when it was ended.
-func (st *status) heading() (lines []string) {
-	a, announced := st.state.Announcement()
-	ended, over := st.state.Ended()
+// statusOf is a key with its phase.
+func statusOf(k usage.Key, phase retire.Phase, until time.Time) keyStatus {
+	out := keyStatus{
+		Key: k.Prefix, Name: k.Name, Partner: k.PartnerName, Live: k.Live, Phase: phase, PhaseUntil: timeGiven(until),
+		LastAt: op.At(k.LastAt), Calls: k.Calls, Failures: k.Failures, Verdict: k.Verdict,
+		Operations: []operationStatus{}, Items: []v1compat.UsageItem{},
+		Shown: cmp.Or(k.Prefix, k.ID.UUID()), Label: k.Name, InPhase: phaseText(phase, until), ByDay: daysOf(k.Days),
+	}
+	if !k.Live {
+		out.Label = strings.TrimSpace(k.Name + " (ended)")
+	}
+	next := map[string]string{}
+	for _, o := range k.Operations {
+		next[o.Operation] = o.Successor
+		out.Operations = append(out.Operations, operationStatus{
+			Operation: o.Operation, Successor: o.Successor, Verdict: o.Verdict, Calls: o.Calls, Failures: o.Failures,
+			FirstAt: op.At(o.FirstAt), LastAt: op.At(o.LastAt), SuccessorCalls: o.SuccessorCalls,
+			SuccessorLastAt: timeGiven(o.SuccessorAt), UserAgents: append([]string{}, o.UserAgents...),
+		})
+	}
+	for _, r := range k.Rows {
+		out.Items = append(out.Items, v1compat.UsageItemOf(r, next[r.Operation]))
+	}
+	return out
+}
+
+func daysOf(days []usage.Day) []dayStatus {
+	list := make([]dayStatus, len(days))
+	for i, d := range days {
+		list[i] = dayStatus{d.Day, d.Calls, d.Successors}
+	}
+	return list
+}
+
+// phaseText is a phase, and until when it lasts.
+func phaseText(phase retire.Phase, until time.Time) string {
+	if until.IsZero() {
+		return string(phase)
+	}
+	return string(phase) + " until " + moment(&until)
+}
+
+// head says when v1 ends, what is to do when it was ended, and who called how much. last
+// is the last call of v1 that any key made in the last Silent; zero for none.
+func (st *status) head(state *retire.State, last time.Time) {
+	a, announced := state.Announcement()
+	ended, over := state.Ended()
+	left := domain.DateOf(st.Now.Time).DaysUntil(domain.DateOf(a.Sunset))
+	var when string
 	switch {
 	case over:
-		lines = append(lines, fmt.Sprintf("v1 was ended on %s: it answers 410.", dayOf(ended)), st.deletion(ended))
+		when = fmt.Sprintf("v1 was ended on %s: it answers 410.", dayOf(ended))
 	case !announced:
-		lines = append(lines, "The end of v1 is not announced: the command v1 announce does that.")
-	case st.daysLeft() < 0:
-		lines = append(lines, fmt.Sprintf("The sunset of v1 was on %s, %s ago: the command v1 end switches it off.",
-			dayOf(a.Sunset), counted(-st.daysLeft(), "day", "days")))
+		when = "The end of v1 is not announced: the command v1 announce does that."
+	case left < 0:
+		when = fmt.Sprintf("The sunset of v1 was on %s, %s ago: the command v1 end switches it off.", dayOf(a.Sunset),
+			counted(-left, "day", "days"))
 	default:
-		lines = append(lines, fmt.Sprintf("The sunset of v1 is on %s, in %s.", dayOf(a.Sunset), counted(st.daysLeft(), "day", "days")))
+		when = fmt.Sprintf("The sunset of v1 is on %s, in %s.", dayOf(a.Sunset), counted(left, "day", "days"))
 	}
 	if announced {
-		lines[0] += fmt.Sprintf(" It was announced on %s.", dayOf(a.Announced))
+		st.Announcement = &announcement{op.At(a.Announced), op.At(a.Sunset), left}
+		when += fmt.Sprintf(" It was announced on %s.", dayOf(a.Announced))
 	}
-	return lines
-}
+	st.Heading = []string{when}
+	if over {
+		st.EndedAt = timeGiven(ended)
+		st.Heading = append(st.Heading, st.deletion(ended, last))
+	}
 
-// deletion says from when on v1 can be deleted, and how.
-func (st *status) deletion(ended time.Time) string {
-	since := "nobody called it since then"
-	if st.last.After(ended) {
-		since = "its last call was on " + dayOf(st.last)
-	}
-	if at, _ := st.deletable(); st.now.Before(at) {
-		return fmt.Sprintf("It can be deleted from %s on, unless it is called before; %s.", dayOf(at), since)
-	}
-	return "It can be deleted, as " + since + ": remove the folders and files that OF_V1 in the Makefile names (make without-v1 " +
-		"proves that nothing else needs them), serve what is left, and then run idmap/drop.sql on the database."
-}
-
-// summary says in words who called how much.
-func (st *status) summary() string {
 	var calls, failures int64
 	keys := 0
-	for _, k := range st.use.Keys {
+	for _, k := range st.Keys {
 		calls, failures = calls+k.Calls, failures+k.Failures
 		if k.Calls > 0 {
 			keys++
@@ -187,71 +277,91 @@ func (st *status) summary() string {
 	if calls == 1 {
 		noun = " call"
 	}
-	return fmt.Sprintf("In the last %s: %s of v1 by %s, of which %s failed.", counted(st.days, "day", "days"),
-		grouped(calls)+noun, counted(keys, "key", "keys"), grouped(failures))
+	st.Heading = append(st.Heading, fmt.Sprintf("In the last %s: %s of v1 by %s, of which %s failed.",
+		counted(st.Days, "day", "days"), grouped(calls)+noun, counted(keys, "key", "keys"), grouped(failures)))
 }
 
-// nobody says that nothing called v1, and what phase the one key is in that is asked
-// for.
-func (st *status) nobody() string {
-	if st.only == nil {
-		return "No key called v1 in the last 400 days."
+// deletion says from when on v1 can be deleted, and how.
+func (st *status) deletion(ended, last time.Time) string {
+	since := "nobody called it since then"
+	if last.After(ended) {
+		since = "its last call was on " + dayOf(last)
+		ended = last
 	}
-	k := usage.Key{ID: st.only.ID, Partner: st.only.PartnerID}
-	return fmt.Sprintf("%s (%s) did not call v1 in the last 400 days. It is in phase %s.", st.only.Prefix, st.only.Name, st.phaseText(k))
+	at := ended.Add(usage.Silent)
+	if st.DeletableAt = timeGiven(at); st.Now.Before(at) {
+		return fmt.Sprintf("It can be deleted from %s on, unless it is called before; %s.", dayOf(at), since)
+	}
+	return "It can be deleted, as " + since + ": run make remove-v1 in the sources (it deletes what OF_V1 in the Makefile lists, and " +
+		"adds idmap/drop.sql as the next migration; make without-v1 proves that the rest stands) and make build, then " +
+		"partnerapi migrate, and replace the processes, as in any upgrade."
 }
 
 func (st *status) writeTable(out io.Writer) error {
-	for _, line := range st.heading() {
+	for _, line := range st.Heading {
 		fmt.Fprintln(out, line)
 	}
-	fmt.Fprintln(out, st.summary())
-	if len(st.use.Keys) == 0 {
-		_, err := fmt.Fprintf(out, "\n%s\n", st.nobody())
-		return err
-	}
-
 	fmt.Fprintln(out)
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "KEY\tNAME\tPARTNER\tPHASE\tLAST CALL\tCALLS\tFAILED\tVERDICT")
-	for _, k := range st.use.Keys {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", prefixOf(k), nameOf(k), cmp.Or(k.PartnerName, "-"),
-			st.phaseText(k), moment(&k.LastAt), k.Calls, k.Failures, k.Verdict)
-	}
-	fmt.Fprintln(w)
-	if err := w.Flush(); err != nil {
+	if len(st.Keys) == 0 {
+		_, err := fmt.Fprintln(out, st.NoCalls)
 		return err
 	}
-	w = tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "KEY\tOPERATION\tSUCCESSOR\tLAST CALL\tCALLS\tFAILED\tSUCCESSOR'S\tVERDICT\tUSER AGENTS")
-	for _, k := range st.use.Keys {
+	keys := newTable(out, "KEY", "NAME", "PARTNER", "PHASE", "LAST CALL", "CALLS", "FAILED", "VERDICT")
+	for _, k := range st.Keys {
+		keys.row(k.Shown, k.Label, cmp.Or(k.Partner, "-"), k.InPhase, moment(&k.LastAt.Time), k.Calls, k.Failures, k.Verdict)
+	}
+	if err := keys.flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	calls := newTable(out, "KEY", "OPERATION", "SUCCESSOR", "LAST CALL", "CALLS", "FAILED", "SUCCESSOR'S", "VERDICT", "USER AGENTS")
+	for _, k := range st.Keys {
 		for _, o := range k.Operations {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", prefixOf(k), o.Operation, cmp.Or(o.Successor, "-"),
-				moment(&o.LastAt), o.Calls, o.Failures, o.SuccessorCalls, o.Verdict, cmp.Or(strings.Join(o.UserAgents, ", "), "-"))
+			calls.row(k.Shown, o.Operation, cmp.Or(o.Successor, "-"), moment(&o.LastAt.Time), o.Calls, o.Failures, o.SuccessorCalls,
+				o.Verdict, cmp.Or(strings.Join(o.UserAgents, ", "), "-"))
 		}
 	}
-	return w.Flush()
+	return calls.flush()
 }
 
-// phaseText is a key's phase, and until when it lasts.
-func (st *status) phaseText(k usage.Key) string {
-	phase, until := st.phase(k)
-	if until.IsZero() {
-		return string(phase)
+// writeJSON writes the status as JSON. Items are encoded as the API does it.
+func (st *status) writeJSON(out io.Writer) error {
+	text, err := ginop.Encode(st)
+	if err != nil {
+		return err
 	}
-	return string(phase) + " until " + moment(&until)
+	return asJSON(out, json.RawMessage(text))
 }
 
-// prefixOf is what a key is listed by; its id where it is no longer in the database.
-func prefixOf(k usage.Key) string { return cmp.Or(k.Prefix, k.ID.UUID()) }
-
-// nameOf is what a key is for, and whether it is still valid.
-func nameOf(k usage.Key) string {
-	if k.Live {
-		return k.Name
+// keyStarting finds a key by its prefix, or by the start of one that no other key has:
+// what is only shown may be named in short.
+func keyStarting(keys []db.Key, start string) (db.Key, error) {
+	var found []db.Key
+	for _, k := range keys {
+		if strings.HasPrefix(k.Prefix, start) {
+			found = append(found, k)
+		}
 	}
-	return strings.TrimSpace(k.Name + " (ended)")
+	key, err := keyCalled(found, start)
+	switch {
+	case err == nil:
+		return key, nil
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return key, fmt.Errorf("%d keys begin with %q: give the whole prefix, as the command keys list shows it",
+			len(found), start)
+	}
+	return key, err
 }
 
 // dayOf is a time's day (UTC).
 func dayOf(t time.Time) string { return domain.DateOf(t).String() }
+
+// timeGiven is a time, or nil for the zero one.
+func timeGiven(t time.Time) *op.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &op.Time{Time: t}
+}

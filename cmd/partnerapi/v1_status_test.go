@@ -98,7 +98,7 @@ func (r *retired) table(c statusCmd) string {
 func (r *retired) announce() {
 	r.t.Helper()
 	a := retire.Announcement{Announced: domain.DateOf(statusNow).AddDays(-10).Time(), Sunset: domain.DateOf(statusNow).AddDays(374).Time()}
-	if err := retire.NewStore(r.db.SQL(), r.clock).Announce(r.t.Context(), a); err != nil {
+	if err := retire.NewStore(r.db.DB, r.clock).Announce(r.t.Context(), a); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -314,11 +314,11 @@ func TestStatusOfTheEnd(t *testing.T) {
 	says("v1 was ended on 2026-05-26", "It can be deleted from 2026-06-25 on, unless it is called before; nobody called it since then.", "  off  ")
 	r.called("pk_demo_all", "GET /v1/clients", 5, 5, 1, 1)
 	says("It can be deleted from 2026-07-10 on, unless it is called before; its last call was on 2026-06-10.")
-	if at := r.read(statusCmd{Key: "pk_demo_other"}).json().DeletableAt; at == nil || dayOf(at.Time) != "2026-07-10" {
+	if at := r.read(statusCmd{Key: "pk_demo_other"}).DeletableAt; at == nil || dayOf(at.Time) != "2026-07-10" {
 		t.Errorf("can be deleted at %v", at)
 	}
 	r.clock.Advance(40 * 24 * time.Hour)
-	says("It can be deleted, as nobody called it since then: remove", "OF_V1", "make without-v1", "idmap/drop.sql")
+	says("It can be deleted, as nobody called it since then: run make remove-v1", "OF_V1", "idmap/drop.sql", "partnerapi migrate")
 	checkStatusPage(t, pageOf(t, r.read(statusCmd{})))
 }
 
@@ -404,7 +404,7 @@ func TestStatusOfOneDay(t *testing.T) {
 	if !strings.Contains(string(page), "1,234,567") || !strings.Contains(string(page), "(ended)") {
 		t.Errorf("the page is %s", page)
 	}
-	if v := st.use.Keys[0].Verdict; v != usage.NotBegun {
+	if v := st.Keys[0].Verdict; v != usage.NotBegun {
 		t.Errorf("verdict %s", v)
 	}
 }

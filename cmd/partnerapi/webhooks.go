@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,14 +37,6 @@ type webhooksCmd struct {
 	Resume     resumeWebhookCmd  `cmd:"" help:"Activate a webhook that was paused or disabled. It gets what happens from now on."`
 	Deliveries listDeliveriesCmd `cmd:"" help:"List the deliveries to a webhook, the newest first."`
 	Listen     listenWebhooksCmd `cmd:"" help:"Follow the events of a service, and post them to a local address as if they were delivered."`
-}
-
-// asJSON writes one value as JSON for programs.
-func asJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
 }
 
 type listWebhooksCmd struct {

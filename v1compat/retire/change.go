@@ -2,10 +2,10 @@ package retire
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
-	"strings"
 	"time"
+
+	"partnerapi/db/pg"
 )
 
 // Announce records the announcement of v1's end. It is refused while another one
@@ -14,23 +14,23 @@ import (
 func (s *Store) Announce(ctx context.Context, a Announcement) error {
 	const doing = "announce the end of v1"
 	a = Announcement{a.Announced.UTC(), a.Sunset.UTC()}
-	return s.change(ctx, doing, func(tx *sql.Tx, holds *State, now time.Time) error {
+	return s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
 		if err := holds.mayAnnounce(a, now); err != nil {
 			return err
 		}
-		return exec(ctx, tx, doing, `UPDATE v1_state SET announced_at = $1, sunset_at = $2`, a.Announced, a.Sunset)
+		return s.exec(ctx, doing, `UPDATE v1_state SET announced_at = ?, sunset_at = ?`, a.Announced, a.Sunset)
 	})
 }
 
 // Postpone moves the sunset to a later time, and returns the one that was.
 func (s *Store) Postpone(ctx context.Context, sunset time.Time) (before time.Time, err error) {
 	const doing = "postpone the end of v1"
-	err = s.change(ctx, doing, func(tx *sql.Tx, holds *State, now time.Time) error {
+	err = s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
 		if err := holds.mayPostpone(sunset, now); err != nil {
 			return err
 		}
 		before = holds.facts.Announcement.Sunset
-		return exec(ctx, tx, doing, `UPDATE v1_state SET sunset_at = $1`, sunset.UTC())
+		return s.exec(ctx, doing, `UPDATE v1_state SET sunset_at = ?`, sunset.UTC())
 	})
 	return before, err
 }
@@ -39,11 +39,11 @@ func (s *Store) Postpone(ctx context.Context, sunset time.Time) (before time.Tim
 // When v1 has ended it is refused.
 func (s *Store) Cancel(ctx context.Context) (a Announcement, err error) {
 	const doing = "take the announcement of v1's end back"
-	err = s.change(ctx, doing, func(tx *sql.Tx, holds *State, _ time.Time) error {
+	err = s.change(ctx, doing, func(ctx context.Context, holds *State, _ time.Time) error {
 		if a, err = holds.announced(); err != nil {
 			return err
 		}
-		return exec(ctx, tx, doing, `UPDATE v1_state SET announced_at = NULL, sunset_at = NULL`)
+		return s.exec(ctx, doing, `UPDATE v1_state SET announced_at = NULL, sunset_at = NULL`)
 	})
 	return a, err
 }
@@ -55,63 +55,55 @@ func (s *Store) Cancel(ctx context.Context) (a Announcement, err error) {
 func (s *Store) SetPhase(ctx context.Context, of Scope, phase Phase, until time.Time) error {
 	const doing = "set a phase of v1"
 	set := Setting{Scope: of, Phase: phase, Until: until}
-	return s.change(ctx, doing, func(tx *sql.Tx, holds *State, now time.Time) error {
+	return s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
 		if err := holds.maySet(set, now); err != nil {
 			return err
 		}
 		if _, ended := holds.Ended(); ended {
-			if err := exec(ctx, tx, doing, `UPDATE v1_state SET ended_at = NULL`); err != nil {
+			if err := s.exec(ctx, doing, `UPDATE v1_state SET ended_at = NULL`); err != nil {
 				return err
 			}
 		}
-		return put(ctx, tx, doing, set, now)
+		return s.put(ctx, doing, set, now)
 	})
 }
 
 // put adds a setting, and removes those that it hides for as long as they last.
-func put(ctx context.Context, tx *sql.Tx, doing string, set Setting, now time.Time) error {
-	key, partner := sql.Null[string]{V: set.Key.UUID(), Valid: !set.Key.IsZero()},
-		sql.Null[string]{V: set.Partner.UUID(), Valid: !set.Partner.IsZero()}
-	until := sql.NullTime{Time: set.Until.UTC(), Valid: !set.Until.IsZero()}
-	err := exec(ctx, tx, doing, `DELETE FROM v1_phases AS p
-		WHERE p.until < $4 OR (($3::timestamptz IS NULL OR p.until <= $3)
+func (s *Store) put(ctx context.Context, doing string, set Setting, now time.Time) error {
+	key, partner, until := orNull(set.Key), orNull(set.Partner), orNull(set.Until)
+	err := s.exec(ctx, doing, `DELETE FROM v1_phases AS p
+		WHERE p.until < ?3::timestamptz OR ((?2::timestamptz IS NULL OR p.until <= ?2::timestamptz)
 			AND CASE
-				WHEN $1::uuid IS NOT NULL THEN p.key_id = $1
-				WHEN $2::uuid IS NOT NULL THEN p.partner_id = $2
-					OR p.key_id IN (SELECT id FROM api_keys WHERE partner_id = $2)
+				WHEN ?0::uuid IS NOT NULL THEN p.key_id = ?0::uuid
+				WHEN ?1::uuid IS NOT NULL THEN p.partner_id = ?1::uuid
+					OR p.key_id IN (SELECT id FROM api_keys WHERE partner_id = ?1::uuid)
 				ELSE true
 			END)`, key, partner, until, now.Add(-skew))
 	if err != nil {
 		return err
 	}
-	return exec(ctx, tx, doing, `INSERT INTO v1_phases (key_id, partner_id, phase, until, set_at)
-		VALUES ($1::uuid, $2::uuid, $3, $4, $5)`, key, partner, string(set.Phase), until, now)
+	return s.exec(ctx, doing, `INSERT INTO v1_phases (key_id, partner_id, phase, until, set_at) VALUES (?, ?, ?, ?, ?)`,
+		key, partner, set.Phase, until, now)
 }
 
 // AddBrownout adds a brownout, and returns its id.
 func (s *Store) AddBrownout(ctx context.Context, w Window) (id int64, err error) {
 	const doing = "add a brownout of v1"
-	err = s.change(ctx, doing, func(tx *sql.Tx, holds *State, now time.Time) error {
+	err = s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
 		if err := holds.mayBrownOut(w, now); err != nil {
 			return err
 		}
 		// Of those that are over, as many are kept as may stand.
-		if err := exec(ctx, tx, doing, `DELETE FROM v1_brownouts WHERE id IN (SELECT id FROM v1_brownouts
-			WHERE ends_at < $1 ORDER BY ends_at DESC OFFSET $2)`, now.Add(-skew), maxBrownouts); err != nil {
+		if err := s.exec(ctx, doing, `DELETE FROM v1_brownouts WHERE id IN (SELECT id FROM v1_brownouts
+			WHERE ends_at < ? ORDER BY ends_at DESC OFFSET ?)`, now.Add(-skew), maxBrownouts); err != nil {
 			return err
 		}
-		keys := make([]string, len(w.Keys))
-		for i, key := range w.Keys {
-			keys[i] = key.UUID()
-		}
-		err := tx.QueryRowContext(ctx, `INSERT INTO v1_brownouts
-			(start_at, for_seconds, every_seconds, windows, keys, ends_at)
-			VALUES ($1, $2, $3, $4, string_to_array($5, ',')::uuid[], $6) RETURNING id`, w.Start.UTC(), int64(w.For/time.Second),
-			int64(w.Every/time.Second), w.Count, strings.Join(keys, ","), w.Ends().UTC()).Scan(&id)
-		if err != nil {
-			return failed(doing, err)
-		}
-		return nil
+		var err error
+		id, err = pg.One[int64](ctx, s.db, doing, pg.SQL(`
+			INSERT INTO v1_brownouts (start_at, for_seconds, every_seconds, windows, keys, ends_at)
+			VALUES (?, ?, ?, ?, ?::uuid[], ?) RETURNING id`, w.Start, int64(w.For/time.Second), int64(w.Every/time.Second),
+			w.Count, pg.IDs(w.Keys), w.Ends()))
+		return err
 	})
 	return id, err
 }
@@ -119,15 +111,12 @@ func (s *Store) AddBrownout(ctx context.Context, w Window) (id int64, err error)
 // CancelBrownout removes a brownout, also one whose window is open.
 func (s *Store) CancelBrownout(ctx context.Context, id int64) error {
 	const doing = "cancel a brownout of v1"
-	return s.change(ctx, doing, func(tx *sql.Tx, _ *State, _ time.Time) error {
-		result, err := tx.ExecContext(ctx, `DELETE FROM v1_brownouts WHERE id = $1`, id)
-		if err != nil {
-			return failed(doing, err)
+	return s.change(ctx, doing, func(ctx context.Context, _ *State, _ time.Time) error {
+		n, err := pg.Exec(ctx, s.db, doing, pg.SQL("DELETE FROM v1_brownouts WHERE id = ?", id))
+		if err == nil && n == 0 {
+			err = fmt.Errorf("there is no brownout %d: partnerapi v1 brownout list shows them", id)
 		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return fmt.Errorf("there is no brownout %d: partnerapi v1 brownout list shows them", id)
-		}
-		return nil
+		return err
 	})
 }
 
@@ -135,24 +124,20 @@ func (s *Store) CancelBrownout(ctx context.Context, id int64) error {
 // is refused for every reason of decisions 11.7 at once.
 func (s *Store) End(ctx context.Context, e Ending) error {
 	const doing = "end v1"
-	return s.change(ctx, doing, func(tx *sql.Tx, holds *State, now time.Time) error {
+	return s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
 		if err := holds.mayEnd(e, now); err != nil {
 			return err
 		}
-		if err := exec(ctx, tx, doing, `UPDATE v1_state SET ended_at = $1`, now); err != nil {
+		if err := s.exec(ctx, doing, `UPDATE v1_state SET ended_at = ?`, now); err != nil {
 			return err
 		}
-		return put(ctx, tx, doing, Setting{Phase: Off}, now)
+		return s.put(ctx, doing, Setting{Phase: Off}, now)
 	})
 }
 
 // Serves records which release of v2 a process that serves v1 has. It writes
 // nothing where that is what is recorded.
 func (s *Store) Serves(ctx context.Context, release string) error {
-	_, err := s.db.ExecContext(ctx, `UPDATE v1_state SET served_release = $1 WHERE served_release IS DISTINCT FROM $1`,
-		release)
-	if err != nil {
-		return failed("record the release that is served", err)
-	}
-	return nil
+	return s.exec(ctx, "record the release that is served",
+		"UPDATE v1_state SET served_release = ?0 WHERE served_release IS DISTINCT FROM ?0", release)
 }

@@ -2,16 +2,12 @@ package retire
 
 import (
 	"context"
-	"database/sql"
-	"database/sql/driver"
-	"errors"
-	"fmt"
 	"log/slog"
 	"reflect"
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5/stdlib"
+	"partnerapi/db/pg"
 )
 
 const (
@@ -75,67 +71,25 @@ func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// follow reads the state, again and again, on one connection until that fails or
-// ctx is done.
+// follow reads the state, again and again, until that fails, or the connection that
+// listens, or ctx is done.
 func (k *Keeper) follow(ctx context.Context, log *slog.Logger) error {
-	conn, err := k.listen(ctx)
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	defer hangUp(conn)
-
-	for {
-		if err := k.read(ctx, conn, log); err != nil {
+	return k.store.db.Listen(ctx, channel, reread, func(pg.Heard) error {
+		if err := k.read(ctx, log); err != nil {
 			return err
 		}
 		k.observe(nil)
-		if err := conn.Raw(func(c any) error { return await(ctx, c) }); err != nil {
-			return fmt.Errorf("await a change: %w", err)
-		}
-	}
-}
-
-// listen returns a connection that listens.
-func (k *Keeper) listen(ctx context.Context) (*sql.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, readWithin)
-	defer cancel()
-	conn, err := k.store.db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := conn.ExecContext(ctx, `LISTEN `+channel); err != nil {
-		hangUp(conn)
-		return nil, err
-	}
-	return conn, nil
-}
-
-// hangUp closes a connection that listens, which the pool must not use again.
-func hangUp(conn *sql.Conn) {
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-	_ = conn.Close()
-}
-
-// await returns nil at a notification, or when it is time to read without one.
-func await(ctx context.Context, driverConn any) error {
-	c, ok := driverConn.(*stdlib.Conn)
-	if !ok {
-		return fmt.Errorf("listen on a %T: not pgx's driver", driverConn)
-	}
-	waiting, cancel := context.WithTimeout(ctx, reread)
-	defer cancel()
-	_, err := c.Conn().WaitForNotification(waiting)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return nil
-	}
-	return err
+	})
 }
 
-// read reads the state on the connection, and logs what changed.
-func (k *Keeper) read(ctx context.Context, conn *sql.Conn, log *slog.Logger) error {
-	ctx, cancel := context.WithTimeout(ctx, readWithin)
-	defer cancel()
-	state, err := load(ctx, conn, k.store.clock)
+// read reads the state, without waiting for requests, and logs what changed.
+func (k *Keeper) read(ctx context.Context, log *slog.Logger) error {
+	var state *State
+	err := k.store.db.Aside(ctx, readWithin, func(ctx context.Context) (err error) {
+		state, err = k.store.load(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -144,7 +98,7 @@ func (k *Keeper) read(ctx context.Context, conn *sql.Conn, log *slog.Logger) err
 		f, sunset := state.facts, "none"
 		a, announced := state.Announcement()
 		if announced {
-			sunset = day(a.Sunset)
+			sunset = Moment(a.Sunset)
 		}
 		log.InfoContext(ctx, "the retirement of v1 has changed", "announced", announced, "sunset", sunset,
 			"ended", !f.EndedAt.IsZero(), "phases", len(f.Settings), "brownouts", len(f.Windows))

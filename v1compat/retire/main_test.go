@@ -46,7 +46,7 @@ func worldAt(t *testing.T, url string) *world {
 	}
 	t.Cleanup(func() { _ = d.Close() })
 	w := &world{t: t, sql: d.SQL(), clock: domain.NewManualClock(noon)}
-	w.Store = NewStore(w.sql, w.clock)
+	w.Store = NewStore(d.DB, w.clock)
 	return w
 }
 

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"partnerapi/domain"
+	"partnerapi/v1compat/usage"
 )
 
 // model is the retirement told naively: each key carries the story of its phases as
@@ -221,7 +222,7 @@ func (m *machine) cancel() {
 func (m *machine) end() {
 	e := Ending{Force: rapid.Bool().Draw(m.rt, "force")}
 	if rapid.Bool().Draw(m.rt, "called") {
-		e.Calls = []Call{{Prefix: "pk_a"}}
+		e.Calls = []usage.LastCall{{Prefix: "pk_a"}}
 	}
 	now := m.clock.Now()
 	allowed := !m.ended && !m.announced.IsZero() && !now.Before(m.sunset) && !now.Before(m.announced.AddDate(1, 0, 0)) &&

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/v1compat/usage"
 )
 
 // Bounds of what may stand at a time.
@@ -190,7 +191,7 @@ type Ending struct {
 	// that is served.
 	Missing []string
 	// Calls are the last calls of the keys that called v1 within Callers.
-	Calls []Call
+	Calls []usage.LastCall
 	// Force ends v1 although there are Calls.
 	Force bool
 }

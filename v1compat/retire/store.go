@@ -1,11 +1,7 @@
 package retire
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
-	"fmt"
-	"strings"
 	"time"
 
 	"partnerapi/db/pg"
@@ -20,130 +16,117 @@ import (
 // held against the rules as the one before it left things. An error that says what
 // rule a change breaks is for an operator to read.
 type Store struct {
-	db    *sql.DB
+	db    *pg.DB
 	clock domain.Clock
 }
 
 // NewStore returns a store on the database, by the clock; nil is the system's.
-func NewStore(db *sql.DB, clock domain.Clock) *Store {
+func NewStore(d *pg.DB, clock domain.Clock) *Store {
 	if clock == nil {
 		clock = domain.SystemClock{}
 	}
-	return &Store{db, clock}
+	return &Store{d, clock}
 }
 
 // channel is what a change notifies.
 const channel = "v1_retirement"
 
-// Load reads how far the retirement is.
-func (s *Store) Load(ctx context.Context) (*State, error) { return load(ctx, s.db, s.clock) }
-
-// beginner is a database or a connection to it.
-type beginner interface {
-	BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
+// Load reads how far the retirement is, as it is at one moment.
+func (s *Store) Load(ctx context.Context) (state *State, err error) {
+	err = s.db.Snapshot(ctx, func(ctx context.Context) error {
+		state, err = s.load(ctx)
+		return err
+	})
+	return state, err
 }
 
-// load reads a state of one moment.
-func load(ctx context.Context, from beginner, clock domain.Clock) (*State, error) {
-	tx, err := from.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+// load is Load in the transaction of ctx.
+func (s *Store) load(ctx context.Context) (*State, error) {
+	facts, err := s.read(ctx, s.clock.Now())
 	if err != nil {
-		return nil, failed("read the retirement of v1", err)
-	}
-	defer tx.Rollback()
-	facts, err := read(ctx, tx, clock.Now())
-	if err != nil {
-		return nil, failed("read the retirement of v1", err)
+		return nil, err
 	}
 	return NewState(facts), nil
 }
 
-// failed is the error of a statement, Unavailable where the database cannot be
-// reached.
-func failed(doing string, err error) error {
-	if away := pg.Unavailable(doing, err); away != nil {
-		return away
-	}
-	return fmt.Errorf("%s: %w", doing, err)
-}
+const reading = "read the retirement of v1"
 
-// read reads the facts in a transaction. What is long over is left out, and what a
-// clock that is a little behind this one does not count as over is not.
-func read(ctx context.Context, tx *sql.Tx, now time.Time) (f Facts, err error) {
-	var announced, sunset, ended sql.NullTime
-	var release sql.NullString
-	err = tx.QueryRowContext(ctx, `SELECT announced_at, sunset_at, ended_at, served_release FROM v1_state`).
-		Scan(&announced, &sunset, &ended, &release)
+// read reads the facts. What is long over is left out, and what a clock that is a
+// little behind this one does not count as over is not.
+func (s *Store) read(ctx context.Context, now time.Time) (f Facts, err error) {
+	row, err := pg.One[struct {
+		AnnouncedAt, SunsetAt, EndedAt *time.Time
+		ServedRelease                  *string
+	}](ctx, s.db, reading, pg.SQL("SELECT announced_at, sunset_at, ended_at, served_release FROM v1_state"))
 	if err != nil {
 		return f, err
 	}
-	f.Announcement = Announcement{utc(announced), utc(sunset)}
-	f.EndedAt, f.Release = utc(ended), release.String
-	if f.Settings, err = readSettings(ctx, tx, now.Add(-skew)); err != nil {
+	f.Announcement = Announcement{given(row.AnnouncedAt), given(row.SunsetAt)}
+	f.EndedAt, f.Release = given(row.EndedAt), given(row.ServedRelease)
+	if f.Settings, err = s.readSettings(ctx, now.Add(-skew)); err != nil {
 		return f, err
 	}
-	f.Windows, err = readWindows(ctx, tx)
+	f.Windows, err = s.readWindows(ctx)
 	return f, err
 }
 
 // skew is how far the clocks of processes may be apart.
 const skew = time.Hour
 
-func utc(t sql.NullTime) time.Time {
-	if !t.Valid {
-		return time.Time{}
+// given is what a column holds; zero where it is NULL.
+func given[T any](value *T) (v T) {
+	if value != nil {
+		v = *value
 	}
-	return t.Time.UTC()
+	return v
 }
 
-func readSettings(ctx context.Context, tx *sql.Tx, since time.Time) (list []Setting, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT id, key_id::text, partner_id::text, phase, until FROM v1_phases
-		WHERE until IS NULL OR until > $1 ORDER BY id`, since)
+// orNull is a value for a column that is NULL where it is zero.
+func orNull[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}
+
+func (s *Store) readSettings(ctx context.Context, since time.Time) ([]Setting, error) {
+	rows, err := pg.All[struct {
+		ID        int64
+		KeyID     *domain.KeyID
+		PartnerID *domain.PartnerID
+		Phase     Phase
+		Until     *time.Time
+	}](ctx, s.db, reading, pg.SQL(
+		"SELECT id, key_id, partner_id, phase, until FROM v1_phases WHERE until IS NULL OR until > ? ORDER BY id", since))
+	var list []Setting
+	for _, r := range rows {
+		list = append(list, Setting{
+			ID: r.ID, Scope: Scope{Key: given(r.KeyID), Partner: given(r.PartnerID)}, Phase: r.Phase, Until: given(r.Until),
+		})
+	}
+	return list, err
+}
+
+func (s *Store) readWindows(ctx context.Context) ([]Window, error) {
+	rows, err := pg.All[struct {
+		ID                       int64
+		StartAt                  time.Time
+		ForSeconds, EverySeconds int64
+		Windows                  int
+		Keys                     []string
+	}](ctx, s.db, reading, pg.SQL(
+		"SELECT id, start_at, for_seconds, every_seconds, windows, keys::text[] AS keys FROM v1_brownouts ORDER BY id"))
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var s Setting
-		var key, partner sql.Null[string]
-		var until sql.NullTime
-		if err := rows.Scan(&s.ID, &key, &partner, &s.Phase, &until); err != nil {
-			return nil, err
+	var list []Window
+	for _, r := range rows {
+		w := Window{
+			ID: r.ID, Start: r.StartAt, Count: r.Windows,
+			For: time.Duration(r.ForSeconds) * time.Second, Every: time.Duration(r.EverySeconds) * time.Second,
 		}
-		if key.Valid {
-			err = s.Key.Scan(key.V)
-		}
-		if partner.Valid {
-			err = cmp.Or(err, s.Partner.Scan(partner.V))
-		}
-		if err != nil {
-			return nil, err
-		}
-		s.Until = utc(until)
-		list = append(list, s)
-	}
-	return list, rows.Err()
-}
-
-func readWindows(ctx context.Context, tx *sql.Tx) (list []Window, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT id, start_at, for_seconds, every_seconds, windows, array_to_string(keys, ',')
-		FROM v1_brownouts ORDER BY id`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var w Window
-		var long, every int64
-		var keys string
-		if err := rows.Scan(&w.ID, &w.Start, &long, &every, &w.Count, &keys); err != nil {
-			return nil, err
-		}
-		w.Start = w.Start.UTC()
-		w.For, w.Every = time.Duration(long)*time.Second, time.Duration(every)*time.Second
-		for text := range strings.SplitSeq(keys, ",") {
-			if text == "" {
-				continue
-			}
+		for _, text := range r.Keys {
 			key, err := domain.ParseUUID[domain.KeyKind](text)
 			if err != nil {
 				return nil, err
@@ -152,41 +135,32 @@ func readWindows(ctx context.Context, tx *sql.Tx) (list []Window, err error) {
 		}
 		list = append(list, w)
 	}
-	return list, rows.Err()
+	return list, nil
 }
 
-// change runs fn, by the clock's time, on what holds and no one else changes
-// meanwhile, and tells the processes that serve v1 when it is done.
-func (s *Store) change(ctx context.Context, doing string, fn func(tx *sql.Tx, holds *State, now time.Time) error) error {
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return failed(doing, err)
-	}
-	defer tx.Rollback() // after a commit without effect
-	if _, err := tx.ExecContext(ctx, `SELECT FROM v1_state FOR UPDATE`); err != nil {
-		return failed(doing, err)
-	}
-	now := s.clock.Now()
-	facts, err := read(ctx, tx, now)
-	if err != nil {
-		return failed(doing, err)
-	}
-	if err := fn(tx, NewState(facts), now); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, `NOTIFY `+channel); err != nil {
-		return failed(doing, err)
-	}
-	if err := tx.Commit(); err != nil {
-		return failed(doing, err)
-	}
-	return nil
+// change runs fn, by the clock's time, in a transaction on what holds and no one else
+// changes meanwhile, and tells the processes that serve v1 when it is done.
+func (s *Store) change(
+	ctx context.Context, doing string, fn func(ctx context.Context, holds *State, now time.Time) error,
+) error {
+	return s.db.Tx(ctx, func(ctx context.Context) error {
+		if err := s.exec(ctx, doing, "SELECT FROM v1_state FOR UPDATE"); err != nil {
+			return err
+		}
+		now := s.clock.Now()
+		facts, err := s.read(ctx, now)
+		if err != nil {
+			return err
+		}
+		if err := fn(ctx, NewState(facts), now); err != nil {
+			return err
+		}
+		return s.exec(ctx, doing, "NOTIFY "+channel)
+	})
 }
 
 // exec runs a statement of a change.
-func exec(ctx context.Context, tx *sql.Tx, doing, query string, args ...any) error {
-	if _, err := tx.ExecContext(ctx, query, args...); err != nil {
-		return failed(doing, err)
-	}
-	return nil
+func (s *Store) exec(ctx context.Context, doing, query string, args ...any) error {
+	_, err := pg.Exec(ctx, s.db, doing, pg.SQL(query, args...))
+	return err
 }

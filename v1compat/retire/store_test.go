@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/v1compat/usage"
 )
 
 // TestAnnouncement: at least twelve months of the calendar, once at a time, and only
@@ -62,9 +63,9 @@ func TestEnding(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.refused(w.End(ctx, Ending{Force: true}), "not announced", "partnerapi v1 announce")
 	w.must(w.Announce(ctx, Announcement{date("2027-06-15"), date("2028-07-01")}))
-	calls := []Call{
-		{Prefix: "pk_aaaaaaaa", Name: "PSA", LastAt: noon, Operation: "GET /v1/clients", UserAgent: "curl/8"},
-		{Prefix: "pk_bbbbbbbb", Name: "CRM", LastAt: noon},
+	calls := []usage.LastCall{
+		{Prefix: "pk_aaaaaaaa", Name: "PSA", At: noon, Operation: "GET /v1/clients", UserAgents: []string{"curl/8"}},
+		{Prefix: "pk_bbbbbbbb", Name: "CRM", At: noon},
 	}
 	e := Ending{Missing: []string{"POST /v1/clients"}, Calls: calls}
 	w.refused(w.End(ctx, e), "2028-07-01", "2027-06-15", "POST /v1/clients", "--release", "--force",

@@ -2,7 +2,6 @@ package usage
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"log/slog"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -29,16 +29,18 @@ const recordWithin = 30 * time.Second
 // statement records for the process: where it is not known whether a flush was
 // committed, the same one is sent again, and without effect if it was.
 type Counter struct {
-	db      *sql.DB
-	clock   domain.Clock
-	log     *slog.Logger
+	db    *pg.DB
+	clock domain.Clock
+	log   *slog.Logger
+	// exec is pg.Exec, but for tests.
+	exec    func(ctx context.Context, on pg.Runner, doing string, q pg.Query) (int, error)
 	replica string
 	most    int
 
 	mu     sync.Mutex
 	places map[place]*tally
 	missed int64 // calls for which there was no room
-	// full is told when there is no more room, so that a flush makes some.
+	// full is sent to when there is no more room, so that a flush makes some.
 	full chan struct{}
 
 	flushing sync.Mutex // held by a flush; guards what follows
@@ -65,9 +67,9 @@ type tally struct {
 
 // New returns a Counter that adds to a database. It counts days and times by the
 // clock.
-func New(db *sql.DB, clock domain.Clock, log *slog.Logger) *Counter {
+func New(d *pg.DB, clock domain.Clock, log *slog.Logger) *Counter {
 	return &Counter{
-		db: db, clock: clock, log: log, replica: uuid.NewString(), most: maxPlaces,
+		db: d, exec: pg.Exec, clock: clock, log: log, replica: uuid.NewString(), most: maxPlaces,
 		places: map[place]*tally{}, full: make(chan struct{}, 1),
 	}
 }
@@ -96,7 +98,7 @@ func (c *Counter) add(at place) *tally {
 	if len(c.places) >= c.most {
 		select {
 		case c.full <- struct{}{}:
-		default: // it was told
+		default: // a flush is due already
 		}
 		return nil
 	}

@@ -2,10 +2,10 @@ package usage
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -70,17 +70,23 @@ func (c *Counter) Flush(ctx context.Context) error {
 
 // send writes the flush that it is not sure of.
 func (c *Counter) send(ctx context.Context, b *batch) error {
-	_, err := c.db.ExecContext(ctx, add, c.replica, b.sequence, b.at, b.keys, b.days, b.surfaces, b.operations,
-		b.calls, b.failures, b.first, b.last, b.agents, MaxAgents)
-	if err != nil {
-		return fmt.Errorf("record the use of v1: %w", err)
+	_, err := c.exec(ctx, c.db, "record the use of v1", pg.Prepared(pg.Raw(add, b.args(c.replica))))
+	if err == nil {
+		c.unsure = nil
 	}
-	c.unsure = nil
-	return nil
+	return err
+}
+
+// args are the values of the statement add.
+func (b *batch) args(replica string) []any {
+	return []any{
+		replica, b.sequence, b.at, b.keys, b.days, b.surfaces, b.operations, b.calls, b.failures, b.first, b.last, b.agents,
+		MaxAgents,
+	}
 }
 
 // take returns what was counted since it was called last, nil for nothing. Places
-// that nobody called since then are forgotten; so are all where they take half of
+// that were not called since then are forgotten; so are all where they take half of
 // the room.
 func (c *Counter) take(ctx context.Context) *batch {
 	c.mu.Lock()
@@ -143,20 +149,17 @@ func (c *Counter) prune(ctx context.Context) error {
 	}
 
 	for range pruneBatches {
-		removed, err := c.db.ExecContext(ctx, `
+		removed, err := c.exec(ctx, c.db, "remove the use of v1 that is no longer kept", pg.SQL(`
 			DELETE FROM v1_usage WHERE ctid = ANY (ARRAY(
-				SELECT ctid FROM v1_usage WHERE day < $1::text::date LIMIT $2::int FOR UPDATE SKIP LOCKED))`,
-			oldest(now).String(), pruneBatch)
+				SELECT ctid FROM v1_usage WHERE day < ?::date LIMIT ?::int FOR UPDATE SKIP LOCKED))`, oldest(now), pruneBatch))
 		if err != nil {
 			return err
 		}
-		if n, err := removed.RowsAffected(); err != nil {
-			return err
-		} else if n == pruneBatch {
+		if removed == pruneBatch {
 			continue
 		}
-		_, err = c.db.ExecContext(ctx, `DELETE FROM v1_usage_flushes WHERE flushed_at < $1::timestamptz`,
-			now.AddDate(0, 0, -replicaDays))
+		_, err = c.exec(ctx, c.db, "forget processes that counted the use of v1", pg.SQL(
+			"DELETE FROM v1_usage_flushes WHERE flushed_at < ?::timestamptz", now.AddDate(0, 0, -replicaDays)))
 		if err == nil {
 			c.pruned = domain.DateOf(now)
 		}

@@ -2,7 +2,6 @@ package usage
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"net/http"
@@ -10,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/stdlib"
-
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -24,55 +22,24 @@ type flaky struct {
 	before, after atomic.Int64 // how many statements
 }
 
-// Connect connects.
-func (f *flaky) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := f.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
+// exec fails, or runs the statement and then may lose the answer.
+func (f *flaky) exec(ctx context.Context, on pg.Runner, doing string, q pg.Query) (int, error) {
+	if f.before.Add(-1) >= 0 {
+		return 0, errLost
 	}
-	return &flakyConn{conn.(*stdlib.Conn), f}, nil
+	n, err := pg.Exec(ctx, on, doing, q)
+	if f.after.Add(-1) >= 0 {
+		return 0, errors.Join(errLost, err)
+	}
+	return n, err
 }
 
-type flakyConn struct {
-	*stdlib.Conn
-	of *flaky
-}
-
-// ExecContext fails, or runs the statement and then may lose the answer.
-func (c *flakyConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if c.of.before.Add(-1) >= 0 {
-		return nil, errLost
-	}
-	result, err := c.Conn.ExecContext(ctx, query, args)
-	if c.of.after.Add(-1) >= 0 {
-		return nil, errors.Join(errLost, err)
-	}
-	return result, err
-}
-
-// unreliable opens the database again, by connections that can fail.
-func unreliable(t *testing.T, d *sql.DB) (*sql.DB, *flaky) {
+// unreliable is a Counter whose statements can fail.
+func unreliable(t *testing.T, d *pg.DB) (*Counter, *flaky) {
 	t.Helper()
-	var address string
-	conn, err := d.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = conn.Raw(func(c any) error {
-		address = c.(*stdlib.Conn).Conn().Config().ConnString()
-		return nil
-	})
-	if err := errors.Join(err, conn.Close()); err != nil {
-		t.Fatal(err)
-	}
-	connector, err := stdlib.GetDefaultDriver().(driver.DriverContext).OpenConnector(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &flaky{Connector: connector}
-	other := sql.OpenDB(f)
-	t.Cleanup(func() { _ = other.Close() })
-	return other, f
+	c, f := counter(t, d, domain.NewManualClock(noon)), &flaky{}
+	c.exec = f.exec
+	return c, f
 }
 
 // TestFailedFlush: a flush that fails is kept, and one whose answer is lost is
@@ -80,8 +47,7 @@ func unreliable(t *testing.T, d *sql.DB) (*sql.DB, *flaky) {
 func TestFailedFlush(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	bad, f := unreliable(t, d)
-	c := counter(t, bad, domain.NewManualClock(noon))
+	c, f := unreliable(t, d)
 	total := int64(0)
 	count := func(n int) {
 		for range n {
@@ -134,7 +100,7 @@ func TestRepetitionWaits(t *testing.T) {
 	c.Count(Call{Key: key(1), Surface: V1, Operation: "GET /v1/clients", Status: 200})
 
 	// The first attempt is a transaction that has not ended.
-	first, err := d.BeginTx(t.Context(), nil)
+	first, err := d.SQL().BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +108,7 @@ func TestRepetitionWaits(t *testing.T) {
 	b := c.take(t.Context())
 	c.sequence++
 	b.sequence = c.sequence
-	_, err = first.ExecContext(t.Context(), add, c.replica, b.sequence, b.at, b.keys, b.days, b.surfaces, b.operations,
-		b.calls, b.failures, b.first, b.last, b.agents, MaxAgents)
+	_, err = first.ExecContext(t.Context(), add, b.args(c.replica)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +116,7 @@ func TestRepetitionWaits(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Flush(t.Context()) }()
 	for waiting := false; !waiting; { // until the repetition waits for the first
-		err := d.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()
+		err := d.SQL().QueryRowContext(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()
 			AND wait_event_type = 'Lock')`).Scan(&waiting)
 		if err != nil {
 			t.Fatal(err)
@@ -213,8 +178,7 @@ func TestRun(t *testing.T) {
 func TestFullWhileAway(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	bad, f := unreliable(t, d)
-	c := counter(t, bad, domain.NewManualClock(noon))
+	c, f := unreliable(t, d)
 	c.most = 2
 	count := func(n byte) {
 		c.Count(Call{Key: key(n), Surface: V1, Operation: "GET /v1/clients", Status: 200})
@@ -256,7 +220,7 @@ func TestRetention(t *testing.T) {
 	exec(t, d, `INSERT INTO v1_usage_flushes VALUES (gen_random_uuid(), 7, '2026-05-01'), (gen_random_uuid(), 7, '2026-06-01')`)
 	days := func() (n int) {
 		t.Helper()
-		if err := d.QueryRowContext(t.Context(), `SELECT count(DISTINCT day) FROM v1_usage`).Scan(&n); err != nil {
+		if err := d.SQL().QueryRowContext(t.Context(), `SELECT count(DISTINCT day) FROM v1_usage`).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -278,7 +242,7 @@ func TestRetention(t *testing.T) {
 		t.Errorf("%d days, a day later", n)
 	}
 	var replicas int
-	if err := d.QueryRowContext(t.Context(), `SELECT count(*) FROM v1_usage_flushes`).Scan(&replicas); err != nil || replicas != 1 {
+	if err := d.SQL().QueryRowContext(t.Context(), `SELECT count(*) FROM v1_usage_flushes`).Scan(&replicas); err != nil || replicas != 1 {
 		t.Errorf("%d replicas are remembered (%v)", replicas, err)
 	}
 }

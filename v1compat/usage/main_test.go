@@ -2,14 +2,13 @@ package usage
 
 import (
 	"context"
-	"database/sql"
 	"log/slog"
-	"net/url"
 	"testing"
 	"time"
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/idmap"
 )
@@ -29,18 +28,10 @@ var schema = dbtest.Schema{Name: "usage", Key: db.SchemaKey() + idmap.SchemaKey(
 	return idmap.Migrate(ctx, d.SQL())
 }}
 
-// open opens a database of the test's own. The service's own connections prepare
-// nothing, and neither do these.
-func open(t testing.TB) *sql.DB {
+// open opens a database of the test's own.
+func open(t testing.TB) *pg.DB {
 	t.Helper()
-	address, err := url.Parse(dbtest.URL(t, schema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	query := address.Query()
-	query.Set("default_query_exec_mode", "exec")
-	address.RawQuery = query.Encode()
-	d, err := sql.Open("pgx", address.String())
+	d, err := pg.Open(dbtest.URL(t, schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +43,7 @@ func open(t testing.TB) *sql.DB {
 var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
 // counter is a Counter whose log is the test's.
-func counter(t testing.TB, d *sql.DB, clock domain.Clock) *Counter {
+func counter(t testing.TB, d *pg.DB, clock domain.Clock) *Counter {
 	return New(d, clock, slog.New(slog.NewTextHandler(t.Output(), nil)))
 }
 
@@ -67,7 +58,7 @@ func flush(t testing.TB, c *Counter) {
 }
 
 // all reads every row.
-func all(t testing.TB, d *sql.DB) []Row {
+func all(t testing.TB, d *pg.DB) []Row {
 	t.Helper()
 	list, err := From(t.Context(), d, domain.Date{}.AddDays(1))
 	if err != nil {
@@ -86,9 +77,9 @@ func calls(list []Row, of domain.KeyID) (n int64) {
 	return n
 }
 
-func exec(t testing.TB, d *sql.DB, query string, args ...any) {
+func exec(t testing.TB, d *pg.DB, query string, args ...any) {
 	t.Helper()
-	if _, err := d.ExecContext(t.Context(), query, args...); err != nil {
+	if _, err := d.SQL().ExecContext(t.Context(), query, args...); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 }

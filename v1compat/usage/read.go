@@ -2,7 +2,6 @@ package usage
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -15,34 +14,25 @@ import (
 // then by operation. What was called in the last seconds is not written yet, by
 // any process: it is not in the answer (Every).
 func (c *Counter) Of(ctx context.Context, key domain.KeyID, from domain.Date) ([]Row, error) {
-	return rows(ctx, c.db, `WHERE surface = 'v1' AND key_id = $1::text::uuid AND day >= $2::text::date
-		ORDER BY day DESC, operation`, key.UUID(), from.String())
+	return rows(ctx, c.db, pg.SQL("surface = ? AND key_id = ? AND day >= ?::date ORDER BY day DESC, operation", V1, key, from))
 }
 
 // From reads what all keys, or those that are named, called of both versions from
 // a day on, by the key, the newest day first, then by operation.
-func From(ctx context.Context, db *sql.DB, from domain.Date, keys ...domain.KeyID) ([]Row, error) {
-	return rows(ctx, db, `WHERE day >= $1::text::date AND (key_id = ANY ($2::text[]::uuid[]) OR cardinality($2::text[]) = 0)
-		ORDER BY key_id, day DESC, operation`, from.String(), texts(keys))
+func From(ctx context.Context, d pg.Runner, from domain.Date, keys ...domain.KeyID) ([]Row, error) {
+	return rows(ctx, d, pg.SQL("day >= ?::date AND ? ORDER BY key_id, day DESC, operation", from, among(keys)))
 }
 
-// texts are the ids as UUIDs; empty, and not nil, for none.
-func texts(keys []domain.KeyID) []string {
-	out := make([]string, len(keys))
-	for i, key := range keys {
-		out[i] = key.UUID()
-	}
-	return out
+// among is the condition that a row is of one of the keys; none means of any.
+func among(keys []domain.KeyID) pg.Query {
+	return pg.SQL("(key_id = ANY (?0::uuid[]) OR cardinality(?0::uuid[]) = 0)", pg.IDs(keys))
 }
 
-func rows(ctx context.Context, db *sql.DB, which string, args ...any) ([]Row, error) {
-	return each(ctx, db, "read the use of v1", func(scan func(...any) error, r *Row) error {
-		err := scan(&r.Key, &r.Day, &r.Surface, &r.Operation, &r.Calls, &r.Failures, &r.FirstAt, &r.LastAt, lines{&r.UserAgents})
-		r.FirstAt, r.LastAt = r.FirstAt.UTC(), r.LastAt.UTC()
-		return err
-	}, `SELECT key_id, day, surface, operation, calls, failures, first_at, last_at, array_to_string(user_agents, E'\n')
-		FROM v1_usage `+which,
-		args...)
+func rows(ctx context.Context, d pg.Runner, which pg.Query) ([]Row, error) {
+	return pg.All[Row](ctx, d, "read the use of v1", pg.SQL(`
+		SELECT key_id AS key, day, surface, operation, calls, failures, first_at, last_at,
+			nullif(user_agents, '{}') AS user_agents
+		FROM v1_usage WHERE ?`, which))
 }
 
 // Total is what one key called of one operation in all days that are kept.
@@ -61,20 +51,14 @@ type Total struct {
 
 // Totals reads what all keys, or those that are named, called of both versions in
 // all days that are kept, by the key, the version and the operation.
-func Totals(ctx context.Context, db *sql.DB, keys ...domain.KeyID) ([]Total, error) {
+func Totals(ctx context.Context, d pg.Runner, keys ...domain.KeyID) ([]Total, error) {
 	// Of arrays that begin with a day, the greatest is the last day's.
-	return each(ctx, db, "sum up the use of v1", func(scan func(...any) error, t *Total) error {
-		var answered sql.NullTime
-		err := scan(&t.Key, &t.Surface, &t.Operation, &t.FirstAt, &t.LastAt, &answered, lines{&t.UserAgents})
-		t.FirstAt, t.LastAt = t.FirstAt.UTC(), t.LastAt.UTC()
-		if answered.Valid {
-			t.AnsweredAt = answered.Time.UTC()
-		}
-		return err
-	}, `SELECT key_id, surface, operation, min(first_at), max(last_at), max(last_at) FILTER (WHERE calls > failures),
-			array_to_string((max(to_char(day, 'YYYY-MM-DD') || user_agents))[2:], E'\n')
-		FROM v1_usage WHERE key_id = ANY ($1::text[]::uuid[]) OR cardinality($1::text[]) = 0
-		GROUP BY key_id, surface, operation ORDER BY key_id, surface, operation`, texts(keys))
+	return pg.All[Total](ctx, d, "sum up the use of v1", pg.SQL(`
+		SELECT key_id AS key, surface, operation, min(first_at) AS first_at, max(last_at) AS last_at,
+			coalesce(max(last_at) FILTER (WHERE calls > failures), ?::timestamptz) AS answered_at,
+			nullif((max(to_char(day, 'YYYY-MM-DD') || user_agents))[2:], '{}') AS user_agents
+		FROM v1_usage WHERE ? GROUP BY key_id, surface, operation ORDER BY key_id, surface, operation`,
+		time.Time{}, among(keys)))
 }
 
 // LastCall is the last call of version 1 that was made with a key.
@@ -90,67 +74,29 @@ type LastCall struct {
 	UserAgents []string
 }
 
+// String is the call as an operator reads it.
+func (c LastCall) String() string {
+	text := fmt.Sprintf("%s (%s): last call %s", c.Prefix, c.Name, c.At.UTC().Format(time.RFC3339))
+	if c.Operation != "" {
+		text += ", " + c.Operation
+	}
+	if len(c.UserAgents) > 0 {
+		text += fmt.Sprintf(", by %q", strings.Join(c.UserAgents, ", "))
+	}
+	return text
+}
+
 // LastCalls reads the last call of each key that called version 1 at a time or
 // later, the latest first. A call that was answered with an error is one too.
-func LastCalls(ctx context.Context, db *sql.DB, since time.Time) ([]LastCall, error) {
-	return each(ctx, db, "look for the last calls of v1", func(scan func(...any) error, l *LastCall) error {
-		err := scan(&l.Key, &l.Prefix, &l.Name, &l.Partner, &l.At, &l.Operation, lines{&l.UserAgents})
-		l.At = l.At.UTC()
-		return err
-	}, `SELECT l.key_id, coalesce(k.prefix, ''), coalesce(k.name, ''), coalesce(p.name, ''), l.last_at, l.operation,
-			array_to_string(l.user_agents, E'\n')
+func LastCalls(ctx context.Context, d pg.Runner, since time.Time) ([]LastCall, error) {
+	return pg.All[LastCall](ctx, d, "look for the last calls of v1", pg.SQL(`
+		SELECT l.key_id AS key, coalesce(k.prefix, '') AS prefix, coalesce(k.name, '') AS name, coalesce(p.name, '') AS partner,
+			l.last_at AS at, l.operation, nullif(l.user_agents, '{}') AS user_agents
 		FROM (
 			SELECT DISTINCT ON (key_id) key_id, last_at, operation, user_agents FROM v1_usage
-			WHERE surface = 'v1' AND day >= $1::text::date AND last_at >= $2::timestamptz
+			WHERE surface = ? AND day >= ?::date AND last_at >= ?::timestamptz
 			ORDER BY key_id, last_at DESC, operation
 		) AS l
 		LEFT JOIN api_keys AS k ON k.id = l.key_id LEFT JOIN partners AS p ON p.id = k.partner_id
-		ORDER BY l.last_at DESC, l.key_id`, domain.DateOf(since).String(), since)
-}
-
-// each runs a query and reads each row of its answer by read.
-func each[T any](
-	ctx context.Context, db *sql.DB, doing string, read func(scan func(...any) error, into *T) error, query string, args ...any,
-) (list []T, err error) {
-	found, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, failed(doing, err)
-	}
-	defer found.Close()
-	for found.Next() {
-		var row T
-		if err := read(found.Scan, &row); err != nil {
-			return nil, failed(doing, err)
-		}
-		list = append(list, row)
-	}
-	if err := found.Err(); err != nil {
-		return nil, failed(doing, err)
-	}
-	return list, nil
-}
-
-// failed is Unavailable for an error of a database that cannot be reached.
-func failed(doing string, err error) error {
-	if away := pg.Unavailable(doing, err); away != nil {
-		return away
-	}
-	return fmt.Errorf("%s: %w", doing, err)
-}
-
-// lines are the lines of a text: user agents as they are read, which hold no line
-// break.
-type lines struct{ into *[]string }
-
-// Scan reads the lines; an empty text has none.
-func (l lines) Scan(src any) error {
-	text, ok := src.(string)
-	if !ok {
-		return fmt.Errorf("scan %T into lines", src)
-	}
-	*l.into = nil
-	if text != "" {
-		*l.into = strings.Split(text, "\n")
-	}
-	return nil
+		ORDER BY l.last_at DESC, l.key_id`, V1, domain.DateOf(since), since))
 }

@@ -3,10 +3,11 @@ package usage
 import (
 	"cmp"
 	"context"
-	"database/sql"
+	"maps"
 	"slices"
 	"time"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -84,38 +85,44 @@ type Asked struct {
 }
 
 // Read reads a report.
-func Read(ctx context.Context, db *sql.DB, of Asked) (*Report, error) {
-	totals, err := Totals(ctx, db, of.Keys...)
+func Read(ctx context.Context, d pg.Runner, of Asked) (*Report, error) {
+	totals, err := Totals(ctx, d, of.Keys...)
 	if err != nil {
 		return nil, err
 	}
-	today := domain.DateOf(of.Now)
-	rows, err := From(ctx, db, today.AddDays(1-of.Days), of.Keys...)
+	first := domain.DateOf(of.Now).AddDays(1 - of.Days)
+	rows, err := From(ctx, d, first, of.Keys...)
 	if err != nil {
 		return nil, err
 	}
-	m := maker{Asked: of, keys: map[domain.KeyID]*Key{}, empty: make([]Day, of.Days)}
-	for i := range m.empty {
-		m.empty[i].Day = today.AddDays(1 - of.Days + i)
+	days := make([]Day, of.Days)
+	for i := range days {
+		days[i].Day = first.AddDays(i)
 	}
-	m.begin(totals)
-	m.fill(rows)
-	if err := m.name(ctx, db); err != nil {
+	keys := keysOf(totals, of, days)
+	out := &Report{Days: days}
+	for _, r := range rows {
+		day := min(first.DaysUntil(r.Day), len(days)-1) // another process's clock may be ahead
+		out.Days[day].add(r)
+		if k := keys[r.Key]; k != nil {
+			k.add(r, day)
+		}
+	}
+	if err := name(ctx, d, keys, of.Now); err != nil {
 		return nil, err
 	}
-	return m.report(), nil
+	for _, k := range keys {
+		out.Keys = append(out.Keys, *k)
+	}
+	slices.SortFunc(out.Keys, func(a, b Key) int {
+		return cmp.Or(b.LastAt.Compare(a.LastAt), cmp.Compare(a.Prefix, b.Prefix), cmp.Compare(a.ID.UUID(), b.ID.UUID()))
+	})
+	return out, nil
 }
 
-// maker makes a report.
-type maker struct {
-	Asked
-	keys  map[domain.KeyID]*Key
-	empty []Day
-	all   []Day
-}
-
-// begin makes the keys and their operations.
-func (m *maker) begin(totals []Total) {
+// keysOf are the keys that called version 1, with their operations, and no calls yet on
+// the days.
+func keysOf(totals []Total, of Asked, days []Day) map[domain.KeyID]*Key {
 	type called struct {
 		key       domain.KeyID
 		operation string
@@ -126,66 +133,56 @@ func (m *maker) begin(totals []Total) {
 			answered[called{t.Key, t.Operation}] = t.AnsweredAt
 		}
 	}
+	keys := map[domain.KeyID]*Key{}
 	for _, t := range totals {
 		if t.Surface != V1 {
 			continue
 		}
-		k := m.keys[t.Key]
+		k := keys[t.Key]
 		if k == nil {
-			k = &Key{ID: t.Key, Days: slices.Clone(m.empty)}
-			m.keys[t.Key] = k
+			k = &Key{ID: t.Key, Days: slices.Clone(days)}
+			keys[t.Key] = k
 		}
-		next := m.Successors[t.Operation]
-		o := Operation{
-			Operation: t.Operation, Successor: next, FirstAt: t.FirstAt, LastAt: t.LastAt,
-			SuccessorAt: answered[called{t.Key, next}], UserAgents: t.UserAgents,
-		}
-		o.Verdict = verdictOf(o.LastAt, o.SuccessorAt, m.Now)
-		k.Operations = append(k.Operations, o)
-		if o.LastAt.After(k.LastAt) {
-			k.LastAt = o.LastAt
-		}
+		next := of.Successors[t.Operation]
+		at := answered[called{t.Key, next}]
+		k.Operations = append(k.Operations, Operation{
+			Operation: t.Operation, Successor: next, FirstAt: t.FirstAt, LastAt: t.LastAt, SuccessorAt: at,
+			UserAgents: t.UserAgents, Verdict: verdictOf(t.LastAt, at, of.Now),
+		})
 	}
+	for _, k := range keys {
+		slices.SortFunc(k.Operations, func(a, b Operation) int {
+			return cmp.Or(b.LastAt.Compare(a.LastAt), cmp.Compare(a.Operation, b.Operation))
+		})
+		k.LastAt, k.Verdict = k.Operations[0].LastAt, together(k.Operations)
+	}
+	return keys
 }
 
-// fill adds the rows of the report's days.
-func (m *maker) fill(rows []Row) {
-	m.all = slices.Clone(m.empty)
-	fresh := map[*Operation]bool{} // whose agents are of the report's days
-	for _, r := range rows {
-		day := m.empty[0].Day.DaysUntil(r.Day)
-		if day >= len(m.all) { // another process's clock is ahead
-			day = len(m.all) - 1
-		}
-		m.all[day].add(r)
-		k := m.keys[r.Key]
-		if k == nil {
-			continue
-		}
-
-		if r.Surface == V1 {
-			k.Calls, k.Failures = k.Calls+r.Calls, k.Failures+r.Failures
-			k.Rows = append(k.Rows, r)
-			k.Days[day].add(r)
-		}
-		follows := false
-		for i := range k.Operations {
-			o := &k.Operations[i]
-			switch {
-			case r.Surface == V1 && o.Operation == r.Operation:
-				o.Calls, o.Failures = o.Calls+r.Calls, o.Failures+r.Failures
-				if !fresh[o] {
-					o.UserAgents, fresh[o] = nil, true
-				}
-				o.addAgents(r.UserAgents)
-			case r.Surface == V2 && o.Successor == r.Operation:
-				o.SuccessorCalls += r.Calls
-				follows = true
+// add adds a row of the report's days, which are read the newest first.
+func (k *Key) add(r Row, day int) {
+	if r.Surface == V1 {
+		k.Calls, k.Failures = k.Calls+r.Calls, k.Failures+r.Failures
+		k.Rows = append(k.Rows, r)
+		k.Days[day].add(r)
+	}
+	follows := false
+	for i := range k.Operations {
+		o := &k.Operations[i]
+		switch {
+		case r.Surface == V1 && o.Operation == r.Operation:
+			if o.Calls == 0 {
+				o.UserAgents = nil // those of the report's days, if there are such
 			}
+			o.Calls, o.Failures = o.Calls+r.Calls, o.Failures+r.Failures
+			o.addAgents(r.UserAgents)
+		case r.Surface == V2 && o.Successor == r.Operation:
+			o.SuccessorCalls += r.Calls
+			follows = true
 		}
-		if follows {
-			k.Days[day].add(r)
-		}
+	}
+	if follows {
+		k.Days[day].add(r)
 	}
 }
 
@@ -206,33 +203,20 @@ func (o *Operation) addAgents(agents []string) {
 }
 
 // name reads what the keys are called, and whose they are.
-func (m *maker) name(ctx context.Context, db *sql.DB) error {
-	ids := make([]domain.KeyID, 0, len(m.keys))
-	for id := range m.keys {
-		ids = append(ids, id)
-	}
-	named, err := each(ctx, db, "read the keys that called v1", func(scan func(...any) error, k *Key) error {
-		return scan(&k.ID, &k.Prefix, &k.Name, &k.Partner, &k.PartnerName, &k.Live)
-	}, `SELECT k.id, k.prefix, k.name, p.id, p.name, k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $2::timestamptz)
-		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id WHERE k.id = ANY ($1::text[]::uuid[])`, texts(ids), m.Now)
+func name(ctx context.Context, d pg.Runner, keys map[domain.KeyID]*Key, now time.Time) error {
+	named, err := pg.All[struct {
+		ID                        domain.KeyID
+		Prefix, Name, PartnerName string
+		Partner                   domain.PartnerID
+		Live                      bool
+	}](ctx, d, "read the keys that called v1", pg.SQL(`
+		SELECT k.id, k.prefix, k.name, p.id AS partner, p.name AS partner_name,
+			k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?::timestamptz) AS live
+		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id WHERE k.id = ANY (?::uuid[])`,
+		now, pg.IDs(slices.Collect(maps.Keys(keys)))))
 	for _, k := range named {
-		into := m.keys[k.ID]
+		into := keys[k.ID]
 		into.Prefix, into.Name, into.Partner, into.PartnerName, into.Live = k.Prefix, k.Name, k.Partner, k.PartnerName, k.Live
 	}
 	return err
-}
-
-func (m *maker) report() *Report {
-	out := &Report{Days: m.all}
-	for _, k := range m.keys {
-		slices.SortFunc(k.Operations, func(a, b Operation) int {
-			return cmp.Or(b.LastAt.Compare(a.LastAt), cmp.Compare(a.Operation, b.Operation))
-		})
-		k.Verdict = together(k.Operations)
-		out.Keys = append(out.Keys, *k)
-	}
-	slices.SortFunc(out.Keys, func(a, b Key) int {
-		return cmp.Or(b.LastAt.Compare(a.LastAt), cmp.Compare(a.Prefix, b.Prefix), cmp.Compare(a.ID.UUID(), b.ID.UUID()))
-	})
-	return out
 }

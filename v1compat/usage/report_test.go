@@ -1,20 +1,20 @@
 package usage
 
 import (
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 var partner = domain.PartnerID{0: 2, 15: 1}
 
 // person adds a key of the partner, whose prefix is of its number.
-func person(t *testing.T, d *sql.DB, n byte) {
+func person(t *testing.T, d *pg.DB, n byte) {
 	t.Helper()
 	exec(t, d, `INSERT INTO partners (id, name, name_key, created_at) VALUES ($1::text::uuid, 'Acme', 'acme', $2) ON CONFLICT DO NOTHING`, partner.UUID(), noon)
 	exec(t, d, `INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, networks, demo, created_at)
@@ -23,7 +23,7 @@ func person(t *testing.T, d *sql.DB, n byte) {
 }
 
 // called records calls at noon, some days ago.
-func called(t *testing.T, d *sql.DB, n byte, operation string, ago, calls, failures int, agents ...string) {
+func called(t *testing.T, d *pg.DB, n byte, operation string, ago, calls, failures int, agents ...string) {
 	t.Helper()
 	surface := V1
 	if strings.Contains(operation, "/v2/") {
@@ -38,7 +38,7 @@ const oldClients, newClients, oldUsers, newUsers = "GET /v1/clients", "GET /v2/c
 
 var successors = map[string]string{oldClients: newClients, oldUsers: newUsers}
 
-func report(t *testing.T, d *sql.DB, days int, keys ...domain.KeyID) *Report {
+func report(t *testing.T, d *pg.DB, days int, keys ...domain.KeyID) *Report {
 	t.Helper()
 	r, err := Read(t.Context(), d, Asked{Successors: successors, Now: noon.Add(time.Hour), Days: days, Keys: keys})
 	if err != nil {

@@ -40,7 +40,7 @@ func Start(t testing.TB, o v2test.Options) *Service {
 		o.Limits = v2test.Unlimited
 	}
 	o.Mount = func(h *v2test.Harness) error {
-		s.Registry = idmap.New(h.DB.SQL(), 10_000)
+		s.Registry = idmap.New(h.DB.DB, 10_000)
 		s.Facade = v1compat.New(h.API, v1compat.Config{Registry: s.Registry, Clock: h.Clock, Release: op.Latest})
 		return s.Facade.Mount(h.Edge, h.Engine)
 	}

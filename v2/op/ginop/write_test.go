@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http/httptest"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -209,18 +210,18 @@ func TestReplayNeedsReach(t *testing.T) {
 func TestAudit(t *testing.T) {
 	p := newPlatform(t)
 	client, user := "/v2/clients/"+someClient.String(), "/v2/users/"+someUser.String()
-	p.do("POST", "/v2/clients", "good7", "X-Request-Id", "r1")
-	p.do("POST", client+"/users", "good", "Idempotency-Key", "k")
-	p.do("POST", client+"/users", "good", "Idempotency-Key", "k") // a replay
-	p.do("PATCH", user, "good")
-	p.do("DELETE", client+"/groups/"+someGroup.String(), "good")
-	p.do("POST", "/v2/send", "good")
-	p.do("GET", user, "good")
+	p.do("POST", "/v2/clients", "pk_demo_good7", "X-Request-Id", "r1")
+	p.do("POST", client+"/users", "pk_demo_good", "Idempotency-Key", "k")
+	p.do("POST", client+"/users", "pk_demo_good", "Idempotency-Key", "k") // a replay
+	p.do("PATCH", user, "pk_demo_good")
+	p.do("DELETE", client+"/groups/"+someGroup.String(), "pk_demo_good")
+	p.do("POST", "/v2/send", "pk_demo_good")
+	p.do("GET", user, "pk_demo_good")
 	p.do("PATCH", user, "bad")
 	p.fails = domain.ErrConflict("user", "m")
-	p.do("PATCH", user, "good")
+	p.do("PATCH", user, "pk_demo_good")
 	p.fails, p.refusing = nil, errors.New("no such table")
-	if w := p.do("PATCH", user, "good"); w.Code != 500 {
+	if w := p.do("PATCH", user, "pk_demo_good"); w.Code != 500 {
 		t.Errorf("a write without its line answers %d", w.Code)
 	}
 
@@ -228,18 +229,19 @@ func TestAudit(t *testing.T) {
 		{
 			Operation: "clients.create", Method: "POST", Path: "/v2/clients",
 			Partner: domain.PartnerID{1}, Client: someClient,
+			Object: domain.AuditObject{Kind: "client", ID: someClient.String()},
 		},
 		{
 			Operation: "users.create", Method: "POST", Path: client + "/users",
-			Client: someClient, User: someUser,
+			Client: someClient, User: someUser, Object: domain.AuditObject{Kind: "user", ID: someUser.String()},
 		},
 		{
 			Operation: "users.update", Method: "PATCH", Path: user,
-			Client: someClient, User: someUser,
+			Client: someClient, User: someUser, Object: domain.AuditObject{Kind: "user", ID: someUser.String()},
 		},
 		{
 			Operation: "groups.delete", Method: "DELETE", Path: client + "/groups/" + someGroup.String(),
-			Client: someClient,
+			Client: someClient, Object: domain.AuditObject{Kind: "group", ID: someGroup.String()},
 		},
 		{Operation: "send", Method: "POST", Path: "/v2/send", Client: someClient},
 	}
@@ -255,7 +257,7 @@ func TestAudit(t *testing.T) {
 			t.Errorf("line %d is %+v", i, got)
 		}
 		got.Key, got.Prefix, got.Address, got.RequestID = domain.KeyID{}, "", netip.Addr{}, ""
-		if got != want[i] {
+		if !reflect.DeepEqual(got, want[i]) {
 			t.Errorf("line %d is\n%+v, not\n%+v", i, got, want[i])
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -57,6 +58,29 @@ func New(t testing.TB, doc *openapi3.T) *Validator {
 		t.Fatal(err)
 	}
 	return &Validator{prefix: doc.Servers[0].URL, router: router, unknown: unknownRoute(t, doc)}
+}
+
+// validators are those of the documents that Shared has read.
+var validators sync.Map
+
+// Shared returns the validator of the document that make returns. It is made once for
+// all tests of the process that give the same key, for reading a document takes longer
+// than most tests.
+func Shared(t testing.TB, key string, make func() (*openapi3.T, error)) *Validator {
+	t.Helper()
+	made, _ := validators.LoadOrStore(key, sync.OnceValue(func() *Validator {
+		doc, err := make()
+		if err != nil {
+			t.Errorf("make the document: %v", err)
+			return nil
+		}
+		return New(t, doc)
+	}))
+	v := made.(func() *Validator)()
+	if v == nil {
+		t.Fatalf("another test could not read the document %.40q", key)
+	}
+	return v
 }
 
 // closeSchemas makes every object of the document refuse members that it does

@@ -1,0 +1,60 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Heard is why Listen calls.
+type Heard int
+
+const (
+	// Listening says that notifications are heard from now on.
+	Listening Heard = iota
+	// Notified says that there was a notification.
+	Notified
+	// Silent says that there was none for a while, and that the connection is alive.
+	Silent
+)
+
+// Listen calls heard when it begins to listen to a channel, at each notification, and
+// whenever silence has lasted for so long. It has a connection of its own beside the
+// pool's, of which a process has up to Listeners. It returns an error when that
+// connection or heard fails, or when ctx ends.
+func (d *DB) Listen(ctx context.Context, channel string, silence time.Duration, heard func(Heard) error) error {
+	conn, err := pgx.ConnectConfig(ctx, d.pool.Config().ConnConfig)
+	if err != nil {
+		return d.TranslateError("listen to "+channel, err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+		return d.TranslateError("listen to "+channel, err)
+	}
+
+	for why := Listening; ; {
+		if err := heard(why); err != nil {
+			return err
+		}
+		if why, err = await(ctx, conn, silence); err != nil {
+			return d.TranslateError("listen to "+channel, err)
+		}
+	}
+}
+
+// await waits for a notification, or for silence, after which the connection has to
+// answer within as long.
+func await(ctx context.Context, conn *pgx.Conn, silence time.Duration) (Heard, error) {
+	within := func(fn func(ctx context.Context) error) error {
+		ctx, cancel := context.WithTimeout(ctx, silence)
+		defer cancel()
+		return fn(ctx)
+	}
+	err := within(func(ctx context.Context) error { _, err := conn.WaitForNotification(ctx); return err })
+	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return Notified, err
+	}
+	return Silent, within(conn.Ping)
+}
