@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,12 +13,13 @@ import (
 
 type doctorCmd struct {
 	serveFlags
-	JSON bool `env:"-" help:"Print one JSON object instead of lines."`
+	JSON    bool `env:"-" help:"Print one JSON object instead of lines."`
+	Recount bool `env:"-" help:"Make no checks, but compare the stored counts of users, clients, members, mails and signatures with what they count, and correct those that differ."`
 }
 
 // Help says how to use it, and what the exit status means.
 func (doctorCmd) Help() string {
-	return `Give it the flags and the environment of serve. It changes no tables and sends no mail; in the store of reports it writes a small object and deletes it again. The exit status is 1 if a check failed, 0 if there are warnings only.`
+	return `Give it the flags and the environment of serve. It changes no tables and sends no mail; in the store of reports it writes a small object and deletes it again. The exit status is 1 if a check failed, 0 if there are warnings only. With --recount it makes no checks: it corrects stored counts, while the service may run.`
 }
 
 // verdict is how a check ended.
@@ -133,6 +133,9 @@ var checks = []check{
 
 // Run makes the checks, and fails if one did.
 func (c doctorCmd) Run(ctx context.Context, s streams) (err error) {
+	if c.Recount {
+		return c.recountAll(ctx, s)
+	}
 	e := &examination{serveFlags: c.serveFlags, progress: s.err, shut: func() error { return nil }}
 	defer closing(func() error { return e.shut() }, &err)
 	report := struct {
@@ -160,10 +163,7 @@ func (c doctorCmd) Run(ctx context.Context, s streams) (err error) {
 		}
 	}
 	if c.JSON {
-		out := json.NewEncoder(s.out)
-		out.SetIndent("", "  ")
-		out.SetEscapeHTML(false)
-		if err := out.Encode(report); err != nil {
+		if err := asJSON(s.out, report); err != nil {
 			return err
 		}
 	}

@@ -252,3 +252,15 @@ func refusal(response *http.Response, text []byte) error {
 	}
 	return e
 }
+
+// pause waits for a time, and reports false where ctx ended before.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"partnerapi/db"
+)
+
+// recountAll compares all stored counts with what they count, and corrects those that
+// differ, in place of the checks.
+func (c doctorCmd) recountAll(ctx context.Context, s streams) (err error) {
+	d, shut, err := c.databaseFlags.open(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+
+	wrong, err := d.Recount(ctx)
+	if c.JSON {
+		report := struct {
+			Corrected []db.Miscount `json:"corrected"`
+		}{append([]db.Miscount{}, wrong...)}
+		if failed := json.NewEncoder(jsonTo(s.out)).Encode(report); err == nil {
+			err = failed
+		}
+		return err
+	}
+	printRecounts(s.out, wrong)
+	if err == nil {
+		fmt.Fprintf(s.out, "%s wrong and corrected; all others are right\n", counted(len(wrong), "stored count was", "stored counts were"))
+	}
+	return err
+}
+
+// printRecounts writes a line for each count that was wrong.
+func printRecounts(to io.Writer, wrong []db.Miscount) {
+	for _, m := range wrong {
+		fmt.Fprintf(to, "recounted: %s %s was %s, is %s\n", m.Counter, m.Key, m.Stored, m.Counted)
+	}
+}
+
+// recountDue recounts what an upgrade asked for. What fails is tried again after the
+// next daily refresh, or by the next start.
+func recountDue(ctx context.Context, d *db.DB, log *slog.Logger) {
+	wrong, err := d.RecountDue(ctx)
+	for _, m := range wrong {
+		log.WarnContext(ctx, "a stored count was wrong and is corrected", "counter", m.Counter, "key", string(m.Key),
+			"stored", m.Stored, "counted", m.Counted)
+	}
+	if err != nil && ctx.Err() == nil {
+		log.WarnContext(ctx, "stored counts were not recounted; it will be tried again", "error", err)
+	}
+}
