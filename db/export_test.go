@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"errors"
 
 	"github.com/uptrace/bun"
 
@@ -21,17 +22,17 @@ func (c *Change) CountUsers(client domain.ClientID, active, inactive int) {
 	c.countUsers(client, active, inactive)
 }
 
-// RemakeKeys runs the migration of keys again, and returns what it notes.
-func RemakeKeys(ctx context.Context, d *DB) (notes []string, err error) {
+// RemakeKeys runs the migration of keys again, and returns what clashes.
+func RemakeKeys(ctx context.Context, d *DB) ([]Clash, error) {
 	tx, err := d.SQL().BeginTx(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }() // a no-op after a commit
-	if err := remakeKeys(ctx, tx, func(note string) { notes = append(notes, note) }); err != nil {
+	if err := errors.Join(remakeKeys(ctx, tx), tx.Commit()); err != nil {
 		return nil, err
 	}
-	return notes, tx.Commit()
+	return d.Clashes(ctx)
 }
 
 // EvaluateAll evaluates all framework assignments, however fresh they are.
@@ -69,7 +70,7 @@ func Detail(m domain.Measure, part, whole *int) string { return detail(m, part, 
 
 // MigrateTo brings the database to the tables of a version.
 func (d *DB) MigrateTo(ctx context.Context, version int64) error {
-	migrations, err := d.migrations(func(string) {})
+	migrations, err := d.migrations()
 	if err == nil {
 		_, err = migrations.UpTo(ctx, version)
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -40,24 +41,36 @@ const reportSecret = "report"
 type Migration struct {
 	// Applied are the names of the migrations that were applied.
 	Applied []string
-	// Notes name rows that an operator should look at, a line each.
-	Notes []string
+	// Clashes are rows that an operator should look at.
+	Clashes []Clash
 }
 
 // Migrate brings the database to this version's tables. Any number of processes
 // may call it at once: they take turns under an advisory lock, which a crash
-// releases.
+// releases. A migration that others keep from a lock is tried again.
 func (d *DB) Migrate(ctx context.Context) (done Migration, err error) {
-	migrations, err := d.migrations(func(note string) { done.Notes = append(done.Notes, note) })
+	migrations, err := d.migrations()
 	if err != nil {
 		return Migration{}, err
 	}
-	applied, err := migrations.Up(ctx)
-	if err != nil {
-		return Migration{}, d.TranslateError("migrate", err)
+	for {
+		var applied *goose.MigrationResult
+		err := pg.Patiently(ctx, func() (err error) {
+			applied, err = migrations.UpByOne(ctx)
+			return err
+		})
+		if errors.Is(err, goose.ErrNoNextVersion) {
+			break
+		}
+		if err != nil {
+			return done, d.TranslateError("migrate", err)
+		}
+		done.Applied = append(done.Applied, cmp.Or(applied.Source.Path, keysName))
 	}
-	for _, m := range applied {
-		done.Applied = append(done.Applied, cmp.Or(m.Source.Path, keysName))
+	if slices.Contains(done.Applied, keysName) {
+		if done.Clashes, err = d.Clashes(ctx); err != nil {
+			return done, err
+		}
 	}
 	return done, d.ensureSecrets(ctx)
 }
@@ -65,7 +78,7 @@ func (d *DB) Migrate(ctx context.Context) (done Migration, err error) {
 // SchemaVersion returns the version that the tables are at, 0 where there are
 // none, and the one that this program needs. It changes nothing.
 func (d *DB) SchemaVersion(ctx context.Context) (have, want int64, err error) {
-	migrations, err := d.migrations(func(string) {})
+	migrations, err := d.migrations()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -113,9 +126,8 @@ func CheckVersion(what string, have, want int64) error {
 	return nil
 }
 
-// migrations are those of migrations/ and the one in Go, which tells note of rows
-// that an operator should look at.
-func (d *DB) migrations(note func(string)) (*goose.Provider, error) {
+// migrations are those of migrations/ and the one in Go.
+func (d *DB) migrations() (*goose.Provider, error) {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
 		return nil, err
@@ -125,8 +137,8 @@ func (d *DB) migrations(note func(string)) (*goose.Provider, error) {
 		return nil, err
 	}
 	return goose.NewProvider(goose.DialectPostgres, d.SQL(), files,
-		goose.WithSessionLocker(locker), goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true),
-		goose.WithGoMigrations(keysMigration(note)))
+		goose.WithSessionLocker(patientLocker{locker}), goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true),
+		goose.WithGoMigrations(keysMigration()))
 }
 
 // SchemaKey identifies this version's migrations by their contents, and the one in

@@ -19,13 +19,21 @@ const (
 	keysBatch = 1000
 )
 
+// keysStep is what the migration of keys does to others: SQL files say it in their
+// heads.
+func keysStep() Step {
+	step := Step{Name: keysName}
+	for _, table := range []string{"partners", "clients", "collections", "users", "admin_invites"} {
+		step.Locks = append(step.Locks, Lock{Table: table, Mode: "SHARE ROW EXCLUSIVE", PerMillion: 120})
+	}
+	return step
+}
+
 // keysMigration makes the values again that Go makes of others: the keys of names,
-// and email addresses. Their rules have changed (decisions 2.8). note is told of
-// each row that clashes with another one under the new rules.
-func keysMigration(note func(string)) *goose.Migration {
-	return goose.NewGoMigration(keysVersion, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-		return remakeKeys(ctx, tx, note)
-	}}, nil)
+// and email addresses. Their rules have changed (decisions 2.8). Clashes lists the
+// rows that clash under the new ones.
+func keysMigration() *goose.Migration {
+	return goose.NewGoMigration(keysVersion, &goose.GoFunc{RunTx: remakeKeys}, nil)
 }
 
 // madeColumn is a column whose values Go makes of other ones of the row.
@@ -96,7 +104,7 @@ func cleanEmail(text string) string {
 }
 
 // remakeKeys makes the values of all made columns. It may be repeated.
-func remakeKeys(ctx context.Context, tx *sql.Tx, note func(string)) error {
+func remakeKeys(ctx context.Context, tx *sql.Tx) error {
 	// Nobody adds a clash between the look for one and the commit.
 	_, err := tx.ExecContext(ctx,
 		"LOCK TABLE partners, clients, collections, users, admin_invites IN SHARE ROW EXCLUSIVE MODE")
@@ -104,7 +112,7 @@ func remakeKeys(ctx context.Context, tx *sql.Tx, note func(string)) error {
 		return fmt.Errorf("lock the tables: %w", err)
 	}
 	for _, m := range madeColumns {
-		if err := m.remake(ctx, tx, note); err != nil {
+		if err := m.remake(ctx, tx); err != nil {
 			return fmt.Errorf("make %s of %s again: %w", m.name, m.table, err)
 		}
 	}
@@ -113,7 +121,7 @@ func remakeKeys(ctx context.Context, tx *sql.Tx, note func(string)) error {
 
 // remake makes the column's values in the order of the rows' creation, a batch in
 // each statement.
-func (m madeColumn) remake(ctx context.Context, tx *sql.Tx, note func(string)) error {
+func (m madeColumn) remake(ctx context.Context, tx *sql.Tx) error {
 	unique := m.unique
 	if unique == "" {
 		unique = "false"
@@ -130,7 +138,7 @@ func (m madeColumn) remake(ctx context.Context, tx *sql.Tx, note func(string)) e
 		if err != nil {
 			return err
 		}
-		if err := m.store(ctx, tx, rows, note); err != nil {
+		if err := m.store(ctx, tx, rows); err != nil {
 			return err
 		}
 		if len(rows) < keysBatch {
@@ -160,7 +168,7 @@ func fetchMade(ctx context.Context, tx *sql.Tx) (batch []madeRow, err error) {
 // store writes the values that differ from those that are stored. A row that has
 // its value already keeps it; of several that should get the same one, the first
 // does, and the others get one that is apart.
-func (m madeColumn) store(ctx context.Context, tx *sql.Tx, rows []madeRow, note func(string)) error {
+func (m madeColumn) store(ctx context.Context, tx *sql.Tx, rows []madeRow) error {
 	var asked []madeRow
 	for _, r := range rows {
 		if made := m.make(r.of); made != r.Value {
@@ -178,7 +186,6 @@ func (m madeColumn) store(ctx context.Context, tx *sql.Tx, rows []madeRow, note 
 	changed := asked[:0]
 	for _, r := range asked {
 		if place := [2]string{r.Parent, r.Value}; r.unique && taken[place] {
-			note(fmt.Sprintf("%s %s: under the new rules, its %s is another one's; it is kept apart", m.table, r.ID, m.name))
 			r.Value = m.apart(r.Value, madeRow{ID: r.ID, Value: r.of})
 		} else if r.unique {
 			taken[place] = true

@@ -91,27 +91,36 @@ func TestRemakeKeys(t *testing.T) {
 	}
 
 	for _, run := range []string{"the first run", "the second run"} {
-		notes, err := db.RemakeKeys(t.Context(), w.DB)
+		clashes, err := db.RemakeKeys(t.Context(), w.DB)
 		w.must(err)
 		if got := state(); !maps.Equal(got, want) {
 			t.Errorf("%s makes\n%v, want\n%v", run, got, want)
 		}
-		var clashed []string
-		for _, note := range notes {
-			clashed = append(clashed, strings.Split(note, ":")[0])
+		var lines []string
+		for _, clash := range clashes {
+			line, _, _ := strings.Cut(clash.String(), ";")
+			lines = append(lines, line)
 		}
-		slices.Sort(clashed)
+		slices.Sort(lines)
 		wanted := []string{
-			"clients " + first.UUID(), "clients " + third.UUID(), "clients " + wider.UUID(),
-			"collections " + group.UUID(), "users " + bob.UUID(),
+			clashLine("client", first, "Straße", second, "STRASSE"), clashLine("client", third, "strasse ", second, "STRASSE"),
+			clashLine("client", wider, "a\tb", wide, "A  B"), clashLine("collection", group, "Größe", same, "GRÖSSE"),
+			clashLine("user", bob, "bob@münchen.example", twin, "bob@xn--mnchen-3ya.example"),
 		}
 		slices.Sort(wanted)
-		if !slices.Equal(clashed, wanted) {
-			t.Errorf("%s notes %q, want %v", run, notes, wanted)
+		if !slices.Equal(lines, wanted) {
+			t.Errorf("%s: clashes\n%s, want\n%s", run, strings.Join(lines, "\n"), strings.Join(wanted, "\n"))
 		}
 	}
 	if !w.updatedAt("users", ann).After(noon.AddDate(-2, 0, 0)) || w.updatedAt("users", odd).After(noon.AddDate(-2, 0, 0)) {
 		t.Error("updated_at does not tell whose address changed")
+	}
+
+	// What was renamed since clashes no longer.
+	w.exec("UPDATE clients SET name = 'Other', name_key = 'other' WHERE id = $1", third)
+	w.exec("UPDATE users SET email = 'twin@example.com' WHERE id = $1", twin)
+	if clashes, err := w.Clashes(t.Context()); err != nil || len(clashes) != 3 {
+		t.Errorf("after two were renamed: %v, %v", clashes, err)
 	}
 
 	// A client that is kept apart can be changed, but for its name.
@@ -127,6 +136,11 @@ func TestRemakeKeys(t *testing.T) {
 	}
 }
 
+// clashLine is how a clash of two rows begins, whose first one is kept apart.
+func clashLine(kind string, id fmt.Stringer, value string, other fmt.Stringer, otherValue string) string {
+	return fmt.Sprintf("%s %s (%q) has the name or address of %s %s (%q)", kind, id, value, kind, other, otherValue)
+}
+
 // TestRemakeManyKeys: more rows than are read at a time, with a clash of two that
 // are read apart.
 func TestRemakeManyKeys(t *testing.T) {
@@ -136,13 +150,13 @@ func TestRemakeManyKeys(t *testing.T) {
 	w.exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
 		SELECT $1, gen_random_uuid(), 'N  ' || n % 1500, 'n  ' || n, 'api', $2::timestamptz + interval '1 second' * n, $2 FROM generate_series(0, 2000) AS n`,
 		client, noon)
-	notes, err := db.RemakeKeys(t.Context(), w.DB)
+	clashes, err := db.RemakeKeys(t.Context(), w.DB)
 	w.must(err)
 
 	var plain, apart int
 	w.get(`SELECT count(*) FILTER (WHERE name_key = 'n ' || extract(epoch FROM created_at - $1)::int),
 		count(*) FILTER (WHERE name_key = 'n ' || extract(epoch FROM created_at - $1)::int - 1500 || ' ' || id) FROM collections`, []any{noon}, &plain, &apart)
-	if got := fmt.Sprint(plain, apart, len(notes)); got != "1500 501 501" {
+	if got := fmt.Sprint(plain, apart, len(clashes)); got != "1500 501 501" {
 		t.Errorf("%s rows have their key, are kept apart, are noted", got)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+
+	"partnerapi/db/pg"
 )
 
 //go:embed migrations/*.sql
@@ -18,22 +20,45 @@ const migrateLock = 0x69646d6170
 // Migrate brings the registry's own tables up to date. The tables of the six
 // kinds must be there; the objects in them get numbers in the order of their
 // creation. Each migration runs once and in one transaction with its record in
-// idmap_migrations, however many processes call Migrate at a time.
+// idmap_migrations, however many processes call Migrate at a time; one that others keep
+// from a lock is tried again.
 func Migrate(ctx context.Context, db *sql.DB) error {
-	names, err := fs.Glob(migrations, "migrations/*.sql")
+	scripts, err := Scripts(ctx, db)
 	if err != nil {
-		return fmt.Errorf("list the registry's migrations: %w", err)
+		return err
 	}
-	for _, name := range names {
-		script, err := migrations.ReadFile(name)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
-		}
-		if err := migrate(ctx, db, name[len("migrations/"):], string(script)); err != nil {
-			return fmt.Errorf("migrate the registry, %s: %w", name, err)
+	for _, s := range scripts {
+		if err := pg.Patiently(ctx, func() error { return migrate(ctx, db, s.Name, s.Text) }); err != nil {
+			return fmt.Errorf("migrate the registry, %s: %w", s.Name, err)
 		}
 	}
 	return nil
+}
+
+// Script is one of the registry's migrations.
+type Script struct {
+	Name, Text string
+	Applied    bool
+}
+
+// Scripts are the registry's migrations in their order. It changes nothing.
+func Scripts(ctx context.Context, db *sql.DB) (scripts []Script, err error) {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("list the registry's migrations: %w", err)
+	}
+	have, _, err := SchemaVersion(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		text, err := migrations.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+		scripts = append(scripts, Script{Name: name[len("migrations/"):], Text: string(text), Applied: int64(i) < have})
+	}
+	return scripts, nil
 }
 
 // migrate applies one migration unless it was before. The lock is the
@@ -45,6 +70,9 @@ func migrate(ctx context.Context, db *sql.DB, name, script string) error {
 	}
 	defer tx.Rollback() // after a commit without effect
 	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1::bigint)`, int64(migrateLock)); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "SET LOCAL lock_timeout = '"+pg.LockTimeout+"'"); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS idmap_migrations (

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -47,13 +48,16 @@ type lasting struct {
 	migrate bool
 }
 
-// openLasting is open for what serves until it is told to stop.
+// slowStatement is how long a statement takes that is logged.
+const slowStatement = time.Second
+
+// openLasting is open for what serves until it is stopped.
 func (f databaseFlags) openLasting(ctx context.Context, progress io.Writer, use lasting) (*db.DB, func() error, error) {
 	if use.migrate {
 		return f.opened(ctx, progress, &use, func(ctx context.Context, d *db.DB) error {
 			done, err := migrateAll(ctx, d)
-			for _, note := range done.Notes {
-				use.log.WarnContext(ctx, "a row clashes with another one", "row", note)
+			for _, clash := range done.Clashes {
+				use.log.WarnContext(ctx, "a row clashes with another one", "clash", clash.String())
 			}
 			return err
 		})
@@ -224,30 +228,6 @@ func migrateAll(ctx context.Context, d *db.DB) (done db.Migration, err error) {
 	}
 	// The service's own templates may change without a migration.
 	return done, d.LoadTemplates(ctx)
-}
-
-type migrateCmd struct {
-	databaseFlags
-}
-
-// Run applies the migrations that are missing.
-func (m migrateCmd) Run(ctx context.Context, s streams) (err error) {
-	d, shut, err := m.connect(ctx, s.err, nil)
-	if err != nil {
-		return err
-	}
-	defer closing(shut, &err)
-	done, err := migrateAll(ctx, d)
-	for _, name := range done.Applied {
-		fmt.Fprintln(s.out, "applied", name)
-	}
-	for _, note := range done.Notes {
-		fmt.Fprintln(s.out, "clash:", note)
-	}
-	if err == nil && len(done.Applied) == 0 {
-		fmt.Fprintln(s.out, "nothing to do: the tables are up to date")
-	}
-	return err
 }
 
 // closing closes what a command opened and keeps the first error.

@@ -28,6 +28,8 @@ type extension struct {
 	commands any
 	// migrate brings the extension's own tables up to date.
 	migrate func(context.Context, *db.DB) error
+	// steps are the migrations of those tables.
+	steps func(context.Context, *db.DB) ([]db.Step, error)
 	// version returns the version that the extension's own tables are at, and
 	// the one that is needed.
 	version func(context.Context, *db.DB) (have, want int64, err error)

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"partnerapi/db"
+)
+
+type migrateCmd struct {
+	databaseFlags
+	Status bool `env:"-" help:"Change nothing: list all migrations, with what each locks and for about how long, and the names and addresses that clash since an upgrade."`
+	DryRun bool `name:"dry-run" env:"-" help:"Change nothing: list the migrations that are missing, with what each locks and for about how long."`
+	JSON   bool `env:"-" help:"With --status or --dry-run: print one JSON object."`
+}
+
+// Help says what it does beside a service.
+func (migrateCmd) Help() string {
+	return `It may run while the version before serves. A lock that it does not get within half a second is tried again after a pause, for about ten minutes; what was done until then stays done.`
+}
+
+// Validate refuses what makes no sense together.
+func (m migrateCmd) Validate() error {
+	if m.JSON && !m.Status && !m.DryRun {
+		return errors.New("--json goes with --status or --dry-run")
+	}
+	return nil
+}
+
+// Run applies the migrations that are missing.
+func (m migrateCmd) Run(ctx context.Context, s streams) (err error) {
+	if m.Status || m.DryRun {
+		return m.list(ctx, s)
+	}
+	d, shut, err := m.connect(ctx, s.err, nil)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+	done, err := migrateAll(ctx, d)
+	for _, name := range done.Applied {
+		fmt.Fprintln(s.out, "applied", name)
+	}
+	printClashes(s.out, done.Clashes)
+	if err != nil {
+		return err
+	}
+	if len(done.Applied) == 0 {
+		fmt.Fprintln(s.out, "nothing to do: the tables are up to date")
+	}
+	wrong, err := d.RecountDue(ctx)
+	printRecounts(s.out, wrong)
+	return err
+}
+
+// list prints the migrations, all or those that are missing.
+func (m migrateCmd) list(ctx context.Context, s streams) (err error) {
+	if err := m.there(); err != nil {
+		return err
+	}
+	d, shut, err := m.connect(ctx, s.err, nil)
+	if err != nil {
+		return err
+	}
+	defer closing(shut, &err)
+
+	all, err := steps(ctx, d)
+	if err != nil {
+		return err
+	}
+	shown := []db.Step{}
+	missing := 0
+	for _, step := range all {
+		if m.Status || !step.Applied {
+			shown = append(shown, step)
+		}
+		if !step.Applied {
+			missing++
+		}
+	}
+	var clashes []db.Clash
+	if m.Status && missing == 0 {
+		if clashes, err = d.Clashes(ctx); err != nil {
+			return err
+		}
+	}
+	if m.JSON {
+		return json.NewEncoder(jsonTo(s.out)).Encode(struct {
+			Migrations []db.Step  `json:"migrations"`
+			Clashes    []db.Clash `json:"clashes,omitempty"`
+		}{shown, clashes})
+	}
+	for _, step := range shown {
+		printStep(s.out, step)
+	}
+	printClashes(s.out, clashes)
+	if missing == 0 {
+		fmt.Fprintln(s.out, "nothing to do: the tables are up to date")
+	}
+	return nil
+}
+
+// steps are the migrations of the service and of its extensions.
+func steps(ctx context.Context, d *db.DB) ([]db.Step, error) {
+	all, err := d.Steps(ctx)
+	for _, e := range extensions {
+		if err != nil {
+			return nil, err
+		}
+		var more []db.Step
+		more, err = e.steps(ctx, d)
+		all = append(all, more...)
+	}
+	return all, err
+}
+
+// printClashes writes a line for each row that clashes with another one.
+func printClashes(to io.Writer, clashes []db.Clash) {
+	for _, clash := range clashes {
+		fmt.Fprintln(to, "clash:", clash)
+	}
+}
+
+// printStep writes a migration, with a line for each table that it locks.
+func printStep(to io.Writer, step db.Step) {
+	state := "missing"
+	if step.Applied {
+		state = "applied"
+	}
+	fmt.Fprintln(to, state, step.Name)
+	for _, l := range step.Locks {
+		fmt.Fprintln(to, "        locks", l)
+	}
+	if step.Contracts != "" {
+		fmt.Fprintf(to, "        takes away: %s; stop older processes first\n", step.Contracts)
+	}
+}

@@ -1,0 +1,169 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"partnerapi/db/pg"
+)
+
+// Step is a migration, and what it does to those who use the tables meanwhile.
+type Step struct {
+	Name    string `json:"name"`
+	Applied bool   `json:"applied"`
+	Locks   []Lock `json:"locks"`
+	// Contracts says what of an earlier release goes with it; empty where nothing does.
+	Contracts string `json:"contracts,omitempty"`
+}
+
+// Lock is a lock that a migration holds on a table that was there before.
+type Lock struct {
+	Table string `json:"table"`
+	// Mode is PostgreSQL's name of it.
+	Mode string `json:"mode"`
+	// PerMillion is for how many seconds it is held for a million rows; 0 for a moment,
+	// however many there are.
+	PerMillion int `json:"seconds_per_million_rows"`
+	// Rows is about how many rows the table has.
+	Rows int64 `json:"rows"`
+}
+
+// moment is what is said of a lock that is held for well below a second.
+const moment = "a moment"
+
+// String is the lock as an operator reads it, such as "users: SHARE, about 2s (200,000
+// rows)".
+func (l Lock) String() string {
+	if l.PerMillion == 0 {
+		return fmt.Sprintf("%s: %s, %s", l.Table, l.Mode, moment)
+	}
+	held := time.Duration(int64(l.PerMillion)*l.Rows) * time.Second / 1_000_000
+	return fmt.Sprintf("%s: %s, about %v (%d rows)", l.Table, l.Mode, max(held, time.Second).Round(time.Second), l.Rows)
+}
+
+// heading is a line of a migration's head: "-- locks: users, SHARE, 2 s per million
+// rows", "-- locks: users, ACCESS EXCLUSIVE, a moment", "-- locks: none", "-- contracts:
+// why".
+var (
+	heading   = regexp.MustCompile(`(?m)^-- (locks|contracts): (.*)$`)
+	lockTime  = regexp.MustCompile(`^(?:a moment|(\d+) s per million rows)$`)
+	lockModes = " ACCESS EXCLUSIVE | EXCLUSIVE | SHARE ROW EXCLUSIVE | SHARE | SHARE UPDATE EXCLUSIVE | ROW EXCLUSIVE "
+)
+
+// ParseStep reads the head of a migration. It is an error where that says nothing of
+// locks.
+func ParseStep(name, text string) (Step, error) {
+	s := Step{Name: name, Locks: []Lock{}}
+	said := false
+	for _, line := range heading.FindAllStringSubmatch(text, -1) {
+		if line[1] == "contracts" {
+			s.Contracts = line[2]
+			continue
+		}
+		said = true
+		if line[2] == "none" {
+			continue
+		}
+		parts := strings.Split(line[2], ", ")
+		if len(parts) != 3 || !strings.Contains(lockModes, " "+parts[1]+" ") || !lockTime.MatchString(parts[2]) {
+			return s, fmt.Errorf("%s: %q is not TABLE, MODE, and a moment or N s per million rows", name, line[2])
+		}
+		seconds, _ := strconv.Atoi(lockTime.FindStringSubmatch(parts[2])[1]) // 0 for a moment
+		s.Locks = append(s.Locks, Lock{Table: parts[0], Mode: parts[1], PerMillion: seconds})
+	}
+	if !said {
+		return s, fmt.Errorf("%s: no line begins with -- locks", name)
+	}
+	return s, nil
+}
+
+// Steps are the migrations in their order. It changes nothing.
+func (d *DB) Steps(ctx context.Context) ([]Step, error) {
+	migrations, err := d.migrations()
+	if err != nil {
+		return nil, err
+	}
+	applied, err := d.appliedVersions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var steps []Step
+	for _, source := range migrations.ListSources() {
+		step := keysStep()
+		if source.Type == goose.TypeSQL {
+			text, err := migrationFiles.ReadFile("migrations/" + source.Path)
+			if err != nil {
+				return nil, err
+			}
+			if step, err = ParseStep(source.Path, string(text)); err != nil {
+				return nil, err
+			}
+		}
+		step.Applied = applied[source.Version]
+		steps = append(steps, step)
+	}
+	return steps, d.Size(ctx, steps)
+}
+
+func (d *DB) appliedVersions(ctx context.Context) (map[int64]bool, error) {
+	applied := map[int64]bool{}
+	there, err := d.AppliedVersion(ctx, migrationsTable, "SELECT count(*) FROM "+migrationsTable)
+	if err != nil || there == 0 {
+		return applied, err
+	}
+	versions, err := pg.All[int64](ctx, d, "read the state of the migrations", pg.SQL("SELECT version_id FROM "+migrationsTable))
+	for _, v := range versions {
+		applied[v] = true
+	}
+	return applied, err
+}
+
+// Size sets about how many rows the locked tables have.
+func (d *DB) Size(ctx context.Context, steps []Step) error {
+	type size struct {
+		Name string
+		Rows int64
+	}
+	sizes, err := pg.All[size](ctx, d, "read the sizes of tables", pg.SQL(`
+		SELECT relname::text AS name, greatest(reltuples, 0)::bigint AS rows FROM pg_class
+		WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace`))
+	rows := map[string]int64{}
+	for _, s := range sizes {
+		rows[s.Name] = s.Rows
+	}
+	for _, s := range steps {
+		for i, l := range s.Locks {
+			s.Locks[i].Rows = rows[l.Table]
+		}
+	}
+	return err
+}
+
+// patientLocker gives the session of a migration a bound on its waits for locks.
+type patientLocker struct{ lock.SessionLocker }
+
+// SessionLock takes the lock of migrations, and sets the bound.
+func (l patientLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	if err := l.SessionLocker.SessionLock(ctx, conn); err != nil {
+		return err
+	}
+	if _, err := conn.ExecContext(ctx, "SET lock_timeout = '"+pg.LockTimeout+"'"); err != nil {
+		return errors.Join(err, l.SessionLocker.SessionUnlock(context.WithoutCancel(ctx), conn))
+	}
+	return nil
+}
+
+// SessionUnlock takes both back.
+func (l patientLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "RESET lock_timeout")
+	return errors.Join(err, l.SessionLocker.SessionUnlock(ctx, conn))
+}

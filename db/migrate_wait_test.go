@@ -1,0 +1,43 @@
+package db_test
+
+import (
+	"context"
+	"testing"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+)
+
+// TestMigrateWaitsForLocksInTurns: a migration that a reader keeps from its lock gives
+// way to those who wait behind it, and is applied once the reader is gone.
+func TestMigrateWaitsForLocksInTurns(t *testing.T) {
+	t.Parallel()
+	d, err := db.Open(dbtest.URL(t, noTables), db.WithClock(domain.NewManualClock(noon)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	w := &world{DB: d, t: t}
+	w.must(d.MigrateTo(t.Context(), 21)) // the next one locks clients
+	tx, err := d.SQL().BeginTx(t.Context(), nil)
+	w.must(err)
+	_, err = tx.Exec("SELECT count(*) FROM clients")
+	w.must(err)
+
+	migrated := make(chan error, 1)
+	go func() {
+		_, err := d.Migrate(context.WithoutCancel(t.Context()))
+		migrated <- err
+	}()
+	// Another reader passes while the first one holds the migration up: nothing else would
+	// let it.
+	waits := "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'clients'::regclass AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+	for n := 0; n == 0; {
+		w.get(waits, nil, &n)
+	}
+	var clients int
+	w.get("SELECT count(*) FROM clients", nil, &clients)
+	w.must(tx.Rollback())
+	w.must(<-migrated)
+}

@@ -1,0 +1,45 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// LockTimeout is how long a migration waits for a lock on a table, as PostgreSQL
+// writes it: who uses the table waits behind it for as long.
+const LockTimeout = "500ms"
+
+const (
+	// patientTries bounds the tries of Patiently, which take about ten minutes.
+	patientTries = 70
+	// longestPause is its pause before the later ones.
+	longestPause = 10 * time.Second
+)
+
+// Patiently runs do, which must leave nothing behind where it fails, and runs it again
+// after a pause while it fails because others use what it has to lock: they go on
+// meanwhile.
+func Patiently(ctx context.Context, do func() error) error {
+	pause := 250 * time.Millisecond
+	for try := 1; ; try++ {
+		err := do()
+		var refused *pgconn.PgError
+		busy := errors.As(err, &refused) &&
+			slices.Contains([]string{"55P03", "40P01"}, refused.Code) // lock_not_available, deadlock_detected
+		if !busy || try == patientTries {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(err, context.Cause(ctx))
+		case <-timer.C:
+		}
+		pause = min(2*pause, longestPause)
+	}
+}

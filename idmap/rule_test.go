@@ -1,0 +1,45 @@
+package idmap
+
+import (
+	"os"
+	"testing"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+)
+
+// lastUnruled is the last migration that was made before there was the rule of
+// decisions 9.
+const lastUnruled = "0007_scopes.sql"
+
+// TestMigrationsLockNothingForLong holds new migrations to that rule, and all of them,
+// with what removes v1, to a head that says what they lock.
+func TestMigrationsLockNothingForLong(t *testing.T) {
+	t.Parallel()
+	handle, _ := registry(t)
+	scripts, err := Scripts(t.Context(), handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drop, err := os.ReadFile("drop.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range append(scripts, Script{Name: "drop.sql", Text: string(drop), Applied: true}) {
+		step, err := db.ParseStep(s.Name, s.Text)
+		if err != nil || !s.Applied {
+			t.Errorf("%s: applied %v, %v", s.Name, s.Applied, err)
+			continue
+		}
+		if s.Name <= lastUnruled {
+			continue
+		}
+		var tables []string
+		for _, l := range step.Locks {
+			tables = append(tables, l.Table)
+		}
+		for _, fault := range dbtest.MigrationFaults(s.Text, step.Contracts != "", tables) {
+			t.Errorf("%s: %s", s.Name, fault)
+		}
+	}
+}
