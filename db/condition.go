@@ -30,6 +30,35 @@ func (d *DB) Server(ctx context.Context) (Server, error) {
 			coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS creates_tables`))
 }
 
+// Role is what the database lets the service's role do.
+type Role struct {
+	Name string
+	// Superuser says that no right is ever asked for.
+	Superuser bool
+	// ReadOnly says that nothing can be written: the server is a standby, or
+	// transactions are read-only unless they ask for more.
+	ReadOnly bool
+	// Denied are the tables and sequences that the role lacks a right on which serving
+	// needs, separated by commas; empty where there are none.
+	Denied string
+}
+
+// Role asks for the rights of the connected role on the tables of its schema. It reads
+// no table of the service.
+func (d *DB) Role(ctx context.Context) (Role, error) {
+	return pg.One[Role](ctx, d, "read the role's rights", pg.SQL(`
+		SELECT current_user::text AS name, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
+			pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS read_only,
+			coalesce((
+				SELECT string_agg(relname, ', ' ORDER BY relname) FROM pg_class
+				WHERE relnamespace = current_schema()::regnamespace AND CASE relkind
+					WHEN 'S' THEN NOT has_sequence_privilege(oid, 'USAGE')
+					WHEN 'r' THEN NOT (has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT')
+						AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE'))
+					ELSE false END
+			), '') AS denied`))
+}
+
 // ClockAhead is how far the server's clock is ahead of this machine's, and how far
 // the real difference may be from that: half the time that the answer took.
 func (d *DB) ClockAhead(ctx context.Context) (ahead, doubt time.Duration, err error) {

@@ -7,7 +7,9 @@
 package db
 
 import (
+	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -43,6 +45,11 @@ func WithClock(clock domain.Clock) Option {
 // WithTracer shows every statement to tracer.
 func WithTracer(tracer pgx.QueryTracer) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithTracer(tracer)) }
+}
+
+// WithSlowLog logs statements that take so long or longer: by name, without values.
+func WithSlowLog(log *slog.Logger, after time.Duration) Option {
+	return func(o *options) { o.pool = append(o.pool, pg.WithSlowLog(log, after)) }
 }
 
 // WithConns bounds the number of connections; the default is pg.DefaultConns.

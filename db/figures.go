@@ -13,9 +13,11 @@ import (
 // Figures are what an operator watches of the work that waits, of all clients.
 type Figures struct {
 	Mail, Simulated MailBacklog
-	// Jobs are the jobs of the queue that are not done, by kind and state.
+	// Jobs are the jobs that are not done, by kind and state: of the kind report each
+	// pending report, and the periodic ones.
 	Jobs []JobFigure
-	// Leader says that some process leads the queue: it queues the periodic jobs.
+	// Leader says that some process does the periodic jobs: one of them is not due, or
+	// not for longer than ledWithin.
 	Leader bool
 	// Syncs are the open sync runs, by provider and status; OldestSync is when the
 	// oldest of them was queued, zero where there is none.
@@ -37,6 +39,9 @@ type Figures struct {
 
 // MostEvents is how far events that wait are counted.
 const MostEvents = 100_000
+
+// ledWithin is how late a periodic job may be until no process seems to do it.
+const ledWithin = time.Minute
 
 // JobFigure counts jobs of one kind and state: available, running, retryable or
 // discarded.
@@ -96,6 +101,9 @@ func (d *DB) Figures(ctx context.Context, within time.Duration) (f Figures, err 
 	})
 	return f, err
 }
+
+// discardedFor is how long failed reports and periodic jobs are counted.
+const discardedFor = 7 * 24 * time.Hour
 
 func (d *DB) jobFigures(ctx context.Context) ([]JobFigure, error) {
 	return pg.All[JobFigure](ctx, d, "count jobs", pg.SQL(`

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -175,21 +174,19 @@ func (d *DB) NoteScan(ctx context.Context, result domain.ResultID, how domain.Au
 }
 
 // ListenOutbox calls wake whenever mails were put into the outbox, and once when
-// it begins to listen, until ctx ends or the connection fails. It has a connection
-// of its own beside the pool's.
+// it begins to listen, until ctx ends or the connection fails (pg.DB.Listen).
 func (d *DB) ListenOutbox(ctx context.Context, wake func()) error {
-	conn, err := pgx.ConnectConfig(ctx, d.Pool().Config().ConnConfig)
-	if err != nil {
-		return d.TranslateError("listen for mails", err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	if _, err = conn.Exec(ctx, "LISTEN "+outboxChannel); err != nil {
-		return d.TranslateError("listen for mails", err)
-	}
-	for {
-		wake()
-		if _, err := conn.WaitForNotification(ctx); err != nil {
-			return d.TranslateError("listen for mails", err)
+	return d.listenFor(ctx, outboxChannel, wake)
+}
+
+// listenSilence is how long a channel may be silent until its connection is checked.
+const listenSilence = 10 * time.Second
+
+func (d *DB) listenFor(ctx context.Context, channel string, wake func()) error {
+	return d.Listen(ctx, channel, listenSilence, func(why pg.Heard) error {
+		if why != pg.Silent {
+			wake()
 		}
-	}
+		return nil
+	})
 }

@@ -14,12 +14,12 @@ import (
 const minConnections = 5
 
 // needs is how many connections a process may have open: those of its pool, with
-// the reserved ones, and the one that tells of new mail unless it leaves the
-// background work to others.
+// the reserved ones, and those that listen, less the two for mail and reports where it
+// leaves the background work to others.
 func (f workFlags) needs(working bool) int {
-	n := f.Connections + pg.ReservedConns
-	if working {
-		n++
+	n := f.Connections + pg.ReservedConns + pg.Listeners
+	if !working {
+		n -= 2
 	}
 	return n
 }

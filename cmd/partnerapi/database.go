@@ -116,6 +116,9 @@ func (f databaseFlags) connect(ctx context.Context, progress io.Writer, use *las
 	var options []db.Option
 	if use != nil {
 		options = append(options, db.WithConns(use.connections))
+		if use.log != nil {
+			options = append(options, db.WithSlowLog(use.log, slowStatement))
+		}
 		if use.tracer != nil {
 			options = append(options, db.WithTracer(use.tracer))
 		}

@@ -14,16 +14,11 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"partnerapi/db/internal/lastout"
 )
 
 // MinMajor is the oldest major version of PostgreSQL that is run.
 const MinMajor = 14
-
-// name is both the superuser and the database of an embedded server.
-const name = "partnerapi"
 
 // Config says where the server's data are and how it is run.
 type Config struct {
@@ -55,9 +50,12 @@ type Server struct {
 	dir   folder
 	lease *lastout.Lease
 	url   string
-	// maintenance is the URL of the database that is there from the first.
-	maintenance string
-	pid         int
+	// admin and maintenance are the superuser's URLs of the database, and of the one
+	// that is there from the first.
+	admin, maintenance string
+	// password is the role's.
+	password string
+	pid      int
 }
 
 // Exists reports whether the folder dir of a server has data.
@@ -93,9 +91,13 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 // URL is the postgres:// address of the database "partnerapi", password
-// included. It stays the same while the server runs, and from one start to the
+// included, for a role that owns it and is no superuser. It stays the same while the server runs, and from one start to the
 // next as long as nobody else takes its port.
 func (s *Server) URL() string { return s.url }
+
+// AdminURL is URL for the superuser, who makes databases and roles. No service needs
+// it.
+func (s *Server) AdminURL() string { return s.admin }
 
 // PID is the process of the server as it was found or started by Start.
 func (s *Server) PID() int { return s.pid }
@@ -145,7 +147,7 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	password, err := s.dir.ensurePassword()
+	password, err := s.dir.ensurePassword(s.dir.password())
 	if err != nil {
 		return err
 	}
@@ -165,29 +167,18 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	s.use(p, password)
+	if err := s.use(p, password); err != nil {
+		return err
+	}
 	return replace(s.dir.port(), strconv.Itoa(p.port))
 }
 
-func (s *Server) use(p postmaster, password string) {
-	s.pid, s.url = p.pid, address(password, p.port, name)
-	s.maintenance = address(password, p.port, "postgres")
-}
-
-// ensureDatabase makes the database where this is the first start, or the first
-// one was killed before it could.
-func (s *Server) ensureDatabase(ctx context.Context) error {
-	conn, err := pgconn.Connect(ctx, s.url)
-	if err == nil {
-		return conn.Close(ctx)
-	}
-	var refused *pgconn.PgError
-	if !errors.As(err, &refused) || refused.Code != "3D000" { // invalid_catalog_name
+// use gets the running server, and the superuser's password.
+func (s *Server) use(p postmaster, password string) (err error) {
+	if s.password, err = s.dir.ensurePassword(s.dir.rolePassword()); err != nil {
 		return err
 	}
-	if conn, err = pgconn.Connect(ctx, s.maintenance); err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	return conn.Exec(ctx, "CREATE DATABASE "+name).Close()
+	s.pid, s.url = p.pid, address(role, s.password, p.port, name)
+	s.admin, s.maintenance = address(name, password, p.port, name), address(name, password, p.port, "postgres")
+	return nil
 }

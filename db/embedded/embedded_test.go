@@ -92,7 +92,7 @@ func TestKeepsItsDataAndItsAddress(t *testing.T) {
 	if got := query(t, first.URL(), "create table kept (v text)", "insert into kept values ('Zoë')", "select v from kept"); got != "Zoë" {
 		t.Fatalf("read %q", got)
 	}
-	if got := query(t, first.URL(), "select current_setting('data_checksums') || current_setting('fsync') || current_database() || current_user"); got != "onoffpartnerapipartnerapi" {
+	if got := query(t, first.URL(), "select current_setting('data_checksums') || current_setting('fsync') || current_database() || current_user"); got != "onoffpartnerapipartnerapi_app" {
 		t.Errorf("settings %q", got)
 	}
 	if want := "creating a database in " + dir; !strings.HasPrefix(log.String(), want) {

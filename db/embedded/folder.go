@@ -18,10 +18,11 @@ import (
 // folder is the folder of one server.
 type folder string
 
-func (d folder) data() string     { return filepath.Join(string(d), "pgdata") }
-func (d folder) log() string      { return filepath.Join(string(d), "server.log") }
-func (d folder) password() string { return filepath.Join(string(d), "password") }
-func (d folder) port() string     { return filepath.Join(string(d), "port") }
+func (d folder) data() string         { return filepath.Join(string(d), "pgdata") }
+func (d folder) log() string          { return filepath.Join(string(d), "server.log") }
+func (d folder) password() string     { return filepath.Join(string(d), "password") }
+func (d folder) rolePassword() string { return filepath.Join(string(d), "password-app") }
+func (d folder) port() string         { return filepath.Join(string(d), "port") }
 
 // major is the version that made the data, 0 where there are none.
 func (d folder) major() (int, error) {
@@ -40,10 +41,10 @@ func (d folder) major() (int, error) {
 	return major, nil
 }
 
-// ensurePassword returns the password of the server, made up before the data
-// are and never changed.
-func (d folder) ensurePassword() (string, error) {
-	text, err := os.ReadFile(d.password())
+// ensurePassword returns the password in a file, made up before it is used first and
+// never changed.
+func (d folder) ensurePassword(path string) (string, error) {
+	text, err := os.ReadFile(path)
 	if err == nil {
 		return string(text), nil
 	}
@@ -51,7 +52,7 @@ func (d folder) ensurePassword() (string, error) {
 		return "", err
 	}
 	password := rand.Text()
-	return password, replace(d.password(), password)
+	return password, replace(path, password)
 }
 
 // replace writes a file that is either whole or not there, also after a crash.
@@ -114,10 +115,10 @@ func syncDir(dir string) error {
 }
 
 // address is the URL of a database of the server on loopback.
-func address(password string, port int, database string) string {
+func address(user, password string, port int, database string) string {
 	u := url.URL{
 		Scheme:   "postgres",
-		User:     url.UserPassword(name, password),
+		User:     url.UserPassword(user, password),
 		Host:     net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		Path:     "/" + database,
 		RawQuery: "sslmode=disable",

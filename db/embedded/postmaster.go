@@ -18,7 +18,7 @@ import (
 const (
 	// tick is how often the state of a server that starts or stops is looked at.
 	tick = 20 * time.Millisecond
-	// fastStop is how long a fast shutdown may take before the server is told
+	// fastStop is how long a fast shutdown may take before the server is made
 	// to drop everything at once and to recover at its next start.
 	fastStop = 30 * time.Second
 )
@@ -87,8 +87,7 @@ func (s *Server) join(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		if accepts {
-			s.use(p, string(password))
-			return true, nil
+			return true, s.use(p, string(password))
 		}
 		if err := pause(ctx); err != nil {
 			return false, fmt.Errorf("wait for the running server (process %d, log %s): %w", p.pid, s.dir.log(), err)
@@ -138,7 +137,7 @@ func probe(ctx context.Context, password string, port int) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	conn, err := pgconn.Connect(ctx, address(password, port, "postgres"))
+	conn, err := pgconn.Connect(ctx, address(name, password, port, "postgres"))
 	if err == nil {
 		return true, conn.Close(ctx)
 	}

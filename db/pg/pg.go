@@ -24,9 +24,13 @@ import (
 const DefaultConns = 20
 
 // ReservedConns are connections of a pool beyond those that requests and background
-// work share: for advisory locks, readiness, figures, and for what listens each on one of
-// its own, such as the queue of jobs. Requests never take them.
-const ReservedConns = 8
+// work share: for advisory locks, readiness and figures. Requests never take them.
+const ReservedConns = 5
+
+// Listeners is how many connections a process may have beside those of the pool, each
+// for a Listen: to mail, to reports, to the numbers of the registry, and to the
+// retirement of v1.
+const Listeners = 4
 
 // DB is a pool of connections to one database. It is safe for concurrent use.
 type DB struct {
@@ -47,6 +51,7 @@ type options struct {
 	tracer  pgx.QueryTracer
 	conns   int
 	clashes map[string]*domain.Error
+	slow    *slowLog
 }
 
 // WithClock makes Now tell the time of clock; the default is the server's.

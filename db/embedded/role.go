@@ -1,0 +1,143 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	// name is both the superuser and the database of an embedded server.
+	name = "partnerapi"
+	// role is whom the service connects as: no superuser, and the owner of the
+	// database and of all in it.
+	role = "partnerapi_app"
+	// rights of the role.
+	rights = " LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"
+	// ownerTries bounds the tries to change one object's owner, of a second each.
+	ownerTries = 60
+)
+
+// foreign is a query for statements, one for each object of the database that is
+// not the role's: none where all are. Objects of extensions stay as they are.
+const foreign = `
+	WITH objects AS (
+		SELECT 'pg_namespace'::regclass AS class, oid, oid AS namespace, nspowner AS owner,
+			'SCHEMA ' || quote_ident(nspname) AS object
+		FROM pg_namespace WHERE nspowner <> 'pg_database_owner'::regrole
+		UNION ALL
+		SELECT 'pg_class'::regclass, oid, relnamespace, relowner, CASE relkind WHEN 'S' THEN 'SEQUENCE ' WHEN 'v' THEN 'VIEW '
+			WHEN 'm' THEN 'MATERIALIZED VIEW ' WHEN 'c' THEN 'TYPE ' ELSE 'TABLE ' END || oid::regclass
+		FROM pg_class AS c
+		WHERE relkind IN ('r', 'p', 'v', 'm', 'c') OR relkind = 'S' AND NOT EXISTS ( -- one of a column follows its table
+			SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype IN ('a', 'i'))
+		UNION ALL
+		SELECT 'pg_proc'::regclass, oid, pronamespace, proowner, 'ROUTINE ' || oid::regprocedure FROM pg_proc
+		UNION ALL
+		SELECT 'pg_type'::regclass, oid, typnamespace, typowner, CASE typtype WHEN 'd' THEN 'DOMAIN ' ELSE 'TYPE ' END || oid::regtype
+		FROM pg_type WHERE typtype IN ('d', 'e', 'r')
+	)
+	SELECT 'ALTER ' || object || ' OWNER TO ` + role + `' FROM objects AS o JOIN pg_namespace AS n ON n.oid = o.namespace
+	WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' AND owner IS DISTINCT FROM to_regrole('` + role + `')
+		AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = class AND objid = o.oid AND deptype = 'e')`
+
+// ensureDatabase makes the database and its role where they are not there, and
+// gives the role what is not its own: that of a server made before there was the
+// role, or restored by the superuser. Each step is committed by itself, and one
+// that was cut short goes on at the next start.
+func (s *Server) ensureDatabase(ctx context.Context) error {
+	left, err := ask(ctx, s.url, foreign)
+	switch {
+	case err == nil && len(left) == 0, refusedAs(err, "53300"): // too_many_connections: whoever opens one is told
+		return nil
+	case err != nil && !refusedAs(err, "3D000", "28P01", "28000"): // no database, no role or another password
+		return err
+	}
+
+	if err := s.ensureRole(ctx); err != nil {
+		return err
+	}
+	if left, err = ask(ctx, s.admin, foreign); err != nil {
+		return err
+	}
+	for _, statement := range left {
+		if err := s.change(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensureRole makes the role and its database, or brings them to what they are to
+// be.
+func (s *Server) ensureRole(ctx context.Context) error {
+	there, err := ask(ctx, s.maintenance, "SELECT rolname FROM pg_roles WHERE rolname = '"+role+"'")
+	if err != nil {
+		return err
+	}
+	how := "CREATE"
+	if len(there) > 0 {
+		how = "ALTER"
+	}
+	if _, err := ask(ctx, s.maintenance, how+" ROLE "+role+rights+" PASSWORD '"+s.password+"'"); err != nil {
+		return err
+	}
+
+	there, err = ask(ctx, s.maintenance, "SELECT datname FROM pg_database WHERE datname = '"+name+"'")
+	if err != nil {
+		return err
+	}
+	statement := "CREATE DATABASE " + name + " OWNER " + role
+	if len(there) > 0 {
+		statement = "ALTER DATABASE " + name + " OWNER TO " + role
+	}
+	_, err = ask(ctx, s.maintenance, statement)
+	return err
+}
+
+// change runs a statement that needs a table for itself for a moment, while other
+// processes may be using it: it waits a second at a time, so that they do not wait
+// behind it for longer.
+func (s *Server) change(ctx context.Context, statement string) (err error) {
+	for range ownerTries {
+		_, err = ask(ctx, s.admin, "SET lock_timeout = '1s'", statement)
+		if !refusedAs(err, "55P03", "40P01") { // lock_not_available, deadlock_detected
+			return err
+		}
+		if err := pause(ctx); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// ask runs statements on a connection of their own, and returns the first column of
+// the last one.
+func ask(ctx context.Context, url string, statements ...string) (texts []string, err error) {
+	conn, err := pgconn.Connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for _, sql := range statements {
+		results, err := conn.Exec(ctx, sql).ReadAll()
+		if err != nil {
+			return nil, err // without the statement, which may hold the password
+		}
+		texts = nil
+		for _, result := range results {
+			for _, row := range result.Rows {
+				texts = append(texts, string(row[0]))
+			}
+		}
+	}
+	return texts, nil
+}
+
+// refusedAs reports whether the server refused with one of the codes.
+func refusedAs(err error, codes ...string) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && slices.Contains(codes, refused.Code)
+}

@@ -1,0 +1,134 @@
+package embedded
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// run runs statements on a connection of their own.
+func run(t *testing.T, url string, statements ...string) {
+	t.Helper()
+	if _, err := ask(t.Context(), url, statements...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// old makes a folder as it was before there was a role: everything belongs to the
+// superuser, who has all kinds of objects.
+func old(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s := begin(t, Config{Dir: dir})
+	run(t, s.AdminURL(),
+		"CREATE TYPE state AS ENUM ('on', 'off')", "CREATE DOMAIN short AS text CHECK (length(value) < 9)",
+		"CREATE TABLE kept (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, n serial, v short, s state)",
+		"INSERT INTO kept (v, s) VALUES ('row', 'on')",
+		"CREATE SEQUENCE numbers", "CREATE VIEW shown AS SELECT v FROM kept", "CREATE TYPE pair AS (a integer, b integer)",
+		"CREATE FUNCTION twice(integer) RETURNS integer LANGUAGE sql AS 'SELECT 2 * $1'",
+		"CREATE SCHEMA apart", `CREATE TABLE apart."Quoted" (v text)`, "CREATE TABLE parted (day date) PARTITION BY RANGE (day)",
+		"ALTER DATABASE partnerapi OWNER TO partnerapi")
+	run(t, s.maintenance, "DROP ROLE "+role)
+	end(t, s)
+	if err := os.Remove(folder(dir).rolePassword()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// owned fails where the role does not own all of the database, or cannot use it.
+func owned(t *testing.T, s *Server) {
+	t.Helper()
+	if left, err := ask(t.Context(), s.AdminURL(), foreign); err != nil || len(left) != 0 {
+		t.Errorf("left to the superuser: %v, %v", left, err)
+	}
+	run(t, s.URL(), "INSERT INTO kept (v, s) VALUES ('more', 'off')", "ALTER TABLE kept ADD COLUMN w text",
+		"ALTER TABLE kept DROP COLUMN w", "CREATE TABLE new (v text)", "DROP TABLE new", `DROP TABLE IF EXISTS apart."Quoted"`,
+		"SELECT nextval('numbers')", "CREATE OR REPLACE FUNCTION twice(integer) RETURNS integer LANGUAGE sql AS 'SELECT $1 + $1'")
+	if got := query(t, s.URL(), "SELECT rolsuper::text FROM pg_roles WHERE rolname = current_user"); got != "false" {
+		t.Error("the role is a superuser")
+	}
+}
+
+// reachesNothing fails where the role gets at files, programs or more rights.
+func reachesNothing(t *testing.T, s *Server) {
+	t.Helper()
+	for _, statement := range []string{
+		"CREATE TABLE got (line text); COPY got FROM PROGRAM 'id'", "COPY (SELECT 1) TO PROGRAM 'cat'",
+		"SELECT pg_read_file('PG_VERSION')", "CREATE TABLE got (line text); COPY got FROM '/etc/passwd'",
+		"SET ROLE " + name, "ALTER ROLE " + role + " SUPERUSER", "ALTER SYSTEM SET port = 1", "CREATE ROLE other",
+	} {
+		_, err := ask(t.Context(), s.URL(), statement)
+		if !refusedAs(err, "42501") { // insufficient_privilege
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+}
+
+func TestOldFolderIsGivenToTheRole(t *testing.T) {
+	dir := old(t)
+	s := begin(t, Config{Dir: dir})
+	owned(t, s)
+	reachesNothing(t, s)
+	end(t, s)
+	if got := query(t, begin(t, Config{Dir: dir}).URL(), "SELECT v FROM kept ORDER BY id LIMIT 1"); got != "row" {
+		t.Errorf("read %q", got)
+	}
+}
+
+// What the superuser restored, and a password that was lost, are put right by the
+// next process, while the server runs.
+func TestForeignObjectsOfARunningServer(t *testing.T) {
+	dir := old(t)
+	first := begin(t, Config{Dir: dir})
+	run(t, first.AdminURL(), "ALTER TABLE kept OWNER TO partnerapi", "CREATE TABLE restored (v text)")
+	if err := os.Remove(folder(dir).rolePassword()); err != nil {
+		t.Fatal(err)
+	}
+	second := begin(t, Config{Dir: dir})
+	owned(t, second)
+	if first.PID() != second.PID() {
+		t.Error("another server was started")
+	}
+}
+
+// A start that is killed when part of the objects are changed is gone on with by the
+// next one.
+func TestSurvivesAKillAmongTheChanges(t *testing.T) {
+	dir := old(t)
+	s := &Server{dir: folder(dir)}
+	if err := s.launch(t.Context(), config(Config{Dir: dir})); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := pgx.Connect(t.Context(), s.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close(context.Background())
+	for _, statement := range []string{"BEGIN", "LOCK TABLE parted IN ACCESS SHARE MODE"} {
+		if _, err := reader.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() { stopped <- s.ensureDatabase(ctx) }()
+	waits := "SELECT count(*)::text FROM pg_locks WHERE NOT granted AND relation = 'parted'::regclass"
+	for query(t, s.admin, waits) == "0" {
+		if err := pause(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-stopped; err == nil {
+		t.Fatalf("it was not cut short: %v", err)
+	}
+	owned(t, begin(t, Config{Dir: dir}))
+}
