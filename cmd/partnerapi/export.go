@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"partnerapi/domain"
@@ -79,47 +76,4 @@ func (c exportObjectsCmd) objects(s streams) (*output, error) {
 		return newOutput("", s.out)
 	}
 	return newOutput(c.File, nil)
-}
-
-// output is what lines are written to: a file that gets its name when it is complete,
-// another writer, or nothing.
-type output struct {
-	to   io.Writer
-	file *os.File // nil for none
-	path string
-}
-
-// newOutput begins a file for a path, which only its owner can read. Without a path the
-// lines go to another writer, which may be nil.
-func newOutput(path string, other io.Writer) (*output, error) {
-	if path == "" {
-		return &output{to: other}, nil
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/stdout
-		return nil, fmt.Errorf("%s is no file", path)
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return nil, err
-	}
-	return &output{file, file, path}, nil
-}
-
-// keep gives the complete file its name.
-func (o *output) keep() error {
-	if o.file == nil {
-		return nil
-	}
-	if err := errors.Join(o.file.Sync(), o.file.Close()); err != nil {
-		return errors.Join(err, os.Remove(o.file.Name()))
-	}
-	return os.Rename(o.file.Name(), o.path)
-}
-
-// drop removes a file that is not complete.
-func (o *output) drop() error {
-	if o.file == nil {
-		return nil
-	}
-	return errors.Join(o.file.Close(), os.Remove(o.file.Name()))
 }

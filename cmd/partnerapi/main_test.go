@@ -259,6 +259,12 @@ func (r *running) kill() {
 func dataDir(t *testing.T) string {
 	dbtest.NeedPrograms(t)
 	dir := filepath.Join(t.TempDir(), "data")
+	stopLeft(t, dir)
+	return dir
+}
+
+// stopLeft stops the server of a data directory after the test, should it run.
+func stopLeft(t *testing.T, dir string) {
 	t.Cleanup(func() {
 		if postmaster(t, dir) == 0 {
 			return
@@ -271,7 +277,6 @@ func dataDir(t *testing.T) string {
 			t.Error(err)
 		}
 	})
-	return dir
 }
 
 // postmaster is the process number of a data directory's server; 0 where none

@@ -60,12 +60,12 @@ func (c mcpCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	far, err := (&sdk.StreamableClientTransport{
-		Endpoint: endpoint, HTTPClient: &http.Client{Transport: carrier}, MaxRetries: -1, DisableStandaloneSSE: true,
+		Endpoint: endpoint, HTTPClient: newHTTPClient(carrier, 0), MaxRetries: -1, DisableStandaloneSSE: true,
 	}).Connect(ctx)
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", endpoint, err)
 	}
-	near, err := (&sdk.IOTransport{Reader: io.NopCloser(s.in), Writer: keptOpen{s.out}}).Connect(ctx)
+	near, err := (&sdk.IOTransport{Reader: io.NopCloser(s.in), Writer: keptOpen{jsonTo(s.out)}}).Connect(ctx)
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
@@ -80,7 +80,7 @@ func (c mcpCmd) probe(ctx context.Context, carrier http.RoundTripper, endpoint s
 	if err != nil {
 		return fmt.Errorf("--url: %w", err)
 	}
-	resp, err := (&http.Client{Transport: carrier}).Do(r)
+	resp, err := newHTTPClient(carrier, 0).Do(r)
 	if err != nil {
 		return fmt.Errorf("cannot reach %s: %w", c.URL, err)
 	}

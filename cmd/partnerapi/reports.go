@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -110,29 +109,15 @@ func (c makeReportCmd) report(now time.Time) (domain.Report, error) {
 	return r, nil
 }
 
-// writeWhole writes a file beside its place and then puts it there. It returns how
-// many bytes it has.
-func writeWhole(path string, write func(*bufio.Writer) error) (size int64, err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part")
-	if err != nil {
-		return 0, err
+// format is that of the flag, or else that of the file's name.
+func (c makeReportCmd) format() domain.ReportFormat {
+	switch {
+	case c.Format != "":
+		return domain.ReportFormat(c.Format)
+	case strings.EqualFold(filepath.Ext(c.Out), ".xlsx"):
+		return domain.XLSX
 	}
-	defer func() {
-		_ = file.Close()
-		_ = os.Remove(file.Name()) // nothing is there any more where it was renamed
-	}()
-	buffer := bufio.NewWriter(file)
-	if err := errors.Join(write(buffer), buffer.Flush()); err != nil {
-		return 0, err
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return 0, err
-	}
-	if err := errors.Join(file.Chmod(0o644), file.Close()); err != nil {
-		return 0, err
-	}
-	return info.Size(), os.Rename(file.Name(), path)
+	return domain.PDF
 }
 
 // demoAge is how old the demonstration's reports are that are ready from its start

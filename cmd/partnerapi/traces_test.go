@@ -43,7 +43,6 @@ func newTraced(t *testing.T, c serveCmd, flag string) *traced {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() })
 	log := traces.Log(newLog(&s.logs, slog.LevelInfo, "json"))
 	if s.s, err = c.build(t.Context(), d, "http://localhost", kept{store: store}, log, traces); err != nil {
 		t.Fatal(err)

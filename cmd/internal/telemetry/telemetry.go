@@ -19,9 +19,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/contrib/propagators/autoprop"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -54,15 +55,15 @@ func Asked(getenv func(string) string) bool {
 
 // Start begins to export spans, of a version of the program, where the variables
 // ask for it; else it returns nil. It waits for no collector. One that cannot be
-// reached is told to the log, at most once a minute, and spans are dropped.
+// reached is logged, at most once a minute, and spans are dropped.
 // Variables that make no sense are an error.
 func Start(ctx context.Context, version string, log *slog.Logger) (*Telemetry, error) {
 	if !Asked(os.Getenv) {
 		return nil, nil
 	}
-	exporter, err := autoexport.NewSpanExporter(ctx)
+	exporter, err := newExporter(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the variables OTEL_… ask for traces that cannot be made: %w", err)
+		return nil, err
 	}
 	source, err := resource.New(ctx,
 		resource.WithAttributes(semconv.ServiceName("partnerapi"), semconv.ServiceVersion(version)),
@@ -77,6 +78,29 @@ func Start(ctx context.Context, version string, log *slog.Logger) (*Telemetry, e
 		autoprop.NewTextMapPropagator()), nil
 }
 
+// newExporter returns what the variables name: OTLP over HTTP, which reads its own
+// variables, or the console.
+func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
+	switch name := os.Getenv("OTEL_TRACES_EXPORTER"); name {
+	case "", "otlp":
+	case "console":
+		return stdouttrace.New()
+	default:
+		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER=%s is not known: use otlp, console or none", name)
+	}
+	for _, variable := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
+		if protocol := os.Getenv(variable); protocol != "" && protocol != "http/protobuf" {
+			return nil, fmt.Errorf("%s=%s is not known: traces are sent by http/protobuf, which collectors take on port 4318",
+				variable, protocol)
+		}
+	}
+	exporter, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the variables OTEL_… ask for traces that cannot be made: %w", err)
+	}
+	return exporter, nil
+}
+
 // New makes spans by a provider. The propagator reads the context that a caller
 // sends.
 func New(provider *sdktrace.TracerProvider, propagator propagation.TextMapPropagator) *Telemetry {
@@ -88,7 +112,7 @@ const FlushWithin = 5 * time.Second
 
 // Shutdown exports what is left until ctx ends, and makes no more spans. Spans that
 // a collector did not take by then are lost, which is no failure of the service:
-// the log is told.
+// the log says so.
 func (t *Telemetry) Shutdown(ctx context.Context, log *slog.Logger) {
 	if t == nil {
 		return

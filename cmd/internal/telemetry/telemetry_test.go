@@ -77,7 +77,7 @@ func TestOff(t *testing.T) {
 	if err != nil || off != nil {
 		t.Fatalf("%v, %v", off, err)
 	}
-	if off.Statements() != nil || off.Operations() != nil || off.Calls() != nil || off.Work() != nil || off.Jobs() != nil {
+	if off.Statements() != nil || off.Operations() != nil || off.Calls() != nil || off.Work() != nil {
 		t.Error("something is traced")
 	}
 	if off.Log(log) != log || off.Transport(http.DefaultTransport) != http.DefaultTransport {
@@ -86,11 +86,20 @@ func TestOff(t *testing.T) {
 	off.Shutdown(t.Context(), log)
 }
 
-// TestUnknownExporter: a variable that names no exporter is told at the start.
+// TestUnknownExporter: a variable with an exporter or a protocol that is not known is
+// an error at the start, which names it.
 func TestUnknownExporter(t *testing.T) {
-	t.Setenv("OTEL_TRACES_EXPORTER", "zipkin")
-	if _, err := telemetry.Start(t.Context(), "1", slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("zipkin is taken")
+	for variable, value := range map[string]string{
+		"OTEL_TRACES_EXPORTER": "zipkin", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/json",
+	} {
+		t.Run(variable, func(t *testing.T) {
+			t.Setenv("OTEL_TRACES_EXPORTER", "otlp")
+			t.Setenv(variable, value)
+			_, err := telemetry.Start(t.Context(), "1", slog.New(slog.DiscardHandler))
+			if err == nil || !strings.Contains(err.Error(), variable+"="+value) {
+				t.Errorf("%s is answered %v", value, err)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// filesRead are the flags and arguments that name files which commands read, and the
+// folder that is the database's.
+var filesRead = []string{
+	"data-dir", "report-font", "webhook-ca", "forward-ca", "secret-file", "credentials-file", "breaches import file", "import file", "ingest file",
+	"templates import file", "idmap import file", "parity replay file",
+}
+
+// namesFile reports whether a flag or an argument is the name of a file.
+func namesFile(v *kong.Value) bool {
+	return v.Tag.Type == "path" || v.Tag.Type == "existingfile" || v.Name == "file" || v.Flag != nil && v.Flag.PlaceHolder == "FILE"
+}
+
+// TestWrittenFiles: only their owner can read the files that commands write, also those
+// in the place of files that others could read.
+func TestWrittenFiles(t *testing.T) {
+	t.Parallel()
+	flag, dir := demonstration(t), t.TempDir()
+	var client string
+	if err := opened(t, flag).SQL().QueryRowContext(t.Context(), "SELECT id FROM clients LIMIT 1").Scan(&client); err != nil {
+		t.Fatal(err)
+	}
+	path := func(name string) string { return filepath.Join(dir, strings.ReplaceAll(name, " ", "-")) }
+	if err := os.WriteFile(path("bad lines"), []byte("nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	writes := map[string][]string{
+		"export file":      {"export", path("export file")},
+		"export signals":   {"export", path("export file"), "--signals=" + path("export signals")},
+		"import errors":    {"import", path("bad lines"), "--errors=" + path("import errors")}, // exits with 1
+		"reports make out": {"reports", "make", client, "training_overview", "--out=" + path("reports make out")},
+	}
+	if older() {
+		writes["idmap export file"] = []string{"idmap", "export", path("idmap export file")}
+		writes["v1 status html"] = []string{"v1", "status", "--html=" + path("v1 status html")}
+	}
+	var found []string
+	for name, command := range leaves(model(t).Node, "") {
+		values := slices.Clone(command.Positional)
+		for _, f := range command.Flags {
+			values = append(values, f.Value)
+		}
+		for _, v := range values {
+			full := name + " " + v.Name
+			if namesFile(v) && !slices.Contains(filesRead, v.Name) && !slices.Contains(filesRead, full) {
+				found = append(found, full)
+			}
+		}
+	}
+	slices.Sort(found)
+	if named := slices.Sorted(maps.Keys(writes)); !slices.Equal(found, named) {
+		t.Fatalf("the files %q are neither read nor tried here; these are: %q", found, named)
+	}
+
+	for name, args := range writes {
+		if err := os.WriteFile(path(name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path(name), 0o666); err != nil { // whatever the mask is
+			t.Fatal(err)
+		}
+		r := command(t, append(args, flag)...)
+		if info, err := os.Stat(path(name)); err != nil || info.Mode() != 0o600 || info.Size() == 0 {
+			t.Errorf("%s is %v: %v; exit %d, %s", name, info, err, r.code, r.err)
+		}
+	}
+}
+
+// TestOneWayToWrite: newOutput is the one way in which commands make files.
+func TestOneWayToWrite(t *testing.T) {
+	t.Parallel()
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	makes := map[string]string{"files.go": "CreateTemp", "doctor_checks.go": "CreateTemp"} // the doctor's is empty
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			call, ok := node.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			from, ok := call.X.(*ast.Ident)
+			if ok && from.Name == "os" && makes[name] != call.Sel.Name &&
+				slices.Contains([]string{"Create", "CreateTemp", "OpenFile", "WriteFile", "Chmod"}, call.Sel.Name) {
+				t.Errorf("%s calls os.%s, not newOutput", name, call.Sel.Name)
+			}
+			return true
+		})
+	}
+}
