@@ -2,7 +2,9 @@ package db
 
 import (
 	"context"
+	"database/sql"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -17,14 +19,61 @@ const auditPage = 1000
 // Audit adds an entry to the audit trail, in the transaction of ctx. At may be
 // zero: it is the present time then.
 func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
+	_, err := pg.Exec(ctx, d, "write the audit trail", pg.Prepared(d.auditSQL(e)))
+	return err
+}
+
+// AuditTx is Audit in a transaction of database/sql, as imports of numbers have one.
+func (d *DB) AuditTx(ctx context.Context, tx *sql.Tx, e domain.AuditEntry) error {
+	text, args := pg.Bound(d.auditSQL(e))
+	_, err := tx.ExecContext(ctx, text, args...)
+	return err
+}
+
+func (d *DB) auditSQL(e domain.AuditEntry) pg.Query {
 	if e.At.IsZero() {
 		e.At = d.Now()
 	}
-	_, err := pg.Exec(ctx, d, "write the audit trail", pg.Prepared(pg.Insert(auditRow{
+	return pg.Insert(auditRow{
 		At: e.At, PartnerID: e.Partner, KeyID: e.Key, KeyPrefix: e.Prefix, Address: known(e.Address),
 		Operation: e.Operation, Method: e.Method, Path: e.Path,
 		ClientID: known(e.Client), UserID: known(e.User), RequestID: e.RequestID,
-	})))
+		SystemUser: known(e.SystemUser), SudoUser: known(e.SudoUser),
+		ObjectKind: known(e.Object.Kind), ObjectID: known(e.Object.ID), Fields: e.Fields,
+	})
+}
+
+// WithEntry returns a context whose first change that is committed writes an entry
+// to the audit trail in its transaction: for work that takes several of them.
+func WithEntry(ctx context.Context, e domain.AuditEntry) context.Context {
+	return context.WithValue(ctx, owedKey{}, &owedEntry{entry: e})
+}
+
+type owedKey struct{}
+
+// owedEntry is an entry that a change is to write.
+type owedEntry struct {
+	mu      sync.Mutex // held by the change that tries to write it
+	entry   domain.AuditEntry
+	written bool
+}
+
+// write runs a change, which writes the entry unless one before it did.
+func (o *owedEntry) write(ctx context.Context, d *DB, fn func(context.Context, *Change) error) error {
+	ctx = context.WithValue(ctx, owedKey{}, (*owedEntry)(nil))
+	o.mu.Lock()
+	if o.written {
+		o.mu.Unlock()
+		return d.change(ctx, fn)
+	}
+	defer o.mu.Unlock()
+	err := d.Tx(ctx, func(ctx context.Context) error {
+		if err := d.change(ctx, fn); err != nil {
+			return err
+		}
+		return d.Audit(ctx, o.entry)
+	})
+	o.written = err == nil
 	return err
 }
 
@@ -52,6 +101,12 @@ type auditRow struct {
 	ClientID  *domain.ClientID
 	UserID    *domain.UserID
 	RequestID string
+
+	// Null in the entries of the releases before.
+	SystemUser           *string `bun:"os_user"` // system_user is a word of SQL
+	SudoUser             *string
+	ObjectKind, ObjectID *string
+	Fields               []string `bun:"fields,array"`
 }
 
 // foundEntry is an entry with its place in the trail.

@@ -70,8 +70,15 @@ func (c *Change) lock(rank lockRank) {
 }
 
 // Change runs fn in a transaction and then writes what follows from it. Within an
-// outer transaction it joins that one.
+// outer transaction it joins that one. See WithEntry for the audit trail.
 func (d *DB) Change(ctx context.Context, fn func(context.Context, *Change) error) error {
+	if owed, _ := ctx.Value(owedKey{}).(*owedEntry); owed != nil {
+		return owed.write(ctx, d, fn)
+	}
+	return d.change(ctx, fn)
+}
+
+func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		c := &Change{DB: d, At: d.Now()}
 		if err := fn(ctx, c); err != nil {

@@ -158,12 +158,33 @@ type ClientName struct {
 }
 
 // ClientsCalled finds clients of all partners that are not archived: the one with
-// the id, or else those with the name. It is for the command line, which has no
-// caller.
-func (d *DB) ClientsCalled(ctx context.Context, id domain.ClientID, name string) ([]ClientName, error) {
-	return pg.All[ClientName](ctx, d, "look for a client", pg.SQL(`
-		SELECT c.id, c.name, p.name AS partner FROM clients AS c JOIN partners AS p ON p.id = c.partner_id
-		WHERE c.archived_at IS NULL AND (c.id = ?0 OR c.name_key = ?1 AND NOT EXISTS
-			(SELECT 1 FROM clients AS i WHERE i.id = ?0 AND i.archived_at IS NULL))
-		ORDER BY p.name_key, c.id LIMIT 10`, id, domain.SortKey(name)))
+// the id, or else those with the name; of one partner where that is not zero. It is for
+// the command line, which has no caller.
+func (d *DB) ClientsCalled(
+	ctx context.Context, of domain.PartnerID, id domain.ClientID, name string,
+) ([]ClientName, error) {
+	q := pg.From("clients AS c").Columns("c.id, c.name, p.name AS partner").
+		Join("JOIN partners AS p ON p.id = c.partner_id").
+		Where(`c.archived_at IS NULL AND (c.id = ?0 OR c.name_key = ?1 AND NOT EXISTS
+			(SELECT 1 FROM clients AS i WHERE i.id = ?0 AND i.archived_at IS NULL))`, id, domain.SortKey(name)).
+		OrderBy("p.name_key, c.id").Limit(10)
+	if !of.IsZero() {
+		q.Where("c.partner_id = ?", of)
+	}
+	return pg.All[ClientName](ctx, d, "look for a client", q)
+}
+
+// ClientNamesLike lists the names of clients that are not archived and contain a name,
+// or have about its length: up to that many bytes more or fewer. One partner's, where that
+// is not zero.
+func (d *DB) ClientNamesLike(ctx context.Context, of domain.PartnerID, name string, differ int) ([]string, error) {
+	key := domain.SortKey(name)
+	q := pg.From("clients AS c").Columns("DISTINCT c.name").
+		Where(`c.archived_at IS NULL AND (strpos(c.name_key, ?0) > 0
+			OR octet_length(c.name_key) BETWEEN ?1::int AND ?2::int)`, key, len(key)-differ, len(key)+differ).
+		OrderBy("c.name")
+	if !of.IsZero() {
+		q.Where("c.partner_id = ?", of)
+	}
+	return pg.All[string](ctx, d, "look for names of clients", q)
 }

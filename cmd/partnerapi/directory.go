@@ -9,13 +9,13 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
+	"partnerapi/v2/op"
 )
 
 // directoryFlags say where directories are reached.
@@ -134,7 +134,8 @@ func (n connection) make(ctx context.Context, s streams, client string) (err err
 		if err != nil {
 			return err
 		}
-		if err := d.ConnectDirectory(ctx, to.ID, n.provider, settings, sealed); err != nil {
+		entry := ofClient("directory connect "+string(n.provider), to.ID, "credentials", "directory", "settings")
+		if err := d.ConnectDirectory(db.WithEntry(ctx, byCommand(*entry)), to.ID, n.provider, settings, sealed); err != nil {
 			return asText(err)
 		}
 		_, err = fmt.Fprintf(s.out, "%s (%s) is connected to %s; try it with: partnerapi directory run %s\n",
@@ -178,7 +179,8 @@ type disconnectDirectoryCmd struct {
 // Run disconnects a client.
 func (c disconnectDirectoryCmd) Run(ctx context.Context, s streams) error {
 	return c.withClient(ctx, s, c.Client, func(d *db.DB, from db.ClientName) error {
-		err := d.DisconnectDirectory(ctx, from.ID)
+		entry := ofClient("directory disconnect", from.ID, "directory")
+		err := d.DisconnectDirectory(db.WithEntry(ctx, byCommand(*entry)), from.ID)
 		if domain.IsCode(err, domain.NotFound) {
 			return fmt.Errorf("%s (%s) has no directory", from.Name, from.ID)
 		}
@@ -190,7 +192,39 @@ func (c disconnectDirectoryCmd) Run(ctx context.Context, s streams) error {
 	})
 }
 
-type listDirectoriesCmd struct{ databaseFlags }
+type listDirectoriesCmd struct {
+	databaseFlags
+	JSON bool `name:"json" env:"-" help:"Print JSON, an array of connections."`
+}
+
+// directoryLine is a connection as the command prints it in JSON.
+type directoryLine struct {
+	ClientID  domain.ClientID    `json:"client_id"`
+	Client    string             `json:"client"`
+	Partner   string             `json:"partner"`
+	Directory domain.Directory   `json:"directory"`
+	Settings  json.RawMessage    `json:"settings"`
+	SyncedAt  *op.Time           `json:"synced_at"`
+	NextAt    op.Time            `json:"next_at"`
+	LastRun   *domain.SyncStatus `json:"last_run"`
+	Error     *string            `json:"error"`
+}
+
+func (k directoryLine) row() []any {
+	synced, last, failure := "never", "none", ""
+	if k.SyncedAt != nil {
+		synced = k.SyncedAt.Format(time.RFC3339)
+	}
+	if k.LastRun != nil {
+		last = string(*k.LastRun)
+	}
+	if k.Error != nil {
+		failure = *k.Error
+	}
+	return []any{
+		k.ClientID, k.Client, k.Partner, k.Directory, string(k.Settings), synced, k.NextAt.Format(time.RFC3339), last, failure,
+	}
+}
 
 // Run lists the connections.
 func (c listDirectoriesCmd) Run(ctx context.Context, s streams) (err error) {
@@ -203,23 +237,14 @@ func (c listDirectoriesCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "CLIENT\tNAME\tPARTNER\tDIRECTORY\tSETTINGS\tSYNCED\tNEXT\tLAST RUN\tERROR")
-	for _, k := range list {
-		synced, last, failure := "never", "none", ""
-		if k.SyncedAt != nil {
-			synced = k.SyncedAt.Format(time.RFC3339)
+	lines := make([]directoryLine, len(list))
+	for i, k := range list {
+		lines[i] = directoryLine{
+			k.Client, k.Name, k.Partner, k.Provider, json.RawMessage(k.Settings), op.MaybeAt(k.SyncedAt), op.At(k.NextAt), k.Last, k.Error,
 		}
-		if k.Last != nil {
-			last = string(*k.Last)
-		}
-		if k.Error != nil {
-			failure = *k.Error
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Client, k.Name, k.Partner, k.Provider, k.Settings,
-			synced, k.NextAt.Format(time.RFC3339), last, failure)
 	}
-	return w.Flush()
+	columns := []any{"CLIENT", "NAME", "PARTNER", "DIRECTORY", "SETTINGS", "SYNCED", "NEXT", "LAST RUN", "ERROR"}
+	return printList(s.out, c.JSON, lines, columns, directoryLine.row)
 }
 
 type runDirectoryCmd struct {

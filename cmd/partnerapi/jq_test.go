@@ -101,7 +101,7 @@ func members(names string, v jsontext.Value) (jsontext.Value, error) {
 	return jsontext.Value("{" + out.String() + "}"), nil
 }
 
-var step = regexp.MustCompile(`^(?:\.([A-Za-z_][A-Za-z0-9_]*)|\.?\[([0-9]*)\])`)
+var step = regexp.MustCompile(`^(?:\.([A-Za-z_][A-Za-z0-9_]*)|\.?\["([^"]+)"\]|\.?\[([0-9]*)\])`)
 
 // follow returns what lies at a path: .data[0].id, .data[].
 func follow(path string, v jsontext.Value) ([]jsontext.Value, error) {
@@ -113,14 +113,14 @@ func follow(path string, v jsontext.Value) ([]jsontext.Value, error) {
 		return nil, fmt.Errorf("%s is no path", path)
 	}
 	rest := path[len(found[0]):]
-	if found[1] != "" {
+	if name := found[1] + found[2]; name != "" {
 		object := map[string]jsontext.Value{}
 		if err := json.Unmarshal(v, &object); err != nil {
 			return nil, err
 		}
-		member, ok := object[found[1]]
+		member, ok := object[name]
 		if !ok {
-			return nil, fmt.Errorf("there is no %s", found[1])
+			return nil, fmt.Errorf("there is no %s", name)
 		}
 		return follow(rest, member)
 	}
@@ -128,10 +128,10 @@ func follow(path string, v jsontext.Value) ([]jsontext.Value, error) {
 	if err := json.Unmarshal(v, &items); err != nil {
 		return nil, err
 	}
-	if found[2] != "" {
-		i, err := strconv.Atoi(found[2])
+	if found[3] != "" {
+		i, err := strconv.Atoi(found[3])
 		if err != nil || i >= len(items) {
-			return nil, fmt.Errorf("there is no item %s", found[2])
+			return nil, fmt.Errorf("there is no item %s", found[3])
 		}
 		items = items[i : i+1]
 	}
@@ -152,6 +152,7 @@ func TestJQ(t *testing.T) {
 		{"-r .b[0].id", "x\n"},
 		{"-c .b[].n, .a", "1.50\nnull\n{\"z\":true,\"y\":[]}\n"},
 		{"-c .b[] | {n, id}", "{\"n\":1.50,\"id\":\"x\"}\n{\"n\":null,\"id\":\"y\"}\n"},
+		{`.a["z"]`, "true\n"},
 		{".a", "{\n  \"z\": true,\n  \"y\": []\n}\n"},
 	} {
 		option, filter, ok := strings.Cut(c.args, " ")

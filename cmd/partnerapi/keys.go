@@ -8,13 +8,13 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/v2/op"
 )
 
 type partnersCmd struct {
@@ -59,6 +59,15 @@ func (c createPartnerCmd) Run(ctx context.Context, s streams) (err error) {
 
 type listPartnersCmd struct {
 	databaseFlags
+	JSON bool `name:"json" env:"-" help:"Print JSON, an array of partners."`
+}
+
+// partnerLine is a partner as the command prints it in JSON.
+type partnerLine struct {
+	ID        domain.PartnerID `json:"id"`
+	Name      string           `json:"name"`
+	Clients   int              `json:"clients"`
+	CreatedAt op.Time          `json:"created_at"`
 }
 
 // Run lists the partners.
@@ -72,12 +81,13 @@ func (c listPartnersCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tCLIENTS\tCREATED\tID")
-	for _, p := range all {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", p.Name, p.Clients, p.CreatedAt.Format(time.DateOnly), p.ID)
+	lines := make([]partnerLine, len(all))
+	for i, p := range all {
+		lines[i] = partnerLine{p.ID, p.Name, p.Clients, op.At(p.CreatedAt)}
 	}
-	return w.Flush()
+	return printList(s.out, c.JSON, lines, []any{"NAME", "CLIENTS", "CREATED", "ID"}, func(p partnerLine) []any {
+		return []any{p.Name, p.Clients, p.CreatedAt.Format(time.DateOnly), p.ID}
+	})
 }
 
 type keysCmd struct {
@@ -89,8 +99,8 @@ type keysCmd struct {
 type createKeyCmd struct {
 	databaseFlags
 	Name    string         `required:"" env:"-" help:"What the key is for."`
-	Partner string         `env:"-" help:"The partner's name; may be left out where there is only one."`
-	Clients string         `required:"" env:"-" placeholder:"all|ID,ID" help:"The clients that the key reaches."`
+	Partner string         `env:"-" help:"The partner: its id, UUID or name; may be left out where there is only one."`
+	Clients string         `required:"" env:"-" placeholder:"all|CLIENT,…" help:"The clients that the key reaches: their ids, UUIDs or names. One that is archived, or whose name has a comma, has to be named by its id."`
 	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"What the key may do."`
 	From    []string       `env:"-" placeholder:"CIDR,…" help:"The networks or addresses that the key may be used from, up to 100. Default: all."`
 	Expires string         `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
@@ -140,15 +150,9 @@ func (c createKeyCmd) wanted() (db.NewKey, error) {
 	if len(wanted.Scopes) == 0 {
 		return wanted, errors.New("--scopes: use read, write or both")
 	}
-	if c.Clients != "all" {
-		wanted.Clients = []domain.ClientID{}
-		for text := range strings.SplitSeq(c.Clients, ",") {
-			id, err := domain.ParseID[domain.ClientKind](strings.TrimSpace(text))
-			if err != nil {
-				return wanted, fmt.Errorf("--clients: %q is not the id of a client; use all, or ids as GET /v2/clients shows them", text)
-			}
-			wanted.Clients = append(wanted.Clients, id)
-		}
+	blank := func(text string) bool { return strings.TrimSpace(text) == "" }
+	if slices.ContainsFunc(strings.Split(c.Clients, ","), blank) {
+		return wanted, errors.New("--clients: use all, or the ids, UUIDs or names of clients with commas between them")
 	}
 	networks, err := networks(c.From)
 	if err != nil {
@@ -167,6 +171,26 @@ func (c createKeyCmd) wanted() (db.NewKey, error) {
 		wanted.ExpiresAt = &at
 	}
 	return wanted, nil
+}
+
+// reached are the clients of the partner that the key is for; nil for all.
+func (c createKeyCmd) reached(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]domain.ClientID, error) {
+	if c.Clients == "all" {
+		return nil, nil
+	}
+	list := []domain.ClientID{}
+	for text := range strings.SplitSeq(c.Clients, ",") {
+		id, err := clientRead(strings.TrimSpace(text)) // also of a client that is archived
+		if err != nil {
+			named, err := clientCalled(ctx, d, partner, strings.TrimSpace(text))
+			if err != nil {
+				return nil, err
+			}
+			id = named.ID
+		}
+		list = append(list, id)
+	}
+	return list, nil
 }
 
 // maxNetworks bounds the networks of a key: each request is held against them.
@@ -197,7 +221,8 @@ func networks(texts []string) ([]netip.Prefix, error) {
 	return list, nil
 }
 
-// partnerCalled finds a partner by name, or the only one.
+// partnerCalled finds a partner by its id, as partners list shows it or as a UUID, or
+// by its name; the only one where none is named.
 func partnerCalled(ctx context.Context, d *db.DB, name string) (domain.PartnerID, error) {
 	all, err := d.Partners(ctx)
 	if err != nil {
@@ -210,16 +235,51 @@ func partnerCalled(ctx context.Context, d *db.DB, name string) (domain.PartnerID
 		return domain.PartnerID{}, fmt.Errorf("there are %d partners: name one with --partner, or create one with the "+
 			"command partners create", len(all))
 	}
-	for _, p := range all {
-		if domain.SortKey(p.Name) == domain.SortKey(name) {
+	names, called := make([]string, len(all)), domain.PartnerID{}
+	for i, p := range all {
+		switch names[i] = p.Name; {
+		case p.ID.String() == name, strings.EqualFold(p.ID.UUID(), name):
 			return p.ID, nil
+		case domain.SortKey(p.Name) == domain.SortKey(name):
+			called = p.ID
 		}
 	}
-	return domain.PartnerID{}, fmt.Errorf("there is no partner %q: the command partners list shows them", name)
+	if called.IsZero() {
+		return called, fmt.Errorf("there is no partner %q: the command partners list shows them%s", name,
+			didYouMean(name, names))
+	}
+	return called, nil
 }
 
 type listKeysCmd struct {
 	databaseFlags
+	JSON bool `name:"json" env:"-" help:"Print JSON, an array of keys."`
+}
+
+// keyLine is a key as the command prints it in JSON.
+type keyLine struct {
+	Prefix     string   `json:"prefix"`
+	Name       string   `json:"name"`
+	Partner    string   `json:"partner"`
+	AllClients bool     `json:"all_clients"`
+	Clients    int      `json:"clients"` // how many are listed for it
+	Scopes     []string `json:"scopes"`
+	Networks   []string `json:"networks"`
+	CreatedAt  op.Time  `json:"created_at"`
+	ExpiresAt  *op.Time `json:"expires_at"`
+	LastUsedAt *op.Time `json:"last_used_at"`
+	RevokedAt  *op.Time `json:"revoked_at"`
+}
+
+func (k keyLine) row() []any {
+	clients := "all"
+	if !k.AllClients {
+		clients = fmt.Sprint(k.Clients)
+	}
+	return []any{
+		k.Prefix, k.Name, k.Partner, clients, strings.Join(k.Scopes, ","), cmp.Or(strings.Join(k.Networks, ","), "-"),
+		k.CreatedAt.Format(time.DateOnly), shortly(k.ExpiresAt), shortly(k.LastUsedAt), shortly(k.RevokedAt),
+	}
 }
 
 // Run lists the keys.
@@ -233,18 +293,23 @@ func (c listKeysCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "PREFIX\tNAME\tPARTNER\tCLIENTS\tSCOPES\tFROM\tCREATED\tEXPIRES\tLAST USED\tREVOKED")
-	for _, k := range keys {
-		clients := "all"
-		if !k.AllClients {
-			clients = fmt.Sprint(k.Clients)
+	lines := make([]keyLine, len(keys))
+	for i, k := range keys {
+		lines[i] = keyLine{
+			k.Prefix, k.Name, k.Partner, k.AllClients, k.Clients, append([]string{}, k.Scopes...), append([]string{}, k.Networks...),
+			op.At(k.CreatedAt), op.MaybeAt(k.ExpiresAt), op.MaybeAt(k.LastUsedAt), op.MaybeAt(k.RevokedAt),
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Prefix, k.Name, k.Partner, clients,
-			strings.Join(k.Scopes, ","), cmp.Or(strings.Join(k.Networks, ","), "-"), k.CreatedAt.Format(time.DateOnly),
-			moment(k.ExpiresAt), moment(k.LastUsedAt), moment(k.RevokedAt))
 	}
-	return w.Flush()
+	columns := []any{"PREFIX", "NAME", "PARTNER", "CLIENTS", "SCOPES", "FROM", "CREATED", "EXPIRES", "LAST USED", "REVOKED"}
+	return printList(s.out, c.JSON, lines, columns, keyLine.row)
+}
+
+// shortly is moment for a time as JSON has it.
+func shortly(t *op.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return moment(&t.Time)
 }
 
 // moment is a time for people, and a dash for none.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -16,9 +15,12 @@ type mailKind struct {
 }
 
 // switchMail switches a kind of mail on or off.
-func (k mailKind) switchMail(ctx context.Context, f databaseFlags, s streams, on bool) error {
+func (k mailKind) switchMail(ctx context.Context, f databaseFlags, s streams, command string, on bool) error {
 	return f.withClient(ctx, s, k.Client, func(d *db.DB, client db.ClientName) error {
-		if err := d.SwitchMail(ctx, client.ID, k.Kind, on); err != nil {
+		err := audited(ctx, d, ofClient(command, client.ID, string(k.Kind)), func(ctx context.Context) error {
+			return d.SwitchMail(ctx, client.ID, k.Kind, on)
+		})
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(s.out, "%s (%s): %s is %s\n", client.Name, client.ID, k.Kind, onOrOff(on))
@@ -45,7 +47,7 @@ func (enableMailCmd) Help() string {
 
 // Run switches a kind of mail on.
 func (c enableMailCmd) Run(ctx context.Context, s streams) error {
-	return c.switchMail(ctx, c.databaseFlags, s, true)
+	return c.switchMail(ctx, c.databaseFlags, s, "mail enable", true)
 }
 
 type disableMailCmd struct {
@@ -58,11 +60,18 @@ func (disableMailCmd) Help() string { return enableMailCmd{}.Help() }
 
 // Run switches a kind of mail off.
 func (c disableMailCmd) Run(ctx context.Context, s streams) error {
-	return c.switchMail(ctx, c.databaseFlags, s, false)
+	return c.switchMail(ctx, c.databaseFlags, s, "mail disable", false)
+}
+
+// switchLine is a switch as the command prints it in JSON.
+type switchLine struct {
+	Kind domain.MessageType `json:"kind"`
+	On   bool               `json:"on"`
 }
 
 type mailSwitchesCmd struct {
 	databaseFlags
+	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of switches."`
 	Client string `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name."`
 }
 
@@ -74,11 +83,12 @@ func (c mailSwitchesCmd) Run(ctx context.Context, s streams) error {
 			return err
 		}
 
-		w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
-		fmt.Fprintln(w, "KIND\tSTATE")
-		for _, m := range switches {
-			fmt.Fprintf(w, "%s\t%s\n", m.Type, onOrOff(m.On))
+		lines := make([]switchLine, len(switches))
+		for i, m := range switches {
+			lines[i] = switchLine{m.Type, m.On}
 		}
-		return w.Flush()
+		return printList(s.out, c.JSON, lines, []any{"KIND", "STATE"}, func(m switchLine) []any {
+			return []any{m.Kind, onOrOff(m.On)}
+		})
 	})
 }

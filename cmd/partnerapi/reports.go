@@ -58,7 +58,7 @@ func (c makeReportCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	of, err := clientCalled(ctx, d, c.Client)
+	of, err := clientCalled(ctx, d, domain.PartnerID{}, c.Client)
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/seal"
 	v2 "partnerapi/v2"
@@ -41,7 +38,7 @@ type webhooksCmd struct {
 
 type listWebhooksCmd struct {
 	databaseFlags
-	Partner string `env:"-" help:"Only those of the partner with this name."`
+	Partner string `env:"-" help:"Only those of this partner: its id, UUID or name."`
 	JSON    bool   `name:"json" env:"-" help:"Print JSON, an array of webhooks."`
 }
 
@@ -77,29 +74,26 @@ func (c listWebhooksCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		lines := make([]webhookLine, len(list))
-		for i, h := range list {
-			lines[i] = webhookLine{
-				ID: h.ID, Partner: h.PartnerName, KeyPrefix: h.KeyPrefix, URL: h.URL, Events: h.Events, ClientIDs: h.Clients,
-				Description: h.Description, Status: h.Status, CreatedAt: op.At(h.CreatedAt),
-				LastDeliveryAt: op.MaybeAt(h.LastDeliveryAt), FailingSince: op.MaybeAt(h.FailingSince),
-			}
+	lines := make([]webhookLine, len(list))
+	for i, h := range list {
+		lines[i] = webhookLine{
+			ID: h.ID, Partner: h.PartnerName, KeyPrefix: h.KeyPrefix, URL: h.URL, Events: h.Events, ClientIDs: h.Clients,
+			Description: h.Description, Status: h.Status, CreatedAt: op.At(h.CreatedAt),
+			LastDeliveryAt: op.MaybeAt(h.LastDeliveryAt), FailingSince: op.MaybeAt(h.FailingSince),
 		}
-		return asJSON(s.out, lines)
 	}
+	columns := []any{"ID", "PARTNER", "KEY", "STATUS", "CLIENTS", "EVENTS", "LAST DELIVERY", "FAILING SINCE", "URL"}
+	return printList(s.out, c.JSON, lines, columns, webhookLine.row)
+}
 
-	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tPARTNER\tKEY\tSTATUS\tCLIENTS\tEVENTS\tLAST DELIVERY\tFAILING SINCE\tURL")
-	for _, h := range list {
-		clients := "all"
-		if len(h.Clients) > 0 {
-			clients = fmt.Sprint(len(h.Clients))
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", h.ID, h.PartnerName, h.KeyPrefix, h.Status, clients,
-			len(h.Events), moment(h.LastDeliveryAt), moment(h.FailingSince), h.URL)
+func (h webhookLine) row() []any {
+	clients := "all"
+	if len(h.ClientIDs) > 0 {
+		clients = fmt.Sprint(len(h.ClientIDs))
 	}
-	return w.Flush()
+	return []any{
+		h.ID, h.Partner, h.KeyPrefix, h.Status, clients, len(h.Events), shortly(h.LastDeliveryAt), shortly(h.FailingSince), h.URL,
+	}
 }
 
 // webhookNamed is the subscription of a command line.
@@ -208,31 +202,25 @@ func (c listDeliveriesCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return noWebhook(err, id)
 	}
-	if c.JSON {
-		lines := make([]deliveryLine, len(list))
-		for i, e := range list {
-			lines[i] = deliveryLine{e.ID, e.Event, e.Type, e.Status, e.Reason, op.At(e.CreatedAt), op.MaybeAt(e.DueAt), e.Tries}
-		}
-		return asJSON(s.out, lines)
+	lines := make([]deliveryLine, len(list))
+	for i, e := range list {
+		lines[i] = deliveryLine{e.ID, e.Event, e.Type, e.Status, e.Reason, op.At(e.CreatedAt), op.MaybeAt(e.DueAt), e.Tries}
 	}
-	return printDeliveries(s.out, list)
+	columns := []any{"CREATED", "EVENT", "TYPE", "STATUS", "TRIES", "NEXT", "LAST ANSWER", "ID"}
+	return printList(s.out, c.JSON, lines, columns, deliveryLine.row)
 }
 
-func printDeliveries(out io.Writer, list []db.DueDelivery) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "CREATED\tEVENT\tTYPE\tSTATUS\tTRIES\tNEXT\tLAST ANSWER\tID")
-	for _, e := range list {
-		last := "-"
-		if n := len(e.Tries); n > 0 {
-			last = answerOf(e.Tries[n-1])
-		}
-		if e.Reason != nil {
-			last = *e.Reason
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", e.CreatedAt.UTC().Format(time.RFC3339), e.Event, e.Type, e.Status,
-			len(e.Tries), moment(e.DueAt), last, e.ID)
+func (e deliveryLine) row() []any {
+	last := "-"
+	if n := len(e.Tries); n > 0 {
+		last = answerOf(e.Tries[n-1])
 	}
-	return w.Flush()
+	if e.Reason != nil {
+		last = *e.Reason
+	}
+	return []any{
+		e.CreatedAt.UTC().Format(time.RFC3339), e.EventID, e.Type, e.Status, len(e.Tries), shortly(e.DueAt), last, e.ID,
+	}
 }
 
 // maxAnswerShown is how many characters of an answer a line of the table shows.
@@ -243,11 +231,6 @@ func answerOf(t domain.DeliveryTry) string {
 	text := []rune(strings.Join(strings.Fields(t.Response), " "))
 	if len(text) > maxAnswerShown {
 		text = append(text[:maxAnswerShown-1], '…')
-	}
-	for i, r := range text {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 { // nothing that a terminal obeys
-			text[i] = '?'
-		}
 	}
 	if t.StatusCode == 0 {
 		return cmp.Or(string(text), "no answer")

@@ -34,7 +34,7 @@ type listenWebhooksCmd struct {
 	ForwardTo string   `required:"" name:"forward-to" env:"-" placeholder:"URL" help:"Where events are posted to: an http or https URL, such as http://localhost:3000/hook."`
 	URL       string   `name:"url" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"The address of the service whose events are followed, without /v2."`
 	Types     []string `env:"-" placeholder:"TYPE,…" help:"Only events of these types. Default: all."`
-	Client    string   `env:"-" placeholder:"ID" help:"Only events of this client. Default: those of all that the key reaches."`
+	Client    string   `env:"-" help:"Only events of this client: its id, UUID or name. Default: those of all that the key reaches."`
 	From      string   `env:"-" default:"latest" placeholder:"CURSOR" help:"Where to begin: latest for new events only, start for the oldest that are kept, or a cursor that was printed at the end."`
 	CA        string   `name:"forward-ca" env:"-" type:"path" placeholder:"FILE" help:"Certificates in PEM of authorities that the local address may have its own from, beside the machine's."`
 	Secret    string   `env:"PARTNERAPI_WEBHOOK_SECRET" placeholder:"SECRET" help:"The secret that signs, as a subscription has one: whsec_ and base64. Default: a new one, which is printed."`
@@ -131,9 +131,10 @@ func (f *follower) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		page, err := f.page(ctx)
 		var refused *refusedPage
+		var elsewhere *redirected
 		switch {
 		case ctx.Err() != nil:
-		case errors.As(err, &refused) && !refused.passes():
+		case errors.As(err, &refused) && !refused.passes(), errors.As(err, &elsewhere):
 			return err
 		case err != nil:
 			until := again

@@ -55,7 +55,7 @@ func TestWebhookCommands(t *testing.T) {
 	refused(t, 1, []string{"webhooks", "list", "--partner=Nobody", flag}, `no partner "Nobody"`)
 
 	if got := must(t, "webhooks", "deliveries", ours.String(), flag); strings.Count(got, "\n") != 3 || strings.Contains(got, "\x1b") ||
-		!strings.Contains(got, "500 oh?[31m no") {
+		!strings.Contains(got, `500 oh\u{1b}[31m no`) {
 		t.Errorf("lists %q", got)
 	}
 	if got := must(t, "webhooks", "deliveries", ours.String(), "--status=failed", "--limit=1", flag); strings.Count(got, "\n") != 2 || !strings.Contains(got, "failed") {

@@ -38,6 +38,13 @@ func Text(q Query) string {
 	return string(s.text)
 }
 
+// Bound is the text of a query with its values, for a transaction of database/sql.
+func Bound(q Query) (text string, args []any) {
+	var s statement
+	q.write(&s)
+	return string(s.text), s.args
+}
+
 // Raw is a statement whose placeholders are written already ($1 and so on), for
 // these values.
 func Raw(text string, args []any) Query { return numbered{text, args} }

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/alecthomas/kong"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// hostile is a text that no terminal may get, and shown is what it becomes in a line.
+const (
+	hostile = "550 no\x1b[2J\r\n\u202egpj\u200b\U000e0041\u009b31m"
+	shown   = `550 no\u{1b}[2J\r\n\u{202e}gpj\u{200b}\u{e0041}\u{9b}31m`
+)
+
+// plant puts the hostile text wherever commands read text from outside.
+func plant(t *testing.T, d *db.DB) (client domain.ClientID, hook domain.WebhookID) {
+	t.Helper()
+	client = insertClients(t, d, "Acme", "Hill")[0]
+	if _, err := d.CreateKey(t.Context(), db.NewKey{Partner: partnerNamed(t, d, "Acme"), Name: hostile, Scopes: []domain.Scope{domain.Read}}); err != nil {
+		t.Fatal(err)
+	}
+	hook = subscribed(t, d, "Acme")
+	for _, sql := range []string{
+		`UPDATE clients SET name = $1`, `UPDATE partners SET name = $1`,
+		`UPDATE webhooks SET url = $1, description = $1`,
+		`UPDATE webhook_deliveries SET reason = $1, tries = jsonb_build_array(jsonb_build_object('at', now(), 'response', $1::text))`,
+		`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
+			SELECT id, gen_random_uuid(), $1, '', '', '', 'active', 'standard', 'en', 'manual', 500, now(), now() FROM clients`,
+		`INSERT INTO mail_requests (client_id, id, user_id, type, created_at, failed_at, failure)
+			SELECT client_id, gen_random_uuid(), id, 'welcome', now(), now(), $1 FROM users`,
+		`INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
+			SELECT id, 'google', jsonb_build_object('domain', $1::text), '', now(), now(), now() FROM clients`,
+		`INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, finished_at, updated_at, error)
+			SELECT id, gen_random_uuid(), 'failed', 'api', now(), now(), now(), $1 FROM clients`,
+	} {
+		if _, err := d.SQL().ExecContext(t.Context(), sql, hostile); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	entry := domain.AuditEntry{
+		Prefix: "pk_aaaaaaaa", Operation: "users.update", Method: "PATCH", Path: "/v2/users/" + hostile, RequestID: hostile,
+		Object: domain.AuditObject{Kind: "breach", ID: hostile}, Client: client,
+	}
+	if err := d.Audit(t.Context(), entry); err != nil {
+		t.Fatal(err)
+	}
+	return client, hook
+}
+
+func partnerNamed(t *testing.T, d *db.DB, name string) domain.PartnerID {
+	t.Helper()
+	id, err := partnerCalled(t.Context(), d, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// visibleOnly wants nothing invisible in what a command printed.
+func visibleOnly(t *testing.T, args []string, text string) {
+	t.Helper()
+	for _, r := range text {
+		if r != '\n' && !unicode.IsGraphic(r) {
+			t.Errorf("%v prints %U: %q", args, r, text)
+			return
+		}
+	}
+}
+
+// TestCommandsPrintNoControls: whatever the database holds, no command prints a control
+// or an invisible character, its tables have a line for each row, and its JSON is JSON
+// and says the text as it is.
+func TestCommandsPrintNoControls(t *testing.T) {
+	t.Parallel()
+	flag := database(t)
+	client, hook := plant(t, opened(t, flag))
+	for _, args := range [][]string{
+		{"partners", "list"}, {"keys", "list"}, {"audit"}, {"mail", "failed"}, {"directory", "list"}, {"webhooks", "list"},
+		{"webhooks", "deliveries", hook.String()},
+	} {
+		args = append(args, flag)
+		table := must(t, args...)
+		visibleOnly(t, args, table)
+		rows := 2
+		if slices.Contains(args, "deliveries") {
+			rows = 3
+		}
+		if strings.Count(table, "\n") != rows || !strings.Contains(table, shown) {
+			t.Errorf("%v prints\n%s", args, table)
+		}
+		text := must(t, append(args, "--json")...)
+		visibleOnly(t, args, text)
+		var list []map[string]any
+		if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) != rows-1 {
+			t.Errorf("%v prints the JSON\n%s: %v", args, text, err)
+		}
+		if quoted, _ := json.Marshal(hostile); !strings.Contains(remarshal(t, list), strings.Trim(string(quoted), `"`)) {
+			t.Errorf("%v does not print the text in JSON:\n%s", args, text)
+		}
+	}
+
+	exported := must(t, "export", flag)
+	visibleOnly(t, []string{"export"}, exported)
+	for line := range strings.Lines(exported) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("exported %s", line)
+		}
+	}
+	for _, args := range [][]string{
+		{"mail", "enable", client.String(), "certificate", flag}, {"directory", "disconnect", client.String(), flag},
+		{"keys", "revoke", hostile, flag}, {"mail", "failed", "--since=" + hostile, flag}, {hostile}, {"serve", "--" + hostile},
+	} {
+		r := command(t, args...)
+		visibleOnly(t, args, r.out+r.err)
+	}
+}
+
+func remarshal(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestVisibleWriter: characters may come in pieces, and what is drawn goes around it.
+func TestVisibleWriter(t *testing.T) {
+	t.Parallel()
+	var to bytes.Buffer
+	w := newVisible(&to, false)
+	for _, b := range []byte("é\u202e\tx\n\xe2\x80") {
+		if n, err := w.Write([]byte{b}); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	w.finish()
+	if got, want := to.String(), "é\\u{202e}\tx\n\\x{e2}\\x{80}"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if raw(w) != &to || raw(&to) != &to {
+		t.Error("raw is not what is written to")
+	}
+}
+
+// TestOneTable: tables are made in one file, whose cells cannot be forgotten.
+func TestOneTable(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "\t\"text/tabwriter\"") != (name == "output.go") {
+			t.Errorf("%s uses text/tabwriter", name)
+		}
+	}
+}
+
+// listNothing are the commands that list nothing: they change something, run on, or
+// print one thing, a file or lines of JSON.
+var listNothing = []string{
+	"serve", "work", "health", "partners create", "keys create", "keys revoke", "mail retry", "mail enable", "mail disable", "seed",
+	"breaches import", "export", "import", "ingest", "reports make", "templates import", "templates enable",
+	"directory connect microsoft", "directory connect google", "directory disconnect", "directory run", "webhooks pause",
+	"webhooks resume", "webhooks listen", "mcp", "version", "completion", "__complete", "encryption-key new",
+	"encryption-key rotate", "idmap import", "idmap export", "v1 announce", "v1 postpone", "v1 cancel", "v1 phase",
+	"v1 brownout add", "v1 brownout cancel", "v1 end",
+}
+
+// TestListsHaveJSON: every command that lists prints JSON with --json, and one that is
+// new says which it is.
+func TestListsHaveJSON(t *testing.T) {
+	t.Parallel()
+	flag := database(t)
+	d := opened(t, flag)
+	insertClients(t, d, "Acme", "Hill")
+	must(t, "keys", "create", "--name=k", "--clients=all", "--scopes=read", flag)
+	more := map[string][]string{
+		"mail switches": {"hill"}, "webhooks deliveries": {subscribed(t, d, "Acme").String()}, "migrate": {"--status"},
+		"idmap lookup": {"client", "1"}, "openapi": nil, "parity compare": nil, "parity replay": nil, "doctor": {"--recount"},
+	}
+	for name, command := range leaves(model(t).Node, "") {
+		lists := slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == "json" })
+		if lists == slices.Contains(listNothing, name) {
+			t.Errorf("%s has --json: %t; every command that lists has it, and the others are named here", name, lists)
+		}
+		args, named := more[name]
+		if !lists || named && args == nil { // of another thing than this database
+			continue
+		}
+		printed := must(t, append(append(strings.Fields(name), args...), flag, "--json")...)
+		visibleOnly(t, strings.Fields(name), printed)
+		if !json.Valid([]byte(printed)) {
+			t.Errorf("%s prints\n%s", name, printed)
+		}
+	}
+}
