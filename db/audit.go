@@ -120,6 +120,8 @@ func (r *auditRow) entry() domain.AuditEntry {
 		At: r.At, Partner: r.PartnerID, Key: r.KeyID, Prefix: r.KeyPrefix, Address: or(r.Address, netip.Addr{}),
 		Operation: r.Operation, Method: r.Method, Path: r.Path,
 		Client: or(r.ClientID, domain.ClientID{}), User: or(r.UserID, domain.UserID{}), RequestID: r.RequestID,
+		SystemUser: or(r.SystemUser, ""), SudoUser: or(r.SudoUser, ""),
+		Object: domain.AuditObject{Kind: or(r.ObjectKind, ""), ID: or(r.ObjectID, "")}, Fields: r.Fields,
 	}
 }
 

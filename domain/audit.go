@@ -17,7 +17,8 @@ const CommandActor = "command"
 type AuditEntry struct {
 	At time.Time
 
-	// Partner, Key and Prefix are of the key that made the request.
+	// Partner is that of the key, or the one that a command is about; zero for
+	// none.
 	Partner PartnerID
 	// Key and Prefix are of the key that made the request. For a command, Key is
 	// zero and Prefix is CommandActor.
@@ -29,11 +30,11 @@ type AuditEntry struct {
 	// Address is the caller's; the zero Addr where it is not known.
 	Address netip.Addr
 
-	// Operation is the id of the operation, such as users.update.
+	// Operation is the id of the operation, such as users.update, or the command,
+	// such as keys create.
 	Operation string
-	Method    string
-	// Path is the request's path, without its query.
-	Path string
+	// Method and Path are the request's, without its query; empty for a command.
+	Method, Path string
 
 	// Client and User are what the request is about; zero where it is about
 	// none.

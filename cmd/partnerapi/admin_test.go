@@ -16,7 +16,7 @@ func TestAuditCommand(t *testing.T) {
 	flag := database(t)
 	d := opened(t, flag)
 	client := db.NewID[domain.ClientKind]()
-	long := time.Now().Add(-48 * time.Hour)
+	long := time.Now().UTC().Add(-48 * time.Hour)
 	for _, e := range []domain.AuditEntry{
 		{At: long, Prefix: "pk_aaaaaaaa", Operation: "clients.create", Method: "POST", Path: "/v2/clients", RequestID: "req_1"},
 		{Prefix: "pk_bbbbbbbb", Address: netip.MustParseAddr("192.0.2.7"), Operation: "clients.update", Method: "PATCH", Path: "/v2/clients/x", Client: client},
@@ -51,7 +51,7 @@ func TestAuditCommand(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	refused(t, 2, []string{"audit", "--since=yesterday"}, "--since", "36h")
-	refused(t, 2, []string{"audit", "--client=7"}, "--client")
+	refused(t, 1, []string{"audit", flag, "--client=7"}, `no client "7"`)
 }
 
 // TestMailRetry gives a welcome mail up, lists it, and has it sent after all.

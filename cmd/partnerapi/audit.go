@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"partnerapi/db"
@@ -17,14 +17,15 @@ import (
 
 type auditCmd struct {
 	databaseFlags
-	Client domain.ClientID `env:"-" placeholder:"ID" help:"Only what was done to this client."`
-	Key    string          `env:"-" placeholder:"PREFIX" help:"Only what was done by this key, named by its prefix as keys list shows it."`
-	Since  string          `env:"-" placeholder:"TIME" help:"Only what was done from this time on: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+	Client string `env:"-" placeholder:"CLIENT" help:"Only what was done to this client: its id, UUID or name. One that is archived has to be named by its id."`
+	Key    string `env:"-" placeholder:"PREFIX" help:"Only what was done by this key, named by its prefix as keys list shows it; command for what was done by commands."`
+	Since  string `env:"-" placeholder:"TIME" help:"Only what was done from this time on: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of entries."`
 }
 
 // Help says what is in the list.
 func (auditCmd) Help() string {
-	return `Every write that succeeded through the API is listed, the oldest first, with the key that did it and the address it came from. Entries are kept for 400 days.`
+	return `Every write that succeeded through the API and every command that changed something is listed, the oldest first: who did it, to which object, and the names of the fields that were given, without their values. The actor is a key and the address it came from, or a command and the user of the operating system who ran it. Entries are kept for 400 days.`
 }
 
 // Validate refuses a time that is none.
@@ -35,8 +36,8 @@ func (c auditCmd) Validate() error {
 
 // Run prints the audit trail.
 func (c auditCmd) Run(ctx context.Context, s streams) (err error) {
-	from, err := since(c.Since)
-	if err != nil {
+	chosen := domain.AuditFilter{Prefix: c.Key}
+	if chosen.Since, err = since(c.Since); err != nil {
 		return err
 	}
 	d, shut, err := c.open(ctx, s.err)
@@ -44,33 +45,34 @@ func (c auditCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(shut, &err)
+	if c.Client != "" {
+		if chosen.Client, err = clientRead(c.Client); err != nil { // also of a client that is archived
+			of, err := clientCalled(ctx, d, domain.PartnerID{}, c.Client)
+			if err != nil {
+				return err
+			}
+			chosen.Client = of.ID
+		}
+	}
+	if c.JSON {
+		return printAuditJSON(ctx, d, chosen, s.out)
+	}
+	return printAudit(ctx, d, chosen, s.out)
+}
 
-	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "AT\tKEY\tADDRESS\tOPERATION\tMETHOD\tPATH\tCLIENT\tUSER\tREQUEST")
-	lines := 0
-	err = d.EachAuditEntry(ctx, domain.AuditFilter{Client: c.Client, Prefix: c.Key, Since: from},
-		func(e domain.AuditEntry) error {
-			address, client, user := "-", "-", "-"
-			if e.Address.IsValid() {
-				address = e.Address.String()
-			}
-			if !e.Client.IsZero() {
-				client = e.Client.String()
-			}
-			if !e.User.IsZero() {
-				user = e.User.String()
-			}
-			_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.At.UTC().Format(time.RFC3339), e.Prefix, address,
-				e.Operation, e.Method, e.Path, client, user, cmp.Or(e.RequestID, "-"))
-			if lines++; err == nil && lines%flushEvery == 0 {
-				err = w.Flush()
-			}
-			return err
-		})
+func printAudit(ctx context.Context, d *db.DB, chosen domain.AuditFilter, out io.Writer) error {
+	t := newTable(out, "AT", "ACTOR", "ADDRESS", "OPERATION", "OBJECT", "FIELDS", "CLIENT", "USER", "METHOD", "PATH", "REQUEST")
+	err := d.EachAuditEntry(ctx, chosen, func(e domain.AuditEntry) error {
+		line := auditLineOf(e)
+		t.row(e.At.UTC().Format(time.RFC3339), actor(e), orDash(line.Address), e.Operation,
+			cmp.Or(strings.TrimSpace(e.Object.Kind+" "+e.Object.ID), "-"), cmp.Or(strings.Join(e.Fields, ","), "-"),
+			orDash(line.ClientID), orDash(line.UserID), cmp.Or(e.Method, "-"), cmp.Or(e.Path, "-"), cmp.Or(e.RequestID, "-"))
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	return w.Flush()
+	return t.flush()
 }
 
 // actor is who did what an entry says: a key, or a command and the user who ran it.

@@ -43,7 +43,11 @@ func (c importBreachesCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(shut, &err)
-	added, changed, err := d.ImportBreaches(ctx, read.breaches)
+	var added, changed int
+	err = audited(ctx, d, &domain.AuditEntry{Operation: "breaches import"}, func(ctx context.Context) error {
+		added, changed, err = d.ImportBreaches(ctx, read.breaches)
+		return err
+	})
 	if err != nil {
 		return err
 	}

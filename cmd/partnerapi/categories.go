@@ -6,42 +6,44 @@ import (
 	"slices"
 	"strings"
 
-	"partnerapi/domain"
+	"partnerapi/db"
 )
 
 type enableTemplatesCmd struct {
 	databaseFlags
-	Client     domain.ClientID `arg:"" help:"The client's id."`
-	Categories []string        `arg:"" help:"The categories whose templates it may be sent, one after the other; or all."`
+	Client     string   `arg:"" help:"The client: its id, UUID or name."`
+	Categories []string `arg:"" help:"The categories whose templates it may be sent, one after the other; or all."`
 }
 
 // Run sets which templates a client is sent where a send names none (decisions
 // 7.5). A category that no template has is an error that lists those there are.
-func (c enableTemplatesCmd) Run(ctx context.Context, s streams) (err error) {
-	d, shut, err := c.open(ctx, s.err)
-	if err != nil {
-		return err
-	}
-	defer closing(shut, &err)
-	known, err := d.TemplateCategories(ctx)
-	if err != nil {
-		return err
-	}
-	chosen := slices.Compact(slices.Sorted(slices.Values(c.Categories)))
-	if slices.Equal(chosen, []string{"all"}) {
-		chosen = nil
-	}
-	for _, category := range chosen {
-		if !slices.Contains(known, category) {
-			return fmt.Errorf("no template is of category %q; there are %s", category, strings.Join(known, ", "))
+func (c enableTemplatesCmd) Run(ctx context.Context, s streams) error {
+	return c.withClient(ctx, s, c.Client, func(d *db.DB, client db.ClientName) error {
+		known, err := d.TemplateCategories(ctx)
+		if err != nil {
+			return err
 		}
-	}
-	if err := d.EnableCategories(ctx, c.Client, chosen); err != nil {
+		chosen := slices.Compact(slices.Sorted(slices.Values(c.Categories)))
+		if slices.Equal(chosen, []string{"all"}) {
+			chosen = nil
+		}
+		for _, category := range chosen {
+			if !slices.Contains(known, category) {
+				return fmt.Errorf("no template is of category %q; there are %s%s", category, strings.Join(known, ", "),
+					didYouMean(category, known))
+			}
+		}
+
+		err = audited(ctx, d, ofClient("templates enable", client.ID, "categories"), func(ctx context.Context) error {
+			return d.EnableCategories(ctx, client.ID, chosen)
+		})
+		if err != nil {
+			return err
+		}
+		if chosen == nil {
+			chosen = known
+		}
+		_, err = fmt.Fprintf(s.out, "%s (%s) is sent templates of %s\n", client.Name, client.ID, strings.Join(chosen, ", "))
 		return err
-	}
-	if chosen == nil {
-		chosen = known
-	}
-	fmt.Fprintf(s.out, "%s is sent templates of %s\n", c.Client, strings.Join(chosen, ", "))
-	return nil
+	})
 }

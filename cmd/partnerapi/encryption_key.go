@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"partnerapi/db"
+	"partnerapi/domain"
 	"partnerapi/platform/seal"
 )
 
@@ -76,6 +77,10 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s streams) error {
 	}
 	reseal := func(c db.SealedColumn, id string, sealed []byte) ([]byte, error) {
 		return keys.Reseal(sealed, seal.Context(c.Kind, id))
+	}
+	// It comes first: each batch of secrets is a transaction.
+	if err := d.Audit(ctx, byCommand(domain.AuditEntry{Operation: "encryption-key rotate"})); err != nil {
+		return err
 	}
 	n, failed, err := d.Reseal(ctx, db.SealedColumns, prefix, reseal)
 	for _, fault := range failed {

@@ -49,7 +49,13 @@ func (c createPartnerCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(shut, &err)
-	id, err := d.InsertPartner(ctx, c.Name)
+	var id domain.PartnerID
+	entry := &domain.AuditEntry{Operation: "partners create", Fields: []string{"name"}}
+	err = audited(ctx, d, entry, func(ctx context.Context) error {
+		id, err = d.InsertPartner(ctx, c.Name)
+		entry.Partner, entry.Object = id, domain.AuditObject{Kind: id.Noun(), ID: id.String()}
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -129,12 +135,38 @@ func (c createKeyCmd) Run(ctx context.Context, s streams) (err error) {
 	if wanted.Partner, err = partnerCalled(ctx, d, c.Partner); err != nil {
 		return err
 	}
-	key, err := d.CreateKey(ctx, wanted)
+	if wanted.Clients, err = c.reached(ctx, d, wanted.Partner); err != nil {
+		return fmt.Errorf("--clients: %w", err)
+	}
+	key, entry := "", &domain.AuditEntry{Operation: "keys create", Partner: wanted.Partner, Fields: keyFields(wanted)}
+	err = audited(ctx, d, entry, func(ctx context.Context) error {
+		key, err = d.CreateKey(ctx, wanted)
+		entry.Object = keyObject(domain.APIKeyPrefix(key))
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(s.out, key)
 	return err
+}
+
+// keyObject names a key in the audit trail, by its prefix.
+func keyObject(prefix string) domain.AuditObject {
+	return domain.AuditObject{Kind: domain.KeyID{}.Noun(), ID: prefix}
+}
+
+// keyFields are the names of what is set of a new key.
+func keyFields(k db.NewKey) []string {
+	fields := []string{"clients"}
+	if k.ExpiresAt != nil {
+		fields = append(fields, "expires_at")
+	}
+	fields = append(fields, "name")
+	if len(k.Networks) > 0 {
+		fields = append(fields, "networks")
+	}
+	return append(fields, "scopes")
 }
 
 func (c createKeyCmd) wanted() (db.NewKey, error) {
@@ -332,7 +364,9 @@ func (c revokeKeyCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(shut, &err)
-	if err := d.RevokeKey(ctx, c.Prefix); err != nil {
+	entry := &domain.AuditEntry{Operation: "keys revoke", Object: keyObject(c.Prefix), Fields: []string{"revoked_at"}}
+	err = audited(ctx, d, entry, func(ctx context.Context) error { return d.RevokeKey(ctx, c.Prefix) })
+	if err != nil {
 		if domain.IsCode(err, domain.NotFound) {
 			return fmt.Errorf("there is no key with the prefix %q that is not revoked: the command keys list shows them",
 				c.Prefix)

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"partnerapi/db"
+	"partnerapi/domain"
 )
 
 type mailCmd struct {
@@ -102,6 +105,11 @@ func (c retryMailCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	defer closing(shut, &err)
 
+	entry := domain.AuditEntry{Operation: "mail retry"}
+	if len(c.IDs) == 1 {
+		entry.Object = domain.AuditObject{Kind: "mail", ID: c.IDs[0]}
+	}
+	ctx = db.WithEntry(ctx, byCommand(entry))
 	total := 0
 	for {
 		mails, err := d.RetryMails(ctx, from, c.IDs, retryBatch)

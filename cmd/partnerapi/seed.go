@@ -8,6 +8,7 @@ import (
 
 	"partnerapi/cmd/internal/bar"
 	"partnerapi/db/seed"
+	"partnerapi/domain"
 )
 
 type seedCmd struct {
@@ -32,7 +33,7 @@ func (c seedCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	defer closing(shut, &err)
 	start := time.Now()
-	show := bar.New(s.err, "seeding clients and users")
+	show := bar.New(raw(s.err), "seeding clients and users")
 	show(0, c.Clients+c.Users)
 	err = seed.Large(ctx, d, seed.Size{Clients: c.Clients, Users: c.Users}, show)
 	if ctx.Err() != nil && err != nil {
@@ -40,6 +41,9 @@ func (c seedCmd) Run(ctx context.Context, s streams) (err error) {
 		return errors.New("cancelled: nothing was added")
 	}
 	if err != nil {
+		return err
+	}
+	if err := d.Audit(ctx, byCommand(domain.AuditEntry{Operation: "seed"})); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(s.out, "added %d clients with %d users in %s\n", c.Clients, c.Users,

@@ -50,7 +50,11 @@ func (c importTemplatesCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(shut, &err)
-	added, changed, err := d.ImportTemplates(ctx, templates)
+	var added, changed int
+	err = audited(ctx, d, &domain.AuditEntry{Operation: "templates import"}, func(ctx context.Context) error {
+		added, changed, err = d.ImportTemplates(ctx, templates)
+		return err
+	})
 	if err != nil {
 		return err
 	}

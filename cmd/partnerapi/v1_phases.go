@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -21,6 +22,7 @@ type phaseV1Cmd struct {
 	Words   []string `arg:"" name:"key-and-phase" help:"The key's prefix, as keys list shows it, unless --partner or --all is given, and the phase: on (everything is answered), read_only (writes are refused), brownout (refused in the windows of brownouts) or off."`
 	Partner string   `env:"-" xor:"which" help:"All keys of the partner with this name, also later ones."`
 	All     bool     `env:"-" xor:"which" help:"All keys, also later ones."`
+	Force   bool     `env:"-" help:"Set --all off although no end is announced."`
 	Until   string   `env:"-" placeholder:"DATE" help:"When what was set before holds again, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. Default: never, and what was set before is forgotten."`
 }
 
@@ -62,6 +64,10 @@ func (c phaseV1Cmd) until() (time.Time, error) {
 	return v1Time("--until", c.Until)
 }
 
+// errUnannounced keeps v1 from being switched off by a slip.
+var errUnannounced = errors.New("no end of version 1 is announced, and --all off refuses every key everything: " +
+	"partnerapi v1 announce --sunset DATE announces it; --force sets the phase all the same")
+
 // Run sets a phase.
 func (c phaseV1Cmd) Run(ctx context.Context, s streams) error {
 	prefix, phase, err := c.wanted()
@@ -81,12 +87,18 @@ func (c phaseV1Cmd) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
-		if err := store.SetPhase(ctx, scope, phase, until); err != nil {
+		if _, announced := before.Announcement(); c.All && phase == retire.Off && !announced && !c.Force {
+			return errUnannounced
+		}
+		err = audited(ctx, d, c.entry(scope, prefix), func(ctx context.Context) error {
+			return store.SetPhase(ctx, scope, phase, until)
+		})
+		if err != nil {
 			return err
 		}
 		lasts := ""
 		if !until.IsZero() {
-			lasts = " until " + v1Moment(until)
+			lasts = " until " + retire.Moment(until)
 		}
 		fmt.Fprintf(s.out, "%s: %s%s. %s\n", name, phase, lasts, acts)
 		if _, ended := before.Ended(); ended {
@@ -97,6 +109,26 @@ func (c phaseV1Cmd) Run(ctx context.Context, s streams) error {
 		}
 		return hintBrownouts(ctx, d, store, s.out)
 	})
+}
+
+// entry is what the audit trail has of a phase that is set.
+func (c phaseV1Cmd) entry(scope retire.Scope, prefix string) *domain.AuditEntry {
+	e := &domain.AuditEntry{Operation: "v1 phase", Partner: scope.Partner, Fields: []string{"phase"}}
+	if c.Until != "" {
+		e.Fields = append(e.Fields, "until")
+	}
+	switch {
+	case prefix != "":
+		e.Object = keyObject(prefix)
+	case c.Partner != "":
+		e.Object = domain.AuditObject{Kind: scope.Partner.Noun(), ID: scope.Partner.String()}
+	}
+	return e
+}
+
+// brownoutObject is a brownout as the audit trail names it.
+func brownoutObject(id int64) domain.AuditObject {
+	return domain.AuditObject{Kind: "brownout", ID: strconv.FormatInt(id, 10)}
 }
 
 // reopened says what becomes of v1 when its end is taken back, until a time or, where
@@ -195,7 +227,13 @@ func (c addBrownoutCmd) Run(ctx context.Context, s streams) error {
 				window.Keys = append(window.Keys, key.ID)
 			}
 		}
-		if window.ID, err = store.AddBrownout(ctx, window); err != nil {
+		entry := &domain.AuditEntry{Operation: "v1 brownout add", Fields: []string{"count", "every", "for", "keys", "start"}}
+		err = audited(ctx, d, entry, func(ctx context.Context) (err error) {
+			window.ID, err = store.AddBrownout(ctx, window)
+			entry.Object = brownoutObject(window.ID)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(s.out, "brownout %d: %s. %s\n", window.ID, scheduled(window), acts)
@@ -306,11 +344,13 @@ type cancelBrownoutCmd struct {
 
 // Run removes a brownout.
 func (c cancelBrownoutCmd) Run(ctx context.Context, s streams) error {
-	return c.retiring(ctx, s, func(_ *db.DB, store *retire.Store) error {
-		if err := store.CancelBrownout(ctx, c.ID); err != nil {
+	return c.retiring(ctx, s, func(d *db.DB, store *retire.Store) error {
+		entry := &domain.AuditEntry{Operation: "v1 brownout cancel", Object: brownoutObject(c.ID)}
+		err := audited(ctx, d, entry, func(ctx context.Context) error { return store.CancelBrownout(ctx, c.ID) })
+		if err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(s.out, "brownout %d is cancelled. %s\n", c.ID, acts)
+		_, err = fmt.Fprintf(s.out, "brownout %d is cancelled. %s\n", c.ID, acts)
 		return err
 	})
 }

@@ -93,17 +93,19 @@ func (c announceV1Cmd) announcement(now time.Time) (a retire.Announcement, err e
 	return a, err
 }
 
-// Run announces the end of v1, and names the operations that nobody can leave yet.
+// Run announces the end of v1, and names the operations that have no successor yet.
 func (c announceV1Cmd) Run(ctx context.Context, s streams) error {
 	return c.retiring(ctx, s, func(d *db.DB, store *retire.Store) error {
 		a, err := c.announcement(d.Now())
 		if err != nil {
 			return err
 		}
-		if err := store.Announce(ctx, a); err != nil {
+		entry := &domain.AuditEntry{Operation: "v1 announce", Fields: []string{"sunset"}}
+		err = audited(ctx, d, entry, func(ctx context.Context) error { return store.Announce(ctx, a) })
+		if err != nil {
 			return err
 		}
-		fmt.Fprintf(s.out, "announced on %s: version 1 ends on %s. %s\n", v1Moment(a.Announced), v1Moment(a.Sunset), acts)
+		fmt.Fprintf(s.out, "announced on %s: version 1 ends on %s. %s\n", retire.Moment(a.Announced), retire.Moment(a.Sunset), acts)
 
 		state, err := store.Load(ctx)
 		if err != nil {
@@ -163,12 +165,17 @@ func (c postponeV1Cmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	return c.retiring(ctx, s, func(_ *db.DB, store *retire.Store) error {
-		before, err := store.Postpone(ctx, sunset)
+	return c.retiring(ctx, s, func(d *db.DB, store *retire.Store) error {
+		var before time.Time
+		entry := &domain.AuditEntry{Operation: "v1 postpone", Fields: []string{"sunset"}}
+		err := audited(ctx, d, entry, func(ctx context.Context) (err error) {
+			before, err = store.Postpone(ctx, sunset)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(s.out, "version 1 ends on %s, not on %s. %s\n", v1Moment(sunset), v1Moment(before), acts)
+		_, err = fmt.Fprintf(s.out, "version 1 ends on %s, not on %s. %s\n", retire.Moment(sunset), retire.Moment(before), acts)
 		return err
 	})
 }
@@ -177,14 +184,19 @@ type cancelV1Cmd struct{ databaseFlags }
 
 // Run takes the announcement back.
 func (c cancelV1Cmd) Run(ctx context.Context, s streams) error {
-	return c.retiring(ctx, s, func(_ *db.DB, store *retire.Store) error {
-		a, err := store.Cancel(ctx)
+	return c.retiring(ctx, s, func(d *db.DB, store *retire.Store) error {
+		var a retire.Announcement
+		entry := &domain.AuditEntry{Operation: "v1 cancel", Fields: []string{"sunset"}}
+		err := audited(ctx, d, entry, func(ctx context.Context) (err error) {
+			a, err = store.Cancel(ctx)
+			return err
+		})
 		if err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(s.out, "the announcement of %s that version 1 ends on %s is taken back. %s\n"+
-			"Phases and brownouts stay: partnerapi v1 phase --all on takes those back.\n", v1Moment(a.Announced),
-			v1Moment(a.Sunset), acts)
+			"Phases and brownouts stay: partnerapi v1 phase --all on takes those back.\n", retire.Moment(a.Announced),
+			retire.Moment(a.Sunset), acts)
 		return err
 	})
 }

@@ -117,7 +117,7 @@ func (c webhookNamed) Validate() error {
 }
 
 // set gives the subscription a status, and says what it was before.
-func (c webhookNamed) set(ctx context.Context, s streams, status domain.WebhookStatus) (err error) {
+func (c webhookNamed) set(ctx context.Context, s streams, command string, status domain.WebhookStatus) (err error) {
 	id, err := c.id()
 	if err != nil {
 		return err
@@ -127,7 +127,14 @@ func (c webhookNamed) set(ctx context.Context, s streams, status domain.WebhookS
 		return err
 	}
 	defer closing(shut, &err)
-	before, err := d.SetWebhookStatus(ctx, id, status)
+	entry := &domain.AuditEntry{
+		Operation: command, Object: domain.AuditObject{Kind: id.Noun(), ID: id.String()}, Fields: []string{"status"},
+	}
+	var before domain.WebhookStatus
+	err = audited(ctx, d, entry, func(ctx context.Context) error {
+		before, err = d.SetWebhookStatus(ctx, id, status)
+		return err
+	})
 	if err != nil {
 		return noWebhook(err, id)
 	}
@@ -147,14 +154,14 @@ type pauseWebhookCmd struct{ webhookNamed }
 
 // Run pauses a subscription.
 func (c pauseWebhookCmd) Run(ctx context.Context, s streams) error {
-	return c.set(ctx, s, domain.WebhookPaused)
+	return c.set(ctx, s, "webhooks pause", domain.WebhookPaused)
 }
 
 type resumeWebhookCmd struct{ webhookNamed }
 
 // Run activates a subscription.
 func (c resumeWebhookCmd) Run(ctx context.Context, s streams) error {
-	return c.set(ctx, s, domain.WebhookActive)
+	return c.set(ctx, s, "webhooks resume", domain.WebhookActive)
 }
 
 type listDeliveriesCmd struct {

@@ -3,6 +3,8 @@ package op
 import (
 	"context"
 	"reflect"
+	"slices"
+	"strings"
 
 	"partnerapi/domain"
 )
@@ -53,4 +55,67 @@ func (in *Input) Subject(input any) (client domain.ClientID, user domain.UserID)
 		}
 	}
 	return client, user
+}
+
+// Object returns what the path of an input names last: an object that is neither a
+// client nor a user where there is one, else the user, else the client. It is zero
+// where the path names none.
+func (in *Input) Object(input any) (named domain.AuditObject) {
+	v := reflect.ValueOf(input).Elem()
+	rank := 0
+	for _, p := range in.Path {
+		switch value := v.FieldByIndex(p.index).Interface().(type) {
+		case domain.ClientID:
+			if rank <= 1 {
+				named, rank = ObjectOf(value), 1
+			}
+		case domain.UserID:
+			if rank <= 2 {
+				named, rank = ObjectOf(value), 2
+			}
+		case string: // a name, such as breach_name
+			kind, _, _ := strings.Cut(p.Name, "_")
+			named, rank = domain.AuditObject{Kind: kind, ID: value}, 3
+		default:
+			if object := ObjectOf(value); object != (domain.AuditObject{}) {
+				named, rank = object, 3
+			}
+		}
+	}
+	return named
+}
+
+// ObjectOf returns the object that an id identifies; zero for what is no id of an
+// object, or the zero id.
+func ObjectOf(id any) domain.AuditObject {
+	is, ok := id.(interface {
+		Noun() string
+		String() string
+		IsZero() bool
+	})
+	if !ok || is.IsZero() {
+		return domain.AuditObject{}
+	}
+	return domain.AuditObject{Kind: is.Noun(), ID: is.String()}
+}
+
+// Given returns the names, as callers know them, of the members of its body that an
+// input gives, sorted: those of a PATCH, and of others those that are not empty.
+func (in *Input) Given(input any) (names []string) {
+	if in.Body == nil || in.Body.Kind() != reflect.Struct {
+		return nil
+	}
+	body := reflect.ValueOf(input).Elem().FieldByIndex(in.body)
+	for _, f := range reflect.VisibleFields(in.Body) {
+		name := WireName(f)
+		if name == "" {
+			continue
+		}
+		value := body.FieldByIndex(f.Index)
+		if o, ok := value.Interface().(optional); ok && o.given() || !ok && !value.IsZero() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

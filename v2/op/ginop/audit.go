@@ -53,7 +53,8 @@ func (e *Edge) audited(
 			Operation: o.Meta().ID, Method: request.method, Path: request.path, RequestID: request.id,
 		}
 		entry.Client, entry.User = o.Input().Subject(in)
-		describe(&entry, out)
+		entry.Object, entry.Fields = o.Input().Object(in), o.Input().Given(in)
+		describe(&entry, o, out)
 		return e.Audit(ctx, entry)
 	})
 }
@@ -68,10 +69,10 @@ func dryRun(out any) bool {
 	return of.IsValid() && of.Kind() == reflect.Bool && of.Bool()
 }
 
-// describe adds to an entry the client and the user that an output is about, by
-// its fields ID and ClientID, or as an op.OfClient: what was created, the client
-// of a user, or the one that an operation without one in its path found.
-func describe(entry *domain.AuditEntry, out any) {
+// describe adds to an entry the object, the client and the user that an output is
+// about, by its fields ID and ClientID, or as an op.OfClient: what was created, the
+// client of a user, or the one that an operation without one in its path found.
+func describe(entry *domain.AuditEntry, o op.Operation, out any) {
 	if of, ok := out.(op.OfClient); ok && entry.Client.IsZero() {
 		entry.Client = of.BudgetClient()
 	}
@@ -82,12 +83,33 @@ func describe(entry *domain.AuditEntry, out any) {
 	if of := v.FieldByName("ClientID"); of.IsValid() && entry.Client.IsZero() {
 		entry.Client, _ = of.Interface().(domain.ClientID)
 	}
-	if of := v.FieldByName("ID"); of.IsValid() {
-		switch id := of.Interface().(type) {
-		case domain.ClientID:
-			entry.Client = id
-		case domain.UserID:
-			entry.User = id
+	shown := idShown(v, o.Meta().Status == http.StatusCreated)
+	if object := op.ObjectOf(shown); object != (domain.AuditObject{}) {
+		entry.Object = object
+	}
+	switch id := shown.(type) {
+	case domain.ClientID:
+		entry.Client = id
+	case domain.UserID:
+		entry.User = id
+	}
+}
+
+// idShown is the id that an output shows, or that its part shows which was created;
+// nil for none.
+func idShown(v reflect.Value, created bool) any {
+	if id := v.FieldByName("ID"); id.IsValid() {
+		return id.Interface()
+	}
+	if !created {
+		return nil
+	}
+	for i := range v.NumField() {
+		if part := v.Field(i); part.Kind() == reflect.Struct {
+			if id := part.FieldByName("ID"); id.IsValid() {
+				return id.Interface()
+			}
 		}
 	}
+	return nil
 }
