@@ -1,7 +1,10 @@
 package domain_test
 
 import (
+	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"partnerapi/domain"
 )
@@ -79,6 +82,33 @@ func FuzzParseDate(f *testing.F) {
 		}
 		if there := date.AddDays(-400).AddDays(400); there.Before(date) {
 			t.Fatalf("%q, back and forth, is %s", text, there)
+		}
+	})
+}
+
+// timeForm is RFC 3339's, without the range of its numbers.
+var timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+func FuzzParseTime(f *testing.F) {
+	for text := range goodTimes {
+		f.Add(text)
+	}
+	for _, text := range badTimes {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		at, err := domain.ParseTime(text)
+		if err != nil {
+			if !at.IsZero() {
+				t.Fatalf("%q is refused, yet gives %s", text, at)
+			}
+			return
+		}
+		if !timeForm.MatchString(text) || at.Location() != time.UTC || at.Year() < 1 || at.Year() > 9999 {
+			t.Fatalf("%q is taken as %s", text, at)
+		}
+		if again, err := domain.ParseTime(strings.ToLower(at.Format(time.RFC3339Nano))); err != nil || !again.Equal(at) {
+			t.Fatalf("%q is %s, and that is %s, %v", text, at, again, err)
 		}
 	})
 }

@@ -190,18 +190,10 @@ type Moment struct{ time.Time }
 // MomentOf is a time as records hold it.
 func MomentOf(t time.Time) Moment { return Moment{t.UTC().Truncate(time.Microsecond)} }
 
-// MomentIf is the time as a field that is null where there is none.
-func MomentIf(t *time.Time) Field[Moment] {
-	if t == nil {
-		return Field[Moment]{Given: true, Null: true}
-	}
-	return Says(MomentOf(*t))
-}
-
-// UnmarshalText reads a time from 1970 on.
+// UnmarshalText reads a time from 1970 on, as ParseTime does.
 func (m *Moment) UnmarshalText(text []byte) error {
-	at, err := time.Parse(time.RFC3339, string(text))
-	if err != nil || strings.Contains(string(text), ",") { // which Go takes for a point
+	at, err := ParseTime(string(text))
+	if err != nil {
 		return fmt.Errorf("must be a time such as 2026-01-31T08:00:00Z, not %.40q", text)
 	}
 	if at.Unix() < 0 {

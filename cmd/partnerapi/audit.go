@@ -169,10 +169,11 @@ func since(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	for _, form := range []string{time.DateOnly, time.RFC3339} {
-		if at, err := time.Parse(form, text); err == nil {
-			return at, nil
-		}
+	if day, err := domain.ParseDate(text); err == nil {
+		return day.Time(), nil
+	}
+	if at, err := domain.ParseTime(text); err == nil {
+		return at, nil
 	}
 	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
 		return domain.SystemClock{}.Now().Add(-ago), nil

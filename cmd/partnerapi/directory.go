@@ -269,17 +269,18 @@ func (c runDirectoryCmd) Run(ctx context.Context, s streams) error {
 			return err
 		}
 		runner := directory.NewRunner(d, keys, c.connector(nil), slog.New(slog.DiscardHandler))
-		run, err := runner.Start(ctx, of.ID, c.Force, func(read, applied int) {
+		entry := byCommand(*ofClient("directory run", of.ID))
+		run, err := runner.Start(db.WithEntry(ctx, entry), of.ID, c.Force, func(read, applied int) {
 			fmt.Fprintf(s.err, "%d accounts read, %d applied\n", read, applied)
 		})
 		if err != nil {
 			return asText(err)
 		}
 		for _, skipped := range run.Skipped {
-			fmt.Fprintf(s.err, "skipped %s: %s\n", skipped.Address, skipped.Reason)
+			fmt.Fprintf(s.err, "skipped %s: %s\n", domain.Visible(skipped.Address), domain.Visible(skipped.Reason))
 		}
 		if run.Error != nil {
-			return fmt.Errorf("the run failed: %s", *run.Error)
+			return fmt.Errorf("the run failed: %s", domain.Visible(*run.Error))
 		}
 		_, err = fmt.Fprintf(s.out, "%d created, %d updated, %d deactivated, %d merged, %d unchanged\n",
 			run.Created, run.Updated, run.Deactivated, run.Merged, run.Unchanged)

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"partnerapi/cmd/internal/bar"
+	"partnerapi/db"
+	"partnerapi/domain"
 	"partnerapi/platform/transfer"
 )
 
@@ -39,30 +44,80 @@ func (c importObjectsCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(shut, &err)
+	tell, told, err := c.refusals(s)
+	if err != nil {
+		return err
+	}
 
 	applying := &lineProgress{progress{to: s.err}}
 	if isTerminal(s.err) {
-		applying.bar = bar.New(s.err, "applying lines")
+		applying.bar = bar.New(raw(s.err), "applying lines")
+	}
+	run := transfer.Try
+	if !c.DryRun {
+		run, ctx = transfer.Import, db.WithEntry(ctx, byCommand(domain.AuditEntry{Operation: "import"}))
 	}
 	start := time.Now()
-	report, err := transfer.Import(ctx, d, in, transfer.Watcher{
+	report, err := run(ctx, d, in, transfer.Watcher{
 		Refused: func(line int, reason string) {
 			reading.makeRoom()
 			applying.makeRoom()
-			fmt.Fprintf(s.err, "line %d: %s\n", line, reason)
+			tell(line, reason)
 		},
 		Read:    reading.applied,
 		Applied: applying.applied,
 	})
 	reading.makeRoom()
 	applying.makeRoom()
-	fmt.Fprintf(s.out, "%d lines in %s: %d created, %d updated, %d unchanged, %d refused\n",
+	would := ""
+	if c.DryRun {
+		would = "dry run, nothing was changed: "
+	}
+	fmt.Fprintf(s.out, "%s%d lines in %s: %d created, %d updated, %d unchanged, %d refused\n", would,
 		report.Lines, time.Since(start).Round(time.Millisecond), report.Created, report.Updated, report.Unchanged,
 		report.Refused)
-	if err != nil {
-		return fmt.Errorf("%w\nrun it again with the same lines: what is applied is not applied twice", err)
+	return errors.Join(c.ended(ctx, report, err), told())
+}
+
+// refusedLine is a line that was refused, as --errors writes it.
+type refusedLine struct {
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
+}
+
+// refusals returns what tells of refused lines, where that is asked for, and what ends
+// it.
+func (c importObjectsCmd) refusals(s streams) (tell func(line int, reason string), end func() error, err error) {
+	if c.Errors == "" {
+		return func(line int, reason string) {
+			fmt.Fprintf(s.err, "line %d: %s\n", line, domain.Visible(reason))
+		}, func() error { return nil }, nil
 	}
-	if report.Refused > 0 {
+	file, err := newOutput(c.Errors, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	buffer := bufio.NewWriter(file.to)
+	lines := json.NewEncoder(buffer)
+	lines.SetEscapeHTML(false)
+	return func(line int, reason string) {
+			_ = lines.Encode(refusedLine{line, reason}) // the buffer keeps the error
+		}, func() error {
+			if err := buffer.Flush(); err != nil {
+				return errors.Join(err, file.drop())
+			}
+			return file.keep()
+		}, nil
+}
+
+// ended is how an import ended, in one line where it was interrupted.
+func (c importObjectsCmd) ended(ctx context.Context, report transfer.Report, err error) error {
+	switch {
+	case err != nil && c.DryRun:
+		return cutShort(ctx, err, "nothing was changed")
+	case err != nil:
+		return cutShort(ctx, err, "run it again with the same lines, what is applied is not applied twice")
+	case report.Refused > 0:
 		return fmt.Errorf("%d of %d lines were refused", report.Refused, report.Lines)
 	}
 	return nil

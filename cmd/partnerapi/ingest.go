@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"partnerapi/cmd/internal/bar"
+	"partnerapi/db"
+	"partnerapi/domain"
 	"partnerapi/platform/ingest"
 )
 
@@ -38,10 +40,11 @@ func (c ingestCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	defer closing(shut, &err)
 	start := time.Now()
-	report, err := ingest.Ingest(ctx, d, in, ingest.Watcher{
+	entry := byCommand(domain.AuditEntry{Operation: "ingest"})
+	report, err := ingest.Ingest(db.WithEntry(ctx, entry), d, in, ingest.Watcher{
 		Refused: func(line int, reason string) {
 			shown.makeRoom()
-			fmt.Fprintf(s.err, "line %d: %s\n", line, reason)
+			fmt.Fprintf(s.err, "line %d: %s\n", line, domain.Visible(reason))
 		},
 		Applied: shown.applied,
 	})
@@ -49,12 +52,22 @@ func (c ingestCmd) Run(ctx context.Context, s streams) (err error) {
 	fmt.Fprintf(s.out, "%d lines in %s: %d taken, %d repeated, %d refused\n",
 		report.Lines, time.Since(start).Round(time.Millisecond), report.Taken, report.Repeated, report.Refused)
 	if err != nil {
-		return fmt.Errorf("%w\nrun it again with the same lines: no signal is applied twice", err)
+		return cutShort(ctx, err, "run it again with the same lines, no signal is applied twice")
 	}
 	if report.Refused > 0 {
 		return fmt.Errorf("%d of %d lines were refused", report.Refused, report.Lines)
 	}
 	return nil
+}
+
+// cutShort is the error of a command that takes lines and did not come to their end,
+// with what follows from that. An interruption is its own reason: what it broke is not
+// shown.
+func cutShort(ctx context.Context, err error, follows string) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted: " + follows)
+	}
+	return fmt.Errorf("%w\n%s", err, follows)
 }
 
 // inputOf opens what is to be read, the standard input or a file, with what shows the

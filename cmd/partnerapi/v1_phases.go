@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v1compat/retire"
+	"partnerapi/v2/op"
 )
 
 type phaseV1Cmd struct {
@@ -137,7 +137,7 @@ func reopened(until time.Time) string {
 	if until.IsZero() {
 		return "The end of version 1 is taken back."
 	}
-	return "The end of version 1 is taken back. From " + v1Moment(until) + " on all keys are off again, and partnerapi v1 end ends it."
+	return "The end of version 1 is taken back. From " + retire.Moment(until) + " on all keys are off again, and partnerapi v1 end ends it."
 }
 
 // scope is the keys that the phase is for, and their name.
@@ -282,14 +282,41 @@ func phasesOf(ctx context.Context, d *db.DB, store *retire.Store, keys []db.Key)
 
 // scheduled is a schedule for people.
 func scheduled(w retire.Window) string {
-	text := fmt.Sprintf("%v from %s", w.For, v1Moment(w.Start))
+	text := fmt.Sprintf("%v from %s", w.For, retire.Moment(w.Start))
 	if w.Count > 1 {
-		text += fmt.Sprintf(", every %v, %d times, the last to %s", w.Every, w.Count, v1Moment(w.Ends()))
+		text += fmt.Sprintf(", every %v, %d times, the last to %s", w.Every, w.Count, retire.Moment(w.Ends()))
 	}
 	return text
 }
 
-type listBrownoutsCmd struct{ databaseFlags }
+type listBrownoutsCmd struct {
+	databaseFlags
+	JSON bool `name:"json" env:"-" help:"Print JSON, an array of brownouts."`
+}
+
+// brownoutLine is a brownout as the command prints it in JSON.
+type brownoutLine struct {
+	ID           int64    `json:"id"`
+	StartAt      op.Time  `json:"start_at"`
+	ForSeconds   int64    `json:"for_seconds"`
+	EverySeconds *int64   `json:"every_seconds"` // null for one window
+	Count        int      `json:"count"`
+	Keys         []string `json:"keys"` // their prefixes; none for all in phase brownout
+
+	window retire.Window
+	now    time.Time
+}
+
+func (b brownoutLine) row() []any {
+	every := "-"
+	if b.EverySeconds != nil {
+		every = b.window.Every.String()
+	}
+	return []any{
+		b.ID, retire.Moment(b.window.Start), b.window.For, every, b.Count, next(b.window, b.now),
+		cmp.Or(strings.Join(b.Keys, ","), "all in phase brownout"),
+	}
+}
 
 // Run lists the brownouts.
 func (c listBrownoutsCmd) Run(ctx context.Context, s streams) error {
@@ -307,21 +334,22 @@ func (c listBrownoutsCmd) Run(ctx context.Context, s streams) error {
 			prefixes[k.ID] = k.Prefix
 		}
 
-		w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tSTART\tFOR\tEVERY\tCOUNT\tNEXT\tKEYS")
+		var lines []brownoutLine
 		for _, b := range state.Windows() {
-			every := "-"
+			line := brownoutLine{
+				ID: b.ID, StartAt: op.At(b.Start), ForSeconds: int64(b.For / time.Second), Count: b.Count, Keys: []string{},
+				window: b, now: d.Now(),
+			}
 			if b.Count > 1 {
-				every = b.Every.String()
+				line.EverySeconds = given(int64(b.Every / time.Second))
 			}
-			named := make([]string, len(b.Keys))
-			for i, key := range b.Keys {
-				named[i] = cmp.Or(prefixes[key], key.String())
+			for _, key := range b.Keys {
+				line.Keys = append(line.Keys, cmp.Or(prefixes[key], key.String()))
 			}
-			fmt.Fprintf(w, "%d\t%s\t%v\t%s\t%d\t%s\t%s\n", b.ID, v1Moment(b.Start), b.For, every, b.Count, next(b, d.Now()),
-				cmp.Or(strings.Join(named, ","), "all in phase brownout"))
+			lines = append(lines, line)
 		}
-		return w.Flush()
+		columns := []any{"ID", "START", "FOR", "EVERY", "COUNT", "NEXT", "KEYS"}
+		return printList(s.out, c.JSON, lines, columns, brownoutLine.row)
 	})
 }
 
@@ -332,9 +360,9 @@ func next(w retire.Window, now time.Time) string {
 	case !ok:
 		return "over"
 	case from.After(now):
-		return v1Moment(from)
+		return retire.Moment(from)
 	}
-	return "now, to " + v1Moment(to)
+	return "now, to " + retire.Moment(to)
 }
 
 type cancelBrownoutCmd struct {

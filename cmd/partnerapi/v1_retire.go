@@ -52,19 +52,11 @@ func v1Time(flag, text string) (time.Time, error) {
 	if day, err := domain.ParseDate(text); err == nil {
 		return day.Time(), nil
 	}
-	t, err := time.Parse(time.RFC3339, text)
+	t, err := domain.ParseTime(text)
 	if err != nil {
 		return t, fmt.Errorf("%s: %q is neither a day such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z", flag, text)
 	}
-	return t.UTC().Truncate(time.Microsecond), nil
-}
-
-// v1Moment is a time as v1Time reads it, as short as can be.
-func v1Moment(t time.Time) string {
-	if day := domain.DateOf(t); day.Time().Equal(t) {
-		return day.String()
-	}
-	return t.UTC().Format(time.RFC3339)
+	return t.Truncate(time.Microsecond), nil
 }
 
 type announceV1Cmd struct {

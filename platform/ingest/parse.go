@@ -213,8 +213,8 @@ func readTime(s *domain.Signal, v jsontext.Value, latest time.Time) error {
 	if err != nil {
 		return err
 	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil || strings.Contains(text, ",") { // which Go takes for a point
+	at, err := domain.ParseTime(text)
+	if err != nil {
 		return fmt.Errorf("must be a time such as 2026-01-31T08:00:00Z, not %q", text)
 	}
 	if at.After(latest) {
@@ -223,7 +223,7 @@ func readTime(s *domain.Signal, v jsontext.Value, latest time.Time) error {
 	if at.Unix() < 0 {
 		return fmt.Errorf("%s is before 1970", text)
 	}
-	s.At = at.UTC().Truncate(time.Microsecond)
+	s.At = at.Truncate(time.Microsecond)
 	return nil
 }
 

@@ -407,8 +407,8 @@ func setTime(query url.Values, name, value string, after int) {
 		query.Set(name, day.AddDate(0, 0, after).Format(time.RFC3339))
 		return
 	}
-	if at, err := time.Parse(time.RFC3339, strings.ToUpper(value)); err == nil {
-		at = at.UTC().Add(time.Duration(after) * time.Microsecond)
+	if at, err := domain.ParseTime(value); err == nil {
+		at = at.Add(time.Duration(after) * time.Microsecond)
 		query.Set(name, at.Format(time.RFC3339Nano))
 		return
 	}

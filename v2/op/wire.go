@@ -1,7 +1,6 @@
 package op
 
 import (
-	"bytes"
 	"strings"
 	"time"
 
@@ -53,20 +52,13 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// UnmarshalText reads any RFC 3339 time, its letters in either case, whose year in UTC is from 1 to 9999:
-// neither PostgreSQL nor a JSON date-time has a year 0.
+// UnmarshalText reads a time as domain.ParseTime does.
 func (t *Time) UnmarshalText(text []byte) error {
-	if len(text) < minTime || len(text) > maxTime {
+	at, err := domain.ParseTime(string(text))
+	if err != nil {
 		return errTime
 	}
-	if text[13] != ':' || bytes.IndexByte(text, ',') >= 0 { // which package time takes, and RFC 3339 does not
-		return errTime
-	}
-	parsed, err := time.Parse(time.RFC3339Nano, strings.ToUpper(string(text))) // whose letters are T and Z
-	if year := parsed.UTC().Year(); err != nil || year < 1 || year > 9999 {
-		return errTime
-	}
-	t.Time = parsed.UTC()
+	t.Time = at
 	return nil
 }
 

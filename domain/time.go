@@ -1,0 +1,41 @@
+package domain
+
+import (
+	"errors"
+	"strings"
+	"time"
+)
+
+// The least and the greatest length of a time's text, in bytes: RFC 3339 does not bound
+// the digits of a fraction.
+const (
+	minTimeText = len("2006-01-02T15:04:05Z")
+	maxTimeText = 64
+)
+
+var errBadTime = errors.New("must be a time such as 2026-01-31T08:00:00Z")
+
+// ParseTime reads a time of RFC 3339, its letters in either case, and returns it in
+// UTC, where its year is from 1 to 9999: neither PostgreSQL nor a JSON date-time has a
+// year 0. What package time takes beyond RFC 3339 is refused: hours of one digit,
+// fractions after a comma, and offsets of 24 hours or 60 minutes.
+func ParseTime(text string) (time.Time, error) {
+	if len(text) < minTimeText || len(text) > maxTimeText || text[13] != ':' || strings.Contains(text, ",") {
+		return time.Time{}, errBadTime
+	}
+	at, err := time.Parse(time.RFC3339, strings.ToUpper(text)) // whose letters are T and Z
+	if err != nil || hasWideOffset(text) {
+		return time.Time{}, errBadTime
+	}
+	if at = at.UTC(); at.Year() < 1 || at.Year() > 9999 {
+		return time.Time{}, errBadTime
+	}
+	return at, nil
+}
+
+// hasWideOffset reports an offset of 24 hours or 60 minutes in a text that package time
+// took: it ends with Z, or with hh:mm.
+func hasWideOffset(text string) bool {
+	end := len(text) - len("hh:mm")
+	return text[end+2] == ':' && (text[end-1] == '+' || text[end-1] == '-') && (text[end:end+2] > "23" || text[end+3:] > "59")
+}
