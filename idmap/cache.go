@@ -20,6 +20,9 @@ type IDKey struct {
 	ID   UUID
 }
 
+// String is the id as v2 shows it.
+func (k IDKey) String() string { return spaces[k.Kind].show(k.ID) }
+
 // A pair is an object and the number that it holds now.
 type pair struct {
 	kind   Kind

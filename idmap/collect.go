@@ -74,14 +74,14 @@ func Held(values ...any) ([]IDKey, error) {
 // alone. An object that never had a number is an error: the registry's triggers
 // would have to be missing.
 func Number(ctx context.Context, reg *Registry, out any) error {
-	return NumberBy(out, func(wanted []IDKey) (map[IDKey]int64, error) { return reg.Numbers(ctx, wanted) })
+	return NumberBy(func(wanted []IDKey) (map[IDKey]int64, error) { return reg.Numbers(ctx, wanted) }, out)
 }
 
-// NumberBy is Number for a caller who has the numbers from elsewhere than a
-// Registry. find is called at most once, and may return fewer numbers than it was
-// asked for: that is an error.
-func NumberBy(out any, find func([]IDKey) (map[IDKey]int64, error)) error {
-	slots, err := collect([]any{out})
+// NumberBy is Number, of several values, for a caller who has the numbers from
+// elsewhere than a Registry. find is called at most once, and may return fewer numbers
+// than it was asked for: that is an error.
+func NumberBy(find func([]IDKey) (map[IDKey]int64, error), values ...any) error {
+	slots, err := collect(values)
 	if err != nil {
 		return fmt.Errorf("number ids: %w", err)
 	}
@@ -104,7 +104,7 @@ func NumberBy(out any, find func([]IDKey) (map[IDKey]int64, error)) error {
 		}
 		number, ok := found[IDKey{s.kind, *s.id}]
 		if !ok {
-			return fmt.Errorf("number ids: %s has no number", spaces[s.kind].show(*s.id))
+			return fmt.Errorf("number ids: %s has no number", IDKey{s.kind, *s.id})
 		}
 		*s.number = number
 	}
@@ -202,7 +202,7 @@ func build(t reflect.Type, building map[reflect.Type]*plan) (*plan, error) {
 	return p, nil
 }
 
-// holds reports whether values of type t can hold Refs.
+// containsRef reports whether values of type t can hold Refs.
 func containsRef(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
@@ -229,7 +229,7 @@ func isRef(t reflect.Type) bool {
 	return t.PkgPath() == thisPackage && reflect.PointerTo(t).Implements(referrerType)
 }
 
-// reachable reports whether a field can be set from outside of its package, as
+// settable reports whether a field can be set from outside of its package, as
 // decoders see it.
 func settable(field reflect.StructField) bool { return field.IsExported() || field.Anonymous }
 

@@ -2,12 +2,8 @@ package idmap
 
 import (
 	"context"
-	"database/sql"
 	"io/fs"
-	"net/url"
 	"testing"
-
-	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"partnerapi/db/dbtest"
 	"partnerapi/db/pg"
@@ -42,8 +38,7 @@ func openURL(t testing.TB, address string) *pg.DB {
 }
 
 // databaseURL makes a database of the test's own, with the tables alone or with
-// the registry too. The service's own connections prepare nothing, and neither
-// do these.
+// the registry too.
 func databaseURL(t testing.TB, migrated bool) string {
 	t.Helper()
 	schema := dbtest.Schema{Name: "objects", Key: objects, Apply: func(ctx context.Context, address string) error {
@@ -53,22 +48,16 @@ func databaseURL(t testing.TB, migrated bool) string {
 		schema = dbtest.Schema{Name: "idmap", Key: objects + scripts(t)}
 		schema.Apply = func(ctx context.Context, address string) error { return apply(ctx, address, true) }
 	}
-	address, err := url.Parse(dbtest.URL(t, schema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	query := address.Query()
-	query.Set("default_query_exec_mode", "exec")
-	address.RawQuery = query.Encode()
-	return address.String()
+	return dbtest.URL(t, schema)
 }
 
 func apply(ctx context.Context, address string, migrated bool) error {
-	db, err := sql.Open("pgx", address)
+	d, err := pg.Open(address)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { _ = d.Close() }()
+	db := d.SQL()
 	if _, err := db.ExecContext(ctx, objects); err != nil || !migrated {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"partnerapi/db/pg"
 )
 
 // selectLive reads the numbers that objects hold, in the order of an export.
@@ -82,4 +84,13 @@ func writeLive(ctx context.Context, tx *sql.Tx, to *csv.Writer, done func(lines 
 	done(lines)
 	to.Flush()
 	return lines, to.Error()
+}
+
+// translateError returns Unavailable for an error of a database that cannot be
+// reached, and every other error as it is.
+func translateError(err error) error {
+	if away := pg.Unavailable("ask the id registry", err); away != nil {
+		return away
+	}
+	return err
 }

@@ -37,7 +37,11 @@ type Imported struct {
 //
 // Creators of objects wait while an import runs, and it waits for those under
 // way; it never keeps creators waiting for one another longer than lockWait.
-func Import(ctx context.Context, db *sql.DB, file io.Reader, dryRun bool) (Imported, error) {
+//
+// What is given as also is done in the transaction of an import that moved something.
+func Import(
+	ctx context.Context, db *sql.DB, file io.Reader, dryRun bool, also ...func(context.Context, *sql.Tx) error,
+) (Imported, error) {
 	s, err := readSheet(file)
 	if err != nil {
 		return Imported{}, fmt.Errorf("import numbers: %w", err)
@@ -65,6 +69,11 @@ func Import(ctx context.Context, db *sql.DB, file io.Reader, dryRun bool) (Impor
 	}
 	if err := move(ctx, tx); err != nil {
 		return report, fmt.Errorf("import numbers: %w", err)
+	}
+	for _, work := range also {
+		if err := work(ctx, tx); err != nil {
+			return report, fmt.Errorf("import numbers: %w", err)
+		}
 	}
 	if err := tx.Commit(); err != nil {
 		return report, fmt.Errorf("import numbers: commit: %w", err)

@@ -40,8 +40,8 @@ CROSS JOIN LATERAL (
 	WHERE kind = w.kind AND number = w.number LIMIT 1) AS r
 WHERE r.retired_at IS NULL`
 
-	selectNumbers = `SELECT w.n, r.number, r.retired_at IS NULL
-FROM unnest($1::text[], $2::text[]::uuid[]) WITH ORDINALITY AS w (kind, id, n)
+	selectNumbers = `SELECT w.n, r.number, r.retired_at IS NULL AS live
+FROM unnest($1::text[], $2::uuid[]) WITH ORDINALITY AS w (kind, id, n)
 CROSS JOIN LATERAL (
 	SELECT number, retired_at FROM id_registry
 	WHERE kind = w.kind AND id = w.id AND retired_at IS NULL
@@ -189,7 +189,7 @@ func (e Entry) String() string {
 	if !e.RetiredAt.IsZero() {
 		state = "tombstone since " + e.RetiredAt.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%s %d %s %s %s", e.Kind, e.Number, spaces[e.Kind].show(e.ID), anyID(e.ID).UUID(), state)
+	return fmt.Sprintf("%s %d %s %s %s", e.Kind, e.Number, e.Shown(), e.UUID(), state)
 }
 
 // Shown is the id as v2 shows it.
@@ -231,13 +231,4 @@ func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entr
 		entries = append(entries, e)
 	}
 	return entries, err
-}
-
-// translateError returns Unavailable for an error of a database that cannot be
-// reached, and every other error as it is.
-func translateError(err error) error {
-	if away := pg.Unavailable("ask the id registry", err); away != nil {
-		return away
-	}
-	return err
 }

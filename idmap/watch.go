@@ -2,12 +2,8 @@ package idmap
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"partnerapi/db/pg"
 )
@@ -65,41 +61,4 @@ func (r *Registry) listen(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-func (r *Registry) follow(ctx context.Context, conn *pgx.Conn) error {
-	if _, err := conn.Exec(ctx, `LISTEN id_registry`); err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	r.cache.reset(true)
-	r.observe(listening)
-	for {
-		err := await(ctx, conn)
-		switch {
-		case err == nil:
-			r.cache.reset(true)
-			r.observe(changed)
-		case ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded):
-			return fmt.Errorf("await a change: %w", err)
-		default:
-			if err := ping(ctx, conn); err != nil {
-				return fmt.Errorf("ping a silent connection: %w", err)
-			}
-		}
-	}
-}
-
-// await returns nil at a notification, and a DeadlineExceeded after a heartbeat
-// without one.
-func await(ctx context.Context, conn *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, heartbeat)
-	defer cancel()
-	_, err := conn.WaitForNotification(ctx)
-	return err
-}
-
-func ping(ctx context.Context, conn *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, heartbeat)
-	defer cancel()
-	return conn.Ping(ctx)
 }

@@ -80,6 +80,7 @@ func (f *Facade) clientRoutes(api *v2.API) {
 	}, api.GetPartner, fromGetPartner, toPartner)
 	ownList(f, Meta{
 		ID: "clients", Method: "GET", Path: "/clients", Status: http.StatusOK, Summary: "Get Clients",
+		GivenUp:     []string{"phishing_click_rate_last_year", "phishing_click_rate_total"},
 		Description: "Returns the clients that the key reaches, by their creation.",
 	}, api.ListClients, fromListClients, toClient, api.ListClients, nextListClients)
 	call(f, Meta{

@@ -56,8 +56,9 @@ func (f *Facade) emailRoutes(api *v2.API, own *v2.V1) {
 		Summary: "Retrieve Sent Emails",
 		Description: "Returns the mails that were sent within 30 days to a user, or to all users in reach with an " +
 			"address, newest first. `limit` and `offset` are taken from the query.",
-		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
-		Fields: map[string]string{"user_id": "user_infima_id"},
+		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fields:  map[string]string{"user_id": "user_infima_id"},
+		GivenUp: []string{"message_infima_id", "user_infima_id"},
 	}, own.SentEmails, fromListSentEmails, toSentEmail, api.ListEmails, nextListSentEmails)
 }
 

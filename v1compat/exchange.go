@@ -13,25 +13,28 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
 )
 
-// exchangeIDs asks for the ids that v1 and v2 have for the same objects.
+// exchangeInput asks for the ids that v1 and v2 have for the same objects.
+type exchangeInput struct{ Body exchangeIDs }
+
 type exchangeIDs struct {
-	Body struct {
-		Kind choice[v2.ReachableKind] `json:"kind" validate:"required" doc:"What the ids are of."`
-		IDs  givenIDs                 `json:"ids" validate:"required" doc:"Ids of version 1, version 2 or both, at most 1,000."`
-	}
+	Kind choice[v2.ReachableKind] `json:"kind" validate:"required" doc:"What the ids are of."`
+	IDs  givenIDs                 `json:"ids" validate:"required" doc:"Ids of version 1, version 2 or both, at most 1,000."`
 }
 
-func (f *Facade) exchangeRoutes(own *v2.V1) {
+// Weight is what a byte of the body counts for: what was given is held as it was
+// read, as texts, and as a part of the answer.
+func (*exchangeIDs) Weight() int64 { return 4 }
+
+func (f *Facade) exchangeRoutes() {
 	addOwn(f, Meta{
 		ID: "exchange-ids", Method: "POST", Path: "/ids/exchange", Status: http.StatusOK, Summary: "Exchange Ids",
 		Description: "Returns the ids that both versions have for the same objects, for callers who move to version 2. Integers are " +
 			"ids of version 1, texts are ids of version 2 or, as version 1 has them, UUIDs of users and admins and numbers of reports. " +
 			"An object that is given several times, or by both of its ids, is one item.",
 		Fails: []int{http.StatusRequestEntityTooLarge},
-	}, "partner", exchange{f.Registry, own.Reachable}.run)
+	}, "partner", exchange{f}.run)
 }
 
 // Exchanged is what an exchange of ids answers (decisions 11.4).
@@ -195,16 +198,13 @@ func (n naming) read(value jsontext.Value) mention {
 }
 
 // exchange is the operation.
-type exchange struct {
-	registry  *idmap.Registry
-	reachable *op.Op[v2.Reachable, v2.Reached]
-}
+type exchange struct{ *Facade }
 
 // run takes a statement for the ids of numbers, one for the reach, and one for the
 // numbers of ids, each only where there are such. A value beyond the key's reach is
 // asked for as one that nobody has, so that neither the answer nor its time tells
 // which it is.
-func (e exchange) run(ctx context.Context, in *exchangeIDs) (*Exchanged, error) {
+func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error) {
 	names := namings[string(in.Body.Kind)]
 	mentions := make([]mention, len(in.Body.IDs))
 	for i, value := range in.Body.IDs {
@@ -214,7 +214,13 @@ func (e exchange) run(ctx context.Context, in *exchangeIDs) (*Exchanged, error) 
 	if err != nil {
 		return nil, err
 	}
-	reached, err := e.reach(ctx, v2.ReachableKind(in.Body.Kind), mentions)
+	var ids []idmap.UUID
+	for _, m := range mentions {
+		if m.isID() { // an unused number too, as the zero id, which no object has
+			ids = append(ids, m.id)
+		}
+	}
+	reached, err := e.reached(ctx, string(in.Body.Kind), ids)
 	if err != nil {
 		return nil, err
 	}
@@ -237,30 +243,13 @@ func (e exchange) resolve(ctx context.Context, names naming, mentions []mention)
 	if len(wanted) == 0 {
 		return idmap.Lookup{}, nil
 	}
-	found, lookup, err := e.registry.IDs(ctx, wanted)
+	found, lookup, err := e.Registry.IDs(ctx, wanted)
 	for i, m := range mentions {
 		if m.number != 0 {
 			mentions[i].id = found[idmap.NumberKey{Kind: names.numbers, Number: m.number}]
 		}
 	}
 	return lookup, err
-}
-
-// reach finds which of the objects the caller reaches. It asks for unused numbers
-// too, as for the zero id, which no object has.
-func (e exchange) reach(ctx context.Context, kind v2.ReachableKind, mentions []mention) (map[idmap.UUID]bool, error) {
-	in := &v2.Reachable{}
-	in.Body.Kind = kind
-	for _, m := range mentions {
-		if m.isID() {
-			in.Body.IDs = append(in.Body.IDs, m.id)
-		}
-	}
-	out, err := e.reachable.Call(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return out.IDs, nil
 }
 
 // numbers finds the numbers of the objects that are reached: those by which some
@@ -287,7 +276,7 @@ func (e exchange) numbers(
 	if len(wanted) == 0 {
 		return numbers, nil
 	}
-	found, err := e.registry.Numbers(ctx, wanted)
+	found, err := e.Registry.Numbers(ctx, wanted)
 	for key, number := range found {
 		numbers[key.ID] = number
 	}

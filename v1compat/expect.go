@@ -1,6 +1,7 @@
 package v1compat
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -94,7 +95,14 @@ func (r *Reading) Expect(objects []jsontext.Value, numbers Numbers) ([]Expected,
 		items[i] = item
 	}
 
-	err := numberAll(items, numbers)
+	err := idmap.NumberBy(func(wanted []idmap.IDKey) (map[idmap.IDKey]int64, error) {
+		found, err := numbers(wanted)
+		all := make(map[idmap.IDKey]int64, len(wanted))
+		for _, key := range wanted {
+			all[key] = cmp.Or(found[key], NoNumber)
+		}
+		return all, err
+	}, items...)
 	if err != nil {
 		return nil, err
 	}
@@ -107,47 +115,6 @@ func (r *Reading) Expect(objects []jsontext.Value, numbers Numbers) ([]Expected,
 		}
 	}
 	return all, nil
-}
-
-// numberAll sets the numbers of items, NoNumber where there is none.
-func numberAll(items []any, numbers Numbers) error {
-	var wanted []idmap.IDKey
-	gather := func(keys []idmap.IDKey) (map[idmap.IDKey]int64, error) {
-		wanted = append(wanted, keys...)
-		none := make(map[idmap.IDKey]int64, len(keys))
-		for _, key := range keys {
-			none[key] = NoNumber
-		}
-		return none, nil
-	}
-	each := func(find Numbers) error {
-		for _, item := range items {
-			if item == nil {
-				continue
-			}
-			if err := idmap.NumberBy(item, find); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := each(gather); err != nil || len(wanted) == 0 {
-		return err
-	}
-
-	found, err := numbers(wanted)
-	if err != nil {
-		return err
-	}
-	return each(func(keys []idmap.IDKey) (map[idmap.IDKey]int64, error) {
-		some := make(map[idmap.IDKey]int64, len(keys))
-		for _, key := range keys {
-			if some[key] = NoNumber; found[key] != 0 {
-				some[key] = found[key]
-			}
-		}
-		return some, nil
-	})
 }
 
 // addFault notes what is wrong with an object that could not be read.

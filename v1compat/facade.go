@@ -78,7 +78,7 @@ func New(api *v2.API, c Config) *Facade {
 	f.sendPhishingRoutes(api, own)
 	f.emailRoutes(api, own)
 	f.reportRoutes(api, own)
-	f.exchangeRoutes(own)
+	f.exchangeRoutes()
 	f.usageRoutes()
 	f.mustFit()
 	f.counted = f.countable()

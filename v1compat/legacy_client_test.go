@@ -33,7 +33,7 @@ type undocumented struct{ what string }
 
 func (e *undocumented) Error() string { return "not in the document of version 1: " + e.what }
 
-// refused is a documented failure.
+// legacyRefusal is a documented failure.
 type legacyRefusal struct {
 	status  int
 	message string
@@ -41,7 +41,7 @@ type legacyRefusal struct {
 
 func (e *legacyRefusal) Error() string { return fmt.Sprintf("%d: %s", e.status, e.message) }
 
-// legacyGone is 410, which the document does not have: only a key whose phase says
+// errLegacyGone is 410, which the document does not have: only a key whose phase says
 // so may see it.
 var errLegacyGone = errors.New("410 Gone")
 

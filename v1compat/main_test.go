@@ -35,7 +35,7 @@ type service struct {
 	registry *idmap.Registry
 	usage    *usage.Counter
 	facade   *Facade
-	// retirement is what commands change; the service follows when keeper is told to.
+	// retirement is what commands change; the service follows when keeper reloads.
 	retirement *retire.Store
 	keeper     *retire.Keeper
 }

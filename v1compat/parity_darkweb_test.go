@@ -7,7 +7,7 @@ func found(from, through string) func(*actor) answer {
 	return func(a *actor) answer { return a.exposures(a.known["A"], from, through) }
 }
 
-// counts is a user with so many exposures.
+// counts is a user with the given number of exposures.
 func counts(user string, resolved, unresolved int) fields {
 	return fields{"id": user, "resolved": resolved, "unresolved": unresolved}
 }

@@ -7,7 +7,7 @@ import (
 	v2 "partnerapi/v2"
 )
 
-// mailed adds the record of a mail to a user, of so many days before noon.
+// mailed adds the record of a mail to a user, the given number of days before noon.
 func mailed(user string, kind domain.MessageType, days int) func(*actor) answer {
 	return each(func(a *actor) {
 		var to v2.User

@@ -35,6 +35,9 @@ type Meta struct {
 	// Successor is the operation of v2's public set that callers of the route are to
 	// call instead; nil where it is the one that the route itself calls.
 	Successor op.Operation
+	// GivenUp are the members of v1's items that the successor's JSON has no value for,
+	// sorted.
+	GivenUp []string
 	// Reordered says that the successor lists the objects in another order.
 	Reordered bool
 	// Additive says that the route is not in v1's own document: it has no phase and

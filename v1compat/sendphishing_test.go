@@ -215,7 +215,7 @@ func TestTheWholeWay(t *testing.T) {
 	}
 
 	r.Clock.Advance(time.Minute)
-	page, err := http.Get(link) //nolint:noctx // a reader's browser
+	page, err := http.Get(link) // a reader's browser
 	if err != nil {
 		t.Fatal(err)
 	}

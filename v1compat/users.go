@@ -78,6 +78,7 @@ type updateUser struct {
 func (f *Facade) userRoutes(api *v2.API) {
 	list(f, Meta{
 		ID: "users", Method: "GET", Path: "/clients/:client_id/users", Status: http.StatusOK, Summary: "Get Users",
+		GivenUp:     []string{"phishing_click_rate_last_year", "phishing_click_rate_total"},
 		Description: "Returns the users of a client, by their creation: active ones unless `status` says otherwise.",
 	}, api.ListUsers, fromListUsers, toUser)
 	call(f, Meta{

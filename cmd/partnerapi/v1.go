@@ -34,6 +34,7 @@ func init() {
 			Parity parityCmd `cmd:"" help:"Compare what v1 and v2 say, to move a caller from one to the other."`
 		}{},
 		migrate: func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) },
+		steps:   stepsV1,
 		version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return idmap.SchemaVersion(ctx, d.SQL()) },
 		mount:   mountV1,
 		name:    "v1",
@@ -46,6 +47,22 @@ func init() {
 		routes:     routesV1,
 		greet:      greetV1,
 	})
+}
+
+func stepsV1(ctx context.Context, d *db.DB) (steps []db.Step, err error) {
+	scripts, err := idmap.Scripts(ctx, d.SQL())
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range scripts {
+		step, err := db.ParseStep("v1/"+s.Name, s.Text)
+		if err != nil {
+			return nil, err
+		}
+		step.Applied = s.Applied
+		steps = append(steps, step)
+	}
+	return steps, d.Size(ctx, steps)
 }
 
 func mountV1(ctx context.Context, s *service) error {

@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"strings"
 
 	"partnerapi/cmd/internal/bar"
+	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v2/op"
 )
@@ -42,7 +44,9 @@ func (c importCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(shut, &err)
-	report, err := idmap.Import(ctx, d.SQL(), in, c.DryRun)
+	report, err := idmap.Import(ctx, d.SQL(), in, c.DryRun, func(ctx context.Context, tx *sql.Tx) error {
+		return d.AuditTx(ctx, tx, byCommand(domain.AuditEntry{Operation: "idmap import"}))
+	})
 	for _, refusal := range report.Refused {
 		fmt.Fprintln(s.err, refusal)
 	}
@@ -72,7 +76,7 @@ func (c exportCmd) Run(ctx context.Context, s streams) (err error) {
 	defer closing(shut, &err)
 	var progress func(done, total int)
 	if isTerminal(s.err) {
-		progress = bar.New(s.err, "exporting numbers")
+		progress = bar.New(raw(s.err), "exporting numbers")
 	}
 	if c.File == "-" {
 		_, err = idmap.Export(ctx, d.SQL(), s.out, progress)

@@ -20,7 +20,7 @@ import (
 type phaseV1Cmd struct {
 	databaseFlags
 	Words   []string `arg:"" name:"key-and-phase" help:"The key's prefix, as keys list shows it, unless --partner or --all is given, and the phase: on (everything is answered), read_only (writes are refused), brownout (refused in the windows of brownouts) or off."`
-	Partner string   `env:"-" xor:"which" help:"All keys of the partner with this name, also later ones."`
+	Partner string   `env:"-" xor:"which" help:"All keys of this partner, also later ones: its id, UUID or name."`
 	All     bool     `env:"-" xor:"which" help:"All keys, also later ones."`
 	Force   bool     `env:"-" help:"Set --all off although no end is announced."`
 	Until   string   `env:"-" placeholder:"DATE" help:"When what was set before holds again, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. Default: never, and what was set before is forgotten."`
@@ -54,6 +54,9 @@ func (c phaseV1Cmd) wanted() (key string, phase retire.Phase, err error) {
 		key = words[0]
 	}
 	phase, err = retire.ParsePhase(words[want-1])
+	if err == nil && c.Force && (!c.All || phase != retire.Off) {
+		err = errors.New("--force goes with --all off")
+	}
 	return key, phase, err
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"partnerapi/domain"
 )
 
 // says wants a text to hold all of the words.
@@ -84,8 +86,14 @@ func TestAnnounceCommands(t *testing.T) {
 	}
 	tomorrow := time.Now().AddDate(1, 0, 2).UTC().Format(time.DateOnly)
 	refused(t, 1, []string{"v1", "announce", flag, "--sunset=" + time.Now().AddDate(1, 0, -2).UTC().Format(time.DateOnly)},
-		"twelve months", time.Now().UTC().Format(time.DateOnly))
-	says(t, must(t, "v1", "announce", flag, "--sunset="+tomorrow), "announced on "+time.Now().UTC().Format(time.DateOnly),
+		"twelve months")
+	began := domain.DateOf(time.Now())
+	announced := must(t, "v1", "announce", flag, "--sunset="+tomorrow)
+	if on := "announced on "; !strings.Contains(announced, on+began.String()) &&
+		!strings.Contains(announced, on+domain.DateOf(time.Now()).String()) {
+		t.Errorf("on %s, it says %s", began, announced)
+	}
+	says(t, announced,
 		"operations have no successor in release 2.1", "POST /v1/clients, ", "DELETE /v1/clients/{client_id}/collections/",
 		"serve --release")
 	awaitState(t, r, "announced=true sunset="+tomorrow+" ")
@@ -119,7 +127,10 @@ func TestPhaseCommands(t *testing.T) {
 	acme := newKey(t, append(create, "--name=sync", "--partner=Acme")...)
 	other := newKey(t, append(create, "--name=other", "--partner=Other")...)
 	refused(t, 1, []string{"v1", "phase", flag, "pk_unknown0", "off"}, `no key with the prefix "pk_unknown0"`, "keys list")
-	refused(t, 1, []string{"v1", "phase", flag, "pk_", "off"}, `2 keys begin with "pk_"`, "keys list")
+	short := prefix(acme)[:len(prefix(acme))-1]
+	refused(t, 1, []string{"v1", "phase", flag, short, "off"}, `no key with the prefix "`+short+`"`, "whole", "keys list")
+	refused(t, 1, []string{"v1", "phase", flag, "--all", "off"}, "v1 announce", "--force")
+	refused(t, 2, []string{"v1", "phase", flag, "--all", "read_only", "--force"}, "--all off")
 	refused(t, 1, []string{"v1", "phase", flag, "--partner=Nobody", "off"}, `no partner "Nobody"`)
 	refused(t, 1, []string{"v1", "phase", flag, prefix(acme), "off", "--until=2020-01-01"}, "--until", "not after now")
 
@@ -145,7 +156,7 @@ func TestPhaseCommands(t *testing.T) {
 	r.get("/v1/clients", acme).want(http.StatusOK)
 	r.do("POST", "/v1/clients", acme, fields{"company_name": "New"}).want(http.StatusGone)
 	r.do("POST", "/v1/clients", other, fields{"company_name": "New"}).want(http.StatusCreated)
-	says(t, must(t, "v1", "phase", flag, "--all", "off"), "all keys: off.")
+	says(t, must(t, "v1", "phase", flag, "--all", "off", "--force"), "all keys: off.")
 	r.finish()
 	late := newKey(t, append(create, "--name=late", "--partner=Other")...)
 	r = serving(t, flag, "--release=latest")

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"partnerapi/domain"
 	"partnerapi/v1compat/usage"
 )
 
@@ -27,18 +26,10 @@ const (
 	ahead = 100 // years
 )
 
-// day writes a time as short as it can be given.
-func day(t time.Time) string {
-	if t = t.UTC(); domain.DateOf(t).Time().Equal(t) {
-		return t.Format(time.DateOnly)
-	}
-	return t.Format(time.RFC3339Nano)
-}
-
 // notEnded reports an error once v1 has ended.
 func (s *State) notEnded() error {
 	if at, ended := s.Ended(); ended {
-		return fmt.Errorf("version 1 was ended on %s: partnerapi v1 phase --all on brings it back", day(at))
+		return fmt.Errorf("version 1 was ended on %s: partnerapi v1 phase --all on brings it back", Moment(at))
 	}
 	return nil
 }
@@ -65,15 +56,15 @@ func (s *State) mayAnnounce(a Announcement, now time.Time) error {
 	}
 	if old, ok := s.Announcement(); ok {
 		return fmt.Errorf("the end of version 1 was announced on %s for %s: partnerapi v1 postpone --sunset LATER moves it, "+
-			"and partnerapi v1 cancel takes the announcement back", day(old.Announced), day(old.Sunset))
+			"and partnerapi v1 cancel takes the announcement back", Moment(old.Announced), Moment(old.Sunset))
 	}
 	if a.Announced.After(now) {
 		return fmt.Errorf("--announced: %s is in the future: announce it then, or leave --announced out for today",
-			day(a.Announced))
+			Moment(a.Announced))
 	}
 	if first := year(a.Announced); a.Sunset.Before(first) {
 		return fmt.Errorf("--sunset: %s is less than twelve months after the announcement on %s: the first possible is %s",
-			day(a.Sunset), day(a.Announced), day(first))
+			Moment(a.Sunset), Moment(a.Announced), Moment(first))
 	}
 	return notTooFar("--sunset", a.Sunset, now)
 }
@@ -86,14 +77,14 @@ func (s *State) mayPostpone(sunset, now time.Time) error {
 	}
 	if !sunset.After(a.Sunset) {
 		return fmt.Errorf("--sunset: %s is not after %s, and the end of version 1 can only be moved to later: partnerapi v1 "+
-			"cancel takes the announcement back, after which a new one needs another twelve months", day(sunset), day(a.Sunset))
+			"cancel takes the announcement back, after which a new one needs another twelve months", Moment(sunset), Moment(a.Sunset))
 	}
 	return notTooFar("--sunset", sunset, now)
 }
 
 func notTooFar(flag string, t, now time.Time) error {
 	if last := now.AddDate(ahead, 0, 0); t.After(last) {
-		return fmt.Errorf("%s: %s is more than %d years away", flag, day(t), ahead)
+		return fmt.Errorf("%s: %s is more than %d years away", flag, Moment(t), ahead)
 	}
 	return nil
 }
@@ -109,7 +100,7 @@ func (s *State) maySet(set Setting, now time.Time) error {
 		return nil
 	}
 	if !set.Until.After(now) {
-		return fmt.Errorf("--until: %s is not after now, %s", day(set.Until), day(now))
+		return fmt.Errorf("--until: %s is not after now, %s", Moment(set.Until), Moment(now))
 	}
 	nested := 0
 	for _, older := range s.settings[set.Scope] {
@@ -132,7 +123,7 @@ func (s *State) mayBrownOut(w Window, now time.Time) error {
 		return err
 	}
 	if !w.Ends().After(now) {
-		return fmt.Errorf("--start: the last window would have ended on %s, before now", day(w.Ends()))
+		return fmt.Errorf("--start: the last window would have ended on %s, before now", Moment(w.Ends()))
 	}
 	if err := notTooFar("--start", w.Ends(), now); err != nil {
 		return err
@@ -172,16 +163,6 @@ func (w Window) check() error {
 	return nil
 }
 
-// Call is the last call of v1 that a key made.
-type Call struct {
-	// Prefix and Name are the key's.
-	Prefix, Name string
-	LastAt       time.Time
-	// Operation is that of the call, such as GET /v1/clients, and UserAgent who made
-	// it; either is empty where it is not known.
-	Operation, UserAgent string
-}
-
 // Callers is how long a key that called v1 keeps it from being ended.
 const Callers = 30 * 24 * time.Hour
 
@@ -204,11 +185,11 @@ func (s *State) mayEnd(e Ending, now time.Time) error {
 	}
 	var reasons []string
 	if now.Before(a.Sunset) {
-		reasons = append(reasons, fmt.Sprintf("its sunset comes on %s: run this again then", day(a.Sunset)))
+		reasons = append(reasons, fmt.Sprintf("its sunset comes on %s: run this again then", Moment(a.Sunset)))
 	}
 	if first := year(a.Announced); now.Before(first) {
 		reasons = append(reasons, fmt.Sprintf("it was announced on %s, less than twelve months ago: run this again on %s",
-			day(a.Announced), day(first)))
+			Moment(a.Announced), Moment(first)))
 	}
 	if len(e.Missing) > 0 {
 		reasons = append(reasons, "the release of v2 that is served has no successor of "+strings.Join(e.Missing, ", ")+
@@ -229,16 +210,4 @@ func (s *State) mayEnd(e Ending, now time.Time) error {
 		return errors.New("version 1 cannot end:\n  " + strings.Join(reasons, "\n  "))
 	}
 	return nil
-}
-
-// String is the call as an operator reads it.
-func (c Call) String() string {
-	text := fmt.Sprintf("%s (%s): last call %s", c.Prefix, c.Name, c.LastAt.UTC().Format(time.RFC3339))
-	if c.Operation != "" {
-		text += ", " + c.Operation
-	}
-	if c.UserAgent != "" {
-		text += fmt.Sprintf(", by %q", c.UserAgent)
-	}
-	return text
 }

@@ -12,7 +12,7 @@ import (
 
 // Announcement says that v1 ends, and when.
 type Announcement struct {
-	// Announced is when its callers were told, Sunset when v1 ends: at least twelve
+	// Announced is when its callers could read of it, Sunset when v1 ends: at least twelve
 	// months later. The sunset refuses nobody anything; ending v1 does.
 	Announced, Sunset time.Time
 }
@@ -50,17 +50,13 @@ type Facts struct {
 type State struct {
 	facts    Facts
 	settings map[Scope][]Setting // the newest first
-	// common is the time in windows for all keys, own that in windows for single
-	// ones.
-	common spans
-	own    map[domain.KeyID]spans
 	// deprecation and sunset are what Headers returns.
 	deprecation, sunset []string
 }
 
 // NewState makes a State. It keeps the facts, which must not be changed then.
 func NewState(f Facts) *State {
-	s := &State{facts: f, settings: map[Scope][]Setting{}, own: map[domain.KeyID]spans{}}
+	s := &State{facts: f, settings: map[Scope][]Setting{}}
 	if a, ok := s.Announcement(); ok {
 		s.deprecation, s.sunset = []string{a.Deprecation()}, []string{a.SunsetHeader()}
 	}
@@ -69,21 +65,6 @@ func NewState(f Facts) *State {
 	}
 	for _, list := range s.settings {
 		slices.SortFunc(list, func(a, b Setting) int { return cmp.Compare(b.ID, a.ID) })
-	}
-
-	var common []Window
-	own := map[domain.KeyID][]Window{}
-	for _, w := range f.Windows {
-		if len(w.Keys) == 0 {
-			common = append(common, w)
-		}
-		for _, key := range w.Keys {
-			own[key] = append(own[key], w)
-		}
-	}
-	s.common = union(common)
-	for key, windows := range own {
-		s.own[key] = union(windows)
 	}
 	return s
 }
@@ -168,15 +149,15 @@ func (s *State) Refused(key Key, write bool, now time.Time) (Refusal, bool) {
 
 // windowsEnd is the first moment from t on that is in no window for a key.
 func (s *State) windowsEnd(key domain.KeyID, t time.Time) time.Time {
-	own := s.own[key]
 	for {
-		end, in := s.common.end(t)
-		if !in {
-			end, in = own.end(t)
+		start := t
+		for _, w := range s.facts.Windows {
+			if from, to, ok := w.Next(t); ok && !from.After(t) && w.isFor(key) {
+				t = to
+			}
 		}
-		if !in {
+		if t.Equal(start) {
 			return t
 		}
-		t = end
 	}
 }

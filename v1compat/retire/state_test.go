@@ -12,10 +12,10 @@ var (
 	mine = Key{domain.KeyID{1}, domain.PartnerID{1}}
 )
 
-// at is noon and so many minutes.
+// at is noon and the given number of minutes.
 func at(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
 
-// until is a setting that lasts until so many minutes after noon.
+// until is a setting that lasts until the given number of minutes after noon.
 func until(id int64, of Scope, phase Phase, minutes int) Setting {
 	return Setting{ID: id, Scope: of, Phase: phase, Until: at(minutes)}
 }

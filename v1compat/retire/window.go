@@ -39,46 +39,5 @@ func (w Window) Next(now time.Time) (from, to time.Time, ok bool) {
 	return from, to, n < w.Count && now.Before(to)
 }
 
-// span is the time from a moment, which it holds, to another, which it does not.
-type span struct{ from, to time.Time }
-
-// spans are in the order of time, and neither overlap nor touch.
-type spans []span
-
-// union is the time in any of the windows.
-func union(windows []Window) spans {
-	var each spans
-	for _, w := range windows {
-		for n := range w.Count {
-			from := w.Start.Add(time.Duration(n) * w.Every)
-			each = append(each, span{from, from.Add(w.For)})
-		}
-	}
-	slices.SortFunc(each, func(a, b span) int { return a.from.Compare(b.from) })
-
-	var joined spans
-	for _, s := range each {
-		last := len(joined) - 1
-		switch {
-		case last < 0 || joined[last].to.Before(s.from):
-			joined = append(joined, s)
-		case joined[last].to.Before(s.to):
-			joined[last].to = s.to
-		}
-	}
-	return joined
-}
-
-// end is the end of the span that holds t; ok is false where none does.
-func (s spans) end(t time.Time) (end time.Time, ok bool) {
-	i, _ := slices.BinarySearchFunc(s, t, func(s span, t time.Time) int {
-		if t.Before(s.to) {
-			return 1
-		}
-		return -1
-	})
-	if i == len(s) || t.Before(s[i].from) {
-		return time.Time{}, false
-	}
-	return s[i].to, true
-}
+// isFor reports whether the windows are for a key.
+func (w Window) isFor(key domain.KeyID) bool { return len(w.Keys) == 0 || slices.Contains(w.Keys, key) }
