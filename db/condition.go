@@ -110,8 +110,8 @@ var late = []struct{ what, rows string }{
 	{"webhook deliveries", "SELECT due_at AS due FROM webhook_deliveries WHERE status = 'waiting'"},
 	{"courses to assign", "SELECT asked_at AS due FROM waiting_assignments"},
 	{"directory syncs", "SELECT coalesce(leased_until, queued_at) AS due FROM sync_runs WHERE status IN ('queued', 'running')"},
-	{"jobs", `SELECT CASE WHEN state = 'running' THEN attempted_at ELSE scheduled_at END AS due FROM river_job
-		WHERE state IN ('available', 'retryable', 'running')`},
+	{"jobs", `SELECT coalesce(due_at, created_at) AS due FROM reports WHERE status = 'pending'
+		UNION ALL SELECT due_at FROM periodic_jobs`},
 }
 
 // Backlogs returns the work that was due before a moment and is not done, one for

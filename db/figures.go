@@ -106,9 +106,21 @@ func (d *DB) Figures(ctx context.Context, within time.Duration) (f Figures, err 
 const discardedFor = 7 * 24 * time.Hour
 
 func (d *DB) jobFigures(ctx context.Context) ([]JobFigure, error) {
+	now := d.Now()
 	return pg.All[JobFigure](ctx, d, "count jobs", pg.SQL(`
-		SELECT kind, state::text AS state, count(*) AS n, min(scheduled_at) AS since FROM river_job
-		WHERE state IN ('available', 'running', 'retryable', 'discarded') GROUP BY 1, 2 ORDER BY 1, 2`))
+		WITH jobs AS (
+			SELECT 'report' AS kind, coalesce(due_at, created_at) AS due, lease, tries FROM reports WHERE status = 'pending'
+			UNION ALL SELECT kind, due_at, lease, 0 FROM periodic_jobs
+		), states AS (
+			SELECT kind, due AS since,
+				CASE WHEN due <= ?0 THEN 'available' WHEN lease IS NOT NULL THEN 'running' WHEN tries > 0 THEN 'retryable' END AS state
+			FROM jobs
+			UNION ALL SELECT 'report', updated_at, 'discarded' FROM reports
+			WHERE status = 'failed' AND updated_at > ?1 AND tries >= ?2
+			UNION ALL SELECT kind, at, 'discarded' FROM periodic_jobs, unnest(failed_at) AS at WHERE at > ?1
+		)
+		SELECT kind, state, count(*) AS n, min(since) AS since FROM states WHERE state IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2`,
+		now, now.Add(-discardedFor), domain.ReportTries))
 }
 
 func (d *DB) countSyncs(ctx context.Context, f *Figures) error {
@@ -145,7 +157,7 @@ func (d *DB) countWaiting(ctx context.Context, f *Figures) error {
 			(SELECT count(*) FROM (SELECT FROM events LIMIT ?) AS e) AS events,
 			(SELECT recorded_at FROM events ORDER BY recorded_at LIMIT 1) AS oldest_event,
 			coalesce((SELECT position FROM event_head), 0) AS published,
-			EXISTS (SELECT FROM river_leader WHERE expires_at > clock_timestamp()) AS leader`, MostEvents))
+			EXISTS (SELECT FROM periodic_jobs WHERE due_at > ?) AS leader`, MostEvents, d.Now().Add(-ledWithin)))
 	f.Reports, f.OldestReport = w.Reports, or(w.OldestReport, time.Time{})
 	f.Events, f.OldestEvent = w.Events, or(w.OldestEvent, time.Time{})
 	f.Published, f.Leader = w.Published, w.Leader

@@ -106,20 +106,24 @@ func (t *Tenant) InsertReport(ctx context.Context, c *Change, r domain.Report) e
 		}
 	}
 
-	_, err = pg.Exec(ctx, c, "insert a report", pg.Insert(reportRowOf(r)))
-	return err
+	if _, err = pg.Exec(ctx, c, "insert a report", pg.Insert(reportRowOf(r))); err != nil {
+		return err
+	}
+	return c.notifyReports(ctx)
 }
 
 // FinishReport marks a pending report as ready or failed, and returns its status:
 // the one that it has where it was not pending any more, and failed where its
-// client was archived. NotFound where it is not there.
+// client was archived. To mark it as failed is a failed try. NotFound where it is not
+// there.
 func (d *DB) FinishReport(
 	ctx context.Context, client domain.ClientID, id domain.ReportID, as domain.ReportStatus,
 ) (status domain.ReportStatus, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
 		c.lock(reportLocks)
 		status, err = pg.One[domain.ReportStatus](ctx, c, "mark a report", pg.SQL(`
-			UPDATE reports AS r SET updated_at = greatest(r.updated_at, ?3), status = CASE
+			UPDATE reports AS r SET lease = NULL, tries = r.tries + (?2 = ?4)::integer,
+				updated_at = greatest(r.updated_at, ?3), status = CASE
 				WHEN EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL) THEN ?2 ELSE ?4 END
 			WHERE r.client_id = ?0 AND r.id = ?1 AND r.status = ?5 RETURNING r.status`,
 			client, id, as, c.At, domain.ReportFailed, domain.ReportPending))

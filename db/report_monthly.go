@@ -8,12 +8,10 @@ import (
 )
 
 // QueueMonthlyReports adds the reports of the last month for the clients that want
-// them by mail, and has enqueue queue what makes them in the same transaction: once
-// a month, on its first day or where nobody did so then, up to domain.MailCauseLife
-// later. It returns how many reports it added. They count towards no limit.
-func (d *DB) QueueMonthlyReports(
-	ctx context.Context, enqueue func(context.Context, []ReportKey) error,
-) (n int, err error) {
+// them by mail: once a month, on its first day or where no process did so then, up to
+// domain.MailCauseLife later. It returns how many reports it added. They count towards
+// no limit.
+func (d *DB) QueueMonthlyReports(ctx context.Context) (n int, err error) {
 	today := domain.DateOf(d.Now())
 	period := domain.MonthlyReport.DefaultPeriod(today)
 	month := period.End.AddDays(1)
@@ -27,19 +25,17 @@ func (d *DB) QueueMonthlyReports(
 		if err != nil || first == 0 {
 			return err
 		}
-		added, err := pg.All[ReportKey](ctx, c, "add monthly reports", pg.SQL(`
+		n, err = pg.Exec(ctx, c, "add monthly reports", pg.SQL(`
 			INSERT INTO reports
 				(client_id, id, type, format, status, period_start, period_end, mailed_for, created_at, updated_at)
 			SELECT s.client_id, uuid_v7(?0::timestamptz), ?1, ?2, ?3, ?4::date, ?5::date, ?4::date, ?0, ?0
 			FROM mail_switches AS s JOIN clients AS c ON c.id = s.client_id AND c.archived_at IS NULL
-			WHERE s.kind = ?6 AND s.enabled ORDER BY s.client_id
-			RETURNING client_id, id`,
+			WHERE s.kind = ?6 AND s.enabled ORDER BY s.client_id`,
 			c.At, domain.MonthlyReport, domain.PDF, domain.ReportPending, period.Start, period.End, domain.MonthlyReportMail))
-		if err != nil || len(added) == 0 {
+		if err != nil || n == 0 {
 			return err
 		}
-		n = len(added)
-		return enqueue(ctx, added)
+		return c.notifyReports(ctx)
 	})
 	return n, err
 }

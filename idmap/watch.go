@@ -27,10 +27,10 @@ const (
 )
 
 // Watch keeps the cache from becoming stale: it listens, on a connection of its
-// own out of the pool, for numbers that an import moves or a deletion retires, in
+// own, for numbers that an import moves or a deletion retires, in
 // any process, and invalidates the cache. While it is not listening the cache is
 // bypassed. It returns when the context is done; a lost connection is logged and
-// retried. The pool must be one of pgx's database/sql driver.
+// retried.
 func (r *Registry) Watch(ctx context.Context, log *slog.Logger) {
 	for {
 		err := r.listen(ctx)

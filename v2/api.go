@@ -9,7 +9,6 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/job"
 	"partnerapi/v2/op"
 )
 
@@ -82,7 +81,6 @@ type API struct {
 	Redeliver            *op.Op[Redeliver, WebhookDelivery]
 
 	db          *db.DB
-	jobs        *job.Queue
 	reportLinks ReportLinks
 	endpoints   Endpoints
 	sealer      Sealer
@@ -96,7 +94,7 @@ type Option func(*API)
 // New declares the operations on a database whose list cursors are
 // authenticated with the secret.
 func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
-	a := &API{db: database, jobs: job.NewQueue()}
+	a := &API{db: database}
 	for _, option := range options {
 		option(a)
 	}

@@ -5,7 +5,6 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/job"
 	"partnerapi/v2/op"
 )
 
@@ -142,13 +141,7 @@ func (a *API) requestReport(ctx context.Context, in *RequestReport) (*Report, er
 			return domain.ErrNoDarkWeb()
 		}
 		r.CreatedAt, r.UpdatedAt = c.At, c.At
-		if err := t.InsertReport(ctx, c, r); err != nil {
-			return err
-		}
-		c.Finally(func(ctx context.Context) error {
-			return a.jobs.MakeReport(ctx, a.db, job.ReportArgs{Client: r.Client, Report: r.ID})
-		})
-		return nil
+		return t.InsertReport(ctx, c, r)
 	})
 	if err != nil {
 		return nil, err

@@ -49,8 +49,8 @@ func TestReport(t *testing.T) {
 	if got := r.JSON(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("answered\n%v, not\n%v", got, want)
 	}
-	if n := w.Number(`SELECT count(*) FROM river_job WHERE kind = 'report' AND state = 'available' AND args->>'report' = $1`, id); n != 1 {
-		t.Errorf("the report has %d jobs", n)
+	if leases, err := w.DB.ClaimReports(t.Context(), 10, time.Minute); err != nil || len(leases) != 1 || leases[0].Report.String() != id {
+		t.Errorf("the reports to make are %+v, %v", leases, err)
 	}
 
 	read := w.Get(w.reportsOf()+"/"+id, w.tenant.Key).Want(http.StatusOK)
@@ -189,8 +189,8 @@ func TestReportsLimit(t *testing.T) {
 	if count[http.StatusCreated] != domain.MaxReports-1 || count[http.StatusTooManyRequests] != 10-domain.MaxReports+1 {
 		t.Fatalf("ten at once beside one are answered %v", count)
 	}
-	if n := w.Number("SELECT count(*) FROM river_job WHERE kind = 'report'"); n != domain.MaxReports {
-		t.Errorf("there are %d jobs", n)
+	if n := w.Number("SELECT count(*) FROM reports WHERE status <> 'ready'"); n != domain.MaxReports {
+		t.Errorf("there are %d reports", n)
 	}
 
 	r := w.Do("POST", w.reportsOf(), w.tenant.Key, `{"type":"policy"}`)
@@ -221,7 +221,7 @@ func TestDarkWebReport(t *testing.T) {
 	for range domain.MaxReports + 1 {
 		checkError(t, w.Do("POST", w.reportsOf(), w.tenant.Key, `{"type":"dark_web"}`), domain.Forbidden)
 	}
-	if n := w.Number("SELECT count(*) FROM river_job") + w.Number("SELECT count(*) FROM reports WHERE type = 'dark_web'"); n != 0 {
+	if n := w.Number("SELECT count(*) FROM reports WHERE type = 'dark_web'"); n != 0 {
 		t.Errorf("refused requests left %d rows", n)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
@@ -85,6 +84,9 @@ func (e *examination) checkPublicURL(context.Context) finding {
 	}
 	here := onLoopback(net.JoinHostPort(u.Hostname(), "80"))
 	switch {
+	case here && e.PublicURL == "" && !onLoopback(e.Listen) && e.SMTPURL == "":
+		return warn(mend, "none, and other machines can reach %s: links lead to %s, which they cannot",
+			e.Listen, u.Redacted())
 	case here && e.SMTPURL != "":
 		return fail(mend, fmt.Errorf("links in mail lead to %s, which only this machine can reach", u.Redacted()))
 	case here:
@@ -93,21 +95,6 @@ func (e *examination) checkPublicURL(context.Context) finding {
 		return warn(mend, "%s is not encrypted: keys and links can be read on their way", u.Redacted())
 	}
 	return pass("%s", u.Redacted())
-}
-
-// checkMetrics wants metrics, which name keys, to be seen by the operator only.
-func (e *examination) checkMetrics(context.Context) finding {
-	public, err := url.Parse(e.PublicURL)
-	switch {
-	case e.MetricsListen != "":
-		return pass("/metrics is at %s", e.MetricsListen)
-	case !onLoopback(e.Listen):
-		return pass("off (--metrics-listen gives them an address)")
-	case err == nil && public.Host != "" && !onLoopback(net.JoinHostPort(public.Hostname(), "80")):
-		return warn("give --metrics-listen, or let the proxy refuse /metrics",
-			"/metrics is at %s with the API: a proxy on this machine shows it to everybody", e.Listen)
-	}
-	return pass("/metrics is at %s with the API, for this machine only", e.Listen)
 }
 
 // checkProxies looks at whose word is taken for a caller's address, which limits
@@ -133,37 +120,6 @@ func (e *examination) checkProxies(context.Context) finding {
 	}
 	return pass("%v", e.TrustedProxies)
 }
-
-// checkStore writes, reads and deletes a small object in the store of reports.
-func (e *examination) checkStore(ctx context.Context) finding {
-	const mend = "correct --report-store and the credentials of this machine: reports need to write, read, list and delete"
-	if e.ReportStore == "" {
-		if _, err := os.Stat(e.DataDir); errors.Is(err, fs.ErrNotExist) {
-			return finding{} // which the check of the data directory says
-		}
-	}
-	return bounded(ctx, mend, func() finding {
-		store, err := e.openStore(ctx, e.DataDir, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return fail(mend, err)
-		}
-		if err := errors.Join(store.Check(ctx), store.Close()); err != nil {
-			return fail(mend, err)
-		}
-		if e.ReportStore == "" {
-			return pass("%s can be written, read and deleted in (several machines need a shared --report-store)",
-				filepath.Join(e.DataDir, "reports"))
-		}
-		return pass("objects can be written, read and deleted")
-	})
-}
-
-const (
-	// diskWarn and diskFail are how much of the data directory's disk should be free,
-	// in bytes.
-	diskWarn = 1 << 30
-	diskFail = 100 << 20
-)
 
 // checkDataDir wants a directory that can be written, with space left.
 func (e *examination) checkDataDir(ctx context.Context) finding {
@@ -214,15 +170,6 @@ func writable(dir string) error {
 		return err
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
-// freeBytes is how much an ordinary user may still write.
-func freeBytes(dir string) (uint64, error) {
-	var stat syscall.Statfs_t
-	if err := syscall.Statfs(dir, &stat); err != nil {
-		return 0, fmt.Errorf("read the free space of %s: %w", dir, err)
-	}
-	return stat.Bavail * uint64(stat.Bsize), nil // Bsize has another type elsewhere
 }
 
 // checkDemo warns of keys that everybody knows, where others can use them.

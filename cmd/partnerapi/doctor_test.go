@@ -243,8 +243,8 @@ func TestDoctorFindsBacklogs(t *testing.T) {
 			"SELECT id, gen_random_uuid(), 'user.created', now(), now() - interval '1 hour' FROM clients LIMIT 1",
 		"INSERT INTO outbox (client_id, id, kind, urgency, due_at, lease) " +
 			"SELECT id, gen_random_uuid(), 'mail', 1, now() - interval '2 hours', gen_random_uuid() FROM clients LIMIT 1",
-		"INSERT INTO river_job (state, args, kind, queue, attempted_at, scheduled_at) " +
-			"VALUES ('running', '{}', 'care', 'reports', now() - interval '3 hours', now() - interval '4 hours')",
+		"UPDATE reports SET lease = gen_random_uuid(), due_at = now() + interval '1 minute' WHERE status = 'pending'",
+		"INSERT INTO periodic_jobs (kind, lease, due_at) VALUES ('report_care', gen_random_uuid(), now() - interval '3 hours')",
 		"INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at, lease, leased_until) " +
 			"SELECT id, gen_random_uuid(), 'running', 'api', now(), now(), gen_random_uuid(), now() - interval '1 hour' FROM clients LIMIT 1",
 	} {

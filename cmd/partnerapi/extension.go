@@ -87,8 +87,14 @@ type service struct {
 	atEnd   []func(context.Context)
 	log     *slog.Logger
 	metrics *prometheus.Registry
+	// disks are those that the process writes to, that of the data directory first;
+	// embedded says that the database is there too.
+	disks    []*disk
+	embedded bool
 	// stopping says that the service was told to stop; after waits, as
 	// time.After does.
 	stopping atomic.Bool
 	after    func(time.Duration) <-chan time.Time
+	// migrated says that the tables were seen to be this version's: they do not go back.
+	migrated atomic.Bool
 }

@@ -13,7 +13,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
-	"partnerapi/job"
 )
 
 const (
@@ -185,8 +184,8 @@ func (c *tally) mails(kind db.OutboxKind, b db.MailBacklog) {
 // pair is the labels of a figure. The known ones are shown as 0 where there are none.
 type pair struct{ of, state string }
 
-// jobKinds are the kinds of jobs that the queue has.
-var jobKinds = []string{job.ReportArgs{}.Kind(), job.CareArgs{}.Kind()}
+// jobKinds are the kinds of jobs that there are.
+var jobKinds = []string{"report", db.ReportCare}
 
 func (c *tally) jobs(found db.Figures) {
 	leads := 0.0

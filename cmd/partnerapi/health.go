@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -21,26 +20,37 @@ const readyWithin = 3 * time.Second
 func (s *service) health() {
 	s.openToAll("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
 
-	var migrated atomic.Bool // tables do not go back
 	s.openToAll("/readyz", func(c *gin.Context) {
-		if s.stopping.Load() {
-			c.String(http.StatusServiceUnavailable, "not ready: the service stops\n")
-			return
-		}
-		ctx, cancel := context.WithTimeout(c.Request.Context(), readyWithin)
-		defer cancel()
-		err := s.db.Ping(ctx)
-		if err == nil && !migrated.Load() {
-			err = s.db.Migrated(ctx)
-			migrated.Store(err == nil)
-		}
-		if err != nil {
-			s.log.WarnContext(ctx, "not ready", "error", err)
-			c.String(http.StatusServiceUnavailable, "not ready: the database cannot be used\n")
-			return
-		}
-		c.String(http.StatusOK, "ready\n")
+		code, text := s.ready(c.Request.Context())
+		c.String(code, "%s", text)
 	})
+}
+
+// ready says whether the process can do its work, and what is short while it can. A
+// full disk leaves it ready: what it can serve would be served by no other either.
+func (s *service) ready(ctx context.Context) (code int, text string) {
+	if s.stopping.Load() {
+		return http.StatusServiceUnavailable, "not ready: the service stops\n"
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	err := s.db.Ping(ctx)
+	if err == nil && !s.migrated.Load() {
+		err = s.db.Migrated(ctx)
+		s.migrated.Store(err == nil)
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "not ready", "error", err)
+		return http.StatusServiceUnavailable,
+			"not ready: the database cannot be used\n" + fullDisk(s.disks[0], s.embedded, false)
+	}
+	return http.StatusOK, "ready\n" + fullDisk(s.disks[0], s.embedded, true)
+}
+
+// watchDisks has the disks watched that the process writes to.
+func (s *service) watchDisks(at databaseFlags, reports reportStoreFlag) {
+	s.disks, s.embedded = disks(at.DataDir, reports), at.DatabaseURL == ""
+	s.metrics.MustRegister(diskFigures(s.disks))
 }
 
 // openToAll adds a path that needs no key. HEAD works as GET does.

@@ -4,32 +4,15 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"path/filepath"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivertype"
 
 	"partnerapi/db"
-	"partnerapi/job"
+	"partnerapi/domain"
 	"partnerapi/platform/report"
-)
-
-const (
-	// reportsAtATime is how many jobs about reports a process works on at a time.
-	reportsAtATime = 2
-	// careEvery is how often one of the processes looks for reports that a crash or
-	// time left behind.
-	careEvery = 5 * time.Minute
-	// pollEvery is how often the queue is looked at for jobs that no notification told
-	// of.
-	pollEvery = 10 * time.Second
-	// stopJobsWithin is how long jobs under way may take to finish after the service
-	// was told to stop; those that take longer begin again in another process.
-	stopJobsWithin = stopWithin / 2
 )
 
 // reportFontFlag says with which font PDFs are written besides the built-in one.
@@ -52,6 +35,18 @@ func (f reportFontFlag) maker() (*report.Maker, error) {
 // reportStoreFlag says where the files of reports are.
 type reportStoreFlag struct {
 	ReportStore string `name:"report-store" placeholder:"URL" help:"Where the files of reports are kept: file:///path, s3://bucket?region=…, gs://bucket or azblob://container. Default: the folder reports of --data-dir, which is of use to one machine only."`
+}
+
+// folder is the folder of this machine that keeps reports, where one does.
+func (f reportStoreFlag) folder(dataDir string) (dir string, ofMachine bool) {
+	if f.ReportStore == "" {
+		return filepath.Join(dataDir, "reports"), true
+	}
+	u, err := url.Parse(f.ReportStore)
+	if err != nil || u.Scheme != "file" {
+		return "", false
+	}
+	return filepath.FromSlash(u.Path), true
 }
 
 // openStore opens the store of reports.
@@ -91,75 +86,8 @@ func (m *reportMetrics) count(outcome report.Outcome, took time.Duration) {
 }
 
 // newReportWorker returns what makes reports.
-func newReportWorker(d *db.DB, with kept, log *slog.Logger, metrics *reportMetrics) *report.Worker {
-	return report.NewWorker(d, with.store, with.maker, log, metrics.count)
-}
-
-// openJobs wires what works on the jobs of the queue. It uses the pool's reserved
-// connections: one listens for jobs.
-func openJobs(
-	d *db.DB, with kept, log *slog.Logger, metrics *reportMetrics, around ...rivertype.Middleware,
-) (*river.Client[pgx.Tx], error) {
-	workers := river.NewWorkers()
-	if err := river.AddWorkerSafely(workers, newReportWorker(d, with, log, metrics)); err != nil {
-		return nil, err
-	}
-	if err := river.AddWorkerSafely(workers, report.NewCarer(d, job.NewQueue(), with.store, log)); err != nil {
-		return nil, err
-	}
-	care := river.NewPeriodicJob(river.PeriodicInterval(careEvery),
-		func() (river.JobArgs, *river.InsertOpts) { return job.CareArgs{}, nil },
-		&river.PeriodicJobOpts{RunOnStart: true})
-	return river.NewClient(riverpgxv5.New(d.Pool()), &river.Config{
-		Queues: map[string]river.QueueConfig{job.Reports: {MaxWorkers: reportsAtATime}}, Workers: workers,
-		FetchPollInterval: pollEvery,
-		PeriodicJobs:      []*river.PeriodicJob{care},
-		Middleware:        around,
-		JobTimeout:        report.MakeWithin, RescueStuckJobsAfter: report.RescueAfter, SoftStopTimeout: stopJobsWithin,
-		// What becomes of jobs is logged where they are worked on.
-		Logger: slog.New(atLeast{log.Handler(), slog.LevelWarn}),
-	})
-}
-
-// startJobsAgain is how long it takes until the work on jobs is begun again that
-// could not begin, for the database was away.
-const startJobsAgain = time.Second
-
-// runJobs works on jobs until ctx ends, and then finishes those under way.
-func (w *background) runJobs(ctx context.Context) {
-	for {
-		err := w.jobs.Start(ctx)
-		if err == nil {
-			<-w.jobs.Stopped()
-			return
-		}
-		if ctx.Err() != nil { // the service stops before its work has begun
-			return
-		}
-		w.log.WarnContext(ctx, "work on jobs did not begin; it will be tried again", "error", err)
-		if !pause(ctx, startJobsAgain) {
-			return
-		}
-	}
-}
-
-// atLeast is a handler of the log lines from a level up.
-type atLeast struct {
-	slog.Handler
-	level slog.Level
-}
-
-// Enabled reports whether lines of the level are handled.
-func (h atLeast) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= h.level && h.Handler.Enabled(ctx, level)
-}
-
-// WithAttrs is the handler with attributes.
-func (h atLeast) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return atLeast{h.Handler.WithAttrs(attrs), h.level}
-}
-
-// WithGroup is the handler within a group.
-func (h atLeast) WithGroup(name string) slog.Handler {
-	return atLeast{h.Handler.WithGroup(name), h.level}
+func newReportWorker(
+	d *db.DB, with kept, log *slog.Logger, metrics *reportMetrics, trace domain.Trace,
+) *report.Worker {
+	return report.NewWorker(d, with.store, with.maker, log, report.Observer{Tried: metrics.count, Trace: trace})
 }

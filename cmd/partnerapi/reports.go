@@ -25,7 +25,7 @@ type makeReportCmd struct {
 	reportFontFlag
 	Client string            `arg:"" help:"The client: its id, as v2 shows it or as a UUID, or its name."`
 	Type   domain.ReportType `arg:"" help:"What the report is about, such as executive_summary."`
-	Format string            `env:"-" enum:"pdf,xlsx" default:"pdf" help:"pdf or xlsx."`
+	Format string            `env:"-" enum:",pdf,xlsx" default:"" placeholder:"pdf|xlsx" help:"pdf or xlsx. Default: xlsx for a file whose name ends in .xlsx, else pdf."`
 	Start  string            `env:"-" placeholder:"DATE" help:"The first day of the period, as 2027-01-31 (UTC). Default: 90 days that end today; of monthly_report, the last calendar month."`
 	End    string            `env:"-" placeholder:"DATE" help:"The last day of the period."`
 	Out    string            `env:"-" required:"" type:"path" placeholder:"FILE" help:"The file to write, in the place of one that is there."`
@@ -34,7 +34,8 @@ type makeReportCmd struct {
 // Validate refuses a type and days that are none.
 func (c makeReportCmd) Validate() error {
 	if types := c.Type.Values(); !slices.Contains(types, string(c.Type)) {
-		return fmt.Errorf("there is no report %q; there are %s", c.Type, strings.Join(types, ", "))
+		return fmt.Errorf("there is no report %q; there are %s%s", c.Type, strings.Join(types, ", "),
+			didYouMean(string(c.Type), types))
 	}
 	if (c.Start == "") != (c.End == "") {
 		return errors.New("--start and --end go together")
@@ -89,7 +90,7 @@ func (c makeReportCmd) Run(ctx context.Context, s streams) (err error) {
 // report is what is asked for, of no client yet.
 func (c makeReportCmd) report(now time.Time) (domain.Report, error) {
 	r := domain.Report{
-		ID: db.NewID[domain.ReportKind](), Type: c.Type, Format: domain.ReportFormat(c.Format),
+		ID: db.NewID[domain.ReportKind](), Type: c.Type, Format: c.format(),
 		Status: domain.ReportPending, CreatedAt: now, UpdatedAt: now,
 	}
 	today := domain.DateOf(now)
@@ -134,7 +135,7 @@ func (c serveCmd) makeDemoReports(ctx context.Context, d *db.DB, with kept, log 
 	if err != nil {
 		return err
 	}
-	worker := newReportWorker(d, with, log, newReportMetrics())
+	worker := newReportWorker(d, with, log, newReportMetrics(), nil)
 	for _, r := range pending {
 		if _, err := worker.Make(ctx, r.ClientID, r.ID); err != nil {
 			log.WarnContext(ctx, "a report of the demonstration was not made; it will be tried again", "error", err)

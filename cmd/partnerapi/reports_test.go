@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/riverqueue/river"
-
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/fixture"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
 )
@@ -41,6 +40,17 @@ func TestMakeReport(t *testing.T) {
 			if text, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(text), magic) {
 				t.Errorf("the file is %.20q, %v", text, err)
 			}
+		}
+	}
+
+	// Without a format, the file's name says it.
+	for file, magic := range map[string]string{"a.XLSX": "PK", "a.pdf": "%PDF-", "a": "%PDF-"} {
+		file = filepath.Join(dir, file)
+		if r := command(t, "reports", "make", flag, name, "policy", "--out="+file); r.code != 0 {
+			t.Fatalf("%+v", r)
+		}
+		if text, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(text), magic) {
+			t.Errorf("%s is %.20q, %v", file, text, err)
 		}
 	}
 
@@ -89,28 +99,26 @@ func TestBadReportStore(t *testing.T) {
 	refused(t, 1, []string{"serve", database(t), "--listen=127.0.0.1:0", "--report-store=file://" + file}, "--report-store", "is not a directory")
 }
 
-// jobs runs what works on jobs until the test ends, and returns what it completes.
-func jobs(t *testing.T, d *db.DB, store *report.Store) <-chan *river.Event {
+// reporting makes reports until the test ends, and tells how each try ended.
+func reporting(t *testing.T, d *db.DB, store *report.Store) <-chan report.Outcome {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	client, err := openJobs(d, kept{store: store, maker: report.NewMaker(report.Options{})}, log, newReportMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
-	completed, cancel := client.Subscribe(river.EventKindJobCompleted)
+	tried := make(chan report.Outcome, 100)
+	worker := report.NewWorker(d, store, report.NewMaker(report.Options{}), log, report.Observer{
+		Tried: func(outcome report.Outcome, _ time.Duration) { tried <- outcome },
+	})
 	ctx, stop := context.WithCancel(context.Background())
 	var working sync.WaitGroup
-	working.Go(func() { (&background{db: d, jobs: client, log: log}).runJobs(ctx) })
+	working.Go(func() { _ = worker.Run(ctx) })
 	t.Cleanup(func() {
 		stop()
 		working.Wait()
-		cancel()
 	})
-	return completed
+	return tried
 }
 
 // awaitReports returns when no report is pending any more.
-func awaitReports(t *testing.T, d *db.DB, completed <-chan *river.Event) {
+func awaitReports(t *testing.T, d *db.DB, tried <-chan report.Outcome) {
 	t.Helper()
 	enough := time.After(patience)
 	for {
@@ -122,15 +130,15 @@ func awaitReports(t *testing.T, d *db.DB, completed <-chan *river.Event) {
 			return
 		}
 		select {
-		case <-completed:
+		case <-tried:
 		case <-enough:
 			t.Fatal("reports are pending")
 		}
 	}
 }
 
-// TestReportsAreMade: the background work makes the demonstration's reports, which
-// have no jobs, and those whose job is of a process that was killed, each once.
+// TestReportsAreMade: the background work makes the demonstration's reports, and those
+// of a process that was killed, each once.
 func TestReportsAreMade(t *testing.T) {
 	t.Parallel()
 	d := opened(t, demonstration(t))
@@ -139,30 +147,27 @@ func TestReportsAreMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() })
-	t.Run("without a job", func(t *testing.T) {
-		awaitReports(t, d, jobs(t, d, store))
+	t.Run("of the demonstration", func(t *testing.T) {
+		awaitReports(t, d, reporting(t, d, store))
 	})
 
 	// The process was killed three minutes ago, before it marked the report.
 	for _, sql := range []string{
 		"UPDATE reports SET status = 'pending' WHERE status = 'ready' AND type = 'risk_overview'",
 		"DELETE FROM events WHERE type = 'report.ready'",
-		`UPDATE river_job SET state = 'running', attempt = 1, attempted_at = now() - interval '3 minutes', finalized_at = NULL
-			WHERE kind = 'report' AND args->>'report' = (SELECT args->>'report' FROM river_job WHERE kind = 'report' ORDER BY id DESC LIMIT 1)`,
+		"UPDATE reports SET lease = gen_random_uuid(), tries = 0, due_at = now() - interval '1 minute' WHERE status = 'pending'",
 	} {
 		if _, err := d.SQL().Exec(sql); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Run("of a killed process", func(t *testing.T) {
-		awaitReports(t, d, jobs(t, d, store))
+		awaitReports(t, d, reporting(t, d, store))
 	})
 	for query, want := range map[string]int{
-		"SELECT count(*) FROM reports WHERE status = 'ready'":                  4,
-		"SELECT count(*) FROM events WHERE type = 'report.ready'":              1,
-		"SELECT count(*) FROM river_job WHERE kind = 'report'":                 4,
-		"SELECT count(*) FROM river_job WHERE kind = 'report' AND attempt = 2": 1,
+		"SELECT count(*) FROM reports WHERE status = 'ready'":     4,
+		"SELECT count(*) FROM events WHERE type = 'report.ready'": 1,
+		"SELECT count(*) FROM reports WHERE tries = 1":            1,
 	} {
 		var got int
 		if err := d.SQL().QueryRow(query).Scan(&got); err != nil || got != want {
@@ -174,24 +179,42 @@ func TestReportsAreMade(t *testing.T) {
 	}
 }
 
-// TestStopBeforeJobs: a service that is told to stop before its work on jobs has
-// begun ends well.
-func TestStopBeforeJobs(t *testing.T) {
+// TestOneClock: leases of reports and of periodic jobs go by the database's clock,
+// whatever the machine's says.
+func TestOneClock(t *testing.T) {
 	t.Parallel()
-	d := opened(t, database(t))
-	log := slog.New(slog.DiscardHandler)
-	store, err := report.OpenStore(t.Context(), "", t.TempDir(), log)
+	clock := domain.NewManualClock(time.Now().Add(-10 * time.Minute))
+	d, err := db.Open(dbtest.URL(t, tablesSchema), db.WithClock(clock))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() })
-	client, err := openJobs(d, kept{store: store, maker: report.NewMaker(report.Options{})}, log, newReportMetrics())
+	t.Cleanup(func() { _ = d.Close() })
+	partner, err := d.InsertPartner(t.Context(), "Partner")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	(&background{db: d, jobs: client, log: log}).runJobs(ctx)
+	client := db.NewID[domain.ClientKind]()
+	fixture.Insert(t, d.SQL(), "clients", fixture.Row{"id": client, "partner_id": partner, "name": "Client", "name_key": "client"})
+	fixture.Insert(t, d.SQL(), "reports", fixture.Row{
+		"client_id": client, "id": db.NewID[domain.ReportKind](), "type": "policy", "format": "pdf", "status": "pending",
+		"created_at": clock.Now(), "updated_at": clock.Now(),
+	})
+	claim := func(want int) {
+		t.Helper()
+		reports, err := d.ClaimReports(t.Context(), 2, time.Minute)
+		if err != nil || len(reports) != want {
+			t.Errorf("%d reports are claimed, %v", len(reports), err)
+		}
+		periodic, err := d.ClaimPeriodic(t.Context(), db.ReportCare, time.Minute)
+		if err != nil || (periodic != nil) != (want > 0) {
+			t.Errorf("the periodic job is claimed: %v, %v", periodic != nil, err)
+		}
+	}
+	claim(1)
+	clock.Advance(time.Minute - time.Millisecond)
+	claim(0)
+	clock.Advance(time.Millisecond)
+	claim(1)
 }
 
 // TestJobsBeginLater: a database that is away when the work on jobs is to begin
@@ -207,7 +230,6 @@ func TestJobsBeginLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() })
 	failed := make(chan struct{})
 	var once sync.Once
 	log := slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
@@ -216,18 +238,20 @@ func TestJobsBeginLater(t *testing.T) {
 		}
 		return len(line), nil
 	}), nil))
-	client, err := openJobs(d, kept{store: store, maker: report.NewMaker(report.Options{})}, log, newReportMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
-	completed, cancel := client.Subscribe(river.EventKindJobCompleted)
-	defer cancel()
+	cared := make(chan error, 10)
+	carer := report.NewCarer(d, store, log, func(
+		ctx context.Context, _ string, _ ...slog.Attr,
+	) (context.Context, func(error, ...slog.Attr)) {
+		return ctx, func(err error, _ ...slog.Attr) { cared <- err }
+	})
 	ctx, stop := context.WithCancel(t.Context())
 	var working sync.WaitGroup
-	working.Go(func() { (&background{db: d, jobs: client, log: log}).runJobs(ctx) })
+	working.Go(func() { carer.Run(ctx) })
 	defer working.Wait()
 	defer stop()
 	<-failed
 	server.Start()
-	<-completed // the care for reports, which is due at the start
+	if err := <-cared; err != nil { // it is due at the start
+		t.Error(err)
+	}
 }

@@ -92,7 +92,7 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	defer closing(with.close, &err)
+	defer with.close()
 	if err := c.makeDemoReports(ctx, d, with, log); err != nil {
 		return err
 	}

@@ -13,10 +13,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/riverqueue/river"
 
 	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
@@ -40,7 +38,7 @@ type workFlags struct {
 	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The sender of mail. Default: no-reply at the host of --public-url."`
 	Workers   int    `default:"${workers}" help:"How many mails are under way at a time."`
 
-	Connections int `default:"20" help:"How many connections to the database requests and background work may use. The process opens up to 8 more, for locks, readiness, metrics, the queue of jobs and news of mail."`
+	Connections int `default:"20" help:"How many connections to the database requests and background work may use. The process opens up to 9 more: for locks, readiness and metrics, and to be notified of mail, reports and changes of v1."`
 
 	LogLevel  slog.Level `name:"log-level" default:"info" help:"The lowest level that is logged: debug, info, warn or error."`
 	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"The form of log lines: text or json."`
@@ -83,9 +81,12 @@ type background struct {
 	syncs  *directory.Runner
 	events *webhook.Publisher
 	tries  *prometheus.CounterVec // of mails, by kind and outcome
-	jobs   *river.Client[pgx.Tx]
-	made   *reportMetrics
-	synced *syncMetrics
+	server *mailWatch             // nil where mails become files
+	// reports makes pending reports, counted by made; care does what is periodic of them.
+	reports *report.Worker
+	care    *report.Carer
+	made    *reportMetrics
+	synced  *syncMetrics
 	// hooks delivers events, told of what by delivered, to endpoints.
 	hooks     *webhook.Dispatcher
 	delivered *deliveryMetrics
@@ -95,6 +96,9 @@ type background struct {
 
 // register adds the metrics of the background work.
 func (w *background) register(r prometheus.Registerer) {
+	if w.server != nil {
+		r.MustRegister(w.server.up)
+	}
 	r.MustRegister(w.tries, w.made.tries, w.made.seconds, w.synced.runs, w.synced.seconds)
 	w.delivered.register(r)
 }
@@ -127,17 +131,14 @@ func (f workFlags) open(
 	}, log, func(kind db.OutboxKind, outcome mail.Outcome) {
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()
 	}, mail.WithTrace(traces.Work()))
-	made := newReportMetrics()
-	jobs, err := openJobs(d, with, log, made, traces.Jobs()...)
-	if err != nil {
-		return nil, errors.Join(err, sender.Close())
-	}
-	synced, delivered := newSyncMetrics(), newDeliveryMetrics()
+	made, synced, delivered := newReportMetrics(), newSyncMetrics(), newDeliveryMetrics()
 	hooks := newDeliveries(d, with, log, delivered)
 	return &background{
 		events: webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, webhook.PublisherEvents{Deliveries: hooks.Wake}),
 		hooks:  hooks, delivered: delivered,
-		db: d, sender: sender, mails: mails, tries: tries, jobs: jobs, made: made, synced: synced,
+		db: d, sender: sender, server: newMailWatch(sender, log), mails: mails, tries: tries, made: made, synced: synced,
+		reports: newReportWorker(d, with, log, made, traces.Work()),
+		care:    report.NewCarer(d, with.store, log, traces.Work()),
 		syncs: directory.NewRunner(d, with.keys, f.connector(traces), log,
 			directory.WithTrace(traces.Work()), directory.WithWatcher(synced.count)),
 		log: log, traces: traces,
@@ -160,22 +161,19 @@ func newMailTries() *prometheus.CounterVec {
 
 // run works until ctx ends, and then finishes what is under way.
 func (w *background) run(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var daily sync.WaitGroup
-	daily.Go(func() { w.refreshDaily(ctx) })
-	daily.Go(func() { w.refreshAhead(ctx) })
-	daily.Go(func() { w.assignWaiting(ctx) })
-	daily.Go(func() { w.noteOverdue(ctx) })
-	daily.Go(func() { w.events.Run(ctx) })
-	daily.Go(func() { w.syncs.Run(ctx) })
-	daily.Go(func() { w.runJobs(ctx) })
-	var late error
-	daily.Go(func() { late = w.hooks.Run(ctx) })
-	err := w.mails.Run(ctx)
-	stop()
-	daily.Wait()
-	return errors.Join(err, late, w.sender.Close())
+	var all sync.WaitGroup
+	for _, loop := range []func(context.Context){
+		w.refreshDaily, w.refreshAhead, w.server.watch, w.assignWaiting, w.noteOverdue, w.events.Run, w.care.Run,
+	} {
+		all.Go(func() { loop(ctx) })
+	}
+	queues := []func(context.Context) error{w.mails.Run, w.hooks.Run, w.syncs.Run, w.reports.Run}
+	late := make([]error, len(queues))
+	for i, queue := range queues {
+		all.Go(func() { late[i] = queue(ctx) })
+	}
+	all.Wait()
+	return errors.Join(errors.Join(late...), w.sender.Close())
 }
 
 type workCmd struct {
@@ -223,7 +221,7 @@ func (c workCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	defer closing(with.close, &err)
+	defer with.close()
 	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.databaseFlags, with, log, traces)
 	if err != nil {
 		return err
@@ -232,7 +230,7 @@ func (c workCmd) Run(ctx context.Context, s streams) (err error) {
 	if watched == nil {
 		return w.run(ctx)
 	}
-	server := watch(w, log)
+	server := c.watch(w, log)
 	go func() { _ = server.Serve(watched) }() // until it is closed
 	defer closing(server.Close, &err)
 	log.InfoContext(ctx, "health and metrics are served", "address", watched.Addr().String())
@@ -252,9 +250,10 @@ func (c workCmd) listen() (net.Listener, error) {
 }
 
 // watch serves what an operator watches of a process that serves no API.
-func watch(w *background, log *slog.Logger) *http.Server {
+func (c workCmd) watch(w *background, log *slog.Logger) *http.Server {
 	gin.SetMode(gin.ReleaseMode)
 	s := &service{db: w.db, engine: gin.New(), log: log, metrics: newRegistry(sourcesOf(w.db))}
+	s.watchDisks(c.databaseFlags, c.reportStoreFlag)
 	w.register(s.metrics)
 	s.health()
 	paths := http.NewServeMux()

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"partnerapi/db"
@@ -174,4 +176,43 @@ func TestConnections(t *testing.T) {
 	refused(t, 1, []string{"serve", flag, "--listen=127.0.0.1:0", "--workers=1000", "--connections=1000"}, "1009 connections", "max_connections")
 	refused(t, 1, []string{"work", flag, "--workers=1000", "--connections=1000"}, "1009 connections", "max_connections")
 	refused(t, 2, []string{"serve", flag, "--connections=1"}, "--connections")
+}
+
+// TestBackgroundPanics: a panic in what is done again and again ends neither the
+// process nor the loop, and the log has its stack.
+func TestBackgroundPanics(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, loop := range map[string]func(*background, context.Context){
+		"refresh daily": (*background).refreshDaily, "assign courses": (*background).assignWaiting,
+		"note overdue assignments": (*background).noteOverdue,
+	} {
+		var lines strings.Builder
+		w := &background{log: slog.New(slog.NewTextHandler(&lines, nil))} // without a database
+		loop(w, ctx)
+		if !strings.Contains(lines.String(), name) || !strings.Contains(lines.String(), "stack=") {
+			t.Errorf("%s: %s", name, &lines)
+		}
+	}
+}
+
+// TestBesidePanics: what runs beside the requests begins again after a panic.
+func TestBesidePanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines strings.Builder
+		s := &service{log: slog.New(slog.NewTextHandler(&lines, nil))}
+		ctx, cancel := context.WithCancel(t.Context())
+		runs := 0
+		s.beside(ctx, "count", func(ctx context.Context) {
+			if runs++; runs == 1 {
+				panic("planted")
+			}
+			cancel()
+			<-ctx.Done()
+		})
+		s.group.Wait()
+		if runs != 2 || !strings.Contains(lines.String(), "planted") {
+			t.Errorf("%d runs, %s", runs, &lines)
+		}
+	})
 }

@@ -51,10 +51,8 @@ var process struct {
 // goroutines that still run then are a failure. It is all that a TestMain needs
 // to do.
 func Main(m *testing.M) {
-	// The collector of garbage stops the limiter's own; the clock of the regular
-	// expressions that mark code ends by itself.
+	// The clock of the regular expressions that mark code ends by itself.
 	goleak.VerifyTestMain(Wrap(m),
-		goleak.IgnoreTopFunction("github.com/ulule/limiter/v3/drivers/store/memory.(*cleaner).Run"),
 		goleak.IgnoreAnyFunction("github.com/dlclark/regexp2/v2.runClock"))
 }
 

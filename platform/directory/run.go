@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,10 +33,6 @@ const (
 	maxDeaths = 3
 	// longestWait bounds the time between two tries to read.
 	longestWait = time.Minute
-	// atOnce is how many runs a process works on at a time.
-	atOnce = 4
-	// lookEvery is how often waiting runs and the schedule are looked at.
-	lookEvery = 5 * time.Second
 )
 
 var (
@@ -115,43 +110,6 @@ func wait(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	case <-timer.C:
 		return nil
-	}
-}
-
-// Run queues runs on schedule and works on all that wait, until ctx ends: a run
-// under way is then left to the next process.
-func (r *Runner) Run(ctx context.Context) {
-	var group sync.WaitGroup
-	defer group.Wait()
-	for range atOnce {
-		group.Go(func() { r.work(ctx) })
-	}
-	for ctx.Err() == nil {
-		switch n, err := r.db.ScheduleSyncs(ctx); {
-		case err != nil && ctx.Err() == nil:
-			r.log.WarnContext(ctx, "sync runs were not queued on schedule; it will be tried again", "error", err)
-		case n > 0:
-			r.log.DebugContext(ctx, "sync runs queued on schedule", "clients", n)
-			continue
-		}
-		_ = r.wait(ctx, lookEvery)
-	}
-}
-
-func (r *Runner) work(ctx context.Context) {
-	for ctx.Err() == nil {
-		lease, err := r.db.ClaimSync(ctx, leaseLife)
-		if err != nil && ctx.Err() == nil {
-			r.log.WarnContext(ctx, "no sync run could be claimed; it will be tried again", "error", err)
-		}
-		if err != nil || lease == nil {
-			_ = r.wait(ctx, lookEvery)
-			continue
-		}
-		if _, err := r.Work(ctx, lease, nil); err != nil && ctx.Err() == nil {
-			r.log.WarnContext(ctx, "a sync run was interrupted; it goes on when its lease has ended",
-				"client", lease.Client.String(), "error", err)
-		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -332,22 +333,19 @@ func TestRun(t *testing.T) {
 	w.Clock.Advance(domain.SyncEvery)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	done := make(chan struct{})
+	var ended atomic.Int32
+	done := make(chan error)
 	for range 2 {
-		r := w.newRunner()
-		r.SetWait(func(context.Context, time.Duration) error {
-			if w.Number("SELECT count(*) FROM sync_runs WHERE status = 'completed'") == clients {
+		r := w.newRunner(directory.WithWatcher(func(domain.Directory, directory.Outcome, time.Duration) {
+			if ended.Add(1) == clients {
 				stop()
 			}
-			return nil
-		})
-		go func() {
-			r.Run(ctx)
-			done <- struct{}{}
-		}()
+		}))
+		go func() { done <- r.Run(ctx) }()
 	}
-	<-done
-	<-done
+	for range 2 {
+		w.must(<-done)
+	}
 	if runs, users := w.Number("SELECT count(*) FROM sync_runs"), w.Number("SELECT count(*) FROM users"); runs != clients || users != 20*clients {
 		t.Errorf("%d runs, %d users", runs, users)
 	}

@@ -49,7 +49,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-func (w *world) newRunner() *directory.Runner {
+func (w *world) newRunner(options ...directory.RunnerOption) *directory.Runner {
 	return directory.NewRunner(w.DB, plain{}, func(
 		_ context.Context, _ string, settings json.RawMessage, credentials []byte,
 	) (directory.Source, error) {
@@ -61,7 +61,7 @@ func (w *world) newRunner() *directory.Runner {
 			return nil, fmt.Errorf("the credentials are %q", credentials)
 		}
 		return w.sources[s.Domain], nil
-	}, slog.New(slog.DiscardHandler))
+	}, slog.New(slog.DiscardHandler), options...)
 }
 
 func (w *world) must(err error) {

@@ -5,85 +5,72 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-
-	"github.com/riverqueue/river"
+	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/job"
+	"partnerapi/platform/lease"
 )
 
-// Carer cares for what crashes and time leave behind. It queues pending reports
-// that have no job, as a demonstration's have not, and fails those whose job has
-// ended: a process that is killed in a report's last try cannot say so. It deletes
-// reports that have expired: first the file and then the row, so that no file is left
-// that no row names. And it queues the reports of the last month that clients get by
-// mail.
+const (
+	// careEvery is how often one of the processes cares for reports, and pollCare how
+	// often each of them finds out whether it is time.
+	careEvery = 5 * time.Minute
+	pollCare  = 30 * time.Second
+	// retryClaim is the pause after a claim that failed.
+	retryClaim = time.Second
+	// careBatch is how many reports are cared for in one go.
+	careBatch = 500
+)
+
+// Carer cares for what time leaves behind. It deletes reports that have expired: first
+// the file and then the row, so that no file is left that no row names. And it queues
+// the reports of the last month that clients get by mail.
 type Carer struct {
-	river.WorkerDefaults[job.CareArgs]
 	db    *db.DB
-	queue *job.Queue
 	store *Store
 	log   *slog.Logger
+	trace domain.Trace
 }
 
-// NewCarer returns a carer.
-func NewCarer(d *db.DB, queue *job.Queue, store *Store, log *slog.Logger) *Carer {
-	return &Carer{db: d, queue: queue, store: store, log: log}
+// NewCarer returns a carer that makes a span of each time by trace.
+func NewCarer(d *db.DB, store *Store, log *slog.Logger, trace domain.Trace) *Carer {
+	return &Carer{db: d, store: store, log: log, trace: trace}
 }
 
-// careBatch is how many reports are cared for in one go.
-const careBatch = 500
-
-// Work cares once.
-func (c *Carer) Work(ctx context.Context, _ *river.Job[job.CareArgs]) error {
-	return errors.Join(c.settle(ctx), c.expire(ctx), c.month(ctx))
+// Run cares until ctx ends, every five minutes unless another process does.
+func (c *Carer) Run(ctx context.Context) {
+	lease.NewLoop(c.log, "care for reports", retryClaim, c.turn).Run(ctx)
 }
 
-// month queues the monthly reports where that is due.
-func (c *Carer) month(ctx context.Context) error {
-	n, err := c.db.QueueMonthlyReports(ctx, func(ctx context.Context, reports []db.ReportKey) error {
-		list := make([]job.ReportArgs, len(reports))
-		for i, r := range reports {
-			list[i] = job.ReportArgs{Client: r.ClientID, Report: r.ID}
-		}
-		return c.queue.MakeMonthly(ctx, c.db, list)
-	})
+// turn cares if it is time.
+func (c *Carer) turn(ctx context.Context) (wait time.Duration, err error) {
+	l, err := c.db.ClaimPeriodic(ctx, db.ReportCare, leaseFor)
+	if err != nil || l == nil {
+		return pollCare, err
+	}
+	within, cancel := context.WithTimeout(ctx, MakeWithin)
+	defer cancel()
+	within, end := c.trace.Begin(within, "job "+db.ReportCare)
+	err = domain.Recover(within, c.log, "care for reports", func() error { return c.Care(within) })
+	end(err)
+
+	lasting, done := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	defer done()
+	due := c.db.Now()
+	if ctx.Err() == nil {
+		due = due.Add(careEvery)
+	}
+	return pollCare, errors.Join(err, c.db.FinishPeriodic(lasting, l, due, err != nil && ctx.Err() == nil))
+}
+
+// Care cares once.
+func (c *Carer) Care(ctx context.Context) error {
+	n, err := c.db.QueueMonthlyReports(ctx)
 	if n > 0 {
 		c.log.InfoContext(ctx, "monthly reports queued", "reports", n)
 	}
-	return err
-}
-
-// settle queues the pending reports that have no job, and fails those whose job
-// has ended.
-func (c *Carer) settle(ctx context.Context) error {
-	pending, err := c.db.PendingReports(ctx, c.db.Now(), careBatch)
-	if err != nil {
-		return err
-	}
-	for _, r := range pending {
-		err := c.db.Tx(ctx, func(ctx context.Context) error {
-			return c.queue.MakeReport(ctx, c.db, job.ReportArgs{Client: r.ClientID, Report: r.ID})
-		})
-		if errors.Is(err, job.ErrJobEnded) {
-			err = c.fail(ctx, r)
-		}
-		if err != nil && !domain.IsCode(err, domain.NotFound) {
-			return err
-		}
-	}
-	return nil
-}
-
-// fail marks a report as failed whose job has ended. It may be ready by now.
-func (c *Carer) fail(ctx context.Context, r db.ReportKey) error {
-	status, err := c.db.FinishReport(ctx, r.ClientID, r.ID, domain.ReportFailed)
-	if err == nil && status == domain.ReportFailed {
-		c.log.ErrorContext(ctx, "a report failed: its last try ended with its process",
-			"report", r.ID.String(), "client", r.ClientID.String())
-	}
-	return err
+	return errors.Join(err, c.expire(ctx))
 }
 
 // expire deletes the reports that are older than they are kept. A file that cannot

@@ -1,5 +1,7 @@
 package report
 
+import "context"
+
 // What tests of the contents read files with.
 var (
 	PagesOf  = pagesOf
@@ -11,3 +13,15 @@ var (
 
 // PageText is a cell as a page shows it.
 func (c *Column) PageText(cell any) (string, error) { return c.text(cell) }
+
+// What tests of leases hold against each other.
+const (
+	LeaseFor  = leaseFor
+	CareEvery = careEvery
+)
+
+// Turn cares if it is time.
+func (c *Carer) Turn(ctx context.Context) error {
+	_, err := c.turn(ctx)
+	return err
+}

@@ -13,13 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
-
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
-	"partnerapi/job"
 	"partnerapi/platform/report"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/v2test"
@@ -49,10 +45,18 @@ func newService(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() })
 	w.store = store
 	w.links = report.NewLinks([]byte("secret"), "https://api.example/", w.DB.Now)
 	return w
+}
+
+// breakFolder puts a file where the store in a folder has that of the report's client.
+func breakFolder(t *testing.T, folder string, r domain.Report) {
+	t.Helper()
+	of := filepath.Join(folder, r.Client.UUID())
+	if err := errors.Join(os.RemoveAll(of), os.WriteFile(of, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (w *service) logger() *slog.Logger { return slog.New(slog.NewTextHandler(w.log, nil)) }
@@ -85,9 +89,9 @@ var failing writes = func(_ context.Context, to io.Writer, _ *db.Tenant, _ domai
 }
 
 func (w *service) worker(writer report.Writer) *report.Worker {
-	return report.NewWorker(w.DB, w.store, writer, w.logger(), func(o report.Outcome, _ time.Duration) {
+	return report.NewWorker(w.DB, w.store, writer, w.logger(), report.Observer{Tried: func(o report.Outcome, _ time.Duration) {
 		w.told = append(w.told, o)
-	})
+	}})
 }
 
 // request asks for a report, more than an hour after the one before.
@@ -126,12 +130,22 @@ func (w *service) made(kind domain.ReportType) domain.Report {
 	return w.report(r.ID)
 }
 
-// jobOf is a try to make a report.
-func jobOf(r domain.Report, try int) *river.Job[job.ReportArgs] {
-	return &river.Job[job.ReportArgs]{
-		JobRow: &rivertype.JobRow{Attempt: try, MaxAttempts: domain.ReportTries},
-		Args:   job.ReportArgs{Client: r.Client, Report: r.ID},
+// claim leases the pending reports that are due.
+func (w *service) claim() []db.ReportLease {
+	w.T.Helper()
+	leases, err := w.DB.ClaimReports(w.T.Context(), 10, report.LeaseFor)
+	w.must(err)
+	return leases
+}
+
+// lease leases a report, which is the only one that is due.
+func (w *service) lease(r domain.Report) db.ReportLease {
+	w.T.Helper()
+	leases := w.claim()
+	if len(leases) != 1 || leases[0].Report != r.ID || leases[0].Client != r.Client {
+		w.T.Fatalf("claimed %+v", leases)
 	}
+	return leases[0]
 }
 
 // files are the paths of the files that the store has.

@@ -8,11 +8,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/riverqueue/river"
-
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/job"
+	"partnerapi/platform/lease"
 )
 
 // Writer writes the file of a client's report.
@@ -23,12 +21,24 @@ type Writer interface {
 const (
 	// MakeWithin is how long one try to make a report may take.
 	MakeWithin = 110 * time.Second
-	// RescueAfter is when a job is taken over of a process that was killed. It is more
-	// than MakeWithin: no job is taken over that is still worked on.
-	RescueAfter = 2 * time.Minute
-	// finishWithin is how long marking a report as failed may take.
+	// leaseFor is how long a report is its claimer's. It is more than MakeWithin: no
+	// report is taken over that is still worked on.
+	leaseFor = 2 * time.Minute
+	// finishWithin is how long marking a report as failed, or putting it back, may take.
 	finishWithin = 10 * time.Second
+	// makeAfterStop is how long a report under way may go on after a stop; one that
+	// takes longer begins again in another process.
+	makeAfterStop = 15 * time.Second
+	// makeAtOnce is how many reports a process makes at a time.
+	makeAtOnce = 2
+	// pollEvery is how often pending reports are polled without a notification.
+	pollEvery = 10 * time.Second
+	// pollAgain is the least pause between two polls while others have what is due.
+	pollAgain = 100 * time.Millisecond
 )
+
+// pauses are those after each failed try of a report.
+var pauses = lease.Pauses{time.Second, 16 * time.Second}
 
 // Outcome is how a try to make a report ended.
 type Outcome string
@@ -40,54 +50,101 @@ const (
 	Failed  Outcome = "failed"  // it was the last try, or the client was archived
 )
 
-// Worker makes reports, each once. A try makes the file on this machine, uploads it
-// and marks the report as ready; no transaction is open meanwhile. The file's key is
+// Observer is notified of what a Worker and a Carer do.
+type Observer struct {
+	// Tried gets how each try ended and how long it took; nil for nobody.
+	Tried func(outcome Outcome, took time.Duration)
+	// Trace makes a span of each try.
+	Trace domain.Trace
+}
+
+// Worker makes pending reports, each once. A try makes the file on this machine, uploads
+// it and marks the report as ready; no transaction is open meanwhile. The file's key is
 // the report's, so that a try after a crash, at whichever step, ends in the same.
 type Worker struct {
-	river.WorkerDefaults[job.ReportArgs]
-	db     *db.DB
-	store  *Store
-	writer Writer
-	log    *slog.Logger
-	tell   func(Outcome, time.Duration)
+	db      *db.DB
+	store   *Store
+	writer  Writer
+	log     *slog.Logger
+	observe Observer
+	queue   *lease.Queue[db.ReportLease]
 }
 
-// NewWorker returns a worker. tell is told how each try ended and how long it took.
-func NewWorker(
-	d *db.DB, store *Store, writer Writer, log *slog.Logger, tell func(Outcome, time.Duration),
-) *Worker {
-	return &Worker{db: d, store: store, writer: writer, log: log, tell: tell}
+// NewWorker returns a worker, which does nothing before Run.
+func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe Observer) *Worker {
+	if observe.Tried == nil {
+		observe.Tried = func(Outcome, time.Duration) {}
+	}
+	w := &Worker{db: d, store: store, writer: writer, log: log, observe: observe}
+	w.queue = lease.NewQueue(lease.Config[db.ReportLease]{
+		Name: "reports", Log: log, Claim: w.claim, Do: w.try, AtOnce: makeAtOnce,
+		StopWithin: makeAfterStop + finishWithin, Listen: d.ListenReports,
+	})
+	return w
 }
 
-// Timeout bounds a try.
-func (w *Worker) Timeout(*river.Job[job.ReportArgs]) time.Duration { return MakeWithin }
+// Run makes reports until ctx ends, and then finishes those under way, or puts them
+// back. The error says that this took too long: they are made when their leases end.
+func (w *Worker) Run(ctx context.Context) error { return w.queue.Run(ctx) }
 
-// Work makes the report of a job. The error of the last try marks the report as
-// failed; a try that the end of the process cuts off is none.
-func (w *Worker) Work(ctx context.Context, j *river.Job[job.ReportArgs]) error {
+// claim claims reports, and finds out when the next one is due where none is now.
+func (w *Worker) claim(ctx context.Context, free int) ([]db.ReportLease, time.Duration, error) {
+	leases, err := w.db.ClaimReports(ctx, free, leaseFor)
+	if err != nil || len(leases) > 0 {
+		return leases, 0, err
+	}
+	due, some, err := w.db.ReportDue(ctx)
+	if err != nil || !some {
+		return nil, pollEvery, err
+	}
+	return nil, min(pollEvery, max(due.Sub(w.db.Now()), pollAgain)), nil
+}
+
+// try makes one try of a leased report.
+func (w *Worker) try(ctx context.Context, l db.ReportLease) {
+	ctx, cancel := lease.Outlast(ctx, makeAfterStop)
+	defer cancel()
+	ctx, end := w.observe.Trace.Begin(ctx, "job report", slog.Int("try", l.Tries+1))
+	end(w.Work(ctx, l))
+}
+
+// Work makes a leased report, and marks what became of it. The error of the last try
+// marks the report as failed; a panic is an error, and the end of ctx is none.
+func (w *Worker) Work(ctx context.Context, l db.ReportLease) error {
+	if l.Tries >= domain.ReportTries {
+		return w.giveUp(ctx, l, errors.New("the last try ended with its process"))
+	}
 	began := time.Now()
-	outcome, err := w.Make(ctx, j.Args.Client, j.Args.Report)
+	within, cancel := context.WithTimeout(ctx, MakeWithin)
+	defer cancel()
+	outcome, err := domain.RecoverValue(within, w.log, "make a report", func() (Outcome, error) {
+		return w.Make(within, l.Client, l.Report)
+	})
+	lasting, done := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	defer done()
+
 	switch {
-	case err != nil && errors.Is(ctx.Err(), context.Canceled):
-		return ctx.Err() // by which the queue knows that it is no try
+	case err != nil && ctx.Err() != nil:
+		return errors.Join(ctx.Err(), w.db.RequeueReport(lasting, l, w.db.Now(), false))
 	case err == nil && outcome == "":
 		return nil
 	case err == nil:
-		w.tell(outcome, time.Since(began))
+		w.observe.Tried(outcome, time.Since(began))
 		return nil
-	case j.Attempt < j.MaxAttempts:
+	case l.Tries+1 < domain.ReportTries:
 		w.log.WarnContext(ctx, "a report was not made; it will be tried again",
-			"report", j.Args.Report.String(), "client", j.Args.Client.String(), "try", j.Attempt, "error", err)
-		w.tell(Retried, time.Since(began))
-		return err
+			"report", l.Report.String(), "client", l.Client.String(), "try", l.Tries+1, "error", err)
+		w.observe.Tried(Retried, time.Since(began))
+		return errors.Join(err, w.db.RequeueReport(lasting, l, w.db.Now().Add(pauses.After(l.Tries+1)), true))
 	}
+	w.observe.Tried(Failed, time.Since(began))
+	return w.giveUp(lasting, l, err)
+}
 
-	w.log.ErrorContext(ctx, "a report failed", "report", j.Args.Report.String(), "client", j.Args.Client.String(),
-		"tries", j.Attempt, "error", err)
-	w.tell(Failed, time.Since(began))
-	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
-	defer cancel()
-	return errors.Join(err, w.fail(finish, j.Args.Client, j.Args.Report))
+// giveUp marks a report as failed for good, for the reason of err.
+func (w *Worker) giveUp(ctx context.Context, l db.ReportLease, err error) error {
+	w.log.ErrorContext(ctx, "a report failed", "report", l.Report.String(), "client", l.Client.String(), "error", err)
+	return errors.Join(err, w.fail(ctx, l.Client, l.Report))
 }
 
 // Make makes a report, and says how that ended: nothing is done for a report that

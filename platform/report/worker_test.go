@@ -11,11 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/riverqueue/river"
-
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/job"
 	"partnerapi/platform/report"
 )
 
@@ -24,9 +21,9 @@ func TestMake(t *testing.T) {
 	t.Parallel()
 	w := newService(t)
 	r := w.request(domain.RiskOverview)
-	worker := w.worker(sample)
-	for try := 1; try <= 2; try++ {
-		w.must(worker.Work(t.Context(), jobOf(r, try)))
+	worker, l := w.worker(sample), w.lease(r)
+	for range 2 {
+		w.must(worker.Work(t.Context(), l))
 		w.wantStatus(r, domain.ReportReady, 1)
 		w.wantFiles(r)
 	}
@@ -52,12 +49,13 @@ func TestInterrupted(t *testing.T) {
 	w := newService(t)
 	for name, left := range map[string]func(r domain.Report){
 		"while it writes": func(r domain.Report) {
+			w.Exec("UPDATE reports SET tries = $1", domain.ReportTries-1)
 			ctx, kill := context.WithCancel(t.Context())
 			err := w.worker(writes(func(ctx context.Context, to io.Writer, _ *db.Tenant, _ domain.Report) error {
 				_, _ = io.WriteString(to, "half")
 				kill()
 				return errWriting
-			})).Work(ctx, jobOf(r, domain.ReportTries))
+			})).Work(ctx, w.lease(r))
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("ended with %v", err)
 			}
@@ -76,7 +74,7 @@ func TestInterrupted(t *testing.T) {
 			r := w.request(domain.RiskOverview)
 			left(r)
 			w.wantStatus(r, domain.ReportPending, 0)
-			w.must(w.worker(sample).Work(t.Context(), jobOf(r, 2)))
+			w.must(w.worker(sample).Work(t.Context(), w.lease(r)))
 			w.wantStatus(r, domain.ReportReady, 1)
 			w.wantFiles(r)
 			w.must(w.store.Delete(t.Context(), r))
@@ -96,9 +94,13 @@ func TestThreeFailures(t *testing.T) {
 	worker := w.worker(failing)
 	for try := 1; try <= domain.ReportTries; try++ {
 		w.wantStatus(r, domain.ReportPending, 0)
-		if err := worker.Work(t.Context(), jobOf(r, try)); !errors.Is(err, errWriting) {
+		if err := worker.Work(t.Context(), w.lease(r)); !errors.Is(err, errWriting) {
 			t.Errorf("try %d ended with %v", try, err)
 		}
+		if len(w.claim()) > 0 {
+			t.Errorf("it is due at once after try %d", try)
+		}
+		w.Clock.Advance(20 * time.Second)
 	}
 	w.wantStatus(r, domain.ReportFailed, 0)
 	w.wantFiles()
@@ -108,8 +110,25 @@ func TestThreeFailures(t *testing.T) {
 	if fmt.Sprint(w.told) != "[retried retried failed]" {
 		t.Errorf("told of %v", w.told)
 	}
-	w.must(w.worker(sample).Work(t.Context(), jobOf(r, 3))) // too late
+	w.must(w.worker(sample).Work(t.Context(), db.ReportLease{Client: r.Client, Report: r.ID, Tries: 2})) // too late
 	w.wantStatus(r, domain.ReportFailed, 0)
+}
+
+// TestPanics: a panic is a failed try, and the third fails the report.
+func TestPanics(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	r := w.request(domain.RiskOverview)
+	worker := w.worker(writes(func(context.Context, io.Writer, *db.Tenant, domain.Report) error { panic("planted") }))
+	for try := 1; try <= domain.ReportTries; try++ {
+		w.wantStatus(r, domain.ReportPending, 0)
+		if err := worker.Work(t.Context(), w.lease(r)); !errors.Is(err, domain.ErrPanicked) {
+			t.Errorf("try %d ended with %v", try, err)
+		}
+		w.Clock.Advance(20 * time.Second)
+	}
+	w.wantStatus(r, domain.ReportFailed, 0)
+	w.wantFiles()
 }
 
 // TestArchived: the report of a client that is archived before it is made, or
@@ -118,12 +137,16 @@ func TestArchived(t *testing.T) {
 	t.Parallel()
 	w := newService(t)
 	before, meanwhile := w.request(domain.RiskOverview), w.request(domain.PolicyReport)
+	leases := map[domain.ReportID]db.ReportLease{}
+	for _, l := range w.claim() {
+		leases[l.Report] = l
+	}
 	archive := func() { w.Exec("UPDATE clients SET archived_at = now()") }
 	w.must(w.worker(writes(func(ctx context.Context, to io.Writer, t *db.Tenant, r domain.Report) error {
 		archive()
 		return sample(ctx, to, t, r)
-	})).Work(t.Context(), jobOf(meanwhile, 1)))
-	w.must(w.worker(sample).Work(t.Context(), jobOf(before, 1)))
+	})).Work(t.Context(), leases[meanwhile.ID]))
+	w.must(w.worker(sample).Work(t.Context(), leases[before.ID]))
 	if n := w.Number("SELECT count(*) FROM reports WHERE status = 'failed'"); n != 2 {
 		t.Errorf("%d reports failed", n)
 	}
@@ -140,47 +163,19 @@ func TestStoreFails(t *testing.T) {
 	r := w.request(domain.RiskOverview)
 	w.must(os.RemoveAll(w.folder))
 	w.must(os.WriteFile(w.folder, nil, 0o600)) // no folder
-	if err := w.worker(sample).Work(t.Context(), jobOf(r, 1)); err == nil {
+	if err := w.worker(sample).Work(t.Context(), w.lease(r)); err == nil {
 		t.Error("the report was made")
 	}
 	w.wantStatus(r, domain.ReportPending, 0)
 	w.must(os.Remove(w.folder))
-	w.must(w.worker(sample).Work(t.Context(), jobOf(r, 2)))
+	w.Clock.Advance(2 * time.Second)
+	w.must(w.worker(sample).Work(t.Context(), w.lease(r)))
 	w.wantStatus(r, domain.ReportReady, 1)
 }
 
 func (w *service) care() {
 	w.T.Helper()
-	carer := report.NewCarer(w.DB, job.NewQueue(), w.store, w.logger())
-	w.must(carer.Work(w.T.Context(), &river.Job[job.CareArgs]{}))
-}
-
-// TestCareSettles: a pending report without a job gets one, one whose job has ended
-// fails, and one whose job waits is left alone.
-func TestCareSettles(t *testing.T) {
-	t.Parallel()
-	w := newService(t)
-	jobs := func(r domain.Report) int {
-		return w.Number("SELECT count(*) FROM river_job WHERE args->>'report' = $1", r.ID.String())
-	}
-	waits, lost, ended := w.request(domain.PolicyReport), w.request(domain.PolicyReport), w.request(domain.PolicyReport)
-	ready := w.made(domain.PolicyReport)
-	w.Exec("DELETE FROM river_job WHERE args->>'report' = $1", lost.ID.String())
-	w.Exec("UPDATE river_job SET state = 'discarded', finalized_at = now() WHERE args->>'report' = $1", ended.ID.String())
-	for range 2 {
-		w.care()
-		for r, want := range map[domain.Report]domain.ReportStatus{
-			waits: domain.ReportPending, lost: domain.ReportPending, ended: domain.ReportFailed, ready: domain.ReportReady,
-		} {
-			w.wantStatus(r, want, 1)
-			if n := jobs(r); n != 1 {
-				t.Errorf("the report has %d jobs", n)
-			}
-		}
-	}
-	if n := strings.Count(w.log.String(), "a report failed"); n != 1 {
-		t.Errorf("logged %s", w.log)
-	}
+	w.must(report.NewCarer(w.DB, w.store, w.logger(), nil).Care(w.T.Context()))
 }
 
 // TestCareExpires: after 90 days a report's file and row go, of archived clients
@@ -193,10 +188,11 @@ func TestCareExpires(t *testing.T) {
 	young := w.made(domain.PolicyReport)
 	w.Exec("UPDATE clients SET archived_at = now()")
 
-	broken, err := report.OpenStore(t.Context(), "", w.folder, w.logger())
+	folder := t.TempDir()
+	broken, err := report.OpenStore(t.Context(), "", folder, w.logger())
 	w.must(err)
-	w.must(broken.Close())
-	w.must(report.NewCarer(w.DB, job.NewQueue(), broken, w.logger()).Work(t.Context(), &river.Job[job.CareArgs]{}))
+	breakFolder(t, folder, old)
+	w.must(report.NewCarer(w.DB, broken, w.logger(), nil).Care(t.Context()))
 	if n := w.Number("SELECT count(*) FROM reports"); n != 3 || !strings.Contains(w.log.String(), "it will be tried again") {
 		t.Errorf("%d reports are left of 3 whose files are, logged %s", n, w.log)
 	}

@@ -50,11 +50,9 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 	return err
 }
 
-// Watch follows the state: it listens, on a connection of its own out of the pool,
-// for changes by any process, and reads the state at each, and every ten seconds
+// Watch follows the state: it listens, on a connection of its own, for changes by any process, and reads the state at each, and every ten seconds
 // without one. While the database cannot be reached the last state holds; a lost
-// connection is logged and retried. It returns when the context is done. The pool
-// must be one of pgx's database/sql driver.
+// connection is logged and retried. It returns when the context is done.
 func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
 	for {
 		err := k.follow(ctx, log)

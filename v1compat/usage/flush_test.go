@@ -2,7 +2,6 @@ package usage
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"net/http"
 	"sync/atomic"
@@ -15,10 +14,8 @@ import (
 
 var errLost = errors.New("the connection was lost")
 
-// flaky is a driver's connection that fails statements before they are sent, or
-// loses the answers to them.
+// flaky fails statements before they are sent, or loses the answers to them.
 type flaky struct {
-	driver.Connector
 	before, after atomic.Int64 // how many statements
 }
 

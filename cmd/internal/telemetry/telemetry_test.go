@@ -13,7 +13,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/riverqueue/river/rivertype"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -104,70 +103,32 @@ func TestUnknownExporter(t *testing.T) {
 }
 
 // TestSilentCollector: a collector that takes connections and never answers keeps
-// neither the work nor the stop waiting, and the log is told.
+// neither the work nor the stop waiting, and the log says so.
 func TestSilentCollector(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	for _, protocol := range []string{"http/protobuf", "grpc"} {
-		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+silent.Addr().String())
-		t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
-		t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "8")
-		t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "2")
-		var logs bytes.Buffer
-		log := slog.New(slog.NewTextHandler(&logs, nil))
-		on, err := telemetry.Start(t.Context(), "1", log)
-		if err != nil || on == nil {
-			t.Fatalf("%v, %v", on, err)
-		}
-		for range 1000 { // far more than the queue holds
-			_, end := on.Work()(t.Context(), "work")
-			end(nil)
-		}
-		over, cancel := context.WithCancel(t.Context())
-		cancel()
-		on.Shutdown(over, slog.New(slog.NewTextHandler(&logs, nil)))
-		if !strings.Contains(logs.String(), "the last traces were not exported") {
-			t.Errorf("%s: the log says %s", protocol, logs.String())
-		}
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+silent.Addr().String())
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "8")
+	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "2")
+	var logs bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&logs, nil))
+	on, err := telemetry.Start(t.Context(), "1", log)
+	if err != nil || on == nil {
+		t.Fatalf("%v, %v", on, err)
 	}
-}
-
-// TestJobs: a try of a job is a span, and what it does is within it.
-func TestJobs(t *testing.T) {
-	t.Parallel()
-	on, kept := recorded(t)
-	around := on.Jobs()[0].(rivertype.WorkerMiddleware)
-	row := &rivertype.JobRow{ID: 7, Kind: "report", Queue: "reports", Attempt: 2, EncodedArgs: []byte(`{"client":"secret"}`)}
-	failed := errors.New("the client Acme is away")
-	err := around.Work(t.Context(), row, func(ctx context.Context) error {
-		_, end := on.Work()(ctx, "within", slog.String("outcome", "made"))
+	for range 1000 { // far more than the queue holds
+		_, end := on.Work()(t.Context(), "work")
 		end(nil)
-		return failed
-	})
-	if !errors.Is(err, failed) {
-		t.Errorf("the job ends with %v", err)
 	}
-	spans := kept.GetSpans()
-	if len(spans) != 2 {
-		t.Fatalf("%d spans", len(spans))
-	}
-	within, job := spans[0], spans[1]
-	if job.Name != "job report" || attribute(job, "partnerapi.job") != "7" || attribute(job, "partnerapi.try") != "2" ||
-		job.Status.Code != codes.Error || job.Status.Description != "" || len(job.Events) > 0 {
-		t.Errorf("the job's span is %+v", job)
-	}
-	if within.Parent.SpanID() != job.SpanContext.SpanID() || attribute(within, "partnerapi.outcome") != "made" {
-		t.Errorf("the span within is %+v", within)
-	}
-	for _, span := range spans {
-		for _, a := range span.Attributes {
-			if strings.Contains(a.Value.String(), "secret") || strings.Contains(a.Value.String(), "Acme") {
-				t.Errorf("%s shows %s", span.Name, a.Value.String())
-			}
-		}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	on.Shutdown(over, slog.New(slog.NewTextHandler(&logs, nil)))
+	if !strings.Contains(logs.String(), "the last traces were not exported") {
+		t.Errorf("the log says %s", logs.String())
 	}
 }
 
@@ -262,5 +223,34 @@ func TestCalls(t *testing.T) {
 	if len(spans) != 3 || spans[1].Name != "clients.list" || spans[1].Parent.SpanID() != spans[2].SpanContext.SpanID() ||
 		attribute(spans[1], "error.type") != "not_found" {
 		t.Errorf("the spans are %+v", spans)
+	}
+}
+
+// TestJobs: a try of a job is a span, and what it does is within it.
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	on, kept := recorded(t)
+	ctx, end := on.Work()(t.Context(), "job report", slog.Int("try", 2))
+	_, ended := on.Work()(ctx, "within", slog.String("outcome", "made"))
+	ended(nil)
+	end(errors.New("the client Acme is away"))
+	spans := kept.GetSpans()
+	if len(spans) != 2 {
+		t.Fatalf("%d spans", len(spans))
+	}
+	within, job := spans[0], spans[1]
+	if job.Name != "job report" || attribute(job, "partnerapi.try") != "2" ||
+		job.Status.Code != codes.Error || job.Status.Description != "" || len(job.Events) > 0 {
+		t.Errorf("the job's span is %+v", job)
+	}
+	if within.Parent.SpanID() != job.SpanContext.SpanID() || attribute(within, "partnerapi.outcome") != "made" {
+		t.Errorf("the span within is %+v", within)
+	}
+	for _, span := range spans {
+		for _, a := range span.Attributes {
+			if strings.Contains(a.Value.String(), "Acme") {
+				t.Errorf("%s shows %s", span.Name, a.Value.String())
+			}
+		}
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -96,26 +94,4 @@ func attributes(attrs []slog.Attr) []attribute.KeyValue {
 		}
 	}
 	return list
-}
-
-// Jobs makes a span of each try of a job of the queue; none where t is nil.
-func (t *Telemetry) Jobs() []rivertype.Middleware {
-	if t == nil {
-		return nil
-	}
-	return []rivertype.Middleware{&jobs{begin: t.Work()}}
-}
-
-type jobs struct {
-	river.MiddlewareDefaults
-	begin domain.Trace
-}
-
-// Work works on a job within a span.
-func (j *jobs) Work(ctx context.Context, job *rivertype.JobRow, work func(context.Context) error) error {
-	ctx, end := j.begin(ctx, "job "+job.Kind, slog.String("queue", job.Queue), slog.Int64("job", job.ID),
-		slog.Int("try", job.Attempt))
-	err := work(ctx)
-	end(err)
-	return err
 }

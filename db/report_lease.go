@@ -1,0 +1,78 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// ReportLease is the right to make a pending report.
+type ReportLease struct {
+	Client domain.ClientID
+	Report domain.ReportID
+	// Tries is how many tries failed before. A process that dies fails its try.
+	Tries int
+
+	token uuid.UUID
+}
+
+type leasedReport struct {
+	ClientID domain.ClientID
+	ID       domain.ReportID
+	Tries    int
+}
+
+// ClaimReports leases up to n pending reports that are due, for so long: those that
+// callers asked for before the service's own.
+func (d *DB) ClaimReports(ctx context.Context, n int, life time.Duration) ([]ReportLease, error) {
+	now, token := d.Now(), uuid.New()
+	rows, err := pg.All[leasedReport](ctx, d, "claim reports", pg.SQL(`
+		WITH chosen AS MATERIALIZED (
+			SELECT client_id, id FROM reports WHERE status = 'pending' AND (due_at IS NULL OR due_at <= ?0)
+			ORDER BY mailed_for IS NOT NULL, coalesce(due_at, created_at) LIMIT ?1 FOR NO KEY UPDATE SKIP LOCKED
+		)
+		UPDATE reports AS r SET lease = ?2, due_at = ?3, tries = r.tries + (r.lease IS NOT NULL)::integer FROM chosen
+		WHERE r.client_id = chosen.client_id AND r.id = chosen.id
+		RETURNING r.client_id, r.id, r.tries`, now, n, token, now.Add(life)))
+	leases := make([]ReportLease, len(rows))
+	for i, r := range rows {
+		leases[i] = ReportLease{Client: r.ClientID, Report: r.ID, Tries: r.Tries, token: token}
+	}
+	return leases, err
+}
+
+// ReportDue is when the next pending report is due, or the next lease ends; false where
+// no report is pending.
+func (d *DB) ReportDue(ctx context.Context) (time.Time, bool, error) {
+	due, err := pg.One[*time.Time](ctx, d, "look for the next report", pg.SQL(
+		"SELECT min(coalesce(due_at, created_at)) FROM reports WHERE status = 'pending'"))
+	return or(due, time.Time{}), due != nil, err
+}
+
+// RequeueReport gives a lease back: the report is due again at a time. failed says that
+// a try failed. ErrLeaseLost where the lease had ended.
+func (d *DB) RequeueReport(ctx context.Context, l ReportLease, at time.Time, failed bool) error {
+	n, err := pg.Exec(ctx, d, "put a report back", pg.SQL(`
+		UPDATE reports SET lease = NULL, due_at = ?3, tries = tries + ?4::integer
+		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.Report, l.token, at, number(failed)))
+	return held(n, err)
+}
+
+// reportChannel is what processes that make reports listen to.
+const reportChannel = "reports"
+
+// notifyReports wakes them when the transaction commits.
+func (c *Change) notifyReports(ctx context.Context) error {
+	_, err := pg.Exec(ctx, c, "notify of reports", pg.SQL("SELECT pg_notify(?, '')", reportChannel))
+	return err
+}
+
+// ListenReports calls wake whenever reports were asked for, and once when it begins to
+// listen, until ctx ends or the connection fails (pg.DB.Listen).
+func (d *DB) ListenReports(ctx context.Context, wake func()) error {
+	return d.listenFor(ctx, reportChannel, wake)
+}

@@ -1,0 +1,245 @@
+package report_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/report"
+)
+
+// jobs describes the jobs that metrics count, by kind and state.
+func (w *service) jobs() string {
+	w.T.Helper()
+	figures, err := w.DB.Figures(w.T.Context(), time.Minute)
+	w.must(err)
+	var all []string
+	for _, j := range figures.Jobs {
+		all = append(all, fmt.Sprint(j.Kind, " ", j.State, " ", j.N))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (w *service) wantJobs(want string) {
+	w.T.Helper()
+	if got := w.jobs(); got != want {
+		w.T.Errorf("the jobs are %q, not %q", got, want)
+	}
+}
+
+// TestLeases: a report is one process's while its lease lasts, by the database's
+// clock; who has lost it puts nothing back.
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	r := w.request(domain.RiskOverview)
+	w.wantJobs("report available 1")
+	first := w.lease(r)
+	w.wantJobs("report running 1")
+	w.Clock.Advance(report.LeaseFor - time.Microsecond)
+	if len(w.claim()) > 0 {
+		t.Error("a report is claimed twice")
+	}
+	w.Clock.Advance(time.Microsecond)
+	w.wantJobs("report available 1")
+	second := w.lease(r)
+	if first.Tries != 0 || second.Tries != 1 {
+		t.Errorf("%d tries, then %d", first.Tries, second.Tries)
+	}
+	if err := w.DB.RequeueReport(t.Context(), first, w.Clock.Now(), true); !errors.Is(err, db.ErrLeaseLost) {
+		t.Errorf("the first puts it back: %v", err)
+	}
+	w.must(w.DB.RequeueReport(t.Context(), second, w.Clock.Now().Add(time.Second), true))
+	w.wantJobs("report retryable 1")
+	w.Clock.Advance(time.Second)
+	if third := w.lease(r); third.Tries != 2 {
+		t.Errorf("%d tries", third.Tries)
+	}
+}
+
+// TestDeaths: a report whose processes die fails after as many tries as any, and
+// counts as one that was given up.
+func TestDeaths(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	r := w.request(domain.RiskOverview)
+	for range domain.ReportTries {
+		w.lease(r)
+		w.Clock.Advance(report.LeaseFor)
+	}
+	w.wantStatus(r, domain.ReportPending, 0)
+	if err := w.worker(sample).Work(t.Context(), w.lease(r)); err == nil {
+		t.Error("it was made")
+	}
+	w.wantStatus(r, domain.ReportFailed, 0)
+	if n := strings.Count(w.log.String(), "a report failed"); n != 1 || len(w.claim()) > 0 {
+		t.Errorf("logged %s", w.log)
+	}
+	w.wantJobs("report discarded 1")
+	w.Clock.Advance(8 * 24 * time.Hour)
+	w.wantJobs("")
+}
+
+// TestOfReleaseBefore: the reports that the release before has asked for are made,
+// each once, whatever became of their jobs in River's queue, which this release does
+// not read.
+func TestOfReleaseBefore(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	for i, state := range []string{"", "available", "running", "retryable", "completed", "discarded"} {
+		id := db.NewID[domain.ReportKind]()
+		w.Exec(`INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at)
+			VALUES ($1, $2, 'risk_overview', 'pdf', 'pending', $3, $3)`, w.client.ID, id, w.Clock.Now().Add(time.Duration(i)*-time.Hour))
+		if state == "" {
+			continue
+		}
+		w.Exec(`INSERT INTO river_job (state, attempt, max_attempts, attempted_at, finalized_at, args, kind, queue)
+			VALUES ($1::river_job_state, 1, 3, now(), CASE WHEN $1 IN ('completed', 'discarded') THEN now() END,
+				jsonb_build_object('client', $2::text, 'report', $3::text), 'report', 'reports')`,
+			state, w.client.ID.String(), id.String())
+	}
+	w.wantJobs("report available 6")
+	worker := w.worker(sample)
+	for _, l := range w.claim() {
+		w.must(worker.Work(t.Context(), l))
+	}
+	if n := w.Number("SELECT count(*) FROM reports WHERE status = 'ready'"); n != 6 || len(w.files()) != 6 {
+		t.Errorf("%d reports are ready, with %d files", n, len(w.files()))
+	}
+	if n := w.Number("SELECT count(*) FROM events WHERE type = 'report.ready'"); n != 6 {
+		t.Errorf("%d events", n)
+	}
+}
+
+// TestRun: a process makes reports soon after they are asked for, each try in a span;
+// a stop puts back the one that takes too long.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	made := make(chan report.Outcome, 10)
+	spans := make(chan string, 10)
+	worker := report.NewWorker(w.DB, w.store, sample, slog.New(slog.DiscardHandler), report.Observer{
+		Tried: func(o report.Outcome, _ time.Duration) { made <- o },
+		Trace: func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error, ...slog.Attr)) {
+			return ctx, func(err error, _ ...slog.Attr) { spans <- fmt.Sprint(name, attrs, err) }
+		},
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- worker.Run(ctx) }()
+	for range 3 {
+		r := w.request(domain.RiskOverview)
+		if o := <-made; o != report.Made {
+			t.Errorf("it was %s", o)
+		}
+		w.must(w.store.Delete(t.Context(), r))
+		if span := <-spans; span != "job report[try=1] <nil>" {
+			t.Error(span)
+		}
+	}
+	stop()
+	w.must(<-ended)
+}
+
+// TestStopped: a service that is stopped before its work begins ends well.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	w.must(w.worker(sample).Run(ctx))
+	report.NewCarer(w.DB, w.store, w.logger(), nil).Run(ctx)
+}
+
+// TestCareTurns: one of several processes cares every five minutes. A time that fails,
+// or whose process dies, is counted for a week.
+func TestCareTurns(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	w.made(domain.PolicyReport)
+	var times int
+	trace := func(ctx context.Context, _ string, _ ...slog.Attr) (context.Context, func(error, ...slog.Attr)) {
+		times++
+		return ctx, func(error, ...slog.Attr) {}
+	}
+	one, other := report.NewCarer(w.DB, w.store, w.logger(), trace), report.NewCarer(w.DB, w.store, w.logger(), trace)
+	turns := func(want int) {
+		t.Helper()
+		times = 0
+		w.must(one.Turn(t.Context()))
+		w.must(other.Turn(t.Context()))
+		if times != want {
+			t.Errorf("%d times, want %d", times, want)
+		}
+	}
+	led := func(want bool) {
+		t.Helper()
+		if f, err := w.DB.Figures(t.Context(), time.Minute); err != nil || f.Leader != want {
+			t.Errorf("led: %v, %v", f.Leader, err)
+		}
+	}
+	led(false)
+	turns(1)
+	led(true)
+	w.Clock.Advance(report.CareEvery - time.Microsecond)
+	turns(0)
+	w.Clock.Advance(time.Microsecond)
+	w.wantJobs("report_care available 1")
+	turns(1)
+	w.wantJobs("")
+	w.Clock.Advance(report.CareEvery + 2*time.Minute)
+	led(false)
+
+	_, err := w.DB.ClaimPeriodic(t.Context(), db.ReportCare, report.LeaseFor) // by a process that dies
+	w.must(err)
+	w.wantJobs("report_care running 1")
+	turns(0)
+	w.Clock.Advance(report.LeaseFor)
+	turns(1)
+	w.wantJobs("report_care discarded 1")
+
+	w.Clock.Advance(report.CareEvery)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	_ = one.Turn(stopped) // claims nothing
+	turns(1)
+	w.Exec("ALTER TABLE monthly_mailings RENAME TO away")
+	w.Clock.Set(time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC))
+	if err := one.Turn(t.Context()); err == nil {
+		t.Error("a time that fails is none")
+	}
+	w.wantJobs("report_care discarded 1") // the first was longer ago than a week
+	w.Exec("ALTER TABLE away RENAME TO monthly_mailings")
+	w.Clock.Advance(8 * 24 * time.Hour)
+	turns(1)
+	w.wantJobs("")
+}
+
+// TestPutBack: a report that a stop cuts off is put back, which is no try.
+func TestPutBack(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	r := w.request(domain.RiskOverview)
+	ctx, stop := context.WithCancel(t.Context())
+	err := w.worker(writes(func(ctx context.Context, _ io.Writer, _ *db.Tenant, _ domain.Report) error {
+		stop()
+		return ctx.Err()
+	})).Work(ctx, w.lease(r))
+	if !errors.Is(err, context.Canceled) || len(w.told) > 0 {
+		t.Errorf("%v, told of %v", err, w.told)
+	}
+	if l := w.lease(r); l.Tries != 0 {
+		t.Errorf("%d tries", l.Tries)
+	}
+	if left, _ := os.ReadDir(w.folder); len(left) > 0 {
+		t.Errorf("it left %v", left)
+	}
+}
