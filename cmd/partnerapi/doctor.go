@@ -113,11 +113,16 @@ type check struct {
 // checks are made in this order.
 var checks = []check{
 	{"flags", nothing, (*examination).checkFlags},
+	{"environment", nothing, (*examination).checkEnvironment},
+	{"listen", nothing, (*examination).checkListen},
 	{"database", nothing, (*examination).checkDatabase},
+	{"pooler", nothing, (*examination).checkPooler},
 	{"migrations", theDatabase, (*examination).checkMigrations},
+	{"role", theDatabase, (*examination).checkRole},
 	{"connections", theDatabase, (*examination).checkPool},
 	{"clock", theDatabase, (*examination).checkClock},
 	{"encryption key", theTables, (*examination).checkEncryption},
+	{"key files", nothing, (*examination).checkKeyFiles},
 	{"background work", theTables, (*examination).checkBacklogs},
 	{"redis", nothing, (*examination).checkRedis},
 	{"mail", nothing, (*examination).checkMail},

@@ -35,6 +35,9 @@ func (e *examination) checkDatabase(ctx context.Context) finding {
 		case err != nil:
 			return fail("correct --data-dir, or give --database-url", err)
 		case !there:
+			if err := embedded.Available(e.PostgresBin); err != nil {
+				return fail("install PostgreSQL, name its programs by --postgres-bin, or give --database-url", err)
+			}
 			return warn("to use one of your own, give --database-url",
 				"none yet: serve makes an embedded one in %s", e.embeddedDir())
 		}
@@ -63,6 +66,49 @@ func judgeServer(s db.Server, at string) finding {
 			fmt.Errorf("the encoding of %s is %s", at, s.Encoding))
 	}
 	return pass("PostgreSQL %s, %s, at %s", s.VersionText, s.Encoding, at)
+}
+
+// checkPooler refuses what shares connections among transactions. A database that
+// cannot be reached is another check's to say.
+func (e *examination) checkPooler(ctx context.Context) finding {
+	if e.DatabaseURL == "" {
+		return finding{}
+	}
+	const mend = "let --database-url lead to PostgreSQL itself, or set the pooler to pool_mode = session"
+	switch found, err := db.FindPooler(ctx, e.DatabaseURL); {
+	case err != nil:
+		return finding{}
+	case found == db.TransactionPooler:
+		return fail(mend, errors.New(
+			"a pooler in transaction mode answers: prepared statements, locks of a session and LISTEN do not work"))
+	case found == db.SessionPooler:
+		return pass("a pooler answers, in session mode")
+	}
+	return pass("none: connections lead to PostgreSQL itself")
+}
+
+// checkRole wants a role that may do what serving needs, and no more.
+func (e *examination) checkRole(ctx context.Context) finding {
+	role, err := e.db.Role(ctx)
+	if err != nil {
+		return fail("the role must be able to read pg_roles and pg_class", err)
+	}
+	return judgeRole(role)
+}
+
+func judgeRole(role db.Role) finding {
+	switch {
+	case role.ReadOnly:
+		return fail("give the primary server by --database-url, and take default_transaction_read_only away",
+			fmt.Errorf("%s cannot write: the server is a standby, or the role's transactions are read-only", role.Name))
+	case role.Superuser:
+		return warn("make a role of its own that owns the tables: CREATE ROLE partnerapi LOGIN",
+			"%s is a superuser: whoever gets a statement in commands the server", role.Name)
+	case role.Denied != "":
+		return fail("grant SELECT, INSERT, UPDATE, DELETE on all tables and USAGE on all sequences of the schema",
+			fmt.Errorf("%s lacks rights on %s", role.Name, role.Denied))
+	}
+	return pass("%s may read and write all tables, and is no superuser", role.Name)
 }
 
 // checkMigrations says whether serve will find the tables as it needs them.

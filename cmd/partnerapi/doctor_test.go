@@ -28,7 +28,7 @@ import (
 // what is printed: those of the tests are "sesame".
 func examined(t *testing.T, code int, args ...string) map[string]finding {
 	t.Helper()
-	r := command(t, append([]string{"doctor", "--json"}, args...)...)
+	r := command(t, append([]string{"doctor", "--json", "--listen=127.0.0.1:0"}, args...)...)
 	if r.code != code {
 		t.Errorf("%v: exit %d, not %d: %s%s", args, r.code, code, r.out, r.err)
 	}
@@ -104,9 +104,12 @@ func TestDoctorIsContent(t *testing.T) {
 	office := quietOffice(t)
 	store := miniredis.RunT(t)
 	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "files"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	args := []string{
-		database(t), "--data-dir=" + dir, "--smtp-url=" + office.url, "--public-url=https://api.example.com",
-		"--trusted-proxies=10.0.0.0/8", "--metrics-listen=127.0.0.1:9090", "--redis-url=redis://" + store.Addr(), "--encryption-key=" + freshKey(t),
+		roleOf(t, database(t), "SELECT, INSERT, UPDATE, DELETE"), "--listen=127.0.0.1:0", "--data-dir=" + dir, "--smtp-url=" + office.url, "--public-url=https://api.example.com",
+		"--trusted-proxies=10.0.0.0/8", "--metrics-listen=127.0.0.1:0", "--redis-url=redis://" + store.Addr(), "--encryption-key=" + freshKey(t),
 		"--report-store=file://" + filepath.Join(dir, "files"),
 	}
 	for name, f := range examined(t, 0, args...) {
