@@ -73,11 +73,11 @@ var (
 	oldestDesc = description("mail_oldest_seconds", "Since when the oldest mail waits, by kind; 0 where none does.",
 		"kind")
 	jobsDesc = description("jobs",
-		"Jobs of the queue, by kind and state: available, running, retryable (failed, to be tried again) or discarded (given up).",
+		"Jobs, by kind and state: available, running, retryable (failed, to be tried again) or discarded (given up).",
 		"kind", "state")
 	oldestJobDesc = description("job_oldest_seconds",
 		"Since when the oldest job that is due waits, by kind; 0 where none does.", "kind")
-	leaderDesc = description("job_leader", "1 where some process leads the queue of jobs, else 0.")
+	leaderDesc = description("job_leader", "1 where some process does the periodic jobs, else 0.")
 	syncsDesc  = description("syncs", "Directory syncs under way, by provider and state: queued or running.",
 		"provider", "state")
 	oldestSyncDesc = description("sync_oldest_seconds",
@@ -92,7 +92,9 @@ var (
 	deliveriesDesc   = description("webhook_deliveries_waiting", "Deliveries that wait for a try, counted up to 100,000.")
 	lateDesc         = description("webhook_oldest_due_seconds",
 		"Since when the delivery that is due longest waits for its try; 0 where none does.")
-	webhooksDesc  = description("webhooks", "Subscriptions by status: active, paused or disabled.", "status")
+	webhooksDesc = description("webhooks", "Subscriptions by status: active, paused or disabled.", "status")
+	failingDesc  = description("webhook_failing_seconds",
+		"Since when the deliveries of a subscription fail and none succeeded: the 20 longest.", "webhook")
 	publishedDesc = description("events_published_total", "Events that were published, by all processes.")
 )
 
@@ -100,7 +102,7 @@ var (
 var figureDescs = []*prometheus.Desc{
 	poolDesc, maxDesc, waitsDesc, waitedDesc, upDesc, mailDesc, oldestDesc, jobsDesc, oldestJobDesc, leaderDesc, syncsDesc,
 	oldestSyncDesc, directoriesDesc, reportsDesc, oldestReportDesc, eventsDesc, oldestEventDesc, publishedDesc,
-	deliveriesDesc, lateDesc, webhooksDesc,
+	deliveriesDesc, lateDesc, webhooksDesc, failingDesc,
 }
 
 // Describe sends the descriptions of all figures.
@@ -151,6 +153,9 @@ func (f *figures) count(now time.Time) []prometheus.Metric {
 	c.gauge(webhooksDesc, float64(found.Deliveries.Active), string(domain.WebhookActive))
 	c.gauge(webhooksDesc, float64(found.Deliveries.Paused), string(domain.WebhookPaused))
 	c.gauge(webhooksDesc, float64(found.Deliveries.Disabled), string(domain.WebhookDisabled))
+	for _, failing := range found.Deliveries.Failing {
+		c.since(failingDesc, failing.FailingSince, failing.ID.String())
+	}
 	c.list = append(c.list,
 		prometheus.MustNewConstMetric(publishedDesc, prometheus.CounterValue, float64(found.Published)))
 	return c.list

@@ -89,7 +89,7 @@ func (c healthCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{}} // no proxy of the environment
+	client := newHTTPClient(&http.Transport{}, 0) // no proxy of the environment
 	defer client.CloseIdleConnections()
 	response, err := client.Do(request)
 	if err != nil {

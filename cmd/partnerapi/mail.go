@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/v2/op"
 )
 
 type mailCmd struct {
@@ -25,6 +25,17 @@ type failedMailCmd struct {
 	databaseFlags
 	Since string `env:"-" placeholder:"TIME" help:"Only those that were given up from this time on: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
 	Limit int    `env:"-" default:"1000" help:"How many to list at the most, the oldest failure first."`
+	JSON  bool   `name:"json" env:"-" help:"Print JSON, an array of mails."`
+}
+
+// mailLine is a failed mail as the command prints it in JSON.
+type mailLine struct {
+	ID       string             `json:"id"`
+	Type     domain.MessageType `json:"type"`
+	To       string             `json:"to"`
+	ClientID domain.ClientID    `json:"client_id"`
+	FailedAt op.Time            `json:"failed_at"`
+	Failure  string             `json:"failure"`
 }
 
 // Validate refuses a time and a limit that are none.
@@ -52,13 +63,13 @@ func (c failedMailCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 
-	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "FAILED\tTYPE\tTO\tCLIENT\tID\tFAILURE")
-	for _, m := range mails {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.FailedAt.UTC().Format(time.RFC3339), m.Type, m.To, m.Client, m.ID,
-			m.Failure)
+	lines := make([]mailLine, len(mails))
+	for i, m := range mails {
+		lines[i] = mailLine{m.ID, m.Type, m.To, m.Client, op.At(m.FailedAt), m.Failure}
 	}
-	return w.Flush()
+	return printList(s.out, c.JSON, lines, []any{"FAILED", "TYPE", "TO", "CLIENT", "ID", "FAILURE"}, func(m mailLine) []any {
+		return []any{m.FailedAt.UTC().Format(time.RFC3339), m.Type, m.To, m.ClientID, m.ID, m.Failure}
+	})
 }
 
 type retryMailCmd struct {

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"go.yaml.in/yaml/v3"
 )
 
 // described is a metric, as a process or docs/metrics.md tells of it.
@@ -47,20 +50,40 @@ func exposed(text string) map[string]described {
 	return all
 }
 
-// TestMetricsAreDescribed holds docs/metrics.md to what a process with all its work
-// exposes, and docs/alerts.yml to the same.
-func TestMetricsAreDescribed(t *testing.T) {
-	t.Parallel()
-	r := serving(t, demonstration(t), "--demo")
-	r.get("/v2/clients", "pk_demo_all").want(http.StatusOK)
-	got := exposed(string(r.get("/metrics", "").want(http.StatusOK).body))
-
-	text, err := os.ReadFile("../../docs/metrics.md")
+// allMetrics is what a process exposes that has all its work, and of everything that is
+// counted something.
+func allMetrics(t *testing.T) string {
+	t.Helper()
+	flag := demonstration(t)
+	d := opened(t, flag)
+	var partner string
+	err := d.SQL().QueryRowContext(t.Context(), `SELECT p.name FROM partners AS p JOIN api_keys AS k ON k.partner_id = p.id
+		GROUP BY p.id HAVING count(*) = 1 LIMIT 1`).Scan(&partner)
 	if err != nil {
 		t.Fatal(err)
 	}
+	subscribed(t, d, partner)
+	for _, sql := range []string{ // nothing is posted: the delivery waits for tomorrow
+		"UPDATE webhooks SET failing_since = now()", "UPDATE webhook_deliveries SET due_at = now() + interval '1 day'",
+	} {
+		if _, err := d.SQL().ExecContext(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := serving(t, flag, "--demo", "--redis-url=redis://"+miniredis.RunT(t).Addr(), "--smtp-url="+quietOffice(t).url)
+	r.get("/v2/clients", "pk_demo_all").want(http.StatusOK)
+	return string(r.get("/metrics", "").want(http.StatusOK).body)
+}
+
+// TestMetricsAreDescribed holds docs/metrics.md to what a process with all its work
+// exposes, and the alerts and the dashboard to the same.
+func TestMetricsAreDescribed(t *testing.T) {
+	t.Parallel()
+	metrics := allMetrics(t)
+	got := exposed(metrics)
+
 	told := map[string]described{}
-	for _, m := range metricRow.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range metricRow.FindAllStringSubmatch(fileText(t, "docs/metrics.md"), -1) {
 		var labels []string
 		for _, label := range backticked.FindAllStringSubmatch(m[3], -1) {
 			labels = append(labels, label[1])
@@ -79,16 +102,126 @@ func TestMetricsAreDescribed(t *testing.T) {
 		}
 	}
 
-	for _, file := range []string{"alerts.yml", "alerts_test.yml"} {
-		rules, err := os.ReadFile("../../docs/" + file)
-		if err != nil {
-			t.Fatal(err)
+	for _, name := range metricUsed.FindAllString(fileText(t, "docs/alerts_test.yml"), -1) {
+		if _, ok := labelsOf(got, metrics, name); !ok {
+			t.Errorf("docs/alerts_test.yml tells of %s, which is not exposed", name)
 		}
-		for _, name := range metricUsed.FindAllString(string(rules), -1) {
-			_, whole := got[name]
-			if of, ok := got[histogram.ReplaceAllString(name, "")]; !whole && (!ok || of.kind != "histogram") {
-				t.Errorf("docs/%s asks for %s, which is not exposed", file, name)
+	}
+	for _, q := range append(alertQueries(t), dashboardQueries(t)...) {
+		q.check(t, got, metrics)
+	}
+}
+
+// promQuery is a question to Prometheus, with the texts that show labels of its answer.
+type promQuery struct{ of, expr, shown string }
+
+func alertQueries(t *testing.T) (list []promQuery) {
+	t.Helper()
+	var rules struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Expr string
+				Annotations map[string]string
 			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(fileText(t, "docs/alerts.yml")), &rules); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			shown := strings.Join(slices.Collect(maps.Values(r.Annotations)), " ")
+			list = append(list, promQuery{"the alert " + r.Alert, r.Expr, shown})
+		}
+	}
+	if len(list) < 30 {
+		t.Errorf("only %d alerts", len(list))
+	}
+	return list
+}
+
+func dashboardQueries(t *testing.T) (list []promQuery) {
+	t.Helper()
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr, LegendFormat string }
+		}
+	}
+	if err := json.Unmarshal([]byte(fileText(t, "deploy/grafana.json")), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets {
+			list = append(list, promQuery{"the panel " + p.Title, target.Expr, target.LegendFormat})
+		}
+	}
+	if len(list) < 30 {
+		t.Errorf("the dashboard asks only %d questions", len(list))
+	}
+	return list
+}
+
+var (
+	selector   = regexp.MustCompile(`\b((?:partnerapi|process|go)_[a-z_]+)(?:\{([^}]*)\})?`)
+	matcher    = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"`)
+	grouping   = regexp.MustCompile(`\b(?:by|without|on|ignoring)\s*\(([^)]*)\)`)
+	labelShown = regexp.MustCompile(`\$labels\.([a-z_]+)|\{\{([a-z_]+)\}\}`)
+)
+
+// labelsOf are the labels that a metric has at Prometheus, if it is exposed.
+func labelsOf(got map[string]described, metrics, name string) (labels []string, ok bool) {
+	own := []string{"job", "instance"}
+	is, ok := got[name]
+	if of := got[histogram.ReplaceAllString(name, "")]; !ok && of.kind == "histogram" {
+		is, ok = of, true
+		if strings.HasSuffix(name, "_bucket") {
+			own = append(own, "le")
+		}
+	}
+	if !ok { // of the runtime and the process: without labels
+		return own, strings.Contains(metrics, "\n# TYPE "+name+" ")
+	}
+	return append(own, strings.Fields(is.labels)...), true
+}
+
+// check wants a query to name metrics that are exposed, and labels that they have.
+func (q promQuery) check(t *testing.T, got map[string]described, metrics string) {
+	t.Helper()
+	var all []string
+	for _, m := range selector.FindAllStringSubmatch(q.expr, -1) {
+		labels, ok := labelsOf(got, metrics, m[1])
+		if !ok {
+			t.Errorf("%s asks for %s, which is not exposed", q.of, m[1])
+		}
+		for _, label := range matcher.FindAllStringSubmatch(m[2], -1) {
+			if !slices.Contains(labels, label[1]) {
+				t.Errorf("%s: %s has no label %s", q.of, m[1], label[1])
+			}
+		}
+		all = append(all, labels...)
+	}
+	if len(all) == 0 {
+		if !strings.Contains(q.expr, "up{") {
+			t.Errorf("%s asks for nothing: %s", q.of, q.expr)
+		}
+		all = []string{"job", "instance"}
+	}
+	if groups := grouping.FindAllStringSubmatch(q.expr, -1); groups != nil {
+		var kept []string
+		for _, group := range groups {
+			kept = append(kept, strings.FieldsFunc(group[1], func(r rune) bool { return r == ',' || r == ' ' })...)
+		}
+		for _, label := range kept {
+			if !slices.Contains(all, label) {
+				t.Errorf("%s: none of its metrics has a label %s", q.of, label)
+			}
+		}
+		all = kept
+	}
+	for _, m := range labelShown.FindAllStringSubmatch(q.shown, -1) {
+		if !slices.Contains(all, m[1]+m[2]) {
+			t.Errorf("%s shows the label %s, which its answer has not", q.of, m[1]+m[2])
 		}
 	}
 }

@@ -76,13 +76,16 @@ type breaker struct {
 func newBreaker() breaker {
 	return breaker{gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Name: "redis", Timeout: breakerOpen,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
-		IsSuccessful: func(err error) bool {
-			var answer redis.Error // Redis is there, and says no; redis.Nil too
-			return err == nil || errors.As(err, &answer)
-		},
-		IsExcluded: func(err error) bool { return errors.Is(err, context.Canceled) }, // the caller hung up
+		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
+		IsSuccessful: func(err error) bool { return err == nil || answered(err) },
+		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) }, // the caller hung up
 	})}
+}
+
+// answered says that an error is an answer: Redis is there, and says no; redis.Nil too.
+func answered(err error) bool {
+	var answer redis.Error
+	return errors.As(err, &answer)
 }
 
 // withinBreaker marks the context of a call that the breaker let through: the

@@ -58,7 +58,8 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 		e.Tracing.Answered(ctx, key, err)
 	}
 	if status == http.StatusTooManyRequests {
-		e.refusals.add(refused{key, c.ClientIP()})
+		e.refusals.add(refused{key, addressOf(c)})
+		e.Metrics.refuse(caller)
 		return
 	}
 
@@ -72,8 +73,11 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 	attrs := []slog.Attr{
 		slog.String("request_id", RequestID(c)), slog.String("method", c.Request.Method),
 		slog.String("path", c.Request.URL.Path), slog.String("operation", operation), slog.Int("status", status),
-		slog.Duration("took", took), slog.String("key", key), slog.String("address", c.ClientIP()),
+		slog.Duration("took", took), slog.String("key", key), slog.String("address", addressOf(c)),
 		slog.String("user_agent", clip(c.Request.UserAgent(), loggedAgent)),
+	}
+	if query := loggedQuery(c.Request.URL.RawQuery); query != "" {
+		attrs = append(attrs, slog.String("query", query))
 	}
 	if cause := causeOf(err); cause != "" {
 		attrs = append(attrs, slog.String("error", cause))

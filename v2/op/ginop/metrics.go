@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"partnerapi/domain"
 )
 
 // Metrics counts and times requests.
@@ -12,7 +14,17 @@ type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	keys     *prometheus.CounterVec
+	refused  *prometheus.CounterVec
+	partners *domain.Labels // of refused
 }
+
+const (
+	// refusedPartners bounds how many partners have a series of their own; the others
+	// share one.
+	refusedPartners = 1000
+	// noPartner is the label of callers without a valid key.
+	noPartner = "none"
+)
 
 // NewMetrics registers the metrics of requests.
 func NewMetrics(r prometheus.Registerer) *Metrics {
@@ -28,7 +40,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "partnerapi_key_requests_total", Help: "Requests by version and key: who still uses the old one.",
 		}, []string{"version", "key"}),
 	}
-	r.MustRegister(m.requests, m.seconds, m.keys)
+	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "partnerapi_refusals_total", Help: "Requests answered 429, by the key's partner.",
+	}, []string{"partner"})
+	m.refused.WithLabelValues(noPartner) // 0 is shown too
+	m.partners = domain.NewLabels(refusedPartners)
+	r.MustRegister(m.requests, m.seconds, m.keys, m.refused)
 	return m
 }
 
@@ -43,4 +60,17 @@ func (m *Metrics) count(version, operation string, status int, took time.Duratio
 	if key != "" {
 		m.keys.WithLabelValues(version, key).Inc()
 	}
+}
+
+// refuse counts a request that was answered 429; the caller is the zero one where the
+// request had no valid key.
+func (m *Metrics) refuse(caller *domain.Caller) {
+	if m == nil {
+		return
+	}
+	label := noPartner
+	if caller.Prefix != "" {
+		label = m.partners.Of(caller.Partner.String())
+	}
+	m.refused.WithLabelValues(label).Inc()
 }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+)
+
+// redisProbe is how long Redis may take to say that it is there.
+const redisProbe = time.Second
+
+// redisMetrics times the calls to Redis, and collects whether it is there. As a hook it
+// comes after the breaker, so that it sees the calls that are made.
+type redisMetrics struct {
+	client  redisClient
+	seconds *prometheus.HistogramVec
+
+	mu sync.Mutex
+	up float64
+	at time.Time // when it was asked
+}
+
+var redisUpDesc = description("redis_up", "1 where Redis answered, else 0.")
+
+// newRedisMetrics watches a client of openRedis.
+func newRedisMetrics(client redisClient, r prometheus.Registerer) {
+	m := &redisMetrics{client: client, seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "partnerapi_redis_seconds", Help: "How long calls to Redis took, by outcome: answered or failed.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1},
+	}, []string{"outcome"})}
+	for _, outcome := range []string{"answered", "failed"} {
+		m.seconds.WithLabelValues(outcome) // 0 is shown too
+	}
+	client.AddHook(m)
+	r.MustRegister(m, m.seconds)
+}
+
+// Describe sends the description of what is collected.
+func (m *redisMetrics) Describe(to chan<- *prometheus.Desc) { to <- redisUpDesc }
+
+// Collect asks Redis, unless it was asked a moment ago.
+func (m *redisMetrics) Collect(to chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.at.IsZero() || time.Since(m.at) >= figuresAge {
+		ctx, cancel := context.WithTimeout(context.Background(), redisProbe)
+		defer cancel()
+		m.up = 0
+		if m.client.Ping(ctx).Err() == nil {
+			m.up = 1
+		}
+		m.at = time.Now()
+	}
+	to <- prometheus.MustNewConstMetric(redisUpDesc, prometheus.GaugeValue, m.up)
+}
+
+func (m *redisMetrics) timed(call func() error) error {
+	begun := time.Now()
+	err := call()
+	outcome := "answered"
+	switch {
+	case errors.Is(err, context.Canceled): // the caller hung up
+		return err
+	case err != nil && !answered(err):
+		outcome = "failed"
+	}
+	m.seconds.WithLabelValues(outcome).Observe(time.Since(begun).Seconds())
+	return err
+}
+
+// DialHook leaves dialling as it is: it is part of the call that needs it.
+func (m *redisMetrics) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook times a command.
+func (m *redisMetrics) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		return m.timed(func() error { return next(ctx, cmd) })
+	}
+}
+
+// ProcessPipelineHook times a pipeline.
+func (m *redisMetrics) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		return m.timed(func() error { return next(ctx, cmds) })
+	}
+}
