@@ -58,10 +58,25 @@ const reserved = 0
 // the key was used with another, or while the first is still running.
 func (d *DB) Once(
 	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
+) (domain.Outcome, error) {
+	return d.once(ctx, tryKey, key, hash, work)
+}
+
+// Finish is Once for the request that holds the key by Reserve. Other requests lock
+// the key for a moment, to look at it: Finish waits for them, so that the holder is
+// never refused for the sake of a duplicate that will be refused, too.
+func (d *DB) Finish(
+	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
+) (domain.Outcome, error) {
+	return d.once(ctx, waitForKey, key, hash, work)
+}
+
+func (d *DB) once(
+	ctx context.Context, lock keyLock, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (outcome domain.Outcome, err error) {
 	err = d.Tx(ctx, func(ctx context.Context) error {
 		caller := domain.CallerFrom(ctx).Key
-		recorded, err := d.claim(ctx, caller, key, hash)
+		recorded, err := d.claim(ctx, lock, caller, key, hash)
 		if err != nil {
 			return err
 		}
@@ -95,13 +110,13 @@ func (d *DB) putOutcome(ctx context.Context, row outcomeRow) error {
 
 // Reserve begins a request whose work is partly done outside of a transaction: it
 // returns the outcome that is to be replayed, or else takes the Idempotency-Key
-// until Once records an outcome for the same request or release is called, which
+// until Finish records an outcome for the same request or release is called, which
 // gives the key back where none was recorded. Where neither happens, as the
 // process died, the key is free after ReservedFor. The errors are those of Once.
 func (d *DB) Reserve(ctx context.Context, key string, hash []byte) (recorded *domain.Outcome, release func(), err error) {
 	caller := domain.CallerFrom(ctx).Key
 	err = d.Tx(ctx, func(ctx context.Context) error {
-		row, err := d.lookOutcome(ctx, caller, key, hash)
+		row, err := d.lookOutcome(ctx, tryKey, caller, key, hash)
 		switch {
 		case err != nil:
 			return err
@@ -130,8 +145,10 @@ func (d *DB) giveBack(ctx context.Context, caller domain.KeyID, key string, hash
 
 // claim takes the key for this transaction and returns the outcome that is to be
 // replayed, nil for none.
-func (d *DB) claim(ctx context.Context, caller domain.KeyID, key string, hash []byte) (*outcomeRow, error) {
-	row, err := d.lookOutcome(ctx, caller, key, hash)
+func (d *DB) claim(
+	ctx context.Context, lock keyLock, caller domain.KeyID, key string, hash []byte,
+) (*outcomeRow, error) {
+	row, err := d.lookOutcome(ctx, lock, caller, key, hash)
 	if err != nil || row == nil || row.Status == reserved { // by Reserve, for this request
 		return nil, err
 	}
@@ -144,12 +161,23 @@ func errStillRunning() error {
 	}
 }
 
+// keyLock is a statement that locks an Idempotency-Key for a transaction, and returns
+// whether it did.
+type keyLock string
+
+const (
+	tryKey keyLock = "SELECT pg_try_advisory_xact_lock(hashtextextended(?::text, 0))"
+	// The function returns no value.
+	waitForKey keyLock = "SELECT pg_advisory_xact_lock(hashtextextended(?::text, 0)) IS NOT NULL"
+)
+
 // lookOutcome locks the key for this transaction and returns what is recorded of
 // the request, or that it is under way; nil for neither. The lock and the look are
 // two statements: the second one sees what was committed before the lock was free.
-func (d *DB) lookOutcome(ctx context.Context, caller domain.KeyID, key string, hash []byte) (*outcomeRow, error) {
-	free, err := pg.One[bool](ctx, d, "claim an idempotency key", pg.Prepared(
-		pg.SQL("SELECT pg_try_advisory_xact_lock(hashtextextended(?::text, 0))", caller.UUID()+"/"+key)))
+func (d *DB) lookOutcome(
+	ctx context.Context, lock keyLock, caller domain.KeyID, key string, hash []byte,
+) (*outcomeRow, error) {
+	free, err := pg.One[bool](ctx, d, "claim an idempotency key", pg.Prepared(pg.SQL(string(lock), caller.UUID()+"/"+key)))
 	if err != nil {
 		return nil, err
 	}

@@ -122,14 +122,14 @@ func TestFailuresAreNotKept(t *testing.T) {
 		if repeats[o.Meta().ID] {
 			return
 		}
-		// The event, or the job, cannot be written: so is neither the object.
+		// The event, or what is to be done later, cannot be written: so is neither the object.
 		w.Exec("ALTER TABLE events ADD CONSTRAINT never CHECK (false) NOT VALID")
 		w.Exec("ALTER TABLE mail_requests ADD CONSTRAINT never CHECK (false) NOT VALID")
 		w.Exec("ALTER TABLE collections ADD CONSTRAINT never CHECK (false) NOT VALID")
 		w.Exec("ALTER TABLE phishing_results ADD CONSTRAINT never CHECK (false) NOT VALID")
 		w.Exec("ALTER TABLE framework_assignments ADD CONSTRAINT never CHECK (false) NOT VALID")
 		w.Exec("ALTER TABLE webhooks ADD CONSTRAINT never CHECK (false) NOT VALID")
-		w.Exec("ALTER TABLE river_job ADD CONSTRAINT never CHECK (false) NOT VALID")
+		w.Exec("ALTER TABLE reports ADD CONSTRAINT never CHECK (false) NOT VALID")
 		checkError(t, w.send(o, w.tenant.Key, w.ids(), headers...), domain.Internal)
 		checkError(t, w.send(o, w.tenant.Key, w.ids()), domain.Internal)
 		w.Exec("ALTER TABLE events DROP CONSTRAINT never")
@@ -138,7 +138,7 @@ func TestFailuresAreNotKept(t *testing.T) {
 		w.Exec("ALTER TABLE phishing_results DROP CONSTRAINT never")
 		w.Exec("ALTER TABLE framework_assignments DROP CONSTRAINT never")
 		w.Exec("ALTER TABLE webhooks DROP CONSTRAINT never")
-		w.Exec("ALTER TABLE river_job DROP CONSTRAINT never")
+		w.Exec("ALTER TABLE reports DROP CONSTRAINT never")
 		if after := w.contents(t); after != before {
 			t.Errorf("failures left\n%s\nwas\n%s", after, before)
 		}
@@ -191,7 +191,7 @@ func TestConcurrentDuplicates(t *testing.T) {
 		var mu sync.Mutex
 		bodies, busy := map[string]int{}, 0
 		var all sync.WaitGroup
-		for range 30 {
+		for range atOnce {
 			all.Go(func() {
 				r := w.Do("POST", path, w.tenant.Key, body, "Idempotency-Key", o.Meta().ID)
 				mu.Lock()

@@ -159,16 +159,18 @@ func (c serveCmd) build(
 	s.api = v2.New(d, secret, v2.WithReportLinks(links.To), withWebhooks(with))
 	s.api.Set.Trace = traces.Calls()
 	s.metrics = newRegistry(sourcesOf(d))
+	s.watchDisks(c.databaseFlags, c.reportStoreFlag)
 	var budgets ginop.Store
 	if c.RedisURL != "" {
 		if s.redis, err = openRedis(ctx, c.RedisURL, s.log); err != nil {
 			return nil, err
 		}
+		newRedisMetrics(s.redis, s.metrics)
 		budgets = redisBudgets{s.redis, s.clock}
 	}
 	s.edge = ginop.NewEdge(ginop.Config{
 		Keys: ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo), Limits: ginop.DefaultLimits, Shared: budgets,
-		Once: d.Once, Reserve: d.Reserve, Secrets: sealer(with.keys), Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log,
+		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Secrets: sealer(with.keys), Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log,
 		Metrics: ginop.NewMetrics(s.metrics), Tracing: traces.Operations(),
 	})
 	if s.engine, err = s.edge.Engine(c.TrustedProxies); err != nil {

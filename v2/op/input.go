@@ -27,7 +27,8 @@ type Input struct {
 	// Body is nil where the operation takes none.
 	Body reflect.Type
 
-	body []int
+	body   []int
+	weight int64
 	// cleaned are the names and emails, which are stored in another form than
 	// they may be sent in.
 	cleaned []cleaner
@@ -48,6 +49,13 @@ type Param struct {
 	defaulted bool
 }
 
+// Weighty is a body of which more is held than its bytes: Weight is what each of
+// them counts for while its request is under way, 1 for other bodies.
+type Weighty interface{ Weight() int64 }
+
+// Weight is what a byte of the input's body counts for (see Weighty).
+func (in *Input) Weight() int64 { return in.weight }
+
 // Describe reads the parts off an input's type. A type that it cannot bind is
 // a programming error, and panics.
 func Describe(t reflect.Type) *Input {
@@ -63,6 +71,10 @@ func Describe(t reflect.Type) *Input {
 			in.Query = params(f.Type, "query", f.Index)
 		case "Body":
 			in.Body, in.body = f.Type, f.Index
+			in.weight = 1
+			if w, ok := reflect.New(f.Type).Interface().(Weighty); ok {
+				in.weight = w.Weight()
+			}
 			in.cleaned = cleanersOf(f.Type, f.Index)
 			registerOptionals(f.Type)
 		}

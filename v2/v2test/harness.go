@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 	"github.com/jackc/pgx/v5"
 
@@ -117,7 +118,7 @@ func New(t testing.TB, o Options) *Harness {
 	h.must(err)
 	h.DB = d
 	edge := ginop.Config{
-		Keys: ginop.NewKeys(d.CallerByDigest, h.Clock, o.Demo), Limits: o.Limits, Once: d.Once, Reserve: d.Reserve,
+		Keys: ginop.NewKeys(d.CallerByDigest, h.Clock, o.Demo), Limits: o.Limits, Once: d.Once, Reserve: d.Reserve, Finish: d.Finish,
 		Log: h.logger(o.Log),
 	}
 	h.API = v2.New(d, secret, v2.WithReportLinks(func(r domain.Report) string { return ReportLink + r.ID.String() }),
@@ -135,9 +136,10 @@ func New(t testing.TB, o Options) *Harness {
 	server := httptest.NewServer(h.Engine)
 	t.Cleanup(server.Close)
 	h.URL, h.transport = server.URL, server.Client().Transport
-	document, err := openapi.ForSet(&h.API.Set, o.Release, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
-	h.must(err)
-	h.transport = openapitest.New(t, document).Wrap(t, h.transport)
+	documented := openapitest.Shared(t, "v2 "+o.Release.String(), func() (*openapi3.T, error) {
+		return openapi.ForSet(&h.API.Set, o.Release, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+	})
+	h.transport = documented.Wrap(t, h.transport)
 	if o.Wrap != nil {
 		h.transport = o.Wrap(h, h.transport)
 	}

@@ -25,12 +25,12 @@ type Config struct {
 	Shared Store
 	Clock  domain.Clock
 	// Once runs a request's work at most once per Idempotency-Key; see db.Once.
-	Once func(
-		ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
-	) (domain.Outcome, error)
+	Once Once
 	// Reserve takes an Idempotency-Key for a request whose work is partly done
-	// before its transaction; see db.Reserve.
+	// before its transaction, and Finish is Once for what is left of that work; see
+	// db.Reserve and db.Finish.
 	Reserve func(ctx context.Context, key string, hash []byte) (recorded *domain.Outcome, release func(), err error)
+	Finish  Once
 	// Secrets encrypts recorded outcomes that hold secrets. Nil where there is no
 	// key: nothing has a secret then.
 	Secrets Sealer
@@ -48,7 +48,13 @@ type Config struct {
 	Tracing Tracing
 }
 
-// Tracing is told of the requests that surfaces answer, by the context of each, so
+// Once runs the work of a request at most once per caller and Idempotency-Key. hash
+// identifies the request.
+type Once func(
+	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
+) (domain.Outcome, error)
+
+// Tracing is notified of the requests that surfaces answer, by the context of each, so
 // that a tracer that began a span for it can say what it was. key is the prefix of
 // its key; empty where it had no valid one.
 type Tracing interface {
@@ -73,7 +79,7 @@ type Edge struct {
 	bodies   *bodies
 	refusals *refusals
 	surfaces []*Surface
-	// watchers are told of every request that was answered.
+	// watchers are notified of every request that was answered.
 	watchers []func(Answered)
 }
 
@@ -178,7 +184,8 @@ func (s *Surface) Headers(fn func(c *gin.Context, operation string)) { s.headers
 
 // Handle adds a route. The function runs for requests with a valid key within
 // its budget, and writes the response unless it returns an error; name is the
-// operation's, for logs and metrics. A GET answers HEAD too.
+// operation's, for logs and metrics. It is in progress once it has called Decode,
+// before which it does nothing that takes time. A GET answers HEAD too.
 func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error) {
 	handlers := func(c *gin.Context) {
 		s.serve(c, name, func(c *gin.Context) error { return s.edge.inTurn(c, fn) })
@@ -189,18 +196,14 @@ func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error)
 	}
 }
 
-// inTurn runs the work of a request whose key is within its budget, when few
-// enough requests are in progress.
+// inTurn runs the work of a request whose key is within its budget. What it holds
+// of what is bounded, it gives back at its end.
 func (e *Edge) inTurn(c *gin.Context, work func(*gin.Context) error) error {
 	if state := c.MustGet(budgetState).(budget); state.exceeded() {
 		return e.budgets.refusal(state, "with this key")
 	}
-	ctx := c.Request.Context()
-	leave, err := e.progress.enter(ctx, domain.CallerFrom(ctx))
-	if err != nil {
-		return err
-	}
-	defer leave()
+	t := e.beginTurn(c)
+	defer t.end()
 	return work(c)
 }
 

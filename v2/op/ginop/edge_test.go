@@ -25,7 +25,7 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
-// edge is an edge of made-up operations, whose one key is "good".
+// edge is an edge of made-up operations, whose one key is "pk_demo_good".
 type edge struct {
 	*ginop.Edge
 	engine *gin.Engine
@@ -114,7 +114,7 @@ func (n keyNumber) String() string {
 var goodKeys = func() map[[sha256.Size]byte]keyNumber {
 	keys := map[[sha256.Size]byte]keyNumber{}
 	for n := range keyNumber(101) {
-		keys[sha256.Sum256([]byte("good"+n.String()))] = n
+		keys[sha256.Sum256([]byte("pk_demo_good"+n.String()))] = n
 	}
 	return keys
 }()
@@ -168,7 +168,7 @@ func TestInternal(t *testing.T) {
 	for _, id := range []string{"panics", "nil", "fails", "invalid"} {
 		t.Run(id, func(t *testing.T) {
 			e := newEdge(t, nil, nil)
-			w := e.do("GET", "/v2/"+id, "good", "X-Request-Id", "mine")
+			w := e.do("GET", "/v2/"+id, "pk_demo_good", "X-Request-Id", "mine")
 			var body ginop.ErrorEnvelope
 			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
 				t.Fatalf("%v: %s", err, w.Body)
@@ -190,7 +190,7 @@ func TestInternal(t *testing.T) {
 			if id == "panics" && (!strings.Contains(logs, "secret of the house") || !strings.Contains(logs, "goroutine")) {
 				t.Errorf("the log lacks the panic: %s", e.log)
 			}
-			if again := e.do("GET", "/v2/fine", "good"); again.Code != 200 {
+			if again := e.do("GET", "/v2/fine", "pk_demo_good"); again.Code != 200 {
 				t.Errorf("then answers %d", again.Code)
 			}
 		})
@@ -199,14 +199,14 @@ func TestInternal(t *testing.T) {
 
 func TestOutcomes(t *testing.T) {
 	e := newEdge(t, nil, nil)
-	if w := e.do("GET", "/v2/wrapped", "good"); w.Code != 409 || strings.Contains(w.Body.String(), "secret") ||
+	if w := e.do("GET", "/v2/wrapped", "pk_demo_good"); w.Code != 409 || strings.Contains(w.Body.String(), "secret") ||
 		!strings.Contains(e.log.String(), "secret") {
 		t.Errorf("a wrapped error answers %d %s", w.Code, w.Body)
 	}
-	if w := e.do("GET", "/v2/waits", "good"); w.Code != 503 || w.Header().Get("Retry-After") != "2" {
+	if w := e.do("GET", "/v2/waits", "pk_demo_good"); w.Code != 503 || w.Header().Get("Retry-After") != "2" {
 		t.Errorf("a wait of 1.5 s answers %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
 	}
-	if w := e.do("DELETE", "/v2/gone", "good"); w.Code != 204 || w.Body.Len() != 0 ||
+	if w := e.do("DELETE", "/v2/gone", "pk_demo_good"); w.Code != 204 || w.Body.Len() != 0 ||
 		w.Header().Get("X-Request-Id") == "" || w.Header().Get("Content-Type") != "" {
 		t.Errorf("no content answers %d %q %v", w.Code, w.Body, w.Header())
 	}
@@ -272,6 +272,8 @@ func TestAddresses(t *testing.T) {
 		{"trusted, forged start", []string{peer}, func(i int) string {
 			return fmt.Sprintf("203.0.113.%d, 198.51.100.7", i)
 		}, true},
+		{"trusted, with ports", []string{peer}, func(i int) string { return fmt.Sprintf("198.51.100.7:%d", 1000+i) }, true},
+		{"trusted, no address", []string{peer}, func(i int) string { return fmt.Sprintf("198.51.100.%d, unknown", i) }, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e := newEdge(t, test.proxies, nil)
@@ -288,6 +290,17 @@ func TestAddresses(t *testing.T) {
 				t.Errorf("the document is counted: %d", w.Code)
 			}
 		})
+	}
+	for _, proxies := range [][]string{nil, {peer}} { // no other header is read
+		e := newEdge(t, proxies, nil)
+		for i := range 61 {
+			forged := fmt.Sprintf("198.51.100.%d", i)
+			w := e.do("GET", "/v2/fine", "bad", "X-Real-IP", forged, "Forwarded", "for="+forged, "CF-Connecting-IP", forged,
+				"X-Appengine-Remote-Addr", forged, "X-Client-IP", forged)
+			if want := min(401+i/60*28, 429); w.Code != want {
+				t.Fatalf("forged request %d answers %d", i, w.Code)
+			}
+		}
 	}
 	e := newEdge(t, nil, nil)
 	if _, err := e.Engine([]string{"not a network"}); err == nil {
@@ -307,7 +320,7 @@ func (unreachable) Add(context.Context, string, int64, time.Duration) (int64, ti
 func TestSharedBudgetsUnreachable(t *testing.T) {
 	e := newEdge(t, nil, unreachable{})
 	for left := 599; left > 590; left-- {
-		w := e.do("GET", "/v2/fine", "good")
+		w := e.do("GET", "/v2/fine", "pk_demo_good")
 		if w.Code != 200 || w.Header().Get("X-RateLimit-Remaining") != fmt.Sprint(left) {
 			t.Fatalf("answers %d, remaining %q", w.Code, w.Header().Get("X-RateLimit-Remaining"))
 		}

@@ -37,7 +37,7 @@ func (e *Edge) outcome(
 	if o.Prepares() {
 		out, err = w.prepared(ctx)
 	} else {
-		out, err = w.once(ctx, o.Run)
+		out, err = w.once(ctx, e.Once, o.Run)
 	}
 	if !w.ran && (err == nil || domain.IsCode(err, domain.Conflict)) {
 		if lost := e.stillReached(ctx, o, in); lost != nil {
@@ -83,14 +83,14 @@ func (w *onceWork) prepared(ctx context.Context) (domain.Outcome, error) {
 	if err := w.op.Prepare(ctx, w.in); err != nil {
 		return domain.Outcome{}, err
 	}
-	out, err := w.once(ctx, w.op.RunPrepared)
+	out, err := w.once(ctx, w.edge.Finish, w.op.RunPrepared)
 	done = err == nil
 	return out, err
 }
 
-// once runs the operation and has the outcome recorded.
-func (w *onceWork) once(ctx context.Context, run runner) (domain.Outcome, error) {
-	return w.edge.Once(ctx, w.key, w.hash, func(ctx context.Context) (domain.Outcome, error) {
+// once runs the operation and has the outcome recorded, by Once or Finish of the edge.
+func (w *onceWork) once(ctx context.Context, once Once, run runner) (domain.Outcome, error) {
+	return once(ctx, w.key, w.hash, func(ctx context.Context) (domain.Outcome, error) {
 		w.ran = true
 		out, err := w.answer(ctx, run)
 		if err != nil || !w.op.Meta().Secret {

@@ -49,14 +49,14 @@ func TestRequestsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, release := blocking(t)
 		answers := make(chan *httptest.ResponseRecorder, 30)
-		e.start("good", 20, answers)
+		e.start("pk_demo_good", 20, answers)
 		synctest.Wait()
 		if len(answers) > 0 {
 			t.Fatalf("one of the first answers %d", (<-answers).Code)
 		}
 
 		// Another key's are not held up by those that wait.
-		e.start("good1", 1, answers)
+		e.start("pk_demo_good1", 1, answers)
 		synctest.Wait()
 		time.Sleep(time.Second - time.Nanosecond)
 		synctest.Wait()
@@ -79,7 +79,7 @@ func TestRequestsInProgress(t *testing.T) {
 		}
 
 		// One that ends makes place for one that waits.
-		e.start("good", 1, answers)
+		e.start("pk_demo_good", 1, answers)
 		synctest.Wait()
 		release <- struct{}{}
 		release <- struct{}{}
@@ -90,7 +90,7 @@ func TestRequestsInProgress(t *testing.T) {
 				t.Errorf("answers %d %s", w.Code, w.Body)
 			}
 		}
-		if w := e.do("GET", "/v2/blocks", "good"); w.Code != 200 {
+		if w := e.do("GET", "/v2/blocks", "pk_demo_good"); w.Code != 200 {
 			t.Errorf("then answers %d", w.Code)
 		}
 	})
@@ -101,12 +101,12 @@ func TestCallerWhoStopsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, release := blocking(t)
 		answers := make(chan *httptest.ResponseRecorder, 30)
-		e.start("good", 16, answers)
+		e.start("pk_demo_good", 16, answers)
 		synctest.Wait()
 
 		ctx, cancel := context.WithCancel(t.Context())
 		r := httptest.NewRequestWithContext(ctx, "GET", "/v2/blocks", nil)
-		r.Header.Set("X-API-Key", "good")
+		r.Header.Set("X-API-Key", "pk_demo_good")
 		ended := make(chan *httptest.ResponseRecorder)
 		go func() {
 			w := httptest.NewRecorder()
@@ -119,7 +119,7 @@ func TestCallerWhoStopsWaiting(t *testing.T) {
 			t.Errorf("is answered %s", w.Body)
 		}
 
-		e.start("good", 1, answers)
+		e.start("pk_demo_good", 1, answers)
 		close(release)
 		for range 17 {
 			if w := <-answers; w.Code != 200 {
@@ -136,10 +136,10 @@ func TestShedding(t *testing.T) {
 		e, release := blocking(t)
 		answers := make(chan *httptest.ResponseRecorder, 300)
 		for n := range 16 {
-			e.start(fmt.Sprint("good", n/8*10+n%8), 16, answers) // eight keys of each of two partners
+			e.start(fmt.Sprint("pk_demo_good", n/8*10+n%8), 16, answers) // eight keys of each of two partners
 		}
 		synctest.Wait()
-		w := e.do("GET", "/v2/blocks", "good99")
+		w := e.do("GET", "/v2/blocks", "pk_demo_good99")
 		if w.Code != 503 || w.Header().Get("Retry-After") != "1" || code(t, w) != domain.Unavailable {
 			t.Errorf("answers %d %v %s", w.Code, w.Header(), w.Body)
 		}
@@ -149,7 +149,7 @@ func TestShedding(t *testing.T) {
 				t.Errorf("answers %d %s", w.Code, w.Body)
 			}
 		}
-		if w := e.do("GET", "/v2/blocks", "good99"); w.Code != 200 {
+		if w := e.do("GET", "/v2/blocks", "pk_demo_good99"); w.Code != 200 {
 			t.Errorf("then answers %d", w.Code)
 		}
 	})
@@ -163,18 +163,18 @@ func TestPartnerInProgress(t *testing.T) {
 		e, release := blocking(t)
 		answers := make(chan *httptest.ResponseRecorder, 300)
 		for n := range 8 {
-			e.start(fmt.Sprint("good", n), 16, answers)
+			e.start(fmt.Sprint("pk_demo_good", n), 16, answers)
 		}
 		synctest.Wait()
 		if len(answers) > 0 {
 			t.Fatalf("one of the first answers %d", (<-answers).Code)
 		}
-		w := e.do("GET", "/v2/blocks", "good8") // a ninth key of the partner's
+		w := e.do("GET", "/v2/blocks", "pk_demo_good8") // a ninth key of the partner's
 		if w.Code != 429 || w.Header().Get("Retry-After") != "1" || code(t, w) != domain.RateLimited {
 			t.Errorf("answers %d %v %s", w.Code, w.Header(), w.Body)
 		}
 
-		e.start("good10", 16, answers) // another partner's
+		e.start("pk_demo_good10", 16, answers) // another partner's
 		synctest.Wait()
 		if len(answers) > 0 {
 			t.Fatalf("another partner's request answers %d", (<-answers).Code)
@@ -183,7 +183,7 @@ func TestPartnerInProgress(t *testing.T) {
 		// One that ends makes place for one more.
 		release <- struct{}{}
 		<-answers
-		e.start("good8", 1, answers)
+		e.start("pk_demo_good8", 1, answers)
 		synctest.Wait()
 		close(release)
 		for range 144 {

@@ -87,12 +87,6 @@ func (e *Edge) Count(ctx context.Context) error {
 	return nil
 }
 
-// Enter waits for the turn of ctx's caller, as routes do, and returns what ends
-// it. The errors are RateLimited and Unavailable.
-func (e *Edge) Enter(ctx context.Context) (leave func(), err error) {
-	return e.progress.enter(ctx, domain.CallerFrom(ctx))
-}
-
 // Envelope is how v2 answers a request with an error: the status, and the body.
 func Envelope(err error, requestID string) (status int, body []byte) {
 	e := domain.AsError(err)

@@ -61,7 +61,7 @@ func TestSlowUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	const begun = "POST /v2/post HTTP/1.1\r\nHost: x\r\nX-API-Key: good\r\nContent-Length: 20\r\n\r\n{\"text\":"
+	const begun = "POST /v2/post HTTP/1.1\r\nHost: x\r\nX-API-Key: pk_demo_good\r\nContent-Length: 20\r\n\r\n{\"text\":"
 	if _, err := io.WriteString(conn, begun); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestTimeBeginsAfterBody(t *testing.T) {
 			return io.EOF
 		}}
 		r := httptest.NewRequest("POST", "/v2/post", body)
-		r.Header.Set("X-API-Key", "good")
+		r.Header.Set("X-API-Key", "pk_demo_good")
 		w := httptest.NewRecorder()
 		e.engine.ServeHTTP(w, r)
 		if w.Code != 503 {
@@ -110,7 +110,7 @@ func TestBrokenUpload(t *testing.T) {
 	}{{io.ErrUnexpectedEOF, 400}, {os.ErrDeadlineExceeded, 408}} {
 		body := &slowBody{Reader: strings.NewReader(`{"te`), end: func() error { return test.err }}
 		r := httptest.NewRequest("POST", "/v2/post", body)
-		r.Header.Set("X-API-Key", "good")
+		r.Header.Set("X-API-Key", "pk_demo_good")
 		w := httptest.NewRecorder()
 		e.engine.ServeHTTP(w, r)
 		if w.Code != test.status {
@@ -123,8 +123,8 @@ func TestBrokenUpload(t *testing.T) {
 func TestEveryAnswer(t *testing.T) {
 	e := newEdge(t, nil, nil)
 	for _, request := range [][3]string{
-		{"GET", "/v2/fine", "good"}, {"GET", "/v2/fine", ""}, {"GET", "/v2/unknown", "good"}, {"GET", "/v2/panics", "good"},
-		{"DELETE", "/v2/gone", "good"}, {"GET", "/v2/document", ""},
+		{"GET", "/v2/fine", "pk_demo_good"}, {"GET", "/v2/fine", ""}, {"GET", "/v2/unknown", "pk_demo_good"}, {"GET", "/v2/panics", "pk_demo_good"},
+		{"DELETE", "/v2/gone", "pk_demo_good"}, {"GET", "/v2/document", ""},
 	} {
 		h := e.do(request[0], request[1], request[2]).Header()
 		if h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" {
@@ -143,7 +143,7 @@ func TestHead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("X-API-Key", "good")
+		r.Header.Set("X-API-Key", "pk_demo_good")
 		r.Header.Set("Accept-Encoding", "identity")
 		answer, err := server.Client().Do(r)
 		if err != nil {
@@ -172,7 +172,7 @@ func TestHead(t *testing.T) {
 // TestRequestLine tells who asked, and with what.
 func TestRequestLine(t *testing.T) {
 	e := newEdge(t, nil, nil)
-	e.do("GET", "/v2/fine", "good", "User-Agent", "client/1.2 "+strings.Repeat("x", 188)+"é and more")
+	e.do("GET", "/v2/fine", "pk_demo_good", "User-Agent", "client/1.2 "+strings.Repeat("x", 188)+"é and more")
 	line := e.log.String()
 	agent := `user_agent="client/1.2 ` + strings.Repeat("x", 188) + `"`
 	for _, word := range []string{"key=pk_good", "address=192.0.2.1", agent} {

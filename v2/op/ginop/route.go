@@ -2,10 +2,8 @@ package ginop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"reflect"
 
@@ -68,7 +66,8 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects place) error {
 }
 
 // Decode reads the request into in, a pointer to the input that described
-// describes, and returns it with the raw body.
+// describes, and returns it with the raw body. Once the body is there, the request
+// waits for its place in progress.
 func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []byte, error) {
 	r := op.Request{Path: c.Param, Lenient: lenient, Faults: op.FaultsOf(c.Request.Context())}
 	if c.Request.URL.RawQuery != "" {
@@ -78,33 +77,29 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 				"is not well-formed: each % must begin an escape, and & must part the parameters")
 		}
 	}
+	t := c.MustGet(requestTurn).(*turn)
 	var err error
 	switch {
 	case described.Body != nil:
-		r.Body, err = readBody(c)
+		r.Body, err = t.receive(c, described.Weight())
 	case !lenient:
 		r.Body, err = firstByte(c)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return in, r.Body, described.Bind(in, r)
-}
-
-func readBody(c *gin.Context) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, op.MaxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, &domain.Error{Code: domain.PayloadTooLarge, Message: "the body is larger than 1 MiB"}
-	case err != nil:
-		return nil, cutBody()
+	if err := t.enter(c); err != nil {
+		return nil, nil, err
 	}
-	return body, nil
+	err = t.edge.Parse(c.Request.Context(), len(r.Body), func() error { return described.Bind(in, r) })
+	return in, r.Body, err
 }
 
 // firstByte reads whether there is a body, where there must be none.
 func firstByte(c *gin.Context) ([]byte, error) {
+	if _, promised := c.Get(unreadBody); promised {
+		return []byte{0}, nil
+	}
 	var first [1]byte
 	switch n, err := io.ReadFull(c.Request.Body, first[:]); {
 	case n > 0:

@@ -26,8 +26,8 @@ func TestHeadersOfASurface(t *testing.T) {
 	s.Open("/document", "text/plain", []byte("text"))
 
 	for _, c := range []struct{ path, key, want string }{
-		{"/own/try", "good", "try"}, {"/own/try", "bad", "try"}, {"/own/nowhere", "good", "unknown"},
-		{"/own/document", "", "document"}, {"/v2/fine", "good", ""}, {"/v2/document", "", ""},
+		{"/own/try", "pk_demo_good", "try"}, {"/own/try", "bad", "try"}, {"/own/nowhere", "pk_demo_good", "unknown"},
+		{"/own/document", "", "document"}, {"/v2/fine", "pk_demo_good", ""}, {"/v2/document", "", ""},
 	} {
 		if got := e.do(http.MethodGet, c.path, c.key).Header().Get("Operation"); got != c.want {
 			t.Errorf("%s with the key %q: %q, not %q", c.path, c.key, got, c.want)
@@ -49,7 +49,7 @@ func TestWatch(t *testing.T) {
 		told = append(told, a.Surface+" "+a.Operation+" "+key+" "+http.StatusText(a.Status)+" "+a.UserAgent)
 	})
 	for _, path := range []string{"fine", "fails", "nowhere"} {
-		e.do(http.MethodGet, "/v2/"+path, "good", "User-Agent", "agent/1")
+		e.do(http.MethodGet, "/v2/"+path, "pk_demo_good", "User-Agent", "agent/1")
 	}
 	e.do(http.MethodGet, "/v2/fine", "bad")
 	e.do(http.MethodGet, "/v2/document", "")

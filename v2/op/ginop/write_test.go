@@ -167,8 +167,8 @@ func TestLocation(t *testing.T) {
 		{"/v2/courses", ""},                               // nothing acts on one
 	} {
 		for n, w := range []*httptest.ResponseRecorder{
-			p.do("POST", test.path, "good"), p.do("POST", test.path, "good", "Idempotency-Key", test.path),
-			p.do("POST", test.path, "good", "Idempotency-Key", test.path),
+			p.do("POST", test.path, "pk_demo_good"), p.do("POST", test.path, "pk_demo_good", "Idempotency-Key", test.path),
+			p.do("POST", test.path, "pk_demo_good", "Idempotency-Key", test.path),
 		} {
 			replayed := ""
 			if n == 2 {
@@ -180,7 +180,7 @@ func TestLocation(t *testing.T) {
 			}
 		}
 	}
-	if w := p.do("PATCH", user, "good"); w.Code != 200 || w.Header().Get("Location") != "" {
+	if w := p.do("PATCH", user, "pk_demo_good"); w.Code != 200 || w.Header().Get("Location") != "" {
 		t.Errorf("a change answers %d %v", w.Code, w.Header())
 	}
 }
@@ -189,19 +189,19 @@ func TestLocation(t *testing.T) {
 func TestReplayNeedsReach(t *testing.T) {
 	p := newPlatform(t)
 	path, other := "/v2/clients/"+someClient.String()+"/users", "/v2/clients/"+someClient.String()+"/groups"
-	if w := p.do("POST", path, "good", "Idempotency-Key", "k"); w.Code != 201 {
+	if w := p.do("POST", path, "pk_demo_good", "Idempotency-Key", "k"); w.Code != 201 {
 		t.Fatalf("answers %d %s", w.Code, w.Body)
 	}
 	p.lost = domain.ErrNotFound("client")
 	for _, at := range []string{path, other} { // the other would be a conflict
-		w := p.do("POST", at, "good", "Idempotency-Key", "k")
+		w := p.do("POST", at, "pk_demo_good", "Idempotency-Key", "k")
 		if w.Code != 404 || strings.Contains(w.Body.String(), someUser.String()) ||
 			w.Header().Get("Location")+w.Header().Get("Idempotent-Replayed") != "" {
 			t.Errorf("%s answers %d %v %s", at, w.Code, w.Header(), w.Body)
 		}
 	}
 	p.lost = nil
-	if w := p.do("POST", other, "good", "Idempotency-Key", "k"); w.Code != 409 {
+	if w := p.do("POST", other, "pk_demo_good", "Idempotency-Key", "k"); w.Code != 409 {
 		t.Errorf("a key that was used answers %d", w.Code)
 	}
 }
@@ -270,14 +270,14 @@ func TestAnswerThatCannotBeEncoded(t *testing.T) {
 		return ginop.WriteJSON(c, ginop.StatusOf(err.Code), map[string]string{"oops": err.Message})
 	})
 	s.Handle("GET", "/invalid", "invalid", func(c *gin.Context) error { return ginop.WriteJSON(c, 200, "\xff") })
-	w := e.do("GET", "/v0/invalid", "good")
+	w := e.do("GET", "/v0/invalid", "pk_demo_good")
 	if w.Code != 500 || !strings.HasPrefix(w.Body.String(), `{"oops":`) ||
 		!strings.Contains(e.log.String(), "encode the answer") {
 		t.Errorf("answers %d %s, logs %s", w.Code, w.Body, e.log)
 	}
 
 	s.Handle("GET", "/error", "error", func(*gin.Context) error { return domain.ErrInvalid("name", "is not \xff") })
-	w = e.do("GET", "/v0/error", "good")
+	w = e.do("GET", "/v0/error", "pk_demo_good")
 	if w.Code != 500 || !strings.HasPrefix(w.Body.String(), `{"oops":"something went wrong`) ||
 		!strings.Contains(e.log.String(), "render the error") {
 		t.Errorf("an error answers %d %s, logs %s", w.Code, w.Body, e.log)
