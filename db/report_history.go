@@ -45,7 +45,7 @@ func (t *Tenant) History(ctx context.Context, p domain.ReportPeriod) iter.Seq2[d
 	since, until := p.Within()
 	return pg.Each[domain.HistoryEvent](ctx, t.db, "read users' history", pg.SQL(
 		"SELECT "+person+", e.at, e.kind, e.subject, e.version FROM "+history+
-			" ORDER BY u.name_key, u.email, e.at, e.kind, e.subject",
+			" ORDER BY u.name_key, u.email, e.at, e.kind, e.subject, e.version",
 		t.ID, since, until, t.DarkWebMonitoring))
 }
 

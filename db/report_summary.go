@@ -59,19 +59,18 @@ func (t *Tenant) RefreshPeers(ctx context.Context) error {
 	return nil
 }
 
-// healthSQL is the health of the clients, alias c, that the condition ?0 selects,
-// with the mails that were sent from the day ?1 to the day ?2, and the counts of
-// policies that hold at ?3.
+// healthSQL is the health of the clients, alias c, that the condition ?0 selects: the
+// figures that reads of clients show, with the mails that were sent from the day ?1 to
+// the day ?2, and the counts of policies that hold at ?3.
 const healthSQL = `
 	SELECT c.average_score::float8 AS average_score, 100.0 * c.high_risk_users / nullif(c.users_active, 0) AS high_risk,
 		c.on_track_rate AS on_track, coalesce(m.sent, 0)::float8 / nullif(c.users_active, 0) AS mails_per_user,
-		100.0 * m.clicked / nullif(m.sent, 0) AS click_rate, 100.0 * m.reported / nullif(m.sent, 0) AS report_rate,
+		c.click_rate_90d AS click_rate, c.report_rate_90d AS report_rate,
 		CASE WHEN c.dark_web_monitoring THEN 100.0 * e.unresolved / nullif(c.users_active, 0) END AS exposures_per100,
 		100.0 * s.signed / nullif(s.asked, 0) AS signed, 100.0 * f.met / nullif(f.total, 0) AS frameworks_met
 	FROM clients AS c
 	CROSS JOIN LATERAL (
-		SELECT sum(sent) AS sent, sum(clicked) AS clicked, sum(reported) AS reported
-		FROM phishing_days WHERE client_id = c.id AND day BETWEEN ?1 AND ?2
+		SELECT sum(sent) AS sent FROM phishing_days WHERE client_id = c.id AND day BETWEEN ?1 AND ?2
 	) AS m
 	CROSS JOIN LATERAL (
 		SELECT count(*) AS unresolved FROM exposures AS x JOIN users AS u ON u.client_id = x.client_id AND u.id = x.user_id
@@ -93,13 +92,13 @@ type peerHealth struct {
 
 // HealthOfPeers is the unweighted average over the partner's other clients with
 // active users, and how many they are, whatever the caller reaches. The averages
-// are empty where there are too few of them (decisions 8.10).
+// are empty where there are too few of them (decisions 8.10), or too few of those that
+// have what an average is of: monitoring, policies that ask for signatures, frameworks.
 func (t *Tenant) HealthOfPeers(ctx context.Context, p domain.ReportPeriod) (domain.Health, int, error) {
 	row, err := pg.One[peerHealth](ctx, t.db, "compare clients", pg.SQL(`
 		SELECT count(*) AS clients, avg(h.average_score)::float8 AS average_score, avg(h.high_risk)::float8 AS high_risk,
 			avg(h.on_track)::float8 AS on_track, avg(h.mails_per_user)::float8 AS mails_per_user,
-			CASE WHEN count(h.click_rate) >= ?1 THEN avg(h.click_rate)::float8 END AS click_rate,
-			CASE WHEN count(h.report_rate) >= ?1 THEN avg(h.report_rate)::float8 END AS report_rate,
+			avg(h.click_rate)::float8 AS click_rate, avg(h.report_rate)::float8 AS report_rate,
 			CASE WHEN count(h.exposures_per100) >= ?1 THEN avg(h.exposures_per100)::float8 END AS exposures_per100,
 			CASE WHEN count(h.signed) >= ?1 THEN avg(h.signed)::float8 END AS signed,
 			CASE WHEN count(h.frameworks_met) >= ?1 THEN avg(h.frameworks_met)::float8 END AS frameworks_met

@@ -16,8 +16,8 @@ type Health struct {
 	AverageScore *float64
 	// HighRisk is how many of the active users are of high risk.
 	HighRisk, OnTrack *float64
-	// The phishing rates are of the mails sent in a period, and MailsPerUser is
-	// how many an active user was sent.
+	// The phishing rates are those of the client's summary, of the last 90 days;
+	// MailsPerUser is how many mails an active user was sent in a period.
 	MailsPerUser, ClickRate, ReportRate *float64
 	// ExposuresPer100 are the unresolved exposures of 100 active users, of clients
 	// with Dark Web Monitoring.

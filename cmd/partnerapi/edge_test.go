@@ -55,7 +55,6 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() })
 	s, err := c.build(ctx, opened(t, flag), "http://localhost", kept{store: store}, newLog(logs, slog.LevelInfo, "text"), nil)
 	if err != nil {
 		t.Fatal(err)

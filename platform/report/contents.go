@@ -192,12 +192,12 @@ func bars[Row any](title, unit string, list []Row, label func(*Row) string, valu
 func lines[Row any](
 	title, unit string, months []domain.Date, rows []Row, names []string, values func(*Row) []float64,
 ) []Block {
-	c := Chart{Kind: Line, Title: title, Unit: unit}
+	c := Chart{Kind: Line, Title: title, Unit: unit, By: byMonth}
 	for _, name := range names {
 		c.Series = append(c.Series, Series{Name: name})
 	}
 	for i, month := range months {
-		c.Labels = append(c.Labels, monthText(month))
+		c.Labels, c.Keys = append(c.Labels, monthText(month)), append(c.Keys, month)
 		for j, value := range values(&rows[i]) {
 			c.Series[j].Values = append(c.Series[j].Values, value)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -86,8 +85,8 @@ func frameworkTable(list []domain.FrameworkAssignment) Table {
 func requirementTable(title string, f *domain.FrameworkAssignment) Table {
 	return Table{
 		Title: title, Empty: "No module of this framework is on, so that nothing is measured.",
-		Columns: []Column{{Title: "Requirement", Width: 4}, {Title: "Met", Kind: YesNoColumn}, {Title: "Measured"},
-			{Title: "Target", Width: 2}, {Title: "Detail", Width: 4}},
+		Columns: []Column{{Title: "Requirement", Width: 4}, {Title: "Met", Kind: YesNoColumn}, {Title: "Measured", Kind: MixedColumn},
+			{Title: "Wanted"}, {Title: "Target", Kind: MixedColumn}, {Title: "Detail", Width: 4}},
 		Rows: cellsOf(listed(f.Evaluation.Requirements), func(r *domain.Requirement) []any {
 			return requirementCells(r)
 		}),
@@ -97,21 +96,23 @@ func requirementTable(title string, f *domain.FrameworkAssignment) Table {
 func requirementCells(r *domain.Requirement) []any {
 	at := slices.IndexFunc(domain.Measures, func(m domain.MeasureSpec) bool { return m.Key == r.Key })
 	if at < 0 { // of a later release
-		return []any{string(r.Key), r.Met, nil, nil, r.Detail}
+		return []any{string(r.Key), r.Met, nil, nil, nil, r.Detail}
 	}
 	m := domain.Measures[at]
-	unit, bound := "%", "at least "
-	if m.Key == domain.ComplianceReports {
-		unit = ""
-	}
+	bound := "at least"
 	if m.AtMost {
-		bound = "at most "
+		bound = "at most"
 	}
-	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) + unit }
+	number := func(v float64) any {
+		if m.Key == domain.ComplianceReports {
+			return int(v)
+		}
+		return Percent(v)
+	}
 
 	var measured any
 	if r.Value != nil {
 		measured = number(*r.Value)
 	}
-	return []any{m.Name, r.Met, measured, bound + number(m.Target), r.Detail}
+	return []any{m.Name, r.Met, measured, bound, number(m.Target), r.Detail}
 }

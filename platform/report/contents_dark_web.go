@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// breachSource credits the source of what is told of breaches, as its licence asks.
+// breachSource credits the source of what is said of breaches, as its licence asks.
 const breachSource = "Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the licence " +
 	"CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)."
 

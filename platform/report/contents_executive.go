@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"partnerapi/db"
@@ -22,7 +23,7 @@ func (m *Maker) executiveSummary(ctx context.Context, t *db.Tenant, p domain.Rep
 		section("Where you stand", one(Text(standingText(t))), one(Figures{
 			scoreFigure(t), highRiskFigure(t), onTrackFigure(t),
 			met("Framework requirements", n.met, n.requirements),
-		}), scoreChart(t, n.scores)),
+		}), scoreChart(t, n.scores), frameworksMet(n.frameworks)),
 		section("Training and phishing", one(Figures{
 			countFigure("Courses completed", n.training.Completed, "%d assigned in this period", n.training.Assigned),
 			badIfAny(countFigure("Users with overdue courses", n.score.OverdueUsers, "today"), n.score.OverdueUsers),
@@ -34,6 +35,24 @@ func (m *Maker) executiveSummary(ctx context.Context, t *db.Tenant, p domain.Rep
 			countFigure("Signatures given", n.signatures, "in this period")))),
 		section("What to do next", n.nextSteps(t)),
 	}, nil
+}
+
+// frameworksMet names the client's frameworks with how much of each is met.
+func frameworksMet(list []domain.FrameworkAssignment) []Block {
+	if len(list) == 0 {
+		return nil
+	}
+	names := uniqueNames(list)
+	return one(Table{
+		Title: "Frameworks",
+		Line:  func(cells []any) string { return fmt.Sprintf("%s %d of %d (%.1f%%)", cells...) },
+		Columns: []Column{{Title: "Framework", Width: 4}, {Title: "Met", Kind: IntegerColumn},
+			{Title: "Of", Kind: IntegerColumn}, {Title: "Share", Kind: PercentColumn}},
+		Rows: cellsOf(listed(names), func(name *string) []any {
+			e := &list[slices.Index(names, *name)].Evaluation
+			return []any{*name, e.Met, e.Total, float64(e.Percentage())}
+		}),
+	})
 }
 
 // standingText says how to read the score.

@@ -23,7 +23,8 @@ func (m *Maker) globalHealth(ctx context.Context, t *db.Tenant, p domain.ReportP
 	}
 
 	intro := fmt.Sprintf("The average is that of the %s with active users that your provider serves, each of them "+
-		"counted alike.", plural(clients, "other client"))
+		"counted alike. A client that no simulated mail was sent to counts with rates of 0%%.",
+		plural(clients, "other client"))
 	if clients < domain.LeastPeers {
 		intro = fmt.Sprintf("There are too few other clients with active users for an average: it takes %d.",
 			domain.LeastPeers)
@@ -49,14 +50,13 @@ func (m *Maker) globalHealth(ctx context.Context, t *db.Tenant, p domain.ReportP
 // health is what the client is compared by.
 func (n *numbers) health(t *db.Tenant) domain.Health {
 	h := domain.Health{
-		HighRisk:   percentage(n.score.HighRiskUsers, n.users),
-		ClickRate:  percentage(n.phishing.Clicked, n.phishing.Sent),
-		ReportRate: percentage(n.phishing.Reported, n.phishing.Sent),
-		Signed:     percentage(n.signed, n.asked), FrameworksMet: percentage(n.met, n.requirements),
+		HighRisk: percentage(n.score.HighRiskUsers, n.users),
+		Signed:   percentage(n.signed, n.asked), FrameworksMet: percentage(n.met, n.requirements),
 	}
 	if n.users > 0 {
 		score := float64(n.score.AverageScore)
 		h.AverageScore, h.OnTrack = &score, &n.score.OnTrackRate
+		h.ClickRate, h.ReportRate = &n.score.ClickRate90d, &n.score.ReportRate90d
 		mails := float64(n.phishing.Sent) / float64(n.users)
 		h.MailsPerUser = &mails
 		if t.DarkWebMonitoring {
@@ -89,8 +89,8 @@ func areas(own, others *domain.Health) []area {
 		{"High-risk users", "High-risk users", "%", true, own.HighRisk, others.HighRisk},
 		{"Users on track with training", "On track", "%", false, own.OnTrack, others.OnTrack},
 		{"Simulated mails sent per user", "", "mails", false, own.MailsPerUser, others.MailsPerUser},
-		{"Click rate", "Click rate", "%", true, own.ClickRate, others.ClickRate},
-		{"Report rate", "Report rate", "%", false, own.ReportRate, others.ReportRate},
+		{"Click rate of the last 90 days", "Click rate", "%", true, own.ClickRate, others.ClickRate},
+		{"Report rate of the last 90 days", "Report rate", "%", false, own.ReportRate, others.ReportRate},
 		{"Unresolved exposures of 100 users", "", "exposures", true, own.ExposuresPer100, others.ExposuresPer100},
 		{"Policies signed", "Policies signed", "%", false, own.Signed, others.Signed},
 		{"Framework requirements met", "Requirements met", "%", false, own.FrameworksMet, others.FrameworksMet},

@@ -74,7 +74,7 @@ func (n *numbers) monthFigures(before *numbers) Figures {
 func scoresCompared(p, previous domain.ReportPeriod, now, before []domain.AverageOn) []Block {
 	days := max(p.Start.DaysUntil(p.End), previous.Start.DaysUntil(previous.End)) + 1
 	c := Chart{
-		Kind: Line, Title: "Average risk score by day",
+		Kind: Line, Title: "Average risk score by day", By: "Day of the period",
 		Series: []Series{{Name: periodText(p)}, {Name: periodText(previous)}},
 	}
 	for i := range c.Series {
@@ -84,7 +84,7 @@ func scoresCompared(p, previous domain.ReportPeriod, now, before []domain.Averag
 		}
 	}
 	for d := range days {
-		c.Labels = append(c.Labels, countText(d+1))
+		c.Labels, c.Keys = append(c.Labels, countText(d+1)), append(c.Keys, d+1)
 	}
 	for i, of := range []struct {
 		start  domain.Date

@@ -151,9 +151,9 @@ func scoreChart(t *db.Tenant, scores []domain.AverageOn) []Block {
 	if len(scores) < 2 || t.ActiveUsers == 0 {
 		return nil
 	}
-	c := Chart{Kind: Line, Title: "Average risk score by day", Series: []Series{{Name: "Average score"}}}
+	c := Chart{Kind: Line, Title: "Average risk score by day", By: "Day", Series: []Series{{Name: "Average score"}}}
 	for _, s := range scores {
-		c.Labels = append(c.Labels, s.Date.Time().Format("2 Jan"))
+		c.Labels, c.Keys = append(c.Labels, s.Date.Time().Format("2 Jan")), append(c.Keys, s.Date)
 		c.Series[0].Values = append(c.Series[0].Values, float64(s.AverageScore))
 	}
 	return drawn(c)

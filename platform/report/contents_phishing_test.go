@@ -43,7 +43,6 @@ func (c *counts) row(more row) row {
 }
 
 // TestPhishing: figures are those of the summary, for the period that both know,
-
 // and rows are those of the results, counted one by one, for any period.
 func TestPhishing(t *testing.T) {
 	w := twoClients(t)

@@ -10,7 +10,7 @@ import (
 	v2 "partnerapi/v2"
 )
 
-// each policy's list, also where a snapshot finds stale counts.
+// TestPolicies: counts are those of each policy's list, also where a snapshot finds stale counts.
 func TestPolicies(t *testing.T) {
 	w := twoClients(t)
 	d, asked := w.document(domain.PolicyReport, nil), w.document(domain.PolicyAcknowledgment, nil)
@@ -68,7 +68,6 @@ func TestPolicies(t *testing.T) {
 
 // TestDarkWeb: figures are those of GET dark-web, users have the counts of their
 // list, and what was found in the period is what the list of a period has.
-
 func TestDarkWeb(t *testing.T) {
 	w := twoClients(t)
 	d := w.document(domain.DarkWebReport, &period)

@@ -102,7 +102,8 @@ func at[K comparable, V any](m map[K]*V, k K) *V {
 	return m[k]
 }
 
-// whose it is and of when; and is of nobody else.
+// TestEdges: a document of a client that has nothing says whose it is and of when; and is
+// of no other.
 func TestEdges(t *testing.T) {
 	w := newWorld(t)
 	other := w.Client(w.tenant, "Other").ID
@@ -153,7 +154,6 @@ func TestEdges(t *testing.T) {
 }
 
 // TestOneMoment: a document is of the moment at which it is begun, whatever changes
-
 // while its tables are read.
 func TestOneMoment(t *testing.T) {
 	w := newWorld(t)
@@ -189,7 +189,6 @@ func TestOneMoment(t *testing.T) {
 }
 
 // TestMany: the rows of many users come in batches, by a number of statements that
-
 // only the batches make larger.
 func TestMany(t *testing.T) {
 	w := newWorld(t)

@@ -202,7 +202,7 @@ func courseChart(courses []domain.CourseProgress) []Block {
 		func(r *domain.CourseProgress) float64 { return rateIn(r.Completed, r.Users) })
 }
 
-// courseTable says where the client's so many active users stand with each course,
+// courseTable says where the client's active users stand with each course,
 // and how often it was completed within a period.
 func courseTable(title string, courses []domain.CourseProgress, users int, within string) Table {
 	return Table{

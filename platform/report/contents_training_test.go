@@ -9,7 +9,8 @@ import (
 	v2 "partnerapi/v2"
 )
 
-// read and list of courses, and sums are those of these lists.
+// TestTraining: figures are those of the client that is read and of its list of courses,
+// and sums are those of these lists.
 func TestTraining(t *testing.T) {
 	w := twoClients(t)
 	d := w.document(domain.TrainingPerformance, &period)
@@ -95,7 +96,6 @@ func (w *world) sameCourses(
 }
 
 // TestTrainingMonths: months count what was assigned and completed in them.
-
 func TestTrainingMonths(t *testing.T) {
 	w := twoClients(t)
 	var want []row
@@ -117,7 +117,6 @@ func TestTrainingMonths(t *testing.T) {
 }
 
 // TestTeams: users are counted by their manager and by their department.
-
 func TestTeams(t *testing.T) {
 	w := twoClients(t)
 	d := w.document(domain.ManagerTraining, nil)

@@ -349,7 +349,9 @@ func cellsByColumn(t testing.TB, table *report.Table, cells []any) map[string]an
 		case string:
 			fits = c.Kind == report.TextColumn
 		case int:
-			fits = c.Kind == report.IntegerColumn
+			fits = c.Kind == report.IntegerColumn || c.Kind == report.MixedColumn
+		case report.Percent:
+			fits = c.Kind == report.MixedColumn
 		case float64:
 			fits = c.Kind == report.NumberColumn || c.Kind == report.PercentColumn
 		case domain.Date:

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"gocloud.dev/blob"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -87,7 +86,7 @@ func (d *Downloads) serve(c *gin.Context) {
 	c.Header("Content-Type", contentTypes[domain.ReportFormat(name[strings.LastIndexByte(name, '.')+1:])])
 	c.Header("No-Gzip-Compression", "1") // the formats are compressed
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(downloadTimeout))
-	http.ServeContent(c.Writer, c.Request, "", file.ModTime(), file)
+	http.ServeContent(c.Writer, c.Request, "", file.ModTime, file)
 }
 
 func refuse(c *gin.Context, status int) { c.String(status, refusals[status]+"\n") }
@@ -96,7 +95,7 @@ func refuse(c *gin.Context, status int) { c.String(status, refusals[status]+"\n"
 // as ctx.
 func (d *Downloads) open(
 	ctx context.Context, client domain.ClientID, id domain.ReportID,
-) (file *blob.Reader, name string, err error) {
+) (file *File, name string, err error) {
 	t, r, err := d.find(ctx, client, id)
 	if err != nil {
 		return nil, "", err

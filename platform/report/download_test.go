@@ -129,7 +129,7 @@ func TestLinksThatFail(t *testing.T) {
 		t.Errorf("logged %s", w.log)
 	}
 
-	w.must(w.store.Close())
+	breakFolder(t, w.folder, r)
 	want("of a store that fails", w.links.To(r), http.StatusServiceUnavailable)
 	if token := strings.TrimPrefix(w.links.To(r), base); strings.Contains(w.log.String(), token) {
 		t.Errorf("the log has the token: %s", w.log)
@@ -145,6 +145,7 @@ func TestOpenStore(t *testing.T) {
 	for address, words := range map[string]string{
 		"ftp://host/x": "is no address of a store: use file:///", "folder": "is no address of a store", "s3://": "names no bucket",
 		"file://relative": "use file:///absolute/path", "file:relative": "use file:///absolute/path", "%zz": "is no URL",
+		"s3://reports?rate=1": "the parameter rate is not known for s3://",
 	} {
 		err := report.CheckStore(address)
 		if err == nil || !strings.Contains(err.Error(), words) {
@@ -159,5 +160,5 @@ func TestOpenStore(t *testing.T) {
 	}
 	folder, err := report.OpenStore(t.Context(), "file://"+filepath.Join(t.TempDir(), "a", "b"), "", w.logger())
 	w.must(err)
-	w.must(folder.Close())
+	w.must(folder.Check(t.Context()))
 }

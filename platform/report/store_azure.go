@@ -1,0 +1,151 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+)
+
+// azure keeps objects in a container of Azure Blob Storage.
+type azure struct{ container *container.Client }
+
+// openAzure opens azblob://container. It asks the service nothing yet.
+func openAzure(u *url.URL) (*azure, error) {
+	client, err := azureClient(u.Query())
+	if err != nil {
+		return nil, fmt.Errorf("the store %s cannot be opened: %w", u.Redacted(), err)
+	}
+	return &azure{client.ServiceClient().NewContainerClient(u.Host)}, nil
+}
+
+// azureClient is of the account that the variables AZURE_STORAGE_… or the parameters
+// of the store's URL name. Without a connection string, a key or a SAS token the
+// identity of this machine or process is taken.
+func azureClient(query url.Values) (*azblob.Client, error) {
+	if text := os.Getenv("AZURE_STORAGE_CONNECTION_STRING"); text != "" {
+		return azblob.NewClientFromConnectionString(text, nil)
+	}
+	account := cmp.Or(query.Get("storage_account"), os.Getenv("AZURE_STORAGE_ACCOUNT"))
+	if account == "" {
+		return nil, errors.New("name the account in AZURE_STORAGE_ACCOUNT or as ?storage_account=…")
+	}
+	domain := cmp.Or(query.Get("domain"), os.Getenv("AZURE_STORAGE_DOMAIN"), "blob.core.windows.net")
+	service := "https://" + account + "." + domain + "/"
+
+	if key := os.Getenv("AZURE_STORAGE_KEY"); key != "" {
+		credential, err := azblob.NewSharedKeyCredential(account, key)
+		if err != nil {
+			return nil, fmt.Errorf("AZURE_STORAGE_KEY: %w", err)
+		}
+		return azblob.NewClientWithSharedKeyCredential(service, credential, nil)
+	}
+	if token := os.Getenv("AZURE_STORAGE_SAS_TOKEN"); token != "" {
+		return azblob.NewClientWithNoCredential(service+"?"+token, nil)
+	}
+	credential, err := azidentity.NewDefaultAzureCredential(nil)
+	if err != nil {
+		return nil, err
+	}
+	return azblob.NewClient(service, credential, nil)
+}
+
+func (a *azure) exists(ctx context.Context) (bool, error) {
+	_, err := a.container.GetProperties(ctx, nil)
+	if bloberror.HasCode(err, bloberror.ContainerNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (a *azure) put(ctx context.Context, key, contentType string, file io.ReadSeeker) error {
+	_, err := a.container.NewBlockBlobClient(key).UploadStream(ctx, file, &azblob.UploadStreamOptions{
+		BlockSize: chunk, Concurrency: 1, HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &contentType},
+	})
+	return err
+}
+
+func (a *azure) open(ctx context.Context, key string) (*File, error) {
+	client := a.container.NewBlobClient(key)
+	properties, err := client.GetProperties(ctx, nil)
+	if bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound) {
+		return nil, ErrNoFile
+	}
+	if err != nil {
+		return nil, err
+	}
+	file := &azureFile{ctx: ctx, client: client, size: *properties.ContentLength, etag: &blob.ModifiedAccessConditions{
+		IfMatch: properties.ETag,
+	}}
+	return &File{ReadSeekCloser: file, ModTime: *properties.LastModified}, nil
+}
+
+func (a *azure) remove(ctx context.Context, key string) error {
+	_, err := a.container.NewBlobClient(key).Delete(ctx, nil)
+	if bloberror.HasCode(err, bloberror.BlobNotFound) {
+		return nil
+	}
+	return err
+}
+
+// azureFile reads a blob from where it was sought to. It asks for nothing before it
+// is read.
+type azureFile struct {
+	ctx    context.Context // of the request that it is read for
+	client *blob.Client
+	etag   *blob.ModifiedAccessConditions
+	size   int64
+	at     int64
+	body   io.ReadCloser // nil before a Read, and after a Seek
+}
+
+func (f *azureFile) Read(p []byte) (int, error) {
+	if f.at >= f.size {
+		return 0, io.EOF
+	}
+	if f.body == nil {
+		answer, err := f.client.DownloadStream(f.ctx, &blob.DownloadStreamOptions{
+			Range:            blob.HTTPRange{Offset: f.at},
+			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: f.etag},
+		})
+		if err != nil {
+			return 0, err
+		}
+		f.body = answer.NewRetryReader(f.ctx, nil)
+	}
+	n, err := f.body.Read(p)
+	f.at += int64(n)
+	return n, err
+}
+
+func (f *azureFile) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += f.at
+	case io.SeekEnd:
+		offset += f.size
+	}
+	if offset < 0 {
+		return 0, errors.New("seek before the beginning")
+	}
+	f.at = offset
+	return offset, f.Close()
+}
+
+func (f *azureFile) Close() error {
+	if f.body == nil {
+		return nil
+	}
+	err := f.body.Close()
+	f.body = nil
+	return err
+}
