@@ -2,10 +2,7 @@ package db
 
 import (
 	"context"
-	"encoding/json"
-	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"partnerapi/db/pg"
@@ -27,7 +24,7 @@ const (
 )
 
 // Importing runs fn unless another process is importing, and reports whether it ran.
-// It needs three connections of the pool, and no transaction around it.
+// It needs four connections of the pool, and no transaction around it.
 func (d *DB) Importing(ctx context.Context, fn func(context.Context) error) (bool, error) {
 	return d.TryAdvisoryLock(ctx, importLock, fn)
 }
@@ -85,7 +82,9 @@ func importBatch[T any](
 	}
 	for try := 1; ; try++ {
 		results := make([]domain.ImportResult, len(batch))
-		err := d.Change(ctx, func(ctx context.Context, c *Change) error { return apply(c, ctx, batch, results) })
+		err := d.Savepoint(ctx, func(ctx context.Context) error {
+			return d.Change(ctx, func(ctx context.Context, c *Change) error { return apply(c, ctx, batch, results) })
+		})
 		if err == nil {
 			return results, nil
 		}
@@ -113,76 +112,28 @@ type referredClient struct {
 	There bool
 }
 
-// clientsOf reads the clients that records refer to.
-func clientsOf[T any](
-	ctx context.Context, c *Change, batch []T, of func(*T) domain.ClientID,
+// clientsCalled reads those of the clients that are there.
+func (c *Change) clientsCalled(
+	ctx context.Context, ids []domain.ClientID,
 ) (map[domain.ClientID]referredClient, error) {
-	ids := make([]domain.ClientID, len(batch))
-	for i := range batch {
-		ids[i] = of(&batch[i])
-	}
 	rows, err := pg.All[referredClient](ctx, c, "look for clients", pg.SQL(`
 		SELECT id, partner_id, archived_at IS NOT NULL AS archived, true AS there FROM clients
 		WHERE id = ANY(?::uuid[])`, pg.IDs(sortedUnique(ids))))
 	return mapped(rows, func(r *referredClient) domain.ClientID { return r.ID }), err
 }
 
-// ClientsOfUsers finds the clients of users; those who are not there have none.
-func (d *DB) ClientsOfUsers(ctx context.Context, users []domain.UserID) (map[domain.UserID]domain.ClientID, error) {
-	keys, err := pg.All[domain.UserKey](ctx, d, "look for the clients of users", pg.SQL(
-		`SELECT client_id AS client, id AS "user" FROM users WHERE id = ANY(?::uuid[])`, pg.IDs(sortedUnique(users))))
-	return ownersOf(keys), err
-}
+// clientRef is a reference to a client, and userRef one to a user.
+type clientRef = domain.Field[domain.Ref[domain.ClientKind]]
 
-// insertRows inserts rows whose JSON names are columns of the table.
-func insertRows[Row any](ctx context.Context, c *Change, what, table string, rows []Row) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	text, err := json.Marshal(rows)
-	if err != nil {
-		return err
-	}
-	columns := strings.Join(jsonColumns[Row](), ", ")
-	_, err = pg.Exec(ctx, c, "insert imported "+what, pg.SQL(`
-		INSERT INTO `+table+` (`+columns+`)
-		SELECT `+columns+` FROM json_populate_recordset(NULL::`+table+`, ?::json)`, string(text)))
-	return err
-}
+type userRef = domain.Field[domain.Ref[domain.UserKind]]
 
-// updateRows sets the columns that the JSON names of rows are, of the rows of the
-// table with the same keys.
-func updateRows[Row any](ctx context.Context, c *Change, what, table string, rows []Row, keys ...string) error {
-	if len(rows) == 0 {
-		return nil
+// refsOf are the ids in a field of records, zero where a record has none.
+func refsOf[Record any, K domain.Kind](batch []Record, in func(*Record) domain.Field[domain.Ref[K]]) []domain.ID[K] {
+	ids := make([]domain.ID[K], len(batch))
+	for i := range batch {
+		ids[i] = in(&batch[i]).Value.ID
 	}
-	text, err := json.Marshal(rows)
-	if err != nil {
-		return err
-	}
-	columns := slices.DeleteFunc(jsonColumns[Row](), func(name string) bool { return slices.Contains(keys, name) })
-	sets := make([]string, len(columns))
-	for i, name := range columns {
-		sets[i] = name + " = n." + name
-	}
-	same := make([]string, len(keys))
-	for i, name := range keys {
-		same[i] = "t." + name + " = n." + name
-	}
-	_, err = pg.Exec(ctx, c, "update imported "+what, pg.SQL(`
-		UPDATE `+table+` AS t SET `+strings.Join(sets, ", ")+`
-		FROM json_populate_recordset(NULL::`+table+`, ?::json) AS n WHERE `+strings.Join(same, " AND "), string(text)))
-	return err
-}
-
-// jsonColumns are the JSON names of a row's fields.
-func jsonColumns[Row any]() (names []string) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
+	return ids
 }
 
 // missing is the refusal of a new object that lacks a field.

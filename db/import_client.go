@@ -5,82 +5,69 @@ import (
 	"slices"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-// importedClient is what a record sets of a row of clients, by the columns.
+// importedClient is what an import and an export have of a row of clients.
 type importedClient struct {
-	ID                string     `json:"id"`
-	PartnerID         string     `json:"partner_id"`
-	Name              string     `json:"name"`
-	NameKey           string     `json:"name_key"`
-	Industry          *string    `json:"industry"`
-	ExternalID        *string    `json:"external_id"`
-	DarkWebMonitoring bool       `json:"dark_web_monitoring"`
-	CreatedAt         time.Time  `json:"created_at"`
-	UpdatedAt         time.Time  `json:"updated_at"`
-	ArchivedAt        *time.Time `json:"archived_at"`
-}
+	bun.BaseModel `bun:"table:clients,alias:c"`
 
-// newClient is a client whose summary was never made.
-type newClient struct {
-	importedClient
-	SummarizedAt time.Time `json:"summarized_at"`
-}
-
-// storedClient is the same, as it is read.
-type storedClient struct {
-	ID                domain.ClientID
+	ID                domain.ClientID `bun:"id,pk"`
 	PartnerID         domain.PartnerID
 	Name              string
 	NameKey           string
 	Industry          *string
 	ExternalID        *string
 	DarkWebMonitoring bool
+	SummarizedAt      time.Time
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
 	ArchivedAt        *time.Time
+
+	Program string `bun:",scanonly"` // as JSON, where an export reads it
+}
+
+// programRow is a row of program_courses.
+type programRow struct {
+	bun.BaseModel `bun:"table:program_courses,alias:p"`
+
+	ClientID     domain.ClientID
+	Position     int
+	CourseID     domain.CourseID
+	DueAfterDays int
+}
+
+// historyRow is a row of risk_history.
+type historyRow struct {
+	bun.BaseModel `bun:"table:risk_history,alias:h"`
+
+	ClientID     domain.ClientID
+	Day          domain.Date
+	AverageScore int
 }
 
 // importingClients is a batch of records of clients being applied.
 type importingClients struct {
 	*Change
-	batch   []domain.ClientRecord
-	results []domain.ImportResult
-
-	before   map[domain.ClientID]storedClient
 	partners map[domain.PartnerID]bool
 	courses  map[domain.CourseID]bool
 	programs map[domain.ClientID][]programRow
 
-	made    []newClient
-	changed []importedClient
 	// planned are the clients whose program is replaced by program, and usual the new
 	// ones that get the foundational one.
 	planned []domain.ClientID
 	program []programRow
 	usual   []domain.ClientID
-	groups  []importedGroup
+	groups  []groupRow
 	first   []historyRow
 	// watched are those whose Dark Web Monitoring is switched.
 	watched []domain.ClientID
 }
 
-// programRow is a row of program_courses.
-type programRow struct {
-	ClientID     domain.ClientID `json:"client_id"`
-	Position     int             `json:"position"`
-	CourseID     domain.CourseID `json:"course_id"`
-	DueAfterDays int             `json:"due_after_days"`
-}
-
-// historyRow is a row of risk_history.
-type historyRow struct {
-	ClientID     string      `json:"client_id"`
-	Day          domain.Date `json:"day"`
-	AverageScore int         `json:"average_score"`
-}
+type appliedClient = applied[domain.ClientRecord, importedClient]
 
 // ImportClients applies records of clients. A new one gets a group for users who are
 // kept by hand, and the foundational program where it has none. A program concerns
@@ -93,8 +80,8 @@ func (d *DB) ImportClients(ctx context.Context, batch []domain.ClientRecord) ([]
 	results, err := importBatch(ctx, d, batch, func(
 		c *Change, ctx context.Context, batch []domain.ClientRecord, results []domain.ImportResult,
 	) error {
-		m := &importingClients{Change: c, batch: batch, results: results}
-		err := m.apply(ctx)
+		m := &importingClients{Change: c}
+		err := m.apply(ctx, batch, results)
 		watched = m.watched
 		return err
 	})
@@ -109,40 +96,50 @@ func (d *DB) ImportClients(ctx context.Context, batch []domain.ClientRecord) ([]
 	return results, nil
 }
 
-func (m *importingClients) apply(ctx context.Context) error {
-	if err := m.read(ctx); err != nil {
-		return err
-	}
-	named, err := m.judge(ctx)
+func (m *importingClients) apply(
+	ctx context.Context, batch []domain.ClientRecord, results []domain.ImportResult,
+) error {
+	m.lock(clientLocks)
+	rows, err := lockRows[domain.ClientRecord, importedClient](ctx, m.Change, batch, "c.id")
 	if err != nil {
 		return err
 	}
-	for i := range m.batch {
-		if m.results[i].Refusal == "" {
-			m.decide(i)
-		}
-	}
-	if err := m.giveUp(ctx, named, "clients", "name_key"); err != nil {
+	if err := m.read(ctx, batch); err != nil {
 		return err
 	}
-	if err := updateRows(ctx, m.Change, "clients", "clients", m.changed, "id"); err != nil {
-		return err
+	k := kind[domain.ClientRecord, importedClient]{
+		Change: m.Change, rows: rows, refuse: m.refusal, finish: m.finish, then: m.then,
+		fresh: func(*domain.ClientRecord) importedClient {
+			return importedClient{
+				DarkWebMonitoring: true, CreatedAt: m.At, UpdatedAt: m.At,
+				SummarizedAt: m.At.Add(-2 * domain.SummaryAge), // it was never made
+			}
+		},
+		names: &names[importedClient]{
+			column: "name_key",
+			of: func(r *importedClient) (scope, key string) {
+				if r.ArchivedAt != nil {
+					return r.PartnerID.UUID(), ""
+				}
+				return r.PartnerID.UUID(), r.NameKey
+			},
+			query: `SELECT id, partner_id::text AS scope, name_key AS key FROM clients
+				WHERE partner_id = ANY(?0::text[]::uuid[]) AND name_key = ANY(?1::text[]) AND archived_at IS NULL`,
+			taken: func(by [16]byte) domain.ImportResult { return takenBy("name", domain.ClientID(by)) },
+		},
 	}
-	if err := insertRows(ctx, m.Change, "clients", "clients", m.made); err != nil {
+	if err := k.apply(ctx, batch, results); err != nil {
 		return err
 	}
 	return m.writeParts(ctx)
 }
 
-// read locks the clients that are there, and reads what the records refer to.
-func (m *importingClients) read(ctx context.Context) error {
-	var ids, programmed []domain.ClientID
-	var partners []domain.PartnerID
+// read reads what the records refer to, and the programs of those that name one.
+func (m *importingClients) read(ctx context.Context, batch []domain.ClientRecord) (err error) {
+	var programmed []domain.ClientID
 	var courses []domain.CourseID
-	for i := range m.batch {
-		r := &m.batch[i]
-		ids = append(ids, r.ID.ID)
-		partners = append(partners, r.Partner.Value.ID)
+	for i := range batch {
+		r := &batch[i]
 		for _, p := range r.Program.Value {
 			courses = append(courses, p.Course.ID)
 		}
@@ -150,74 +147,27 @@ func (m *importingClients) read(ctx context.Context) error {
 			programmed = append(programmed, r.ID.ID)
 		}
 	}
-	m.lock(clientLocks)
-	rows, err := pg.All[storedClient](ctx, m, "lock clients", pg.SQL(`
-		SELECT id, partner_id, name, name_key, industry, external_id, dark_web_monitoring, created_at, updated_at,
-			archived_at
-		FROM clients WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE`, pg.IDs(ids)))
+	m.partners, err = existing(ctx, m.Change, "look for partners", "partners WHERE",
+		refsOf(batch, func(r *domain.ClientRecord) domain.Field[domain.Ref[domain.PartnerKind]] { return r.Partner }))
 	if err != nil {
-		return err
-	}
-	m.before = mapped(rows, func(r *storedClient) domain.ClientID { return r.ID })
-	if m.partners, err = existing(ctx, m.Change, "look for partners", "partners WHERE", partners); err != nil {
 		return err
 	}
 	if m.courses, err = existing(ctx, m.Change, "look for courses", "courses WHERE", courses); err != nil {
 		return err
 	}
-	return m.readPrograms(ctx, programmed)
-}
-
-func (m *importingClients) readPrograms(ctx context.Context, of []domain.ClientID) error {
-	if len(of) == 0 {
+	if m.programs = map[domain.ClientID][]programRow{}; len(programmed) == 0 {
 		return nil
 	}
-	rows, err := pg.All[programRow](ctx, m, "read programs", pg.SQL(`
-		SELECT client_id, position, course_id, due_after_days FROM program_courses
-		WHERE client_id = ANY(?::uuid[]) ORDER BY client_id, position`, pg.IDs(of)))
-	m.programs = map[domain.ClientID][]programRow{}
+	rows, err := pg.All[programRow](ctx, m, "read programs", pg.Rows[programRow]().
+		Where("p.client_id = ANY(?::uuid[])", pg.IDs(programmed)).OrderBy("p.client_id, p.position"))
 	for _, r := range rows {
 		m.programs[r.ClientID] = append(m.programs[r.ClientID], r)
 	}
 	return err
 }
 
-// judge refuses what cannot be applied, and settles who gets which name.
-func (m *importingClients) judge(ctx context.Context) (settledClaims, error) {
-	var claims []claim
-	for i := range m.batch {
-		r := &m.batch[i]
-		if m.results[i] = m.refusal(r); m.results[i].Refusal != "" {
-			continue
-		}
-		old, there := m.before[r.ID.ID]
-		after := m.after(r)
-		scope := after.PartnerID
-		switch {
-		case after.ArchivedAt != nil:
-			claims = append(claims, claim{id: r.ID.Bytes(), scope: scope})
-		case !there || old.ArchivedAt != nil || old.NameKey != after.NameKey:
-			claims = append(claims, claim{id: r.ID.Bytes(), scope: scope, key: after.NameKey})
-		}
-	}
-	named, err := m.settleClaims(ctx, claims, `SELECT id, partner_id::text AS scope, name_key AS key FROM clients
-		WHERE partner_id = ANY(?0::text[]::uuid[]) AND name_key = ANY(?1::text[]) AND archived_at IS NULL`)
-	for i := range m.batch {
-		if holder, lost := named.lost[m.batch[i].ID.Bytes()]; lost {
-			m.results[i] = takenBy("name", domain.ClientID(holder))
-		}
-	}
-	return named, err
-}
-
-func (m *importingClients) refusal(r *domain.ClientRecord) domain.ImportResult {
-	old, there := m.before[r.ID.ID]
-	switch {
-	case !there && r.Missing != "":
-		return missing(r.Missing)
-	case there && r.Partner.Has() && r.Partner.Value.ID != old.PartnerID:
-		return cannotChange("partner")
-	case r.Partner.Has() && !m.partners[r.Partner.Value.ID]:
+func (m *importingClients) refusal(r *domain.ClientRecord, _ *importedClient) domain.ImportResult {
+	if r.Partner.Has() && !m.partners[r.Partner.Value.ID] {
 		return noSuch("partner", "partner")
 	}
 	seen := map[domain.CourseID]bool{}
@@ -233,85 +183,65 @@ func (m *importingClients) refusal(r *domain.ClientRecord) domain.ImportResult {
 	return domain.ImportResult{}
 }
 
-// after is the client as a record has it.
-func (m *importingClients) after(r *domain.ClientRecord) importedClient {
-	old, there := m.before[r.ID.ID]
-	if !there {
-		old = storedClient{PartnerID: r.Partner.Value.ID, DarkWebMonitoring: true, CreatedAt: m.At, UpdatedAt: m.At}
-	}
-	after := importedClient{
-		ID: r.ID.UUID(), PartnerID: old.PartnerID.UUID(), Name: r.Name.Or(old.Name), NameKey: old.NameKey,
-		Industry: old.Industry, ExternalID: old.ExternalID,
-		DarkWebMonitoring: r.DarkWebMonitoring.Or(old.DarkWebMonitoring),
-		CreatedAt:         r.CreatedAt.Or(domain.Moment{Time: old.CreatedAt}).Time, UpdatedAt: old.UpdatedAt,
-		ArchivedAt: old.ArchivedAt,
-	}
-	if after.Name != old.Name { // one that stays keeps its key, which a migration may have made
-		after.NameKey = domain.SortKey(after.Name)
-	}
-	r.Industry.ApplyNull(&after.Industry)
-	r.ExternalID.ApplyNull(&after.ExternalID)
-	switch archived := r.Archived.Or(old.ArchivedAt != nil); {
-	case !archived:
-		after.ArchivedAt = nil
-	case old.ArchivedAt == nil:
-		after.ArchivedAt = &m.At
-	}
-	return after
+// finish sets what a record says beside columns. Beside the row it may replace the
+// program.
+func (m *importingClients) finish(a *appliedClient) (beside bool, err error) {
+	rename(a.record.Name, a.before == nil || a.before.Name != a.after.Name, &a.after.NameKey)
+	m.archive(a.record.Archived, &a.after.ArchivedAt)
+	return a.record.Program.Has() && !slices.Equal(programOf(a.record), m.programs[a.record.ID.ID]), nil
 }
 
-// decide says what becomes of a record that is not refused.
-func (m *importingClients) decide(i int) {
-	r := &m.batch[i]
-	old, there := m.before[r.ID.ID]
-	after := m.after(r)
+// archive sets when an object was archived: now, where it was not before.
+func (c *Change) archive(archived domain.Field[bool], at **time.Time) {
+	switch {
+	case !archived.Or(*at != nil):
+		*at = nil
+	case *at == nil:
+		*at = &c.At
+	}
+}
+
+func programOf(r *domain.ClientRecord) []programRow {
 	program := make([]programRow, len(r.Program.Value))
 	for n, p := range r.Program.Value {
-		program[n] = programRow{r.ID.ID, n + 1, p.Course.ID, p.Days(n)}
+		program[n] = programRow{ClientID: r.ID.ID, Position: n + 1, CourseID: p.Course.ID, DueAfterDays: p.Days(n)}
 	}
-	replanned := r.Program.Has() && !slices.Equal(program, m.programs[r.ID.ID])
-	if replanned || !there && r.Program.Has() {
-		m.planned, m.program = append(m.planned, r.ID.ID), append(m.program, program...)
-	}
-	if !there {
-		m.create(r, after)
-		m.results[i].Outcome = domain.ImportCreated
-		return
-	}
-
-	switch same := old.same(&after); {
-	case same && !replanned:
-		m.results[i].Outcome = domain.ImportUnchanged
-		return
-	case !same:
-		after.UpdatedAt = latest(old.UpdatedAt, m.At)
-		m.changed = append(m.changed, after)
-	}
-	m.results[i].Outcome = domain.ImportUpdated
-	switch {
-	case old.ArchivedAt == nil && after.ArchivedAt != nil:
-		m.countClients(old.PartnerID, -1)
-	case old.ArchivedAt != nil && after.ArchivedAt == nil:
-		m.countClients(old.PartnerID, 1)
-	}
-	if old.DarkWebMonitoring != after.DarkWebMonitoring {
-		m.watched = append(m.watched, r.ID.ID)
-	}
+	return program
 }
 
-func (m *importingClients) create(r *domain.ClientRecord, after importedClient) {
-	m.made = append(m.made, newClient{after, m.At.Add(-2 * domain.SummaryAge)})
-	m.first = append(m.first, historyRow{
-		after.ID, domain.DateOf(after.CreatedAt), domain.EmptySummary(m.At).AverageScore,
-	})
-	m.groups = append(m.groups, importedGroup{
-		after.ID, NewID[domain.GroupKind]().UUID(), domain.ManualGroup, true, after.CreatedAt,
-	})
-	if !r.Program.Has() {
-		m.usual = append(m.usual, r.ID.ID)
+// then notes what follows from a client that is new or changes.
+func (m *importingClients) then(a *appliedClient) {
+	id := a.record.ID.ID
+	if a.beside || a.before == nil && a.record.Program.Has() {
+		m.planned, m.program = append(m.planned, id), append(m.program, programOf(a.record)...)
 	}
-	if after.ArchivedAt == nil {
-		m.countClients(r.Partner.Value.ID, 1)
+	if a.before == nil {
+		m.first = append(m.first, historyRow{
+			ClientID: id, Day: domain.DateOf(a.after.CreatedAt), AverageScore: domain.EmptySummary(m.At).AverageScore,
+		})
+		m.groups = append(m.groups, groupRow{
+			ClientID: id, ID: NewID[domain.GroupKind](), Name: domain.ManualGroup, Manual: true, CreatedAt: a.after.CreatedAt,
+		})
+		if !a.record.Program.Has() {
+			m.usual = append(m.usual, id)
+		}
+		if a.after.ArchivedAt == nil {
+			m.countClients(a.after.PartnerID, 1)
+		}
+		return
+	}
+
+	switch {
+	case a.before.ArchivedAt == nil && a.after.ArchivedAt != nil:
+		m.countClients(a.after.PartnerID, -1)
+	case a.before.ArchivedAt != nil && a.after.ArchivedAt == nil:
+		m.countClients(a.after.PartnerID, 1)
+	}
+	if a.before.DarkWebMonitoring != a.after.DarkWebMonitoring {
+		m.watched = append(m.watched, id)
+	}
+	if a.changed {
+		a.after.UpdatedAt = latest(a.after.UpdatedAt, m.At)
 	}
 }
 
@@ -329,31 +259,13 @@ func (m *importingClients) writeParts(ctx context.Context) error {
 			return err
 		}
 	}
-	program := make([]importedProgram, len(m.program))
-	for i, p := range m.program {
-		program[i] = importedProgram{p.ClientID.UUID(), p.Position, p.CourseID.UUID(), p.DueAfterDays}
-	}
-	if err := insertRows(ctx, m.Change, "programs", "program_courses", program); err != nil {
+	if err := pg.CopyRows(ctx, m, "insert imported programs", m.program); err != nil {
 		return err
 	}
-	if err := insertRows(ctx, m.Change, "histories", "risk_history", m.first); err != nil {
+	if err := pg.CopyRows(ctx, m, "insert imported histories", m.first); err != nil {
 		return err
 	}
-	return insertRows(ctx, m.Change, "groups", "groups", m.groups)
-}
-
-// importedProgram is a row of program_courses, by its columns.
-type importedProgram struct {
-	ClientID     string `json:"client_id"`
-	Position     int    `json:"position"`
-	CourseID     string `json:"course_id"`
-	DueAfterDays int    `json:"due_after_days"`
-}
-
-func (s *storedClient) same(a *importedClient) bool {
-	return s.Name == a.Name && sameValue(s.Industry, a.Industry) && sameValue(s.ExternalID, a.ExternalID) &&
-		s.DarkWebMonitoring == a.DarkWebMonitoring && s.CreatedAt.Equal(a.CreatedAt) &&
-		(s.ArchivedAt == nil) == (a.ArchivedAt == nil)
+	return pg.CopyRows(ctx, m, "insert imported groups", m.groups)
 }
 
 // rescoreClient computes the scores of a client's users again, a batch in each

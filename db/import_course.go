@@ -5,20 +5,23 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"time"
 
-	"partnerapi/db/pg"
+	"github.com/uptrace/bun"
+
 	"partnerapi/domain"
 )
 
-// importedCourse is a row of courses, by its columns.
+// importedCourse is a row of courses with its titles by language, as JSON.
 type importedCourse struct {
-	ID            string                     `json:"id"`
-	Title         string                     `json:"title"`
-	RenewalMonths int                        `json:"renewal_months"`
-	Languages     []domain.Language          `json:"languages"`
-	Titles        map[domain.Language]string `json:"titles"`
-	CreatedAt     time.Time                  `json:"created_at"`
+	bun.BaseModel `bun:"table:courses,alias:c"`
+	courseRow
+	Titles json.RawMessage `bun:"type:jsonb"`
+}
+
+// titles are the titles by language.
+func (r *importedCourse) titles() (titles map[domain.Language]string, err error) {
+	err = json.Unmarshal(r.Titles, &titles)
+	return titles, err
 }
 
 // ImportCourses applies records of courses. What users were given stays theirs.
@@ -29,89 +32,34 @@ func (d *DB) ImportCourses(ctx context.Context, batch []domain.CourseRecord) ([]
 func (c *Change) importCourses(
 	ctx context.Context, batch []domain.CourseRecord, results []domain.ImportResult,
 ) error {
-	before, err := c.coursesBefore(ctx, batch)
+	rows, err := lockRows[domain.CourseRecord, importedCourse](ctx, c, batch, "c.id")
 	if err != nil {
 		return err
 	}
-	var made, changed []importedCourse
-	for i := range batch {
-		r := &batch[i]
-		old, there := before[r.ID.ID]
-		if !there {
-			if r.Missing != "" {
-				results[i] = missing(r.Missing)
-				continue
-			}
-			old = importedCourse{
-				ID: r.ID.UUID(), RenewalMonths: 12, CreatedAt: c.At,
+	k := kind[domain.CourseRecord, importedCourse]{
+		Change: c, rows: rows, finish: finishCourse,
+		fresh: func(*domain.CourseRecord) importedCourse {
+			return importedCourse{Titles: json.RawMessage("{}"), courseRow: courseRow{
+				RenewalMonths: 12, CreatedAt: c.At,
 				Languages: []domain.Language{domain.English, domain.Spanish, domain.French},
-			}
-		}
-		after := old.with(r)
-		switch {
-		case !there:
-			results[i].Outcome = domain.ImportCreated
-			made = append(made, after)
-		case after.same(&old):
-			results[i].Outcome = domain.ImportUnchanged
-		default:
-			results[i].Outcome = domain.ImportUpdated
-			changed = append(changed, after)
-		}
+			}}
+		},
 	}
-	if err := updateRows(ctx, c, "courses", "courses", changed, "id"); err != nil {
-		return err
-	}
-	return insertRows(ctx, c, "courses", "courses", made)
+	return k.apply(ctx, batch, results)
 }
 
-// coursesBefore locks those of the courses that are there.
-func (c *Change) coursesBefore(
-	ctx context.Context, batch []domain.CourseRecord,
-) (map[domain.CourseID]importedCourse, error) {
-	ids := make([]domain.CourseID, len(batch))
-	for i := range batch {
-		ids[i] = batch[i].ID.ID
+// finishCourse sets the titles: a course is available in the languages that they are
+// in.
+func finishCourse(a *applied[domain.CourseRecord, importedCourse]) (bool, error) {
+	titles, err := a.after.titles()
+	if err != nil || !a.record.Titles.Has() {
+		return false, err
 	}
-	rows, err := pg.All[storedCourse](ctx, c, "lock courses", pg.SQL(`
-		SELECT id, title, renewal_months, languages, titles::text AS titles, created_at FROM courses
-		WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE`, pg.IDs(ids)))
-	before := make(map[domain.CourseID]importedCourse, len(rows))
-	for _, r := range rows {
-		row := importedCourse{r.ID.UUID(), r.Title, r.RenewalMonths, r.Languages, nil, r.CreatedAt}
-		if err := json.Unmarshal([]byte(r.Titles), &row.Titles); err != nil {
-			return nil, err
-		}
-		before[r.ID] = row
+	if languages := slices.Sorted(maps.Keys(a.record.Titles.Value)); !slices.Equal(languages, a.after.Languages) {
+		a.after.Languages = languages
 	}
-	return before, err
-}
-
-type storedCourse struct {
-	ID            domain.CourseID
-	Title         string
-	RenewalMonths int
-	Languages     []domain.Language `bun:",array"`
-	Titles        string
-	CreatedAt     time.Time
-}
-
-// with is the course as a record has it.
-func (k importedCourse) with(r *domain.CourseRecord) importedCourse {
-	r.Title.Apply(&k.Title)
-	r.RenewalMonths.Apply(&k.RenewalMonths)
-	if r.Titles.Has() {
-		k.Titles = r.Titles.Value
-		k.Languages = slices.Sorted(maps.Keys(k.Titles))
+	if !maps.Equal(titles, a.record.Titles.Value) {
+		a.after.Titles, err = json.Marshal(a.record.Titles.Value)
 	}
-	if k.Titles == nil {
-		k.Titles = map[domain.Language]string{}
-	}
-	k.CreatedAt = r.CreatedAt.Or(domain.Moment{Time: k.CreatedAt}).Time
-	return k
-}
-
-func (k *importedCourse) same(o *importedCourse) bool {
-	return k.Title == o.Title && k.RenewalMonths == o.RenewalMonths && maps.Equal(k.Titles, o.Titles) &&
-		slices.Equal(k.Languages, o.Languages) && k.CreatedAt.Equal(o.CreatedAt)
+	return false, err
 }

@@ -4,39 +4,23 @@ import (
 	"context"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-// importedPolicy is what a record sets of a row of policies, by the columns. Its
-// counts are stale.
+// importedPolicy is what an import and an export have of a row of policies.
 type importedPolicy struct {
-	ClientID               string           `json:"client_id"`
-	ID                     string           `json:"id"`
-	Title                  string           `json:"title"`
-	Description            *string          `json:"description"`
-	Version                int              `json:"version"`
-	ScopeType              domain.ScopeType `json:"scope_type"`
-	ScopeID                string           `json:"scope_id"`
-	RequiresAcknowledgment bool             `json:"requires_acknowledgment"`
-	RenewalPeriodDays      int              `json:"renewal_period_days"`
-	ReviewedAt             time.Time        `json:"reviewed_at"`
-	PublishedAt            *time.Time       `json:"published_at"`
-	ArchivedAt             *time.Time       `json:"archived_at"`
-	CreatedAt              time.Time        `json:"created_at"`
-	UpdatedAt              time.Time        `json:"updated_at"`
-	CountedUntil           string           `json:"counted_until"`
-}
+	bun.BaseModel `bun:"table:policies,alias:p"`
 
-// storedPolicy is the same, as it is read.
-type storedPolicy struct {
-	ClientID               domain.ClientID
-	ID                     domain.PolicyID
+	ClientID               domain.ClientID `bun:"client_id,pk"`
+	ID                     domain.PolicyID `bun:"id,pk"`
 	Title                  string
 	Description            *string
 	Version                int
 	ScopeType              domain.ScopeType
-	ScopeID                domain.GroupID // of whichever kind
+	ScopeID                [16]byte // of a client, a group or a collection
 	RequiresAcknowledgment bool
 	RenewalPeriodDays      int
 	ReviewedAt             time.Time
@@ -44,13 +28,15 @@ type storedPolicy struct {
 	ArchivedAt             *time.Time
 	CreatedAt              time.Time
 	UpdatedAt              time.Time
+
+	ScopeDeleted bool `bun:",scanonly"`
 }
 
 // importingPolicies is a batch of records of policies being applied.
 type importingPolicies struct {
 	*Change
-	before      map[domain.PolicyID]storedPolicy
-	clients     map[domain.ClientID]referredClient
+	clients map[domain.ClientID]referredClient
+	// groups and collections are those that are there, with their clients.
 	groups      map[domain.GroupID]domain.ClientID
 	collections map[domain.CollectionID]domain.ClientID
 }
@@ -62,70 +48,47 @@ func (d *DB) ImportPolicies(ctx context.Context, batch []domain.PolicyRecord) ([
 }
 
 func (c *Change) importPolicies(ctx context.Context, batch []domain.PolicyRecord, results []domain.ImportResult) error {
+	c.lock(policyLocks)
+	rows, err := lockRows[domain.PolicyRecord, importedPolicy](ctx, c, batch, "p.client_id, p.id")
+	if err != nil {
+		return err
+	}
 	m := &importingPolicies{Change: c}
-	if err := m.read(ctx, batch); err != nil {
-		return err
-	}
-	var made, changed []importedPolicy
-	for i := range batch {
-		r := &batch[i]
-		if results[i] = m.refusal(r); results[i].Refusal != "" {
-			continue
-		}
-		old, there := m.before[r.ID.ID]
-		after := m.after(r)
-		switch {
-		case !there:
-			results[i].Outcome = domain.ImportCreated
-			made = append(made, after)
-		case old.same(&after):
-			results[i].Outcome = domain.ImportUnchanged
-		default:
-			results[i].Outcome = domain.ImportUpdated
-			after.UpdatedAt = latest(old.UpdatedAt, c.At)
-			if after.Version > old.Version {
-				after.PublishedAt = &after.UpdatedAt
-				if !r.ReviewedAt.Has() {
-					after.ReviewedAt = latest(old.ReviewedAt, c.At)
-				}
-			}
-			changed = append(changed, after)
-		}
-	}
-	if err := updateRows(ctx, c, "policies", "policies", changed, "client_id", "id"); err != nil {
-		return err
-	}
-	return insertRows(ctx, c, "policies", "policies", made)
-}
-
-// read locks the policies that are there, and reads what the records refer to.
-func (m *importingPolicies) read(ctx context.Context, batch []domain.PolicyRecord) error {
-	ids, scopes := make([]domain.PolicyID, len(batch)), make([][16]byte, len(batch))
-	clients := make([]domain.ClientID, len(batch))
-	for i := range batch {
-		ids[i], scopes[i], clients[i] = batch[i].ID.ID, batch[i].ScopeID.Value.UUID, batch[i].Client.Value.ID
-	}
-	m.lock(policyLocks)
-	rows, err := pg.All[storedPolicy](ctx, m, "lock policies", pg.SQL(`
-		SELECT client_id, id, title, description, version, scope_type, scope_id, requires_acknowledgment,
-			renewal_period_days, reviewed_at, published_at, archived_at, created_at, updated_at
-		FROM policies WHERE id = ANY(?::uuid[]) ORDER BY client_id, id FOR NO KEY UPDATE`, pg.IDs(ids)))
+	m.clients, err = c.clientsCalled(ctx, refsOf(batch, func(r *domain.PolicyRecord) clientRef { return r.Client }))
 	if err != nil {
 		return err
 	}
-	m.before = mapped(rows, func(r *storedPolicy) domain.PolicyID { return r.ID })
-	m.clients, err = clientsOf(ctx, m.Change, clients, func(id *domain.ClientID) domain.ClientID { return *id })
+	if err := m.readScopes(ctx, batch); err != nil {
+		return err
+	}
+	k := kind[domain.PolicyRecord, importedPolicy]{
+		Change: c, rows: rows, fresh: m.fresh, refuse: m.refusal, finish: m.finish, then: m.then,
+	}
+	made, changed, err := k.settle(ctx, batch, results)
 	if err != nil {
 		return err
 	}
-	return m.readScopes(ctx, scopes)
+	if err := k.store(ctx, made, changed); err != nil || len(changed) == 0 {
+		return err
+	}
+	ids := make([]domain.PolicyID, len(changed))
+	for i, a := range changed {
+		ids[i] = a.after.ID
+	}
+	_, err = pg.Exec(ctx, c, "mark the counts of policies as stale", pg.SQL(
+		"UPDATE policies SET counted_until = '-infinity' WHERE id = ANY(?::uuid[])", pg.IDs(ids)))
+	return err
 }
 
-func (m *importingPolicies) readScopes(ctx context.Context, ids [][16]byte) error {
+func (m *importingPolicies) readScopes(ctx context.Context, batch []domain.PolicyRecord) error {
 	type scopeRow struct {
 		ID         domain.GroupID // of whichever kind
 		ClientID   domain.ClientID
 		Collection bool
+	}
+	ids := make([][16]byte, len(batch))
+	for i := range batch {
+		ids[i] = batch[i].ScopeID.Value.UUID
 	}
 	rows, err := pg.All[scopeRow](ctx, m, "look for scopes", pg.SQL(`
 		SELECT id, client_id, false AS collection FROM groups WHERE id = ANY(?0::uuid[])
@@ -141,37 +104,37 @@ func (m *importingPolicies) readScopes(ctx context.Context, ids [][16]byte) erro
 	return err
 }
 
-func (m *importingPolicies) refusal(r *domain.PolicyRecord) domain.ImportResult {
-	old, there := m.before[r.ID.ID]
-	switch {
-	case !there && r.Missing != "":
-		return missing(r.Missing)
-	case there && r.Client.Has() && r.Client.Value.ID != old.ClientID:
-		return cannotChange("client")
-	case !there && !m.clients[r.Client.Value.ID].There:
+func (m *importingPolicies) fresh(r *domain.PolicyRecord) importedPolicy {
+	created := r.CreatedAt.Or(domain.Moment{Time: m.At}).Time
+	return importedPolicy{
+		Version: 1, ScopeType: domain.TenantScope, RequiresAcknowledgment: true, RenewalPeriodDays: 365,
+		ReviewedAt: created, CreatedAt: created, UpdatedAt: m.At,
+	}
+}
+
+func (m *importingPolicies) refusal(r *domain.PolicyRecord, before *importedPolicy) domain.ImportResult {
+	old := importedPolicy{ClientID: r.Client.Value.ID}
+	if before != nil {
+		old = *before
+	} else if !m.clients[old.ClientID].There {
 		return noSuch("client", "client")
 	}
-	client := old.ClientID
-	if !there {
-		client = r.Client.Value.ID
-	}
 	scope := r.ScopeType.Or(old.ScopeType)
-	if scope == domain.TenantScope || scope == "" {
-		if id, ok := domain.RefAs[domain.ClientKind](r.ScopeID.Value); r.ScopeID.Has() && (!ok || id != client) {
+	switch {
+	case scope == domain.TenantScope || scope == "":
+		if id, ok := domain.RefAs[domain.ClientKind](r.ScopeID.Value); r.ScopeID.Has() && (!ok || id != old.ClientID) {
 			return domain.RefuseImport("scope_id: must be the policy's client, or be left out")
 		}
-		return domain.ImportResult{}
-	}
-	if !r.ScopeID.Has() {
+	case !r.ScopeID.Has():
 		if r.ScopeType.Has() && scope != old.ScopeType {
 			return missing("scope_id")
 		}
-		return domain.ImportResult{}
+	case before != nil && r.ScopeID.Value.UUID == old.ScopeID && scope == old.ScopeType:
+		// which may have been deleted since
+	default:
+		return m.scopeRefusal(r, scope, old.ClientID)
 	}
-	if there && r.ScopeID.Value.UUID == old.ScopeID && scope == old.ScopeType {
-		return domain.ImportResult{} // which may have been deleted since
-	}
-	return m.scopeRefusal(r, scope, client)
+	return domain.ImportResult{}
 }
 
 // scopeRefusal refuses a scope that is not the client's.
@@ -197,48 +160,28 @@ func (m *importingPolicies) scopeRefusal(
 	return domain.ImportResult{}
 }
 
-// after is the policy as a record has it.
-func (m *importingPolicies) after(r *domain.PolicyRecord) importedPolicy {
-	old, there := m.before[r.ID.ID]
-	if !there {
-		created := r.CreatedAt.Or(domain.Moment{Time: m.At}).Time
-		old = storedPolicy{
-			ClientID: r.Client.Value.ID, Version: 1, ScopeType: domain.TenantScope, RequiresAcknowledgment: true,
-			RenewalPeriodDays: 365, ReviewedAt: created, CreatedAt: created, UpdatedAt: m.At,
-		}
-	}
-	after := importedPolicy{
-		ClientID: old.ClientID.UUID(), ID: r.ID.UUID(), Title: r.Title.Or(old.Title), Description: old.Description,
-		Version: r.Version.Or(old.Version), ScopeType: r.ScopeType.Or(old.ScopeType), ScopeID: old.ScopeID.UUID(),
-		RequiresAcknowledgment: r.RequiresAcknowledgment.Or(old.RequiresAcknowledgment),
-		RenewalPeriodDays:      r.RenewalPeriodDays.Or(old.RenewalPeriodDays), ReviewedAt: old.ReviewedAt,
-		PublishedAt: old.PublishedAt, ArchivedAt: old.ArchivedAt,
-		CreatedAt: r.CreatedAt.Or(domain.Moment{Time: old.CreatedAt}).Time, UpdatedAt: old.UpdatedAt,
-		CountedUntil: "-infinity",
-	}
-	r.Description.ApplyNull(&after.Description)
-	if r.ReviewedAt.Has() {
-		after.ReviewedAt = r.ReviewedAt.Value.Time
-	}
+// finish sets what a record says beside columns.
+func (m *importingPolicies) finish(a *applied[domain.PolicyRecord, importedPolicy]) (beside bool, err error) {
 	switch {
-	case after.ScopeType == domain.TenantScope:
-		after.ScopeID = after.ClientID
-	case r.ScopeID.Has():
-		after.ScopeID = domain.GroupID(r.ScopeID.Value.UUID).UUID()
+	case a.after.ScopeType == domain.TenantScope:
+		a.after.ScopeID = a.after.ClientID
+	case a.record.ScopeID.Has():
+		a.after.ScopeID = a.record.ScopeID.Value.UUID
 	}
-	switch archived := r.Archived.Or(old.ArchivedAt != nil); {
-	case !archived:
-		after.ArchivedAt = nil
-	case old.ArchivedAt == nil:
-		after.ArchivedAt = &m.At
-	}
-	return after
+	m.archive(a.record.Archived, &a.after.ArchivedAt)
+	return false, nil
 }
 
-func (s *storedPolicy) same(a *importedPolicy) bool {
-	return s.Title == a.Title && sameValue(s.Description, a.Description) && s.Version == a.Version &&
-		s.ScopeType == a.ScopeType && s.ScopeID.UUID() == a.ScopeID &&
-		s.RequiresAcknowledgment == a.RequiresAcknowledgment && s.RenewalPeriodDays == a.RenewalPeriodDays &&
-		(s.ArchivedAt == nil) == (a.ArchivedAt == nil) &&
-		s.ReviewedAt.Equal(a.ReviewedAt) && s.CreatedAt.Equal(a.CreatedAt)
+// then notes when a policy changed and, with a new version, was published.
+func (m *importingPolicies) then(a *applied[domain.PolicyRecord, importedPolicy]) {
+	if a.before == nil {
+		return
+	}
+	a.after.UpdatedAt = latest(a.before.UpdatedAt, m.At)
+	if a.after.Version > a.before.Version {
+		a.after.PublishedAt = &a.after.UpdatedAt
+		if !a.record.ReviewedAt.Has() {
+			a.after.ReviewedAt = latest(a.before.ReviewedAt, m.At)
+		}
+	}
 }

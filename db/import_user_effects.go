@@ -121,11 +121,11 @@ const enrolSinceSQL = `
 		FROM asked AS a JOIN framework_assignments AS f ON f.client_id = a.client_id AND f.id = a.framework
 	)
 	INSERT INTO assignments (client_id, user_id, course_id, position, from_program, frameworks, assigned_at, due_on,
-		overdue_noted)
+		overdue_noted, given_at)
 	SELECT client_id, user_id, course_id,
 		coalesce(min(place), ?1::integer + row_number() OVER (PARTITION BY client_id, user_id ORDER BY course_id)),
 		bool_or(from_program), array_remove(array_agg(DISTINCT framework), NULL), min(since),
-		min(since::date + due_after_days), min(since::date + due_after_days) < ?0::date
+		min(since::date + due_after_days), min(since::date + due_after_days) < ?0::date, ?3::timestamptz
 	FROM wanted GROUP BY client_id, user_id, course_id`
 
 // enrolSince enrols new users as of their creation: inactive ones too, who were active
@@ -142,6 +142,6 @@ func (c *Change) enrolSince(ctx context.Context, users []domain.UserKey) error {
 		UNION ALL
 		SELECT u.client_id, u.id, p.course_id, NULL, p.due_after_days, p.position
 		FROM users AS u JOIN program_courses AS p ON p.client_id = u.client_id WHERE ?`, asked(are), are)
-	_, err := pg.Exec(ctx, c, "enrol imported users", pg.SQL(enrolSinceSQL, domain.DateOf(c.At), appendedFrom, wanted))
+	_, err := pg.Exec(ctx, c, "enrol imported users", pg.SQL(enrolSinceSQL, domain.DateOf(c.At), appendedFrom, wanted, c.At))
 	return err
 }

@@ -22,14 +22,6 @@ type Field[T any] struct {
 // Says is a field with a value.
 func Says[T any](value T) Field[T] { return Field[T]{Given: true, Value: value} }
 
-// SaysIf is a field with a value, or null where there is none.
-func SaysIf[T any](value *T) Field[T] {
-	if value == nil {
-		return Field[T]{Given: true, Null: true}
-	}
-	return Says(*value)
-}
-
 // Has reports whether the field has a value: it is neither left out nor null.
 func (f Field[T]) Has() bool { return f.Given && !f.Null }
 
@@ -39,28 +31,6 @@ func (f Field[T]) Or(other T) T {
 		return f.Value
 	}
 	return other
-}
-
-// Pointer is a pointer to the field's value; nil where it has none.
-func (f Field[T]) Pointer() *T {
-	if !f.Has() {
-		return nil
-	}
-	return &f.Value
-}
-
-// Apply sets target to the field's value, if it has one.
-func (f Field[T]) Apply(target *T) {
-	if f.Has() {
-		*target = f.Value
-	}
-}
-
-// ApplyNull sets target to the field's value or, where the field is null, to nil.
-func (f Field[T]) ApplyNull(target **T) {
-	if f.Given {
-		*target = f.Pointer()
-	}
 }
 
 // Open makes the field one with a value, and returns a pointer to that.

@@ -7,8 +7,8 @@ import (
 )
 
 // This file has a record for each kind of object that a platform brings (decisions
-// 10). A field's tags say how it is written: record its name; rule what holds for
-// it, beside what its type says:
+// 10). A field's tags say how it is written: record its name, and with omitzero that
+// an export leaves a zero out; rule what holds for it, beside what its type says:
 //
 //	new      an object that is not there yet needs it
 //	fixed    it says the same as before of an object that is there
@@ -19,7 +19,9 @@ import (
 //	past     it is not in the future
 //	max=N    it has N characters, or items, at the most
 //
-// The order of the fields is that in which an export writes them.
+// The order of the fields is that in which an export writes them. A field has the name
+// of the column in the row of package db that it is, but for the ID behind a reference;
+// or the tag row has.
 
 // Needs is part of each record. Missing names the first field that a new object
 // needs and the record has not; it is empty where there is none.
@@ -54,7 +56,7 @@ type ClientRecord struct {
 	ExternalID        Field[string]           `record:"external_id" rule:"null,max=500"`
 	DarkWebMonitoring Field[bool]             `record:"dark_web_monitoring"`
 	Program           Field[[]ProgramCourse]  `record:"program" rule:"max=200"`
-	Archived          Field[bool]             `record:"archived"`
+	Archived          Field[bool]             `record:"archived,omitzero"`
 	CreatedAt         Field[Moment]           `record:"created_at" rule:"past"`
 }
 
@@ -121,7 +123,7 @@ type GroupRecord struct {
 	ID        Ref[GroupKind]         `record:"id"`
 	Client    Field[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
 	Name      Field[string]          `record:"name" rule:"new,filled,name,max=200"`
-	Manual    Field[bool]            `record:"manual" rule:"fixed"`
+	Manual    Field[bool]            `record:"manual,omitzero" rule:"fixed"`
 	CreatedAt Field[Moment]          `record:"created_at" rule:"past"`
 }
 
@@ -188,12 +190,12 @@ type PolicyRecord struct {
 	Version     Field[int]             `record:"version" rule:"min=1,max=2147483647"`
 	ScopeType   Field[ScopeType]       `record:"scope_type"`
 	ScopeID     Field[AnyRef]          `record:"scope_id"`
-	// ScopeDeleted says that the collection was deleted: nobody is asked any more.
-	ScopeDeleted           Field[bool]   `record:"scope_deleted"`
+	// ScopeDeleted says that the collection was deleted: no user is asked any more.
+	ScopeDeleted           Field[bool]   `record:"scope_deleted,omitzero"`
 	RequiresAcknowledgment Field[bool]   `record:"requires_acknowledgment"`
 	RenewalPeriodDays      Field[int]    `record:"renewal_period_days" rule:"min=1,max=36500"`
 	ReviewedAt             Field[Moment] `record:"reviewed_at" rule:"past"`
-	Archived               Field[bool]   `record:"archived"`
+	Archived               Field[bool]   `record:"archived,omitzero"`
 	CreatedAt              Field[Moment] `record:"created_at" rule:"past"`
 }
 
@@ -214,7 +216,7 @@ type FrameworkAssignmentRecord struct {
 type AudienceRecord struct {
 	Type FrameworkAudienceType `json:"type"`
 	ID   *AnyRef               `json:"id,omitempty"`
-	// Deleted says that the collection was deleted: nobody is in the audience any more.
+	// Deleted says that the collection was deleted: no user is in the audience any more.
 	Deleted bool `json:"deleted,omitempty"`
 }
 
@@ -240,7 +242,7 @@ type ResultRecord struct {
 	AttachmentOpenedAt     Field[Moment]            `record:"attachment_opened_at" rule:"null,past"`
 	ClickedAt              Field[Moment]            `record:"clicked_at" rule:"null,past"`
 	CredentialsSubmittedAt Field[Moment]            `record:"credentials_submitted_at" rule:"null,past"`
-	Reported               Field[bool]              `record:"reported"`
+	Reported               Field[bool]              `record:"reported,omitzero"`
 	ReportedAt             Field[Moment]            `record:"reported_at" rule:"null,past"`
 	AutomatedReason        Field[AutomatedReason]   `record:"automated_reason" rule:"null"`
 	Failure                Field[string]            `record:"failure" rule:"null,max=2000"`
@@ -260,7 +262,7 @@ type SentEmailRecord struct {
 	Needs
 	ID          Ref[MessageKind]     `record:"id"`
 	User        Field[Ref[UserKind]] `record:"user" rule:"new,fixed"`
-	EventTime   Field[Moment]        `record:"event_time" rule:"new,past"`
+	EventTime   Field[Moment]        `record:"event_time" row:"SentAt" rule:"new,past"`
 	FromEmail   Field[string]        `record:"from_email" rule:"new,filled,max=500"`
 	Subject     Field[string]        `record:"subject" rule:"new,max=2000"`
 	SendMethod  Field[SendMethod]    `record:"send_method" rule:"new"`

@@ -1,0 +1,236 @@
+package db
+
+import (
+	"context"
+	"reflect"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// kind is how a batch of records of one kind of objects becomes rows of its table, in
+// one change: what the fields of a record say of the row's columns is set (pair), and
+// the kind says what else there is. Its functions may be nil.
+type kind[Record, Row any] struct {
+	*Change
+	// rows are those that are there, which are locked, by their keys.
+	rows map[any]*Row
+	// key is that of a record; nil for its id.
+	key func(*Record) any
+	// refuse says why a record cannot be applied that has all that it needs, and leaves
+	// what is fixed. before is nil for an object that is not there.
+	refuse func(r *Record, before *Row) domain.ImportResult
+	// fresh is the row of an object that is not there, before its record.
+	fresh func(*Record) Row
+	// finish sets what follows from a record beside its columns, and reports whether the
+	// record changes something beside the row. An error refuses the record.
+	finish func(a *applied[Record, Row]) (beside bool, err error)
+	// names are what only one object may have.
+	names *names[Row]
+	// then notes what follows from a record that is applied, and changes something. It may
+	// still set columns.
+	then func(a *applied[Record, Row])
+}
+
+// applied is a record being applied.
+type applied[Record, Row any] struct {
+	record        *Record
+	before, after *Row // before is nil for an object that is not there
+	changed       bool // the row was there, and is another one now
+	beside        bool // it changes something beside the row
+	result        *domain.ImportResult
+}
+
+// names are names or addresses of which only one object has each.
+type names[Row any] struct {
+	column string
+	// of is the name of a row, and within what.
+	of func(*Row) (scope, key string)
+	// query finds who has names (settleClaims), and taken refuses one that another has.
+	query string
+	taken func(holder [16]byte) domain.ImportResult
+}
+
+// apply applies a batch. The results are in its order.
+func (k *kind[Record, Row]) apply(ctx context.Context, batch []Record, results []domain.ImportResult) error {
+	made, changed, err := k.settle(ctx, batch, results)
+	if err != nil {
+		return err
+	}
+	return k.store(ctx, made, changed)
+}
+
+// store stores the rows that settle returned.
+func (k *kind[Record, Row]) store(ctx context.Context, made, changed []*applied[Record, Row]) error {
+	what := pg.Table[Row]()
+	if err := pg.UpdateRows(ctx, k, "update imported "+what, after(changed)); err != nil {
+		return err
+	}
+	return pg.CopyRows(ctx, k, "insert imported "+what, after(made))
+}
+
+// after are the rows as records leave them.
+func after[Record, Row any](list []*applied[Record, Row]) []Row {
+	rows := make([]Row, len(list))
+	for i, a := range list {
+		rows[i] = *a.after
+	}
+	return rows
+}
+
+// settle is apply without storing the rows that are made and those that are changed.
+func (k *kind[Record, Row]) settle(ctx context.Context, batch []Record, results []domain.ImportResult) (
+	made, changed []*applied[Record, Row], err error,
+) {
+	list := make([]*applied[Record, Row], 0, len(batch))
+	for i := range batch {
+		if results[i].Refusal != "" {
+			continue
+		}
+		a := &applied[Record, Row]{record: &batch[i], result: &results[i]}
+		if *a.result = k.judge(a); a.result.Refusal == "" {
+			list = append(list, a)
+		}
+	}
+	if err := k.settleNames(ctx, list); err != nil {
+		return nil, nil, err
+	}
+
+	stored := map[*Row]*applied[Record, Row]{}
+	for _, a := range list {
+		if a.result.Refusal != "" {
+			continue
+		}
+		a.result.Outcome = outcomeOf(a.before == nil, a.changed || a.beside)
+		if a.result.Outcome != domain.ImportUnchanged && k.then != nil {
+			k.then(a)
+		}
+		switch earlier := stored[a.before]; {
+		case earlier != nil: // of the batch, and of the same object
+			*earlier.after = *a.after
+			stored[a.after] = earlier
+			continue
+		case a.before == nil:
+			made = append(made, a)
+		case a.changed:
+			changed = append(changed, a)
+		default:
+			continue
+		}
+		stored[a.after] = a
+	}
+	return made, changed, nil
+}
+
+// judge says what becomes of the row of a record, or why the record is refused.
+func (k *kind[Record, Row]) judge(a *applied[Record, Row]) domain.ImportResult {
+	record := reflect.ValueOf(a.record).Elem()
+	key := any(rowID(a.record))
+	if k.key != nil {
+		key = k.key(a.record)
+	}
+	a.before = k.rows[key]
+	if a.before == nil {
+		if field := record.FieldByName("Missing").String(); field != "" {
+			return missing(field)
+		}
+	} else if field := changedFixed(a.record, a.before); field != "" {
+		return cannotChange(field)
+	}
+	if k.refuse != nil {
+		if refusal := k.refuse(a.record, a.before); refusal.Refusal != "" {
+			return refusal
+		}
+	}
+
+	if a.after = new(Row); a.before != nil {
+		*a.after = *a.before
+	} else {
+		*a.after = k.fresh(a.record)
+		if id := reflect.ValueOf(a.after).Elem().FieldByName("ID"); id.IsValid() {
+			setID(id, record)
+		}
+	}
+	applyFields(a.record, a.after)
+	if k.finish != nil {
+		beside, err := k.finish(a)
+		if err != nil {
+			return refused(err)
+		}
+		a.beside = beside
+	}
+	a.changed = a.before != nil && !reflect.DeepEqual(a.before, a.after)
+	k.rows[key] = a.after // of which a later record may be, too
+	return domain.ImportResult{}
+}
+
+// settleNames refuses records whose names others have. Names that go from one object to
+// another within the batch are given up first.
+func (k *kind[Record, Row]) settleNames(ctx context.Context, list []*applied[Record, Row]) error {
+	if k.names == nil {
+		return nil
+	}
+	var claims []claim
+	of := map[[16]byte]*applied[Record, Row]{}
+	for _, a := range list {
+		wanted := claim{id: rowID(a.after)}
+		wanted.scope, wanted.key = k.names.of(a.after)
+		if a.before != nil {
+			if scope, key := k.names.of(a.before); scope == wanted.scope && key == wanted.key {
+				continue
+			}
+		} else if wanted.key == "" {
+			continue
+		}
+		claims, of[wanted.id] = append(claims, wanted), a
+	}
+	settled, err := k.settleClaims(ctx, claims, k.names.query)
+	if err != nil {
+		return err
+	}
+	for id, holder := range settled.lost {
+		*of[id].result = k.names.taken(holder)
+	}
+	return k.giveUp(ctx, settled, pg.Table[Row](), k.names.column)
+}
+
+func rowID[Row any](row *Row) [16]byte {
+	return reflect.ValueOf(row).Elem().FieldByName("ID").Interface().(interface{ Bytes() [16]byte }).Bytes()
+}
+
+// outcomeOf is what became of a record of a new object, or of one that it changes.
+func outcomeOf(isNew, changed bool) domain.ImportOutcome {
+	switch {
+	case isNew:
+		return domain.ImportCreated
+	case changed:
+		return domain.ImportUpdated
+	}
+	return domain.ImportUnchanged
+}
+
+// lockRows locks those of the objects of a batch that are there, in the order of their
+// keys.
+func lockRows[Record, Row any](ctx context.Context, c *Change, batch []Record, order string) (map[any]*Row, error) {
+	rows, err := pg.All[Row](ctx, c, "lock "+pg.Table[Row](), pg.Rows[Row]().
+		Where("id = ANY(?::uuid[])", idsOf(batch)).OrderBy(order).For("NO KEY UPDATE"))
+	return rowsByID(rows), err
+}
+
+// idsOf are the ids of records.
+func idsOf[Record any](batch []Record) [][16]byte {
+	ids := make([][16]byte, len(batch))
+	for i := range batch {
+		ids[i] = rowID(&batch[i])
+	}
+	return ids
+}
+
+// rowsByID are rows by their ids.
+func rowsByID[Row any](rows []Row) map[any]*Row {
+	by := make(map[any]*Row, len(rows))
+	for i := range rows {
+		by[rowID(&rows[i])] = &rows[i]
+	}
+	return by
+}
