@@ -158,6 +158,16 @@ func cannotChange(field string) domain.ImportResult {
 	return domain.RefuseImport("%s cannot be changed", field)
 }
 
+func refused(err error) domain.ImportResult { return domain.RefuseImport("%s", err) }
+
+// latest is the later one of two times.
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // sortedUnique sorts ids and drops those that are there twice.
 func sortedUnique[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
 	slices.SortFunc(ids, func(a, b domain.ID[K]) int { return slices.Compare(a[:], b[:]) })

@@ -286,14 +286,3 @@ func (d *DB) rescoreClient(ctx context.Context, client domain.ClientID) error {
 		last = batch[len(batch)-1].User
 	}
 }
-
-// sameValue reports whether two values that may be nil are equal.
-func sameValue[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
-
-// latest is the later one of two times.
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}

@@ -2,15 +2,15 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
+
+type appliedFramework = applied[domain.FrameworkAssignmentRecord, frameworkRow]
 
 // ImportFrameworkAssignments adds the framework assignments of records and updates
 // those that are there, in one transaction, and returns what became of each record. Who
@@ -22,19 +22,6 @@ func (d *DB) ImportFrameworkAssignments(
 	ctx context.Context, batch []domain.FrameworkAssignmentRecord,
 ) ([]domain.ImportResult, error) {
 	return importBatch(ctx, d, batch, (*Change).importFrameworks)
-}
-
-// importedFramework is a framework assignment that a record names.
-type importedFramework struct {
-	before, after frameworkRow
-	isNew         bool
-}
-
-// same reports whether both are the same: who it is for never changes.
-func (f *importedFramework) same() bool {
-	return f.before.Training == f.after.Training && f.before.Phishing == f.after.Phishing &&
-		f.before.Policies == f.after.Policies && f.before.Reporting == f.after.Reporting &&
-		f.before.CreatedAt.Equal(f.after.CreatedAt)
 }
 
 // frameworkUse is what is assigned to whom: a client has one assignment of it.
@@ -49,11 +36,12 @@ func (r *frameworkRow) use() frameworkUse {
 	return frameworkUse{r.ClientID, r.FrameworkID, r.AudienceType, or(r.AudienceID, [16]byte{})}
 }
 
-// namedByFrameworks are the objects that records of framework assignments name.
-type namedByFrameworks struct {
-	assignments map[domain.FrameworkAssignmentID]*frameworkRow
-	uses        map[frameworkUse]domain.FrameworkAssignmentID
-	clients     map[domain.ClientID]bool
+// importingFrameworks is a batch of records of framework assignments being applied.
+type importingFrameworks struct {
+	*Change
+	rows    map[any]*frameworkRow
+	uses    map[frameworkUse]domain.FrameworkAssignmentID
+	clients map[domain.ClientID]bool
 	// audiences are the groups and collections that are there, with their clients.
 	audiences map[[16]byte]audienceRow
 }
@@ -67,146 +55,152 @@ type audienceRow struct {
 func (c *Change) importFrameworks(
 	ctx context.Context, batch []domain.FrameworkAssignmentRecord, results []domain.ImportResult,
 ) error {
-	known, err := c.lockForFrameworks(ctx, batch)
+	m := &importingFrameworks{Change: c}
+	if err := m.read(ctx, batch); err != nil {
+		return err
+	}
+	k := kind[domain.FrameworkAssignmentRecord, frameworkRow]{
+		Change: c, rows: m.rows, refuse: m.refusal, finish: m.finish,
+		fresh: func(r *domain.FrameworkAssignmentRecord) frameworkRow {
+			row, _ := m.begin(r) // it was not refused
+			return row
+		},
+	}
+	made, changed, err := k.settle(ctx, batch, results)
 	if err != nil {
 		return err
 	}
-	var added, changed []importedFramework
-	for i := range batch {
-		f, refusal := known.after(&batch[i], c.At)
-		if f == nil {
-			results[i] = refusal
-			continue
-		}
-		results[i].Outcome = outcomeOf(f.isNew, !f.same())
-		switch results[i].Outcome {
-		case domain.ImportCreated:
-			added = append(added, *f)
-			known.uses[f.after.use()] = f.after.ID
-		case domain.ImportUpdated:
-			changed = append(changed, *f)
-		}
-	}
-	if err := c.storeFrameworks(ctx, added, changed); err != nil {
+	if err := k.store(ctx, made, changed); err != nil {
 		return err
 	}
-	return c.followFrameworks(ctx, added, changed)
+	if err := c.reevaluate(ctx, changed); err != nil {
+		return err
+	}
+	return c.followFrameworks(ctx, made, changed)
 }
 
-// lockForFrameworks finds what records of framework assignments name, archived
-// clients' objects too, and locks the audiences of their clients.
-func (c *Change) lockForFrameworks(
-	ctx context.Context, batch []domain.FrameworkAssignmentRecord,
-) (*namedByFrameworks, error) {
-	ids := make([]domain.FrameworkAssignmentID, len(batch))
-	var clients []domain.ClientID
-	var audiences [][16]byte
-	for i := range batch {
-		in := &batch[i]
-		ids[i] = in.ID.ID
-		if in.Client.Has() {
-			clients = append(clients, in.Client.Value.ID)
-		}
-		if in.Audience.Has() && in.Audience.Value.ID != nil {
-			audiences = append(audiences, in.Audience.Value.ID.UUID)
-		}
+// reevaluate has framework assignments evaluated anew.
+func (c *Change) reevaluate(ctx context.Context, list []*appliedFramework) error {
+	if len(list) == 0 {
+		return nil
 	}
-	c.lock(audienceLocks)
-	err := c.lockAudiences(ctx, "pg_advisory_xact_lock", pg.SQL(`(
-		SELECT unnest(?::uuid[]) AS id UNION SELECT client_id FROM framework_assignments WHERE id = ANY(?::uuid[])) AS l`,
-		pg.IDs(clients), pg.IDs(ids)))
-	if err != nil {
-		return nil, err
+	ids := make([]domain.FrameworkAssignmentID, len(list))
+	for i, f := range list {
+		ids[i] = f.after.ID
 	}
+	_, err := pg.Exec(ctx, c, "have framework assignments evaluated", pg.SQL(`
+		UPDATE framework_assignments SET evaluated_at = 'epoch', changed_at = ?
+		WHERE id = ANY(?::uuid[])`, c.At, pg.IDs(ids)))
+	return err
+}
 
-	known := &namedByFrameworks{
-		assignments: map[domain.FrameworkAssignmentID]*frameworkRow{},
-		uses:        map[frameworkUse]domain.FrameworkAssignmentID{}, audiences: map[[16]byte]audienceRow{},
-	}
-	rows, err := pg.All[frameworkRow](ctx, c, "read framework assignments", pg.From("framework_assignments AS f").
-		Columns(pg.Columns[frameworkRow]()).Where("f.client_id = ANY(?::uuid[]) OR f.id = ANY(?::uuid[])",
-		pg.IDs(clients), pg.IDs(ids)))
+// read finds what records of framework assignments name, archived clients' objects too,
+// and locks the audiences of their clients.
+func (m *importingFrameworks) read(ctx context.Context, batch []domain.FrameworkAssignmentRecord) error {
+	ids := idsOf(batch)
+	clients := refsOf(batch, func(r *domain.FrameworkAssignmentRecord) clientRef { return r.Client })
+	clients = slices.DeleteFunc(clients, domain.ClientID.IsZero)
+	m.lock(audienceLocks)
+	err := m.lockAudiences(ctx, "pg_advisory_xact_lock", pg.SQL(`(
+		SELECT unnest(?::uuid[]) AS id UNION SELECT client_id FROM framework_assignments WHERE id = ANY(?::uuid[])) AS l`,
+		pg.IDs(clients), ids))
 	if err != nil {
-		return nil, err
+		return err
 	}
+	rows, err := pg.All[frameworkRow](ctx, m, "read framework assignments", pg.Rows[frameworkRow]().
+		Where("f.client_id = ANY(?::uuid[]) OR f.id = ANY(?::uuid[])", pg.IDs(clients), ids))
+	if err != nil {
+		return err
+	}
+	m.rows, m.uses = rowsByID(rows), map[frameworkUse]domain.FrameworkAssignmentID{}
 	for i := range rows {
-		known.assignments[rows[i].ID] = &rows[i]
-		known.uses[rows[i].use()] = rows[i].ID
+		m.uses[rows[i].use()] = rows[i].ID
 	}
-	found, err := pg.All[audienceRow](ctx, c, "look for groups and collections", pg.SQL(`
+	if err := m.readAudiences(ctx, batch, clients); err != nil {
+		return err
+	}
+	m.clients, err = existing(ctx, m.Change, "look for clients", "clients WHERE", sortedUnique(clients))
+	return err
+}
+
+func (m *importingFrameworks) readAudiences(
+	ctx context.Context, batch []domain.FrameworkAssignmentRecord, clients []domain.ClientID,
+) error {
+	var ids [][16]byte
+	for i := range batch {
+		if id := batch[i].Audience.Value.ID; id != nil {
+			ids = append(ids, id.UUID)
+		}
+	}
+	found, err := pg.All[audienceRow](ctx, m, "look for groups and collections", pg.SQL(`
 		SELECT id, 'group' AS type, client_id FROM groups WHERE client_id = ANY(?0::uuid[]) AND id = ANY(?1::uuid[])
 		UNION ALL
 		SELECT id, 'collection', client_id FROM collections WHERE client_id = ANY(?0::uuid[]) AND id = ANY(?1::uuid[])`,
-		pg.IDs(clients), audiences))
+		pg.IDs(clients), ids))
+	m.audiences = mapped(found, func(a *audienceRow) [16]byte { return a.ID })
+	return err
+}
+
+func (m *importingFrameworks) refusal(
+	r *domain.FrameworkAssignmentRecord, before *frameworkRow,
+) domain.ImportResult {
+	if before != nil {
+		var id [16]byte
+		if r.Audience.Value.ID != nil {
+			id = r.Audience.Value.ID.UUID
+		}
+		if r.Audience.Has() && (r.Audience.Value.Type != before.AudienceType || id != or(before.AudienceID, [16]byte{})) {
+			return cannotChange("audience")
+		}
+		return domain.ImportResult{}
+	}
+	row, err := m.begin(r)
 	if err != nil {
-		return nil, err
+		return refused(err)
 	}
-	for _, a := range found {
-		known.audiences[a.ID] = a
+	if other, taken := m.uses[row.use()]; taken {
+		return takenBy("audience", other)
 	}
-	known.clients, err = existing(ctx, c, "look for clients", "clients WHERE", sortedUnique(clients))
-	return known, err
+	return domain.ImportResult{}
 }
 
-// after is the framework assignment that a record names, as it leaves it; nil where
-// the record is refused.
-func (n *namedByFrameworks) after(
-	in *domain.FrameworkAssignmentRecord, at time.Time,
-) (*importedFramework, domain.ImportResult) {
-	stored := n.assignments[in.ID.ID]
-	f := &importedFramework{isNew: stored == nil}
-	switch {
-	case !f.isNew:
-		f.before = *stored
-		if field := movedField(in, stored); field != "" {
-			return nil, cannotChange(field)
-		}
-	case in.Missing != "":
-		return nil, missing(in.Missing)
-	default:
-		if err := n.begin(&f.before, in, at); err != nil {
-			return nil, refused(err)
-		}
-		if other, taken := n.uses[f.before.use()]; taken {
-			return nil, takenBy("audience", other)
-		}
+// begin is a new framework assignment, with the modules that the API has by default.
+func (m *importingFrameworks) begin(r *domain.FrameworkAssignmentRecord) (frameworkRow, error) {
+	row := frameworkRow{
+		ClientID: r.Client.Value.ID, FrameworkID: r.Framework.Value, AudienceType: domain.FrameworkForAll,
+		Training: true, Phishing: true, Reporting: true, CreatedAt: m.At,
 	}
-
-	f.after = f.before
-	if in.CreatedAt.Has() {
-		f.after.CreatedAt = in.CreatedAt.Value.Time
-	}
-	for _, m := range []struct{ from, to *bool }{
-		{in.Modules.Value.Training, &f.after.Training}, {in.Modules.Value.Phishing, &f.after.Phishing},
-		{in.Modules.Value.Policies, &f.after.Policies}, {in.Modules.Value.Reporting, &f.after.Reporting},
-	} {
-		*m.to = or(m.from, *m.to)
-	}
-	return f, domain.ImportResult{}
-}
-
-// begin fills in a new framework assignment, with the modules that the API has by
-// default.
-func (n *namedByFrameworks) begin(row *frameworkRow, in *domain.FrameworkAssignmentRecord, at time.Time) error {
-	*row = frameworkRow{
-		ClientID: in.Client.Value.ID, ID: in.ID.ID, FrameworkID: in.Framework.Value, AudienceType: domain.FrameworkForAll,
-		Training: true, Phishing: true, Reporting: true, CreatedAt: at,
-	}
-	if !n.clients[row.ClientID] {
-		return errors.New("client: " + domain.NoSuchObject(row.ClientID.Noun()))
+	if !m.clients[row.ClientID] {
+		return row, errors.New("client: " + domain.NoSuchObject(row.ClientID.Noun()))
 	}
 	if _, found := domain.FrameworkByID(row.FrameworkID); !found {
-		return errors.New("framework must be a framework of the catalogue, such as hipaa")
+		return row, errors.New("framework must be a framework of the catalogue, such as hipaa")
 	}
-	if !in.Audience.Has() {
-		return nil
+	if !r.Audience.Has() {
+		return row, nil
 	}
-	return n.audience(row, in.Audience.Value)
+	return row, m.audience(&row, r.Audience.Value)
 }
 
-// audience sets whom an assignment is for. A collection that was deleted is nobody's
+// finish switches the modules.
+func (m *importingFrameworks) finish(a *appliedFramework) (beside bool, err error) {
+	modules := a.record.Modules.Value
+	for _, module := range []struct{ from, to *bool }{
+		{modules.Training, &a.after.Training}, {modules.Phishing, &a.after.Phishing},
+		{modules.Policies, &a.after.Policies}, {modules.Reporting, &a.after.Reporting},
+	} {
+		*module.to = or(module.from, *module.to)
+	}
+	if a.before == nil {
+		m.uses[a.after.use()] = a.after.ID
+		m.frameworksMoved(a.after.ClientID)
+	}
+	return false, nil
+}
+
+// audience sets whom an assignment is for. A collection that was deleted is no one's
 // (decisions 7.7), and has to be said to be that.
-func (n *namedByFrameworks) audience(row *frameworkRow, a domain.AudienceRecord) error {
+func (m *importingFrameworks) audience(row *frameworkRow, a domain.AudienceRecord) error {
 	row.AudienceType = a.Type
 	switch {
 	case a.Type == domain.FrameworkForAll && (a.ID != nil || a.Deleted):
@@ -219,7 +213,7 @@ func (n *namedByFrameworks) audience(row *frameworkRow, a domain.AudienceRecord)
 		return errors.New("audience: only a collection may be deleted")
 	}
 	row.AudienceID = &a.ID.UUID
-	found, there := n.audiences[a.ID.UUID]
+	found, there := m.audiences[a.ID.UUID]
 	there = there && found.Type == a.Type && found.ClientID == row.ClientID
 	switch {
 	case there && a.Deleted:
@@ -230,82 +224,15 @@ func (n *namedByFrameworks) audience(row *frameworkRow, a domain.AudienceRecord)
 	return nil
 }
 
-// movedField is the field of a record that says another thing of an assignment than
-// what it is; empty for none.
-func movedField(in *domain.FrameworkAssignmentRecord, stored *frameworkRow) string {
-	var audience [16]byte
-	if in.Audience.Value.ID != nil {
-		audience = in.Audience.Value.ID.UUID
-	}
-	switch {
-	case in.Client.Has() && in.Client.Value.ID != stored.ClientID:
-		return "client"
-	case in.Framework.Has() && in.Framework.Value != stored.FrameworkID:
-		return "framework"
-	case in.Audience.Has() && (in.Audience.Value.Type != stored.AudienceType || audience != or(stored.AudienceID, [16]byte{})):
-		return "audience"
-	}
-	return ""
-}
-
-// frameworkRecord is a row of framework_assignments, by its columns.
-type frameworkRecord struct {
-	ClientID     string                       `json:"client_id"`
-	ID           string                       `json:"id"`
-	FrameworkID  string                       `json:"framework_id"`
-	AudienceType domain.FrameworkAudienceType `json:"audience_type"`
-	AudienceID   *string                      `json:"audience_id"`
-	Training     bool                         `json:"training"`
-	Phishing     bool                         `json:"phishing"`
-	Policies     bool                         `json:"policies"`
-	Reporting    bool                         `json:"reporting"`
-	CreatedAt    time.Time                    `json:"created_at"`
-}
-
-// storeFrameworks stores framework assignments, to be evaluated anew.
-func (c *Change) storeFrameworks(ctx context.Context, added, changed []importedFramework) error {
-	if len(added)+len(changed) == 0 {
-		return nil
-	}
-	var records []frameworkRecord
-	for _, f := range slices.Concat(added, changed) {
-		r := &f.after
-		record := frameworkRecord{
-			ClientID: r.ClientID.UUID(), ID: r.ID.UUID(), FrameworkID: r.FrameworkID, AudienceType: r.AudienceType,
-			Training: r.Training, Phishing: r.Phishing, Policies: r.Policies, Reporting: r.Reporting, CreatedAt: r.CreatedAt,
-		}
-		if r.AudienceID != nil {
-			record.AudienceID = new(domain.GroupID(*r.AudienceID).UUID())
-		}
-		records = append(records, record)
-		if f.isNew {
-			c.frameworksMoved(r.ClientID)
-		}
-	}
-	text, err := json.Marshal(records)
-	if err != nil {
-		return err
-	}
-	_, err = pg.Exec(ctx, c, "store framework assignments", pg.SQL(`
-		INSERT INTO framework_assignments
-			(client_id, id, framework_id, audience_type, audience_id, training, phishing, policies, reporting, created_at)
-		SELECT client_id, id, framework_id, audience_type, audience_id, training, phishing, policies, reporting, created_at
-		FROM json_populate_recordset(NULL::framework_assignments, ?::json) ORDER BY client_id, id
-		ON CONFLICT (client_id, id) DO UPDATE SET (training, phishing, policies, reporting, created_at, evaluated_at) =
-			(excluded.training, excluded.phishing, excluded.policies, excluded.reporting, excluded.created_at, 'epoch')`,
-		string(text)))
-	return err
-}
-
 // followFrameworks gives and withdraws what follows from assignments.
-func (c *Change) followFrameworks(ctx context.Context, added, changed []importedFramework) error {
+func (c *Change) followFrameworks(ctx context.Context, added, changed []*appliedFramework) error {
 	var on []domain.FrameworkAssignmentID
 	off := map[domain.ClientID][]domain.FrameworkAssignmentID{}
 	for i := range added {
 		on = append(on, added[i].after.ID)
 	}
 	for i := range changed {
-		switch f := &changed[i]; {
+		switch f := changed[i]; {
 		case f.after.Training && !f.before.Training:
 			on = append(on, f.after.ID)
 		case f.before.Training && !f.after.Training:

@@ -134,7 +134,7 @@ func (c *Change) importMemberships(
 	for _, u := range users {
 		clients = append(clients, u.ClientID)
 	}
-	// From here on nobody deletes a collection of theirs.
+	// From here on no collection of theirs is deleted.
 	if err := c.ShareAudiences(ctx, sortedUnique(clients)...); err != nil {
 		return err
 	}
@@ -160,53 +160,34 @@ func (c *Change) importMemberships(
 			list = append(list, membership{client, k.ID, batch[i].ID.ID, c.At})
 		}
 	}
-	joined, err := c.joinImported(ctx, list)
-	for i := range batch {
-		if joined[batch[i].ID.ID] {
-			results[i].Outcome = domain.ImportUpdated
-		}
-	}
-	return err
-}
-
-// joinImported makes those of the memberships that are not there, and returns whose
-// they are.
-func (c *Change) joinImported(ctx context.Context, list []membership) (map[domain.UserID]bool, error) {
-	var clients []domain.ClientID
-	var collections []domain.CollectionID
-	for _, m := range list {
-		clients, collections = append(clients, m.client), append(collections, m.collection)
-	}
-	if err := c.ShareAudiences(ctx, sortedUnique(clients)...); err != nil {
-		return nil, err
-	}
 	joining, err := c.lockJoining(ctx, list)
 	if err != nil || len(joining) == 0 {
-		return nil, err
+		return err
 	}
 	c.lock(collectionLocks)
 	_, err = pg.Exec(ctx, c, "lock collections", pg.SQL(
 		"SELECT FROM collections WHERE id = ANY(?::uuid[]) ORDER BY client_id, id FOR NO KEY UPDATE",
-		pg.IDs(sortedUnique(collections))))
+		pg.IDs(sortedUnique(named))))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	joined := map[domain.UserID]bool{}
 	for _, m := range joining {
 		joined[m.user] = true
 	}
-	return joined, c.joinAll(ctx, joining)
+	for i := range batch {
+		if joined[batch[i].ID.ID] {
+			results[i].Outcome = domain.ImportUpdated
+		}
+	}
+	return c.joinAll(ctx, joining)
 }
 
 // collectionOwners reads whose the collections are that are there.
 func (c *Change) collectionOwners(
 	ctx context.Context, ids []domain.CollectionID,
 ) (map[domain.CollectionID]domain.ClientID, error) {
-	type ownerRow struct {
-		ID       domain.CollectionID
-		ClientID domain.ClientID
-	}
-	rows, err := pg.All[ownerRow](ctx, c, "look for collections", pg.SQL(
+	rows, err := pg.All[collectionRow](ctx, c, "look for collections", pg.SQL(
 		"SELECT id, client_id FROM collections WHERE id = ANY(?::uuid[])", pg.IDs(sortedUnique(ids))))
 	owners := make(map[domain.CollectionID]domain.ClientID, len(rows))
 	for _, r := range rows {

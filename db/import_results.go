@@ -16,84 +16,12 @@ const lateSend = domain.MailCauseLife
 // ImportResults adds the simulated mails of records and updates those that are there,
 // in one transaction, and returns what became of each record. Status and reports only
 // move forward (decisions 7.2). A new result has its user scored and its mail counted,
-// and nothing is told of it; one that is still to be sent goes out when it is due. A
+// and it writes no event; one that is still to be sent goes out when it is due. A
 // change of one that is there is an event. No mails of the service's own follow from
 // either (decisions 7.11). It takes the same number of statements for any number of
 // records, and must not be called in a transaction.
 func (d *DB) ImportResults(ctx context.Context, batch []domain.ResultRecord) ([]domain.ImportResult, error) {
 	return importBatch(ctx, d, batch, (*Change).importResults)
-}
-
-// resultAfter is a result after a record, or why that is refused. at is the time of
-// the import.
-func resultAfter(r domain.Result, in *domain.ResultRecord, isNew bool, at time.Time) (domain.Result, error) {
-	for _, f := range []struct {
-		from domain.Field[domain.Moment]
-		to   **time.Time
-	}{
-		{in.SentAt, &r.SentAt}, {in.OpenedAt, &r.OpenedAt}, {in.AttachmentOpenedAt, &r.AttachmentOpenedAt},
-		{in.ClickedAt, &r.ClickedAt}, {in.CredentialsSubmittedAt, &r.CredentialsSubmittedAt},
-		{in.ReportedAt, &r.ReportedAt}, {in.FailedAt, &r.FailedAt},
-	} {
-		applyMoment(f.to, f.from)
-	}
-	if in.Failure.Given {
-		r.Failure = in.Failure.Value
-	}
-	if in.AutomatedReason.Given {
-		r.AutomatedReason = in.AutomatedReason.Value
-		r.Automated = r.AutomatedReason != ""
-	}
-	switch {
-	case in.Reported.Has():
-		r.Reported = in.Reported.Value
-	case r.ReportedAt != nil:
-		r.Reported = true
-	}
-	if r.Reported && r.ReportedAt == nil {
-		r.ReportedAt = r.SentAt // scores count reports by their times
-	}
-
-	switch {
-	case in.SendAt.Has():
-		moveTime(&r.SendAt, in.SendAt.Value.Time)
-	case isNew && r.SentAt != nil:
-		r.SendAt = *r.SentAt
-	case isNew && r.FailedAt != nil:
-		r.SendAt = *r.FailedAt
-	case isNew:
-		return r, errors.New("send_at is missing, as are sent_at and failed_at")
-	}
-	switch {
-	case in.CreatedAt.Has():
-		moveTime(&r.CreatedAt, in.CreatedAt.Value.Time)
-	case isNew:
-		r.CreatedAt = r.SendAt
-		if at.Before(r.CreatedAt) {
-			r.CreatedAt = at
-		}
-	}
-	r.Status = reached(&r)
-	return r, consistent(&r, at)
-}
-
-// applyMoment sets a time to that of a field that is given. An equal one keeps its
-// pointer, so that objects can be compared.
-func applyMoment(to **time.Time, from domain.Field[domain.Moment]) {
-	switch {
-	case !from.Given:
-	case from.Null:
-		*to = nil
-	case *to == nil || !(*to).Equal(from.Value.Time):
-		*to = &from.Value.Time
-	}
-}
-
-// moveTime sets a time, unless it is the same one.
-func moveTime(to *time.Time, at time.Time) {
-	if !at.Equal(*to) {
-		*to = at
-	}
 }
 
 // reached is how far people got with a mail, by its times.
@@ -167,100 +95,137 @@ func movesBack(before, after *domain.Result) error {
 	return nil
 }
 
-// importedResult is a result that a record names.
-type importedResult struct {
-	resultChange
-	isNew bool
-}
-
-func (c *Change) importResults(
-	ctx context.Context, batch []domain.ResultRecord, results []domain.ImportResult,
-) error {
-	c.NoMail()
-	known, err := c.lockForResults(ctx, batch)
-	if err != nil {
-		return err
-	}
-	var added, changed []resultChange
-	for i := range batch {
-		r, refusal := known.after(&batch[i], c.At)
-		if r == nil {
-			results[i] = refusal
-			continue
-		}
-		results[i].Outcome = outcomeOf(r.isNew, r.before != r.after)
-		switch results[i].Outcome {
-		case domain.ImportCreated:
-			added = append(added, r.resultChange)
-		case domain.ImportUpdated:
-			changed = append(changed, r.resultChange)
-		}
-	}
-	if err := c.addResults(ctx, added); err != nil {
-		return err
-	}
-	return c.changeResults(ctx, changed)
-}
-
-// namedByResults are the objects that records of results name.
-type namedByResults struct {
-	results   map[domain.ResultID]*importedResult
+// importingResults is a batch of records of results being applied.
+type importingResults struct {
+	*Change
+	rows      map[any]*resultRow
 	users     map[domain.UserID]domain.ClientID
 	templates map[domain.TemplateID]bool
 	called    map[domain.TemplateName]domain.TemplateID
 }
 
-// after is the result that a record names, as it leaves it; nil where the record is
-// refused.
-func (n *namedByResults) after(in *domain.ResultRecord, at time.Time) (*importedResult, domain.ImportResult) {
-	r := n.results[in.ID.ID]
-	template, err := n.template(in)
-	switch {
-	case err != nil:
-		return nil, refused(err)
-	case r != nil && in.User.Has() && in.User.Value.ID != r.before.User:
-		return nil, cannotChange("user")
-	case r != nil && !template.IsZero() && template != r.before.Template:
-		return nil, cannotChange("template")
-	case r != nil && r.before.SentAt != nil && in.SentAt.Has() && !in.SentAt.Value.Equal(*r.before.SentAt):
-		return nil, cannotChange("sent_at")
-	case r == nil && in.Missing != "":
-		return nil, missing(in.Missing)
-	case r == nil && template.IsZero():
-		return nil, missing("template")
-	case r == nil:
-		user := in.User.Value.ID
-		client, found := n.users[user]
-		if !found {
-			return nil, noSuch("user", user.Noun())
-		}
-		r = &importedResult{isNew: true, resultChange: resultChange{
-			client: client, after: domain.Result{ID: in.ID.ID, User: user, Template: template},
-		}}
-	}
+type appliedResult = applied[domain.ResultRecord, resultRow]
 
-	if r.after, err = resultAfter(r.after, in, r.isNew, at); err == nil && !r.isNew {
-		err = movesBack(&r.before, &r.after)
+func (c *Change) importResults(
+	ctx context.Context, batch []domain.ResultRecord, results []domain.ImportResult,
+) error {
+	c.NoMail()
+	m := &importingResults{Change: c}
+	if err := m.read(ctx, batch); err != nil {
+		return err
 	}
+	k := kind[domain.ResultRecord, resultRow]{
+		Change: c, rows: m.rows, refuse: m.refusal, finish: m.finish,
+		fresh: func(r *domain.ResultRecord) resultRow {
+			template, _ := m.template(r) // it was not refused
+			return resultRow{ClientID: m.users[r.User.Value.ID], TemplateID: template, UpdatedAt: c.At}
+		},
+		then: func(a *appliedResult) { a.after.UpdatedAt = latest(a.after.UpdatedAt, c.At) },
+	}
+	made, changed, err := k.settle(ctx, batch, results)
 	if err != nil {
-		return nil, refused(err)
+		return err
 	}
-	return r, domain.ImportResult{}
+	if err := k.store(ctx, made, changed); err != nil {
+		return err
+	}
+	if err := c.addedResults(ctx, resultChanges(made)); err != nil {
+		return err
+	}
+	return c.changedResults(ctx, resultChanges(changed))
 }
 
-func refused(err error) domain.ImportResult { return domain.RefuseImport("%s", err) }
+// resultChanges are the results of records, before and after them.
+func resultChanges(list []*appliedResult) []resultChange {
+	changes := make([]resultChange, len(list))
+	for i, a := range list {
+		changes[i] = resultChange{client: a.after.ClientID, after: a.after.result()}
+		if a.before != nil {
+			changes[i].before = a.before.result()
+		}
+	}
+	return changes
+}
+
+func (m *importingResults) refusal(r *domain.ResultRecord, before *resultRow) domain.ImportResult {
+	template, err := m.template(r)
+	switch {
+	case err != nil:
+		return refused(err)
+	case before != nil && !template.IsZero() && template != before.TemplateID:
+		return cannotChange("template")
+	case before != nil && before.SentAt != nil && r.SentAt.Has() && !r.SentAt.Value.Equal(*before.SentAt):
+		return cannotChange("sent_at")
+	case before == nil && template.IsZero():
+		return missing("template")
+	}
+	if _, found := m.users[r.User.Value.ID]; before == nil && !found {
+		return noSuch("user", "user")
+	}
+	return domain.ImportResult{}
+}
+
+// finish sets what follows from the times of a record, and refuses what cannot be.
+func (m *importingResults) finish(a *appliedResult) (beside bool, err error) {
+	in, r := a.record, a.after
+	r.Automated = r.Automated && !in.AutomatedReason.Given || in.AutomatedReason.Has()
+	if r.Failure != nil && *r.Failure == "" {
+		r.Failure = nil
+	}
+	if !in.Reported.Has() && r.ReportedAt != nil {
+		r.Reported = true
+	}
+	if r.Reported && r.ReportedAt == nil {
+		r.ReportedAt = r.SentAt // scores count reports by their times
+	}
+	if a.before == nil {
+		if err := m.begin(in, r); err != nil {
+			return false, err
+		}
+	}
+
+	now := r.result()
+	r.Status = reached(&now)
+	now.Status = r.Status
+	if err = consistent(&now, m.At); err == nil && a.before != nil {
+		before := a.before.result()
+		err = movesBack(&before, &now)
+	}
+	return false, err
+}
+
+// begin sets when a new result was to be sent and was asked for, where its record does
+// not say it.
+func (m *importingResults) begin(in *domain.ResultRecord, r *resultRow) error {
+	switch {
+	case in.SendAt.Has():
+	case r.SentAt != nil:
+		r.SendAt = *r.SentAt
+	case r.FailedAt != nil:
+		r.SendAt = *r.FailedAt
+	default:
+		return errors.New("send_at is missing, as are sent_at and failed_at")
+	}
+	if !in.CreatedAt.Has() {
+		r.CreatedAt = r.SendAt
+		if m.At.Before(r.CreatedAt) {
+			r.CreatedAt = m.At
+		}
+	}
+	return nil
+}
 
 // template is the template that a record names; zero where it names none.
-func (n *namedByResults) template(in *domain.ResultRecord) (id domain.TemplateID, err error) {
+func (m *importingResults) template(in *domain.ResultRecord) (id domain.TemplateID, err error) {
 	const first = "; import the templates first: partnerapi templates import"
 	if called := in.TemplateName.Value; in.TemplateName.Has() {
-		id, found := n.called[called]
+		id, found := m.called[called]
 		if !found {
 			err = fmt.Errorf("template_name: there is no imported template %q in %s%s", called.Name, called.Language, first)
 		}
 		return id, err
 	}
-	if id = in.Template.Value.ID; in.Template.Has() && !n.templates[id] {
+	if id = in.Template.Value.ID; in.Template.Has() && !m.templates[id] {
 		err = errors.New("template: " + domain.NoSuchObject(id.Noun()) + first)
 	}
 	return id, err

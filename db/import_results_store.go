@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -10,54 +9,45 @@ import (
 	"partnerapi/domain"
 )
 
-// lockForResults finds and locks what records of results name, archived clients'
-// objects too: the mails of the outbox, the results, and their users.
-func (c *Change) lockForResults(ctx context.Context, batch []domain.ResultRecord) (*namedByResults, error) {
-	known := &namedByResults{results: map[domain.ResultID]*importedResult{}}
-	ids := make([]domain.ResultID, len(batch))
-	var users []domain.UserID
+// read finds and locks what records of results name, archived clients' objects too: the
+// mails of the outbox, the results, and their users.
+func (m *importingResults) read(ctx context.Context, batch []domain.ResultRecord) error {
+	rows, err := m.lockNamedResults(ctx, idsOf(batch))
+	if err != nil {
+		return err
+	}
+	m.rows = rowsByID(rows)
+	users := refsOf(batch, func(r *domain.ResultRecord) userRef { return r.User })
+	for i := range rows {
+		users = append(users, rows[i].UserID)
+	}
+	if m.users, err = m.lockAnyUsers(ctx, users); err != nil {
+		return err
+	}
+
 	var templates []domain.TemplateID
 	var names []domain.TemplateName
 	for i := range batch {
-		in := &batch[i]
-		ids[i] = in.ID.ID
-		if in.User.Has() {
-			users = append(users, in.User.Value.ID)
-		}
-		if in.Template.Has() {
+		if in := &batch[i]; in.TemplateName.Has() {
+			names = append(names, in.TemplateName.Value)
+		} else if in.Template.Has() {
 			templates = append(templates, in.Template.Value.ID)
 		}
-		if in.TemplateName.Has() {
-			names = append(names, in.TemplateName.Value)
-		}
 	}
-
-	rows, err := c.lockNamedResults(ctx, ids)
+	m.templates, err = existing(ctx, m.Change, "look for templates", "phishing_templates WHERE", sortedUnique(templates))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for i := range rows {
-		r := rows[i].result()
-		known.results[r.ID] = &importedResult{resultChange: resultChange{client: rows[i].ClientID, before: r, after: r}}
-		users = append(users, r.User)
-	}
-	if known.users, err = c.lockAnyUsers(ctx, users); err != nil {
-		return nil, err
-	}
-	known.templates, err = existing(ctx, c, "look for templates", "phishing_templates WHERE", sortedUnique(templates))
-	if err != nil {
-		return nil, err
-	}
-	known.called, err = c.templatesCalled(ctx, names)
-	return known, err
+	m.called, err = m.templatesCalled(ctx, names)
+	return err
 }
 
 // lockNamedResults locks the results that are there of those with the ids, and their
 // mails in the outbox, and returns them. Most are not there while a platform is first
 // imported, which one look tells.
-func (c *Change) lockNamedResults(ctx context.Context, ids []domain.ResultID) ([]resultRow, error) {
+func (c *Change) lockNamedResults(ctx context.Context, of [][16]byte) ([]resultRow, error) {
 	ids, err := pg.All[domain.ResultID](ctx, c, "look for results", pg.SQL(
-		"SELECT id FROM phishing_results WHERE id = ANY(?::uuid[])", pg.IDs(ids)))
+		"SELECT id FROM phishing_results WHERE id = ANY(?::uuid[])", of))
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
@@ -69,8 +59,8 @@ func (c *Change) lockNamedResults(ctx context.Context, ids []domain.ResultID) ([
 		return nil, err
 	}
 	c.lock(resultLocks)
-	return pg.All[resultRow](ctx, c, "lock results", pg.From("phishing_results AS r").
-		Columns(pg.Columns[resultRow]()).Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).OrderBy("r.id").For("NO KEY UPDATE"))
+	return pg.All[resultRow](ctx, c, "lock results", pg.Rows[resultRow]().
+		Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).OrderBy("r.id").For("NO KEY UPDATE"))
 }
 
 // lockAnyUsers locks users, those of archived clients too, and returns whose they
@@ -116,73 +106,12 @@ func (c *Change) templatesCalled(
 	return found, err
 }
 
-// resultCopy is a whole row of phishing_results, by its columns.
-type resultCopy struct {
-	resultRecord
-	UserID     string     `json:"user_id"`
-	TemplateID string     `json:"template_id"`
-	SendAt     time.Time  `json:"send_at"`
-	SentAt     *time.Time `json:"sent_at"`
-	FailedAt   *time.Time `json:"failed_at"`
-	Failure    *string    `json:"failure"`
-	CreatedAt  time.Time  `json:"created_at"`
-	UpdatedAt  time.Time  `json:"updated_at"`
-}
-
-func resultCopies(changes []resultChange, at time.Time) (string, error) {
-	records := make([]resultCopy, len(changes))
-	for i := range changes {
-		r := &changes[i].after
-		records[i] = resultCopy{
-			resultRecord: changes[i].record(), UserID: r.User.UUID(), TemplateID: r.Template.UUID(),
-			SendAt: r.SendAt, SentAt: r.SentAt, FailedAt: r.FailedAt, CreatedAt: r.CreatedAt, UpdatedAt: at,
-		}
-		if r.Failure != "" {
-			records[i].Failure = &r.Failure
-		}
-	}
-	text, err := json.Marshal(records)
-	return string(text), err
-}
-
-// resultColumns are the columns of resultChange.row.
-var resultColumns = []string{
-	"client_id", "id", "user_id", "template_id", "status", "reported", "automated", "automated_reason", "send_at",
-	"sent_at", "opened_at", "attachment_opened_at", "clicked_at", "credentials_submitted_at", "reported_at", "failed_at",
-	"failure", "created_at", "updated_at",
-}
-
-// row is a whole new row of phishing_results.
-func (c *resultChange) row(at time.Time) []any {
-	r := &c.after
-	return []any{
-		[16]byte(c.client), [16]byte(r.ID), [16]byte(r.User), [16]byte(r.Template), string(r.Status), r.Reported, r.Automated,
-		textIf(string(r.AutomatedReason)), r.SendAt, r.SentAt, r.OpenedAt, r.AttachmentOpenedAt, r.ClickedAt,
-		r.CredentialsSubmittedAt, r.ReportedAt, r.FailedAt, textIf(r.Failure), r.CreatedAt, at,
-	}
-}
-
-// textIf is a text, or NULL for an empty one.
-func textIf(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
-// addResults adds results of locked users, and what follows from them: those that
-// are to be sent wait in the outbox.
-func (c *Change) addResults(ctx context.Context, added []resultChange) error {
+// addedResults does what follows from new results of locked users: those that are to be
+// sent wait in the outbox.
+func (c *Change) addedResults(ctx context.Context, added []resultChange) error {
 	if len(added) == 0 {
 		return nil
 	}
-	err := pg.Copy(ctx, c, "add results", "phishing_results", resultColumns, len(added), func(i int) []any {
-		return added[i].row(c.At)
-	})
-	if err != nil {
-		return err
-	}
-
 	var waiting []resultChange
 	for i := range added {
 		r := &added[i]
@@ -240,14 +169,10 @@ func (c *Change) countTemplates(ctx context.Context, added []resultChange) error
 	return err
 }
 
-// changeResults stores locked results that lines changed, and what follows from it.
-func (c *Change) changeResults(ctx context.Context, changed []resultChange) error {
+// changedResults does what follows from results that records changed.
+func (c *Change) changedResults(ctx context.Context, changed []resultChange) error {
 	if len(changed) == 0 {
 		return nil
-	}
-	text, err := resultCopies(changed, c.At)
-	if err != nil {
-		return err
 	}
 	clients := make([]domain.ClientID, len(changed))
 	for i := range changed {
@@ -260,7 +185,6 @@ func (c *Change) changeResults(ctx context.Context, changed []resultChange) erro
 	}
 
 	var waiting []resultChange
-	var settledClients []domain.ClientID
 	var settled []domain.ResultID
 	for i := range changed {
 		r := &changed[i]
@@ -276,22 +200,11 @@ func (c *Change) changeResults(ctx context.Context, changed []resultChange) erro
 		case r.after.Status == domain.ResultScheduled && r.after.SendAt != r.before.SendAt:
 			waiting = append(waiting, *r)
 		case r.before.Status == domain.ResultScheduled && r.after.Status != domain.ResultScheduled:
-			settledClients, settled = append(settledClients, r.client), append(settled, r.after.ID)
+			settled = append(settled, r.after.ID)
 		}
 	}
-
-	_, err = pg.Exec(ctx, c, "change results", pg.SQL(`
-		WITH settled AS (
-			DELETE FROM outbox AS o USING unnest(?1::uuid[], ?2::uuid[]) AS s (client_id, id)
-			WHERE o.client_id = s.client_id AND o.id = s.id
-		)
-		UPDATE phishing_results AS r SET status = n.status, reported = n.reported, automated = n.automated,
-			automated_reason = n.automated_reason, send_at = n.send_at, sent_at = n.sent_at, opened_at = n.opened_at,
-			attachment_opened_at = n.attachment_opened_at, clicked_at = n.clicked_at,
-			credentials_submitted_at = n.credentials_submitted_at, reported_at = n.reported_at, failed_at = n.failed_at,
-			failure = n.failure, created_at = n.created_at, updated_at = greatest(r.updated_at, n.updated_at)
-		FROM json_populate_recordset(NULL::phishing_results, ?0::json) AS n
-		WHERE r.client_id = n.client_id AND r.id = n.id`, text, pg.IDs(settledClients), pg.IDs(settled)))
+	_, err = pg.Exec(ctx, c, "take mails out of the outbox", pg.SQL(
+		"DELETE FROM outbox WHERE client_id = ANY(?::uuid[]) AND id = ANY(?::uuid[])", pg.IDs(clients), pg.IDs(settled)))
 	if err != nil {
 		return err
 	}
