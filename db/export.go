@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"iter"
-	"time"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -15,15 +14,19 @@ import (
 // transaction of ctx, without which it fails (Snapshot), and has the order of the
 // objects' keys.
 
-// exported reads records by a query, whose columns are those of a row.
+// exported reads records by a query, whose columns are those of a row. also says what the
+// columns do not; it may be nil.
 func exported[Row, Record any](
-	ctx context.Context, d *DB, what string, q pg.Query, as func(*Row) (Record, error),
+	ctx context.Context, d *DB, q pg.Query, also func(*Row, *Record) error,
 ) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		for row, err := range pg.Each[Row](ctx, d, "export "+what, q) {
+		for row, err := range pg.Each[Row](ctx, d, "export objects", q) {
 			var record Record
 			if err == nil {
-				record, err = as(&row)
+				record = recordOf[Record](&row)
+			}
+			if err == nil && also != nil {
+				err = also(&row, &record)
 			}
 			if !yield(record, err) || err != nil {
 				return
@@ -39,25 +42,4 @@ func ofPartner(client string, partner domain.PartnerID) pg.Query {
 		return pg.SQL("true")
 	}
 	return pg.SQL(client+" IN (SELECT id FROM clients WHERE partner_id = ?)", partner)
-}
-
-// saysMoment is a field with a time; left out where there is none.
-func saysMoment(at *time.Time) (f domain.Field[domain.Moment]) {
-	if at != nil {
-		f = domain.Says(domain.MomentOf(*at))
-	}
-	return f
-}
-
-// saysSome is a field with a value; left out where there is none.
-func saysSome[T any](value *T) (f domain.Field[T]) {
-	if value != nil {
-		f = domain.Says(*value)
-	}
-	return f
-}
-
-// saysRef is a field with a reference.
-func saysRef[K domain.Kind](id domain.ID[K]) domain.Field[domain.Ref[K]] {
-	return domain.Says(domain.RefTo(id))
 }

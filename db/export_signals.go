@@ -3,27 +3,27 @@ package db
 import (
 	"context"
 	"iter"
-	"time"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-// exportedSignal is a signal as a row; what its type does not have is NULL.
-type exportedSignal struct {
-	ID             string
-	Type           domain.SignalType
-	At             time.Time
-	UserID         *domain.UserID
-	CourseID       *domain.CourseID
-	PolicyID       *domain.PolicyID
-	Version        *int
-	MessageID      *string
-	Subject        *string
-	Sender         *string
-	Classification *domain.EmailClass
-	MailboxAction  *domain.MailboxAction
-	ClientID       *domain.ClientID
+// SignalLine is a signal as a line of package ingest has it; what its type does not have
+// is nil.
+type SignalLine struct {
+	ID             string                `json:"id"`
+	Type           domain.SignalType     `json:"type"`
+	At             string                `json:"at"`
+	UserID         *domain.UserID        `json:"user_id,omitzero"`
+	CourseID       *domain.CourseID      `json:"course_id,omitzero"`
+	PolicyID       *domain.PolicyID      `json:"policy_id,omitzero"`
+	Version        *int                  `json:"version,omitzero"`
+	MessageID      *string               `json:"message_id,omitzero"`
+	Subject        *string               `json:"subject,omitzero"`
+	Sender         *string               `json:"sender,omitzero"`
+	Classification *domain.EmailClass    `json:"classification,omitzero"`
+	MailboxAction  *domain.MailboxAction `json:"mailbox_action,omitzero"`
+	ClientID       *domain.ClientID      `json:"client_id,omitzero"`
 }
 
 // exportSignalsSQL are the signals that tell what users did and no record of an import
@@ -64,16 +64,9 @@ const exportSignalsSQL = `
 
 // ExportSignals reads what users did, beside what records hold, as signals with their
 // own dates.
-func (d *DB) ExportSignals(ctx context.Context, partner domain.PartnerID) iter.Seq2[domain.Signal, error] {
-	q := pg.SQL(exportSignalsSQL, ofPartner("c.id", partner))
-	return exported(ctx, d, "signals", q, func(r *exportedSignal) (domain.Signal, error) {
-		return domain.Signal{
-			ID: r.ID, Type: r.Type, At: r.At, User: or(r.UserID, domain.UserID{}), Course: or(r.CourseID, domain.CourseID{}),
-			Policy: or(r.PolicyID, domain.PolicyID{}), Version: or(r.Version, 0), Message: or(r.MessageID, ""),
-			Subject: or(r.Subject, ""), Sender: or(r.Sender, ""), Client: or(r.ClientID, domain.ClientID{}),
-			Classification: domain.Classification{
-				Class: or(r.Classification, ""), Action: or(r.MailboxAction, ""),
-			},
-		}, nil
-	})
+func (d *DB) ExportSignals(ctx context.Context, partner domain.PartnerID) iter.Seq2[SignalLine, error] {
+	return pg.Each[SignalLine](ctx, d, "export signals", pg.SQL(`
+		SELECT id, type, to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at, user_id, course_id,
+			policy_id, version, message_id, subject, sender, classification, mailbox_action, client_id
+		FROM (`+exportSignalsSQL+`) AS s`, ofPartner("c.id", partner)))
 }

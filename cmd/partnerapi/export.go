@@ -13,7 +13,7 @@ import (
 type exportObjectsCmd struct {
 	databaseFlags
 	File    string `arg:"" optional:"" default:"-" help:"The file to write; - for the standard output."`
-	Partner string `env:"-" placeholder:"NAME" help:"Write the objects of one partner. Default: of all."`
+	Partner string `env:"-" help:"Write the objects of one partner: its id, UUID or name. Default: of all."`
 	Signals string `env:"-" placeholder:"FILE" help:"Write what users did beside, such as courses completed and policies signed, to this file: signals as the command ingest takes them."`
 }
 
@@ -73,7 +73,7 @@ func (c exportObjectsCmd) Run(ctx context.Context, s streams) (err error) {
 
 func (c exportObjectsCmd) objects(s streams) (*output, error) {
 	if c.File == "-" {
-		return newOutput("", s.out)
+		return newOutput("", jsonTo(s.out))
 	}
 	return newOutput(c.File, nil)
 }

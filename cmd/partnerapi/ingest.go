@@ -89,14 +89,14 @@ func inputOf(s streams, name, label string) (in io.Reader, shown *progress, shut
 	}
 	shown = &progress{to: s.err, size: info.Size()}
 	if isTerminal(s.err) {
-		shown.bar = bar.New(s.err, label)
+		shown.bar = bar.New(raw(s.err), label)
 	}
 	return file, shown, file.Close, nil
 }
 
 // isTerminal reports whether somebody may be looking at what is written.
 func isTerminal(to io.Writer) bool {
-	file, ok := to.(*os.File)
+	file, ok := raw(to).(*os.File)
 	if !ok {
 		return false
 	}

@@ -32,11 +32,11 @@ type Report struct {
 	Refused  int
 }
 
-// Watcher is told how an ingestion goes. Its fields may be nil.
+// Watcher is notified of how an ingestion goes. Its fields may be nil.
 type Watcher struct {
-	// Refused is told of each bad line, by its number from 1 on, in their order.
+	// Refused is called with each bad line, by its number from 1 on, in their order.
 	Refused func(line int, reason string)
-	// Applied is told, after each transaction, how many lines and bytes of the
+	// Applied is called after each transaction with how many lines and bytes of the
 	// input are done.
 	Applied func(lines int, bytes int64)
 }
@@ -84,15 +84,6 @@ type ingestion struct {
 	// are not refused.
 	entries []entry
 	signals []domain.Signal
-}
-
-// line is a line that was read, or the end of the input.
-type line struct {
-	number int   // of the line, from 1
-	bytes  int64 // read up to its end
-	signal domain.Signal
-	reason string // why it is refused; empty for one that is not
-	err    error  // what ended the input; io.EOF if nothing is wrong
 }
 
 // entry is a line of a batch.

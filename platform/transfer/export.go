@@ -8,11 +8,13 @@ import (
 	"iter"
 	"reflect"
 
+	"github.com/go-json-experiment/json"
+
 	"partnerapi/db"
 	"partnerapi/domain"
 )
 
-// Told is told how many lines of a kind of objects an export has written: now and then,
+// Told is called with how many lines of a kind of objects an export has written: now and then,
 // and, done, when they are all.
 type Told func(object string, lines int, done bool)
 
@@ -35,6 +37,12 @@ var listers = []lister{
 	listing((*db.DB).ExportExposures),
 }
 
+// listSignals writes what users did beside, as signals.
+var listSignals = listed("signal", (*db.DB).ExportSignals, func(line []byte, s *db.SignalLine) ([]byte, error) {
+	text, err := json.Marshal(s)
+	return append(append(line, text...), '\n'), err
+})
+
 // toldEvery is after how many lines of a kind an export tells how far it is.
 const toldEvery = 10_000
 
@@ -44,23 +52,35 @@ func listing[T any](read func(*db.DB, context.Context, domain.PartnerID) iter.Se
 		if err != nil {
 			return err
 		}
+		return listed(plan.object, read, func(line []byte, record *T) ([]byte, error) {
+			return plan.append(line, reflect.ValueOf(record).Elem())
+		})(ctx, d, of, w, told)
+	}
+}
+
+// listed is the lister of what is read, where add appends a line with its end.
+func listed[T any](
+	object string, read func(*db.DB, context.Context, domain.PartnerID) iter.Seq2[T, error],
+	add func(line []byte, of *T) ([]byte, error),
+) lister {
+	return func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told Told) error {
 		var line []byte
 		n := 0
 		for record, err := range read(d, ctx, of) {
 			if err == nil {
-				line, err = plan.append(line[:0], reflect.ValueOf(&record).Elem())
+				line, err = add(line[:0], &record)
 			}
 			if err == nil {
 				_, err = w.Write(line)
 			}
 			if err != nil {
-				return fmt.Errorf("export lines of %ss: %w", plan.object, err)
+				return fmt.Errorf("export lines of %ss: %w", object, err)
 			}
 			if n++; n%toldEvery == 0 {
-				told(plan.object, n, false)
+				told(object, n, false)
 			}
 		}
-		told(plan.object, n, true)
+		told(object, n, true)
 		return nil
 	}
 }
