@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"partnerapi/cmd/internal/bar"
@@ -15,8 +14,7 @@ import (
 
 type parityCmd struct {
 	Compare compareCmd `cmd:"" default:"withargs" help:"Compare what v1 and v2 say of everything that a key reaches. The default."`
-	Record  recordCmd  `cmd:"" help:"Record the requests of v1 that read, of access logs and HAR files."`
-	Replay  replayCmd  `cmd:"" help:"Make recorded requests of v1 and those of v2 that follow them, and compare the answers."`
+	Replay  replayCmd  `cmd:"" help:"Make requests of v1 that callers made and those of v2 that follow them, and compare the answers."`
 }
 
 // parityFlags say what is compared, and how it is reported.
@@ -38,28 +36,34 @@ func (f parityFlags) Validate() error {
 }
 
 func (f parityFlags) config(s streams) parity.Config {
-	return parity.Config{
+	c := parity.Config{
 		URL: f.URL, Key: f.Key, OldURL: f.V1URL, OldKey: f.V1Key, Tolerate: f.Tolerate,
-		Facade: v1compat.New(v2.New(nil, nil), v1compat.Config{}), Progress: bar.New(s.err, "comparing"),
+		Facade: v1compat.New(v2.New(nil, nil), v1compat.Config{}),
 	}
+	before := ""
+	if isTerminal(s.err) {
+		c.Progress, before = bar.New(raw(s.err), "comparing"), "\n"
+	}
+	c.Say = func(text string) { fmt.Fprintln(s.err, before+text) }
+	return c
 }
 
 // report prints a report, whatever ended the comparison. The error says by its exit
 // status whether there are differences (1), or the comparison did not come to its end
 // (2).
 func (f parityFlags) report(s streams, r *parity.Report, err error) error {
-	write := r.WriteText
+	write, to := r.WriteText, s.out
 	if f.JSON {
-		write = r.WriteJSON
+		write, to = r.WriteJSON, jsonTo(s.out)
 	}
 	if len(r.Operations) > 0 || f.JSON {
-		if failed := write(s.out); failed != nil {
+		if failed := write(to); failed != nil {
 			return failed
 		}
 	}
 	switch n := r.Different(); {
 	case n > 0 && err != nil:
-		return fmt.Errorf("values that differ: %d; and the comparison did not come to its end: %w", n, err)
+		return fmt.Errorf("values that differ: %d; and not all was compared: %w", n, err)
 	case n > 0:
 		return fmt.Errorf("values that differ: %d", n)
 	case errors.Is(err, context.Canceled):
@@ -83,7 +87,7 @@ type compareCmd struct {
 	parityFlags
 	Sample *int   `env:"-" placeholder:"N" xor:"much" help:"Compare at most N objects of a kind and parent, spread evenly. Default: 20."`
 	All    bool   `env:"-" xor:"much" help:"Compare all objects."`
-	Writes string `env:"-" placeholder:"CLIENT" help:"Instead, make a collection, a user and a membership in this client, change and remove them through each version, and compare what both show after each write. CLIENT is its number in v1, or its id in v2. The users stay, inactive."`
+	Writes string `env:"-" placeholder:"CLIENT" help:"Instead, make a collection, a user and a membership in this client, change and remove them through each version, and compare what both show after each write. CLIENT is its number in v1, or its id or UUID in v2, or its name. The users stay, inactive."`
 }
 
 // Validate refuses a sample of nothing.
@@ -101,8 +105,11 @@ func (c compareCmd) Validate() error {
 func (c compareCmd) Run(ctx context.Context, s streams) error {
 	config := c.config(s)
 	if c.Writes != "" {
-		config.Progress = nil
-		r, made, err := parity.Writes(ctx, config, c.Writes)
+		client, err := clientAt(ctx, c.URL, c.Key, c.Writes)
+		if err != nil {
+			return c.report(s, &parity.Report{}, parity.Unable{Reason: fmt.Errorf("--writes: %w", err)})
+		}
+		r, made, err := parity.Writes(ctx, config, client)
 		for _, line := range made {
 			fmt.Fprintln(s.err, "made", line)
 		}
@@ -112,78 +119,34 @@ func (c compareCmd) Run(ctx context.Context, s streams) error {
 	case c.Sample != nil:
 		config.Sample = *c.Sample
 	case !c.All:
-		config.Sample = 20
+		config.Sample = parity.DefaultSample
 	}
 	r, err := parity.Compare(ctx, config)
 	return c.report(s, r, err)
 }
 
-type recordCmd struct {
-	Files []string `arg:"" name:"file" type:"existingfile" help:"Access logs (common or combined format, Caddy's JSON, this service's JSON), and HAR files."`
-	Out   string   `short:"o" env:"-" placeholder:"FILE" help:"Where the requests are written. Default: standard output."`
-}
-
-// Run records. Lines that cannot be read are told on standard error.
-func (c recordCmd) Run(s streams) (err error) {
-	recorder, err := parity.NewRecorder(v1compat.New(v2.New(nil, nil), v1compat.Config{}))
-	if err != nil {
-		return err
-	}
-	for _, name := range c.Files {
-		if err := recordFile(recorder, name, s.err); err != nil {
-			return err
-		}
-	}
-	out := s.out
-	if c.Out != "" {
-		file, err := os.Create(c.Out)
-		if err != nil {
-			return err
-		}
-		defer closing(file.Close, &err)
-		out = file
-	}
-	done, err := recorder.Write(out)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(s.err, "%d requests, %d of them reads of v1, %d recorded\n", done.Seen, done.Kept, done.Distinct)
-	if done.Full {
-		fmt.Fprintln(s.err, "more requests differed than are recorded: give smaller files")
-	}
-	return nil
-}
-
-func recordFile(recorder *parity.Recorder, name string, errs io.Writer) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	err = recorder.Read(file, func(n int, reason string) {
-		fmt.Fprintf(errs, "%s: %d: %s\n", name, n, reason)
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
 type replayCmd struct {
 	parityFlags
-	File string `arg:"" type:"existingfile" help:"What parity record made."`
+	File string `arg:"" type:"existingfile" help:"A HAR file, or lines of [GET] /v1/path?query, which one line of jq or awk makes of an access log; - for standard input."`
+}
+
+// Help says what is compared.
+func (replayCmd) Help() string {
+	return `Exit status 0: each line was compared and is equal. 1: some differ. 2: a line cannot be read, is no request of v1 that only reads, or nothing was compared but refusals. Of a HAR file, what is no such request is passed over.`
 }
 
 // Run replays.
 func (c replayCmd) Run(ctx context.Context, s streams) error {
-	file, err := os.Open(c.File)
-	if err != nil {
-		return incomplete{err}
+	in := s.in
+	if c.File != "-" {
+		file, err := os.Open(c.File)
+		if err != nil {
+			return incomplete{err}
+		}
+		defer file.Close()
+		in = file
 	}
-	defer file.Close()
-	config := c.config(s)
-	config.Progress = nil
-	r, err := parity.Replay(ctx, config, file, func(n int, reason string) {
+	r, err := parity.Replay(ctx, c.config(s), in, func(n int, reason string) {
 		fmt.Fprintf(s.err, "%s:%d: %s\n", c.File, n, reason)
 	})
 	return c.report(s, r, err)

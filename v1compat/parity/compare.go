@@ -1,7 +1,6 @@
 package parity
 
 import (
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -32,8 +31,10 @@ type rules struct {
 	explained []string
 	// tolerated are members, at whatever depth, whose values may differ.
 	tolerated []string
-	// links are members whose addresses may differ in their query, which signs them.
+	// links are members whose addresses may differ in their query, which signs them; and
+	// in their host where apart says that the sides are two services.
 	links []string
+	apart bool
 }
 
 // compare compares what v1 says with what it is to say.
@@ -105,22 +106,43 @@ func (r rules) walkArray(v *verdict, field string, got, want jsontext.Value) {
 // leaf compares two values of which not both are objects, or both arrays.
 func (r rules) leaf(v *verdict, field string, got, want jsontext.Value) {
 	name := field[strings.LastIndexByte(field, '.')+1:]
+	same, alike := string(got) == string(want), false
+	if slices.Contains(r.links, name) {
+		g, w := linkOf(got, r.apart), linkOf(want, r.apart)
+		same, alike = same || g == w, g.path == w.path
+	}
 	sameKind := kindOf(got) == kindOf(want)
 	switch {
-	case string(got) == string(want):
-		if slices.Contains(r.explained, field) {
-			v.explained++
-			return
-		}
+	case same && !slices.Contains(r.explained, field):
 		v.equal++
-	case slices.Contains(r.tolerated, name),
-		sameKind && slices.Contains(r.explained, field),
-		sameKind && unnumbered(want),
-		sameKind && slices.Contains(r.links, name) && unsigned(got) == unsigned(want):
+	case same, slices.Contains(r.tolerated, name), sameKind && (alike || slices.Contains(r.explained, field) || unnumbered(want)):
 		v.explained++
 	default:
 		v.faults = append(v.faults, fault{orWhole(field), got, want})
 	}
+}
+
+// link is an address: what it leads to, and the rest of its query, which signs it. The
+// object in the query of a service that serves its own files is part of the first.
+type link struct{ path, signature string }
+
+// linkOf reads an address; apart leaves scheme and host out. What is none is a path.
+func linkOf(v jsontext.Value, apart bool) link {
+	var address string
+	if json.Unmarshal(v, &address) != nil {
+		return link{path: string(v)}
+	}
+	at, err := url.Parse(address)
+	if err != nil {
+		return link{path: address}
+	}
+	if apart {
+		at.Scheme, at.Host = "", ""
+	}
+	signature := at.RawQuery + "#" + at.Fragment
+	file := at.Query().Get("obj")
+	at.RawQuery, at.Fragment = "", ""
+	return link{at.String() + " " + file, signature}
 }
 
 // kindOf is a value's kind; true and false are one.
@@ -134,22 +156,6 @@ func kindOf(v jsontext.Value) jsontext.Kind {
 // unnumbered reports whether a value is the number of an object that the exchange has
 // no number for: one that was deleted.
 func unnumbered(v jsontext.Value) bool { return string(v) == "-1" }
-
-// unsigned is an address without its query, which signs it; the object in the query of
-// a service that serves its own files is kept.
-func unsigned(v jsontext.Value) string {
-	var text string
-	if json.Unmarshal(v, &text) != nil {
-		return string(v)
-	}
-	at, err := url.Parse(text)
-	if err != nil {
-		return text
-	}
-	file := at.Query().Get("obj")
-	at.RawQuery, at.Fragment = "", ""
-	return at.String() + " " + file
-}
 
 // members are the members of an object, each without white space.
 func members(v jsontext.Value) (map[string]jsontext.Value, error) {
@@ -181,21 +187,16 @@ func orWhole(field string) string {
 	return field
 }
 
-// message is what an error says, in either version's words.
-func message(body []byte) string {
-	var v1 struct {
-		Message string `json:"message"`
+// memberOf is the text of a member of an object; empty where there is none.
+func memberOf(object jsontext.Value, name string) string {
+	all, err := members(object)
+	if err != nil {
+		return ""
 	}
-	var v2 struct {
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
+	value := all[name]
+	var s string
+	if json.Unmarshal(value, &s) == nil {
+		return s
 	}
-	if json.Unmarshal(body, &v2) == nil && v2.Error.Message != "" {
-		return v2.Error.Message
-	}
-	if json.Unmarshal(body, &v1) == nil && v1.Message != "" {
-		return v1.Message
-	}
-	return fmt.Sprintf("%.100q", body)
+	return string(value)
 }

@@ -2,7 +2,6 @@ package parity
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -18,8 +17,8 @@ import (
 const (
 	// exchangeAt is how many ids are exchanged at a time.
 	exchangeAt = 1000
-	// maxKnown bounds the numbers that are remembered.
-	maxKnown = 100_000
+	// exchangeAs is the exchange in reports.
+	exchangeAs = "POST /v1/ids/exchange"
 )
 
 // numbersCache remembers numbers. They never change while a service runs, but for an
@@ -50,55 +49,31 @@ func idOf(key idmap.IDKey) string {
 func (r *run) numbers(ctx context.Context) v1compat.Numbers {
 	return func(keys []idmap.IDKey) (map[idmap.IDKey]int64, error) {
 		found := map[idmap.IDKey]int64{}
-		unknown := map[idmap.Kind]map[string]idmap.IDKey{}
-		r.known.mu.Lock()
+		wanted := map[idmap.Kind][]jsontext.Value{}
+		byID := map[string]idmap.IDKey{}
 		for _, key := range keys {
-			if n := r.known.found[key]; n != 0 {
-				found[key] = n
-				continue
+			id := key.String()
+			if n, ok := r.known.Load(key); ok {
+				found[key] = n.(int64)
+			} else if _, twice := byID[id]; !twice {
+				byID[id], wanted[key.Kind] = key, append(wanted[key.Kind], text(id))
 			}
-			if unknown[key.Kind] == nil {
-				unknown[key.Kind] = map[string]idmap.IDKey{}
-			}
-			unknown[key.Kind][idOf(key)] = key
 		}
-		r.known.mu.Unlock()
-
-		for kind, ids := range unknown {
-			if err := r.askNumbers(ctx, kind, ids, found); err != nil {
+		for kind, ids := range wanted {
+			pairs, err := r.exchange(ctx, kind.String(), ids)
+			if err != nil {
 				return nil, err
+			}
+			for _, pair := range pairs {
+				key, ok := byID[pair.V2]
+				if number, err := strconv.ParseInt(pair.one(), 10, 64); ok && err == nil {
+					found[key] = number
+					r.known.Store(key, number)
+				}
 			}
 		}
 		return found, nil
 	}
-}
-
-// askNumbers adds the numbers of objects of a kind.
-func (r *run) askNumbers(
-	ctx context.Context, kind idmap.Kind, ids map[string]idmap.IDKey, found map[idmap.IDKey]int64,
-) error {
-	asked := make([]jsontext.Value, 0, len(ids))
-	for id := range ids {
-		asked = append(asked, text(id))
-	}
-	pairs, err := r.exchange(ctx, kind.String(), asked)
-	if err != nil {
-		return err
-	}
-
-	r.known.mu.Lock()
-	defer r.known.mu.Unlock()
-	if r.known.found == nil || len(r.known.found) > maxKnown {
-		r.known.found = map[idmap.IDKey]int64{}
-	}
-	for _, pair := range pairs {
-		key, ok := ids[pair.V2]
-		number, err := strconv.ParseInt(pair.one(), 10, 64)
-		if ok && err == nil {
-			found[key], r.known.found[key] = number, number
-		}
-	}
-	return nil
 }
 
 // exchanged is an object in both versions.
@@ -134,9 +109,10 @@ func (r *run) exchange(ctx context.Context, kind string, ids []jsontext.Value) (
 			Items []exchanged `json:"items"`
 		}
 		if a.status != http.StatusOK || json.Unmarshal(a.body, &out) != nil {
-			return nil, Unable{fmt.Errorf("POST %s/v1/ids/exchange was answered %d: %s", r.service.base, a.status, message(a.body))}
+			r.report.count(exchangeAs, verdict{faults: []fault{{"status", number(a.status), number(http.StatusOK)}}}, a)
+			continue
 		}
-		r.checkHeaders("POST /v1/ids/exchange", a)
+		r.checkHeaders(exchangeAs, a)
 		all = append(all, out.Items...)
 	}
 	return all, nil

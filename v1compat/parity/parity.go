@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"partnerapi/v1compat"
@@ -47,8 +48,10 @@ type Config struct {
 	// Now is the time from which the mails of the last 30 days are counted; nil is
 	// time.Now.
 	Now func() time.Time
-	// Progress, where set, is told how many of the clients and users that are to be
-	// compared have been.
+	// Say, where set, is called with a sentence for each wait for a key's budget.
+	Say func(string)
+	// Progress, where set, is called after each client and user with how many of them were
+	// compared, and how many are to be.
 	Progress func(done, total int)
 }
 
@@ -69,9 +72,13 @@ type run struct {
 	readings map[string]*v1compat.Reading
 	// operations are the names of the readings, in their order.
 	operations []string
-	known      numbersCache
+	// known are the numbers that were exchanged, by idmap.IDKey. They never change while a
+	// service runs, but for an import.
+	known sync.Map
+	// answered says that v1 has answered something with a success.
+	answered atomic.Bool
 
-	mu          sync.Mutex
+	mu          sync.Mutex // guards done
 	done, total int
 }
 
@@ -148,33 +155,27 @@ func (r *run) reachable(ctx context.Context, s *service, path string) error {
 		return ctx.Err()
 	case err != nil:
 		return Unable{err}
+	case a.status == http.StatusUnauthorized:
+		return Unable{fmt.Errorf("%s does not take the key: %s", s.base, message(a))}
 	case a.status == http.StatusForbidden:
-		return Unable{fmt.Errorf("GET %s%s was answered 403: the key needs the scope read: %s", s.base, path, message(a.body))}
+		return Unable{fmt.Errorf("GET %s%s was answered 403: the key needs the scope read: %s", s.base, path, message(a))}
 	case a.status == http.StatusNotFound && path == "/v2/partner":
 		return Unable{fmt.Errorf("GET %s%s was answered 404: comparing needs v2 in release 2.1 or higher", s.base, path)}
 	case a.status == http.StatusNotFound:
 		return Unable{fmt.Errorf("GET %s%s was answered 404: does the address name the service?", s.base, path)}
 	case a.status != http.StatusOK:
-		return Unable{fmt.Errorf("GET %s%s was answered %d: %s", s.base, path, a.status, message(a.body))}
+		return Unable{fmt.Errorf("GET %s%s was answered %d: %s", s.base, path, a.status, message(a))}
 	}
 	return nil
 }
 
-// sides are the two that are compared for a list.
-func (r *run) sides(l *list) [2]side {
-	if r.old != nil {
-		return [2]side{oldSide{l, r.old}, oldSide{l, r.service}}
-	}
-	return [2]side{oldSide{l, r.service}, newSide{l, r}}
-}
-
 // rules are the rules by which a list's items are compared.
 func (r *run) rules(l *list) rules {
-	rules := rules{links: []string{"download_link"}, tolerated: r.Tolerate}
+	rules := rules{links: []string{"download_link"}, tolerated: r.Tolerate, apart: r.old != nil}
 	if r.old != nil {
 		return rules
 	}
-	for _, name := range l.reading.GivenUp {
+	for _, name := range l.GivenUp {
 		if _, known := l.known[name]; !known {
 			rules.explained = append(rules.explained, name)
 		}
@@ -182,12 +183,12 @@ func (r *run) rules(l *list) rules {
 	return rules
 }
 
-// advance notes that so many objects were compared, or are to be.
-func (r *run) advance(done, total int) {
+// advance notes that a client or a user was compared.
+func (r *run) advance() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.done, r.total = r.done+done, r.total+total
-	if done > 0 && r.Progress != nil { // all are known then
+	r.done++
+	if r.Progress != nil {
 		r.Progress(min(r.done, r.total), r.total)
 	}
 }

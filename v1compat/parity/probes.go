@@ -2,6 +2,7 @@ package parity
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/go-json-experiment/json"
@@ -11,11 +12,11 @@ import (
 	"partnerapi/v1compat"
 )
 
-// nobodyNumber is no object's number: the registry gives it last of all.
-const nobodyNumber = "2147483647"
+// unusedNumber is no object's number: the registry gives it last of all.
+const unusedNumber = "2147483647"
 
-// nobody is no object's id.
-var nobody = [16]byte{6: 0x70, 8: 0x80}
+// unusedID is no object's id.
+var unusedID = [16]byte{6: 0x70, 8: 0x80}
 
 // probe is a request that both versions are to refuse, or to answer in a certain way.
 type probe struct {
@@ -29,10 +30,10 @@ type probe struct {
 }
 
 // probes are v1's documented errors (decisions 5.2 to 5.5), and what v2 answers.
-func (r *run) probes(clients []client) []probe {
-	foreign := object{nobodyNumber, domain.ClientID(nobody).String()}
+func (r *run) probes(clients []entry) []probe {
+	foreign := object{unusedNumber, domain.ClientID(unusedID).String()}
 	wrong := object{"007", "007"}
-	user := object{domain.UserID(nobody).UUID(), domain.UserID(nobody).String()}
+	user := object{domain.UserID(unusedID).UUID(), domain.UserID(unusedID).String()}
 	list := []probe{
 		{route: "partner", v1: get("/v1/partner"), status: 401, v2: "/v2/partner", v2Status: 401, noKey: true},
 		{route: "clients", v1: get("/v1/clients?limit=x"), status: 400, v2: "/v2/clients?limit=x", v2Status: 400},
@@ -45,31 +46,29 @@ func (r *run) probes(clients []client) []probe {
 			v2: "/v2/users/" + user.v2 + "/emails", v2Status: 404},
 	}
 	for _, route := range []string{"users", "collections", "policies", "exposures", "reports"} {
-		none, malformed := r.list(route, object{}, foreign), r.list(route, object{}, wrong)
+		none, malformed := r.list(route, object{}, parents{"client": foreign}), r.list(route, object{}, parents{"client": wrong})
 		list = append(list,
 			probe{route: route, v1: get(none.v1), status: 403, v2: none.v2, v2Status: 404},
 			probe{route: route, v1: get(malformed.v1), status: 400, v2: malformed.v2, v2Status: 404})
 	}
-	l := r.list("training", object{}, user)
+	l := r.list("training", object{}, parents{"user": user})
 	list = append(list,
 		probe{route: "training", v1: get(l.v1), status: 404, v2: l.v2, v2Status: 404},
 		probe{route: "phishing", v1: get("/v1/users/" + user.v1 + "/phishing"), status: 404})
 	if len(clients) > 0 {
-		list = append(list, r.probesOf(clients[0].object)...)
+		list = append(list, r.probesOf(clients[0].parents)...)
 	}
 	return list
 }
 
 // probesOf are the errors that need a client.
-func (r *run) probesOf(c object) []probe {
-	foreign := map[string]object{
-		"collection-members": {nobodyNumber, domain.CollectionID(nobody).String()},
-		"policy-users":       {nobodyNumber, domain.PolicyID(nobody).String()},
-		"download-report":    {nobodyNumber, domain.ReportID(nobody).String()},
-	}
+func (r *run) probesOf(c parents) []probe {
+	of := c.with("collection", object{unusedNumber, domain.CollectionID(unusedID).String()}).
+		with("policy", object{unusedNumber, domain.PolicyID(unusedID).String()}).
+		with("report", object{unusedNumber, domain.ReportID(unusedID).String()})
 	var list []probe
 	for _, route := range []string{"collection-members", "policy-users", "download-report"} {
-		l := r.list(route, object{}, c, foreign[route])
+		l := r.list(route, object{}, of)
 		list = append(list, probe{route: route, v1: get(l.v1), status: 404, v2: l.v2, v2Status: 404})
 	}
 	l := r.list("users", object{"status=nobody", "status=nobody"}, c)
@@ -79,7 +78,7 @@ func (r *run) probesOf(c object) []probe {
 func post(path, body string) request { return request{method: http.MethodPost, path: path, body: body} }
 
 // probe compares how both sides refuse what they are to refuse.
-func (r *run) probe(ctx context.Context, clients []client) error {
+func (r *run) probe(ctx context.Context, clients []entry) error {
 	for _, p := range r.probes(clients) {
 		p.v1.noKey = p.noKey
 		operation := operationOf(r.readings[p.route])
@@ -116,7 +115,7 @@ func (r *run) probe(ctx context.Context, clients []client) error {
 type failure struct {
 	status          int // of v1's body; 0 for v2
 	code, requestID string
-	ok              bool // it has the members that it is to have
+	message         string // empty where it has none
 }
 
 // failureOf reads an error.
@@ -130,12 +129,20 @@ func failureOf(a answer) failure {
 		} `json:"error"`
 	}
 	if json.Unmarshal(a.body, &v2) == nil && v2.Error.Code != "" {
-		return failure{code: v2.Error.Code, requestID: v2.Error.RequestID, ok: v2.Error.Message != ""}
+		return failure{code: v2.Error.Code, requestID: v2.Error.RequestID, message: v2.Error.Message}
 	}
 	if json.Unmarshal(a.body, &v1) != nil {
 		return failure{}
 	}
-	return failure{status: v1.Status, code: string(v1.Error), requestID: v1.RequestID, ok: v1.Message != ""}
+	return failure{status: v1.Status, code: string(v1.Error), requestID: v1.RequestID, message: v1.Message}
+}
+
+// message is what an error says.
+func message(a answer) string {
+	if said := failureOf(a).message; said != "" {
+		return said
+	}
+	return fmt.Sprintf("%.100q", a.body)
 }
 
 // codes are the codes of the statuses that are probed.
@@ -158,7 +165,7 @@ func (r *run) refused(operation string, a answer, status int) {
 	check("status", number(a.status), number(status))
 	check("error", text(f.code), text(codes[status]))
 	check("request_id", text(f.requestID), text(a.header.Get("X-Request-Id")))
-	check("message", fmtBool(f.ok), fmtBool(true))
+	check("message", boolean(f.message != ""), boolean(true))
 	if f.status != 0 {
 		check("body.status", number(f.status), number(a.status))
 	}
@@ -180,15 +187,8 @@ func errorValue(status int, f failure) jsontext.Value {
 
 // agree reports whether two answers that are no success say the same.
 func (r *run) agree(v1, other answer) bool {
-	if r.old != nil {
-		return v1.status == other.status && failureOf(v1).code == failureOf(other).code
+	if r.old == nil && v1.status == http.StatusForbidden && other.status == http.StatusNotFound {
+		return true // a client beyond reach (decisions 5.2)
 	}
-	if v1.status < 400 || other.status < 400 {
-		return false
-	}
-	// A client beyond reach is 403 in v1 (decisions 5.2), and 404 in v2.
-	if v1.status == http.StatusForbidden && other.status == http.StatusNotFound {
-		return true
-	}
-	return v1.status == other.status && failureOf(v1).code == failureOf(other).code
+	return min(v1.status, other.status) >= 400 && v1.status == other.status && failureOf(v1).code == failureOf(other).code
 }

@@ -1,12 +1,14 @@
 package parity
 
 import (
-	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,91 +22,73 @@ import (
 	"partnerapi/v1compat"
 )
 
-// maxRecorded bounds a recorded request, in bytes.
-const maxRecorded = 64 << 10
-
-// Recorded is a request of v1, a line of JSON of what Record makes.
-type Recorded struct {
-	Method string `json:"method"`
-	// Path has the query. Body is that of POST /v1/sentemails.
-	Path string         `json:"path"`
-	Body jsontext.Value `json:"body,omitzero"`
-	// Count is how often the request was made.
-	Count int `json:"count,omitzero"`
-}
-
-// Replay makes recorded requests of v1 and those of v2 that follow them, and compares
-// the answers. unreadable is told of each line that is no request of a route that
-// reads, by its number.
-func Replay(ctx context.Context, c Config, lines io.Reader, unreadable func(line int, reason string)) (*Report, error) {
+// Replay makes the requests of a file and those of v2 that follow them, and compares the
+// answers. The file is HAR, or has lines of [GET] /v1/path?query; it is read to its end
+// first. unreadable is called for each line, or entry of HAR, that is no request of v1 that
+// only reads, by its number; in HAR these are passed over. That there was one is an error,
+// as is that nothing was compared, or nothing but refusals.
+func Replay(ctx context.Context, c Config, file io.Reader, unreadable func(n int, reason string)) (*Report, error) {
 	r, err := newRun(c)
 	if err != nil {
 		return &Report{}, err
 	}
 	defer r.close()
 	r.Sample = 0
+
+	// Two walks over one list at a time would disturb each other (decisions 5.7).
+	lists, bad := map[string][]matched{}, 0
+	err = readTraffic(file, func(asked request) error {
+		m, err := r.match(asked)
+		if err == nil {
+			of := m.reading.ID + " " + strings.Join(m.parents, "/")
+			lists[of] = append(lists[of], m)
+		}
+		return err
+	}, func(n int, reason string) {
+		bad++
+		unreadable(n, reason)
+	})
+	if err != nil {
+		return r.report, Unable{err}
+	}
 	if err := r.begin(ctx); err != nil {
 		return r.report, err
 	}
-
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxInFlight)
-	lists := &inTurn{busy: map[string]chan struct{}{}}
-	err = eachLine(lines, maxRecorded, func(n int, line []byte, long bool) error {
-		var recorded Recorded
-		var m matched
-		err := errors.New("the line is over 64 KiB")
-		if !long {
-			err = json.Unmarshal(line, &recorded)
-		}
-		if err == nil {
-			m, err = r.match(recorded)
-		}
-		if err != nil {
-			unreadable(n, err.Error())
-			return nil
-		}
-		group.Go(func() error {
-			// Two walks over one list at a time would disturb each other.
-			defer lists.take(m.reading.ID + strings.Join(m.parents, "/"))()
-			return r.replay(ctx, m)
-		})
-		return ctx.Err()
-	})
-	return r.report, errors.Join(group.Wait(), err)
+	for _, of := range slices.Sorted(maps.Keys(lists)) {
+		group.Go(func() error { return r.replayAll(ctx, lists[of]) })
+	}
+	switch err := group.Wait(); {
+	case err != nil:
+		return r.report, err
+	case bad > 0:
+		return r.report, fmt.Errorf("requests that could not be read: %d", bad)
+	case r.report.Compared() == 0:
+		return r.report, errors.New("nothing was compared: the file has no request of v1 that only reads")
+	case !r.answered.Load():
+		return r.report, errors.New("nothing but refusals was compared: v1 answers every request of the file with an error; " +
+			"is the key that of the traffic?")
+	}
+	return r.report, nil
 }
 
-// eachLine calls fn with each line that is not blank, and its number from 1. Of a line
-// over the limit it says so.
-func eachLine(from io.Reader, most int, fn func(n int, line []byte, long bool) error) error {
-	lines := bufio.NewReaderSize(from, most)
-	for n := 1; ; n++ {
-		line, err := lines.ReadSlice('\n')
-		long := errors.Is(err, bufio.ErrBufferFull)
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = lines.ReadSlice('\n')
-		}
-		if text := strings.TrimSpace(string(line)); text != "" || long {
-			if err := fn(n, []byte(text), long); err != nil {
-				return err
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
+func (r *run) replayAll(ctx context.Context, requests []matched) error {
+	for _, m := range requests {
+		if err := r.replay(ctx, m); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // matched is a request of v1 with its route.
 type matched struct {
-	Recorded
+	request
 	reading *v1compat.Reading
 	parents []string // in the path, as v1 has them
 	query   url.Values
-	body    mailBody
+	mails   mailBody
 }
 
 // mailBody is what POST /v1/sentemails takes.
@@ -116,19 +100,15 @@ type mailBody struct {
 }
 
 // match finds the route of a request.
-func (r *run) match(recorded Recorded) (matched, error) {
-	m := matched{Recorded: recorded}
-	path, rawQuery, _ := strings.Cut(recorded.Path, "?")
+func (r *run) match(asked request) (matched, error) {
+	m := matched{request: asked}
+	path, rawQuery, _ := strings.Cut(asked.path, "?")
 	path, ok := strings.CutPrefix(path, "/v1/")
-	if !ok || strings.ContainsAny(recorded.Path, " #\\") {
-		return m, errors.New("no path of v1")
-	}
-	var err error
-	if m.query, err = url.ParseQuery(rawQuery); err != nil {
-		return m, errors.New("its query is malformed")
+	if !ok {
+		return m, errNoReading
 	}
 	for _, reading := range r.readings {
-		if reading.Method != recorded.Method {
+		if reading.Method != asked.method {
 			continue
 		}
 		if m.parents, ok = parentsIn(reading.Path, "/"+path); ok {
@@ -137,13 +117,13 @@ func (r *run) match(recorded Recorded) (matched, error) {
 		}
 	}
 	if m.reading == nil {
-		return m, errors.New("no request of v1 that only reads")
+		return m, errNoReading
 	}
-	if m.reading.ID != "sentemails" {
-		m.Body = nil
-		return m, nil
+	var err error
+	if m.query, err = url.ParseQuery(rawQuery); err != nil {
+		return m, errors.New("its query is malformed")
 	}
-	if err := json.Unmarshal(recorded.Body, &m.body); err != nil {
+	if asked.body != "" && json.Unmarshal([]byte(asked.body), &m.mails) != nil {
 		return m, errors.New("its body cannot be read")
 	}
 	return m, nil
@@ -174,151 +154,77 @@ func parentsIn(route, path string) ([]string, bool) {
 
 // replay makes a request, and compares.
 func (r *run) replay(ctx context.Context, m matched) error {
-	operation := operationOf(m.reading)
-	asked := request{method: m.Method, path: m.Path, body: string(m.Body)}
 	if r.old != nil {
-		return r.replayOld(ctx, operation, asked)
-	}
-	a, err := r.service.do(ctx, asked)
-	if err != nil {
+		l := &list{Reading: m.reading, spec: specs[m.reading.ID], body: m.body, exact: exactly(m)}
+		_, err := r.compareList(ctx, l)
 		return err
 	}
-	if m.reading.ID == "sentemails" && m.body.User == "" && a.status == m.reading.Status {
-		r.report.count(operation, verdict{explained: 1}) // v2 has the mails of a user, not of an address
-		return nil
+	if m.reading.ID == "sentemails" && m.mails.User == "" && m.mails.Email != "" {
+		a, err := r.service.do(ctx, m.request)
+		if err == nil && a.status < 400 {
+			r.answered.Store(true)
+			r.report.count(operationOf(m.reading), verdict{explained: 1}) // v2 has the mails of a user, not of an address
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
 	l, err := r.listOf(ctx, m)
 	if err != nil {
 		return err
 	}
-	if a.status != m.reading.Status {
-		return r.replayRefused(ctx, l, a)
-	}
-	if !l.reading.Paged {
-		return r.compareList(ctx, l, nil)
-	}
-	return r.comparePage(ctx, l)
+	l.exact = exactly(m)
+	_, err = r.compareList(ctx, l)
+	return err
 }
 
-// replayRefused compares how v2 answers what v1 refused.
-func (r *run) replayRefused(ctx context.Context, l *list, a answer) error {
-	b, err := r.service.do(ctx, get(l.v2))
-	if err != nil {
-		return err
-	}
-	operation := l.operation()
-	// What v1 takes for a malformed id is for v2 the id of nothing (decisions 1.2).
-	if r.agree(a, b) || a.status == http.StatusBadRequest && (b.status == http.StatusNotFound || b.status == http.StatusOK) {
-		r.report.count(operation, verdict{equal: 1})
-		return nil
-	}
-	r.report.count(operation, verdict{faults: []fault{{"status", number(a.status), number(b.status)}}}, a, b)
-	return nil
-}
-
-// comparePage compares one page of v1 with the rows of v2 that are to be on it.
-func (r *run) comparePage(ctx context.Context, l *list) error {
-	p := newPairing(r, l, nil)
-	p.sampled = true
-	rows, err := p.next(ctx, 0)
-	if err != nil {
-		return err
-	}
-	if !p.status {
-		wanted := map[string]bool{}
-		for _, row := range rows {
-			wanted[row.key] = true
-		}
-		if err := p.add(ctx, 0, rows); err != nil {
-			return err
-		}
-		if err := p.find(ctx, wanted); err != nil {
-			return err
-		}
-	}
-	return p.settle(ctx)
-}
-
-// replayOld compares the answers of two services' v1. What differs is asked for again.
-func (r *run) replayOld(ctx context.Context, operation string, asked request) error {
-	pause := firstPause
-	for try := 1; ; try++ {
-		old, err := r.old.do(ctx, asked)
-		if err != nil {
-			return err
-		}
-		now, err := r.service.do(ctx, asked)
-		if err != nil {
-			return err
-		}
-		if old.status >= 400 || now.status >= 400 {
-			r.compareErrors(operation, old, now)
-			return nil
-		}
-		v := rules{links: []string{"download_link"}, tolerated: r.Tolerate}.compare(old.body, now.body)
-		if old.status != now.status {
-			v.faults = append(v.faults, fault{"status", number(old.status), number(now.status)})
-		}
-		if len(v.faults) == 0 || try > agreeing {
-			r.report.count(operation, v, old, now)
-			r.compareHeaders(operation, old, now)
-			return nil
-		}
-		if err := r.Wait(ctx, pause); err != nil {
-			return err
-		}
-		pause *= 2
+// exactly is the page that a request asks for.
+func exactly(m matched) *exactPage {
+	return &exactPage{
+		path: m.path, limit: numberIn(m.query, "limit", defaultLimit(m.reading.ID)), offset: numberIn(m.query, "offset", 0),
 	}
 }
 
 // listOf is the list that a request is of, its ids exchanged for v2's. An id of nothing
 // stays as it is.
 func (r *run) listOf(ctx context.Context, m matched) (*list, error) {
-	var parents []object
-	for i, name := range parameters(m.reading.Path) {
-		o, err := r.inBoth(ctx, strings.TrimSuffix(name, "_id"), m.parents[i])
+	of := parents{}
+	for i, kind := range kindsIn(m.reading.Path) {
+		o, err := r.inBoth(ctx, kind, m.parents[i])
 		if err != nil {
 			return nil, err
 		}
-		parents = append(parents, o)
+		of[kind] = o
 	}
 	filters, err := r.filters(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-
-	var l *list
 	switch m.reading.ID {
 	case "phishing":
-		c, err := r.clientOf(ctx, parents[0])
-		if err != nil {
-			return nil, err
-		}
-		l = r.phishing("", c, parents[0])
+		of["client"], err = r.clientOf(ctx, of["user"])
 	case "sentemails":
-		u, err := r.inBoth(ctx, "user", m.body.User)
-		if err != nil {
-			return nil, err
-		}
-		start, err := time.Parse(time.RFC3339, m.body.Start)
+		of["user"], err = r.inBoth(ctx, "user", m.mails.User)
+	}
+	l := r.list(m.reading.ID, object{v2: filters}, of)
+	if m.reading.ID == "sentemails" {
+		start, err := domain.ParseTime(m.mails.Start)
 		if err != nil {
 			start = r.Now().UTC().AddDate(0, 0, -emailDays)
 		}
-		l = r.emails(u, start.UTC(), m.body.Types)
-		l.body = string(m.Body)
-	default:
-		l = r.list(m.reading.ID, object{v2: filters}, parents...)
+		l.mails(start, m.mails.Types)
+		l.body = m.body
 	}
-	l.exact = &exactPage{path: m.Path, limit: numberIn(m.query, "limit", defaultLimit(l)), offset: numberIn(m.query, "offset", 0)}
-	return l, nil
+	return l, err
 }
 
 // defaultLimit is how many items v1 shows where no limit is given.
-func defaultLimit(l *list) int {
+func defaultLimit(route string) int {
 	switch {
-	case l.reading.ID == "sentemails":
+	case route == "sentemails":
 		return 100
-	case l.most == 50:
+	case specs[route].most == 50:
 		return 20
 	}
 	return 200
@@ -329,16 +235,6 @@ func numberIn(query url.Values, name string, otherwise int) int {
 		return n
 	}
 	return otherwise
-}
-
-// parameters are the names of the parameters of a path.
-func parameters(path string) (names []string) {
-	for s := range strings.SplitSeq(path, "/") {
-		if name, ok := strings.CutPrefix(s, ":"); ok {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // inBoth is an object of v1 in both versions. The id of nothing is the same in both.
@@ -361,7 +257,7 @@ func (r *run) inBoth(ctx context.Context, kind, id string) (object, error) {
 func (r *run) clientOf(ctx context.Context, u object) (object, error) {
 	a, err := r.service.do(ctx, get("/v2/users/"+url.PathEscape(u.v2)))
 	if err != nil || a.status != http.StatusOK {
-		return object{v2: domain.ClientID(nobody).String()}, err
+		return object{v2: domain.ClientID(unusedID).String()}, err
 	}
 	return object{v2: memberOf(a.body, "client_id")}, nil
 }

@@ -53,12 +53,34 @@ type Difference struct {
 	// item that only one side has; order, total, limit or offset of a list; status; the
 	// name of a header; or a member of v2's object that is missing or of a wrong type.
 	Field string `json:"field"`
-	// V1 and V2 are what v1 says, and what v2 says in v1's words. Null where there is
-	// nothing.
-	V1 jsontext.Value `json:"v1"`
-	V2 jsontext.Value `json:"v2"`
+	// Object is what the value is of: the item, or what the list is of where its items
+	// have no ids.
+	Object Object `json:"object,omitzero"`
+	// Row is the item in its list, where it has no id, such as order 3.
+	Row string `json:"row,omitzero"`
+	// V1 and V2 are what v1 says, and what v2 says in v1's words. A side that does not
+	// have the value has nothing, which is not null.
+	V1 jsontext.Value `json:"v1,omitzero"`
+	V2 jsontext.Value `json:"v2,omitzero"`
+	// Unsettled says that the value was another one each time that it was read again.
+	Unsettled bool `json:"unsettled,omitzero"`
 	// Request is the commands that show both, one a line.
 	Request string `json:"request"`
+}
+
+// Object is an object by its ids in both versions; an id that is not known is empty.
+type Object struct {
+	Kind string `json:"kind"`
+	V1   string `json:"v1,omitzero"`
+	V2   string `json:"v2,omitzero"`
+}
+
+// about says what a verdict is of, and which answers show it.
+type about struct {
+	object    Object
+	row       string
+	unsettled bool
+	of        []answer
 }
 
 // at is the operation of that name. The report is locked.
@@ -74,7 +96,10 @@ func (r *Report) at(name string) *Operation {
 }
 
 // count adds a verdict to an operation. The answers are those that it is of.
-func (r *Report) count(operation string, v verdict, of ...answer) {
+func (r *Report) count(operation string, v verdict, of ...answer) { r.add(operation, v, about{of: of}) }
+
+// add adds a verdict to an operation.
+func (r *Report) add(operation string, v verdict, a about) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o := r.at(operation)
@@ -82,12 +107,16 @@ func (r *Report) count(operation string, v verdict, of ...answer) {
 	o.Explained += v.explained
 	o.Different += len(v.faults)
 	o.Compared += v.equal + v.explained + len(v.faults)
+	if a.unsettled {
+		o.Unsettled += len(v.faults)
+	}
 	for _, f := range v.faults {
 		if len(o.Differences) == maxShown {
 			return
 		}
 		o.Differences = append(o.Differences, Difference{
-			Field: f.field, V1: shown(f.v1), V2: shown(f.v2), Request: commands(of),
+			Field: f.field, Object: a.object, Row: a.row, V1: shown(f.v1), V2: shown(f.v2), Unsettled: a.unsettled,
+			Request: commands(a.of),
 		})
 	}
 }
@@ -119,9 +148,14 @@ func (r *Report) sort(names []string) {
 }
 
 // Different is how many differences there are.
-func (r *Report) Different() (n int) {
+func (r *Report) Different() int { return r.sum(func(o *Operation) int { return o.Different }) }
+
+// Compared is how many values were compared.
+func (r *Report) Compared() int { return r.sum(func(o *Operation) int { return o.Compared }) }
+
+func (r *Report) sum(of func(*Operation) int) (n int) {
 	for _, o := range r.Operations {
-		n += o.Different
+		n += of(o)
 	}
 	return n
 }

@@ -22,9 +22,9 @@ const (
 	maxAnswer = 64 << 20
 	// answerWithin is how long a service may take to answer.
 	answerWithin = time.Minute
-	// maxTries bounds how often a request is sent that is answered 429 or 503, or not
-	// at all.
-	maxTries = 8
+	// maxTries bounds how often a request is sent that is answered 429 or not at all, and
+	// maxFailed one that is answered 502, 503 or 504: that is an answer then.
+	maxTries, maxFailed = 8, 4
 	// longestWait bounds what a service may ask to wait for.
 	longestWait = 5 * time.Minute
 )
@@ -53,6 +53,7 @@ type service struct {
 	variable string
 	client   *http.Client
 	wait     Wait
+	say      func(string) // says for what is waited
 	slots    chan struct{}
 	run      string // begins the ids of requests
 	sent     atomic.Int64
@@ -64,6 +65,8 @@ type service struct {
 	known bool
 	left  int
 	reset time.Time
+	// said is the end of the last wait that was said.
+	said time.Time
 }
 
 // Wait pauses; it returns early, with the context's error, where that ends.
@@ -101,7 +104,8 @@ func newService(base, key, variable string, wait Wait) (*service, error) {
 // get is a request that reads a path.
 func get(path string) request { return request{method: http.MethodGet, path: path} }
 
-// do sends a request until it is answered otherwise than with 429 or 503.
+// do sends a request until it is answered otherwise than with 429, or with 502, 503 or 504
+// some times.
 func (s *service) do(ctx context.Context, r request) (answer, error) {
 	select {
 	case s.slots <- struct{}{}:
@@ -119,23 +123,19 @@ func (s *service) do(ctx context.Context, r request) (answer, error) {
 		switch {
 		case ctx.Err() != nil:
 			return a, ctx.Err()
-		case err == nil && !passes(a.status):
-			return a, s.usable(a)
 		case err != nil && !s.met.Load():
 			return a, fmt.Errorf("%s does not answer: %w", s.base, err)
-		case try == maxTries && err == nil:
-			return a, fmt.Errorf("%s %s%s was answered %d %d times", r.method, s.base, r.path, a.status, try)
+		case err == nil && (!passes(a.status) || a.status != http.StatusTooManyRequests && try == maxFailed):
+			return a, nil
 		case try == maxTries:
 			return a, err
 		}
 
-		until := pause
-		if err == nil {
-			until = max(retryAfter(a.header), pause)
-		}
+		until := max(retryAfter(a.header), time.Second)
 		if a.status == http.StatusTooManyRequests {
-			until = max(retryAfter(a.header), time.Second)
+			s.waits(until)
 		} else {
+			until = max(until, pause)
 			pause *= 2
 		}
 		if err := s.wait(ctx, min(until, longestWait)); err != nil {
@@ -153,24 +153,27 @@ func passes(status int) bool {
 	return false
 }
 
+// waits says that the key's budget is waited for, once for requests that wait until the
+// same time.
+func (s *service) waits(until time.Duration) {
+	end := time.Now().Add(until)
+	s.mu.Lock()
+	recent := end.Sub(s.said) < time.Second
+	if !recent {
+		s.said = end
+	}
+	s.mu.Unlock()
+	if s.say != nil && !recent {
+		s.say(fmt.Sprintf("waiting %v for the key's budget at %s", until.Round(time.Second), s.base))
+	}
+}
+
 func retryAfter(h http.Header) time.Duration {
 	seconds, err := strconv.Atoi(h.Get("Retry-After"))
 	if err != nil || seconds < 0 {
 		return 0
 	}
 	return time.Duration(min(seconds, int(longestWait/time.Second))) * time.Second
-}
-
-// usable is an error where the answer says that nothing can be compared.
-func (s *service) usable(a answer) error {
-	switch {
-	case a.noKey:
-	case a.status == http.StatusUnauthorized:
-		return fmt.Errorf("%s does not take the key: %s", s.base, message(a.body))
-	case a.status == http.StatusGone:
-		return fmt.Errorf("%s %s%s was answered 410: v1 is switched off for the key: %s", a.method, s.base, a.path, message(a.body))
-	}
-	return nil
 }
 
 // once sends a request.

@@ -1,9 +1,11 @@
 package parity
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,6 +13,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"partnerapi/v2/op"
 )
 
 // cleanWithin bounds the time for removing what was made.
@@ -36,7 +40,7 @@ func Writes(ctx context.Context, c Config, in string) (r *Report, made []string,
 		return run.report, nil, err
 	}
 	for _, version := range []string{"v1", "v2"} {
-		t := &trial{run: run, client: o, version: version, name: "parity-" + strings.ToLower(rand.Text()[:12])}
+		t := &trial{run: run, of: parents{"client": o}, version: version, name: "parity-" + strings.ToLower(rand.Text()[:12])}
 		err = t.all(ctx)
 		made = append(made, t.clean(ctx)...)
 		if err != nil {
@@ -48,11 +52,7 @@ func Writes(ctx context.Context, c Config, in string) (r *Report, made []string,
 
 // clientNamed finds a client by its id in either version.
 func (r *run) clientNamed(ctx context.Context, id string) (object, error) {
-	asked := text(id)
-	if _, err := strconv.ParseUint(id, 10, 31); err == nil {
-		asked = jsontext.Value(id)
-	}
-	pairs, err := r.exchange(ctx, "client", []jsontext.Value{asked})
+	pairs, err := r.exchange(ctx, "client", []jsontext.Value{idValue(id)})
 	if err != nil {
 		return object{}, err
 	}
@@ -65,198 +65,193 @@ func (r *run) clientNamed(ctx context.Context, id string) (object, error) {
 // trial is the writes through one version.
 type trial struct {
 	*run
-	client           object
-	version, name    string
-	collection, user object
+	of            parents // the client, and what was made
+	version, name string
+}
+
+// write is a write in the words of both versions.
+type write struct {
+	// method and path are v1's. v2 has the same, but for methodV2 where it is set.
+	method, methodV2, path string
+	v1, v2                 map[string]any // the bodies
+	status                 [2]int
+	// makes is the kind of the object that it makes; empty for none.
+	makes string
+	// after are what both versions show then.
+	after []showing
+}
+
+// showing is an object of a list with some of its members; nil where it is not shown.
+type showing struct {
+	route, kind string
+	filters     object
+	want        map[string]any
 }
 
 // all makes the writes, and compares after each.
 func (t *trial) all(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{
-		t.makeCollection, t.makeUser, t.member(true), t.change, t.member(false), t.member(true),
-	} {
-		if err := step(ctx); err != nil {
+	for _, step := range t.steps() {
+		w := step()
+		if err := t.send(ctx, w); err != nil {
 			return err
+		}
+		for _, s := range w.after {
+			if err := t.shows(ctx, s); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// write is a write in the words of both versions.
-type write struct {
-	v1, v2    request
-	status    [2]int
-	operation string // of v1
+// steps are the writes. Each is made when its turn has come, as it names what the ones
+// before it made.
+func (t *trial) steps() []func() write {
+	const collections = "/clients/:client_id/collections"
+	const members = collections + "/:collection_id/members"
+	collection := map[string]any{"name": t.name, "description": "made by partnerapi parity"}
+	made := map[string]any{"email": t.name + "@example.com", "first_name": "Parity", "last_name": "Trial", "role": "hr"}
+	change := map[string]any{"preferred_language": "fr-ca", "role": "finance", "status": "inactive"}
+	created, ok := [2]int{http.StatusCreated, http.StatusCreated}, [2]int{http.StatusOK, http.StatusOK}
+
+	add := func() write {
+		return write{
+			method: "POST", path: members, status: ok,
+			v1: map[string]any{"user_infima_id": t.of["user"].v1}, v2: map[string]any{"user_ids": []string{t.of["user"].v2}},
+			after: []showing{
+				{"collection-members", "user", object{}, map[string]any{"email": made["email"]}},
+				{"collections", "collection", object{}, map[string]any{"member_count": 1}},
+			},
+		}
+	}
+	return []func() write{
+		func() write {
+			return write{
+				method: "POST", path: collections, v1: collection, v2: collection, status: created, makes: "collection",
+				after: []showing{{"collections", "collection", object{}, with(collection, "member_count", 0)}},
+			}
+		},
+		func() write {
+			return write{
+				method: "POST", path: "/clients/:client_id/users", v1: made, v2: made, status: created, makes: "user",
+				after: []showing{{"users", "user", object{"", "status=active"}, with(made, "status", "active")}},
+			}
+		},
+		add,
+		func() write {
+			return write{
+				method: "POST", methodV2: "PATCH", path: "/users/:user_id", v1: change, v2: change, status: ok,
+				after: []showing{{"users", "user", object{"status=inactive", "status=inactive"}, change}},
+			}
+		},
+		func() write {
+			return write{
+				method: "DELETE", path: members + "/:user_id", status: [2]int{http.StatusOK, http.StatusNoContent},
+				after: []showing{
+					{"collection-members", "user", object{}, nil},
+					{"collections", "collection", object{}, map[string]any{"member_count": 0}},
+				},
+			}
+		},
+		add,
+	}
 }
 
-// send makes the write through the trial's version. That it fails is a difference.
-func (t *trial) send(ctx context.Context, w write) (answer, error) {
-	r, status := w.v1, w.status[0]
+// with is a copy of an object with another member.
+func with(object map[string]any, name string, value any) map[string]any {
+	object = maps.Clone(object)
+	object[name] = value
+	return object
+}
+
+// send makes the write through the trial's version, and remembers what it made. That it
+// fails is a difference.
+func (t *trial) send(ctx context.Context, w write) error {
+	r := request{method: w.method, path: "/v1" + filled(w.path, func(kind string) string { return t.of[kind].v1 })}
+	body, status := w.v1, w.status[0]
 	if t.version == "v2" {
-		r, status = w.v2, w.status[1]
+		r.method = cmp.Or(w.methodV2, w.method)
+		r.path = "/v2" + filled(w.path, func(kind string) string { return t.of[kind].v2 })
+		body, status = w.v2, w.status[1]
+	}
+	if body != nil {
+		r.body = jsonOf(body)
 	}
 	a, err := t.service.do(ctx, r)
 	if err != nil {
-		return a, err
+		return err
 	}
-	t.checkHeaders(w.operation, a)
-	v := verdict{equal: 1}
+	operation := w.method + " /v1" + op.Braced(w.path)
+	t.checkHeaders(operation, a)
 	if a.status != status {
-		v = verdict{faults: []fault{{"status", number(a.status), number(status)}}}
+		f := fault{"status", number(a.status), number(status)}
 		if t.version == "v2" {
-			v.faults[0].v1, v.faults[0].v2 = v.faults[0].v2, v.faults[0].v1
+			f.v1, f.v2 = f.v2, f.v1
 		}
+		t.report.count(operation, verdict{faults: []fault{f}}, a)
+		return Unable{fmt.Errorf("%s %s was answered %d: %s", a.method, a.path, a.status, message(a))}
 	}
-	t.report.count(w.operation, v, a)
-	if a.status != status {
-		return a, Unable{fmt.Errorf("%s %s was answered %d: %s", a.method, a.path, a.status, message(a.body))}
+	t.report.count(operation, verdict{equal: 1}, a)
+	if w.makes == "" {
+		return nil
 	}
-	return a, nil
-}
 
-// operation is the name of v1's operation.
-func (t *trial) operation(method, path string) string { return method + " /v1" + path }
-
-// both is the object that a write made, in both versions.
-func (t *trial) both(ctx context.Context, kind string, a answer) (object, error) {
 	id := memberOf(a.body, "id")
-	if kind == "collection" && t.version == "v1" {
-		return t.pair(ctx, kind, jsontext.Value(id))
-	}
-	return t.pair(ctx, kind, text(id))
-}
-
-func (t *trial) pair(ctx context.Context, kind string, id jsontext.Value) (object, error) {
-	pairs, err := t.exchange(ctx, kind, []jsontext.Value{id})
-	if err != nil || len(pairs) != 1 {
-		return object{}, fmt.Errorf("exchange the id of the new %s %s: %w", kind, id, orNone(err))
-	}
-	return object{pairs[0].one(), pairs[0].V2}, nil
-}
-
-func orNone(err error) error {
-	if err == nil {
-		return fmt.Errorf("there is none")
-	}
-	return err
-}
-
-func (t *trial) makeCollection(ctx context.Context) error {
-	body := jsonOf(map[string]any{"name": t.name, "description": "made by partnerapi parity"})
-	a, err := t.send(ctx, write{
-		v1:        post("/v1/clients/"+t.client.v1+"/collections", body),
-		v2:        post("/v2/clients/"+t.client.v2+"/collections", body),
-		status:    [2]int{http.StatusCreated, http.StatusCreated},
-		operation: t.operation("POST", "/clients/{client_id}/collections"),
-	})
+	pairs, err := t.exchange(ctx, w.makes, []jsontext.Value{idValue(id)})
 	if err != nil {
 		return err
 	}
-	if t.collection, err = t.both(ctx, "collection", a); err != nil {
-		return err
+	if len(pairs) != 1 {
+		return fmt.Errorf("exchange the id of the new %s %s: there is none", w.makes, id)
 	}
-	return t.shows(ctx, t.list("collections", object{}, t.client), t.collection.v1, map[string]any{
-		"name": t.name, "description": "made by partnerapi parity", "member_count": 0,
-	})
+	t.of[w.makes] = object{pairs[0].one(), pairs[0].V2}
+	return nil
 }
 
-func (t *trial) makeUser(ctx context.Context) error {
-	user := map[string]any{"email": t.name + "@example.com", "first_name": "Parity", "last_name": "Trial", "role": "hr"}
-	a, err := t.send(ctx, write{
-		v1:        post("/v1/clients/"+t.client.v1+"/users", jsonOf(user)),
-		v2:        post("/v2/clients/"+t.client.v2+"/users", jsonOf(user)),
-		status:    [2]int{http.StatusCreated, http.StatusCreated},
-		operation: t.operation("POST", "/clients/{client_id}/users"),
-	})
-	if err != nil {
-		return err
+// idValue is an id of either version as JSON: v1's numbers are numbers.
+func idValue(id string) jsontext.Value {
+	if _, err := strconv.ParseUint(id, 10, 31); err == nil {
+		return jsontext.Value(id)
 	}
-	if t.user, err = t.both(ctx, "user", a); err != nil {
-		return err
-	}
-	user["status"] = "active"
-	return t.shows(ctx, t.list("users", object{"", "status=active"}, t.client), t.user.v1, user)
-}
-
-// change changes the user.
-func (t *trial) change(ctx context.Context) error {
-	change := map[string]any{"preferred_language": "fr-ca", "role": "finance", "status": "inactive"}
-	_, err := t.send(ctx, write{
-		v1:        post("/v1/users/"+t.user.v1, jsonOf(change)),
-		v2:        request{method: http.MethodPatch, path: "/v2/users/" + t.user.v2, body: jsonOf(change)},
-		status:    [2]int{http.StatusOK, http.StatusOK},
-		operation: t.operation("POST", "/users/{user_id}"),
-	})
-	if err != nil {
-		return err
-	}
-	return t.shows(ctx, t.list("users", object{"status=inactive", "status=inactive"}, t.client), t.user.v1, change)
-}
-
-// member makes the user a member of the collection, or removes it.
-func (t *trial) member(add bool) func(context.Context) error {
-	return func(ctx context.Context) error {
-		v1 := "/v1/clients/" + t.client.v1 + "/collections/" + t.collection.v1 + "/members"
-		v2 := "/v2/clients/" + t.client.v2 + "/collections/" + t.collection.v2 + "/members"
-		path := "/clients/{client_id}/collections/{collection_id}/members"
-		w := write{
-			v1: post(v1, jsonOf(map[string]any{"user_infima_id": t.user.v1})), v2: post(v2, jsonOf(map[string]any{"user_ids": []string{t.user.v2}})),
-			status: [2]int{http.StatusOK, http.StatusOK}, operation: t.operation("POST", path),
-		}
-		if !add {
-			w = write{
-				v1:     request{method: http.MethodDelete, path: v1 + "/" + t.user.v1},
-				v2:     request{method: http.MethodDelete, path: v2 + "/" + t.user.v2},
-				status: [2]int{http.StatusOK, http.StatusNoContent}, operation: t.operation("DELETE", path+"/{user_id}"),
-			}
-		}
-		if _, err := t.send(ctx, w); err != nil {
-			return err
-		}
-		want := map[string]any{"email": t.name + "@example.com"}
-		count := 1
-		if !add {
-			want, count = nil, 0
-		}
-		if err := t.shows(ctx, t.list("collection-members", object{}, t.client, t.collection), t.user.v1, want); err != nil {
-			return err
-		}
-		return t.shows(ctx, t.list("collections", object{}, t.client), t.collection.v1, map[string]any{"member_count": count})
-	}
+	return text(id)
 }
 
 // shows compares all of a list, and whether both sides show the object with what was
-// written; or, where want is nil, do not show it.
-func (t *trial) shows(ctx context.Context, l *list, key string, want map[string]any) error {
+// written.
+func (t *trial) shows(ctx context.Context, s showing) error {
+	l := t.list(s.route, s.filters, t.of)
+	pairs, err := t.compareList(ctx, l)
+	if err != nil {
+		return err
+	}
 	seen := false
-	err := t.compareList(ctx, l, func(_ context.Context, v1, other row) error {
-		if v1.key != key {
-			return nil
+	for _, pair := range pairs {
+		if pair[0].key.id != t.of[s.kind].v1 {
+			continue
 		}
 		seen = true
 		var v verdict
-		for name, value := range want {
-			expected := jsontext.Value(jsonOf(value))
-			for _, side := range []row{v1, other} {
+		for name, value := range s.want {
+			expected := jsonOf(value)
+			for _, side := range pair {
 				all, err := members(side.value)
 				if err != nil {
 					return err
 				}
-				if string(all[name]) == string(expected) {
+				if string(all[name]) == expected {
 					v.equal++
 				} else {
-					v.faults = append(v.faults, fault{name, all[name], expected})
+					v.faults = append(v.faults, fault{name, all[name], jsontext.Value(expected)})
 				}
 			}
 		}
-		t.report.count(l.operation(), v, v1.of, other.of)
-		return nil
-	})
-	if err == nil && seen != (want != nil) {
-		t.report.count(l.operation(), verdict{faults: []fault{{"item", fmtBool(seen), fmtBool(want != nil)}}},
+		t.report.count(l.operation(), v, pair[0].of, pair[1].of)
+	}
+	if seen != (s.want != nil) {
+		t.report.count(l.operation(), verdict{faults: []fault{{"item", boolean(seen), boolean(s.want != nil)}}},
 			answer{request: get(l.v1), from: t.service}, answer{request: get(l.v2), from: t.service})
 	}
-	return err
+	return nil
 }
 
 // clean deletes the collection and makes the user inactive, also where the work was
@@ -264,28 +259,25 @@ func (t *trial) shows(ctx context.Context, l *list, key string, want map[string]
 func (t *trial) clean(ctx context.Context) (made []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
 	defer cancel()
-	if t.collection.v2 != "" {
-		a, err := t.service.do(ctx, request{
-			method: http.MethodDelete, path: "/v2/clients/" + t.client.v2 + "/collections/" + t.collection.v2,
-		})
-		made = append(made, fmt.Sprintf("through %s: collection %s (%s), %s", t.version, t.name, t.collection.v2,
-			outcome(err == nil && a.status == http.StatusNoContent, "deleted")))
+	undo := func(kind, name, done string, r request, status int) {
+		id := t.of[kind].v2
+		if id == "" {
+			return
+		}
+		outcome := done
+		r.path += id
+		if a, err := t.service.do(ctx, r); err != nil || a.status != status {
+			outcome = "which could not be made " + done
+		}
+		made = append(made, fmt.Sprintf("through %s: %s %s (%s), %s", t.version, kind, name, id, outcome))
 	}
-	if t.user.v2 != "" {
-		a, err := t.service.do(ctx, request{
-			method: http.MethodPatch, path: "/v2/users/" + t.user.v2, body: `{"status":"inactive"}`,
-		})
-		made = append(made, fmt.Sprintf("through %s: user %s@example.com (%s), %s", t.version, t.name, t.user.v2,
-			outcome(err == nil && a.status == http.StatusOK, "inactive")))
-	}
+	undo("collection", t.name, "deleted", request{
+		method: http.MethodDelete, path: "/v2/clients/" + t.of["client"].v2 + "/collections/",
+	}, http.StatusNoContent)
+	undo("user", t.name+"@example.com", "inactive", request{
+		method: http.MethodPatch, path: "/v2/users/", body: `{"status":"inactive"}`,
+	}, http.StatusOK)
 	return made
-}
-
-func outcome(done bool, how string) string {
-	if done {
-		return how
-	}
-	return "which could not be made " + how
 }
 
 // jsonOf is a value as JSON.
