@@ -40,36 +40,14 @@ const NoNumber = -1
 
 // Readings are the routes of v1's own document that only read, in the order of the
 // table.
-func (f *Facade) Readings() ([]*Reading, error) {
-	fields, err := f.Fields()
-	if err != nil {
-		return nil, err
-	}
+func (f *Facade) Readings() []*Reading {
 	var all []*Reading
 	for _, r := range f.routes {
-		if r.Additive || r.operation.Meta().Scope != domain.Read {
-			continue
-		}
-		reading := readingOf(r)
-		for _, of := range fields {
-			if of.Route.ID == r.ID {
-				reading.GivenUp = membersGivenUp(of.Response)
-			}
-		}
-		all = append(all, reading)
-	}
-	return all, nil
-}
-
-// membersGivenUp are the members of the items that v2 does not have.
-func membersGivenUp(fields []Field) (names []string) {
-	for _, field := range fields {
-		if name, ok := strings.CutPrefix(field.V1, "items[]."); ok && field.How == GivenUp {
-			names = append(names, name)
+		if !r.Additive && r.operation.Meta().Scope == domain.Read {
+			all = append(all, readingOf(r))
 		}
 	}
-	slices.Sort(names)
-	return names
+	return all
 }
 
 // Expected is what v1 has to say of one object of v2.

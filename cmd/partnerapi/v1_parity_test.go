@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -73,6 +74,7 @@ func TestParity(t *testing.T) {
 	// --all alone is taken: what is refused is the rest.
 	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--all", "--writes=1", "--v1-url=" + s.address}, "leave --v1-url out")
 	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--writes=999999"}, "reaches no client 999999")
+	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--writes=zebra"}, `--writes: the key reaches no client "zebra"`)
 	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--tolerate=email"}, "--v1-url")
 }
 
@@ -93,7 +95,12 @@ func shape(t *testing.T, text string) {
 			Explained   int    `json:"explained"`
 			Different   int    `json:"different"`
 			Differences []struct {
-				Field   string `json:"field"`
+				Field  string `json:"field"`
+				Object struct {
+					Kind string `json:"kind"`
+					V1   string `json:"v1"`
+					V2   string `json:"v2"`
+				} `json:"object"`
 				V1      string `json:"v1"`
 				V2      string `json:"v2"`
 				Request string `json:"request"`
@@ -113,6 +120,9 @@ func shape(t *testing.T, text string) {
 		}
 		d := o.Differences[0]
 		lines := strings.Split(d.Request, "\n")
+		if o := d.Object; o.Kind != "client" || o.V1 != "1" || !strings.HasPrefix(o.V2, "cli_") {
+			t.Errorf("%+v", o)
+		}
 		if d.Field != "client_name" || d.V1 != "Another" || d.V2 != "Hollowbrook Manufacturing" || len(lines) != 2 ||
 			!strings.HasPrefix(lines[0], `curl -s -H "X-API-Key: $KEY" 'http://`) || !strings.Contains(lines[1], "/v2/clients?") {
 			t.Errorf("%+v", d)
@@ -120,27 +130,76 @@ func shape(t *testing.T, text string) {
 	}
 }
 
-// TestParityOfTraffic: the requests of a log are recorded and compared.
+// TestParityOfTraffic: the requests of a file are compared. The exit status is 2 where a
+// line cannot be read, or nothing was compared.
 func TestParityOfTraffic(t *testing.T) {
 	t.Parallel()
 	s := serving(t, demonstration(t), "--demo", "--release=latest", "--no-work")
-	dir := t.TempDir()
-	log, requests := filepath.Join(dir, "access.log"), filepath.Join(dir, "requests")
-	lines := `192.0.2.1 - - [15/Jun/2026:12:00:00 +0000] "GET /v1/clients?limit=5 HTTP/1.1" 200 812
-192.0.2.1 - - [15/Jun/2026:12:00:00 +0000] "GET /v1/partner HTTP/1.1" 200 812
-nonsense
-`
-	if err := os.WriteFile(log, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
+	replay := func(content, at string) []string {
+		file := filepath.Join(t.TempDir(), "requests")
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"parity", "replay", file, "--url=" + at, "--key=pk_demo_all"}
 	}
-	r := command(t, "parity", "record", log, "-o", requests)
-	if r.code != 0 || !strings.Contains(r.err, log+": 3: ") || !strings.Contains(r.err, "2 requests, 2 of them reads of v1, 2 recorded") {
-		t.Fatalf("exit %d: %s", r.code, r.err)
-	}
-	out := must(t, "parity", "replay", requests, "--url="+s.address, "--key=pk_demo_subset", "--json")
-	if !strings.Contains(out, `"operation": "GET /v1/clients"`) {
+	const good = "GET /v1/clients?limit=5\n/v1/partner\n\n"
+	if out := must(t, append(replay(good, s.address), "--json")...); !strings.Contains(out, `"operation": "GET /v1/clients"`) {
 		t.Errorf("nothing was compared: %s", out)
 	}
-	refused(t, 1, []string{"parity", "replay", requests, "--url=" + lying(t, s.address), "--key=pk_demo_all"}, "values that differ: 1")
-	refused(t, 2, []string{"parity", "replay", requests, "--url=" + s.address, "--key=pk_nobody"}, "does not take the key")
+	const har = `{"log": {"entries": [{"request": {"method": "GET", "url": "https://x.example/api/v1/clients?limit=5"}}, {"request": {"method": "GET", "url": "https://x.example/"}}]}}`
+	must(t, replay(har, s.address)...)
+	refused(t, 1, replay(good, lying(t, s.address)), "values that differ: 1")
+	for content, says := range map[string]string{
+		"":                                "nothing was compared",
+		`{"log": {"entries": []}}`:        "nothing was compared",
+		"nonsense\n":                      ":1: not of the form",
+		good + "POST /v1/clients\n":       ":4: not of the form",
+		good + "GET /v1/nothing\n":        ":4: no request of v1 that only reads",
+		good + "/v2/clients\n":            ":4: not of the form",
+		`{"log": {"entries": [{}]}}`:      ":1: the entry has no request",
+		`{"log": {"entries": [{"reques`:   "neither a HAR file",
+		"127.0.0.1 - - [x] \"GET /v1/a\"": ":1: not of the form",
+	} {
+		refused(t, 2, replay(content, s.address), says)
+	}
+}
+
+// TestTrafficOfLogs: the commands of the handbook make lines for replay of logs.
+func TestTrafficOfLogs(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip("jq is not installed")
+	}
+	text, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, commands, _ := strings.Cut(string(text), "of this service (`--log-format json`):\n\n```sh\n")
+	commands, _, _ = strings.Cut(commands, "```")
+	dir := t.TempDir()
+	for name, lines := range map[string]string{
+		"access.log": `192.0.2.1 - - [15/Jun/2026:12:00:00 +0000] "GET /v1/clients?limit=5 HTTP/1.1" 200 812 "-" "curl/8.5"
+192.0.2.1 - - [15/Jun/2026:12:00:00 +0000] "GET /v1/usage HTTP/1.1" 200 812
+192.0.2.1 - - [15/Jun/2026:12:00:00 +0000] "GET /v1/nothing HTTP/1.1" 404 81
+192.0.2.1 - - [15/Jun/2026:12:00:00 +0000] "POST /v1/clients HTTP/1.1" 200 81
+`,
+		"caddy.log": `{"msg":"handled request","request":{"method":"GET","uri":"/v1/clients?limit=6","headers":{}},"status":200}
+{"msg":"handled request","request":{"method":"GET","uri":"/v2/clients","headers":{}},"status":200}
+`,
+		"partnerapi.log": `{"msg":"request","method":"GET","path":"/v1/clients","status":200,"query":"limit=7"}
+{"msg":"request","method":"GET","path":"/v1/partner","status":200}
+{"msg":"serving"}
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sh := exec.CommandContext(t.Context(), "sh", "-ec", commands)
+	sh.Dir = dir
+	out, err := sh.CombinedOutput()
+	want := "/v1/clients?limit=5\n/v1/clients?limit=6\n/v1/clients?limit=7\n/v1/partner?\n"
+	if err != nil || string(out) != want {
+		t.Errorf("%v: %s", err, out)
+	}
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v1compat"
 )
@@ -20,30 +18,6 @@ const (
 	// exchangeAs is the exchange in reports.
 	exchangeAs = "POST /v1/ids/exchange"
 )
-
-// numbersCache remembers numbers. They never change while a service runs, but for an
-// import.
-type numbersCache struct {
-	mu    sync.Mutex
-	found map[idmap.IDKey]int64
-}
-
-// idOf is an id as v2 shows it.
-func idOf(key idmap.IDKey) string {
-	switch key.Kind {
-	case idmap.Client:
-		return domain.ClientID(key.ID).String()
-	case idmap.Collection:
-		return domain.CollectionID(key.ID).String()
-	case idmap.Policy:
-		return domain.PolicyID(key.ID).String()
-	case idmap.Template:
-		return domain.TemplateID(key.ID).String()
-	case idmap.Group:
-		return domain.GroupID(key.ID).String()
-	}
-	return domain.ReportID(key.ID).String()
-}
 
 // numbers finds numbers by the exchange of ids.
 func (r *run) numbers(ctx context.Context) v1compat.Numbers {

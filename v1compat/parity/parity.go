@@ -91,15 +91,12 @@ func newRun(c Config) (*run, error) {
 		c.Now = time.Now
 	}
 	r := &run{Config: c, report: &Report{Operations: []*Operation{}}, readings: map[string]*v1compat.Reading{}}
-	readings, err := c.Facade.Readings()
-	if err != nil {
-		return nil, err
-	}
-	for _, reading := range readings {
+	for _, reading := range c.Facade.Readings() {
 		r.readings[reading.ID] = reading
 		r.operations = append(r.operations, operationOf(reading))
 	}
-	if r.service, err = newService(c.URL, c.Key, "KEY", c.Wait); err != nil {
+	var err error
+	if r.service, err = newService(c.URL, c.Key, "KEY", c); err != nil {
 		return nil, Unable{err}
 	}
 	if c.OldURL == "" {
@@ -108,9 +105,10 @@ func newRun(c Config) (*run, error) {
 	if c.OldKey == "" {
 		c.OldKey = c.Key
 	}
-	if r.old, err = newService(c.OldURL, c.OldKey, "V1_KEY", c.Wait); err != nil {
+	if r.old, err = newService(c.OldURL, c.OldKey, "V1_KEY", c); err != nil {
 		return nil, Unable{err}
 	}
+	r.report.Between = []string{r.old.base, r.service.base}
 	return r, nil
 }
 

@@ -21,6 +21,9 @@ const maxValue = 2000
 
 // Report is what was compared, operation by operation.
 type Report struct {
+	// Between, where two services' version 1 are compared, are the addresses of the
+	// one that differences have under v1, and of the one under v2.
+	Between    []string     `json:"between,omitzero"`
 	Operations []*Operation `json:"operations"`
 
 	mu   sync.Mutex
@@ -42,16 +45,17 @@ type Operation struct {
 	Different int `json:"different"`
 	// Differences are the first ten.
 	Differences []Difference `json:"differences"`
-	// Unsettled counts what changed at each of the times that it was read again, so
-	// that it could not be compared.
+	// Unsettled counts the differences that were others at each of the times that they
+	// were read again.
 	Unsettled int `json:"unsettled,omitzero"`
 }
 
 // Difference is a value that both sides say differently.
 type Difference struct {
-	// Field is the value's path in v1's item, such as admins[0].role; or item, for an
-	// item that only one side has; order, total, limit or offset of a list; status; the
-	// name of a header; or a member of v2's object that is missing or of a wrong type.
+	// Field is the value's path in v1's item, such as admins[0].role; or missing row for
+	// an item that v1 lacks, and surplus row for one that it alone has; order, total,
+	// limit or offset of a list; status; the name of a header; or a member of v2's object
+	// that is missing or of a wrong type.
 	Field string `json:"field"`
 	// Object is what the value is of: the item, or what the list is of where its items
 	// have no ids.
@@ -133,13 +137,6 @@ func (r *Report) first(what string) bool {
 	return !seen
 }
 
-// unsettled counts what could not be compared.
-func (r *Report) unsettled(operation string, n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.at(operation).Unsettled += n
-}
-
 // sort puts the operations into the order of names.
 func (r *Report) sort(names []string) {
 	slices.SortStableFunc(r.Operations, func(a, b *Operation) int {
@@ -170,11 +167,11 @@ func commands(of []answer) string {
 	return strings.Join(lines, "\n")
 }
 
-// shown is a value as it is reported.
+// shown is a value as it is reported; nil for none.
 func shown(v jsontext.Value) jsontext.Value {
 	switch {
 	case len(v) == 0:
-		return jsontext.Value("null")
+		return nil
 	case len(v) > maxValue:
 		return text(strings.ToValidUTF8(string(v[:maxValue]), "") + "…")
 	case !v.IsValid():
@@ -210,11 +207,7 @@ func (r *Report) WriteText(to io.Writer) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "OPERATION\tCOMPARED\tEQUAL\tEXPLAINED\tDIFFERENT")
 	for _, o := range r.Operations {
-		note := ""
-		if o.Unsettled > 0 {
-			note = fmt.Sprintf(" (%d kept changing)", o.Unsettled)
-		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d%s\n", o.Operation, o.Compared, o.Equal, o.Explained, o.Different, note)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", o.Operation, o.Compared, o.Equal, o.Explained, o.Different)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -223,10 +216,7 @@ func (r *Report) WriteText(to io.Writer) error {
 	var b strings.Builder
 	for _, o := range r.Operations {
 		for _, d := range o.Differences {
-			fmt.Fprintf(&b, "\n%s: %s\n  v1: %s\n  v2: %s\n", o.Operation, d.Field, d.V1, d.V2)
-			for line := range strings.Lines(d.Request) {
-				fmt.Fprintf(&b, "  %s\n", strings.TrimSuffix(line, "\n"))
-			}
+			d.write(&b, o.Operation, r.Between)
 		}
 		if more := o.Different - len(o.Differences); more > 0 {
 			fmt.Fprintf(&b, "\n%s: %d more\n", o.Operation, more)
@@ -234,4 +224,29 @@ func (r *Report) WriteText(to io.Writer) error {
 	}
 	_, err := io.WriteString(to, b.String())
 	return err
+}
+
+// write writes a difference for people.
+func (d Difference) write(b *strings.Builder, operation string, between []string) {
+	fmt.Fprintf(b, "\n%s: %s", operation, d.Field)
+	if d.Row != "" {
+		fmt.Fprintf(b, ", %s", d.Row)
+	}
+	if o := d.Object; o.Kind != "" {
+		fmt.Fprintf(b, ", %s %s (%s)", o.Kind, cmp.Or(o.V1, "?"), cmp.Or(o.V2, "?"))
+	}
+	if d.Unsettled {
+		fmt.Fprintf(b, ", still changing after %d readings", rounds)
+	}
+	b.WriteString("\n")
+	names := []string{"v1", "v2"}
+	if len(between) == len(names) {
+		names = between
+	}
+	for i, v := range []jsontext.Value{d.V1, d.V2} {
+		fmt.Fprintf(b, "  %s: %s\n", names[i], cmp.Or(string(v), "absent"))
+	}
+	for line := range strings.Lines(d.Request) {
+		fmt.Fprintf(b, "  %s\n", strings.TrimSuffix(line, "\n"))
+	}
 }

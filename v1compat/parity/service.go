@@ -85,13 +85,13 @@ func Pause(ctx context.Context, d time.Duration) error {
 }
 
 // newService checks an address.
-func newService(base, key, variable string, wait Wait) (*service, error) {
+func newService(base, key, variable string, c Config) (*service, error) {
 	at, err := url.Parse(base)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.RawQuery != "" {
 		return nil, fmt.Errorf("%q is no address of a service: give one such as https://api.example.com, without /v1", base)
 	}
 	return &service{
-		base: strings.TrimSuffix(base, "/"), key: key, variable: variable, wait: wait,
+		base: strings.TrimSuffix(base, "/"), key: key, variable: variable, wait: c.Wait, say: c.Say,
 		client: &http.Client{
 			Timeout: answerWithin, Transport: http.DefaultTransport.(*http.Transport).Clone(),
 			// The key is for this service alone.
@@ -234,6 +234,7 @@ func (s *service) spend(ctx context.Context) error {
 		until := s.reset.Sub(now)
 		s.known = false
 		s.mu.Unlock()
+		s.waits(until)
 		if err := s.wait(ctx, min(until, longestWait)); err != nil {
 			return err
 		}

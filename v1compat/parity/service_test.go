@@ -48,7 +48,12 @@ func TestWaits(t *testing.T) {
 	waited := &waits{}
 	c := config(at, w.tenant.Key, w.Clock.Now())
 	c.Wait = waited.wait
+	var said []string
+	c.Say = func(text string) { said = append(said, text) }
 	same(t, c)
+	if !slices.Equal(said, []string{"waiting 17s for the key's budget at " + at}) {
+		t.Errorf("said %q", said)
+	}
 	if len(waited.all) < 3 || waited.all[0] != 17*time.Second || waited.all[1] != 9*time.Second {
 		t.Errorf("waited %v", waited.all)
 	}
@@ -73,7 +78,7 @@ func TestBudget(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	waited := 0
-	s, err := newService(server.URL, "key", "KEY", func(_ context.Context, d time.Duration) error {
+	s, err := newService(server.URL, "key", "KEY", Config{Wait: func(_ context.Context, d time.Duration) error {
 		mu.Lock()
 		defer mu.Unlock()
 		waited++
@@ -82,7 +87,7 @@ func TestBudget(t *testing.T) {
 			t.Errorf("waits %v for a window of 40 s", d)
 		}
 		return nil
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +207,7 @@ func TestOld(t *testing.T) {
 // TestJSON: the report's JSON, with all that it can have.
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	s, err := newService("https://api.example.com", "secret", "KEY", unhurried)
+	s, err := newService("https://api.example.com", "secret", "KEY", Config{Wait: unhurried})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +231,6 @@ func TestJSON(t *testing.T) {
         {
           "field": "client_name",
           "v1": "O'Neil",
-          "v2": null,
           "request": "curl -s -H \"X-API-Key: $KEY\" 'https://api.example.com/v1/clients?limit=50'\ncurl -s -X POST -H \"X-API-Key: $KEY\" -d '{\"a\":\"it'\\''s\"}' 'https://api.example.com/v2/x'"
         }
       ]
