@@ -19,8 +19,6 @@ import (
 // is safe for concurrent use.
 type Reading struct {
 	Meta
-	// GivenUp are the members of v1's items that v2's JSON has no value for, sorted.
-	GivenUp []string
 	// Paged says that v1 answers with a page of items; else with one object.
 	Paged bool
 	// List says that v2 answers with a page of objects; else with one object.

@@ -9,193 +9,259 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
 )
 
-func allFields(t *testing.T) (*Facade, []OperationFields) {
-	t.Helper()
-	f := New(v2.New(nil, nil), Config{})
-	all, err := f.Fields()
+// elsewhere are the paths, in the answer of a route's successor, of what the
+// operation that the route itself calls has at another path; by the route's id.
+var elsewhere = map[string]map[string]string{
+	"sendphishing": {"send_at": "sends[].send_at"},
+}
+
+// inputElsewhere are the parameters and members of a successor that stand for those of
+// the operation that the route itself calls, by their names; empty for none.
+var inputElsewhere = map[string]map[string]string{
+	"add-collection-member": {"user_id": "user_ids"},
+	"sentemails":            {"start": "since", "email": ""},
+}
+
+// TestTable: the translators, run on marked values, do what the table of fields says, and
+// nothing else; each field of v1 is in it, and what it names of v2 is there.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, r := range New(v2.New(nil, nil), Config{}).routes {
+		if r.Successor == nil {
+			continue
+		}
+		rows, ok := fieldTable[r.ID]
+		if !ok {
+			t.Errorf("%s is not in the table", r.ID)
+			continue
+		}
+		seen++
+		t.Run(r.ID+" request", func(t *testing.T) { checkRequest(t, r, rows.request) })
+		t.Run(r.ID+" answer", func(t *testing.T) { checkAnswer(t, r, rows.answer) })
+		if want := givenUpIn(r, rows.answer); !slices.Equal(r.GivenUp, want) {
+			t.Errorf("%s: the route says that %v is given up, the table %v", r.ID, r.GivenUp, want)
+		}
+	}
+	if seen != len(fieldTable) {
+		t.Errorf("the table has %d routes, not %d", len(fieldTable), seen)
+	}
+	statuses := fieldRow{"", "status", "computed: `" + strings.Join(textsOf(sentStatuses), ",") + "`: v1 lists what was sent"}
+	if !slices.Contains(fieldTable["phishing"].request, statuses) {
+		t.Errorf("the table lacks %+v", statuses)
+	}
+}
+
+func textsOf[T ~string](values []T) (texts []string) {
+	for _, value := range values {
+		texts = append(texts, string(value))
+	}
+	return texts
+}
+
+// givenUpIn are the members of a page's items that v2 does not have.
+func givenUpIn(r *route, rows []fieldRow) (names []string) {
+	_, paged := r.output.FieldByName("Items")
+	for _, row := range rows {
+		name, item := strings.CutPrefix(row.v1, "items[].")
+		if paged && strings.HasPrefix(row.how, "given up") && (item || isList(r)) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// isList reports whether v2 answers with a page too.
+func isList(r *route) bool {
+	_, list := r.Successor.Output().FieldByName("Data")
+	return list
+}
+
+func checkRequest(t *testing.T, r *route, rows []fieldRow) {
+	learned, err := learn(r.input.Type, func(in any) (map[string]string, error) { return r.publicInput(in), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, all
-}
-
-// TestFields: every parameter, member of a body and member of an answer of v1 is in
-// the table, each is explained, and what it names of v2 is there.
-func TestFields(t *testing.T) {
-	t.Parallel()
-	f, all := allFields(t)
-	unused := map[string]bool{}
-	for key := range requestNotes {
-		unused["request "+key] = true
-	}
-	for key := range responseNotes {
-		unused["response "+key] = true
-	}
-	for _, of := range all {
-		r := f.routes[slices.IndexFunc(f.routes, func(r *route) bool { return r.ID == of.Route.ID })]
-		checkFields(t, r.ID+" request", of.Request, inputNames(r.input), inputNames(r.Successor.Input()))
-		checkFields(t, r.ID+" response", of.Response, jsonPaths(r.output), jsonPaths(r.Successor.Output()))
-		for _, p := range r.Successor.Input().Path {
-			if !slices.ContainsFunc(of.Request, func(f Field) bool { return slices.Contains(f.V2, p.Name) }) {
-				t.Errorf("%s: nothing says where %s of the successor's path comes from", r.ID, p.Name)
-			}
+	checkNames(t, rows, inputNames(r.input), inputNames(r.Successor.Input()))
+	for _, row := range rows {
+		wrong := row.wrong()
+		switch {
+		case wrong != "" || row.v1 == "" || row.v1 == "offset" || row == theWindow(r):
+		case row.v1 == "limit" && isList(r):
+			wrong = "is not: " + theWindow(r).how
+		default:
+			wrong = row.wrongRequest(learned, defaultOf(r.input, row.v1), defaultOf(r.Successor.Input(), row.v2))
 		}
-		for _, field := range of.Request {
-			for _, id := range []string{r.ID, "page", "single"} {
-				delete(unused, "request "+id+" "+field.V1)
-			}
-		}
-		for _, field := range of.Response {
-			for _, id := range []string{r.ID, "page", "single"} {
-				delete(unused, "response "+id+" "+strings.TrimPrefix(field.V1, "items[]."))
-			}
+		if wrong != "" {
+			t.Errorf("%+v %s", row, wrong)
 		}
 	}
-	for key := range unused {
-		t.Errorf("a sentence was written for %s, which is no field", key)
+	for _, target := range learned.targets {
+		text := learned.constant(target)
+		if len(learned.moves[target]) > 0 || isEmpty(text) || text == "false" || plainText(text) == defaultOf(r.Successor.Input(), target) {
+			continue
+		}
+		want := fieldRow{"", target, "computed: `" + plainText(text) + "` does what v1 does"}
+		if !slices.Contains(rows, want) {
+			t.Errorf("the table lacks %+v", want)
+		}
+	}
+	for _, p := range r.Successor.Input().Path {
+		if !slices.ContainsFunc(rows, func(row fieldRow) bool { return slices.Contains(row.names(), p.Name) }) {
+			t.Errorf("nothing says where %s of the successor's path comes from", p.Name)
+		}
 	}
 }
 
-func checkFields(t *testing.T, of string, fields []Field, v1, v2 []string) {
+// theWindow is the row of a list's limit.
+func theWindow(r *route) fieldRow {
+	query := reflect.New(r.input.Type).Elem().FieldByName("Query")
+	if !query.IsValid() {
+		return fieldRow{}
+	}
+	window, ok := query.Interface().(windowed)
+	if !ok || !isList(r) {
+		return fieldRow{}
+	}
+	return limitUpTo(highest(window), defaultOf(r.input, "limit"))
+}
+
+// highest is the highest limit of a window.
+func highest(window windowed) int {
+	v := reflect.New(reflect.TypeOf(window)).Elem()
+	for limit := v; ; limit = limit.Field(0) {
+		if f := limit.FieldByName("Limit"); f.IsValid() {
+			f.SetInt(1 << 30)
+			return v.Interface().(windowed).asked().limit
+		}
+	}
+}
+
+func checkAnswer(t *testing.T, r *route, rows []fieldRow) {
+	item, items, prefix := r.output, rows, "items[]."
+	if f, paged := r.output.FieldByName("Items"); paged {
+		item = f.Type.Elem()
+	}
+	if isList(r) {
+		rows = slices.Clone(pageAnswer)
+		for _, row := range items {
+			var names []string
+			for _, name := range row.names() {
+				names = append(names, "data[]."+name)
+			}
+			rows = append(rows, newRow(prefix+row.v1, names, row.how))
+		}
+	}
+	checkNames(t, rows, jsonPaths(r.output), jsonPaths(r.Successor.Output()))
+	if !isList(r) && item != r.output {
+		items = nil
+		for _, row := range rows {
+			name, of := strings.CutPrefix(row.v1, prefix)
+			if wrong := row.wrong(); wrong != "" {
+				t.Errorf("%+v %s", row, wrong)
+			}
+			if of {
+				items = append(items, newRow(name, row.names(), row.how))
+			}
+		}
+	}
+	public := r.Successor.Output()
+	if data, ok := public.FieldByName("Data"); ok {
+		public = data.Type.Elem()
+	}
+	learned := learnAnswer(t, r.shown, item, r.fromV2)
+	for _, fault := range answerFaults(items, learned, item, jsonPaths(public), elsewhere[r.ID]) {
+		t.Error(fault)
+	}
+}
+
+func newRow(v1 string, v2 []string, how string) fieldRow {
+	return fieldRow{v1, strings.Join(v2, ", "), how}
+}
+
+// learnAnswer learns what makes an item of v1, which from makes of a pointer to what v2
+// shows.
+func learnAnswer(t *testing.T, shown, item reflect.Type, from func(any) any) *study {
+	t.Helper()
+	learned, err := learn(shown, func(v2 any) (map[string]string, error) {
+		made := reflect.New(item)
+		made.Elem().Set(reflect.Indirect(reflect.ValueOf(from(v2))))
+		err := idmap.NumberBy(func(keys []idmap.IDKey) (map[idmap.IDKey]int64, error) {
+			numbers := map[idmap.IDKey]int64{}
+			for _, key := range keys {
+				numbers[key] = int64(numberOf(domain.UserID(key.ID)))
+			}
+			return numbers, nil
+		}, made.Interface())
+		if err != nil {
+			return nil, err
+		}
+		text, err := ginop.Encode(made.Interface())
+		if err != nil {
+			return nil, err
+		}
+		return flattened(text)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return learned
+}
+
+// answerFaults says what is wrong with the rows of an item of v1. paths are those of v2's
+// public answer.
+func answerFaults(
+	rows []fieldRow, learned *study, item reflect.Type, paths []string, elsewhere map[string]string,
+) (faults []string) {
+	visible := func(source *spot) string {
+		path := source.path
+		if other, ok := elsewhere[path]; ok {
+			path = other
+		}
+		if source.hidden || !slices.Contains(paths, path) {
+			return ""
+		}
+		return path
+	}
+	for _, row := range rows {
+		wrong := row.wrong()
+		if wrong == "" {
+			wrong = row.wrongAnswer(learned, visible)
+		}
+		if wrong != "" {
+			faults = append(faults, row.v1+" "+wrong)
+		}
+	}
+	for _, path := range append(jsonPaths(item), learned.targets...) {
+		if !slices.ContainsFunc(rows, func(row fieldRow) bool { return row.v1 == path }) {
+			faults = append(faults, path+" is not in the table")
+		}
+	}
+	return faults
+}
+
+// checkNames wants each name of v1 once, and none that a version does not have.
+func checkNames(t *testing.T, rows []fieldRow, v1, v2 []string) {
 	t.Helper()
 	var named []string
-	for _, field := range fields {
-		named = append(named, field.V1)
-		switch {
-		case field.How == "":
-			t.Errorf("%s: nothing explains %s (of %v): write a sentence in fields_notes.go", of, field.V1, field.V2)
-		case field.V1 != "" && !slices.Contains(v1, field.V1):
-			t.Errorf("%s: %s is made, and no field of v1", of, field.V1)
-		case field.Explain == "" && field.How != Same && field.How != Renamed:
-			t.Errorf("%s: %s is %s, and nothing says how", of, field.V1, field.How)
-		case (field.How == GivenUp) != (len(field.V2) == 0) && field.V1 != "items":
-			t.Errorf("%s: %s is %s, of %v", of, field.V1, field.How, field.V2)
+	for _, row := range rows {
+		if row.v1 != "" && (!slices.Contains(v1, row.v1) || slices.Contains(named, row.v1)) {
+			t.Errorf("%s is no field of v1, or is there twice", row.v1)
 		}
-		for _, path := range field.V2 {
-			if !slices.Contains(v2, path) {
-				t.Errorf("%s: %s names %s, which v2 does not have", of, field.V1, path)
+		named = append(named, row.v1)
+		for _, name := range row.names() {
+			if !slices.Contains(v2, name) {
+				t.Errorf("%s names %s, which v2 does not have", row.v1, name)
 			}
 		}
 	}
 	for _, name := range v1 {
 		if !slices.Contains(named, name) {
-			t.Errorf("%s: %s is not in the table", of, name)
-		}
-	}
-}
-
-// made is what a made-up translator makes of madeUp.
-type made struct {
-	Same    string                       `json:"same"`
-	Other   int                          `json:"other"`
-	Number  idmap.Ref[domain.ClientKind] `json:"number"`
-	User    UUID[domain.UserKind]        `json:"user"`
-	At      Time                         `json:"at"`
-	Empty   string                       `json:"empty"`
-	Left    *int                         `json:"left,omitempty"`
-	Role    AdminRole                    `json:"role"`
-	There   bool                         `json:"there"`
-	Initial string                       `json:"initial"`
-	Sum     int                          `json:"sum"`
-	Rate    float64                      `json:"rate"`
-	Fixed   string                       `json:"fixed"`
-	Parts   []madePart                   `json:"parts"`
-	Extra   map[string]int               `json:"extra"`
-}
-
-type madePart struct {
-	Title string `json:"title"`
-}
-
-// madeUp is what a made-up operation of v2 shows.
-type madeUp struct {
-	Same  string           `json:"same"`
-	Count int              `json:"count"`
-	ID    domain.ClientID  `json:"id"`
-	User  domain.UserID    `json:"user"`
-	At    op.Time          `json:"at"`
-	Text  *string          `json:"text"`
-	Left  *int             `json:"left"`
-	Role  domain.AdminRole `json:"role"`
-	Seen  *op.Time         `json:"seen"`
-	Name  string           `json:"name"`
-	A     int              `json:"a"`
-	B     int              `json:"b"`
-	Parts []madeUpPart     `json:"parts"`
-
-	Rate float64 `json:"-"`
-}
-
-type madeUpPart struct {
-	Label string `json:"label"`
-}
-
-func fromMadeUp(in any) any {
-	v := in.(*madeUp)
-	out := &made{
-		Same: v.Same, Other: v.Count, Number: idmap.RefTo(v.ID), User: uuidOf(v.User), At: at(v.At),
-		Empty: orEmpty(v.Text), Left: v.Left, Role: toAdmin(v2.Admin{Role: v.Role}).Role, There: v.Seen != nil,
-		Initial: v.Name[:min(1, len(v.Name))], Sum: v.A + v.B, Rate: v.Rate, Fixed: "fixed",
-		Extra: map[string]int{"surplus": v.A},
-	}
-	for _, part := range v.Parts {
-		out.Parts = append(out.Parts, madePart{part.Label})
-	}
-	return out
-}
-
-// TestMarkedValues: of a made-up translator that does one thing of each kind,
-// marked values tell which.
-func TestMarkedValues(t *testing.T) {
-	t.Parallel()
-	shown := reflect.TypeFor[madeUp]()
-	fields, err := answerFields(shown, reflect.TypeFor[made](), fromMadeUp, publicOf(shown, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Field{
-		{V1: "same", V2: []string{"same"}, How: Same, Form: Equal},
-		{V1: "other", V2: []string{"count"}, How: Renamed, Form: Equal},
-		{V1: "number", V2: []string{"id"}, How: Converted, Form: Number, Explain: "a number in v1, an id `cli_…` in v2"},
-		{V1: "user", V2: []string{"user"}, How: Converted, Form: UUIDForm, Explain: "a UUID in v1, an id `usr_…` in v2"},
-		{V1: "at", V2: []string{"at"}, How: Converted, Form: Seconds, Explain: "whole seconds in v1, microseconds in v2"},
-		{V1: "empty", V2: []string{"text"}, How: Converted, Form: Equal, Explain: "an empty text in v1 where v2 has null"},
-		{V1: "left", V2: []string{"left"}, How: Converted, Form: Equal, Explain: "left out in v1 where v2 has null"},
-		{
-			V1: "role", V2: []string{"role"}, How: Converted, Form: Mapped,
-			Values:  map[string]string{"owner": "Administrator", "admin": "Administrator", "viewer": "User"},
-			Explain: "`Administrator` for `admin`, `owner`; `User` for `viewer`",
-		},
-		{V1: "there", V2: []string{"seen"}, How: Converted, Form: Presence, Explain: "`true` unless v2 has null"},
-		{V1: "initial", V2: []string{"name"}}, // computed, which a sentence has to say
-		{V1: "sum", V2: []string{"a", "b"}},   // the same
-		{V1: "rate"},                          // given up: it comes from outside v2's JSON
-		{V1: "fixed"},                         // given up: nothing moves it
-		{V1: "parts", V2: []string{"parts"}, How: Same, Form: Equal},
-		{V1: "parts[].title", V2: []string{"parts[].label"}, How: Renamed, Form: Equal},
-		{V1: "extra"}, // a part of v1 that the type does not show
-		{V1: "extra.surplus", V2: []string{"a"}, How: Renamed, Form: Equal},
-	}
-	for i, field := range fields {
-		if i >= len(want) || !reflect.DeepEqual(field, want[i]) {
-			t.Errorf("%d: %+v", i, field)
-		}
-	}
-	if len(fields) != len(want) {
-		t.Errorf("%d fields, not %d", len(fields), len(want))
-	}
-
-	notes := map[string]string{"x sum": "a and b together", "x rate": "v2 has none", "x other": "it is not the sum"}
-	for _, c := range []struct {
-		at   int
-		how  How
-		text string
-	}{{9, "", ""}, {10, Computed, "a and b together"}, {11, GivenUp, "v2 has none"}, {1, Renamed, "it is not the sum"}} {
-		if got := explained(fields[c.at], notes, "x "+fields[c.at].V1); got.How != c.how || got.Explain != c.text {
-			t.Errorf("%+v", got)
+			t.Errorf("%s is not in the table", name)
 		}
 	}
 }

@@ -18,8 +18,8 @@ COLLECTION=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/collections?
   | jq -r '.data[1].id')
 POLICY=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/policies?limit=1" \
   | jq -r '.data[0].id')
-REPORT=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/reports?limit=1" \
-  | jq -r '.data[0].id')
+REPORT=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/reports?limit=2" \
+  | jq -r '.data[1].id')
 TEMPLATE=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/phishing/templates?limit=1" \
   | jq -r '.data[0].id')
 OLD_USER=$(curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients/1/users?limit=1" \
@@ -28,8 +28,8 @@ OLD_COLLECTION=$(curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients/1/collections?li
   | jq -r '.items[1].id')
 OLD_POLICY=$(curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients/1/policies?limit=1" \
   | jq -r '.items[0].id')
-OLD_REPORT=$(curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients/1/reports?offset=4" \
-  | jq -r '.items[0].report_id')
+OLD_REPORT=$(curl -s -H "X-API-Key: $KEY" -d '{"kind": "report", "ids": ["'$REPORT'"]}' \
+  "$BASE/v1/ids/exchange" | jq -r '.items[0].v1')
 `
 	guideExchange = `curl -s -H "X-API-Key: $KEY" -d '{"kind": "client", "ids": [1, "'$CLIENT'", 99999]}' \
   "$BASE/v1/ids/exchange" | jq

@@ -79,6 +79,7 @@ type guideText struct {
 	Kinds      []guideKind
 	Shared     []guideError
 	Operations []guideOperation
+	Orders     []guideOrder
 	GivenUp    []givenUp
 	New        []newOperation
 }
@@ -92,6 +93,7 @@ type (
 	}
 	guideRow     struct{ V1, V2, How string }
 	givenUp      struct{ Field, In, Instead string }
+	guideOrder   struct{ Heading, Anchor, V1, V2 string }
 	newOperation struct {
 		Name, Summary string
 		Since         op.Release
@@ -115,7 +117,7 @@ type guideOperation struct {
 
 func newGuide(t *testing.T) guideText {
 	t.Helper()
-	f, all := allFields(t)
+	f := New(v2.New(nil, nil), Config{})
 	g := guideText{
 		Setup: guideSetup, Exchange: guideExchange, PagingV1: guidePagingV1, PagingV2: guidePagingV2,
 		ErrorsV1: guideErrorsV1, ErrorsV2: guideErrorsV2,
@@ -126,25 +128,35 @@ func newGuide(t *testing.T) guideText {
 			{"reports", "a number, as a text in answers", domain.ReportKind{}.Prefix()},
 			{"users", "a UUID", domain.UserKind{}.Prefix()}, {"admins", "a UUID", domain.AdminKind{}.Prefix()},
 		},
-		GivenUp: givenUpOf(all),
+		GivenUp: givenUpOf(f),
 	}
 	for _, code := range v2.New(nil, nil).ListClients.Meta().Fails {
 		t.Errorf("the errors of every operation are read off one that has %s of its own", code)
 	}
 	succeeded := map[string]bool{}
 	examples := guideExamples()
-	for _, of := range all {
-		r := f.routes[slices.IndexFunc(f.routes, func(r *route) bool { return r.ID == of.Route.ID })]
+	for _, r := range f.routes {
+		if r.Successor == nil {
+			continue
+		}
 		example, ok := examples[r.ID]
 		if !ok {
 			t.Errorf("the guide has no example of %s", r.ID)
 		}
 		delete(examples, r.ID)
 		succeeded[r.Successor.Meta().ID] = true
-		g.Operations = append(g.Operations, sectionOf(r, of, example))
+		section := sectionOf(r, example)
+		g.Operations = append(g.Operations, section)
+		order, listed := orders[r.ID]
+		if listed != section.List || r.Reordered != (order.V2 != alike && r.ID != "clients" && listed) {
+			t.Errorf("the guide does not tell the order of %s", r.ID)
+		}
+		if order.Heading, order.Anchor = section.Heading, section.Anchor; listed {
+			g.Orders = append(g.Orders, order)
+		}
 	}
 	for id := range errorNotes {
-		if !slices.ContainsFunc(all, func(of OperationFields) bool { return of.Route.ID == id }) {
+		if !slices.ContainsFunc(f.routes, func(r *route) bool { return r.ID == id }) {
 			t.Errorf("the guide has a note on the errors of %s, which is no route", id)
 		}
 	}
@@ -186,10 +198,34 @@ const none = "–"
 var errorNotes = map[string]string{
 	"add-collection-member": "A user who does not exist is 404 in v1. In v2 it is 400, which names the place in `user_ids`.",
 	"sendphishing":          "A user who does not exist or is out of reach is 404 in v1. In v2 it is 400, which names the place in `user_ids`.",
-	"sentemails":            "A user who exists and is out of reach is 403 in v1 and 404 in v2.",
+	"sentemails": "A user who exists and is out of reach is 403 in v1 and 404 in v2. An address that no user in reach has is 404 " +
+		"in v1; in v2 no user is found by it.",
+	"phishing": "A user who does not exist or is out of reach is 404 in v1. In v2 `user_id` is a filter: the list is empty, and 200. " +
+		"`GET /v2/users/{user_id}` tells the two apart.",
+	"exposures": "Where Dark Web Monitoring is not enabled for the client, both answer 403 `forbidden`. v1 answers that for a client " +
+		"out of reach too, v2 404. `features.dark_web_monitoring` of the client says whether it is enabled.",
 }
 
-func sectionOf(r *route, of OperationFields, example [2]string) guideOperation {
+// orders are those of v1's lists and of their successors, by the route's id. The
+// comparison of both versions on the demonstration goes by the same (parity's specs).
+var orders = map[string]guideOrder{
+	"clients":            {V1: "by creation", V2: "by name; `sort=created_at` is v1's"},
+	"users":              {V1: "by creation", V2: alike},
+	"training":           {V1: "by place in the user's list (`order`)", V2: alike},
+	"phishing":           {V1: "by sending, the newest first", V2: "by when each was asked for, the oldest first; with `since` or `until` by sending"},
+	"collections":        {V1: "by creation", V2: alike},
+	"collection-members": {V1: "by joining", V2: alike},
+	"policies":           {V1: "by creation", V2: alike},
+	"policy-users":       {V1: "by creation of the user", V2: alike},
+	"exposures":          {V1: "by creation of the user", V2: alike},
+	"reports":            {V1: "by creation, the oldest first", V2: "by creation, the newest first"},
+	"sentemails":         {V1: "by sending, the newest first", V2: alike},
+}
+
+// alike stands in the guide where v2 has v1's order.
+const alike = "the same"
+
+func sectionOf(r *route, example [2]string) guideOperation {
 	meta := r.Successor.Meta()
 	heading := r.Method + " /v1" + op.Braced(r.Path)
 	out := guideOperation{
@@ -199,40 +235,26 @@ func sectionOf(r *route, of OperationFields, example [2]string) guideOperation {
 		ExampleV1: example[0], ExampleV2: example[1],
 		ShowsV1: strings.Contains(example[0], "jq"), ShowsV2: strings.Contains(example[1], "jq"),
 	}
-	for _, field := range of.Request {
+	for _, field := range fieldTable[r.ID].request {
 		var names []string
-		for _, name := range field.V2 {
+		for _, name := range field.names() {
 			names = append(names, partOf(r.Successor.Input(), name))
 		}
-		row := guideRow{V1: none, V2: cmp.Or(strings.Join(names, ", "), none), How: howText(field)}
-		if field.V1 != "" {
-			row.V1 = partOf(r.input, field.V1)
+		row := guideRow{V1: none, V2: cmp.Or(strings.Join(names, ", "), none), How: field.how}
+		if field.v1 != "" {
+			row.V1 = partOf(r.input, field.v1)
 		}
 		out.Request = append(out.Request, row)
 	}
-	_, out.List = r.Successor.Output().FieldByName("Data")
-	for _, field := range of.Response {
-		name, isItem := strings.CutPrefix(field.V1, "items[].")
-		if out.List && !isItem {
-			continue // of the page: the guide explains it once
+	out.List = isList(r)
+	for _, field := range fieldTable[r.ID].answer {
+		v2 := none
+		if names := field.names(); len(names) > 0 {
+			v2 = "`" + strings.Join(names, "`, `") + "`"
 		}
-		var names []string
-		for _, path := range field.V2 {
-			names = append(names, "`"+strings.TrimPrefix(path, "data[].")+"`")
-		}
-		if !out.List {
-			name = field.V1
-		}
-		out.Response = append(out.Response, guideRow{"`" + name + "`", cmp.Or(strings.Join(names, ", "), none), howText(field)})
+		out.Response = append(out.Response, guideRow{"`" + field.v1 + "`", v2, field.how})
 	}
 	return out
-}
-
-func howText(field Field) string {
-	if field.Explain == "" {
-		return string(field.How)
-	}
-	return string(field.How) + ": " + field.Explain
 }
 
 // partOf names a parameter or a member of a body with the part of the request that it
@@ -276,30 +298,26 @@ func errorsOf(r *route) (list []guideError) {
 }
 
 // givenUpOf are the fields that v2 does not have, those of the same kind together.
-func givenUpOf(all []OperationFields) (list []givenUp) {
+func givenUpOf(f *Facade) (list []givenUp) {
 	in := map[givenUp][]string{}
-	var order []givenUp
 	lists := 0
-	for _, of := range all {
-		if slices.ContainsFunc(of.Response, func(f Field) bool { return f.V1 == "items" }) {
+	for _, r := range f.routes {
+		rows := fieldTable[r.ID]
+		if r.Successor != nil && isList(r) {
 			lists++
+			rows.answer = slices.Concat(pageAnswer, rows.answer)
 		}
-		for part, fields := range map[string][]Field{"request": of.Request, "answer": of.Response} {
+		for part, fields := range map[string][]fieldRow{"request": rows.request, "answer": rows.answer} {
 			for _, field := range fields {
-				if field.How != GivenUp {
-					continue
+				if instead, ok := strings.CutPrefix(field.how, "given up: "); ok {
+					name := "`" + strings.TrimPrefix(field.v1, "items[].") + "` of the " + part
+					of := givenUp{Field: name, Instead: instead}
+					in[of] = append(in[of], fmt.Sprintf("[%s /v1%s](#%s)", r.Method, op.Braced(r.Path), r.anchor()))
 				}
-				row := givenUp{Field: "`" + strings.TrimPrefix(field.V1, "items[].") + "` of the " + part, Instead: field.Explain}
-				if in[row] == nil {
-					order = append(order, row)
-				}
-				in[row] = append(in[row], fmt.Sprintf("[%s %s](#%s)", of.Route.Method, "/v1"+op.Braced(of.Route.Path),
-					Anchor(of.Route.Method, "/v1"+of.Route.Path)))
 			}
 		}
 	}
-	for _, row := range order {
-		routes := in[row]
+	for row, routes := range in {
 		row.In = strings.Join(routes, ", ")
 		if len(routes) > lists/2 {
 			row.In = fmt.Sprintf("%d lists", len(routes))

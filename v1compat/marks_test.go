@@ -157,7 +157,7 @@ func isEnum(t reflect.Type) bool {
 	return t.Kind() == reflect.String && t.Implements(reflect.TypeFor[op.Enum]())
 }
 
-// parts are the marks of a part that there are so many of.
+// parts are the marks of a part, as many as given.
 func parts(sizes ...int) []probe {
 	list := make([]probe, len(sizes))
 	for i, size := range sizes {
@@ -166,7 +166,7 @@ func parts(sizes ...int) []probe {
 	return list
 }
 
-// countText is the text of a list of so many parts.
+// countText is the text of a list of the given number of parts.
 func countText(n int) string { return "[" + strconv.Itoa(n) + "]" }
 
 // marksOf are the marks of the nth leaf.
@@ -331,8 +331,7 @@ func readText(t reflect.Type, text string) string {
 // refs is the package of Ref.
 var refs = reflect.TypeFor[idmap.Ref[domain.ClientKind]]().PkgPath()
 
-// resolve gives the Refs of a value that have a number the id with it, and those
-// that have an id its number, as the registry does.
+// resolve gives the Refs of a value the ids of their numbers, as the registry does.
 func resolve(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -353,11 +352,7 @@ func resolve(v reflect.Value) {
 			return
 		}
 		number, id := v.FieldByName("Number"), v.FieldByName("ID")
-		if number.IsZero() {
-			number.SetInt(int64(numberOf(id.Convert(reflect.TypeFor[domain.UserID]()).Interface().(domain.UserID))))
-		} else {
-			id.Set(reflect.ValueOf(markID(int(number.Int()))).Convert(id.Type()))
-		}
+		id.Set(reflect.ValueOf(markID(int(number.Int()))).Convert(id.Type()))
 	}
 }
 
