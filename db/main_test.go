@@ -101,7 +101,7 @@ func (w *world) user(client domain.ClientID, role domain.Role, score int) domain
 	return id
 }
 
-// mail adds a simulated mail that was sent so many days ago, and what became of
+// mail adds a simulated mail that was sent the given number of days ago, and what became of
 // it: columns of times, each of them as of the same day.
 func (w *world) mail(client domain.ClientID, user domain.UserID, age int, automated bool, columns ...string) {
 	w.t.Helper()
@@ -118,8 +118,8 @@ func (w *world) mail(client domain.ClientID, user domain.UserID, age int, automa
 	w.add("phishing_results", result)
 }
 
-// assign adds a round of the course with this number, due in so many days. It
-// was completed so many days ago, unless that is below 0.
+// assign adds a round of the course with this number, due in the given number of days. It
+// was completed the given number of days ago, unless that is below 0.
 func (w *world) assign(client domain.ClientID, user domain.UserID, course byte, dueIn, completed int) {
 	w.t.Helper()
 	var at *time.Time

@@ -11,7 +11,7 @@ import (
 	"partnerapi/v2/v2test"
 )
 
-// pagedTables are the lists that page, each with so many rows of a few sort
+// pagedTables are the lists that page, each with the given number of rows of a few sort
 // keys only.
 var pagedTables = map[string]func(t *testing.T, rows int) *pagedTable{
 	"clients": pagedClients, "users": pagedUsers, "admins": pagedAdmins,

@@ -152,7 +152,7 @@ func (p *pagedTable) fill(rows int) {
 	for range rows {
 		p.insert()
 	}
-	// A moment after so many new rows the server would do so by itself; until
+	// A moment after that many new rows the server would do so by itself; until
 	// then its plans are those for empty tables.
 	p.h.Exec(`ANALYZE clients, users, admins, groups, collections, collection_members, policies, policy_signatures,
 		exposures, breaches, assignments, courses, phishing_results, phishing_templates, sent_emails, reported_emails`)

@@ -52,6 +52,16 @@ const stopWithin = 30 * time.Second
 // begins with the request's headers.
 const readWithin = time.Minute
 
+// connectionWaits are how long the server waits for those who call.
+type connectionWaits struct {
+	headers time.Duration // for a request's headers; then the connection is closed
+	request time.Duration // for all of a request; then 408
+	idle    time.Duration // for the next request; then the connection is closed
+}
+
+// waits are those of serve. Only a test has others.
+var waits = connectionWaits{headers: 10 * time.Second, request: readWithin, idle: 2 * time.Minute}
+
 // Run serves until ctx ends, and then finishes the requests under way.
 func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	gc.Relax()

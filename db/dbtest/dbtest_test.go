@@ -205,18 +205,18 @@ func TestPrivateSurvivesKill(t *testing.T) {
 }
 
 func TestSharedDirOfOthers(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	dir, err := sharedDir()
+	base := t.TempDir()
+	dir, err := sharedDir(base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dir != filepath.Join(os.TempDir(), filepath.Base(dir)) {
+	if dir != filepath.Join(base, filepath.Base(dir)) {
 		t.Errorf("it is %s", dir)
 	}
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sharedDir(); err == nil {
+	if _, err := sharedDir(base); err == nil {
 		t.Error("took a folder that all can write")
 	}
 }

@@ -20,7 +20,7 @@ var fast = map[string]string{
 	"full_page_writes":   "off",
 	"max_connections":    "300",
 	"shared_buffers":     "128MB",
-	"max_wal_size":       "4GB",
+	"max_wal_size":       "1GB",
 }
 
 // find reaches the first kind of server there is: named, in Docker, embedded.
@@ -32,7 +32,12 @@ func find(ctx context.Context, logf func(string, ...any)) (*server, error) {
 		}
 		return s, nil
 	}
-	dir, err := sharedDir()
+	base := os.TempDir()
+	inMemory := roomInMemory()
+	if inMemory {
+		base = memory
+	}
+	dir, err := sharedDir(base)
 	if err != nil {
 		return nil, err
 	}
@@ -52,22 +57,41 @@ func find(ctx context.Context, logf func(string, ...any)) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := connect(ctx, srv.URL(), srv.Stop)
+	s, err := connect(ctx, srv.AdminURL(), srv.Stop)
 	if err != nil {
 		return nil, errors.Join(err, srv.Stop())
 	}
+	if inMemory {
+		if err := s.inMemory(ctx); err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+	}
 	return s, nil
+}
+
+// memory is where Linux has files in memory, and memoryNeeded how many bytes must be free
+// there: the log of changes takes up to max_wal_size, a database about 12 MB.
+const (
+	memory       = "/dev/shm"
+	memoryNeeded = 4 << 30
+)
+
+// roomInMemory reports whether the server's files may be in memory.
+func roomInMemory() bool {
+	var stat syscall.Statfs_t
+	err := syscall.Statfs(memory, &stat)
+	return err == nil && int64(stat.Bavail)*int64(stat.Bsize) >= memoryNeeded
 }
 
 // binDir is the variable that the commands' flag for the binaries reads too.
 func binDir() string { return os.Getenv("PARTNERAPI_POSTGRES_BIN") }
 
-// sharedDir is the folder that the test processes of this user share. The
-// folder of temporary files is everybody's: one that others can write is
-// refused. They may pass through it, for root's server can run as another user.
-func sharedDir() (string, error) {
+// sharedDir is the folder below base that the test processes of this user share.
+// base is everybody's: one that others can write is refused. They may pass
+// through it, for root's server can run as another user.
+func sharedDir(base string) (string, error) {
 	uid := os.Getuid()
-	dir := filepath.Join(os.TempDir(), "partnerapi-dbtest-"+strconv.Itoa(uid))
+	dir := filepath.Join(base, "partnerapi-dbtest-"+strconv.Itoa(uid))
 	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}

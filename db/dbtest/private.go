@@ -55,9 +55,6 @@ func NeedPrograms(t testing.TB) {
 // in between.
 func (s *Server) URL() string { return s.srv.URL() }
 
-// Config is what a second process needs to join the server.
-func (s *Server) Config() embedded.Config { return s.cfg }
-
 // Kill ends the server at once, as kill -9 does, with all its processes: those
 // that serve a connection would else answer for a moment longer.
 func (s *Server) Kill() {

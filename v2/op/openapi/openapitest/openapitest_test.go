@@ -133,7 +133,7 @@ func TestViolation(t *testing.T) {
 	}
 }
 
-// witness is a test that is told of failures and does not fail.
+// witness is a test that is notified of failures and does not fail.
 type witness struct {
 	testing.TB
 	errors []string

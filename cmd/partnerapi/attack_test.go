@@ -1,0 +1,214 @@
+//go:build slow
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// target is a service in a process of its own, with keys of three partners.
+type target struct {
+	*running
+	t    *testing.T
+	keys [3][]string
+	gets int // that the third partner sent
+}
+
+// newTarget starts a service whose first two partners have the given number of keys each.
+func newTarget(t *testing.T, keys int) *target {
+	t.Helper()
+	flag := database(t)
+	d := opened(t, flag)
+	x := &target{t: t}
+	for n, name := range []string{"First", "Second", "Third"} {
+		partner, err := d.InsertPartner(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range []int{keys, keys, 40}[n] {
+			key, err := d.CreateKey(t.Context(), db.NewKey{Partner: partner, Name: "attack", Scopes: []domain.Scope{domain.Read, domain.Write}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.keys[n] = append(x.keys[n], key)
+		}
+	}
+	x.running = process(t, t.TempDir(), flag, "--release=latest")
+	return x
+}
+
+func (x *target) dial() net.Conn {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(x.address, "http://"))
+	if err != nil {
+		x.t.Error(err)
+		return nil
+	}
+	return conn
+}
+
+// get sends a read with one of the third partner's keys and wants it answered.
+func (x *target) get() time.Duration {
+	x.gets++
+	begun := time.Now()
+	r, err := x.client.try("GET", "/v2/clients?limit=1", x.keys[2][x.gets%len(x.keys[2])], nil)
+	if err != nil || r.status != http.StatusOK {
+		x.t.Errorf("another partner's read answers %d %s (%v)", r.status, r.body, err)
+	}
+	return time.Since(begun)
+}
+
+// peak is the most memory that the process held, in MB.
+func (x *target) peak() int {
+	x.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", x.cmd.Process.Pid))
+	if err != nil {
+		x.t.Skip("the system does not tell what a process holds: ", err)
+	}
+	held, err := strconv.Atoi(regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindStringSubmatch(string(text))[1])
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return held >> 10
+}
+
+// TestPromisesTakeNoPlaces: 16 keys of two partners promise bodies that never come,
+// on all the connections that they may have, and a third partner is answered.
+func TestPromisesTakeNoPlaces(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t, 8)
+	for _, request := range []string{"GET /v2/clients?limit=1", "POST /v2/clients", "POST /mcp"} {
+		for _, key := range slices.Concat(x.keys[0], x.keys[1]) {
+			for range 20 {
+				conn := x.dial()
+				defer conn.Close()
+				fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Length: 1\r\n\r\n", request, key)
+			}
+		}
+		var reads []time.Duration
+		for range 100 {
+			reads = append(reads, x.get())
+		}
+		t.Logf("%s: 320 promises; 100 reads of another partner answered, p99 %v; at most %d MB", request, p99(reads), x.peak())
+	}
+}
+
+// TestLargeBodies: 400 bodies of 1 MiB at a time, of one key and of many, leave the
+// service below 300 MB, and others their answers.
+func TestLargeBodies(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 20
+	padded := func(start, end string) string { return start + strings.Repeat("x", size-len(start)-len(end)) + end }
+	ids := `{"kind":"client","ids":[` + strings.TrimSuffix(strings.Repeat(`"`+strings.Repeat("x", 1000)+`",`, 1000), ",") + `]}`
+	attacks := map[string]string{
+		"POST /mcp":        padded(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":"`, `"}}`),
+		"POST /v2/clients": padded(`{"name":"`, `"}`),
+	}
+	if older() {
+		attacks["POST /v1/ids/exchange"] = ids
+	}
+	for _, request := range slices.Sorted(maps.Keys(attacks)) {
+		for _, many := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s many=%v", request, many), func(t *testing.T) {
+				x := newTarget(t, 20)
+				x.t = t
+				keys := x.keys[0][:1]
+				if many {
+					keys = slices.Concat(x.keys[0], x.keys[1])
+				}
+				var quiet, busy []time.Duration
+				for range 200 {
+					quiet = append(quiet, x.get())
+				}
+				before := x.peak()
+				ended, statuses := x.flood(request, keys, attacks[request])
+				for under := true; under; {
+					busy = append(busy, x.get())
+					select {
+					case <-ended:
+						under = false
+					default:
+					}
+				}
+				t.Logf("answers %v; at most %d MB (%d before); p99 %v in %d reads, quiet %v: %.1f times", statuses(), x.peak(), before,
+					p99(busy), len(busy), p99(quiet), float64(p99(busy))/float64(p99(quiet)))
+				if held := x.peak(); held >= 300 {
+					t.Errorf("the process held %d MB", held)
+				}
+				if statuses()["200"]+statuses()["400"] == 0 {
+					t.Error("none of the bodies was taken")
+				}
+			})
+		}
+	}
+}
+
+func p99(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)*99/100]
+}
+
+// flood sends a body on 400 connections at a time, 5 times on each.
+func (x *target) flood(request string, keys []string, body string) (ended chan struct{}, statuses func() map[string]int) {
+	ended = make(chan struct{})
+	var mu sync.Mutex
+	counts := map[string]int{}
+	var group sync.WaitGroup
+	var next atomic.Int64
+	for range 400 {
+		group.Go(func() {
+			for range 5 {
+				status := x.sendRaw(request, keys[int(next.Add(1))%len(keys)], body)
+				mu.Lock()
+				counts[status]++
+				mu.Unlock()
+			}
+		})
+	}
+	go func() {
+		group.Wait()
+		close(ended)
+	}()
+	return ended, func() map[string]int {
+		mu.Lock()
+		defer mu.Unlock()
+		return maps.Clone(counts)
+	}
+}
+
+// sendRaw sends a request on a connection of its own, and returns its status.
+func (x *target) sendRaw(request, key, body string) string {
+	conn := x.dial()
+	if conn == nil {
+		return "no connection"
+	}
+	defer conn.Close()
+	go func() {
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nAccept: application/json, text/event-stream\r\n"+
+			"Content-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", request, key, len(body))
+		_, _ = io.WriteString(conn, body)
+	}()
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return "cut off"
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, answer.Body)
+	return strconv.Itoa(answer.StatusCode)
+}
