@@ -115,11 +115,11 @@ func (c *Change) flush(ctx context.Context) error {
 	return nil
 }
 
-// Finally has fn run last in the transaction: for the jobs of the change, and for
+// Finally has fn run last in the transaction: for the mails of the change, and for
 // reads of what it led to.
 func (c *Change) Finally(fn func(context.Context) error) { c.last = append(c.last, fn) }
 
-// PoliciesOf notes that the audiences changed of the policies, alias p, that a
+// policiesOf notes that the audiences changed of the policies, alias p, that a
 // condition selects: what they count is stale.
 func (c *Change) policiesOf(text string, args ...any) {
 	c.policies = append(c.policies, pg.SQL(text, args...))

@@ -10,7 +10,7 @@ import (
 // D or F.
 const HighRiskBelow = 600
 
-// AverageScore is the average of the scores of so many users, given their sum:
+// AverageScore is the average of the scores of a number of users, given their sum:
 // rounded half up, and the baseline of a standard user where there are none
 // (decisions 3.7, 6).
 func AverageScore(sum, users int) int {

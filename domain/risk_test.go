@@ -9,7 +9,7 @@ import (
 
 var today = domain.Date{}.AddDays(740000)
 
-// ago returns the days that are so many days before today.
+// ago returns the days that are the given numbers of days before today.
 func ago(ages ...int) []domain.Date {
 	days := make([]domain.Date, len(ages))
 	for i, age := range ages {

@@ -84,9 +84,11 @@ type InviteAdmin struct {
 
 // AdminInvite says that an invite is on its way.
 type AdminInvite struct {
-	Email     string       `json:"email" format:"email" doc:"The address that is invited."`
-	Status    InviteStatus `json:"status" doc:"What became of the mail: queued, it will be sent."`
-	ExpiresAt op.Time      `json:"expires_at" doc:"Until when the invite can be accepted, 7 days from now."`
+	// ID is for the audit trail.
+	ID        domain.InviteID `json:"-"`
+	Email     string          `json:"email" format:"email" doc:"The address that is invited."`
+	Status    InviteStatus    `json:"status" doc:"What became of the mail: queued, it will be sent."`
+	ExpiresAt op.Time         `json:"expires_at" doc:"Until when the invite can be accepted, 7 days from now."`
 }
 
 // InviteStatus is what becomes of an invite's mail.
@@ -114,5 +116,5 @@ func (a *API) inviteAdmin(ctx context.Context, req *InviteAdmin) (*AdminInvite, 
 	if err != nil {
 		return nil, err
 	}
-	return &AdminInvite{Email: invite.Email, Status: "queued", ExpiresAt: op.At(invite.ExpiresAt)}, nil
+	return &AdminInvite{ID: invite.ID, Email: invite.Email, Status: "queued", ExpiresAt: op.At(invite.ExpiresAt)}, nil
 }

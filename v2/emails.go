@@ -42,7 +42,7 @@ type MessageTypes = EnumList[domain.MessageType]
 // once. An empty list is as good as none.
 type EnumList[E enum] []E
 
-// enum is a string of which there are so many values.
+// enum is a string that has one of a number of values.
 type enum interface {
 	~string
 	Values() []string

@@ -68,6 +68,8 @@ type StartSync struct {
 
 // SyncQueued says that a sync was queued.
 type SyncQueued struct {
+	// ID is for the audit trail.
+	ID       domain.SyncRunID  `json:"-"`
 	Status   domain.SyncStatus `json:"status" doc:"Always queued. Follow the run in the client's sync runs."`
 	QueuedAt op.Time           `json:"queued_at" doc:"When the run was queued."`
 }
@@ -79,7 +81,7 @@ func (a *API) startSync(ctx context.Context, in *StartSync) (out *SyncQueued, er
 			return err
 		}
 		run, err := t.RequestSync(ctx, c)
-		out = &SyncQueued{Status: run.Status, QueuedAt: op.At(run.QueuedAt)}
+		out = &SyncQueued{ID: run.ID, Status: run.Status, QueuedAt: op.At(run.QueuedAt)}
 		return err
 	})
 	return out, err

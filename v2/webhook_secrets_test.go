@@ -297,3 +297,36 @@ func TestPingOnce(t *testing.T) {
 	h.Clock.Advance(domain.ReservedFor)
 	ping(key...).Want(http.StatusOK)
 }
+
+// TestHolderWaits: the request that holds an Idempotency-Key is not refused as another
+// one looks at the key in the moment in which the first comes back to it: the first
+// waits, and has its effect.
+func TestHolderWaits(t *testing.T) {
+	t.Parallel()
+	h := newHooks(t, v2test.Options{})
+	looks, looked := make(chan bool), make(chan error, 1)
+	h.Receivers.Refuse = func(string) error { // the first has reserved the key
+		go func() {
+			looked <- h.DB.Tx(h.tenant.Ctx, func(ctx context.Context) error {
+				_, _, err := h.DB.Reserve(ctx, "k", []byte("another request"))
+				looks <- true
+				<-looks
+				return err
+			})
+		}()
+		<-looks
+		return nil
+	}
+	first := make(chan v2test.Response, 1)
+	go func() { first <- h.Do("POST", "/v2/webhooks", h.tenant.Key, h.body(), "Idempotency-Key", "k") }()
+	for h.Number("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == 0 {
+		if len(first) > 0 {
+			break // it was refused
+		}
+	}
+	looks <- true
+	if err := <-looked; !domain.IsCode(err, domain.Conflict) {
+		t.Errorf("another request with the key ends with %v", err)
+	}
+	(<-first).Want(http.StatusCreated)
+}

@@ -34,10 +34,11 @@ func (f databaseFlags) open(ctx context.Context, progress io.Writer) (*db.DB, fu
 	return f.opened(ctx, progress, nil, checkAll)
 }
 
-// lasting is how a process that serves until it is told to stop uses the
+// lasting is how a process that serves until it is stopped uses the
 // database.
 type lasting struct {
-	// log is told when an embedded server ends meanwhile: it is started again.
+	// log has slow statements, and that an embedded server ended meanwhile: it is
+	// started again.
 	log *slog.Logger
 	// connections bounds those of the pool.
 	connections int

@@ -15,7 +15,7 @@ import (
 func newLog(to io.Writer, level slog.Level, format string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withoutKeys}
 	if format == "json" {
-		return slog.New(ofRequests{slog.NewJSONHandler(to, options)})
+		return slog.New(ofRequests{slog.NewJSONHandler(jsonTo(to), options)})
 	}
 	return slog.New(ofRequests{slog.NewTextHandler(to, options)})
 }
@@ -51,7 +51,7 @@ func (h ofRequests) WithGroup(name string) slog.Handler { return ofRequests{h.Ha
 
 // keyText matches an API key, whole or cut a little, with its clear prefix
 // (decisions 1.7) as a group.
-var keyText = regexp.MustCompile(`(pk_[A-Za-z0-9_-]{8})[A-Za-z0-9_-]{12,}`)
+var keyText = regexp.MustCompile(`((?:pk|papi)_[A-Za-z0-9_-]{8})[A-Za-z0-9_-]{12,}`)
 
 // withoutKeys leaves only the prefix of keys in an attribute.
 func withoutKeys(_ []string, a slog.Attr) slog.Attr {

@@ -39,6 +39,10 @@ type streams struct {
 // command failed, unless its error has another (kong.ExitCoder), or 2 when the line
 // made no sense.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	visibleOut, visibleErrs := newVisible(out, false), newVisible(errs, false)
+	defer visibleErrs.finish()
+	defer visibleOut.finish()
+	out, errs = visibleOut, visibleErrs
 	exited := -1
 	line := cli{Plugins: pluginCommands()}
 	parser, err := newParser(ctx, &line, streams{in, out, errs}, kong.Exit(func(code int) { exited = code }))
@@ -95,7 +99,7 @@ type cli struct {
 	Migrate   migrateCmd       `cmd:"" help:"Bring the database's tables to this version."`
 	Partners  partnersCmd      `cmd:"" help:"Create and list partners."`
 	Keys      keysCmd          `cmd:"" help:"Create, list and revoke API keys."`
-	Audit     auditCmd         `cmd:"" help:"List who changed what through the API."`
+	Audit     auditCmd         `cmd:"" help:"List who changed what, through the API and by commands."`
 	Mail      mailCmd          `cmd:"" help:"List mails that were given up, send them again, and choose what mail clients get."`
 	Seed      seedCmd          `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
 	Breaches  breachesCmd      `cmd:"" help:"Import breaches, which exposures refer to."`

@@ -24,12 +24,10 @@ func model(t *testing.T) *kong.Application {
 // variables are the names of all environment variables that a command reads.
 func variables(t *testing.T) map[string]bool {
 	t.Helper()
-	names := map[string]bool{}
-	eachFlag(t, model(t), func(f *kong.Flag) {
-		for _, name := range f.Envs {
-			names[name] = true
-		}
-	})
+	names, err := environmentVariables()
+	if err != nil {
+		t.Fatal(err)
+	}
 	return names
 }
 

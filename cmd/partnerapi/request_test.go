@@ -31,11 +31,11 @@ func (r *running) checked() caller {
 	}
 	wrapped := c.transport
 	for _, name := range names {
-		document, err := openapi3.NewLoader().LoadFromData(c.do("GET", name, "", nil).want(http.StatusOK).body)
-		if err != nil {
-			r.t.Fatalf("%s: %v", name, err)
-		}
-		wrapped = openapitest.New(r.t, document).Wrap(r.t, wrapped)
+		text := c.do("GET", name, "", nil).want(http.StatusOK).body
+		documented := openapitest.Shared(r.t, string(text), func() (*openapi3.T, error) {
+			return openapi3.NewLoader().LoadFromData(text)
+		})
+		wrapped = documented.Wrap(r.t, wrapped)
 	}
 	c.transport = wrapped
 	return c

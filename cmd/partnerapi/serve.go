@@ -40,7 +40,7 @@ type serveFlags struct {
 
 type serveCmd struct{ serveFlags }
 
-// defaultListen is where the service listens unless told.
+// defaultListen is where the service listens by default.
 const defaultListen = "127.0.0.1:8080"
 
 // stopWithin is how long requests under way may take to finish after the
@@ -231,11 +231,11 @@ func (s *service) trackSimulations(ctx context.Context) error {
 // them fails, which stop then tells the rest.
 func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net.Listener) error {
 	server := &http.Server{
-		Handler: ginop.Compress(s.engine), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: readWithin,
-		WriteTimeout: 2 * readWithin, IdleTimeout: 2 * time.Minute,
+		Handler: ginop.Compress(s.engine), ReadHeaderTimeout: waits.headers, ReadTimeout: waits.request,
+		WriteTimeout: 2 * waits.request, IdleTimeout: waits.idle,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	s.group.Go(func() { s.recordUses(ctx) })
+	s.beside(ctx, "record the use of keys", s.recordUses)
 	failed, worked := make(chan error, 1), make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	go func() { worked <- s.runWork(ctx) }()

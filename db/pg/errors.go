@@ -55,7 +55,7 @@ func Unavailable(doing string, err error) *domain.Error {
 const (
 	uniqueViolation = "23505"
 
-	// retryUnavailable is what callers are told to wait when the database cannot
+	// retryUnavailable is what callers are asked to wait when the database cannot
 	// be used.
 	retryUnavailable = 5 * time.Second
 )

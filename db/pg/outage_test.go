@@ -149,7 +149,7 @@ func TestNoOutage(t *testing.T) {
 
 // TestReadiness: readiness and advisory locks have connections of their own, and
 // answer while requests and jobs hold all others. Who waited in vain for one of
-// those is told of an outage.
+// those learns of an outage.
 func TestReadiness(t *testing.T) {
 	d := open(t, pg.WithConns(2))
 	inside, leave := make(chan struct{}), make(chan struct{})

@@ -87,10 +87,13 @@ func Open(url string, opts ...Option) (*DB, error) {
 		server := &serverClock{machine: domain.SystemClock{}}
 		o.clock, config.PrepareConn = server, server.prepareConn
 	}
+	if o.slow != nil {
+		o.slow.next, o.tracer = o.tracer, o.slow
+	}
 	config.ConnConfig.Tracer = o.tracer
 	config.ConnConfig.ConnectTimeout = 5 * time.Second
-	// What database/sql sends for the migrations and the tests has its values
-	// in it; Query says itself how it is planned.
+	// What is sent through database/sql, by migrations, the files of v1's ids and
+	// tests, is planned for its values; Query says itself how it is planned.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	setSession(config.ConnConfig.RuntimeParams)
 	d, err := open(config, o.clock, o.clashes)
@@ -141,10 +144,12 @@ func StatementName(ctx context.Context) string {
 	return name
 }
 
-// Pool is the pool, for packages that bring their own statements.
+// Pool is the pool, for the queue of jobs, which brings its own statements. It passes
+// the gate by, on the reserved connections: a test says who may use it.
 func (d *DB) Pool() *pgxpool.Pool { return d.pool }
 
-// SQL is the pool for packages that speak database/sql, as migrations do.
+// SQL is the pool for what speaks database/sql: migrations, and commands that have a
+// process of their own. It passes the gate by: a test says who may use it.
 func (d *DB) SQL() *sql.DB { return d.sql }
 
 // Close closes the pool. It waits for connections in use.

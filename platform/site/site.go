@@ -30,7 +30,7 @@ type Config struct {
 	GuidePaths map[string]string
 	// References are the versions of the interface, the preferred one first.
 	References []Reference
-	// Log is told of a mistake in the pages' sources, which answers 500.
+	// Log is notified of a mistake in the pages' sources, which answers 500.
 	Log *slog.Logger
 }
 

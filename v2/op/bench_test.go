@@ -52,7 +52,7 @@ func BenchmarkBind(b *testing.B) {
 	}
 }
 
-// aBenchedList is the operation of a list that has so many rows on a page and goes
+// aBenchedList is the operation of a list that has the given number of rows on a page and goes
 // on, and its input.
 func aBenchedList(rows int) (func(*testing.B) *op.Page[shown], *benched) {
 	industry := "Legal"

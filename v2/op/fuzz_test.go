@@ -113,7 +113,8 @@ func FuzzCursor(f *testing.F) {
 	f.Add("b", "\u2028<é>", "i", "AAAAAAAAAAAAAAAAAAAAAHsiayI6IiJ9")
 	f.Add(`["a"]`, "2026-01-01T00:00:00.000001Z", "x", "AAAAAAAAAAAAAAAAAAAAAA")
 	sealer, other := domain.CursorSealer{Secret: []byte("secret")}, domain.CursorSealer{Secret: []byte("another")}
-	f.Add("clients.list", "0", "0", "\r\n") // base64 passes over these
+	f.Add("clients.list", "0", "0", "\r\n")                                    // base64 passes over these
+	f.Add("clients.list", "0", "0", "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA") // the form alone, and nothing in it
 	f.Fuzz(func(t *testing.T, binding, key, id, text string) {
 		if !utf8.ValidString(key) || !utf8.ValidString(id) {
 			t.Skip("the database holds UTF-8 only")

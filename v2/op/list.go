@@ -16,7 +16,7 @@ type Paging struct {
 	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the page before. Its list must have the same filters and the same order."`
 
 	// Rows, Skip and Total are inputs of other surfaces in this process.
-	// Rows, where positive, stands in for Limit; Skip passes over so many rows
+	// Rows, where positive, stands in for Limit; Skip passes over that many rows
 	// after the cursor; Total asks for the number of rows of the whole list.
 	Rows  int
 	Skip  int

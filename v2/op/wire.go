@@ -70,13 +70,6 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return t.UnmarshalText(b[1 : len(b)-1])
 }
 
-// The length of a time's text, in bytes. RFC 3339 does not bound the digits of a
-// fraction; this does.
-const (
-	minTime = len("2006-01-02T15:04:05Z")
-	maxTime = 64
-)
-
 const errTime = callerError("must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z")
 
 // callerError is an error whose text is meant for callers.

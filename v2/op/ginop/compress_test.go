@@ -46,7 +46,7 @@ func TestCompress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("X-API-Key", "good")
+		r.Header.Set("X-API-Key", "pk_demo_good")
 		r.Header["Accept-Encoding"] = []string{test.accept}
 		answer, err := server.Client().Do(r)
 		if err != nil {

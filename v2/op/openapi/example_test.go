@@ -137,7 +137,7 @@ func TestCheckDescribed(t *testing.T) {
 	}
 }
 
-// witness is a test that is told of failures and does not fail.
+// witness is a test that is notified of failures and does not fail.
 type witness struct {
 	testing.TB
 	errors []string
