@@ -9,7 +9,7 @@ TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-slow test-all race bench fuzz lint format postgres without-v1 operations rules \
+.PHONY: help build run test test-slow test-all test-dates race bench fuzz lint format postgres remove-v1 without-v1 operations rules \
 	examples migrating contract baseline
 
 # The tests behind the build tag slow: their files, names and packages.
@@ -21,7 +21,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/partnerapi
-	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/partnerapi ./cmd/partnerapi
+	$(GO) build -tags nomsgpack -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/partnerapi ./cmd/partnerapi
 
 run: $(RUN_SERVER) build ## serve a demonstration on its own database (ARGS='…' for other flags)
 	bin/partnerapi serve $(ARGS)
@@ -29,17 +29,28 @@ run: $(RUN_SERVER) build ## serve a demonstration on its own database (ARGS='…
 test: $(TEST_SERVER) ## run the tests, on a real PostgreSQL, without those of test-slow
 	$(GO) test ./...
 
-test-slow: $(TEST_SERVER) ## run the tests of kills, made-up data and query plans
+test-slow: $(TEST_SERVER) ## run the tests of kills, attacks, made-up data and query plans
 	$(GO) test -tags slow -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
 
 test-all: $(TEST_SERVER) ## run test and test-slow
 	$(GO) test -tags slow ./...
 
+# A month's end and a year's, a leap day, and the first minute of a month; in UTC.
+DATES     ?= 2027-01-31T23:58,2027-12-31T23:59,2028-02-29T12:00,2027-03-01T00:01
+PACKAGES  ?= ./...
+BUSY      ?= true
+
+test-dates: postgres ## run the tests of PACKAGES at DATES, without a resolver, all cores BUSY (Linux)
+	$(GO) mod download
+	$(GO) -C tools build -o out/dates ./dates
+	tools/out/dates -busy=$(BUSY) $(DATES) $(GO) test $(PACKAGES)
+
 race: $(TEST_SERVER) ## run all tests with the race detector
 	$(GO) test -tags slow -race ./...
 
-bench: postgres build ## measure speed and memory, and print a table with ratios
-	$(GO) run ./cmd/bench
+bench: postgres ## measure speed and memory, and print a table with ratios (BENCH=-help: what of it)
+	$(GO) -C tools/bench build -o ../out/bench .
+	tools/out/bench $(BENCH)
 
 fuzz: $(TEST_SERVER) ## run every fuzz target for FUZZTIME (10s)
 	@set -e; for package in $$($(GO) list ./...); do \
@@ -51,10 +62,9 @@ fuzz: $(TEST_SERVER) ## run every fuzz target for FUZZTIME (10s)
 
 lint: ## check formatting, vet and staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (make format):"; echo "$$unformatted"; exit 1; }
-	$(GO) vet ./...
 	$(GO) vet -tags slow ./...
-	$(GO) tool staticcheck ./...
-	$(GO) tool staticcheck -tags slow ./...
+	$(GO) tool -modfile=tools/go.mod staticcheck -tags slow ./...
+	cd tools/bench && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 
 format: ## format the code
 	gofmt -w $$(git ls-files '*.go')
@@ -64,15 +74,17 @@ postgres: ## get PostgreSQL's programs, where there are none
 
 # All that is version 1.
 OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/migrating.md docs/v1*.go v2/v1*.go db/v1*.go cmd/partnerapi/v1* \
-	cmd/bench/v1.go
+	tools/bench/v1.go
 
-without-v1: $(TEST_SERVER) ## prove that v2 builds and passes its tests without version 1
-	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; \
-	git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$$copy"; \
-	cd "$$copy" && rm -rf $(OF_V1) && $(GO) build ./... && $(GO) vet -tags slow ./... && $(GO) test ./...
+remove-v1: ## delete version 1, and add the migration that takes it out of databases
+	@last=$$(ls db/migrations | tail -n 1); next=$$(expr "$${last%%_*}" + 1); \
+	cp idmap/drop.sql "db/migrations/$$(printf '%05d' "$$next")_without_v1.sql" && rm -rf $(OF_V1)
 
-rules: ## check docs/alerts.yml as promtool does, and run its tests where promtool is installed
-	cd tools/rules && $(GO) run . ../../docs/alerts.yml
+without-v1: postgres ## prove that v2 serves a used database, and passes its tests, without version 1
+	@GO='$(GO)' tools/without_v1.sh
+
+rules: ## check docs/alerts.yml as promtool does, and run its tests where promtool is installed; check deploy/grafana.json
+	cd tools/rules && $(GO) run . ../../docs/alerts.yml ../../deploy/grafana.json
 	@if command -v promtool >/dev/null; then promtool test rules docs/alerts_test.yml; fi
 
 operations: ## write docs/operations.md from the operations' declarations
@@ -81,7 +93,7 @@ operations: ## write docs/operations.md from the operations' declarations
 examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents from the demonstration
 	$(GO) test ./v2 ./v1compat -run '^TestExamples$$' -update
 
-migrating: $(TEST_SERVER) ## write docs/migrating.md from v1's translators, its examples from the demonstration
+migrating: $(TEST_SERVER) ## write docs/migrating.md from the table of fields, its examples from the demonstration
 	$(GO) test ./v1compat -run '^TestMigrationGuide$$' -update
 	$(GO) test ./cmd/partnerapi -run '^TestGuides$$/^migrating$$' -update
 

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// What is measured runs in processes of its own, so that its memory and its
+// scheduling are its own. A child gets its parameters on its command line, says one
+// line of JSON, and ends when its standard input does: with its parent, however that
+// ends.
+
+// params are the parameters of children.
+type params struct {
+	URL      string // of the database
+	Partner  domain.PartnerID
+	Profiled bool
+
+	Client    domain.ClientID
+	File      string // that is read or written
+	Type      domain.ReportType
+	Format    domain.ReportFormat
+	SMTP      string // the mail server's URL
+	CA        string // the file of the certificate of endpoints
+	Accounts  int    // of a directory
+	Directory shown
+}
+
+// say says a child's line.
+type say func(any) error
+
+// children are the children's lives by their names.
+var children = map[string]func(context.Context, params, say) error{
+	"service":             serving(newService),
+	"service-silent":      serving(newSilentService),
+	"reference":           serving(newReference),
+	"work":                sendMails,
+	"deliver":             deliverEvents,
+	"ingest":              once(ingestSignals),
+	"give":                once(giveCourses),
+	"report":              once(makeReport),
+	"directory-microsoft": directoryOf(openMicrosoft),
+	"directory-google":    directoryOf(openGoogle),
+	"sync":                once(syncClient),
+	"export":              once(exportLines),
+	"import":              once(importLines),
+}
+
+// beChild is the life of a child.
+func beChild(ctx context.Context, name, text string, parent io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, parent)
+		cancel()
+	}()
+	var p params
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return err
+	}
+	return children[name](ctx, p, func(said any) error { return json.NewEncoder(out).Encode(said) })
+}
+
+// done is what a child that works once says.
+type done[T any] struct {
+	Took   time.Duration
+	Result T
+}
+
+// once is a child that does its work on the database, says what came of it, and
+// waits to be stopped.
+func once[T any](work func(context.Context, *db.DB, params) (T, error)) func(context.Context, params, say) error {
+	return func(ctx context.Context, p params, say say) error {
+		d, err := db.Open(p.URL)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		begin := time.Now()
+		result, err := work(ctx, d, p)
+		if err != nil {
+			return err
+		}
+		if err := say(done[T]{time.Since(begin), result}); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}
+}
+
+// serving is a child that serves what build makes, and says where.
+func serving(build func(context.Context, params) (http.Handler, error)) func(context.Context, params, say) error {
+	return func(ctx context.Context, p params, say say) error {
+		handler, err := build(ctx, p)
+		if err != nil {
+			return err
+		}
+		if p.Profiled {
+			mux := http.NewServeMux()
+			mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+			mux.Handle("/", handler)
+			handler = mux
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		if err := say(listener.Addr().String()); err != nil {
+			return err
+		}
+		server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
+			IdleTimeout: 2 * time.Minute}
+		context.AfterFunc(ctx, func() { _ = server.Close() })
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	}
+}
+
+// child is a process that was started.
+type child struct {
+	said    []byte // its line
+	address string // a server's
+	command *exec.Cmd
+	stdin   io.Closer
+}
+
+// start starts the program anew as one of the children, on the data unless p says
+// otherwise, and waits for its line.
+func (b *bench) start(name string, p params) (*child, error) {
+	if p.URL == "" {
+		p.URL = b.data.url
+	}
+	p.Partner, p.Profiled = b.data.partner, b.profiles != ""
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the program: %w", err)
+	}
+	c := &child{command: exec.Command(self, name, string(text))}
+	c.command.Stderr = b.progress
+	if c.stdin, err = c.command.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := c.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.command.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	if c.said, err = bufio.NewReader(out).ReadBytes('\n'); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s ended before it said its line", name), c.stop())
+	}
+	return c, nil
+}
+
+// serve starts a server.
+func (b *bench) serve(name string) (*child, error) {
+	c, err := b.start(name, params{})
+	if err != nil {
+		return nil, err
+	}
+	return c, json.Unmarshal(c.said, &c.address)
+}
+
+// while uses a child while it works, and returns its peak memory.
+func (b *bench) while(name string, p params, use func(*child) error) (peak float64, err error) {
+	before := childProcessors(b.data.server)
+	c, err := b.start(name, p)
+	if err != nil {
+		return 0, err
+	}
+	err = use(c)
+	fmt.Fprintf(b.progress, "  processor time: child %s, database %s\n", processor(c.pid()),
+		childProcessors(b.data.server)-before)
+	peak, failed := c.peakMB()
+	return peak, errors.Join(err, failed, c.stop())
+}
+
+// inChild lets a child work once, and returns what came of it.
+func inChild[T any](b *bench, name string, p params) (got done[T], peak float64, err error) {
+	peak, err = b.while(name, p, func(c *child) error { return json.Unmarshal(c.said, &got) })
+	return got, peak, err
+}
+
+// stop ends the child and waits for its end.
+func (c *child) stop() error {
+	return errors.Join(c.stdin.Close(), c.command.Wait())
+}
+
+func (c *child) pid() int { return c.command.Process.Pid }
+
+// peakMB is the most memory that the child ever had resident, in MB of 2^20
+// bytes.
+func (c *child) peakMB() (float64, error) {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(c.pid()) + "/status")
+	if err != nil {
+		return 0, fmt.Errorf("read a process's memory, which takes Linux: %w", err)
+	}
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte("VmHWM:")); ok {
+			kB, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(string(rest)), " kB"))
+			return float64(kB) / 1024, err
+		}
+	}
+	return 0, errors.New("the system does not report a process's peak memory")
+}
+
+// Requests a second depend on what else the machine does; the processor time
+// that a request takes hardly does. It is shown beside them where the system
+// reports it, as Linux does in hundredths of a second.
+
+// processor is the processor time that a process took so far.
+func processor(pid int) time.Duration {
+	_, took := statOf("/proc/" + strconv.Itoa(pid) + "/stat")
+	return took
+}
+
+// childProcessors is that of a process's living children together.
+func childProcessors(pid int) (sum time.Duration) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		if parent, took := statOf(file); parent == pid {
+			sum += took
+		}
+	}
+	return sum
+}
+
+// statOf reads the parent and the processor time out of a process's stat; a
+// process that has ended has neither.
+func statOf(file string) (parent int, took time.Duration) {
+	stat, _ := os.ReadFile(file)
+	_, rest, _ := bytes.Cut(stat, []byte(") ")) // behind the name, which may hold anything
+	fields := bytes.Fields(rest)
+	if len(fields) < 13 {
+		return 0, 0
+	}
+	parent, _ = strconv.Atoi(string(fields[1]))
+	user, _ := strconv.Atoi(string(fields[11]))
+	system, _ := strconv.Atoi(string(fields[12]))
+	return parent, time.Duration(user+system) * 10 * time.Millisecond
+}

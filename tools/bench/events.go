@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op/mcp"
+)
+
+// This file measures the reading of events, what they add to a write, and calls by
+// agents.
+
+// eventsShown is how many events a page has.
+const eventsShown = 100
+
+// eventPage is a page of events.
+type eventPage struct {
+	what   string
+	middle bool // of those there are, and not the first
+	subset bool // for a key with a tenth of the clients
+	query  string
+}
+
+// eventPage measures a page of events.
+func (b *bench) eventPage(p eventPage) finder {
+	return func(ctx context.Context) (f figure, err error) {
+		key := b.keys[0]
+		if p.subset {
+			if key, err = b.data.key(ctx, domain.Read, b.data.clients[:len(b.data.clients)/10]...); err != nil {
+				return f, err
+			}
+		}
+		if p.middle {
+			if p.query, err = b.middleOfEvents(ctx); err != nil {
+				return f, err
+			}
+		}
+		r := request("GET", fmt.Sprintf("/v2/events?limit=%d%s", eventsShown, p.query), key, nil)
+		return b.page(eventsShown, 500, always(r), nil)(ctx)
+	}
+}
+
+// middleOfEvents walks through half of the events, and returns where it got, as a
+// query.
+func (b *bench) middleOfEvents(ctx context.Context) (cursor string, err error) {
+	for range published / 2 / 500 {
+		var page struct {
+			Page struct {
+				Cursor string `json:"next_cursor"`
+			}
+		}
+		if err := ask(b.service.address, b.get("/v2/events?limit=500"+cursor), &page); err != nil {
+			return "", err
+		}
+		cursor = "&cursor=" + url.QueryEscape(page.Page.Cursor)
+	}
+	return cursor, ctx.Err()
+}
+
+// eventCost compares a change of a user with the same one of a service whose changes
+// write no events. No other events wait: they are counted.
+func (b *bench) eventCost(ctx context.Context) (f figure, err error) {
+	users, err := b.data.activeUsers(ctx, b.tenth(4000))
+	if err != nil {
+		return f, err
+	}
+	if err := b.unsubscribe(ctx); err != nil {
+		return f, err
+	}
+	began, times := time.Now().UnixNano(), b.times(2000)
+	// Each user is changed by both, each time to a title of the same role.
+	change := func(service string) func(i int) []byte {
+		return func(i int) []byte {
+			return request("PATCH", "/v2/users/"+users[i%len(users)].String(), b.writeKey,
+				object{"job_title": fmt.Sprintf("Clerk %d %d %s", began, i, service)})
+		}
+	}
+	silent, err := b.serve("service-silent")
+	if err != nil {
+		return f, err
+	}
+	f, err = inTurns(ctx, times, lane{to: b.service.address, next: change("a")},
+		lane{to: silent.address, next: change("b")})
+	if err := errors.Join(err, silent.stop()); err != nil {
+		return f, err
+	}
+	n, err := b.data.count(ctx, "SELECT count(*) FROM events")
+	if err == nil && n != warm(times)+times {
+		err = fmt.Errorf("%d changes of a user wrote %d events", warm(times)+times, n)
+	}
+	return f, err
+}
+
+const (
+	// protocol is the version of MCP that the measured agent speaks.
+	protocol = "2025-06-18"
+	accepted = "application/json, text/event-stream"
+)
+
+// call compares calls of a tool in a session with its operation.
+func (b *bench) call(times int, tool string, arguments object, path string) finder {
+	return func(ctx context.Context) (figure, error) {
+		session, err := b.session(ctx)
+		if err != nil {
+			return figure{}, err
+		}
+		call := request("POST", mcp.Path, b.keys[0], object{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+			"params": object{"name": tool, "arguments": arguments}},
+			"Accept: "+accepted, "Mcp-Session-Id: "+session, "Mcp-Protocol-Version: "+protocol)
+		return b.versus(ctx, times, always(call), always(b.get(path)))
+	}
+}
+
+// session begins a session of an agent, and returns its id.
+func (b *bench) session(ctx context.Context) (string, error) {
+	hello := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,`+
+		`"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`, protocol)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+b.service.address+mcp.Path,
+		bytes.NewReader(hello))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("X-API-Key", b.keys[0])
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", accepted)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	session := answer.Header.Get("Mcp-Session-Id")
+	if answer.StatusCode != http.StatusOK || session == "" {
+		return "", fmt.Errorf("no session was begun: %s", answer.Status)
+	}
+	return session, nil
+}

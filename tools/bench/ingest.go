@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"partnerapi/cmd/internal/bar"
+	"partnerapi/cmd/internal/gc"
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/ingest"
+	"partnerapi/platform/report"
+)
+
+// This file measures how quickly signals are taken in, and reports of the largest
+// client made.
+
+// ingestSignals is a child that ingests a file of signals, as the command ingest does.
+func ingestSignals(ctx context.Context, d *db.DB, p params) (report ingest.Report, err error) {
+	file, err := os.Open(p.File)
+	if err != nil {
+		return report, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return report, err
+	}
+	show := bar.New(os.Stderr, "ingesting bytes")
+	return ingest.Ingest(ctx, d, file, ingest.Watcher{
+		Refused: func(line int, reason string) { fmt.Fprintf(os.Stderr, "line %d: %s\n", line, reason) },
+		Applied: func(_ int, bytes int64) { show(int(bytes), int(info.Size())) },
+	})
+}
+
+// ingest measures how quickly signals of all types are taken in.
+func (b *bench) ingest(ctx context.Context) (figure, error) {
+	path := filepath.Join(b.folder, "signals")
+	n, err := b.data.writeSignals(ctx, path, b.tenth(100_000))
+	if err != nil {
+		return figure{}, err
+	}
+	got, peak, err := inChild[ingest.Report](b, "ingest", params{File: path})
+	if err == nil && got.Result.Taken != n {
+		err = fmt.Errorf("of %d signals: %+v", n, got.Result)
+	}
+	f := rate(n, got.Took)
+	f.of = fmt.Sprintf(", %d of them", n)
+	return f.in(peak), err
+}
+
+// signalsSQL is $2 signals as JSON, in no order: three fifths of what happened
+// to simulated mails, the rest of courses, policies and exposures. The largest client's
+// policies stay as they are, for they are measured. $1 tells the signals of one run
+// from those of another.
+const signalsSQL = `
+	WITH mails AS MATERIALIZED (
+		SELECT id, sent_at, row_number() OVER () % 60 AS n FROM (
+			SELECT id, sent_at FROM phishing_results WHERE sent_at IS NOT NULL
+			ORDER BY random() LIMIT $2::integer * 60 / 100) AS r
+	), people AS MATERIALIZED (
+		SELECT id, row_number() OVER () AS n FROM (SELECT id FROM users ORDER BY random() LIMIT $2::integer * 13 / 100) AS u
+	)
+	SELECT json_strip_nulls(json_build_object('id', $1::text || row_number() OVER (), 'type', type, 'at', least(at, now()),
+		'result_id', result_id, 'user_id', user_id, 'course_id', course_id, 'policy_id', policy_id, 'version', version,
+		'breach_name', breach_name))::text
+	FROM (
+		SELECT CASE WHEN n < 30 THEN 'phishing_opened' WHEN n < 42 THEN 'phishing_clicked'
+				WHEN n < 54 THEN 'phishing_reported' WHEN n < 57 THEN 'credentials_submitted' ELSE 'attachment_opened' END AS type,
+			sent_at + make_interval(mins => 10 + n::integer) AS at, id AS result_id, NULL::uuid AS user_id,
+			NULL::uuid AS course_id, NULL::uuid AS policy_id, NULL::integer AS version, NULL::text AS breach_name
+		FROM mails
+		UNION ALL
+		(SELECT 'course_completed', now(), NULL, user_id, course_id, NULL, NULL, NULL
+			FROM assignments WHERE completed_at IS NULL ORDER BY random() LIMIT $2::integer * 17 / 100)
+		UNION ALL
+		(SELECT 'policy_signed', now(), NULL, u.id, NULL, p.id, p.version, NULL
+			FROM users AS u JOIN policies AS p USING (client_id)
+			WHERE client_id <> $3 AND p.archived_at IS NULL ORDER BY random() LIMIT $2::integer * 99 / 1000)
+		UNION ALL
+		(SELECT 'policy_published', now(), NULL, NULL, NULL, id, NULL, NULL
+			FROM policies WHERE client_id <> $3 AND archived_at IS NULL ORDER BY random() LIMIT $2::integer / 1000)
+		UNION ALL
+		SELECT CASE WHEN p.n % 5 < 3 THEN 'exposure_found' ELSE 'exposure_resolved' END, now(), NULL, p.id, NULL, NULL,
+			NULL, b.name
+		FROM people AS p JOIN (SELECT name, row_number() OVER () AS n, count(*) OVER () AS all FROM breaches) AS b
+			ON b.n = 1 + p.n % b.all
+	) AS s ORDER BY random()`
+
+// line is a signal as it is written.
+type line struct {
+	ID      string                  `json:"id"`
+	Type    domain.SignalType       `json:"type"`
+	At      time.Time               `json:"at"`
+	Result  read[domain.ResultKind] `json:"result_id,omitzero"`
+	User    read[domain.UserKind]   `json:"user_id,omitzero"`
+	Course  read[domain.CourseKind] `json:"course_id,omitzero"`
+	Policy  read[domain.PolicyKind] `json:"policy_id,omitzero"`
+	Version int                     `json:"version,omitzero"`
+	Breach  string                  `json:"breach_name,omitzero"`
+}
+
+// read is an id that is read from a UUID.
+type read[K domain.Kind] struct{ domain.ID[K] }
+
+// UnmarshalText reads a UUID.
+func (r *read[K]) UnmarshalText(text []byte) (err error) {
+	r.ID, err = domain.ParseUUID[K](string(text))
+	return err
+}
+
+// writeSignals writes n signals that were never taken, or fewer where the data
+// do not have as many, and returns how many.
+func (d *data) writeSignals(ctx context.Context, path string, n int) (written int, err error) {
+	rows, err := d.db.SQL().QueryContext(ctx, signalsSQL, db.NewID[domain.MessageKind]().String()+"-", n,
+		d.clients[0].UUID())
+	if err != nil {
+		return 0, fmt.Errorf("choose signals: %w", err)
+	}
+	defer rows.Close()
+	return written, writeFile(path, func(to io.Writer) error {
+		for ; rows.Next(); written++ {
+			var text []byte
+			var l line
+			if err := rows.Scan(&text); err != nil {
+				return err
+			}
+			if err := json.Unmarshal(text, &l); err != nil {
+				return err
+			}
+			if err := json.NewEncoder(to).Encode(l); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
+// made is a report's size in bytes.
+type made int64
+
+// makeReport is a child that makes one report, as the background work does.
+func makeReport(ctx context.Context, d *db.DB, p params) (made, error) {
+	gc.Relax()
+	t, err := d.AnyTenant(ctx, p.Client)
+	if err != nil {
+		return 0, err
+	}
+	file, err := os.CreateTemp("", "partnerapi-bench-report")
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	if err := os.Remove(file.Name()); err != nil {
+		return 0, err
+	}
+	r := domain.Report{Client: p.Client, Type: p.Type, Format: p.Format}
+	if err := report.NewMaker(report.Options{}).Write(ctx, file, t, r); err != nil {
+		return 0, err
+	}
+	info, err := file.Stat()
+	return made(info.Size()), err
+}
+
+// report measures one report.
+func (b *bench) report(typ domain.ReportType, format domain.ReportFormat) finder {
+	return func(context.Context) (figure, error) {
+		got, peak, err := inChild[made](b, "report", params{Client: b.data.clients[0], Type: typ, Format: format})
+		f := took(got.Took)
+		f.of = fmt.Sprintf(", of %.1f MB", float64(got.Result)/(1<<20))
+		return f.in(peak), err
+	}
+}

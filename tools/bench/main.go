@@ -1,0 +1,171 @@
+// Command bench measures the service's speed and memory on this machine: it
+// fills a PostgreSQL of its own with 1,000 clients and 100,000 users, starts
+// the service, as serve wires it, and a hand-written reference, each as a
+// process of its own, and compares them under the same load. What is compared
+// is measured in turns, in one run, so that whatever else the machine does
+// weighs on both alike. Then it measures how quickly the background work sends
+// mails, ingests signals, gives the courses of frameworks, makes reports, syncs
+// directories, delivers events, and exports and imports all of it, in processes of
+// their own too. Each measure is a line that is printed when it is measured. A
+// bound that is missed does not fail the program; a measure that fails does, after
+// the others.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags.
+type options struct {
+	quick    bool
+	dataDir  string
+	profiles string
+	only     string
+}
+
+// run measures and prints the table. A command line that begins with a child's name
+// is what the program starts itself with.
+func run(ctx context.Context, args []string, out, progress io.Writer) error {
+	if len(args) == 2 && children[args[0]] != nil {
+		return beChild(ctx, args[0], args[1], os.Stdin, out)
+	}
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	flags.BoolVar(&o.quick, "quick", false, "measure a tenth as long, on a tenth of the data")
+	flags.StringVar(&o.dataDir, "data-dir", "",
+		"keep the data in this `folder`, and use them again (default: a temporary one)")
+	flags.StringVar(&o.profiles, "profiles", "", "write a CPU profile of the service under each load into this `folder`")
+	flags.StringVar(&o.only, "only", "", "measure only what has this `text` in its name")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+
+	begin := time.Now()
+	b := &bench{options: o, out: out, progress: progress}
+	err := b.open(ctx)
+	if err == nil {
+		b.perform(ctx, b.measures())
+		fmt.Fprintf(progress, "the whole took %s\n", time.Since(begin).Round(time.Second))
+	}
+	if err == nil && b.failed > 0 {
+		err = fmt.Errorf("%d measures failed", b.failed)
+	}
+	return errors.Join(err, ctx.Err(), b.close())
+}
+
+// bench is what the measures share.
+type bench struct {
+	options
+	data               *data
+	service, reference *child
+	// keys are several that may read, for walks by offset are each key's own.
+	keys          [3]string
+	writeKey      string
+	folder        string // of files that are removed at the end
+	out, progress io.Writer
+	failed        int // measures
+}
+
+// open fills the database and starts both servers.
+func (b *bench) open(ctx context.Context) (err error) {
+	if b.folder, err = os.MkdirTemp("", "partnerapi-bench"); err != nil {
+		return err
+	}
+	if b.profiles != "" {
+		if err := os.MkdirAll(b.profiles, 0o755); err != nil {
+			return err
+		}
+	}
+	if b.dataDir == "" {
+		b.dataDir = filepath.Join(b.folder, "data")
+		if err := os.Chmod(b.folder, 0o755); err != nil { // the server may run as another user
+			return err
+		}
+	}
+	if b.data, err = openData(ctx, b.options, b.progress); err != nil {
+		return err
+	}
+	for i := range b.keys {
+		if b.keys[i], err = b.data.key(ctx, domain.Read); err != nil {
+			return err
+		}
+	}
+	if b.writeKey, err = b.data.key(ctx, domain.Write); err != nil {
+		return err
+	}
+	if b.service, err = b.serve("service"); err != nil {
+		return err
+	}
+	b.reference, err = b.serve("reference")
+	return err
+}
+
+// close ends what open began, as far as it came.
+func (b *bench) close() error {
+	var errs []error
+	for _, c := range []*child{b.service, b.reference} {
+		if c != nil {
+			errs = append(errs, c.stop())
+		}
+	}
+	if b.data != nil {
+		errs = append(errs, b.data.close())
+	}
+	return errors.Join(append(errs, os.RemoveAll(b.folder))...)
+}
+
+// times is how often something is timed.
+func (o options) times(n int) int {
+	if o.quick {
+		return n / 5
+	}
+	return n
+}
+
+// tenth is a number of things, or a tenth of it.
+func (o options) tenth(n int) int {
+	if o.quick {
+		return n / 10
+	}
+	return n
+}
+
+// fileName is a text as the name of a file.
+func fileName(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, text)
+}
+
+// key makes a key with a scope on all clients, or on some.
+func (d *data) key(ctx context.Context, scope domain.Scope, clients ...domain.ClientID) (string, error) {
+	return d.db.CreateKey(ctx, db.NewKey{Partner: d.partner, Name: "bench " + db.NewID[domain.KeyKind]().String(),
+		Scopes: []domain.Scope{scope}, Clients: clients})
+}

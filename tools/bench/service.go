@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"reflect"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"partnerapi/cmd/internal/gc"
+	"partnerapi/db"
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op/mcp"
+	"partnerapi/v2/op/openapi"
+)
+
+// uncounted are limits under which every request is counted and none refused.
+var uncounted = ginop.Limits{PerKey: 1e12, PerAddress: 1e12, PerClientFactor: 1e9}
+
+// older is a version of the interface before v2, which its own file adds.
+var older struct {
+	migrate  func(context.Context, *db.DB) error
+	mount    func(context.Context, *db.DB, *v2.API, *ginop.Edge, *gin.Engine, *slog.Logger) error
+	measures func(*bench) []measure
+}
+
+// newService is the service as the command serve wires it, but for the limits:
+// keys, budgets, headers, metrics, agents, and a log at level info, into nothing.
+func newService(ctx context.Context, p params) (http.Handler, error) { return openService(ctx, p) }
+
+// newSilentService is the service, whose writes write no events.
+func newSilentService(ctx context.Context, p params) (http.Handler, error) {
+	return openService(ctx, p, db.WithoutEvents())
+}
+
+func openService(ctx context.Context, p params, options ...db.Option) (http.Handler, error) {
+	gc.Relax()
+	d, err := db.Open(p.URL, options...)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := d.CursorSecret(ctx)
+	if err != nil {
+		return nil, err
+	}
+	api := v2.New(d, secret)
+	log := slog.New(slog.NewTextHandler(justNothing{io.Discard}, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	edge := ginop.NewEdge(ginop.Config{
+		Keys: ginop.NewKeys(d.CallerByDigest, domain.SystemClock{}, false), Limits: uncounted,
+		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Log: log, Metrics: ginop.NewMetrics(metrics),
+	})
+	engine, err := edge.Engine(nil)
+	if err != nil {
+		return nil, err
+	}
+	edge.Mount(engine, &api.Set, op.Latest)
+	if err := mountAgents(api, edge, engine, secret, log); err != nil {
+		return nil, err
+	}
+	if older.mount != nil {
+		err = older.mount(ctx, d, api, edge, engine, log)
+	}
+	return engine, err
+}
+
+// mountAgents adds the MCP server.
+func mountAgents(api *v2.API, edge *ginop.Edge, engine *gin.Engine, secret []byte, log *slog.Logger) error {
+	document, err := openapi.ForSet(&api.Set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+	if err != nil {
+		return err
+	}
+	server, err := mcp.New(mcp.Config{
+		Set: &api.Set, Release: op.Latest, Document: document, Prefix: "/v2", Handler: engine, Secret: secret,
+		Count: edge.Count, Parse: edge.Parse, Envelope: ginop.Envelope, Version: "bench", Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	edge.Protocol(engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve, Fault: server.Fault})
+	return nil
+}
+
+// justNothing hides that its writer is io.Discard, for which a logger may skip
+// the work of making the line.
+type justNothing struct{ io.Writer }
