@@ -95,7 +95,7 @@ func packages(t *testing.T) map[string]*build.Package {
 }
 
 // notPackages reports whether a folder is one that the go command passes over, one
-// that make builds or runs in, or the module of the tools.
+// that make builds or runs in, or the modules of the tools.
 func notPackages(path, name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" ||
 		path == filepath.Join("..", "bin") || path == filepath.Join("..", "data") ||
@@ -172,6 +172,53 @@ func TestPackageComments(t *testing.T) {
 	for path, p := range packages(t) {
 		if p.Doc == "" {
 			t.Errorf("%s has no package comment", path)
+		}
+	}
+}
+
+// beside are the ways to a database past the gate of db/pg, which shares the
+// connections fairly and bounds them.
+var beside = regexp.MustCompile(`\.SQL\(\)|\.Pool\(\)|pgx/v5/(pgxpool|stdlib)"|pgx\.Connect|sql\.Open\(`)
+
+// mayPassTheGate are the files that may use them, and why. Packages for tests are free.
+var mayPassTheGate = map[string]string{
+	"db/migrate.go":                     "goose speaks database/sql",
+	"db/pooler.go":                      "doctor's own connections, to tell what is between",
+	"db/seed/seed.go":                   "fills a database that nobody uses yet",
+	"cmd/partnerapi/v1.go":              "the registry's migrations speak database/sql",
+	"cmd/partnerapi/v1_ids.go":          "imports and exports in a process of its own, on one connection",
+	"cmd/partnerapi/doctor_database.go": "reads the address",
+}
+
+// TestGate: nothing reaches the pool of connections beside its gate, but for what is
+// explained.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	passes := map[string]bool{}
+	for folder, p := range packages(t) {
+		if folder == "db/pg" || strings.Contains(folder, "test") {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join("..", folder, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := beside.Find(text); found != nil {
+				file := folder + "/" + name
+				passes[file] = true
+				if mayPassTheGate[file] == "" {
+					t.Errorf("%s passes the gate by, with %s", file, found)
+				}
+			}
+		}
+	}
+	for file := range mayPassTheGate {
+		if _, err := os.Stat(filepath.Join("..", file)); err != nil {
+			continue // it goes with version 1
+		}
+		if !passes[file] {
+			t.Errorf("%s need not be excepted", file)
 		}
 	}
 }
