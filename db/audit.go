@@ -117,11 +117,11 @@ type foundEntry struct {
 
 func (r *auditRow) entry() domain.AuditEntry {
 	return domain.AuditEntry{
-		At: r.At, Partner: r.PartnerID, Key: r.KeyID, Prefix: r.KeyPrefix, Address: or(r.Address, netip.Addr{}),
+		At: r.At, Partner: r.PartnerID, Key: r.KeyID, Prefix: r.KeyPrefix, Address: pg.Or(r.Address, netip.Addr{}),
 		Operation: r.Operation, Method: r.Method, Path: r.Path,
-		Client: or(r.ClientID, domain.ClientID{}), User: or(r.UserID, domain.UserID{}), RequestID: r.RequestID,
-		SystemUser: or(r.SystemUser, ""), SudoUser: or(r.SudoUser, ""),
-		Object: domain.AuditObject{Kind: or(r.ObjectKind, ""), ID: or(r.ObjectID, "")}, Fields: r.Fields,
+		Client: pg.Or(r.ClientID, domain.ClientID{}), User: pg.Or(r.UserID, domain.UserID{}), RequestID: r.RequestID,
+		SystemUser: pg.Or(r.SystemUser, ""), SudoUser: pg.Or(r.SudoUser, ""),
+		Object: domain.AuditObject{Kind: pg.Or(r.ObjectKind, ""), ID: pg.Or(r.ObjectID, "")}, Fields: r.Fields,
 	}
 }
 

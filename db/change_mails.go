@@ -102,3 +102,48 @@ func (c *Change) flushMails(ctx context.Context) error {
 		),`, string(text)),
 		pg.SQL("SELECT client_id, id, ?, 2, due_at FROM asked", RequestedMail))
 }
+
+// OutboxKind says which table a mail of the outbox is a row of.
+type OutboxKind string
+
+// The kinds: mail_requests and phishing_results.
+const (
+	RequestedMail OutboxKind = "mail"
+	SimulatedMail OutboxKind = "simulation"
+)
+
+// outboxChannel is what processes that send listen to.
+const outboxChannel = "outbox"
+
+// SendMails puts mail requests of a client that the transaction wrote into the
+// outbox. It takes one statement for any number of them.
+func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...domain.MessageID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return c.insertOutbox(ctx, pg.SQL(""), pg.SQL(`
+		SELECT client_id, id, ?0, CASE WHEN type IN (?1, ?2) THEN 1 ELSE 2 END, ?3::timestamptz
+		FROM mail_requests WHERE client_id = ?4 AND id = ANY(?5::uuid[])`,
+		RequestedMail, domain.WelcomeMail, domain.AdminInviteMail, c.At, client, pg.IDs(ids)))
+}
+
+// sendSimulations puts scheduled simulated mails of a client into the outbox.
+func (c *Change) sendSimulations(ctx context.Context, client domain.ClientID, results []domain.Result) error {
+	ids, due := make([]domain.ResultID, len(results)), make([]time.Time, len(results))
+	for i, r := range results {
+		ids[i], due[i] = r.ID, r.SendAt
+	}
+	return c.insertOutbox(ctx, pg.SQL(""), pg.SQL(`
+		SELECT ?0::uuid, id, ?1, 2, due_at FROM unnest(?2::uuid[], ?3::timestamptz[]) AS r (id, due_at)`,
+		client, SimulatedMail, pg.IDs(ids), due))
+}
+
+// insertOutbox inserts rows, and tells those who send of them once the
+// transaction commits. with is empty, or WITH queries that rows reads, each with a
+// comma behind it.
+func (c *Change) insertOutbox(ctx context.Context, with, rows pg.Query) error {
+	_, err := pg.Exec(ctx, c, "put mails into the outbox", pg.SQL(`
+		WITH ? added AS (INSERT INTO outbox (client_id, id, kind, urgency, due_at) ? RETURNING id)
+		SELECT pg_notify(?, '') FROM added LIMIT 1`, with, rows, outboxChannel))
+	return err
+}

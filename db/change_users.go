@@ -105,6 +105,17 @@ func (c *Change) lockUsers(ctx context.Context, condition pg.Query) ([]domain.Us
 	return keys, err
 }
 
+// LockRescored locks the users whose scores are to be computed again, for a change that
+// goes on to lock rows that come after users.
+func (c *Change) LockRescored(ctx context.Context) error {
+	if len(c.users.rescored) == 0 {
+		return nil
+	}
+	clients, users := keyLists(sortedKeys(c.users.rescored))
+	_, err := c.lockUsers(ctx, pg.SQL(isKey, clients, users))
+	return err
+}
+
 // nextDueSQL is the incomplete course of the user n that is due first.
 const nextDueSQL = `
 	SELECT a.due_on, a.course_id FROM assignments AS a

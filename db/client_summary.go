@@ -277,3 +277,25 @@ func (d *DB) summarizeAll(
 	}
 	return refreshed, nil
 }
+
+// Peers is the condition that a client, alias c, is another one of the same partner
+// and has active users (decisions 8.10).
+func (t *Tenant) Peers() pg.Query {
+	return pg.SQL(`c.partner_id = (SELECT partner_id FROM clients WHERE id = ?0) AND c.id <> ?0
+		AND c.archived_at IS NULL AND c.users_active > 0`, t.ID)
+}
+
+// FreshPeers are the clients that Peers selects, whether the caller reaches them or
+// not, with summaries that are at most domain.SummaryAge old.
+func (t *Tenant) FreshPeers(ctx context.Context) ([]*Tenant, error) {
+	if _, err := t.db.summarize(ctx, refresh{of: t.Peers(), before: t.db.Now().Add(-domain.SummaryAge)}); err != nil {
+		return nil, err
+	}
+	rows, err := pg.All[clientRow](ctx, t.db, "list clients to compare with",
+		pg.From("clients AS c").Columns(pg.Columns[clientRow]()).Where("?", t.Peers()))
+	peers := make([]*Tenant, len(rows))
+	for i := range rows {
+		peers[i] = &Tenant{Client: rows[i].client(), db: t.db}
+	}
+	return peers, err
+}

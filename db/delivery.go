@@ -267,7 +267,7 @@ func (d *DB) lease(ctx context.Context, now time.Time, life time.Duration, place
 		}
 		claim.Leases = append(claim.Leases, DeliveryLease{
 			Webhook: r.WebhookID, ID: r.ID, Partner: r.PartnerID, Position: r.Position, Event: r.EventID,
-			FirstTry: or(r.FirstTryAt, time.Time{}), Tries: r.Tries, token: token,
+			FirstTry: pg.Or(r.FirstTryAt, time.Time{}), Tries: r.Tries, token: token,
 		})
 	}
 	// Whether more are due than were claimed, the next claim finds.

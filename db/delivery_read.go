@@ -124,7 +124,7 @@ func (d *DB) DeliveryBacklogs(ctx context.Context) (DeliveryBacklog, error) {
 		SELECT id, failing_since FROM webhooks WHERE status = 'active' AND failing_since IS NOT NULL
 		ORDER BY failing_since, id LIMIT 20`))
 	return DeliveryBacklog{
-		Waiting: row.Waiting, Due: or(row.Due, time.Time{}), Active: row.Active, Paused: row.Paused, Disabled: row.Disabled,
+		Waiting: row.Waiting, Due: pg.Or(row.Due, time.Time{}), Active: row.Active, Paused: row.Paused, Disabled: row.Disabled,
 		Failing: failing,
 	}, err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -11,6 +13,19 @@ import (
 // This file reads what events are about, for the service's own work: objects of any
 // clients, many at once, by their ids. An object that is not there is left out. Each
 // read takes the same number of statements for any number of objects.
+
+// OutboxEvent is an event that waits to be published.
+type OutboxEvent struct {
+	domain.Event
+	// Object is the UUID of what it is about, where that is neither the client nor the
+	// user; else zero.
+	Object uuid.UUID
+	// RecordedAt is when it was written, by the server's clock.
+	RecordedAt time.Time
+
+	// Partner is the client's; nil where the client was archived.
+	Partner *domain.PartnerID
+}
 
 // object is the key of a row that belongs to a client.
 type object struct {

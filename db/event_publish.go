@@ -17,18 +17,6 @@ import (
 // of their positions, however long the transactions took that wrote them: what has a
 // position below another one was visible before, or at the same moment.
 
-// OutboxEvent is an event that waits to be published.
-type OutboxEvent struct {
-	domain.Event
-	// Object is the UUID of what it is about, where that is neither the client nor the
-	// user; else zero.
-	Object uuid.UUID
-	// RecordedAt is when it was written, by the server's clock.
-	RecordedAt time.Time
-
-	partner *domain.PartnerID // nil where the client was archived
-}
-
 // RenderEvents returns the bodies of events, each at its event's place: empty where
 // its object is not there any more. It is called in the transaction that publishes,
 // and reads the objects as they are at that moment.
@@ -125,9 +113,9 @@ func (d *DB) takeEvents(ctx context.Context, n int) ([]OutboxEvent, error) {
 	for i, r := range rows {
 		events[i] = OutboxEvent{
 			Event: domain.Event{
-				ID: r.ID, Type: r.Type, Client: r.ClientID, User: or(r.UserID, domain.UserID{}), At: r.CreatedAt.UTC(),
+				ID: r.ID, Type: r.Type, Client: r.ClientID, User: pg.Or(r.UserID, domain.UserID{}), At: r.CreatedAt.UTC(),
 			},
-			Object: uuid.UUID(or(r.ObjectID, domain.EventID{})), RecordedAt: r.RecordedAt, partner: r.PartnerID,
+			Object: uuid.UUID(pg.Or(r.ObjectID, domain.EventID{})), RecordedAt: r.RecordedAt, Partner: r.PartnerID,
 		}
 	}
 	return events, err
@@ -138,7 +126,7 @@ func (d *DB) takeEvents(ctx context.Context, n int) ([]OutboxEvent, error) {
 func (d *DB) publish(ctx context.Context, head int64, taken []OutboxEvent, render RenderEvents, p *Publication) error {
 	var shown []OutboxEvent
 	for _, e := range taken {
-		if e.partner != nil {
+		if e.Partner != nil {
 			shown = append(shown, e)
 		} else {
 			p.Dropped = append(p.Dropped, e.Event)
@@ -176,7 +164,7 @@ type publishing struct {
 func (b *publishing) add(e OutboxEvent, body string) {
 	b.head++
 	b.positions = append(b.positions, b.head)
-	b.partners, b.clients, b.ids = append(b.partners, *e.partner), append(b.clients, e.Client), append(b.ids, e.ID)
+	b.partners, b.clients, b.ids = append(b.partners, *e.Partner), append(b.clients, e.Client), append(b.ids, e.ID)
 	b.types, b.bodies = append(b.types, e.Type), append(b.bodies, body)
 	b.createdAt, b.recordedAt = append(b.createdAt, e.At), append(b.recordedAt, e.RecordedAt)
 }

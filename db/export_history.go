@@ -61,7 +61,7 @@ func (d *DB) ExportFrameworkAssignments(
 		Where("?", ofPartner("f.client_id", partner)).OrderBy("f.client_id, f.created_at, f.id")
 	return exported(ctx, d, q, func(r *exportedFramework, out *domain.FrameworkAssignmentRecord) error {
 		audience := domain.AudienceRecord{Type: r.AudienceType, Deleted: r.Deleted}
-		switch id := or(r.AudienceID, [16]byte{}); r.AudienceType {
+		switch id := pg.Or(r.AudienceID, [16]byte{}); r.AudienceType {
 		case domain.FrameworkForGroup:
 			audience.ID = new(domain.AnyRefTo(domain.GroupID(id)))
 		case domain.FrameworkForCollection:

@@ -79,11 +79,12 @@ func (t *Tenant) Exposures(
 	return pg.Map(rows, (*exposureRow).exposure), err
 }
 
-// exposure reads one of the user's exposures.
-func (u *User) exposure(ctx context.Context, breach string) (domain.Exposure, error) {
-	q := pg.From("exposures AS e").Where("e.client_id = ? AND e.user_id = ? AND e.breach_name = ?", u.Client, u.ID, breach)
+// Exposure reads the exposure of a user in a breach, for the service's own work.
+// NotFound where the user has none, or the breach is not in the catalogue.
+func (d *DB) Exposure(ctx context.Context, user domain.UserKey, breach string) (domain.Exposure, error) {
+	q := pg.From("exposures AS e").Where("e.client_id = ? AND e.user_id = ? AND e.breach_name = ?", user.Client, user.User, breach)
 	selectExposures(q)
-	row, err := pg.Find[exposureRow](ctx, u.db, "exposure", pg.Prepared(q))
+	row, err := pg.Find[exposureRow](ctx, d, "exposure", pg.Prepared(q))
 	return row.exposure(), err
 }
 
@@ -106,7 +107,7 @@ func (u *User) ResolveExposure(ctx context.Context, c *Change, breach string) (d
 		c.Rescore(u.Key())
 		c.touch(u.Key()) // shown is how many there are, whether or not the score moves
 	}
-	return u.exposure(ctx, breach)
+	return u.db.Exposure(ctx, u.Key(), breach)
 }
 
 type exposureCountRow struct {

@@ -102,9 +102,6 @@ func (d *DB) Figures(ctx context.Context, within time.Duration) (f Figures, err 
 	return f, err
 }
 
-// discardedFor is how long failed reports and periodic jobs are counted.
-const discardedFor = 7 * 24 * time.Hour
-
 func (d *DB) jobFigures(ctx context.Context) ([]JobFigure, error) {
 	now := d.Now()
 	return pg.All[JobFigure](ctx, d, "count jobs", pg.SQL(`
@@ -120,7 +117,7 @@ func (d *DB) jobFigures(ctx context.Context) ([]JobFigure, error) {
 			UNION ALL SELECT kind, at, 'discarded' FROM periodic_jobs, unnest(failed_at) AS at WHERE at > ?1
 		)
 		SELECT kind, state, count(*) AS n, min(since) AS since FROM states WHERE state IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2`,
-		now, now.Add(-discardedFor), domain.ReportTries))
+		now, now.Add(-DiscardedFor), domain.ReportTries))
 }
 
 func (d *DB) countSyncs(ctx context.Context, f *Figures) error {
@@ -143,7 +140,7 @@ func (d *DB) countSyncs(ctx context.Context, f *Figures) error {
 			continue
 		}
 		f.Syncs = append(f.Syncs, figure)
-		if since := or(r.Since, time.Time{}); f.OldestSync.IsZero() || since.Before(f.OldestSync) {
+		if since := pg.Or(r.Since, time.Time{}); f.OldestSync.IsZero() || since.Before(f.OldestSync) {
 			f.OldestSync = since
 		}
 	}
@@ -158,8 +155,8 @@ func (d *DB) countWaiting(ctx context.Context, f *Figures) error {
 			(SELECT recorded_at FROM events ORDER BY recorded_at LIMIT 1) AS oldest_event,
 			coalesce((SELECT position FROM event_head), 0) AS published,
 			EXISTS (SELECT FROM periodic_jobs WHERE due_at > ?) AS leader`, MostEvents, d.Now().Add(-ledWithin)))
-	f.Reports, f.OldestReport = w.Reports, or(w.OldestReport, time.Time{})
-	f.Events, f.OldestEvent = w.Events, or(w.OldestEvent, time.Time{})
+	f.Reports, f.OldestReport = w.Reports, pg.Or(w.OldestReport, time.Time{})
+	f.Events, f.OldestEvent = w.Events, pg.Or(w.OldestEvent, time.Time{})
 	f.Published, f.Leader = w.Published, w.Leader
 	return err
 }

@@ -30,7 +30,7 @@ func (d *DB) Frameworks(ctx context.Context, w domain.Window) (domain.Slice[doma
 	courses := map[string][]domain.RequiredCourse{}
 	for _, r := range rows {
 		courses[r.FrameworkID] = append(courses[r.FrameworkID],
-			domain.RequiredCourse{Course: r.CourseID, Title: r.Title, Role: or(r.Role, "")})
+			domain.RequiredCourse{Course: r.CourseID, Title: r.Title, Role: pg.Or(r.Role, "")})
 	}
 
 	page := frameworkPage(w)
@@ -98,7 +98,7 @@ func (r *foundFramework) assignment() (domain.FrameworkAssignment, error) {
 	framework, _ := domain.FrameworkByID(r.FrameworkID)
 	return domain.FrameworkAssignment{
 		ID: r.ID, Client: r.ClientID, Framework: framework,
-		Audience: r.AudienceType, AudienceID: or(r.AudienceID, [16]byte{}), AudienceName: or(r.AudienceName, ""),
+		Audience: r.AudienceType, AudienceID: pg.Or(r.AudienceID, [16]byte{}), AudienceName: pg.Or(r.AudienceName, ""),
 		Modules: domain.FrameworkModules{
 			Training: r.Training, Phishing: r.Phishing, Policies: r.Policies, Reporting: r.Reporting,
 		},

@@ -33,7 +33,7 @@ type frameworkUse struct {
 }
 
 func (r *frameworkRow) use() frameworkUse {
-	return frameworkUse{r.ClientID, r.FrameworkID, r.AudienceType, or(r.AudienceID, [16]byte{})}
+	return frameworkUse{r.ClientID, r.FrameworkID, r.AudienceType, pg.Or(r.AudienceID, [16]byte{})}
 }
 
 // importingFrameworks is a batch of records of framework assignments being applied.
@@ -149,7 +149,7 @@ func (m *importingFrameworks) refusal(
 		if r.Audience.Value.ID != nil {
 			id = r.Audience.Value.ID.UUID
 		}
-		if r.Audience.Has() && (r.Audience.Value.Type != before.AudienceType || id != or(before.AudienceID, [16]byte{})) {
+		if r.Audience.Has() && (r.Audience.Value.Type != before.AudienceType || id != pg.Or(before.AudienceID, [16]byte{})) {
 			return cannotChange("audience")
 		}
 		return domain.ImportResult{}
@@ -189,7 +189,7 @@ func (m *importingFrameworks) finish(a *appliedFramework) (beside bool, err erro
 		{modules.Training, &a.after.Training}, {modules.Phishing, &a.after.Phishing},
 		{modules.Policies, &a.after.Policies}, {modules.Reporting, &a.after.Reporting},
 	} {
-		*module.to = or(module.from, *module.to)
+		*module.to = pg.Or(module.from, *module.to)
 	}
 	if a.before == nil {
 		m.uses[a.after.use()] = a.after.ID

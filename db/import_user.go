@@ -138,7 +138,7 @@ func (m *importingUsers) refusal(r *domain.UserRecord, before *userRow) domain.I
 // finish sets what a record says beside columns: the overrides, and what follows from
 // the user's name, title, department and email.
 func (m *importingUsers) finish(a *appliedUser) (beside bool, err error) {
-	r, u, old := a.record, a.after, or(a.before, userRow{})
+	r, u, old := a.record, a.after, pg.Or(a.before, userRow{})
 	if a.before == nil {
 		if id, there := m.manual[u.ClientID]; there && u.GroupID == nil {
 			u.GroupID = &id
@@ -157,8 +157,8 @@ func (m *importingUsers) finish(a *appliedUser) (beside bool, err error) {
 	case r.Role.Has() && byHand && !overridden:
 		u.Overrides = append(slices.Clone(u.Overrides), "role")
 	case u.Role == "", !r.Role.Has() && !overridden && (old.Email != u.Email ||
-		or(old.JobTitle, "") != or(u.JobTitle, "") || or(old.Department, "") != or(u.Department, "")):
-		u.Role = domain.ClassifyRole(or(u.JobTitle, ""), or(u.Department, ""), u.Email)
+		pg.Or(old.JobTitle, "") != pg.Or(u.JobTitle, "") || pg.Or(old.Department, "") != pg.Or(u.Department, "")):
+		u.Role = domain.ClassifyRole(pg.Or(u.JobTitle, ""), pg.Or(u.Department, ""), u.Email)
 	}
 	if a.before == nil {
 		u.Score = u.Role.Baseline()

@@ -95,16 +95,16 @@ func (d *DB) Mail(ctx context.Context, client domain.ClientID, id domain.Message
 func (r *mailRow) mail(now time.Time) domain.Mail {
 	m := domain.Mail{
 		Type: r.Type, DueAt: r.DueAt, User: r.UserID,
-		To:       or(r.InviteEmail, or(r.AdminEmail, or(r.Email, ""))),
-		Name:     or(r.FirstName, or(r.AdminName, "")),
-		FullName: domain.FullName(or(r.FirstName, ""), or(r.LastName, "")),
-		Language: or(r.Language, domain.English), ClientName: r.ClientName, PartnerName: r.PartnerName,
-		Invite: or(r.InviteID, domain.InviteID{}), InviteRole: or(r.InviteRole, ""), ExpiresAt: or(r.ExpiresAt, time.Time{}),
-		Policy: or(r.PolicyID, domain.PolicyID{}), PolicyTitle: or(r.PolicyTitle, ""),
-		Course: or(r.CourseID, domain.CourseID{}), CourseTitle: or(r.CourseTitle, ""), DueOn: or(r.DueOn, domain.Date{}),
-		Report: or(r.ReportID, domain.ReportID{}),
+		To:       pg.Or(r.InviteEmail, pg.Or(r.AdminEmail, pg.Or(r.Email, ""))),
+		Name:     pg.Or(r.FirstName, pg.Or(r.AdminName, "")),
+		FullName: domain.FullName(pg.Or(r.FirstName, ""), pg.Or(r.LastName, "")),
+		Language: pg.Or(r.Language, domain.English), ClientName: r.ClientName, PartnerName: r.PartnerName,
+		Invite: pg.Or(r.InviteID, domain.InviteID{}), InviteRole: pg.Or(r.InviteRole, ""), ExpiresAt: pg.Or(r.ExpiresAt, time.Time{}),
+		Policy: pg.Or(r.PolicyID, domain.PolicyID{}), PolicyTitle: pg.Or(r.PolicyTitle, ""),
+		Course: pg.Or(r.CourseID, domain.CourseID{}), CourseTitle: pg.Or(r.CourseTitle, ""), DueOn: pg.Or(r.DueOn, domain.Date{}),
+		Report: pg.Or(r.ReportID, domain.ReportID{}),
 
-		SwitchedOff: slices.Contains(domain.ServiceMails, r.Type) && !or(r.Enabled, r.Type.OnByDefault()),
+		SwitchedOff: slices.Contains(domain.ServiceMails, r.Type) && !pg.Or(r.Enabled, r.Type.OnByDefault()),
 	}
 	m.Unwanted = r.unwanted(now)
 	return m

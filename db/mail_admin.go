@@ -104,7 +104,7 @@ func (d *DB) MailBacklogs(ctx context.Context) (mail, simulated MailBacklog, err
 		return mail, simulated, err
 	}
 	backlog := func(i int) MailBacklog {
-		return MailBacklog{Waiting: rows[i].Waiting, Failed: rows[i].Failed, Oldest: or(rows[i].Oldest, time.Time{})}
+		return MailBacklog{Waiting: rows[i].Waiting, Failed: rows[i].Failed, Oldest: pg.Or(rows[i].Oldest, time.Time{})}
 	}
 	return backlog(0), backlog(1), nil
 }

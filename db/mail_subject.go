@@ -39,9 +39,7 @@ func (d *DB) readCompletion(ctx context.Context, round int, m *domain.Mail) (unw
 }
 
 func (d *DB) readExposure(ctx context.Context, breach string, m *domain.Mail) (unwanted string, err error) {
-	u := &User{db: d}
-	u.Client, u.ID = m.Client, *m.User
-	m.Exposure, err = u.exposure(ctx, breach)
+	m.Exposure, err = d.Exposure(ctx, domain.UserKey{Client: m.Client, User: *m.User}, breach)
 	switch {
 	case domain.IsCode(err, domain.NotFound):
 		return "the exposure is not in the catalogue any more", nil

@@ -3,7 +3,6 @@ package db
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -26,16 +25,6 @@ var migrationFiles embed.FS
 
 // migrationsTable records the migrations that were applied.
 const migrationsTable = "migrations"
-
-// cursorSecret names the secret that list cursors are encrypted with.
-const cursorSecret = "cursor"
-
-// trackingSecret names the secret that the links in simulated mails are made
-// with.
-const trackingSecret = "tracking"
-
-// reportSecret names the secret that the links to reports' files are made with.
-const reportSecret = "report"
 
 // Migration is what Migrate did.
 type Migration struct {
@@ -72,7 +61,7 @@ func (d *DB) Migrate(ctx context.Context) (done Migration, err error) {
 			return done, err
 		}
 	}
-	return done, d.ensureSecrets(ctx)
+	return done, d.EnsureSecrets(ctx)
 }
 
 // SchemaVersion returns the version that the tables are at, 0 where there are
@@ -159,42 +148,4 @@ func SchemaKey() string {
 		panic(err) // the files are part of the program
 	}
 	return hex.EncodeToString(hash.Sum(nil)[:8])
-}
-
-func (d *DB) ensureSecrets(ctx context.Context) error {
-	for _, name := range []string{cursorSecret, trackingSecret, reportSecret} {
-		secret := make([]byte, 32)
-		if _, err := rand.Read(secret); err != nil {
-			return err
-		}
-		_, err := pg.Exec(ctx, d, "make the "+name+" secret",
-			pg.SQL("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, secret))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// CursorSecret returns the secret that list cursors are encrypted with. It is
-// the same for every process on this database.
-func (d *DB) CursorSecret(ctx context.Context) ([]byte, error) { return d.secret(ctx, cursorSecret) }
-
-// TrackingSecret returns the secret that the links in simulated mails are made
-// with. It is the same for every process on this database.
-func (d *DB) TrackingSecret(ctx context.Context) ([]byte, error) {
-	return d.secret(ctx, trackingSecret)
-}
-
-// ReportSecret returns the secret that the links to reports' files are made with.
-// It is the same for every process on this database.
-func (d *DB) ReportSecret(ctx context.Context) ([]byte, error) { return d.secret(ctx, reportSecret) }
-
-func (d *DB) secret(ctx context.Context, name string) ([]byte, error) {
-	doing := "read the " + name + " secret"
-	secret, err := pg.One[[]byte](ctx, d, doing, pg.SQL("SELECT value FROM secrets WHERE name = ?", name))
-	if err == nil && len(secret) == 0 {
-		err = errors.New(doing + ": it is empty")
-	}
-	return secret, err
 }

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,15 +17,6 @@ import (
 // it if the lease is still theirs. A lease that ended is taken over by the next
 // claim.
 
-// OutboxKind says which table a mail of the outbox is a row of.
-type OutboxKind string
-
-// The kinds: mail_requests and phishing_results.
-const (
-	RequestedMail OutboxKind = "mail"
-	SimulatedMail OutboxKind = "simulation"
-)
-
 // Lease is the right to send a mail of the outbox.
 type Lease struct {
 	Client domain.ClientID
@@ -41,45 +31,6 @@ type Lease struct {
 
 // Result is the id of the simulated mail.
 func (l *Lease) Result() domain.ResultID { return domain.ResultID(l.ID) }
-
-// ErrLeaseLost says that a lease ended, and the work is another's.
-var ErrLeaseLost = errors.New("the lease has ended, and another process has taken the work over")
-
-// outboxChannel is what processes that send listen to.
-const outboxChannel = "outbox"
-
-// SendMails puts mail requests of a client that the transaction wrote into the
-// outbox. It takes one statement for any number of them.
-func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...domain.MessageID) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	return c.insertOutbox(ctx, pg.SQL(""), pg.SQL(`
-		SELECT client_id, id, ?0, CASE WHEN type IN (?1, ?2) THEN 1 ELSE 2 END, ?3::timestamptz
-		FROM mail_requests WHERE client_id = ?4 AND id = ANY(?5::uuid[])`,
-		RequestedMail, domain.WelcomeMail, domain.AdminInviteMail, c.At, client, pg.IDs(ids)))
-}
-
-// sendSimulations puts scheduled simulated mails of a client into the outbox.
-func (c *Change) sendSimulations(ctx context.Context, client domain.ClientID, results []domain.Result) error {
-	ids, due := make([]domain.ResultID, len(results)), make([]time.Time, len(results))
-	for i, r := range results {
-		ids[i], due[i] = r.ID, r.SendAt
-	}
-	return c.insertOutbox(ctx, pg.SQL(""), pg.SQL(`
-		SELECT ?0::uuid, id, ?1, 2, due_at FROM unnest(?2::uuid[], ?3::timestamptz[]) AS r (id, due_at)`,
-		client, SimulatedMail, pg.IDs(ids), due))
-}
-
-// insertOutbox inserts rows, and tells those who send of them once the
-// transaction commits. with is empty, or WITH queries that rows reads, each with a
-// comma behind it.
-func (c *Change) insertOutbox(ctx context.Context, with, rows pg.Query) error {
-	_, err := pg.Exec(ctx, c, "put mails into the outbox", pg.SQL(`
-		WITH ? added AS (INSERT INTO outbox (client_id, id, kind, urgency, due_at) ? RETURNING id)
-		SELECT pg_notify(?, '') FROM added LIMIT 1`, with, rows, outboxChannel))
-	return err
-}
 
 // leaseRow is a leased row of the outbox.
 type leaseRow struct {
@@ -134,7 +85,7 @@ func (d *DB) ClaimOutbox(ctx context.Context, n int, life time.Duration) ([]Leas
 // false where the outbox is empty.
 func (d *DB) OutboxDue(ctx context.Context) (time.Time, bool, error) {
 	due, err := pg.One[*time.Time](ctx, d, "look for the next mail", pg.SQL("SELECT min(due_at) FROM outbox"))
-	return or(due, time.Time{}), due != nil, err
+	return pg.Or(due, time.Time{}), due != nil, err
 }
 
 // Requeue gives a lease back: the mail is due again at a time. failed says that a
@@ -142,23 +93,8 @@ func (d *DB) OutboxDue(ctx context.Context) (time.Time, bool, error) {
 func (d *DB) Requeue(ctx context.Context, l Lease, at time.Time, failed bool) error {
 	n, err := pg.Exec(ctx, d, "put a mail back", pg.SQL(`
 		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = ?3, attempts = attempts + ?4::integer
-		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.ID, l.token, at, number(failed)))
-	return held(n, err)
-}
-
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// held is the error of a statement that needs the lease and changed n rows.
-func held(n int, err error) error {
-	if err == nil && n == 0 {
-		err = ErrLeaseLost
-	}
-	return err
+		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.ID, l.token, at, pg.Number(failed)))
+	return Held(n, err)
 }
 
 // NoteScan notes that something was done with a simulated mail while it was
@@ -176,17 +112,5 @@ func (d *DB) NoteScan(ctx context.Context, result domain.ResultID, how domain.Au
 // ListenOutbox calls wake whenever mails were put into the outbox, and once when
 // it begins to listen, until ctx ends or the connection fails (pg.DB.Listen).
 func (d *DB) ListenOutbox(ctx context.Context, wake func()) error {
-	return d.listenFor(ctx, outboxChannel, wake)
-}
-
-// listenSilence is how long a channel may be silent until its connection is checked.
-const listenSilence = 10 * time.Second
-
-func (d *DB) listenFor(ctx context.Context, channel string, wake func()) error {
-	return d.Listen(ctx, channel, listenSilence, func(why pg.Heard) error {
-		if why != pg.Silent {
-			wake()
-		}
-		return nil
-	})
+	return d.ListenFor(ctx, outboxChannel, wake)
 }

@@ -58,11 +58,8 @@ func (c *Change) noteNotified(ctx context.Context, notices []markedRow) error {
 	if len(notices) == 0 {
 		return nil
 	}
-	if len(c.users.rescored) > 0 { // whose rows come first in the lock order
-		clients, users := keyLists(sortedKeys(c.users.rescored))
-		if _, err := c.lockUsers(ctx, pg.SQL(isKey, clients, users)); err != nil {
-			return err
-		}
+	if err := c.LockRescored(ctx); err != nil { // whose rows come first in the lock order
+		return err
 	}
 
 	var clients, users [][16]byte
@@ -157,7 +154,7 @@ func (c *Change) takeOut(ctx context.Context, l Lease) error {
 	c.lock(outboxLocks)
 	n, err := pg.Exec(ctx, c, "take a mail out of the outbox", pg.SQL(
 		"DELETE FROM outbox WHERE client_id = ? AND id = ? AND lease = ?", l.Client, l.ID, l.token))
-	return held(n, err)
+	return Held(n, err)
 }
 
 func (c *Change) failSimulation(ctx context.Context, l Lease, failure string) error {

@@ -2,12 +2,41 @@ package db
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
 
 	"partnerapi/db/pg"
 )
+
+// ErrLeaseLost says that a lease ended, and the work is another's.
+var ErrLeaseLost = errors.New("the lease has ended, and another process has taken the work over")
+
+// Held is the error of a statement that needs the lease and changed n rows.
+func Held(n int, err error) error {
+	if err == nil && n == 0 {
+		err = ErrLeaseLost
+	}
+	return err
+}
+
+// listenSilence is how long a channel may be silent until its connection is checked.
+const listenSilence = 10 * time.Second
+
+// ListenFor calls wake whenever a channel is notified, and once when it begins to
+// listen, until ctx ends or the connection fails (pg.DB.Listen).
+func (d *DB) ListenFor(ctx context.Context, channel string, wake func()) error {
+	return d.Listen(ctx, channel, listenSilence, func(why pg.Heard) error {
+		if why != pg.Silent {
+			wake()
+		}
+		return nil
+	})
+}
+
+// DiscardedFor is how long failed reports and periodic jobs are counted.
+const DiscardedFor = 7 * 24 * time.Hour
 
 // ReportCare is the periodic job that cares for reports (report.Carer).
 const ReportCare = "report_care"
@@ -43,6 +72,6 @@ func (d *DB) FinishPeriodic(ctx context.Context, l *PeriodicLease, due time.Time
 	n, err := pg.Exec(ctx, d, "finish a periodic job", pg.SQL(`
 		UPDATE periodic_jobs SET lease = NULL, due_at = ?2,
 			failed_at = ARRAY(SELECT at FROM unnest(failed_at || ?3::timestamptz[]) AS at WHERE at > ?4)
-		WHERE kind = ?0 AND lease = ?1`, l.kind, l.token, due, failures, now.Add(-discardedFor)))
-	return held(n, err)
+		WHERE kind = ?0 AND lease = ?1`, l.kind, l.token, due, failures, now.Add(-DiscardedFor)))
+	return Held(n, err)
 }

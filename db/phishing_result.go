@@ -37,19 +37,11 @@ type resultRow struct {
 func (r *resultRow) result() domain.Result {
 	return domain.Result{
 		ID: r.ID, User: r.UserID, Template: r.TemplateID, Status: r.Status, Reported: r.Reported,
-		Automated: r.Automated, AutomatedReason: or(r.AutomatedReason, ""),
+		Automated: r.Automated, AutomatedReason: pg.Or(r.AutomatedReason, ""),
 		SendAt: r.SendAt, SentAt: r.SentAt, OpenedAt: r.OpenedAt, AttachmentOpenedAt: r.AttachmentOpenedAt,
 		ClickedAt: r.ClickedAt, CredentialsSubmittedAt: r.CredentialsSubmittedAt, ReportedAt: r.ReportedAt,
-		FailedAt: r.FailedAt, Failure: or(r.Failure, ""), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		FailedAt: r.FailedAt, Failure: pg.Or(r.Failure, ""), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
-}
-
-// or is what p points to, or instead.
-func or[T any](p *T, instead T) T {
-	if p == nil {
-		return instead
-	}
-	return *p
 }
 
 // Results reads a page of the client's results in the filter's order.

@@ -139,7 +139,7 @@ func (d *DB) storeTemplates(
 		WHERE (`+stored+`) IS DISTINCT FROM (`+excluded+`)
 		RETURNING xmax = 0 AS added`, string(text), d.Now()))
 	for _, isNew := range rows {
-		added += number(isNew)
+		added += pg.Number(isNew)
 	}
 	return added, len(rows) - added, err
 }

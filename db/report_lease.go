@@ -50,7 +50,7 @@ func (d *DB) ClaimReports(ctx context.Context, n int, life time.Duration) ([]Rep
 func (d *DB) ReportDue(ctx context.Context) (time.Time, bool, error) {
 	due, err := pg.One[*time.Time](ctx, d, "look for the next report", pg.SQL(
 		"SELECT min(coalesce(due_at, created_at)) FROM reports WHERE status = 'pending'"))
-	return or(due, time.Time{}), due != nil, err
+	return pg.Or(due, time.Time{}), due != nil, err
 }
 
 // RequeueReport gives a lease back: the report is due again at a time. failed says that
@@ -58,21 +58,12 @@ func (d *DB) ReportDue(ctx context.Context) (time.Time, bool, error) {
 func (d *DB) RequeueReport(ctx context.Context, l ReportLease, at time.Time, failed bool) error {
 	n, err := pg.Exec(ctx, d, "put a report back", pg.SQL(`
 		UPDATE reports SET lease = NULL, due_at = ?3, tries = tries + ?4::integer
-		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.Report, l.token, at, number(failed)))
-	return held(n, err)
-}
-
-// reportChannel is what processes that make reports listen to.
-const reportChannel = "reports"
-
-// notifyReports wakes them when the transaction commits.
-func (c *Change) notifyReports(ctx context.Context) error {
-	_, err := pg.Exec(ctx, c, "notify of reports", pg.SQL("SELECT pg_notify(?, '')", reportChannel))
-	return err
+		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.Report, l.token, at, pg.Number(failed)))
+	return Held(n, err)
 }
 
 // ListenReports calls wake whenever reports were asked for, and once when it begins to
 // listen, until ctx ends or the connection fails (pg.DB.Listen).
 func (d *DB) ListenReports(ctx context.Context, wake func()) error {
-	return d.listenFor(ctx, reportChannel, wake)
+	return d.ListenFor(ctx, ReportChannel, wake)
 }

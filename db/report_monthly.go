@@ -35,7 +35,7 @@ func (d *DB) QueueMonthlyReports(ctx context.Context) (n int, err error) {
 		if err != nil || n == 0 {
 			return err
 		}
-		return c.notifyReports(ctx)
+		return c.NotifyReports(ctx)
 	})
 	return n, err
 }

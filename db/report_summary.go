@@ -24,13 +24,6 @@ func (t *Tenant) CountSignatures(ctx context.Context, p domain.ReportPeriod) (in
 		WHERE s.client_id = ? AND u.status = 'active' AND s.signed_at >= ? AND s.signed_at < ?`, t.ID, since, until))
 }
 
-// peers is the condition that a client, alias c, is another one of the same partner
-// and has active users (decisions 8.10).
-func (t *Tenant) peers() pg.Query {
-	return pg.SQL(`c.partner_id = (SELECT partner_id FROM clients WHERE id = ?0) AND c.id <> ?0
-		AND c.archived_at IS NULL AND c.users_active > 0`, t.ID)
-}
-
 // RefreshPeers makes what HealthOfPeers reads at most domain.SummaryAge old, and
 // evaluates the client's own frameworks. It reads clients that the caller may not
 // reach.
@@ -38,17 +31,11 @@ func (t *Tenant) RefreshPeers(ctx context.Context) error {
 	if err := t.EvaluateStale(ctx); err != nil {
 		return err
 	}
-	if _, err := t.db.summarize(ctx, refresh{of: t.peers(), before: t.db.Now().Add(-domain.SummaryAge)}); err != nil {
-		return err
-	}
-
-	rows, err := pg.All[clientRow](ctx, t.db, "list clients to compare with",
-		pg.From("clients AS c").Columns(pg.Columns[clientRow]()).Where("?", t.peers()))
+	peers, err := t.FreshPeers(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range rows {
-		peer := &Tenant{Client: rows[i].client(), db: t.db}
+	for _, peer := range peers {
 		if err := peer.EvaluateStale(ctx); err != nil {
 			return err
 		}
@@ -102,7 +89,7 @@ func (t *Tenant) HealthOfPeers(ctx context.Context, p domain.ReportPeriod) (doma
 			CASE WHEN count(h.exposures_per100) >= ?1 THEN avg(h.exposures_per100)::float8 END AS exposures_per100,
 			CASE WHEN count(h.signed) >= ?1 THEN avg(h.signed)::float8 END AS signed,
 			CASE WHEN count(h.frameworks_met) >= ?1 THEN avg(h.frameworks_met)::float8 END AS frameworks_met
-		FROM (?0) AS h`, pg.SQL(healthSQL, t.peers(), p.Start, p.End, t.db.Now()), domain.LeastPeers))
+		FROM (?0) AS h`, pg.SQL(healthSQL, t.Peers(), p.Start, p.End, t.db.Now()), domain.LeastPeers))
 	if err != nil || row.Clients < domain.LeastPeers {
 		return domain.Health{}, row.Clients, err
 	}

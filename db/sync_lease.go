@@ -93,7 +93,7 @@ func (d *DB) claimSync(ctx context.Context, life time.Duration, which pg.Query) 
 	}
 	r := rows[0]
 	return &SyncLease{
-		Client: r.ClientID, Run: r.ID, Provider: or(r.Provider, ""), Settings: json.RawMessage(or(r.Settings, "")),
+		Client: r.ClientID, Run: r.ID, Provider: pg.Or(r.Provider, ""), Settings: json.RawMessage(pg.Or(r.Settings, "")),
 		Credentials: r.Credentials, Position: r.Position, Stage: r.Stage, StartedOver: r.StartedOver,
 		Deaths: r.Deaths, token: token, life: life,
 	}, nil

@@ -28,6 +28,12 @@ type User struct {
 // Key names the user beside the client.
 func (u *User) Key() domain.UserKey { return domain.UserKey{Client: u.Client, User: u.ID} }
 
+// DB is the database that the client is read from.
+func (t *Tenant) DB() *DB { return t.db }
+
+// DB is the database that the user is read from.
+func (u *User) DB() *DB { return u.db }
+
 // reach is the condition that a client, alias c, is within the caller's access:
 // of the key's partner, not archived, and listed for the key unless it reaches
 // all. Every read and write of tenants goes through it.

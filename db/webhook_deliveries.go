@@ -147,31 +147,3 @@ func (c *Change) dropWaiting(ctx context.Context, id domain.WebhookID) error {
 		dropBatchOfPaused, c.At))
 	return err
 }
-
-// deletedFor is how long after its deletion a subscription may still be given
-// deliveries, by a transaction that saw it before.
-const deletedFor = time.Hour
-
-// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, a batch in
-// each transaction. It may be cut short and repeated, and must not be called in a
-// transaction.
-func (d *DB) DropDeletedWebhooks(ctx context.Context) error {
-	ids, err := pg.All[domain.WebhookID](ctx, d, "look for deleted webhooks", pg.SQL("SELECT id FROM deleted_webhooks"))
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		for dropped := dropBatch; dropped == dropBatch; {
-			dropped, err = pg.Exec(ctx, d, "delete deliveries", pg.SQL(`
-				DELETE FROM webhook_deliveries WHERE webhook_id = ?0 AND id = ANY (ARRAY(
-					SELECT id FROM webhook_deliveries WHERE webhook_id = ?0 LIMIT ?1))`, id, dropBatch))
-			if err != nil {
-				return err
-			}
-		}
-	}
-	_, err = pg.Exec(ctx, d, "forget deleted webhooks", pg.SQL(`
-		DELETE FROM deleted_webhooks AS g WHERE g.id = ANY(?::uuid[]) AND g.deleted_at < clock_timestamp() - ?::interval
-			AND NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d WHERE d.webhook_id = g.id)`, pg.IDs(ids), deletedFor))
-	return err
-}

@@ -43,3 +43,19 @@ type dateValue struct{ domain.Date }
 func (v dateValue) DateValue() (pgtype.Date, error) {
 	return pgtype.Date{Time: v.Time(), Valid: !v.IsZero()}, nil
 }
+
+// Or is what p points to, or instead where that is nil: of a column that may be null.
+func Or[T any](p *T, instead T) T {
+	if p == nil {
+		return instead
+	}
+	return *p
+}
+
+// Number is 1 of true and 0 of false, for a statement that counts.
+func Number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

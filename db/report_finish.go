@@ -1,0 +1,77 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// FinishReport marks a pending report as ready or failed, and returns its status:
+// the one that it has where it was not pending any more, and failed where its
+// client was archived. To mark it as failed is a failed try. NotFound where it is not
+// there.
+func (d *DB) FinishReport(
+	ctx context.Context, client domain.ClientID, id domain.ReportID, as domain.ReportStatus,
+) (status domain.ReportStatus, err error) {
+	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
+		c.lock(reportLocks)
+		status, err = pg.One[domain.ReportStatus](ctx, c, "mark a report", pg.SQL(`
+			UPDATE reports AS r SET lease = NULL, tries = r.tries + (?2 = ?4)::integer,
+				updated_at = greatest(r.updated_at, ?3), status = CASE
+				WHEN EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL) THEN ?2 ELSE ?4 END
+			WHERE r.client_id = ?0 AND r.id = ?1 AND r.status = ?5 RETURNING r.status`,
+			client, id, as, c.At, domain.ReportFailed, domain.ReportPending))
+		if errors.Is(err, pg.ErrNoRow) {
+			status, err = pg.Find[domain.ReportStatus](ctx, c, id.Noun(), pg.SQL(
+				"SELECT status FROM reports WHERE client_id = ? AND id = ?", client, id))
+			return err
+		}
+		if err == nil && status == domain.ReportReady {
+			c.ObjectEvent(domain.ReportMade, domain.UserKey{Client: client}, id.UUID())
+			return c.mailMonthly(ctx, client, id)
+		}
+		return err
+	})
+	return status, err
+}
+
+// ReportKey names a report beside its client.
+type ReportKey struct {
+	ClientID domain.ClientID
+	ID       domain.ReportID
+}
+
+// PendingReports returns up to n reports of any clients that wait to be made and were
+// asked for by a moment, the oldest first.
+func (d *DB) PendingReports(ctx context.Context, by time.Time, n int) ([]ReportKey, error) {
+	return pg.All[ReportKey](ctx, d, "look for pending reports", pg.SQL(
+		"SELECT client_id, id FROM reports WHERE status = 'pending' AND created_at <= ? ORDER BY created_at LIMIT ?", by, n))
+}
+
+// ExpiredReports returns up to n reports of any clients, archived ones too, that
+// are older than reports are kept, the oldest first.
+func (d *DB) ExpiredReports(ctx context.Context, n int) ([]domain.Report, error) {
+	rows, err := pg.All[reportRow](ctx, d, "look for expired reports", pg.From("reports AS r").
+		Columns(pg.Columns[reportRow]()).Where("r.created_at < ?", d.Now().Add(-domain.ReportLife)).
+		OrderBy("r.created_at").Limit(n))
+	list := make([]domain.Report, len(rows))
+	for i := range rows {
+		list[i] = rows[i].report()
+	}
+	return list, err
+}
+
+// DeleteReports deletes the rows of reports, whose files are gone.
+func (d *DB) DeleteReports(ctx context.Context, reports []domain.Report) error {
+	clients, ids := make([]domain.ClientID, len(reports)), make([]domain.ReportID, len(reports))
+	for i, r := range reports {
+		clients[i], ids[i] = r.Client, r.ID
+	}
+	_, err := pg.Exec(ctx, d, "delete reports", pg.SQL(
+		"DELETE FROM reports WHERE (client_id, id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))",
+		pg.IDs(clients), pg.IDs(ids)))
+	return err
+}
