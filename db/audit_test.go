@@ -15,8 +15,8 @@ import (
 
 // trail reads the audit trail.
 func (w *world) trail(f domain.AuditFilter) (all []domain.AuditEntry) {
-	w.t.Helper()
-	w.must(w.EachAuditEntry(w.t.Context(), f, func(e domain.AuditEntry) error {
+	w.T.Helper()
+	w.Must(w.EachAuditEntry(w.T.Context(), f, func(e domain.AuditEntry) error {
 		e.At = e.At.UTC()
 		all = append(all, e)
 		return nil
@@ -27,18 +27,18 @@ func (w *world) trail(f domain.AuditFilter) (all []domain.AuditEntry) {
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	client, other := w.client(), w.client()
+	client, other := w.AddClient(), w.AddClient()
 	entry := domain.AuditEntry{
-		At: noon, Partner: w.partner, Key: db.NewID[domain.KeyKind](), Prefix: "pk_aaaaaaaa", Address: netip.MustParseAddr("2001:db8::1"),
+		At: noon, Partner: w.Partner, Key: db.NewID[domain.KeyKind](), Prefix: "pk_aaaaaaaa", Address: netip.MustParseAddr("2001:db8::1"),
 		Operation: "users.update", Method: "PATCH", Path: "/v2/users/x", Client: client, User: db.NewID[domain.UserKind](), RequestID: "req_1",
 		Object: domain.AuditObject{Kind: "user", ID: "usr_1"}, Fields: []string{"email", "role"},
 	}
-	plain := domain.AuditEntry{At: noon.Add(time.Minute), Partner: w.partner, Key: entry.Key, Prefix: "pk_bbbbbbbb", Operation: "clients.create", Method: "POST", Path: "/v2/clients"}
+	plain := domain.AuditEntry{At: noon.Add(time.Minute), Partner: w.Partner, Key: entry.Key, Prefix: "pk_bbbbbbbb", Operation: "clients.create", Method: "POST", Path: "/v2/clients"}
 	foreign := plain
 	foreign.At, foreign.Client = noon.Add(time.Hour), other
 	done := domain.AuditEntry{At: noon.Add(2 * time.Hour), Prefix: domain.CommandActor, SystemUser: "root", SudoUser: "ada", Operation: "keys create"}
 	for _, e := range []domain.AuditEntry{done, foreign, entry, plain} {
-		w.must(w.Audit(t.Context(), e))
+		w.Must(w.Audit(t.Context(), e))
 	}
 
 	for _, tt := range []struct {
@@ -71,10 +71,10 @@ func TestAuditIsKept400Days(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	// More than are read, and than are deleted, at a time.
-	w.exec(`INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, request_id)
-		SELECT $1::timestamptz - interval '400 days' - interval '1 second' * n, $2, $2, '', '', '', '', '' FROM generate_series(1, 10500) AS n`, noon, w.partner)
-	w.must(w.Audit(t.Context(), domain.AuditEntry{At: noon.Add(-domain.AuditLife), Partner: w.partner}))
-	w.must(w.Audit(t.Context(), domain.AuditEntry{Partner: w.partner}))
+	w.Exec(`INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, request_id)
+		SELECT $1::timestamptz - interval '400 days' - interval '1 second' * n, $2, $2, '', '', '', '', '' FROM generate_series(1, 10500) AS n`, noon, w.Partner)
+	w.Must(w.Audit(t.Context(), domain.AuditEntry{At: noon.Add(-domain.AuditLife), Partner: w.Partner}))
+	w.Must(w.Audit(t.Context(), domain.AuditEntry{Partner: w.Partner}))
 	if n := len(w.trail(domain.AuditFilter{})); n != 10502 {
 		t.Fatalf("%d entries", n)
 	}
@@ -90,16 +90,16 @@ func TestKeyNetworks(t *testing.T) {
 	w := newWorld(t)
 	networks := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}
 	for _, want := range [][]netip.Prefix{networks, nil} {
-		key, err := w.CreateKey(t.Context(), db.NewKey{Partner: w.partner, Name: "x", Scopes: []domain.Scope{domain.Read}, Networks: want})
-		w.must(err)
+		key, err := w.CreateKey(t.Context(), db.NewKey{Partner: w.Partner, Name: "x", Scopes: []domain.Scope{domain.Read}, Networks: want})
+		w.Must(err)
 		caller, err := w.CallerByDigest(t.Context(), db.KeyDigest(key))
-		w.must(err)
+		w.Must(err)
 		if !slices.Equal(caller.Networks, want) {
 			t.Errorf("the key is of %v, want %v", caller.Networks, want)
 		}
 	}
 	keys, err := w.Keys(t.Context())
-	w.must(err)
+	w.Must(err)
 	if len(keys) != 2 || !slices.Equal(keys[0].Networks, []string{"10.0.0.0/8", "2001:db8::1/128"}) || len(keys[1].Networks) != 0 {
 		t.Errorf("%+v", keys)
 	}

@@ -13,7 +13,7 @@ import (
 // another transaction too, and not by others.
 func TestOnEvents(t *testing.T) {
 	w := newWorld(t)
-	client, woken := w.client(), 0
+	client, woken := w.AddClient(), 0
 	w.OnEvents(func() { woken++ })
 	write := func(ctx context.Context) error {
 		return w.Change(ctx, func(_ context.Context, c *db.Change) error {
@@ -21,15 +21,15 @@ func TestOnEvents(t *testing.T) {
 			return nil
 		})
 	}
-	w.must(w.Tx(t.Context(), func(ctx context.Context) error {
+	w.Must(w.Tx(t.Context(), func(ctx context.Context) error {
 		err := write(ctx)
 		if woken != 0 {
 			t.Error("woken before the commit")
 		}
 		return err
 	}))
-	w.must(write(t.Context()))
-	w.must(w.Change(t.Context(), func(context.Context, *db.Change) error { return nil }))
+	w.Must(write(t.Context()))
+	w.Must(w.Change(t.Context(), func(context.Context, *db.Change) error { return nil }))
 	_ = w.Tx(t.Context(), func(ctx context.Context) error { _ = write(ctx); return context.Canceled })
 	if woken != 2 {
 		t.Errorf("woken %d times, not twice", woken)
@@ -47,14 +47,14 @@ func BenchmarkChange(b *testing.B) {
 	}{{"with an event", nil}, {"without", []db.Option{db.WithoutEvents()}}} {
 		b.Run(c.name, func(b *testing.B) {
 			w := newWorld(b, c.options...)
-			client := w.client()
-			id := w.user(client, domain.RoleStandard, 750)
-			w.must(w.Rescore(b.Context(), client, []domain.UserID{id}))
-			ctx, names := w.as(b.Context()), []string{"Ada", "Grace"}
+			client := w.AddClient()
+			id := w.AddUser(client, domain.RoleStandard, 750)
+			w.Must(w.Rescore(b.Context(), client, []domain.UserID{id}))
+			ctx, names := w.As(b.Context()), []string{"Ada", "Grace"}
 			n := 0
 			for b.Loop() {
 				n++
-				w.must(w.Change(ctx, func(ctx context.Context, c2 *db.Change) error {
+				w.Must(w.Change(ctx, func(ctx context.Context, c2 *db.Change) error {
 					if err := c2.ShareAudiencesOf(ctx, id); err != nil {
 						return err
 					}

@@ -15,37 +15,37 @@ import (
 // the driver alone, and when its summary is stale, which has 200 users.
 func BenchmarkTenant(b *testing.B) {
 	w := newWorld(b)
-	client := w.client()
-	w.exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
+	client := w.AddClient()
+	w.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
 		SELECT $1, gen_random_uuid(), n || '@example.com', 'A', 'B', 'a b', 'active', (ARRAY['standard', 'admin', 'finance'])[1 + n % 3], 'en', 'api', n * 4, $2, $2
 		FROM generate_series(1, 200) AS n`, client, noon)
-	w.exec(`INSERT INTO user_risks SELECT client_id, id, 1, 700, '{-10,0,0,25,0,40,0,0,0,-3,0}', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, false, $2, $3
+	w.Exec(`INSERT INTO user_risks SELECT client_id, id, 1, 700, '{-10,0,0,25,0,40,0,0,0,-3,0}', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, false, $2, $3
 		FROM users WHERE client_id = $1`, client, today, noon)
-	w.exec(`INSERT INTO phishing_days (client_id, day, sent, clicked, reported)
+	w.Exec(`INSERT INTO phishing_days (client_id, day, sent, clicked, reported)
 		SELECT $1, $2::date - n, 10, 1, 2 FROM generate_series(1, 400) AS n`, client, today)
-	w.exec("ANALYZE")
+	w.Exec("ANALYZE")
 	ctx := w.caller()
 	_, err := w.FreshTenant(ctx, client)
-	w.must(err)
+	w.Must(err)
 
 	b.Run("fresh", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			_, err := w.FreshTenant(ctx, client)
-			w.must(err)
+			w.Must(err)
 		}
 	})
 	b.Run("stale", func(b *testing.B) {
 		for b.Loop() {
-			w.clock.Advance(domain.SummaryAge + time.Microsecond)
+			w.Clock.Advance(domain.SummaryAge + time.Microsecond)
 			_, err := w.FreshTenant(ctx, client)
-			w.must(err)
+			w.Must(err)
 		}
 	})
 	b.Run("by hand", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			w.must(byHand(w, client))
+			w.Must(byHand(w, client))
 		}
 	})
 }
@@ -63,7 +63,7 @@ func byHand(w *world, client domain.ClientID) error {
 			framework_ids, users_active, users_inactive, average_score, high_risk_users, overdue_users, on_track_rate, click_rate_90d,
 			report_rate_90d, click_rate_365d, click_rate_total, summarized_at, created_at, updated_at
 		FROM clients AS c WHERE c.id = $1 AND c.partner_id = $2 AND c.archived_at IS NULL`,
-		pgx.QueryExecModeCacheStatement, [16]byte(client), [16]byte(w.partner)).
+		pgx.QueryExecModeCacheStatement, [16]byte(client), [16]byte(w.Partner)).
 		Scan(&id, &partner, &name, &key, &industry, &external, &dark, &sync, &frameworks, &counts[0], &counts[1], &counts[2], &counts[3], &counts[4],
 			&rates[0], &rates[1], &rates[2], &rates[3], &rates[4], &at[0], &at[1], &at[2])
 	if err == nil && db.NewID[domain.ClientKind]() == id {

@@ -12,16 +12,16 @@ import (
 func TestClientRisk(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.caller()
-	client := w.client()
+	client := w.AddClient()
 	read := func() domain.ClientRisk {
 		t.Helper()
 		tenant, err := w.FreshTenant(ctx, client)
-		w.must(err)
+		w.Must(err)
 		risk, err := tenant.Risk(ctx)
-		w.must(err)
+		w.Must(err)
 		return risk
 	}
-	w.exec("UPDATE clients SET summarized_at = $2 WHERE id = $1", client, noon)
+	w.Exec("UPDATE clients SET summarized_at = $2 WHERE id = $1", client, noon)
 	want := domain.ClientRisk{
 		AverageScore: 750, Grade: domain.GradeB, ByRole: []domain.RoleRisk{}, TopFactors: []domain.FactorTotal{},
 		History: []domain.AverageOn{}, ComputedAt: noon,
@@ -31,18 +31,18 @@ func TestClientRisk(t *testing.T) {
 	}
 
 	users := []domain.UserID{
-		w.user(client, domain.RoleStandard, 0), w.user(client, domain.RoleStandard, 0),
-		w.user(client, domain.RoleFinance, 0), w.user(client, domain.RoleStandard, 0), w.user(client, domain.RoleAdmin, 0),
+		w.AddUser(client, domain.RoleStandard, 0), w.AddUser(client, domain.RoleStandard, 0),
+		w.AddUser(client, domain.RoleFinance, 0), w.AddUser(client, domain.RoleStandard, 0), w.AddUser(client, domain.RoleAdmin, 0),
 	}
-	w.reportEmail(client, users[0], "phishing", 0)          // 775
-	w.mail(client, users[1], 0, false, "clicked_at")        // 690
-	w.mail(client, users[2], 0, false, "clicked_at")        // 700 - 75
-	w.exposure(client, users[2], "a", "critical", 1, false) // - 88 (87.5)
-	w.mail(client, users[3], 0, false, "reported_at")       // inactive: in nothing
-	w.exec("UPDATE users SET status = 'inactive' WHERE id = $1", users[3])
-	w.must(w.Rescore(ctx, client, users))
+	w.reportEmail(client, users[0], "phishing", 0)             // 775
+	w.AddSimulation(client, users[1], 0, false, "clicked_at")  // 690
+	w.AddSimulation(client, users[2], 0, false, "clicked_at")  // 700 - 75
+	w.exposure(client, users[2], "a", "critical", 1, false)    // - 88 (87.5)
+	w.AddSimulation(client, users[3], 0, false, "reported_at") // inactive: in nothing
+	w.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", users[3])
+	w.Must(w.Rescore(ctx, client, users))
 	for _, day := range []struct{ age, score int }{{0, 700}, {89, 701}, {90, 702}} {
-		w.exec("INSERT INTO risk_history (client_id, day, average_score) VALUES ($1, $2, $3)", client, today.AddDays(-day.age), day.score)
+		w.Exec("INSERT INTO risk_history (client_id, day, average_score) VALUES ($1, $2, $3)", client, today.AddDays(-day.age), day.score)
 	}
 
 	before := want
@@ -50,7 +50,7 @@ func TestClientRisk(t *testing.T) {
 	if got := read(); !reflect.DeepEqual(got, before) {
 		t.Errorf("the summary is fresh: %+v", got)
 	}
-	w.clock.Advance(time.Hour)
+	w.Clock.Advance(time.Hour)
 	want = domain.ClientRisk{
 		AverageScore: 671, Grade: domain.GradeC, HighRiskUsers: 1, // (775 + 690 + 537 + 680) / 4 = 670.5
 		Distribution: domain.GradeDistribution{B: 1, C: 2, D: 1},
@@ -61,12 +61,12 @@ func TestClientRisk(t *testing.T) {
 			{Factor: domain.Factor{Key: domain.FactorRealPhish, Label: "Real phishing reported", Delta: 25}, Users: 1},
 		},
 		History:    []domain.AverageOn{{Date: today.AddDays(-89), AverageScore: 701}, {Date: today, AverageScore: 671}},
-		ComputedAt: w.clock.Now(),
+		ComputedAt: w.Clock.Now(),
 	}
 	if got := read(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
-	w.exec("UPDATE users SET status = 'inactive', score = 0") // the parts do not move without the headline
+	w.Exec("UPDATE users SET status = 'inactive', score = 0") // the parts do not move without the headline
 	if got := read(); !reflect.DeepEqual(got, want) {
 		t.Errorf("before it is stale: %+v", got)
 	}

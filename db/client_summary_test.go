@@ -25,15 +25,15 @@ func (s *statements) reset()                                                    
 func (s *statements) count() int                                                      { return int(s.n.Load()) }
 
 func (w *world) phished(client domain.ClientID, age, sent, clicked, reported int) {
-	w.t.Helper()
-	w.exec("INSERT INTO phishing_days (client_id, day, sent, clicked, reported) VALUES ($1, $2, $3, $4, $5)",
+	w.T.Helper()
+	w.Exec("INSERT INTO phishing_days (client_id, day, sent, clicked, reported) VALUES ($1, $2, $3, $4, $5)",
 		client, today.AddDays(-age), sent, clicked, reported)
 }
 
 func (w *world) summary(client domain.ClientID) domain.ClientSummary {
-	w.t.Helper()
+	w.T.Helper()
 	c, err := w.Tenant(w.caller(), client)
-	w.must(err)
+	w.Must(err)
 	c.Summary.At = c.Summary.At.UTC()
 	return c.Summary
 }
@@ -41,12 +41,12 @@ func (w *world) summary(client domain.ClientID) domain.ClientSummary {
 func TestRefreshSummaries(t *testing.T) {
 	counter := &statements{}
 	w := newWorld(t, db.WithTracer(counter))
-	full, empty, untouched := w.client(), w.client(), w.client()
+	full, empty, untouched := w.AddClient(), w.AddClient(), w.AddClient()
 	for i, score := range []int{0, 399, 599, 600, 1000, 904} { // 3502 / 6 = 583.67
-		user := w.user(full, domain.RoleStandard, score)
-		w.exec("UPDATE users SET next_due_on = $2 WHERE id = $1", user, today.AddDays(i-2))
+		user := w.AddUser(full, domain.RoleStandard, score)
+		w.Exec("UPDATE users SET next_due_on = $2 WHERE id = $1", user, today.AddDays(i-2))
 	}
-	w.exec("UPDATE users SET status = 'inactive' WHERE client_id = $1 AND score IN (1000, 904)", full) // 1598 / 4 = 399.5
+	w.Exec("UPDATE users SET status = 'inactive' WHERE client_id = $1 AND score IN (1000, 904)", full) // 1598 / 4 = 399.5
 	w.phished(full, 0, 3, 1, 2)
 	w.phished(full, 89, 5, 0, 0)
 	w.phished(full, 90, 8, 4, 0)
@@ -55,7 +55,7 @@ func TestRefreshSummaries(t *testing.T) {
 
 	counter.reset()
 	page, err := w.Clients(w.caller(), domain.ClientFilter{Sort: "name", IDs: []domain.ClientID{full, empty}}, domain.Window{Limit: 2})
-	w.must(err)
+	w.Must(err)
 	if got := counter.count(); got != 2 {
 		t.Errorf("%d statements, want two: a read, and a refresh that reads", got)
 	}
@@ -74,17 +74,17 @@ func TestRefreshSummaries(t *testing.T) {
 	if got := w.summary(empty); got != domain.EmptySummary(noon) {
 		t.Errorf("without users: %+v", got)
 	}
-	if at := w.updatedAt("clients", full); !at.Equal(noon) {
+	if at := w.UpdatedAt("clients", full); !at.Equal(noon) {
 		t.Errorf("the summary changed and the client was updated at %v", at)
 	}
-	if at := w.updatedAt("clients", empty); !at.Before(noon) {
+	if at := w.UpdatedAt("clients", empty); !at.Before(noon) {
 		t.Errorf("the summary is as it was and the client was updated at %v", at)
 	}
 	if at := w.summary(untouched).At; !at.Before(noon) {
 		t.Errorf("another client was refreshed at %v", at)
 	}
 	var days, score int
-	w.get("SELECT count(*), max(average_score) FROM risk_history WHERE client_id = $1 AND day = $2", []any{full, today}, &days, &score)
+	w.Get("SELECT count(*), max(average_score) FROM risk_history WHERE client_id = $1 AND day = $2", []any{full, today}, &days, &score)
 	if days != 1 || score != 400 {
 		t.Errorf("%d rows of today's history, with %d", days, score)
 	}
@@ -95,40 +95,40 @@ func TestRefreshSummaries(t *testing.T) {
 func TestSummaryAge(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.caller()
-	client := w.client()
-	user := w.user(client, domain.RoleStandard, 500)
+	client := w.AddClient()
+	user := w.AddUser(client, domain.RoleStandard, 500)
 	refresh := func() {
 		_, err := w.FreshTenant(ctx, client)
-		w.must(err)
+		w.Must(err)
 	}
 	refresh()
-	first := w.clock.Now()
+	first := w.Clock.Now()
 
-	w.exec("UPDATE users SET score = 900 WHERE id = $1", user)
-	w.clock.Advance(domain.SummaryAge)
+	w.Exec("UPDATE users SET score = 900 WHERE id = $1", user)
+	w.Clock.Advance(domain.SummaryAge)
 	refresh()
 	if got := w.summary(client); got.AverageScore != 500 || !got.At.Equal(first) {
 		t.Errorf("refreshed too early: %+v", got)
 	}
-	w.clock.Advance(time.Second)
+	w.Clock.Advance(time.Second)
 	refresh()
-	changed := w.clock.Now()
+	changed := w.Clock.Now()
 	if got := w.summary(client); got.AverageScore != 900 || !got.At.Equal(changed) {
 		t.Errorf("not refreshed: %+v", got)
 	}
 	var score int
-	w.get("SELECT average_score FROM risk_history WHERE client_id = $1", []any{client}, &score)
+	w.Get("SELECT average_score FROM risk_history WHERE client_id = $1", []any{client}, &score)
 	if score != 900 {
 		t.Errorf("today's history says %d", score)
 	}
 
-	w.clock.Advance(time.Hour)
+	w.Clock.Advance(time.Hour)
 	refresh()
-	if got := w.summary(client); !got.At.Equal(w.clock.Now()) || !w.updatedAt("clients", client).Equal(changed) {
-		t.Errorf("nothing changed: %+v, updated at %v", got, w.updatedAt("clients", client))
+	if got := w.summary(client); !got.At.Equal(w.Clock.Now()) || !w.UpdatedAt("clients", client).Equal(changed) {
+		t.Errorf("nothing changed: %+v, updated at %v", got, w.UpdatedAt("clients", client))
 	}
-	w.exec("UPDATE users SET score = 100 WHERE id = $1", user)
-	w.must(w.ForceSummaries(ctx))
+	w.Exec("UPDATE users SET score = 100 WHERE id = $1", user)
+	w.Must(w.ForceSummaries(ctx))
 	if got := w.summary(client); got.AverageScore != 100 {
 		t.Errorf("forced: %+v", got)
 	}
@@ -137,15 +137,15 @@ func TestSummaryAge(t *testing.T) {
 func TestRefreshReachable(t *testing.T) {
 	counter := &statements{}
 	w := newWorld(t, db.WithTracer(counter))
-	listed, other, archived := w.client(), w.client(), w.client()
-	w.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", archived, noon)
+	listed, other, archived := w.AddClient(), w.AddClient(), w.AddClient()
+	w.Exec("UPDATE clients SET archived_at = $2 WHERE id = $1", archived, noon)
 	key := db.NewID[domain.KeyKind]()
-	w.exec(`INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, created_at)
-		VALUES ($1, $2, '', '', '', false, '{}', $3)`, key, w.partner, noon)
-	w.exec("INSERT INTO api_key_clients (key_id, client_id) VALUES ($1, $2)", key, listed)
+	w.Exec(`INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, created_at)
+		VALUES ($1, $2, '', '', '', false, '{}', $3)`, key, w.Partner, noon)
+	w.Exec("INSERT INTO api_key_clients (key_id, client_id) VALUES ($1, $2)", key, listed)
 	made := func(client domain.ClientID) bool {
 		var fresh bool
-		w.get("SELECT summarized_at = $2 FROM clients WHERE id = $1", []any{client, noon}, &fresh)
+		w.Get("SELECT summarized_at = $2 FROM clients WHERE id = $1", []any{client, noon}, &fresh)
 		return fresh
 	}
 	for _, step := range []struct {
@@ -155,11 +155,11 @@ func TestRefreshReachable(t *testing.T) {
 	}{
 		{"nobody", domain.Caller{}, [3]bool{}},
 		{"another partner", domain.Caller{Partner: db.NewID[domain.PartnerKind](), AllClients: true}, [3]bool{}},
-		{"a key for one client", domain.Caller{Partner: w.partner, Key: key}, [3]bool{true, false, false}},
-		{"a key for all", domain.Caller{Partner: w.partner, AllClients: true}, [3]bool{true, true, false}},
+		{"a key for one client", domain.Caller{Partner: w.Partner, Key: key}, [3]bool{true, false, false}},
+		{"a key for all", domain.Caller{Partner: w.Partner, AllClients: true}, [3]bool{true, true, false}},
 	} {
 		counter.reset()
-		w.must(w.RefreshReachable(domain.WithCaller(context.Background(), &step.caller)))
+		w.Must(w.RefreshReachable(domain.WithCaller(context.Background(), &step.caller)))
 		if n := counter.count(); n != 1 {
 			t.Errorf("%s: %d statements", step.name, n)
 		}
@@ -174,7 +174,7 @@ func TestRefreshReachable(t *testing.T) {
 func TestRefreshersAtOnce(t *testing.T) {
 	w := newWorld(t)
 	for range 20 {
-		w.user(w.client(), domain.RoleStandard, 640)
+		w.AddUser(w.AddClient(), domain.RoleStandard, 640)
 	}
 	var group sync.WaitGroup
 	for i := range 8 {
@@ -198,18 +198,18 @@ func TestRefreshersAtOnce(t *testing.T) {
 // users, whatever they clicked (decisions 3.7).
 func TestNoUsersNoRates(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
-	user := w.user(client, domain.RoleStandard, 100)
+	client := w.AddClient()
+	user := w.AddUser(client, domain.RoleStandard, 100)
 	w.phished(client, 1, 4, 2, 1)
-	w.exec("UPDATE users SET next_due_on = $2 WHERE id = $1", user, today.AddDays(-1))
+	w.Exec("UPDATE users SET next_due_on = $2 WHERE id = $1", user, today.AddDays(-1))
 	got, err := w.FreshTenant(w.caller(), client)
 	if err != nil || got.Summary.ClickRate90d != 50 || got.Summary.ReportRate90d != 25 || got.Summary.OnTrackRate != 0 {
 		t.Errorf("with a user: %+v, %v", got.Summary, err)
 	}
-	w.exec("UPDATE users SET status = 'inactive' WHERE id = $1", user)
-	w.clock.Advance(time.Hour)
+	w.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", user)
+	w.Clock.Advance(time.Hour)
 	got, err = w.FreshTenant(w.caller(), client)
-	if err != nil || got.Summary != domain.EmptySummary(w.clock.Now()) {
+	if err != nil || got.Summary != domain.EmptySummary(w.Clock.Now()) {
 		t.Errorf("without: %+v, %v", got.Summary, err)
 	}
 }
@@ -221,7 +221,7 @@ func TestRefreshAhead(t *testing.T) {
 	counter := &statements{}
 	w := newWorld(t, db.WithTracer(counter))
 	ctx := w.caller()
-	polled, unread, archived := w.client(), w.client(), w.client()
+	polled, unread, archived := w.AddClient(), w.AddClient(), w.AddClient()
 	ahead := func(want int) {
 		t.Helper()
 		if n, err := w.RefreshAhead(context.Background()); err != nil || n != want {
@@ -230,15 +230,15 @@ func TestRefreshAhead(t *testing.T) {
 	}
 	for _, client := range []domain.ClientID{polled, archived} {
 		_, err := w.FreshTenant(ctx, client)
-		w.must(err)
+		w.Must(err)
 	}
-	w.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", archived, noon)
-	user := w.user(polled, domain.RoleStandard, 640)
+	w.Exec("UPDATE clients SET archived_at = $2 WHERE id = $1", archived, noon)
+	user := w.AddUser(polled, domain.RoleStandard, 640)
 	ahead(0) // it is fresh
 
 	for range 24 { // an hour of rounds between two polls
 		for range 15 {
-			w.clock.Advance(4 * time.Minute)
+			w.Clock.Advance(4 * time.Minute)
 			ahead(1)
 		}
 		counter.reset()
@@ -250,12 +250,12 @@ func TestRefreshAhead(t *testing.T) {
 	if at := w.summary(unread).At; !at.Before(noon) {
 		t.Errorf("a client that nobody reads was refreshed at %v", at)
 	}
-	w.clock.Advance(2 * time.Hour) // a day after the read that found it stale
+	w.Clock.Advance(2 * time.Hour) // a day after the read that found it stale
 	ahead(0)
-	w.exec("UPDATE users SET score = 100 WHERE id = $1", user)
+	w.Exec("UPDATE users SET score = 100 WHERE id = $1", user)
 	if got, err := w.FreshTenant(ctx, polled); err != nil || got.Summary.AverageScore != 100 {
 		t.Errorf("%+v, %v", got.Summary, err)
 	}
-	w.clock.Advance(4 * time.Minute)
+	w.Clock.Advance(4 * time.Minute)
 	ahead(1)
 }

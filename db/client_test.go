@@ -14,15 +14,15 @@ import (
 
 // caller is one that reaches all clients of the world's partner.
 func (w *world) caller() context.Context {
-	caller := &domain.Caller{Partner: w.partner, AllClients: true, Scopes: []domain.Scope{domain.Read}}
+	caller := &domain.Caller{Partner: w.Partner, AllClients: true, Scopes: []domain.Scope{domain.Read}}
 	return domain.WithCaller(context.Background(), caller)
 }
 
 // total is how many clients a list of all of them says that there are.
 func (w *world) total() int {
-	w.t.Helper()
+	w.T.Helper()
 	slice, err := w.Clients(w.caller(), domain.ClientFilter{Sort: "name"}, domain.Window{Limit: 1, Total: true})
-	w.must(err)
+	w.Must(err)
 	return slice.Total
 }
 
@@ -54,9 +54,9 @@ func TestClientCount(t *testing.T) {
 		t.Error("the change did not fail")
 	}
 	other, err := w.InsertPartner(t.Context(), "Other")
-	w.must(err)
+	w.Must(err)
 	theirs := domain.WithCaller(t.Context(), &domain.Caller{Partner: other, AllClients: true})
-	w.must(add(theirs, "3", nil))
+	w.Must(add(theirs, "3", nil))
 
 	if got := w.total(); got != 8 {
 		t.Errorf("%d clients, not 8", got)
@@ -71,15 +71,15 @@ func TestClientCount(t *testing.T) {
 // and the connection goes back to the pool.
 func TestReadInTx(t *testing.T) {
 	w := newWorld(t, db.WithConns(1))
-	id := w.client()
+	id := w.AddClient()
 	failed := errors.New("failed")
 	err := w.Change(w.caller(), func(ctx context.Context, c *db.Change) error {
 		tenant, err := c.LockTenant(ctx, id)
-		w.must(err)
+		w.Must(err)
 		tenant.Name = "Renamed"
-		w.must(tenant.Update(ctx, c))
+		w.Must(tenant.Update(ctx, c))
 		seen, err := w.Tenant(ctx, id)
-		w.must(err)
+		w.Must(err)
 		if seen.Name != "Renamed" || !seen.UpdatedAt.Equal(noon) || seen.CreatedAt.Location() != time.UTC {
 			t.Errorf("the transaction reads %q of %s", seen.Name, seen.CreatedAt)
 		}
@@ -99,20 +99,20 @@ func TestReadInTx(t *testing.T) {
 // TestClientUpdatedAt: a clock that was put back does not move updated_at back.
 func TestClientUpdatedAt(t *testing.T) {
 	w := newWorld(t)
-	id := w.client()
+	id := w.AddClient()
 	later := noon.Add(time.Hour)
-	w.exec("UPDATE clients SET updated_at = $2 WHERE id = $1", id, later)
-	w.must(w.Change(w.caller(), func(ctx context.Context, c *db.Change) error {
+	w.Exec("UPDATE clients SET updated_at = $2 WHERE id = $1", id, later)
+	w.Must(w.Change(w.caller(), func(ctx context.Context, c *db.Change) error {
 		tenant, err := c.LockTenant(ctx, id)
-		w.must(err)
+		w.Must(err)
 		tenant.Name = "Renamed"
-		w.must(tenant.Update(ctx, c))
+		w.Must(tenant.Update(ctx, c))
 		if !tenant.UpdatedAt.Equal(later) {
 			t.Errorf("updated at %v", tenant.UpdatedAt)
 		}
 		return nil
 	}))
-	if at := w.updatedAt("clients", id); !at.Equal(later) {
+	if at := w.UpdatedAt("clients", id); !at.Equal(later) {
 		t.Errorf("stored as updated at %v", at)
 	}
 }
@@ -125,7 +125,7 @@ func TestUserCounts(t *testing.T) {
 	w := newWorld(t, db.WithTracer(counter), db.WithStrictLocks())
 	var clients []domain.ClientID
 	for range 10 {
-		clients = append(clients, w.client())
+		clients = append(clients, w.AddClient())
 	}
 	move := func(first int) error {
 		return w.Change(context.Background(), func(_ context.Context, c *db.Change) error {
@@ -137,7 +137,7 @@ func TestUserCounts(t *testing.T) {
 		})
 	}
 	counter.reset()
-	w.must(move(0))
+	w.Must(move(0))
 	if n := counter.count(); n > 4 { // with begin and commit
 		t.Errorf("%d statements", n)
 	}
@@ -152,7 +152,7 @@ func TestUserCounts(t *testing.T) {
 	group.Wait()
 	for i, client := range clients {
 		tenant, err := w.Tenant(w.caller(), client)
-		w.must(err)
+		w.Must(err)
 		want := 20
 		if i == 0 {
 			want = 10
@@ -167,10 +167,10 @@ func TestUserCounts(t *testing.T) {
 // about ids that are zero.
 func TestReach(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
-	user := w.user(client, domain.RoleStandard, 500)
+	client := w.AddClient()
+	user := w.AddUser(client, domain.RoleStandard, 500)
 	stranger := domain.WithCaller(t.Context(), &domain.Caller{Partner: db.NewID[domain.PartnerKind](), AllClients: true})
-	listed := domain.WithCaller(t.Context(), &domain.Caller{Partner: w.partner, Key: db.NewID[domain.KeyKind]()})
+	listed := domain.WithCaller(t.Context(), &domain.Caller{Partner: w.Partner, Key: db.NewID[domain.KeyKind]()})
 	for _, test := range []struct {
 		ctx    context.Context
 		client domain.ClientID

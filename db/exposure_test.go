@@ -16,10 +16,10 @@ import (
 // other.
 func TestResolvingBesideImports(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
+	client := w.AddClient()
 	var users []domain.UserID
 	for range 4 {
-		users = append(users, w.user(client, domain.RoleStandard, 750))
+		users = append(users, w.AddUser(client, domain.RoleStandard, 750))
 	}
 	catalogue := func(title string) []domain.Breach {
 		list := make([]domain.Breach, 20)
@@ -30,21 +30,21 @@ func TestResolvingBesideImports(t *testing.T) {
 	}
 	list := catalogue("0")
 	_, _, err := w.ImportBreaches(t.Context(), list)
-	w.must(err)
+	w.Must(err)
 	for i, user := range users { // as they lie in the table, no two users' are in one order
 		order := slices.Clone(list)
 		if i%2 == 0 {
 			slices.Reverse(order)
 		}
 		for _, b := range order {
-			w.add("exposures", row{"client_id": client, "user_id": user, "breach_name": b.Name, "data_classes": []string{"Names"}, "first_seen_at": noon})
+			w.Add("exposures", row{"client_id": client, "user_id": user, "breach_name": b.Name, "data_classes": []string{"Names"}, "first_seen_at": noon})
 		}
 	}
 	var all sync.WaitGroup
 	for _, user := range users {
 		all.Go(func() {
 			for range 50 {
-				err := w.Change(w.as(t.Context()), func(ctx context.Context, c *db.Change) error {
+				err := w.Change(w.As(t.Context()), func(ctx context.Context, c *db.Change) error {
 					u, err := c.LockUser(ctx, user)
 					if err != nil {
 						return err
@@ -59,7 +59,7 @@ func TestResolvingBesideImports(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				w.exec("UPDATE exposures SET resolved_at = NULL WHERE user_id = $1 AND breach_name = $2", user, list[0].Name)
+				w.Exec("UPDATE exposures SET resolved_at = NULL WHERE user_id = $1 AND breach_name = $2", user, list[0].Name)
 			}
 		})
 	}

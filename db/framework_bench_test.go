@@ -19,7 +19,7 @@ func BenchmarkEvaluate(b *testing.B) {
 			w := newWorld(b)
 			fillFollowed(w, size.clients, size.users)
 			for b.Loop() {
-				w.must(db.EvaluateAll(b.Context(), w.DB))
+				w.Must(db.EvaluateAll(b.Context(), w.DB))
 			}
 		})
 	}
@@ -28,30 +28,30 @@ func BenchmarkEvaluate(b *testing.B) {
 // fillFollowed adds clients with users, each of whom has done most of what ten
 // frameworks ask for.
 func fillFollowed(w *world, clients, users int) {
-	w.t.Helper()
-	w.add("phishing_templates", row{"id": domain.TemplateID{15: 1}})
+	w.T.Helper()
+	w.Add("phishing_templates", row{"id": domain.TemplateID{15: 1}})
 	for range clients {
-		client := w.client()
-		w.exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language,
+		client := w.AddClient()
+		w.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language,
 				source, score, next_due_on, created_at, updated_at)
 			SELECT $1, gen_random_uuid(), n || '@example.com', 'A', 'B', 'a b', 'active',
 				(ARRAY['standard', 'admin', 'finance'])[1 + n % 3], 'en', 'api', 700,
 				$2::timestamptz::date - 5 + n % 100, $2::timestamptz - n % 500 * interval '1 day', $2
 			FROM generate_series(1, $3::integer) AS n`, client, noon, users)
-		w.exec(`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at,
+		w.Exec(`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at,
 				created_at, updated_at)
 			SELECT $1, uuid_v7($2), 'P', 'tenant', $1, true, $2, $2, $2 FROM generate_series(1, 3)`, client, noon)
-		w.exec(`INSERT INTO framework_assignments (client_id, id, framework_id, audience_type, policies, created_at)
+		w.Exec(`INSERT INTO framework_assignments (client_id, id, framework_id, audience_type, policies, created_at)
 			SELECT $1, uuid_v7($2), id, 'all', true, $2 FROM unnest($3::text[]) AS f (id)`, client, noon, tenFrameworks())
 	}
-	w.exec(`INSERT INTO policy_signatures (client_id, policy_id, user_id, version, signed_at)
+	w.Exec(`INSERT INTO policy_signatures (client_id, policy_id, user_id, version, signed_at)
 		SELECT p.client_id, p.id, u.id, 1, $1::timestamptz - random() * interval '370 days'
 		FROM policies AS p JOIN users AS u ON u.client_id = p.client_id`, noon)
-	w.exec(`INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on, completed_at)
+	w.Exec(`INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on, completed_at)
 		SELECT u.client_id, u.id, c.id, 1, $1::timestamptz, $1::timestamptz::date,
 			$1::timestamptz - random() * interval '400 days'
 		FROM users AS u CROSS JOIN (SELECT id FROM courses ORDER BY id DESC LIMIT 8) AS c`, noon)
-	w.exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, created_at, updated_at,
+	w.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, created_at, updated_at,
 			sent_at, clicked_at)
 		SELECT client_id, gen_random_uuid(), user_id, $2::uuid, CASE WHEN fell THEN 'clicked' ELSE 'sent' END, at, at, at, at,
 			CASE WHEN fell THEN at END
@@ -59,7 +59,7 @@ func fillFollowed(w *world, clients, users int) {
 			SELECT u.client_id, u.id AS user_id, $1::timestamptz - n * interval '60 days' AS at, random() < 0.1 AS fell
 			FROM users AS u CROSS JOIN generate_series(1, 6) AS n
 		) AS r`, noon, domain.TemplateID{15: 1}.UUID())
-	w.exec("ANALYZE")
+	w.Exec("ANALYZE")
 }
 
 func tenFrameworks() []string {

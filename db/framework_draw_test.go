@@ -14,19 +14,19 @@ import (
 
 // requiredCourses are the courses of the frameworks.
 func (w *world) requiredCourses() map[string][]requiredCourse {
-	w.t.Helper()
-	rows, err := w.SQL().QueryContext(w.t.Context(),
+	w.T.Helper()
+	rows, err := w.SQL().QueryContext(w.T.Context(),
 		"SELECT framework_id, course_id, coalesce(role, '') FROM framework_courses ORDER BY 1, 2")
-	w.must(err)
+	w.Must(err)
 	defer func() { _ = rows.Close() }()
 	list := map[string][]requiredCourse{}
 	for rows.Next() {
 		var framework string
 		var c requiredCourse
-		w.must(rows.Scan(&framework, &c.course, &c.role))
+		w.Must(rows.Scan(&framework, &c.course, &c.role))
 		list[framework] = append(list[framework], c)
 	}
-	w.must(rows.Err())
+	w.Must(rows.Err())
 	return list
 }
 
@@ -196,7 +196,7 @@ func (u *followedUser) drawCourses(r *rapid.T, courses []domain.CourseID) {
 
 // follow writes the rows.
 func (w *world) follow(client domain.ClientID, f *followed) {
-	w.t.Helper()
+	w.T.Helper()
 	uuid := func(id [16]byte) string { return hex.EncodeToString(id[:]) }
 	rows := map[string][]row{}
 	put := func(table string, r row) {
@@ -236,12 +236,12 @@ func (w *world) follow(client domain.ClientID, f *followed) {
 			"reporting": a.modules.Reporting, "created_at": noon,
 		})
 	}
-	w.add("phishing_templates", row{"id": domain.TemplateID{15: 1}})
+	w.Add("phishing_templates", row{"id": domain.TemplateID{15: 1}})
 	for _, table := range []string{
 		"groups", "users", "collections", "collection_members", "policies", "policy_signatures", "reports",
 		"assignments", "phishing_results", "framework_assignments",
 	} {
-		w.add(table, rows[table]...)
+		w.Add(table, rows[table]...)
 	}
 }
 

@@ -26,16 +26,16 @@ var allModules = domain.FrameworkModules{Training: true, Phishing: true, Policie
 func TestMeasures(t *testing.T) {
 	w := newWorld(t)
 	for i := range rules(domain.ClientID{}) {
-		client := w.client()
+		client := w.AddClient()
 		c := rules(client)[i]
 		id := db.NewID[domain.FrameworkAssignmentKind]()
 		c.rows.assignments = []followedFramework{{id: id, of: frameworkWith(c.key), audience: "all", modules: allModules}}
 		w.follow(client, &c.rows)
-		w.must(db.EvaluateAll(t.Context(), w.DB))
-		w.exec("UPDATE framework_assignments SET evaluated_at = 'infinity' WHERE client_id <> $1", client)
+		w.Must(db.EvaluateAll(t.Context(), w.DB))
+		w.Exec("UPDATE framework_assignments SET evaluated_at = 'infinity' WHERE client_id <> $1", client)
 
 		e, err := db.Evaluations(t.Context(), w.DB, client)
-		w.must(err)
+		w.Must(err)
 		if got := said(e[id], c.key); got != c.want {
 			t.Errorf("%s, %s:\n got %s\nwant %s", c.key, c.name, got, c.want)
 		}
@@ -69,7 +69,7 @@ func keys(e domain.Evaluation) string {
 // audience meets none.
 func TestModules(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
+	client := w.AddClient()
 	f := followed{users: []followedUser{old(inactive)}}
 	cases := map[domain.FrameworkModules]string{
 		{}:                                "",
@@ -88,13 +88,13 @@ func TestModules(t *testing.T) {
 	}
 	w.follow(client, &f)
 	other := db.NewID[domain.FrameworkAssignmentKind]()
-	w.add("framework_assignments", row{
+	w.Add("framework_assignments", row{
 		"client_id": client, "id": other, "framework_id": "of_a_later_release", "audience_type": "all", "created_at": noon,
 	})
-	w.must(db.EvaluateAll(t.Context(), w.DB))
+	w.Must(db.EvaluateAll(t.Context(), w.DB))
 
 	got, err := db.Evaluations(t.Context(), w.DB, client)
-	w.must(err)
+	w.Must(err)
 	if len(got) != len(cases)+1 || len(got[other].Requirements) != 0 || !got[other].At.Equal(noon) {
 		t.Errorf("a framework that is unknown: %+v", got[other])
 	}
@@ -116,7 +116,7 @@ func TestModules(t *testing.T) {
 func TestEvaluateStale(t *testing.T) {
 	counter := &statements{}
 	w := newWorld(t, db.WithTracer(counter))
-	client, another := w.client(), w.client()
+	client, another := w.AddClient(), w.AddClient()
 	f := followed{users: []followedUser{old()}}
 	for _, framework := range domain.Frameworks[:3] {
 		f.assignments = append(f.assignments, followedFramework{
@@ -124,21 +124,21 @@ func TestEvaluateStale(t *testing.T) {
 		})
 	}
 	w.follow(client, &f)
-	w.add("framework_assignments", row{
+	w.Add("framework_assignments", row{
 		"client_id": another, "id": db.NewID[domain.FrameworkAssignmentKind](), "framework_id": "gdpr",
 		"audience_type": "all", "created_at": noon,
 	})
 	stale := func(wantStatements int, wantAt time.Time) {
 		t.Helper()
 		tenant, err := w.Tenant(w.caller(), client)
-		w.must(err)
+		w.Must(err)
 		counter.reset()
-		w.must(tenant.EvaluateStale(w.caller()))
+		w.Must(tenant.EvaluateStale(w.caller()))
 		if n := counter.count(); n != wantStatements {
 			t.Errorf("%d statements, want %d", n, wantStatements)
 		}
 		evaluations, err := db.Evaluations(t.Context(), w.DB, client)
-		w.must(err)
+		w.Must(err)
 		for _, e := range evaluations {
 			if !e.At.Equal(wantAt) {
 				t.Errorf("evaluated at %v, want %v", e.At, wantAt)
@@ -146,12 +146,12 @@ func TestEvaluateStale(t *testing.T) {
 		}
 	}
 	stale(2, noon)
-	w.clock.Advance(domain.SummaryAge)
+	w.Clock.Advance(domain.SummaryAge)
 	stale(1, noon)
-	w.clock.Advance(time.Microsecond)
-	stale(2, w.clock.Now())
+	w.Clock.Advance(time.Microsecond)
+	stale(2, w.Clock.Now())
 	var never bool
-	w.get("SELECT evaluated_at = 'epoch' FROM framework_assignments WHERE client_id = $1", []any{another}, &never)
+	w.Get("SELECT evaluated_at = 'epoch' FROM framework_assignments WHERE client_id = $1", []any{another}, &never)
 	if !never {
 		t.Error("another client's was evaluated")
 	}
@@ -167,7 +167,7 @@ func TestEvaluateInAChange(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	w := newWorld(t)
-	client := w.client()
+	client := w.AddClient()
 	f := followed{users: []followedUser{old()}}
 	for _, key := range []domain.Measure{"R1", "T3"} {
 		f.assignments = append(f.assignments, followedFramework{
@@ -177,7 +177,7 @@ func TestEvaluateInAChange(t *testing.T) {
 	w.follow(client, &f)
 	id := f.assignments[0].id
 	second := make(chan error, 1)
-	w.must(w.change(ctx, client, func(ctx1 context.Context, c *db.Change, tenant *db.Tenant) error {
+	w.Must(w.ChangeOf(ctx, client, func(ctx1 context.Context, c *db.Change, tenant *db.Tenant) error {
 		if err := db.ExecIn(ctx1, w.DB, `INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at)
 			VALUES (?, ?, 'compliance', 'pdf', 'ready', ?, ?)`, client, db.NewID[domain.ReportKind](), noon, noon); err != nil {
 			return err
@@ -185,14 +185,14 @@ func TestEvaluateInAChange(t *testing.T) {
 		if err := c.Evaluate(ctx1, tenant, id); err != nil {
 			return err
 		}
-		w.clock.Advance(time.Second)
-		go func() { second <- tenant.EvaluateStale(w.as(ctx)) }()
+		w.Clock.Advance(time.Second)
+		go func() { second <- tenant.EvaluateStale(w.As(ctx)) }()
 		return w.waitForLock(ctx)
 	}))
-	w.must(<-second)
+	w.Must(<-second)
 
 	e, err := db.Evaluations(ctx, w.DB, client)
-	w.must(err)
+	w.Must(err)
 	if got := e[id]; !got.At.Equal(noon) || said(got, "R1") != "1 compliance report made within 90 days; 1; true" {
 		t.Errorf("%+v", got)
 	}
@@ -219,7 +219,7 @@ func TestEvaluatorsAtOnce(t *testing.T) {
 	w := newWorld(t)
 	var clients []domain.ClientID
 	for range 3 {
-		client := w.client()
+		client := w.AddClient()
 		f := followed{users: []followedUser{old()}}
 		for _, framework := range domain.Frameworks {
 			f.assignments = append(f.assignments, followedFramework{
@@ -233,7 +233,7 @@ func TestEvaluatorsAtOnce(t *testing.T) {
 	for i := range 8 {
 		group.Go(func() {
 			for n := range 6 {
-				w.clock.Advance(domain.SummaryAge / 2)
+				w.Clock.Advance(domain.SummaryAge / 2)
 				tenant, err := w.Tenant(w.caller(), clients[(i+n)%3])
 				if err == nil {
 					err = tenant.EvaluateStale(w.caller())
@@ -270,7 +270,7 @@ func TestEvaluatorsAtOnce(t *testing.T) {
 func TestRequiredCoursesAreBits(t *testing.T) {
 	w := newWorld(t)
 	var courses int
-	w.get("SELECT count(DISTINCT course_id) FROM framework_courses", nil, &courses)
+	w.Get("SELECT count(DISTINCT course_id) FROM framework_courses", nil, &courses)
 	if courses == 0 || courses > 63 {
 		t.Errorf("%d courses", courses)
 	}

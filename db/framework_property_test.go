@@ -12,7 +12,7 @@ import (
 )
 
 func (s *school) held() (text string) {
-	s.get(heldSQL, []any{s.client}, &text)
+	s.Get(heldSQL, []any{s.client}, &text)
 	return text
 }
 
@@ -26,13 +26,13 @@ func (s *school) check(rt *rapid.T, after string) {
 // recount holds what follows from the courses against a recount.
 func (s *school) recount(rt *rapid.T) {
 	var wrong int
-	s.get(`SELECT count(*) FROM clients AS c WHERE id = $1 AND framework_ids <> ARRAY(SELECT DISTINCT framework_id
+	s.Get(`SELECT count(*) FROM clients AS c WHERE id = $1 AND framework_ids <> ARRAY(SELECT DISTINCT framework_id
 		FROM framework_assignments WHERE client_id = c.id ORDER BY framework_id)`, []any{s.client}, &wrong)
 	if wrong > 0 {
 		rt.Fatal("the client's list of frameworks is not that of its assignments")
 	}
 	before := s.shownUsers(s.client)
-	s.must(s.Rescore(s.t.Context(), s.client, s.users))
+	s.Must(s.Rescore(s.T.Context(), s.client, s.users))
 	for id, anew := range s.shownUsers(s.client) {
 		if now := before[id]; !now.right || now.training != anew.training {
 			rt.Fatalf("user %s shows %s, and scored anew %s", id, now.training, anew.training)
@@ -70,7 +70,7 @@ func (s *school) step(rt *rapid.T) string {
 		s.create(rt)
 	case "collection":
 		id := db.NewID[domain.CollectionKind]()
-		s.add("collections", row{"client_id": s.client, "id": id, "name": id.String(), "name_key": id.String()})
+		s.Add("collections", row{"client_id": s.client, "id": id, "name": id.String(), "name_key": id.String()})
 		s.collections = append(s.collections, id)
 	case "assign":
 		s.assignFramework(rt)
@@ -110,6 +110,6 @@ func TestCoursesEqualTheModel(t *testing.T) {
 			s.check(rt, s.step(rt))
 		}
 		s.recount(rt)
-		s.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", s.client, noon) // no work for the days of others
+		s.Exec("UPDATE clients SET archived_at = $2 WHERE id = $1", s.client, noon) // no work for the days of others
 	})
 }

@@ -287,13 +287,13 @@ func TestEvaluationsEqualARecount(t *testing.T) {
 	required := w.requiredCourses()
 	met := map[domain.Measure][2]int{}
 	rapid.Check(t, func(r *rapid.T) {
-		client := w.client()
+		client := w.AddClient()
 		f := drawFollowed(r, client, required)
 		w.follow(client, f)
-		w.must(db.EvaluateAll(t.Context(), w.DB))
+		w.Must(db.EvaluateAll(t.Context(), w.DB))
 
 		got, err := db.Evaluations(t.Context(), w.DB, client)
-		w.must(err)
+		w.Must(err)
 		for _, a := range f.assignments {
 			want := f.naive(a, required[a.of.ID], noon)
 			if !reflect.DeepEqual(got[a.id], want) {
@@ -307,7 +307,7 @@ func TestEvaluationsEqualARecount(t *testing.T) {
 				met[q.Key] = n
 			}
 		}
-		w.exec("DELETE FROM framework_assignments")
+		w.Exec("DELETE FROM framework_assignments")
 	})
 	for _, m := range domain.Measures {
 		if n := met[m.Key]; n[0] == 0 || n[1] == 0 {

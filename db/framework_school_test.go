@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"partnerapi/db"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
@@ -35,28 +36,28 @@ const heldSQL = `
 	) AS lines`
 
 func newSchool(w *world, t testing.TB) *school {
-	s := &school{world: &world{DB: w.DB, t: t, clock: w.clock, partner: w.partner}, client: db.NewID[domain.ClientKind]()}
+	s := &school{world: &world{&worldtest.World{DB: w.DB, T: t, Clock: w.Clock, Partner: w.Partner}}, client: db.NewID[domain.ClientKind]()}
 	s.model = &trainingModel{
-		now: w.clock.Now, program: map[domain.CourseID]int{}, required: map[string]map[domain.CourseID]domain.Role{},
+		now: w.Clock.Now, program: map[domain.CourseID]int{}, required: map[string]map[domain.CourseID]domain.Role{},
 		users: map[domain.UserID]*learner{}, follows: map[domain.FrameworkAssignmentID]modelFramework{},
 	}
-	s.must(s.Change(s.as(t.Context()), func(ctx context.Context, c *db.Change) error {
+	s.Must(s.Change(s.As(t.Context()), func(ctx context.Context, c *db.Change) error {
 		return c.InsertClient(ctx, domain.Client{
-			ID: s.client, Partner: w.partner, Name: s.client.String(), Summary: domain.EmptySummary(c.At),
+			ID: s.client, Partner: w.Partner, Name: s.client.String(), Summary: domain.EmptySummary(c.At),
 			CreatedAt: c.At, UpdatedAt: c.At,
 		})
 	}))
 	rows, err := s.SQL().Query(`SELECT '' AS framework, course_id, due_after_days, '' AS role FROM default_program
 		UNION ALL SELECT framework_id, course_id, due_after_days, coalesce(role, '') FROM framework_courses ORDER BY 1, 2`)
-	s.must(err)
+	s.Must(err)
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var framework, course string
 		var role domain.Role
 		var days int
-		s.must(rows.Scan(&framework, &course, &days, &role))
+		s.Must(rows.Scan(&framework, &course, &days, &role))
 		id, err := domain.ParseUUID[domain.CourseKind](course)
-		s.must(err)
+		s.Must(err)
 		if framework == "" {
 			s.model.program[id] = days
 			continue
@@ -66,7 +67,7 @@ func newSchool(w *world, t testing.TB) *school {
 		}
 		s.model.required[framework][id] = role
 	}
-	s.must(rows.Err())
+	s.Must(rows.Err())
 	return s
 }
 
@@ -96,7 +97,7 @@ func (s *school) create(rt *rapid.T) {
 		u.in[into[0]] = true
 	}
 	id := db.NewID[domain.UserKind]()
-	s.must(s.change(s.t.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+	s.Must(s.ChangeOf(s.T.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		if err := c.ShareAudiences(ctx, t.ID); err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (s *school) create(rt *rapid.T) {
 func (s *school) living() (list []domain.CollectionID) {
 	for _, id := range s.collections {
 		var exists bool
-		s.get("SELECT EXISTS (SELECT 1 FROM collections WHERE id = $1)", []any{id}, &exists)
+		s.Get("SELECT EXISTS (SELECT 1 FROM collections WHERE id = $1)", []any{id}, &exists)
 		if exists {
 			list = append(list, id)
 		}
@@ -133,7 +134,7 @@ func (s *school) update(id domain.UserID, set func(*learner)) {
 	u := s.model.users[id]
 	was := *u
 	set(u)
-	s.must(s.Change(s.as(s.t.Context()), func(ctx context.Context, c *db.Change) error {
+	s.Must(s.Change(s.As(s.T.Context()), func(ctx context.Context, c *db.Change) error {
 		if err := c.ShareAudiencesOf(ctx, id); err != nil {
 			return err
 		}
@@ -156,7 +157,7 @@ func (s *school) update(id domain.UserID, set func(*learner)) {
 
 // join makes a user a member of a collection.
 func (s *school) join(id domain.UserID, to domain.CollectionID) {
-	s.must(s.change(s.t.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+	s.Must(s.ChangeOf(s.T.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		if err := c.ShareAudiences(ctx, t.ID); err != nil {
 			return err
 		}
@@ -178,7 +179,7 @@ func (s *school) leave(id domain.UserID, from domain.CollectionID) {
 	if !s.model.users[id].in[from] {
 		return
 	}
-	s.must(s.change(s.t.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+	s.Must(s.ChangeOf(s.T.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		if _, err := t.LockUsers(ctx, c, []domain.UserID{id}); err != nil {
 			return err
 		}
@@ -201,7 +202,7 @@ func (s *school) assignFramework(rt *rapid.T) {
 	}
 	before := s.held()
 	var scheduled []domain.Scheduled
-	err := s.change(s.t.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) (err error) {
+	err := s.ChangeOf(s.T.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) (err error) {
 		if err := c.LockAudiences(ctx, t.ID); err != nil {
 			return err
 		}
@@ -211,7 +212,7 @@ func (s *school) assignFramework(rt *rapid.T) {
 	if domain.IsCode(err, domain.Conflict) {
 		return
 	}
-	s.must(err)
+	s.Must(err)
 	s.model.follows[n.ID] = modelFramework{f.ID, n.Audience.Collection, !n.Modules.Training}
 	s.assigned = append(s.assigned, n.ID)
 	if n.Size > 1 && rapid.IntRange(0, 3).Draw(rt, "removed") == 0 { // before the batches
@@ -222,8 +223,8 @@ func (s *school) assignFramework(rt *rapid.T) {
 		}
 	}
 	for more := 1; more > 0; {
-		more, err = s.AssignWaiting(s.t.Context())
-		s.must(err)
+		more, err = s.AssignWaiting(s.T.Context())
+		s.Must(err)
 	}
 	if _, stands := s.model.follows[n.ID]; stands {
 		given := 0
@@ -247,7 +248,7 @@ func (s *school) standing() (list []domain.FrameworkAssignmentID) {
 }
 
 func (s *school) removeFramework(id domain.FrameworkAssignmentID) {
-	s.must(s.change(s.t.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+	s.Must(s.ChangeOf(s.T.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		return t.RemoveFramework(ctx, c, id)
 	}))
 	delete(s.model.follows, id)
@@ -255,7 +256,7 @@ func (s *school) removeFramework(id domain.FrameworkAssignmentID) {
 }
 
 func (s *school) deleteCollection(id domain.CollectionID) {
-	s.must(s.change(s.t.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+	s.Must(s.ChangeOf(s.T.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		return t.DeleteCollection(ctx, c, id)
 	}))
 	for _, u := range s.model.users {
@@ -270,7 +271,7 @@ func (s *school) deleteCollection(id domain.CollectionID) {
 
 // train assigns a course directly.
 func (s *school) train(id domain.UserID, course domain.CourseID) {
-	s.must(s.change(s.t.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+	s.Must(s.ChangeOf(s.T.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		users, err := t.LockUsers(ctx, c, []domain.UserID{id})
 		if err != nil {
 			return err
@@ -284,11 +285,11 @@ func (s *school) train(id domain.UserID, course domain.CourseID) {
 }
 
 func (s *school) signal(kind domain.SignalType, id domain.UserID, course domain.CourseID) {
-	s.clock.Advance(time.Second)
-	_, err := s.IngestSignals(s.t.Context(), []domain.Signal{{
-		ID: db.NewID[domain.EventKind]().String(), Type: kind, At: s.clock.Now(), User: id, Course: course,
+	s.Clock.Advance(time.Second)
+	_, err := s.IngestSignals(s.T.Context(), []domain.Signal{{
+		ID: db.NewID[domain.EventKind]().String(), Type: kind, At: s.Clock.Now(), User: id, Course: course,
 	}})
-	s.must(err)
+	s.Must(err)
 	if kind == domain.CourseStarted {
 		s.model.start(s.model.users[id], course)
 		return
@@ -298,9 +299,9 @@ func (s *school) signal(kind domain.SignalType, id domain.UserID, course domain.
 
 // pass lets days pass, with the work of the last.
 func (s *school) pass(days int) {
-	s.clock.Advance(time.Duration(days) * day)
-	_, err := s.DailyRefresh(s.t.Context(), domain.DateOf(s.clock.Now()), nil)
-	s.must(err)
+	s.Clock.Advance(time.Duration(days) * day)
+	_, err := s.DailyRefresh(s.T.Context(), domain.DateOf(s.Clock.Now()), nil)
+	s.Must(err)
 	for _, u := range s.model.users {
 		s.model.renew(u)
 	}

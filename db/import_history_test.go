@@ -11,8 +11,8 @@ import (
 
 // count counts rows of a query that have no arguments.
 func (w *world) count(from string) (n int) {
-	w.t.Helper()
-	w.get("SELECT count(*) FROM "+from, nil, &n)
+	w.T.Helper()
+	w.Get("SELECT count(*) FROM "+from, nil, &n)
 	return n
 }
 
@@ -28,8 +28,8 @@ func emailOf(user domain.UserID, id domain.MessageID) domain.SentEmailRecord {
 func TestImportSentEmails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	client := w.client()
-	one, two := w.user(client, domain.RoleStandard, 750), w.user(client, domain.RoleStandard, 750)
+	client := w.AddClient()
+	one, two := w.AddUser(client, domain.RoleStandard, 750), w.AddUser(client, domain.RoleStandard, 750)
 	id := db.NewID[domain.MessageKind]()
 	batch := []domain.SentEmailRecord{
 		emailOf(one, id), emailOf(two, id), emailOf(domain.UserID{1}, id),
@@ -59,12 +59,12 @@ func TestImportSentEmails(t *testing.T) {
 func TestImportExposures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	client := w.client()
-	user := w.user(client, domain.RoleStandard, 750)
+	client := w.AddClient()
+	user := w.AddUser(client, domain.RoleStandard, 750)
 	_, _, err := w.ImportBreaches(t.Context(), []domain.Breach{
 		{Name: "Forum", Title: "Forum", Severity: domain.SeverityCritical, DataClasses: []string{"Passwords"}},
 	})
-	w.must(err)
+	w.Must(err)
 	exposure := domain.ExposureRecord{
 		ID: domain.RefTo(domain.ExposureID{1}), User: domain.Says(domain.RefTo(user)), BreachName: domain.Says("Forum"),
 		FirstSeenAt: moment(50 * day),
@@ -101,12 +101,12 @@ func TestImportExposures(t *testing.T) {
 func TestImportFrameworkAssignments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	client, other := w.client(), w.client()
-	old := w.user(client, domain.RoleStandard, 750)
-	w.exec("UPDATE users SET created_at = $1", noon.Add(-100*day))
-	young := w.user(client, domain.RoleStandard, 750)
-	w.exec("UPDATE users SET created_at = $1 WHERE id = $2", noon.Add(-10*day), young)
-	w.exec("INSERT INTO assignments (client_id, user_id, course_id, position, from_program, assigned_at, due_on) "+
+	client, other := w.AddClient(), w.AddClient()
+	old := w.AddUser(client, domain.RoleStandard, 750)
+	w.Exec("UPDATE users SET created_at = $1", noon.Add(-100*day))
+	young := w.AddUser(client, domain.RoleStandard, 750)
+	w.Exec("UPDATE users SET created_at = $1 WHERE id = $2", noon.Add(-10*day), young)
+	w.Exec("INSERT INTO assignments (client_id, user_id, course_id, position, from_program, assigned_at, due_on) "+
 		"VALUES ($1, $2, '019b7740-0000-7000-8000-000000000009', 1, true, $3, $4)", client, young, noon.Add(-day), today.AddDays(5))
 
 	of := func(framework string) domain.FrameworkAssignmentRecord {
@@ -135,7 +135,7 @@ func TestImportFrameworkAssignments(t *testing.T) {
 		noted    bool
 	}
 	read := func(user domain.UserID) (g given) {
-		w.get("SELECT due_on, assigned_at, cardinality(frameworks), overdue_noted FROM assignments WHERE user_id = $1",
+		w.Get("SELECT due_on, assigned_at, cardinality(frameworks), overdue_noted FROM assignments WHERE user_id = $1",
 			[]any{user}, &g.due, &g.assigned, &g.reasons, &g.noted)
 		g.assigned = g.assigned.UTC()
 		return g
@@ -148,7 +148,7 @@ func TestImportFrameworkAssignments(t *testing.T) {
 		t.Errorf("who had the course has it as %+v", got)
 	}
 	var frameworks string
-	w.get("SELECT framework_ids::text FROM clients WHERE id = $1", []any{client}, &frameworks)
+	w.Get("SELECT framework_ids::text FROM clients WHERE id = $1", []any{client}, &frameworks)
 	if n, _, err := w.NoteOverdue(t.Context()); n != 0 || err != nil || frameworks != "{gdpr,soc2}" || w.count("events") != 0 {
 		t.Errorf("%d are overdue, %v; the client has %s", n, err, frameworks)
 	}
@@ -162,11 +162,11 @@ func TestImportFrameworkAssignments(t *testing.T) {
 // switchTraining imports an assignment again, and switches its training off and on: the
 // program's one course stays.
 func (w *world) switchTraining(other domain.ClientID, assigned, gone domain.FrameworkAssignmentRecord) {
-	w.t.Helper()
+	w.T.Helper()
 	take := func(want string, records ...domain.FrameworkAssignmentRecord) {
-		w.t.Helper()
-		results, err := w.ImportFrameworkAssignments(w.t.Context(), records)
-		wantImport(w.t, results, err, slices.Repeat([]string{want}, len(records))...)
+		w.T.Helper()
+		results, err := w.ImportFrameworkAssignments(w.T.Context(), records)
+		wantImport(w.T, results, err, slices.Repeat([]string{want}, len(records))...)
 	}
 	take("unchanged", assigned, gone)
 	moved := assigned
@@ -177,7 +177,7 @@ func (w *world) switchTraining(other domain.ClientID, assigned, gone domain.Fram
 	off.Modules = domain.Says(domain.ModulesRecord{Training: new(false), Policies: new(true)})
 	take("updated", off)
 	if n := w.count("assignments"); n != 1 {
-		w.t.Errorf("%d courses are left", n)
+		w.T.Errorf("%d courses are left", n)
 	}
 	off.Modules = domain.Says(domain.ModulesRecord{Training: new(true)})
 	take("updated", off)

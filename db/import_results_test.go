@@ -51,10 +51,10 @@ func wantImport(t interface {
 func TestImportResults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	client := w.client()
-	user := w.user(client, domain.RoleStandard, 750)
-	w.add("phishing_templates", row{"id": aTemplate})
-	w.add("phishing_templates", row{"id": domain.TemplateID{15: 2}, "name": "Parcel", "language": "es", "own": false})
+	client := w.AddClient()
+	user := w.AddUser(client, domain.RoleStandard, 750)
+	w.Add("phishing_templates", row{"id": aTemplate})
+	w.Add("phishing_templates", row{"id": domain.TemplateID{15: 2}, "name": "Parcel", "language": "es", "own": false})
 
 	clicked, called, waiting, failed := resultOf(user), resultOf(user), resultOf(user), resultOf(user)
 	clicked.SentAt, clicked.ClickedAt, clicked.ReportedAt = moment(30*day), moment(29*day), moment(28*day)
@@ -69,7 +69,7 @@ func TestImportResults(t *testing.T) {
 	wantImport(t, results, err, "created", "created", "created", "created")
 	w.wantCounts(t)
 	var events, mails, outbox, uses, score, statuses int
-	w.get(`SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM mail_requests),
+	w.Get(`SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM mail_requests),
 		(SELECT count(*) FROM outbox WHERE kind = 'simulation' AND due_at = $1), (SELECT sum(used) FROM template_uses),
 		(SELECT score FROM users), (SELECT count(DISTINCT status) FROM phishing_results)`,
 		[]any{noon.Add(day)}, &events, &mails, &outbox, &uses, &score, &statuses)
@@ -77,11 +77,11 @@ func TestImportResults(t *testing.T) {
 		t.Errorf("%d events, %d mails, %d wait, %d uses, score %d, %d statuses", events, mails, outbox, uses, score, statuses)
 	}
 
-	before := w.updatedAt("phishing_results", clicked.ID.ID)
-	w.clock.Advance(time.Hour)
+	before := w.UpdatedAt("phishing_results", clicked.ID.ID)
+	w.Clock.Advance(time.Hour)
 	results, err = w.ImportResults(t.Context(), all)
 	wantImport(t, results, err, "unchanged", "unchanged", "unchanged", "unchanged")
-	if !w.updatedAt("phishing_results", clicked.ID.ID).Equal(before) {
+	if !w.UpdatedAt("phishing_results", clicked.ID.ID).Equal(before) {
 		t.Error("what says nothing new writes")
 	}
 
@@ -91,7 +91,7 @@ func TestImportResults(t *testing.T) {
 	results, err = w.ImportResults(t.Context(), []domain.ResultRecord{further, sent, back})
 	wantImport(t, results, err, "updated", "updated", "refused: reported")
 	w.wantCounts(t)
-	w.get("SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM mail_requests)", nil, &outbox, &mails)
+	w.Get("SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM mail_requests)", nil, &outbox, &mails)
 	if n := w.changes(); n != 1 || outbox != 0 || mails != 0 {
 		t.Errorf("%d events, %d mails wait, %d are asked for", n, outbox, mails)
 	}
@@ -102,8 +102,8 @@ func TestImportResults(t *testing.T) {
 func TestImportReportWithoutTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	user := w.user(w.client(), domain.RoleStandard, 750)
-	w.add("phishing_templates", row{"id": aTemplate})
+	user := w.AddUser(w.AddClient(), domain.RoleStandard, 750)
+	w.Add("phishing_templates", row{"id": aTemplate})
 	reported := resultOf(user)
 	reported.SentAt, reported.Reported = moment(day), domain.Says(true)
 	for _, want := range []string{"created", "unchanged"} {
@@ -112,7 +112,7 @@ func TestImportReportWithoutTime(t *testing.T) {
 	}
 	var score int
 	var same bool
-	w.get("SELECT (SELECT score FROM users), (SELECT reported_at = sent_at FROM phishing_results)", nil, &score, &same)
+	w.Get("SELECT (SELECT score FROM users), (SELECT reported_at = sent_at FROM phishing_results)", nil, &score, &same)
 	if score <= 750 || !same {
 		t.Errorf("score %d; reported when it was sent: %v", score, same)
 	}
@@ -122,9 +122,9 @@ func TestImportReportWithoutTime(t *testing.T) {
 func TestImportResultsRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	client := w.client()
-	user, other := w.user(client, domain.RoleStandard, 750), w.user(client, domain.RoleStandard, 750)
-	w.add("phishing_templates", row{"id": aTemplate}, row{"id": domain.TemplateID{15: 3}})
+	client := w.AddClient()
+	user, other := w.AddUser(client, domain.RoleStandard, 750), w.AddUser(client, domain.RoleStandard, 750)
+	w.Add("phishing_templates", row{"id": aTemplate}, row{"id": domain.TemplateID{15: 3}})
 	stored := resultOf(user)
 	stored.SentAt, stored.ClickedAt = moment(3*day), moment(2*day)
 	results, err := w.ImportResults(t.Context(), []domain.ResultRecord{stored})
@@ -205,20 +205,20 @@ func drawResults(t *rapid.T, users []domain.UserID, known []domain.ResultRecord)
 func TestImportResultsProperty(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.add("phishing_templates", row{"id": aTemplate})
+	w.Add("phishing_templates", row{"id": aTemplate})
 	rapid.Check(t, func(t *rapid.T) {
 		var users []domain.UserID
 		for range 2 {
-			client := w.client()
+			client := w.AddClient()
 			for range rapid.IntRange(1, 3).Draw(t, "users") {
-				users = append(users, w.user(client, domain.RoleFinance, 700))
+				users = append(users, w.AddUser(client, domain.RoleFinance, 700))
 			}
 		}
 		var known []domain.ResultRecord
 		var ids []domain.ResultID
 		for range rapid.IntRange(1, 4).Draw(t, "batches") {
 			batch, before := drawResults(t, users, known), w.stored(ids)
-			results, err := w.ImportResults(w.t.Context(), batch)
+			results, err := w.ImportResults(w.T.Context(), batch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -227,7 +227,7 @@ func TestImportResultsProperty(t *testing.T) {
 					t.Fatalf("a result went from %s back to %s", before[i], after)
 				}
 			}
-			again, err := w.ImportResults(w.t.Context(), batch)
+			again, err := w.ImportResults(w.T.Context(), batch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +254,7 @@ func (w *world) wantUses(t *rapid.T) {
 			FULL JOIN outbox AS o USING (client_id, id) WHERE r.send_at IS DISTINCT FROM o.due_at`,
 	} {
 		var n int
-		if w.get(query, nil, &n); n != 0 {
+		if w.Get(query, nil, &n); n != 0 {
 			t.Fatalf("%s: %d differ", what, n)
 		}
 	}
@@ -265,11 +265,11 @@ func TestImportResultsCost(t *testing.T) {
 	t.Parallel()
 	counter := &statements{}
 	w := newWorld(t, db.WithTracer(counter))
-	w.add("phishing_templates", row{"id": aTemplate})
+	w.Add("phishing_templates", row{"id": aTemplate})
 	cost := func(n int) int64 {
 		var batch []domain.ResultRecord
 		for range n {
-			r := resultOf(w.user(w.client(), domain.RoleStandard, 750))
+			r := resultOf(w.AddUser(w.AddClient(), domain.RoleStandard, 750))
 			r.SentAt = moment(day)
 			batch = append(batch, r)
 		}

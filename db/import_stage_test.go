@@ -15,8 +15,8 @@ import (
 
 // staged are the lines of a round, in the order in which they are applied.
 func (w *world) staged(kind, round int) (lines []db.StagedLine) {
-	w.t.Helper()
-	w.must(w.EachStaged(w.t.Context(), kind, round, func(l db.StagedLine) error {
+	w.T.Helper()
+	w.Must(w.EachStaged(w.T.Context(), kind, round, func(l db.StagedLine) error {
 		lines = append(lines, l)
 		return nil
 	}))
@@ -31,9 +31,9 @@ func TestStagedLines(t *testing.T) {
 	clients := map[domain.UserID]domain.ClientID{}
 	var users []domain.UserID
 	for range 3 {
-		client := w.client()
+		client := w.AddClient()
 		for range 4 {
-			user := w.user(client, domain.RoleStandard, 750)
+			user := w.AddUser(client, domain.RoleStandard, 750)
 			users, clients[user] = append(users, user), client
 		}
 	}
@@ -47,8 +47,8 @@ func TestStagedLines(t *testing.T) {
 		}
 		lines = append(lines, db.StagedLine{Kind: 1, Line: n + 1, Object: &[16]byte{byte(n >> 8), byte(n)}, UserID: &user, Text: text})
 	}
-	w.must(w.StageLines(t.Context(), append(lines, db.StagedLine{Kind: 2, Line: 1, Text: "another kind"})))
-	w.must(w.StageRepeated(t.Context()))
+	w.Must(w.StageLines(t.Context(), append(lines, db.StagedLine{Kind: 2, Line: 1, Text: "another kind"})))
+	w.Must(w.StageRepeated(t.Context()))
 
 	slices.SortStableFunc(lines, func(a, b db.StagedLine) int {
 		one, two := clients[*a.UserID], clients[*b.UserID]
@@ -67,7 +67,7 @@ func TestStagedLines(t *testing.T) {
 		t.Errorf("%d lines of objects of one line each wait for another round", len(again))
 	}
 
-	w.must(w.ClearStage(t.Context()))
+	w.Must(w.ClearStage(t.Context()))
 	if left := len(w.staged(1, 0)) + len(w.staged(2, 0)); left != 0 {
 		t.Errorf("%d lines are left", left)
 	}
@@ -94,8 +94,8 @@ func TestStageRepeated(t *testing.T) {
 		lines = append(lines, db.StagedLine{Kind: 1, Line: n, Object: &object, ClientID: &domain.ClientID{byte(r.IntN(5))}},
 			db.StagedLine{Kind: 2, Line: n})
 	}
-	w.must(w.StageLines(t.Context(), lines))
-	w.must(w.StageRepeated(t.Context()))
+	w.Must(w.StageLines(t.Context(), lines))
+	w.Must(w.StageRepeated(t.Context()))
 
 	numbers := func(kind, round int) (all []int) {
 		for _, l := range w.staged(kind, round) {
@@ -120,7 +120,7 @@ func TestStageRepeated(t *testing.T) {
 func TestStageEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.must(w.StageLines(t.Context(), []db.StagedLine{{Line: 1}, {Line: 2}}))
+	w.Must(w.StageLines(t.Context(), []db.StagedLine{{Line: 1}, {Line: 2}}))
 	n := 0
 	err := w.EachStaged(t.Context(), 0, 0, func(db.StagedLine) error {
 		n++

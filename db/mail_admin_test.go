@@ -13,22 +13,22 @@ import (
 func TestFailedMails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	client := w.client()
-	user := w.user(client, domain.RoleStandard, 500)
+	client := w.AddClient()
+	user := w.AddUser(client, domain.RoleStandard, 500)
 	request := func() string {
 		id := db.NewID[domain.MessageKind]()
-		w.exec("INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES ($1, $2, 'welcome', $3, $4)", client, id, user, noon.Add(-time.Hour))
+		w.Exec("INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES ($1, $2, 'welcome', $3, $4)", client, id, user, noon.Add(-time.Hour))
 		return id.UUID()
 	}
 	waiting, first, second := request(), request(), request()
 	due, failed := w.unsent(client, user, time.Time{}), w.unsent(client, user, time.Time{}).UUID()
-	w.exec("UPDATE mail_requests SET failed_at = $1, failure = 'no such mailbox' WHERE id = $2", noon.Add(-time.Minute), first)
-	w.exec("UPDATE mail_requests SET failed_at = $1, failure = 'refused' WHERE id = $2", noon.Add(-time.Second), second)
-	w.exec("UPDATE phishing_results SET status = 'failed', failed_at = $1, failure = 'refused' WHERE id = $2", noon, failed)
+	w.Exec("UPDATE mail_requests SET failed_at = $1, failure = 'no such mailbox' WHERE id = $2", noon.Add(-time.Minute), first)
+	w.Exec("UPDATE mail_requests SET failed_at = $1, failure = 'refused' WHERE id = $2", noon.Add(-time.Second), second)
+	w.Exec("UPDATE phishing_results SET status = 'failed', failed_at = $1, failure = 'refused' WHERE id = $2", noon, failed)
 
 	ids := func(mails []db.FailedMail, err error) (ids []string) {
 		t.Helper()
-		w.must(err)
+		w.Must(err)
 		for _, m := range mails {
 			ids = append(ids, m.ID)
 			if m.Client != client || m.To != user.String()+"@example.com" || m.Failure == "" || (m.Type == domain.PhishingMail) != (m.ID == failed) {
@@ -48,7 +48,7 @@ func TestFailedMails(t *testing.T) {
 	want("limit", ids(w.FailedMails(t.Context(), time.Time{}, 1)), first)
 
 	mail, simulated, err := w.MailBacklogs(t.Context())
-	w.must(err)
+	w.Must(err)
 	if mail != (db.MailBacklog{Waiting: 1, Failed: 2, Oldest: mail.Oldest}) || !mail.Oldest.Equal(noon.Add(-time.Hour)) ||
 		simulated != (db.MailBacklog{Waiting: 1, Failed: 1, Oldest: simulated.Oldest}) || !simulated.Oldest.Equal(noon.AddDate(0, 0, -1)) {
 		t.Errorf("backlogs %+v and %+v", mail, simulated)
@@ -59,13 +59,13 @@ func TestFailedMails(t *testing.T) {
 	want("the rest", ids(w.RetryMails(t.Context(), time.Time{}, nil, 10)), failed)
 	want("none", ids(w.FailedMails(t.Context(), time.Time{}, 10)))
 	var queued int
-	w.get("SELECT count(*) FROM outbox WHERE due_at <= $1", []any{noon}, &queued)
+	w.Get("SELECT count(*) FROM outbox WHERE due_at <= $1", []any{noon}, &queued)
 	mail, simulated, err = w.MailBacklogs(t.Context())
-	w.must(err)
+	w.Must(err)
 	if queued != 3 || mail.Waiting != 3 || simulated.Waiting != 2 || mail.Failed+simulated.Failed != 0 {
 		t.Errorf("backlogs %+v and %+v", mail, simulated)
 	}
-	if at := w.updatedAt("phishing_results", failed); !at.Equal(noon) {
+	if at := w.UpdatedAt("phishing_results", failed); !at.Equal(noon) {
 		t.Errorf("the result was updated at %s", at)
 	}
 }

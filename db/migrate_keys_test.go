@@ -10,23 +10,25 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/dbtest/fixture"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
 // TestRemakeKeys gives rows the keys of an earlier version, and makes them again.
 func TestRemakeKeys(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := worldtest.New(t)
 	made := 0
-	at := func() time.Time { made++; return noon.AddDate(-1, 0, 0).Add(time.Duration(made) * time.Hour) }
+	at := func() time.Time { made++; return worldtest.Noon.AddDate(-1, 0, 0).Add(time.Duration(made) * time.Hour) }
 	client := func(name, key string, archived bool) domain.ClientID {
 		t.Helper()
 		id := db.NewID[domain.ClientKind]()
-		client := row{"id": id, "partner_id": w.partner, "name": name, "name_key": key, "created_at": at()}
+		client := fixture.Row{"id": id, "partner_id": w.Partner, "name": name, "name_key": key, "created_at": at()}
 		if archived {
-			client["archived_at"] = noon
+			client["archived_at"] = worldtest.Noon
 		}
-		w.add("clients", client)
+		w.Add("clients", client)
 		return id
 	}
 	first, second, third := client("Straße", "straße", false), client("STRASSE", "strasse", false), client("strasse ", "strasse ", false)
@@ -35,14 +37,14 @@ func TestRemakeKeys(t *testing.T) {
 
 	collection := func(c domain.ClientID, name, key string) domain.CollectionID {
 		id := db.NewID[domain.CollectionKind]()
-		w.add("collections", row{"client_id": c, "id": id, "name": name, "name_key": key, "created_at": at()})
+		w.Add("collections", fixture.Row{"client_id": c, "id": id, "name": name, "name_key": key, "created_at": at()})
 		return id
 	}
 	group, same, other := collection(first, "Größe", "größe"), collection(first, "GRÖSSE", "grösse"), collection(second, "Größe", "größe")
 
 	user := func(c domain.ClientID, email, manager, name string) domain.UserID {
-		id := w.user(c, domain.RoleStandard, 500)
-		w.exec("UPDATE users SET email = $2, manager_email = nullif($3, ''), first_name = $4, last_name = '', name_key = 'x', created_at = $5 WHERE id = $1",
+		id := w.AddUser(c, domain.RoleStandard, 500)
+		w.Exec("UPDATE users SET email = $2, manager_email = nullif($3, ''), first_name = $4, last_name = '', name_key = 'x', created_at = $5 WHERE id = $1",
 			id, email, manager, name, at())
 		return id
 	}
@@ -50,9 +52,9 @@ func TestRemakeKeys(t *testing.T) {
 	bob := user(first, "bob@münchen.example", "", "Bob")
 	twin := user(first, "bob@xn--mnchen-3ya.example", "", "Bob")
 	odd := user(first, "not an address", "", "Odd")
-	w.exec("INSERT INTO admin_invites (client_id, id, email, role, created_at, expires_at) VALUES ($1, $2, 'New@münchen.example', 'admin', $3, $3)",
-		first, db.NewID[domain.UserKind](), noon)
-	w.exec("UPDATE partners SET name = 'Fuß', name_key = 'fuß'")
+	w.Exec("INSERT INTO admin_invites (client_id, id, email, role, created_at, expires_at) VALUES ($1, $2, 'New@münchen.example', 'admin', $3, $3)",
+		first, db.NewID[domain.UserKind](), worldtest.Noon)
+	w.Exec("UPDATE partners SET name = 'Fuß', name_key = 'fuß'")
 
 	state := func() map[string]string {
 		t.Helper()
@@ -62,18 +64,18 @@ func TestRemakeKeys(t *testing.T) {
 			UNION ALL SELECT id::text, name_key FROM collections
 			UNION ALL SELECT id::text, name_key || ',' || email || ',' || coalesce(manager_email, '') FROM users
 			UNION ALL SELECT 'invite', email FROM admin_invites`)
-		w.must(err)
+		w.Must(err)
 		defer func() { _ = rows.Close() }()
 		for rows.Next() {
 			var id, value string
-			w.must(rows.Scan(&id, &value))
+			w.Must(rows.Scan(&id, &value))
 			state[id] = value
 		}
-		w.must(rows.Err())
+		w.Must(rows.Err())
 		return state
 	}
 	want := map[string]string{
-		w.partner.UUID(): "fuss",
+		w.Partner.UUID(): "fuss",
 		first.UUID():     "strasse " + first.UUID(), // the second one has the key already
 		second.UUID():    "strasse",
 		third.UUID():     "strasse " + third.UUID(),
@@ -92,7 +94,7 @@ func TestRemakeKeys(t *testing.T) {
 
 	for _, run := range []string{"the first run", "the second run"} {
 		clashes, err := db.RemakeKeys(t.Context(), w.DB)
-		w.must(err)
+		w.Must(err)
 		if got := state(); !maps.Equal(got, want) {
 			t.Errorf("%s makes\n%v, want\n%v", run, got, want)
 		}
@@ -112,25 +114,25 @@ func TestRemakeKeys(t *testing.T) {
 			t.Errorf("%s: clashes\n%s, want\n%s", run, strings.Join(lines, "\n"), strings.Join(wanted, "\n"))
 		}
 	}
-	if !w.updatedAt("users", ann).After(noon.AddDate(-2, 0, 0)) || w.updatedAt("users", odd).After(noon.AddDate(-2, 0, 0)) {
+	if !w.UpdatedAt("users", ann).After(worldtest.Noon.AddDate(-2, 0, 0)) || w.UpdatedAt("users", odd).After(worldtest.Noon.AddDate(-2, 0, 0)) {
 		t.Error("updated_at does not tell whose address changed")
 	}
 
 	// What was renamed since clashes no longer.
-	w.exec("UPDATE clients SET name = 'Other', name_key = 'other' WHERE id = $1", third)
-	w.exec("UPDATE users SET email = 'twin@example.com' WHERE id = $1", twin)
+	w.Exec("UPDATE clients SET name = 'Other', name_key = 'other' WHERE id = $1", third)
+	w.Exec("UPDATE users SET email = 'twin@example.com' WHERE id = $1", twin)
 	if clashes, err := w.Clashes(t.Context()); err != nil || len(clashes) != 3 {
 		t.Errorf("after two were renamed: %v, %v", clashes, err)
 	}
 
 	// A client that is kept apart can be changed, but for its name.
 	update := func(change func(*db.Tenant)) error {
-		return w.change(t.Context(), first, func(ctx context.Context, c *db.Change, tenant *db.Tenant) error {
+		return w.ChangeOf(t.Context(), first, func(ctx context.Context, c *db.Change, tenant *db.Tenant) error {
 			change(tenant)
 			return tenant.Update(ctx, c)
 		})
 	}
-	w.must(update(func(tenant *db.Tenant) { tenant.Industry = new(string) }))
+	w.Must(update(func(tenant *db.Tenant) { tenant.Industry = new(string) }))
 	if err := update(func(tenant *db.Tenant) { tenant.Name = "straSSe" }); !domain.IsCode(err, domain.Conflict) {
 		t.Errorf("a name that is taken: %v", err)
 	}
@@ -145,17 +147,17 @@ func clashLine(kind string, id fmt.Stringer, value string, other fmt.Stringer, o
 // are read apart.
 func TestRemakeManyKeys(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	client := w.client()
-	w.exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
+	w := worldtest.New(t)
+	client := w.AddClient()
+	w.Exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
 		SELECT $1, gen_random_uuid(), 'N  ' || n % 1500, 'n  ' || n, 'api', $2::timestamptz + interval '1 second' * n, $2 FROM generate_series(0, 2000) AS n`,
-		client, noon)
+		client, worldtest.Noon)
 	clashes, err := db.RemakeKeys(t.Context(), w.DB)
-	w.must(err)
+	w.Must(err)
 
 	var plain, apart int
-	w.get(`SELECT count(*) FILTER (WHERE name_key = 'n ' || extract(epoch FROM created_at - $1)::int),
-		count(*) FILTER (WHERE name_key = 'n ' || extract(epoch FROM created_at - $1)::int - 1500 || ' ' || id) FROM collections`, []any{noon}, &plain, &apart)
+	w.Get(`SELECT count(*) FILTER (WHERE name_key = 'n ' || extract(epoch FROM created_at - $1)::int),
+		count(*) FILTER (WHERE name_key = 'n ' || extract(epoch FROM created_at - $1)::int - 1500 || ' ' || id) FROM collections`, []any{worldtest.Noon}, &plain, &apart)
 	if got := fmt.Sprint(plain, apart, len(clashes)); got != "1500 501 501" {
 		t.Errorf("%s rows have their key, are kept apart, are noted", got)
 	}
@@ -164,7 +166,7 @@ func TestRemakeManyKeys(t *testing.T) {
 // TestSchemaVersion counts the migration in Go.
 func TestSchemaVersion(t *testing.T) {
 	t.Parallel()
-	have, want, err := newWorld(t).SchemaVersion(t.Context())
+	have, want, err := worldtest.New(t).SchemaVersion(t.Context())
 	if err != nil || have != want || want < 30 {
 		t.Errorf("the tables are at %d of %d: %v", have, want, err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/fixture"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
@@ -20,13 +22,13 @@ const beforeFrameworks = 31
 
 // oldWorld is a database as it was before frameworks, with a client and a user.
 type oldWorld struct {
-	*world
+	*worldtest.World
 	client domain.ClientID
 	user   domain.UserID
 }
 
 func newOldWorld(t *testing.T) oldWorld {
-	d, err := db.Open(dbtest.URL(t, noTables), db.WithClock(domain.NewManualClock(noon)), db.WithStrictLocks())
+	d, err := db.Open(dbtest.URL(t, noTables), db.WithClock(domain.NewManualClock(worldtest.Noon)), db.WithStrictLocks())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,29 +37,29 @@ func newOldWorld(t *testing.T) oldWorld {
 			t.Error(err)
 		}
 	})
-	w := oldWorld{world: &world{DB: d, t: t, partner: db.NewID[domain.PartnerKind]()},
+	w := oldWorld{World: &worldtest.World{DB: d, T: t, Partner: db.NewID[domain.PartnerKind]()},
 		client: db.NewID[domain.ClientKind](), user: db.NewID[domain.UserKind]()}
-	w.must(d.MigrateTo(t.Context(), beforeFrameworks))
-	w.add("partners", row{"id": w.partner})
-	w.add("clients", row{"id": w.client, "partner_id": w.partner, "name": "Acme", "name_key": "acme"})
-	w.add("users", row{"client_id": w.client, "id": w.user, "email": "ann@example.com"})
+	w.Must(d.MigrateTo(t.Context(), beforeFrameworks))
+	w.Add("partners", fixture.Row{"id": w.Partner})
+	w.Add("clients", fixture.Row{"id": w.client, "partner_id": w.Partner, "name": "Acme", "name_key": "acme"})
+	w.Add("users", fixture.Row{"client_id": w.client, "id": w.user, "email": "ann@example.com"})
 	return w
 }
 
 // migrate brings the tables to the newest version.
 func (w oldWorld) migrate() {
-	w.t.Helper()
-	_, err := w.Migrate(w.t.Context())
-	w.must(err)
+	w.T.Helper()
+	_, err := w.Migrate(w.T.Context())
+	w.Must(err)
 }
 
 // is wants a query to return one text.
 func (w oldWorld) is(want, query string, args ...any) {
-	w.t.Helper()
+	w.T.Helper()
 	var got string
-	w.get(query, args, &got)
+	w.Get(query, args, &got)
 	if got != want {
-		w.t.Errorf("%s %v: %s, not %s", query, args, got, want)
+		w.T.Errorf("%s %v: %s, not %s", query, args, got, want)
 	}
 }
 
@@ -68,26 +70,26 @@ func TestMigrateFrameworks(t *testing.T) {
 	t.Parallel()
 	w := newOldWorld(t)
 	group := db.NewID[domain.CollectionKind]()
-	use := func(framework string, audience any, days int, modules row) domain.FrameworkAssignmentID {
+	use := func(framework string, audience any, days int, modules fixture.Row) domain.FrameworkAssignmentID {
 		id := db.NewID[domain.FrameworkAssignmentKind]()
 		kind := "all"
 		if audience != nil {
 			kind = "collection"
 		}
-		full := row{"client_id": w.client, "id": id, "framework_id": framework, "audience_type": kind, "audience_id": audience,
-			"training": true, "phishing": false, "policies": false, "reporting": false, "created_at": noon.AddDate(0, 0, days)}
+		full := fixture.Row{"client_id": w.client, "id": id, "framework_id": framework, "audience_type": kind, "audience_id": audience,
+			"training": true, "phishing": false, "policies": false, "reporting": false, "created_at": worldtest.Noon.AddDate(0, 0, days)}
 		for name, on := range modules {
 			full[name] = on
 		}
-		w.add("framework_uses", full)
+		w.Add("framework_uses", full)
 		return id
 	}
 	// The one with the greater id is the earlier.
-	later := use("cis_v8", nil, 2, row{"policies": true})
-	kept := use("cis_v8", nil, 1, row{"phishing": true})
+	later := use("cis_v8", nil, 2, fixture.Row{"policies": true})
+	kept := use("cis_v8", nil, 1, fixture.Row{"phishing": true})
 	third := use("cis_v8", nil, 3, nil)
 	part := use("cis_v8", group, 4, nil)
-	same := use("cis_v8", group, 5, row{"training": false, "reporting": true})
+	same := use("cis_v8", group, 5, fixture.Row{"training": false, "reporting": true})
 	other := use("nist_csf", nil, 6, nil)
 
 	course := func(n byte) domain.CourseID {
@@ -98,11 +100,11 @@ func TestMigrateFrameworks(t *testing.T) {
 		if n > 0 {
 			position += 1000
 		}
-		w.add("assignments", row{"client_id": w.client, "user_id": w.user, "course_id": course(byte(n + 1)), "round": 1,
-			"position": position, "framework_use_id": by, "assigned_at": noon, "due_on": "2026-07-01"})
+		w.Add("assignments", fixture.Row{"client_id": w.client, "user_id": w.user, "course_id": course(byte(n + 1)), "round": 1,
+			"position": position, "framework_use_id": by, "assigned_at": worldtest.Noon, "due_on": "2026-07-01"})
 	}
-	w.add("waiting_assignments", row{"client_id": w.client, "user_id": w.user, "course_id": course(13),
-		"due_on": "2026-07-01", "notify": true, "asked_at": noon})
+	w.Add("waiting_assignments", fixture.Row{"client_id": w.client, "user_id": w.user, "course_id": course(13),
+		"due_on": "2026-07-01", "notify": true, "asked_at": worldtest.Noon})
 
 	w.migrate()
 	w.is("true,true,true,false", `SELECT concat_ws(',', training, phishing, policies, reporting)
@@ -119,15 +121,15 @@ func TestMigrateFrameworks(t *testing.T) {
 	}
 	w.is("true,{}", "SELECT direct || ',' || frameworks::text FROM waiting_assignments")
 
-	w.must(db.EvaluateAll(t.Context(), w.DB))
+	w.Must(db.EvaluateAll(t.Context(), w.DB))
 	evaluations, err := db.Evaluations(t.Context(), w.DB, w.client)
-	w.must(err)
+	w.Must(err)
 	if len(evaluations) != 3 || evaluations[kept].Total == 0 {
 		t.Errorf("the evaluations are %v", evaluations)
 	}
 	for waiting := 1; waiting > 0; {
 		waiting, err = w.AssignWaiting(t.Context())
-		w.must(err)
+		w.Must(err)
 	}
 	w.is("direct", "SELECT CASE WHEN direct THEN 'direct' END FROM assignments WHERE course_id = $1", course(13))
 }
@@ -138,17 +140,17 @@ func TestMigrateReportedEmails(t *testing.T) {
 	t.Parallel()
 	w := newOldWorld(t)
 	bob := db.NewID[domain.UserKind]()
-	w.add("users", row{"client_id": w.client, "id": bob, "email": "bob@example.com"})
+	w.Add("users", fixture.Row{"client_id": w.client, "id": bob, "email": "bob@example.com"})
 	var ids []string
 	report := func(user domain.UserID, message, classification string, hour int, classified any) {
 		id := db.NewID[domain.EventKind]().UUID()
 		ids = append(ids, id)
 		if hours, ok := classified.(int); ok {
-			classified = noon.Add(time.Duration(hours) * time.Hour)
+			classified = worldtest.Noon.Add(time.Duration(hours) * time.Hour)
 		}
-		w.add("reported_emails", row{"client_id": w.client, "id": id, "user_id": user, "message_id": message,
+		w.Add("reported_emails", fixture.Row{"client_id": w.client, "id": id, "user_id": user, "message_id": message,
 			"subject": "S", "sender": "x@example.org", "classification": classification,
-			"reported_at": noon.Add(time.Duration(hour) * time.Hour), "classified_at": classified})
+			"reported_at": worldtest.Noon.Add(time.Duration(hour) * time.Hour), "classified_at": classified})
 	}
 	report(w.user, "<a@x>", "spam", 2, 3)
 	report(w.user, " a@x ", "pending", 1, nil) // the earliest
@@ -163,7 +165,7 @@ func TestMigrateReportedEmails(t *testing.T) {
 		1: "a@x phishing 5 5", 3: "b@x pending 1", 5: "a@x safe 10 10", 6: "alone pending 1",
 	} {
 		w.is(want, `SELECT concat_ws(' ', message_id, classification, extract(epoch FROM updated_at - $2::timestamptz)::int / 3600,
-			extract(epoch FROM classified_at - $2::timestamptz)::int / 3600) FROM reported_emails WHERE id = $1`, ids[n], noon)
+			extract(epoch FROM classified_at - $2::timestamptz)::int / 3600) FROM reported_emails WHERE id = $1`, ids[n], worldtest.Noon)
 	}
 	w.is("4", "SELECT count(*) FROM reported_emails")
 }
@@ -173,29 +175,29 @@ func TestMigrateMailAndReports(t *testing.T) {
 	t.Parallel()
 	w := newOldWorld(t)
 	invite := db.NewID[domain.UserKind]()
-	w.add("admin_invites", row{"client_id": w.client, "id": invite, "email": "new@example.com", "role": "admin",
-		"created_at": noon, "expires_at": noon})
+	w.Add("admin_invites", fixture.Row{"client_id": w.client, "id": invite, "email": "new@example.com", "role": "admin",
+		"created_at": worldtest.Noon, "expires_at": worldtest.Noon})
 	course, policy := "019b7740-0000-7000-8000-000000000001", db.NewID[domain.PolicyKind]()
-	w.add("policies", row{"client_id": w.client, "id": policy, "version": 1, "scope_id": w.client, "counted_until": "-infinity",
+	w.Add("policies", fixture.Row{"client_id": w.client, "id": policy, "version": 1, "scope_id": w.client, "counted_until": "-infinity",
 		"audience_count": 0, "acknowledged_count": 0})
-	for _, mail := range []row{
-		{"type": "welcome", "user_id": w.user}, {"type": "welcome", "user_id": w.user, "sent_at": noon},
+	for _, mail := range []fixture.Row{
+		{"type": "welcome", "user_id": w.user}, {"type": "welcome", "user_id": w.user, "sent_at": worldtest.Noon},
 		{"type": "admin-invite", "invite_id": invite}, {"type": "training-invite", "user_id": w.user, "course_id": course},
-		{"type": "policy-reminder", "user_id": w.user, "policy_id": policy, "failed_at": noon, "failure": "no"},
+		{"type": "policy-reminder", "user_id": w.user, "policy_id": policy, "failed_at": worldtest.Noon, "failure": "no"},
 	} {
-		mail["client_id"], mail["id"], mail["created_at"] = w.client, db.NewID[domain.MessageKind](), noon
-		w.add("mail_requests", mail)
+		mail["client_id"], mail["id"], mail["created_at"] = w.client, db.NewID[domain.MessageKind](), worldtest.Noon
+		w.Add("mail_requests", mail)
 	}
-	made, _ := json.Marshal(noon.AddDate(0, 0, -1))
+	made, _ := json.Marshal(worldtest.Noon.AddDate(0, 0, -1))
 	for _, status := range []string{"pending", "ready"} {
-		w.add("reports", row{"client_id": w.client, "id": db.NewID[domain.ReportKind](), "type": "risk_overview", "format": "pdf",
-			"status": status, "created_at": json.RawMessage(made), "updated_at": noon})
+		w.Add("reports", fixture.Row{"client_id": w.client, "id": db.NewID[domain.ReportKind](), "type": "risk_overview", "format": "pdf",
+			"status": status, "created_at": json.RawMessage(made), "updated_at": worldtest.Noon})
 	}
 
 	w.migrate()
 	w.is("5 1 1", `SELECT concat_ws(' ', count(*), count(sent_at), count(failed_at)) FROM mail_requests
 		WHERE num_nonnulls(round, result_id, breach_name, admin_id, report_id, due_at, suppressed_at) = 0`)
-	pending, err := w.PendingReports(t.Context(), noon, 10)
+	pending, err := w.PendingReports(t.Context(), worldtest.Noon, 10)
 	if err != nil || len(pending) != 1 {
 		t.Errorf("the pending reports are %v, %v", pending, err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
@@ -13,17 +14,17 @@ import (
 // way to those who wait behind it, and is applied once the reader is gone.
 func TestMigrateWaitsForLocksInTurns(t *testing.T) {
 	t.Parallel()
-	d, err := db.Open(dbtest.URL(t, noTables), db.WithClock(domain.NewManualClock(noon)))
+	d, err := db.Open(dbtest.URL(t, noTables), db.WithClock(domain.NewManualClock(worldtest.Noon)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	w := &world{DB: d, t: t}
-	w.must(d.MigrateTo(t.Context(), 21)) // the next one locks clients
+	w := &worldtest.World{DB: d, T: t}
+	w.Must(d.MigrateTo(t.Context(), 21)) // the next one locks clients
 	tx, err := d.SQL().BeginTx(t.Context(), nil)
-	w.must(err)
+	w.Must(err)
 	_, err = tx.Exec("SELECT count(*) FROM clients")
-	w.must(err)
+	w.Must(err)
 
 	migrated := make(chan error, 1)
 	go func() {
@@ -34,10 +35,10 @@ func TestMigrateWaitsForLocksInTurns(t *testing.T) {
 	// let it.
 	waits := "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'clients'::regclass AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 	for n := 0; n == 0; {
-		w.get(waits, nil, &n)
+		w.Get(waits, nil, &n)
 	}
 	var clients int
-	w.get("SELECT count(*) FROM clients", nil, &clients)
-	w.must(tx.Rollback())
-	w.must(<-migrated)
+	w.Get("SELECT count(*) FROM clients", nil, &clients)
+	w.Must(tx.Rollback())
+	w.Must(<-migrated)
 }

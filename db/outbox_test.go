@@ -14,23 +14,23 @@ import (
 
 // queue puts n mails of a client into the outbox, due now.
 func (w *world) queue(client domain.ClientID, urgency, n int) {
-	w.t.Helper()
-	w.exec(`INSERT INTO outbox (client_id, id, kind, urgency, due_at)
-		SELECT $1, gen_random_uuid(), 'mail', $2, $3 FROM generate_series(1, $4::integer)`, client, urgency, w.clock.Now(), n)
+	w.T.Helper()
+	w.Exec(`INSERT INTO outbox (client_id, id, kind, urgency, due_at)
+		SELECT $1, gen_random_uuid(), 'mail', $2, $3 FROM generate_series(1, $4::integer)`, client, urgency, w.Clock.Now(), n)
 }
 
 // tomorrow makes n clients with a mail each that is due tomorrow.
 func (w *world) tomorrow(n int) {
-	w.t.Helper()
-	clients, mails, due := make([]row, n), make([]row, n), w.clock.Now().AddDate(0, 0, 1)
+	w.T.Helper()
+	clients, mails, due := make([]row, n), make([]row, n), w.Clock.Now().AddDate(0, 0, 1)
 	for i := range n {
 		id := db.NewID[domain.ClientKind]()
-		clients[i] = row{"id": id, "partner_id": w.partner, "name": id.String(), "name_key": id.String()}
+		clients[i] = row{"id": id, "partner_id": w.Partner, "name": id.String(), "name_key": id.String()}
 		mails[i] = row{"client_id": id, "id": db.NewID[domain.MessageKind](), "kind": "mail", "urgency": 2, "due_at": due}
 	}
-	w.add("clients", clients...)
-	w.add("outbox", mails...)
-	w.exec("ANALYZE outbox")
+	w.Add("clients", clients...)
+	w.Add("outbox", mails...)
+	w.Exec("ANALYZE outbox")
 }
 
 // of counts the leases of a client.
@@ -47,12 +47,12 @@ func of(client domain.ClientID, leases []db.Lease) (n int) {
 // first, and a single client is claimed for as fast as can be.
 func TestClaimsTakeTurns(t *testing.T) {
 	w := newWorld(t)
-	large, small, third := w.client(), w.client(), w.client()
+	large, small, third := w.AddClient(), w.AddClient(), w.AddClient()
 	w.queue(large, 2, 1000)
 	if got := of(large, w.claim(50)); got != 50 {
 		t.Errorf("%d of 50 for the only client", got)
 	}
-	w.clock.Advance(time.Second)
+	w.Clock.Advance(time.Second)
 	w.queue(small, 2, 5)
 	w.queue(large, 1, 3)
 	got := w.claim(10)
@@ -72,12 +72,12 @@ func TestClaimsCountWhatIsDue(t *testing.T) {
 	w := newWorld(t)
 	w.tomorrow(3000)
 	for range 20 {
-		w.queue(w.client(), 2, 1)
+		w.queue(w.AddClient(), 2, 1)
 	}
 	if got := len(w.claim(20)); got != 20 {
 		t.Errorf("%d of 20 clients with one mail each", got)
 	}
-	busy := w.client()
+	busy := w.AddClient()
 	w.queue(busy, 2, 1000)
 	for range 3 {
 		if got := of(busy, w.claim(50)); got != 50 {
@@ -93,15 +93,15 @@ func BenchmarkClaimOutbox(b *testing.B) {
 		b.Run(fmt.Sprintf("later=%d", later), func(b *testing.B) {
 			w := newWorld(b)
 			w.tomorrow(later)
-			busy := w.client()
+			busy := w.AddClient()
 			w.queue(busy, 2, 20_000)
-			w.exec("ANALYZE outbox")
+			w.Exec("ANALYZE outbox")
 			claimed := 0
 			for b.Loop() {
 				leases := w.claim(20)
 				claimed += len(leases)
 				b.StopTimer()
-				w.exec("UPDATE outbox SET due_at = $1, lease = NULL WHERE client_id = $2 AND lease IS NOT NULL", noon, busy)
+				w.Exec("UPDATE outbox SET due_at = $1, lease = NULL WHERE client_id = $2 AND lease IS NOT NULL", noon, busy)
 				b.StartTimer()
 			}
 			b.ReportMetric(float64(claimed)/b.Elapsed().Seconds(), "mails/s")
@@ -114,7 +114,7 @@ func BenchmarkClaimOutbox(b *testing.B) {
 func TestClaimedOnce(t *testing.T) {
 	w := newWorld(t)
 	for range 3 {
-		w.queue(w.client(), 2, 100)
+		w.queue(w.AddClient(), 2, 100)
 	}
 	var all sync.Mutex
 	var ids []domain.MessageID
@@ -125,7 +125,7 @@ func TestClaimedOnce(t *testing.T) {
 				t.Error(err)
 			}
 			var left int
-			w.get("SELECT count(*) FROM outbox WHERE lease IS NULL", nil, &left)
+			w.Get("SELECT count(*) FROM outbox WHERE lease IS NULL", nil, &left)
 			all.Lock()
 			for _, l := range leases {
 				ids = append(ids, l.ID)
@@ -145,7 +145,7 @@ func TestClaimedOnce(t *testing.T) {
 	if n := len(slices.Compact(ids)); n != 300 || len(ids) != 300 {
 		t.Errorf("%d mails were claimed %d times", n, len(ids))
 	}
-	w.clock.Advance(time.Minute)
+	w.Clock.Advance(time.Minute)
 	if n := len(w.claim(1000)); n != 300 {
 		t.Errorf("%d leases have ended", n)
 	}
@@ -156,16 +156,16 @@ func TestClaimedOnce(t *testing.T) {
 func TestManyMailsAtOnce(t *testing.T) {
 	counter := &statements{}
 	w := newWorld(t, db.WithTracer(counter))
-	client := w.client()
-	user := w.user(client, domain.RoleStandard, 750)
+	client := w.AddClient()
+	user := w.AddUser(client, domain.RoleStandard, 750)
 	ask := func(n int) int {
 		ids := make([]domain.MessageID, n)
 		for i := range ids {
 			ids[i] = db.NewID[domain.MessageKind]()
-			w.exec("INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES ($1, $2, 'welcome', $3, $4)", client, ids[i], user, noon)
+			w.Exec("INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES ($1, $2, 'welcome', $3, $4)", client, ids[i], user, noon)
 		}
 		before := counter.n.Load()
-		w.must(w.Change(t.Context(), func(ctx context.Context, c *db.Change) error { return c.SendMails(ctx, client, ids...) }))
+		w.Must(w.Change(t.Context(), func(ctx context.Context, c *db.Change) error { return c.SendMails(ctx, client, ids...) }))
 		return int(counter.n.Load() - before)
 	}
 	if one, many := ask(1), ask(200); one != many {

@@ -17,39 +17,39 @@ import (
 // unsent adds a simulated mail that was due a day ago and is still scheduled or,
 // unless that is the zero time, sent.
 func (w *world) unsent(client domain.ClientID, user domain.UserID, sent time.Time) domain.ResultID {
-	w.t.Helper()
+	w.T.Helper()
 	id := db.NewID[domain.ResultKind]()
-	w.add("phishing_templates", row{"id": domain.TemplateID{15: 1}})
-	w.add("phishing_results", row{
+	w.Add("phishing_templates", row{"id": domain.TemplateID{15: 1}})
+	w.Add("phishing_results", row{
 		"client_id": client, "id": id, "user_id": user, "template_id": domain.TemplateID{15: 1}, "created_at": noon.AddDate(0, 0, -1),
 	})
 	if !sent.IsZero() {
-		now := w.clock.Now()
-		w.clock.Set(sent)
-		w.exec("INSERT INTO outbox (client_id, id, kind, urgency, due_at) VALUES ($1, $2, 'simulation', 2, $3)", client, id, sent)
+		now := w.Clock.Now()
+		w.Clock.Set(sent)
+		w.Exec("INSERT INTO outbox (client_id, id, kind, urgency, due_at) VALUES ($1, $2, 'simulation', 2, $3)", client, id, sent)
 		w.send(w.claim(1)...)
-		w.clock.Set(now)
+		w.Clock.Set(now)
 	}
 	return id
 }
 
 // claim leases up to n mails of the outbox for a minute.
 func (w *world) claim(n int) []db.Lease {
-	w.t.Helper()
-	leases, err := w.ClaimOutbox(w.t.Context(), n, time.Minute)
-	w.must(err)
+	w.T.Helper()
+	leases, err := w.ClaimOutbox(w.T.Context(), n, time.Minute)
+	w.Must(err)
 	return leases
 }
 
 // send marks leased mails as sent, and returns how many were.
 func (w *world) send(leases ...db.Lease) int {
-	w.t.Helper()
+	w.T.Helper()
 	mails := make([]db.SentMail, len(leases))
 	for i, l := range leases {
 		mails[i] = db.SentMail{Lease: l, From: "a@example.com", Subject: "Subject"}
 	}
-	marked, err := w.MarkSent(w.t.Context(), mails)
-	w.must(err)
+	marked, err := w.MarkSent(w.T.Context(), mails)
+	w.Must(err)
 	return len(marked)
 }
 
@@ -64,7 +64,7 @@ func (w *world) wantCounts(t interface{ Fatalf(string, ...any) }) {
 			WHERE r.baseline + (SELECT sum(d) FROM unnest(r.deltas) AS d) <> u.score`,
 	} {
 		var n int
-		w.get(query, nil, &n)
+		w.Get(query, nil, &n)
 		if n != 0 {
 			t.Fatalf("%s: %d differ from a recount", what, n)
 		}
@@ -73,8 +73,8 @@ func (w *world) wantCounts(t interface{ Fatalf(string, ...any) }) {
 
 // changes counts the changes of results that events tell of.
 func (w *world) changes() (n int) {
-	w.t.Helper()
-	w.get("SELECT count(*) FROM events WHERE type = $1", []any{domain.ResultUpdated}, &n)
+	w.T.Helper()
+	w.Get("SELECT count(*) FROM events WHERE type = $1", []any{domain.ResultUpdated}, &n)
 	return n
 }
 
@@ -82,7 +82,7 @@ func (w *world) changes() (n int) {
 func (w *world) stored(ids []domain.ResultID) []domain.ResultStatus {
 	all := make([]domain.ResultStatus, len(ids))
 	for i, id := range ids {
-		w.get("SELECT status FROM phishing_results WHERE id = $1", []any{id}, &all[i])
+		w.Get("SELECT status FROM phishing_results WHERE id = $1", []any{id}, &all[i])
 	}
 	return all
 }
@@ -94,7 +94,7 @@ func TestAdvanceResultsProperty(t *testing.T) {
 	w := newWorld(t)
 	kinds := []domain.ResultEventKind{domain.MailOpened, domain.MailClicked, domain.MailReported, domain.MailCredentialsSubmitted, domain.MailAttachmentOpened}
 	rapid.Check(t, func(t *rapid.T) {
-		clients := []domain.ClientID{w.client(), w.client()}
+		clients := []domain.ClientID{w.AddClient(), w.AddClient()}
 		var ids []domain.ResultID
 		for i := range rapid.IntRange(1, 5).Draw(t, "mails") {
 			client := clients[i%2]
@@ -102,7 +102,7 @@ func TestAdvanceResultsProperty(t *testing.T) {
 			if rapid.Bool().Draw(t, "sent") {
 				sent = noon.AddDate(0, 0, -rapid.IntRange(0, 400).Draw(t, "age"))
 			}
-			ids = append(ids, w.unsent(client, w.user(client, domain.RoleStandard, 750), sent))
+			ids = append(ids, w.unsent(client, w.AddUser(client, domain.RoleStandard, 750), sent))
 		}
 		var all []domain.ResultStep
 		for range rapid.IntRange(1, 4).Draw(t, "batches") {
@@ -115,7 +115,7 @@ func TestAdvanceResultsProperty(t *testing.T) {
 				})
 			}
 			before := w.stored(ids)
-			if err := w.AdvanceResults(w.t.Context(), steps); err != nil {
+			if err := w.AdvanceResults(w.T.Context(), steps); err != nil {
 				t.Fatal(err)
 			}
 			for i, after := range w.stored(ids) {
@@ -127,12 +127,12 @@ func TestAdvanceResultsProperty(t *testing.T) {
 			w.wantCounts(t)
 		}
 		for range 2 { // what a person did since may unlock nothing twice
-			if err := w.AdvanceResults(w.t.Context(), all); err != nil {
+			if err := w.AdvanceResults(w.T.Context(), all); err != nil {
 				t.Fatal(err)
 			}
 		}
 		before := w.changes()
-		if err := w.AdvanceResults(w.t.Context(), all); err != nil {
+		if err := w.AdvanceResults(w.T.Context(), all); err != nil {
 			t.Fatal(err)
 		}
 		if moved := w.changes() - before; moved != 0 {
@@ -146,18 +146,18 @@ func TestAdvanceResultsProperty(t *testing.T) {
 // what a person does beside it is one.
 func TestScannersAreNoEvents(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
-	id := w.unsent(client, w.user(client, domain.RoleStandard, 750), noon.AddDate(0, 0, -3))
+	client := w.AddClient()
+	id := w.unsent(client, w.AddUser(client, domain.RoleStandard, 750), noon.AddDate(0, 0, -3))
 	before := w.changes()
 	step := domain.ResultStep{Result: id, Kind: domain.MailClicked, At: noon, Automated: domain.ByHead}
-	w.must(w.AdvanceResults(t.Context(), []domain.ResultStep{step}))
+	w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{step}))
 	var automated bool
-	w.get("SELECT automated FROM phishing_results WHERE id = $1", []any{id}, &automated)
+	w.Get("SELECT automated FROM phishing_results WHERE id = $1", []any{id}, &automated)
 	if n := w.changes() - before; n != 0 || !automated {
 		t.Errorf("a scanner's click makes %d events; automated: %v", n, automated)
 	}
 	step.Automated, step.At = "", noon.Add(time.Hour)
-	w.must(w.AdvanceResults(t.Context(), []domain.ResultStep{step}))
+	w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{step}))
 	if n := w.changes() - before; n != 1 {
 		t.Errorf("a person's click makes %d events", n)
 	}
@@ -169,8 +169,8 @@ func TestScannersAreNoEvents(t *testing.T) {
 func TestAdvanceResults(t *testing.T) {
 	counter := &statements{}
 	w := newWorld(t, db.WithTracer(counter))
-	client := w.client()
-	user := w.user(client, domain.RoleStandard, 750)
+	client := w.AddClient()
+	user := w.AddUser(client, domain.RoleStandard, 750)
 	id := w.unsent(client, user, noon.AddDate(0, 0, -3))
 	steps := []domain.ResultStep{
 		{Result: domain.ResultID{1}, Kind: domain.MailClicked, At: noon},
@@ -178,9 +178,9 @@ func TestAdvanceResults(t *testing.T) {
 		{Result: id, Kind: domain.MailOpened, At: noon.Add(-time.Minute)},
 		{Result: id, Kind: domain.MailClicked, At: noon},
 	}
-	w.must(w.AdvanceResults(t.Context(), steps))
+	w.Must(w.AdvanceResults(t.Context(), steps))
 	var opened, clicked, phished, score, events int
-	w.get(`SELECT d.opened, d.clicked, u.phished_clicked, u.score, (SELECT count(*) FROM events WHERE type = 'phishing.result.updated' AND object_id = $1)
+	w.Get(`SELECT d.opened, d.clicked, u.phished_clicked, u.score, (SELECT count(*) FROM events WHERE type = 'phishing.result.updated' AND object_id = $1)
 		FROM phishing_days AS d, users AS u WHERE d.client_id = $2 AND d.day = $3 AND u.id = $4`,
 		[]any{id, client, noon.AddDate(0, 0, -3), user}, &opened, &clicked, &phished, &score, &events)
 	if opened != 1 || clicked != 1 || phished != 1 || score >= 750 || events != 1 { // the sending is none, and both are one batch
@@ -189,11 +189,11 @@ func TestAdvanceResults(t *testing.T) {
 	cost := func(n int) int {
 		var many []domain.ResultStep
 		for range n {
-			c := w.client()
-			many = append(many, domain.ResultStep{Result: w.unsent(c, w.user(c, domain.RoleStandard, 750), noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon})
+			c := w.AddClient()
+			many = append(many, domain.ResultStep{Result: w.unsent(c, w.AddUser(c, domain.RoleStandard, 750), noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon})
 		}
 		changes, before := w.changes(), counter.n.Load()
-		w.must(w.AdvanceResults(t.Context(), many))
+		w.Must(w.AdvanceResults(t.Context(), many))
 		cost := int(counter.n.Load() - before)
 		if moved := w.changes() - changes; moved != n {
 			t.Fatalf("%d steps changed %d results", n, moved)
@@ -208,11 +208,11 @@ func TestAdvanceResults(t *testing.T) {
 // TestUnsent: nothing is done with a mail that is not sent, or before it was.
 func TestUnsent(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
-	id := w.unsent(client, w.user(client, domain.RoleStandard, 750), time.Time{})
-	sent := w.unsent(client, w.user(client, domain.RoleStandard, 750), noon)
+	client := w.AddClient()
+	id := w.unsent(client, w.AddUser(client, domain.RoleStandard, 750), time.Time{})
+	sent := w.unsent(client, w.AddUser(client, domain.RoleStandard, 750), noon)
 	before := w.changes()
-	w.must(w.AdvanceResults(t.Context(), []domain.ResultStep{
+	w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{
 		{Result: id, Kind: domain.MailReported, At: noon}, {Result: sent, Kind: domain.MailClicked, At: noon.Add(-time.Second)},
 	}))
 	if got := w.changes() - before; got != 0 {
@@ -225,14 +225,14 @@ func TestUnsent(t *testing.T) {
 // by scanners only.
 func TestTooSoon(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
+	client := w.AddClient()
 	for after, automated := range map[time.Duration]bool{0: true, 1999 * time.Millisecond: true, 2 * time.Second: false} {
-		id := w.unsent(client, w.user(client, domain.RoleStandard, 750), noon)
-		w.must(w.AdvanceResults(t.Context(), []domain.ResultStep{{Result: id, Kind: domain.MailClicked, At: noon.Add(after)}}))
+		id := w.unsent(client, w.AddUser(client, domain.RoleStandard, 750), noon)
+		w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{{Result: id, Kind: domain.MailClicked, At: noon.Add(after)}}))
 		var got bool
 		var reason domain.AutomatedReason
 		var status domain.ResultStatus
-		w.get("SELECT automated, coalesce(automated_reason, ''), status FROM phishing_results WHERE id = $1", []any{id}, &got, &reason, &status)
+		w.Get("SELECT automated, coalesce(automated_reason, ''), status FROM phishing_results WHERE id = $1", []any{id}, &got, &reason, &status)
 		if got != automated || automated != (reason == domain.ByHaste) || automated != (status == domain.ResultSent) {
 			t.Errorf("after %v: automated %v, %q, %s", after, got, reason, status)
 		}
@@ -243,8 +243,8 @@ func TestTooSoon(t *testing.T) {
 // TestOneClickAtOnce: the same click told of many times at once counts once.
 func TestOneClickAtOnce(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
-	a, b := w.user(client, domain.RoleStandard, 750), w.user(client, domain.RoleStandard, 750)
+	client := w.AddClient()
+	a, b := w.AddUser(client, domain.RoleStandard, 750), w.AddUser(client, domain.RoleStandard, 750)
 	steps := []domain.ResultStep{
 		{Result: w.unsent(client, a, noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon},
 		{Result: w.unsent(client, b, noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon},
@@ -262,7 +262,7 @@ func TestOneClickAtOnce(t *testing.T) {
 	}
 	wait.Wait()
 	var clicked int
-	w.get("SELECT clicked FROM phishing_days WHERE client_id = $1", []any{client}, &clicked)
+	w.Get("SELECT clicked FROM phishing_days WHERE client_id = $1", []any{client}, &clicked)
 	if err := errors.Join(errs...); err != nil || w.changes()-before != 2 || clicked != 2 {
 		t.Errorf("changed %d, counted %d: %v", w.changes()-before, clicked, err)
 	}

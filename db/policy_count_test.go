@@ -23,16 +23,16 @@ type office struct {
 
 func newOffice(t *testing.T) *office {
 	w := newWorld(t)
-	o := &office{world: w, client: w.client()}
+	o := &office{world: w, client: w.AddClient()}
 	group := db.NewID[domain.GroupKind]()
-	w.exec("INSERT INTO groups (client_id, id, name, manual, created_at) VALUES ($1, $2, 'Manual', true, $3)", o.client, group, noon)
+	w.Exec("INSERT INTO groups (client_id, id, name, manual, created_at) VALUES ($1, $2, 'Manual', true, $3)", o.client, group, noon)
 	scopes := []struct {
 		kind domain.ScopeType
 		id   any
 	}{{domain.TenantScope, o.client}, {domain.GroupScope, group}}
 	for _, name := range []string{"a", "b"} {
 		c := domain.Collection{Client: o.client, ID: db.NewID[domain.CollectionKind](), Name: name, CreatedBy: domain.ByAPI, CreatedAt: noon, UpdatedAt: noon}
-		w.must(w.change(t.Context(), o.client, func(ctx context.Context, change *db.Change, tenant *db.Tenant) error {
+		w.Must(w.ChangeOf(t.Context(), o.client, func(ctx context.Context, change *db.Change, tenant *db.Tenant) error {
 			return tenant.InsertCollection(ctx, change, c)
 		}))
 		o.collections = append(o.collections, c.ID)
@@ -42,15 +42,15 @@ func newOffice(t *testing.T) *office {
 		}{domain.CollectionScope, c.ID})
 	}
 	for i := range 8 {
-		u := w.user(o.client, domain.RoleStandard, 750)
+		u := w.AddUser(o.client, domain.RoleStandard, 750)
 		if i%2 == 0 {
-			w.exec("UPDATE users SET group_id = $2 WHERE id = $1", u, group)
+			w.Exec("UPDATE users SET group_id = $2 WHERE id = $1", u, group)
 		}
 		o.users = append(o.users, u)
 	}
 	for _, s := range scopes {
 		id := db.NewID[domain.PolicyKind]()
-		w.add("policies", row{"client_id": o.client, "id": id, "scope_type": s.kind, "scope_id": s.id, "renewal_period_days": 10, "created_at": noon})
+		w.Add("policies", row{"client_id": o.client, "id": id, "scope_type": s.kind, "scope_id": s.id, "renewal_period_days": 10, "created_at": noon})
 		o.policies = append(o.policies, id)
 	}
 	return o
@@ -66,7 +66,7 @@ func (o *office) step(ctx context.Context, r *rand.Rand) error {
 	case 1, 2:
 		return o.turn(ctx, user)
 	case 3, 4:
-		return o.change(ctx, o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+		return o.ChangeOf(ctx, o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 			if err := c.ShareAudiences(ctx, t.ID); err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func (o *office) step(ctx context.Context, r *rand.Rand) error {
 			return err
 		})
 	case 5:
-		err := o.change(ctx, o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+		err := o.ChangeOf(ctx, o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 			if _, err := t.LockUsers(ctx, c, []domain.UserID{user}); err != nil {
 				return err
 			}
@@ -112,7 +112,7 @@ func (o *office) signal(ctx context.Context, s domain.Signal) error {
 
 // turn makes an active user inactive, and the other way round.
 func (o *office) turn(ctx context.Context, user domain.UserID) error {
-	return o.Change(o.as(ctx), func(ctx context.Context, c *db.Change) error {
+	return o.Change(o.As(ctx), func(ctx context.Context, c *db.Change) error {
 		if err := c.ShareAudiencesOf(ctx, user); err != nil {
 			return err
 		}
@@ -145,20 +145,20 @@ func (o *office) read(ctx context.Context) (map[domain.PolicyID]domain.SignOff, 
 // archive archives the policies at a time, or brings them back at NULL, as
 // whoever writes policies does: their counts are then stale.
 func (o *office) archive(at string) {
-	o.t.Helper()
-	o.exec("UPDATE policies SET counted_until = '-infinity', archived_at = " + at)
+	o.T.Helper()
+	o.Exec("UPDATE policies SET counted_until = '-infinity', archived_at = " + at)
 }
 
 // check holds what is read against a count of every user one by one.
 func (o *office) check(after int) {
-	o.t.Helper()
-	counts, err := o.read(o.t.Context())
-	o.must(err)
+	o.T.Helper()
+	counts, err := o.read(o.T.Context())
+	o.Must(err)
 	for i, p := range o.policies {
 		var want domain.SignOff
 		for _, u := range o.users {
 			var asked, signed bool
-			o.get(`SELECT u.status = 'active' AND CASE p.scope_type WHEN 'tenant' THEN true WHEN 'user_container' THEN coalesce(u.group_id = p.scope_id, false)
+			o.Get(`SELECT u.status = 'active' AND CASE p.scope_type WHEN 'tenant' THEN true WHEN 'user_container' THEN coalesce(u.group_id = p.scope_id, false)
 					ELSE p.scope_id IN (SELECT collection_id FROM collection_members WHERE user_id = u.id) END,
 				coalesce((SELECT signed_at + p.renewal_period_days * interval '1 day' > $3 FROM policy_signatures
 					WHERE policy_id = p.id AND user_id = u.id AND version = p.version), false)
@@ -171,7 +171,7 @@ func (o *office) check(after int) {
 			}
 		}
 		if counts[p] != want {
-			o.t.Fatalf("after %d steps policy %d shows %+v, not %+v", after, i, counts[p], want)
+			o.T.Fatalf("after %d steps policy %d shows %+v, not %+v", after, i, counts[p], want)
 		}
 	}
 }
@@ -182,20 +182,20 @@ func TestPolicyCountsEqualARecount(t *testing.T) {
 	o := newOffice(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 200 {
-		o.must(o.step(t.Context(), r))
+		o.Must(o.step(t.Context(), r))
 		if r.IntN(4) == 0 {
-			o.clock.Advance(time.Duration(r.IntN(72)) * time.Hour)
+			o.Clock.Advance(time.Duration(r.IntN(72)) * time.Hour)
 		}
 		if r.IntN(3) > 0 {
 			o.check(i + 1)
 		}
 	}
-	o.must(o.change(t.Context(), o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+	o.Must(o.ChangeOf(t.Context(), o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		return t.DeleteCollection(ctx, c, o.collections[0])
 	}))
 	o.check(201)
 	o.archive("now()")
-	o.must(o.turn(t.Context(), o.users[0]))
+	o.Must(o.turn(t.Context(), o.users[0]))
 	o.archive("NULL")
 	o.check(202)
 }

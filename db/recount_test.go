@@ -14,33 +14,33 @@ import (
 // newCounted is a world with a row of every stored count, all right.
 func newCounted(t *testing.T) (*world, domain.ClientID, domain.UserID) {
 	w := newWorld(t)
-	client := w.client()
-	user := w.user(client, domain.RoleStandard, 700)
+	client := w.AddClient()
+	user := w.AddUser(client, domain.RoleStandard, 700)
 	collection := db.NewID[domain.CollectionKind]()
-	w.add("collections", row{"client_id": client, "id": collection, "name": "Sales", "name_key": "sales"})
-	w.add("collection_members", row{"client_id": client, "collection_id": collection, "user_id": user, "added_at": noon})
-	w.add("framework_assignments", row{"client_id": client, "id": db.NewID[domain.FrameworkAssignmentKind](), "framework_id": "hipaa",
+	w.Add("collections", row{"client_id": client, "id": collection, "name": "Sales", "name_key": "sales"})
+	w.Add("collection_members", row{"client_id": client, "collection_id": collection, "user_id": user, "added_at": noon})
+	w.Add("framework_assignments", row{"client_id": client, "id": db.NewID[domain.FrameworkAssignmentKind](), "framework_id": "hipaa",
 		"audience_type": "all", "training": true, "phishing": false, "policies": false, "reporting": false, "created_at": noon})
-	w.mail(client, user, 3, false)
-	w.add("policies", row{"client_id": client, "id": db.NewID[domain.PolicyKind](), "scope_id": client})
+	w.AddSimulation(client, user, 3, false)
+	w.Add("policies", row{"client_id": client, "id": db.NewID[domain.PolicyKind](), "scope_id": client})
 	return w, client, user
 }
 
 // recounted wants these counts to be wrong, in the order of Counters, and right
 // afterwards.
 func (w *world) recounted(want ...string) {
-	w.t.Helper()
-	wrong, err := w.Recount(w.t.Context())
-	w.must(err)
+	w.T.Helper()
+	wrong, err := w.Recount(w.T.Context())
+	w.Must(err)
 	var got []string
 	for _, m := range wrong {
 		got = append(got, m.Counter)
 	}
 	if !slices.Equal(got, want) {
-		w.t.Errorf("wrong were %v, not %v", wrong, want)
+		w.T.Errorf("wrong were %v, not %v", wrong, want)
 	}
-	if wrong, err := w.Recount(w.t.Context()); err != nil || len(wrong) != 0 {
-		w.t.Errorf("after a recount: %v, %v", wrong, err)
+	if wrong, err := w.Recount(w.T.Context()); err != nil || len(wrong) != 0 {
+		w.T.Errorf("after a recount: %v, %v", wrong, err)
 	}
 }
 
@@ -49,26 +49,26 @@ func (w *world) recounted(want ...string) {
 func TestRecountCorrectsEveryStoredCount(t *testing.T) {
 	t.Parallel()
 	w, client, _ := newCounted(t)
-	w.exec("UPDATE policies SET counted_until = 'infinity'")
+	w.Exec("UPDATE policies SET counted_until = 'infinity'")
 	w.recounted(db.Counters()...)
 	w.recounted()
 
-	w.exec(`UPDATE partners SET client_count = 9`)
-	w.exec(`UPDATE clients SET users_active = 9, users_inactive = 2, framework_ids = '{gdpr}'`)
-	w.exec(`UPDATE collections SET member_count = 0`)
-	w.exec(`UPDATE phishing_days SET opened = 1`)
-	w.exec(`INSERT INTO phishing_days (client_id, day, sent) VALUES ($1, '2026-01-01', 4)`, client.UUID())
-	w.exec(`UPDATE template_uses SET used = 0`)
-	w.exec(`UPDATE policies SET acknowledged_count = 1`)
+	w.Exec(`UPDATE partners SET client_count = 9`)
+	w.Exec(`UPDATE clients SET users_active = 9, users_inactive = 2, framework_ids = '{gdpr}'`)
+	w.Exec(`UPDATE collections SET member_count = 0`)
+	w.Exec(`UPDATE phishing_days SET opened = 1`)
+	w.Exec(`INSERT INTO phishing_days (client_id, day, sent) VALUES ($1, '2026-01-01', 4)`, client.UUID())
+	w.Exec(`UPDATE template_uses SET used = 0`)
+	w.Exec(`UPDATE policies SET acknowledged_count = 1`)
 	names := db.Counters()
 	w.recounted(slices.Insert(names, slices.Index(names, "phishing by day"), "phishing by day")...)
 
 	var wrong int
-	if w.get(dbtest.WrongPhishingDays+" AND d.day > '2026-01-01'", nil, &wrong); wrong != 0 {
+	if w.Get(dbtest.WrongPhishingDays+" AND d.day > '2026-01-01'", nil, &wrong); wrong != 0 {
 		t.Errorf("%d days are wrong", wrong)
 	}
 	var active, members int
-	w.get("SELECT users_active, (SELECT sum(member_count) FROM collections) FROM clients", nil, &active, &members)
+	w.Get("SELECT users_active, (SELECT sum(member_count) FROM collections) FROM clients", nil, &active, &members)
 	if active != 1 || members != 1 {
 		t.Errorf("%d active users, %d members", active, members)
 	}
@@ -107,14 +107,14 @@ func TestRecountBesideWriters(t *testing.T) {
 		if _, err := w.Recount(t.Context(), "users of clients"); err != nil {
 			t.Error(err)
 		}
-		w.exec("UPDATE clients SET users_active = users_active + 1")
+		w.Exec("UPDATE clients SET users_active = users_active + 1")
 	}
 	writers.Wait()
 	if _, err := w.Recount(t.Context(), "users of clients"); err != nil {
 		t.Error(err)
 	}
 	var active int
-	if w.get("SELECT users_active FROM clients WHERE id = $1", []any{client.UUID()}, &active); active != 41 {
+	if w.Get("SELECT users_active FROM clients WHERE id = $1", []any{client.UUID()}, &active); active != 41 {
 		t.Errorf("%d active users", active)
 	}
 }
@@ -124,18 +124,18 @@ func TestRecountBesideWriters(t *testing.T) {
 func TestRecountsThatAreDue(t *testing.T) {
 	t.Parallel()
 	w, _, _ := newCounted(t)
-	w.exec("INSERT INTO recounts VALUES ('users of clients', $1)", noon.Add(time.Hour))
+	w.Exec("INSERT INTO recounts VALUES ('users of clients', $1)", noon.Add(time.Hour))
 	for _, step := range []struct {
 		at    time.Time
 		wrong int
 		left  int
 	}{{noon, 1, 1}, {noon.Add(30 * time.Minute), 1, 1}, {noon.Add(2 * time.Hour), 1, 0}, {noon.Add(3 * time.Hour), 0, 0}} {
-		w.clock.Set(step.at)
-		w.exec("UPDATE clients SET users_active = users_active + 1, users_inactive = 7")
+		w.Clock.Set(step.at)
+		w.Exec("UPDATE clients SET users_active = users_active + 1, users_inactive = 7")
 		wrong, err := w.RecountDue(t.Context())
-		w.must(err)
+		w.Must(err)
 		var left int
-		w.get("SELECT count(*) FROM recounts", nil, &left)
+		w.Get("SELECT count(*) FROM recounts", nil, &left)
 		if len(wrong) != step.wrong || left != step.left {
 			t.Errorf("at %v: wrong %v, %d left to do", step.at, wrong, left)
 		}

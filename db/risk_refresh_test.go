@@ -11,29 +11,29 @@ import (
 const day = 24 * time.Hour
 
 func (w *world) refresh(want bool) {
-	w.t.Helper()
-	ran, err := w.DailyRefresh(context.Background(), domain.DateOf(w.clock.Now()), nil)
+	w.T.Helper()
+	ran, err := w.DailyRefresh(context.Background(), domain.DateOf(w.Clock.Now()), nil)
 	if err != nil || ran != want {
-		w.t.Fatalf("ran %v, %v; want %v", ran, err, want)
+		w.T.Fatalf("ran %v, %v; want %v", ran, err, want)
 	}
 }
 
 func TestDailyRefreshOnce(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
-	client, archived := w.client(), w.client()
+	client, archived := w.AddClient(), w.AddClient()
 	for range 3 {
-		w.user(client, domain.RoleStandard, 0)
+		w.AddUser(client, domain.RoleStandard, 0)
 	}
-	w.user(archived, domain.RoleStandard, 0)
-	w.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", archived, noon)
-	w.exec(`INSERT INTO idempotency_records (key_id, idempotency_key, request_hash, status, body, created_at)
+	w.AddUser(archived, domain.RoleStandard, 0)
+	w.Exec("UPDATE clients SET archived_at = $2 WHERE id = $1", archived, noon)
+	w.Exec(`INSERT INTO idempotency_records (key_id, idempotency_key, request_hash, status, body, created_at)
 		SELECT gen_random_uuid(), 'k', '', 200, '', $1::timestamptz - age FROM unnest('{24:00:00,24:00:01}'::interval[]) AS age`, noon)
 
-	w.exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
+	w.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
 		SELECT $1, row_number() OVER (), $2, gen_random_uuid(), 'client.created', $3::timestamptz - age, ''
-		FROM unnest('{720:00:00,720:00:01}'::interval[]) AS age`, w.partner, client, noon)
-	w.exec(`INSERT INTO events (client_id, id, type, created_at)
+		FROM unnest('{720:00:00,720:00:01}'::interval[]) AS age`, w.Partner, client, noon)
+	w.Exec(`INSERT INTO events (client_id, id, type, created_at)
 		VALUES ($1, gen_random_uuid(), 'client.created', $2::timestamptz - interval '1 year')`, client, noon)
 
 	due := func(want bool) {
@@ -51,7 +51,7 @@ func TestDailyRefreshOnce(t *testing.T) {
 	due(false)
 	w.refresh(false)
 	var scored, records, events, waiting, days int
-	w.get(`SELECT (SELECT count(*) FROM user_risks), (SELECT count(*) FROM idempotency_records),
+	w.Get(`SELECT (SELECT count(*) FROM user_risks), (SELECT count(*) FROM idempotency_records),
 		(SELECT count(*) FROM published_events), (SELECT count(*) FROM events), (SELECT count(*) FROM risk_history)`,
 		nil, &scored, &records, &events, &waiting, &days)
 	if scored != 3 || records != 1 || events != 1 || days != 1 {
@@ -63,7 +63,7 @@ func TestDailyRefreshOnce(t *testing.T) {
 	if got := w.summary(client); got.AverageScore != 750 {
 		t.Errorf("the summary was made before the scores: %+v", got)
 	}
-	w.clock.Advance(day)
+	w.Clock.Advance(day)
 	due(true)
 	w.refresh(true)
 }
@@ -72,13 +72,13 @@ func TestDailyRefreshOnce(t *testing.T) {
 // the day to it, and that the lock is gone afterwards.
 func TestDailyRefreshAlone(t *testing.T) {
 	w := newWorld(t)
-	w.user(w.client(), domain.RoleStandard, 750)
+	w.AddUser(w.AddClient(), domain.RoleStandard, 750)
 	ran, err := w.DailyRefresh(context.Background(), today, func(int, int) { w.refresh(false) })
 	if err != nil || !ran {
 		t.Fatalf("ran %v, %v", ran, err)
 	}
 	stopped, stop := context.WithCancel(context.Background())
-	w.clock.Advance(day)
+	w.Clock.Advance(day)
 	if ran, err := w.DailyRefresh(stopped, today.AddDays(1), func(int, int) { stop() }); err == nil || ran {
 		t.Errorf("a refresh that was cut short: ran %v, %v", ran, err)
 	}
@@ -87,23 +87,23 @@ func TestDailyRefreshAlone(t *testing.T) {
 
 func TestDailyRefreshDecay(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
-	user, bystander := w.user(client, domain.RoleStandard, 750), w.user(client, domain.RoleStandard, 750)
-	w.exec("UPDATE users SET status = 'inactive' WHERE id = $1", user)
-	w.mail(client, user, 0, false, "clicked_at")
+	client := w.AddClient()
+	user, bystander := w.AddUser(client, domain.RoleStandard, 750), w.AddUser(client, domain.RoleStandard, 750)
+	w.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", user)
+	w.AddSimulation(client, user, 0, false, "clicked_at")
 	w.refresh(true)
 	for _, step := range []struct {
 		days, score, year int
 	}{{90, 725, 1}, {274, 748, 1}, {1, 748, 0}, {1, 750, 0}} {
-		w.clock.Advance(time.Duration(step.days) * day)
+		w.Clock.Advance(time.Duration(step.days) * day)
 		w.refresh(true)
 		var score, year int
-		w.get("SELECT score, phished_clicked_year FROM users WHERE id = $1", []any{user}, &score, &year)
-		if score != step.score || year != step.year || !w.updatedAt("users", user).Equal(w.clock.Now()) {
+		w.Get("SELECT score, phished_clicked_year FROM users WHERE id = $1", []any{user}, &score, &year)
+		if score != step.score || year != step.year || !w.UpdatedAt("users", user).Equal(w.Clock.Now()) {
 			t.Errorf("%d days on: score %d, %d clicks; want %+v", step.days, score, year, step)
 		}
 	}
-	if at := w.updatedAt("users", bystander); !at.Before(noon) {
+	if at := w.UpdatedAt("users", bystander); !at.Before(noon) {
 		t.Errorf("a user for whom nothing changed was updated at %v", at)
 	}
 }
@@ -112,59 +112,59 @@ func TestDailyRefreshDecay(t *testing.T) {
 // updated_at on that day and on no other.
 func TestDailyRefreshOverdue(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
-	user, done := w.user(client, domain.RoleStandard, 750), w.user(client, domain.RoleStandard, 750)
-	w.exec("UPDATE users SET created_at = $1", noon) // nobody is dormant
-	w.exec("UPDATE users SET status = 'inactive' WHERE id = $1", done)
-	w.assign(client, user, 1, 1, -1)
-	w.assign(client, done, 1, 1, 366)
+	client := w.AddClient()
+	user, done := w.AddUser(client, domain.RoleStandard, 750), w.AddUser(client, domain.RoleStandard, 750)
+	w.Exec("UPDATE users SET created_at = $1", noon) // nobody is dormant
+	w.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", done)
+	w.AddRound(client, user, 1, 1, -1)
+	w.AddRound(client, done, 1, 1, 366)
 	w.refresh(true)
 	for _, moves := range []bool{false, true, false} {
-		at := w.updatedAt("users", user)
-		w.clock.Advance(day)
+		at := w.UpdatedAt("users", user)
+		w.Clock.Advance(day)
 		w.refresh(true)
-		if got := w.updatedAt("users", user); got.Equal(at) == moves {
-			t.Errorf("%v: updated at %v, before that %v", w.clock.Now(), got, at)
+		if got := w.UpdatedAt("users", user); got.Equal(at) == moves {
+			t.Errorf("%v: updated at %v, before that %v", w.Clock.Now(), got, at)
 		}
 	}
-	if at := w.updatedAt("users", done); !at.Before(noon) {
+	if at := w.UpdatedAt("users", done); !at.Before(noon) {
 		t.Errorf("a user who is done was updated at %v", at)
 	}
 }
 
 func TestDailyRefreshRenewal(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
+	client := w.AddClient()
 	users := map[string]domain.UserID{}
 	for _, name := range []string{"renewed", "not yet", "inactive", "open", "never"} {
-		users[name] = w.user(client, domain.RoleStandard, 750)
+		users[name] = w.AddUser(client, domain.RoleStandard, 750)
 	}
-	w.exec("UPDATE courses SET renewal_months = 0 WHERE id = '019b7740-0000-7000-8000-000000000002'")
-	w.exec("UPDATE users SET status = 'inactive' WHERE id = $1", users["inactive"])
-	w.assign(client, users["renewed"], 1, -400, 365)
-	w.assign(client, users["not yet"], 1, -400, 364)
-	w.assign(client, users["inactive"], 1, -400, 365)
-	w.assign(client, users["open"], 1, -400, -1)
-	w.assign(client, users["never"], 2, -400, 365)
-	w.exec("UPDATE users SET next_due_on = $2 WHERE id = $1", users["open"], today.AddDays(-400))
+	w.Exec("UPDATE courses SET renewal_months = 0 WHERE id = '019b7740-0000-7000-8000-000000000002'")
+	w.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", users["inactive"])
+	w.AddRound(client, users["renewed"], 1, -400, 365)
+	w.AddRound(client, users["not yet"], 1, -400, 364)
+	w.AddRound(client, users["inactive"], 1, -400, 365)
+	w.AddRound(client, users["open"], 1, -400, -1)
+	w.AddRound(client, users["never"], 2, -400, 365)
+	w.Exec("UPDATE users SET next_due_on = $2 WHERE id = $1", users["open"], today.AddDays(-400))
 
 	for range 2 { // the second day finds the first one's round open
 		w.refresh(true)
 		for name, user := range users {
 			var rounds int
 			var next domain.Date
-			w.get("SELECT count(*), (SELECT next_due_on FROM users WHERE id = $1) FROM assignments WHERE user_id = $1", []any{user}, &rounds, &next)
+			w.Get("SELECT count(*), (SELECT next_due_on FROM users WHERE id = $1) FROM assignments WHERE user_id = $1", []any{user}, &rounds, &next)
 			switch {
 			case name == "renewed" && (rounds != 2 || next != today.AddDays(30)):
 				t.Errorf("%s: %d rounds, next due on %v", name, rounds, next)
-			case name == "not yet" && w.clock.Now().Equal(noon) && rounds != 1, name != "renewed" && name != "not yet" && rounds != 1:
+			case name == "not yet" && w.Clock.Now().Equal(noon) && rounds != 1, name != "renewed" && name != "not yet" && rounds != 1:
 				t.Errorf("%s: %d rounds", name, rounds)
 			}
 		}
-		w.clock.Advance(day)
+		w.Clock.Advance(day)
 	}
 	var rounds int
-	w.get("SELECT count(*) FROM assignments WHERE user_id = $1", []any{users["not yet"]}, &rounds)
+	w.Get("SELECT count(*) FROM assignments WHERE user_id = $1", []any{users["not yet"]}, &rounds)
 	if rounds != 2 {
 		t.Errorf("not yet, a day later: %d rounds", rounds)
 	}

@@ -11,19 +11,19 @@ import (
 )
 
 func (w *world) exposure(client domain.ClientID, user domain.UserID, name string, severity domain.Severity, age int, resolved bool) {
-	w.t.Helper()
-	w.exec("INSERT INTO breaches (name, title, severity, data_classes) VALUES ($1, $1, $2, '{}') ON CONFLICT DO NOTHING", name, severity)
+	w.T.Helper()
+	w.Exec("INSERT INTO breaches (name, title, severity, data_classes) VALUES ($1, $1, $2, '{}') ON CONFLICT DO NOTHING", name, severity)
 	at := noon.AddDate(0, 0, -age)
 	exposure := row{"client_id": client, "user_id": user, "breach_name": name, "severity": severity, "first_seen_at": at}
 	if resolved {
 		exposure["resolved_at"] = at
 	}
-	w.add("exposures", exposure)
+	w.Add("exposures", exposure)
 }
 
 func (w *world) reportEmail(client domain.ClientID, user domain.UserID, classification string, age int) {
-	w.t.Helper()
-	w.exec(`INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
+	w.T.Helper()
+	w.Exec(`INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
 		VALUES ($1, $2, $3, $2::uuid::text, '', '', $4, $5, $5)`, client, db.NewID[domain.ReportedEmailKind](), user, classification, noon.AddDate(0, 0, -age))
 }
 
@@ -48,14 +48,14 @@ func TestRescore(t *testing.T) {
 		"mails": {
 			domain.RoleFinance,
 			func(w *world, c domain.ClientID, u domain.UserID) {
-				w.mail(c, u, 0, false)
-				w.mail(c, u, 364, false, "clicked_at")
-				w.mail(c, u, 365, false, "clicked_at", "reported_at")
-				w.mail(c, u, 366, false, "clicked_at", "attachment_opened_at", "credentials_submitted_at", "reported_at")
-				w.mail(c, u, 10, false, "credentials_submitted_at")
-				w.mail(c, u, 20, false, "attachment_opened_at")
-				w.mail(c, u, 30, false, "opened_at", "attachment_opened_at", "clicked_at", "credentials_submitted_at", "reported_at")
-				w.mail(c, u, 40, true, "reported_at")
+				w.AddSimulation(c, u, 0, false)
+				w.AddSimulation(c, u, 364, false, "clicked_at")
+				w.AddSimulation(c, u, 365, false, "clicked_at", "reported_at")
+				w.AddSimulation(c, u, 366, false, "clicked_at", "attachment_opened_at", "credentials_submitted_at", "reported_at")
+				w.AddSimulation(c, u, 10, false, "credentials_submitted_at")
+				w.AddSimulation(c, u, 20, false, "attachment_opened_at")
+				w.AddSimulation(c, u, 30, false, "opened_at", "attachment_opened_at", "clicked_at", "credentials_submitted_at", "reported_at")
+				w.AddSimulation(c, u, 40, true, "reported_at")
 			},
 			domain.RiskSignals{Clicks: ago(364, 365, 10, 30), Attachments: ago(20, 30), Credentials: ago(10, 30), Reports: ago(365, 30, 40)},
 			[4]int{8, 6, 6, 4},
@@ -75,18 +75,18 @@ func TestRescore(t *testing.T) {
 		"training": {
 			domain.RoleAdmin,
 			func(w *world, c domain.ClientID, u domain.UserID) {
-				w.assign(c, u, 1, 0, 180)
-				w.assign(c, u, 2, 0, 365)
-				w.assign(c, u, 3, 0, 366)
-				w.assign(c, u, 4, 5, -1)
+				w.AddRound(c, u, 1, 0, 180)
+				w.AddRound(c, u, 2, 0, 365)
+				w.AddRound(c, u, 3, 0, 366)
+				w.AddRound(c, u, 4, 5, -1)
 			},
 			domain.RiskSignals{Completions: ago(180, 365)}, [4]int{},
 		},
 		"dormant": {
 			domain.RoleExecutive,
 			func(w *world, c domain.ClientID, u domain.UserID) {
-				w.assign(c, u, 1, 0, 181)
-				w.assign(c, u, 2, 5, -1)
+				w.AddRound(c, u, 1, 0, 181)
+				w.AddRound(c, u, 2, 5, -1)
 			},
 			domain.RiskSignals{Completions: ago(181), Dormant: true}, [4]int{},
 		},
@@ -108,11 +108,11 @@ func TestRescore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			ctx := context.Background()
-			client := w.client()
-			user := w.user(client, c.role, c.role.Baseline())
-			bystander := w.user(client, domain.RoleStandard, 750)
+			client := w.AddClient()
+			user := w.AddUser(client, c.role, c.role.Baseline())
+			bystander := w.AddUser(client, domain.RoleStandard, 750)
 			c.happen(w, client, user)
-			w.must(w.Rescore(ctx, client, []domain.UserID{bystander, user}))
+			w.Must(w.Rescore(ctx, client, []domain.UserID{bystander, user}))
 
 			want := domain.UserRisk{Assessment: domain.Assess(c.role, c.want, today), ComputedAt: noon}
 			if got, err := w.UserRisk(ctx, user); err != nil || got != want {
@@ -120,12 +120,12 @@ func TestRescore(t *testing.T) {
 			}
 			var score int
 			var counts [4]int
-			w.get("SELECT score, phished_sent, phished_clicked, phished_sent_year, phished_clicked_year FROM users WHERE id = $1", []any{user},
+			w.Get("SELECT score, phished_sent, phished_clicked, phished_sent_year, phished_clicked_year FROM users WHERE id = $1", []any{user},
 				&score, &counts[0], &counts[1], &counts[2], &counts[3])
 			if score != want.Score || counts != c.counts {
 				t.Errorf("score %d, counts %v; want %d, %v", score, counts, want.Score, c.counts)
 			}
-			if other, err := w.UserRisk(ctx, bystander); err != nil || other.Score != 750 || !w.updatedAt("users", bystander).Before(noon) {
+			if other, err := w.UserRisk(ctx, bystander); err != nil || other.Score != 750 || !w.UpdatedAt("users", bystander).Before(noon) {
 				t.Errorf("the bystander: %+v, %v", other, err)
 			}
 		})
@@ -137,9 +137,9 @@ func TestRescore(t *testing.T) {
 func TestRescoreMovesUpdatedAt(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
-	client := w.client()
-	user := w.user(client, domain.RoleStandard, 750)
-	at := w.updatedAt("users", user)
+	client := w.AddClient()
+	user := w.AddUser(client, domain.RoleStandard, 750)
+	at := w.UpdatedAt("users", user)
 	for _, step := range []struct {
 		name   string
 		happen func()
@@ -147,22 +147,22 @@ func TestRescoreMovesUpdatedAt(t *testing.T) {
 	}{
 		{"the first time, with the score there already", func() {}, false},
 		{"nothing new", func() {}, false},
-		{"a mail that is not clicked", func() { w.mail(client, user, 0, false) }, false},
-		{"a click", func() { w.mail(client, user, 0, false, "clicked_at") }, true},
+		{"a mail that is not clicked", func() { w.AddSimulation(client, user, 0, false) }, false},
+		{"a click", func() { w.AddSimulation(client, user, 0, false, "clicked_at") }, true},
 		{"nothing since", func() {}, false},
-		{"a mail that lowers the click rate", func() { w.mail(client, user, 0, false) }, true},
+		{"a mail that lowers the click rate", func() { w.AddSimulation(client, user, 0, false) }, true},
 		{"a report that only the tallies show", func() { w.reportEmail(client, user, "spam", 0) }, true},
-		{"the clicks decay", func() { w.clock.Advance(90 * 24 * time.Hour) }, true},
+		{"the clicks decay", func() { w.Clock.Advance(90 * 24 * time.Hour) }, true},
 	} {
-		w.clock.Advance(time.Minute)
+		w.Clock.Advance(time.Minute)
 		step.happen()
-		w.must(w.Rescore(ctx, client, []domain.UserID{user}))
-		got := w.updatedAt("users", user)
-		if moved := !got.Equal(at); moved != step.moves || moved && !got.Equal(w.clock.Now()) {
+		w.Must(w.Rescore(ctx, client, []domain.UserID{user}))
+		got := w.UpdatedAt("users", user)
+		if moved := !got.Equal(at); moved != step.moves || moved && !got.Equal(w.Clock.Now()) {
 			t.Errorf("%s: updated at %v, before that %v", step.name, got, at)
 		}
 		at = got
-		if risk, err := w.UserRisk(ctx, user); err != nil || !risk.ComputedAt.Equal(w.clock.Now()) {
+		if risk, err := w.UserRisk(ctx, user); err != nil || !risk.ComputedAt.Equal(w.Clock.Now()) {
 			t.Errorf("%s: computed at %v, %v", step.name, risk.ComputedAt, err)
 		}
 	}
@@ -184,8 +184,8 @@ func TestRescoreWaits(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	client := w.client()
-	user := w.user(client, domain.RoleStandard, 750)
+	client := w.AddClient()
+	user := w.AddUser(client, domain.RoleStandard, 750)
 	second := make(chan error, 1)
 	err := w.Tx(ctx, func(ctx1 context.Context) error {
 		if err := w.report(ctx1, client, user); err != nil {
@@ -203,8 +203,8 @@ func TestRescoreWaits(t *testing.T) {
 		}
 		return nil
 	})
-	w.must(err)
-	w.must(<-second)
+	w.Must(err)
+	w.Must(<-second)
 	if risk, err := w.UserRisk(ctx, user); err != nil || risk.Tallies.RealPhishReported != 2 {
 		t.Errorf("%+v, %v; want both reports", risk, err)
 	}
@@ -214,8 +214,8 @@ func TestRescoreWaits(t *testing.T) {
 // named in all orders: none may deadlock.
 func TestRescoreAtOnce(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
-	users := []domain.UserID{w.user(client, domain.RoleStandard, 750), w.user(client, domain.RoleStandard, 750)}
+	client := w.AddClient()
+	users := []domain.UserID{w.AddUser(client, domain.RoleStandard, 750), w.AddUser(client, domain.RoleStandard, 750)}
 	const writers = 8
 	var group sync.WaitGroup
 	for i := range writers {
@@ -239,15 +239,15 @@ func TestRescoreAtOnce(t *testing.T) {
 func TestRescoreStatements(t *testing.T) {
 	counter := &statements{}
 	w := newWorld(t, db.WithTracer(counter))
-	client := w.client()
+	client := w.AddClient()
 	var users []domain.UserID
 	for range 20 {
-		users = append(users, w.user(client, domain.RoleStandard, 700))
+		users = append(users, w.AddUser(client, domain.RoleStandard, 700))
 	}
-	w.must(w.Rescore(context.Background(), client, nil))
+	w.Must(w.Rescore(context.Background(), client, nil))
 	for _, n := range []int{1, 20} {
 		counter.reset()
-		w.must(w.Rescore(context.Background(), client, users[:n]))
+		w.Must(w.Rescore(context.Background(), client, users[:n]))
 		if got := counter.count(); got != 5 {
 			t.Errorf("%d statements for %d users, want begin, three and commit", got, n)
 		}

@@ -23,23 +23,23 @@ type vault struct {
 
 func newVault(t *testing.T) *vault {
 	w := newWorld(t)
-	w.exec("CREATE TABLE vault (id uuid PRIMARY KEY, secret bytea)")
+	w.Exec("CREATE TABLE vault (id uuid PRIMARY KEY, secret bytea)")
 	return &vault{w, []db.SealedColumn{{Table: "vault", Column: "secret", Key: "id", Kind: "vault"}}}
 }
 
 func (v *vault) keys(list ...string) *seal.Keys {
-	v.t.Helper()
+	v.T.Helper()
 	keys, err := seal.ParseKeys(strings.Join(list, ","))
-	v.must(err)
+	v.Must(err)
 	return keys
 }
 
 // put writes a secret.
 func (v *vault) put(keys *seal.Keys, id, plain string) {
-	v.t.Helper()
+	v.T.Helper()
 	sealed, err := keys.Seal([]byte(plain), seal.Context("vault", id))
-	v.must(err)
-	v.exec("INSERT INTO vault VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET secret = excluded.secret", id, sealed)
+	v.Must(err)
+	v.Exec("INSERT INTO vault VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET secret = excluded.secret", id, sealed)
 }
 
 // fill writes n secrets, and one that is null.
@@ -48,7 +48,7 @@ func (v *vault) fill(keys *seal.Keys, n int) (ids []string) {
 		ids = append(ids, uuid.Must(uuid.NewV7()).String())
 		v.put(keys, ids[i], fmt.Sprint("secret ", i))
 	}
-	v.exec("INSERT INTO vault VALUES ($1, NULL)", uuid.NewString())
+	v.Exec("INSERT INTO vault VALUES ($1, NULL)", uuid.NewString())
 	return ids
 }
 
@@ -56,7 +56,7 @@ func (v *vault) fill(keys *seal.Keys, n int) (ids []string) {
 // each secret.
 func (v *vault) reseal(ctx context.Context, keys *seal.Keys, each func(id string)) (int, []error, error) {
 	prefix, err := keys.Prefix()
-	v.must(err)
+	v.Must(err)
 	return v.Reseal(ctx, v.columns, prefix, func(c db.SealedColumn, id string, sealed []byte) ([]byte, error) {
 		if each != nil {
 			each(id)
@@ -67,11 +67,11 @@ func (v *vault) reseal(ctx context.Context, keys *seal.Keys, each func(id string
 
 // want wants a secret that these keys open.
 func (v *vault) want(keys *seal.Keys, id, plain string) {
-	v.t.Helper()
+	v.T.Helper()
 	var sealed []byte
-	v.get("SELECT secret FROM vault WHERE id = $1", []any{id}, &sealed)
+	v.Get("SELECT secret FROM vault WHERE id = $1", []any{id}, &sealed)
 	if got, err := keys.Open(sealed, seal.Context("vault", id)); err != nil || string(got) != plain {
-		v.t.Errorf("%s is %q, not %q: %v", id, got, plain, err)
+		v.T.Errorf("%s is %q, not %q: %v", id, got, plain, err)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestResealWhileWritten(t *testing.T) {
 		case id == ids[2]:
 			v.put(all, id, "changed by one with it")
 		case id == ids[3]:
-			v.exec("DELETE FROM vault WHERE id = $1", id)
+			v.Exec("DELETE FROM vault WHERE id = $1", id)
 		}
 		written[id] = true
 	})
@@ -172,7 +172,7 @@ func TestResealFails(t *testing.T) {
 	older, newer := seal.NewKey(), seal.NewKey()
 	ids := v.fill(v.keys(older), 3)
 	v.put(v.keys(seal.NewKey()), ids[0], "of a lost key")
-	v.exec("UPDATE vault SET secret = secret || '\\x00'::bytea WHERE id = $1", ids[1])
+	v.Exec("UPDATE vault SET secret = secret || '\\x00'::bytea WHERE id = $1", ids[1])
 	n, failed, err := v.reseal(t.Context(), v.keys(newer, older), nil)
 	if n != 1 || len(failed) != 2 || err != nil {
 		t.Fatalf("%d: %v, %v", n, failed, err)

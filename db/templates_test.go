@@ -12,21 +12,21 @@ import (
 func TestTemplates(t *testing.T) {
 	w := newWorld(t)
 	own, err := db.OwnTemplates()
-	w.must(err)
+	w.Must(err)
 	count := func() (n int) {
-		w.get("SELECT count(*) FROM phishing_templates", nil, &n)
+		w.Get("SELECT count(*) FROM phishing_templates", nil, &n)
 		return n
 	}
 	for range 2 {
-		w.must(w.LoadTemplates(t.Context()))
+		w.Must(w.LoadTemplates(t.Context()))
 	}
 	if n := count(); n != len(own) {
 		t.Fatalf("%d templates, not %d", n, len(own))
 	}
-	w.exec("UPDATE phishing_templates SET subject = 'old' WHERE id = $1", own[0].ID)
-	w.must(w.LoadTemplates(t.Context()))
+	w.Exec("UPDATE phishing_templates SET subject = 'old' WHERE id = $1", own[0].ID)
+	w.Must(w.LoadTemplates(t.Context()))
 	var subject string
-	w.get("SELECT subject FROM phishing_templates WHERE id = $1", []any{own[0].ID}, &subject)
+	w.Get("SELECT subject FROM phishing_templates WHERE id = $1", []any{own[0].ID}, &subject)
 	if subject != own[0].Subject {
 		t.Errorf("the subject is %q", subject)
 	}
@@ -46,7 +46,7 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%d added, %d changed: %v", added, changed, err)
 		}
 	}
-	w.must(w.LoadTemplates(t.Context()))
+	w.Must(w.LoadTemplates(t.Context()))
 	if n := count(); n != len(own)+2 {
 		t.Errorf("%d templates", n)
 	}

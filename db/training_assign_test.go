@@ -11,8 +11,8 @@ import (
 
 // assignCourse gives the course with this number to all of a client's users.
 func (w *world) assignCourse(client domain.ClientID, course byte, due domain.Date, notify bool) (out domain.Assigned) {
-	w.t.Helper()
-	w.must(w.change(w.t.Context(), client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+	w.T.Helper()
+	w.Must(w.ChangeOf(w.T.Context(), client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		users, err := t.LockAudience(ctx, c, domain.Audience{Type: domain.AllUsers})
 		if err != nil {
 			return err
@@ -42,18 +42,18 @@ type shownUser struct {
 }
 
 func (w *world) shownUsers(client domain.ClientID) map[string]shownUser {
-	w.t.Helper()
+	w.T.Helper()
 	rows, err := w.SQL().Query(shownTraining, client)
-	w.must(err)
+	w.Must(err)
 	defer func() { _ = rows.Close() }()
 	all := map[string]shownUser{}
 	for rows.Next() {
 		var id string
 		var u shownUser
-		w.must(rows.Scan(&id, &u.training, &u.updated, &u.right))
+		w.Must(rows.Scan(&id, &u.training, &u.updated, &u.right))
 		all[id] = u
 	}
-	w.must(rows.Err())
+	w.Must(rows.Err())
 	return all
 }
 
@@ -62,34 +62,34 @@ func (w *world) shownUsers(client domain.ClientID) map[string]shownUser {
 // again; and updated_at moves where their read changes.
 func TestAssignEqualsARecount(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
+	client := w.AddClient()
 	r := rand.New(rand.NewPCG(5, 7))
 	var users []domain.UserID
 	for i := range 60 {
-		user := w.user(client, domain.RoleStandard, 750)
+		user := w.AddUser(client, domain.RoleStandard, 750)
 		users = append(users, user)
 		if i%3 == 0 {
-			w.exec("UPDATE users SET created_at = $2 WHERE id = $1", user, noon.AddDate(0, 0, -r.IntN(70)))
+			w.Exec("UPDATE users SET created_at = $2 WHERE id = $1", user, noon.AddDate(0, 0, -r.IntN(70)))
 		}
 		for course := byte(1); course <= 4; course++ {
 			switch r.IntN(3) {
 			case 0:
-				w.assign(client, user, course, r.IntN(5)-2, -1)
+				w.AddRound(client, user, course, r.IntN(5)-2, -1)
 			case 1:
-				w.assign(client, user, course, -400, r.IntN(400))
+				w.AddRound(client, user, course, -400, r.IntN(400))
 			}
 		}
 	}
-	w.exec(`UPDATE users AS u SET (next_due_on, next_course_id) = (SELECT due_on, course_id FROM assignments
+	w.Exec(`UPDATE users AS u SET (next_due_on, next_course_id) = (SELECT due_on, course_id FROM assignments
 		WHERE user_id = u.id AND completed_at IS NULL ORDER BY due_on, position, course_id LIMIT 1)`)
-	w.must(w.Rescore(t.Context(), client, users))
+	w.Must(w.Rescore(t.Context(), client, users))
 
 	for step := range 10 {
 		before := w.shownUsers(client)
-		w.clock.Advance(day / 100)
+		w.Clock.Advance(day / 100)
 		w.assignCourse(client, byte(1+r.IntN(6)), today.AddDays(r.IntN(5)-2), false)
 		after := w.shownUsers(client)
-		w.must(w.Rescore(t.Context(), client, users))
+		w.Must(w.Rescore(t.Context(), client, users))
 		for id, anew := range w.shownUsers(client) {
 			was, now := before[id], after[id]
 			if !now.right || now.training != anew.training {
@@ -109,9 +109,9 @@ func TestAssignStatements(t *testing.T) {
 	w := newWorld(t, db.WithTracer(counter))
 	moved, still := map[int]int{}, map[int]int{}
 	for _, n := range []int{1, 50} {
-		client := w.client()
+		client := w.AddClient()
 		for range n {
-			w.user(client, domain.RoleStandard, 750)
+			w.AddUser(client, domain.RoleStandard, 750)
 		}
 		counter.reset()
 		if out := w.assignCourse(client, 1, today.AddDays(30), true); out.Count != n || len(out.Mails) != n {

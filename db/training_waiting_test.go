@@ -15,10 +15,10 @@ func TestAssignWaitingPassesOverLocks(t *testing.T) {
 	w := newWorld(t)
 	course := domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: 1}
 	wait := func(users int) (client domain.ClientID, all []domain.UserID) {
-		client = w.client()
+		client = w.AddClient()
 		for range users {
-			all = append(all, w.user(client, domain.RoleStandard, 750))
-			w.add("waiting_assignments", row{"client_id": client, "user_id": all[len(all)-1], "course_id": course,
+			all = append(all, w.AddUser(client, domain.RoleStandard, 750))
+			w.Add("waiting_assignments", row{"client_id": client, "user_id": all[len(all)-1], "course_id": course,
 				"due_on": "2026-07-01", "notify": false, "asked_at": noon})
 		}
 		return client, all
@@ -33,7 +33,7 @@ func TestAssignWaitingPassesOverLocks(t *testing.T) {
 	err := w.Tx(t.Context(), func(ctx context.Context) error {
 		lock := func(what string, args ...any) {
 			_, err := pg.Exec(ctx, w.DB, "lock", pg.SQL(what, args...))
-			w.must(err)
+			w.Must(err)
 		}
 		lock("SELECT 1 FROM waiting_assignments WHERE client_id = ? FOR UPDATE", rows)
 		lock("SELECT 1 FROM users WHERE client_id NOT IN (?, ?) FOR NO KEY UPDATE", rows, free)
@@ -52,13 +52,13 @@ func TestAssignWaitingPassesOverLocks(t *testing.T) {
 	total := 0
 	for n := 1; n > 0; total += n {
 		n, err = w.AssignWaiting(t.Context())
-		w.must(err)
+		w.Must(err)
 	}
 	if total != 12 {
 		t.Errorf("%d are given the course afterwards", total)
 	}
 	var given int
-	if w.get("SELECT count(*) FROM assignments WHERE course_id = $1", []any{course}, &given); given != 15 {
+	if w.Get("SELECT count(*) FROM assignments WHERE course_id = $1", []any{course}, &given); given != 15 {
 		t.Errorf("%d have the course", given)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/worldtest"
 )
 
 // releaseBefore is a dump (pg_dump --rows-per-insert=500) of a demonstration at
@@ -56,14 +57,14 @@ func TestUpgradeUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	w := &world{DB: d, t: t}
+	w := &worldtest.World{DB: d, T: t}
 
 	done := make(chan struct{})
 	var users sync.WaitGroup
 	for range 4 {
 		users.Go(func() {
 			for n := 0; ; n++ {
-				w.transaction(loadOfBefore[n%len(loadOfBefore)])
+				transaction(w, loadOfBefore[n%len(loadOfBefore)])
 				select {
 				case <-done:
 					if n >= 3*len(loadOfBefore) {
@@ -77,7 +78,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	applied, err := d.Migrate(t.Context())
 	close(done)
 	users.Wait()
-	w.must(err)
+	w.Must(err)
 
 	if have, want, err := d.SchemaVersion(t.Context()); err != nil || have != want || len(applied.Applied) == 0 {
 		t.Errorf("at %d of %d, applied %v: %v", have, want, applied.Applied, err)
@@ -91,21 +92,21 @@ func TestUpgradeUnderLoad(t *testing.T) {
 }
 
 // transaction runs statements in one transaction, none of which may fail.
-func (w *world) transaction(statements []string) {
+func transaction(w *worldtest.World, statements []string) {
 	tx, err := w.SQL().BeginTx(context.Background(), nil)
 	if err != nil {
-		w.t.Error(err)
+		w.T.Error(err)
 		return
 	}
 	defer tx.Rollback()
 	for _, sql := range statements {
 		if _, err := tx.Exec(sql); err != nil {
-			w.t.Errorf("%s: %v", sql, err)
+			w.T.Errorf("%s: %v", sql, err)
 			return
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		w.t.Error(err)
+		w.T.Error(err)
 	}
 }
 

@@ -35,13 +35,13 @@ var indexOnly = regexp.MustCompile("Index Only Scan (Backward )?using users_by_c
 func TestSearchReadsTheIndex(t *testing.T) {
 	last := &lastQuery{}
 	w := newWorld(t, db.WithTracer(last))
-	client, other := w.client(), w.client()
-	w.exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
+	client, other := w.AddClient(), w.AddClient()
+	w.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
 		SELECT CASE WHEN n % 10 = 9 THEN $1::uuid ELSE $3::uuid END, gen_random_uuid(), 'u' || n || '@example.com', 'User', n::text, 'user ' || n, 'active', 'standard', 'en', 'api',
 			300 + n % 500, $2::timestamptz - n * interval '1 second', $2 FROM generate_series(1, 20000) AS n`, client, noon, other)
-	w.vacuum("users")
-	tenant, err := w.Tenant(w.as(t.Context()), client)
-	w.must(err)
+	w.Vacuum("users")
+	tenant, err := w.Tenant(w.As(t.Context()), client)
+	w.Must(err)
 
 	for _, sort := range domain.UserSort("").Values() {
 		f := domain.UserFilter{Query: "R 19999", Status: domain.Active, Sort: domain.Sort(sort)}
@@ -58,12 +58,12 @@ func TestSearchReadsTheIndex(t *testing.T) {
 			args = args[1:]
 		}
 		conn, err := w.Pool().Acquire(t.Context())
-		w.must(err)
+		w.Must(err)
 		rows, err := conn.Query(t.Context(), "EXPLAIN "+last.sql, args...)
-		w.must(err)
+		w.Must(err)
 		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		conn.Release()
-		w.must(err)
+		w.Must(err)
 		if text := strings.Join(plan, "\n"); !indexOnly.MatchString(text) {
 			t.Errorf("by %s:\n%s", sort, text)
 		}
@@ -74,11 +74,11 @@ func TestSearchReadsTheIndex(t *testing.T) {
 // the change is made.
 func TestUserNeverUpdatedBefore(t *testing.T) {
 	w := newWorld(t)
-	client := w.client()
-	user := w.user(client, domain.RoleStandard, 750)
+	client := w.AddClient()
+	user := w.AddUser(client, domain.RoleStandard, 750)
 	rename := func(name string) {
 		t.Helper()
-		w.must(w.Change(w.as(t.Context()), func(ctx context.Context, c *db.Change) error {
+		w.Must(w.Change(w.As(t.Context()), func(ctx context.Context, c *db.Change) error {
 			if err := c.ShareAudiencesOf(ctx, user); err != nil {
 				return err
 			}
@@ -92,11 +92,11 @@ func TestUserNeverUpdatedBefore(t *testing.T) {
 		}))
 	}
 	rename("Ada")
-	w.clock.Advance(-day)
+	w.Clock.Advance(-day)
 	rename("Bob")
 	var name string
-	w.get("SELECT first_name FROM users WHERE id = $1", []any{user}, &name)
-	if at := w.updatedAt("users", user); !at.Equal(noon) || name != "Bob" {
+	w.Get("SELECT first_name FROM users WHERE id = $1", []any{user}, &name)
+	if at := w.UpdatedAt("users", user); !at.Equal(noon) || name != "Bob" {
 		t.Errorf("%s was updated at %v", name, at)
 	}
 }

@@ -13,17 +13,17 @@ import (
 type belongings map[string]db.UUID
 
 func (w *world) belongings(partner domain.PartnerID) belongings {
-	w.t.Helper()
+	w.T.Helper()
 	client, user, admin := db.NewID[domain.ClientKind](), db.NewID[domain.UserKind](), db.NewID[domain.AdminKind]()
 	collection, group := db.NewID[domain.CollectionKind](), db.NewID[domain.GroupKind]()
 	policy, report := db.NewID[domain.PolicyKind](), db.NewID[domain.ReportKind]()
-	w.add("clients", row{"id": client, "partner_id": partner, "name": client.String(), "name_key": client.String()})
-	w.add("users", row{"client_id": client, "id": user, "email": user.String() + "@example.com"})
+	w.Add("clients", row{"id": client, "partner_id": partner, "name": client.String(), "name_key": client.String()})
+	w.Add("users", row{"client_id": client, "id": user, "email": user.String() + "@example.com"})
 	w.admin(row{"id": admin, "partner_id": partner, "client_id": client, "email": admin.String() + "@example.com"})
-	w.add("collections", row{"client_id": client, "id": collection, "name": "c", "name_key": "c"})
-	w.add("groups", row{"client_id": client, "id": group, "name": "g", "manual": true, "created_at": noon})
-	w.add("policies", row{"client_id": client, "id": policy, "scope_id": client})
-	w.add("reports", row{
+	w.Add("collections", row{"client_id": client, "id": collection, "name": "c", "name_key": "c"})
+	w.Add("groups", row{"client_id": client, "id": group, "name": "g", "manual": true, "created_at": noon})
+	w.Add("policies", row{"client_id": client, "id": policy, "scope_id": client})
+	w.Add("reports", row{
 		"client_id": client, "id": report, "type": "policy", "format": "pdf", "status": "ready", "created_at": noon, "updated_at": noon,
 	})
 	return belongings{
@@ -33,9 +33,9 @@ func (w *world) belongings(partner domain.PartnerID) belongings {
 }
 
 func (w *world) admin(r row) {
-	w.t.Helper()
+	w.T.Helper()
 	r["name"], r["role"], r["created_at"] = "An Admin", "owner", noon
-	w.add("admins", r)
+	w.Add("admins", r)
 }
 
 // TestReached: of each kind what the caller's clients have, for a key of all
@@ -45,22 +45,22 @@ func TestReached(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	other, key := db.NewID[domain.PartnerKind](), db.NewID[domain.KeyKind]()
-	w.add("partners", row{"id": other, "name": "Other", "name_key": "other"})
+	w.Add("partners", row{"id": other, "name": "Other", "name_key": "other"})
 	all := map[string]belongings{
-		"listed": w.belongings(w.partner), "unlisted": w.belongings(w.partner), "archived": w.belongings(w.partner),
+		"listed": w.belongings(w.Partner), "unlisted": w.belongings(w.Partner), "archived": w.belongings(w.Partner),
 		"foreign": w.belongings(other),
 	}
 	listed, archived := domain.ClientID(all["listed"]["client"]), domain.ClientID(all["archived"]["client"])
-	w.exec("UPDATE clients SET archived_at = now() WHERE id = $1", archived)
-	w.exec(`INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, created_at)
-		VALUES ($1, $2, 'k', 'k', '\x00', false, '{read}', now())`, key, w.partner)
-	w.exec("INSERT INTO api_key_clients (key_id, client_id) VALUES ($1, $2), ($1, $3)", key, listed, archived)
+	w.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", archived)
+	w.Exec(`INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, created_at)
+		VALUES ($1, $2, 'k', 'k', '\x00', false, '{read}', now())`, key, w.Partner)
+	w.Exec("INSERT INTO api_key_clients (key_id, client_id) VALUES ($1, $2), ($1, $3)", key, listed, archived)
 	template := domain.TemplateID{15: 1}
-	w.add("phishing_templates", row{"id": template})
+	w.Add("phishing_templates", row{"id": template})
 	partners := map[string]domain.AdminID{"own": db.NewID[domain.AdminKind](), "foreign": db.NewID[domain.AdminKind]()}
-	w.admin(row{"id": partners["own"], "partner_id": w.partner, "email": "own@example.com"})
+	w.admin(row{"id": partners["own"], "partner_id": w.Partner, "email": "own@example.com"})
 	w.admin(row{"id": partners["foreign"], "partner_id": other, "email": "foreign@example.com"})
-	w.exec(`UPDATE policies SET archived_at = now() WHERE id = $1`, domain.PolicyID(all["unlisted"]["policy"]))
+	w.Exec(`UPDATE policies SET archived_at = now() WHERE id = $1`, domain.PolicyID(all["unlisted"]["policy"]))
 
 	names := map[db.UUID]string{db.UUID(template): "template", db.UUID(partners["own"]): "the partner's admin", db.UUID(partners["foreign"]): "the other's admin"}
 	for whose, objects := range all {
@@ -70,9 +70,9 @@ func TestReached(t *testing.T) {
 	}
 	everything := append(slices.Collect(maps.Keys(names)), db.UUID{}, db.UUID(db.NewID[domain.UserKind]()))
 	for whose, c := range map[string]*domain.Caller{
-		"all":  {Partner: w.partner, AllClients: true},
-		"some": {Partner: w.partner, Key: key},
-		"none": {Partner: w.partner, Key: db.NewID[domain.KeyKind]()},
+		"all":  {Partner: w.Partner, AllClients: true},
+		"some": {Partner: w.Partner, Key: key},
+		"none": {Partner: w.Partner, Key: db.NewID[domain.KeyKind]()},
 	} {
 		for noun := range maps.Keys(all["listed"]) {
 			var want []string
@@ -95,9 +95,9 @@ func TestReached(t *testing.T) {
 }
 
 func (w *world) reaches(c *domain.Caller, whose, noun string, ids []db.UUID, names map[db.UUID]string, want []string) {
-	w.t.Helper()
-	found, err := w.Reached(domain.WithCaller(w.t.Context(), c), noun, ids)
-	w.must(err)
+	w.T.Helper()
+	found, err := w.Reached(domain.WithCaller(w.T.Context(), c), noun, ids)
+	w.Must(err)
 	got := make([]string, len(found))
 	for i, id := range found {
 		got[i] = names[id]
@@ -105,6 +105,6 @@ func (w *world) reaches(c *domain.Caller, whose, noun string, ids []db.UUID, nam
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		w.t.Errorf("%s of the key that reaches %s clients: %q, not %q", noun, whose, got, want)
+		w.T.Errorf("%s of the key that reaches %s clients: %q, not %q", noun, whose, got, want)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // move moves a user into a collection, out of all others.
 func (o *office) move(ctx context.Context, user domain.UserID, to domain.CollectionID) error {
-	return o.change(ctx, o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+	return o.ChangeOf(ctx, o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		if err := c.ShareAudiences(ctx, t.ID); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func TestPolicyCountsFollowMoves(t *testing.T) {
 	}
 
 	for _, user := range o.users {
-		o.must(o.move(t.Context(), user, o.collections[0]))
+		o.Must(o.move(t.Context(), user, o.collections[0]))
 	}
 	o.check(11)
 	err := o.move(t.Context(), o.users[0], db.NewID[domain.CollectionKind]())
