@@ -77,8 +77,8 @@ OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/migrating.md docs/v1*.g
 	tools/bench/v1.go
 
 remove-v1: ## delete version 1, and add the migration that takes it out of databases
-	@last=$$(ls db/migrations | tail -n 1); next=$$(expr "$${last%%_*}" + 1); \
-	cp idmap/drop.sql "db/migrations/$$(printf '%05d' "$$next")_without_v1.sql" && rm -rf $(OF_V1)
+	@last=$$(ls db/migrate/migrations | tail -n 1); next=$$(expr "$${last%%_*}" + 1); \
+	cp idmap/drop.sql "db/migrate/migrations/$$(printf '%05d' "$$next")_without_v1.sql" && rm -rf $(OF_V1)
 
 without-v1: postgres ## prove that v2 serves a used database, and passes its tests, without version 1
 	@GO='$(GO)' tools/without_v1.sh

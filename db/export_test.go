@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"errors"
 
 	"github.com/uptrace/bun"
 
@@ -20,19 +19,6 @@ func ExecIn(ctx context.Context, d *DB, query string, args ...any) error {
 // CountUsers moves a client's counters of users.
 func (c *Change) CountUsers(client domain.ClientID, active, inactive int) {
 	c.countUsers(client, active, inactive)
-}
-
-// RemakeKeys runs the migration of keys again, and returns what clashes.
-func RemakeKeys(ctx context.Context, d *DB) ([]Clash, error) {
-	tx, err := d.SQL().BeginTx(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = tx.Rollback() }() // a no-op after a commit
-	if err := errors.Join(remakeKeys(ctx, tx), tx.Commit()); err != nil {
-		return nil, err
-	}
-	return d.Clashes(ctx)
 }
 
 // EvaluateAll evaluates all framework assignments, however fresh they are.
@@ -67,12 +53,3 @@ func Evaluations(
 
 // Detail says a measure's numerator and denominator in words.
 func Detail(m domain.Measure, part, whole *int) string { return detail(m, part, whole) }
-
-// MigrateTo brings the database to the tables of a version.
-func (d *DB) MigrateTo(ctx context.Context, version int64) error {
-	migrations, err := d.migrations()
-	if err == nil {
-		_, err = migrations.UpTo(ctx, version)
-	}
-	return err
-}

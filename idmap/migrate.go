@@ -28,7 +28,7 @@ func Migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	for _, s := range scripts {
-		if err := pg.Patiently(ctx, func() error { return migrate(ctx, db, s.Name, s.Text) }); err != nil {
+		if err := pg.Patiently(ctx, func() error { return migrateOne(ctx, db, s.Name, s.Text) }); err != nil {
 			return fmt.Errorf("migrate the registry, %s: %w", s.Name, err)
 		}
 	}
@@ -61,9 +61,9 @@ func Scripts(ctx context.Context, db *sql.DB) (scripts []Script, err error) {
 	return scripts, nil
 }
 
-// migrate applies one migration unless it was before. The lock is the
+// migrateOne applies one migration unless it was before. The lock is the
 // transaction's, so a process that dies leaves neither it nor half a migration.
-func migrate(ctx context.Context, db *sql.DB, name, script string) error {
+func migrateOne(ctx context.Context, db *sql.DB, name, script string) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err

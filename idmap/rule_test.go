@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/migrate"
 )
 
 // lastUnruled is the last migration that was made before there was the rule of
@@ -26,7 +26,7 @@ func TestMigrationsLockNothingForLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range append(scripts, Script{Name: "drop.sql", Text: string(drop), Applied: true}) {
-		step, err := db.ParseStep(s.Name, s.Text)
+		step, err := migrate.ParseStep(s.Name, s.Text)
 		if err != nil || !s.Applied {
 			t.Errorf("%s: applied %v, %v", s.Name, s.Applied, err)
 			continue

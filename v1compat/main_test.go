@@ -10,6 +10,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v1compat/retire"
@@ -22,9 +23,9 @@ import (
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // schema is v2's tables with the registry's.
-var schema = dbtest.Schema{Name: "v1", Key: db.SchemaKey() + idmap.SchemaKey(), Apply: migrate}
+var schema = dbtest.Schema{Name: "v1", Key: migrate.SchemaKey() + idmap.SchemaKey(), Apply: makeTables}
 
-func migrate(ctx context.Context, url string) error {
+func makeTables(ctx context.Context, url string) error {
 	return v2test.Migrate(ctx, url, func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) })
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/embedded"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 )
 
@@ -173,7 +174,7 @@ func (f databaseFlags) supervise(ctx context.Context, server *embedded.Server, l
 // schemas are the parts of the program that have tables of their own.
 func schemas() []schema {
 	list := []schema{
-		{"tables", func(ctx context.Context, d *db.DB) (int64, int64, error) { return d.SchemaVersion(ctx) }},
+		{"tables", func(ctx context.Context, d *db.DB) (int64, int64, error) { return migrate.SchemaVersion(ctx, d) }},
 	}
 	for _, e := range extensions {
 		list = append(list, schema{e.name + "'s tables", e.version})
@@ -196,8 +197,8 @@ func outdated(ctx context.Context, d *db.DB) (missing, err error) {
 		if err != nil {
 			return nil, err
 		}
-		switch wrong := db.CheckVersion(s.name, have, want); {
-		case errors.Is(wrong, db.ErrNewer):
+		switch wrong := migrate.CheckVersion(s.name, have, want); {
+		case errors.Is(wrong, migrate.ErrNewer):
 			return nil, wrong
 		case missing == nil:
 			missing = wrong
@@ -215,13 +216,13 @@ func checkAll(ctx context.Context, d *db.DB) error {
 // migrateAll brings the tables of the service and its extensions up to date,
 // and returns what was done to the service's. Where nothing is missing it needs
 // no right to change tables.
-func migrateAll(ctx context.Context, d *db.DB) (done db.Migration, err error) {
+func migrateAll(ctx context.Context, d *db.DB) (done migrate.Migration, err error) {
 	missing, err := outdated(ctx, d)
 	if err != nil {
 		return done, err
 	}
 	if missing != nil {
-		if done, err = d.Migrate(ctx); err != nil {
+		if done, err = migrate.Up(ctx, d); err != nil {
 			return done, err
 		}
 		for _, e := range extensions {

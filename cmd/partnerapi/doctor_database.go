@@ -11,6 +11,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/embedded"
+	"partnerapi/db/migrate"
 	"partnerapi/platform/seal"
 )
 
@@ -115,7 +116,7 @@ func judgeRole(role db.Role) finding {
 func (e *examination) checkMigrations(ctx context.Context) finding {
 	missing, err := outdated(ctx, e.db)
 	switch {
-	case errors.Is(err, db.ErrNewer):
+	case errors.Is(err, migrate.ErrNewer):
 		return fail("start the newer version, or restore the backup of before its migration", err)
 	case err != nil:
 		return fail("the role needs SELECT on all tables", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"partnerapi/db"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 	"partnerapi/platform/site"
 	v2 "partnerapi/v2"
@@ -29,7 +30,7 @@ type extension struct {
 	// migrate brings the extension's own tables up to date.
 	migrate func(context.Context, *db.DB) error
 	// steps are the migrations of those tables.
-	steps func(context.Context, *db.DB) ([]db.Step, error)
+	steps func(context.Context, *db.DB) ([]migrate.Step, error)
 	// version returns the version that the extension's own tables are at, and
 	// the one that is needed.
 	version func(context.Context, *db.DB) (have, want int64, err error)

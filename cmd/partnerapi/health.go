@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"partnerapi/db/migrate"
 )
 
 // readyWithin is how long the database may take to say that it is there.
@@ -36,7 +38,7 @@ func (s *service) ready(ctx context.Context) (code int, text string) {
 	defer cancel()
 	err := s.db.Ping(ctx)
 	if err == nil && !s.migrated.Load() {
-		err = s.db.Migrated(ctx)
+		err = migrate.Migrated(ctx, s.db)
 		s.migrated.Store(err == nil)
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"partnerapi/db"
+	"partnerapi/db/migrate"
 )
 
 type migrateCmd struct {
@@ -71,7 +72,7 @@ func (m migrateCmd) list(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	shown := []db.Step{}
+	shown := []migrate.Step{}
 	missing := 0
 	for _, step := range all {
 		if m.Status || !step.Applied {
@@ -81,16 +82,16 @@ func (m migrateCmd) list(ctx context.Context, s streams) (err error) {
 			missing++
 		}
 	}
-	var clashes []db.Clash
+	var clashes []migrate.Clash
 	if m.Status && missing == 0 {
-		if clashes, err = d.Clashes(ctx); err != nil {
+		if clashes, err = migrate.Clashes(ctx, d); err != nil {
 			return err
 		}
 	}
 	if m.JSON {
 		return json.NewEncoder(jsonTo(s.out)).Encode(struct {
-			Migrations []db.Step  `json:"migrations"`
-			Clashes    []db.Clash `json:"clashes,omitempty"`
+			Migrations []migrate.Step  `json:"migrations"`
+			Clashes    []migrate.Clash `json:"clashes,omitempty"`
 		}{shown, clashes})
 	}
 	for _, step := range shown {
@@ -104,13 +105,13 @@ func (m migrateCmd) list(ctx context.Context, s streams) (err error) {
 }
 
 // steps are the migrations of the service and of its extensions.
-func steps(ctx context.Context, d *db.DB) ([]db.Step, error) {
-	all, err := d.Steps(ctx)
+func steps(ctx context.Context, d *db.DB) ([]migrate.Step, error) {
+	all, err := migrate.Steps(ctx, d)
 	for _, e := range extensions {
 		if err != nil {
 			return nil, err
 		}
-		var more []db.Step
+		var more []migrate.Step
 		more, err = e.steps(ctx, d)
 		all = append(all, more...)
 	}
@@ -118,14 +119,14 @@ func steps(ctx context.Context, d *db.DB) ([]db.Step, error) {
 }
 
 // printClashes writes a line for each row that clashes with another one.
-func printClashes(to io.Writer, clashes []db.Clash) {
+func printClashes(to io.Writer, clashes []migrate.Clash) {
 	for _, clash := range clashes {
 		fmt.Fprintln(to, "clash:", clash)
 	}
 }
 
 // printStep writes a migration, with a line for each table that it locks.
-func printStep(to io.Writer, step db.Step) {
+func printStep(to io.Writer, step migrate.Step) {
 	state := "missing"
 	if step.Applied {
 		state = "applied"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/platform/site"
@@ -49,20 +50,20 @@ func init() {
 	})
 }
 
-func stepsV1(ctx context.Context, d *db.DB) (steps []db.Step, err error) {
+func stepsV1(ctx context.Context, d *db.DB) (steps []migrate.Step, err error) {
 	scripts, err := idmap.Scripts(ctx, d.SQL())
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range scripts {
-		step, err := db.ParseStep("v1/"+s.Name, s.Text)
+		step, err := migrate.ParseStep("v1/"+s.Name, s.Text)
 		if err != nil {
 			return nil, err
 		}
 		step.Applied = s.Applied
 		steps = append(steps, step)
 	}
-	return steps, d.Size(ctx, steps)
+	return steps, migrate.Size(ctx, d, steps)
 }
 
 func mountV1(ctx context.Context, s *service) error {

@@ -11,18 +11,19 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-var schema = dbtest.Schema{Name: "seed", Key: db.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+var schema = dbtest.Schema{Name: "seed", Key: migrate.SchemaKey(), Apply: func(ctx context.Context, url string) error {
 	d, err := db.Open(url)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	_, err = d.Migrate(ctx)
+	_, err = migrate.Up(ctx, d)
 	return err
 }}
 

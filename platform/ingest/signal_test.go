@@ -227,7 +227,7 @@ func (k *killer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	server := dbtest.Private(t)
-	if err := migrate(t.Context(), server.URL()); err != nil {
+	if err := makeTables(t.Context(), server.URL()); err != nil {
 		t.Fatal(err)
 	}
 	k := &killer{text: "UPDATE policies", kill: server.Kill}

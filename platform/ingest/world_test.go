@@ -12,6 +12,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/fixture"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 	"partnerapi/platform/ingest"
 )
@@ -20,13 +21,13 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
-func migrate(ctx context.Context, url string) error {
+func makeTables(ctx context.Context, url string) error {
 	d, err := db.Open(url)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	_, err = d.Migrate(ctx)
+	_, err = migrate.Up(ctx, d)
 	return err
 }
 
@@ -40,7 +41,7 @@ type platform struct {
 func newPlatform(t testing.TB, url string, opts ...db.Option) *platform {
 	t.Helper()
 	if url == "" {
-		url = dbtest.URL(t, dbtest.Schema{Name: "signal", Key: db.SchemaKey(), Apply: migrate})
+		url = dbtest.URL(t, dbtest.Schema{Name: "signal", Key: migrate.SchemaKey(), Apply: makeTables})
 	}
 	d, err := db.Open(url, append([]db.Option{db.WithClock(domain.NewManualClock(noon)), db.WithStrictLocks()}, opts...)...)
 	if err != nil {

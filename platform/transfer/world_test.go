@@ -10,6 +10,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 	"partnerapi/platform/transfer"
 )
@@ -18,13 +19,13 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
-var schema = dbtest.Schema{Name: "transfer", Key: db.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+var schema = dbtest.Schema{Name: "transfer", Key: migrate.SchemaKey(), Apply: func(ctx context.Context, url string) error {
 	d, err := db.Open(url)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	_, err = d.Migrate(ctx)
+	_, err = migrate.Up(ctx, d)
 	return err
 }}
 

@@ -12,18 +12,19 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/fixture"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
 )
 
 // schema is that of the service's tables.
-var schema = dbtest.Schema{Name: "webhook", Key: db.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+var schema = dbtest.Schema{Name: "webhook", Key: migrate.SchemaKey(), Apply: func(ctx context.Context, url string) error {
 	d, err := db.Open(url)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = d.Close() }()
-	_, err = d.Migrate(ctx)
+	_, err = migrate.Up(ctx, d)
 	return err
 }}
 

@@ -14,6 +14,7 @@ import (
 	"partnerapi/cmd/internal/bar"
 	"partnerapi/db"
 	"partnerapi/db/embedded"
+	"partnerapi/db/migrate"
 	"partnerapi/db/seed"
 	"partnerapi/domain"
 )
@@ -59,7 +60,7 @@ func openData(ctx context.Context, o options, progress io.Writer) (d *data, err 
 }
 
 func (d *data) fill(ctx context.Context, size seed.Size) error {
-	if _, err := d.db.Migrate(ctx); err != nil {
+	if _, err := migrate.Up(ctx, d.db); err != nil {
 		return err
 	}
 	if err := d.db.LoadTemplates(ctx); err != nil {
@@ -181,7 +182,7 @@ func (d *data) empty(ctx context.Context) error {
 		return err
 	}
 	defer to.Close()
-	if _, err := to.Migrate(ctx); err != nil {
+	if _, err := migrate.Up(ctx, to); err != nil {
 		return err
 	}
 	if err := to.LoadTemplates(ctx); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v2/v2test"
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // schema is v2's tables with those of v1.
 var schema = dbtest.Schema{
-	Name: "v1", Key: db.SchemaKey() + idmap.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+	Name: "v1", Key: migrate.SchemaKey() + idmap.SchemaKey(), Apply: func(ctx context.Context, url string) error {
 		return v2test.Migrate(ctx, url, func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) })
 	},
 }

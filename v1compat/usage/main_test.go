@@ -8,6 +8,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/migrate"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/idmap"
@@ -16,13 +17,13 @@ import (
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // schema is the service's tables with those of version 1.
-var schema = dbtest.Schema{Name: "usage", Key: db.SchemaKey() + idmap.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+var schema = dbtest.Schema{Name: "usage", Key: migrate.SchemaKey() + idmap.SchemaKey(), Apply: func(ctx context.Context, url string) error {
 	d, err := db.Open(url)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	if _, err := d.Migrate(ctx); err != nil {
+	if _, err := migrate.Up(ctx, d); err != nil {
 		return err
 	}
 	return idmap.Migrate(ctx, d.SQL())

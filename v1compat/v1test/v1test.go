@@ -8,6 +8,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/migrate"
 	"partnerapi/idmap"
 	"partnerapi/v1compat"
 	"partnerapi/v2/op"
@@ -22,9 +23,9 @@ type Service struct {
 }
 
 // Schema is v2's tables with the registry's.
-var Schema = dbtest.Schema{Name: "v1", Key: db.SchemaKey() + "1", Apply: migrate}
+var Schema = dbtest.Schema{Name: "v1", Key: migrate.SchemaKey() + "1", Apply: makeTables}
 
-func migrate(ctx context.Context, url string) error {
+func makeTables(ctx context.Context, url string) error {
 	return v2test.Migrate(ctx, url, func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) })
 }
 

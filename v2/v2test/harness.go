@@ -21,6 +21,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 	"partnerapi/platform/seal"
 	v2 "partnerapi/v2"
@@ -81,7 +82,7 @@ type Options struct {
 }
 
 // Schema is that of the service's tables.
-var Schema = dbtest.Schema{Name: "v2", Key: db.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+var Schema = dbtest.Schema{Name: "v2", Key: migrate.SchemaKey(), Apply: func(ctx context.Context, url string) error {
 	return Migrate(ctx, url)
 }}
 
@@ -92,7 +93,7 @@ func Migrate(ctx context.Context, url string, more ...func(context.Context, *db.
 		return err
 	}
 	defer d.Close()
-	if _, err := d.Migrate(ctx); err != nil {
+	if _, err := migrate.Up(ctx, d); err != nil {
 		return err
 	}
 	for _, m := range more {

@@ -10,17 +10,18 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/fixture"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 )
 
 // Schema is that of the service's tables.
-var Schema = dbtest.Schema{Name: "db", Key: db.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+var Schema = dbtest.Schema{Name: "db", Key: migrate.SchemaKey(), Apply: func(ctx context.Context, url string) error {
 	d, err := db.Open(url)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = d.Close() }()
-	_, err = d.Migrate(ctx)
+	_, err = migrate.Up(ctx, d)
 	return err
 }}
 

@@ -1,4 +1,4 @@
-package db
+package migrate
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 )
 
@@ -87,12 +88,12 @@ func ParseStep(name, text string) (Step, error) {
 }
 
 // Steps are the migrations in their order. It changes nothing.
-func (d *DB) Steps(ctx context.Context) ([]Step, error) {
-	migrations, err := d.migrations()
+func Steps(ctx context.Context, d *db.DB) ([]Step, error) {
+	migrations, err := provider(d)
 	if err != nil {
 		return nil, err
 	}
-	applied, err := d.appliedVersions(ctx)
+	applied, err := appliedVersions(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -111,12 +112,12 @@ func (d *DB) Steps(ctx context.Context) ([]Step, error) {
 		step.Applied = applied[source.Version]
 		steps = append(steps, step)
 	}
-	return steps, d.Size(ctx, steps)
+	return steps, Size(ctx, d, steps)
 }
 
-func (d *DB) appliedVersions(ctx context.Context) (map[int64]bool, error) {
+func appliedVersions(ctx context.Context, d *db.DB) (map[int64]bool, error) {
 	applied := map[int64]bool{}
-	there, err := d.AppliedVersion(ctx, migrationsTable, "SELECT count(*) FROM "+migrationsTable)
+	there, err := AppliedVersion(ctx, d, migrationsTable, "SELECT count(*) FROM "+migrationsTable)
 	if err != nil || there == 0 {
 		return applied, err
 	}
@@ -128,7 +129,7 @@ func (d *DB) appliedVersions(ctx context.Context) (map[int64]bool, error) {
 }
 
 // Size sets about how many rows the locked tables have.
-func (d *DB) Size(ctx context.Context, steps []Step) error {
+func Size(ctx context.Context, d *db.DB, steps []Step) error {
 	type size struct {
 		Name string
 		Rows int64

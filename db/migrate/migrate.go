@@ -1,4 +1,6 @@
-package db
+// Package migrate brings the tables of a database to this version, tells at which one
+// they are, and what a migration locks.
+package migrate
 
 import (
 	"cmp"
@@ -14,6 +16,7 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 )
 
@@ -26,7 +29,7 @@ var migrationFiles embed.FS
 // migrationsTable records the migrations that were applied.
 const migrationsTable = "migrations"
 
-// Migration is what Migrate did.
+// Migration is what Up did.
 type Migration struct {
 	// Applied are the names of the migrations that were applied.
 	Applied []string
@@ -34,11 +37,11 @@ type Migration struct {
 	Clashes []Clash
 }
 
-// Migrate brings the database to this version's tables. Any number of processes
+// Up brings the database to this version's tables. Any number of processes
 // may call it at once: they take turns under an advisory lock, which a crash
 // releases. A migration that others keep from a lock is tried again.
-func (d *DB) Migrate(ctx context.Context) (done Migration, err error) {
-	migrations, err := d.migrations()
+func Up(ctx context.Context, d *db.DB) (done Migration, err error) {
+	migrations, err := provider(d)
 	if err != nil {
 		return Migration{}, err
 	}
@@ -57,7 +60,7 @@ func (d *DB) Migrate(ctx context.Context) (done Migration, err error) {
 		done.Applied = append(done.Applied, cmp.Or(applied.Source.Path, keysName))
 	}
 	if slices.Contains(done.Applied, keysName) {
-		if done.Clashes, err = d.Clashes(ctx); err != nil {
+		if done.Clashes, err = Clashes(ctx, d); err != nil {
 			return done, err
 		}
 	}
@@ -66,21 +69,21 @@ func (d *DB) Migrate(ctx context.Context) (done Migration, err error) {
 
 // SchemaVersion returns the version that the tables are at, 0 where there are
 // none, and the one that this program needs. It changes nothing.
-func (d *DB) SchemaVersion(ctx context.Context) (have, want int64, err error) {
-	migrations, err := d.migrations()
+func SchemaVersion(ctx context.Context, d *db.DB) (have, want int64, err error) {
+	migrations, err := provider(d)
 	if err != nil {
 		return 0, 0, err
 	}
 	sources := migrations.ListSources()
 	want = sources[len(sources)-1].Version
 
-	have, err = d.AppliedVersion(ctx, migrationsTable, "SELECT coalesce(max(version_id), 0) FROM "+migrationsTable)
+	have, err = AppliedVersion(ctx, d, migrationsTable, "SELECT coalesce(max(version_id), 0) FROM "+migrationsTable)
 	return have, want, err
 }
 
 // AppliedVersion is the number that a query of a table of migrations returns; 0
 // where the table is not there.
-func (d *DB) AppliedVersion(ctx context.Context, table, query string) (version int64, err error) {
+func AppliedVersion(ctx context.Context, d *db.DB, table, query string) (version int64, err error) {
 	const doing = "read the state of the migrations"
 	there, err := pg.One[bool](ctx, d, doing, pg.SQL("SELECT to_regclass(?) IS NOT NULL", table))
 	if err != nil || !there {
@@ -90,8 +93,8 @@ func (d *DB) AppliedVersion(ctx context.Context, table, query string) (version i
 }
 
 // Migrated reports an error unless the tables are those of this version.
-func (d *DB) Migrated(ctx context.Context) error {
-	have, want, err := d.SchemaVersion(ctx)
+func Migrated(ctx context.Context, d *db.DB) error {
+	have, want, err := SchemaVersion(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -115,8 +118,8 @@ func CheckVersion(what string, have, want int64) error {
 	return nil
 }
 
-// migrations are those of migrations/ and the one in Go.
-func (d *DB) migrations() (*goose.Provider, error) {
+// provider are those of migrations/ and the one in Go.
+func provider(d *db.DB) (*goose.Provider, error) {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
 		return nil, err

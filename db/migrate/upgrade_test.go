@@ -1,6 +1,6 @@
 //go:build slow
 
-package db_test
+package migrate_test
 
 import (
 	"compress/gzip"
@@ -15,6 +15,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/worldtest"
+	"partnerapi/db/migrate"
 )
 
 // releaseBefore is a dump (pg_dump --rows-per-insert=500) of a demonstration at
@@ -75,12 +76,12 @@ func TestUpgradeUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	applied, err := d.Migrate(t.Context())
+	applied, err := migrate.Up(t.Context(), d)
 	close(done)
 	users.Wait()
 	w.Must(err)
 
-	if have, want, err := d.SchemaVersion(t.Context()); err != nil || have != want || len(applied.Applied) == 0 {
+	if have, want, err := migrate.SchemaVersion(t.Context(), d); err != nil || have != want || len(applied.Applied) == 0 {
 		t.Errorf("at %d of %d, applied %v: %v", have, want, applied.Applied, err)
 	}
 	if wrong, err := d.Recount(t.Context()); err != nil || len(wrong) != 0 {

@@ -1,12 +1,12 @@
-package db_test
+package migrate_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/migrate"
 )
 
 // lastUnruled is the last migration that was made before there was the rule.
@@ -26,7 +26,7 @@ func TestMigrationsLockNothingForLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := filepath.Base(file)
-		step, err := db.ParseStep(name, string(text))
+		step, err := migrate.ParseStep(name, string(text))
 		if err != nil {
 			t.Error(err)
 			continue
@@ -40,7 +40,7 @@ func TestMigrationsLockNothingForLong(t *testing.T) {
 	}
 }
 
-func lockedBy(step db.Step) (tables []string) {
+func lockedBy(step migrate.Step) (tables []string) {
 	for _, l := range step.Locks {
 		tables = append(tables, l.Table)
 	}

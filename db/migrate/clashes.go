@@ -1,10 +1,11 @@
-package db
+package migrate
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -58,7 +59,7 @@ func shown[K domain.Kind](uuid string) string {
 
 // Clashes lists the rows that were kept apart when the keys of names and the addresses
 // were made by new rules, as long as both are there and neither has changed.
-func (d *DB) Clashes(ctx context.Context) (clashes []Clash, err error) {
+func Clashes(ctx context.Context, d *db.DB) (clashes []Clash, err error) {
 	for _, k := range keptApart {
 		rows, err := pg.All[clashRow](ctx, d, "list clashes of "+k.table, pg.SQL(fmt.Sprintf(`
 			SELECT t.id::text AS id, t.name AS value, o.id::text AS other, o.name AS other_value
@@ -71,7 +72,7 @@ func (d *DB) Clashes(ctx context.Context) (clashes []Clash, err error) {
 			clashes = append(clashes, Clash{k.kind, k.show(r.ID), r.Value, k.show(r.Other), r.OtherValue, k.do})
 		}
 	}
-	addresses, err := d.clashingAddresses(ctx)
+	addresses, err := clashingAddresses(ctx, d)
 	return append(clashes, addresses...), err
 }
 
@@ -79,7 +80,7 @@ func (d *DB) Clashes(ctx context.Context) (clashes []Clash, err error) {
 const plainAddress = `^[a-z0-9.!#$%&'*+/=?^_{|}~-]+@[a-z0-9-]+([.][a-z0-9-]+)+$`
 
 // clashingAddresses lists the users who kept an address that another one has.
-func (d *DB) clashingAddresses(ctx context.Context) (clashes []Clash, err error) {
+func clashingAddresses(ctx context.Context, d *db.DB) (clashes []Clash, err error) {
 	type kept struct {
 		ID     string `json:"id"`
 		Client string `json:"client"`

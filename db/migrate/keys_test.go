@@ -1,4 +1,4 @@
-package db_test
+package migrate_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest/fixture"
 	"partnerapi/db/dbtest/worldtest"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 )
 
@@ -93,7 +94,7 @@ func TestRemakeKeys(t *testing.T) {
 	}
 
 	for _, run := range []string{"the first run", "the second run"} {
-		clashes, err := db.RemakeKeys(t.Context(), w.DB)
+		clashes, err := migrate.RemakeKeys(t.Context(), w.DB)
 		w.Must(err)
 		if got := state(); !maps.Equal(got, want) {
 			t.Errorf("%s makes\n%v, want\n%v", run, got, want)
@@ -121,7 +122,7 @@ func TestRemakeKeys(t *testing.T) {
 	// What was renamed since clashes no longer.
 	w.Exec("UPDATE clients SET name = 'Other', name_key = 'other' WHERE id = $1", third)
 	w.Exec("UPDATE users SET email = 'twin@example.com' WHERE id = $1", twin)
-	if clashes, err := w.Clashes(t.Context()); err != nil || len(clashes) != 3 {
+	if clashes, err := migrate.Clashes(t.Context(), w.DB); err != nil || len(clashes) != 3 {
 		t.Errorf("after two were renamed: %v, %v", clashes, err)
 	}
 
@@ -152,7 +153,7 @@ func TestRemakeManyKeys(t *testing.T) {
 	w.Exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
 		SELECT $1, gen_random_uuid(), 'N  ' || n % 1500, 'n  ' || n, 'api', $2::timestamptz + interval '1 second' * n, $2 FROM generate_series(0, 2000) AS n`,
 		client, worldtest.Noon)
-	clashes, err := db.RemakeKeys(t.Context(), w.DB)
+	clashes, err := migrate.RemakeKeys(t.Context(), w.DB)
 	w.Must(err)
 
 	var plain, apart int
@@ -166,7 +167,7 @@ func TestRemakeManyKeys(t *testing.T) {
 // TestSchemaVersion counts the migration in Go.
 func TestSchemaVersion(t *testing.T) {
 	t.Parallel()
-	have, want, err := worldtest.New(t).SchemaVersion(t.Context())
+	have, want, err := migrate.SchemaVersion(t.Context(), worldtest.New(t).DB)
 	if err != nil || have != want || want < 30 {
 		t.Errorf("the tables are at %d of %d: %v", have, want, err)
 	}

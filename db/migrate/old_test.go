@@ -1,4 +1,4 @@
-package db_test
+package migrate_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/fixture"
 	"partnerapi/db/dbtest/worldtest"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 )
 
@@ -39,7 +40,7 @@ func newOldWorld(t *testing.T) oldWorld {
 	})
 	w := oldWorld{World: &worldtest.World{DB: d, T: t, Partner: db.NewID[domain.PartnerKind]()},
 		client: db.NewID[domain.ClientKind](), user: db.NewID[domain.UserKind]()}
-	w.Must(d.MigrateTo(t.Context(), beforeFrameworks))
+	w.Must(migrate.UpTo(t.Context(), d, beforeFrameworks))
 	w.Add("partners", fixture.Row{"id": w.Partner})
 	w.Add("clients", fixture.Row{"id": w.client, "partner_id": w.Partner, "name": "Acme", "name_key": "acme"})
 	w.Add("users", fixture.Row{"client_id": w.client, "id": w.user, "email": "ann@example.com"})
@@ -49,7 +50,7 @@ func newOldWorld(t *testing.T) oldWorld {
 // migrate brings the tables to the newest version.
 func (w oldWorld) migrate() {
 	w.T.Helper()
-	_, err := w.Migrate(w.T.Context())
+	_, err := migrate.Up(w.T.Context(), w.World.DB)
 	w.Must(err)
 }
 
@@ -121,12 +122,11 @@ func TestMigrateFrameworks(t *testing.T) {
 	}
 	w.is("true,{}", "SELECT direct || ',' || frameworks::text FROM waiting_assignments")
 
-	w.Must(db.EvaluateAll(t.Context(), w.DB))
-	evaluations, err := db.Evaluations(t.Context(), w.DB, w.client)
+	tenant, err := w.AnyTenant(t.Context(), w.client)
 	w.Must(err)
-	if len(evaluations) != 3 || evaluations[kept].Total == 0 {
-		t.Errorf("the evaluations are %v", evaluations)
-	}
+	w.Must(tenant.EvaluateStale(t.Context()))
+	w.is("3 true", `SELECT concat_ws(' ', count(*) FILTER (WHERE evaluated_at > '-infinity'), bool_or(id = $1 AND total > 0)::text)
+		FROM framework_assignments`, kept)
 	for waiting := 1; waiting > 0; {
 		waiting, err = w.AssignWaiting(t.Context())
 		w.Must(err)

@@ -1,4 +1,4 @@
-package db_test
+package migrate_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/worldtest"
+	"partnerapi/db/migrate"
 	"partnerapi/domain"
 )
 
@@ -20,7 +21,7 @@ func TestMigrateWaitsForLocksInTurns(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = d.Close() })
 	w := &worldtest.World{DB: d, T: t}
-	w.Must(d.MigrateTo(t.Context(), 21)) // the next one locks clients
+	w.Must(migrate.UpTo(t.Context(), d, 21)) // the next one locks clients
 	tx, err := d.SQL().BeginTx(t.Context(), nil)
 	w.Must(err)
 	_, err = tx.Exec("SELECT count(*) FROM clients")
@@ -28,7 +29,7 @@ func TestMigrateWaitsForLocksInTurns(t *testing.T) {
 
 	migrated := make(chan error, 1)
 	go func() {
-		_, err := d.Migrate(context.WithoutCancel(t.Context()))
+		_, err := migrate.Up(context.WithoutCancel(t.Context()), d)
 		migrated <- err
 	}()
 	// Another reader passes while the first one holds the migration up: nothing else would
