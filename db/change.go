@@ -21,7 +21,7 @@ type Change struct {
 	// updated_at where it touches a row.
 	At time.Time
 
-	locked lockRank
+	locked LockRank
 	// audiences are the clients whose audiences are locked or shared.
 	audiences map[domain.ClientID]bool
 	users     userEffects
@@ -33,36 +33,36 @@ type Change struct {
 	last      []func(context.Context) error
 }
 
-// lockRank is the place of a kind of rows in the lock order.
-type lockRank int
+// LockRank is the place of a kind of rows in the lock order.
+type LockRank int
 
 // The lock order: rows of a kind are locked in the order of their keys, and never
 // after rows of a kind that stands below. Rows that the transaction itself made
 // need no lock, and weak locks (KEY SHARE, SHARE) have no place in the order.
 const (
-	messageLocks  lockRank = iota + 1 // advisory, of the Message-IDs of real mails
-	audienceLocks                     // advisory; see ShareAudiences
-	syncLocks                         // of sync_runs and directory_connections
-	waitingLocks                      // of waiting_assignments
-	outboxLocks
-	resultLocks
-	userLocks
-	collectionLocks
-	policyLocks
-	signalLocks
-	reportedLocks
-	exposureLocks
-	templateLocks
-	reportLocks
-	dayLocks
-	clientLocks
-	partnerLocks
-	webhookLocks
+	MessageLocks  LockRank = iota + 1 // advisory, of the Message-IDs of real mails
+	AudienceLocks                     // advisory; see ShareAudiences
+	SyncLocks                         // of sync_runs and directory_connections
+	WaitingLocks                      // of waiting_assignments
+	OutboxLocks
+	ResultLocks
+	UserLocks
+	CollectionLocks
+	PolicyLocks
+	SignalLocks
+	ReportedLocks
+	ExposureLocks
+	TemplateLocks
+	ReportLocks
+	DayLocks
+	ClientLocks
+	PartnerLocks
+	WebhookLocks
 )
 
-// lock notes that rows of a kind are about to be locked. Out of the lock order it
+// Lock notes that rows of a kind are about to be locked. Out of the lock order it
 // is a programming error, which panics where the database was opened for tests.
-func (c *Change) lock(rank lockRank) {
+func (c *Change) Lock(rank LockRank) {
 	if c.strict && rank < c.locked {
 		panic(fmt.Sprintf("rows of rank %d are locked after rows of rank %d", rank, c.locked))
 	}
@@ -131,7 +131,7 @@ func (c *Change) flushPolicies(ctx context.Context) error {
 	if len(c.policies) == 0 {
 		return nil
 	}
-	c.lock(policyLocks)
+	c.Lock(PolicyLocks)
 	chosen := pg.SQL("false")
 	for _, condition := range c.policies {
 		chosen = pg.SQL("? OR (?)", chosen, condition)

@@ -38,7 +38,7 @@ func (c *Change) lockAudiences(ctx context.Context, function string, clients pg.
 		ID   domain.ClientID
 		Lock string // empty
 	}
-	c.lock(audienceLocks)
+	c.Lock(AudienceLocks)
 	lock := function + "(hashtextextended('audiences/' || l.id, 0))::text"
 	if trying(ctx) { // for any number of clients in one transaction, which leaves nothing
 		lock = "''"

@@ -28,9 +28,9 @@ type dayKey struct {
 // userCounts counts users by state.
 type userCounts struct{ active, inactive int }
 
-// countMails moves the counters of the mails that a client's users were sent on a
+// CountMails moves the counters of the mails that a client's users were sent on a
 // day.
-func (c *Change) countMails(client domain.ClientID, day domain.Date, by domain.PhishingCounts) {
+func (c *Change) CountMails(client domain.ClientID, day domain.Date, by domain.PhishingCounts) {
 	if c.counters.days == nil {
 		c.counters.days = map[dayKey]domain.PhishingCounts{}
 	}
@@ -78,7 +78,7 @@ func (c *Change) flushCounters(ctx context.Context) error {
 		return err
 	}
 	for _, partner := range sortedIDs(c.counters.partners) { // of whom a change has one at the most
-		c.lock(partnerLocks)
+		c.Lock(PartnerLocks)
 		_, err := pg.Exec(ctx, c, "count a partner's clients", pg.SQL(
 			"UPDATE partners SET client_count = client_count + ?1::integer WHERE id = ?0",
 			partner, c.counters.partners[partner]))
@@ -102,7 +102,7 @@ func (c *Change) flushUserCounts(ctx context.Context) error {
 	for i, id := range ids {
 		active[i], inactive[i] = c.counters.clients[id].active, c.counters.clients[id].inactive
 	}
-	c.lock(clientLocks)
+	c.Lock(ClientLocks)
 	if len(ids) > 1 {
 		_, err := pg.Exec(ctx, c, "lock clients", pg.SQL(
 			"SELECT FROM clients WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE", pg.IDs(ids)))
@@ -125,7 +125,7 @@ func (c *Change) flushFrameworks(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	c.lock(clientLocks)
+	c.Lock(ClientLocks)
 	if len(ids) > 1 {
 		_, err := pg.Exec(ctx, c, "lock clients", pg.SQL(
 			"SELECT FROM clients WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE", pg.IDs(ids)))
@@ -186,7 +186,7 @@ func (c *Change) flushDays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.lock(dayLocks)
+	c.Lock(DayLocks)
 	_, err = pg.Exec(ctx, c, "count simulated mails", pg.SQL(`
 		INSERT INTO phishing_days AS p
 			(client_id, day, sent, opened, clicked, reported, credentials_submitted, attachments_opened)

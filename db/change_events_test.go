@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 	"partnerapi/domain"
 )
 
@@ -34,7 +35,7 @@ func TestOnEvents(t *testing.T) {
 	if woken != 2 {
 		t.Errorf("woken %d times, not twice", woken)
 	}
-	if f, err := w.Figures(t.Context(), time.Minute); err != nil || f.Events != 2 || f.OldestEvent.IsZero() {
+	if f, err := doctor.CountFigures(t.Context(), w.DB, time.Minute); err != nil || f.Events != 2 || f.OldestEvent.IsZero() {
 		t.Errorf("%d events wait, %v", f.Events, err)
 	}
 }

@@ -112,8 +112,8 @@ const (
 	SimulatedMail OutboxKind = "simulation"
 )
 
-// outboxChannel is what processes that send listen to.
-const outboxChannel = "outbox"
+// OutboxChannel is what processes that send listen to.
+const OutboxChannel = "outbox"
 
 // SendMails puts mail requests of a client that the transaction wrote into the
 // outbox. It takes one statement for any number of them.
@@ -144,6 +144,6 @@ func (c *Change) sendSimulations(ctx context.Context, client domain.ClientID, re
 func (c *Change) insertOutbox(ctx context.Context, with, rows pg.Query) error {
 	_, err := pg.Exec(ctx, c, "put mails into the outbox", pg.SQL(`
 		WITH ? added AS (INSERT INTO outbox (client_id, id, kind, urgency, due_at) ? RETURNING id)
-		SELECT pg_notify(?, '') FROM added LIMIT 1`, with, rows, outboxChannel))
+		SELECT pg_notify(?, '') FROM added LIMIT 1`, with, rows, OutboxChannel))
 	return err
 }

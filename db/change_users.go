@@ -97,7 +97,7 @@ const isKey = "(u.client_id, u.id) IN (SELECT * FROM unnest(?0::uuid[], ?1::uuid
 // and returns them. What other tables hold of them is to be read by a later
 // statement: this one's snapshot is older than the locks that it waited for.
 func (c *Change) lockUsers(ctx context.Context, condition pg.Query) ([]domain.UserKey, error) {
-	c.lock(userLocks)
+	c.Lock(UserLocks)
 	keys, err := pg.All[domain.UserKey](ctx, c, "lock users", pg.SQL(`
 		SELECT u.client_id AS client, u.id AS "user" FROM users AS u
 		WHERE ? ORDER BY u.client_id, u.id FOR NO KEY UPDATE`, condition))

@@ -69,7 +69,7 @@ func (d *DB) clients(ctx context.Context, f domain.ClientFilter, w domain.Window
 	order, every := clientOrders[f.Sort.By()], everyClient(ctx, f)
 	k := pg.Keyset[clientRow]{
 		Table: "clients AS c", Key: order.key, Cast: order.cast, ID: "c.id", Desc: f.Sort.Descending(), OneIndex: every,
-		Where: pg.Conditions{reach(ctx)},
+		Where: pg.Conditions{WithinReach(ctx)},
 		Position: func(r *clientRow) domain.Position {
 			return domain.Position{Key: order.of(r), ID: r.ID.UUID()}
 		},

@@ -83,7 +83,7 @@ func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domai
 // invites as it may within their sliding times. It locks the partner, so that of
 // several at once no more are accepted.
 func (c *Change) limitInvites(ctx context.Context, partner domain.PartnerID, client domain.ClientID) error {
-	if err := c.lockPartner(ctx, partner); err != nil {
+	if err := c.LockPartner(ctx, partner); err != nil {
 		return err
 	}
 	// The invite that is to leave its window before there may be another one; null

@@ -144,7 +144,7 @@ func (d *DB) refreshRead(ctx context.Context, condition pg.Query) ([]clientRow, 
 	now := d.Now()
 	ahead := now.Add(refreshAheadFor)
 	return d.summarize(ctx, refresh{
-		of: pg.SQL("? AND ?", condition, reach(ctx)), before: now.Add(-domain.SummaryAge), ahead: &ahead,
+		of: pg.SQL("? AND ?", condition, WithinReach(ctx)), before: now.Add(-domain.SummaryAge), ahead: &ahead,
 	})
 }
 
@@ -221,7 +221,7 @@ func (d *DB) refreshPage(ctx context.Context, page []domain.Client) error {
 
 func (d *DB) clientsByID(ctx context.Context, ids []domain.ClientID) ([]clientRow, error) {
 	return pg.All[clientRow](ctx, d, "read clients", pg.From("clients AS c").Columns(pg.Columns[clientRow]()).
-		Where("c.id = ANY(?::uuid[])", pg.IDs(ids)).Where("?", reach(ctx)))
+		Where("c.id = ANY(?::uuid[])", pg.IDs(ids)).Where("?", WithinReach(ctx)))
 }
 
 // RefreshReachable refreshes the stale summaries of all clients that the caller

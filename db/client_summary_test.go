@@ -3,26 +3,13 @@ package db_test
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"partnerapi/db"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
-
-// statements counts what is sent to the database.
-type statements struct{ n atomic.Int64 }
-
-func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	s.n.Add(1)
-	return ctx
-}
-func (s *statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-func (s *statements) reset()                                                          { s.n.Store(0) }
-func (s *statements) count() int                                                      { return int(s.n.Load()) }
 
 func (w *world) phished(client domain.ClientID, age, sent, clicked, reported int) {
 	w.T.Helper()
@@ -39,7 +26,7 @@ func (w *world) summary(client domain.ClientID) domain.ClientSummary {
 }
 
 func TestRefreshSummaries(t *testing.T) {
-	counter := &statements{}
+	counter := &worldtest.Statements{}
 	w := newWorld(t, db.WithTracer(counter))
 	full, empty, untouched := w.AddClient(), w.AddClient(), w.AddClient()
 	for i, score := range []int{0, 399, 599, 600, 1000, 904} { // 3502 / 6 = 583.67
@@ -53,10 +40,10 @@ func TestRefreshSummaries(t *testing.T) {
 	w.phished(full, 364, 1, 1, 0)
 	w.phished(full, 365, 100, 50, 0)
 
-	counter.reset()
+	counter.Reset()
 	page, err := w.Clients(w.caller(), domain.ClientFilter{Sort: "name", IDs: []domain.ClientID{full, empty}}, domain.Window{Limit: 2})
 	w.Must(err)
-	if got := counter.count(); got != 2 {
+	if got := counter.Count(); got != 2 {
 		t.Errorf("%d statements, want two: a read, and a refresh that reads", got)
 	}
 	want := domain.ClientSummary{
@@ -135,7 +122,7 @@ func TestSummaryAge(t *testing.T) {
 }
 
 func TestRefreshReachable(t *testing.T) {
-	counter := &statements{}
+	counter := &worldtest.Statements{}
 	w := newWorld(t, db.WithTracer(counter))
 	listed, other, archived := w.AddClient(), w.AddClient(), w.AddClient()
 	w.Exec("UPDATE clients SET archived_at = $2 WHERE id = $1", archived, noon)
@@ -158,9 +145,9 @@ func TestRefreshReachable(t *testing.T) {
 		{"a key for one client", domain.Caller{Partner: w.Partner, Key: key}, [3]bool{true, false, false}},
 		{"a key for all", domain.Caller{Partner: w.Partner, AllClients: true}, [3]bool{true, true, false}},
 	} {
-		counter.reset()
+		counter.Reset()
 		w.Must(w.RefreshReachable(domain.WithCaller(context.Background(), &step.caller)))
-		if n := counter.count(); n != 1 {
+		if n := counter.Count(); n != 1 {
 			t.Errorf("%s: %d statements", step.name, n)
 		}
 		if got := [3]bool{made(listed), made(other), made(archived)}; got != step.want {
@@ -218,7 +205,7 @@ func TestNoUsersNoRates(t *testing.T) {
 // last day before it is stale again, and nothing else, so that an hourly poller
 // finds fresh summaries.
 func TestRefreshAhead(t *testing.T) {
-	counter := &statements{}
+	counter := &worldtest.Statements{}
 	w := newWorld(t, db.WithTracer(counter))
 	ctx := w.caller()
 	polled, unread, archived := w.AddClient(), w.AddClient(), w.AddClient()
@@ -241,10 +228,10 @@ func TestRefreshAhead(t *testing.T) {
 			w.Clock.Advance(4 * time.Minute)
 			ahead(1)
 		}
-		counter.reset()
+		counter.Reset()
 		got, err := w.FreshTenant(ctx, polled)
-		if err != nil || got.Summary.AverageScore != 640 || counter.count() != 1 {
-			t.Fatalf("%+v in %d statements, %v", got.Summary, counter.count(), err)
+		if err != nil || got.Summary.AverageScore != 640 || counter.Count() != 1 {
+			t.Fatalf("%+v in %d statements, %v", got.Summary, counter.Count(), err)
 		}
 	}
 	if at := w.summary(unread).At; !at.Before(noon) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
@@ -121,7 +122,7 @@ func TestClientUpdatedAt(t *testing.T) {
 // orders, lose no move and do not deadlock; each change takes one statement, and one
 // before it that locks several.
 func TestUserCounts(t *testing.T) {
-	counter := &statements{}
+	counter := &worldtest.Statements{}
 	w := newWorld(t, db.WithTracer(counter), db.WithStrictLocks())
 	var clients []domain.ClientID
 	for range 10 {
@@ -136,9 +137,9 @@ func TestUserCounts(t *testing.T) {
 			return nil
 		})
 	}
-	counter.reset()
+	counter.Reset()
 	w.Must(move(0))
-	if n := counter.count(); n > 4 { // with begin and commit
+	if n := counter.Count(); n > 4 { // with begin and commit
 		t.Errorf("%d statements", n)
 	}
 	var group sync.WaitGroup

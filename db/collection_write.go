@@ -36,7 +36,7 @@ func (t *Tenant) DeleteCollection(ctx context.Context, c *Change, id domain.Coll
 	if err != nil {
 		return err
 	}
-	c.lock(collectionLocks)
+	c.Lock(CollectionLocks)
 	deleted, err := pg.Exec(ctx, c, "delete a collection",
 		pg.SQL("DELETE FROM collections WHERE client_id = ? AND id = ?", t.ID, id))
 	if err != nil {
@@ -95,7 +95,7 @@ func (t *Tenant) LockCollection(ctx context.Context, c *Change, id domain.Collec
 }
 
 func (t *Tenant) lockCollections(ctx context.Context, c *Change, condition pg.Query) ([]collectionRow, error) {
-	c.lock(collectionLocks)
+	c.Lock(CollectionLocks)
 	return pg.All[collectionRow](ctx, c, "lock collections",
 		pg.From("collections AS k").Columns(pg.Columns[collectionRow]()).Where("k.client_id = ?", t.ID).
 			Where("?", condition).OrderBy("k.id").For("NO KEY UPDATE"))
@@ -152,7 +152,7 @@ func (t *Tenant) join(
 // RemoveMember takes a user, who is locked, out of a collection. NotFound
 // where the user is not in it.
 func (t *Tenant) RemoveMember(ctx context.Context, c *Change, id domain.CollectionID, user domain.UserID) error {
-	c.lock(collectionLocks)
+	c.Lock(CollectionLocks)
 	left, err := t.leave(ctx, c, "m.collection_id = ? AND m.user_id = ?", id, user)
 	if err == nil && left == 0 {
 		return &domain.Error{

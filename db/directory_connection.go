@@ -36,7 +36,7 @@ func (d *DB) ConnectDirectory(
 		return err
 	}
 	return d.Change(ctx, func(ctx context.Context, c *Change) error {
-		c.lock(syncLocks)
+		c.Lock(SyncLocks)
 		changed, err := pg.One[bool](ctx, c, "look for other settings", pg.SQL(`
 			SELECT EXISTS (SELECT 1 FROM directory_connections
 				WHERE client_id = ? AND provider = ? AND settings <> ?::jsonb)`, client, provider, string(settings)))
@@ -68,7 +68,7 @@ func (d *DB) ConnectDirectory(
 
 // showDirectory stores which directory a client is shown to have.
 func (c *Change) showDirectory(ctx context.Context, client domain.ClientID, provider *domain.Directory) error {
-	c.lock(clientLocks)
+	c.Lock(ClientLocks)
 	_, err := pg.Exec(ctx, c, "show the directory of a client", pg.SQL(`
 		UPDATE clients SET directory_sync = ?1, updated_at = greatest(updated_at, ?2)
 		WHERE id = ?0 AND directory_sync IS DISTINCT FROM ?1`, client, provider, c.At))

@@ -95,7 +95,7 @@ func (u *User) ResolveExposure(ctx context.Context, c *Change, breach string) (d
 	if !u.watched {
 		return domain.Exposure{}, domain.ErrNoDarkWeb()
 	}
-	c.lock(exposureLocks)
+	c.Lock(ExposureLocks)
 	resolved, err := pg.Exec(ctx, c, "resolve an exposure", pg.SQL(`
 		UPDATE exposures SET resolved_at = ?3, updated_at = greatest(updated_at, ?3)
 		WHERE client_id = ?0 AND user_id = ?1 AND breach_name = ?2 AND resolved_at IS NULL`,

@@ -42,7 +42,7 @@ func (d *DB) ImportBreaches(ctx context.Context, breaches []domain.Breach) (adde
 	}
 
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
-		c.lock(exposureLocks)
+		c.Lock(ExposureLocks)
 		n, err := pg.One[importedBreaches](ctx, c, "import breaches", pg.SQL(importBreachesSQL, string(text), c.At))
 		added, changed = n.Added, n.Changed
 		return err

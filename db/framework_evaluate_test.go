@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
@@ -114,7 +115,7 @@ func TestModules(t *testing.T) {
 // TestEvaluateStale: evaluations older than five minutes are made again, in one
 // statement after a look, and others are not.
 func TestEvaluateStale(t *testing.T) {
-	counter := &statements{}
+	counter := &worldtest.Statements{}
 	w := newWorld(t, db.WithTracer(counter))
 	client, another := w.AddClient(), w.AddClient()
 	f := followed{users: []followedUser{old()}}
@@ -132,9 +133,9 @@ func TestEvaluateStale(t *testing.T) {
 		t.Helper()
 		tenant, err := w.Tenant(w.caller(), client)
 		w.Must(err)
-		counter.reset()
+		counter.Reset()
 		w.Must(tenant.EvaluateStale(w.caller()))
-		if n := counter.count(); n != wantStatements {
+		if n := counter.Count(); n != wantStatements {
 			t.Errorf("%d statements, want %d", n, wantStatements)
 		}
 		evaluations, err := db.Evaluations(t.Context(), w.DB, client)

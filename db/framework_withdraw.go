@@ -91,7 +91,7 @@ func (t *Tenant) withdraw(ctx context.Context, c *Change, ids []domain.Framework
 }
 
 func (t *Tenant) withdrawWaiting(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
-	c.lock(waitingLocks)
+	c.Lock(WaitingLocks)
 	_, err := pg.Exec(ctx, c, "withdraw what waits", pg.SQL(waitingLess, t.ID, pg.IDs(ids)))
 	return err
 }

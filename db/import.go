@@ -50,7 +50,7 @@ func (d *DB) StaleSummaries(ctx context.Context, since time.Time) error {
 	for last := (domain.ClientID{}); ; {
 		var batch []domain.ClientID
 		err := d.Change(ctx, func(ctx context.Context, c *Change) (err error) {
-			c.lock(clientLocks)
+			c.Lock(ClientLocks)
 			batch, err = pg.All[domain.ClientID](ctx, c, "lock clients with stale summaries", pg.SQL(`
 				SELECT c.id FROM clients AS c WHERE c.id > ?0 AND EXISTS (
 					SELECT 1 FROM users AS u WHERE u.client_id = c.id AND u.updated_at >= ?1)

@@ -99,7 +99,7 @@ func (d *DB) ImportClients(ctx context.Context, batch []domain.ClientRecord) ([]
 func (m *importingClients) apply(
 	ctx context.Context, batch []domain.ClientRecord, results []domain.ImportResult,
 ) error {
-	m.lock(clientLocks)
+	m.Lock(ClientLocks)
 	rows, err := lockRows[domain.ClientRecord, importedClient](ctx, m.Change, batch, "c.id")
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func (m *importingCollections) apply(
 	if err := m.lockMembers(ctx, batch); err != nil {
 		return err
 	}
-	m.lock(collectionLocks)
+	m.Lock(CollectionLocks)
 	rows, err := lockRows[domain.CollectionRecord, collectionRow](ctx, m.Change, batch, "k.client_id, k.id")
 	if err != nil {
 		return err

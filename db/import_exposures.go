@@ -127,7 +127,7 @@ func (m *importingExposures) then(a *applied[domain.ExposureRecord, importedExpo
 func (c *Change) lockExposures(
 	ctx context.Context, users []domain.UserID, breaches []string,
 ) (map[any]*importedExposure, error) {
-	c.lock(exposureLocks)
+	c.Lock(ExposureLocks)
 	rows, err := pg.All[importedExposure](ctx, c, "lock exposures", pg.SQL(`
 		SELECT `+pg.Columns[importedExposure]()+`
 		FROM (SELECT DISTINCT user_id, breach_name FROM unnest(?::uuid[], ?::text[]) AS l (user_id, breach_name)) AS l

@@ -100,7 +100,7 @@ func (m *importingFrameworks) read(ctx context.Context, batch []domain.Framework
 	ids := idsOf(batch)
 	clients := refsOf(batch, func(r *domain.FrameworkAssignmentRecord) clientRef { return r.Client })
 	clients = slices.DeleteFunc(clients, domain.ClientID.IsZero)
-	m.lock(audienceLocks)
+	m.Lock(AudienceLocks)
 	err := m.lockAudiences(ctx, "pg_advisory_xact_lock", pg.SQL(`(
 		SELECT unnest(?::uuid[]) AS id UNION SELECT client_id FROM framework_assignments WHERE id = ANY(?::uuid[])) AS l`,
 		pg.IDs(clients), ids))

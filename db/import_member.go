@@ -164,7 +164,7 @@ func (c *Change) importMemberships(
 	if err != nil || len(joining) == 0 {
 		return err
 	}
-	c.lock(collectionLocks)
+	c.Lock(CollectionLocks)
 	_, err = pg.Exec(ctx, c, "lock collections", pg.SQL(
 		"SELECT FROM collections WHERE id = ANY(?::uuid[]) ORDER BY client_id, id FOR NO KEY UPDATE",
 		pg.IDs(sortedUnique(named))))

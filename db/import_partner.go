@@ -14,7 +14,7 @@ func (d *DB) ImportPartners(ctx context.Context, batch []domain.PartnerRecord) (
 func (c *Change) importPartners(
 	ctx context.Context, batch []domain.PartnerRecord, results []domain.ImportResult,
 ) error {
-	c.lock(partnerLocks)
+	c.Lock(PartnerLocks)
 	rows, err := lockRows[domain.PartnerRecord, partnerRow](ctx, c, batch, "p.id")
 	if err != nil {
 		return err

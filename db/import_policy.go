@@ -48,7 +48,7 @@ func (d *DB) ImportPolicies(ctx context.Context, batch []domain.PolicyRecord) ([
 }
 
 func (c *Change) importPolicies(ctx context.Context, batch []domain.PolicyRecord, results []domain.ImportResult) error {
-	c.lock(policyLocks)
+	c.Lock(PolicyLocks)
 	rows, err := lockRows[domain.PolicyRecord, importedPolicy](ctx, c, batch, "p.client_id, p.id")
 	if err != nil {
 		return err

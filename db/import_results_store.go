@@ -51,14 +51,14 @@ func (c *Change) lockNamedResults(ctx context.Context, of [][16]byte) ([]resultR
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	c.lock(outboxLocks)
+	c.Lock(OutboxLocks)
 	_, err = pg.Exec(ctx, c, "lock mails that wait", pg.SQL(`
 		SELECT FROM outbox AS o JOIN phishing_results AS r ON r.client_id = o.client_id AND r.id = o.id
 		WHERE r.id = ANY(?::uuid[]) ORDER BY o.client_id, o.id FOR UPDATE OF o`, pg.IDs(ids)))
 	if err != nil {
 		return nil, err
 	}
-	c.lock(resultLocks)
+	c.Lock(ResultLocks)
 	return pg.All[resultRow](ctx, c, "lock results", pg.Rows[resultRow]().
 		Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).OrderBy("r.id").For("NO KEY UPDATE"))
 }
@@ -132,7 +132,7 @@ func (c *Change) addedResults(ctx context.Context, added []resultChange) error {
 // countResult moves the counters of the day on which a mail was sent, which stays.
 func (c *Change) countResult(r *resultChange) {
 	if r.after.SentAt != nil {
-		c.countMails(r.client, domain.DateOf(*r.after.SentAt), r.after.Counts().Minus(r.before.Counts()))
+		c.CountMails(r.client, domain.DateOf(*r.after.SentAt), r.after.Counts().Minus(r.before.Counts()))
 	}
 }
 
@@ -159,7 +159,7 @@ func (c *Change) countTemplates(ctx context.Context, added []resultChange) error
 	for i := range added {
 		clients[i], templates[i] = added[i].client, added[i].after.Template
 	}
-	c.lock(templateLocks)
+	c.Lock(TemplateLocks)
 	_, err := pg.Exec(ctx, c, "count the uses of templates", pg.SQL(`
 		INSERT INTO template_uses AS u (client_id, template_id, used)
 		SELECT client_id, template_id, count(*) FROM unnest(?::uuid[], ?::uuid[]) AS t (client_id, template_id)

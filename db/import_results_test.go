@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"partnerapi/db"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
@@ -263,22 +264,22 @@ func (w *world) wantUses(t *rapid.T) {
 // TestImportResultsCost: the number of statements is that of one record.
 func TestImportResultsCost(t *testing.T) {
 	t.Parallel()
-	counter := &statements{}
+	counter := &worldtest.Statements{}
 	w := newWorld(t, db.WithTracer(counter))
 	w.Add("phishing_templates", row{"id": aTemplate})
-	cost := func(n int) int64 {
+	cost := func(n int) int {
 		var batch []domain.ResultRecord
 		for range n {
 			r := resultOf(w.AddUser(w.AddClient(), domain.RoleStandard, 750))
 			r.SentAt = moment(day)
 			batch = append(batch, r)
 		}
-		before := counter.n.Load()
+		before := counter.Count()
 		results, err := w.ImportResults(t.Context(), batch)
 		if err != nil || results[n-1].Outcome != domain.ImportCreated {
 			t.Error(results, err)
 		}
-		return counter.n.Load() - before
+		return counter.Count() - before
 	}
 	if one, many := cost(1), cost(20); one != many {
 		t.Errorf("%d statements for a record, %d for twenty", one, many)

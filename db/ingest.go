@@ -114,7 +114,7 @@ func (c *Change) lockNamed(ctx context.Context, batch []domain.Signal) (n *named
 	}
 
 	n = &named{results: map[domain.ResultID]domain.Result{}}
-	c.lock(resultLocks)
+	c.Lock(ResultLocks)
 	if n.rows, err = c.lockResults(ctx, steps); err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (c *Change) enterSignals(ctx context.Context, batch []domain.Signal, result
 		ids[n], types[n], times[n] = batch[i].ID, string(batch[i].Type), batch[i].At
 	}
 
-	c.lock(signalLocks)
+	c.Lock(SignalLocks)
 	entered, err := pg.All[enteredRow](ctx, c, "enter signals", pg.SQL(`
 		WITH entered AS (
 			INSERT INTO signals (id, type, at, taken_at)

@@ -122,7 +122,7 @@ func (c *Change) sight(ctx context.Context, list []sighting) error {
 	if err != nil {
 		return err
 	}
-	c.lock(exposureLocks)
+	c.Lock(ExposureLocks)
 	rows, err := pg.All[sightedRow](ctx, c, "record exposures",
 		pg.SQL(sightSQL, string(text), c.At, domain.SeverityCritical.Values()))
 	for _, row := range rows {

@@ -23,7 +23,7 @@ func (c *Change) lockMessages(ctx context.Context, batch []domain.Signal) error 
 	if len(messages) == 0 {
 		return nil
 	}
-	c.lock(messageLocks)
+	c.Lock(MessageLocks)
 	_, err := pg.Exec(ctx, c, "lock messages", pg.SQL(`
 		SELECT pg_advisory_xact_lock(hashtext('reported emails'), n) FROM (
 			SELECT DISTINCT hashtext(m) & 1023 AS n FROM unnest(?::text[]) AS m ORDER BY 1
@@ -166,7 +166,7 @@ func (c *Change) takeReported(ctx context.Context, reports []reportedRow, classi
 		return err
 	}
 
-	c.lock(reportedLocks)
+	c.Lock(ReportedLocks)
 	if len(classified) > 0 {
 		if _, err := pg.Exec(ctx, c, "store classifications", pg.SQL(storeClassifiedSQL, string(known))); err != nil {
 			return err

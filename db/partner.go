@@ -27,10 +27,10 @@ func (d *DB) InsertPartner(ctx context.Context, name string) (domain.PartnerID, 
 	return row.ID, err
 }
 
-// lockPartner locks a partner: what it may have a limited number of is counted one
+// LockPartner locks a partner: what it may have a limited number of is counted one
 // request after the other.
-func (c *Change) lockPartner(ctx context.Context, id domain.PartnerID) error {
-	c.lock(partnerLocks)
+func (c *Change) LockPartner(ctx context.Context, id domain.PartnerID) error {
+	c.Lock(PartnerLocks)
 	_, err := pg.One[domain.PartnerID](ctx, c, "lock a partner", pg.SQL(
 		"SELECT id FROM partners WHERE id = ? FOR NO KEY UPDATE", id))
 	return err

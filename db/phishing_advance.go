@@ -32,7 +32,7 @@ func (c *Change) lockResults(ctx context.Context, steps []domain.ResultStep) ([]
 	for i, s := range steps {
 		ids[i] = s.Result
 	}
-	c.lock(resultLocks)
+	c.Lock(ResultLocks)
 	return pg.All[resultRow](ctx, c, "lock results", pg.From("phishing_results AS r").Columns(pg.Columns[resultRow]()).
 		Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).
 		Where("EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL)").
@@ -52,7 +52,7 @@ func (c *Change) advanceResults(ctx context.Context, rows []resultRow, steps []d
 	for i := range changes {
 		r := &changes[i]
 		user := domain.UserKey{Client: r.client, User: r.after.User}
-		c.countMails(r.client, domain.DateOf(*r.after.SentAt), r.after.Counts().Minus(r.before.Counts()))
+		c.CountMails(r.client, domain.DateOf(*r.after.SentAt), r.after.Counts().Minus(r.before.Counts()))
 		if r.byPerson() {
 			c.ObjectEvent(domain.ResultUpdated, user, r.after.ID.UUID())
 		}

@@ -11,47 +11,9 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
-
-// unsent adds a simulated mail that was due a day ago and is still scheduled or,
-// unless that is the zero time, sent.
-func (w *world) unsent(client domain.ClientID, user domain.UserID, sent time.Time) domain.ResultID {
-	w.T.Helper()
-	id := db.NewID[domain.ResultKind]()
-	w.Add("phishing_templates", row{"id": domain.TemplateID{15: 1}})
-	w.Add("phishing_results", row{
-		"client_id": client, "id": id, "user_id": user, "template_id": domain.TemplateID{15: 1}, "created_at": noon.AddDate(0, 0, -1),
-	})
-	if !sent.IsZero() {
-		now := w.Clock.Now()
-		w.Clock.Set(sent)
-		w.Exec("INSERT INTO outbox (client_id, id, kind, urgency, due_at) VALUES ($1, $2, 'simulation', 2, $3)", client, id, sent)
-		w.send(w.claim(1)...)
-		w.Clock.Set(now)
-	}
-	return id
-}
-
-// claim leases up to n mails of the outbox for a minute.
-func (w *world) claim(n int) []db.Lease {
-	w.T.Helper()
-	leases, err := w.ClaimOutbox(w.T.Context(), n, time.Minute)
-	w.Must(err)
-	return leases
-}
-
-// send marks leased mails as sent, and returns how many were.
-func (w *world) send(leases ...db.Lease) int {
-	w.T.Helper()
-	mails := make([]db.SentMail, len(leases))
-	for i, l := range leases {
-		mails[i] = db.SentMail{Lease: l, From: "a@example.com", Subject: "Subject"}
-	}
-	marked, err := w.MarkSent(w.T.Context(), mails)
-	w.Must(err)
-	return len(marked)
-}
 
 // wantCounts holds every stored count of simulated mails against a recount.
 func (w *world) wantCounts(t interface{ Fatalf(string, ...any) }) {
@@ -102,7 +64,7 @@ func TestAdvanceResultsProperty(t *testing.T) {
 			if rapid.Bool().Draw(t, "sent") {
 				sent = noon.AddDate(0, 0, -rapid.IntRange(0, 400).Draw(t, "age"))
 			}
-			ids = append(ids, w.unsent(client, w.AddUser(client, domain.RoleStandard, 750), sent))
+			ids = append(ids, w.AddUnsent(client, w.AddUser(client, domain.RoleStandard, 750), sent))
 		}
 		var all []domain.ResultStep
 		for range rapid.IntRange(1, 4).Draw(t, "batches") {
@@ -147,7 +109,7 @@ func TestAdvanceResultsProperty(t *testing.T) {
 func TestScannersAreNoEvents(t *testing.T) {
 	w := newWorld(t)
 	client := w.AddClient()
-	id := w.unsent(client, w.AddUser(client, domain.RoleStandard, 750), noon.AddDate(0, 0, -3))
+	id := w.AddUnsent(client, w.AddUser(client, domain.RoleStandard, 750), noon.AddDate(0, 0, -3))
 	before := w.changes()
 	step := domain.ResultStep{Result: id, Kind: domain.MailClicked, At: noon, Automated: domain.ByHead}
 	w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{step}))
@@ -167,11 +129,11 @@ func TestScannersAreNoEvents(t *testing.T) {
 // user and the events; what is not there is left out; the number of statements is
 // that of one step.
 func TestAdvanceResults(t *testing.T) {
-	counter := &statements{}
+	counter := &worldtest.Statements{}
 	w := newWorld(t, db.WithTracer(counter))
 	client := w.AddClient()
 	user := w.AddUser(client, domain.RoleStandard, 750)
-	id := w.unsent(client, user, noon.AddDate(0, 0, -3))
+	id := w.AddUnsent(client, user, noon.AddDate(0, 0, -3))
 	steps := []domain.ResultStep{
 		{Result: domain.ResultID{1}, Kind: domain.MailClicked, At: noon},
 		{Result: id, Kind: domain.MailClicked, At: noon},
@@ -190,11 +152,11 @@ func TestAdvanceResults(t *testing.T) {
 		var many []domain.ResultStep
 		for range n {
 			c := w.AddClient()
-			many = append(many, domain.ResultStep{Result: w.unsent(c, w.AddUser(c, domain.RoleStandard, 750), noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon})
+			many = append(many, domain.ResultStep{Result: w.AddUnsent(c, w.AddUser(c, domain.RoleStandard, 750), noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon})
 		}
-		changes, before := w.changes(), counter.n.Load()
+		changes, before := w.changes(), counter.Count()
 		w.Must(w.AdvanceResults(t.Context(), many))
-		cost := int(counter.n.Load() - before)
+		cost := counter.Count() - before
 		if moved := w.changes() - changes; moved != n {
 			t.Fatalf("%d steps changed %d results", n, moved)
 		}
@@ -209,8 +171,8 @@ func TestAdvanceResults(t *testing.T) {
 func TestUnsent(t *testing.T) {
 	w := newWorld(t)
 	client := w.AddClient()
-	id := w.unsent(client, w.AddUser(client, domain.RoleStandard, 750), time.Time{})
-	sent := w.unsent(client, w.AddUser(client, domain.RoleStandard, 750), noon)
+	id := w.AddUnsent(client, w.AddUser(client, domain.RoleStandard, 750), time.Time{})
+	sent := w.AddUnsent(client, w.AddUser(client, domain.RoleStandard, 750), noon)
 	before := w.changes()
 	w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{
 		{Result: id, Kind: domain.MailReported, At: noon}, {Result: sent, Kind: domain.MailClicked, At: noon.Add(-time.Second)},
@@ -227,7 +189,7 @@ func TestTooSoon(t *testing.T) {
 	w := newWorld(t)
 	client := w.AddClient()
 	for after, automated := range map[time.Duration]bool{0: true, 1999 * time.Millisecond: true, 2 * time.Second: false} {
-		id := w.unsent(client, w.AddUser(client, domain.RoleStandard, 750), noon)
+		id := w.AddUnsent(client, w.AddUser(client, domain.RoleStandard, 750), noon)
 		w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{{Result: id, Kind: domain.MailClicked, At: noon.Add(after)}}))
 		var got bool
 		var reason domain.AutomatedReason
@@ -246,8 +208,8 @@ func TestOneClickAtOnce(t *testing.T) {
 	client := w.AddClient()
 	a, b := w.AddUser(client, domain.RoleStandard, 750), w.AddUser(client, domain.RoleStandard, 750)
 	steps := []domain.ResultStep{
-		{Result: w.unsent(client, a, noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon},
-		{Result: w.unsent(client, b, noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon},
+		{Result: w.AddUnsent(client, a, noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon},
+		{Result: w.AddUnsent(client, b, noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon},
 	}
 	var wait sync.WaitGroup
 	before, errs := w.changes(), make([]error, 16)

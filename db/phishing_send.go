@@ -28,7 +28,7 @@ type seenRow struct {
 func (t *Tenant) LockTargets(
 	ctx context.Context, c *Change, ids []domain.UserID,
 ) (map[domain.UserID]domain.Target, error) {
-	c.lock(userLocks)
+	c.Lock(UserLocks)
 	users, err := pg.All[targetRow](ctx, c, "lock users", pg.SQL(`
 		SELECT id, status = 'active' AS active, preferred_language AS language FROM users
 		WHERE client_id = ? AND id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE`, t.ID, pg.IDs(ids)))
@@ -91,7 +91,7 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 	if err := c.sendSimulations(ctx, t.ID, results); err != nil {
 		return err
 	}
-	c.lock(templateLocks)
+	c.Lock(TemplateLocks)
 	_, err := pg.Exec(ctx, c, "count the uses of templates", pg.SQL(`
 		INSERT INTO template_uses AS u (client_id, template_id, used)
 		SELECT ?, id, count(*) FROM unnest(?::uuid[]) AS id GROUP BY id ORDER BY id

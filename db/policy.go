@@ -99,7 +99,7 @@ func (t *Tenant) Policy(ctx context.Context, id domain.PolicyID) (*Policy, error
 
 // LockPolicy is Tenant.Policy for a change of the policy.
 func (c *Change) LockPolicy(ctx context.Context, t *Tenant, id domain.PolicyID) (*Policy, error) {
-	c.lock(policyLocks)
+	c.Lock(PolicyLocks)
 	return t.policy(ctx, id, t.policyByID(id).For("NO KEY UPDATE OF p"))
 }
 

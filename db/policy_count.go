@@ -7,11 +7,11 @@ import (
 	"partnerapi/domain"
 )
 
-// countedSQL counts, as of ?2, the audiences of the policies ?1 of the client ?0
+// PolicyCountsSQL counts, as of ?2, the audiences of the policies ?1 of the client ?0
 // and who of them has signed. Each policy runs the one branch of its scope: the
 // conditions on p of the others are constants to them, and stop them before they
 // read a row.
-const countedSQL = `
+const PolicyCountsSQL = `
 	WITH counted AS MATERIALIZED (
 		SELECT p.id, p.xmin AS seen, c.audience, c.acknowledged,
 			coalesce(c.first_signed_at + make_interval(days => p.renewal_period_days), 'infinity') AS holds_until
@@ -33,10 +33,10 @@ const countedSQL = `
 		WHERE p.client_id = ?0 AND p.id = ANY(?1::uuid[])
 	)`
 
-// storedSQL goes on from countedSQL. It stores the counts, unless a writer holds
+// StorePolicyCountsSQL goes on from countedSQL. It stores the counts, unless a writer holds
 // the policy or wrote it since they were made (its xmin is another): they may lack
 // that change. As SKIP LOCKED never waits, this is no part of the lock order.
-const storedSQL = `, free AS (
+const StorePolicyCountsSQL = `, free AS (
 		SELECT p.id FROM policies AS p JOIN counted AS c ON c.id = p.id
 		WHERE p.client_id = ?0 AND p.xmin = c.seen FOR NO KEY UPDATE OF p SKIP LOCKED
 	), stored AS (
@@ -61,9 +61,9 @@ func recount(ctx context.Context, d *DB, client domain.ClientID, policies []doma
 		return nil
 	}
 
-	text := countedSQL
+	text := PolicyCountsSQL
 	if !d.InSnapshot(ctx) {
-		text += storedSQL
+		text += StorePolicyCountsSQL
 	}
 	counts, err := pg.All[policyCount](ctx, d, "count sign-off",
 		pg.SQL(text+" SELECT id, audience, acknowledged FROM counted", client, pg.IDs(ids), d.Now()))

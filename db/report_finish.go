@@ -17,7 +17,7 @@ func (d *DB) FinishReport(
 	ctx context.Context, client domain.ClientID, id domain.ReportID, as domain.ReportStatus,
 ) (status domain.ReportStatus, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
-		c.lock(reportLocks)
+		c.Lock(ReportLocks)
 		status, err = pg.One[domain.ReportStatus](ctx, c, "mark a report", pg.SQL(`
 			UPDATE reports AS r SET lease = NULL, tries = r.tries + (?2 = ?4)::integer,
 				updated_at = greatest(r.updated_at, ?3), status = CASE

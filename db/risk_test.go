@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
@@ -237,7 +238,7 @@ func TestRescoreAtOnce(t *testing.T) {
 }
 
 func TestRescoreStatements(t *testing.T) {
-	counter := &statements{}
+	counter := &worldtest.Statements{}
 	w := newWorld(t, db.WithTracer(counter))
 	client := w.AddClient()
 	var users []domain.UserID
@@ -246,9 +247,9 @@ func TestRescoreStatements(t *testing.T) {
 	}
 	w.Must(w.Rescore(context.Background(), client, nil))
 	for _, n := range []int{1, 20} {
-		counter.reset()
+		counter.Reset()
 		w.Must(w.Rescore(context.Background(), client, users[:n]))
-		if got := counter.count(); got != 5 {
+		if got := counter.Count(); got != 5 {
 			t.Errorf("%d statements for %d users, want begin, three and commit", got, n)
 		}
 	}

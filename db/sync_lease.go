@@ -106,7 +106,7 @@ func (d *DB) StartSync(
 	ctx context.Context, client domain.ClientID, force bool, life time.Duration,
 ) (lease *SyncLease, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
-		c.lock(syncLocks)
+		c.Lock(SyncLocks)
 		connected, err := pg.One[bool](ctx, c, "look for a directory", pg.SQL(
 			"SELECT EXISTS (SELECT 1 FROM directory_connections WHERE client_id = ?)", client))
 		if err == nil && !connected {
@@ -165,7 +165,7 @@ type lockedRun struct {
 // lockRun locks the run of a lease and extends the lease. ErrSyncLost where it is
 // another's by now.
 func (c *Change) lockRun(ctx context.Context, l *SyncLease) (lockedRun, error) {
-	c.lock(syncLocks)
+	c.Lock(SyncLocks)
 	rows, err := pg.All[lockedRun](ctx, c, "lock a sync run", pg.SQL(`
 		UPDATE sync_runs SET leased_until = ?3
 		WHERE client_id = ?0 AND id = ?1 AND lease = ?2 AND status = 'running'
@@ -231,7 +231,7 @@ func (d *DB) FailSync(ctx context.Context, l *SyncLease, failure string) (run do
 
 // failRuns ends the open run of a client, if there is one, as failed.
 func (c *Change) failRuns(ctx context.Context, client domain.ClientID, failure string) error {
-	c.lock(syncLocks)
+	c.Lock(SyncLocks)
 	ids, err := pg.All[domain.SyncRunID](ctx, c, "fail a sync run", pg.SQL(`
 		WITH emptied AS (
 			DELETE FROM sync_accounts WHERE client_id = ?0

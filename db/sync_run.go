@@ -135,7 +135,7 @@ func slotOf(client string) string {
 // second one.
 func (d *DB) ScheduleSyncs(ctx context.Context) (n int, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
-		c.lock(syncLocks)
+		c.Lock(SyncLocks)
 		n, err = pg.One[int](ctx, c, "queue sync runs", pg.SQL(`
 			WITH due AS MATERIALIZED (
 				SELECT k.client_id FROM directory_connections AS k JOIN clients AS c ON c.id = k.client_id

@@ -34,10 +34,10 @@ func (t *Tenant) DB() *DB { return t.db }
 // DB is the database that the user is read from.
 func (u *User) DB() *DB { return u.db }
 
-// reach is the condition that a client, alias c, is within the caller's access:
+// WithinReach is the condition that a client, alias c, is within the caller's access:
 // of the key's partner, not archived, and listed for the key unless it reaches
 // all. Every read and write of tenants goes through it.
-func reach(ctx context.Context) pg.Query {
+func WithinReach(ctx context.Context) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	const reached = "c.partner_id = ? AND c.archived_at IS NULL"
 	if caller.AllClients {
@@ -72,7 +72,7 @@ func tenantText(caller *domain.Caller) func() string {
 // tenantQuery binds the client, the partner and, where its clients are listed, the
 // key.
 func tenantQuery(ctx context.Context, id domain.ClientID) *pg.Select {
-	return pg.From("clients AS c").Columns(pg.Columns[clientRow]()).Where("c.id = ?", id).Where("?", reach(ctx))
+	return pg.From("clients AS c").Columns(pg.Columns[clientRow]()).Where("c.id = ?", id).Where("?", WithinReach(ctx))
 }
 
 // AnyTenant finds a client for the service's own work, whatever partner's it is.
@@ -85,7 +85,7 @@ func (d *DB) AnyTenant(ctx context.Context, id domain.ClientID) (*Tenant, error)
 // LockTenant is Tenant for a change of the client itself: until the transaction
 // ends, no other such change goes on.
 func (c *Change) LockTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
-	c.lock(clientLocks)
+	c.Lock(ClientLocks)
 	return c.tenant(ctx, id, tenantQuery(ctx, id).For("NO KEY UPDATE OF c"))
 }
 

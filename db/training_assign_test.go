@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"partnerapi/db"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
@@ -105,7 +106,7 @@ func TestAssignEqualsARecount(t *testing.T) {
 // TestAssignStatements: giving a course takes the same number of statements for
 // one user and for many, and fewer where no score moves.
 func TestAssignStatements(t *testing.T) {
-	counter := &statements{}
+	counter := &worldtest.Statements{}
 	w := newWorld(t, db.WithTracer(counter))
 	moved, still := map[int]int{}, map[int]int{}
 	for _, n := range []int{1, 50} {
@@ -113,14 +114,14 @@ func TestAssignStatements(t *testing.T) {
 		for range n {
 			w.AddUser(client, domain.RoleStandard, 750)
 		}
-		counter.reset()
+		counter.Reset()
 		if out := w.assignCourse(client, 1, today.AddDays(30), true); out.Count != n || len(out.Mails) != n {
 			t.Errorf("%d users of %d were given the course, and %d mails", out.Count, n, len(out.Mails))
 		}
-		moved[n] = counter.count()
-		counter.reset()
+		moved[n] = counter.Count()
+		counter.Reset()
 		w.assignCourse(client, 2, today.AddDays(40), true)
-		still[n] = counter.count()
+		still[n] = counter.Count()
 	}
 	if moved[1] != moved[50] || still[1] != still[50] || still[1] != moved[1]-2 {
 		t.Errorf("statements where scores move: %v, where none does: %v", moved, still)

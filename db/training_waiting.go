@@ -37,7 +37,7 @@ const waitSQL = `
 // mails. The audiences of the client are locked (LockAudiences): what waits is
 // counted once.
 func (c *Change) giveLater(ctx context.Context, wanted pg.Query) ([]gaveRow, error) {
-	c.lock(waitingLocks)
+	c.Lock(WaitingLocks)
 	return pg.All[gaveRow](ctx, c, "note who is to be given courses",
 		pg.SQL(waitSQL, wanted, domain.DateOf(c.At), c.At))
 }
@@ -99,8 +99,8 @@ const claimWaiting = `
 // waits, and may return 0 where all of them are held.
 func (d *DB) AssignWaiting(ctx context.Context) (n int, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
-		c.lock(waitingLocks)
-		c.lock(userLocks)
+		c.Lock(WaitingLocks)
+		c.Lock(UserLocks)
 		rows, err := pg.All[waitingRow](ctx, c, "claim who waits for a course", pg.SQL(claimWaiting, waitingBatch))
 		if err != nil || len(rows) == 0 {
 			return err

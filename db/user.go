@@ -150,7 +150,7 @@ func (t *Tenant) totalUsers(ctx context.Context, f domain.UserFilter, k pg.Keyse
 // User finds a user. NotFound where the caller does not reach the user's client.
 func (d *DB) User(ctx context.Context, id domain.UserID) (*User, error) {
 	q := shownUser(pg.From("users AS u"), domain.DateOf(d.Now())).Columns("c.dark_web_monitoring AS dark_web").
-		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.id = ?", id).Where("?", reach(ctx))
+		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.id = ?", id).Where("?", WithinReach(ctx))
 	row, err := pg.Find[userRow](ctx, d, id.Noun(), pg.Prepared(q))
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (d *DB) User(ctx context.Context, id domain.UserID) (*User, error) {
 // other such change goes on.
 func (c *Change) LockUser(ctx context.Context, id domain.UserID) (*User, error) {
 	locked, err := c.lockUsers(ctx, pg.SQL(
-		"u.id = ? AND EXISTS (SELECT 1 FROM clients AS c WHERE c.id = u.client_id AND ?)", id, reach(ctx)))
+		"u.id = ? AND EXISTS (SELECT 1 FROM clients AS c WHERE c.id = u.client_id AND ?)", id, WithinReach(ctx)))
 	if err != nil {
 		return nil, err
 	}

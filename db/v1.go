@@ -13,7 +13,7 @@ import (
 // reach the user.
 func (d *DB) TenantOfUser(ctx context.Context, id domain.UserID) (*Tenant, error) {
 	row, err := pg.Find[clientRow](ctx, d, id.Noun(), pg.From("clients AS c").Columns(pg.Columns[clientRow]()).
-		Join("JOIN users AS u ON u.client_id = c.id").Where("u.id = ?", id).Where("?", reach(ctx)))
+		Join("JOIN users AS u ON u.client_id = c.id").Where("u.id = ?", id).Where("?", WithinReach(ctx)))
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ type Addressees struct {
 // NotFound where there is none.
 func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) {
 	users, err := pg.All[userKeyRow](ctx, d, "find users by email", pg.From("users AS u").Columns("u.client_id, u.id").
-		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.email = ?", email).Where("?", reach(ctx)).
+		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.email = ?", email).Where("?", WithinReach(ctx)).
 		OrderBy("u.client_id"))
 	if err == nil && len(users) == 0 {
 		err = domain.ErrNotFound((domain.UserKind{}).Noun())

@@ -40,16 +40,16 @@ var reachable = map[string]reachableKind{
 }
 
 // ofClients are within the reach of who reaches their client.
-func ofClients(ctx context.Context) pg.Query { return reach(ctx) }
+func ofClients(ctx context.Context) pg.Query { return WithinReach(ctx) }
 
 // notArchived are so too, unless they were archived themselves.
 func notArchived(ctx context.Context) pg.Query {
-	return pg.SQL("o.archived_at IS NULL AND ?", reach(ctx))
+	return pg.SQL("o.archived_at IS NULL AND ?", WithinReach(ctx))
 }
 
 // ofClientsOrPartner are so too, or the partner's own.
 func ofClientsOrPartner(ctx context.Context) pg.Query {
-	return pg.SQL("(?) OR o.client_id IS NULL AND o.partner_id = ?", reach(ctx), domain.CallerFrom(ctx).Partner)
+	return pg.SQL("(?) OR o.client_id IS NULL AND o.partner_id = ?", WithinReach(ctx), domain.CallerFrom(ctx).Partner)
 }
 
 // ofEverybody are within everybody's reach.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
@@ -64,7 +65,7 @@ type ListDeliveries struct {
 func (a *API) listDeliveries(
 	ctx context.Context, in *ListDeliveries, w domain.Window,
 ) (domain.Slice[domain.Delivery], error) {
-	h, err := a.db.Webhook(ctx, in.Path.WebhookID)
+	h, err := outbox.FindWebhook(ctx, a.db, in.Path.WebhookID)
 	if err != nil {
 		return domain.Slice[domain.Delivery]{}, err
 	}
@@ -81,7 +82,7 @@ type Redeliver struct {
 
 func (a *API) redeliver(ctx context.Context, in *Redeliver) (out *WebhookDelivery, err error) {
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		h, err := a.db.Webhook(ctx, in.Path.WebhookID)
+		h, err := outbox.FindWebhook(ctx, a.db, in.Path.WebhookID)
 		if err != nil {
 			return err
 		}

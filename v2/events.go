@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
@@ -75,5 +76,5 @@ func (a *API) listEvents(
 		id, _ := domain.ParseID[domain.ClientKind](in.Query.ClientID)
 		filter.Client = &id
 	}
-	return a.db.Events(ctx, filter, w)
+	return outbox.Events(ctx, a.db, filter, w)
 }

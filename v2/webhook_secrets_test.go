@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/seal"
 	"partnerapi/v2/v2test"
@@ -22,7 +23,7 @@ import (
 // secrets are those that a webhook's events are signed with, the newest first.
 func (h *hooks) secrets(path string) (texts []string) {
 	h.T.Helper()
-	webhook, err := h.DB.Webhook(h.tenant.Ctx, mustID(h.T, path))
+	webhook, err := outbox.FindWebhook(h.tenant.Ctx, h.DB, mustID(h.T, path))
 	if err != nil {
 		h.T.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
@@ -117,7 +117,7 @@ type ListWebhooks struct {
 }
 
 func (a *API) listWebhooks(ctx context.Context, _ *ListWebhooks, w domain.Window) (domain.Slice[domain.Webhook], error) {
-	return a.db.Webhooks(ctx, w)
+	return outbox.Webhooks(ctx, a.db, w)
 }
 
 // GetWebhook asks for one subscription.
@@ -126,7 +126,7 @@ type GetWebhook struct {
 }
 
 func (a *API) getWebhook(ctx context.Context, in *GetWebhook) (*Webhook, error) {
-	h, err := a.db.Webhook(ctx, in.Path.WebhookID)
+	h, err := outbox.FindWebhook(ctx, a.db, in.Path.WebhookID)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (a *API) needKey() error {
 
 // secrets are what the subscription's events are signed with, the newest first.
 // Conflict where they can't be decrypted.
-func (a *API) secrets(ctx context.Context, h *db.Webhook) ([]string, error) {
+func (a *API) secrets(ctx context.Context, h *outbox.Webhook) ([]string, error) {
 	if err := a.needKey(); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
@@ -46,7 +47,7 @@ const retryTest = time.Second
 // test of a subscription is under way at a time in a process; RateLimited for
 // another.
 func (a *API) ping(ctx context.Context, in *TestWebhook) error {
-	h, err := a.db.Webhook(ctx, in.Path.WebhookID)
+	h, err := outbox.FindWebhook(ctx, a.db, in.Path.WebhookID)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
@@ -36,14 +37,14 @@ func (a *API) prepareCreateWebhook(ctx context.Context, in *CreateWebhook) error
 // caller.
 func (a *API) checkWebhookClients(ctx context.Context, key domain.KeyID, ids []domain.ClientID) error {
 	if len(ids) == 0 {
-		covered, err := a.db.CoversKey(ctx, key)
+		covered, err := outbox.CoversKey(ctx, a.db, key)
 		if err == nil && !covered {
 			err = domain.ErrInvalid("client_ids", "must name at least one client: the API key that the webhook was "+
 				"created with reaches more clients than this one")
 		}
 		return err
 	}
-	found, err := a.db.WebhookClients(ctx, key, ids)
+	found, err := outbox.WebhookClients(ctx, a.db, key, ids)
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (a *API) createWebhook(ctx context.Context, in *CreateWebhook) (*WebhookWit
 			return err
 		}
 		w.CreatedAt, w.UpdatedAt = c.At, c.At
-		return c.InsertWebhook(ctx, w, sealed)
+		return outbox.InsertWebhook(ctx, c, w, sealed)
 	})
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ type UpdateWebhook struct {
 // prepareUpdateWebhook checks what is asked for, last whether a new endpoint may be
 // delivered to.
 func (a *API) prepareUpdateWebhook(ctx context.Context, in *UpdateWebhook) error {
-	h, err := a.db.Webhook(ctx, in.Path.WebhookID)
+	h, err := outbox.FindWebhook(ctx, a.db, in.Path.WebhookID)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (a *API) prepareUpdateWebhook(ctx context.Context, in *UpdateWebhook) error
 
 func (a *API) updateWebhook(ctx context.Context, in *UpdateWebhook) (out *Webhook, err error) {
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		h, err := c.LockWebhook(ctx, in.Path.WebhookID)
+		h, err := outbox.LockWebhook(ctx, c, in.Path.WebhookID)
 		if err != nil {
 			return err
 		}
@@ -136,7 +137,7 @@ func (a *API) updateWebhook(ctx context.Context, in *UpdateWebhook) (out *Webhoo
 		if !changed {
 			return nil
 		}
-		return c.UpdateWebhook(ctx, h.Webhook, after)
+		return outbox.UpdateWebhook(ctx, c, h.Webhook, after)
 	})
 	return out, err
 }
@@ -169,11 +170,11 @@ type DeleteWebhook struct {
 
 func (a *API) deleteWebhook(ctx context.Context, in *DeleteWebhook) (*op.NoContent, error) {
 	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		h, err := c.LockWebhook(ctx, in.Path.WebhookID)
+		h, err := outbox.LockWebhook(ctx, c, in.Path.WebhookID)
 		if err != nil {
 			return err
 		}
-		return c.DeleteWebhook(ctx, h.ID)
+		return outbox.DeleteWebhook(ctx, c, h.ID)
 	})
 	return &op.NoContent{}, err
 }
@@ -185,7 +186,7 @@ type ReplaceWebhookSecret struct {
 
 func (a *API) replaceWebhookSecret(ctx context.Context, in *ReplaceWebhookSecret) (out *WebhookWithSecret, err error) {
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		h, err := c.LockWebhook(ctx, in.Path.WebhookID)
+		h, err := outbox.LockWebhook(ctx, c, in.Path.WebhookID)
 		if err != nil {
 			return err
 		}
@@ -194,7 +195,7 @@ func (a *API) replaceWebhookSecret(ctx context.Context, in *ReplaceWebhookSecret
 			return err
 		}
 		out = &WebhookWithSecret{webhookOf(h.Webhook), secret}
-		return c.ReplaceWebhookSecret(ctx, h.ID, sealed)
+		return outbox.ReplaceWebhookSecret(ctx, c, h.ID, sealed)
 	})
 	return out, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 	"partnerapi/db/embedded"
 	"partnerapi/db/migrate"
 	"partnerapi/platform/seal"
@@ -76,13 +77,13 @@ func (e *examination) checkPooler(ctx context.Context) finding {
 		return finding{}
 	}
 	const mend = "let --database-url lead to PostgreSQL itself, or set the pooler to pool_mode = session"
-	switch found, err := db.FindPooler(ctx, e.DatabaseURL); {
+	switch found, err := doctor.FindPooler(ctx, e.DatabaseURL); {
 	case err != nil:
 		return finding{}
-	case found == db.TransactionPooler:
+	case found == doctor.TransactionPooler:
 		return fail(mend, errors.New(
 			"a pooler in transaction mode answers: prepared statements, locks of a session and LISTEN do not work"))
-	case found == db.SessionPooler:
+	case found == doctor.SessionPooler:
 		return pass("a pooler answers, in session mode")
 	}
 	return pass("none: connections lead to PostgreSQL itself")

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 )
 
 // recountAll compares all stored counts with what they count, and corrects those that
@@ -19,11 +20,11 @@ func (c doctorCmd) recountAll(ctx context.Context, s streams) (err error) {
 	}
 	defer closing(shut, &err)
 
-	wrong, err := d.Recount(ctx)
+	wrong, err := doctor.Recount(ctx, d)
 	if c.JSON {
 		report := struct {
-			Corrected []db.Miscount `json:"corrected"`
-		}{append([]db.Miscount{}, wrong...)}
+			Corrected []doctor.Miscount `json:"corrected"`
+		}{append([]doctor.Miscount{}, wrong...)}
 		if failed := json.NewEncoder(jsonTo(s.out)).Encode(report); err == nil {
 			err = failed
 		}
@@ -37,7 +38,7 @@ func (c doctorCmd) recountAll(ctx context.Context, s streams) (err error) {
 }
 
 // printRecounts writes a line for each count that was wrong.
-func printRecounts(to io.Writer, wrong []db.Miscount) {
+func printRecounts(to io.Writer, wrong []doctor.Miscount) {
 	for _, m := range wrong {
 		fmt.Fprintf(to, "recounted: %s %s was %s, is %s\n", m.Counter, m.Key, m.Stored, m.Counted)
 	}
@@ -46,7 +47,7 @@ func printRecounts(to io.Writer, wrong []db.Miscount) {
 // recountDue recounts what an upgrade asked for. What fails is tried again after the
 // next daily refresh, or by the next start.
 func recountDue(ctx context.Context, d *db.DB, log *slog.Logger) {
-	wrong, err := d.RecountDue(ctx)
+	wrong, err := doctor.RecountDue(ctx, d)
 	for _, m := range wrong {
 		log.WarnContext(ctx, "a stored count was wrong and is corrected", "counter", m.Counter, "key", string(m.Key),
 			"stored", m.Stored, "counted", m.Counted)

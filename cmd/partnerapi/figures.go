@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"partnerapi/db"
+	"partnerapi/db/doctor"
+	"partnerapi/db/outbox"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -28,11 +30,13 @@ type sources struct {
 	clock func() time.Time
 	pool  func() pg.Stats
 	// figures counts what waits, within so long.
-	figures func(context.Context, time.Duration) (db.Figures, error)
+	figures func(context.Context, time.Duration) (doctor.Figures, error)
 }
 
 func sourcesOf(d *db.DB) sources {
-	return sources{clock: d.Now, pool: d.Stats, figures: d.Figures}
+	return sources{clock: d.Now, pool: d.Stats, figures: func(ctx context.Context, within time.Duration) (doctor.Figures, error) {
+		return doctor.CountFigures(ctx, d, within)
+	}}
 }
 
 // newRegistry returns the metrics that every process has: of the runtime, the
@@ -180,7 +184,7 @@ func (c *tally) since(d *prometheus.Desc, at time.Time, labels ...string) {
 	c.gauge(d, waits.Seconds(), labels...)
 }
 
-func (c *tally) mails(kind db.OutboxKind, b db.MailBacklog) {
+func (c *tally) mails(kind db.OutboxKind, b outbox.MailBacklog) {
 	c.gauge(mailDesc, float64(b.Waiting), string(kind), "waiting")
 	c.gauge(mailDesc, float64(b.Failed), string(kind), "failed")
 	c.since(oldestDesc, b.Oldest, string(kind))
@@ -192,7 +196,7 @@ type pair struct{ of, state string }
 // jobKinds are the kinds of jobs that there are.
 var jobKinds = []string{"report", db.ReportCare}
 
-func (c *tally) jobs(found db.Figures) {
+func (c *tally) jobs(found doctor.Figures) {
 	leads := 0.0
 	if found.Leader {
 		leads = 1
@@ -223,7 +227,7 @@ var connectionStates = map[domain.SyncStatus]string{
 	"": "new", domain.SyncCompleted: "working", domain.SyncFailed: "failing",
 }
 
-func (c *tally) directories(found db.Figures) {
+func (c *tally) directories(found doctor.Figures) {
 	syncs, connections := map[pair]int{}, map[pair]int{}
 	for _, provider := range domain.Directory("").Values() {
 		for _, state := range []domain.SyncStatus{domain.SyncQueued, domain.SyncRunning} {

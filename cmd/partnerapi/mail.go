@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
@@ -58,7 +59,7 @@ func (c failedMailCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(shut, &err)
-	mails, err := d.FailedMails(ctx, from, c.Limit)
+	mails, err := outbox.FailedMails(ctx, d, from, c.Limit)
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (c retryMailCmd) Run(ctx context.Context, s streams) (err error) {
 	ctx = db.WithEntry(ctx, byCommand(entry))
 	total := 0
 	for {
-		mails, err := d.RetryMails(ctx, from, c.IDs, retryBatch)
+		mails, err := outbox.RetryMails(ctx, d, from, c.IDs, retryBatch)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 )
 
@@ -18,7 +19,7 @@ type mailKind struct {
 func (k mailKind) switchMail(ctx context.Context, f databaseFlags, s streams, command string, on bool) error {
 	return f.withClient(ctx, s, k.Client, func(d *db.DB, client db.ClientName) error {
 		err := audited(ctx, d, ofClient(command, client.ID, string(k.Kind)), func(ctx context.Context) error {
-			return d.SwitchMail(ctx, client.ID, k.Kind, on)
+			return outbox.SwitchMail(ctx, d, client.ID, k.Kind, on)
 		})
 		if err != nil {
 			return err
@@ -78,7 +79,7 @@ type mailSwitchesCmd struct {
 // Run shows which kinds of mail a client gets.
 func (c mailSwitchesCmd) Run(ctx context.Context, s streams) error {
 	return c.withClient(ctx, s, c.Client, func(d *db.DB, client db.ClientName) error {
-		switches, err := d.MailSwitches(ctx, client.ID)
+		switches, err := outbox.MailSwitches(ctx, d, client.ID)
 		if err != nil {
 			return err
 		}

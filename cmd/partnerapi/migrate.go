@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 	"partnerapi/db/migrate"
 )
 
@@ -52,7 +53,7 @@ func (m migrateCmd) Run(ctx context.Context, s streams) (err error) {
 	if len(done.Applied) == 0 {
 		fmt.Fprintln(s.out, "nothing to do: the tables are up to date")
 	}
-	wrong, err := d.RecountDue(ctx)
+	wrong, err := doctor.RecountDue(ctx, d)
 	printRecounts(s.out, wrong)
 	return err
 }

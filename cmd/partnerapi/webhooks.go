@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/seal"
 	v2 "partnerapi/v2"
@@ -70,7 +71,7 @@ func (c listWebhooksCmd) Run(ctx context.Context, s streams) (err error) {
 			return err
 		}
 	}
-	list, err := d.AllWebhooks(ctx, of)
+	list, err := outbox.AllWebhooks(ctx, d, of)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (c webhookNamed) set(ctx context.Context, s streams, command string, status
 	}
 	var before domain.WebhookStatus
 	err = audited(ctx, d, entry, func(ctx context.Context) error {
-		before, err = d.SetWebhookStatus(ctx, id, status)
+		before, err = outbox.SetWebhookStatus(ctx, d, id, status)
 		return err
 	})
 	if err != nil {
@@ -205,7 +206,7 @@ func (c listDeliveriesCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer closing(shut, &err)
-	list, err := d.DeliveriesTo(ctx, id, domain.DeliveryStatus(c.Status), c.Limit)
+	list, err := outbox.DeliveriesTo(ctx, d, id, domain.DeliveryStatus(c.Status), c.Limit)
 	if err != nil {
 		return noWebhook(err, id)
 	}

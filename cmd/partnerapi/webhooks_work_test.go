@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"partnerapi/db"
+	"partnerapi/db/doctor"
+	"partnerapi/db/outbox"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
@@ -24,10 +26,10 @@ func TestDeliveryMetrics(t *testing.T) {
 	id := db.NewID[domain.WebhookKind]()
 	registry := newRegistry(sources{
 		clock: func() time.Time { return now }, pool: func() pg.Stats { return pg.Stats{} },
-		figures: func(context.Context, time.Duration) (db.Figures, error) {
-			return db.Figures{Deliveries: db.DeliveryBacklog{
+		figures: func(context.Context, time.Duration) (doctor.Figures, error) {
+			return doctor.Figures{Deliveries: outbox.DeliveryBacklog{
 				Waiting: 7, Due: now.Add(-90 * time.Second), Active: 3, Paused: 2, Disabled: 1,
-				Failing: []db.FailingWebhook{{ID: id, FailingSince: now.Add(-time.Hour)}},
+				Failing: []outbox.FailingWebhook{{ID: id, FailingSince: now.Add(-time.Hour)}},
 			}}, nil
 		},
 	})

@@ -12,7 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"partnerapi/db"
+	"partnerapi/db/doctor"
+	"partnerapi/db/outbox"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -79,18 +80,18 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 	registry := newRegistry(sources{
 		clock: func() time.Time { return now },
 		pool:  func() pg.Stats { return pg.Stats{InUse: 3, Idle: 4, Max: 20} },
-		figures: func(context.Context, time.Duration) (db.Figures, error) {
+		figures: func(context.Context, time.Duration) (doctor.Figures, error) {
 			counts++
-			return db.Figures{
-				Mail: db.MailBacklog{Waiting: 2, Oldest: now.Add(-time.Minute)}, Simulated: db.MailBacklog{Failed: counts},
-				Jobs: []db.JobFigure{
+			return doctor.Figures{
+				Mail: outbox.MailBacklog{Waiting: 2, Oldest: now.Add(-time.Minute)}, Simulated: outbox.MailBacklog{Failed: counts},
+				Jobs: []doctor.JobFigure{
 					{Kind: "report", State: "available", N: 3, Since: now.Add(-time.Second)},
 					{Kind: "report", State: "discarded", N: 4},
 				},
 				Leader:      true,
-				Syncs:       []db.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncRunning, N: 5}, {Status: domain.SyncQueued, N: 1}},
+				Syncs:       []doctor.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncRunning, N: 5}, {Status: domain.SyncQueued, N: 1}},
 				OldestSync:  now.Add(-time.Hour),
-				Directories: []db.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncFailed, N: 6}, {Provider: domain.Microsoft, N: 7}},
+				Directories: []doctor.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncFailed, N: 6}, {Provider: domain.Microsoft, N: 7}},
 				Reports:     8, OldestReport: now.Add(-time.Second), Events: 9, Published: 10,
 			}, away
 		},

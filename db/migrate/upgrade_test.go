@@ -15,6 +15,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/worldtest"
+	"partnerapi/db/doctor"
 	"partnerapi/db/migrate"
 )
 
@@ -84,10 +85,10 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	if have, want, err := migrate.SchemaVersion(t.Context(), d); err != nil || have != want || len(applied.Applied) == 0 {
 		t.Errorf("at %d of %d, applied %v: %v", have, want, applied.Applied, err)
 	}
-	if wrong, err := d.Recount(t.Context()); err != nil || len(wrong) != 0 {
+	if wrong, err := doctor.Recount(t.Context(), d); err != nil || len(wrong) != 0 {
 		t.Errorf("wrong counts: %v, %v", wrong, err)
 	}
-	if wrong, err := d.RecountDue(t.Context()); err != nil || len(wrong) != 0 {
+	if wrong, err := doctor.RecountDue(t.Context(), d); err != nil || len(wrong) != 0 {
 		t.Errorf("what was due to be recounted: %v, %v", wrong, err)
 	}
 }

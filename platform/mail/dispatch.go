@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/lease"
 )
@@ -55,7 +56,7 @@ type Draft struct {
 type Writer interface {
 	// Write writes a leased mail. An error that is a *RefusedError says that the
 	// mail can never be written.
-	Write(ctx context.Context, l db.Lease) (Draft, error)
+	Write(ctx context.Context, l outbox.Lease) (Draft, error)
 }
 
 // Outcome is what became of a try of a mail.
@@ -72,7 +73,7 @@ const (
 	Lost Outcome = "lost"
 )
 
-// Dispatcher sends the mails of the outbox (db.ClaimOutbox): it claims those that
+// Dispatcher sends the mails of the outbox (outbox.ClaimMails): it claims those that
 // are due, writes them, hands them to a sender with no transaction open, and
 // marks what became of them. Any number of dispatchers may work on one database.
 //
@@ -86,8 +87,8 @@ type Dispatcher struct {
 	writers map[db.OutboxKind]Writer
 	log     *slog.Logger
 	observe func(db.OutboxKind, Outcome)
-	queue   *lease.Queue[db.Lease]
-	marks   *lease.Marks[db.SentMail]
+	queue   *lease.Queue[outbox.Lease]
+	marks   *lease.Marks[outbox.SentMail]
 	trace   domain.Trace
 }
 
@@ -110,12 +111,12 @@ func NewDispatcher(
 	made := &Dispatcher{
 		db: d, sender: sender, writers: writers, log: log, observe: observe,
 	}
-	made.marks = lease.NewMarks(lease.MarksConfig[db.SentMail]{
+	made.marks = lease.NewMarks(lease.MarksConfig[outbox.SentMail]{
 		Log: log, Doing: "mark mails as sent", Most: marksAtOnce, Within: markWithin, Write: made.markSent,
 	})
-	made.queue = lease.NewQueue(lease.Config[db.Lease]{
+	made.queue = lease.NewQueue(lease.Config[outbox.Lease]{
 		Name: "mails", Log: log, Claim: made.claim, Do: made.try, AtOnce: workers, StopWithin: StopWithin,
-		Listen: d.ListenOutbox,
+		Listen: func(ctx context.Context, wake func()) error { return outbox.ListenMails(ctx, d, wake) },
 	})
 	for _, option := range options {
 		option(made)
@@ -130,12 +131,12 @@ func NewDispatcher(
 func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
 // claim claims mails, and finds out when the next one is due where none is now.
-func (d *Dispatcher) claim(ctx context.Context, free int) ([]db.Lease, time.Duration, error) {
-	leases, err := d.db.ClaimOutbox(ctx, free, leaseFor)
+func (d *Dispatcher) claim(ctx context.Context, free int) ([]outbox.Lease, time.Duration, error) {
+	leases, err := outbox.ClaimMails(ctx, d.db, free, leaseFor)
 	if err != nil || len(leases) > 0 {
 		return leases, 0, err
 	}
-	due, some, err := d.db.OutboxDue(ctx)
+	due, some, err := outbox.MailDue(ctx, d.db)
 	if err != nil || !some {
 		return nil, pollEvery, err
 	}
@@ -144,7 +145,7 @@ func (d *Dispatcher) claim(ctx context.Context, free int) ([]db.Lease, time.Dura
 
 // try sends one mail and has it marked. A stop, which ends ctx, does not end what
 // was begun.
-func (d *Dispatcher) try(ctx context.Context, l db.Lease) {
+func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 	ctx, end := d.trace.Begin(ctx, "send a mail", slog.String("kind", string(l.Kind)), slog.Int("try", l.Attempts+1))
 	begin, cancel := context.WithTimeout(ctx, tryWithin)
 	defer cancel()
@@ -167,21 +168,21 @@ func (d *Dispatcher) try(ctx context.Context, l db.Lease) {
 // Send sends one leased mail: it begins while begin lasts, and marks what became
 // of the mail while lasting does. The outcome is empty where there was no try.
 // The error says why the mail is tried again. A panic is a failed try.
-func (d *Dispatcher) Send(begin, lasting context.Context, l db.Lease) (Outcome, error) {
+func (d *Dispatcher) Send(begin, lasting context.Context, l outbox.Lease) (Outcome, error) {
 	draft, err := domain.RecoverValue(begin, d.log, "write a mail", func() (Draft, error) {
 		return d.writers[l.Kind].Write(begin, l)
 	})
 	switch {
 	case err != nil:
 	case draft.SwitchedOff: // which is no failure, whatever else is the matter
-		return Suppressed, d.db.MarkSuppressed(lasting, l)
+		return Suppressed, outbox.MarkSuppressed(lasting, d.db, l)
 	case draft.Unwanted != "":
 		return d.fail(lasting, l, draft.Unwanted)
 	}
 	if err == nil {
 		if err = d.handOver(begin, draft.Message); err == nil {
 			m := draft.Message
-			err = d.marks.Mark(lasting, db.SentMail{Lease: l, User: draft.User, From: m.From.Address, Subject: m.Subject})
+			err = d.marks.Mark(lasting, outbox.SentMail{Lease: l, User: draft.User, From: m.From.Address, Subject: m.Subject})
 			if !errors.Is(err, domain.ErrPanicked) {
 				return Sent, err
 			}
@@ -191,9 +192,9 @@ func (d *Dispatcher) Send(begin, lasting context.Context, l db.Lease) (Outcome, 
 }
 
 // markSent marks mails in one transaction.
-func (d *Dispatcher) markSent(ctx context.Context, mails []db.SentMail) (func(db.SentMail) error, error) {
-	marked, err := d.db.MarkSent(ctx, mails)
-	return func(m db.SentMail) error {
+func (d *Dispatcher) markSent(ctx context.Context, mails []outbox.SentMail) (func(outbox.SentMail) error, error) {
+	marked, err := outbox.MarkSent(ctx, d.db, mails)
+	return func(m outbox.SentMail) error {
 		if !marked[m.ID] {
 			return db.ErrLeaseLost
 		}
@@ -212,7 +213,7 @@ func (d *Dispatcher) handOver(ctx context.Context, m Message) error {
 // again puts a mail back that was not sent because of an error, or gives it up. due is
 // when it was to be sent first; zero where that is not known.
 func (d *Dispatcher) again(
-	begin, lasting context.Context, l db.Lease, due time.Time, err error,
+	begin, lasting context.Context, l outbox.Lease, due time.Time, err error,
 ) (Outcome, error) {
 	var refused *RefusedError
 	switch {
@@ -225,17 +226,17 @@ func (d *Dispatcher) again(
 		if !errors.Is(begin.Err(), context.Canceled) {
 			at = at.Add(beginAgain)
 		}
-		return "", d.db.Requeue(lasting, l, at, false)
+		return "", outbox.RequeueMail(lasting, d.db, l, at, false)
 	case !due.IsZero() && d.db.Now().Sub(due) > domain.MailLife, triedFor(l.Attempts) > domain.MailLife:
 		return d.fail(lasting, l, fmt.Sprintf("given up: %v", err))
 	}
-	return Retried, errors.Join(err, d.db.Requeue(lasting, l, d.db.Now().Add(pauses.After(l.Attempts+1)), true))
+	return Retried, errors.Join(err, outbox.RequeueMail(lasting, d.db, l, d.db.Now().Add(pauses.After(l.Attempts+1)), true))
 }
 
 // fail records that a mail will never be sent. The reason, in which servers name
 // the address, is for the table and not for the log.
-func (d *Dispatcher) fail(lasting context.Context, l db.Lease, reason string) (Outcome, error) {
+func (d *Dispatcher) fail(lasting context.Context, l outbox.Lease, reason string) (Outcome, error) {
 	d.log.WarnContext(lasting, "a mail is given up; its row says why", "kind", l.Kind, "client", l.Client.UUID(), "mail",
 		l.ID.UUID())
-	return Failed, d.db.MarkFailed(lasting, l, reason)
+	return Failed, outbox.MarkFailed(lasting, d.db, l, reason)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
 	"partnerapi/v2/v2test"
@@ -67,9 +68,9 @@ func (o *office) requests() (all []domain.MessageID) {
 }
 
 // claim leases all mails that are due for a minute.
-func (o *office) claim() []db.Lease {
+func (o *office) claim() []outbox.Lease {
 	o.t.Helper()
-	leases, err := o.DB.ClaimOutbox(o.t.Context(), 100, time.Minute)
+	leases, err := outbox.ClaimMails(o.t.Context(), o.DB, 100, time.Minute)
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -316,8 +317,8 @@ func TestLeaseLost(t *testing.T) {
 		t.Error(err)
 	}
 	for name, err := range map[string]error{
-		"failed":   o.DB.MarkFailed(t.Context(), slow, "x"),
-		"put back": o.DB.Requeue(t.Context(), slow, o.Clock.Now(), true),
+		"failed":   outbox.MarkFailed(t.Context(), o.DB, slow, "x"),
+		"put back": outbox.RequeueMail(t.Context(), o.DB, slow, o.Clock.Now(), true),
 	} {
 		if !errors.Is(err, db.ErrLeaseLost) {
 			t.Errorf("%s: %v", name, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/v2/v2test"
 )
@@ -60,7 +61,7 @@ func TestMonthlyReport(t *testing.T) {
 	if got := p.sent(); got != "" || len(p.server.all()) != 0 {
 		t.Fatalf("sent %q while it is off", got)
 	}
-	if err := p.DB.SwitchMail(t.Context(), p.client, domain.MonthlyReportMail, true); err != nil {
+	if err := outbox.SwitchMail(t.Context(), p.DB, p.client, domain.MonthlyReportMail, true); err != nil {
 		t.Fatal(err)
 	}
 	second := report(append(admins, domain.AdminID{15: 1})...)
@@ -83,7 +84,7 @@ func TestMonthlyReport(t *testing.T) {
 		}
 	}
 	failures := map[string]string{}
-	failed, err := p.DB.FailedMails(t.Context(), time.Time{}, 10)
+	failed, err := outbox.FailedMails(t.Context(), p.DB, time.Time{}, 10)
 	for _, m := range failed {
 		failures[m.Failure] = m.To
 	}

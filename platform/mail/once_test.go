@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/v2/v2test"
 )
@@ -92,7 +93,7 @@ func TestCrashAfterNotice(t *testing.T) {
 func TestMarkNoticesAndSimulations(t *testing.T) {
 	t.Parallel()
 	p, now := newPlatform(t), v2test.Noon
-	var mails []db.SentMail
+	var mails []outbox.SentMail
 	for _, email := range []string{"a@example.test", "b@example.test"} {
 		u := p.user(p.client, email, domain.English)
 		p.exposed(u, "Forum", now)
@@ -102,10 +103,10 @@ func TestMarkNoticesAndSimulations(t *testing.T) {
 		p.Exec("DELETE FROM sent_emails")
 		p.Exec("INSERT INTO outbox (client_id, id, kind, urgency, due_at) VALUES ($1, $2, 'simulation', 2, $3)", p.client, result, now)
 		for _, l := range p.claim() {
-			mails = append(mails, db.SentMail{Lease: l, User: &u.User, From: "a@example.test", Subject: "S"})
+			mails = append(mails, outbox.SentMail{Lease: l, User: &u.User, From: "a@example.test", Subject: "S"})
 		}
 	}
-	done, err := p.DB.MarkSent(t.Context(), mails)
+	done, err := outbox.MarkSent(t.Context(), p.DB, mails)
 	if err != nil || len(done) != 6 || p.Number("SELECT count(*) FROM exposures WHERE notified_at = $1", now) != 4 ||
 		p.Number("SELECT count(*) FROM phishing_results WHERE sent_at = $1", now) != 2 {
 		t.Errorf("%v: %v", done, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
 )
@@ -31,8 +32,8 @@ type unwritable struct {
 	user domain.UserID
 }
 
-func (u unwritable) Write(ctx context.Context, l db.Lease) (mail.Draft, error) {
-	m, err := u.db.Mail(ctx, l.Client, l.ID)
+func (u unwritable) Write(ctx context.Context, l outbox.Lease) (mail.Draft, error) {
+	m, err := outbox.Mail(ctx, u.db, l.Client, l.ID)
 	if err == nil && m.User != nil && *m.User == u.user {
 		panic("planted in the writer")
 	}

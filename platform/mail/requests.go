@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 )
 
@@ -29,8 +30,8 @@ func NewRequests(d *db.DB, composer *Composer, reports Attachment) *Requests {
 }
 
 // Write writes one mail.
-func (r *Requests) Write(ctx context.Context, l db.Lease) (Draft, error) {
-	m, err := r.db.Mail(ctx, l.Client, l.ID)
+func (r *Requests) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
+	m, err := outbox.Mail(ctx, r.db, l.Client, l.ID)
 	if err != nil || m.Unwanted != "" || m.SwitchedOff {
 		return Draft{Unwanted: m.Unwanted, SwitchedOff: m.SwitchedOff}, err
 	}

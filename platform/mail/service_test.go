@@ -9,6 +9,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest/fixture"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
 	"partnerapi/v2/v2test"
@@ -318,7 +319,7 @@ func TestTenantsMail(t *testing.T) {
 	stranger := p.Tenant("Stranger")
 	twin := p.User(stranger, p.Client(stranger, "Hopper & Sons").ID, "ada@example.test")
 	u := p.user(p.client, "ada@example.test", domain.English)
-	if err := p.DB.SwitchMail(t.Context(), twin.ClientID, domain.CertificateMail, false); err != nil {
+	if err := outbox.SwitchMail(t.Context(), p.DB, twin.ClientID, domain.CertificateMail, false); err != nil {
 		t.Fatal(err)
 	}
 	p.completed(u, now)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
 	"partnerapi/v2/v2test"
@@ -19,7 +19,7 @@ func TestSwitches(t *testing.T) {
 	u := p.user(p.client, "ada@example.test", domain.English)
 	turn := func(kind domain.MessageType, on bool) {
 		t.Helper()
-		if err := p.DB.SwitchMail(t.Context(), p.client, kind, on); err != nil {
+		if err := outbox.SwitchMail(t.Context(), p.DB, p.client, kind, on); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,16 +48,16 @@ func TestSwitches(t *testing.T) {
 		t.Errorf("to an inactive user: %v", got)
 	}
 	turn(domain.CertificateMail, true)
-	failed, err := p.DB.RetryMails(t.Context(), time.Time{}, nil, 10)
-	if backlog, _, _ := p.DB.MailBacklogs(t.Context()); err != nil || len(failed) != 0 || backlog != (db.MailBacklog{}) {
+	failed, err := outbox.RetryMails(t.Context(), p.DB, time.Time{}, nil, 10)
+	if backlog, _, _ := outbox.MailBacklogs(t.Context(), p.DB); err != nil || len(failed) != 0 || backlog != (outbox.MailBacklog{}) {
 		t.Errorf("%v, %+v: %v", failed, backlog, err)
 	}
 
 	want := []domain.MailSwitch{{Type: "certificate", On: true}, {Type: "phish-reminder", On: true}, {Type: "exposure-notice", On: true}, {Type: "monthly-report"}}
-	if got, err := p.DB.MailSwitches(t.Context(), p.client); err != nil || !slices.Equal(got, want) {
+	if got, err := outbox.MailSwitches(t.Context(), p.DB, p.client); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%+v: %v", got, err)
 	}
-	if err := p.DB.SwitchMail(t.Context(), domain.ClientID{15: 1}, domain.CertificateMail, true); !domain.IsCode(err, domain.NotFound) {
+	if err := outbox.SwitchMail(t.Context(), p.DB, domain.ClientID{15: 1}, domain.CertificateMail, true); !domain.IsCode(err, domain.NotFound) {
 		t.Errorf("an unknown client: %v", err)
 	}
 }
@@ -67,11 +67,11 @@ func TestReminderBacklog(t *testing.T) {
 	t.Parallel()
 	p, now := newPlatform(t), v2test.Noon
 	p.clicked(p.simulation(p.user(p.client, "ada@example.test", domain.English), now.Add(-time.Hour)), now)
-	if backlog, _, err := p.DB.MailBacklogs(t.Context()); err != nil || backlog.Waiting != 0 {
+	if backlog, _, err := outbox.MailBacklogs(t.Context(), p.DB); err != nil || backlog.Waiting != 0 {
 		t.Errorf("%+v: %v", backlog, err)
 	}
 	p.Clock.Advance(2*day + time.Minute)
-	backlog, _, err := p.DB.MailBacklogs(t.Context())
+	backlog, _, err := outbox.MailBacklogs(t.Context(), p.DB)
 	if err != nil || backlog.Waiting != 1 || !backlog.Oldest.Equal(now.Add(2*day)) {
 		t.Errorf("%+v: %v", backlog, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 )
 
@@ -153,7 +154,7 @@ func (p *Pages) recordScan(ctx context.Context, step domain.ResultStep) (bool, e
 	if reason == "" {
 		reason = domain.ByHaste
 	}
-	return p.db.NoteScan(ctx, step.Result, reason)
+	return outbox.NoteScan(ctx, p.db, step.Result, reason)
 }
 
 // recordSentStep stores a step with a mail that was sent. A scanner neither submits nor

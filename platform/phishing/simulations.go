@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/platform/mail"
 )
 
@@ -17,7 +18,7 @@ type Simulations struct {
 func NewSimulations(d *db.DB, composer *Composer) *Simulations { return &Simulations{d, composer} }
 
 // Write writes one mail.
-func (w *Simulations) Write(ctx context.Context, l db.Lease) (mail.Draft, error) {
+func (w *Simulations) Write(ctx context.Context, l outbox.Lease) (mail.Draft, error) {
 	s, err := w.db.Simulation(ctx, l.Result())
 	if err != nil || s.Unwanted != "" {
 		return mail.Draft{Unwanted: s.Unwanted}, err

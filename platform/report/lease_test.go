@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
 )
@@ -19,7 +20,7 @@ import (
 // jobs describes the jobs that metrics count, by kind and state.
 func (w *service) jobs() string {
 	w.T.Helper()
-	figures, err := w.DB.Figures(w.T.Context(), time.Minute)
+	figures, err := doctor.CountFigures(w.T.Context(), w.DB, time.Minute)
 	w.must(err)
 	var all []string
 	for _, j := range figures.Jobs {
@@ -182,7 +183,7 @@ func TestCareTurns(t *testing.T) {
 	}
 	led := func(want bool) {
 		t.Helper()
-		if f, err := w.DB.Figures(t.Context(), time.Minute); err != nil || f.Leader != want {
+		if f, err := doctor.CountFigures(t.Context(), w.DB, time.Minute); err != nil || f.Leader != want {
 			t.Errorf("led: %v, %v", f.Leader, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
 	v2 "partnerapi/v2"
@@ -19,7 +20,7 @@ func TestMonthlyReports(t *testing.T) {
 	without := w.Client(w.tenant, "Does not want them")
 	archived := w.Client(w.tenant, "Archived")
 	for _, client := range []domain.ClientID{w.client.ID, archived.ID} {
-		w.must(w.DB.SwitchMail(t.Context(), client, domain.MonthlyReportMail, true))
+		w.must(outbox.SwitchMail(t.Context(), w.DB, client, domain.MonthlyReportMail, true))
 	}
 	w.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", archived.ID)
 	admin := db.NewID[domain.AdminKind]()
@@ -43,7 +44,7 @@ func TestMonthlyReports(t *testing.T) {
 	if n := monthly(); n != 1 {
 		t.Fatalf("%d reports of July", n)
 	}
-	w.must(w.DB.SwitchMail(t.Context(), without.ID, domain.MonthlyReportMail, true)) // from the next month on
+	w.must(outbox.SwitchMail(t.Context(), w.DB, without.ID, domain.MonthlyReportMail, true)) // from the next month on
 	w.Clock.Set(time.Date(2026, 8, 3, 0, 0, 0, 0, time.UTC))
 	if n := monthly(); n != 1 {
 		t.Fatalf("%d reports of July two days later", n)

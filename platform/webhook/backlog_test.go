@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
 )
@@ -19,19 +19,19 @@ import (
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	want := func(b db.DeliveryBacklog) {
+	want := func(b outbox.DeliveryBacklog) {
 		t.Helper()
-		got, err := w.DeliveryBacklogs(t.Context())
+		got, err := outbox.DeliveryBacklogs(t.Context(), w.DB)
 		if err != nil || fmt.Sprint(got) != fmt.Sprint(b) {
 			t.Errorf("%+v in place of %+v: %v", got, b, err)
 		}
 	}
-	want(db.DeliveryBacklog{})
+	want(outbox.DeliveryBacklog{})
 	one, two := w.webhook("https://one.example/"), w.webhook("https://two.example/")
 	w.publish(3, one)
 	w.clock.Advance(time.Minute)
 	w.publish(2, two)
-	want(db.DeliveryBacklog{Waiting: 5, Due: noon, Active: 2})
+	want(outbox.DeliveryBacklog{Waiting: 5, Due: noon, Active: 2})
 	w.once(w.dispatcher(&script{w: w, answer: func(m webhook.Message) webhook.Answer {
 		if m.URL == "https://one.example/" {
 			return answered(200)
@@ -39,11 +39,11 @@ func TestBacklog(t *testing.T) {
 		return answered(500)
 	}}, webhook.Observer{}))
 	w.exec("UPDATE webhooks SET status = 'paused' WHERE id = $1", one)
-	want(db.DeliveryBacklog{
-		Waiting: 2, Active: 1, Paused: 1, Failing: []db.FailingWebhook{{ID: two, FailingSince: w.clock.Now()}},
+	want(outbox.DeliveryBacklog{
+		Waiting: 2, Active: 1, Paused: 1, Failing: []outbox.FailingWebhook{{ID: two, FailingSince: w.clock.Now()}},
 	})
 	w.exec("UPDATE webhooks SET status = 'disabled' WHERE id = $1", two)
-	want(db.DeliveryBacklog{Waiting: 2, Paused: 1, Disabled: 1})
+	want(outbox.DeliveryBacklog{Waiting: 2, Paused: 1, Disabled: 1})
 }
 
 // TestClaimCost: a claim and its marks read little more than what they claim, however
@@ -58,18 +58,18 @@ func TestClaimCost(t *testing.T) {
 		FROM pg_index WHERE indrelid = 'webhook_deliveries'::regclass`
 	var rows, claimed int
 	err := w.Tx(t.Context(), func(ctx context.Context) error {
-		claim, err := w.ClaimDeliveries(ctx, time.Minute, func(due []db.DueWebhook) []db.Places {
-			return []db.Places{{Webhook: due[0].ID, N: 10}}
+		claim, err := outbox.ClaimDeliveries(ctx, w.DB, time.Minute, func(due []outbox.DueWebhook) []outbox.Places {
+			return []outbox.Places{{Webhook: due[0].ID, N: 10}}
 		})
 		if err != nil {
 			return err
 		}
-		var marks []db.DeliveryMark
+		var marks []outbox.DeliveryMark
 		for _, l := range claim.Leases {
 			try := domain.DeliveryTry{At: noon, StatusCode: 200}
-			marks = append(marks, db.DeliveryMark{DeliveryLease: l, Try: &try, Status: domain.DeliverySucceeded, Due: noon})
+			marks = append(marks, outbox.DeliveryMark{DeliveryLease: l, Try: &try, Status: domain.DeliverySucceeded, Due: noon})
 		}
-		done, err := w.MarkDeliveries(ctx, marks)
+		done, err := outbox.MarkDeliveries(ctx, w.DB, marks)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 )
 
@@ -15,18 +15,18 @@ const goneEvent = "the event is no longer kept"
 type batch struct {
 	now     time.Time
 	err     error // why it could not be read
-	targets map[domain.WebhookID]db.DeliveryTarget
+	targets map[domain.WebhookID]outbox.DeliveryTarget
 	secrets map[domain.WebhookID][]string
-	bodies  map[db.EventPlace][]byte
+	bodies  map[outbox.EventPlace][]byte
 }
 
 // load reads where claimed deliveries go, and what they say.
-func (d *Dispatcher) load(ctx context.Context, leases []db.DeliveryLease) *batch {
+func (d *Dispatcher) load(ctx context.Context, leases []outbox.DeliveryLease) *batch {
 	b := &batch{now: d.db.Now(), secrets: map[domain.WebhookID][]string{}}
-	var bodies map[db.EventPlace]string
+	var bodies map[outbox.EventPlace]string
 	b.err = domain.Recover(ctx, d.log, "read what is to be delivered", func() (err error) {
-		if b.targets, err = d.db.DeliveryTargets(ctx, leases); err == nil {
-			bodies, err = d.db.EventBodies(ctx, leases)
+		if b.targets, err = outbox.DeliveryTargets(ctx, d.db, leases); err == nil {
+			bodies, err = outbox.EventBodies(ctx, d.db, leases)
 		}
 		return err
 	})
@@ -35,7 +35,7 @@ func (d *Dispatcher) load(ctx context.Context, leases []db.DeliveryLease) *batch
 		return b
 	}
 
-	b.bodies = make(map[db.EventPlace][]byte, len(bodies))
+	b.bodies = make(map[outbox.EventPlace][]byte, len(bodies))
 	for place, body := range bodies {
 		b.bodies[place] = []byte(body)
 	}
@@ -53,7 +53,7 @@ func (d *Dispatcher) load(ctx context.Context, leases []db.DeliveryLease) *batch
 }
 
 // secrets are the texts that sign for a subscription, newest first.
-func (d *Dispatcher) secrets(t db.DeliveryTarget) ([]string, error) {
+func (d *Dispatcher) secrets(t outbox.DeliveryTarget) ([]string, error) {
 	first, err := d.open(t.ID, t.Secret)
 	if err != nil || t.Replaced == nil {
 		return []string{first}, err
@@ -77,7 +77,7 @@ func (d *Dispatcher) open(id domain.WebhookID, sealed []byte) (string, error) {
 }
 
 // message is what is sent for a delivery, or the mark that it gets instead.
-func (b *batch) message(l db.DeliveryLease) (Message, *db.DeliveryMark) {
+func (b *batch) message(l outbox.DeliveryLease) (Message, *outbox.DeliveryMark) {
 	if b.err != nil {
 		return Message{}, b.putBack(l, unreadFor)
 	}
@@ -95,6 +95,6 @@ func (b *batch) message(l db.DeliveryLease) (Message, *db.DeliveryMark) {
 }
 
 // putBack makes a delivery wait again, without a try.
-func (b *batch) putBack(l db.DeliveryLease, pause time.Duration) *db.DeliveryMark {
-	return &db.DeliveryMark{DeliveryLease: l, Status: domain.DeliveryWaiting, Due: b.now.Add(pause)}
+func (b *batch) putBack(l outbox.DeliveryLease, pause time.Duration) *outbox.DeliveryMark {
+	return &outbox.DeliveryMark{DeliveryLease: l, Status: domain.DeliveryWaiting, Due: b.now.Add(pause)}
 }

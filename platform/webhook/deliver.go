@@ -17,6 +17,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/lease"
 )
@@ -98,7 +99,7 @@ type Dispatcher struct {
 	observe Observer
 	places  *places
 	queue   *lease.Queue[claimed]
-	marks   *lease.Marks[db.DeliveryMark]
+	marks   *lease.Marks[outbox.DeliveryMark]
 	opened  *lru.Cache[string, string]
 	// after calls a function later, unless it is stopped.
 	after func(time.Duration, func()) (stop func() bool)
@@ -111,7 +112,7 @@ func NewDispatcher(d *db.DB, to Poster, keys Opener, log *slog.Logger, observe O
 		db: d, to: to, keys: keys, log: log, observe: observe, opened: opened,
 		after: func(d time.Duration, fn func()) func() bool { return time.AfterFunc(d, fn).Stop },
 	}
-	made.marks = lease.NewMarks(lease.MarksConfig[db.DeliveryMark]{
+	made.marks = lease.NewMarks(lease.MarksConfig[outbox.DeliveryMark]{
 		Log: log, Doing: "mark deliveries", Most: marksAtOnce, Within: markWithin, Write: made.markAll,
 	})
 	made.queue = lease.NewQueue(lease.Config[claimed]{
@@ -131,7 +132,7 @@ func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
 // claimed is a leased delivery with its place and what its claim read.
 type claimed struct {
-	db.DeliveryLease
+	outbox.DeliveryLease
 	try   *try
 	batch *batch
 	at    time.Time // of the claim, by the machine's clock
@@ -144,7 +145,7 @@ func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimed, wait tim
 		return nil, pollAgain, nil
 	}
 	began := time.Now()
-	claim, err := d.db.ClaimDeliveries(ctx, leaseFor, d.places.choose)
+	claim, err := outbox.ClaimDeliveries(ctx, d.db, leaseFor, d.places.choose)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -163,7 +164,7 @@ func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimed, wait tim
 }
 
 // untilNext is how long to wait after a claim.
-func (d *Dispatcher) untilNext(claim db.Claim) time.Duration {
+func (d *Dispatcher) untilNext(claim outbox.Claim) time.Duration {
 	wait := pollEvery
 	switch {
 	case len(claim.Leases) > 0 && !d.places.full(), claim.Dropped > 0:
@@ -218,7 +219,7 @@ func (d *Dispatcher) try(ctx context.Context, c claimed) {
 
 // finish marks a delivery. The error says that it could not be marked, or was
 // another's.
-func (d *Dispatcher) finish(ctx context.Context, m db.DeliveryMark) error {
+func (d *Dispatcher) finish(ctx context.Context, m outbox.DeliveryMark) error {
 	err := d.marks.Mark(ctx, m)
 	if err != nil {
 		d.log.WarnContext(ctx, "a delivery was not marked; it will be made again unless another process has taken it over",
@@ -228,8 +229,8 @@ func (d *Dispatcher) finish(ctx context.Context, m db.DeliveryMark) error {
 }
 
 // markAll marks deliveries in one transaction.
-func (d *Dispatcher) markAll(ctx context.Context, list []db.DeliveryMark) (func(db.DeliveryMark) error, error) {
-	done, err := d.db.MarkDeliveries(ctx, list)
+func (d *Dispatcher) markAll(ctx context.Context, list []outbox.DeliveryMark) (func(outbox.DeliveryMark) error, error) {
+	done, err := outbox.MarkDeliveries(ctx, d.db, list)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +243,7 @@ func (d *Dispatcher) markAll(ctx context.Context, list []db.DeliveryMark) (func(
 		}
 		d.Wake() // what waits for them is to be given up
 	}
-	return func(m db.DeliveryMark) error {
+	return func(m outbox.DeliveryMark) error {
 		if !done.Held[m.ID] {
 			return errLost
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
 )
@@ -178,7 +178,7 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		a := answered(429)
 		a.At, a.RetryAfter = noon, c.wish
-		l := db.DeliveryLease{Tries: c.tries}
+		l := outbox.DeliveryLease{Tries: c.tries}
 		if c.elapsed > 0 {
 			l.FirstTry = noon.Add(-c.elapsed)
 		}

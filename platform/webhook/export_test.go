@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 )
 
@@ -22,7 +22,9 @@ const (
 var Pauses = pauses
 
 // Judge says what becomes of a delivery after a try.
-func Judge(l db.DeliveryLease, a Answer, now time.Time) db.DeliveryMark { return judge(l, a, now) }
+func Judge(l outbox.DeliveryLease, a Answer, now time.Time) outbox.DeliveryMark {
+	return judge(l, a, now)
+}
 
 // Discard is a log that nobody reads.
 var Discard = log.New(io.Discard, "", 0)
@@ -49,7 +51,7 @@ type (
 func NewPlaces() Places { return Places{newPlaces(func() {})} }
 
 // Choose says how many deliveries are to be claimed.
-func (p Places) Choose(due []db.DueWebhook) []db.Places { return p.choose(due) }
+func (p Places) Choose(due []outbox.DueWebhook) []outbox.Places { return p.choose(due) }
 
 // Begin takes a place.
 func (p Places) Begin(id domain.WebhookID) Try { return Try{p.begin(id)} }

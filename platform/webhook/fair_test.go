@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
 )
@@ -167,13 +167,13 @@ func TestTenEverywhere(t *testing.T) {
 func TestShares(t *testing.T) {
 	t.Parallel()
 	p := webhook.NewPlaces()
-	due := func(n int, failing bool) (all []db.DueWebhook) {
+	due := func(n int, failing bool) (all []outbox.DueWebhook) {
 		for i := range n {
-			all = append(all, db.DueWebhook{ID: domain.WebhookID{byte(i / 250), byte(i % 250), byte(len(all) % 2)}, Failing: failing})
+			all = append(all, outbox.DueWebhook{ID: domain.WebhookID{byte(i / 250), byte(i % 250), byte(len(all) % 2)}, Failing: failing})
 		}
 		return all
 	}
-	total := func(chosen []db.Places) (n int) {
+	total := func(chosen []outbox.Places) (n int) {
 		for _, c := range chosen {
 			n += c.N
 		}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 )
 
@@ -68,21 +68,21 @@ func (p *places) full() bool {
 // wish is a subscription that could have places.
 type wish struct {
 	*standing
-	db.Places
+	outbox.Places
 	room int
 }
 
 // choose says how many deliveries of each subscription are to be claimed. In each
 // pool subscriptions take turns: each has its first place before any has its second,
 // and who was claimed of longest ago comes first.
-func (p *places) choose(due []db.DueWebhook) []db.Places {
+func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var quick, slow []*wish
 	for _, w := range due {
 		s := p.standing(w)
 		room := min(domain.MaxTriesUnderWay-w.UnderWay, s.places-s.running)
-		switch wish := (&wish{standing: s, Places: db.Places{Webhook: w.ID}, room: room}); {
+		switch wish := (&wish{standing: s, Places: outbox.Places{Webhook: w.ID}, room: room}); {
 		case room <= 0:
 		case s.suspect:
 			slow = append(slow, wish)
@@ -97,7 +97,7 @@ func (p *places) choose(due []db.DueWebhook) []db.Places {
 }
 
 // share gives free places to subscriptions in turns.
-func (p *places) share(wishes []*wish, free int) (chosen []db.Places) {
+func (p *places) share(wishes []*wish, free int) (chosen []outbox.Places) {
 	slices.SortFunc(wishes, func(a, b *wish) int {
 		return cmp.Or(cmp.Compare(a.turn, b.turn), slices.Compare(a.Webhook[:], b.Webhook[:]))
 	})
@@ -121,7 +121,7 @@ func (p *places) share(wishes []*wish, free int) (chosen []db.Places) {
 	return chosen
 }
 
-func (p *places) standing(w db.DueWebhook) *standing {
+func (p *places) standing(w outbox.DueWebhook) *standing {
 	s := p.of[w.ID]
 	if s == nil {
 		s = &standing{places: firstPlaces, suspect: w.Failing}
@@ -135,7 +135,7 @@ func (p *places) standing(w db.DueWebhook) *standing {
 
 // forget drops subscriptions of which nothing is under way or due, where many are
 // known.
-func (p *places) forget(due []db.DueWebhook) {
+func (p *places) forget(due []outbox.DueWebhook) {
 	if len(p.of) <= len(due)+knownStandings {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/lease"
 )
@@ -26,7 +27,7 @@ const (
 // publishes at a time.
 type Publisher struct {
 	db     *db.DB
-	render db.RenderEvents
+	render outbox.RenderEvents
 	log    *slog.Logger
 	on     PublisherEvents
 	loop   *lease.Loop
@@ -45,7 +46,7 @@ type PublisherEvents struct {
 
 // NewPublisher returns a publisher of events whose bodies render makes. An event for
 // which render panics is postponed like one for which it returns an error.
-func NewPublisher(d *db.DB, render db.RenderEvents, log *slog.Logger, on PublisherEvents) *Publisher {
+func NewPublisher(d *db.DB, render outbox.RenderEvents, log *slog.Logger, on PublisherEvents) *Publisher {
 	guarded := func(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
 		return domain.RecoverValue(ctx, log, "render events", func() ([]string, error) { return render(ctx, events) })
 	}
@@ -77,14 +78,14 @@ func (p *Publisher) Run(ctx context.Context) {
 // it. A batch with an event that cannot be published is halved until that event is
 // alone, and postponed.
 func (p *Publisher) Publish(ctx context.Context) error {
-	if waiting, err := p.db.EventsWait(ctx); err != nil || !waiting {
+	if waiting, err := outbox.EventsWait(ctx, p.db); err != nil || !waiting {
 		return err
 	}
 	for size := publishBatch; ; size = min(2*size, publishBatch) {
-		done, err := p.db.PublishEvents(ctx, size, p.render)
+		done, err := outbox.PublishEvents(ctx, p.db, size, p.render)
 		for err != nil && size > 1 && ctx.Err() == nil && !domain.IsCode(err, domain.Unavailable) {
 			size /= 2
-			done, err = p.db.PublishEvents(ctx, size, p.render)
+			done, err = outbox.PublishEvents(ctx, p.db, size, p.render)
 		}
 		if err != nil {
 			return err
@@ -97,10 +98,10 @@ func (p *Publisher) Publish(ctx context.Context) error {
 }
 
 // tell says what became of a batch.
-func (p *Publisher) tell(ctx context.Context, done *db.Publication) {
+func (p *Publisher) tell(ctx context.Context, done *outbox.Publication) {
 	if e := done.Postponed; e != nil {
 		p.log.ErrorContext(ctx, "an event cannot be published; it will be tried again", "event", e.ID.String(),
-			"type", string(e.Type), "client", e.Client.String(), "after", db.PostponeEvent, "error", done.Reason)
+			"type", string(e.Type), "client", e.Client.String(), "after", outbox.PostponeEvent, "error", done.Reason)
 	}
 	for _, e := range done.Dropped {
 		p.log.InfoContext(ctx, "an event was dropped: its object is gone", "event", e.ID.String(), "type", string(e.Type),

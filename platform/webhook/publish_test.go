@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
 	v2 "partnerapi/v2"
@@ -118,7 +119,7 @@ func (r race) run(t *testing.T) int {
 		others.Go(func() { // one that dies in the middle of its work, again and again
 			for ctx.Err() == nil {
 				dying, die := context.WithCancel(ctx)
-				_, _ = h.DB.PublishEvents(dying, 20, func(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
+				_, _ = outbox.PublishEvents(dying, h.DB, 20, func(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
 					bodies, err := h.API.RenderEvents(ctx, events)
 					die()
 					return bodies, err
@@ -238,11 +239,11 @@ func TestPoison(t *testing.T) {
 	publish(6)
 	h.User(tenant, client.ID, "later@example.com")
 	publish(7)
-	h.Clock.Advance(db.PostponeEvent)
+	h.Clock.Advance(outbox.PostponeEvent)
 	publish(7)
 	bad = false
 	publish(7)
-	h.Clock.Advance(db.PostponeEvent)
+	h.Clock.Advance(outbox.PostponeEvent)
 	publish(8)
 }
 
@@ -336,7 +337,7 @@ func BenchmarkPublish(b *testing.B) {
 			left = 10
 			b.StartTimer()
 		}
-		if _, err := h.DB.PublishEvents(b.Context(), 500, h.API.RenderEvents); err != nil {
+		if _, err := outbox.PublishEvents(b.Context(), h.DB, 500, h.API.RenderEvents); err != nil {
 			b.Fatal(err)
 		}
 		left--

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/lease"
 )
@@ -23,8 +23,8 @@ const longestPause = 2 * time.Hour
 // Where an endpoint says Retry-After, the next try is not before that, as far as the
 // schedule goes: never earlier than its own pause, nor later than longestPause. The
 // last try is domain.WebhookRetryFor after the first.
-func judge(l db.DeliveryLease, a Answer, now time.Time) db.DeliveryMark {
-	m := db.DeliveryMark{DeliveryLease: l, Try: &a.DeliveryTry, Due: now}
+func judge(l outbox.DeliveryLease, a Answer, now time.Time) outbox.DeliveryMark {
+	m := outbox.DeliveryMark{DeliveryLease: l, Try: &a.DeliveryTry, Due: now}
 	first := l.FirstTry
 	if first.IsZero() {
 		first = a.At

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	v2 "partnerapi/v2"
 )
@@ -128,7 +129,7 @@ func (h *Harness) Publish() (n int) {
 	h.T.Helper()
 	const batch = 500
 	for {
-		done, err := h.DB.PublishEvents(h.T.Context(), batch, h.API.RenderEvents)
+		done, err := outbox.PublishEvents(h.T.Context(), h.DB, batch, h.API.RenderEvents)
 		h.must(err)
 		h.must(done.Reason)
 		if done.Busy { // another one is at it, be it the server's rest of one that died

@@ -1,4 +1,4 @@
-package db
+package outbox
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -20,7 +21,7 @@ import (
 // RenderEvents returns the bodies of events, each at its event's place: empty where
 // its object is not there any more. It is called in the transaction that publishes,
 // and reads the objects as they are at that moment.
-type RenderEvents func(ctx context.Context, events []OutboxEvent) ([]string, error)
+type RenderEvents func(ctx context.Context, events []db.OutboxEvent) ([]string, error)
 
 // Publication is what became of a batch of events.
 type Publication struct {
@@ -55,9 +56,9 @@ const PostponeEvent = 10 * time.Minute
 // be published, for a reason other than the database, delays no other: with n events
 // it is an error, and nothing is published; alone it is postponed. Types that this
 // release does not know stay for one that does.
-func (d *DB) PublishEvents(ctx context.Context, n int, render RenderEvents) (Publication, error) {
+func PublishEvents(ctx context.Context, d *db.DB, n int, render RenderEvents) (Publication, error) {
 	var p Publication
-	var taken []OutboxEvent
+	var taken []db.OutboxEvent
 	err := d.Tx(ctx, func(ctx context.Context) error {
 		head, err := pg.All[int64](ctx, d, "lock the head of the events",
 			pg.Prepared(pg.SQL("SELECT position FROM event_head FOR UPDATE SKIP LOCKED")))
@@ -67,15 +68,15 @@ func (d *DB) PublishEvents(ctx context.Context, n int, render RenderEvents) (Pub
 		if p.Busy = len(head) == 0; p.Busy {
 			return nil
 		}
-		if taken, err = d.takeEvents(ctx, n); err != nil || len(taken) == 0 {
+		if taken, err = takeEvents(ctx, d, n); err != nil || len(taken) == 0 {
 			return err
 		}
-		return d.publish(ctx, head[0], taken, render, &p)
+		return publish(ctx, d, head[0], taken, render, &p)
 	})
 	if err == nil || len(taken) != 1 || ctx.Err() != nil || domain.IsCode(err, domain.Unavailable) {
 		return p, err
 	}
-	return Publication{Postponed: &taken[0].Event, Reason: err}, d.postponeEvent(ctx, &taken[0])
+	return Publication{Postponed: &taken[0].Event, Reason: err}, postponeEvent(ctx, d, &taken[0])
 }
 
 // waitingEvents is the condition that an event waits to be published at ?0, and is of
@@ -84,7 +85,7 @@ const waitingEvents = "(e.postponed_until IS NULL OR e.postponed_until <= ?0) AN
 
 // EventsWait reports whether events wait to be published. It reads one entry of an
 // index, and those of events that are postponed.
-func (d *DB) EventsWait(ctx context.Context) (bool, error) {
+func EventsWait(ctx context.Context, d *db.DB) (bool, error) {
 	return pg.One[bool](ctx, d, "look for events", pg.Prepared(pg.SQL(
 		"SELECT EXISTS (SELECT 1 FROM (SELECT * FROM events ORDER BY recorded_at, id) AS e WHERE "+waitingEvents+")",
 		d.Now(), domain.EventTypes)))
@@ -104,14 +105,14 @@ type outboxEventRow struct {
 
 // takeEvents reads the first n events that wait. Only who holds event_head deletes
 // them.
-func (d *DB) takeEvents(ctx context.Context, n int) ([]OutboxEvent, error) {
+func takeEvents(ctx context.Context, d *db.DB, n int) ([]db.OutboxEvent, error) {
 	rows, err := pg.All[outboxEventRow](ctx, d, "take events", pg.SQL(`
 		SELECT e.id, e.type, e.client_id, e.user_id, e.object_id, e.created_at, e.recorded_at,
 			(SELECT c.partner_id FROM clients AS c WHERE c.id = e.client_id AND c.archived_at IS NULL) AS partner_id
 		FROM events AS e WHERE `+waitingEvents+` ORDER BY e.recorded_at, e.id LIMIT ?2`, d.Now(), domain.EventTypes, n))
-	events := make([]OutboxEvent, len(rows))
+	events := make([]db.OutboxEvent, len(rows))
 	for i, r := range rows {
-		events[i] = OutboxEvent{
+		events[i] = db.OutboxEvent{
 			Event: domain.Event{
 				ID: r.ID, Type: r.Type, Client: r.ClientID, User: pg.Or(r.UserID, domain.UserID{}), At: r.CreatedAt.UTC(),
 			},
@@ -123,8 +124,8 @@ func (d *DB) takeEvents(ctx context.Context, n int) ([]OutboxEvent, error) {
 
 // publish publishes taken events behind the position head, and notes in p what
 // became of them.
-func (d *DB) publish(ctx context.Context, head int64, taken []OutboxEvent, render RenderEvents, p *Publication) error {
-	var shown []OutboxEvent
+func publish(ctx context.Context, d *db.DB, head int64, taken []db.OutboxEvent, render RenderEvents, p *Publication) error {
+	var shown []db.OutboxEvent
 	for _, e := range taken {
 		if e.Partner != nil {
 			shown = append(shown, e)
@@ -146,7 +147,7 @@ func (d *DB) publish(ctx context.Context, head int64, taken []OutboxEvent, rende
 		batch.add(e, bodies[i])
 		p.Published = append(p.Published, e.Event)
 	}
-	p.Deliveries, err = d.storePublished(ctx, taken, &batch)
+	p.Deliveries, err = storePublished(ctx, d, taken, &batch)
 	return err
 }
 
@@ -161,7 +162,7 @@ type publishing struct {
 	bodies                 []string
 }
 
-func (b *publishing) add(e OutboxEvent, body string) {
+func (b *publishing) add(e db.OutboxEvent, body string) {
 	b.head++
 	b.positions = append(b.positions, b.head)
 	b.partners, b.clients, b.ids = append(b.partners, *e.Partner), append(b.clients, e.Client), append(b.ids, e.ID)
@@ -204,7 +205,7 @@ const publishSQL = `
 	)
 	SELECT count(*) FROM delivered`
 
-func (d *DB) storePublished(ctx context.Context, taken []OutboxEvent, b *publishing) (deliveries int, err error) {
+func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *publishing) (deliveries int, err error) {
 	at, ids := make([]time.Time, len(taken)), make([][16]byte, len(taken))
 	for i, e := range taken {
 		at[i], ids[i] = e.RecordedAt, e.ID
@@ -214,7 +215,7 @@ func (d *DB) storePublished(ctx context.Context, taken []OutboxEvent, b *publish
 }
 
 // postponeEvent has an event wait that could not be published.
-func (d *DB) postponeEvent(ctx context.Context, e *OutboxEvent) error {
+func postponeEvent(ctx context.Context, d *db.DB, e *db.OutboxEvent) error {
 	_, err := pg.Exec(ctx, d, "postpone an event", pg.SQL(
 		"UPDATE events SET postponed_until = ? WHERE recorded_at = ? AND id = ?",
 		d.Now().Add(PostponeEvent), e.RecordedAt, e.ID))

@@ -1,24 +1,25 @@
-package db
+package outbox
 
 import (
 	"context"
 	"encoding/json"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // readSubject reads what a mail of the service's own is about, or says why it has
 // become pointless.
-func (d *DB) readSubject(ctx context.Context, r *mailRow, m *domain.Mail) (err error) {
+func readSubject(ctx context.Context, d *db.DB, r *mailRow, m *domain.Mail) (err error) {
 	switch r.Type {
 	case domain.CertificateMail:
-		m.Unwanted, err = d.readCompletion(ctx, *r.Round, m)
+		m.Unwanted, err = readCompletion(ctx, d, *r.Round, m)
 	case domain.PhishReminder:
-		m.Simulated, err = d.simulatedMail(ctx, m.Client, *r.ResultID)
+		m.Simulated, err = simulatedMail(ctx, d, m.Client, *r.ResultID)
 	case domain.ExposureNotice:
-		m.Unwanted, err = d.readExposure(ctx, *r.BreachName, m)
+		m.Unwanted, err = readExposure(ctx, d, *r.BreachName, m)
 	case domain.MonthlyReportMail:
 		m.MonthOf, err = pg.Find[domain.Date](ctx, d, m.Report.Noun(), pg.SQL(
 			"SELECT period_start FROM reports WHERE client_id = ? AND id = ?", m.Client, m.Report))
@@ -26,7 +27,7 @@ func (d *DB) readSubject(ctx context.Context, r *mailRow, m *domain.Mail) (err e
 	return err
 }
 
-func (d *DB) readCompletion(ctx context.Context, round int, m *domain.Mail) (unwanted string, err error) {
+func readCompletion(ctx context.Context, d *db.DB, round int, m *domain.Mail) (unwanted string, err error) {
 	rows, err := pg.All[time.Time](ctx, d, "look for a completion", pg.SQL(`
 		SELECT completed_at FROM assignments
 		WHERE client_id = ? AND user_id = ? AND course_id = ? AND round = ? AND completed_at IS NOT NULL`,
@@ -38,7 +39,7 @@ func (d *DB) readCompletion(ctx context.Context, round int, m *domain.Mail) (unw
 	return "", nil
 }
 
-func (d *DB) readExposure(ctx context.Context, breach string, m *domain.Mail) (unwanted string, err error) {
+func readExposure(ctx context.Context, d *db.DB, breach string, m *domain.Mail) (unwanted string, err error) {
 	m.Exposure, err = d.Exposure(ctx, domain.UserKey{Client: m.Client, User: *m.User}, breach)
 	switch {
 	case domain.IsCode(err, domain.NotFound):
@@ -63,8 +64,8 @@ type simulatedMailRow struct {
 // simulatedMail reads a simulated mail as it went out. Of one that has no record
 // of that, only the template is known, whose placeholders are not filled: it has
 // neither a sender nor a subject then.
-func (d *DB) simulatedMail(
-	ctx context.Context, client domain.ClientID, id domain.ResultID,
+func simulatedMail(
+	ctx context.Context, d *db.DB, client domain.ClientID, id domain.ResultID,
 ) (domain.SimulatedMail, error) {
 	row, err := pg.Find[simulatedMailRow](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`
 		SELECT coalesce(e.from_email, '') AS from_email, coalesce(e.subject, '') AS subject, r.sent_at, t.indicators

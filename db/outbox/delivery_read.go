@@ -1,9 +1,10 @@
-package db
+package outbox
 
 import (
 	"context"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -28,7 +29,7 @@ func (l *DeliveryLease) Place() EventPlace { return EventPlace{l.Partner, l.Posi
 
 // DeliveryTargets reads where leased deliveries go. One of a subscription that was
 // deleted has no target.
-func (d *DB) DeliveryTargets(ctx context.Context, leases []DeliveryLease) (map[domain.WebhookID]DeliveryTarget, error) {
+func DeliveryTargets(ctx context.Context, d *db.DB, leases []DeliveryLease) (map[domain.WebhookID]DeliveryTarget, error) {
 	seen := map[domain.WebhookID]bool{}
 	var ids []domain.WebhookID
 	for _, l := range leases {
@@ -55,7 +56,7 @@ type eventBody struct {
 
 // EventBodies reads the bodies of the events of leased deliveries, each once. One
 // that is not kept any more has none.
-func (d *DB) EventBodies(ctx context.Context, leases []DeliveryLease) (map[EventPlace]string, error) {
+func EventBodies(ctx context.Context, d *db.DB, leases []DeliveryLease) (map[EventPlace]string, error) {
 	bodies := make(map[EventPlace]string, len(leases))
 	var partners []domain.PartnerID
 	var positions []int64
@@ -106,7 +107,7 @@ type backlogOfDeliveries struct {
 
 // DeliveryBacklogs counts deliveries and subscriptions. Its cost is bounded but for
 // the number of subscriptions.
-func (d *DB) DeliveryBacklogs(ctx context.Context) (DeliveryBacklog, error) {
+func DeliveryBacklogs(ctx context.Context, d *db.DB) (DeliveryBacklog, error) {
 	row, err := pg.One[backlogOfDeliveries](ctx, d, "count deliveries", pg.SQL(`
 		SELECT (SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE status = 'waiting' LIMIT ?0) AS w) AS waiting,
 			min(first.due_at) FILTER (WHERE first.due_at <= ?1) AS due,

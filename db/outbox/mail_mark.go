@@ -1,8 +1,9 @@
-package db
+package outbox
 
 import (
 	"context"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -20,7 +21,7 @@ type markedRow struct {
 	ClientID domain.ClientID
 	UserID   *domain.UserID
 	ID       domain.MessageID
-	Kind     OutboxKind
+	Kind     db.OutboxKind
 	// BreachName is of the notice of an exposure.
 	BreachName *string
 }
@@ -29,10 +30,10 @@ type markedRow struct {
 // ids that they had, and moves what depends on that. It returns those that it
 // marked: the leases of the others were lost. It takes the same number of
 // statements for any number of mails, of which there is at least one.
-func (d *DB) MarkSent(ctx context.Context, mails []SentMail) (map[domain.MessageID]bool, error) {
+func MarkSent(ctx context.Context, d *db.DB, mails []SentMail) (map[domain.MessageID]bool, error) {
 	done := make(map[domain.MessageID]bool, len(mails))
-	err := d.Change(ctx, func(ctx context.Context, c *Change) error {
-		marked, err := c.markSent(ctx, mails)
+	err := d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		marked, err := markSent(ctx, c, mails)
 		if err != nil {
 			return err
 		}
@@ -42,19 +43,19 @@ func (d *DB) MarkSent(ctx context.Context, mails []SentMail) (map[domain.Message
 			switch {
 			case m.BreachName != nil:
 				notices = append(notices, m)
-			case m.Kind == SimulatedMail:
+			case m.Kind == db.SimulatedMail:
 				user := domain.UserKey{Client: m.ClientID, User: *m.UserID}
-				c.countMails(m.ClientID, domain.DateOf(c.At), domain.PhishingCounts{Sent: 1})
+				c.CountMails(m.ClientID, domain.DateOf(c.At), domain.PhishingCounts{Sent: 1})
 				c.Rescore(user)
 			}
 		}
-		return c.noteNotified(ctx, notices)
+		return noteNotified(ctx, c, notices)
 	})
 	return done, err
 }
 
 // noteNotified notes that users were told of exposures.
-func (c *Change) noteNotified(ctx context.Context, notices []markedRow) error {
+func noteNotified(ctx context.Context, c *db.Change, notices []markedRow) error {
 	if len(notices) == 0 {
 		return nil
 	}
@@ -67,7 +68,7 @@ func (c *Change) noteNotified(ctx context.Context, notices []markedRow) error {
 	for _, n := range notices {
 		clients, users, breaches = append(clients, n.ClientID), append(users, *n.UserID), append(breaches, *n.BreachName)
 	}
-	c.lock(exposureLocks)
+	c.Lock(db.ExposureLocks)
 	_, err := pg.Exec(ctx, c, "note who was told of exposures", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
 			SELECT e.client_id, e.user_id, e.breach_name FROM exposures AS e
@@ -82,7 +83,7 @@ func (c *Change) noteNotified(ctx context.Context, notices []markedRow) error {
 	return err
 }
 
-func (c *Change) markSent(ctx context.Context, mails []SentMail) ([]markedRow, error) {
+func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow, error) {
 	var clients, ids, tokens [][16]byte
 	var users []*domain.UserID
 	var from, subjects []string
@@ -91,8 +92,8 @@ func (c *Change) markSent(ctx context.Context, mails []SentMail) ([]markedRow, e
 		clients, ids, tokens = append(clients, m.Client), append(ids, m.ID), append(tokens, m.token)
 		users, from, subjects = append(users, m.User), append(from, m.From), append(subjects, m.Subject)
 	}
-	c.lock(outboxLocks)
-	c.lock(resultLocks)
+	c.Lock(db.OutboxLocks)
+	c.Lock(db.ResultLocks)
 	return pg.All[markedRow](ctx, c, "mark mails as sent", pg.SQL(`
 		WITH settled AS (
 			DELETE FROM outbox AS o USING unnest(?0::uuid[], ?1::uuid[], ?2::uuid[], ?3::uuid[], ?4::text[], ?5::text[])
@@ -115,19 +116,19 @@ func (c *Change) markSent(ctx context.Context, mails []SentMail) ([]markedRow, e
 			SELECT client_id, user_id, id, ?6, from_email, subject, ?11, type FROM marked WHERE user_id IS NOT NULL
 		)
 		SELECT client_id, user_id, id, kind, breach_name FROM marked`,
-		clients, ids, tokens, users, from, subjects, c.At, RequestedMail, SimulatedMail, domain.ResultSent,
+		clients, ids, tokens, users, from, subjects, c.At, db.RequestedMail, db.SimulatedMail, domain.ResultSent,
 		domain.PhishingMail, domain.BySMTP))
 }
 
 // MarkFailed records that a mail will never be sent, and why. ErrLeaseLost where
 // the mail is another's.
-func (d *DB) MarkFailed(ctx context.Context, l Lease, failure string) error {
-	return d.Change(ctx, func(ctx context.Context, c *Change) error {
-		if err := c.takeOut(ctx, l); err != nil {
+func MarkFailed(ctx context.Context, d *db.DB, l Lease, failure string) error {
+	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		if err := takeOut(ctx, c, l); err != nil {
 			return err
 		}
-		if l.Kind == SimulatedMail {
-			return c.failSimulation(ctx, l, failure)
+		if l.Kind == db.SimulatedMail {
+			return failSimulation(ctx, c, l, failure)
 		}
 		_, err := pg.Exec(ctx, c, "mark a mail as failed", pg.SQL(
 			"UPDATE mail_requests SET failed_at = ?, failure = ? WHERE client_id = ? AND id = ?", c.At, failure, l.Client, l.ID))
@@ -138,9 +139,9 @@ func (d *DB) MarkFailed(ctx context.Context, l Lease, failure string) error {
 // MarkSuppressed records that a mail was due while its client had mail of its type
 // switched off: it will never be sent, and is no failure. ErrLeaseLost where the
 // mail is another's.
-func (d *DB) MarkSuppressed(ctx context.Context, l Lease) error {
-	return d.Change(ctx, func(ctx context.Context, c *Change) error {
-		if err := c.takeOut(ctx, l); err != nil {
+func MarkSuppressed(ctx context.Context, d *db.DB, l Lease) error {
+	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		if err := takeOut(ctx, c, l); err != nil {
 			return err
 		}
 		_, err := pg.Exec(ctx, c, "mark a mail as suppressed", pg.SQL(
@@ -150,15 +151,15 @@ func (d *DB) MarkSuppressed(ctx context.Context, l Lease) error {
 }
 
 // takeOut takes a leased mail out of the outbox.
-func (c *Change) takeOut(ctx context.Context, l Lease) error {
-	c.lock(outboxLocks)
+func takeOut(ctx context.Context, c *db.Change, l Lease) error {
+	c.Lock(db.OutboxLocks)
 	n, err := pg.Exec(ctx, c, "take a mail out of the outbox", pg.SQL(
 		"DELETE FROM outbox WHERE client_id = ? AND id = ? AND lease = ?", l.Client, l.ID, l.token))
-	return Held(n, err)
+	return db.Held(n, err)
 }
 
-func (c *Change) failSimulation(ctx context.Context, l Lease, failure string) error {
-	c.lock(resultLocks)
+func failSimulation(ctx context.Context, c *db.Change, l Lease, failure string) error {
+	c.Lock(db.ResultLocks)
 	_, err := pg.Exec(ctx, c, "mark a simulated mail as failed", pg.SQL(`
 		UPDATE phishing_results SET status = ?4, failed_at = ?2, failure = ?3, updated_at = greatest(updated_at, ?2)
 		WHERE client_id = ?0 AND id = ?1`, l.Client, l.ID, c.At, failure, domain.ResultFailed))

@@ -1,4 +1,4 @@
-package db_test
+package outbox_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/dbtest/worldtest"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 )
 
@@ -34,7 +36,7 @@ func (w *world) tomorrow(n int) {
 }
 
 // of counts the leases of a client.
-func of(client domain.ClientID, leases []db.Lease) (n int) {
+func of(client domain.ClientID, leases []outbox.Lease) (n int) {
 	for _, l := range leases {
 		if l.Client == client {
 			n++
@@ -49,19 +51,19 @@ func TestClaimsTakeTurns(t *testing.T) {
 	w := newWorld(t)
 	large, small, third := w.AddClient(), w.AddClient(), w.AddClient()
 	w.queue(large, 2, 1000)
-	if got := of(large, w.claim(50)); got != 50 {
+	if got := of(large, w.Claim(50)); got != 50 {
 		t.Errorf("%d of 50 for the only client", got)
 	}
 	w.Clock.Advance(time.Second)
 	w.queue(small, 2, 5)
 	w.queue(large, 1, 3)
-	got := w.claim(10)
+	got := w.Claim(10)
 	if of(small, got) < 3 || of(large, got) < 6 {
 		t.Errorf("%d for the small client, %d for the large", of(small, got), of(large, got))
 	}
 	w.queue(third, 1, 20)
 	w.queue(small, 1, 2)
-	if got := w.claim(8); of(third, got) < 5 || of(small, got) < 2 {
+	if got := w.Claim(8); of(third, got) < 5 || of(small, got) < 2 {
 		t.Errorf("%d for the third client, %d for the small", of(third, got), of(small, got))
 	}
 }
@@ -74,13 +76,13 @@ func TestClaimsCountWhatIsDue(t *testing.T) {
 	for range 20 {
 		w.queue(w.AddClient(), 2, 1)
 	}
-	if got := len(w.claim(20)); got != 20 {
+	if got := len(w.Claim(20)); got != 20 {
 		t.Errorf("%d of 20 clients with one mail each", got)
 	}
 	busy := w.AddClient()
 	w.queue(busy, 2, 1000)
 	for range 3 {
-		if got := of(busy, w.claim(50)); got != 50 {
+		if got := of(busy, w.Claim(50)); got != 50 {
 			t.Errorf("%d of 50 for the only client with unleased mails that are due", got)
 		}
 	}
@@ -98,7 +100,7 @@ func BenchmarkClaimOutbox(b *testing.B) {
 			w.Exec("ANALYZE outbox")
 			claimed := 0
 			for b.Loop() {
-				leases := w.claim(20)
+				leases := w.Claim(20)
 				claimed += len(leases)
 				b.StopTimer()
 				w.Exec("UPDATE outbox SET due_at = $1, lease = NULL WHERE client_id = $2 AND lease IS NOT NULL", noon, busy)
@@ -120,7 +122,7 @@ func TestClaimedOnce(t *testing.T) {
 	var ids []domain.MessageID
 	claimAll := func() {
 		for {
-			leases, err := w.ClaimOutbox(t.Context(), 10, time.Minute)
+			leases, err := outbox.ClaimMails(t.Context(), w.DB, 10, time.Minute)
 			if err != nil {
 				t.Error(err)
 			}
@@ -146,7 +148,7 @@ func TestClaimedOnce(t *testing.T) {
 		t.Errorf("%d mails were claimed %d times", n, len(ids))
 	}
 	w.Clock.Advance(time.Minute)
-	if n := len(w.claim(1000)); n != 300 {
+	if n := len(w.Claim(1000)); n != 300 {
 		t.Errorf("%d leases have ended", n)
 	}
 }
@@ -154,7 +156,7 @@ func TestClaimedOnce(t *testing.T) {
 // TestManyMailsAtOnce: the mails of one request take one statement, and marking
 // many takes no more than marking one.
 func TestManyMailsAtOnce(t *testing.T) {
-	counter := &statements{}
+	counter := &worldtest.Statements{}
 	w := newWorld(t, db.WithTracer(counter))
 	client := w.AddClient()
 	user := w.AddUser(client, domain.RoleStandard, 750)
@@ -164,25 +166,25 @@ func TestManyMailsAtOnce(t *testing.T) {
 			ids[i] = db.NewID[domain.MessageKind]()
 			w.Exec("INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES ($1, $2, 'welcome', $3, $4)", client, ids[i], user, noon)
 		}
-		before := counter.n.Load()
+		before := counter.Count()
 		w.Must(w.Change(t.Context(), func(ctx context.Context, c *db.Change) error { return c.SendMails(ctx, client, ids...) }))
-		return int(counter.n.Load() - before)
+		return counter.Count() - before
 	}
 	if one, many := ask(1), ask(200); one != many {
 		t.Errorf("%d statements for one mail, %d for many", one, many)
 	}
-	leases := w.claim(1000)
-	mark := func(leases []db.Lease) int {
-		before := counter.n.Load()
-		if n := w.send(leases...); n != len(leases) {
+	leases := w.Claim(1000)
+	mark := func(leases []outbox.Lease) int {
+		before := counter.Count()
+		if n := w.Send(leases...); n != len(leases) {
 			t.Errorf("%d of %d are marked", n, len(leases))
 		}
-		return int(counter.n.Load() - before)
+		return counter.Count() - before
 	}
 	if one, many := mark(leases[:1]), mark(leases[1:]); one != many {
 		t.Errorf("%d statements mark one mail, %d many", one, many)
 	}
-	if n := w.send(leases...); n != 0 {
+	if n := w.Send(leases...); n != 0 {
 		t.Errorf("%d are marked again", n)
 	}
 }

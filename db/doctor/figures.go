@@ -1,4 +1,6 @@
-package db
+// Package doctor asks a database how it is: what waits, whether stored counts are right,
+// and what stands between it and the service. It corrects the counts.
+package doctor
 
 import (
 	"context"
@@ -6,13 +8,15 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // Figures are what an operator watches of the work that waits, of all clients.
 type Figures struct {
-	Mail, Simulated MailBacklog
+	Mail, Simulated outbox.MailBacklog
 	// Jobs are the jobs that are not done, by kind and state: of the kind report each
 	// pending report, and the periodic ones.
 	Jobs []JobFigure
@@ -27,7 +31,7 @@ type Figures struct {
 	// last run that ended; empty before the first.
 	Directories []DirectoryFigure
 	// Deliveries are those of events to subscriptions.
-	Deliveries DeliveryBacklog
+	Deliveries outbox.DeliveryBacklog
 	// Reports and Events wait to be made and to be published, since the oldest of them
 	// was asked for and written; zero where none does. Events are counted up to
 	// MostEvents.
@@ -81,28 +85,28 @@ type waitingCount struct {
 	Leader       bool
 }
 
-// Figures counts what waits, within so long. It takes no connection of requests, and
+// CountFigures counts what waits, within so long. It takes no connection of requests, and
 // the server ends what takes longer.
-func (d *DB) Figures(ctx context.Context, within time.Duration) (f Figures, err error) {
+func CountFigures(ctx context.Context, d *db.DB, within time.Duration) (f Figures, err error) {
 	err = d.Aside(ctx, within, func(ctx context.Context) error {
-		if f.Mail, f.Simulated, err = d.MailBacklogs(ctx); err != nil {
+		if f.Mail, f.Simulated, err = outbox.MailBacklogs(ctx, d); err != nil {
 			return err
 		}
-		if f.Deliveries, err = d.DeliveryBacklogs(ctx); err != nil {
+		if f.Deliveries, err = outbox.DeliveryBacklogs(ctx, d); err != nil {
 			return err
 		}
-		if f.Jobs, err = d.jobFigures(ctx); err != nil {
+		if f.Jobs, err = jobFigures(ctx, d); err != nil {
 			return err
 		}
-		if err := d.countSyncs(ctx, &f); err != nil {
+		if err := countSyncs(ctx, d, &f); err != nil {
 			return err
 		}
-		return d.countWaiting(ctx, &f)
+		return countWaiting(ctx, d, &f)
 	})
 	return f, err
 }
 
-func (d *DB) jobFigures(ctx context.Context) ([]JobFigure, error) {
+func jobFigures(ctx context.Context, d *db.DB) ([]JobFigure, error) {
 	now := d.Now()
 	return pg.All[JobFigure](ctx, d, "count jobs", pg.SQL(`
 		WITH jobs AS (
@@ -117,10 +121,10 @@ func (d *DB) jobFigures(ctx context.Context) ([]JobFigure, error) {
 			UNION ALL SELECT kind, at, 'discarded' FROM periodic_jobs, unnest(failed_at) AS at WHERE at > ?1
 		)
 		SELECT kind, state, count(*) AS n, min(since) AS since FROM states WHERE state IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2`,
-		now, now.Add(-DiscardedFor), domain.ReportTries))
+		now, now.Add(-db.DiscardedFor), domain.ReportTries))
 }
 
-func (d *DB) countSyncs(ctx context.Context, f *Figures) error {
+func countSyncs(ctx context.Context, d *db.DB, f *Figures) error {
 	rows, err := pg.All[directoryCount](ctx, d, "count syncs", pg.SQL(`
 		SELECT true AS open, coalesce(k.provider, '') AS provider, r.status, count(*) AS n, min(r.queued_at) AS since
 		FROM sync_runs AS r LEFT JOIN directory_connections AS k ON k.client_id = r.client_id
@@ -147,7 +151,7 @@ func (d *DB) countSyncs(ctx context.Context, f *Figures) error {
 	return err
 }
 
-func (d *DB) countWaiting(ctx context.Context, f *Figures) error {
+func countWaiting(ctx context.Context, d *db.DB, f *Figures) error {
 	w, err := pg.One[waitingCount](ctx, d, "count what waits", pg.SQL(`
 		SELECT (SELECT count(*) FROM reports WHERE status = 'pending') AS reports,
 			(SELECT min(created_at) FROM reports WHERE status = 'pending') AS oldest_report,

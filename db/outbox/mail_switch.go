@@ -1,8 +1,9 @@
-package db
+package outbox
 
 import (
 	"context"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -10,7 +11,7 @@ import (
 // SwitchMail switches a type of the service's own mail on or off for a client. It
 // counts for what is sent from then on. NotFound where there is no such client. It
 // is for the command line, which has no caller.
-func (d *DB) SwitchMail(ctx context.Context, client domain.ClientID, kind domain.MessageType, on bool) error {
+func SwitchMail(ctx context.Context, d *db.DB, client domain.ClientID, kind domain.MessageType, on bool) error {
 	n, err := pg.Exec(ctx, d, "switch mail", pg.SQL(`
 		INSERT INTO mail_switches (client_id, kind, enabled, changed_at)
 		SELECT id, ?1, ?2::boolean, ?3::timestamptz FROM clients WHERE id = ?0 AND archived_at IS NULL
@@ -29,7 +30,7 @@ type mailSwitchRow struct {
 
 // MailSwitches reads which types of the service's own mail a client gets, in the
 // order of domain.ServiceMails.
-func (d *DB) MailSwitches(ctx context.Context, client domain.ClientID) ([]domain.MailSwitch, error) {
+func MailSwitches(ctx context.Context, d *db.DB, client domain.ClientID) ([]domain.MailSwitch, error) {
 	rows, err := pg.All[mailSwitchRow](ctx, d, "read switches of mail", pg.SQL(
 		"SELECT kind, enabled FROM mail_switches WHERE client_id = ?", client))
 	set := map[domain.MessageType]bool{}

@@ -1,4 +1,4 @@
-package db
+package outbox
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -52,7 +53,7 @@ type mailRow struct {
 
 // Mail reads all that a mail request needs to be written. It is for those who
 // send it, and has no caller.
-func (d *DB) Mail(ctx context.Context, client domain.ClientID, id domain.MessageID) (domain.Mail, error) {
+func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.MessageID) (domain.Mail, error) {
 	now := d.Now()
 	row, err := pg.Find[mailRow](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`
 		SELECT r.type, coalesce(r.due_at, r.created_at) AS due_at, c.name AS client_name, c.archived_at,
@@ -87,7 +88,7 @@ func (d *DB) Mail(ctx context.Context, client domain.ClientID, id domain.Message
 	m := row.mail(now)
 	m.Client, m.ID = client, id
 	if m.Unwanted == "" && !m.SwitchedOff {
-		err = d.readSubject(ctx, &row, &m)
+		err = readSubject(ctx, d, &row, &m)
 	}
 	return m, err
 }

@@ -1,4 +1,4 @@
-package db_test
+package doctor_test
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/doctor"
 	"partnerapi/domain"
 )
 
@@ -30,7 +31,7 @@ func newCounted(t *testing.T) (*world, domain.ClientID, domain.UserID) {
 // afterwards.
 func (w *world) recounted(want ...string) {
 	w.T.Helper()
-	wrong, err := w.Recount(w.T.Context())
+	wrong, err := doctor.Recount(w.T.Context(), w.DB)
 	w.Must(err)
 	var got []string
 	for _, m := range wrong {
@@ -39,7 +40,7 @@ func (w *world) recounted(want ...string) {
 	if !slices.Equal(got, want) {
 		w.T.Errorf("wrong were %v, not %v", wrong, want)
 	}
-	if wrong, err := w.Recount(w.T.Context()); err != nil || len(wrong) != 0 {
+	if wrong, err := doctor.Recount(w.T.Context(), w.DB); err != nil || len(wrong) != 0 {
 		w.T.Errorf("after a recount: %v, %v", wrong, err)
 	}
 }
@@ -50,7 +51,7 @@ func TestRecountCorrectsEveryStoredCount(t *testing.T) {
 	t.Parallel()
 	w, client, _ := newCounted(t)
 	w.Exec("UPDATE policies SET counted_until = 'infinity'")
-	w.recounted(db.Counters()...)
+	w.recounted(doctor.Counters()...)
 	w.recounted()
 
 	w.Exec(`UPDATE partners SET client_count = 9`)
@@ -60,7 +61,7 @@ func TestRecountCorrectsEveryStoredCount(t *testing.T) {
 	w.Exec(`INSERT INTO phishing_days (client_id, day, sent) VALUES ($1, '2026-01-01', 4)`, client.UUID())
 	w.Exec(`UPDATE template_uses SET used = 0`)
 	w.Exec(`UPDATE policies SET acknowledged_count = 1`)
-	names := db.Counters()
+	names := doctor.Counters()
 	w.recounted(slices.Insert(names, slices.Index(names, "phishing by day"), "phishing by day")...)
 
 	var wrong int
@@ -104,13 +105,13 @@ func TestRecountBesideWriters(t *testing.T) {
 		})
 	}
 	for range 5 {
-		if _, err := w.Recount(t.Context(), "users of clients"); err != nil {
+		if _, err := doctor.Recount(t.Context(), w.DB, "users of clients"); err != nil {
 			t.Error(err)
 		}
 		w.Exec("UPDATE clients SET users_active = users_active + 1")
 	}
 	writers.Wait()
-	if _, err := w.Recount(t.Context(), "users of clients"); err != nil {
+	if _, err := doctor.Recount(t.Context(), w.DB, "users of clients"); err != nil {
 		t.Error(err)
 	}
 	var active int
@@ -132,7 +133,7 @@ func TestRecountsThatAreDue(t *testing.T) {
 	}{{noon, 1, 1}, {noon.Add(30 * time.Minute), 1, 1}, {noon.Add(2 * time.Hour), 1, 0}, {noon.Add(3 * time.Hour), 0, 0}} {
 		w.Clock.Set(step.at)
 		w.Exec("UPDATE clients SET users_active = users_active + 1, users_inactive = 7")
-		wrong, err := w.RecountDue(t.Context())
+		wrong, err := doctor.RecountDue(t.Context(), w.DB)
 		w.Must(err)
 		var left int
 		w.Get("SELECT count(*) FROM recounts", nil, &left)

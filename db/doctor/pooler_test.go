@@ -1,4 +1,4 @@
-package db_test
+package doctor_test
 
 import (
 	"net"
@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/doctor"
 )
 
 // pooler is a small PgBouncer: it speaks the protocol to its clients, and hands their
@@ -140,10 +140,10 @@ func (p *pooler) put(c *pgconn.HijackedConn) {
 func TestFindPooler(t *testing.T) {
 	t.Parallel()
 	server := dbtest.URL(t, schema)
-	for want, at := range map[db.Pooler]string{
-		db.NoPooler: server, db.SessionPooler: startPooler(t, server, false), db.TransactionPooler: startPooler(t, server, true),
+	for want, at := range map[doctor.Pooler]string{
+		doctor.NoPooler: server, doctor.SessionPooler: startPooler(t, server, false), doctor.TransactionPooler: startPooler(t, server, true),
 	} {
-		if got, err := db.FindPooler(t.Context(), at); err != nil || got != want {
+		if got, err := doctor.FindPooler(t.Context(), at); err != nil || got != want {
 			t.Errorf("%q is found as %q, %v", want, got, err)
 		}
 	}

@@ -1,9 +1,10 @@
-package db
+package outbox
 
 import (
 	"context"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -37,7 +38,7 @@ const failedMails = `
 
 // FailedMails lists the mails that were given up from a time on, the oldest
 // failure first, and limit of them at the most.
-func (d *DB) FailedMails(ctx context.Context, since time.Time, limit int) ([]FailedMail, error) {
+func FailedMails(ctx context.Context, d *db.DB, since time.Time, limit int) ([]FailedMail, error) {
 	return pg.All[FailedMail](ctx, d, "list failed mails", pg.SQL(
 		"SELECT * FROM ("+failedMails+") AS m ORDER BY failed_at, id LIMIT ?2", since, []string(nil), limit))
 }
@@ -45,9 +46,9 @@ func (d *DB) FailedMails(ctx context.Context, since time.Time, limit int) ([]Fai
 // RetryMails puts mails into the outbox again that were given up from a time on:
 // those with the ids, as UUIDs, or all where ids is nil. It returns those that it
 // changed, limit at the most.
-func (d *DB) RetryMails(ctx context.Context, since time.Time, ids []string, limit int) (mails []FailedMail, err error) {
-	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
-		c.lock(resultLocks)
+func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, limit int) (mails []FailedMail, err error) {
+	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		c.Lock(db.ResultLocks)
 		mails, err = pg.All[FailedMail](ctx, c, "retry failed mails", pg.SQL(`
 			WITH chosen AS MATERIALIZED (SELECT * FROM (`+failedMails+`) AS m ORDER BY failed_at, id LIMIT ?2),
 			requests AS (
@@ -68,7 +69,7 @@ func (d *DB) RetryMails(ctx context.Context, since time.Time, ids []string, limi
 			)
 			SELECT c.* FROM chosen AS c LEFT JOIN told ON true
 			WHERE (c.client_id, c.id::uuid) IN (SELECT client_id, id FROM queued)
-			ORDER BY c.failed_at, c.id`, since, ids, limit, c.At, outboxChannel, domain.WelcomeMail, domain.AdminInviteMail))
+			ORDER BY c.failed_at, c.id`, since, ids, limit, c.At, db.OutboxChannel, domain.WelcomeMail, domain.AdminInviteMail))
 		return err
 	})
 	return mails, err
@@ -89,7 +90,7 @@ type backlogRow struct {
 }
 
 // MailBacklogs counts mail that was asked for, and simulated mail.
-func (d *DB) MailBacklogs(ctx context.Context) (mail, simulated MailBacklog, err error) {
+func MailBacklogs(ctx context.Context, d *db.DB) (mail, simulated MailBacklog, err error) {
 	const due = `FROM mail_requests
 				WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL AND coalesce(due_at, created_at) <= ?0`
 	rows, err := pg.All[backlogRow](ctx, d, "count mail", pg.SQL(`

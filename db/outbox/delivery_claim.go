@@ -1,4 +1,4 @@
-package db
+package outbox
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -93,8 +94,8 @@ type waitingWebhook struct {
 // follows the number of subscriptions that have waiting deliveries and the number of
 // claimed deliveries, not the number of waiting ones. One process claims at a time,
 // so that DueWebhook.UnderWay counts the tries of all.
-func (d *DB) ClaimDeliveries(
-	ctx context.Context, life time.Duration, choose func([]DueWebhook) []Places,
+func ClaimDeliveries(
+	ctx context.Context, d *db.DB, life time.Duration, choose func([]DueWebhook) []Places,
 ) (claim Claim, err error) {
 	err = d.Tx(ctx, func(ctx context.Context) error {
 		if _, err := pg.Exec(ctx, d, "wait to claim deliveries", pg.SQL(`
@@ -104,7 +105,7 @@ func (d *DB) ClaimDeliveries(
 		}
 		claim = Claim{}
 		now := d.Now()
-		waiting, err := d.waitingWebhooks(ctx, now)
+		waiting, err := waitingWebhooks(ctx, d, now)
 		if err != nil {
 			return err
 		}
@@ -121,10 +122,10 @@ func (d *DB) ClaimDeliveries(
 				due = append(due, DueWebhook{ID: w.ID, Failing: w.Failing, UnderWay: w.UnderWay})
 			}
 		}
-		if err := d.dropDead(ctx, dead, &claim); err != nil || len(due) == 0 {
+		if err := dropDead(ctx, d, dead, &claim); err != nil || len(due) == 0 {
 			return err
 		}
-		return d.lease(ctx, now, life, choose(due), &claim)
+		return lease(ctx, d, now, life, choose(due), &claim)
 	})
 	return claim, err
 }
@@ -138,7 +139,7 @@ func earlier(a, b time.Time) time.Time {
 
 // waitingWebhooks reads the subscriptions that have waiting deliveries, in the order
 // of their ids: each by one step on the index of those.
-func (d *DB) waitingWebhooks(ctx context.Context, now time.Time) ([]waitingWebhook, error) {
+func waitingWebhooks(ctx context.Context, d *db.DB, now time.Time) ([]waitingWebhook, error) {
 	return pg.All[waitingWebhook](ctx, d, "look for deliveries", pg.SQL(`
 		WITH RECURSIVE waiting (webhook_id) AS (
 			(SELECT webhook_id FROM webhook_deliveries WHERE status = 'waiting' ORDER BY webhook_id LIMIT 1)
@@ -171,7 +172,7 @@ func (d *DB) waitingWebhooks(ctx context.Context, now time.Time) ([]waitingWebho
 
 // dropDead gives up the waiting deliveries of subscriptions. A try under way is its
 // claimer's to mark.
-func (d *DB) dropDead(ctx context.Context, dead []waitingWebhook, claim *Claim) error {
+func dropDead(ctx context.Context, d *db.DB, dead []waitingWebhook, claim *Claim) error {
 	if len(dead) == 0 {
 		return nil
 	}
@@ -221,7 +222,7 @@ func accessTo(client string) string { return strings.ReplaceAll(withinAccess, " 
 // was not active, and those of clients that are no longer within its access, or that
 // were archived: a retry shows nobody what a read would not. Its limits are known to the planner, which else expects to read
 // much of what waits.
-func (d *DB) lease(ctx context.Context, now time.Time, life time.Duration, places []Places, claim *Claim) error {
+func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, places []Places, claim *Claim) error {
 	var ids []domain.WebhookID
 	var counts []int
 	total := 0

@@ -1,4 +1,7 @@
-package db
+// Package outbox works on what changes have left to be done with the world outside:
+// mails, and events with their deliveries to webhooks. Rows are claimed under a lease and
+// marked when they are done; subscriptions and the events of callers are read here too.
+package outbox
 
 import (
 	"context"
@@ -6,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -22,7 +26,7 @@ type Lease struct {
 	Client domain.ClientID
 	// ID is that of the mail request or of the simulated mail.
 	ID   domain.MessageID
-	Kind OutboxKind
+	Kind db.OutboxKind
 	// Attempts is how many tries failed before.
 	Attempts int
 
@@ -36,11 +40,11 @@ func (l *Lease) Result() domain.ResultID { return domain.ResultID(l.ID) }
 type leaseRow struct {
 	ClientID domain.ClientID
 	ID       domain.MessageID
-	Kind     OutboxKind
+	Kind     db.OutboxKind
 	Attempts int
 }
 
-// ClaimOutbox leases up to n mails that are due, for so long. It returns fewer
+// ClaimMails leases up to n mails that are due, for so long. It returns fewer
 // where fewer are due, or others claim at the same time.
 //
 // Urgent mails come first. Among the others, and among the urgent ones, clients
@@ -48,7 +52,7 @@ type leaseRow struct {
 // many mails one of them has waiting. Clients whose mails are due later, or are
 // leased, take no part of n. The cost follows the number of clients that have mails
 // in the outbox and n, not the number of mails.
-func (d *DB) ClaimOutbox(ctx context.Context, n int, life time.Duration) ([]Lease, error) {
+func ClaimMails(ctx context.Context, d *db.DB, n int, life time.Duration) ([]Lease, error) {
 	now, token := d.Now(), uuid.New()
 	rows, err := pg.All[leaseRow](ctx, d, "claim mails", pg.SQL(`
 		WITH RECURSIVE first AS (
@@ -81,27 +85,27 @@ func (d *DB) ClaimOutbox(ctx context.Context, n int, life time.Duration) ([]Leas
 	return leases, err
 }
 
-// OutboxDue is when the next mail of the outbox is due, or the next lease ends;
+// MailDue is when the next mail of the outbox is due, or the next lease ends;
 // false where the outbox is empty.
-func (d *DB) OutboxDue(ctx context.Context) (time.Time, bool, error) {
+func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	due, err := pg.One[*time.Time](ctx, d, "look for the next mail", pg.SQL("SELECT min(due_at) FROM outbox"))
 	return pg.Or(due, time.Time{}), due != nil, err
 }
 
-// Requeue gives a lease back: the mail is due again at a time. failed says that a
+// RequeueMail gives a lease back: the mail is due again at a time. failed says that a
 // try failed.
-func (d *DB) Requeue(ctx context.Context, l Lease, at time.Time, failed bool) error {
+func RequeueMail(ctx context.Context, d *db.DB, l Lease, at time.Time, failed bool) error {
 	n, err := pg.Exec(ctx, d, "put a mail back", pg.SQL(`
 		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = ?3, attempts = attempts + ?4::integer
 		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.ID, l.token, at, pg.Number(failed)))
-	return Held(n, err)
+	return db.Held(n, err)
 }
 
 // NoteScan notes that something was done with a simulated mail while it was
 // handed over, which only a mail scanner can have: if the mail is then marked as
 // sent, it has the mark of one. It reports false where the mail is not being
 // handed over.
-func (d *DB) NoteScan(ctx context.Context, result domain.ResultID, how domain.AutomatedReason) (bool, error) {
+func NoteScan(ctx context.Context, d *db.DB, result domain.ResultID, how domain.AutomatedReason) (bool, error) {
 	n, err := pg.Exec(ctx, d, "note a scan", pg.SQL(`
 		UPDATE outbox SET scanned = coalesce(scanned, ?2)
 		WHERE client_id = (SELECT client_id FROM phishing_results WHERE id = ?0) AND id = ?0
@@ -109,8 +113,8 @@ func (d *DB) NoteScan(ctx context.Context, result domain.ResultID, how domain.Au
 	return n > 0, err
 }
 
-// ListenOutbox calls wake whenever mails were put into the outbox, and once when
+// ListenMails calls wake whenever mails were put into the outbox, and once when
 // it begins to listen, until ctx ends or the connection fails (pg.DB.Listen).
-func (d *DB) ListenOutbox(ctx context.Context, wake func()) error {
-	return d.ListenFor(ctx, outboxChannel, wake)
+func ListenMails(ctx context.Context, d *db.DB, wake func()) error {
+	return d.ListenFor(ctx, db.OutboxChannel, wake)
 }

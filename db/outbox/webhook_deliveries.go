@@ -1,4 +1,4 @@
-package db
+package outbox
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -56,7 +57,7 @@ func deliveriesOf(rows []deliveryRow) ([]domain.Delivery, error) {
 // caller's reach: the subscription may have had a wider access before, and the client
 // may have been archived since.
 func deliveryReach(ctx context.Context) pg.Query {
-	return pg.SQL("EXISTS (SELECT 1 FROM clients AS c WHERE c.id = d.client_id AND ?)", reach(ctx))
+	return pg.SQL("EXISTS (SELECT 1 FROM clients AS c WHERE c.id = d.client_id AND ?)", db.WithinReach(ctx))
 }
 
 // Deliveries reads a page of the subscription's deliveries, the newest first.
@@ -85,7 +86,7 @@ func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice
 //
 // The subscription is not locked: a delivery that waits when its subscription is
 // paused at the same moment is dropped by the next look for such.
-func (h *Webhook) Redeliver(ctx context.Context, c *Change, id domain.DeliveryID) (domain.Delivery, error) {
+func (h *Webhook) Redeliver(ctx context.Context, c *db.Change, id domain.DeliveryID) (domain.Delivery, error) {
 	s, err := pg.Find[struct{ Kept, Wanted, Valid bool }](ctx, c, id.Noun(), pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM published_events AS p WHERE p.partner_id = d.partner_id AND p.position = d.position) AS kept,
 			`+accessTo("d.client_id")+` AS wanted,
@@ -110,7 +111,7 @@ func (h *Webhook) Redeliver(ctx context.Context, c *Change, id domain.DeliveryID
 }
 
 // wait makes a delivery wait, due now.
-func (h *Webhook) wait(ctx context.Context, c *Change, id domain.DeliveryID) (domain.Delivery, error) {
+func (h *Webhook) wait(ctx context.Context, c *db.Change, id domain.DeliveryID) (domain.Delivery, error) {
 	const ended = "d.status <> 'waiting'"
 	row, err := pg.One[deliveryRow](ctx, c, "make a delivery wait again", pg.SQL(`
 		UPDATE webhook_deliveries AS d SET status = 'waiting', reason = NULL,
@@ -135,7 +136,7 @@ const dropBatchOfPaused = 10_000
 // dropWaiting drops waiting deliveries of a subscription that is being paused: a
 // batch of them, without those that another transaction holds. What becomes of a try
 // under way is marked by whoever makes it.
-func (c *Change) dropWaiting(ctx context.Context, id domain.WebhookID) error {
+func dropWaiting(ctx context.Context, c *db.Change, id domain.WebhookID) error {
 	_, err := pg.Exec(ctx, c, "drop deliveries", pg.SQL(`
 		UPDATE webhook_deliveries AS d SET status = 'dropped', reason = ?1, lease = NULL
 		FROM (

@@ -1,4 +1,4 @@
-package db_test
+package outbox_test
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 )
 
@@ -21,12 +22,12 @@ func TestFailedMails(t *testing.T) {
 		return id.UUID()
 	}
 	waiting, first, second := request(), request(), request()
-	due, failed := w.unsent(client, user, time.Time{}), w.unsent(client, user, time.Time{}).UUID()
+	due, failed := w.AddUnsent(client, user, time.Time{}), w.AddUnsent(client, user, time.Time{}).UUID()
 	w.Exec("UPDATE mail_requests SET failed_at = $1, failure = 'no such mailbox' WHERE id = $2", noon.Add(-time.Minute), first)
 	w.Exec("UPDATE mail_requests SET failed_at = $1, failure = 'refused' WHERE id = $2", noon.Add(-time.Second), second)
 	w.Exec("UPDATE phishing_results SET status = 'failed', failed_at = $1, failure = 'refused' WHERE id = $2", noon, failed)
 
-	ids := func(mails []db.FailedMail, err error) (ids []string) {
+	ids := func(mails []outbox.FailedMail, err error) (ids []string) {
 		t.Helper()
 		w.Must(err)
 		for _, m := range mails {
@@ -43,24 +44,24 @@ func TestFailedMails(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
-	want("all", ids(w.FailedMails(t.Context(), time.Time{}, 10)), first, second, failed)
-	want("since", ids(w.FailedMails(t.Context(), noon.Add(-2*time.Second), 10)), second, failed)
-	want("limit", ids(w.FailedMails(t.Context(), time.Time{}, 1)), first)
+	want("all", ids(outbox.FailedMails(t.Context(), w.DB, time.Time{}, 10)), first, second, failed)
+	want("since", ids(outbox.FailedMails(t.Context(), w.DB, noon.Add(-2*time.Second), 10)), second, failed)
+	want("limit", ids(outbox.FailedMails(t.Context(), w.DB, time.Time{}, 1)), first)
 
-	mail, simulated, err := w.MailBacklogs(t.Context())
+	mail, simulated, err := outbox.MailBacklogs(t.Context(), w.DB)
 	w.Must(err)
-	if mail != (db.MailBacklog{Waiting: 1, Failed: 2, Oldest: mail.Oldest}) || !mail.Oldest.Equal(noon.Add(-time.Hour)) ||
-		simulated != (db.MailBacklog{Waiting: 1, Failed: 1, Oldest: simulated.Oldest}) || !simulated.Oldest.Equal(noon.AddDate(0, 0, -1)) {
+	if mail != (outbox.MailBacklog{Waiting: 1, Failed: 2, Oldest: mail.Oldest}) || !mail.Oldest.Equal(noon.Add(-time.Hour)) ||
+		simulated != (outbox.MailBacklog{Waiting: 1, Failed: 1, Oldest: simulated.Oldest}) || !simulated.Oldest.Equal(noon.AddDate(0, 0, -1)) {
 		t.Errorf("backlogs %+v and %+v", mail, simulated)
 	}
 
-	want("one by its id", ids(w.RetryMails(t.Context(), time.Time{}, []string{second, waiting, due.UUID()}, 10)), second)
-	want("in batches", ids(w.RetryMails(t.Context(), time.Time{}, nil, 1)), first)
-	want("the rest", ids(w.RetryMails(t.Context(), time.Time{}, nil, 10)), failed)
-	want("none", ids(w.FailedMails(t.Context(), time.Time{}, 10)))
+	want("one by its id", ids(outbox.RetryMails(t.Context(), w.DB, time.Time{}, []string{second, waiting, due.UUID()}, 10)), second)
+	want("in batches", ids(outbox.RetryMails(t.Context(), w.DB, time.Time{}, nil, 1)), first)
+	want("the rest", ids(outbox.RetryMails(t.Context(), w.DB, time.Time{}, nil, 10)), failed)
+	want("none", ids(outbox.FailedMails(t.Context(), w.DB, time.Time{}, 10)))
 	var queued int
 	w.Get("SELECT count(*) FROM outbox WHERE due_at <= $1", []any{noon}, &queued)
-	mail, simulated, err = w.MailBacklogs(t.Context())
+	mail, simulated, err = outbox.MailBacklogs(t.Context(), w.DB)
 	w.Must(err)
 	if queued != 3 || mail.Waiting != 3 || simulated.Waiting != 2 || mail.Failed+simulated.Failed != 0 {
 		t.Errorf("backlogs %+v and %+v", mail, simulated)

@@ -1,9 +1,10 @@
-package db
+package outbox
 
 import (
 	"context"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -27,7 +28,7 @@ type listedWebhookRow struct {
 
 // AllWebhooks lists the subscriptions of a partner, or of all partners for the zero
 // one, by the partners' names and their creation: for an operator.
-func (d *DB) AllWebhooks(ctx context.Context, of domain.PartnerID) ([]ListedWebhook, error) {
+func AllWebhooks(ctx context.Context, d *db.DB, of domain.PartnerID) ([]ListedWebhook, error) {
 	q := pg.From("webhooks AS w").Columns(pg.Columns[webhookRow]()).
 		Columns("p.name AS partner_name, k.prefix AS key_prefix, w.failing_since").
 		Join("JOIN partners AS p ON p.id = w.partner_id").Join("JOIN api_keys AS k ON k.id = w.key_id").
@@ -45,12 +46,12 @@ func (d *DB) AllWebhooks(ctx context.Context, of domain.PartnerID) ([]ListedWebh
 
 // SetWebhookStatus pauses a subscription of any partner or makes it active, as
 // UpdateWebhook does, and returns the status before. NotFound where there is none.
-func (d *DB) SetWebhookStatus(
-	ctx context.Context, id domain.WebhookID, status domain.WebhookStatus,
+func SetWebhookStatus(
+	ctx context.Context, d *db.DB, id domain.WebhookID, status domain.WebhookStatus,
 ) (before domain.WebhookStatus, err error) {
-	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
-		c.lock(webhookLocks)
-		h, err := c.webhook(ctx, id, pg.From("webhooks AS w").Columns(pg.Columns[webhookRow]()).
+	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		c.Lock(db.WebhookLocks)
+		h, err := webhook(ctx, c.DB, id, pg.From("webhooks AS w").Columns(pg.Columns[webhookRow]()).
 			Where("w.id = ?", id).For("NO KEY UPDATE OF w"))
 		if err != nil {
 			return err
@@ -61,7 +62,7 @@ func (d *DB) SetWebhookStatus(
 		}
 		after := h.Webhook
 		after.Status = status
-		return c.UpdateWebhook(ctx, h.Webhook, after)
+		return UpdateWebhook(ctx, c, h.Webhook, after)
 	})
 	return before, err
 }
@@ -81,8 +82,8 @@ type dueDeliveryRow struct {
 // DeliveriesTo lists up to n deliveries to a subscription of any partner, the newest
 // first, of one status or, for an empty one, of all. NotFound where there is no such
 // subscription.
-func (d *DB) DeliveriesTo(
-	ctx context.Context, id domain.WebhookID, status domain.DeliveryStatus, n int,
+func DeliveriesTo(
+	ctx context.Context, d *db.DB, id domain.WebhookID, status domain.DeliveryStatus, n int,
 ) ([]DueDelivery, error) {
 	if _, err := pg.Find[domain.WebhookID](ctx, d, id.Noun(), pg.SQL("SELECT id FROM webhooks WHERE id = ?", id)); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package db
+package outbox
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -50,13 +51,13 @@ type outcome struct {
 // domain.WebhookRetryFor in which some failed, or the endpoint is gone (decisions
 // 8.4). It takes the same number of statements for any number of marks. What waits
 // for a subscription that was disabled is given up by the next claim.
-func (d *DB) MarkDeliveries(ctx context.Context, marks []DeliveryMark) (done Marked, err error) {
+func MarkDeliveries(ctx context.Context, d *db.DB, marks []DeliveryMark) (done Marked, err error) {
 	err = d.Tx(ctx, func(ctx context.Context) error {
 		done = Marked{Held: make(map[domain.DeliveryID]bool, len(marks))}
-		if err := d.lockWebhooks(ctx, marks); err != nil {
+		if err := lockWebhooks(ctx, d, marks); err != nil {
 			return err
 		}
-		held, err := d.markTries(ctx, marks)
+		held, err := markTries(ctx, d, marks)
 		if err != nil {
 			return err
 		}
@@ -67,7 +68,7 @@ func (d *DB) MarkDeliveries(ctx context.Context, marks []DeliveryMark) (done Mar
 		if len(outcomes) == 0 {
 			return nil
 		}
-		done.Disabled, err = d.noteOutcomes(ctx, outcomes)
+		done.Disabled, err = noteOutcomes(ctx, d, outcomes)
 		return err
 	})
 	return done, err
@@ -75,7 +76,7 @@ func (d *DB) MarkDeliveries(ctx context.Context, marks []DeliveryMark) (done Mar
 
 // lockWebhooks locks the subscriptions of marks, in the order of their ids: whoever
 // changes one locks it before its deliveries.
-func (d *DB) lockWebhooks(ctx context.Context, marks []DeliveryMark) error {
+func lockWebhooks(ctx context.Context, d *db.DB, marks []DeliveryMark) error {
 	ids := make([]domain.WebhookID, 0, len(marks))
 	for i := range marks {
 		ids = append(ids, marks[i].Webhook)
@@ -87,7 +88,7 @@ func (d *DB) lockWebhooks(ctx context.Context, marks []DeliveryMark) error {
 }
 
 // markTries marks the deliveries whose leases are held, and returns them.
-func (d *DB) markTries(ctx context.Context, marks []DeliveryMark) ([]domain.DeliveryID, error) {
+func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.DeliveryID, error) {
 	var webhooks, ids, tokens [][16]byte
 	var statuses, tries []string
 	var reasons []*string
@@ -156,7 +157,7 @@ func outcomesOf(marks []DeliveryMark, held map[domain.DeliveryID]bool) map[domai
 
 // noteOutcomes writes what the tries mean for their subscriptions, and returns those
 // that it disabled.
-func (d *DB) noteOutcomes(ctx context.Context, outcomes map[domain.WebhookID]*outcome) ([]domain.WebhookID, error) {
+func noteOutcomes(ctx context.Context, d *db.DB, outcomes map[domain.WebhookID]*outcome) ([]domain.WebhookID, error) {
 	var ids [][16]byte
 	var succeeded, failed []*time.Time
 	var gone []bool

@@ -1,4 +1,4 @@
-package db
+package doctor
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -92,13 +93,13 @@ func Counters() (names []string) {
 
 // RecountDue recounts what migrations said that a process of the release before may
 // have missed, for as long as one may still run, and once after that.
-func (d *DB) RecountDue(ctx context.Context) ([]Miscount, error) {
+func RecountDue(ctx context.Context, d *db.DB) ([]Miscount, error) {
 	begun := d.Now()
 	names, err := pg.All[string](ctx, d, "read what is to be recounted", pg.SQL("SELECT counter FROM recounts ORDER BY counter"))
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	wrong, err := d.Recount(ctx, names...)
+	wrong, err := Recount(ctx, d, names...)
 	if err != nil {
 		return wrong, err
 	}
@@ -109,7 +110,7 @@ func (d *DB) RecountDue(ctx context.Context) ([]Miscount, error) {
 // Recount compares stored counts with what they count, those of names or, without
 // names, all of them; and corrects those that differ, which it returns. Others may
 // write meanwhile.
-func (d *DB) Recount(ctx context.Context, names ...string) (wrong []Miscount, err error) {
+func Recount(ctx context.Context, d *db.DB, names ...string) (wrong []Miscount, err error) {
 	asked := map[string]bool{}
 	for _, name := range names {
 		asked[name] = true
@@ -127,12 +128,12 @@ func (d *DB) Recount(ctx context.Context, names ...string) (wrong []Miscount, er
 	if len(names) > 0 && !asked[signatures] {
 		return wrong, nil
 	}
-	found, err := d.recountPolicies(ctx)
+	found, err := recountPolicies(ctx, d)
 	return append(wrong, found...), err
 }
 
 // recount compares and corrects the counts of one kind.
-func (c storedCount) recount(ctx context.Context, d *DB) (wrong []Miscount, err error) {
+func (c storedCount) recount(ctx context.Context, d *db.DB) (wrong []Miscount, err error) {
 	for {
 		found, err := pg.All[Miscount](ctx, d, "compare "+c.name, c.compare())
 		if err != nil {
@@ -173,7 +174,7 @@ func (c storedCount) compare() pg.Query {
 
 // correct locks the rows and counts then: who moves a count holds its row until the
 // commit, and who has not moved it yet does so after this one's.
-func (c storedCount) correct(ctx context.Context, d *DB, wrong []Miscount) error {
+func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) error {
 	list, err := json.Marshal(keysOf(wrong))
 	if err != nil {
 		return err
@@ -223,7 +224,7 @@ func keysOf(wrong []Miscount) (keys []json.RawMessage) {
 
 // recountPolicies counts the sign-off of the policies whose stored counts hold, and
 // stores it, as a read does where they do not hold.
-func (d *DB) recountPolicies(ctx context.Context) (wrong []Miscount, err error) {
+func recountPolicies(ctx context.Context, d *db.DB) (wrong []Miscount, err error) {
 	type held struct {
 		Client   domain.ClientID
 		Policies []string
@@ -235,7 +236,7 @@ func (d *DB) recountPolicies(ctx context.Context) (wrong []Miscount, err error) 
 		return nil, err
 	}
 	for _, c := range clients {
-		found, err := pg.All[Miscount](ctx, d, "recount the "+signatures, pg.SQL(countedSQL+storedSQL+`
+		found, err := pg.All[Miscount](ctx, d, "recount the "+signatures, pg.SQL(db.PolicyCountsSQL+db.StorePolicyCountsSQL+`
 			SELECT ?3::text AS counter, json_build_object('client_id', p.client_id, 'id', id)::text AS key,
 				ROW(p.audience_count, p.acknowledged_count)::text AS stored, ROW(c.audience, c.acknowledged)::text AS counted
 			FROM counted AS c JOIN policies AS p USING (id)

@@ -1,4 +1,4 @@
-package db
+package outbox
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -14,7 +15,7 @@ import (
 // deliveries are read and written through it.
 type Webhook struct {
 	domain.Webhook
-	db *DB
+	db *db.DB
 }
 
 type webhookRow struct {
@@ -70,7 +71,7 @@ func coveredKey(column string, by domain.KeyID) pg.Query {
 }
 
 // Webhooks reads a page of the subscriptions that the caller sees, the oldest first.
-func (d *DB) Webhooks(ctx context.Context, w domain.Window) (domain.Slice[domain.Webhook], error) {
+func Webhooks(ctx context.Context, d *db.DB, w domain.Window) (domain.Slice[domain.Webhook], error) {
 	k := pg.Keyset[webhookRow]{
 		Table: "webhooks AS w", Key: "w.created_at", Cast: "timestamptz", ID: "w.id", OneIndex: true,
 		Position: func(r *webhookRow) domain.Position {
@@ -86,7 +87,7 @@ func webhookQuery(ctx context.Context, id domain.WebhookID) *pg.Select {
 	return pg.From("webhooks AS w").Columns(pg.Columns[webhookRow]()).Where("w.id = ?", id).Where("?", webhookReach(ctx))
 }
 
-func (d *DB) webhook(ctx context.Context, id domain.WebhookID, q pg.Query) (*Webhook, error) {
+func webhook(ctx context.Context, d *db.DB, id domain.WebhookID, q pg.Query) (*Webhook, error) {
 	row, err := pg.Find[webhookRow](ctx, d, id.Noun(), q)
 	if err != nil {
 		return nil, err
@@ -94,15 +95,15 @@ func (d *DB) webhook(ctx context.Context, id domain.WebhookID, q pg.Query) (*Web
 	return &Webhook{Webhook: row.webhook(), db: d}, nil
 }
 
-// Webhook finds a subscription. NotFound where the caller does not see it.
-func (d *DB) Webhook(ctx context.Context, id domain.WebhookID) (*Webhook, error) {
-	return d.webhook(ctx, id, pg.Prepared(webhookQuery(ctx, id)))
+// FindWebhook finds a subscription. NotFound where the caller does not see it.
+func FindWebhook(ctx context.Context, d *db.DB, id domain.WebhookID) (*Webhook, error) {
+	return webhook(ctx, d, id, pg.Prepared(webhookQuery(ctx, id)))
 }
 
 // LockWebhook is Webhook for a change of the subscription.
-func (c *Change) LockWebhook(ctx context.Context, id domain.WebhookID) (*Webhook, error) {
-	c.lock(webhookLocks)
-	return c.webhook(ctx, id, webhookQuery(ctx, id).For("NO KEY UPDATE OF w"))
+func LockWebhook(ctx context.Context, c *db.Change, id domain.WebhookID) (*Webhook, error) {
+	c.Lock(db.WebhookLocks)
+	return webhook(ctx, c.DB, id, webhookQuery(ctx, id).For("NO KEY UPDATE OF w"))
 }
 
 // SealedSecrets are what the subscription's events are signed with now: its secret
@@ -117,7 +118,7 @@ func (h *Webhook) SealedSecrets(ctx context.Context) ([][]byte, error) {
 
 // WebhookClients returns those of the clients that are within both the caller's
 // reach and that of a key.
-func (d *DB) WebhookClients(ctx context.Context, key domain.KeyID, ids []domain.ClientID) ([]domain.ClientID, error) {
+func WebhookClients(ctx context.Context, d *db.DB, key domain.KeyID, ids []domain.ClientID) ([]domain.ClientID, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -125,12 +126,12 @@ func (d *DB) WebhookClients(ctx context.Context, key domain.KeyID, ids []domain.
 		SELECT c.id FROM clients AS c WHERE c.id = ANY(?0::uuid[]) AND ?1 AND (
 			EXISTS (SELECT 1 FROM api_keys AS o WHERE o.id = ?2 AND o.all_clients)
 			OR EXISTS (SELECT 1 FROM api_key_clients AS l WHERE l.key_id = ?2 AND l.client_id = c.id))`,
-		pg.IDs(ids), reach(ctx), key))
+		pg.IDs(ids), db.WithinReach(ctx), key))
 }
 
 // CoversKey reports whether the caller reaches all clients that a key of the same
 // partner does.
-func (d *DB) CoversKey(ctx context.Context, key domain.KeyID) (bool, error) {
+func CoversKey(ctx context.Context, d *db.DB, key domain.KeyID) (bool, error) {
 	caller := domain.CallerFrom(ctx)
 	if caller.AllClients || caller.Key == key {
 		return true, nil
@@ -142,8 +143,8 @@ func (d *DB) CoversKey(ctx context.Context, key domain.KeyID) (bool, error) {
 // InsertWebhook adds a subscription of the caller's key, with its sealed secret.
 // Conflict where the partner has as many as it may. The partner is locked, so that
 // of several at once no more are accepted.
-func (c *Change) InsertWebhook(ctx context.Context, w domain.Webhook, secret []byte) error {
-	if err := c.lockPartner(ctx, w.Partner); err != nil {
+func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret []byte) error {
+	if err := c.LockPartner(ctx, w.Partner); err != nil {
 		return err
 	}
 	n, err := pg.One[int](ctx, c, "count webhooks", pg.SQL("SELECT count(*) FROM webhooks WHERE partner_id = ?", w.Partner))
@@ -164,7 +165,7 @@ func (c *Change) InsertWebhook(ctx context.Context, w domain.Webhook, secret []b
 // active gets what is recorded from now on; one with another address, or that
 // becomes active, is not failing until a delivery fails again; of one that is
 // paused, waiting deliveries are dropped.
-func (c *Change) UpdateWebhook(ctx context.Context, before, after domain.Webhook) error {
+func UpdateWebhook(ctx context.Context, c *db.Change, before, after domain.Webhook) error {
 	revived := after.Status == domain.WebhookActive && before.Status != domain.WebhookActive
 	_, err := pg.Exec(ctx, c, "update a webhook", pg.SQL(`
 		UPDATE webhooks SET url = ?1, events = ?2::text[], client_ids = ?3::uuid[], description = ?4, status = ?5,
@@ -174,14 +175,14 @@ func (c *Change) UpdateWebhook(ctx context.Context, before, after domain.Webhook
 		WHERE id = ?0`, after.ID, after.URL, after.Events, pg.IDs(after.Clients), after.Description, after.Status, c.At,
 		revived, revived || after.URL != before.URL))
 	if err == nil && after.Status == domain.WebhookPaused && before.Status != domain.WebhookPaused {
-		err = c.dropWaiting(ctx, after.ID)
+		err = dropWaiting(ctx, c, after.ID)
 	}
 	return err
 }
 
 // ReplaceWebhookSecret gives a locked subscription a new sealed secret. The one
 // before signs beside it for domain.ReplacedSecretLife.
-func (c *Change) ReplaceWebhookSecret(ctx context.Context, id domain.WebhookID, secret []byte) error {
+func ReplaceWebhookSecret(ctx context.Context, c *db.Change, id domain.WebhookID, secret []byte) error {
 	_, err := pg.Exec(ctx, c, "replace the secret of a webhook", pg.SQL(`
 		UPDATE webhooks SET secret = ?1, replaced_secret = secret, replaced_until = ?2, updated_at = greatest(updated_at, ?3)
 		WHERE id = ?0`, id, secret, c.At.Add(domain.ReplacedSecretLife), c.At))
@@ -190,7 +191,7 @@ func (c *Change) ReplaceWebhookSecret(ctx context.Context, id domain.WebhookID, 
 
 // DeleteWebhook deletes a locked subscription. Its deliveries are deleted later, by
 // DropDeletedWebhooks: there may be very many.
-func (c *Change) DeleteWebhook(ctx context.Context, id domain.WebhookID) error {
+func DeleteWebhook(ctx context.Context, c *db.Change, id domain.WebhookID) error {
 	_, err := pg.Exec(ctx, c, "delete a webhook", pg.SQL(`
 		WITH deleted AS (DELETE FROM webhooks WHERE id = ?0)
 		INSERT INTO deleted_webhooks (id) VALUES (?0) ON CONFLICT DO NOTHING`, id))

@@ -1,4 +1,4 @@
-package db
+package outbox
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -33,8 +34,8 @@ func (r *publishedRow) event() domain.PublishedEvent {
 // event of the page or, where none follows, the last one that was published. Events and
 // reach are read by one statement, and are those of one moment: no event is ever
 // passed over, for they become visible in this order.
-func (d *DB) Events(
-	ctx context.Context, f domain.EventFilter, w domain.Window,
+func Events(
+	ctx context.Context, d *db.DB, f domain.EventFilter, w domain.Window,
 ) (domain.Slice[domain.PublishedEvent], error) {
 	partner, after := domain.CallerFrom(ctx).Partner, int64(0)
 	if w.After != nil {
@@ -83,13 +84,13 @@ func eventPositions(ctx context.Context, f domain.EventFilter, after int64, n in
 		// looked for at each.
 		from = pg.SQL("(VALUES (1)) AS every (client)")
 		of = pg.SQL("e.partner_id = ?0 AND (e.client_id IN (SELECT c.id FROM clients AS c WHERE ?1)) IS TRUE",
-			caller.Partner, reach(ctx))
+			caller.Partner, db.WithinReach(ctx))
 	} else {
 		one := pg.SQL("true")
 		if f.Client != nil {
 			one = pg.SQL("c.id = ?", *f.Client)
 		}
-		from = pg.SQL("(SELECT c.id FROM clients AS c WHERE ? AND ?) AS r", one, reach(ctx))
+		from = pg.SQL("(SELECT c.id FROM clients AS c WHERE ? AND ?) AS r", one, db.WithinReach(ctx))
 		of = pg.SQL("e.client_id = r.id")
 	}
 	if len(f.Types) > 0 {

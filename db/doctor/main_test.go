@@ -1,0 +1,24 @@
+package doctor_test
+
+import (
+	"testing"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/fixture"
+	"partnerapi/db/dbtest/worldtest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+var (
+	schema = worldtest.Schema
+	noon   = worldtest.Noon
+)
+
+type row = fixture.Row
+
+// world is a database of a test's own, with what the tests of this package add to it.
+type world struct{ *worldtest.World }
+
+func newWorld(t testing.TB, opts ...db.Option) *world { return &world{worldtest.New(t, opts...)} }
