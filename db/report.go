@@ -119,3 +119,16 @@ func (c *Change) NotifyReports(ctx context.Context) error {
 	_, err := pg.Exec(ctx, c, "notify of reports", pg.SQL("SELECT pg_notify(?, '')", ReportChannel))
 	return err
 }
+
+// ExpiredReports returns up to n reports of any clients, archived ones too, that
+// are older than reports are kept, the oldest first.
+func (d *DB) ExpiredReports(ctx context.Context, n int) ([]domain.Report, error) {
+	rows, err := pg.All[reportRow](ctx, d, "look for expired reports", pg.From("reports AS r").
+		Columns(pg.Columns[reportRow]()).Where("r.created_at < ?", d.Now().Add(-domain.ReportLife)).
+		OrderBy("r.created_at").Limit(n))
+	list := make([]domain.Report, len(rows))
+	for i := range rows {
+		list[i] = rows[i].report()
+	}
+	return list, err
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v2/op"
@@ -121,7 +122,7 @@ func (s *service) finish(e *v2test.Examples, path string) {
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	if _, err := s.DB.FinishReport(s.T.Context(), e.Client, report, domain.ReportReady); err != nil {
+	if _, err := reports.FinishReport(s.T.Context(), s.DB, e.Client, report, domain.ReportReady); err != nil {
 		s.T.Fatal(err)
 	}
 }

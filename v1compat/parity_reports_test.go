@@ -1,6 +1,7 @@
 package v1compat
 
 import (
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 	v2 "partnerapi/v2"
 )
@@ -26,7 +27,7 @@ func ends(name string, as domain.ReportStatus) func(*actor) answer {
 		var report domain.ReportID
 		a.scan(&client, "A")
 		a.scan(&report, name)
-		if _, err := a.DB.FinishReport(a.T.Context(), client, report, as); err != nil {
+		if _, err := reports.FinishReport(a.T.Context(), a.DB, client, report, as); err != nil {
 			a.T.Fatal(err)
 		}
 	})

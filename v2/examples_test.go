@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
@@ -80,7 +81,7 @@ func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.DB.FinishReport(t.Context(), e.Client, report, domain.ReportReady); err != nil {
+	if _, err := reports.FinishReport(t.Context(), h.DB, e.Client, report, domain.ReportReady); err != nil {
 		t.Fatal(err)
 	}
 	d.policy = list(of+"/policies", "id")[0]

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/v2/v2test"
 )
@@ -24,7 +25,7 @@ func (w *world) finish(id string, as domain.ReportStatus) {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	status, err := w.DB.FinishReport(w.T.Context(), w.client.ID, report, as)
+	status, err := reports.FinishReport(w.T.Context(), w.DB, w.client.ID, report, as)
 	if err != nil || status != as {
 		w.T.Fatalf("the report is %s: %v", status, err)
 	}
@@ -49,7 +50,7 @@ func TestReport(t *testing.T) {
 	if got := r.JSON(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("answered\n%v, not\n%v", got, want)
 	}
-	if leases, err := w.DB.ClaimReports(t.Context(), 10, time.Minute); err != nil || len(leases) != 1 || leases[0].Report.String() != id {
+	if leases, err := reports.ClaimReports(t.Context(), w.DB, 10, time.Minute); err != nil || len(leases) != 1 || leases[0].Report.String() != id {
 		t.Errorf("the reports to make are %+v, %v", leases, err)
 	}
 
@@ -79,7 +80,7 @@ func TestReport(t *testing.T) {
 func (w *world) finishAgain(t *testing.T, id string) {
 	report, _ := domain.ParseID[domain.ReportKind](id)
 	for _, as := range []domain.ReportStatus{domain.ReportReady, domain.ReportFailed} {
-		status, err := w.DB.FinishReport(t.Context(), w.client.ID, report, as)
+		status, err := reports.FinishReport(t.Context(), w.DB, w.client.ID, report, as)
 		if err != nil || status != domain.ReportReady {
 			t.Errorf("again as %s: %s, %v", as, status, err)
 		}
@@ -234,7 +235,7 @@ func TestReportOfArchivedClient(t *testing.T) {
 	id := w.Do("POST", w.reportsOf(), w.tenant.Key, `{"type":"policy"}`).Want(http.StatusCreated).Field("id").(string)
 	w.Exec("UPDATE clients SET archived_at = now()")
 	report, _ := domain.ParseID[domain.ReportKind](id)
-	status, err := w.DB.FinishReport(t.Context(), w.client.ID, report, domain.ReportReady)
+	status, err := reports.FinishReport(t.Context(), w.DB, w.client.ID, report, domain.ReportReady)
 	if err != nil || status != domain.ReportFailed {
 		t.Errorf("it is %s, %v", status, err)
 	}

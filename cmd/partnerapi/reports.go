@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
 
@@ -131,7 +132,7 @@ func (c serveCmd) makeDemoReports(ctx context.Context, d *db.DB, with kept, log 
 	if !c.Demo {
 		return nil
 	}
-	pending, err := d.PendingReports(ctx, d.Now().Add(-demoAge), 100)
+	pending, err := reports.PendingReports(ctx, d, d.Now().Add(-demoAge), 100)
 	if err != nil {
 		return err
 	}

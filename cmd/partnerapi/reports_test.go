@@ -15,6 +15,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/fixture"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
 )
@@ -122,7 +123,7 @@ func awaitReports(t *testing.T, d *db.DB, tried <-chan report.Outcome) {
 	t.Helper()
 	enough := time.After(patience)
 	for {
-		pending, err := d.PendingReports(t.Context(), d.Now(), 1)
+		pending, err := reports.PendingReports(t.Context(), d, d.Now(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +202,7 @@ func TestOneClock(t *testing.T) {
 	})
 	claim := func(want int) {
 		t.Helper()
-		reports, err := d.ClaimReports(t.Context(), 2, time.Minute)
+		reports, err := reports.ClaimReports(t.Context(), d, 2, time.Minute)
 		if err != nil || len(reports) != want {
 			t.Errorf("%d reports are claimed, %v", len(reports), err)
 		}

@@ -11,6 +11,7 @@ import (
 	"partnerapi/db/dbtest/fixture"
 	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/db/migrate"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
 
@@ -197,7 +198,7 @@ func TestMigrateMailAndReports(t *testing.T) {
 	w.migrate()
 	w.is("5 1 1", `SELECT concat_ws(' ', count(*), count(sent_at), count(failed_at)) FROM mail_requests
 		WHERE num_nonnulls(round, result_id, breach_name, admin_id, report_id, due_at, suppressed_at) = 0`)
-	pending, err := w.PendingReports(t.Context(), worldtest.Noon, 10)
+	pending, err := reports.PendingReports(t.Context(), w.World.DB, worldtest.Noon, 10)
 	if err != nil || len(pending) != 1 {
 		t.Errorf("the pending reports are %v, %v", pending, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/platform/lease"
 )
@@ -66,7 +67,7 @@ func (c *Carer) turn(ctx context.Context) (wait time.Duration, err error) {
 
 // Care cares once.
 func (c *Carer) Care(ctx context.Context) error {
-	n, err := c.db.QueueMonthlyReports(ctx)
+	n, err := reports.QueueMonthlyReports(ctx, c.db)
 	if n > 0 {
 		c.log.InfoContext(ctx, "monthly reports queued", "reports", n)
 	}
@@ -96,5 +97,5 @@ func (c *Carer) expire(ctx context.Context) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	return c.db.DeleteReports(ctx, gone)
+	return reports.DeleteReports(ctx, c.db, gone)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"partnerapi/db"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
 
@@ -30,11 +31,11 @@ func (m *Maker) darkWeb(ctx context.Context, t *db.Tenant, p domain.ReportPeriod
 	if err != nil {
 		return nil, err
 	}
-	severities, err := t.ExposuresBySeverity(ctx, p)
+	severities, err := reports.ExposuresBySeverity(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
-	byMonth, err := t.ExposureMonths(ctx, p)
+	byMonth, err := reports.ExposureMonths(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func (m *Maker) darkWeb(ctx context.Context, t *db.Tenant, p domain.ReportPeriod
 			Columns: append([]Column{{Title: "Breach", Width: 3}, {Title: "Domain", Width: 3},
 				{Title: "Date", Kind: DateColumn, Width: 2}, {Title: "Severity", Width: 2},
 				{Title: "Data", Width: 4}}, tallyColumns...),
-			Rows: cellsOf(t.ExposuresByBreach(ctx, p), func(r *domain.BreachExposures) []any {
+			Rows: cellsOf(reports.ExposuresByBreach(ctx, t, p), func(r *domain.BreachExposures) []any {
 				return tallyCells(r.ExposureTally, r.Title, optional(r.Domain), optionalDate(r.BreachOn), word(r.Severity),
 					strings.Join(r.DataClasses, ", "))
 			}),
@@ -71,7 +72,7 @@ func (m *Maker) darkWeb(ctx context.Context, t *db.Tenant, p domain.ReportPeriod
 		section("By user", one(Table{
 			Title: "Exposures by user", Empty: none,
 			Columns: personColumns(append([]Column{{Title: "Highest unresolved", Width: 2}}, tallyColumns...)...),
-			Rows: cellsOf(t.ExposuresByUser(ctx, p), func(r *domain.UserExposures) []any {
+			Rows: cellsOf(reports.ExposuresByUser(ctx, t, p), func(r *domain.UserExposures) []any {
 				var highest any
 				if r.Highest != nil {
 					highest = word(*r.Highest)

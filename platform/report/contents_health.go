@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"partnerapi/db"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
 
@@ -17,7 +18,7 @@ func (m *Maker) globalHealth(ctx context.Context, t *db.Tenant, p domain.ReportP
 	if err := n.standing(ctx, t); err != nil {
 		return nil, err
 	}
-	others, clients, err := t.HealthOfPeers(ctx, p)
+	others, clients, err := reports.HealthOfPeers(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}

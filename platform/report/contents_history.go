@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"partnerapi/db"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
 
@@ -24,7 +25,7 @@ var historyTexts = map[domain.HistoryKind]string{
 }
 
 func (m *Maker) employeeHistory(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	n, err := t.HistoryCounts(ctx, p)
+	n, err := reports.HistoryCounts(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (m *Maker) employeeHistory(ctx context.Context, t *db.Tenant, p domain.Repo
 			Title: "History", Once: personCount, Empty: "Nothing happened to an active user in this period.",
 			Columns: personColumns(Column{Title: "Time (UTC)", Kind: TimeColumn, Width: 2}, Column{Title: "Event", Width: 3},
 				Column{Title: "Subject", Width: 4}),
-			Rows: cellsOf(t.History(ctx, p), func(e *domain.HistoryEvent) []any {
+			Rows: cellsOf(reports.History(ctx, t, p), func(e *domain.HistoryEvent) []any {
 				return personCells(&e.Person, e.At, historyTexts[e.Kind], historySubject(e))
 			}),
 		})),

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"partnerapi/db"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
 
@@ -12,7 +13,7 @@ import (
 var refreshes = map[domain.ReportType]func(t *db.Tenant, ctx context.Context) error{
 	domain.ExecutiveSummary: (*db.Tenant).EvaluateStale,
 	domain.ComplianceReport: (*db.Tenant).EvaluateStale,
-	domain.GlobalHealth:     (*db.Tenant).RefreshPeers,
+	domain.GlobalHealth:     func(t *db.Tenant, ctx context.Context) error { return reports.RefreshPeers(ctx, t) },
 }
 
 // numbers are a client's numbers that several reports sum up, of a period where
@@ -35,13 +36,13 @@ type numbers struct {
 
 // numbersIn reads what happened in a period.
 func numbersIn(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (n numbers, err error) {
-	months, err := t.PhishedMonths(ctx, p)
+	months, err := reports.PhishedMonths(ctx, t, p)
 	if err != nil {
 		return n, err
 	}
 	n.phishing = phishingTotal(months)
 
-	training, err := t.TrainingMonths(ctx, p)
+	training, err := reports.TrainingMonths(ctx, t, p)
 	if err != nil {
 		return n, err
 	}
@@ -49,14 +50,14 @@ func numbersIn(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (n numb
 		n.training.Assigned += m.Assigned
 		n.training.Completed += m.Completed
 	}
-	if n.signatures, err = t.CountSignatures(ctx, p); err != nil {
+	if n.signatures, err = reports.CountSignatures(ctx, t, p); err != nil {
 		return n, err
 	}
-	if n.scores, err = t.Scores(ctx, p); err != nil || !t.DarkWebMonitoring {
+	if n.scores, err = reports.Scores(ctx, t, p); err != nil || !t.DarkWebMonitoring {
 		return n, err
 	}
 
-	exposures, err := t.ExposureMonths(ctx, p)
+	exposures, err := reports.ExposureMonths(ctx, t, p)
 	for _, m := range exposures {
 		n.exposures.Found += m.Found
 		n.exposures.Resolved += m.Resolved
@@ -73,7 +74,7 @@ func (n *numbers) standing(ctx context.Context, t *db.Tenant) (err error) {
 		}
 	}
 
-	if n.policies, err = t.EveryPolicy(ctx); err != nil {
+	if n.policies, err = reports.EveryPolicy(ctx, t); err != nil {
 		return err
 	}
 	for _, p := range n.policies {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"partnerapi/db"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
 
@@ -14,15 +15,15 @@ const (
 )
 
 func (m *Maker) phishingOverview(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	byMonth, err := t.PhishedMonths(ctx, p)
+	byMonth, err := reports.PhishedMonths(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
-	byCategory, err := t.PhishedCategories(ctx, p)
+	byCategory, err := reports.PhishedCategories(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
-	repeated, err := t.CountRepeatClickers(ctx, p)
+	repeated, err := reports.CountRepeatClickers(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (m *Maker) phishingOverview(ctx context.Context, t *db.Tenant, p domain.Rep
 			Title: "Repeat clickers", Empty: "Nobody clicked in two or more mails of this period.",
 			Columns: personColumns(Column{Title: "Status"}, Column{Title: "Sent", Kind: IntegerColumn},
 				Column{Title: "Clicked", Kind: IntegerColumn}, Column{Title: "Last click", Kind: TimeColumn, Width: 2}),
-			Rows: cellsOf(t.RepeatClickers(ctx, p), func(r *domain.RepeatClicker) []any {
+			Rows: cellsOf(reports.RepeatClickers(ctx, t, p), func(r *domain.RepeatClicker) []any {
 				return personCells(&r.Person, word(r.Status), r.Sent, r.Clicked, r.LastClickedAt)
 			}),
 		})),
@@ -70,7 +71,7 @@ func (m *Maker) phishingOverview(ctx context.Context, t *db.Tenant, p domain.Rep
 }
 
 func (m *Maker) phishingPerformance(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	byMonth, err := t.PhishedMonths(ctx, p)
+	byMonth, err := reports.PhishedMonths(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (m *Maker) phishingPerformance(ctx context.Context, t *db.Tenant, p domain.
 		section("Every user", nobody(t.ActiveUsers), one(Table{
 			Title: "Phishing by user", Empty: "There are no active users.",
 			Columns: personColumns(append(phishingColumns[:5:5], Column{Title: "Click rate", Kind: PercentColumn})...),
-			Rows: cellsOf(t.PhishedUsers(ctx, p), func(r *domain.PhishedUser) []any {
+			Rows: cellsOf(reports.PhishedUsers(ctx, t, p), func(r *domain.PhishedUser) []any {
 				return personCells(&r.Person, r.Sent, r.Opened, r.Clicked, r.Reported, r.CredentialsSubmitted,
 					rateOf(r.Clicked, r.Sent))
 			}),

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"partnerapi/db"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
 
@@ -15,7 +16,7 @@ func (m *Maker) policies(ctx context.Context, t *db.Tenant, _ domain.ReportPerio
 	if err != nil {
 		return nil, err
 	}
-	names, err := t.ScopeNames(ctx)
+	names, err := reports.ScopeNames(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (m *Maker) policyAcknowledgment(ctx context.Context, t *db.Tenant, _ domain
 			Columns: personColumns(Column{Title: "Policy", Width: 3}, Column{Title: "Version", Kind: IntegerColumn},
 				Column{Title: "Signed", Kind: YesNoColumn}, Column{Title: "Signed on", Kind: DateColumn, Width: 2},
 				Column{Title: "Valid until", Kind: DateColumn, Width: 2}),
-			Rows: cellsOf(t.AskedUsers(ctx), func(u *domain.AskedUser) []any {
+			Rows: cellsOf(reports.AskedUsers(ctx, t), func(u *domain.AskedUser) []any {
 				cells := personCells(&u.Person, u.Title, u.Version, u.SignedAt != nil, nil, nil)
 				if u.SignedAt != nil {
 					signed := domain.DateOf(*u.SignedAt)
@@ -87,7 +88,7 @@ func (m *Maker) policyAcknowledgment(ctx context.Context, t *db.Tenant, _ domain
 }
 
 func policiesByTitle(ctx context.Context, t *db.Tenant) ([]domain.Policy, error) {
-	list, err := t.EveryPolicy(ctx)
+	list, err := reports.EveryPolicy(ctx, t)
 	slices.SortStableFunc(list, func(a, b domain.Policy) int {
 		return strings.Compare(domain.SortKey(a.Title), domain.SortKey(b.Title))
 	})

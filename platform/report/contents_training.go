@@ -4,17 +4,18 @@ import (
 	"context"
 
 	"partnerapi/db"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
 
 const noCourses = "No active user was given a course."
 
 func (m *Maker) trainingOverview(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	courses, err := t.CourseProgress(ctx, p)
+	courses, err := reports.CourseProgress(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
-	byMonth, err := t.TrainingMonths(ctx, p)
+	byMonth, err := reports.TrainingMonths(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (m *Maker) trainingPerformance(ctx context.Context, t *db.Tenant, p domain.
 			Columns: personColumns(Column{Title: "Completed", Kind: IntegerColumn}, Column{Title: "Open", Kind: IntegerColumn},
 				Column{Title: "Overdue", Kind: IntegerColumn}, Column{Title: "Next course", Width: 3},
 				Column{Title: "Due on", Kind: DateColumn, Width: 2}),
-			Rows: cellsOf(t.TrainedUsers(ctx, p), func(r *domain.TrainedUser) []any {
+			Rows: cellsOf(reports.TrainedUsers(ctx, t, p), func(r *domain.TrainedUser) []any {
 				return personCells(&r.Person, r.Completed, r.Open, r.Overdue, optional(r.NextTitle), optionalDate(r.NextDueOn))
 			}),
 		}), one(Text("Completed are the courses completed in this period; open ones include those that are overdue."))),
@@ -65,7 +66,7 @@ func (m *Maker) trainingPerformance(ctx context.Context, t *db.Tenant, p domain.
 }
 
 func (m *Maker) trainingStatus(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	courses, err := t.CourseProgress(ctx, p)
+	courses, err := reports.CourseProgress(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (m *Maker) trainingStatus(ctx context.Context, t *db.Tenant, p domain.Repor
 		section("Summary", nobody(t.ActiveUsers), courseTotals(courses)),
 		section("Every user and course", one(Table{
 			Title: "Training status", Once: personCount, Columns: personColumns(courseColumns...), Empty: noCourses,
-			Rows: cellsOf(t.UserCourses(ctx), func(r *domain.UserCourse) []any {
+			Rows: cellsOf(reports.UserCourses(ctx, t), func(r *domain.UserCourse) []any {
 				return personCells(&r.Person, courseCells(t, &r.Assignment)...)
 			}),
 		})),
@@ -81,7 +82,7 @@ func (m *Maker) trainingStatus(ctx context.Context, t *db.Tenant, p domain.Repor
 }
 
 func (m *Maker) courseDetails(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	courses, err := t.CourseProgress(ctx, p)
+	courses, err := reports.CourseProgress(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func (m *Maker) courseDetails(ctx context.Context, t *db.Tenant, p domain.Report
 		return one(Table{
 			Title: title, Empty: empty, Once: 1,
 			Columns: append(courseColumns[:1:1], personColumns(courseColumns[from:to]...)...),
-			Rows: cellsOf(t.CourseUsers(ctx, completed), func(r *domain.UserCourse) []any {
+			Rows: cellsOf(reports.CourseUsers(ctx, t, completed), func(r *domain.UserCourse) []any {
 				cells := courseCells(t, &r.Assignment)
 				return append(cells[:1:1], personCells(&r.Person, cells[from:to]...)...)
 			}),
@@ -108,11 +109,11 @@ func (m *Maker) courseDetails(ctx context.Context, t *db.Tenant, p domain.Report
 }
 
 func (m *Maker) teamTraining(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	managers, err := t.TrainingByManager(ctx, p)
+	managers, err := reports.TrainingByManager(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
-	departments, err := t.TrainingByDepartment(ctx, p)
+	departments, err := reports.TrainingByDepartment(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}

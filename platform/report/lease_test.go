@@ -13,6 +13,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/doctor"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
 )
@@ -55,10 +56,10 @@ func TestLeases(t *testing.T) {
 	if first.Tries != 0 || second.Tries != 1 {
 		t.Errorf("%d tries, then %d", first.Tries, second.Tries)
 	}
-	if err := w.DB.RequeueReport(t.Context(), first, w.Clock.Now(), true); !errors.Is(err, db.ErrLeaseLost) {
+	if err := reports.RequeueReport(t.Context(), w.DB, first, w.Clock.Now(), true); !errors.Is(err, db.ErrLeaseLost) {
 		t.Errorf("the first puts it back: %v", err)
 	}
-	w.must(w.DB.RequeueReport(t.Context(), second, w.Clock.Now().Add(time.Second), true))
+	w.must(reports.RequeueReport(t.Context(), w.DB, second, w.Clock.Now().Add(time.Second), true))
 	w.wantJobs("report retryable 1")
 	w.Clock.Advance(time.Second)
 	if third := w.lease(r); third.Tries != 2 {

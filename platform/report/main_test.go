@@ -15,6 +15,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
 	v2 "partnerapi/v2"
@@ -131,15 +132,15 @@ func (w *service) made(kind domain.ReportType) domain.Report {
 }
 
 // claim leases the pending reports that are due.
-func (w *service) claim() []db.ReportLease {
+func (w *service) claim() []reports.ReportLease {
 	w.T.Helper()
-	leases, err := w.DB.ClaimReports(w.T.Context(), 10, report.LeaseFor)
+	leases, err := reports.ClaimReports(w.T.Context(), w.DB, 10, report.LeaseFor)
 	w.must(err)
 	return leases
 }
 
 // lease leases a report, which is the only one that is due.
-func (w *service) lease(r domain.Report) db.ReportLease {
+func (w *service) lease(r domain.Report) reports.ReportLease {
 	w.T.Helper()
 	leases := w.claim()
 	if len(leases) != 1 || leases[0].Report != r.ID || leases[0].Client != r.Client {

@@ -6,6 +6,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/outbox"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
 	v2 "partnerapi/v2"
@@ -63,7 +64,7 @@ func TestMonthlyReports(t *testing.T) {
 		w.must(err)
 	}
 	for range domain.MaxReports { // which are made first
-		leases, err := w.DB.ClaimReports(t.Context(), 1, time.Minute)
+		leases, err := reports.ClaimReports(t.Context(), w.DB, 1, time.Minute)
 		if w.must(err); len(leases) != 1 || leases[0].Report == r.ID {
 			t.Errorf("claimed %+v", leases)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/platform/lease"
 )
@@ -67,7 +68,7 @@ type Worker struct {
 	writer  Writer
 	log     *slog.Logger
 	observe Observer
-	queue   *lease.Queue[db.ReportLease]
+	queue   *lease.Queue[reports.ReportLease]
 }
 
 // NewWorker returns a worker, which does nothing before Run.
@@ -76,9 +77,10 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 		observe.Tried = func(Outcome, time.Duration) {}
 	}
 	w := &Worker{db: d, store: store, writer: writer, log: log, observe: observe}
-	w.queue = lease.NewQueue(lease.Config[db.ReportLease]{
+	w.queue = lease.NewQueue(lease.Config[reports.ReportLease]{
 		Name: "reports", Log: log, Claim: w.claim, Do: w.try, AtOnce: makeAtOnce,
-		StopWithin: makeAfterStop + finishWithin, Listen: d.ListenReports,
+		StopWithin: makeAfterStop + finishWithin,
+		Listen:     func(ctx context.Context, wake func()) error { return reports.ListenReports(ctx, d, wake) },
 	})
 	return w
 }
@@ -88,12 +90,12 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 func (w *Worker) Run(ctx context.Context) error { return w.queue.Run(ctx) }
 
 // claim claims reports, and finds out when the next one is due where none is now.
-func (w *Worker) claim(ctx context.Context, free int) ([]db.ReportLease, time.Duration, error) {
-	leases, err := w.db.ClaimReports(ctx, free, leaseFor)
+func (w *Worker) claim(ctx context.Context, free int) ([]reports.ReportLease, time.Duration, error) {
+	leases, err := reports.ClaimReports(ctx, w.db, free, leaseFor)
 	if err != nil || len(leases) > 0 {
 		return leases, 0, err
 	}
-	due, some, err := w.db.ReportDue(ctx)
+	due, some, err := reports.ReportDue(ctx, w.db)
 	if err != nil || !some {
 		return nil, pollEvery, err
 	}
@@ -101,7 +103,7 @@ func (w *Worker) claim(ctx context.Context, free int) ([]db.ReportLease, time.Du
 }
 
 // try makes one try of a leased report.
-func (w *Worker) try(ctx context.Context, l db.ReportLease) {
+func (w *Worker) try(ctx context.Context, l reports.ReportLease) {
 	ctx, cancel := lease.Outlast(ctx, makeAfterStop)
 	defer cancel()
 	ctx, end := w.observe.Trace.Begin(ctx, "job report", slog.Int("try", l.Tries+1))
@@ -110,7 +112,7 @@ func (w *Worker) try(ctx context.Context, l db.ReportLease) {
 
 // Work makes a leased report, and marks what became of it. The error of the last try
 // marks the report as failed; a panic is an error, and the end of ctx is none.
-func (w *Worker) Work(ctx context.Context, l db.ReportLease) error {
+func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	if l.Tries >= domain.ReportTries {
 		return w.giveUp(ctx, l, errors.New("the last try ended with its process"))
 	}
@@ -125,7 +127,7 @@ func (w *Worker) Work(ctx context.Context, l db.ReportLease) error {
 
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return errors.Join(ctx.Err(), w.db.RequeueReport(lasting, l, w.db.Now(), false))
+		return errors.Join(ctx.Err(), reports.RequeueReport(lasting, w.db, l, w.db.Now(), false))
 	case err == nil && outcome == "":
 		return nil
 	case err == nil:
@@ -135,14 +137,14 @@ func (w *Worker) Work(ctx context.Context, l db.ReportLease) error {
 		w.log.WarnContext(ctx, "a report was not made; it will be tried again",
 			"report", l.Report.String(), "client", l.Client.String(), "try", l.Tries+1, "error", err)
 		w.observe.Tried(Retried, time.Since(began))
-		return errors.Join(err, w.db.RequeueReport(lasting, l, w.db.Now().Add(pauses.After(l.Tries+1)), true))
+		return errors.Join(err, reports.RequeueReport(lasting, w.db, l, w.db.Now().Add(pauses.After(l.Tries+1)), true))
 	}
 	w.observe.Tried(Failed, time.Since(began))
 	return w.giveUp(lasting, l, err)
 }
 
 // giveUp marks a report as failed for good, for the reason of err.
-func (w *Worker) giveUp(ctx context.Context, l db.ReportLease, err error) error {
+func (w *Worker) giveUp(ctx context.Context, l reports.ReportLease, err error) error {
 	w.log.ErrorContext(ctx, "a report failed", "report", l.Report.String(), "client", l.Client.String(), "error", err)
 	return errors.Join(err, w.fail(ctx, l.Client, l.Report))
 }
@@ -192,12 +194,12 @@ func (w *Worker) produce(ctx context.Context, t *db.Tenant, r domain.Report) (do
 	if err := w.store.Put(ctx, r, file); err != nil {
 		return "", err
 	}
-	return w.db.FinishReport(ctx, r.Client, r.ID, domain.ReportReady)
+	return reports.FinishReport(ctx, w.db, r.Client, r.ID, domain.ReportReady)
 }
 
 // fail marks a report as failed; one that is not there any more has expired.
 func (w *Worker) fail(ctx context.Context, client domain.ClientID, id domain.ReportID) error {
-	_, err := w.db.FinishReport(ctx, client, id, domain.ReportFailed)
+	_, err := reports.FinishReport(ctx, w.db, client, id, domain.ReportFailed)
 	if domain.IsCode(err, domain.NotFound) {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
 )
@@ -110,7 +111,7 @@ func TestThreeFailures(t *testing.T) {
 	if fmt.Sprint(w.told) != "[retried retried failed]" {
 		t.Errorf("told of %v", w.told)
 	}
-	w.must(w.worker(sample).Work(t.Context(), db.ReportLease{Client: r.Client, Report: r.ID, Tries: 2})) // too late
+	w.must(w.worker(sample).Work(t.Context(), reports.ReportLease{Client: r.Client, Report: r.ID, Tries: 2})) // too late
 	w.wantStatus(r, domain.ReportFailed, 0)
 }
 
@@ -137,7 +138,7 @@ func TestArchived(t *testing.T) {
 	t.Parallel()
 	w := newService(t)
 	before, meanwhile := w.request(domain.RiskOverview), w.request(domain.PolicyReport)
-	leases := map[domain.ReportID]db.ReportLease{}
+	leases := map[domain.ReportID]reports.ReportLease{}
 	for _, l := range w.claim() {
 		leases[l.Report] = l
 	}

@@ -1,9 +1,10 @@
-package db
+package reports
 
 import (
 	"context"
 	"iter"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -31,8 +32,8 @@ const phishingCounts = `count(*) AS sent, count(*) FILTER (WHERE r.status <> 'se
 
 // PhishedMonths counts the simulated mails of a period by the month of sending.
 // Months without any are left out.
-func (t *Tenant) PhishedMonths(ctx context.Context, p domain.ReportPeriod) ([]domain.PhishedMonth, error) {
-	return pg.All[domain.PhishedMonth](ctx, t.db, "count simulated mails by month", pg.SQL(`
+func PhishedMonths(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]domain.PhishedMonth, error) {
+	return pg.All[domain.PhishedMonth](ctx, t.DB(), "count simulated mails by month", pg.SQL(`
 		SELECT date_trunc('month', day::timestamp)::date AS month, sum(sent) AS sent, sum(opened) AS opened,
 			sum(clicked) AS clicked, sum(reported) AS reported, sum(credentials_submitted) AS credentials_submitted,
 			sum(attachments_opened) AS attachments_opened
@@ -41,9 +42,9 @@ func (t *Tenant) PhishedMonths(ctx context.Context, p domain.ReportPeriod) ([]do
 
 // PhishedCategories counts the simulated mails of a period by the category of
 // their template.
-func (t *Tenant) PhishedCategories(ctx context.Context, p domain.ReportPeriod) ([]domain.PhishedCategory, error) {
+func PhishedCategories(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]domain.PhishedCategory, error) {
 	since, until := p.Within()
-	return pg.All[domain.PhishedCategory](ctx, t.db, "count simulated mails by category", pg.SQL(`
+	return pg.All[domain.PhishedCategory](ctx, t.DB(), "count simulated mails by category", pg.SQL(`
 		SELECT m.category, `+phishingCounts+`
 		FROM phishing_results AS r JOIN phishing_templates AS m ON m.id = r.template_id
 		WHERE r.client_id = ? AND r.sent_at >= ? AND r.sent_at < ?
@@ -52,9 +53,9 @@ func (t *Tenant) PhishedCategories(ctx context.Context, p domain.ReportPeriod) (
 
 // RepeatClickers are the users, inactive ones too, who fell for two or more of the
 // simulated mails of a period: those who fell for the most first.
-func (t *Tenant) RepeatClickers(ctx context.Context, p domain.ReportPeriod) iter.Seq2[domain.RepeatClicker, error] {
+func RepeatClickers(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) iter.Seq2[domain.RepeatClicker, error] {
 	since, until := p.Within()
-	return pg.Each[domain.RepeatClicker](ctx, t.db, "read repeat clickers", pg.SQL(`
+	return pg.Each[domain.RepeatClicker](ctx, t.DB(), "read repeat clickers", pg.SQL(`
 		WITH repeated AS (
 			SELECT user_id, count(*) AS clicked,
 				max(greatest(clicked_at, credentials_submitted_at, attachment_opened_at)) AS last_clicked_at
@@ -73,9 +74,9 @@ func (t *Tenant) RepeatClickers(ctx context.Context, p domain.ReportPeriod) iter
 }
 
 // CountRepeatClickers counts them.
-func (t *Tenant) CountRepeatClickers(ctx context.Context, p domain.ReportPeriod) (int, error) {
+func CountRepeatClickers(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (int, error) {
 	since, until := p.Within()
-	return pg.One[int](ctx, t.db, "count repeat clickers", pg.SQL(`
+	return pg.One[int](ctx, t.DB(), "count repeat clickers", pg.SQL(`
 		SELECT count(*) FROM (
 			SELECT FROM phishing_results WHERE client_id = ? AND sent_at >= ? AND sent_at < ?
 				AND (clicked_at IS NOT NULL OR credentials_submitted_at IS NOT NULL OR attachment_opened_at IS NOT NULL)
@@ -84,9 +85,9 @@ func (t *Tenant) CountRepeatClickers(ctx context.Context, p domain.ReportPeriod)
 }
 
 // PhishedUsers counts the simulated mails of a period for every active user.
-func (t *Tenant) PhishedUsers(ctx context.Context, p domain.ReportPeriod) iter.Seq2[domain.PhishedUser, error] {
+func PhishedUsers(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) iter.Seq2[domain.PhishedUser, error] {
 	since, until := p.Within()
-	return pg.Each[domain.PhishedUser](ctx, t.db, "count simulated mails by user", pg.SQL(`
+	return pg.Each[domain.PhishedUser](ctx, t.DB(), "count simulated mails by user", pg.SQL(`
 		SELECT `+person+`, n.* FROM `+reportedUsers+`
 		CROSS JOIN LATERAL (
 			SELECT `+phishingCounts+` FROM phishing_results AS r

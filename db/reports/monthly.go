@@ -1,8 +1,9 @@
-package db
+package reports
 
 import (
 	"context"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -11,7 +12,7 @@ import (
 // them by mail: once a month, on its first day or where no process did so then, up to
 // domain.MailCauseLife later. It returns how many reports it added. They count towards
 // no limit.
-func (d *DB) QueueMonthlyReports(ctx context.Context) (n int, err error) {
+func QueueMonthlyReports(ctx context.Context, d *db.DB) (n int, err error) {
 	today := domain.DateOf(d.Now())
 	period := domain.MonthlyReport.DefaultPeriod(today)
 	month := period.End.AddDays(1)
@@ -19,7 +20,7 @@ func (d *DB) QueueMonthlyReports(ctx context.Context) (n int, err error) {
 		return 0, nil
 	}
 
-	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
+	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		first, err := pg.Exec(ctx, c, "begin a monthly mailing", pg.SQL(
 			"INSERT INTO monthly_mailings (month, queued_at) VALUES (?, ?) ON CONFLICT DO NOTHING", month, c.At))
 		if err != nil || first == 0 {
@@ -42,7 +43,7 @@ func (d *DB) QueueMonthlyReports(ctx context.Context) (n int, err error) {
 
 // mailMonthly asks for the mails that bring a report to the client's admins, where
 // the report was made for them.
-func (c *Change) mailMonthly(ctx context.Context, client domain.ClientID, report domain.ReportID) error {
+func mailMonthly(ctx context.Context, c *db.Change, client domain.ClientID, report domain.ReportID) error {
 	admins, err := pg.All[domain.AdminID](ctx, c, "look whom a monthly report is for", pg.SQL(`
 		SELECT a.id FROM admins AS a JOIN reports AS r USING (client_id)
 		WHERE r.client_id = ? AND r.id = ? AND r.mailed_for IS NOT NULL ORDER BY a.id`, client, report))

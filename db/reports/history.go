@@ -1,9 +1,10 @@
-package db
+package reports
 
 import (
 	"context"
 	"iter"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -41,9 +42,9 @@ const history = reportedUsers + `
 // History is what every active user did, and what happened to them, in a period:
 // user by user, in the order of time. Exposures are left out where the client has no
 // Dark Web Monitoring.
-func (t *Tenant) History(ctx context.Context, p domain.ReportPeriod) iter.Seq2[domain.HistoryEvent, error] {
+func History(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) iter.Seq2[domain.HistoryEvent, error] {
 	since, until := p.Within()
-	return pg.Each[domain.HistoryEvent](ctx, t.db, "read users' history", pg.SQL(
+	return pg.Each[domain.HistoryEvent](ctx, t.DB(), "read users' history", pg.SQL(
 		"SELECT "+person+", e.at, e.kind, e.subject, e.version FROM "+history+
 			" ORDER BY u.name_key, u.email, e.at, e.kind, e.subject, e.version",
 		t.ID, since, until, t.DarkWebMonitoring))
@@ -55,9 +56,9 @@ type historyCount struct {
 }
 
 // HistoryCounts counts the events of History by their kind.
-func (t *Tenant) HistoryCounts(ctx context.Context, p domain.ReportPeriod) (map[domain.HistoryKind]int, error) {
+func HistoryCounts(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (map[domain.HistoryKind]int, error) {
 	since, until := p.Within()
-	rows, err := pg.All[historyCount](ctx, t.db, "count users' history", pg.SQL(
+	rows, err := pg.All[historyCount](ctx, t.DB(), "count users' history", pg.SQL(
 		"SELECT e.kind, count(*) AS events FROM "+history+" GROUP BY e.kind", t.ID, since, until, t.DarkWebMonitoring))
 	counts := make(map[domain.HistoryKind]int, len(rows))
 	for _, r := range rows {

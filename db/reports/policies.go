@@ -1,15 +1,16 @@
-package db
+package reports
 
 import (
 	"context"
 	"iter"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // EveryPolicy reads all policies that Policies lists, page by page.
-func (t *Tenant) EveryPolicy(ctx context.Context) (all []domain.Policy, err error) {
+func EveryPolicy(ctx context.Context, t *db.Tenant) (all []domain.Policy, err error) {
 	for w := (domain.Window{Limit: pg.EachBatch}); ; {
 		page, err := t.Policies(ctx, nil, w)
 		if err != nil {
@@ -33,8 +34,8 @@ type scopeName struct {
 }
 
 // ScopeNames are the names of the client's groups and collections.
-func (t *Tenant) ScopeNames(ctx context.Context) (map[domain.ScopeID]string, error) {
-	rows, err := pg.All[scopeName](ctx, t.db, "read the names of audiences", pg.SQL(`
+func ScopeNames(ctx context.Context, t *db.Tenant) (map[domain.ScopeID]string, error) {
+	rows, err := pg.All[scopeName](ctx, t.DB(), "read the names of audiences", pg.SQL(`
 		SELECT 'user_container' AS type, id, name FROM groups WHERE client_id = ?0
 		UNION ALL SELECT 'collection', id, name FROM collections WHERE client_id = ?0`, t.ID))
 	names := make(map[domain.ScopeID]string, len(rows))
@@ -46,8 +47,8 @@ func (t *Tenant) ScopeNames(ctx context.Context) (map[domain.ScopeID]string, err
 
 // AskedUsers are the users whom policies ask for a signature, by the policies that
 // ask them, with the conditions of Policy.Users.
-func (t *Tenant) AskedUsers(ctx context.Context) iter.Seq2[domain.AskedUser, error] {
-	return pg.Each[domain.AskedUser](ctx, t.db, "read who is asked to sign", pg.SQL(`
+func AskedUsers(ctx context.Context, t *db.Tenant) iter.Seq2[domain.AskedUser, error] {
+	return pg.Each[domain.AskedUser](ctx, t.DB(), "read who is asked to sign", pg.SQL(`
 		SELECT `+person+`, p.title, p.version, p.renewal_period_days AS renewal_days, s.signed_at
 		FROM (
 			SELECT id, first_name, last_name, email, department, name_key, group_id FROM users
@@ -59,5 +60,5 @@ func (t *Tenant) AskedUsers(ctx context.Context) iter.Seq2[domain.AskedUser, err
 				WHERE m.client_id = ?0 AND m.collection_id = p.scope_id AND m.user_id = u.id))
 		LEFT JOIN policy_signatures AS s ON s.client_id = ?0 AND s.policy_id = p.id AND s.version = p.version
 			AND s.user_id = u.id AND s.signed_at > ?1::timestamptz - make_interval(days => p.renewal_period_days)
-		ORDER BY u.name_key, u.email, p.title COLLATE "C", p.id`, t.ID, t.db.Now()))
+		ORDER BY u.name_key, u.email, p.title COLLATE "C", p.id`, t.ID, t.DB().Now()))
 }

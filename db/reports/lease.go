@@ -1,4 +1,4 @@
-package db
+package reports
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -28,7 +29,7 @@ type leasedReport struct {
 
 // ClaimReports leases up to n pending reports that are due, for so long: those that
 // callers asked for before the service's own.
-func (d *DB) ClaimReports(ctx context.Context, n int, life time.Duration) ([]ReportLease, error) {
+func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) ([]ReportLease, error) {
 	now, token := d.Now(), uuid.New()
 	rows, err := pg.All[leasedReport](ctx, d, "claim reports", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
@@ -47,7 +48,7 @@ func (d *DB) ClaimReports(ctx context.Context, n int, life time.Duration) ([]Rep
 
 // ReportDue is when the next pending report is due, or the next lease ends; false where
 // no report is pending.
-func (d *DB) ReportDue(ctx context.Context) (time.Time, bool, error) {
+func ReportDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	due, err := pg.One[*time.Time](ctx, d, "look for the next report", pg.SQL(
 		"SELECT min(coalesce(due_at, created_at)) FROM reports WHERE status = 'pending'"))
 	return pg.Or(due, time.Time{}), due != nil, err
@@ -55,15 +56,15 @@ func (d *DB) ReportDue(ctx context.Context) (time.Time, bool, error) {
 
 // RequeueReport gives a lease back: the report is due again at a time. failed says that
 // a try failed. ErrLeaseLost where the lease had ended.
-func (d *DB) RequeueReport(ctx context.Context, l ReportLease, at time.Time, failed bool) error {
+func RequeueReport(ctx context.Context, d *db.DB, l ReportLease, at time.Time, failed bool) error {
 	n, err := pg.Exec(ctx, d, "put a report back", pg.SQL(`
 		UPDATE reports SET lease = NULL, due_at = ?3, tries = tries + ?4::integer
 		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.Report, l.token, at, pg.Number(failed)))
-	return Held(n, err)
+	return db.Held(n, err)
 }
 
 // ListenReports calls wake whenever reports were asked for, and once when it begins to
 // listen, until ctx ends or the connection fails (pg.DB.Listen).
-func (d *DB) ListenReports(ctx context.Context, wake func()) error {
-	return d.ListenFor(ctx, ReportChannel, wake)
+func ListenReports(ctx context.Context, d *db.DB, wake func()) error {
+	return d.ListenFor(ctx, db.ReportChannel, wake)
 }

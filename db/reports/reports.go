@@ -1,10 +1,13 @@
-package db
+// Package reports has what reports are made from, of a client in a period, and works on
+// the reports that wait to be made: they are claimed under a lease, made, and marked.
+package reports
 
 import (
 	"context"
 	"errors"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -13,11 +16,11 @@ import (
 // the one that it has where it was not pending any more, and failed where its
 // client was archived. To mark it as failed is a failed try. NotFound where it is not
 // there.
-func (d *DB) FinishReport(
-	ctx context.Context, client domain.ClientID, id domain.ReportID, as domain.ReportStatus,
+func FinishReport(
+	ctx context.Context, d *db.DB, client domain.ClientID, id domain.ReportID, as domain.ReportStatus,
 ) (status domain.ReportStatus, err error) {
-	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
-		c.Lock(ReportLocks)
+	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		c.Lock(db.ReportLocks)
 		status, err = pg.One[domain.ReportStatus](ctx, c, "mark a report", pg.SQL(`
 			UPDATE reports AS r SET lease = NULL, tries = r.tries + (?2 = ?4)::integer,
 				updated_at = greatest(r.updated_at, ?3), status = CASE
@@ -31,7 +34,7 @@ func (d *DB) FinishReport(
 		}
 		if err == nil && status == domain.ReportReady {
 			c.ObjectEvent(domain.ReportMade, domain.UserKey{Client: client}, id.UUID())
-			return c.mailMonthly(ctx, client, id)
+			return mailMonthly(ctx, c, client, id)
 		}
 		return err
 	})
@@ -46,26 +49,13 @@ type ReportKey struct {
 
 // PendingReports returns up to n reports of any clients that wait to be made and were
 // asked for by a moment, the oldest first.
-func (d *DB) PendingReports(ctx context.Context, by time.Time, n int) ([]ReportKey, error) {
+func PendingReports(ctx context.Context, d *db.DB, by time.Time, n int) ([]ReportKey, error) {
 	return pg.All[ReportKey](ctx, d, "look for pending reports", pg.SQL(
 		"SELECT client_id, id FROM reports WHERE status = 'pending' AND created_at <= ? ORDER BY created_at LIMIT ?", by, n))
 }
 
-// ExpiredReports returns up to n reports of any clients, archived ones too, that
-// are older than reports are kept, the oldest first.
-func (d *DB) ExpiredReports(ctx context.Context, n int) ([]domain.Report, error) {
-	rows, err := pg.All[reportRow](ctx, d, "look for expired reports", pg.From("reports AS r").
-		Columns(pg.Columns[reportRow]()).Where("r.created_at < ?", d.Now().Add(-domain.ReportLife)).
-		OrderBy("r.created_at").Limit(n))
-	list := make([]domain.Report, len(rows))
-	for i := range rows {
-		list[i] = rows[i].report()
-	}
-	return list, err
-}
-
 // DeleteReports deletes the rows of reports, whose files are gone.
-func (d *DB) DeleteReports(ctx context.Context, reports []domain.Report) error {
+func DeleteReports(ctx context.Context, d *db.DB, reports []domain.Report) error {
 	clients, ids := make([]domain.ClientID, len(reports)), make([]domain.ReportID, len(reports))
 	for i, r := range reports {
 		clients[i], ids[i] = r.Client, r.ID

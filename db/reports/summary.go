@@ -1,25 +1,26 @@
-package db
+package reports
 
 import (
 	"context"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // Scores are the client's average scores on the days of a period on which they
 // were computed, oldest first.
-func (t *Tenant) Scores(ctx context.Context, p domain.ReportPeriod) ([]domain.AverageOn, error) {
-	return pg.All[domain.AverageOn](ctx, t.db, "read average scores", pg.SQL(`
+func Scores(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]domain.AverageOn, error) {
+	return pg.All[domain.AverageOn](ctx, t.DB(), "read average scores", pg.SQL(`
 		SELECT day AS date, average_score FROM risk_history WHERE client_id = ? AND day BETWEEN ? AND ? ORDER BY day`,
 		t.ID, p.Start, p.End))
 }
 
 // CountSignatures counts the signatures that active users gave in a period, be it
 // of policies or versions that are gone.
-func (t *Tenant) CountSignatures(ctx context.Context, p domain.ReportPeriod) (int, error) {
+func CountSignatures(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (int, error) {
 	since, until := p.Within()
-	return pg.One[int](ctx, t.db, "count signatures", pg.SQL(`
+	return pg.One[int](ctx, t.DB(), "count signatures", pg.SQL(`
 		SELECT count(*) FROM policy_signatures AS s JOIN users AS u ON u.client_id = s.client_id AND u.id = s.user_id
 		WHERE s.client_id = ? AND u.status = 'active' AND s.signed_at >= ? AND s.signed_at < ?`, t.ID, since, until))
 }
@@ -27,7 +28,7 @@ func (t *Tenant) CountSignatures(ctx context.Context, p domain.ReportPeriod) (in
 // RefreshPeers makes what HealthOfPeers reads at most domain.SummaryAge old, and
 // evaluates the client's own frameworks. It reads clients that the caller may not
 // reach.
-func (t *Tenant) RefreshPeers(ctx context.Context) error {
+func RefreshPeers(ctx context.Context, t *db.Tenant) error {
 	if err := t.EvaluateStale(ctx); err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func (t *Tenant) RefreshPeers(ctx context.Context) error {
 		if err := peer.EvaluateStale(ctx); err != nil {
 			return err
 		}
-		if _, err := peer.EveryPolicy(ctx); err != nil { // counts what is stale
+		if _, err := EveryPolicy(ctx, peer); err != nil { // counts what is stale
 			return err
 		}
 	}
@@ -81,15 +82,15 @@ type peerHealth struct {
 // active users, and how many they are, whatever the caller reaches. The averages
 // are empty where there are too few of them (decisions 8.10), or too few of those that
 // have what an average is of: monitoring, policies that ask for signatures, frameworks.
-func (t *Tenant) HealthOfPeers(ctx context.Context, p domain.ReportPeriod) (domain.Health, int, error) {
-	row, err := pg.One[peerHealth](ctx, t.db, "compare clients", pg.SQL(`
+func HealthOfPeers(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (domain.Health, int, error) {
+	row, err := pg.One[peerHealth](ctx, t.DB(), "compare clients", pg.SQL(`
 		SELECT count(*) AS clients, avg(h.average_score)::float8 AS average_score, avg(h.high_risk)::float8 AS high_risk,
 			avg(h.on_track)::float8 AS on_track, avg(h.mails_per_user)::float8 AS mails_per_user,
 			avg(h.click_rate)::float8 AS click_rate, avg(h.report_rate)::float8 AS report_rate,
 			CASE WHEN count(h.exposures_per100) >= ?1 THEN avg(h.exposures_per100)::float8 END AS exposures_per100,
 			CASE WHEN count(h.signed) >= ?1 THEN avg(h.signed)::float8 END AS signed,
 			CASE WHEN count(h.frameworks_met) >= ?1 THEN avg(h.frameworks_met)::float8 END AS frameworks_met
-		FROM (?0) AS h`, pg.SQL(healthSQL, t.Peers(), p.Start, p.End, t.db.Now()), domain.LeastPeers))
+		FROM (?0) AS h`, pg.SQL(healthSQL, t.Peers(), p.Start, p.End, t.DB().Now()), domain.LeastPeers))
 	if err != nil || row.Clients < domain.LeastPeers {
 		return domain.Health{}, row.Clients, err
 	}

@@ -1,9 +1,10 @@
-package db
+package reports
 
 import (
 	"context"
 	"iter"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -20,17 +21,17 @@ const activeExposures = `exposures AS e JOIN users AS u
 
 // ExposuresBySeverity counts the exposures of active users by severity, of which
 // those without any are left out.
-func (t *Tenant) ExposuresBySeverity(ctx context.Context, p domain.ReportPeriod) ([]domain.SeverityExposures, error) {
+func ExposuresBySeverity(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]domain.SeverityExposures, error) {
 	since, until := p.Within()
-	return pg.All[domain.SeverityExposures](ctx, t.db, "count exposures by severity", pg.SQL(
+	return pg.All[domain.SeverityExposures](ctx, t.DB(), "count exposures by severity", pg.SQL(
 		"SELECT e.severity, "+exposureTally+" FROM "+activeExposures+" GROUP BY e.severity", t.ID, since, until))
 }
 
 // ExposureMonths counts the exposures of active users that were found, and
 // resolved, by month. Months without any are left out.
-func (t *Tenant) ExposureMonths(ctx context.Context, p domain.ReportPeriod) ([]domain.ExposureMonth, error) {
+func ExposureMonths(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]domain.ExposureMonth, error) {
 	since, until := p.Within()
-	return pg.All[domain.ExposureMonth](ctx, t.db, "count exposures by month", pg.SQL(`
+	return pg.All[domain.ExposureMonth](ctx, t.DB(), "count exposures by month", pg.SQL(`
 		SELECT date_trunc('month', w.at)::date AS month, count(*) FILTER (WHERE NOT w.done) AS found,
 			count(*) FILTER (WHERE w.done) AS resolved
 		FROM `+activeExposures+`
@@ -40,11 +41,11 @@ func (t *Tenant) ExposureMonths(ctx context.Context, p domain.ReportPeriod) ([]d
 
 // ExposuresByBreach counts the exposures of active users by breach: those with the
 // most unresolved ones first.
-func (t *Tenant) ExposuresByBreach(
-	ctx context.Context, p domain.ReportPeriod,
+func ExposuresByBreach(
+	ctx context.Context, t *db.Tenant, p domain.ReportPeriod,
 ) iter.Seq2[domain.BreachExposures, error] {
 	since, until := p.Within()
-	return pg.Each[domain.BreachExposures](ctx, t.db, "count exposures by breach", pg.SQL(`
+	return pg.Each[domain.BreachExposures](ctx, t.DB(), "count exposures by breach", pg.SQL(`
 		SELECT b.title, b.domain, b.breach_on, b.severity, b.data_classes,
 			n.found, n.resolved_within, n.unresolved, n.resolved
 		FROM (SELECT e.breach_name, `+exposureTally+` FROM `+activeExposures+` GROUP BY e.breach_name) AS n
@@ -53,9 +54,9 @@ func (t *Tenant) ExposuresByBreach(
 }
 
 // ExposuresByUser counts the exposures of the active users who have any.
-func (t *Tenant) ExposuresByUser(ctx context.Context, p domain.ReportPeriod) iter.Seq2[domain.UserExposures, error] {
+func ExposuresByUser(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) iter.Seq2[domain.UserExposures, error] {
 	since, until := p.Within()
-	return pg.Each[domain.UserExposures](ctx, t.db, "count exposures by user", pg.SQL(`
+	return pg.Each[domain.UserExposures](ctx, t.DB(), "count exposures by user", pg.SQL(`
 		SELECT `+person+`, n.* FROM `+reportedUsers+`
 		CROSS JOIN LATERAL (
 			SELECT (array_agg(e.severity ORDER BY array_position(ARRAY['critical', 'high', 'medium', 'low'], e.severity))
