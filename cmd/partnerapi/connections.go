@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 	"partnerapi/db/pg"
 )
 
@@ -28,7 +29,7 @@ func (f workFlags) needs(working bool) int {
 // than the database allows, and warns where others leave too few.
 func (f workFlags) checkConnections(ctx context.Context, d *db.DB, log *slog.Logger, working bool) error {
 	need := f.needs(working)
-	has, err := d.Connections(ctx)
+	has, err := doctor.ReadConnections(ctx, d)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 )
 
 type doctorCmd struct {
@@ -79,7 +80,7 @@ type examination struct {
 	// db is nil until the database answered; shut closes it.
 	db     *db.DB
 	shut   func() error
-	server db.Server
+	server doctor.Server
 	// current says that the tables are those of this version.
 	current bool
 }

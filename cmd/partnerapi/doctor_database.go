@@ -50,7 +50,7 @@ func (e *examination) checkDatabase(ctx context.Context) finding {
 		return fail(mend, errors.New(text))
 	}
 	e.db, e.shut = d, shut
-	if e.server, err = d.Server(ctx); err != nil {
+	if e.server, err = doctor.ReadServer(ctx, d); err != nil {
 		return fail(mend, unreachable(err))
 	}
 	at := d.Pool().Config().ConnConfig
@@ -58,10 +58,10 @@ func (e *examination) checkDatabase(ctx context.Context) finding {
 }
 
 // judgeServer says whether the service runs on a server.
-func judgeServer(s db.Server, at string) finding {
+func judgeServer(s doctor.Server, at string) finding {
 	switch {
-	case s.Version < db.MinServer:
-		return fail(fmt.Sprintf("upgrade the server to PostgreSQL %d or newer", db.MinServer/10_000),
+	case s.Version < doctor.MinServer:
+		return fail(fmt.Sprintf("upgrade the server to PostgreSQL %d or newer", doctor.MinServer/10_000),
 			fmt.Errorf("PostgreSQL %s at %s is too old", s.VersionText, at))
 	case s.Encoding != "UTF8":
 		return fail("make a database with ENCODING 'UTF8' and TEMPLATE template0",
@@ -91,14 +91,14 @@ func (e *examination) checkPooler(ctx context.Context) finding {
 
 // checkRole wants a role that may do what serving needs, and no more.
 func (e *examination) checkRole(ctx context.Context) finding {
-	role, err := e.db.Role(ctx)
+	role, err := doctor.ReadRole(ctx, e.db)
 	if err != nil {
 		return fail("the role must be able to read pg_roles and pg_class", err)
 	}
 	return judgeRole(role)
 }
 
-func judgeRole(role db.Role) finding {
+func judgeRole(role doctor.Role) finding {
 	switch {
 	case role.ReadOnly:
 		return fail("give the primary server by --database-url, and take default_transaction_read_only away",
@@ -134,7 +134,7 @@ func (e *examination) checkMigrations(ctx context.Context) finding {
 
 // checkPool compares what serve may open with what the database allows.
 func (e *examination) checkPool(ctx context.Context) finding {
-	has, err := e.db.Connections(ctx)
+	has, err := doctor.ReadConnections(ctx, e.db)
 	if err != nil {
 		return fail("the role must be able to read pg_stat_activity and pg_roles", err)
 	}
@@ -153,7 +153,7 @@ func (e *examination) checkPool(ctx context.Context) finding {
 // checkClock compares this machine's clock with the database's, by which all
 // processes go.
 func (e *examination) checkClock(ctx context.Context) finding {
-	ahead, doubt, err := e.db.ClockAhead(ctx)
+	ahead, doubt, err := doctor.ClockAhead(ctx, e.db)
 	if err != nil {
 		return fail("the database must answer", err)
 	}
@@ -235,7 +235,7 @@ func (e *examination) tryKeys(ctx context.Context, keys *seal.Keys, used bool, m
 
 // checkBacklogs looks for work that nobody does.
 func (e *examination) checkBacklogs(ctx context.Context) finding {
-	backlogs, err := e.db.Backlogs(ctx, e.db.Now().Add(-lateAfter))
+	backlogs, err := doctor.Backlogs(ctx, e.db, e.db.Now().Add(-lateAfter))
 	if err != nil {
 		return fail("the role needs SELECT on all tables", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"partnerapi/db"
+	"partnerapi/db/doctor"
 )
 
 // roleOf is the flag of a database with a new role that has some rights on all tables,
@@ -54,8 +54,8 @@ func TestDoctorFindsRole(t *testing.T) {
 	found["pooler"].wants(t, passed, "PostgreSQL itself")
 	examined(t, 0, roleOf(t, flag, "ALL"), dir)["role"].wants(t, passed, "no superuser")
 
-	judgeRole(db.Role{Name: "postgres", Superuser: true}).wants(t, warned, "postgres is a superuser", "CREATE ROLE")
-	judgeRole(db.Role{Name: "app", ReadOnly: true}).wants(t, failed, "standby", "primary")
+	judgeRole(doctor.Role{Name: "postgres", Superuser: true}).wants(t, warned, "postgres is a superuser", "CREATE ROLE")
+	judgeRole(doctor.Role{Name: "app", ReadOnly: true}).wants(t, failed, "standby", "primary")
 }
 
 func TestDoctorFindsKeyFiles(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/emersion/go-smtp"
 
-	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/doctor"
 )
 
 // examined runs doctor and returns its findings by check. It wants no secret in
@@ -167,9 +167,9 @@ func TestDoctorFindsDatabase(t *testing.T) {
 		t.Errorf("doctor made the data directory: %v", err)
 	}
 
-	judgeServer(db.Server{Version: 130014, VersionText: "13.14", Encoding: "UTF8"}, "here").wants(t, failed, "13.14", "14 or newer")
-	judgeServer(db.Server{Version: 140001, VersionText: "14.1", Encoding: "SQL_ASCII"}, "here").wants(t, failed, "SQL_ASCII", "UTF8")
-	judgeServer(db.Server{Version: 140001, VersionText: "14.1", Encoding: "UTF8"}, "here").wants(t, passed, "14.1")
+	judgeServer(doctor.Server{Version: 130014, VersionText: "13.14", Encoding: "UTF8"}, "here").wants(t, failed, "13.14", "14 or newer")
+	judgeServer(doctor.Server{Version: 140001, VersionText: "14.1", Encoding: "SQL_ASCII"}, "here").wants(t, failed, "SQL_ASCII", "UTF8")
+	judgeServer(doctor.Server{Version: 140001, VersionText: "14.1", Encoding: "UTF8"}, "here").wants(t, passed, "14.1")
 }
 
 // asciiSchema is a database of another encoding.

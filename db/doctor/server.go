@@ -1,9 +1,10 @@
-package db
+package doctor
 
 import (
 	"context"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 )
 
@@ -21,9 +22,9 @@ type Server struct {
 	CreatesTables bool
 }
 
-// Server asks the server what it is. It reads no table of the service, so that it
+// ReadServer asks the server what it is. It reads no table of the service, so that it
 // works before the first migration.
-func (d *DB) Server(ctx context.Context) (Server, error) {
+func ReadServer(ctx context.Context, d *db.DB) (Server, error) {
 	return pg.One[Server](ctx, d, "read the server's version", pg.SQL(`
 		SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS version_text,
 			current_setting('server_encoding') AS encoding,
@@ -43,9 +44,9 @@ type Role struct {
 	Denied string
 }
 
-// Role asks for the rights of the connected role on the tables of its schema. It reads
+// ReadRole asks for the rights of the connected role on the tables of its schema. It reads
 // no table of the service.
-func (d *DB) Role(ctx context.Context) (Role, error) {
+func ReadRole(ctx context.Context, d *db.DB) (Role, error) {
 	return pg.One[Role](ctx, d, "read the role's rights", pg.SQL(`
 		SELECT current_user::text AS name, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
 			pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS read_only,
@@ -61,7 +62,7 @@ func (d *DB) Role(ctx context.Context) (Role, error) {
 
 // ClockAhead is how far the server's clock is ahead of this machine's, and how far
 // the real difference may be from that: half the time that the answer took.
-func (d *DB) ClockAhead(ctx context.Context) (ahead, doubt time.Duration, err error) {
+func ClockAhead(ctx context.Context, d *db.DB) (ahead, doubt time.Duration, err error) {
 	asked := time.Now()
 	server, err := pg.One[time.Time](ctx, d, "read the server's clock", pg.SQL("SELECT clock_timestamp()"))
 	if err != nil {
@@ -77,8 +78,8 @@ type Connections struct {
 	Allowed, Used int
 }
 
-// Connections reads the limits of server, role and database.
-func (d *DB) Connections(ctx context.Context) (Connections, error) {
+// ReadConnections reads the limits of server, role and database.
+func ReadConnections(ctx context.Context, d *db.DB) (Connections, error) {
 	return pg.One[Connections](ctx, d, "read how many connections the database allows", pg.SQL(`
 		SELECT least(
 			current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
@@ -116,7 +117,7 @@ var late = []struct{ what, rows string }{
 
 // Backlogs returns the work that was due before a moment and is not done, one for
 // each kind that there is any of. The tables must be those of this version.
-func (d *DB) Backlogs(ctx context.Context, before time.Time) ([]Backlog, error) {
+func Backlogs(ctx context.Context, d *db.DB, before time.Time) ([]Backlog, error) {
 	var found []Backlog
 	for _, kind := range late {
 		one, err := pg.One[Backlog](ctx, d, "look for "+kind.what+" that are late", pg.SQL(
