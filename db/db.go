@@ -7,6 +7,7 @@
 package db
 
 import (
+	"context"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -78,3 +79,38 @@ func Open(url string, opts ...Option) (*DB, error) {
 
 // NewID returns the id of a new object: a UUID of version 7.
 func NewID[K domain.Kind]() domain.ID[K] { return pg.NewID[K]() }
+
+// clashes says what the violation of each unique constraint means to callers.
+var clashes = map[string]*domain.Error{
+	"partners_name_unique": domain.ErrConflict("partner", "a partner with this name already exists"),
+	"clients_name_unique":  domain.ErrConflict("client", "a client with this name already exists"),
+	"users_email_unique":   domain.ErrConflict("user", "a user with this email already exists for this client"),
+	"collections_name_unique": domain.ErrConflict("collection",
+		"a collection with this name already exists for this client"),
+	"framework_assignments_unique": domain.ErrConflict("framework assignment",
+		"this framework is assigned to this audience already"),
+	"admins_client_email_unique": domain.ErrConflict("admin", "this email is already an admin of this client"),
+	"sync_runs_open":             domain.ErrConflict("sync run", "a sync of this client is queued or running already"),
+}
+
+// Snapshot runs fn with the client as it is at one moment: whatever fn reads
+// through that tenant agrees, and is of the time of its Now. The client's summary is
+// made anew before, so that it agrees with the rest. fn holds a connection, and
+// changes nothing. NotFound where the client was archived.
+func (t *Tenant) Snapshot(ctx context.Context, fn func(ctx context.Context, t *Tenant) error) error {
+	_, err := t.db.summarize(ctx, refresh{of: pg.SQL("c.id = ? AND c.archived_at IS NULL", t.ID), before: t.db.Now()})
+	if err != nil {
+		return err
+	}
+	return t.db.Snapshot(ctx, func(ctx context.Context) error {
+		still, err := t.db.AnyTenant(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		still.db = &DB{DB: t.db.At(t.db.Now()), strict: t.db.strict}
+		return fn(ctx, still)
+	})
+}
+
+// Now is the time by the database's clock; in a snapshot, when that was taken.
+func (t *Tenant) Now() time.Time { return t.db.Now() }

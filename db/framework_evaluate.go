@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
+
+// The evaluation of frameworks, and its measures.
 
 // evaluateSQL evaluates, as of the time ?2 and the day ?3, the framework
 // assignments, alias f, that the condition ?0 selects and that were evaluated
@@ -125,4 +129,260 @@ func evaluationOf(r evaluationRow) (domain.Evaluation, error) {
 		e.Requirements[i] = domain.Requirement{Key: s.Key, Met: s.Met, Value: s.Value, Detail: detail(s.Key, s.Part, s.Whole)}
 	}
 	return e, nil
+}
+
+// factsSQL is what is known of each active user of the clients in needs (alias n),
+// once for all assignments of a client, as of the time ?2 and the day ?3; ?5 are
+// the roles, of which a user's is a number. A fact that no assignment of the client
+// asks for is not looked up, and is 0.
+//
+// Sets of courses are bits, of the courses in bits. done are the required courses
+// that were completed within 365 days, prompt those completed within 30 days of
+// the user's creation. simulated tells of mails within 90 days, sent, clicked and
+// reported of mails of the last 90 days (UTC), as a client's summary counts them:
+// what a mail scanner did moves no time and no status. failed says that the first
+// failing within 365 days is at least 30 days old, followed that a course was
+// completed within 30 days of it. unsigned are the users who have not signed the
+// current version of a policy that asks them.
+//
+// All facts of a user meet in one aggregation, and not in joins of one fact to
+// another, whose sizes PostgreSQL cannot estimate.
+const factsSQL = `
+	bits AS MATERIALIZED (
+		SELECT course_id, 1::bigint << (row_number() OVER (ORDER BY course_id) - 1)::integer AS bit
+		FROM framework_courses WHERE framework_id IN (SELECT framework_id FROM stale) GROUP BY course_id
+	), completions AS (
+		SELECT u.client_id, u.id AS user_id, bit_or(b.bit) AS done, coalesce(bit_or(b.bit) FILTER (
+			WHERE a.completed_at BETWEEN u.created_at AND u.created_at + interval '30 days'), 0) AS prompt
+		FROM needs AS n JOIN users AS u ON u.client_id = n.client_id AND u.status = 'active'
+		JOIN assignments AS a ON a.client_id = u.client_id AND a.user_id = u.id
+		JOIN bits AS b ON b.course_id = a.course_id
+		WHERE n.courses AND a.completed_at >= ?2::timestamptz - interval '365 days'
+		GROUP BY u.client_id, u.id
+	), mails AS (
+		SELECT r.client_id, r.user_id, (r.sent_at >= (?3::date - 89)::timestamptz)::integer AS sent,
+			(r.status IN ('attachment_opened', 'clicked', 'credentials_submitted'))::integer AS clicked,
+			r.reported::integer AS reported
+		FROM needs AS n JOIN phishing_results AS r ON r.client_id = n.client_id
+		WHERE n.mails AND r.sent_at >= ?2::timestamptz - interval '90 days'
+	), failures AS (
+		SELECT r.client_id, r.user_id,
+			min(least(r.clicked_at, r.credentials_submitted_at, r.attachment_opened_at)) AS at
+		FROM needs AS n JOIN phishing_results AS r ON r.client_id = n.client_id
+		WHERE n.failures
+			AND (r.clicked_at IS NOT NULL OR r.credentials_submitted_at IS NOT NULL OR r.attachment_opened_at IS NOT NULL)
+			AND least(r.clicked_at, r.credentials_submitted_at, r.attachment_opened_at) >= ?2::timestamptz - interval '365 days'
+		GROUP BY r.client_id, r.user_id
+	), unsigned AS (
+		SELECT asks.client_id, asks.user_id FROM (
+			SELECT p.*, u.id AS user_id
+			FROM needs AS n JOIN policies AS p ON p.client_id = n.client_id AND p.scope_type = 'tenant'
+			JOIN users AS u ON u.client_id = p.client_id AND u.status = 'active'
+			WHERE n.signatures
+			UNION ALL
+			SELECT p.*, u.id
+			FROM needs AS n JOIN policies AS p ON p.client_id = n.client_id AND p.scope_type = 'user_container'
+			JOIN users AS u ON u.client_id = p.client_id AND u.status = 'active' AND u.group_id = p.scope_id
+			WHERE n.signatures
+			UNION ALL
+			SELECT p.*, m.user_id
+			FROM needs AS n JOIN policies AS p ON p.client_id = n.client_id AND p.scope_type = 'collection'
+			JOIN collection_members AS m ON m.client_id = p.client_id AND m.collection_id = p.scope_id
+			WHERE n.signatures
+		) AS asks
+		WHERE asks.requires_acknowledgment AND asks.archived_at IS NULL AND NOT EXISTS (
+			SELECT 1 FROM policy_signatures AS s
+			WHERE s.client_id = asks.client_id AND s.policy_id = asks.id AND s.version = asks.version
+				AND s.user_id = asks.user_id
+				AND s.signed_at > ?2::timestamptz - make_interval(days => asks.renewal_period_days))
+	), facts AS MATERIALIZED (
+		SELECT client_id, user_id, max(role) AS role, max(new) AS new, max(overdue) AS overdue,
+			max(done) AS done, max(prompt) AS prompt, max(simulated) AS simulated,
+			sum(sent) AS sent, sum(clicked) AS clicked, sum(reported) AS reported,
+			max(failed) AS failed, max(followed) AS followed, max(unsigned) AS unsigned
+		FROM (
+			SELECT u.client_id, u.id AS user_id, array_position(?5::text[], u.role) AS role,
+				(u.created_at BETWEEN ?2::timestamptz - interval '365 days'
+					AND ?2::timestamptz - interval '30 days')::integer AS new,
+				coalesce(u.next_due_on < ?3::date, false)::integer AS overdue,
+				0::bigint AS done, 0::bigint AS prompt, 0 AS simulated, 0 AS sent, 0 AS clicked, 0 AS reported,
+				0 AS failed, 0 AS followed, 0 AS unsigned
+			FROM needs AS n JOIN users AS u ON u.client_id = n.client_id AND u.status = 'active'
+			UNION ALL
+			SELECT client_id, user_id, 0, 0, 0, done, prompt, 0, 0, 0, 0, 0, 0, 0 FROM completions
+			UNION ALL
+			SELECT client_id, user_id, 0, 0, 0, 0, 0, 1, sent, sent * clicked, sent * reported, 0, 0, 0 FROM mails
+			UNION ALL
+			SELECT client_id, user_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, EXISTS (
+				SELECT 1 FROM assignments AS a WHERE a.client_id = f.client_id AND a.user_id = f.user_id
+				AND a.completed_at BETWEEN f.at AND f.at + interval '30 days')::integer, 0
+			FROM failures AS f WHERE f.at <= ?2::timestamptz - interval '30 days'
+			UNION ALL
+			SELECT client_id, user_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 FROM unsigned
+		) AS f
+		GROUP BY client_id, user_id HAVING max(role) > 0 -- active ones
+	)`
+
+// cohortsSQL counts the users of each audience, grouped by what decides on the
+// measures of courses. An audience that has several frameworks is counted once. A deleted collection has no members.
+const cohortsSQL = `
+	audiences AS MATERIALIZED (
+		SELECT DISTINCT client_id, audience_type, audience FROM stale
+	), cohorts AS MATERIALIZED (
+		SELECT client_id, audience, role, new, done, prompt, count(*) AS users, sum(overdue) AS overdue,
+			sum(simulated) AS simulated, sum(sent) AS sent, sum(clicked) AS clicked, sum(reported) AS reported,
+			sum(failed) AS failed, sum(followed) AS followed, sum(unsigned) AS unsigned
+		FROM (
+			SELECT a.audience, f.* FROM audiences AS a JOIN facts AS f ON f.client_id = a.client_id
+			WHERE a.audience_type = 'all'
+			UNION ALL
+			SELECT a.audience, f.*
+			FROM audiences AS a JOIN users AS u ON u.client_id = a.client_id AND u.group_id = a.audience AND u.status = 'active'
+			JOIN facts AS f ON f.client_id = u.client_id AND f.user_id = u.id
+			WHERE a.audience_type = 'group'
+			UNION ALL
+			SELECT a.audience, f.*
+			FROM audiences AS a JOIN collection_members AS m ON m.client_id = a.client_id AND m.collection_id = a.audience
+			JOIN facts AS f ON f.client_id = m.client_id AND f.user_id = m.user_id
+			WHERE a.audience_type = 'collection'
+		) AS members
+		GROUP BY client_id, audience, role, new, done, prompt
+	)`
+
+// measuresSQL is the part and the whole of each measure of the assignments in
+// asked. Where nobody is in the audience both are NULL; of a measure that is a
+// number, and no share, the whole is NULL.
+const measuresSQL = `
+	required AS MATERIALIZED ( -- the courses of all and, as special, of the role alone
+		SELECT s.client_id, s.id, s.audience, r.role, r.name <> 'standard' AS named, coalesce(bit_or(b.bit), 0) AS own,
+			coalesce(bit_or(b.bit) FILTER (WHERE c.role IS NOT NULL), 0) AS special
+		FROM stale AS s CROSS JOIN unnest(?5::text[]) WITH ORDINALITY AS r (name, role)
+		LEFT JOIN framework_courses AS c ON c.framework_id = s.framework_id AND coalesce(c.role, r.name) = r.name
+		LEFT JOIN bits AS b ON b.course_id = c.course_id
+		GROUP BY s.client_id, s.id, s.audience, r.role, r.name
+	), counted AS MATERIALIZED (
+		SELECT r.client_id, r.id, sum(c.users) AS users,
+			sum(c.users) FILTER (WHERE c.done & r.own = r.own) AS trained,
+			sum(c.users) FILTER (WHERE c.new = 1) AS new,
+			sum(c.users) FILTER (WHERE c.new = 1 AND c.prompt & r.own <> 0) AS new_trained,
+			sum(c.users) FILTER (WHERE r.named) AS special,
+			sum(c.users) FILTER (WHERE r.named AND c.done & r.special = r.special) AS special_trained,
+			sum(c.overdue) AS overdue, sum(c.simulated) AS simulated, sum(c.sent) AS sent, sum(c.clicked) AS clicked,
+			sum(c.reported) AS reported, sum(c.failed) AS failed, sum(c.followed) AS followed, sum(c.unsigned) AS unsigned
+		FROM required AS r
+		JOIN cohorts AS c ON c.client_id = r.client_id AND c.audience = r.audience AND c.role = r.role
+		GROUP BY r.client_id, r.id
+	), of_client AS MATERIALIZED (
+		SELECT n.client_id, p.policies, p.reviewed, r.reports FROM needs AS n
+		CROSS JOIN LATERAL (
+			SELECT count(*) AS policies,
+				count(*) FILTER (WHERE p.reviewed_at >= ?2::timestamptz - interval '365 days') AS reviewed
+			FROM policies AS p WHERE n.reviews AND p.client_id = n.client_id AND p.archived_at IS NULL
+		) AS p
+		CROSS JOIN LATERAL (
+			SELECT count(*) AS reports FROM reports AS r
+			WHERE n.reports AND r.client_id = n.client_id AND r.type = 'compliance' AND r.status = 'ready'
+				AND r.updated_at >= ?2::timestamptz - interval '90 days'
+		) AS r
+	), measured AS (
+		SELECT a.*,
+			CASE WHEN c.users > 0 THEN coalesce(CASE a.key
+				WHEN 'T1' THEN c.trained WHEN 'T2' THEN c.new_trained WHEN 'T3' THEN c.special_trained
+				WHEN 'T4' THEN c.users - c.overdue
+				WHEN 'P1' THEN c.simulated WHEN 'P2' THEN c.clicked WHEN 'P3' THEN c.reported WHEN 'P4' THEN c.followed
+				WHEN 'A1' THEN c.users - c.unsigned WHEN 'A2' THEN o.reviewed WHEN 'R1' THEN o.reports END, 0) END AS part,
+			CASE WHEN c.users > 0 AND a.key <> 'R1' THEN coalesce(CASE a.key
+				WHEN 'T2' THEN c.new WHEN 'T3' THEN c.special
+				WHEN 'P2' THEN c.sent WHEN 'P3' THEN c.sent WHEN 'P4' THEN c.failed
+				WHEN 'A2' THEN o.policies ELSE c.users END, 0) END AS whole
+		FROM asked AS a JOIN of_client AS o ON o.client_id = a.client_id
+		LEFT JOIN counted AS c ON c.client_id = a.client_id AND c.id = a.id
+	)`
+
+// catalogue are the measures of all frameworks as columns of rows, in the order in
+// which an evaluation shows them.
+type catalogue struct {
+	frameworks, keys, modules []string
+	targets                   []float64
+	atMost                    []bool
+	// idle is the value where there are people, but nothing to measure.
+	idle []*float64
+}
+
+var measureCatalogue = sync.OnceValue(func() *catalogue {
+	var c catalogue
+	for _, framework := range domain.Frameworks {
+		asks := map[domain.Measure]bool{}
+		for _, key := range framework.Measures {
+			asks[key] = true
+		}
+		for _, m := range domain.Measures {
+			if asks[m.Key] {
+				c.add(framework.ID, m)
+			}
+		}
+	}
+	return &c
+})
+
+func (c *catalogue) add(framework string, m domain.MeasureSpec) {
+	c.frameworks = append(c.frameworks, framework)
+	c.keys = append(c.keys, string(m.Key))
+	c.modules = append(c.modules, string(m.Module))
+	c.targets = append(c.targets, m.Target)
+	c.atMost = append(c.atMost, m.AtMost)
+	c.idle = append(c.idle, idleValue(m.Key))
+}
+
+// idleValue is the value of a measure whose denominator is 0 (decisions 7.7); nil
+// for none, which is not met. The other measures count everybody in the audience.
+func idleValue(m domain.Measure) *float64 {
+	var value float64
+	switch m {
+	case domain.NewUserTraining, domain.RoleTraining, domain.FailureFollowUp:
+		value = 100
+	case domain.ClickRate:
+	default:
+		return nil
+	}
+	return &value
+}
+
+// measureWords say what the numerator counts, of which denominator.
+var measureWords = map[domain.Measure]string{
+	domain.RequiredTraining: "%d of %d users completed all required courses within a year",
+	domain.NewUserTraining:  "%d of %d new users completed a required course within 30 days",
+	domain.RoleTraining:     "%d of %d users in non-standard roles completed the course of their role within a year",
+	domain.NothingOverdue:   "%d of %d users had nothing overdue",
+	domain.SimulationReach:  "%d of %d users received a simulation within 90 days",
+	domain.ClickRate:        "%d of %d simulated mails of the last 90 days led to a click",
+	domain.ReportRate:       "%d of %d simulated mails of the last 90 days led to a report",
+	domain.FailureFollowUp:  "%d of %d users who failed a simulation completed a course within 30 days",
+	domain.PoliciesSigned:   "%d of %d users signed the current version of every policy that asks them",
+	domain.PoliciesReviewed: "%d of %d policies had a review within a year",
+}
+
+// oneOf puts measureWords into the singular.
+var oneOf = strings.NewReplacer(" users", " user", " mails", " mail", " policies", " policy")
+
+// detail says a measure's numerator and denominator in words, numbers first. Nil
+// stands for what is NULL in measuresSQL.
+func detail(m domain.Measure, part, whole *int) string {
+	switch {
+	case part == nil:
+		return "0 users in the audience"
+	case m == domain.ComplianceReports && *part == 1:
+		return "1 compliance report made within 90 days"
+	case whole == nil:
+		return fmt.Sprintf("%d compliance reports made within 90 days", *part)
+	}
+	words, ok := measureWords[m]
+	if !ok { // of a later release
+		words = "%d of %d"
+	}
+	text := fmt.Sprintf(words, *part, *whole)
+	if *whole == 1 {
+		text = oneOf.Replace(text)
+	}
+	return text
 }

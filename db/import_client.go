@@ -11,6 +11,8 @@ import (
 	"partnerapi/domain"
 )
 
+// Imports of clients, partners and admins.
+
 // importedClient is what an import and an export have of a row of clients.
 type importedClient struct {
 	bun.BaseModel `bun:"table:clients,alias:c"`
@@ -285,4 +287,101 @@ func (d *DB) rescoreClient(ctx context.Context, client domain.ClientID) error {
 		}
 		last = batch[len(batch)-1].User
 	}
+}
+
+// ImportPartners applies records of partners. Their names are unique.
+func (d *DB) ImportPartners(ctx context.Context, batch []domain.PartnerRecord) ([]domain.ImportResult, error) {
+	return importBatch(ctx, d, batch, (*Change).importPartners)
+}
+
+func (c *Change) importPartners(
+	ctx context.Context, batch []domain.PartnerRecord, results []domain.ImportResult,
+) error {
+	c.Lock(PartnerLocks)
+	rows, err := lockRows[domain.PartnerRecord, partnerRow](ctx, c, batch, "p.id")
+	if err != nil {
+		return err
+	}
+	k := kind[domain.PartnerRecord, partnerRow]{
+		Change: c, rows: rows,
+		fresh: func(*domain.PartnerRecord) partnerRow { return partnerRow{CreatedAt: c.At} },
+		finish: func(a *applied[domain.PartnerRecord, partnerRow]) (bool, error) {
+			rename(a.record.Name, a.before == nil || a.before.Name != a.after.Name, &a.after.NameKey)
+			return false, nil
+		},
+		names: &names[partnerRow]{
+			column: "name_key",
+			of:     func(r *partnerRow) (scope, key string) { return "", r.NameKey },
+			query:  "SELECT id, '' AS scope, name_key AS key FROM partners WHERE name_key = ANY(?1::text[])",
+			taken:  func(by [16]byte) domain.ImportResult { return takenBy("name", domain.PartnerID(by)) },
+		},
+	}
+	return k.apply(ctx, batch, results)
+}
+
+// rename sets the key of a name that changed. One that stays keeps its key, which a
+// migration may have made.
+func rename(name domain.Field[string], changed bool, key *string) {
+	if changed {
+		*key = domain.SortKey(name.Value)
+	}
+}
+
+// ImportAdmins applies records of admins. The emails of a client's are unique.
+func (d *DB) ImportAdmins(ctx context.Context, batch []domain.AdminRecord) ([]domain.ImportResult, error) {
+	return importBatch(ctx, d, batch, (*Change).importAdmins)
+}
+
+func (c *Change) importAdmins(ctx context.Context, batch []domain.AdminRecord, results []domain.ImportResult) error {
+	rows, err := lockRows[domain.AdminRecord, adminRow](ctx, c, batch, "a.id")
+	if err != nil {
+		return err
+	}
+	partners, err := existing(ctx, c, "look for partners", "partners WHERE",
+		refsOf(batch, func(r *domain.AdminRecord) domain.Field[domain.Ref[domain.PartnerKind]] { return r.Partner }))
+	if err != nil {
+		return err
+	}
+	clients, err := c.clientsCalled(ctx,
+		refsOf(batch, func(r *domain.AdminRecord) clientRef { return r.Client }))
+	if err != nil {
+		return err
+	}
+	for i := range batch {
+		if !batch[i].Client.Has() && !batch[i].Partner.Has() {
+			batch[i].Missing = "partner or client"
+		}
+	}
+
+	k := kind[domain.AdminRecord, adminRow]{
+		Change: c, rows: rows,
+		fresh: func(r *domain.AdminRecord) adminRow {
+			return adminRow{PartnerID: clients[r.Client.Value.ID].PartnerID, CreatedAt: c.At}
+		},
+		refuse: func(r *domain.AdminRecord, _ *adminRow) domain.ImportResult {
+			client := clients[r.Client.Value.ID]
+			switch {
+			case r.Client.Has() && !client.There:
+				return noSuch("client", "client")
+			case r.Partner.Has() && !partners[r.Partner.Value.ID]:
+				return noSuch("partner", "partner")
+			case r.Client.Has() && r.Partner.Has() && client.PartnerID != r.Partner.Value.ID:
+				return domain.RefuseImport("client: it is another partner's")
+			}
+			return domain.ImportResult{}
+		},
+		names: &names[adminRow]{
+			column: "email",
+			of: func(r *adminRow) (scope, key string) {
+				if r.ClientID == nil {
+					return "", ""
+				}
+				return r.ClientID.UUID(), r.Email
+			},
+			query: `SELECT id, client_id::text AS scope, email AS key FROM admins
+				WHERE client_id = ANY(?0::text[]::uuid[]) AND email = ANY(?1::text[])`,
+			taken: func(by [16]byte) domain.ImportResult { return takenBy("email", domain.AdminID(by)) },
+		},
+	}
+	return k.apply(ctx, batch, results)
 }

@@ -2,6 +2,8 @@ package db
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -9,6 +11,8 @@ import (
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
+
+// Results of simulated mails: reads, and the steps that they advance by.
 
 type resultRow struct {
 	bun.BaseModel `bun:"table:phishing_results,alias:r"`
@@ -123,4 +127,157 @@ func (t *Tenant) PhishingSummary(ctx context.Context) (domain.PhishingSummary, e
 		Days30: spans[0].PhishingCounts, Days90: spans[1].PhishingCounts, Days365: spans[2].PhishingCounts,
 		Total: spans[3].PhishingCounts, RepeatClickers: spans[0].RepeatClickers,
 	}, nil
+}
+
+// AdvanceResults applies steps to simulated mails in a transaction of its own.
+// It is for the tracked links, which have no caller.
+func (d *DB) AdvanceResults(ctx context.Context, steps []domain.ResultStep) error {
+	return d.Change(ctx, func(ctx context.Context, c *Change) error {
+		rows, err := c.lockResults(ctx, steps)
+		if err != nil {
+			return err
+		}
+		return c.advanceResults(ctx, rows, steps)
+	})
+}
+
+// lockResults locks the results of steps in the order of their ids. Those of
+// archived clients are left out.
+func (c *Change) lockResults(ctx context.Context, steps []domain.ResultStep) ([]resultRow, error) {
+	if len(steps) == 0 {
+		return nil, nil
+	}
+	ids := make([]domain.ResultID, len(steps))
+	for i, s := range steps {
+		ids[i] = s.Result
+	}
+	c.Lock(ResultLocks)
+	return pg.All[resultRow](ctx, c, "lock results", pg.From("phishing_results AS r").Columns(pg.Columns[resultRow]()).
+		Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).
+		Where("EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL)").
+		OrderBy("r.id").For("NO KEY UPDATE OF r"))
+}
+
+// advanceResults applies steps to locked results (domain.Result.Take), in the
+// order of their times, and notes what follows: the counters of the days on which
+// the mails were sent, the scores of their users, the events, and the reminders of
+// those who fell for one. Steps with other results are left out. It takes one
+// statement for any number of steps.
+func (c *Change) advanceResults(ctx context.Context, rows []resultRow, steps []domain.ResultStep) error {
+	changes := applySteps(steps, rows)
+	if len(changes) == 0 {
+		return nil
+	}
+	for i := range changes {
+		r := &changes[i]
+		user := domain.UserKey{Client: r.client, User: r.after.User}
+		c.CountMails(r.client, domain.DateOf(*r.after.SentAt), r.after.Counts().Minus(r.before.Counts()))
+		if r.byPerson() {
+			c.ObjectEvent(domain.ResultUpdated, user, r.after.ID.UUID())
+		}
+		if r.scored() {
+			c.Rescore(user)
+		}
+		if at := r.after.FellAt(); at != nil && r.before.FellAt() == nil {
+			c.mailReminder(user, r.after.ID, *at)
+		}
+	}
+	return c.storeResults(ctx, changes)
+}
+
+// resultChange is a result before and after its steps.
+type resultChange struct {
+	client        domain.ClientID
+	before, after domain.Result
+}
+
+// byPerson reports whether something changed of what a person did with the mail, which
+// is an event; its sending, its failing and the mark of a scanner are none (decisions
+// 8.1, 8.2).
+func (r *resultChange) byPerson() bool {
+	b, a := &r.before, &r.after
+	return b.OpenedAt != a.OpenedAt || b.AttachmentOpenedAt != a.AttachmentOpenedAt || b.ClickedAt != a.ClickedAt ||
+		b.CredentialsSubmittedAt != a.CredentialsSubmittedAt || b.Reported != a.Reported || b.ReportedAt != a.ReportedAt
+}
+
+// scored reports whether a score depends on the change: not on who opens only,
+// nor on a scanner.
+func (r *resultChange) scored() bool {
+	before := r.before
+	before.Status, before.OpenedAt = r.after.Status, r.after.OpenedAt
+	before.Automated, before.AutomatedReason = r.after.Automated, r.after.AutomatedReason
+	return before != r.after
+}
+
+// applySteps applies the steps to locked results, and returns those that changed.
+func applySteps(steps []domain.ResultStep, rows []resultRow) []resultChange {
+	results := make(map[domain.ResultID]*resultChange, len(rows))
+	for i := range rows {
+		r := rows[i].result()
+		results[r.ID] = &resultChange{client: rows[i].ClientID, before: r, after: r}
+	}
+	ordered := slices.Clone(steps)
+	slices.SortStableFunc(ordered, func(a, b domain.ResultStep) int { return a.At.Compare(b.At) })
+	for _, s := range ordered {
+		if r := results[s.Result]; r != nil {
+			s.At = s.At.UTC().Truncate(time.Microsecond) // as it is stored
+			r.after, _ = r.after.Take(s)
+		}
+	}
+	var changes []resultChange
+	for i := range rows { // in the order of the lock
+		if r := results[rows[i].ID]; r.after != r.before {
+			changes = append(changes, *r)
+		}
+	}
+	return changes
+}
+
+// resultRecord is what changes in a row of phishing_results, by its columns.
+type resultRecord struct {
+	ClientID               string                  `json:"client_id"`
+	ID                     string                  `json:"id"`
+	Status                 domain.ResultStatus     `json:"status"`
+	Reported               bool                    `json:"reported"`
+	Automated              bool                    `json:"automated"`
+	AutomatedReason        *domain.AutomatedReason `json:"automated_reason"`
+	OpenedAt               *time.Time              `json:"opened_at"`
+	AttachmentOpenedAt     *time.Time              `json:"attachment_opened_at"`
+	ClickedAt              *time.Time              `json:"clicked_at"`
+	CredentialsSubmittedAt *time.Time              `json:"credentials_submitted_at"`
+	ReportedAt             *time.Time              `json:"reported_at"`
+}
+
+// record is what may change in the row, as it is after the change.
+func (c *resultChange) record() resultRecord {
+	r := &c.after
+	record := resultRecord{
+		ClientID: c.client.UUID(), ID: r.ID.UUID(), Status: r.Status, Reported: r.Reported, Automated: r.Automated,
+		OpenedAt: r.OpenedAt, AttachmentOpenedAt: r.AttachmentOpenedAt, ClickedAt: r.ClickedAt,
+		CredentialsSubmittedAt: r.CredentialsSubmittedAt, ReportedAt: r.ReportedAt,
+	}
+	if r.Automated {
+		record.AutomatedReason = &r.AutomatedReason
+	}
+	return record
+}
+
+// storeResults stores locked results.
+func (c *Change) storeResults(ctx context.Context, changes []resultChange) error {
+	records := make([]resultRecord, len(changes))
+	for i := range changes {
+		records[i] = changes[i].record()
+	}
+	text, err := json.Marshal(records)
+	if err != nil {
+		return err
+	}
+	_, err = pg.Exec(ctx, c, "store results", pg.SQL(`
+		UPDATE phishing_results AS r SET status = n.status, reported = n.reported, automated = n.automated,
+			automated_reason = n.automated_reason, opened_at = n.opened_at, attachment_opened_at = n.attachment_opened_at,
+			clicked_at = n.clicked_at, credentials_submitted_at = n.credentials_submitted_at, reported_at = n.reported_at,
+			updated_at = greatest(r.updated_at, ?1)
+		FROM json_populate_recordset(NULL::phishing_results, ?0::json) AS n
+		WHERE r.client_id = n.client_id AND r.id = n.id`, string(text), c.At))
+	return err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"strings"
 
 	"partnerapi/db/pg"
 )
@@ -57,4 +59,147 @@ func (d *DB) secret(ctx context.Context, name string) ([]byte, error) {
 		err = errors.New(doing + ": it is empty")
 	}
 	return secret, err
+}
+
+// SealedColumn is a column of secrets that are sealed with the encryption key.
+type SealedColumn struct {
+	Table, Column string
+	// Key is the column of UUIDs that tells the rows apart.
+	Key string
+	// Kind is what a secret is sealed for, with the UUID of its row.
+	Kind string
+}
+
+// SealedColumns are all columns of sealed secrets.
+var SealedColumns = []SealedColumn{
+	{Table: "directory_connections", Column: "credentials", Key: "client_id", Kind: "directory"},
+	{Table: "webhooks", Column: "secret", Key: "id", Kind: "webhook"},
+	{Table: "webhooks", Column: "replaced_secret", Key: "id", Kind: "webhook"},
+	{Table: "idempotency_records", Column: "sealed_body", Key: "seal_id", Kind: "outcome"},
+}
+
+// AnySealed reports whether a secret is stored in one of the columns.
+func (d *DB) AnySealed(ctx context.Context, columns []SealedColumn) (bool, error) {
+	var parts []string
+	for _, c := range columns {
+		parts = append(parts, "EXISTS (SELECT 1 FROM "+c.Table+" WHERE "+c.Column+" IS NOT NULL)")
+	}
+	return pg.One[bool](ctx, d, "look for sealed secrets", pg.SQL("SELECT "+strings.Join(parts, " OR ")))
+}
+
+// encryptionCheck names the value that was sealed with the encryption key, by which
+// a wrong key is known at the start.
+const encryptionCheck = "encryption"
+
+// EncryptionCheck returns the sealed value by which a wrong key is known; nil where
+// there is none yet.
+func (d *DB) EncryptionCheck(ctx context.Context) ([]byte, error) {
+	sealed, err := d.secret(ctx, encryptionCheck)
+	if errors.Is(err, pg.ErrNoRow) {
+		return nil, nil
+	}
+	return sealed, err
+}
+
+// SetEncryptionCheck replaces the value by which a wrong key is known: before, or
+// nil where there is none. It reports false where it was another one by then.
+func (d *DB) SetEncryptionCheck(ctx context.Context, before, sealed []byte) (bool, error) {
+	n, err := pg.Exec(ctx, d, "keep the check of the encryption key", pg.SQL(`
+		INSERT INTO secrets AS s (name, value) VALUES (?0, ?1)
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE s.value = ?2`, encryptionCheck, sealed, before))
+	return n == 1, err
+}
+
+const (
+	// resealBatch is how many secrets are sealed again in one transaction.
+	resealBatch = 200
+	// resealPasses bounds the passes over a column whose secrets change meanwhile.
+	resealPasses = 10
+)
+
+// Reseal replaces the secrets of the columns that do not begin with prefix by what
+// reseal makes of them. It returns how many it replaced, and an error for each that
+// reseal fails for. It may be cut short and repeated, and must not be called in a
+// transaction: each batch is one. A secret that is written meanwhile stays as it
+// was written, unless that is without the prefix too.
+func (d *DB) Reseal(
+	ctx context.Context, columns []SealedColumn, prefix []byte,
+	reseal func(c SealedColumn, id string, sealed []byte) ([]byte, error),
+) (replaced int, failed []error, err error) {
+	for _, column := range columns {
+		r := resealing{DB: d, SealedColumn: column, prefix: prefix, reseal: reseal}
+		for pass := 1; ; pass++ {
+			if err := r.pass(ctx); err != nil {
+				return replaced + r.replaced, failed, err
+			}
+			if r.missed == 0 {
+				break
+			}
+			if pass == resealPasses {
+				return replaced + r.replaced, failed, fmt.Errorf(
+					"secrets in %s are still written with an older key: give every process the new one first", column.Table)
+			}
+		}
+		replaced += r.replaced
+		failed = append(failed, r.failed...)
+	}
+	return replaced, failed, nil
+}
+
+// resealing is what becomes of a column.
+type resealing struct {
+	*DB
+	SealedColumn
+	prefix []byte
+	reseal func(c SealedColumn, id string, sealed []byte) ([]byte, error)
+
+	replaced int
+	// missed and failed are those of the last pass.
+	missed int
+	failed []error
+}
+
+// sealedRow is a secret with the UUID of its row.
+type sealedRow struct {
+	ID     string
+	Sealed []byte
+}
+
+// pass goes once through the column, in the order of its keys.
+func (r *resealing) pass(ctx context.Context) error {
+	r.missed, r.failed = 0, nil
+	after := "00000000-0000-0000-0000-000000000000"
+	for {
+		rows, err := pg.All[sealedRow](ctx, r, "read sealed secrets", pg.SQL(
+			"SELECT "+r.Key+"::text AS id, "+r.Column+" AS sealed FROM "+r.Table+" WHERE "+r.Key+" > ?0::uuid AND "+
+				"substring("+r.Column+" FOR length(?1::bytea)) <> ?1::bytea ORDER BY "+r.Key+" LIMIT ?2",
+			after, r.prefix, resealBatch))
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		if err := r.batch(ctx, rows); err != nil {
+			return err
+		}
+		after = rows[len(rows)-1].ID
+	}
+}
+
+// batch replaces secrets, each unless it was written meanwhile.
+func (r *resealing) batch(ctx context.Context, rows []sealedRow) error {
+	var ids []string
+	var before, now [][]byte
+	for _, row := range rows {
+		sealed, err := r.reseal(r.SealedColumn, row.ID, row.Sealed)
+		if err != nil {
+			r.failed = append(r.failed, fmt.Errorf("%s %s: %w", r.Table, row.ID, err))
+			continue
+		}
+		ids, before, now = append(ids, row.ID), append(before, row.Sealed), append(now, sealed)
+	}
+	n, err := pg.Exec(ctx, r, "seal secrets again", pg.SQL(
+		"UPDATE "+r.Table+" AS t SET "+r.Column+" = n.now "+
+			"FROM unnest(?0::uuid[], ?1::bytea[], ?2::bytea[]) AS n (id, before, now) WHERE t."+r.Key+" = n.id AND t."+r.Column+" = n.before", ids, before, now))
+	r.replaced += n
+	r.missed += len(ids) - n
+	return err
 }

@@ -10,6 +10,8 @@ import (
 	"partnerapi/domain"
 )
 
+// Users: reads and writes, the mails that they were sent, and those that they reported.
+
 type userRow struct {
 	bun.BaseModel `bun:"table:users,alias:u"`
 
@@ -206,4 +208,225 @@ func (u *User) darkWeb(ctx context.Context) (*domain.UserDarkWeb, error) {
 	sum, err := pg.One[domain.UserDarkWeb](ctx, u.db, "read a user's exposures", pg.Prepared(pg.SQL(`
 		SELECT `+userDarkWebSQL+` FROM exposures WHERE client_id = ? AND user_id = ?`, u.Client, u.ID)))
 	return &sum, err
+}
+
+// InsertUser adds a user to the client's manual group and to collections, which
+// LockCollections found, and gives the user the client's courses. Conflict when
+// the client has a user of that email. The audiences of the client are shared
+// (ShareAudiences).
+func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, collections []domain.CollectionID) error {
+	group, err := pg.One[domain.GroupID](ctx, c, "find the manual group",
+		pg.SQL("SELECT id FROM groups WHERE client_id = ? AND manual", t.ID))
+	if err != nil {
+		return err
+	}
+	row := userRowOf(u)
+	row.GroupID = &group
+	if _, err := pg.Exec(ctx, c, "insert a user", pg.Insert(row)); err != nil {
+		return err
+	}
+	user := domain.UserKey{Client: t.ID, User: u.ID}
+	c.hold(user)
+
+	if len(collections) > 0 {
+		if _, err := t.join(ctx, c, collections, []domain.UserID{u.ID}); err != nil {
+			return err
+		}
+	}
+	if err := c.enrol(ctx, []domain.UserKey{user}); err != nil {
+		return err
+	}
+
+	c.courseDueMoved(user)
+	c.Rescore(user)
+	c.countUsers(t.ID, 1, 0)
+	c.audienceMoved(user)
+	c.UserEvent(domain.UserCreated, user)
+	return nil
+}
+
+// Update stores the user's own fields as they are in after, and what follows from
+// them: the score from the role, the client's counters from the status. No event
+// is recorded where no visible field changed. A user who becomes active, or whose
+// role changes, gets the courses that frameworks ask for. The user is locked, and
+// the audiences of the client are shared (ShareAudiencesOf).
+func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
+	row, shown := userRowOf(after), !u.SameShown(&after)
+	var at *time.Time // nil moves nothing
+	if shown {
+		at = &c.At
+	}
+	_, err := pg.Exec(ctx, c, "update a user", pg.SQL(`
+		UPDATE users SET first_name = ?2, last_name = ?3, name_key = ?4, department = ?5, job_title = ?6,
+			manager_email = ?7, status = ?8, role = ?9, preferred_language = ?10, overrides = ?11,
+			updated_at = greatest(updated_at, ?12)
+		WHERE client_id = ?0 AND id = ?1`, u.Client, u.ID, row.FirstName, row.LastName, row.NameKey, row.Department,
+		row.JobTitle, row.ManagerEmail, row.Status, row.Role, row.PreferredLanguage, row.Overrides, at))
+	if err != nil || !shown {
+		return err
+	}
+
+	if u.Role != after.Role {
+		c.Rescore(u.Key())
+		if u.Status == after.Status {
+			if err := c.enterAudiences(ctx, []domain.UserKey{u.Key()}); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case u.Status == after.Status:
+		c.UserEvent(domain.UserUpdated, u.Key())
+	case after.Status == domain.Inactive:
+		c.countUsers(u.Client, -1, 1)
+		c.audienceMoved(u.Key())
+		c.UserEvent(domain.UserDeactivated, u.Key())
+	default:
+		c.countUsers(u.Client, 1, -1)
+		c.audienceMoved(u.Key())
+		c.UserEvent(domain.UserUpdated, u.Key())
+		return c.reactivated(ctx, []domain.UserKey{u.Key()})
+	}
+	return nil
+}
+
+// reactivated assigns what inactive users were skipped for: a further round of
+// courses whose window ended meanwhile, and what frameworks ask for.
+func (c *Change) reactivated(ctx context.Context, users []domain.UserKey) error {
+	c.Rescore(users...)
+	if err := c.renew(ctx, users, domain.DateOf(c.At)); err != nil {
+		return err
+	}
+	return c.enterAudiences(ctx, users)
+}
+
+func userRowOf(u domain.User) userRow {
+	if u.Overrides == nil {
+		u.Overrides = []string{}
+	}
+	return userRow{
+		ClientID: u.Client, ID: u.ID, Email: u.Email, FirstName: u.FirstName, LastName: u.LastName,
+		NameKey: domain.SortKey(u.Name()), Department: u.Department, JobTitle: u.JobTitle, ManagerEmail: u.ManagerEmail,
+		Status: u.Status, Role: u.Role, PreferredLanguage: u.Language, Source: u.Source, Overrides: u.Overrides,
+		Score: u.Score, CreatedAt: u.CreatedAt, UpdatedAt: u.UpdatedAt,
+	}
+}
+
+// audienceMoved notes that a user entered or left the audiences of the policies
+// that are the user's.
+func (c *Change) audienceMoved(user domain.UserKey) {
+	c.policiesOf(`p.client_id = ?0 AND (p.scope_type = 'tenant'
+		OR p.scope_id = (SELECT group_id FROM users WHERE client_id = ?0 AND id = ?1)
+		OR p.scope_id IN (SELECT collection_id FROM collection_members WHERE client_id = ?0 AND user_id = ?1))`,
+		user.Client, user.User)
+}
+
+// RequestWelcome asks for a welcome mail to a user, and returns its id.
+func (t *Tenant) RequestWelcome(ctx context.Context, c *Change, user domain.UserID) (domain.MessageID, error) {
+	id := NewID[domain.MessageKind]()
+	_, err := pg.Exec(ctx, c, "ask for a welcome mail", pg.SQL(`
+		INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES (?, ?, 'welcome', ?, ?)`,
+		t.ID, id, user, c.At))
+	return id, err
+}
+
+type sentEmailRow struct {
+	bun.BaseModel `bun:"table:sent_emails,alias:e"`
+
+	ClientID    domain.ClientID  `bun:"client_id,pk"`
+	UserID      domain.UserID    `bun:"user_id,pk"`
+	ID          domain.MessageID `bun:"id,pk"`
+	SentAt      time.Time
+	FromEmail   string
+	Subject     string
+	SendMethod  domain.SendMethod
+	MessageType domain.MessageType
+}
+
+func (r *sentEmailRow) email() domain.SentEmail {
+	return domain.SentEmail{
+		ID: r.ID, User: r.UserID, SentAt: r.SentAt, From: r.FromEmail, Subject: r.Subject, Method: r.SendMethod,
+		Type: r.MessageType,
+	}
+}
+
+// SentEmails reads a page of the mails that were sent to the user, newest first.
+func (u *User) SentEmails(
+	ctx context.Context, f domain.EmailFilter, w domain.Window,
+) (domain.Slice[domain.SentEmail], error) {
+	return sentEmails(ctx, u.db, pg.SQL("e.client_id = ? AND e.user_id = ?", u.Client, u.ID), f, w)
+}
+
+func sentEmails(
+	ctx context.Context, d *DB, to pg.Query, f domain.EmailFilter, w domain.Window,
+) (domain.Slice[domain.SentEmail], error) {
+	k := pg.Keyset[sentEmailRow]{
+		Table: "sent_emails AS e", Key: "e.sent_at", Cast: "timestamptz", ID: "e.id", Desc: true,
+		Where: pg.Conditions{to},
+		Position: func(r *sentEmailRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.SentAt), ID: r.ID.UUID()}
+		},
+	}
+	if len(f.Types) > 0 {
+		k.Where.Add("e.message_type = ANY(?::text[])", f.Types)
+	}
+	if f.Since != nil {
+		k.Where.Add("e.sent_at >= ?", *f.Since)
+	}
+	if f.Until != nil {
+		k.Where.Add("e.sent_at < ?", *f.Until)
+	}
+	rows, err := pg.CountedPage(ctx, d, k, w)
+	return pg.Map(rows, (*sentEmailRow).email), err
+}
+
+type reportedEmailRow struct {
+	bun.BaseModel `bun:"table:reported_emails,alias:e"`
+
+	ClientID       domain.ClientID        `bun:"client_id,pk"`
+	ID             domain.ReportedEmailID `bun:"id,pk"`
+	UserID         domain.UserID
+	Subject        string
+	Sender         string
+	Classification domain.EmailClass
+	MailboxAction  *domain.MailboxAction
+	ReportedAt     time.Time
+	ClassifiedAt   *time.Time
+	UpdatedAt      time.Time
+}
+
+func (r *reportedEmailRow) reported() domain.ReportedEmail {
+	return domain.ReportedEmail{
+		ID: r.ID, Client: r.ClientID, User: r.UserID, ReportedAt: r.ReportedAt, Subject: r.Subject, Sender: r.Sender,
+		Classification: domain.Classification{Class: r.Classification, Action: pg.Or(r.MailboxAction, "")},
+		ClassifiedAt:   r.ClassifiedAt, UpdatedAt: r.UpdatedAt,
+	}
+}
+
+// ReportedEmails reads a page of the real mails that the client's users reported,
+// by the time of reporting.
+func (t *Tenant) ReportedEmails(
+	ctx context.Context, f domain.ReportedEmailFilter, w domain.Window,
+) (domain.Slice[domain.ReportedEmail], error) {
+	k := pg.Keyset[reportedEmailRow]{
+		Table: "reported_emails AS e", Key: "e.reported_at", Cast: "timestamptz", ID: "e.id",
+		Where: pg.Conditions{pg.SQL("e.client_id = ?", t.ID)},
+		Position: func(r *reportedEmailRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.ReportedAt), ID: r.ID.UUID()}
+		},
+	}
+	if f.Class != nil {
+		k.Where.Add("e.classification = ?", *f.Class)
+	}
+	if f.Since != nil {
+		k.Where.Add("e.reported_at >= ?", *f.Since)
+	}
+	if f.Until != nil {
+		k.Where.Add("e.reported_at < ?", *f.Until)
+	}
+	if f.UpdatedSince != nil {
+		k.Where.Add("e.updated_at >= ?", *f.UpdatedSince)
+	}
+	rows, err := pg.CountedPage(ctx, t.db, k, w)
+	return pg.Map(rows, (*reportedEmailRow).reported), err
 }
