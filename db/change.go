@@ -216,7 +216,7 @@ func (c *Change) flushEvents(ctx context.Context) error {
 }
 
 // OnEvents has wake called after the commit of each change of this process that wrote
-// events: it must return at once. Other processes are not told; they look (EventsWait).
+// events: it must return at once. Other processes are not told; they look (outbox.EventsWait).
 func (d *DB) OnEvents(wake func()) { d.onEvents.Store(&wake) }
 
 // mailRecord is a mail that the service sends of itself (decisions 7.11), by the

@@ -10,7 +10,7 @@ import (
 	"partnerapi/domain"
 )
 
-// This file and the others called export_… read what an import can take (decisions
+// This file reads what an import can take (decisions
 // 10), as records: all clients' objects or those of one partner's, archived ones too.
 // What the service derives is not in them. Each list is read by a cursor, in the
 // transaction of ctx, without which it fails (Snapshot), and has the order of the

@@ -91,7 +91,7 @@ type templateRecord struct {
 }
 
 // LoadTemplates brings the service's own templates in the database up to date.
-// It is called after Migrate; any number of processes may do so at once.
+// It is called after migrate.Up; any number of processes may do so at once.
 func (d *DB) LoadTemplates(ctx context.Context) error {
 	list, err := OwnTemplates()
 	if err != nil {

@@ -27,7 +27,7 @@ type PolicyEvent struct {
 
 // RenderEvents returns the bodies of events, with what they are about as it is now,
 // each at its event's place: empty where that is gone. Objects of a kind are read
-// together. It is a db.RenderEvents.
+// together. It is an outbox.RenderEvents.
 func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
 	bodies := make([]string, len(events))
 	for _, r := range eventRenderers {
