@@ -255,7 +255,7 @@ const PolicyCountsSQL = `
 		WHERE p.client_id = ?0 AND p.id = ANY(?1::uuid[])
 	)`
 
-// StorePolicyCountsSQL goes on from countedSQL. It stores the counts, unless a writer holds
+// StorePolicyCountsSQL goes on from PolicyCountsSQL. It stores the counts, unless a writer holds
 // the policy or wrote it since they were made (its xmin is another): they may lack
 // that change. As SKIP LOCKED never waits, this is no part of the lock order.
 const StorePolicyCountsSQL = `, free AS (
