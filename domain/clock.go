@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -16,6 +17,18 @@ type SystemClock struct{}
 
 // Now returns the current time.
 func (SystemClock) Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// Pause waits for d. Where ctx ends before, it returns at once, with the context's error.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
 
 // ManualClock stands still until it is set. Its zero value is not usable; make
 // one with NewManualClock. It is safe for concurrent use.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"partnerapi/db/pg"
+	"partnerapi/domain"
 )
 
 const (
@@ -40,10 +41,8 @@ func (r *Registry) Watch(ctx context.Context, log *slog.Logger) {
 			return
 		}
 		log.WarnContext(ctx, "the id registry cannot listen for changes; its cache is bypassed", "error", err)
-		select {
-		case <-ctx.Done():
+		if domain.Pause(ctx, relisten) != nil {
 			return
-		case <-time.After(relisten):
 		}
 	}
 }

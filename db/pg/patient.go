@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"partnerapi/domain"
 )
 
 // LockTimeout is how long a migration waits for a lock on a table, as PostgreSQL
@@ -33,12 +35,8 @@ func Patiently(ctx context.Context, do func() error) error {
 		if !busy || try == patientTries {
 			return err
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if domain.Pause(ctx, pause) != nil {
 			return errors.Join(err, context.Cause(ctx))
-		case <-timer.C:
 		}
 		pause = min(2*pause, longestPause)
 	}

@@ -84,7 +84,7 @@ type connector struct {
 // a client; nil for the default one. It refuses redirects to other hosts. Settings
 // and credentials that can't be right are an error that says what to do.
 func NewConnect(e Endpoints, client *http.Client, options ...Option) Connect {
-	c := connector{endpoints: e, clock: domain.SystemClock{}, wait: wait}
+	c := connector{endpoints: e, clock: domain.SystemClock{}, wait: domain.Pause}
 	for _, option := range options {
 		option(&c)
 	}

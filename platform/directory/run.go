@@ -93,24 +93,13 @@ func NewRunner(
 		return tick.C, tick.Stop
 	}
 	r := &Runner{
-		db: d, sealer: sealer, connect: connect, log: log, wait: wait, beat: beat,
+		db: d, sealer: sealer, connect: connect, log: log, wait: domain.Pause, beat: beat,
 		tell: func(domain.Directory, Outcome, time.Duration) {},
 	}
 	for _, option := range options {
 		option(r)
 	}
 	return r
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // Start works on a run of a client here and now, as Work does. force passes the

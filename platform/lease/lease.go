@@ -141,7 +141,7 @@ func (q *Queue[T]) listen(ctx context.Context) {
 		err := domain.Recover(ctx, q.Log, "listen for "+q.Name, func() error { return q.Listen(ctx, q.Wake) })
 		if ctx.Err() == nil {
 			q.Log.DebugContext(ctx, "notifications cannot be heard; the table is polled meanwhile", "of", q.Name, "error", err)
-			pause(ctx, retryClaim)
+			_ = domain.Pause(ctx, retryClaim)
 		}
 	}
 }
@@ -151,18 +151,8 @@ func (q *Queue[T]) listen(ctx context.Context) {
 func Outlast(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		pause(lasting, by)
+		_ = domain.Pause(lasting, by)
 		cancel()
 	})
 	return lasting, func() { stop(); cancel() }
-}
-
-// pause waits, and not longer than ctx.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

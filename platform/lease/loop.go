@@ -48,7 +48,7 @@ func (l *Loop) Run(ctx context.Context) {
 
 		switch {
 		case failing:
-			pause(ctx, l.retry)
+			_ = domain.Pause(ctx, l.retry)
 		case wait > 0:
 			l.rest(ctx, wait)
 		}

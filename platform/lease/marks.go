@@ -114,6 +114,6 @@ func (m *Marks[M]) retry(ctx context.Context, marks []M) (lost func(M) error, er
 		if err == nil || try == markTries || !domain.IsCode(err, domain.Unavailable) || ctx.Err() != nil {
 			return lost, err
 		}
-		pause(ctx, retryMark)
+		_ = domain.Pause(ctx, retryMark)
 	}
 }

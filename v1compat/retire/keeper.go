@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"partnerapi/db/pg"
+	"partnerapi/domain"
 )
 
 const (
@@ -61,10 +62,8 @@ func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
 		}
 		k.observe(err)
 		log.WarnContext(ctx, "the retirement of v1 cannot be followed; what was read last holds", "error", err)
-		select {
-		case <-ctx.Done():
+		if domain.Pause(ctx, relisten) != nil {
 			return
-		case <-time.After(relisten):
 		}
 	}
 }
