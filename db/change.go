@@ -30,6 +30,7 @@ type Change struct {
 	// audiences are the clients whose audiences are locked or shared.
 	audiences map[domain.ClientID]bool
 	users     userEffects
+	userMoves userMoves
 	counters  counters
 	policies  []pg.Query
 	events    []eventRow
@@ -102,6 +103,7 @@ func (d *DB) Try(ctx context.Context, fn func(context.Context, *Change) error) e
 // flush writes what follows from the change, in the lock order.
 func (c *Change) flush(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
+		c.flushUserMoves,
 		c.flushUsers,
 		c.flushPolicies,
 		c.flushCounters,

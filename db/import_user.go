@@ -194,101 +194,23 @@ func sameRecord(a, b *domain.User) bool {
 	return a.SameShown(b) && a.Email == b.Email && a.Source == b.Source && sameGroup(a.Group, b.Group)
 }
 
-// importEffects gathers what follows from a batch of users, of any clients.
-type importEffects struct {
-	// clients are those with users who came into or left all of their audiences, and
-	// moved those users.
-	clients map[domain.ClientID]bool
-	moved   []domain.UserID
-	// groups are those that users came into or left.
-	groups               map[domain.GroupID]bool
-	entered, reactivated []domain.UserKey
-}
-
 // effects notes what follows from the batch. New users write no events.
 func (m *importingUsers) effects(ctx context.Context) error {
-	e := importEffects{clients: map[domain.ClientID]bool{}, groups: map[domain.GroupID]bool{}}
 	created := make([]domain.UserKey, len(m.created))
 	for i := range m.created {
 		u := &m.created[i]
 		created[i] = domain.UserKey{Client: u.Client, User: u.ID}
-		active, inactive := 1, 0
-		if u.Status != domain.Active {
-			active, inactive = 0, 1
-		}
-		m.countUsers(u.Client, active, inactive)
-		e.clients[u.Client] = true
-		e.regroup(u.Group)
+		m.UserChanged(nil, u)
 	}
-	for i := range m.changed {
-		m.effect(&e, &m.changed[i].before, &m.changed[i].after)
-	}
-
 	m.hold(created...)
-	m.Rescore(created...)
-	m.courseDueMoved(created...)
-	m.audiencesMoved(&e)
-	if err := m.enrolSince(ctx, created); err != nil {
-		return err
-	}
-	if err := m.renew(ctx, e.reactivated, domain.DateOf(m.At)); err != nil {
-		return err
-	}
-	return m.enterAudiences(ctx, e.entered)
-}
-
-// effect gathers what follows from the change of one user.
-func (m *importingUsers) effect(e *importEffects, before, after *domain.User) {
-	key := domain.UserKey{Client: after.Client, User: after.ID}
-	event := domain.UserUpdated
-	regrouped, turned := !sameGroup(before.Group, after.Group), before.Status != after.Status
-	switch {
-	case !turned:
-	case after.Status == domain.Inactive:
-		event = domain.UserDeactivated
-		m.countUsers(key.Client, -1, 1)
-	default:
-		m.countUsers(key.Client, 1, -1)
-		e.reactivated = append(e.reactivated, key)
-		m.Rescore(key)
-	}
-	if turned {
-		e.clients[key.Client] = true
-		e.moved = append(e.moved, key.User)
-	}
-	if before.Role != after.Role || !before.CreatedAt.Equal(after.CreatedAt) {
-		m.Rescore(key) // whether a user is dormant depends on the age, too
-	}
-	if regrouped || turned {
-		e.regroup(before.Group, after.Group)
-	}
-	if (regrouped || turned || before.Role != after.Role) && after.Status == domain.Active {
-		e.entered = append(e.entered, key)
-	}
-	if !sameRecord(before, after) && !m.clients[key.Client].Archived {
-		m.UserEvent(event, key)
-	}
-}
-
-func (e *importEffects) regroup(groups ...*domain.Group) {
-	for _, g := range groups {
-		if g != nil {
-			e.groups[g.ID] = true
+	for i := range m.changed {
+		u := &m.changed[i]
+		m.UserChanged(&u.before, &u.after)
+		if !sameRecord(&u.before, &u.after) && !m.clients[u.after.Client].Archived {
+			m.UserEvent(userEvent(&u.before, &u.after), domain.UserKey{Client: u.after.Client, User: u.after.ID})
 		}
 	}
-}
-
-// audiencesMoved notes that the audiences changed of the policies of users.
-func (m *importingUsers) audiencesMoved(e *importEffects) {
-	clients := make([]domain.ClientID, 0, len(m.clients))
-	for id := range m.clients {
-		clients = append(clients, id)
-	}
-	m.policiesOf(`p.client_id = ANY(?0::uuid[]) AND (p.scope_id = ANY(?1::uuid[])
-		OR p.scope_type = 'tenant' AND p.client_id = ANY(?2::uuid[])
-		OR p.scope_id IN (SELECT collection_id FROM collection_members
-			WHERE client_id = ANY(?2::uuid[]) AND user_id = ANY(?3::uuid[])))`,
-		pg.IDs(sortedUnique(clients)), pg.IDs(sortedIDs(e.groups)), pg.IDs(sortedIDs(e.clients)), pg.IDs(e.moved))
+	return m.enrolSince(ctx, created)
 }
 
 // enrolSinceSQL gives new users the courses that ?2 asks them for, as of when they

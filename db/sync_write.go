@@ -83,10 +83,8 @@ func (s *syncing) write(ctx context.Context, l *SyncLease, n int) error {
 			deaths = 0
 		WHERE client_id = ?0 AND id = ?1`, l.Client, l.Run, s.counts.Created, s.counts.Updated+s.updatedInactive,
 		s.counts.Deactivated, s.counts.Merged, string(skipped), s.At, s.updatedInactive))
-	if err != nil {
-		return err
-	}
-	return s.effects(ctx)
+	s.effects()
+	return err
 }
 
 // writeChanged updates users. Addresses are taken away first where they may go
@@ -182,81 +180,15 @@ func (s *syncing) writeLinks(ctx context.Context) error {
 	return err
 }
 
-// effects notes what follows from the batch, and gives courses to those who came
-// into audiences.
-func (s *syncing) effects(ctx context.Context) error {
-	e := syncEffects{groups: map[domain.GroupID]bool{}}
+// effects notes what follows from the batch.
+func (s *syncing) effects() {
 	for i := range s.created {
-		key := domain.UserKey{Client: s.client, User: s.created[i].ID}
-		s.Rescore(key)
-		s.courseDueMoved(key)
-		s.UserEvent(domain.UserCreated, key)
-		e.regroup(s.created[i].Group)
-		e.active++
+		s.UserChanged(nil, &s.created[i])
+		s.UserEvent(domain.UserCreated, domain.UserKey{Client: s.client, User: s.created[i].ID})
 	}
 	for i := range s.changed {
-		s.effect(&e, &s.changed[i].before, &s.changed[i].after)
-	}
-
-	s.countUsers(s.client, e.active, e.inactive)
-	s.policiesOf("p.client_id = ?0 AND p.scope_id = ANY(?1::uuid[])", s.client, pg.IDs(sortedIDs(e.groups)))
-	if len(e.moved)+len(s.created) > 0 {
-		s.policiesOf(`p.client_id = ?0 AND (p.scope_type = 'tenant' OR p.scope_id IN (
-			SELECT collection_id FROM collection_members WHERE client_id = ?0 AND user_id = ANY(?1::uuid[])))`,
-			s.client, pg.IDs(e.moved))
-	}
-	if err := s.renew(ctx, e.reactivated, domain.DateOf(s.At)); err != nil {
-		return err
-	}
-	return s.enterAudiences(ctx, e.entered)
-}
-
-// syncEffects gathers what follows from a batch.
-type syncEffects struct {
-	active, inactive int // by how much the counters of users move
-	// moved are users who came into or left all of their audiences, and entered
-	// those who came into one, be it by their role.
-	moved                []domain.UserID
-	entered, reactivated []domain.UserKey
-	// groups are those that users came into or left.
-	groups map[domain.GroupID]bool
-}
-
-// effect gathers what follows from the change of one user.
-func (s *syncing) effect(e *syncEffects, before, after *domain.User) {
-	key := domain.UserKey{Client: s.client, User: after.ID}
-	event := domain.UserUpdated
-	regrouped := !sameGroup(before.Group, after.Group)
-	switch {
-	case before.Status == after.Status:
-	case after.Status == domain.Inactive:
-		event = domain.UserDeactivated
-		e.active, e.inactive = e.active-1, e.inactive+1
-		e.moved = append(e.moved, key.User)
-	default:
-		e.active, e.inactive = e.active+1, e.inactive-1
-		e.moved, e.reactivated = append(e.moved, key.User), append(e.reactivated, key)
-		s.Rescore(key)
-	}
-	if before.Role != after.Role {
-		s.Rescore(key)
-	}
-	if regrouped || before.Status != after.Status {
-		e.regroup(before.Group, after.Group)
-	}
-	entered := regrouped || before.Status != after.Status || before.Role != after.Role
-	if entered && after.Status == domain.Active {
-		e.entered = append(e.entered, key)
-	}
-	s.UserEvent(event, key)
-}
-
-func (e *syncEffects) regroup(groups ...*domain.Group) {
-	for _, g := range groups {
-		if g != nil {
-			e.groups[g.ID] = true
-		}
+		u := &s.changed[i]
+		s.UserChanged(&u.before, &u.after)
+		s.UserEvent(userEvent(&u.before, &u.after), domain.UserKey{Client: s.client, User: u.after.ID})
 	}
 }
-
-func sameGroup(a, b *domain.Group) bool { return a == b || a != nil && b != nil && a.ID == b.ID }

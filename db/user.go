@@ -237,19 +237,15 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 		return err
 	}
 
-	c.courseDueMoved(user)
-	c.Rescore(user)
-	c.countUsers(t.ID, 1, 0)
-	c.audienceMoved(user)
+	u.Group = &domain.Group{ID: group}
+	c.UserChanged(nil, &u)
 	c.UserEvent(domain.UserCreated, user)
 	return nil
 }
 
-// Update stores the user's own fields as they are in after, and what follows from
-// them: the score from the role, the client's counters from the status. No event
-// is recorded where no visible field changed. A user who becomes active, or whose
-// role changes, gets the courses that frameworks ask for. The user is locked, and
-// the audiences of the client are shared (ShareAudiencesOf).
+// Update stores the user's own fields as they are in after, and notes what follows
+// from them (UserChanged). No event is recorded where no visible field changed. The
+// user is locked, and the audiences of the client are shared (ShareAudiencesOf).
 func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	row, shown := userRowOf(after), !u.SameShown(&after)
 	var at *time.Time // nil moves nothing
@@ -266,38 +262,9 @@ func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 		return err
 	}
 
-	if u.Role != after.Role {
-		c.Rescore(u.Key())
-		if u.Status == after.Status {
-			if err := c.enterAudiences(ctx, []domain.UserKey{u.Key()}); err != nil {
-				return err
-			}
-		}
-	}
-	switch {
-	case u.Status == after.Status:
-		c.UserEvent(domain.UserUpdated, u.Key())
-	case after.Status == domain.Inactive:
-		c.countUsers(u.Client, -1, 1)
-		c.audienceMoved(u.Key())
-		c.UserEvent(domain.UserDeactivated, u.Key())
-	default:
-		c.countUsers(u.Client, 1, -1)
-		c.audienceMoved(u.Key())
-		c.UserEvent(domain.UserUpdated, u.Key())
-		return c.reactivated(ctx, []domain.UserKey{u.Key()})
-	}
+	c.UserChanged(&u.User, &after)
+	c.UserEvent(userEvent(&u.User, &after), u.Key())
 	return nil
-}
-
-// reactivated assigns what inactive users were skipped for: a further round of
-// courses whose window ended meanwhile, and what frameworks ask for.
-func (c *Change) reactivated(ctx context.Context, users []domain.UserKey) error {
-	c.Rescore(users...)
-	if err := c.renew(ctx, users, domain.DateOf(c.At)); err != nil {
-		return err
-	}
-	return c.enterAudiences(ctx, users)
 }
 
 func userRowOf(u domain.User) userRow {
@@ -310,15 +277,6 @@ func userRowOf(u domain.User) userRow {
 		Status: u.Status, Role: u.Role, PreferredLanguage: u.Language, Source: u.Source, Overrides: u.Overrides,
 		Score: u.Score, CreatedAt: u.CreatedAt, UpdatedAt: u.UpdatedAt,
 	}
-}
-
-// audienceMoved notes that a user entered or left the audiences of the policies
-// that are the user's.
-func (c *Change) audienceMoved(user domain.UserKey) {
-	c.policiesOf(`p.client_id = ?0 AND (p.scope_type = 'tenant'
-		OR p.scope_id = (SELECT group_id FROM users WHERE client_id = ?0 AND id = ?1)
-		OR p.scope_id IN (SELECT collection_id FROM collection_members WHERE client_id = ?0 AND user_id = ?1))`,
-		user.Client, user.User)
 }
 
 // RequestWelcome asks for a welcome mail to a user, and returns its id.
