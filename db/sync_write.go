@@ -34,37 +34,6 @@ func (s *syncing) findGroups(ctx context.Context, d domain.Directory) error {
 	return err
 }
 
-// syncedRecord is what a run writes of a user, by the columns.
-type syncedRecord struct {
-	ID                string            `json:"id"`
-	Email             string            `json:"email"`
-	FirstName         string            `json:"first_name"`
-	LastName          string            `json:"last_name"`
-	NameKey           string            `json:"name_key"`
-	Department        *string           `json:"department"`
-	JobTitle          *string           `json:"job_title"`
-	ManagerEmail      *string           `json:"manager_email"`
-	Status            domain.UserStatus `json:"status"`
-	Role              domain.Role       `json:"role"`
-	PreferredLanguage domain.Language   `json:"preferred_language"`
-	Source            domain.UserSource `json:"source"`
-	GroupID           *string           `json:"group_id"`
-	Score             int               `json:"score"`
-}
-
-func syncedRecordOf(u domain.User) syncedRecord {
-	r := syncedRecord{
-		ID: u.ID.UUID(), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, NameKey: domain.SortKey(u.Name()),
-		Department: u.Department, JobTitle: u.JobTitle, ManagerEmail: u.ManagerEmail, Status: u.Status, Role: u.Role,
-		PreferredLanguage: u.Language, Source: u.Source, Score: u.Score,
-	}
-	if u.Group != nil {
-		id := u.Group.ID.UUID()
-		r.GroupID = &id
-	}
-	return r
-}
-
 // write writes the batch, and what follows from it. Of the skipped accounts the
 // first n are kept.
 func (s *syncing) write(ctx context.Context, l *SyncLease, n int) error {
@@ -94,16 +63,13 @@ func (s *syncing) writeChanged(ctx context.Context) error {
 		return nil
 	}
 	var renamed []domain.UserID
-	records := make([]syncedRecord, len(s.changed))
+	rows := make([]userRow, len(s.changed))
 	for i, u := range s.changed {
-		records[i] = syncedRecordOf(u.after)
+		rows[i] = userRowOf(u.after)
+		rows[i].UpdatedAt = latest(rows[i].UpdatedAt, s.At)
 		if u.before.Email != u.after.Email {
 			renamed = append(renamed, u.after.ID)
 		}
-	}
-	text, err := json.Marshal(records)
-	if err != nil {
-		return err
 	}
 	if len(renamed) > 0 {
 		_, err := pg.Exec(ctx, s, "take addresses away", pg.SQL(
@@ -112,14 +78,7 @@ func (s *syncing) writeChanged(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err = pg.Exec(ctx, s, "update synced users", pg.SQL(`
-		UPDATE users AS u SET email = n.email, first_name = n.first_name, last_name = n.last_name, name_key = n.name_key,
-			department = n.department, job_title = n.job_title, manager_email = n.manager_email, status = n.status,
-			role = n.role, preferred_language = n.preferred_language, source = n.source, group_id = n.group_id,
-			updated_at = greatest(u.updated_at, ?2)
-		FROM json_populate_recordset(NULL::users, ?1::json) AS n WHERE u.client_id = ?0 AND u.id = n.id`,
-		s.client, string(text), s.At))
-	return err
+	return pg.UpdateRows(ctx, s, "update synced users", rows, ownColumns...)
 }
 
 // writeCreated inserts users and enrols them in the client's program.
@@ -127,21 +86,11 @@ func (s *syncing) writeCreated(ctx context.Context) error {
 	if len(s.created) == 0 {
 		return nil
 	}
-	users, records := make([]domain.UserKey, len(s.created)), make([]syncedRecord, len(s.created))
+	users, rows := make([]domain.UserKey, len(s.created)), make([]userRow, len(s.created))
 	for i, u := range s.created {
-		users[i], records[i] = domain.UserKey{Client: s.client, User: u.ID}, syncedRecordOf(u)
+		users[i], rows[i] = domain.UserKey{Client: s.client, User: u.ID}, userRowOf(u)
 	}
-	text, err := json.Marshal(records)
-	if err != nil {
-		return err
-	}
-	_, err = pg.Exec(ctx, s, "insert synced users", pg.SQL(`
-		INSERT INTO users (client_id, id, email, first_name, last_name, name_key, department, job_title, manager_email,
-			status, role, preferred_language, source, group_id, score, created_at, updated_at)
-		SELECT ?0, id, email, first_name, last_name, name_key, department, job_title, manager_email,
-			status, role, preferred_language, source, group_id, score, ?2, ?2
-		FROM json_populate_recordset(NULL::users, ?1::json)`, s.client, string(text), s.At))
-	if err != nil {
+	if err := pg.CopyRows(ctx, s, "insert synced users", rows); err != nil {
 		return err
 	}
 	s.hold(users...)

@@ -220,9 +220,8 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 	if err != nil {
 		return err
 	}
-	row := userRowOf(u)
-	row.GroupID = &group
-	if _, err := pg.Exec(ctx, c, "insert a user", pg.Insert(row)); err != nil {
+	u.Group = &domain.Group{ID: group}
+	if _, err := pg.Exec(ctx, c, "insert a user", pg.Insert(userRowOf(u))); err != nil {
 		return err
 	}
 	user := domain.UserKey{Client: t.ID, User: u.ID}
@@ -237,7 +236,6 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 		return err
 	}
 
-	u.Group = &domain.Group{ID: group}
 	c.UserChanged(nil, &u)
 	c.UserEvent(domain.UserCreated, user)
 	return nil
@@ -247,17 +245,11 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 // from them (UserChanged). No event is recorded where no visible field changed. The
 // user is locked, and the audiences of the client are shared (ShareAudiencesOf).
 func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
-	row, shown := userRowOf(after), !u.SameShown(&after)
-	var at *time.Time // nil moves nothing
+	shown := !u.SameShown(&after)
 	if shown {
-		at = &c.At
+		after.UpdatedAt = latest(after.UpdatedAt, c.At)
 	}
-	_, err := pg.Exec(ctx, c, "update a user", pg.SQL(`
-		UPDATE users SET first_name = ?2, last_name = ?3, name_key = ?4, department = ?5, job_title = ?6,
-			manager_email = ?7, status = ?8, role = ?9, preferred_language = ?10, overrides = ?11,
-			updated_at = greatest(updated_at, ?12)
-		WHERE client_id = ?0 AND id = ?1`, u.Client, u.ID, row.FirstName, row.LastName, row.NameKey, row.Department,
-		row.JobTitle, row.ManagerEmail, row.Status, row.Role, row.PreferredLanguage, row.Overrides, at))
+	err := pg.UpdateRows(ctx, c, "update a user", []userRow{userRowOf(after)}, ownColumns...)
 	if err != nil || !shown {
 		return err
 	}
@@ -267,16 +259,28 @@ func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	return nil
 }
 
+// ownColumns are the columns of a user's own fields: those that callers and directory
+// syncs write.
+var ownColumns = []string{
+	"email", "first_name", "last_name", "name_key", "department", "job_title", "manager_email", "status", "role",
+	"preferred_language", "source", "group_id", "overrides", "updated_at",
+}
+
+// userRowOf is the row of a user, with what ownColumns names and what does not change.
 func userRowOf(u domain.User) userRow {
 	if u.Overrides == nil {
 		u.Overrides = []string{}
 	}
-	return userRow{
+	row := userRow{
 		ClientID: u.Client, ID: u.ID, Email: u.Email, FirstName: u.FirstName, LastName: u.LastName,
 		NameKey: domain.SortKey(u.Name()), Department: u.Department, JobTitle: u.JobTitle, ManagerEmail: u.ManagerEmail,
 		Status: u.Status, Role: u.Role, PreferredLanguage: u.Language, Source: u.Source, Overrides: u.Overrides,
 		Score: u.Score, CreatedAt: u.CreatedAt, UpdatedAt: u.UpdatedAt,
 	}
+	if u.Group != nil {
+		row.GroupID = &u.Group.ID
+	}
+	return row
 }
 
 // RequestWelcome asks for a welcome mail to a user, and returns its id.

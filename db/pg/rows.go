@@ -69,9 +69,10 @@ func CopyRows[Row any](ctx context.Context, r Runner, doing string, rows []Row) 
 	})
 }
 
-// UpdateRows sets all columns of rows of Row's table, which are found by those that are
-// marked pk. The rows are locked, so that no column has changed since they were read.
-func UpdateRows[Row any](ctx context.Context, r Runner, doing string, rows []Row) error {
+// UpdateRows sets columns of rows of Row's table, all of them where it names none. The
+// rows are found by the columns that are marked pk. They are locked, so that no column
+// has changed since they were read.
+func UpdateRows[Row any](ctx context.Context, r Runner, doing string, rows []Row, columns ...string) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -88,12 +89,15 @@ func UpdateRows[Row any](ctx context.Context, r Runner, doing string, rows []Row
 		return err
 	}
 
-	names, keys := columnNames(all.table.DataFields), columnNames(all.table.PKs)
+	if len(columns) == 0 {
+		columns = columnNames(all.table.DataFields)
+	}
+	keys := columnNames(all.table.PKs)
 	for i, name := range keys {
 		keys[i] = "t." + name + " = n." + name
 	}
 	_, err = Exec(ctx, r, doing, SQL(`
-		UPDATE `+all.table.Name+` AS t SET (`+strings.Join(names, ", ")+`) = ROW (n.`+strings.Join(names, ", n.")+`)
+		UPDATE `+all.table.Name+` AS t SET (`+strings.Join(columns, ", ")+`) = ROW (n.`+strings.Join(columns, ", n.")+`)
 		FROM json_populate_recordset(NULL::`+all.table.Name+`, ?::json) AS n WHERE `+strings.Join(keys, " AND "), string(text)))
 	return err
 }
