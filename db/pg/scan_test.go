@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -114,7 +116,8 @@ func TestScanRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkScan reads 500 rows as Page does, and by hand with the driver alone.
+// BenchmarkScan reads rows as Page does, by Bun's query builder and scanner, and by hand
+// with the driver alone. architecture.md has its figures.
 func BenchmarkScan(b *testing.B) {
 	d := open(b)
 	exec(b, d, things)
@@ -124,6 +127,38 @@ func BenchmarkScan(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := pg.All[thing](b.Context(), d, "read", pg.Prepared(pg.SQL(thingsOf))); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("pg, one row", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := pg.One[thing](b.Context(), d, "read", pg.Prepared(pg.SQL(thingsOf+" WHERE t.name = ?", "Name 7"))); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	byBun := bun.NewDB(stdlib.OpenDBFromPool(d.Pool()), pgdialect.New())
+	b.Cleanup(func() {
+		if err := byBun.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	b.Run("Bun", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var all []thing
+			if err := byBun.NewSelect().Model(&all).Scan(b.Context()); err != nil || len(all) == 0 {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("Bun, one row", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var one thing
+			if err := byBun.NewSelect().Model(&one).Where("t.name = ?", "Name 7").Scan(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 		}
