@@ -194,10 +194,38 @@ func (o *Op[In, Out]) Validate(in any) error { return o.input.Validate(in) }
 // so, InvalidRequest for an input that breaks a rule of its tags, and what the
 // operation itself says.
 func (o *Op[In, Out]) Call(ctx context.Context, in *In) (*Out, error) {
-	if err := o.prepareChecked(ctx, in); err != nil {
+	if err := o.check(ctx, in); err != nil {
 		return nil, err
 	}
+	if o.prepare != nil {
+		if err := o.prepare(ctx, in); err != nil {
+			return nil, err
+		}
+	}
 	return o.perform(ctx, in)
+}
+
+// check checks the scope and the input of a call.
+func (o *Op[In, Out]) check(ctx context.Context, in *In) error {
+	if err := Authorize(ctx, &o.meta); err != nil {
+		return err
+	}
+	return o.input.Validate(in)
+}
+
+// perform runs the operation on an input that was checked.
+func (o *Op[In, Out]) perform(ctx context.Context, in *In) (*Out, error) {
+	do := o.run
+	if o.meta.Scope == domain.Write && o.set.AroundWrite != nil {
+		do = o.write
+	}
+	if o.set.Trace == nil {
+		return do(ctx, in)
+	}
+	ctx, end := o.set.Trace(ctx, o.meta.ID)
+	out, err := do(ctx, in)
+	end(err)
+	return out, err
 }
 
 // Run is Call for a *In.
@@ -211,6 +239,14 @@ func (o *Op[In, Out]) Run(ctx context.Context, in any) (any, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+func (o *Op[In, Out]) typed(in any) (*In, error) {
+	typed, ok := in.(*In)
+	if !ok {
+		return nil, fmt.Errorf("operation %s takes %T, not %T", o.meta.ID, new(In), in)
+	}
+	return typed, nil
 }
 
 // Authorize reports Forbidden when the key of ctx's caller lacks the operation's

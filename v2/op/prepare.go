@@ -1,9 +1,6 @@
 package op
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Preparing gives an operation that writes work to do before its transaction:
 // what talks to the outside world, or takes long. It runs for every call, after
@@ -26,7 +23,10 @@ func (o *Op[In, Out]) Prepare(ctx context.Context, in any) error {
 	if err != nil {
 		return err
 	}
-	return o.prepareChecked(ctx, typed)
+	if err := o.check(ctx, typed); err != nil || o.prepare == nil {
+		return err
+	}
+	return o.prepare(ctx, typed)
 }
 
 // RunPrepared runs the operation on an input that Prepare was given. It checks the
@@ -44,28 +44,4 @@ func (o *Op[In, Out]) RunPrepared(ctx context.Context, in any) (any, error) {
 		return nil, err
 	}
 	return out, nil
-}
-
-func (o *Op[In, Out]) typed(in any) (*In, error) {
-	typed, ok := in.(*In)
-	if !ok {
-		return nil, fmt.Errorf("operation %s takes %T, not %T", o.meta.ID, new(In), in)
-	}
-	return typed, nil
-}
-
-// check checks the scope and the input of a call.
-func (o *Op[In, Out]) check(ctx context.Context, in *In) error {
-	if err := Authorize(ctx, &o.meta); err != nil {
-		return err
-	}
-	return o.input.Validate(in)
-}
-
-// prepareChecked checks a call, and prepares it.
-func (o *Op[In, Out]) prepareChecked(ctx context.Context, in *In) error {
-	if err := o.check(ctx, in); err != nil || o.prepare == nil {
-		return err
-	}
-	return o.prepare(ctx, in)
 }

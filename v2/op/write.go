@@ -14,22 +14,8 @@ import (
 // returns the operation's output. An error of work must be returned.
 type AroundWrite func(ctx context.Context, o Operation, in any, work func(context.Context) (any, error)) error
 
-// perform runs the operation on an input that was checked.
-func (o *Op[In, Out]) perform(ctx context.Context, in *In) (*Out, error) {
-	if o.set.Trace == nil {
-		return o.do(ctx, in)
-	}
-	ctx, end := o.set.Trace(ctx, o.meta.ID)
-	out, err := o.do(ctx, in)
-	end(err)
-	return out, err
-}
-
-// do runs the operation, within AroundWrite where it writes.
-func (o *Op[In, Out]) do(ctx context.Context, in *In) (*Out, error) {
-	if o.set.AroundWrite == nil || o.meta.Scope != domain.Write {
-		return o.run(ctx, in)
-	}
+// write runs the operation within AroundWrite.
+func (o *Op[In, Out]) write(ctx context.Context, in *In) (*Out, error) {
 	var out *Out
 	err := o.set.AroundWrite(ctx, o, in, func(ctx context.Context) (any, error) {
 		var err error

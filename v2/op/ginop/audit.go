@@ -20,13 +20,10 @@ type requestOf struct {
 	address          netip.Addr
 }
 
-// withRequest returns the context of a request, with what the audit trail tells
-// of it where the request may write.
-func (e *Edge) withRequest(c *gin.Context) context.Context {
+// withRequest returns the context of a request that may write, with what the audit
+// trail says of it.
+func withRequest(c *gin.Context) context.Context {
 	ctx, r := c.Request.Context(), c.Request
-	if e.Audit == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
-		return ctx
-	}
 	return context.WithValue(ctx, requestKey{}, requestOf{RequestID(c), r.Method, r.URL.Path, domain.AddressFrom(ctx)})
 }
 

@@ -14,40 +14,37 @@ import (
 	"partnerapi/v2/op"
 )
 
-// outcome runs the operation, at most once where the request says so, and tells
-// whether it is the replay of an earlier run.
-func (e *Edge) outcome(
-	c *gin.Context, o op.Operation, in any, body []byte,
-) (out domain.Outcome, replayed bool, err error) {
-	w := &onceWork{edge: e, c: c, op: o, in: in}
-	ctx := c.Request.Context()
-	w.key = c.GetHeader("Idempotency-Key")
-	if w.key == "" || o.Meta().Method != http.MethodPost {
-		out, err = w.answer(ctx, o.Run)
-		return out, false, err
-	}
-	if !goodIdempotencyKey(w.key) {
-		return out, false, domain.ErrInvalid("Idempotency-Key", "must be at most 255 printable characters")
+// atMostOnce runs the operation, unless an earlier request with its Idempotency-Key
+// did: the answer is then the one that was recorded, and a header says so.
+func (e *Edge) atMostOnce(c *gin.Context, o op.Operation, in any, key string, body []byte) (out domain.Outcome, err error) {
+	if !goodIdempotencyKey(key) {
+		return out, domain.ErrInvalid("Idempotency-Key", "must be at most 255 printable characters")
 	}
 	if err := o.Validate(in); err != nil { // 400 comes before 409 (decisions 2.4)
-		return out, false, err
+		return out, err
 	}
 
-	w.hash = requestHash(c.Request, body)
+	ctx := c.Request.Context()
+	w := &onceWork{edge: e, c: c, op: o, in: in, key: key, hash: requestHash(c.Request, body)}
 	if o.Prepares() {
 		out, err = w.prepared(ctx)
 	} else {
 		out, err = w.once(ctx, e.Once, o.Run)
 	}
-	if !w.ran && (err == nil || domain.IsCode(err, domain.Conflict)) {
-		if lost := e.stillReached(ctx, o, in); lost != nil {
-			return domain.Outcome{}, false, lost
-		}
+	if w.ran || err != nil && !domain.IsCode(err, domain.Conflict) {
+		return out, err
 	}
-	if !w.ran && err == nil {
+
+	if lost := e.stillReached(ctx, o, in); lost != nil {
+		return domain.Outcome{}, lost
+	}
+	if err == nil {
 		out, err = e.opened(out)
 	}
-	return out, !w.ran, err
+	if err == nil {
+		c.Header("Idempotent-Replayed", "true")
+	}
+	return out, err
 }
 
 // onceWork is the work of a request that is done at most once.
@@ -92,28 +89,12 @@ func (w *onceWork) prepared(ctx context.Context) (domain.Outcome, error) {
 func (w *onceWork) once(ctx context.Context, once Once, run runner) (domain.Outcome, error) {
 	return once(ctx, w.key, w.hash, func(ctx context.Context) (domain.Outcome, error) {
 		w.ran = true
-		out, err := w.answer(ctx, run)
+		out, err := w.edge.answer(ctx, w.c, w.op, w.in, run)
 		if err != nil || !w.op.Meta().Secret {
 			return out, err
 		}
 		return w.edge.sealed(out)
 	})
-}
-
-// runner is Run, or RunPrepared, of an operation.
-type runner func(context.Context, any) (any, error)
-
-// answer runs the operation and returns what it is answered with.
-func (w *onceWork) answer(ctx context.Context, run runner) (domain.Outcome, error) {
-	out, err := run(ctx, w.in)
-	if err != nil {
-		return domain.Outcome{}, err
-	}
-	if err := w.edge.charge(w.c, w.op, out); err != nil {
-		return domain.Outcome{}, err
-	}
-	encoded, err := Encode(out)
-	return domain.Outcome{Status: w.op.Meta().Status, Body: encoded}, err
 }
 
 // outcomeContext is what an outcome is encrypted for.

@@ -103,7 +103,11 @@ func (s *Surface) guarded(c *gin.Context, work func(*gin.Context) error) (err er
 	if err != nil {
 		return err
 	}
-	c.Request = c.Request.WithContext(domain.WithRequest(s.edge.withRequest(c), caller, RequestID(c)))
+	ctx := c.Request.Context()
+	if s.edge.Audit != nil && c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
+		ctx = withRequest(c)
+	}
+	c.Request = c.Request.WithContext(domain.WithRequest(ctx, caller, RequestID(c)))
 	return work(c)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"reflect"
 
@@ -35,8 +36,7 @@ func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surfa
 // run answers one request to an operation. objects is where it creates.
 func (s *Surface) run(c *gin.Context, o op.Operation, objects place) error {
 	e := s.edge
-	ctx := c.Request.Context()
-	if err := op.Authorize(ctx, o.Meta()); err != nil {
+	if err := op.Authorize(c.Request.Context(), o.Meta()); err != nil {
 		return err
 	}
 	in, body, err := Decode(c, o.Input(), o.New(), false)
@@ -46,13 +46,18 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects place) error {
 	if err := e.spent(c, o, in); err != nil {
 		return err
 	}
-	outcome, replayed, err := e.outcome(c, o, in, body)
+
+	ctx := c.Request.Context() // another one, since the body is there
+	var outcome domain.Outcome
+	if key := c.GetHeader("Idempotency-Key"); key != "" && o.Meta().Method == http.MethodPost {
+		outcome, err = e.atMostOnce(c, o, in, key, body)
+	} else {
+		outcome, err = e.answer(ctx, c, o, in, o.Run)
+	}
 	if err != nil {
 		return err
 	}
-	if replayed {
-		c.Header("Idempotent-Replayed", "true")
-	}
+
 	if objects.path != "" {
 		locate(c, s.prefix, objects, outcome.Body)
 	}
@@ -63,6 +68,23 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects place) error {
 	}
 	writeBody(c, outcome.Status, outcome.Body)
 	return nil
+}
+
+// runner is Run, or RunPrepared, of an operation.
+type runner func(context.Context, any) (any, error)
+
+// answer runs the operation and returns what it is answered with. ctx is that of the
+// request, or of a transaction within it.
+func (e *Edge) answer(ctx context.Context, c *gin.Context, o op.Operation, in any, run runner) (domain.Outcome, error) {
+	out, err := run(ctx, in)
+	if err != nil {
+		return domain.Outcome{}, err
+	}
+	if err := e.charge(c, o, out); err != nil {
+		return domain.Outcome{}, err
+	}
+	encoded, err := Encode(out)
+	return domain.Outcome{Status: o.Meta().Status, Body: encoded}, err
 }
 
 // Decode reads the request into in, a pointer to the input that described
