@@ -265,8 +265,8 @@ func (u User) Syncs(r *AccountRecord, source UserSource, email string) User {
 	}
 	u.Email, u.Source = email, source
 
-	moved := u.Role == "" || u.Email != before.Email || !sameText(u.JobTitle, before.JobTitle) ||
-		!sameText(u.Department, before.Department)
+	moved := u.Role == "" || u.Email != before.Email || !Same(u.JobTitle, before.JobTitle) ||
+		!Same(u.Department, before.Department)
 	if moved && !slices.Contains(u.Overrides, "role") {
 		u.Role = ClassifyRole(textOf(u.JobTitle), textOf(u.Department), u.Email)
 	}

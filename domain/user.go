@@ -35,11 +35,13 @@ func (u *User) Name() string { return FullName(u.FirstName, u.LastName) }
 // callers.
 func (u *User) SameShown(o *User) bool {
 	return u.Status == o.Status && u.FirstName == o.FirstName && u.LastName == o.LastName &&
-		u.Role == o.Role && u.Language == o.Language && sameText(u.Department, o.Department) &&
-		sameText(u.JobTitle, o.JobTitle) && sameText(u.ManagerEmail, o.ManagerEmail)
+		u.Role == o.Role && u.Language == o.Language && Same(u.Department, o.Department) &&
+		Same(u.JobTitle, o.JobTitle) && Same(u.ManagerEmail, o.ManagerEmail)
 }
 
-func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+// Same reports whether two nullable values are equal: both nil, or pointers to equal
+// values.
+func Same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // FullName joins the parts of a name that are there.
 func FullName(first, last string) string {

@@ -1,6 +1,10 @@
 package op
 
-import "reflect"
+import (
+	"reflect"
+
+	"partnerapi/domain"
+)
 
 // Optional is a member of a body that may be absent, null or a value: all of a
 // PATCH's, and those of others for which no value can stand for their absence.
@@ -28,16 +32,12 @@ func Apply[T comparable](p Optional[T], target *T) bool {
 // ApplyNullable is Apply for a nullable member: it compares what the pointers
 // point to.
 func ApplyNullable[T comparable](p Optional[*T], target **T) bool {
-	if !p.Given || Same(p.Value, *target) {
+	if !p.Given || domain.Same(p.Value, *target) {
 		return false
 	}
 	*target = p.Value
 	return true
 }
-
-// Same reports whether two nullable values are equal: both nil, or pointers to
-// equal values.
-func Same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // optionalTarget is a pointer to any Optional.
 type optionalTarget interface {
