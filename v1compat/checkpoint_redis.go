@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"partnerapi/domain"
 )
@@ -19,16 +19,22 @@ import (
 // nothing was put for as long as a checkpoint lasts. While Redis cannot be
 // reached there are no checkpoints, and the log says so.
 type Redis struct {
-	client *redis.Client
-	log    *slog.Logger
-	clock  domain.Clock
-	perKey int         // keyCheckpoints, or less in tests
-	away   atomic.Bool // when it was last asked
+	connections RedisConnections
+	log         *slog.Logger
+	clock       domain.Clock
+	perKey      int         // keyCheckpoints, or less in tests
+	away        atomic.Bool // when it was last asked
+}
+
+// RedisConnections lends connections to Redis.
+type RedisConnections interface {
+	// Use calls fn with a connection, again where that was closed, and returns its error.
+	Use(ctx context.Context, fn func(redis.Conn) error) error
 }
 
 // NewRedis keeps checkpoints in Redis.
-func NewRedis(client *redis.Client, log *slog.Logger) *Redis {
-	return &Redis{client: client, log: log, clock: domain.SystemClock{}, perKey: keyCheckpoints}
+func NewRedis(connections RedisConnections, log *slog.Logger) *Redis {
+	return &Redis{connections: connections, log: log, clock: domain.SystemClock{}, perKey: keyCheckpoints}
 }
 
 // redisSet is the sorted set of a key's checkpoints. The braces put all of a key
@@ -41,7 +47,7 @@ func redisHash(list List) string { return redisSet(list.Key) + "/" + list.Name }
 // oldest first, too many. Its keys are the list's hash and the key's set; its
 // arguments the offset, the cursor, the time, the time until which the checkpoint
 // holds (both in milliseconds), how long that is, and how many a key may have.
-var putScript = redis.NewScript(`
+var putScript = redis.NewScript(2, `
 local hash, set = KEYS[1], KEYS[2]
 local offset, cursor, now, till, life, most = unpack(ARGV)
 
@@ -64,8 +70,11 @@ end
 
 // Cursor returns what was put at the offset of a list in the last 15 minutes.
 func (r *Redis) Cursor(ctx context.Context, list List, offset int) (string, error) {
-	found, err := r.client.HGet(ctx, redisHash(list), strconv.Itoa(offset)).Result()
-	r.report(ctx, err)
+	var found string
+	r.use(ctx, func(c redis.Conn) (err error) {
+		found, err = redis.String(c.Do("HGET", redisHash(list), offset))
+		return err
+	})
 	text, cursor, _ := strings.Cut(found, " ")
 	if until, err := strconv.ParseInt(text, 10, 64); err != nil || r.clock.Now().UnixMilli() > until {
 		return "", nil
@@ -76,23 +85,28 @@ func (r *Redis) Cursor(ctx context.Context, list List, offset int) (string, erro
 // Put remembers a cursor.
 func (r *Redis) Put(ctx context.Context, list List, offset int, cursor string) error {
 	now, life := r.clock.Now().UnixMilli(), CheckpointLife.Milliseconds()
-	err := putScript.Run(ctx, r.client, []string{redisHash(list), redisSet(list.Key)},
-		offset, cursor, now, now+life, life, r.perKey).Err()
-	r.report(ctx, err)
+	r.use(ctx, func(c redis.Conn) error {
+		_, err := putScript.Do(c, redisHash(list), redisSet(list.Key), offset, cursor, now, now+life, life, r.perKey)
+		return err
+	})
 	return nil
 }
 
 // Drop forgets all checkpoints of a list. Their marks in the key's set count
 // until they are too old.
 func (r *Redis) Drop(ctx context.Context, list List) error {
-	r.report(ctx, r.client.Del(ctx, redisHash(list)).Err())
+	r.use(ctx, func(c redis.Conn) error {
+		_, err := c.Do("DEL", redisHash(list))
+		return err
+	})
 	return nil
 }
 
-// report tells when Redis goes away, and when it is back.
-func (r *Redis) report(ctx context.Context, err error) {
+// use calls Redis, and logs when it goes away, and when it is back.
+func (r *Redis) use(ctx context.Context, fn func(redis.Conn) error) {
+	err := r.connections.Use(ctx, fn)
 	switch {
-	case err == nil || errors.Is(err, redis.Nil):
+	case err == nil || errors.Is(err, redis.ErrNil):
 		if r.away.CompareAndSwap(true, false) {
 			r.log.InfoContext(ctx, "checkpoints can be reached again")
 		}

@@ -2,6 +2,7 @@ package v1compat
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,18 +12,30 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/v2test"
 )
 
-// redisAt is a store on a Redis server that is not tried twice.
+// pool lends connections without a circuit breaker, and calls no function twice.
+type pool struct{ *redis.Pool }
+
+func (p pool) Use(ctx context.Context, fn func(redis.Conn) error) error {
+	c, err := p.GetContext(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return fn(c)
+}
+
+// redisAt is a store on a Redis server.
 func redisAt(t testing.TB, address string, clock domain.Clock, log io.Writer) *Redis {
-	client := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1, DialerRetries: 1})
-	t.Cleanup(func() { client.Close() })
-	store := NewRedis(client, slog.New(slog.NewTextHandler(log, nil)))
+	connections := pool{&redis.Pool{MaxIdle: 1, Dial: func() (redis.Conn, error) { return redis.Dial("tcp", address) }}}
+	t.Cleanup(func() { connections.Close() })
+	store := NewRedis(connections, slog.New(slog.NewTextHandler(log, nil)))
 	store.clock = clock
 	return store
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -43,15 +42,15 @@ func (e *examination) checkRedis(ctx context.Context) finding {
 	if e.RedisURL == "" {
 		return pass("none: each process counts budgets for itself (several processes that serve need one)")
 	}
-	client, err := openRedis(ctx, e.RedisURL, slog.New(slog.DiscardHandler))
+	client, err := openRedis(ctx, e.RedisURL)
 	if err != nil {
 		return fail("start Redis, or correct --redis-url: serve does not start without it", err)
 	}
 	defer client.Close()
-	if err := client.Eval(ctx, "return 1", nil).Err(); err != nil {
+	if err := client.do(ctx, "EVAL", "return 1", 0); err != nil {
 		return fail("allow this user of Redis to run scripts (EVAL, EVALSHA)", fmt.Errorf("it runs no script: %w", err))
 	}
-	return pass("answers at %s, and runs scripts", client.Options().Addr)
+	return pass("answers at %s, and runs scripts", client.address)
 }
 
 // checkMail connects to the mail server as for a mail, and sends nothing.

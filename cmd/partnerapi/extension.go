@@ -79,7 +79,7 @@ type service struct {
 	edge   *ginop.Edge
 	engine *gin.Engine
 	clock  domain.Clock
-	redis  redisClient
+	redis  *redisClient
 	work   *background // nil where other processes work
 	// group is what runs beside the requests; it ends with the service.
 	group sync.WaitGroup

@@ -1,36 +1,55 @@
+// What replicas share: connections to Redis, the circuit breaker around its calls, and
+// the budgets that are counted there.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io"
+	"net"
 	"net/url"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 	"github.com/sony/gobreaker/v2"
 
 	"partnerapi/domain"
 )
 
-// redisClient is nil where no Redis is configured.
-type redisClient = *redis.Client
-
 const (
 	// redisWait bounds each step of a call to Redis, unless its URL does:
 	// requests wait for it, and can do without.
 	redisWait = 250 * time.Millisecond
+	// redisIdle is how long a connection is kept that is not used.
+	redisIdle = 30 * time.Minute
 	// breakerFailures is after how many failures in a row Redis is left alone.
 	breakerFailures = 3
 	// breakerOpen is how long it is left alone before one call tries it again.
 	breakerOpen = 5 * time.Second
 )
 
+// redisClient lends connections to Redis, from a bounded pool and through a circuit
+// breaker. It is nil where no Redis is configured, and safe for concurrent use.
+type redisClient struct {
+	address string
+	pool    *redis.Pool
+	breaker *gobreaker.CircuitBreaker[struct{}]
+	connect time.Duration // how long a call waits for a connection
+	// observe gets how long each call took that the breaker let through, and its
+	// error. It is set before the client is used by several.
+	observe func(time.Duration, error)
+}
+
 // openRedis opens the client of what replicas share. While Redis fails or keeps
-// silent, its calls fail at once (see breaker).
-func openRedis(ctx context.Context, address string, log *slog.Logger) (redisClient, error) {
-	options, err := redis.ParseURL(address)
+// silent, its calls fail at once (see newBreaker).
+func openRedis(ctx context.Context, address string) (*redisClient, error) {
+	at, err := parseRedisURL(address)
 	if err != nil {
 		var quoting *url.Error // the whole address, its password too
 		if errors.As(err, &quoting) {
@@ -38,110 +57,196 @@ func openRedis(ctx context.Context, address string, log *slog.Logger) (redisClie
 		}
 		return nil, fmt.Errorf("--redis-url: %w", err)
 	}
-	for _, wait := range []*time.Duration{&options.DialTimeout, &options.ReadTimeout, &options.WriteTimeout} {
-		if *wait == 0 {
-			*wait = redisWait
+	c := &redisClient{address: at.address, connect: at.connect, breaker: newBreaker(), observe: func(time.Duration, error) {}}
+	c.pool = &redis.Pool{
+		MaxActive: at.connections, MaxIdle: at.connections, Wait: true, IdleTimeout: redisIdle,
+		DialContext: func(ctx context.Context) (redis.Conn, error) {
+			if fresh, ok := ctx.Value(freshConnection{}).(*bool); ok {
+				*fresh = true
+			}
+			return redis.DialContext(ctx, at.network, at.address, at.options()...)
+		},
+	}
+	if err := c.do(ctx, "PING"); err != nil {
+		return nil, errors.Join(fmt.Errorf("reach Redis: %w", err), c.Close())
+	}
+	return c, nil
+}
+
+// freshConnection is the key of a context's *bool, which becomes true where a
+// connection is made and none of the pool is used.
+type freshConnection struct{}
+
+// redisAddress is what a URL of Redis says.
+type redisAddress struct {
+	network, address     string
+	tls, unverified      bool
+	user, password, name string
+	database             int
+	connect, read, write time.Duration // bounds of the steps of a call
+	connections          int           // at most
+}
+
+// parseRedisURL reads redis://user:password@host:port/database, the same with
+// rediss:// for TLS, or unix://user:password@/path, and the parameters that set
+// accepts. An error may be a *url.Error, which quotes the URL.
+func parseRedisURL(text string) (*redisAddress, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	a := &redisAddress{connect: redisWait, read: redisWait, write: redisWait, connections: 10 * runtime.GOMAXPROCS(0)}
+	a.user = u.User.Username()
+	a.password, _ = u.User.Password()
+	switch u.Scheme {
+	case "redis", "rediss":
+		a.tls = u.Scheme == "rediss"
+		a.network, a.address = "tcp", net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
+		if database := strings.Trim(u.Path, "/"); database != "" {
+			if a.database, err = strconv.Atoi(database); err != nil {
+				return nil, fmt.Errorf("%q is no number of a database", database)
+			}
+		}
+	case "unix":
+		a.network, a.address = "unix", u.Path
+	default:
+		return nil, fmt.Errorf("the scheme is redis, rediss or unix, not %q", u.Scheme)
+	}
+	for name, values := range u.Query() {
+		if err := a.set(name, values[0]); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if options.MaxRetries == 0 {
-		options.MaxRetries = 1
-	}
-	options.DialerRetries = 1
-	redis.SetLogger(redisLog{log})
-	client := redis.NewClient(options)
-	if err := client.Ping(ctx).Err(); err != nil {
-		return nil, errors.Join(fmt.Errorf("reach Redis: %w", err), client.Close())
-	}
-	client.AddHook(newBreaker())
-	return client, nil
+	return a, nil
 }
 
-// redisLog takes the driver's own lines: what they tell of is logged in the
-// service's words by whoever called.
-type redisLog struct{ *slog.Logger }
-
-// Printf logs a line.
-func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
-	l.DebugContext(ctx, fmt.Sprintf(format, v...))
+// set sets a parameter of the URL.
+func (a *redisAddress) set(name, value string) (err error) {
+	switch name {
+	case "db":
+		a.database, err = strconv.Atoi(value)
+	case "client_name":
+		a.name = value
+	case "skip_verify":
+		a.unverified, err = strconv.ParseBool(value)
+	case "dial_timeout":
+		a.connect, err = timeLimit(value)
+	case "read_timeout":
+		a.read, err = timeLimit(value)
+	case "write_timeout":
+		a.write, err = timeLimit(value)
+	case "pool_size":
+		if a.connections, err = strconv.Atoi(value); err == nil && a.connections < 1 {
+			err = errors.New("must be 1 or more")
+		}
+	default:
+		err = errors.New("is no parameter: there are db, client_name, skip_verify, dial_timeout, read_timeout, " +
+			"write_timeout and pool_size")
+	}
+	return err
 }
 
-// breaker is a circuit breaker around all calls to Redis. After breakerFailures
+// timeLimit reads a duration such as 500ms, or a number of seconds; it must be above 0.
+func timeLimit(text string) (time.Duration, error) {
+	if _, err := strconv.Atoi(text); err == nil {
+		text += "s"
+	}
+	limit, err := time.ParseDuration(text)
+	if err == nil && limit <= 0 {
+		err = errors.New("must be above 0")
+	}
+	return limit, err
+}
+
+func (a *redisAddress) options() []redis.DialOption {
+	return []redis.DialOption{
+		redis.DialUsername(a.user), redis.DialPassword(a.password), redis.DialDatabase(a.database),
+		redis.DialClientName(a.name), redis.DialUseTLS(a.tls), redis.DialTLSSkipVerify(a.unverified),
+		redis.DialConnectTimeout(a.connect), redis.DialTLSHandshakeTimeout(a.connect),
+		redis.DialReadTimeout(a.read), redis.DialWriteTimeout(a.write),
+	}
+}
+
+// Close closes the connections.
+func (c *redisClient) Close() error { return c.pool.Close() }
+
+// Use calls fn with a connection, which fn must not keep, and returns its error; while
+// the breaker is open it fails at once. An error of fn's must be that of its calls.
+// Where Redis has closed the connection since it was last used, fn is called again,
+// with another one.
+func (c *redisClient) Use(ctx context.Context, fn func(redis.Conn) error) error {
+	_, err := c.breaker.Execute(func() (struct{}, error) {
+		begun := time.Now()
+		err := c.lend(ctx, fn)
+		c.observe(time.Since(begun), err)
+		return struct{}{}, err
+	})
+	return err
+}
+
+func (c *redisClient) lend(ctx context.Context, fn func(redis.Conn) error) error {
+	for {
+		fresh := false
+		conn, err := c.connection(context.WithValue(ctx, freshConnection{}, &fresh))
+		if err != nil {
+			return err
+		}
+		err = fn(conn)
+		_ = conn.Close() // back to the pool, which drops it after a failure
+		if fresh || !closed(err) {
+			return err
+		}
+	}
+}
+
+func (c *redisClient) connection(ctx context.Context) (redis.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.connect)
+	defer cancel()
+	return c.pool.GetContext(ctx)
+}
+
+// closed says that an error is that of a connection which the other side closed.
+func closed(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// do makes a call whose answer does not matter.
+func (c *redisClient) do(ctx context.Context, command string, args ...any) error {
+	return c.Use(ctx, func(conn redis.Conn) error {
+		_, err := conn.Do(command, args...)
+		return err
+	})
+}
+
+// newBreaker makes a circuit breaker for all calls to Redis. After breakerFailures
 // in a row it opens: calls fail at once, and none slows a request down. After
-// breakerOpen one call is let through, and its outcome decides. It is safe for
-// concurrent use.
-type breaker struct {
-	*gobreaker.CircuitBreaker[struct{}]
-}
-
-func newBreaker() breaker {
-	return breaker{gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+// breakerOpen one call is let through, and its outcome decides.
+func newBreaker() *gobreaker.CircuitBreaker[struct{}] {
+	return gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Name: "redis", Timeout: breakerOpen,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
 		IsSuccessful: func(err error) bool { return err == nil || answered(err) },
 		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) }, // the caller hung up
-	})}
+	})
 }
 
-// answered says that an error is an answer: Redis is there, and says no; redis.Nil too.
+// answered says that an error is an answer: Redis is there, and says no, or has no
+// such value (redis.ErrNil).
 func answered(err error) bool {
 	var answer redis.Error
-	return errors.As(err, &answer)
-}
-
-// withinBreaker marks the context of a call that the breaker let through: the
-// handshake of a connection that it makes is part of it.
-type withinBreaker struct{}
-
-// call lets fn through, or fails at once. Only then reports rejected.
-func (b breaker) call(ctx context.Context, fn func(context.Context) error) (rejected bool, err error) {
-	if ctx.Value(withinBreaker{}) != nil {
-		return false, fn(ctx)
-	}
-	rejected = true
-	_, err = b.Execute(func() (struct{}, error) {
-		rejected = false
-		return struct{}{}, fn(context.WithValue(ctx, withinBreaker{}, true))
-	})
-	return rejected, err
-}
-
-// DialHook leaves dialling as it is: a failure is the call's that needs it.
-func (b breaker) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook puts the breaker around a command.
-func (b breaker) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		rejected, err := b.call(ctx, func(ctx context.Context) error { return next(ctx, cmd) })
-		if rejected {
-			cmd.SetErr(err)
-		}
-		return err
-	}
-}
-
-// ProcessPipelineHook puts the breaker around a pipeline.
-func (b breaker) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		rejected, err := b.call(ctx, func(ctx context.Context) error { return next(ctx, cmds) })
-		if rejected {
-			for _, cmd := range cmds {
-				cmd.SetErr(err)
-			}
-		}
-		return err
-	}
+	return errors.As(err, &answer) || errors.Is(err, redis.ErrNil)
 }
 
 // redisBudgets counts requests for all replicas; see ginop.Store.
 type redisBudgets struct {
-	client redisClient
+	client *redisClient
 	clock  domain.Clock
 }
 
 // addToBudget adds ARGV[1] to the count KEYS[1], whose window of ARGV[2]
 // milliseconds begins with it where there is none, and returns the count and
 // the milliseconds that are left of the window.
-var addToBudget = redis.NewScript(`
+var addToBudget = redis.NewScript(1, `
 local n, window = tonumber(ARGV[1]), tonumber(ARGV[2])
 local left = redis.call("PTTL", KEYS[1])
 if left < 0 then
@@ -157,8 +262,11 @@ return {redis.call("INCRBY", KEYS[1], n), left}
 func (b redisBudgets) Add(
 	ctx context.Context, name string, n int64, window time.Duration,
 ) (count int64, end time.Time, err error) {
-	keys := []string{"partnerapi/budget:" + name}
-	got, err := addToBudget.Run(ctx, b.client, keys, n, window.Milliseconds()).Int64Slice()
+	var got []int64
+	err = b.client.Use(ctx, func(c redis.Conn) (err error) {
+		got, err = redis.Int64s(addToBudget.Do(c, "partnerapi/budget:"+name, n, window.Milliseconds()))
+		return err
+	})
 	if err != nil {
 		return 0, time.Time{}, err
 	}

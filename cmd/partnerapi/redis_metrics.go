@@ -7,16 +7,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 )
 
 // redisProbe is how long Redis may take to say that it is there.
 const redisProbe = time.Second
 
-// redisMetrics times the calls to Redis, and collects whether it is there. As a hook it
-// comes after the breaker, so that it sees the calls that are made.
+// redisMetrics times the calls to Redis, and collects whether it is there.
 type redisMetrics struct {
-	client  redisClient
+	client  *redisClient
 	seconds *prometheus.HistogramVec
 
 	mu sync.Mutex
@@ -27,7 +25,7 @@ type redisMetrics struct {
 var redisUpDesc = description("redis_up", "1 where Redis answered, else 0.")
 
 // newRedisMetrics watches a client of openRedis.
-func newRedisMetrics(client redisClient, r prometheus.Registerer) {
+func newRedisMetrics(client *redisClient, r prometheus.Registerer) {
 	m := &redisMetrics{client: client, seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "partnerapi_redis_seconds", Help: "How long calls to Redis took, by outcome: answered or failed.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1},
@@ -35,7 +33,7 @@ func newRedisMetrics(client redisClient, r prometheus.Registerer) {
 	for _, outcome := range []string{"answered", "failed"} {
 		m.seconds.WithLabelValues(outcome) // 0 is shown too
 	}
-	client.AddHook(m)
+	client.observe = m.observe
 	r.MustRegister(m, m.seconds)
 }
 
@@ -50,7 +48,7 @@ func (m *redisMetrics) Collect(to chan<- prometheus.Metric) {
 		ctx, cancel := context.WithTimeout(context.Background(), redisProbe)
 		defer cancel()
 		m.up = 0
-		if m.client.Ping(ctx).Err() == nil {
+		if m.client.do(ctx, "PING") == nil {
 			m.up = 1
 		}
 		m.at = time.Now()
@@ -58,33 +56,14 @@ func (m *redisMetrics) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(redisUpDesc, prometheus.GaugeValue, m.up)
 }
 
-func (m *redisMetrics) timed(call func() error) error {
-	begun := time.Now()
-	err := call()
+// observe counts a call that was made.
+func (m *redisMetrics) observe(took time.Duration, err error) {
 	outcome := "answered"
 	switch {
 	case errors.Is(err, context.Canceled): // the caller hung up
-		return err
+		return
 	case err != nil && !answered(err):
 		outcome = "failed"
 	}
-	m.seconds.WithLabelValues(outcome).Observe(time.Since(begun).Seconds())
-	return err
-}
-
-// DialHook leaves dialling as it is: it is part of the call that needs it.
-func (m *redisMetrics) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook times a command.
-func (m *redisMetrics) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		return m.timed(func() error { return next(ctx, cmd) })
-	}
-}
-
-// ProcessPipelineHook times a pipeline.
-func (m *redisMetrics) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		return m.timed(func() error { return next(ctx, cmds) })
-	}
+	m.seconds.WithLabelValues(outcome).Observe(took.Seconds())
 }

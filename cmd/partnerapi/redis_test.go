@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 	"github.com/sony/gobreaker/v2"
 
 	"partnerapi/domain"
@@ -74,6 +74,70 @@ func TestRedisFlag(t *testing.T) {
 	}
 }
 
+// TestRedisURL reads addresses, credentials and parameters.
+func TestRedisURL(t *testing.T) {
+	t.Parallel()
+	for text, change := range map[string]func(*redisAddress){
+		"redis://":                     func(a *redisAddress) { a.address = "localhost:6379" },
+		"redis://cache":                func(*redisAddress) {},
+		"redis://:s%20t@cache/2":       func(a *redisAddress) { a.password, a.database = "s t", 2 },
+		"rediss://u:p@[::1]:7":         func(a *redisAddress) { a.tls, a.user, a.password, a.address = true, "u", "p", "[::1]:7" },
+		"rediss://cache?skip_verify=1": func(a *redisAddress) { a.tls, a.unverified = true, true },
+		"unix://u:p@/run/redis?db=3": func(a *redisAddress) {
+			a.network, a.address, a.user, a.password, a.database = "unix", "/run/redis", "u", "p", 3
+		},
+		"redis://cache?client_name=api":  func(a *redisAddress) { a.name = "api" },
+		"redis://cache?dial_timeout=2":   func(a *redisAddress) { a.connect = 2 * time.Second },
+		"redis://cache?read_timeout=1ms": func(a *redisAddress) { a.read = time.Millisecond },
+		"redis://cache?write_timeout=3s": func(a *redisAddress) { a.write = 3 * time.Second },
+		"redis://cache?pool_size=4":      func(a *redisAddress) { a.connections = 4 },
+	} {
+		want := &redisAddress{network: "tcp", address: "cache:6379", connect: redisWait, read: redisWait, write: redisWait,
+			connections: 10 * runtime.GOMAXPROCS(0)}
+		change(want)
+		if got, err := parseRedisURL(text); err != nil || *got != *want {
+			t.Errorf("%s: %+v (%v)", text, got, err)
+		}
+	}
+	for _, text := range []string{
+		"cache:6379", "http://cache", "redis://cache/many", "redis://cache?pool_size=0", "redis://cache?read_timeout=-1",
+		"redis://cache?write_timeout=soon", "redis://cache?min_idle_conns=3",
+	} {
+		if got, err := parseRedisURL(text); err == nil {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}
+
+// TestRedisRestarts has Redis close all connections of the pool: the next call is made
+// over a new one.
+func TestRedisRestarts(t *testing.T) {
+	t.Parallel()
+	store := miniredis.RunT(t)
+	client, err := openRedis(t.Context(), "redis://"+store.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	var atOnce func(n int) error
+	atOnce = func(n int) error {
+		if n == 0 {
+			return nil
+		}
+		return client.Use(t.Context(), func(redis.Conn) error { return atOnce(n - 1) })
+	}
+	if err := atOnce(5); err != nil || client.pool.IdleCount() != 5 {
+		t.Fatalf("%d connections (%v)", client.pool.IdleCount(), err)
+	}
+	store.Close()
+	if err := store.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.do(t.Context(), "PING"); err != nil {
+		t.Error(err)
+	}
+}
+
 // silenced forwards connections to an address until it falls silent: from then
 // on it takes what it is sent, and answers nothing.
 type silenced struct {
@@ -122,7 +186,7 @@ func TestSilentRedis(t *testing.T) {
 	defer listener.Close()
 	server := &silenced{Listener: listener, to: miniredis.RunT(t).Addr()}
 	go server.serve()
-	client, err := openRedis(t.Context(), "redis://"+listener.Addr().String()+"?max_retries=-1", slog.Default())
+	client, err := openRedis(t.Context(), "redis://"+listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,11 +205,6 @@ func TestSilentRedis(t *testing.T) {
 	if _, _, err := budgets.Add(t.Context(), "x", 1, time.Minute); !errors.Is(err, gobreaker.ErrOpenState) {
 		t.Errorf("a further call ends in %v", err)
 	}
-	pipe := client.TxPipeline()
-	set := pipe.Set(t.Context(), "k", "v", 0)
-	if _, err := pipe.Exec(t.Context()); !errors.Is(err, gobreaker.ErrOpenState) || set.Err() == nil {
-		t.Errorf("a pipeline ends in %v, its command in %v", err, set.Err())
-	}
 }
 
 // TestBreaker opens after failures in a row, and closes when one call in a
@@ -154,27 +213,20 @@ func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls, result := 0, error(nil)
 		b := newBreaker()
-		handshake := b.ProcessPipelineHook(func(context.Context, []redis.Cmder) error { return result })
-		process := b.ProcessHook(func(ctx context.Context, cmd redis.Cmder) error {
-			calls++
-			err := handshake(ctx, nil) // of its connection
-			if err != nil {
-				cmd.SetErr(err)
-			}
-			return err
-		})
 		call := func(wantCalls int, want error) {
 			t.Helper()
-			cmd := redis.NewCmd(t.Context())
-			err := process(t.Context(), cmd)
-			if !errors.Is(err, want) || !errors.Is(cmd.Err(), want) || calls != wantCalls {
+			_, err := b.Execute(func() (struct{}, error) {
+				calls++
+				return struct{}{}, result
+			})
+			if !errors.Is(err, want) || calls != wantCalls {
 				t.Fatalf("call %d ends in %v", calls, err)
 			}
 		}
 		silent := errors.New("i/o timeout")
-		result = redis.Nil // an answer
+		result = redis.ErrNil // an answer
 		for n := range 5 {
-			call(n+1, redis.Nil)
+			call(n+1, redis.ErrNil)
 		}
 		result = context.Canceled // of a caller who hung up
 		for n := range 5 {
@@ -199,7 +251,7 @@ func TestBreaker(t *testing.T) {
 // end for a request at their end.
 func TestRedisBudgets(t *testing.T) {
 	store := miniredis.RunT(t)
-	client, err := openRedis(t.Context(), "redis://"+store.Addr(), slog.Default())
+	client, err := openRedis(t.Context(), "redis://"+store.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -172,7 +172,7 @@ func (c serveCmd) build(
 	s.watchDisks(c.databaseFlags, c.reportStoreFlag)
 	var budgets ginop.Store
 	if c.RedisURL != "" {
-		if s.redis, err = openRedis(ctx, c.RedisURL, s.log); err != nil {
+		if s.redis, err = openRedis(ctx, c.RedisURL); err != nil {
 			return nil, err
 		}
 		newRedisMetrics(s.redis, s.metrics)
