@@ -51,6 +51,7 @@ var children = map[string]func(context.Context, params, say) error{
 	"service":             serving(newService),
 	"service-silent":      serving(newSilentService),
 	"reference":           serving(newReference),
+	"usual":               serving(newUsual),
 	"work":                sendMails,
 	"deliver":             deliverEvents,
 	"ingest":              once(ingestSignals),

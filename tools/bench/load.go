@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -81,30 +82,45 @@ func (l *load) run(ctx context.Context, long time.Duration) (float64, error) {
 // againstReference compares requests a second with the hand-written server, once it
 // is sure that both answer the same.
 func (b *bench) againstReference(paths ...string) finder {
-	return func(ctx context.Context) (f figure, err error) {
-		requests := make([][]byte, len(paths))
-		for i, path := range paths {
-			requests[i] = b.get(path)
-		}
-		for _, r := range requests[:min(len(requests), 20)] {
-			if err := b.same(r); err != nil {
-				return f, err
-			}
-		}
-		ours, err := b.newLoad(b.service, requests)
+	return func(ctx context.Context) (figure, error) { return b.against(ctx, b.reference, paths) }
+}
+
+// againstUsual is againstReference, with the hand-written server that has the usual
+// middlewares, which runs only meanwhile. The header is that of all requests.
+func (b *bench) againstUsual(header string, paths ...string) finder {
+	return func(ctx context.Context) (figure, error) {
+		usual, err := b.serve("usual")
 		if err != nil {
+			return figure{}, err
+		}
+		f, err := b.against(ctx, usual, paths, header)
+		return f, errors.Join(err, usual.stop())
+	}
+}
+
+func (b *bench) against(ctx context.Context, reference *child, paths []string, headers ...string) (f figure, err error) {
+	for _, path := range paths[:min(len(paths), 20)] {
+		if err := b.same(reference, b.get(path)); err != nil {
 			return f, err
 		}
-		defer ours.close()
-		theirs, err := b.newLoad(b.reference, requests)
-		if err != nil {
-			return f, err
-		}
-		defer theirs.close()
-		f, err = rates(ctx, b.times(40), ours, theirs)
-		fmt.Fprintf(b.progress, "  processor time per request: service %s, reference %s\n", ours, theirs)
+	}
+	requests := make([][]byte, len(paths))
+	for i, path := range paths {
+		requests[i] = request("GET", path, b.keys[0], nil, headers...)
+	}
+	ours, err := b.newLoad(b.service, requests)
+	if err != nil {
 		return f, err
 	}
+	defer ours.close()
+	theirs, err := b.newLoad(reference, requests)
+	if err != nil {
+		return f, err
+	}
+	defer theirs.close()
+	f, err = rates(ctx, b.times(40), ours, theirs)
+	fmt.Fprintf(b.progress, "  processor time per request: service %s, reference %s\n", ours, theirs)
+	return f, err
 }
 
 // rates runs two loads in alternating rounds, of which the first is not counted. It
@@ -134,9 +150,9 @@ func rates(ctx context.Context, rounds int, loads ...*load) (figure, error) {
 
 // same reports servers that answer a request differently, but for cursors,
 // which each writes its own way.
-func (b *bench) same(request []byte) error {
+func (b *bench) same(reference *child, request []byte) error {
 	var answers [2]object
-	for i, server := range []*child{b.service, b.reference} {
+	for i, server := range []*child{b.service, reference} {
 		if err := ask(server.address, request, &answers[i]); err != nil {
 			return err
 		}

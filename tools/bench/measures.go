@@ -39,6 +39,10 @@ func (b *bench) throughput() []measure {
 	fresh := b.data.db.ForceSummaries
 	return []measure{
 		{name: "GET /v2/clients/{id}", bound: atLeast(0.9), needs: fresh, run: b.againstReference(all...)},
+		{name: "client, with usual Gin middlewares: GET /v2/clients/{id}", bound: atLeast(1.3), needs: fresh,
+			run: b.againstUsual("Accept-Encoding: gzip", all...)}, // as most libraries of HTTP ask
+		{name: "client, with usual Gin middlewares, to a caller that takes no gzip", needs: fresh,
+			run: b.againstUsual("Accept-Encoding: identity", all...)},
 		{name: "GET /v2/clients?limit=100", bound: atLeast(1), needs: fresh,
 			run: b.againstReference("/v2/clients?limit=100")},
 		{name: "GET /v2/clients/{id}/users?limit=50", bound: atLeast(0.9), needs: fresh,

@@ -27,6 +27,10 @@ type reference struct {
 }
 
 func newReference(ctx context.Context, p params) (http.Handler, error) {
+	return openReference(ctx, p, func(*pgxpool.Pool) []gin.HandlerFunc { return nil })
+}
+
+func openReference(ctx context.Context, p params, before func(*pgxpool.Pool) []gin.HandlerFunc) (http.Handler, error) {
 	config, err := pgxpool.ParseConfig(p.URL)
 	if err != nil {
 		return nil, err
@@ -39,6 +43,7 @@ func newReference(ctx context.Context, p params) (http.Handler, error) {
 	r := &reference{pool: pool, partner: p.Partner.UUID()}
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
+	engine.Use(before(pool)...)
 	engine.GET("/v2/clients/:client_id", r.client)
 	engine.GET("/v2/clients", r.clients)
 	engine.GET("/v2/clients/:client_id/users", r.users)
