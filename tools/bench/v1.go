@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,6 +112,10 @@ func measuresOfV1(b *bench) []measure {
 			measure{name: fmt.Sprintf("v1 page of %d members / v2's", rows), bound: atMost(1.15), needs: b.data.papers,
 				run: w.compare(rows, 100_000/(50+rows), w.members(rows))})
 	}
+	for _, n := range []int{1, pageSize} {
+		measures = append(measures, measure{
+			name: fmt.Sprintf("v1 look-up of numbers, %d at once: plan kept / planned each time", n), run: w.lookup(n)})
+	}
 	mails := "v1 page of %d of a user's %d mails / v2's"
 	return append(measures,
 		measure{name: fmt.Sprintf(mails, mailsShown, mailsShown), bound: atMost(1.15), needs: b.data.mails,
@@ -200,6 +205,57 @@ func (b *bench) number(ctx context.Context, kind idmap.Kind, id string) (int, er
 		return 0, errors.Join(err, fmt.Errorf("%s has no number", id))
 	}
 	return int(entries[0].Number), nil
+}
+
+// lookup compares look-ups of the numbers of clients, of which none are cached, with
+// the same over connections that plan each statement anew.
+func (w *walker) lookup(n int) finder {
+	return func(ctx context.Context) (figure, error) {
+		where, err := url.Parse(w.data.url)
+		if err != nil {
+			return figure{}, err
+		}
+		query := where.Query()
+		query.Set("plan_cache_mode", "force_custom_plan")
+		where.RawQuery = query.Encode()
+		anew, err := db.Open(where.String())
+		if err != nil {
+			return figure{}, err
+		}
+		defer anew.Close()
+
+		var took [2][]time.Duration
+		times := w.times(4000)
+		for i := range warm(times) + times {
+			for turn := range took {
+				of := (i + turn) % len(took)
+				t, err := w.lookedUp(ctx, []*db.DB{w.data.db, anew}[of], n)
+				if err != nil {
+					return figure{}, err
+				}
+				if i >= warm(times) {
+					took[of] = append(took[of], t)
+				}
+			}
+		}
+		return ratio(median(took[0]), median(took[1])), nil
+	}
+}
+
+// lookedUp is how long a look-up of the numbers of n clients takes.
+func (w *walker) lookedUp(ctx context.Context, d *db.DB, n int) (time.Duration, error) {
+	registry := idmap.New(d.DB, 0)
+	keys := make([]idmap.IDKey, n)
+	for i, id := range w.data.clients[:n] {
+		keys[i] = idmap.IDKey{Kind: idmap.Client, ID: idmap.UUID(id)}
+	}
+	begin := time.Now()
+	found, err := registry.Numbers(ctx, keys)
+	took := time.Since(begin)
+	if err == nil && len(found) != n {
+		err = fmt.Errorf("%d of %d clients have a number", len(found), n)
+	}
+	return took, err
 }
 
 // compare compares pages that have so many rows and are the same in both versions.
