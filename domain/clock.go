@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock tells the time, in UTC and whole microseconds: what the database can
+// Clock returns the time, in UTC and whole microseconds: what the database can
 // hold, so that a time that was stored reads back equal.
 type Clock interface {
 	Now() time.Time

@@ -26,7 +26,7 @@ const (
 	// nonce, the ciphertext and the tag of AES-256-GCM follow.
 	encryptedCursor = 1
 	// cursorBlock is what a position is filled up to a multiple of, in bytes, so
-	// that the length of a cursor tells next to nothing of that of an email.
+	// that the length of a cursor reveals next to nothing of that of an email.
 	cursorBlock = 64
 )
 

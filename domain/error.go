@@ -32,7 +32,7 @@ type Error struct {
 	// Fields names the parts of the request that are wrong, if any.
 	Fields []FieldError
 	// Object is the noun of what was not found or clashed (Kind.Noun), so that
-	// a surface with other statuses than v2's can tell the cases apart.
+	// a surface with other statuses than v2's can distinguish the cases.
 	Object string
 	// RetryAfter is when trying again may help; zero means not said.
 	RetryAfter time.Duration

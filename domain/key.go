@@ -53,7 +53,7 @@ func checksumOf(random []byte) string {
 }
 
 // MayBeAPIKey reports whether a text has the form of an API key, with the right
-// checksum: what has not is none, whoever is asked.
+// checksum: what has not is no key of any service.
 func MayBeAPIKey(text string) bool {
 	if digits, ok := strings.CutPrefix(text, keyStart); ok {
 		return len(digits) == keyRandom+keyChecksum && strings.Trim(digits, base62) == "" &&

@@ -40,7 +40,7 @@ func (s ResultStatus) Beyond(other ResultStatus) bool {
 }
 
 // Result is a simulated mail to one user and what became of it. Its status and
-// times tell what people did; what mail scanners did stands apart (decisions 7.2,
+// times are of what people did; what mail scanners did stands apart (decisions 7.2,
 // 7.3).
 type Result struct {
 	ID       ResultID
@@ -49,7 +49,7 @@ type Result struct {
 	Status   ResultStatus
 	Reported bool
 	// Automated says that a mail scanner opened or clicked the mail, and
-	// AutomatedReason how that was told first.
+	// AutomatedReason the rule that detected it first.
 	Automated       bool
 	AutomatedReason AutomatedReason
 

@@ -17,7 +17,7 @@ type Policy struct {
 	MustSign bool
 	// RenewalDays is how long a sign-off stays valid.
 	RenewalDays int
-	// SignOff is nil where nobody has to sign, and where the counts are stale.
+	// SignOff is nil where no user has to sign, and where the counts are stale.
 	SignOff *SignOff
 	// PublishedAt is when the version became the current one; nil for a first
 	// version.
@@ -25,8 +25,8 @@ type Policy struct {
 	// RemindedOn is the day (UTC) of the last reminders; nil for none.
 	RemindedOn *Date
 	CreatedAt  time.Time
-	// UpdatedAt is when anything that is shown changed last, be it that a
-	// sign-off lapsed.
+	// UpdatedAt is when a shown field changed last; the lapse of a sign-off
+	// counts.
 	UpdatedAt time.Time
 }
 
@@ -51,8 +51,8 @@ func (s SignOff) Of(f SignFilter) int {
 	return s.Audience
 }
 
-// Percentage is how much of the audience signed, with one decimal; 0 where
-// there is nobody.
+// Percentage is how much of the audience signed, with one decimal; 0 for
+// an empty audience.
 func (s SignOff) Percentage() float64 { return Percent(s.Acknowledged, s.Audience) }
 
 // ScopeType says what kind of audience a policy has.

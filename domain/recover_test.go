@@ -12,7 +12,7 @@ import (
 	"partnerapi/domain"
 )
 
-// TestRecover: a panic is an error whose text tells nothing of it, and a line of the
+// TestRecover: a panic is an error whose text has nothing of it, and a line of the
 // log with the stack; what returns is passed on.
 func TestRecover(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@ type Classification struct {
 // EmailClass says what a reported mail turned out to be.
 type EmailClass string
 
-// The classes. Pending is the one before triage, and is sent by nobody.
+// The classes. Pending is the one before triage, and is accepted from no caller.
 const (
 	ClassPhishing EmailClass = "phishing"
 	ClassSpam     EmailClass = "spam"

@@ -11,11 +11,11 @@ type ResultStep struct {
 	Result ResultID
 	Kind   ResultEventKind
 	At     time.Time
-	// Automated is how a scanner was told to have done it; empty for a person.
+	// Automated is the rule that detected a scanner; empty for a person.
 	Automated AutomatedReason
 }
 
-// AutomatedReason is how a mail scanner is told from a person (decisions 7.3).
+// AutomatedReason is the rule that detected a mail scanner (decisions 7.3).
 type AutomatedReason string
 
 // The reasons: a scanner asked for the head of a page only, sits in a listed
@@ -50,7 +50,7 @@ func (s ResultStep) scanner(sent time.Time) AutomatedReason {
 // opens reports whether the step is one that scanners take.
 func (s ResultStep) opens() bool { return s.Kind == MailOpened || s.Kind == MailClicked }
 
-// Unsent reports whether the mail is not marked as sent: nobody can have done
+// Unsent reports whether the mail is not marked as sent: no user can have done
 // anything with it, but for a copy that goes out once more (see
 // docs/operating.md).
 func (r Result) Unsent() bool { return r.SentAt == nil }
@@ -126,7 +126,7 @@ func (r *Result) timeOf(kind ResultEventKind) **time.Time {
 }
 
 // FellAt is when a person first fell for the mail: followed its link, opened its
-// attachment or submitted credentials. Nil where nobody did.
+// attachment or submitted credentials. Nil where no person did.
 func (r *Result) FellAt() *time.Time {
 	var first *time.Time
 	for _, at := range []*time.Time{r.ClickedAt, r.AttachmentOpenedAt, r.CredentialsSubmittedAt} {

@@ -72,7 +72,7 @@ var chiefs = []string{"ceo", "cfo", "cto", "coo", "cio", "ciso"}
 
 // ClassifyRole finds the role that a user's job title, department and email
 // speak of, in that order: the first of them that speaks of one decides. Of the
-// email only the part before the @ counts. Nobody in particular is standard.
+// email only the part before the @ counts. Without a match the role is standard.
 func ClassifyRole(jobTitle, department, email string) Role {
 	local := email
 	if at := strings.LastIndexByte(email, '@'); at >= 0 {

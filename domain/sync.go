@@ -188,7 +188,7 @@ func cleaned(p Property[string], length int) *string {
 }
 
 // cleanedEmail is an address as CleanEmail makes it, or else a text that is no
-// address and tells what the directory has in its place.
+// address and says what the directory has in its place.
 func cleanedEmail(p Property[string]) *string {
 	if email, ok := CleanEmail(CleanName(p.Value)); ok && p.Given {
 		return &email
@@ -233,8 +233,9 @@ func (r *AccountRecord) Address() (string, bool) {
 }
 
 // Syncs returns the user as the account has them, with an address that is free.
-// The user of a disabled account is inactive. What was set by hand stays. A role that nobody set is classified again when what
-// it is classified by has changed. It does not move the user's group.
+// The user of a disabled account is inactive. What was set by hand stays. A role that
+// was not set by hand is classified again when what it is classified by has changed. It does
+// not move the user's group.
 func (u User) Syncs(r *AccountRecord, source UserSource, email string) User {
 	before := u
 	follow := func(field string, old *string, now *string) {

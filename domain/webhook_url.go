@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// The faults of the address of an endpoint, as callers are told them.
+// The faults of the address of an endpoint, as callers get them.
 var (
 	errURLForm     = errors.New("must be an https URL with a host, such as https://example.com/hook")
 	errURLScheme   = errors.New("must begin with https://")
