@@ -27,7 +27,7 @@ const patience = 2 * time.Minute
 
 // Schema is what a test's database holds.
 type Schema struct {
-	// Name tells schemas apart that are tested on one server; lower-case
+	// Name distinguishes schemas that are tested on one server; lower-case
 	// letters and digits, at most 20.
 	Name string
 	// Key changes whenever Apply would make something else: the migrations'

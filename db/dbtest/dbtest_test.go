@@ -166,7 +166,7 @@ func TestTemplatesNobodyUses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if has(t, second, oldName) {
-		t.Error("the template that nobody uses is still there")
+		t.Error("the template that no process uses is still there")
 	}
 }
 

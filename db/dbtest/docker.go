@@ -97,7 +97,7 @@ func container(pool *dockertest.Pool) (*dockertest.Resource, error) {
 }
 
 // boxAddress is the URL of the container's server. The password is the one that
-// whoever ran it gave it.
+// it was started with.
 func boxAddress(box *dockertest.Resource) string {
 	var password string
 	for _, setting := range box.Container.Config.Env {

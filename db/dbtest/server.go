@@ -139,7 +139,7 @@ func (s *server) template(ctx context.Context, schema Schema) (string, error) {
 }
 
 // ensureTemplate makes the template aside, so that a killed process leaves none
-// that is half-made; then it drops the schema's templates that nobody uses.
+// that is half-made; then it drops the schema's templates that no process uses.
 func (s *server) ensureTemplate(ctx context.Context, schema Schema, name string, number int32) error {
 	if err := s.exec(ctx, "SELECT pg_advisory_lock_shared($1, $2)", templateClass, number); err != nil {
 		return err

@@ -92,7 +92,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 
 // URL is the postgres:// address of the database "partnerapi", password
 // included, for a role that owns it and is no superuser. It stays the same while the server runs, and from one start to the
-// next as long as nobody else takes its port.
+// next as long as no other program takes its port.
 func (s *Server) URL() string { return s.url }
 
 // AdminURL is URL for the superuser, who makes databases and roles. No service needs
@@ -111,7 +111,7 @@ func (s *Server) Stop() error {
 	return nil
 }
 
-// open joins the server or launches it; nobody else starts or stops it
+// open joins the server or launches it; no other process starts or stops it
 // meanwhile.
 func (s *Server) open(ctx context.Context, cfg Config) error {
 	joined, err := s.join(ctx)

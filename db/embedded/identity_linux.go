@@ -27,7 +27,7 @@ func namespaced() []identity {
 }
 
 // serves says whether the process is a live server of the data directory: a
-// server's working directory is its data. A dead one that nobody has waited for
+// server's working directory is its data. A dead one that was not waited for
 // has none.
 func serves(pid int, data string) bool {
 	works, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))

@@ -18,7 +18,7 @@ func needRoot(t *testing.T) {
 }
 
 // Root starts a server in every kind of folder: its own closed one, and one
-// that is closed to all but its owner, whoever that is.
+// that is closed to all but its owner.
 func TestAsRootBelowAClosedFolder(t *testing.T) {
 	needRoot(t)
 	nobody, group, err := lookup("nobody")

@@ -50,7 +50,7 @@ const foreign = `
 func (s *Server) ensureDatabase(ctx context.Context) error {
 	left, err := ask(ctx, s.url, foreign)
 	switch {
-	case err == nil && len(left) == 0, refusedAs(err, "53300"): // too_many_connections: whoever opens one is told
+	case err == nil && len(left) == 0, refusedAs(err, "53300"): // too_many_connections: opening one fails with it too
 		return nil
 	case err != nil && !refusedAs(err, "3D000", "28P01", "28000"): // no database, no role or another password
 		return err

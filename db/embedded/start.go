@@ -87,7 +87,7 @@ func (s start) once(ctx context.Context, try int) (p postmaster, said string, er
 		said = string(bytes.TrimSpace(written))
 		return p, said, fmt.Errorf("%w (log: %s):\n%s", errExited, s.dir.log(), said)
 	case err != nil:
-		// Nobody waits for its end: the next start does.
+		// This start does not wait for its end: the next one does.
 		return p, "", errors.Join(err, syscall.Kill(pid, syscall.SIGINT))
 	}
 	return p, "", nil
@@ -151,7 +151,7 @@ func (s start) pickPort(try int) (int, error) {
 }
 
 // openLog opens the log for appending, and says where it ends now. It is given
-// to the server as an open file, whoever that runs as.
+// to the server as an open file, whichever user that runs as.
 func (s start) openLog() (*os.File, int64, error) {
 	if info, err := os.Stat(s.dir.log()); err == nil && info.Size() > maxLog {
 		if err := os.Rename(s.dir.log(), s.dir.log()+".old"); err != nil {

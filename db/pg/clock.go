@@ -14,7 +14,7 @@ import (
 // measureEvery is how long a measurement of the server's clock is good for.
 const measureEvery = time.Minute
 
-// serverClock tells the time of the database's server, so that all processes
+// serverClock is the time of the database's server, so that all processes
 // agree on it: the machine's clock, corrected by how far the server's is ahead.
 // That is measured on a connection about to be used, the first one included, and
 // again when a minute has passed. Until there is a connection it is the machine's
@@ -49,7 +49,7 @@ func (c *serverClock) prepareConn(ctx context.Context, conn *pgx.Conn) (bool, er
 	return !conn.IsClosed(), nil
 }
 
-// measure asks the server for its time, which it is taken to tell halfway between
+// measure asks the server for its time, which it is taken to read halfway between
 // the question and the answer. A correction within that uncertainty is left out,
 // so that time does not jump back and forth. A failure leaves all as it was.
 func (c *serverClock) measure(ctx context.Context, conn *pgx.Conn) {

@@ -12,7 +12,7 @@ import (
 var empty = dbtest.Schema{Name: "pg", Key: "empty", Apply: func(context.Context, string) error { return nil }}
 
 // TestServerClock: whatever the machine's clock says, and whichever way it is
-// put, Now tells the server's time, which is asked for once a minute.
+// put, Now returns the server's time, which is asked for once a minute.
 func TestServerClock(t *testing.T) {
 	d, err := Open(dbtest.URL(t, empty))
 	if err != nil {

@@ -60,7 +60,7 @@ const (
 	retryUnavailable = 5 * time.Second
 )
 
-// outages are the SQLSTATEs, or classes of them, that tell of the server rather
+// outages are the SQLSTATEs, or classes of them, that are about the server rather
 // than of the statement (decisions 2.6). 08: connection; 40: rolled back for the
 // sake of another transaction; 53: out of connections, memory or disk; 57P: shutting
 // down, starting up, or the database dropped; 25006: a standby, which takes no

@@ -26,7 +26,7 @@ func (g *gate) waits(n int) int {
 }
 
 // queue lets requests of a partner wait, one after the other, and returns a
-// channel on which each is told when its turn comes.
+// channel to which each sends when its turn comes.
 func queue(t *testing.T, g *gate, partner, requests int, name string, turns chan<- string) {
 	t.Helper()
 	for i := range requests {
@@ -103,7 +103,7 @@ func TestGateShare(t *testing.T) {
 	g.wantIdle(t, 8)
 }
 
-// wantIdle checks that nobody holds or waits for a connection.
+// wantIdle checks that no request holds or waits for a connection.
 func (g *gate) wantIdle(t interface{ Errorf(string, ...any) }, conns int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,7 +113,7 @@ func (g *gate) wantIdle(t interface{ Errorf(string, ...any) }, conns int) {
 }
 
 // TestGateProperties: whatever partners enter, leave and give up in whatever
-// order, no partner holds more than its share, nobody waits for a connection that
+// order, no partner holds more than its share, no request waits for a connection that
 // is free, and none is lost.
 func TestGateProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -183,7 +183,7 @@ func TestGateProperties(t *testing.T) {
 			},
 			"give up": func(t *rapid.T) {
 				if len(open) == 0 {
-					t.Skip("nobody is there")
+					t.Skip("no request is there")
 				}
 				i := rapid.IntRange(0, len(open)-1).Draw(t, "request")
 				if r := open[i]; r.leave == nil {

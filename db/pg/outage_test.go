@@ -13,7 +13,7 @@ import (
 	"partnerapi/domain"
 )
 
-// TestOutages: what tells of the server and not of the statement is Unavailable,
+// TestOutages: an error of the server and not of the statement is Unavailable,
 // with the time after which to try again (decisions 2.6).
 func TestOutages(t *testing.T) {
 	d := open(t)
@@ -125,7 +125,7 @@ func TestRefusedConnection(t *testing.T) {
 }
 
 // TestNoOutage: what is wrong with a statement is no outage, nor is a caller who
-// went away; a clash is told by its constraint.
+// went away; a clash is recognized by its constraint.
 func TestNoOutage(t *testing.T) {
 	clash := domain.ErrConflict("thing", "taken")
 	d := open(t, pg.WithClashes(map[string]*domain.Error{"things_name": clash}))

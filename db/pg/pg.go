@@ -18,8 +18,8 @@ import (
 	"partnerapi/domain"
 )
 
-// DefaultConns is how many connections a process opens at the most unless told
-// otherwise: two processes stay well below the 100 that PostgreSQL allows by
+// DefaultConns is how many connections a process opens at the most by
+// default: two processes stay well below the 100 that PostgreSQL allows by
 // default.
 const DefaultConns = 20
 
@@ -54,10 +54,10 @@ type options struct {
 	slow    *slowLog
 }
 
-// WithClock makes Now tell the time of clock; the default is the server's.
+// WithClock makes Now return the time of clock; the default is the server's.
 func WithClock(clock domain.Clock) Option { return func(o *options) { o.clock = clock } }
 
-// WithTracer shows every statement to tracer; StatementName tells it what a
+// WithTracer shows every statement to tracer; StatementName returns what a
 // statement is for.
 func WithTracer(tracer pgx.QueryTracer) Option { return func(o *options) { o.tracer = tracer } }
 
@@ -129,7 +129,7 @@ func open(config *pgxpool.Config, clock domain.Clock, clashes map[string]*domain
 
 type statementKey struct{}
 
-// named returns a context in which a tracer is told what a statement is for.
+// named returns a context from which a tracer reads what a statement is for.
 func (d *DB) named(ctx context.Context, doing string) context.Context {
 	if !d.traced {
 		return ctx

@@ -24,7 +24,7 @@ type fragment struct {
 
 // SQL is a statement written by hand. A ? in the text stands for the next of the
 // values, ?0 and so on for the value at that place, as often as it is named. A
-// value is sent apart from the text: where PostgreSQL cannot tell its type, the
+// value is sent apart from the text: where PostgreSQL cannot infer its type, the
 // text says it, as in ?::date.
 func SQL(text string, args ...any) Query { return fragment{text, args} }
 

@@ -77,8 +77,8 @@ func Exec(ctx context.Context, r Runner, doing string, q Query) (changed int, er
 	return changed, r.TranslateError(doing, err)
 }
 
-// Copy adds rows to a table in the transaction of ctx: row returns the values of each
-// of so many, in the order of the columns. It costs the server half of what an INSERT
+// Copy adds n rows to a table in the transaction of ctx: row returns the values of
+// row i, from 0, in the order of the columns. It costs the server half of what an INSERT
 // of many rows does.
 func Copy(ctx context.Context, r Runner, doing, table string, columns []string, n int, row func(int) []any) error {
 	err := r.run(ctx, func(conn *pgx.Conn) error {
