@@ -224,7 +224,7 @@ func containsRef(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// isRef tells Refs from structs that embed one and so have its methods.
+// isRef distinguishes Refs from structs that embed one and so have its methods.
 func isRef(t reflect.Type) bool {
 	return t.PkgPath() == thisPackage && reflect.PointerTo(t).Implements(referrerType)
 }

@@ -84,7 +84,7 @@ func TestResolveSetsEveryRef(t *testing.T) {
 		t.Errorf("resolved to %+v %+v", path, body)
 	}
 	if !body.Groups[1].ID.IsZero() || !body.Groups[2].ID.IsZero() {
-		t.Errorf("what nobody holds resolves to %+v", body.Groups)
+		t.Errorf("an unused number resolves to %+v", body.Groups)
 	}
 }
 

@@ -18,7 +18,7 @@ const selectLive = `SELECT kind, number, id FROM id_registry WHERE retired_at IS
 // Export writes the number of every object, as Import reads it: a header, then
 // lines of kind,number,id, by kind and number, the id in v2's form. Tombstones are
 // left out, for no import takes them. It returns how many lines it wrote beside the
-// header, and tells progress, if not nil, how many of them are done.
+// header, and calls progress, if not nil, with how many of them are done.
 //
 // All is read in one snapshot, and little of it is in memory at a time; a slow
 // writer keeps the snapshot open.

@@ -142,7 +142,7 @@ func stage(ctx context.Context, tx *sql.Tx, rows []row) (unchanged int, err erro
 // selectRefused finds staged rows whose object has no number, which is to say
 // does not exist, those whose number was ever another object's that the file does
 // not move, and those whose number is above what an import gives. A tombstone of the
-// epoch was never seen and is in nobody's way.
+// epoch was never seen and blocks no number.
 const selectRefused = `
 SELECT i.place,
 	mine.id IS NULL AND NOT EXISTS (

@@ -108,10 +108,10 @@ func TestRefJSON(t *testing.T) {
 		}
 		value.Client = RefTo(domain.ClientID(object(1)))
 		if got, err := encode(value); err == nil {
-			t.Errorf("%s: a client whose number nobody looked up is %s", name, got)
+			t.Errorf("%s: a client whose number was not looked up is %s", name, got)
 		}
 		if got, err := encode(TextRef[domain.ReportKind]{ID: domain.ReportID(object(1))}); err == nil {
-			t.Errorf("%s: a report whose number nobody looked up is %s", name, got)
+			t.Errorf("%s: a report whose number was not looked up is %s", name, got)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 	r := New(openURL(t, address), 100)
 	create(t, other, Client, 1, 2)
 	if number(t, r, Client, 1); r.cache.size() != 0 {
-		t.Fatalf("%d pairs are kept while nobody listens", r.cache.size())
+		t.Fatalf("%d pairs are cached without a listener", r.cache.size())
 	}
 	events := watch(t, r)
 	expect(t, events, listening)
@@ -151,7 +151,7 @@ func TestWatchSurvivesALostConnection(t *testing.T) {
 		WHERE datname = current_database() AND query = 'LISTEN id_registry'`)
 	expect(t, events, lost)
 	if r.cache.size() != 0 {
-		t.Errorf("%d pairs are kept though nobody listens", r.cache.size())
+		t.Errorf("%d pairs are cached without a listener", r.cache.size())
 	}
 	expect(t, events, listening)
 	if number(t, r, Client, 1); r.cache.size() != 1 {
