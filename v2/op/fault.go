@@ -14,8 +14,8 @@ type faults struct {
 	list  []domain.FieldError
 	named map[string]bool
 	// blank says of members that are given, but as null or as the zero value of
-	// their type, what is wrong with them if they are required. A rule cannot tell
-	// them from absent ones.
+	// their type, what is wrong with them if they are required. A rule cannot
+	// distinguish them from absent ones.
 	blank map[string]string
 }
 

@@ -58,7 +58,7 @@ func (e *Edge) admit(c *gin.Context, count bool) (*domain.Caller, error) {
 	if counted {
 		e.budgets.giveBack(ctx, addressBudget(c))
 	}
-	report(c, e.budgets.look(ctx, addressBudget(c), e.Limits.PerAddress))
+	report(c, e.budgets.peek(ctx, addressBudget(c), e.Limits.PerAddress))
 	return nil, err
 }
 
@@ -89,7 +89,7 @@ const noValidKey = "without a valid key from this address"
 func (e *Edge) refuse(c *gin.Context, counted bool, err error) error {
 	ask := e.budgets.take
 	if counted {
-		ask = e.budgets.look
+		ask = e.budgets.peek
 	}
 	state := ask(c.Request.Context(), addressBudget(c), e.Limits.PerAddress)
 	report(c, state)

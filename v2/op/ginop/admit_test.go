@@ -142,7 +142,7 @@ func TestLookUpsAreShared(t *testing.T) {
 	})
 }
 
-// TestOutageIsNotCharged: while no key can be looked up, nobody's budget pays.
+// TestOutageIsNotCharged: while no key can be looked up, no budget is charged.
 func TestOutageIsNotCharged(t *testing.T) {
 	away := &domain.Error{Code: domain.Unavailable, Message: "m", Cause: errors.New("refused")}
 	find := func(context.Context, []byte) (*domain.Caller, error) { return nil, away }

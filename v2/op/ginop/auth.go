@@ -30,7 +30,7 @@ type Keys struct {
 type digest = [sha256.Size]byte
 
 // knownKey is a key that was found. It is kept after its time, until others
-// need its place: that it was valid once tells it from a guess.
+// need its place: that it was valid once distinguishes it from a guess.
 type knownKey struct {
 	caller *domain.Caller
 	until  time.Time

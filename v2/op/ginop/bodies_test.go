@@ -40,7 +40,7 @@ func (b *held) Read(p []byte) (int, error) {
 const mebibyte = 1 << 20
 
 // hold sends a POST whose body of 1 MiB stops after the given number of bytes; declared says
-// that its length is told.
+// that its length is declared.
 func (e *edge) hold(key string, arrived int, declared bool, release chan struct{}, answers chan<- *httptest.ResponseRecorder) {
 	text := `{"text":"` + strings.Repeat("x", mebibyte-11) + `"}`
 	body := &held{strings.NewReader(text[:arrived]), strings.NewReader(text[arrived:]), release}
@@ -69,7 +69,7 @@ func accepting(t *testing.T) *edge {
 }
 
 // TestBodiesOfKey: 16 MiB of a key's bodies are under way at a time, whether their
-// length is told or not; what is beyond waits up to a second. A body that has not
+// length is declared or not; what is beyond waits up to a second. A body that has not
 // arrived holds no place, and none of other keys' bytes.
 func TestBodiesOfKey(t *testing.T) {
 	for _, declared := range []bool{true, false} {
@@ -115,7 +115,7 @@ func TestBodiesOfKey(t *testing.T) {
 }
 
 // TestBodiesOfAll: 64 MiB of a partner's bodies and 128 MiB of all are under way at
-// a time, counted as they arrive: what is only promised takes nobody's room.
+// a time, counted as they arrive: bytes that are only declared take no room.
 func TestBodiesOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := accepting(t)

@@ -71,8 +71,8 @@ func (b *budgets) take(ctx context.Context, name string, limit int64) budget {
 	return b.add(ctx, name, 1, limit)
 }
 
-// look tells the state of a budget without counting.
-func (b *budgets) look(ctx context.Context, name string, limit int64) budget {
+// peek returns the state of a budget without counting.
+func (b *budgets) peek(ctx context.Context, name string, limit int64) budget {
 	return b.add(ctx, name, 0, limit)
 }
 

@@ -38,7 +38,7 @@ type Config struct {
 	// that the caller does not reach: a replay is held against it. Nil is off.
 	Reach func(ctx context.Context, client domain.ClientID, user domain.UserID) error
 	// Audit writes a line of the audit trail in the transaction of the write
-	// that it tells of, which InTx runs. A nil Audit is off; else both are set.
+	// that it records, which InTx runs. A nil Audit is off; else both are set.
 	Audit func(ctx context.Context, entry domain.AuditEntry) error
 	InTx  func(ctx context.Context, work func(context.Context) error) error
 	Log   *slog.Logger
@@ -218,7 +218,7 @@ func (s *Surface) Open(path, contentType string, document []byte) {
 func (s *Surface) OpenAsOf(path, contentType string, document func() []byte) {
 	handler := func(c *gin.Context) {
 		s.begin(c, "document")
-		report(c, s.edge.budgets.look(c.Request.Context(), addressBudget(c), s.edge.Limits.PerAddress))
+		report(c, s.edge.budgets.peek(c.Request.Context(), addressBudget(c), s.edge.Limits.PerAddress))
 		body := document()
 		c.Header("Content-Length", strconv.Itoa(len(body)))
 		c.Data(http.StatusOK, contentType, body)

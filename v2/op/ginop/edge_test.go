@@ -308,7 +308,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// unreachable is a shared store that nobody answers.
+// unreachable is a shared store that does not answer.
 type unreachable struct{}
 
 // Add fails.

@@ -27,7 +27,7 @@ func blocking(t *testing.T) (e *edge, release chan struct{}) {
 	return newEdgeOf(t, func(*ginop.Config) {}, operations), release
 }
 
-// start sends requests with a key that nobody waits for yet.
+// start sends requests with a key whose answers are not read yet.
 func (e *edge) start(key string, n int, answers chan<- *httptest.ResponseRecorder) {
 	for range n {
 		go func() { answers <- e.do("GET", "/v2/blocks", key) }()

@@ -29,8 +29,8 @@ const (
 	uploadTime = 2 * time.Minute
 )
 
-// statusGone is what is recorded of a request whose caller hung up: nobody gets
-// it, and the service did nothing wrong.
+// statusGone is what is recorded of a request whose caller hung up: it is not
+// sent, and the service did nothing wrong.
 const statusGone = 499
 
 // begin writes the headers that every response has before its work.
@@ -157,8 +157,8 @@ func limitContext(c *gin.Context, limit time.Duration) context.CancelFunc {
 	return cancel
 }
 
-// fail renders an error, unless the response is already under way or nobody
-// waits for it. It returns the error that is to be logged: one that cannot be
+// fail renders an error, unless the response is already under way or the caller
+// hung up. It returns the error that is to be logged: one that cannot be
 // encoded is answered as an internal one is.
 func (s *Surface) fail(c *gin.Context, err error) error {
 	if c.Writer.Written() {

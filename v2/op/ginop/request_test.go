@@ -169,7 +169,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// TestRequestLine tells who asked, and with what.
+// TestRequestLine: the log says who asked, and with what.
 func TestRequestLine(t *testing.T) {
 	e := newEdge(t, nil, nil)
 	e.do("GET", "/v2/fine", "pk_demo_good", "User-Agent", "client/1.2 "+strings.Repeat("x", 188)+"é and more")

@@ -15,8 +15,8 @@ import (
 )
 
 // Mount adds the routes of v2: every operation of the set that the release
-// serves. The others answer as unknown paths do. Whoever calls the operations of
-// the set for a request, in whatever version, leaves a line in the audit trail.
+// serves. The others answer as unknown paths do. A call of an operation of
+// the set for a request, in any version, leaves a line in the audit trail.
 func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surface {
 	if e.Audit != nil {
 		set.AroundWrite = e.audited
@@ -143,7 +143,7 @@ func (e *Edge) clientLimit(o op.Operation) int64 {
 
 // spent refuses a request whose client's budget is known to be used up before
 // any work is done. Only a client that the key reached is ever charged, so this
-// tells nobody of clients beyond the key's access.
+// reveals no client beyond the key's access.
 func (e *Edge) spent(c *gin.Context, o op.Operation, in any) error {
 	if o.Meta().PerClient == 0 {
 		return nil
@@ -157,7 +157,7 @@ func (e *Edge) spent(c *gin.Context, o op.Operation, in any) error {
 		return nil
 	}
 	ctx := c.Request.Context()
-	state := e.budgets.look(ctx, budgetName(ctx, o, of.BudgetClient()), e.clientLimit(o))
+	state := e.budgets.peek(ctx, budgetName(ctx, o, of.BudgetClient()), e.clientLimit(o))
 	if state.remaining() > 0 {
 		return nil
 	}

@@ -35,7 +35,7 @@ func TestHeadersOfASurface(t *testing.T) {
 	}
 }
 
-// TestWatch: every answer of a surface is told once, with its caller where there
+// TestWatch: every answer of a surface is observed once, with its caller where there
 // is one.
 func TestWatch(t *testing.T) {
 	t.Parallel()

@@ -156,7 +156,7 @@ func declare[In, Out any](p *platform, id, method, path string, status int, run 
 	})
 }
 
-// TestLocation: who creates is told where the object is, in a replay too.
+// TestLocation: the answer to a creation says where the object is, in a replay too.
 func TestLocation(t *testing.T) {
 	p := newPlatform(t)
 	client, user, group := "/v2/clients/"+someClient.String(), "/v2/users/"+someUser.String(), someGroup.String()
@@ -185,7 +185,7 @@ func TestLocation(t *testing.T) {
 	}
 }
 
-// TestReplayNeedsReach: who has lost the client is not told what was done for it.
+// TestReplayNeedsReach: a key that has lost the client gets no replay of what was done for it.
 func TestReplayNeedsReach(t *testing.T) {
 	p := newPlatform(t)
 	path, other := "/v2/clients/"+someClient.String()+"/users", "/v2/clients/"+someClient.String()+"/groups"

@@ -142,7 +142,7 @@ func (t *tool) request(ctx context.Context, prefix string, arguments []byte) (*h
 	return request, nil
 }
 
-// path is the path of the request. A parameter that cannot be told from its
+// path is the path of the request. A parameter that cannot be read from its
 // argument is a fault; what stands for it then is no id.
 func (t *tool) path(p *parts) string {
 	segments := strings.Split(t.operation.Meta().Path, "/")

@@ -161,7 +161,7 @@ func (r *recorder) copyTo(w http.ResponseWriter) {
 		w.Header().Set("Content-Length", strconv.Itoa(r.body.Len()))
 	}
 	w.WriteHeader(r.status)
-	_, _ = w.Write(r.body.Bytes()) // an error means that nobody waits
+	_, _ = w.Write(r.body.Bytes()) // an error means that the client hung up
 }
 
 func asksReadOnly(r *http.Request) bool {

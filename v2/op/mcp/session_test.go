@@ -72,7 +72,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestScopes: a key is shown what it may call, and told why it may not call others.
+// TestScopes: a key is shown what it may call; calling others is refused with the reason.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})
@@ -212,7 +212,7 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// TestOrigins: pages of others may not use the server, whoever's key they have.
+// TestOrigins: pages of other origins may not use the server, whatever key they have.
 func TestOrigins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})

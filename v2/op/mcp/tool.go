@@ -87,7 +87,7 @@ func newTool(o op.Operation, described *openapi3.Operation) (*tool, error) {
 	return t, nil
 }
 
-// descriptionOf is what an agent is told of an operation.
+// descriptionOf is the description of an operation for an agent.
 func descriptionOf(m *op.Meta) string {
 	text := m.Summary + "."
 	if m.Description != "" {

@@ -11,7 +11,7 @@ import (
 // visible returns JSON whose strings hold no control or invisible character: strangers
 // write some of them, such as the subject of a mail, and an agent must not read in them
 // what people do not see (decisions 12.1). An escape such as \u{202e} is part of the
-// string, so it is seen by whoever reads the text and by whoever decodes it.
+// string, so it is seen in the text and after decoding.
 func visible(body []byte) []byte {
 	if !mayHide(body) {
 		return body

@@ -316,7 +316,7 @@ func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters
 	}
 	if o.Idempotent {
 		shared, ok := b.doc.Components.Parameters[idempotencyKey]
-		if !ok { // a document without such an operation does not tell of it
+		if !ok { // a document without such an operation does not have it
 			shared = idempotencyParameter()
 			b.doc.Components.Parameters[idempotencyKey] = shared
 		}

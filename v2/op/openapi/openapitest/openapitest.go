@@ -84,7 +84,7 @@ func Shared(t testing.TB, key string, make func() (*openapi3.T, error)) *Validat
 }
 
 // closeSchemas makes every object of the document refuse members that it does
-// not tell of. Callers must be ready for more, a test must not.
+// not declare. Callers must be ready for more, a test must not.
 func closeSchemas(doc *openapi3.T) {
 	seen := map[*openapi3.Schema]bool{}
 	for _, component := range doc.Components.Schemas {
