@@ -71,7 +71,7 @@ func TestClientBudgets(t *testing.T) {
 			report(r, limit, left)
 		}
 		report(checkError(t, w.send(o, key, w.ids()), domain.RateLimited), limit, 0)
-		// What is not found is charged to the key, and tells of its budget.
+		// What is not found is charged to the key, and shows its budget.
 		report(checkError(t, w.send(o, key, strangers()), domain.NotFound), 600, 600-limit-2)
 		// Another client, another key and another operation have their own.
 		other := w.Client(w.tenant, "Other of "+o.Meta().ID)
@@ -81,7 +81,7 @@ func TestClientBudgets(t *testing.T) {
 		report(w.Get("/v2/clients", key).Want(200), 600, 600-limit-4)
 		report(checkError(t, w.send(o, key, w.ids()), domain.RateLimited), limit, 0)
 	})
-	// A key cannot be told of a client that it does not reach by its budget.
+	// A key's budget reveals no client that it does not reach.
 	subset := w.NewKey(w.tenant, bothScopes, []domain.ClientID{})
 	for range 130 {
 		r := checkError(t, w.Get("/v2/clients/"+w.client.ID.String(), subset), domain.NotFound)
@@ -139,7 +139,7 @@ func TestAddressBudget(t *testing.T) {
 			w.Get("/v2/clients", w.tenant.Key).Want(200)
 		}
 	}
-	for i := range 3 { // forwarded addresses do not help: nobody is trusted
+	for i := range 3 { // forwarded addresses do not help: no proxy is trusted
 		checkError(t, w.Do("GET", "/v2/clients", "", nil, "X-Forwarded-For", "192.0.2."+string(rune('1'+i))), domain.RateLimited)
 	}
 	w.Get("/v2/clients", w.tenant.Key).Want(200)

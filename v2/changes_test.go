@@ -22,7 +22,7 @@ func (s *signer) changed(path string, since time.Time) (emails []string) {
 }
 
 // TestUpdatedSinceOfUsersLists: the lists of a client's users, as members, as an
-// audience and by their exposures, tell who changed and nobody else.
+// audience and by their exposures, have who changed and no other.
 func TestUpdatedSinceOfUsersLists(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t, 3)
@@ -80,7 +80,7 @@ func TestUpdatedSinceOfUsersLists(t *testing.T) {
 	}
 }
 
-// TestUpdatedSinceOfTemplates: an import that changes a template is told.
+// TestUpdatedSinceOfTemplates: an import that changes a template is listed.
 func TestUpdatedSinceOfTemplates(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t, 0)
@@ -162,8 +162,8 @@ func TestRemindersWaitForAPublication(t *testing.T) {
 	}
 }
 
-// TestUpdatedSinceOfTraining: of a user's courses those are told that show otherwise, be
-// it by their place alone, whatever date the change has.
+// TestUpdatedSinceOfTraining: of a user's courses those are listed whose item changed,
+// if only by its place, whatever date the change has.
 func TestUpdatedSinceOfTraining(t *testing.T) {
 	t.Parallel()
 	w := newTrainee(t, 1)
@@ -226,7 +226,7 @@ func TestUpdatedSinceOfTraining(t *testing.T) {
 	}
 }
 
-// TestUpdatedSinceOfFrameworks: assignments are told whose evaluation moved, whose
+// TestUpdatedSinceOfFrameworks: assignments are listed whose evaluation moved, whose
 // collection was renamed or deleted, and new ones; not those that were evaluated again.
 func TestUpdatedSinceOfFrameworks(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 	"partnerapi/domain"
 )
 
-// TestCollectionLife: a collection takes members once, whoever asks again, and
+// TestCollectionLife: a collection takes members once, however often it is asked to, and
 // its end leaves the users, frees the name, and empties the audiences that
 // were its members'.
 func TestCollectionLife(t *testing.T) {

@@ -216,7 +216,7 @@ func (w *world) provokeConflict(t *testing.T, o op.Operation) {
 		return
 	}
 	path := pathOf(t, o, w.ids())
-	if o.Input().Body == nil { // the parameters tell two requests apart
+	if o.Input().Body == nil { // the parameters distinguish two requests
 		key := []string{"Idempotency-Key", o.Meta().ID}
 		w.Do("POST", path, w.tenant.Key, nil, key...).Want(o.Meta().Status)
 		checkError(t, w.Do("POST", path+"?another=1", w.tenant.Key, nil, key...), domain.Conflict)
@@ -258,7 +258,7 @@ func TestDatabaseUnreachable(t *testing.T) {
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
 		w.send(o, w.tenant.Key, w.ids()).Want(o.Meta().Status)
 	})
-	// Connections that die while nobody uses them are replaced too: the requests
+	// Connections that die while idle are replaced too: the requests
 	// that meet one may be refused, but in the documented way.
 	idle(w)
 	server.Kill()

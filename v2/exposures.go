@@ -8,7 +8,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Exposure is an exposure as v2 shows it. What it tells of a breach that was
+// Exposure is an exposure as v2 shows it. What it says of a breach that was
 // imported is Have I Been Pwned's, and credited where the document explains it.
 type Exposure struct {
 	UserID      domain.UserID   `json:"user_id" doc:"The user whose data was found."`

@@ -245,7 +245,7 @@ func TestAssignFrameworkTwiceAtOnce(t *testing.T) {
 }
 
 // TestFrameworkMeetsEntries: while a framework is assigned, users are created and
-// become active: nobody misses its course.
+// become active: none misses its course.
 func TestFrameworkMeetsEntries(t *testing.T) {
 	t.Parallel()
 	w := newTrainee(t, 6)

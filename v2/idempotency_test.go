@@ -146,8 +146,8 @@ func TestFailuresAreNotKept(t *testing.T) {
 	})
 }
 
-// TestRunningDuplicate: while the first is running, a repetition is told to
-// come back in a second. The first is held up by a lock on what it writes.
+// TestRunningDuplicate: while the first is running, a repetition gets
+// Retry-After: 1. The first is held up by a lock on what it writes.
 func TestRunningDuplicate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})

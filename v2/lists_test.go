@@ -222,7 +222,7 @@ func TestCursors(t *testing.T) {
 	for _, text := range []string{clients + "A", clients + "=", " " + clients, "\n" + clients, clients[:4] + "\r" + clients[4:], "null", "e30", strings.Repeat("A", 5000), "é"} {
 		bad("/v2/clients?", text)
 	}
-	// A cursor tells where to go on, not what may be seen.
+	// A cursor says where to go on, not what may be seen.
 	subset := w.NewKey(w.tenant, bothScopes, []domain.ClientID{w.client.ID})
 	if r := w.Get("/v2/clients?cursor="+clients, subset).Want(200); len(names(r)) != 0 {
 		t.Errorf("a cursor of another key shows %s", r.Body)

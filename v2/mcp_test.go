@@ -39,7 +39,7 @@ func TestToolsTakeSamples(t *testing.T) {
 	}
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
 		tool := tools[strings.ReplaceAll(o.Meta().ID, ".", "_")]
-		if tool == nil { // which the surface test of the tools tells of
+		if tool == nil { // which the surface test of the tools reports
 			return
 		}
 		arguments := map[string]any{}

@@ -155,7 +155,7 @@ func pagedMembers(t *testing.T, rows int) *pagedTable {
 }
 
 // pagedPolicies: inactive rows are archived; of members a sign-off has lapsed an
-// hour ago, which is a change that nobody wrote (decisions 3.9).
+// hour ago, which is a change without a write (decisions 3.9).
 func pagedPolicies(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 13)
 	homes := p.homes()
@@ -298,7 +298,7 @@ func (p *pagedTable) sign(client domain.ClientID, user domain.UserID, r pagedRow
 }
 
 // pagedDarkWebUsers: every user has exposures, some of them outside of the
-// period, which takes nobody off the list.
+// period, which takes no user off the list.
 func pagedDarkWebUsers(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 15)
 	homes := p.homes()

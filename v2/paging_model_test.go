@@ -29,7 +29,7 @@ type pagedRow struct {
 	status           domain.UserStatus
 	role             domain.Role
 	member           bool // of the collection that a filter names
-	kind             int  // from 0 to 3: which of what a filter tells apart
+	kind             int  // from 0 to 3: which of what a filter distinguishes
 }
 
 // compare orders two rows as a list in the order does.
@@ -82,7 +82,7 @@ type pagedList struct {
 	holds func(pagedRow) bool
 	key   string
 	at    ids // what its path names, where that is not what the table's does
-	// uncounted says that nobody asks for the list's total, which v1 alone does:
+	// uncounted says that no version asks for the list's total, which v1 alone does:
 	// it has none of the list's filters.
 	uncounted bool
 }
@@ -94,7 +94,7 @@ type pagedTable struct {
 	client domain.ClientID // whose rows are listed
 	op     op.Operation
 	at     ids      // what the path names
-	shown  []string // the members of an item that tell which row it is
+	shown  []string // the members of an item that identify its row
 	order  string   // of lists that take no sort
 	dice   *rand.Rand
 	rows   []pagedRow
@@ -110,7 +110,7 @@ type pagedTable struct {
 }
 
 // of says what is listed: by which operation, of which client or other object,
-// and what of an item tells which row it is.
+// and what of an item identifies its row.
 func (p *pagedTable) of(o op.Operation, at ids, shown ...string) {
 	p.op, p.at, p.shown = o, at, shown
 }

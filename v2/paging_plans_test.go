@@ -88,7 +88,7 @@ type plannedPages struct {
 	queries        *pageQueries
 }
 
-// newTraced is a service whose operations, api, tell how they read pages.
+// newTraced is a service whose operations, api, record how they read pages.
 func newTraced(t *testing.T) (h *v2test.Harness, api *v2.API, queries *pageQueries) {
 	url := dbtest.URL(t, v2test.Schema)
 	h = v2test.New(t, v2test.Options{URL: url, Limits: v2test.Unlimited})
@@ -146,7 +146,7 @@ func TestPagingPlans(t *testing.T) {
 	for _, test := range []struct {
 		table              *pagedTable
 		query, sort, index string
-		place              string // how the index is told where to begin
+		place              string // the condition by which the index begins
 	}{
 		{pages.clients, "", "name", "clients_by_name", "ROW(name_key, id)"},
 		{pages.clients, "", "created_at", "clients_by_created", "ROW(created_at, id)"},

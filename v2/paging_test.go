@@ -26,7 +26,7 @@ type pagedWalk struct {
 	pages  int
 	seen   map[string]int
 	// steady are the rows that were in the list throughout with an unchanged
-	// sort key, as far as note was told.
+	// sort key, as far as note was called.
 	steady map[string]pagedRow
 }
 

@@ -149,7 +149,7 @@ type SkippedUser struct {
 // assignTraining gives the course to those of the audience who are active and
 // have it neither open nor completed within its renewal window. Asking again
 // therefore changes nothing: a user who has the course open keeps the due date
-// that they were told, and gets no second mail.
+// of the first mail, and gets no second one.
 func (a *API) assignTraining(ctx context.Context, req *AssignTraining) (*TrainingAssigned, error) {
 	audience, err := req.Body.Audience.shape("audience")
 	if err != nil {

@@ -64,7 +64,7 @@ func TestAssignTrainingLarge(t *testing.T) {
 	}
 }
 
-// TestAssignWaitingArchived: nobody of a client that was archived meanwhile is given
+// TestAssignWaitingArchived: no user of a client that was archived meanwhile is given
 // a course.
 func TestAssignWaitingArchived(t *testing.T) {
 	t.Parallel()

@@ -40,13 +40,13 @@ func (w *trainee) assign(body string) v2test.Response {
 	return w.Do("POST", "/v2/clients/"+w.client.ID.String()+"/training/assignments", w.tenant.Key, body)
 }
 
-// completions is how often it was told that the user completed a course.
+// completions is how many events say that the user completed a course.
 func (w *trainee) completions(user v2.User) int {
 	w.T.Helper()
 	return w.Number("SELECT count(*) FROM events WHERE type = 'training.assignment.completed' AND user_id = $1 AND object_id IS NOT NULL", user.ID)
 }
 
-// complete completes a course, and wants that to be told or not.
+// complete completes a course, and wants an event of it or none.
 func (w *trainee) complete(user v2.User, n byte, at time.Time, want bool) {
 	w.T.Helper()
 	before := w.completions(user)
@@ -284,7 +284,7 @@ func TestCompleteCourse(t *testing.T) {
 	if n := w.completions(user); n != 2 {
 		t.Errorf("%d events", n)
 	}
-	// A year later it is due again, and those events were published; what is told late
+	// A year later it is due again, and those events were published; a late signal
 	// of the year before is not the new round's.
 	w.Publish()
 	w.Clock.Set(now.AddDate(1, 0, 0))

@@ -177,7 +177,7 @@ func (a *API) listUsers(ctx context.Context, in *ListUsers, w domain.Window) (do
 		filter.Status = domain.UserStatus(q.Status)
 	}
 	if q.CollectionID != "" {
-		// A text that is no id is the id of no collection: nobody is in it.
+		// A text that is no id is the id of no collection, which has no members.
 		id, _ := domain.ParseID[domain.CollectionKind](q.CollectionID)
 		filter.Collection = &id
 	}

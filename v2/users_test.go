@@ -122,8 +122,8 @@ func TestNewUserInCollections(t *testing.T) {
 	}
 }
 
-// TestClassification: a role that nobody set follows title and department; one
-// that was set stays.
+// TestClassification: a role that was not set by hand follows title and department;
+// one that was stays.
 func TestClassification(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
@@ -188,7 +188,7 @@ func TestPatch(t *testing.T) {
 	for _, field := range []string{"email", "id", "client_id", "source", "collection_ids"} {
 		checkInvalid(t, w.Do("PATCH", w.userPath(), w.tenant.Key, map[string]any{field: "x"}), field, "unknown")
 	}
-	// An override is kept even where the value is the same, and tells nobody.
+	// An override is kept even where the value is the same, and writes no event.
 	events := w.Number("SELECT count(*) FROM events")
 	before := w.Get(w.userPath(), w.tenant.Key)
 	w.Clock.Advance(time.Second)
@@ -234,7 +234,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestEvents: each change of a user is told once, in its transaction.
+// TestEvents: each change of a user writes one event, in its transaction.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})

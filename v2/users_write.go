@@ -164,7 +164,7 @@ func (a *API) updateUser(ctx context.Context, req *UpdateUser) (out *UserDetail,
 }
 
 // changedUser is the user with what is asked for, and what follows from it: a
-// role that nobody set is classified again when title or department change.
+// role that was not set by hand is classified again when title or department change.
 func changedUser(u domain.User, req *UpdateUser) domain.User {
 	b := req.Body
 	u.Overrides = slices.Clone(u.Overrides)

@@ -210,7 +210,7 @@ func (in *SentEmails) days(now time.Time) (since, until *op.Time) {
 }
 
 // recipient finds whom the mails were sent to. A user who exists beyond the
-// caller's reach is told apart from one who does not: Forbidden.
+// caller's reach is distinguished from one who does not: Forbidden.
 func (a *API) recipient(ctx context.Context, in *SentEmails) (recipient, error) {
 	id := in.Body.UserID
 	switch {
@@ -218,7 +218,7 @@ func (a *API) recipient(ctx context.Context, in *SentEmails) (recipient, error) 
 		return nil, domain.ErrInvalid("user_id", "is required unless an email address is given")
 	case id == nil:
 		email, ok := domain.CleanEmail(in.Body.Email)
-		if !ok { // which is nobody's
+		if !ok { // which is no user's
 			return nil, domain.ErrNotFound((domain.UserKind{}).Noun())
 		}
 		return a.db.Addressees(ctx, email)

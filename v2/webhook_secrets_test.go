@@ -240,7 +240,7 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// TestPingOnce: a repetition under an Idempotency-Key pings nobody, whether the first
+// TestPingOnce: a repetition under an Idempotency-Key sends no ping, whether the first
 // is under way or has ended; a failure frees the key.
 func TestPingOnce(t *testing.T) {
 	t.Parallel()

@@ -132,7 +132,7 @@ func (h *Harness) Publish() (n int) {
 		done, err := outbox.PublishEvents(h.T.Context(), h.DB, batch, h.API.RenderEvents)
 		h.must(err)
 		h.must(done.Reason)
-		if done.Busy { // another one is at it, be it the server's rest of one that died
+		if done.Busy { // another publisher holds the lock; one that died may hold it for a moment
 			continue
 		}
 		if n += len(done.Published); done.Taken() < batch {
