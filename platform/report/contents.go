@@ -224,8 +224,8 @@ const byMonth = "Month"
 
 func monthText(month domain.Date) string { return month.Time().Format("Jan 2006") }
 
-// nobody says that there are no users, where that is so.
-func nobody(users int) []Block {
+// noUsers says that there are no users, where that is so.
+func noUsers(users int) []Block {
 	if users > 0 {
 		return nil
 	}

@@ -44,7 +44,7 @@ func (m *Maker) darkWeb(ctx context.Context, t *db.Tenant, p domain.ReportPeriod
 	byMonth = monthly(months, byMonth, func(r *domain.ExposureMonth) *domain.Date { return &r.Month })
 	const none = "No exposure of an active user is known."
 	return []Section{
-		section("Summary", nobody(t.ActiveUsers), darkWebFigures(sum, byMonth),
+		section("Summary", noUsers(t.ActiveUsers), darkWebFigures(sum, byMonth),
 			one(Text("Unresolved and resolved exposures are all that are known of active users, whenever they were found.")),
 			one(Text(breachSource))),
 		section("By severity", bySeverity(sum, severities),

@@ -32,7 +32,7 @@ func (m *Maker) globalHealth(ctx context.Context, t *db.Tenant, p domain.ReportP
 	}
 	own := n.health(t)
 	return []Section{
-		section("Summary", nobody(t.ActiveUsers), one(Text(intro)), one(Figures{
+		section("Summary", noUsers(t.ActiveUsers), one(Text(intro)), one(Figures{
 			scoreFigure(t), highRiskFigure(t), onTrackFigure(t),
 			clickFigure(n.phishing.Clicked, n.phishing.Sent, "simulated mail"),
 		}), healthChart(&own, &others)),

@@ -49,7 +49,7 @@ func (m *Maker) employeeHistory(ctx context.Context, t *db.Tenant, p domain.Repo
 		}, Text(breachSource))
 	}
 	return []Section{
-		section("Summary", nobody(t.ActiveUsers), figures),
+		section("Summary", noUsers(t.ActiveUsers), figures),
 		section("Every user", one(Table{
 			Title: "History", Once: personCount, Empty: "Nothing happened to an active user in this period.",
 			Columns: personColumns(Column{Title: "Time (UTC)", Kind: TimeColumn, Width: 2}, Column{Title: "Event", Width: 3},

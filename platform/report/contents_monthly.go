@@ -23,7 +23,7 @@ func (m *Maker) monthlyReport(ctx context.Context, t *db.Tenant, p domain.Report
 	}
 
 	sections := []Section{
-		section("Summary", nobody(t.ActiveUsers),
+		section("Summary", noUsers(t.ActiveUsers),
 			one(Text(fmt.Sprintf("This report compares %s with %s.", periodText(p), periodText(previous)))),
 			one(now.monthFigures(&before))),
 		section("Risk score", scoresCompared(p, previous, now.scores, before.scores)),

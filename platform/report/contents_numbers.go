@@ -120,7 +120,7 @@ func scoreFigure(t *db.Tenant) Figure {
 	}
 }
 
-// gradeTones tell the grades from A to F apart in a chart.
+// gradeTones distinguish the grades from A to F in a chart.
 var gradeTones = []Tone{Good, Neutral, Warning, Bad, Bad}
 
 func gradeTone(grade domain.Grade) Tone {

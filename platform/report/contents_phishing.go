@@ -78,7 +78,7 @@ func (m *Maker) phishingPerformance(ctx context.Context, t *db.Tenant, p domain.
 	return []Section{
 		section("Summary", one(Text(howClicksCount+" These figures are of all mails, those to users who are inactive "+
 			"now included.")), phishingFigures(phishingTotal(byMonth))),
-		section("Every user", nobody(t.ActiveUsers), one(Table{
+		section("Every user", noUsers(t.ActiveUsers), one(Table{
 			Title: "Phishing by user", Empty: "There are no active users.",
 			Columns: personColumns(append(phishingColumns[:5:5], Column{Title: "Click rate", Kind: PercentColumn})...),
 			Rows: cellsOf(reports.PhishedUsers(ctx, t, p), func(r *domain.PhishedUser) []any {

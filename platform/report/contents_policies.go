@@ -69,7 +69,7 @@ func (m *Maker) policyAcknowledgment(ctx context.Context, t *db.Tenant, _ domain
 		return nil, err
 	}
 	return []Section{
-		section("Summary", nobody(t.ActiveUsers), signOff(list)),
+		section("Summary", noUsers(t.ActiveUsers), signOff(list)),
 		section("Every user and policy", one(Table{
 			Title: "Policy acknowledgment", Once: personCount, Empty: "No policy asks an active user for a signature.",
 			Columns: personColumns(Column{Title: "Policy", Width: 3}, Column{Title: "Version", Kind: IntegerColumn},

@@ -34,7 +34,7 @@ func TestPolicies(t *testing.T) {
 			continue
 		}
 		r["Users"], r["Signed"] = *p.AudienceUserCount, *p.AcknowledgedCount
-		if *p.AudienceUserCount > 0 { // of nobody there is no rate
+		if *p.AudienceUserCount > 0 { // an empty audience has no rate
 			r["Signed rate"] = *p.Percentage
 		}
 		r["Unsigned"] = *p.AudienceUserCount - *p.AcknowledgedCount

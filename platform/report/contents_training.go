@@ -31,7 +31,7 @@ func (m *Maker) trainingOverview(ctx context.Context, t *db.Tenant, p domain.Rep
 		countFigure("Courses completed", completed, "in this period"),
 		countFigure("Courses assigned", assigned, "in this period"))
 	return []Section{
-		section("Summary", nobody(t.ActiveUsers), one(figures), onTrackChart(t)),
+		section("Summary", noUsers(t.ActiveUsers), one(figures), onTrackChart(t)),
 		section("By course", courseChart(courses),
 			one(courseTable("Training by course", courses, t.ActiveUsers, "In this period"))),
 		section("By month",
@@ -52,7 +52,7 @@ func (m *Maker) trainingOverview(ctx context.Context, t *db.Tenant, p domain.Rep
 
 func (m *Maker) trainingPerformance(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
 	return []Section{
-		section("Summary", nobody(t.ActiveUsers), one(onTrackFigures(t)), onTrackChart(t)),
+		section("Summary", noUsers(t.ActiveUsers), one(onTrackFigures(t)), onTrackChart(t)),
 		section("Every user", one(Table{
 			Title: "Training by user", Empty: "There are no active users.",
 			Columns: personColumns(Column{Title: "Completed", Kind: IntegerColumn}, Column{Title: "Open", Kind: IntegerColumn},
@@ -71,7 +71,7 @@ func (m *Maker) trainingStatus(ctx context.Context, t *db.Tenant, p domain.Repor
 		return nil, err
 	}
 	return []Section{
-		section("Summary", nobody(t.ActiveUsers), courseTotals(courses)),
+		section("Summary", noUsers(t.ActiveUsers), courseTotals(courses)),
 		section("Every user and course", one(Table{
 			Title: "Training status", Once: personCount, Columns: personColumns(courseColumns...), Empty: noCourses,
 			Rows: cellsOf(reports.UserCourses(ctx, t), func(r *domain.UserCourse) []any {
@@ -101,7 +101,7 @@ func (m *Maker) courseDetails(ctx context.Context, t *db.Tenant, p domain.Report
 		})
 	}
 	return []Section{
-		section("Courses", nobody(t.ActiveUsers), courseTotals(courses), courseChart(courses),
+		section("Courses", noUsers(t.ActiveUsers), courseTotals(courses), courseChart(courses),
 			one(courseTable("Courses", courses, t.ActiveUsers, "In 365 days"))),
 		section("Who has not completed them", users("Not completed", "Nobody has an open course.", false)),
 		section("Who has completed them", users("Completed", "Nobody has completed a course.", true)),
@@ -126,7 +126,7 @@ func (m *Maker) teamTraining(ctx context.Context, t *db.Tenant, p domain.ReportP
 	}
 	department := func(r *domain.TeamTraining) string { return named(r, "(no department)") }
 	return []Section{
-		section("Summary", nobody(t.ActiveUsers), one(onTrackFigures(t)),
+		section("Summary", noUsers(t.ActiveUsers), one(onTrackFigures(t)),
 			one(Text("A user is on track who has no overdue course. "+
 				"Completed are the courses completed in the last 365 days."))),
 		section("By manager", one(Table{

@@ -43,7 +43,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// fill gives a client users with everything that reports tell of, at times around
+// fill gives a client users with everything that reports show, at times around
 // the borders of the period.
 func (w *world) fill(client domain.ClientID, users int) {
 	ids := w.users(client, users)

@@ -130,8 +130,8 @@ func (d *Downloads) find(
 	return t, r, nil
 }
 
-// attachment is the Content-Disposition for a file's name: in ASCII for whoever
-// knows nothing else, and as it is (RFC 6266).
+// attachment is the Content-Disposition for a file's name: in ASCII for clients that
+// know nothing else, and as it is (RFC 6266).
 func attachment(name string) string {
 	ascii := strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '%' {

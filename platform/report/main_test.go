@@ -70,7 +70,7 @@ func (fn writes) Write(ctx context.Context, to io.Writer, t *db.Tenant, r domain
 	return fn(ctx, to, t, r)
 }
 
-// sample writes 100,000 bytes that tell of the report.
+// sample writes 100,000 bytes that depend on the report.
 var sample writes = func(_ context.Context, to io.Writer, t *db.Tenant, r domain.Report) error {
 	_, err := io.WriteString(to, contents(t.Name, r))
 	return err

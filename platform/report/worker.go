@@ -53,7 +53,7 @@ const (
 
 // Observer is notified of what a Worker and a Carer do.
 type Observer struct {
-	// Tried gets how each try ended and how long it took; nil for nobody.
+	// Tried gets how each try ended and how long it took; it may be nil.
 	Tried func(outcome Outcome, took time.Duration)
 	// Trace makes a span of each try.
 	Trace domain.Trace
