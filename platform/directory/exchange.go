@@ -258,7 +258,7 @@ func (s *session) quote(parts ...string) string {
 	return text
 }
 
-// property is a value of a JSON object that tells absent from null: only the
+// property is a value of a JSON object that distinguishes absent from null: only the
 // former is not given.
 type property[T any] struct{ domain.Property[T] }
 

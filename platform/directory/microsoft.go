@@ -29,8 +29,8 @@ type microsoft struct {
 	*session
 	base  string // Graph's address with the version
 	group string // the id; empty for none
-	// seen are the accounts of the round so far. Graph may tell of one again, and
-	// then of no more than what changed.
+	// seen are the accounts of the round so far. Graph may return one again, and
+	// then no more than what changed.
 	seen map[string]bool
 }
 

@@ -110,9 +110,9 @@ func TestMicrosoftDocumented(t *testing.T) {
 	)
 }
 
-// TestMicrosoftToldTwice has Graph tell of an account twice in one round, the
-// second time of no more than what changed meanwhile.
-func TestMicrosoftToldTwice(t *testing.T) {
+// TestMicrosoftAccountTwice has Graph return an account twice in one round, the
+// second time with no more than what changed meanwhile.
+func TestMicrosoftAccountTwice(t *testing.T) {
 	t.Parallel()
 	m := microsoft(t, directorytest.New())
 	s, _ := source(t, domain.Microsoft, m, "")

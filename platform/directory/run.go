@@ -51,7 +51,7 @@ type Runner struct {
 	wait func(context.Context, time.Duration) error
 	// beat ticks when leases are to be extended.
 	beat func() (ticks <-chan time.Time, stop func())
-	// trace makes a span of each run; tell is told how it ended.
+	// trace makes a span of each run; tell is called with how it ended.
 	trace domain.Trace
 	tell  func(provider domain.Directory, outcome Outcome, took time.Duration)
 }
@@ -76,7 +76,7 @@ type RunnerOption func(*Runner)
 // WithTrace makes a span of the work on each run.
 func WithTrace(trace domain.Trace) RunnerOption { return func(r *Runner) { r.trace = trace } }
 
-// WithWatcher has watch told how the work on each run ended, and how long it took in
+// WithWatcher calls watch with how the work on each run ended, and how long it took in
 // this process. It is called by several goroutines. The provider is empty where the
 // connection is gone.
 func WithWatcher(watch func(provider domain.Directory, outcome Outcome, took time.Duration)) RunnerOption {

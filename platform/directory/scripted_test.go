@@ -23,7 +23,7 @@ type account struct {
 // state is what a directory holds, by object id.
 type state map[string]account
 
-// scripted is a directory in memory. It tells deltas from a position on, or, where
+// scripted is a directory in memory. It returns deltas from a position on, or, where
 // it is whole, everything each time.
 type scripted struct {
 	whole  bool
@@ -32,7 +32,7 @@ type scripted struct {
 	// before, if not nil, is called before each page; an error is the source's.
 	before func(position string) error
 	reads  []string // the positions that pages were read from
-	// told is what is told between two states.
+	// told is what is returned between two states.
 	told map[[2]int][]domain.DirectoryAccount
 }
 
@@ -131,7 +131,7 @@ func (s *scripted) between(from, to int) (list []domain.DirectoryAccount) {
 	return list
 }
 
-// told is the account as the directory tells it: with all of its properties, or
+// told is the account as the directory returns it: with all of its properties, or
 // with those that are not as before.
 func (a account) told(id string, before *account) domain.DirectoryAccount {
 	out := domain.DirectoryAccount{ObjectID: id}

@@ -14,7 +14,7 @@ import (
 var ErrSpecial = errors.New("a private, local or otherwise special address is not connected to")
 
 // azureHost is the address at which Azure's hosts answer their virtual machines. It
-// is in no registry of special addresses, and nobody's on the internet.
+// is in no registry of special addresses, and is not used on the internet.
 var azureHost = netip.MustParsePrefix("168.63.129.16/32")
 
 // guardian refuses the networks of IANA's registries of special addresses, multicast,

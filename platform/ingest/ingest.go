@@ -44,7 +44,7 @@ type Watcher struct {
 // Ingest reads signals to the end of r and applies them in batches, each in a
 // transaction. A line waits a second at most for others to come, so that r may
 // be a pipe that never ends. Bad lines are skipped. It holds a batch in memory,
-// however long the input is. An error ends it; the report then tells of what is
+// however long the input is. An error ends it; the report then counts what is
 // applied, and the same input may be given again from its beginning. So does the
 // end of ctx, which leaves a read of r waiting.
 func Ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
@@ -132,7 +132,7 @@ func (in *ingestion) judge() {
 	in.entries = append(in.entries, e)
 }
 
-// apply applies the batch, and counts and tells what became of its lines.
+// apply applies the batch, and counts and reports what became of its lines.
 func (in *ingestion) apply(ctx context.Context) error {
 	results, err := in.db.IngestSignals(ctx, in.signals)
 	if err != nil {

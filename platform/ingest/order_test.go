@@ -27,7 +27,7 @@ type happening struct {
 }
 
 // random is something that may happen in an office of some users. What happens
-// to mails does so in one day: of a click that is told of after the mail's
+// to mails does so in one day: of a click that is reported after the mail's
 // credentials no time is kept, and the score goes by days.
 func random(r *rand.Rand, users int) happening {
 	h := happening{user: r.IntN(users), object: r.IntN(2), at: noon.Add(-time.Duration(r.IntN(40*24)) * time.Hour)}

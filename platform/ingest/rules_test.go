@@ -318,7 +318,7 @@ func TestArchivedClient(t *testing.T) {
 	}
 }
 
-// TestUnsentMail: nothing can be done with a mail that is not sent, be it due or
+// TestUnsentMail: no signal applies to a mail that is not sent, due or
 // not, and its sending goes on.
 func TestUnsentMail(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ import (
 	"partnerapi/platform/ingest"
 )
 
-// TestEachType: what each type of signal does, and the events that tell of it.
+// TestEachType: what each type of signal does, and the events that it writes.
 func TestEachType(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, "")
@@ -148,7 +148,7 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// TestLongestLine: a line may have just so many bytes.
+// TestLongestLine: the limit of a line's bytes is exact.
 func TestLongestLine(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, "")
@@ -172,8 +172,8 @@ func publications(o *office, n int) []string {
 	return lines
 }
 
-// TestAtMostOnce: a signal is taken once, be it twice in one run, in a second
-// run or in two runs at once.
+// TestAtMostOnce: a signal that comes twice in one run, in a second run, or
+// in two runs at once is taken once.
 func TestAtMostOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, "")

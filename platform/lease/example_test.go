@@ -44,7 +44,7 @@ func ExampleLoop() {
 	// Output: 3
 }
 
-// A mark whose lease had ended is an error for whoever marks that row, and no other.
+// A mark whose lease had ended is an error of the call that marks that row, and of no other.
 func ExampleMarks() {
 	marks := lease.NewMarks(lease.MarksConfig[string]{
 		Log: slog.New(slog.DiscardHandler), Doing: "mark mails", Most: 100, Within: time.Second,

@@ -79,7 +79,7 @@ const (
 //
 // A mail goes out twice only if its process dies, or loses the database or the
 // server's answer, between the server's taking of the message and the commit of
-// the mark: nobody knows then that it was taken, and another dispatcher takes the
+// the mark: it is then unknown that it was taken, and another dispatcher takes the
 // mail over when the lease ends. What is marked never goes out again.
 type Dispatcher struct {
 	db      *db.DB
@@ -100,7 +100,7 @@ func WithTrace(trace domain.Trace) Option { return func(d *Dispatcher) { d.trace
 
 // NewDispatcher returns a dispatcher of the given number of workers, from 1, with a writer
 // for each kind of mail. It does not close the sender. observe, if not nil, is
-// told of every outcome; it is called by several goroutines.
+// called with every outcome, by several goroutines.
 func NewDispatcher(
 	d *db.DB, sender Sender, workers int, writers map[db.OutboxKind]Writer, log *slog.Logger,
 	observe func(db.OutboxKind, Outcome), options ...Option,

@@ -238,7 +238,7 @@ func TestTwoProcesses(t *testing.T) {
 	if n := o.Number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'"); n != 0 {
 		t.Errorf("%d transactions are open", n)
 	}
-	o.Exec("UPDATE mail_requests SET created_at = created_at") // waits for nobody
+	o.Exec("UPDATE mail_requests SET created_at = created_at") // waits for no lock
 	close(gate)
 	o.until(0, "SELECT count(*) FROM outbox")
 	for _, stop := range stops {
@@ -265,7 +265,7 @@ func (c crashing) Send(ctx context.Context, m mail.Message) error {
 }
 
 // TestCrashAfterSending is the one window in which a mail goes out twice: the
-// server has taken it, and nobody could write that down. The two are the same
+// server has taken it, and that could not be marked. The two are the same
 // message.
 func TestCrashAfterSending(t *testing.T) {
 	t.Parallel()

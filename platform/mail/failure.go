@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// part is what a mail server was being told of a message.
+// part is what of a message was being sent to a mail server.
 type part string
 
 const (
@@ -77,7 +77,7 @@ func (f *failure) permanent() bool {
 	return true
 }
 
-// sorted tells a refusal for good from what may go well another time. The
+// sorted distinguishes a permanent refusal from a temporary one. The
 // latter is for the log, and does not name the reader.
 func (f *failure) sorted(w wire) error {
 	if f.permanent() {

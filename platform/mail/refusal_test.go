@@ -69,9 +69,9 @@ func TestRefusalKinds(t *testing.T) {
 	}
 }
 
-// TestErrorsNameNobody: a temporary error, which is logged, shows what the
+// TestErrorsNameNoReader: a temporary error, which is logged, shows what the
 // server said without the reader's address.
-func TestErrorsNameNobody(t *testing.T) {
+func TestErrorsNameNoReader(t *testing.T) {
 	t.Parallel()
 	for to, said := range map[string]string{
 		"ada@example.test":                "450 4.2.1 <ADA@example.test>: Recipient ada@example.test is busy",
@@ -156,7 +156,7 @@ func TestUnwritableMail(t *testing.T) {
 	}
 }
 
-// TestAddresses: what the server is told, and the reader shown, for addresses
+// TestAddresses: what the server gets, and the reader sees, for addresses
 // with other letters than those of ASCII or with quotes.
 func TestAddresses(t *testing.T) {
 	t.Parallel()

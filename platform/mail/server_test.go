@@ -35,7 +35,7 @@ type server struct {
 	t       testing.TB
 	address string
 	smtp    *smtp.Server
-	user    string // who must authenticate, with the password "secret"; empty for nobody
+	user    string // who must authenticate, with the password "secret"; empty for no authentication
 
 	mu       sync.Mutex
 	mails    []received

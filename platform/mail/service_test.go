@@ -252,7 +252,7 @@ func TestWhoFails(t *testing.T) {
 	}
 }
 
-// TestUnknownSimulation: a mail that nobody recorded, of a template without
+// TestUnknownSimulation: a mail without a record, of a template without
 // indicators, has a reminder all the same.
 func TestUnknownSimulation(t *testing.T) {
 	t.Parallel()
@@ -268,7 +268,7 @@ func TestUnknownSimulation(t *testing.T) {
 }
 
 // TestServiceMailUnwanted: it is at the sending that a user is active, the client
-// is there, and there is something to tell.
+// is there, and the subject of the mail still stands.
 func TestServiceMailUnwanted(t *testing.T) {
 	t.Parallel()
 	p, now := newPlatform(t), v2test.Noon
@@ -298,8 +298,8 @@ func TestServiceMailUnwanted(t *testing.T) {
 	}
 }
 
-// TestResolvedBefore: an exposure whose resolving was told first, or along with the
-// finding, is not worth a mail.
+// TestResolvedBefore: an exposure that was reported as resolved before, or along with, its
+// finding leads to no mail.
 func TestResolvedBefore(t *testing.T) {
 	t.Parallel()
 	p, now := newPlatform(t), v2test.Noon
@@ -311,7 +311,7 @@ func TestResolvedBefore(t *testing.T) {
 	}
 }
 
-// TestTenantsMail: what happens to a user of one client is told to nobody of
+// TestTenantsMail: a mail about a user of one client goes to no user of
 // another who has the same address.
 func TestTenantsMail(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ var reportWords = map[domain.Language]string{
 var bodyEnd = regexp.MustCompile(`(?i)</body\s*>`)
 
 // Check says why no mail can be written from a template, or why its page could
-// not tell what gave the mail away; nil where there is no reason.
+// not explain what gave the mail away; nil where there is no reason.
 func Check(t domain.Template) error {
 	if _, err := t.Sender(); err != nil {
 		return err
@@ -54,7 +54,7 @@ func Check(t domain.Template) error {
 
 // Compose writes a simulated mail as of now. The first link of its HTML leads
 // to the mail's page, and so does whatever names the same address in the text;
-// a link for reporting the mail and a picture that tells of its opening follow.
+// a link for reporting the mail and a picture that reports its opening follow.
 func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, error) {
 	page := c.public + "/t/" + c.tokens.For(s.Result)
 	values := placeholders(s, page, now)

@@ -45,7 +45,7 @@ func TestFirstLink(t *testing.T) {
 	}
 }
 
-// TestCheck: what no mail could be written from is told before it is kept.
+// TestCheck: what no mail could be written from is refused before it is stored.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	good := domain.Template{From: "{{company}} <it@bait.example>", TemplateContent: domain.TemplateContent{

@@ -135,14 +135,14 @@ func (b *bait) request(method, path, from, body string) *httptest.ResponseRecord
 
 const home = "198.51.100.7:4711"
 
-// state is what is stored of a result: its status, and how a scanner was told.
+// state is what is stored of a result: its status, and how a scanner was detected.
 func (b *bait) state(id domain.ResultID) (status, reason string, reported bool) {
 	b.t.Helper()
 	b.must(b.DB.SQL().QueryRow("SELECT status, coalesce(automated_reason, ''), reported FROM phishing_results WHERE id = $1", id).Scan(&status, &reason, &reported))
 	return status, reason, reported
 }
 
-// TestThePagesOfAForm: open, click, submit and report, each told of in the
+// TestThePagesOfAForm: open, click, submit and report, each explained in the
 // reader's language; what is typed leaves no trace.
 func TestThePagesOfAForm(t *testing.T) {
 	t.Parallel()
@@ -197,20 +197,20 @@ func TestScanners(t *testing.T) {
 		status, reason      string
 		reported            bool
 	}{
-		"a person":                {"GET", "", home, time.Minute, "clicked", "", false},
-		"the head of a page":      {"HEAD", "", home, time.Minute, "sent", "head", false},
-		"the head of a picture":   {"HEAD", "/open.gif", home, time.Minute, "sent", "head", false},
-		"from a scanner":          {"GET", "", "203.0.113.9:1", time.Minute, "sent", "network", false},
-		"from one on IPv6":        {"GET", "", "[2001:db8::1]:1", time.Minute, "sent", "network", false},
-		"mapped into IPv6":        {"GET", "", "[::ffff:203.0.113.9]:1", time.Minute, "sent", "network", false},
-		"next to a scanner":       {"GET", "", "[2001:db8::2]:1", time.Minute, "clicked", "", false},
-		"within two seconds":      {"GET", "", home, 1999 * time.Millisecond, "sent", "fast", false},
-		"after two seconds":       {"GET", "", home, 2 * time.Second, "clicked", "", false},
-		"a scanner follows all":   {"GET", "/report", "203.0.113.9:1", time.Minute, "sent", "", false},
-		"a report at once":        {"GET", "/report", home, time.Second, "sent", "", false},
-		"a person's report":       {"GET", "/report", home, time.Minute, "sent", "", true},
-		"a scanner sends a form":  {"POST", "", "203.0.113.9:1", time.Minute, "sent", "", false},
-		"a form that nobody read": {"POST", "", home, time.Second, "sent", "", false},
+		"a person":                 {"GET", "", home, time.Minute, "clicked", "", false},
+		"the head of a page":       {"HEAD", "", home, time.Minute, "sent", "head", false},
+		"the head of a picture":    {"HEAD", "/open.gif", home, time.Minute, "sent", "head", false},
+		"from a scanner":           {"GET", "", "203.0.113.9:1", time.Minute, "sent", "network", false},
+		"from one on IPv6":         {"GET", "", "[2001:db8::1]:1", time.Minute, "sent", "network", false},
+		"mapped into IPv6":         {"GET", "", "[::ffff:203.0.113.9]:1", time.Minute, "sent", "network", false},
+		"next to a scanner":        {"GET", "", "[2001:db8::2]:1", time.Minute, "clicked", "", false},
+		"within two seconds":       {"GET", "", home, 1999 * time.Millisecond, "sent", "fast", false},
+		"after two seconds":        {"GET", "", home, 2 * time.Second, "clicked", "", false},
+		"a scanner follows all":    {"GET", "/report", "203.0.113.9:1", time.Minute, "sent", "", false},
+		"a report at once":         {"GET", "/report", home, time.Second, "sent", "", false},
+		"a person's report":        {"GET", "/report", home, time.Minute, "sent", "", true},
+		"a scanner sends a form":   {"POST", "", "203.0.113.9:1", time.Minute, "sent", "", false},
+		"a form that was not read": {"POST", "", home, time.Second, "sent", "", false},
 	} {
 		id := b.sentNow(5, domain.English)
 		b.Clock.Advance(c.after)
@@ -318,7 +318,7 @@ func TestCompose(t *testing.T) {
 }
 
 // TestOwnTemplates: every one of the service's own templates is whole in each
-// language, and can be sent and told of.
+// language, and can be sent and explained.
 func TestOwnTemplates(t *testing.T) {
 	t.Parallel()
 	list, err := db.OwnTemplates()

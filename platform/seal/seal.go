@@ -1,5 +1,5 @@
 // Package seal keeps secrets that others trust the service with: sealed by
-// AES-256-GCM under an operator's key, so that whoever has the database alone has
+// AES-256-GCM under an operator's key, so that the database alone reveals
 // none of them (decisions 8.15).
 package seal
 

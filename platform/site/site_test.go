@@ -118,7 +118,7 @@ func TestGuide(t *testing.T) {
 	}
 }
 
-// TestGuidePaths: a guide lies where it is told to, and guides find each other by
+// TestGuidePaths: a guide lies at its declared path, and guides find each other by
 // the paths of their files.
 func TestGuidePaths(t *testing.T) {
 	t.Parallel()

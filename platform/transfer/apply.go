@@ -143,7 +143,7 @@ func (p *pass[T]) gather(ctx context.Context, batches chan<- *batch[T]) error {
 	return send()
 }
 
-// write applies a batch, and counts and tells what became of its lines.
+// write applies a batch, and counts and reports what became of its lines.
 func (p *pass[T]) write(ctx context.Context, b *batch[T]) error {
 	p.mu.Lock()
 	lines, list := p.ready(b)

@@ -7,7 +7,7 @@ import (
 	"partnerapi/db"
 )
 
-// ImportIn is Import in batches of up to so many lines.
+// ImportIn is Import in batches of at most the given lines.
 func ImportIn(ctx context.Context, d *db.DB, r io.Reader, w Watcher, lines int) (Report, error) {
 	return importAs(ctx, d, r, &run{watcher: w, batchLines: lines})
 }

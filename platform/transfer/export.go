@@ -43,7 +43,7 @@ var listSignals = listed("signal", (*db.DB).ExportSignals, func(line []byte, s *
 	return append(append(line, text...), '\n'), err
 })
 
-// toldEvery is after how many lines of a kind an export tells how far it is.
+// toldEvery is after how many lines of a kind an export reports its progress.
 const toldEvery = 10_000
 
 func listing[T any](read func(*db.DB, context.Context, domain.PartnerID) iter.Seq2[T, error]) lister {

@@ -26,7 +26,7 @@ func (w *world) exportBoth() (objects, signals []byte) {
 	return out.Bytes(), did.Bytes()
 }
 
-// takeAll imports an export, of which nothing may be refused, and tells how many lines
+// takeAll imports an export, of which nothing may be refused, and returns how many lines
 // it has.
 func (w *world) takeAll(export []byte) transfer.Report {
 	w.t.Helper()

@@ -46,7 +46,7 @@ var ErrImporting = errors.New("another import into this database is running: wai
 // in memory.
 //
 // An error ends it, and so does the end of ctx, which leaves a read of r waiting; the
-// report then tells of what is applied. The same input may be given again from its
+// report then counts what is applied. The same input may be given again from its
 // beginning: what is applied changes nothing then.
 func Import(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
 	return importAs(ctx, d, r, &run{watcher: w, batchLines: batchLines})

@@ -30,7 +30,7 @@ func school() []string {
 const told = `SELECT type, user_id FROM events UNION ALL SELECT type, id FROM mail_requests ORDER BY 1, 2`
 
 // TestNew: what is not there is made with its own id and fields, and with all that
-// follows; nobody is told.
+// follows; no event or mail is sent.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

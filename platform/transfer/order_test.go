@@ -69,7 +69,7 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
-// cutShort imports lines in batches of so many, and is cut short after some more
+// cutShort imports lines in batches of the given size, and is cut short after some more
 // batches than the run before. It reports whether it was.
 func (w *world) cutShort(lines []string, batch, batches int) bool {
 	w.t.Helper()

@@ -148,7 +148,7 @@ func ref(object string, n int, fields string) string {
 	return line(object, n, fields)
 }
 
-// takeIn imports lines in batches of so many.
+// takeIn imports lines in batches of the given size.
 func (w *world) takeIn(batch int, lines ...string) (transfer.Report, error) {
 	return transfer.ImportIn(w.t.Context(), w.DB, strings.NewReader(strings.Join(lines, "\n")), transfer.Watcher{}, batch)
 }

@@ -3,8 +3,8 @@
 //
 // Delivery is at least once. A dispatcher claims deliveries under leases, sends with
 // no transaction open, and marks what became of them. If its process dies, or loses
-// the database, between the sending and the commit of the mark, nobody knows that
-// the endpoint was told: another dispatcher takes the delivery over when the lease
+// the database, between the sending and the commit of the mark, it is unknown
+// that the endpoint got the event: another dispatcher takes the delivery over when the lease
 // ends, and the endpoint gets the event again, with the same id.
 package webhook
 

@@ -191,7 +191,7 @@ func TestRetryAfter(t *testing.T) {
 
 // TestEnds: what waits for a subscription that is paused, disabled, or whose key was
 // revoked or expired is given up, also if that is over by then; what waits for one
-// that was deleted is gone. Nobody is told.
+// that was deleted is gone. No request is sent.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -52,7 +52,7 @@ type Options struct {
 	Version string
 	// Resolver looks hosts up; nil is the machine's.
 	Resolver *net.Resolver
-	// Clock tells the time of signatures and tries; nil is the machine's.
+	// Clock is the time of signatures and tries; nil is the machine's.
 	Clock domain.Clock
 }
 

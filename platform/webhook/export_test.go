@@ -26,7 +26,7 @@ func Judge(l outbox.DeliveryLease, a Answer, now time.Time) outbox.DeliveryMark 
 	return judge(l, a, now)
 }
 
-// Discard is a log that nobody reads.
+// Discard is a log whose lines are dropped.
 var Discard = log.New(io.Discard, "", 0)
 
 // Once makes all tries that are due, and waits for them. It returns how many

@@ -97,7 +97,7 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	}
 }
 
-// tell says what became of a batch.
+// tell logs what became of a batch.
 func (p *Publisher) tell(ctx context.Context, done *outbox.Publication) {
 	if e := done.Postponed; e != nil {
 		p.log.ErrorContext(ctx, "an event cannot be published; it will be tried again", "event", e.ID.String(),
