@@ -2,7 +2,7 @@ package v1compat
 
 import "strings"
 
-// Anchor is where the migration guide tells of an operation of v1: the id that the
+// Anchor is where the migration guide describes an operation of v1: the id that the
 // pages' Markdown gives the heading "METHOD PATH", such as "GET
 // /v1/clients/{client_id}/users". Letters are in lower case, a space, a hyphen and an
 // underscore are a hyphen, and other signs go, so parameters may be written

@@ -144,7 +144,7 @@ func toMember(m v2.Member) CollectionMember {
 }
 
 // fromAddMember moves the user: in v1 a user is in one collection at the most.
-// A text that is no UUID is the id of nobody.
+// A text that is no UUID is the id of no user.
 func fromAddMember(in *addMember) *v2.MoveMember {
 	out := &v2.MoveMember{}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()

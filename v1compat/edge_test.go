@@ -105,7 +105,7 @@ func TestNotEncoded(t *testing.T) {
 	}
 }
 
-// noDatabase is told how long a connection to a database that is not there may take.
+// noDatabase records how long a connection to a database that is not there may take.
 type noDatabase struct{ within time.Duration }
 
 // TraceAcquireStart is called when a connection is asked for.

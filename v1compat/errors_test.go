@@ -149,7 +149,7 @@ func (s *scene) bads(id string) map[int][]bad {
 				`{"email":"a@example.com","last_name":[]}`, "last_name must be a string", `{"email":"a@example.com","department":"`+long+`"}`, "department must be at most 500",
 				`{"email":"a@example.com","job_title":"`+long+`"}`, "job_title must be at most 500", `{"email":"a@example.com","manager_email":"x"}`, "manager_email must be an email address",
 				`{"email":"a@example.com","collection_id":2147483647}`, "collection_id is not a collection of this client",
-				`{"email":"first@example.com","collection_id":2147483647}`, "collection_id is not a collection of this client", // told before the clash
+				`{"email":"first@example.com","collection_id":2147483647}`, "collection_id is not a collection of this client", // checked before the clash
 				`{"email":"a@example.com","collection_id":`+s.foreignCollection+`}`, "collection_id is not a collection of this client",
 				`{"email":"a@example.com","collection_id":"`+s.collection+`"}`, "collection_id must be an integer", `{"email":"a@example.com","collection_id":0}`, "collection_id must be an integer",
 				`{"email":"a@example.com","collection_id":1.0}`, "collection_id must be an integer", `{"email":"a@example.com","collection_id":1e0}`, "collection_id must be an integer",
@@ -181,7 +181,7 @@ func (s *scene) bads(id string) map[int][]bad {
 
 // nobodies are requests for users who do not exist.
 func nobodies(path, body string) (list []bad) {
-	for _, id := range []string{nobody, "00000000-0000-0000-0000-000000000000", "x", "usr_01jhz5q7rgec7t3vfd9w8x2k4m"} {
+	for _, id := range []string{unusedID, "00000000-0000-0000-0000-000000000000", "x", "usr_01jhz5q7rgec7t3vfd9w8x2k4m"} {
 		list = append(list, bad{"/v1/users/" + id + path, body, "no such user"})
 	}
 	return list
@@ -207,13 +207,13 @@ func (s *scene) badParts(id string) map[int][]bad {
 		},
 		"add-collection-member": {
 			400: badJSON(members, `{}`, "user_infima_id is required", `{"user_infima_id":null}`, "user_infima_id is required", `{"user_infima_id":" "}`, "user_infima_id is required", `{"user_infima_id":7}`, "user_infima_id must be a string"),
-			404: append(bodies(members, `{"user_infima_id":"`+nobody+`"}`, "no such user", `{"user_infima_id":"x"}`, "no such user", `{"user_infima_id":"`+s.siblingUser+`"}`, "no such user"),
+			404: append(bodies(members, `{"user_infima_id":"`+unusedID+`"}`, "no such user", `{"user_infima_id":"x"}`, "no such user", `{"user_infima_id":"`+s.siblingUser+`"}`, "no such user"),
 				bad{nowhere, add, "no such collection"}, bad{foreign, add, "no such collection"}),
 			413: tooLarge(members),
 		},
 		"remove-collection-member": {
 			400: {{collections + "/x/members/" + s.user, "", "collection_id must be"}},
-			404: {{members + "/" + nobody, "", "the user is not a member"}, {members + "/x", "", "the user is not a member"}, {members + "/" + s.siblingUser, "", "the user is not a member"},
+			404: {{members + "/" + unusedID, "", "the user is not a member"}, {members + "/x", "", "the user is not a member"}, {members + "/" + s.siblingUser, "", "the user is not a member"},
 				{nowhere + "/" + s.user, "", "no such collection"}, {foreign + "/" + s.user, "", "no such collection"}},
 		},
 		"policies": {400: append(badWindow(policies), bad{"/v1/clients/0/policies", "", "client_id must be"})},
@@ -238,7 +238,7 @@ func (s *scene) badParts(id string) map[int][]bad {
 	}[id]
 }
 
-// badMail is bads for the routes that send mail and tell of it.
+// badMail is bads for the routes that send and list mail.
 func (s *scene) badMail(id string) map[int][]bad {
 	const emails, sends = "/v1/sentemails", "/v1/sendphishing"
 	user, template := `"user_id":"`+s.user+`"`, `"phishing_template":`+s.template
@@ -252,8 +252,8 @@ func (s *scene) badMail(id string) map[int][]bad {
 				`{`+infima+`,"message_types":["phishing","welcome"]}`, "message_types[1] must be one of training-invite", `{`+infima+`,"message_types":[null]}`, "message_types[0] must",
 				`{`+infima+`,"start_time":"yesterday"}`, "start_time must be", `{`+infima+`,"start_time":7}`, "start_time must be"),
 				bad{emails + "?limit=x", `{` + infima + `}`, "limit must be"}, bad{emails + "?offset=-1", `{` + infima + `}`, "offset must be"}),
-			404: bodies(emails, `{"user_infima_id":"`+nobody+`"}`, "no such user", `{"user_infima_id":"00000000-0000-0000-0000-000000000000"}`, "no such user",
-				`{"user_infima_id":"`+nobody+`","email_address":"first@example.com"}`, "no such user", `{"email_address":"nobody@example.com"}`, "no such user", `{"email_address":"nobody"}`, "no such user"),
+			404: bodies(emails, `{"user_infima_id":"`+unusedID+`"}`, "no such user", `{"user_infima_id":"00000000-0000-0000-0000-000000000000"}`, "no such user",
+				`{"user_infima_id":"`+unusedID+`","email_address":"first@example.com"}`, "no such user", `{"email_address":"nobody@example.com"}`, "no such user", `{"email_address":"nobody"}`, "no such user"),
 			413: tooLarge(emails),
 		},
 		"sendphishing": {
@@ -261,7 +261,7 @@ func (s *scene) badMail(id string) map[int][]bad {
 				`{`+user+`,`+template+`,"send_time":""}`, "send_time must be",
 				`{`+user+`}`, "phishing_template is required", `{`+user+`,"phishing_template":2147483647}`, "phishing_template is not a phishing template", `{`+user+`,"phishing_template":"x"}`, "phishing_template must be",
 				`{`+user+`,`+template+`,"send_time":"x"}`, "send_time must be"),
-			404: bodies(sends, `{"user_id":"`+nobody+`",`+template+`}`, "no such user"),
+			404: bodies(sends, `{"user_id":"`+unusedID+`",`+template+`}`, "no such user"),
 			413: tooLarge(sends),
 		},
 	}[id]

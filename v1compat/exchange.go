@@ -202,7 +202,7 @@ type exchange struct{ *Facade }
 
 // run takes a statement for the ids of numbers, one for the reach, and one for the
 // numbers of ids, each only where there are such. A value beyond the key's reach is
-// asked for as one that nobody has, so that neither the answer nor its time tells
+// asked for as one that is not in use, so that neither the answer nor its time shows
 // which it is.
 func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error) {
 	names := namings[string(in.Body.Kind)]

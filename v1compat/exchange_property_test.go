@@ -161,7 +161,7 @@ func (s *service) objectsAt(client domain.ClientID) {
 }
 
 // renumber imports a number of its own for each second object: one that another
-// object has now and gives up, or one that nobody ever had.
+// object has now and gives up, or one that was never in use.
 func (s *service) renumber(random *rand.Rand) {
 	s.T.Helper()
 	var file strings.Builder

@@ -80,7 +80,7 @@ func (s *service) leaksNothing(key, kind string, id idmap.UUID, why string) {
 	old, newer := s.tokens(kind, id)
 	nobodys := idmap.UUID(db.NewID[domain.UserKind]())
 	unused := `"` + namings[kind].show(nobodys) + `"`
-	unusedOld := map[string]string{"user": `"` + nobody + `"`, "admin": `"` + nobody + `"`, "report": `"2147483647"`}[kind]
+	unusedOld := map[string]string{"user": `"` + unusedID + `"`, "admin": `"` + unusedID + `"`, "report": `"2147483647"`}[kind]
 	if unusedOld == "" {
 		unusedOld = "2147483647"
 	}

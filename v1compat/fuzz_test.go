@@ -64,7 +64,7 @@ func FuzzExchange(f *testing.F) {
 	client := s.Client(s.Tenant, "Third").ID
 	for _, kind := range append(v2.ReachableKind("").Values(), "webhook", "") {
 		f.Add(kind, strings.Join(noIDs, ","))
-		f.Add(kind, `1,"`+client.String()+`",2,3,3,`+strings.ToUpper(`"`+nobody+`"`))
+		f.Add(kind, `1,"`+client.String()+`",2,3,3,`+strings.ToUpper(`"`+unusedID+`"`))
 	}
 	f.Add("client", `1e400,-1e-400,"\ud83d\ude00", [ 1 , { "a" : "b c" } ],[1,{"a":"b c"}], {"a":1,"a":2}`)
 	f.Add("report", `"\u0031",1,"1",01,"`+strings.Repeat("\\u0041", 2000)+`"`)

@@ -13,11 +13,11 @@ func TestGuideErrors(t *testing.T) {
 	s := newScene(t, setup{})
 	stranger := s.service.Tenant("Stranger")
 	foreign := s.Client(stranger, "Own").ID
-	nobody := "/v2/clients/" + s.client.String() + "/phishing/results?user_id=" + domain.UserID{0: 9}.String()
+	unusedID := "/v2/clients/" + s.client.String() + "/phishing/results?user_id=" + domain.UserID{0: 9}.String()
 	darkWeb := "/v2/clients/" + s.client.String() + "/dark-web/users"
 
 	s.Get("/v1/users/"+domain.UserID{0: 9}.UUID()+"/phishing", s.Key).Want(404)
-	if got := s.Get(nobody, s.Key).Want(200); !strings.Contains(string(got.Body), `"data":[]`) {
+	if got := s.Get(unusedID, s.Key).Want(200); !strings.Contains(string(got.Body), `"data":[]`) {
 		t.Errorf("results of a user who does not exist: %s", got.Body)
 	}
 	s.Get("/v1/clients/"+s.clientNo+"/darkweb/exposures", s.Key).Want(200)

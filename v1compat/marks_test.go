@@ -27,7 +27,7 @@ type spot struct {
 	marks []probe
 }
 
-// A probe is a value that tells its spot from all others.
+// A probe is a value that identifies its spot.
 type probe struct {
 	// text is the value as JSON; null where it is absent.
 	text  string

@@ -58,7 +58,7 @@ var accountSteps = []step{
 	}, done},
 	{"a bad state", func(a *actor) answer { return a.updateUser(a.known["cfo"], fields{"status": "gone"}) }, refuses(domain.InvalidRequest)},
 	{"nothing", func(a *actor) answer { return a.updateUser(a.known["cfo"], fields{}) }, refuses(domain.InvalidRequest)},
-	{"nobody", func(a *actor) answer { return a.updateUser(nobody, fields{"status": "active"}) }, refuses(domain.NotFound)},
+	{"nobody", func(a *actor) answer { return a.updateUser(unusedID, fields{"status": "active"}) }, refuses(domain.NotFound)},
 	{"a stranger's user", func(a *actor) answer { return a.updateUser(a.known["their user"], fields{"status": "inactive"}) }, refuses(domain.NotFound)},
 	{"50 days later", passes(50 * day), done},
 	{"overdue courses", func(a *actor) answer { return a.users(a.known["A"], "active") }, shows(

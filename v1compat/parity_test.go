@@ -67,8 +67,8 @@ var office = []step{
 	{"Eve", func(a *actor) answer { return a.employ("B", "Eve", "Example") }, done},
 }
 
-// nobody is the UUID of no object.
-const nobody = "01980000-0000-7000-8000-000000000000"
+// unusedID is the UUID of no object.
+const unusedID = "01980000-0000-7000-8000-000000000000"
 
 // actor uses one tenant through one version; it knows the UUIDs of objects by
 // the names that the steps give them.
@@ -99,12 +99,12 @@ func (a *actor) scan(into sql.Scanner, name string) {
 	}
 }
 
-// someone is the object of a name, or nobody.
+// someone is the object of a name, or unusedID.
 func (a *actor) someone(name string) string {
 	if id, ok := a.known[name]; ok {
 		return id
 	}
-	return nobody
+	return unusedID
 }
 
 // employ creates a user, who is known by the first name.

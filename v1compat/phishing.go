@@ -8,7 +8,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// PhishingStatus is how far a simulated mail got, as v1 tells it.
+// PhishingStatus is how far a simulated mail got, in v1's words.
 type PhishingStatus string
 
 // The states of v1.

@@ -54,7 +54,7 @@ func (r *reader) simulated(user v2.User, status domain.ResultStatus, sent time.T
 	return id
 }
 
-// TestPhishing: what was sent, newest first, and nobody else's.
+// TestPhishing: what was sent, newest first, and no other user's.
 func TestPhishing(t *testing.T) {
 	t.Parallel()
 	r := newReader(t, setup{})

@@ -36,7 +36,7 @@ func (f *Facade) marks() map[string][]string {
 	return links
 }
 
-// anchor is where the guide tells of the route.
+// anchor is where the guide describes the route.
 func (r *route) anchor() string { return Anchor(r.Method, "/v1"+r.Path) }
 
 // mark adds to the headers of a response that v1 ends, and when, once that is

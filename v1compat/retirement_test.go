@@ -329,7 +329,7 @@ func TestReplicasFollow(t *testing.T) {
 	want(http.StatusOK, first)
 }
 
-// TestGoneIsCounted: what is refused is counted, logged and told to watchers as a
+// TestGoneIsCounted: what is refused is counted, logged and reported to watchers as a
 // 410 of its operation, and is no failure of the service.
 func TestGoneIsCounted(t *testing.T) {
 	t.Parallel()

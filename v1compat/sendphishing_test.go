@@ -167,7 +167,7 @@ func htmlOf(t *testing.T, text []byte) string {
 var href = regexp.MustCompile(`href="([^"]+)"`)
 
 // TestTheWholeWay: a send is asked for through v1, its mail arrives at a mail
-// server, its link is opened, and both versions and the user's risk tell of it.
+// server, its link is opened, and both versions and the user's risk show it.
 func TestTheWholeWay(t *testing.T) {
 	t.Parallel()
 	r := newReader(t, setup{})

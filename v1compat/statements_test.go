@@ -145,7 +145,7 @@ func (s *service) watch(client domain.ClientID) {
 
 // TestNumbersCannotBeProbed: a request that names what is another partner's, in
 // use and in the registry's cache, takes the same statements as one that names an
-// unused number. Nobody can tell the two by their time (decisions 5.2).
+// unused number. Their times do not differ (decisions 5.2).
 func TestNumbersCannotBeProbed(t *testing.T) {
 	s := newScene(t, setup{cached: 1000})
 	s.watch(s.client)
@@ -171,7 +171,7 @@ func TestNumbersCannotBeProbed(t *testing.T) {
 		{"GET", "/v1/clients/N/reports/" + s.report, s.clientNo, ""},
 		{"GET", "/v1/clients/" + own + "/reports/N", s.report, ""},
 		{"GET", "/v1/clients/" + own + "/collections/N/members", s.collection, ""},
-		{"POST", "/v1/clients/" + own + "/collections/N/members", s.collection, `{"user_infima_id":"` + nobody + `"}`},
+		{"POST", "/v1/clients/" + own + "/collections/N/members", s.collection, `{"user_infima_id":"` + unusedID + `"}`},
 		{"GET", "/v1/clients/" + own + "/policies/N/users", s.policy, ""},
 		{"POST", "/v1/clients/" + own + "/users", s.collection, `{"email":"a@example.com","collection_id":N}`},
 	}

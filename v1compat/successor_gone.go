@@ -109,7 +109,7 @@ func (f *Facade) mustReach(ctx context.Context, values []any) error {
 }
 
 // onlyReached leaves those ids in a list's query that the key reaches: others are not
-// told from what does not exist.
+// distinguished from what does not exist.
 func (f *Facade) onlyReached(ctx context.Context, in *v2.ListClients) error {
 	var ids []idmap.UUID
 	for _, id := range in.Query.IDs.IDs {

@@ -73,7 +73,7 @@ func without(target, name string) string {
 	return strings.TrimSuffix(path+"?"+strings.Join(parameters, "&"), "?")
 }
 
-// TestGoneLeaksNothing: what the key does not reach is not named, nor told from what
+// TestGoneLeaksNothing: what the key does not reach is not named, nor distinguished from what
 // does not exist; and nothing is in the way of the refusal.
 func TestGoneLeaksNothing(t *testing.T) {
 	t.Parallel()

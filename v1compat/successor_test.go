@@ -36,7 +36,7 @@ func successorOf(t testing.TB, r v2test.Response) string {
 // keys is by which fields the versions' objects are the same, for shapes without id.
 var keys = []string{"id", "name", "order", "course", "at", "subject", "type", "status"}
 
-// keysOf are the objects of an answer of a version, each by what tells it.
+// keysOf are the objects of an answer of a version, each by what identifies it.
 func (v v1) keysOf(r v2test.Response, of shape, version int) (list []string) {
 	body, member := r.JSON(), "items"
 	if version == inV2 {
@@ -222,7 +222,7 @@ func TestPlain(t *testing.T) {
 }
 
 // TestSuccessorOfIDs: the link names the clients that the key reaches alone, and
-// tells another's number from an unused one by nothing.
+// does not distinguish another's number from an unused one.
 func TestSuccessorOfIDs(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})

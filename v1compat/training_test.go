@@ -149,9 +149,9 @@ func TestUserReadsRefuse(t *testing.T) {
 		r.Get(path, "").Want(http.StatusUnauthorized)
 		r.Get(path, writeOnly).Want(http.StatusForbidden)
 		beyond := r.Get(path, stranger.Key).Want(http.StatusNotFound)
-		for _, nobody := range []string{"00000000-0000-0000-0000-000000000000", "0197f2c4-7bc0-7000-8000-000000000001", "x", r.user.ID.String()} {
-			if got := r.Get("/v1/users/"+nobody+read, r.tenant.Key).Want(http.StatusNotFound); got.Field("message") != beyond.Field("message") {
-				t.Errorf("%s: %s, but %s", nobody, got.Body, beyond.Body)
+		for _, unusedID := range []string{"00000000-0000-0000-0000-000000000000", "0197f2c4-7bc0-7000-8000-000000000001", "x", r.user.ID.String()} {
+			if got := r.Get("/v1/users/"+unusedID+read, r.tenant.Key).Want(http.StatusNotFound); got.Field("message") != beyond.Field("message") {
+				t.Errorf("%s: %s, but %s", unusedID, got.Body, beyond.Body)
 			}
 		}
 		for _, bad := range []string{"limit=x", "offset=-1", "offset=x"} {

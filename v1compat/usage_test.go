@@ -84,7 +84,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestUsageOfOthers: no key sees what another called, be it of the same partner;
+// TestUsageOfOthers: no key sees what another key called, not even of the same partner;
 // and reading needs the scope.
 func TestUsageOfOthers(t *testing.T) {
 	t.Parallel()

@@ -184,7 +184,7 @@ func someEmail(i *randomInputs) any {
 func someNumber(i *randomInputs) any { return 1 + i.IntN(1<<31-1) }
 
 func someUser(i *randomInputs) any {
-	return one(i, "0198000a-0000-7000-8000-000000000000", nobody, nobody, "0198000A-0000-7000-8000-000000000000", "usr_01jhz5q7rgec7t3vfd9w8x2k4m")
+	return one(i, "0198000a-0000-7000-8000-000000000000", unusedID, unusedID, "0198000A-0000-7000-8000-000000000000", "usr_01jhz5q7rgec7t3vfd9w8x2k4m")
 }
 
 func someMoment(i *randomInputs) any {

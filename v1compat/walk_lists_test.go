@@ -129,7 +129,7 @@ func reportWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
 		for i, client := range p.clients {
 			s.insertReport(client, beside[domain.ReportKind](s, r, i), r.created)
 		}
-		r.name = s.numberOf(idmap.Report, idmap.UUID(as[domain.ReportKind](s, r))) // nothing else tells reports apart
+		r.name = s.numberOf(idmap.Report, idmap.UUID(as[domain.ReportKind](s, r))) // nothing else distinguishes reports
 	}
 	w.remove = func(r *row) {
 		s.Exec("DELETE FROM reports WHERE client_id = $1 AND id = $2", p.clients[0], as[domain.ReportKind](s, r))

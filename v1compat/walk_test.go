@@ -19,7 +19,7 @@ type row struct {
 	name    string    // what v1 shows it by
 	created time.Time // or what else the list is sorted by
 	id      string
-	state   string // what filters tell apart
+	state   string // what filters distinguish
 	// born is when it came into the list, in steps of the world; a row that
 	// comes and goes is a new one.
 	born int
@@ -43,7 +43,7 @@ type world struct {
 	rows   []*row
 	step   int
 	path   string
-	member string // what tells which row an item is
+	member string // what identifies the row of an item
 	newest bool   // the order is the other way round
 	// listings are the list's filters, the usual one first.
 	listings []listing
