@@ -56,7 +56,7 @@ func (b *bench) ingest(ctx context.Context) (figure, error) {
 
 // signalsSQL is $2 signals as JSON, in no order: three fifths of what happened
 // to simulated mails, the rest of courses, policies and exposures. The largest client's
-// policies stay as they are, for they are measured. $1 tells the signals of one run
+// policies stay as they are, for they are measured. $1 distinguishes the signals of one run
 // from those of another.
 const signalsSQL = `
 	WITH mails AS MATERIALIZED (

@@ -103,7 +103,7 @@ type lane struct {
 func always(request []byte) func(int) []byte { return func(int) []byte { return request } }
 
 // timed times the requests of some lanes in turns, each over a connection of its own,
-// after so many rounds that do not count. Which lane is first changes.
+// after warm-up rounds that do not count. Which lane is first changes.
 func timed(ctx context.Context, warm, times int, lanes ...lane) (took [][]time.Duration, err error) {
 	took = make([][]time.Duration, len(lanes))
 	connections := make([]*connection, len(lanes))
@@ -172,7 +172,7 @@ func (b *bench) each(times int, next func(i int) []byte, before func(context.Con
 	}
 }
 
-// page is each, of pages of v2 that must have so many rows.
+// page is each, of pages of v2 that must have the given number of rows.
 func (b *bench) page(rows, times int, next func(i int) []byte, before func(context.Context, int) error) finder {
 	return func(ctx context.Context) (figure, error) {
 		var page struct{ Data []json.RawMessage }

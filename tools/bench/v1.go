@@ -291,7 +291,7 @@ type row struct {
 
 func (r row) String() string { return cmp.Or(r.Email, r.Name, r.Company, r.Subject) }
 
-// sameRows wants pages of both versions to have so many rows, and the same.
+// sameRows wants pages of both versions to have n rows, and the same.
 func (w *walker) sameRows(n int, v1, v2 []byte) error {
 	var a, b rows
 	if err := errors.Join(ask(w.service.address, v1, &a), ask(w.service.address, v2, &b)); err != nil {

@@ -26,7 +26,7 @@ const (
 // Requests returns what makes a span of every request: named by its method and its
 // route until the edge names it by version and operation. The context of a trace
 // that the request carries becomes the span's parent where the peer is one of the
-// trusted networks, and a link of the span elsewhere: whoever calls the API does not
+// trusted networks, and a link of the span elsewhere: a caller of the API does not
 // decide what is sampled, or which trace its requests show in. skip are paths
 // without spans.
 func (t *Telemetry) Requests(trusted []netip.Prefix, skip ...string) gin.HandlerFunc {
@@ -101,7 +101,7 @@ func (operations) Begun(ctx context.Context, version, operation, requestID strin
 	}
 }
 
-// Answered tells a span whose request it was, and the kind of its failure.
+// Answered records on a span whose request it was, and the kind of its failure.
 func (operations) Answered(ctx context.Context, key string, err error) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {

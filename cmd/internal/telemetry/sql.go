@@ -42,7 +42,7 @@ func (s statements) TraceQueryStart(ctx context.Context, c *pgx.Conn, data pgx.T
 	return ctx
 }
 
-// TraceQueryEnd ends the span of a statement. Of an error it tells the SQLSTATE: its
+// TraceQueryEnd ends the span of a statement. Of an error it records the SQLSTATE: its
 // text may hold values.
 func (s statements) TraceQueryEnd(ctx context.Context, c *pgx.Conn, data pgx.TraceQueryEndData) {
 	if !trace.SpanFromContext(ctx).IsRecording() {

@@ -5,7 +5,7 @@
 //
 // Spans hold names, routes, statements without their values, statuses, prefixes of
 // keys and ids of requests: no secrets, no addresses, names or ids of people, and
-// no texts of errors. The lines of the log, which have the trace's id, tell those.
+// no texts of errors. The lines of the log, which have the trace's id, hold those.
 package telemetry
 
 import (

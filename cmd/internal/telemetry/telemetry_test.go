@@ -145,7 +145,7 @@ func TestStatementErrors(t *testing.T) {
 	}
 	run(t.Context())
 	if n := len(kept.GetSpans()); n > 0 {
-		t.Errorf("a statement of nobody makes %d spans", n)
+		t.Errorf("a statement without a span around it makes %d spans", n)
 	}
 	ctx, end := on.Work()(t.Context(), "work")
 	run(ctx)
