@@ -23,7 +23,7 @@ const (
 // back within stopWithin.
 func (r *Runner) Run(ctx context.Context) error {
 	runs := lease.NewQueue(lease.Config[*db.SyncLease]{
-		Name: "sync runs", Log: r.log, Claim: r.claim, Do: r.workQueued, AtOnce: atOnce, StopWithin: stopWithin,
+		Name: "sync runs", Log: r.log, Claim: r.claim, Do: r.workQueued, Concurrency: atOnce, StopWithin: stopWithin,
 	})
 	schedule := lease.NewLoop(r.log, "queue sync runs on schedule", pollEvery,
 		func(ctx context.Context) (time.Duration, error) {

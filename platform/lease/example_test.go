@@ -13,7 +13,7 @@ import (
 func ExampleQueue_Drain() {
 	due := []string{"a", "b", "c"}
 	q := lease.NewQueue(lease.Config[string]{
-		Name: "mails", Log: slog.New(slog.DiscardHandler), AtOnce: 1,
+		Name: "mails", Log: slog.New(slog.DiscardHandler), Concurrency: 1,
 		Claim: func(_ context.Context, free int) (rows []string, wait time.Duration, err error) {
 			n := min(free, len(due))
 			rows, due = due[:n], due[n:]
@@ -47,7 +47,7 @@ func ExampleLoop() {
 // A mark whose lease had ended is an error of the call that marks that row, and of no other.
 func ExampleMarks() {
 	marks := lease.NewMarks(lease.MarksConfig[string]{
-		Log: slog.New(slog.DiscardHandler), Doing: "mark mails", Most: 100, Within: time.Second,
+		Log: slog.New(slog.DiscardHandler), Doing: "mark mails", MaxBatch: 100, Within: time.Second,
 		Write: func(_ context.Context, rows []string) (lost func(string) error, err error) {
 			return func(row string) error {
 				if row == "late" {
@@ -65,8 +65,8 @@ func ExampleMarks() {
 }
 
 // The last pause repeats; each is a tenth more or less.
-func ExamplePauses() {
-	backoff := lease.Pauses{time.Minute, time.Hour}
+func ExampleBackoff() {
+	backoff := lease.Backoff{time.Minute, time.Hour}
 	fmt.Println(backoff.After(1).Round(30*time.Second), backoff.After(9).Round(30*time.Minute))
 	// Output: 1m0s 1h0m0s
 }

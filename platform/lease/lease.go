@@ -40,8 +40,8 @@ type Config[T any] struct {
 	// Do works on a row, and marks it. It is called by several goroutines. Its context
 	// ends when the queue is stopped; what has begun may outlast it (see Outlast).
 	Do func(ctx context.Context, row T)
-	// AtOnce is how many rows are under way at a time.
-	AtOnce int
+	// Concurrency is how many rows are under way at a time.
+	Concurrency int
 	// StopWithin is how long rows under way may take after a stop.
 	StopWithin time.Duration
 	// Listen calls wake whenever there are new rows, until ctx ends or its connection
@@ -94,7 +94,7 @@ func (q *Queue[T]) Run(ctx context.Context) error {
 // Drain claims and does rows until none is due, and returns how many it was.
 func (q *Queue[T]) Drain(ctx context.Context) (n int, err error) {
 	for {
-		rows, wait, err := q.Claim(ctx, q.AtOnce)
+		rows, wait, err := q.Claim(ctx, q.Concurrency)
 		q.begin(ctx, rows)
 		q.underWay.Wait()
 		n += len(rows)
@@ -107,7 +107,7 @@ func (q *Queue[T]) Drain(ctx context.Context) (n int, err error) {
 // claim is a step of the loop.
 func (q *Queue[T]) claim(ctx context.Context) (wait time.Duration, err error) {
 	q.full.Store(true) // before it is counted, so that no end of a row is missed
-	free := q.AtOnce - int(q.running.Load())
+	free := q.Concurrency - int(q.running.Load())
 	if free <= 0 {
 		return recheck, nil
 	}

@@ -54,7 +54,7 @@ func TestQueue(t *testing.T) {
 		var rows table
 		var running, most, done atomic.Int32
 		q := lease.NewQueue(lease.Config[int]{
-			Name: "rows", Log: quiet, Claim: rows.claim, AtOnce: 3, StopWithin: time.Minute,
+			Name: "rows", Log: quiet, Claim: rows.claim, Concurrency: 3, StopWithin: time.Minute,
 			Do: func(_ context.Context, row int) {
 				defer running.Add(-1)
 				if n := running.Add(1); n > most.Load() {
@@ -96,7 +96,7 @@ func TestWakes(t *testing.T) {
 		var notify func()
 		var listened atomic.Int32
 		q := lease.NewQueue(lease.Config[int]{
-			Name: "rows", Log: quiet, Claim: rows.claim, AtOnce: 1, StopWithin: time.Minute,
+			Name: "rows", Log: quiet, Claim: rows.claim, Concurrency: 1, StopWithin: time.Minute,
 			Do: func(context.Context, int) { done.Add(1) },
 			Listen: func(ctx context.Context, wake func()) error {
 				if listened.Add(1) == 1 {
@@ -136,7 +136,7 @@ func TestStop(t *testing.T) {
 		rows.add(1, 2)
 		release := make(chan struct{})
 		q := lease.NewQueue(lease.Config[int]{
-			Name: "rows", Log: quiet, Claim: rows.claim, AtOnce: 2, StopWithin: 10 * time.Second,
+			Name: "rows", Log: quiet, Claim: rows.claim, Concurrency: 2, StopWithin: 10 * time.Second,
 			Do: func(ctx context.Context, row int) {
 				ctx, cancel := lease.Outlast(ctx, 5*time.Second)
 				defer cancel()
@@ -166,7 +166,7 @@ func TestDrain(t *testing.T) {
 	rows.add(1, 2, 3, 4, 5)
 	var done atomic.Int32
 	q := lease.NewQueue(lease.Config[int]{
-		Name: "rows", Log: quiet, Claim: rows.claim, AtOnce: 2, Do: func(context.Context, int) { done.Add(1) },
+		Name: "rows", Log: quiet, Claim: rows.claim, Concurrency: 2, Do: func(context.Context, int) { done.Add(1) },
 	})
 	if n, err := q.Drain(t.Context()); n != 5 || done.Load() != 5 || err != nil {
 		t.Errorf("%d claimed, %d done, %v", n, done.Load(), err)
@@ -217,7 +217,7 @@ func TestMarks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var groups []int
-		m := lease.NewMarks(lease.MarksConfig[int]{Log: quiet, Doing: "mark rows", Most: 4, Within: time.Minute})
+		m := lease.NewMarks(lease.MarksConfig[int]{Log: quiet, Doing: "mark rows", MaxBatch: 4, Within: time.Minute})
 		m.Write = func(_ context.Context, marks []int) (func(int) error, error) {
 			groups = append(groups, len(marks))
 			time.Sleep(time.Second)
@@ -257,7 +257,7 @@ func TestMarkOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for away, want := range map[int]error{2: nil, 100: errAway} {
 			tries := 0
-			m := lease.NewMarks(lease.MarksConfig[int]{Log: quiet, Doing: "mark rows", Most: 4, Within: time.Minute})
+			m := lease.NewMarks(lease.MarksConfig[int]{Log: quiet, Doing: "mark rows", MaxBatch: 4, Within: time.Minute})
 			m.Write = func(ctx context.Context, _ []int) (func(int) error, error) {
 				if tries++; tries <= away {
 					return nil, errAway

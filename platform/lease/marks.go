@@ -21,10 +21,10 @@ type MarksConfig[M any] struct {
 	Log *slog.Logger
 	// Doing names the writing in the log.
 	Doing string
-	// Most is how many marks are written in one transaction, and Within how long that
+	// MaxBatch is how many marks are written in one transaction, and Within how long that
 	// may take, its tries included.
-	Most   int
-	Within time.Duration
+	MaxBatch int
+	Within   time.Duration
 	// Write writes marks in one transaction. lost returns an error for a mark whose
 	// lease had ended.
 	Write func(ctx context.Context, marks []M) (lost func(M) error, err error)
@@ -68,11 +68,11 @@ func (m *Marks[M]) Mark(ctx context.Context, mark M) error {
 	}
 }
 
-// next takes the marks that wait, up to Most.
+// next takes the marks that wait, up to MaxBatch.
 func (m *Marks[M]) next() []waiting[M] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := min(len(m.waiting), m.Most)
+	n := min(len(m.waiting), m.MaxBatch)
 	group := m.waiting[:n:n]
 	m.waiting = m.waiting[n:]
 	return group

@@ -29,11 +29,11 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestPauses: they grow, each with a little chance.
-func TestPauses(t *testing.T) {
+// TestBackoff: they grow, each with a little chance.
+func TestBackoff(t *testing.T) {
 	t.Parallel()
 	for n := 1; n < 20; n++ {
-		usual := mail.Pauses[min(n, len(mail.Pauses))-1]
+		usual := mail.Backoff[min(n, len(mail.Backoff))-1]
 		if pause := mail.PauseAfter(n); pause < usual*9/10 || pause > usual*11/10 {
 			t.Errorf("after %d tries %s, not about %s", n, pause, usual)
 		}

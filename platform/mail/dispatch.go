@@ -112,10 +112,10 @@ func NewDispatcher(
 		db: d, sender: sender, writers: writers, log: log, observe: observe,
 	}
 	made.marks = lease.NewMarks(lease.MarksConfig[outbox.SentMail]{
-		Log: log, Doing: "mark mails as sent", Most: marksAtOnce, Within: markWithin, Write: made.markSent,
+		Log: log, Doing: "mark mails as sent", MaxBatch: marksAtOnce, Within: markWithin, Write: made.markSent,
 	})
 	made.queue = lease.NewQueue(lease.Config[outbox.Lease]{
-		Name: "mails", Log: log, Claim: made.claim, Do: made.try, AtOnce: workers, StopWithin: StopWithin,
+		Name: "mails", Log: log, Claim: made.claim, Do: made.try, Concurrency: workers, StopWithin: StopWithin,
 		Listen: func(ctx context.Context, wake func()) error { return outbox.ListenMails(ctx, d, wake) },
 	})
 	for _, option := range options {
@@ -230,7 +230,7 @@ func (d *Dispatcher) again(
 	case !due.IsZero() && d.db.Now().Sub(due) > domain.MailLife, triedFor(l.Attempts) > domain.MailLife:
 		return d.fail(lasting, l, fmt.Sprintf("given up: %v", err))
 	}
-	return Retried, errors.Join(err, outbox.RequeueMail(lasting, d.db, l, d.db.Now().Add(pauses.After(l.Attempts+1)), true))
+	return Retried, errors.Join(err, outbox.RequeueMail(lasting, d.db, l, d.db.Now().Add(backoff.After(l.Attempts+1)), true))
 }
 
 // fail records that a mail will never be sent. The reason, in which servers name

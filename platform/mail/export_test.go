@@ -14,11 +14,11 @@ const (
 	LeaseFor   = leaseFor
 )
 
-// Pauses are those after failed tries.
-var Pauses = pauses
+// Backoff is the pauses after failed tries.
+var Backoff = backoff
 
 // PauseAfter is the pause after the given number of tries.
-func PauseAfter(tries int) time.Duration { return pauses.After(tries) }
+func PauseAfter(tries int) time.Duration { return backoff.After(tries) }
 
 // UseClock has a sender take the time from a clock.
 func UseClock(s Sender, c domain.Clock) { s.(*SMTP).clock = c }

@@ -6,9 +6,9 @@ import (
 	"partnerapi/platform/lease"
 )
 
-// pauses are those after each failed try of a mail; the last one repeats until
+// backoff is the pauses after each failed try of a mail; the last one repeats until
 // the mail is given up (domain.MailLife).
-var pauses = lease.Pauses{
+var backoff = lease.Backoff{
 	5 * time.Second, 15 * time.Second, 45 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute,
 	30 * time.Minute,
 	time.Hour,
@@ -17,7 +17,7 @@ var pauses = lease.Pauses{
 // triedFor is how long a mail has been tried at the least that failed so often.
 func triedFor(tries int) (total time.Duration) {
 	for n := range tries {
-		pause := pauses[min(n, len(pauses)-1)]
+		pause := backoff[min(n, len(backoff)-1)]
 		total += pause - pause/10
 	}
 	return total

@@ -38,8 +38,8 @@ const (
 	pollAgain = 100 * time.Millisecond
 )
 
-// pauses are those after each failed try of a report.
-var pauses = lease.Pauses{time.Second, 16 * time.Second}
+// backoff is the pauses after each failed try of a report.
+var backoff = lease.Backoff{time.Second, 16 * time.Second}
 
 // Outcome is how a try to make a report ended.
 type Outcome string

@@ -113,10 +113,10 @@ func NewDispatcher(d *db.DB, to Poster, keys Opener, log *slog.Logger, observe O
 		after: func(d time.Duration, fn func()) func() bool { return time.AfterFunc(d, fn).Stop },
 	}
 	made.marks = lease.NewMarks(lease.MarksConfig[outbox.DeliveryMark]{
-		Log: log, Doing: "mark deliveries", Most: marksAtOnce, Within: markWithin, Write: made.markAll,
+		Log: log, Doing: "mark deliveries", MaxBatch: marksAtOnce, Within: markWithin, Write: made.markAll,
 	})
 	made.queue = lease.NewQueue(lease.Config[claimed]{
-		Name: "deliveries", Log: log, Claim: made.claim, Do: made.try, AtOnce: mostTries, StopWithin: StopWithin,
+		Name: "deliveries", Log: log, Claim: made.claim, Do: made.try, Concurrency: mostTries, StopWithin: StopWithin,
 	})
 	made.places = newPlaces(made.queue.Wake)
 	return made

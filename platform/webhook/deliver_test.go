@@ -77,7 +77,7 @@ func TestSchedule(t *testing.T) {
 		}
 		var due time.Time
 		w.row("SELECT due_at FROM webhook_deliveries", nil, &due)
-		pause, want := due.Sub(w.clock.Now()), webhook.Pauses[min(try, len(webhook.Pauses))-1]
+		pause, want := due.Sub(w.clock.Now()), webhook.Backoff[min(try, len(webhook.Backoff))-1]
 		last := due.Equal(noon.Add(24 * time.Hour))
 		if pause > want+want/10 || pause < want-want/10 && !last {
 			t.Errorf("after try %d: %v", try, pause)

@@ -18,8 +18,8 @@ const (
 	SlowAfter  = slowAfter
 )
 
-// Pauses are those after failed tries.
-var Pauses = pauses
+// Backoff is the pauses after failed tries.
+var Backoff = backoff
 
 // Judge says what becomes of a delivery after a try.
 func Judge(l outbox.DeliveryLease, a Answer, now time.Time) outbox.DeliveryMark {

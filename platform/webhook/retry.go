@@ -9,9 +9,9 @@ import (
 	"partnerapi/platform/lease"
 )
 
-// pauses are those after each failed try of a delivery; the last one repeats until
+// backoff is the pauses after each failed try of a delivery; the last one repeats until
 // domain.WebhookRetryFor after the first try (decisions 8.4).
-var pauses = lease.Pauses{
+var backoff = lease.Backoff{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour,
 }
 
@@ -38,7 +38,7 @@ func judge(l outbox.DeliveryLease, a Answer, now time.Time) outbox.DeliveryMark 
 	case !now.Before(end):
 		m.Status = domain.DeliveryFailed
 	default:
-		pause := max(pauses.After(l.Tries+1), min(a.RetryAfter, longestPause))
+		pause := max(backoff.After(l.Tries+1), min(a.RetryAfter, longestPause))
 		m.Status, m.Due = domain.DeliveryWaiting, now.Add(pause)
 		if m.Due.After(end) {
 			m.Due = end
