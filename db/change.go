@@ -97,7 +97,7 @@ func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error
 // Try runs fn as Change does and then rolls back what it did, whether it succeeds or
 // not: also within an outer transaction, of which nothing else is lost.
 func (d *DB) Try(ctx context.Context, fn func(context.Context, *Change) error) error {
-	return d.Trial(ctx, func(ctx context.Context) error { return d.Change(ctx, fn) })
+	return d.DryRun(ctx, func(ctx context.Context) error { return d.Change(ctx, fn) })
 }
 
 // flush writes what follows from the change, in the lock order.

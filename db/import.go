@@ -34,7 +34,7 @@ func (d *DB) Importing(ctx context.Context, fn func(context.Context) error) (boo
 // TryImport runs fn in one transaction, and rolls back what it did whether it succeeds
 // or not. The methods that import work in it at savepoints, one at a time.
 func (d *DB) TryImport(ctx context.Context, fn func(context.Context) error) error {
-	return d.Trial(ctx, func(ctx context.Context) error { return fn(context.WithValue(ctx, tryingKey{}, true)) })
+	return d.DryRun(ctx, func(ctx context.Context) error { return fn(context.WithValue(ctx, tryingKey{}, true)) })
 }
 
 type tryingKey struct{}
@@ -90,7 +90,7 @@ func importBatch[T any](
 		if err == nil {
 			return results, nil
 		}
-		if try == importTries || !pg.Retryable(err) && !pg.Twice(err) && !domain.IsCode(err, domain.Conflict) {
+		if try == importTries || !pg.Retryable(err) && !pg.UniqueViolation(err) && !domain.IsCode(err, domain.Conflict) {
 			return nil, err
 		}
 	}

@@ -30,7 +30,7 @@ const listenSilence = 10 * time.Second
 // ListenFor calls wake whenever a channel is notified, and once when it begins to
 // listen, until ctx ends or the connection fails (pg.DB.Listen).
 func (d *DB) ListenFor(ctx context.Context, channel string, wake func()) error {
-	return d.Listen(ctx, channel, listenSilence, func(why pg.Heard) error {
+	return d.Listen(ctx, channel, listenSilence, func(why pg.ListenEvent) error {
 		if why != pg.Silent {
 			wake()
 		}

@@ -28,7 +28,7 @@ func Migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	for _, s := range scripts {
-		if err := pg.Patiently(ctx, func() error { return migrateOne(ctx, db, s.Name, s.Text) }); err != nil {
+		if err := pg.RetryLocked(ctx, func() error { return migrateOne(ctx, db, s.Name, s.Text) }); err != nil {
 			return fmt.Errorf("migrate the registry, %s: %w", s.Name, err)
 		}
 	}

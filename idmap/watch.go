@@ -49,7 +49,7 @@ func (r *Registry) Watch(ctx context.Context, log *slog.Logger) {
 
 // listen follows changes until its connection fails or ctx is done.
 func (r *Registry) listen(ctx context.Context) error {
-	return r.db.Listen(ctx, "id_registry", heartbeat, func(why pg.Heard) error {
+	return r.db.Listen(ctx, "id_registry", heartbeat, func(why pg.ListenEvent) error {
 		switch why {
 		case pg.Listening:
 			r.cache.reset(true)

@@ -88,7 +88,7 @@ type waitingCount struct {
 // CountFigures counts what waits, within so long. It takes no connection of requests, and
 // the server ends what takes longer.
 func CountFigures(ctx context.Context, d *db.DB, within time.Duration) (f Figures, err error) {
-	err = d.Aside(ctx, within, func(ctx context.Context) error {
+	err = d.ReservedSnapshot(ctx, within, func(ctx context.Context) error {
 		if f.Mail, f.Simulated, err = outbox.MailBacklogs(ctx, d); err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func Up(ctx context.Context, d *db.DB) (done Migration, err error) {
 	}
 	for {
 		var applied *goose.MigrationResult
-		err := pg.Patiently(ctx, func() (err error) {
+		err := pg.RetryLocked(ctx, func() (err error) {
 			applied, err = migrations.UpByOne(ctx)
 			return err
 		})

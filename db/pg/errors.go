@@ -95,9 +95,9 @@ func Retryable(err error) bool {
 	return errors.As(err, &answered) && strings.HasPrefix(answered.Code, "40")
 }
 
-// Twice reports whether a statement failed for a row that is there already, as where
-// another transaction added it after this one had looked.
-func Twice(err error) bool {
+// UniqueViolation reports whether a statement failed for a row that is there already, as
+// where another transaction added it after this one's read.
+func UniqueViolation(err error) bool {
 	var answered *pgconn.PgError
 	return errors.As(err, &answered) && answered.Code == uniqueViolation
 }

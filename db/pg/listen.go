@@ -8,23 +8,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Heard is why Listen calls.
-type Heard int
+// ListenEvent is the reason of a call by Listen.
+type ListenEvent int
 
 const (
-	// Listening says that notifications are heard from now on.
-	Listening Heard = iota
+	// Listening says that notifications arrive from now on.
+	Listening ListenEvent = iota
 	// Notified says that there was a notification.
 	Notified
 	// Silent says that there was none for a while, and that the connection is alive.
 	Silent
 )
 
-// Listen calls heard when it begins to listen to a channel, at each notification, and
-// whenever silence has lasted for so long. It has a connection of its own beside the
+// Listen calls on when it begins to listen to a channel, at each notification, and
+// whenever none has arrived for silence. It has a connection of its own beside the
 // pool's, of which a process has up to Listeners. It returns an error when that
-// connection or heard fails, or when ctx ends.
-func (d *DB) Listen(ctx context.Context, channel string, silence time.Duration, heard func(Heard) error) error {
+// connection or on fails, or when ctx ends.
+func (d *DB) Listen(ctx context.Context, channel string, silence time.Duration, on func(ListenEvent) error) error {
 	conn, err := pgx.ConnectConfig(ctx, d.pool.Config().ConnConfig)
 	if err != nil {
 		return d.TranslateError("listen to "+channel, err)
@@ -35,7 +35,7 @@ func (d *DB) Listen(ctx context.Context, channel string, silence time.Duration, 
 	}
 
 	for why := Listening; ; {
-		if err := heard(why); err != nil {
+		if err := on(why); err != nil {
 			return err
 		}
 		if why, err = await(ctx, conn, silence); err != nil {
@@ -46,7 +46,7 @@ func (d *DB) Listen(ctx context.Context, channel string, silence time.Duration, 
 
 // await waits for a notification, or for silence, after which the connection has to
 // answer within as long.
-func await(ctx context.Context, conn *pgx.Conn, silence time.Duration) (Heard, error) {
+func await(ctx context.Context, conn *pgx.Conn, silence time.Duration) (ListenEvent, error) {
 	within := func(fn func(ctx context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, silence)
 		defer cancel()

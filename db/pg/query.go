@@ -38,7 +38,7 @@ func Text(q Query) string {
 	return string(s.text)
 }
 
-// Bound is the text of a query with its values, for a transaction of database/sql.
+// Bound returns the text of a query with its values, for a transaction of database/sql.
 func Bound(q Query) (text string, args []any) {
 	var s statement
 	q.write(&s)

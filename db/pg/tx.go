@@ -71,17 +71,17 @@ type afterKey struct{}
 
 // AfterCommit has fn run once the outermost transaction of ctx is committed; it does
 // not run where that is rolled back, or where there is no transaction. It may run for
-// work that was undone by a Trial within the transaction.
+// work that was undone by a DryRun within the transaction.
 func (d *DB) AfterCommit(ctx context.Context, fn func()) {
 	if after, ok := ctx.Value(afterKey{}).(*[]func()); ok && d.InTx(ctx) {
 		*after = append(*after, fn)
 	}
 }
 
-// Aside runs fn, within so long, in a transaction that can change nothing, and in which
-// all statements see the same state, on one of the reserved connections: for what must
-// not wait for requests, such as what an operator watches. The server ends a statement that takes as long, too.
-func (d *DB) Aside(ctx context.Context, within time.Duration, fn func(ctx context.Context) error) error {
+// ReservedSnapshot runs fn in a read-only transaction in which all statements see the same
+// state, on one of the reserved connections: for what must not wait for requests, such as
+// what an operator watches. within bounds the whole, and by the server each statement.
+func (d *DB) ReservedSnapshot(ctx context.Context, within time.Duration, fn func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	tx, err := d.begin(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
@@ -96,9 +96,9 @@ func (d *DB) Aside(ctx context.Context, within time.Duration, fn func(ctx contex
 	return fn(context.WithValue(ctx, txKey{}, tx))
 }
 
-// Trial runs fn in a transaction that is rolled back, or at a savepoint of the outer
+// DryRun runs fn in a transaction that is rolled back, or at a savepoint of the outer
 // one that is rolled back to, whatever fn returns.
-func (d *DB) Trial(ctx context.Context, fn func(ctx context.Context) error) error {
+func (d *DB) DryRun(ctx context.Context, fn func(ctx context.Context) error) error {
 	return d.Tx(ctx, func(ctx context.Context) (err error) {
 		savepoint, err := ctx.Value(txKey{}).(pgx.Tx).Begin(ctx)
 		if err != nil {

@@ -71,7 +71,7 @@ func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
 // follow reads the state, again and again, until that fails, or the connection that
 // listens, or ctx is done.
 func (k *Keeper) follow(ctx context.Context, log *slog.Logger) error {
-	return k.store.db.Listen(ctx, channel, reread, func(pg.Heard) error {
+	return k.store.db.Listen(ctx, channel, reread, func(pg.ListenEvent) error {
 		if err := k.read(ctx, log); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (k *Keeper) follow(ctx context.Context, log *slog.Logger) error {
 // read reads the state, without waiting for requests, and logs what changed.
 func (k *Keeper) read(ctx context.Context, log *slog.Logger) error {
 	var state *State
-	err := k.store.db.Aside(ctx, readWithin, func(ctx context.Context) (err error) {
+	err := k.store.db.ReservedSnapshot(ctx, readWithin, func(ctx context.Context) (err error) {
 		state, err = k.store.load(ctx)
 		return err
 	})

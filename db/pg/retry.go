@@ -16,23 +16,23 @@ import (
 const LockTimeout = "500ms"
 
 const (
-	// patientTries bounds the tries of Patiently, which take about ten minutes.
-	patientTries = 70
+	// lockTries bounds the tries of RetryLocked, which take about ten minutes.
+	lockTries = 70
 	// longestPause is its pause before the later ones.
 	longestPause = 10 * time.Second
 )
 
-// Patiently runs do, which must leave nothing behind where it fails, and runs it again
-// after a pause while it fails because others use what it has to lock: they go on
-// meanwhile.
-func Patiently(ctx context.Context, do func() error) error {
+// RetryLocked runs do, which must leave nothing behind where it fails, and runs it again
+// after a pause (backoff) while it fails with a lock timeout or a deadlock: others use
+// what it has to lock, and go on meanwhile.
+func RetryLocked(ctx context.Context, do func() error) error {
 	pause := 250 * time.Millisecond
 	for try := 1; ; try++ {
 		err := do()
 		var refused *pgconn.PgError
 		busy := errors.As(err, &refused) &&
 			slices.Contains([]string{"55P03", "40P01"}, refused.Code) // lock_not_available, deadlock_detected
-		if !busy || try == patientTries {
+		if !busy || try == lockTries {
 			return err
 		}
 		if domain.Pause(ctx, pause) != nil {
