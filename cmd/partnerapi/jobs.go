@@ -21,15 +21,15 @@ type reportFontFlag struct {
 }
 
 // maker returns what makes the files of reports.
-func (f reportFontFlag) maker() (*report.Maker, error) {
+func (f reportFontFlag) maker() (*report.Renderer, error) {
 	if f.ReportFont == "" {
-		return report.NewMaker(report.Options{}), nil
+		return report.NewRenderer(report.Options{}), nil
 	}
 	font, err := report.LoadFont(f.ReportFont)
 	if err != nil {
 		return nil, fmt.Errorf("--report-font: %w", err)
 	}
-	return report.NewMaker(report.Options{Font: font}), nil
+	return report.NewRenderer(report.Options{Font: font}), nil
 }
 
 // reportStoreFlag says where the files of reports are.

@@ -17,7 +17,7 @@ import (
 type kept struct {
 	keys      *seal.Keys
 	store     *report.Store
-	maker     *report.Maker
+	maker     *report.Renderer
 	endpoints endpoints
 }
 

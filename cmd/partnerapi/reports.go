@@ -138,7 +138,7 @@ func (c serveCmd) makeDemoReports(ctx context.Context, d *db.DB, with kept, log 
 	}
 	worker := newReportWorker(d, with, log, newReportMetrics(), nil)
 	for _, r := range pending {
-		if _, err := worker.Make(ctx, r.ClientID, r.ID); err != nil {
+		if _, err := worker.Process(ctx, r.ClientID, r.ID); err != nil {
 			log.WarnContext(ctx, "a report of the demonstration was not made; it will be tried again", "error", err)
 		}
 	}

@@ -105,7 +105,7 @@ func reporting(t *testing.T, d *db.DB, store *report.Store) <-chan report.Outcom
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	tried := make(chan report.Outcome, 100)
-	worker := report.NewWorker(d, store, report.NewMaker(report.Options{}), log, report.Observer{
+	worker := report.NewWorker(d, store, report.NewRenderer(report.Options{}), log, report.Observer{
 		Tried: func(outcome report.Outcome, _ time.Duration) { tried <- outcome },
 	})
 	ctx, stop := context.WithCancel(context.Background())
@@ -240,7 +240,7 @@ func TestJobsBeginLater(t *testing.T) {
 		return len(line), nil
 	}), nil))
 	cared := make(chan error, 10)
-	carer := report.NewCarer(d, store, log, func(
+	carer := report.NewMaintainer(d, store, log, func(
 		ctx context.Context, _ string, _ ...slog.Attr,
 	) (context.Context, func(error, ...slog.Attr)) {
 		return ctx, func(err error, _ ...slog.Attr) { cared <- err }

@@ -84,7 +84,7 @@ type background struct {
 	server *mailWatch             // nil where mails become files
 	// reports makes pending reports, counted by made; care does what is periodic of them.
 	reports *report.Worker
-	care    *report.Carer
+	care    *report.Maintainer
 	made    *reportMetrics
 	synced  *syncMetrics
 	// hooks delivers events, told of what by delivered, to endpoints.
@@ -138,7 +138,7 @@ func (f workFlags) open(
 		hooks:  hooks, delivered: delivered,
 		db: d, sender: sender, server: newMailWatch(sender, log), mails: mails, tries: tries, made: made, synced: synced,
 		reports: newReportWorker(d, with, log, made, traces.Work()),
-		care:    report.NewCarer(d, with.store, log, traces.Work()),
+		care:    report.NewMaintainer(d, with.store, log, traces.Work()),
 		syncs: directory.NewRunner(d, with.keys, f.connector(traces), log,
 			directory.WithTrace(traces.Work()), directory.WithWatcher(synced.count)),
 		log: log, traces: traces,

@@ -9,7 +9,7 @@ import (
 	"partnerapi/domain"
 )
 
-func (m *Maker) compliance(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) compliance(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
 	list, err := frameworksOf(ctx, t)
 	if err != nil {
 		return nil, err

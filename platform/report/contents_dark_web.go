@@ -23,7 +23,7 @@ func tallyCells(n domain.ExposureTally, before ...any) []any {
 	return append(before, n.Found, n.ResolvedWithin, n.Unresolved, n.Resolved)
 }
 
-func (m *Maker) darkWeb(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) darkWeb(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
 	if !t.DarkWebMonitoring {
 		return nil, domain.ErrNoDarkWeb()
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // executiveSummary is one page that a manager reads.
-func (m *Maker) executiveSummary(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) executiveSummary(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
 	n, err := numbersIn(ctx, t, p)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 )
 
 // globalHealth compares the client with the average of the partner's others.
-func (m *Maker) globalHealth(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) globalHealth(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
 	n, err := numbersIn(ctx, t, p)
 	if err != nil {
 		return nil, err

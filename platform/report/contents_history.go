@@ -24,7 +24,7 @@ var historyTexts = map[domain.HistoryKind]string{
 	domain.HistoryResolved:    "Exposure resolved",
 }
 
-func (m *Maker) employeeHistory(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) employeeHistory(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
 	n, err := reports.HistoryCounts(ctx, t, p)
 	if err != nil {
 		return nil, err

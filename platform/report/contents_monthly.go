@@ -11,7 +11,7 @@ import (
 
 // monthlyReport compares a period with the one before: a month with the month
 // before.
-func (m *Maker) monthlyReport(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) monthlyReport(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
 	previous := p.Previous()
 	now, err := numbersIn(ctx, t, p)
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 	noMails = "No simulated phishing mail was sent in this period."
 )
 
-func (m *Maker) phishingOverview(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) phishingOverview(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
 	byMonth, err := reports.PhishedMonths(ctx, t, p)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (m *Maker) phishingOverview(ctx context.Context, t *db.Tenant, p domain.Rep
 	}, nil
 }
 
-func (m *Maker) phishingPerformance(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) phishingPerformance(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
 	byMonth, err := reports.PhishedMonths(ctx, t, p)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"partnerapi/domain"
 )
 
-func (m *Maker) policies(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) policies(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
 	list, err := policiesByTitle(ctx, t)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func policyCells(p *domain.Policy, names map[domain.ScopeID]string) []any {
 	return cells
 }
 
-func (m *Maker) policyAcknowledgment(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) policyAcknowledgment(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
 	list, err := policiesByTitle(ctx, t)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 // highestRisks is how many users a risk overview names.
 const highestRisks = 25
 
-func (m *Maker) riskOverview(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) riskOverview(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
 	risk, err := t.Risk(ctx)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 
 const noCourses = "No active user was given a course."
 
-func (m *Maker) trainingOverview(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) trainingOverview(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
 	courses, err := reports.CourseProgress(ctx, t, p)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (m *Maker) trainingOverview(ctx context.Context, t *db.Tenant, p domain.Rep
 	}, nil
 }
 
-func (m *Maker) trainingPerformance(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) trainingPerformance(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
 	return []Section{
 		section("Summary", noUsers(t.ActiveUsers), one(onTrackFigures(t)), onTrackChart(t)),
 		section("Every user", one(Table{
@@ -65,7 +65,7 @@ func (m *Maker) trainingPerformance(ctx context.Context, t *db.Tenant, p domain.
 	}, nil
 }
 
-func (m *Maker) trainingStatus(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) trainingStatus(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
 	courses, err := reports.CourseProgress(ctx, t, p)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (m *Maker) trainingStatus(ctx context.Context, t *db.Tenant, p domain.Repor
 	}, nil
 }
 
-func (m *Maker) courseDetails(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) courseDetails(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
 	courses, err := reports.CourseProgress(ctx, t, p)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (m *Maker) courseDetails(ctx context.Context, t *db.Tenant, p domain.Report
 	}, nil
 }
 
-func (m *Maker) teamTraining(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+func (m *Renderer) teamTraining(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
 	managers, err := reports.TrainingByManager(ctx, t, p)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 type world struct {
 	*v2test.Harness
 	tenant  v2test.Tenant
-	maker   *report.Maker
+	maker   *report.Renderer
 	client  domain.ClientID
 	random  *rand.Rand
 	courses []domain.CourseID
@@ -35,7 +35,7 @@ var (
 
 func newWorld(t testing.TB) *world {
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	w := &world{Harness: h, tenant: h.Tenant("Partner"), maker: report.NewMaker(report.Options{}), random: rand.New(rand.NewPCG(1, 2))}
+	w := &world{Harness: h, tenant: h.Tenant("Partner"), maker: report.NewRenderer(report.Options{}), random: rand.New(rand.NewPCG(1, 2))}
 	w.client = h.Client(w.tenant, "Ärzte & Söhne").ID
 	for n := range 5 {
 		w.courses = append(w.courses, domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: byte(n + 1)})

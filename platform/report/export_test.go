@@ -16,12 +16,12 @@ func (c *Column) PageText(cell any) (string, error) { return c.text(cell) }
 
 // What tests of leases hold against each other.
 const (
-	LeaseFor  = leaseFor
-	CareEvery = careEvery
+	LeaseFor      = leaseFor
+	MaintainEvery = maintainEvery
 )
 
-// Turn cares if it is time.
-func (c *Carer) Turn(ctx context.Context) error {
-	_, err := c.turn(ctx)
+// Turn maintains reports if it is time.
+func (m *Maintainer) Turn(ctx context.Context) error {
+	_, err := m.turn(ctx)
 	return err
 }

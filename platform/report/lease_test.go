@@ -158,7 +158,7 @@ func TestStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	w.must(w.worker(sample).Run(ctx))
-	report.NewCarer(w.DB, w.store, w.logger(), nil).Run(ctx)
+	report.NewMaintainer(w.DB, w.store, w.logger(), nil).Run(ctx)
 }
 
 // TestCareTurns: one of several processes cares every five minutes. A time that fails,
@@ -172,7 +172,7 @@ func TestCareTurns(t *testing.T) {
 		times++
 		return ctx, func(error, ...slog.Attr) {}
 	}
-	one, other := report.NewCarer(w.DB, w.store, w.logger(), trace), report.NewCarer(w.DB, w.store, w.logger(), trace)
+	one, other := report.NewMaintainer(w.DB, w.store, w.logger(), trace), report.NewMaintainer(w.DB, w.store, w.logger(), trace)
 	turns := func(want int) {
 		t.Helper()
 		times = 0
@@ -191,13 +191,13 @@ func TestCareTurns(t *testing.T) {
 	led(false)
 	turns(1)
 	led(true)
-	w.Clock.Advance(report.CareEvery - time.Microsecond)
+	w.Clock.Advance(report.MaintainEvery - time.Microsecond)
 	turns(0)
 	w.Clock.Advance(time.Microsecond)
 	w.wantJobs("report_care available 1")
 	turns(1)
 	w.wantJobs("")
-	w.Clock.Advance(report.CareEvery + 2*time.Minute)
+	w.Clock.Advance(report.MaintainEvery + 2*time.Minute)
 	led(false)
 
 	_, err := w.DB.ClaimPeriodic(t.Context(), db.ReportCare, report.LeaseFor) // by a process that dies
@@ -208,7 +208,7 @@ func TestCareTurns(t *testing.T) {
 	turns(1)
 	w.wantJobs("report_care discarded 1")
 
-	w.Clock.Advance(report.CareEvery)
+	w.Clock.Advance(report.MaintainEvery)
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	_ = one.Turn(stopped) // claims nothing

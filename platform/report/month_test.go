@@ -71,7 +71,7 @@ func TestMonthlyReports(t *testing.T) {
 	}
 	w.lease(r)
 
-	outcome, err := w.worker(report.NewMaker(report.Options{})).Make(t.Context(), r.Client, r.ID)
+	outcome, err := w.worker(report.NewRenderer(report.Options{})).Process(t.Context(), r.Client, r.ID)
 	w.must(err)
 	if outcome != report.Made {
 		t.Errorf("the report was %s", outcome)

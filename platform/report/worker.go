@@ -38,7 +38,7 @@ const (
 	pollAgain = 100 * time.Millisecond
 )
 
-// backoff is the pauses after each failed try of a report.
+// backoff is the backoff after each failed try of a report.
 var backoff = lease.Backoff{time.Second, 16 * time.Second}
 
 // Outcome is how a try to make a report ended.
@@ -51,7 +51,7 @@ const (
 	Failed  Outcome = "failed"  // it was the last try, or the client was archived
 )
 
-// Observer is notified of what a Worker and a Carer do.
+// Observer is notified of what a Worker and a Maintainer do.
 type Observer struct {
 	// Tried gets how each try ended and how long it took; it may be nil.
 	Tried func(outcome Outcome, took time.Duration)
@@ -78,7 +78,7 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 	}
 	w := &Worker{db: d, store: store, writer: writer, log: log, observe: observe}
 	w.queue = lease.NewQueue(lease.Config[reports.ReportLease]{
-		Name: "reports", Log: log, Claim: w.claim, Do: w.try, AtOnce: makeAtOnce,
+		Name: "reports", Log: log, Claim: w.claim, Do: w.try, Concurrency: makeAtOnce,
 		StopWithin: makeAfterStop + finishWithin,
 		Listen:     func(ctx context.Context, wake func()) error { return reports.ListenReports(ctx, d, wake) },
 	})
@@ -120,7 +120,7 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	within, cancel := context.WithTimeout(ctx, MakeWithin)
 	defer cancel()
 	outcome, err := domain.RecoverValue(within, w.log, "make a report", func() (Outcome, error) {
-		return w.Make(within, l.Client, l.Report)
+		return w.Process(within, l.Client, l.Report)
 	})
 	lasting, done := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer done()
@@ -137,7 +137,7 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 		w.log.WarnContext(ctx, "a report was not made; it will be tried again",
 			"report", l.Report.String(), "client", l.Client.String(), "try", l.Tries+1, "error", err)
 		w.observe.Tried(Retried, time.Since(began))
-		return errors.Join(err, reports.RequeueReport(lasting, w.db, l, w.db.Now().Add(pauses.After(l.Tries+1)), true))
+		return errors.Join(err, reports.RequeueReport(lasting, w.db, l, w.db.Now().Add(backoff.After(l.Tries+1)), true))
 	}
 	w.observe.Tried(Failed, time.Since(began))
 	return w.giveUp(lasting, l, err)
@@ -149,9 +149,9 @@ func (w *Worker) giveUp(ctx context.Context, l reports.ReportLease, err error) e
 	return errors.Join(err, w.fail(ctx, l.Client, l.Report))
 }
 
-// Make makes a report, and says how that ended: nothing is done for a report that
+// Process renders a report, and says how that ended: nothing is done for a report that
 // is made, has failed or has expired, and one whose client was archived fails.
-func (w *Worker) Make(ctx context.Context, client domain.ClientID, id domain.ReportID) (Outcome, error) {
+func (w *Worker) Process(ctx context.Context, client domain.ClientID, id domain.ReportID) (Outcome, error) {
 	t, err := w.db.AnyTenant(ctx, client)
 	if domain.IsCode(err, domain.NotFound) {
 		return Failed, w.fail(ctx, client, id)
@@ -167,7 +167,7 @@ func (w *Worker) Make(ctx context.Context, client domain.ClientID, id domain.Rep
 		return "", err
 	}
 
-	status, err := w.produce(ctx, t, r)
+	status, err := w.renderAndStore(ctx, t, r)
 	switch {
 	case err != nil:
 		return "", err
@@ -177,9 +177,9 @@ func (w *Worker) Make(ctx context.Context, client domain.ClientID, id domain.Rep
 	return Failed, w.store.Delete(ctx, r)
 }
 
-// produce makes the file, uploads it and marks the report, whose status it returns:
+// renderAndStore renders the file, uploads it and marks the report, whose status it returns:
 // failed where the client was archived meanwhile.
-func (w *Worker) produce(ctx context.Context, t *db.Tenant, r domain.Report) (domain.ReportStatus, error) {
+func (w *Worker) renderAndStore(ctx context.Context, t *db.Tenant, r domain.Report) (domain.ReportStatus, error) {
 	file, discard, err := scratch()
 	if err != nil {
 		return "", err

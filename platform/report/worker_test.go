@@ -176,7 +176,7 @@ func TestStoreFails(t *testing.T) {
 
 func (w *service) care() {
 	w.T.Helper()
-	w.must(report.NewCarer(w.DB, w.store, w.logger(), nil).Care(w.T.Context()))
+	w.must(report.NewMaintainer(w.DB, w.store, w.logger(), nil).Maintain(w.T.Context()))
 }
 
 // TestCareExpires: after 90 days a report's file and row go, of archived clients
@@ -193,7 +193,7 @@ func TestCareExpires(t *testing.T) {
 	broken, err := report.OpenStore(t.Context(), "", folder, w.logger())
 	w.must(err)
 	breakFolder(t, folder, old)
-	w.must(report.NewCarer(w.DB, broken, w.logger(), nil).Care(t.Context()))
+	w.must(report.NewMaintainer(w.DB, broken, w.logger(), nil).Maintain(t.Context()))
 	if n := w.Number("SELECT count(*) FROM reports"); n != 3 || !strings.Contains(w.log.String(), "it will be tried again") {
 		t.Errorf("%d reports are left of 3 whose files are, logged %s", n, w.log)
 	}

@@ -23,7 +23,7 @@ type workbook struct {
 	// sheets has the names that are taken, in lower case: Excel compares them
 	// without regard to case.
 	sheets map[string]bool
-	styles []int // by look
+	styles []int // by cellFormat
 	// row is the next one of the summary.
 	row int
 	// used are the sheets' cells in use, by their names: "A1:C7".
@@ -32,22 +32,22 @@ type workbook struct {
 	maxRows int
 }
 
-// look is how cells look.
-type look int
+// cellFormat is a style of cells.
+type cellFormat int
 
 const (
-	plainLook look = iota
-	titleLook
-	headingLook
-	headLook // the header of a table
-	noteLook
-	wrapLook
-	integerLook
-	numberLook
-	percentLook
-	monthLook
-	dateLook
-	timeLook
+	plainFormat cellFormat = iota
+	titleFormat
+	headingFormat
+	headFormat // the header of a table
+	noteFormat
+	wrapFormat
+	integerFormat
+	numberFormat
+	percentFormat
+	monthFormat
+	dateFormat
+	timeFormat
 )
 
 const (
@@ -115,19 +115,19 @@ func (b *workbook) begin(d *Document) error {
 		return err
 	}
 
-	if err := b.line(cell{titleLook, d.Title}); err != nil {
+	if err := b.line(cell{titleFormat, d.Title}); err != nil {
 		return err
 	}
-	if err := b.line(cell{plainLook, "Client"}, cell{plainLook, d.Client}); err != nil {
+	if err := b.line(cell{plainFormat, "Client"}, cell{plainFormat, d.Client}); err != nil {
 		return err
 	}
 	if p := d.Period; p != nil {
-		err := b.line(cell{plainLook, "Period"}, cell{dateLook, p.Start.Time()}, cell{dateLook, p.End.Time()})
+		err := b.line(cell{plainFormat, "Period"}, cell{dateFormat, p.Start.Time()}, cell{dateFormat, p.End.Time()})
 		if err != nil {
 			return err
 		}
 	}
-	return b.line(cell{plainLook, "Made (UTC)"}, cell{timeLook, d.MadeAt.UTC()})
+	return b.line(cell{plainFormat, "Made (UTC)"}, cell{timeFormat, d.MadeAt.UTC()})
 }
 
 func (b *workbook) section(ctx context.Context, s *Section) error {
@@ -135,7 +135,7 @@ func (b *workbook) section(ctx context.Context, s *Section) error {
 		return nil
 	}
 	b.row++
-	if err := b.line(cell{headingLook, s.Heading}); err != nil {
+	if err := b.line(cell{headingFormat, s.Heading}); err != nil {
 		return err
 	}
 	for _, block := range s.Blocks {
@@ -157,10 +157,10 @@ func (b *workbook) section(ctx context.Context, s *Section) error {
 	return nil
 }
 
-// cell is a value of the summary with its look.
+// cell is a value of the summary with its format.
 type cell struct {
-	look  look
-	value any
+	format cellFormat
+	value  any
 }
 
 // line writes a row of the summary.
@@ -173,7 +173,7 @@ func (b *workbook) line(cells ...cell) error {
 		if err := b.SetCellValue(summarySheet, name, c.value); err != nil {
 			return err
 		}
-		if err := b.SetCellStyle(summarySheet, name, name, b.styles[c.look]); err != nil {
+		if err := b.SetCellStyle(summarySheet, name, name, b.styles[c.format]); err != nil {
 			return err
 		}
 	}
@@ -184,7 +184,7 @@ func (b *workbook) line(cells ...cell) error {
 // paragraph is a text over the columns of the summary.
 func (b *workbook) paragraph(text string) error {
 	row := b.row
-	if err := b.line(cell{wrapLook, text}); err != nil {
+	if err := b.line(cell{wrapFormat, text}); err != nil {
 		return err
 	}
 	if err := b.MergeCell(summarySheet, "A"+strconv.Itoa(row), "C"+strconv.Itoa(row)); err != nil {
@@ -196,14 +196,14 @@ func (b *workbook) paragraph(text string) error {
 
 func (b *workbook) figures(list Figures) error {
 	for _, f := range list {
-		value := cell{plainLook, f.text()}
+		value := cell{plainFormat, f.text()}
 		switch v := f.Value.(type) {
 		case int:
-			value = cell{integerLook, v}
+			value = cell{integerFormat, v}
 		case Percent:
-			value = cell{percentLook, v.part()}
+			value = cell{percentFormat, v.part()}
 		}
-		if err := b.line(cell{plainLook, f.Label}, value, cell{noteLook, f.Note}); err != nil {
+		if err := b.line(cell{plainFormat, f.Label}, value, cell{noteFormat, f.Note}); err != nil {
 			return err
 		}
 	}
@@ -261,21 +261,21 @@ func (b *workbook) makeStyles() error {
 	number := func(format string) *excelize.Style { return &excelize.Style{CustomNumFmt: &format} }
 	fill := excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{hex(pale)}}
 	for _, style := range []*excelize.Style{
-		plainLook:   {},
-		titleLook:   {Font: &excelize.Font{Bold: true, Size: 16, Color: hex(ink)}},
-		headingLook: {Font: &excelize.Font{Bold: true, Size: 12, Color: hex(accent)}},
-		headLook: {
+		plainFormat:   {},
+		titleFormat:   {Font: &excelize.Font{Bold: true, Size: 16, Color: hex(ink)}},
+		headingFormat: {Font: &excelize.Font{Bold: true, Size: 12, Color: hex(accent)}},
+		headFormat: {
 			Font: &excelize.Font{Bold: true, Color: hex(ink)}, Fill: fill,
 			Alignment: &excelize.Alignment{WrapText: true, Vertical: "center"},
 		},
-		noteLook:    {Font: &excelize.Font{Color: hex(gray)}},
-		wrapLook:    {Alignment: &excelize.Alignment{WrapText: true, Vertical: "top"}},
-		integerLook: number("#,##0"),
-		numberLook:  number("#,##0.0"),
-		percentLook: number("0.0%"),
-		monthLook:   number("mmm yyyy"),
-		dateLook:    number("yyyy-mm-dd"),
-		timeLook:    number("yyyy-mm-dd hh:mm"),
+		noteFormat:    {Font: &excelize.Font{Color: hex(gray)}},
+		wrapFormat:    {Alignment: &excelize.Alignment{WrapText: true, Vertical: "top"}},
+		integerFormat: number("#,##0"),
+		numberFormat:  number("#,##0.0"),
+		percentFormat: number("0.0%"),
+		monthFormat:   number("mmm yyyy"),
+		dateFormat:    number("yyyy-mm-dd"),
+		timeFormat:    number("yyyy-mm-dd hh:mm"),
 	} {
 		id, err := b.NewStyle(style)
 		if err != nil {
@@ -292,22 +292,22 @@ func exact(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 // part is the percentage as Excel holds it, a part of 1.
 func (p Percent) part() float64 { return math.Round(float64(p)*1e4) / 1e6 }
 
-// typed is a cell's value as Excel holds it, with its look.
-func (c *Column) typed(value any) (any, look, error) {
+// typed is a cell's value as Excel holds it, with its format.
+func (c *Column) typed(value any) (any, cellFormat, error) {
 	switch v := value.(type) {
 	case int:
-		return v, integerLook, c.check(v)
+		return v, integerFormat, c.check(v)
 	case Percent:
-		return v.part(), percentLook, c.check(v)
+		return v.part(), percentFormat, c.check(v)
 	case float64:
 		if c.Kind == PercentColumn {
-			return Percent(v).part(), percentLook, nil
+			return Percent(v).part(), percentFormat, nil
 		}
-		return exact(v), numberLook, c.check(v)
+		return exact(v), numberFormat, c.check(v)
 	case domain.Date:
-		return v.Time(), dateLook, c.check(v)
+		return v.Time(), dateFormat, c.check(v)
 	case time.Time:
-		return v.UTC().Truncate(time.Second), timeLook, c.check(v)
+		return v.UTC().Truncate(time.Second), timeFormat, c.check(v)
 	}
-	return value, plainLook, c.check(value)
+	return value, plainFormat, c.check(value)
 }

@@ -26,7 +26,7 @@ func (b *workbook) table(ctx context.Context, t *Table) error {
 	if err != nil {
 		return err
 	}
-	if err := b.line(cell{plainLook, t.Title}, cell{noteLook, "Sheet " + sheet.Sheet}); err != nil {
+	if err := b.line(cell{plainFormat, t.Title}, cell{noteFormat, "Sheet " + sheet.Sheet}); err != nil {
 		return err
 	}
 
@@ -62,11 +62,11 @@ func (b *workbook) streamRow(t *Table, sheet *streamed, row, values []any) error
 		return fmt.Errorf("a row of %d cells under %d columns", len(row), len(t.Columns))
 	}
 	for i := range row {
-		value, look, err := t.Columns[i].typed(row[i])
+		value, format, err := t.Columns[i].typed(row[i])
 		if err != nil {
 			return err
 		}
-		values[i] = excelize.Cell{StyleID: b.styles[look], Value: value}
+		values[i] = excelize.Cell{StyleID: b.styles[format], Value: value}
 	}
 	sheet.rows++
 	name, err := excelize.CoordinatesToCellName(1, sheet.rows)
@@ -97,7 +97,7 @@ func (b *workbook) beginSheet(t *Table) (*streamed, error) {
 
 	titles := make([]any, len(t.Columns))
 	for i := range t.Columns {
-		titles[i] = excelize.Cell{StyleID: b.styles[headLook], Value: t.Columns[i].Title}
+		titles[i] = excelize.Cell{StyleID: b.styles[headFormat], Value: t.Columns[i].Title}
 	}
 	return &streamed{StreamWriter: w, rows: 1}, w.SetRow("A1", titles)
 }
@@ -139,7 +139,7 @@ func (b *workbook) chart(c *Chart) error {
 	if _, err := b.NewSheet(name); err != nil {
 		return err
 	}
-	if err := b.line(cell{plainLook, c.Title}, cell{noteLook, "Sheet " + name}); err != nil {
+	if err := b.line(cell{plainFormat, c.Title}, cell{noteFormat, "Sheet " + name}); err != nil {
 		return err
 	}
 	if err := b.SetColWidth(name, "A", "A", 26); err != nil {
@@ -161,27 +161,27 @@ func (b *workbook) chart(c *Chart) error {
 		return err
 	}
 	if c.empty() {
-		return b.put(name, 1, 2, plainLook, "No data.")
+		return b.put(name, 1, 2, plainFormat, "No data.")
 	}
 	return b.drawNative(name, c)
 }
 
 // labels writes a chart's labels in the first column: days as such.
 func (b *workbook) labels(sheet string, c *Chart) error {
-	if err := b.put(sheet, 1, 1, headLook, cmp.Or(c.By, "Name")); err != nil {
+	if err := b.put(sheet, 1, 1, headFormat, cmp.Or(c.By, "Name")); err != nil {
 		return err
 	}
 	for i, label := range c.Labels {
-		look, value := plainLook, any(label)
+		format, value := plainFormat, any(label)
 		if i < len(c.Keys) {
-			look, value = integerLook, c.Keys[i]
+			format, value = integerFormat, c.Keys[i]
 		}
 		if date, ok := value.(domain.Date); ok {
-			if look, value = dateLook, date.Time(); c.By == byMonth {
-				look = monthLook
+			if format, value = dateFormat, date.Time(); c.By == byMonth {
+				format = monthFormat
 			}
 		}
-		if err := b.put(sheet, 1, i+2, look, value); err != nil {
+		if err := b.put(sheet, 1, i+2, format, value); err != nil {
 			return err
 		}
 	}
@@ -190,28 +190,28 @@ func (b *workbook) labels(sheet string, c *Chart) error {
 
 // numbers writes a series in a column.
 func (b *workbook) numbers(sheet string, c *Chart, column int, s Series) error {
-	if err := b.put(sheet, column, 1, headLook, cmp.Or(s.Name, c.Title)); err != nil {
+	if err := b.put(sheet, column, 1, headFormat, cmp.Or(s.Name, c.Title)); err != nil {
 		return err
 	}
 	for i, v := range s.Values {
 		if math.IsNaN(v) || i >= len(c.Labels) {
 			continue
 		}
-		look, value := numberLook, exact(v)
+		format, value := numberFormat, exact(v)
 		switch {
 		case c.Unit == "%":
-			look, value = percentLook, Percent(v).part()
+			format, value = percentFormat, Percent(v).part()
 		case v == math.Trunc(v):
-			look = integerLook
+			format = integerFormat
 		}
-		if err := b.put(sheet, column, i+2, look, value); err != nil {
+		if err := b.put(sheet, column, i+2, format, value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *workbook) put(sheet string, column, row int, look look, value any) error {
+func (b *workbook) put(sheet string, column, row int, format cellFormat, value any) error {
 	name, err := excelize.CoordinatesToCellName(column, row)
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func (b *workbook) put(sheet string, column, row int, look look, value any) erro
 	if err := b.SetCellValue(sheet, name, value); err != nil {
 		return err
 	}
-	return b.SetCellStyle(sheet, name, name, b.styles[look])
+	return b.SetCellStyle(sheet, name, name, b.styles[format])
 }
 
 // chartTypes are Excel's names of the forms of charts.

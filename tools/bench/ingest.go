@@ -160,7 +160,7 @@ func makeReport(ctx context.Context, d *db.DB, p params) (made, error) {
 		return 0, err
 	}
 	r := domain.Report{Client: p.Client, Type: p.Type, Format: p.Format}
-	if err := report.NewMaker(report.Options{}).Write(ctx, file, t, r); err != nil {
+	if err := report.NewRenderer(report.Options{}).Write(ctx, file, t, r); err != nil {
 		return 0, err
 	}
 	info, err := file.Stat()

@@ -9,14 +9,14 @@ import (
 	"partnerapi/domain"
 )
 
-// Maker makes the files of reports. It is safe for concurrent use.
-type Maker struct{ options Options }
+// Renderer renders reports to files. It is safe for concurrent use.
+type Renderer struct{ options Options }
 
-// NewMaker returns a Maker that writes PDFs with these options.
-func NewMaker(o Options) *Maker { return &Maker{o} }
+// NewRenderer returns a Renderer that writes PDFs with these options.
+func NewRenderer(o Options) *Renderer { return &Renderer{o} }
 
 // Write writes the file of a report of a client in the report's format.
-func (m *Maker) Write(ctx context.Context, w io.Writer, t *db.Tenant, r domain.Report) error {
+func (m *Renderer) Write(ctx context.Context, w io.Writer, t *db.Tenant, r domain.Report) error {
 	return m.With(ctx, t, r.Type, r.Period, func(d *Document) error {
 		if r.Format == domain.XLSX {
 			return WriteXLSX(ctx, w, d)
@@ -30,27 +30,27 @@ func (m *Maker) Write(ctx context.Context, w io.Writer, t *db.Tenant, r domain.R
 // over. A type without a period is given the last 365 days (decisions 8.9).
 type contents struct {
 	title    string
-	sections func(m *Maker, ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error)
+	sections func(m *Renderer, ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error)
 }
 
 // types are the contents of each type (decisions 8.10).
 var types = map[domain.ReportType]contents{
-	domain.PhishingOverview:     {"Phishing overview", (*Maker).phishingOverview},
-	domain.PhishingPerformance:  {"Phishing performance", (*Maker).phishingPerformance},
-	domain.TrainingOverview:     {"Training overview", (*Maker).trainingOverview},
-	domain.TrainingPerformance:  {"Training performance", (*Maker).trainingPerformance},
-	domain.TrainingStatus:       {"Training status", (*Maker).trainingStatus},
-	domain.ManagerTraining:      {"Training by manager and department", (*Maker).teamTraining},
-	domain.CourseDetails:        {"Course details", (*Maker).courseDetails},
-	domain.EmployeeHistory:      {"Employee history", (*Maker).employeeHistory},
-	domain.PolicyReport:         {"Policies", (*Maker).policies},
-	domain.PolicyAcknowledgment: {"Policy acknowledgment", (*Maker).policyAcknowledgment},
-	domain.DarkWebReport:        {"Dark web exposures", (*Maker).darkWeb},
-	domain.ExecutiveSummary:     {"Executive summary", (*Maker).executiveSummary},
-	domain.RiskOverview:         {"Risk overview", (*Maker).riskOverview},
-	domain.ComplianceReport:     {"Compliance", (*Maker).compliance},
-	domain.MonthlyReport:        {"Monthly report", (*Maker).monthlyReport},
-	domain.GlobalHealth:         {"Health compared with other clients", (*Maker).globalHealth},
+	domain.PhishingOverview:     {"Phishing overview", (*Renderer).phishingOverview},
+	domain.PhishingPerformance:  {"Phishing performance", (*Renderer).phishingPerformance},
+	domain.TrainingOverview:     {"Training overview", (*Renderer).trainingOverview},
+	domain.TrainingPerformance:  {"Training performance", (*Renderer).trainingPerformance},
+	domain.TrainingStatus:       {"Training status", (*Renderer).trainingStatus},
+	domain.ManagerTraining:      {"Training by manager and department", (*Renderer).teamTraining},
+	domain.CourseDetails:        {"Course details", (*Renderer).courseDetails},
+	domain.EmployeeHistory:      {"Employee history", (*Renderer).employeeHistory},
+	domain.PolicyReport:         {"Policies", (*Renderer).policies},
+	domain.PolicyAcknowledgment: {"Policy acknowledgment", (*Renderer).policyAcknowledgment},
+	domain.DarkWebReport:        {"Dark web exposures", (*Renderer).darkWeb},
+	domain.ExecutiveSummary:     {"Executive summary", (*Renderer).executiveSummary},
+	domain.RiskOverview:         {"Risk overview", (*Renderer).riskOverview},
+	domain.ComplianceReport:     {"Compliance", (*Renderer).compliance},
+	domain.MonthlyReport:        {"Monthly report", (*Renderer).monthlyReport},
+	domain.GlobalHealth:         {"Health compared with other clients", (*Renderer).globalHealth},
 }
 
 // With makes a document about a client and hands it to write, all of it read in one
@@ -59,7 +59,7 @@ var types = map[domain.ReportType]contents{
 // connection: it must not wait for the outside world. A nil period is the type's
 // default one; a type without a period ignores it. Forbidden for a dark_web report
 // of a client without Dark Web Monitoring, NotFound for a client that was archived.
-func (m *Maker) With(
+func (m *Renderer) With(
 	ctx context.Context, t *db.Tenant, typ domain.ReportType, period *domain.ReportPeriod, write func(*Document) error,
 ) error {
 	of, ok := types[typ]

@@ -1,0 +1,101 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/reports"
+	"partnerapi/domain"
+	"partnerapi/platform/lease"
+)
+
+const (
+	// maintainEvery is how often one of the processes maintains reports, and pollMaintenance
+	// how often each of them finds out whether it is time.
+	maintainEvery   = 5 * time.Minute
+	pollMaintenance = 30 * time.Second
+	// retryClaim is the pause after a claim that failed.
+	retryClaim = time.Second
+	// maintainBatch is how many expired reports are deleted in one go.
+	maintainBatch = 500
+)
+
+// Maintainer does the periodic maintenance of reports. It deletes reports that have
+// expired: first the file and then the row, so that no file is left that no row names.
+// And it queues the reports of the last month that clients get by mail.
+type Maintainer struct {
+	db    *db.DB
+	store *Store
+	log   *slog.Logger
+	trace domain.Trace
+}
+
+// NewMaintainer returns a Maintainer that makes a span of each time by trace.
+func NewMaintainer(d *db.DB, store *Store, log *slog.Logger, trace domain.Trace) *Maintainer {
+	return &Maintainer{db: d, store: store, log: log, trace: trace}
+}
+
+// Run maintains reports until ctx ends, every five minutes unless another process does.
+func (m *Maintainer) Run(ctx context.Context) {
+	lease.NewLoop(m.log, "care for reports", retryClaim, m.turn).Run(ctx)
+}
+
+// turn maintains reports if it is time.
+func (m *Maintainer) turn(ctx context.Context) (wait time.Duration, err error) {
+	l, err := m.db.ClaimPeriodic(ctx, db.ReportCare, leaseFor)
+	if err != nil || l == nil {
+		return pollMaintenance, err
+	}
+	within, cancel := context.WithTimeout(ctx, MakeWithin)
+	defer cancel()
+	within, end := m.trace.Begin(within, "job "+db.ReportCare)
+	err = domain.Recover(within, m.log, "care for reports", func() error { return m.Maintain(within) })
+	end(err)
+
+	lasting, done := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	defer done()
+	due := m.db.Now()
+	if ctx.Err() == nil {
+		due = due.Add(maintainEvery)
+	}
+	return pollMaintenance, errors.Join(err, m.db.FinishPeriodic(lasting, l, due, err != nil && ctx.Err() == nil))
+}
+
+// Maintain does the maintenance once.
+func (m *Maintainer) Maintain(ctx context.Context) error {
+	n, err := reports.QueueMonthlyReports(ctx, m.db)
+	if n > 0 {
+		m.log.InfoContext(ctx, "monthly reports queued", "reports", n)
+	}
+	return errors.Join(err, m.expire(ctx))
+}
+
+// expire deletes the reports that are older than they are kept. A file that cannot
+// be deleted keeps its row, for the next time, and does not keep the others.
+func (m *Maintainer) expire(ctx context.Context) error {
+	old, err := m.db.ExpiredReports(ctx, maintainBatch)
+	if err != nil {
+		return err
+	}
+	var gone []domain.Report
+	var failures []error
+	for _, r := range old {
+		if err := m.store.Delete(ctx, r); err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", r.ID, err))
+			continue
+		}
+		gone = append(gone, r)
+	}
+	if len(failures) > 0 {
+		m.log.WarnContext(ctx, "files of expired reports were not deleted; it will be tried again",
+			"files", len(failures), "error", failures[0])
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return reports.DeleteReports(ctx, m.db, gone)
+}
