@@ -53,20 +53,20 @@ func Resolve(ctx context.Context, reg *Registry, inputs ...any) (Lookup, error) 
 	return lookup, nil
 }
 
-// Held returns what the Refs in the values that have a number stand for; the zero
+// ResolvedIDs returns what the Refs in the values that have a number stand for; the zero
 // ID is of a number that was not resolved. The values are walked as in Resolve.
-func Held(values ...any) ([]IDKey, error) {
+func ResolvedIDs(values ...any) ([]IDKey, error) {
 	slots, err := collect(values)
 	if err != nil {
 		return nil, fmt.Errorf("collect ids: %w", err)
 	}
-	var held []IDKey
+	var ids []IDKey
 	for _, s := range slots {
 		if *s.number != 0 {
-			held = append(held, IDKey{s.kind, *s.id})
+			ids = append(ids, IDKey{s.kind, *s.id})
 		}
 	}
-	return held, nil
+	return ids, nil
 }
 
 // Number sets the Number of every Ref in the value from its ID, with at most

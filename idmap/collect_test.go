@@ -114,9 +114,9 @@ func TestWhatCannotBeCollected(t *testing.T) {
 	}
 }
 
-// TestHeld: what Refs with a number stand for, the zero ID of those that were not
+// TestResolvedIDs: what Refs with a number stand for, the zero ID of those that were not
 // resolved, and nothing of Refs without a number.
-func TestHeld(t *testing.T) {
+func TestResolvedIDs(t *testing.T) {
 	t.Parallel()
 	id := domain.ClientID{15: 1}
 	value := struct {
@@ -126,12 +126,12 @@ func TestHeld(t *testing.T) {
 		Known: Ref[domain.ClientKind]{Number: 7, ID: id}, Unknown: Ref[domain.ClientKind]{Number: 8},
 		None: RefTo(id), List: []Ref[domain.PolicyKind]{{Number: 9, ID: domain.PolicyID{15: 2}}},
 	}
-	held, err := Held(&value)
+	held, err := ResolvedIDs(&value)
 	want := []IDKey{{Client, UUID(id)}, {Client, UUID{}}, {Policy, UUID{15: 2}}}
 	if err != nil || !slices.Equal(held, want) {
 		t.Errorf("%v, %v, not %v", held, err, want)
 	}
-	if _, err := Held(struct{ Known Ref[domain.ClientKind] }{}); err == nil {
+	if _, err := ResolvedIDs(struct{ Known Ref[domain.ClientKind] }{}); err == nil {
 		t.Error("a value that cannot be set is taken")
 	}
 }

@@ -16,8 +16,8 @@ import (
 // of the rows that its report names.
 var ErrRefused = errors.New("rows were refused; nothing was imported")
 
-// Imported is the report of an import.
-type Imported struct {
+// ImportReport is the report of an import.
+type ImportReport struct {
 	Rows      int       // in the file
 	Moved     int       // objects that got the number of their row
 	Unchanged int       // objects that had it already
@@ -41,12 +41,12 @@ type Imported struct {
 // What is given as also is done in the transaction of an import that moved something.
 func Import(
 	ctx context.Context, db *sql.DB, file io.Reader, dryRun bool, also ...func(context.Context, *sql.Tx) error,
-) (Imported, error) {
+) (ImportReport, error) {
 	s, err := readSheet(file)
 	if err != nil {
-		return Imported{}, fmt.Errorf("import numbers: %w", err)
+		return ImportReport{}, fmt.Errorf("import numbers: %w", err)
 	}
-	report := Imported{Rows: s.total}
+	report := ImportReport{Rows: s.total}
 	tx, err := beginImport(ctx, db, dryRun)
 	if err != nil {
 		return report, fmt.Errorf("import numbers: %w", err)
@@ -61,7 +61,7 @@ func Import(
 	}
 	if len(s.refused) > 0 {
 		slices.SortFunc(s.refused, func(a, b Refusal) int { return cmp.Compare(a.Line, b.Line) })
-		return Imported{Rows: s.total, Refused: s.refused}, ErrRefused
+		return ImportReport{Rows: s.total, Refused: s.refused}, ErrRefused
 	}
 	report.Moved = len(s.rows) - report.Unchanged
 	if dryRun || report.Moved == 0 {

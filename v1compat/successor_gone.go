@@ -88,7 +88,7 @@ func inputPart(in any, name string) []any {
 // mustReach reports NotFound unless the key reaches the objects of all numbers in
 // the values, with a statement for each kind of them.
 func (f *Facade) mustReach(ctx context.Context, values []any) error {
-	held, err := idmap.Held(values...)
+	held, err := idmap.ResolvedIDs(values...)
 	if err != nil {
 		return err
 	}
