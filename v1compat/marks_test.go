@@ -298,7 +298,7 @@ func readMarks(t reflect.Type, n int) (list []probe) {
 		at.Format(microseconds), at.AddDate(-20, 0, 0).Format(microseconds), at.AddDate(20, 0, 0).Format(microseconds),
 		at.Format(time.DateOnly), at.AddDate(1, 0, 0).Format(time.DateOnly),
 	}
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[op.Many]()) {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[op.ListParam]()) {
 		texts = []string{strconv.Itoa(n), fmt.Sprintf("%d,%d", n, n+somewhere)}
 	}
 	for _, text := range texts {
@@ -319,7 +319,7 @@ const microseconds = "2006-01-02T15:04:05.000000Z"
 
 // readText is a text that a type takes as JSON.
 func readText(t reflect.Type, text string) string {
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[op.Many]()) {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[op.ListParam]()) {
 		return "[" + text + "]"
 	}
 	if _, err := strconv.Atoi(text); err == nil {

@@ -51,7 +51,7 @@ func checkBound(t *testing.T, where string, typ reflect.Type, tag reflect.Struct
 	_, isEnum := value.(op.Enum)
 	switch reader, _ := value.(encoding.TextUnmarshaler); {
 	case reader != nil:
-		if many, ok := value.(op.Many); ok && many.MaxItems() > 0 {
+		if many, ok := value.(op.ListParam); ok && many.MaxItems() > 0 {
 			return
 		}
 		for _, text := range []string{strings.Repeat("1", 1<<20), "2026-01-31T08:00:00." + strings.Repeat("1", 1<<20) + "Z"} {

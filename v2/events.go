@@ -61,7 +61,7 @@ func (a *API) declareEvents() {
 // order in which they were published.
 type ListEvents struct {
 	Query struct {
-		op.Following
+		op.FeedQuery
 		Types    EnumList[domain.EventType] `query:"types" doc:"Only events of these types, comma-separated."`
 		ClientID string                     `query:"client_id" validate:"max=500" doc:"Only events of this client."`
 	}

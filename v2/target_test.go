@@ -107,7 +107,7 @@ func textOf(t *rapid.T, p op.Param) string {
 		typ = typ.Elem()
 	}
 	value := reflect.New(typ).Interface()
-	if _, ok := value.(op.Many); ok {
+	if _, ok := value.(op.ListParam); ok {
 		var items []string
 		for range rapid.IntRange(0, 3).Draw(t, "items") {
 			items = append(items, itemOf(t, typ))

@@ -55,7 +55,7 @@ func (a *API) createWebhook(ctx context.Context, in *CreateWebhook) (*WebhookWit
 	caller := domain.CallerFrom(ctx)
 	w := domain.Webhook{
 		ID: db.NewID[domain.WebhookKind](), Partner: caller.Partner, Key: caller.Key, URL: in.Body.URL,
-		Events: in.Body.Events, Clients: orNone(in.Body.ClientIDs), Description: in.Body.Description,
+		Events: in.Body.Events, Clients: emptyIfNil(in.Body.ClientIDs), Description: in.Body.Description,
 		Status: domain.WebhookActive,
 	}
 	secret, sealed, err := a.newSecret(w.ID)
@@ -75,8 +75,8 @@ func (a *API) createWebhook(ctx context.Context, in *CreateWebhook) (*WebhookWit
 	return &WebhookWithSecret{webhookOf(w), secret}, nil
 }
 
-// orNone is a list that is shown as [] where it is nil.
-func orNone[T any](list []T) []T {
+// emptyIfNil is a list that is shown as [] where it is nil.
+func emptyIfNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}
@@ -159,7 +159,7 @@ func applyList[T comparable](p op.Optional[[]T], target *[]T) bool {
 	if !p.Given || slices.Equal(p.Value, *target) {
 		return false
 	}
-	*target = orNone(p.Value)
+	*target = emptyIfNil(p.Value)
 	return true
 }
 

@@ -8,15 +8,15 @@ import (
 	"partnerapi/domain"
 )
 
-// Following is the part of a feed that a caller asks for; feeds embed it in their
+// FeedQuery is the part of a feed that a caller asks for; feeds embed it in their
 // Query.
-type Following struct {
+type FeedQuery struct {
 	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"How many items to return at the most."`
 	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the page before, or latest to begin at the end. Left out, the oldest items that are kept come first."`
 }
 
-// AtEnd is the cursor that begins a feed at its end.
-const AtEnd = "latest"
+// latestCursor is the cursor that begins a feed at its end.
+const latestCursor = "latest"
 
 // FeedPage is one page of a feed.
 type FeedPage[T any] struct {
@@ -39,19 +39,19 @@ func AddFeed[In, Row, Item any](
 	read func(context.Context, *In, domain.Window) (domain.Slice[Row], error),
 	item func(Row) Item,
 ) *Op[In, FeedPage[Item]] {
-	following, err := pagingOf(reflect.TypeFor[In](), reflect.TypeFor[Following]())
+	following, err := pagingOf(reflect.TypeFor[In](), reflect.TypeFor[FeedQuery]())
 	if err != nil {
 		panic(fmt.Sprintf("operation %s: %v", meta.ID, err))
 	}
 
 	return Add(s, meta, func(ctx context.Context, in *In) (*FeedPage[Item], error) {
 		bound := *in
-		part := reflect.ValueOf(&bound).Elem().FieldByIndex(following).Addr().Interface().(*Following)
+		part := reflect.ValueOf(&bound).Elem().FieldByIndex(following).Addr().Interface().(*FeedQuery)
 		asked := *part
-		*part = Following{}
+		*part = FeedQuery{}
 		list := newBoundList(s.Cursors, meta.ID, bound)
 
-		window := domain.Window{Limit: asked.Limit, Latest: asked.Cursor == AtEnd}
+		window := domain.Window{Limit: asked.Limit, Latest: asked.Cursor == latestCursor}
 		if !window.Latest {
 			var err error
 			if window, err = list.window(Paging{Limit: asked.Limit, Cursor: asked.Cursor}); err != nil {

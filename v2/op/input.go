@@ -49,11 +49,11 @@ type Param struct {
 	defaulted bool
 }
 
-// Weighty is a body of which more is held than its bytes: Weight is what each of
+// Weigher is a body of which more is held than its bytes: Weight is what each of
 // them counts for while its request is under way, 1 for other bodies.
-type Weighty interface{ Weight() int64 }
+type Weigher interface{ Weight() int64 }
 
-// Weight is what a byte of the input's body counts for (see Weighty).
+// Weight is what a byte of the input's body counts for (see Weigher).
 func (in *Input) Weight() int64 { return in.weight }
 
 // Describe reads the parts off an input's type. A type that it cannot bind is
@@ -72,7 +72,7 @@ func Describe(t reflect.Type) *Input {
 		case "Body":
 			in.Body, in.body = f.Type, f.Index
 			in.weight = 1
-			if w, ok := reflect.New(f.Type).Interface().(Weighty); ok {
+			if w, ok := reflect.New(f.Type).Interface().(Weigher); ok {
 				in.weight = w.Weight()
 			}
 			in.cleaned = cleanersOf(f.Type, f.Index)
@@ -220,9 +220,9 @@ func (p Param) textIn(query url.Values) (string, bool) {
 	return values[0], values[0] != ""
 }
 
-// Many is a type of comma-separated lists. A parameter that is repeated is one
+// ListParam is a type of comma-separated lists. A parameter that is repeated is one
 // list, and an empty one is a list of none.
-type Many interface {
+type ListParam interface {
 	encoding.TextUnmarshaler
 	// MaxItems is how many items a list may hold.
 	MaxItems() int
@@ -232,7 +232,7 @@ func isMany(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	return reflect.PointerTo(t).Implements(reflect.TypeFor[Many]())
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[ListParam]())
 }
 
 func bindable(t reflect.Type) bool {
@@ -268,7 +268,7 @@ func setText(v reflect.Value, text string) error {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
-	if many, ok := v.Addr().Interface().(Many); ok && holdsMore(text, many.MaxItems()) {
+	if many, ok := v.Addr().Interface().(ListParam); ok && holdsMore(text, many.MaxItems()) {
 		return errors.New(manyItems(many.MaxItems()))
 	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
