@@ -51,9 +51,9 @@ type Runner struct {
 	wait func(context.Context, time.Duration) error
 	// beat ticks when leases are to be extended.
 	beat func() (ticks <-chan time.Time, stop func())
-	// trace makes a span of each run; tell is called with how it ended.
-	trace domain.Trace
-	tell  func(provider domain.Directory, outcome Outcome, took time.Duration)
+	// trace makes a span of each run; observe is called with how it ended.
+	trace   domain.Trace
+	observe func(provider domain.Directory, outcome Outcome, took time.Duration)
 }
 
 // Outcome is how the work of a process on a run ended.
@@ -80,7 +80,7 @@ func WithTrace(trace domain.Trace) RunnerOption { return func(r *Runner) { r.tra
 // this process. It is called by several goroutines. The provider is empty where the
 // connection is gone.
 func WithWatcher(watch func(provider domain.Directory, outcome Outcome, took time.Duration)) RunnerOption {
-	return func(r *Runner) { r.tell = watch }
+	return func(r *Runner) { r.observe = watch }
 }
 
 // NewRunner returns a runner that opens credentials with the sealer, which is nil
@@ -94,7 +94,7 @@ func NewRunner(
 	}
 	r := &Runner{
 		db: d, sealer: sealer, connect: connect, log: log, wait: domain.Pause, beat: beat,
-		tell: func(domain.Directory, Outcome, time.Duration) {},
+		observe: func(domain.Directory, Outcome, time.Duration) {},
 	}
 	for _, option := range options {
 		option(r)
@@ -134,7 +134,7 @@ func (r *Runner) Work(ctx context.Context, lease *db.SyncLease, progress Progres
 	case run.Status == domain.SyncFailed:
 		outcome = Failed
 	}
-	r.tell(lease.Provider, outcome, time.Since(began))
+	r.observe(lease.Provider, outcome, time.Since(began))
 	end(cause, slog.String("outcome", string(outcome)))
 	return run, err
 }
@@ -282,19 +282,19 @@ func (w *working) run(ctx context.Context) (run domain.SyncRun, err error) {
 		if err != nil {
 			return run, err
 		}
-		if err := w.patiently(ctx, func() error { return w.readAll(ctx, source) }); err != nil {
+		if err := w.retry(ctx, func() error { return w.readAll(ctx, source) }); err != nil {
 			return run, err
 		}
 	}
 	if w.lease.Stage == db.SyncJudging {
-		if err := w.patiently(ctx, func() error { return w.judge(ctx) }); err != nil {
+		if err := w.retry(ctx, func() error { return w.judge(ctx) }); err != nil {
 			return run, err
 		}
 	}
-	if err := w.patiently(ctx, func() error { return w.applyAll(ctx) }); err != nil {
+	if err := w.retry(ctx, func() error { return w.applyAll(ctx) }); err != nil {
 		return run, err
 	}
-	err = w.patiently(ctx, func() error {
+	err = w.retry(ctx, func() error {
 		run, err = w.db.FinishSync(ctx, w.lease)
 		return err
 	})
@@ -321,9 +321,9 @@ func (w *working) source(ctx context.Context) (Source, error) {
 	return source, nil
 }
 
-// patiently tries what may fail for a while, until it succeeds or makes no progress
-// for too long.
-func (w *working) patiently(ctx context.Context, try func() error) error {
+// retry runs try again after temporary errors, with backoff, until it succeeds or makes
+// no progress for too long.
+func (w *working) retry(ctx context.Context, try func() error) error {
 	for tries := 0; ; tries++ {
 		before := w.moved.Load()
 		err := try()

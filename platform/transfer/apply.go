@@ -156,7 +156,7 @@ func (p *pass[T]) write(ctx context.Context, b *batch[T]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, result := range results {
-		p.settle(lines[i], &list[i], result)
+		p.recordResult(lines[i], &list[i], result)
 	}
 	if err := p.db.StageLines(p.outside, p.staged); err != nil {
 		return err
@@ -187,8 +187,8 @@ func (p *pass[T]) wait(l db.StagedLine, k *records[T], round int) {
 	})
 }
 
-// settle does with a line what became of it.
-func (p *pass[T]) settle(l db.StagedLine, record *T, result domain.ImportResult) {
+// recordResult counts a line with its result, or has it wait for another round.
+func (p *pass[T]) recordResult(l db.StagedLine, record *T, result domain.ImportResult) {
 	before := domain.ImportOutcome(l.Outcome) // of an earlier part of the line
 	switch {
 	case result.Clashes && !p.last:

@@ -14,12 +14,12 @@ import (
 	"partnerapi/domain"
 )
 
-// Told is called with how many lines of a kind of objects an export has written: now and then,
+// Progress is called with how many lines of a kind of objects an export has written: now and then,
 // and, done, when they are all.
-type Told func(object string, lines int, done bool)
+type Progress func(object string, lines int, done bool)
 
 // lister writes all objects of a kind as lines.
-type lister func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told Told) error
+type lister func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, progress Progress) error
 
 // listers write the kinds of objects in the order in which an import applies them.
 var listers = []lister{
@@ -43,18 +43,18 @@ var listSignals = listed("signal", (*db.DB).ExportSignals, func(line []byte, s *
 	return append(append(line, text...), '\n'), err
 })
 
-// toldEvery is after how many lines of a kind an export reports its progress.
-const toldEvery = 10_000
+// progressEvery is after how many lines of a kind an export reports its progress.
+const progressEvery = 10_000
 
 func listing[T any](read func(*db.DB, context.Context, domain.PartnerID) iter.Seq2[T, error]) lister {
-	return func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told Told) error {
+	return func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, progress Progress) error {
 		plan, err := planFor(reflect.TypeFor[T]())
 		if err != nil {
 			return err
 		}
 		return listed(plan.object, read, func(line []byte, record *T) ([]byte, error) {
 			return plan.append(line, reflect.ValueOf(record).Elem())
-		})(ctx, d, of, w, told)
+		})(ctx, d, of, w, progress)
 	}
 }
 
@@ -63,7 +63,7 @@ func listed[T any](
 	object string, read func(*db.DB, context.Context, domain.PartnerID) iter.Seq2[T, error],
 	add func(line []byte, of *T) ([]byte, error),
 ) lister {
-	return func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, told Told) error {
+	return func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, progress Progress) error {
 		var line []byte
 		n := 0
 		for record, err := range read(d, ctx, of) {
@@ -76,11 +76,11 @@ func listed[T any](
 			if err != nil {
 				return fmt.Errorf("export lines of %ss: %w", object, err)
 			}
-			if n++; n%toldEvery == 0 {
-				told(object, n, false)
+			if n++; n%progressEvery == 0 {
+				progress(object, n, false)
 			}
 		}
-		told(object, n, true)
+		progress(object, n, true)
 		return nil
 	}
 }
@@ -98,15 +98,15 @@ type Output struct {
 // zero, of all: as lines, each after those that it refers to. The same objects are the
 // same bytes. It reads in one snapshot, which is a transaction that changes nothing and
 // lasts as long as the lines take to be written; it holds a few thousand objects in
-// memory. told may be nil.
-func Export(ctx context.Context, d *db.DB, of domain.PartnerID, to Output, told Told) error {
-	if told == nil {
-		told = func(string, int, bool) {}
+// memory. progress may be nil.
+func Export(ctx context.Context, d *db.DB, of domain.PartnerID, to Output, progress Progress) error {
+	if progress == nil {
+		progress = func(string, int, bool) {}
 	}
 	objects := bufio.NewWriterSize(to.Objects, 256<<10)
 	err := d.Snapshot(ctx, func(ctx context.Context) error {
 		for _, list := range listers {
-			if err := list(ctx, d, of, objects, told); err != nil {
+			if err := list(ctx, d, of, objects, progress); err != nil {
 				return err
 			}
 		}
@@ -114,7 +114,7 @@ func Export(ctx context.Context, d *db.DB, of domain.PartnerID, to Output, told 
 			return nil
 		}
 		signals := bufio.NewWriterSize(to.Signals, 256<<10)
-		if err := listSignals(ctx, d, of, signals, told); err != nil {
+		if err := listSignals(ctx, d, of, signals, progress); err != nil {
 			return err
 		}
 		return signals.Flush()

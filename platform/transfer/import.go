@@ -137,7 +137,7 @@ func (r *run) read(ctx context.Context, in io.Reader) error {
 	defer stop()
 	lines := ndjson.Lines(ctx, in, MaxLine)
 	var staged []db.StagedLine
-	size, told := 0, 0
+	size, reported := 0, 0
 	for {
 		var l ndjson.Line
 		select {
@@ -150,8 +150,8 @@ func (r *run) read(ctx context.Context, in io.Reader) error {
 				staged, size = append(staged, s), size+len(s.Text)
 			}
 		}
-		if r.watcher.Read != nil && (l.Err != nil || l.Number >= told+readStep) {
-			told = l.Number
+		if r.watcher.Read != nil && (l.Err != nil || l.Number >= reported+readStep) {
+			reported = l.Number
 			r.watcher.Read(l.Number, l.Bytes)
 		}
 		if l.Err != nil && l.Err != io.EOF {

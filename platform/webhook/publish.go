@@ -90,15 +90,15 @@ func (p *Publisher) Publish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.tell(ctx, &done)
+		p.record(ctx, &done)
 		if done.Busy || done.Taken() < size {
 			return nil
 		}
 	}
 }
 
-// tell logs what became of a batch.
-func (p *Publisher) tell(ctx context.Context, done *outbox.Publication) {
+// record logs and counts what became of a batch.
+func (p *Publisher) record(ctx context.Context, done *outbox.Publication) {
 	if e := done.Postponed; e != nil {
 		p.log.ErrorContext(ctx, "an event cannot be published; it will be tried again", "event", e.ID.String(),
 			"type", string(e.Type), "client", e.Client.String(), "after", outbox.PostponeEvent, "error", done.Reason)

@@ -137,12 +137,12 @@ type complaints struct {
 func (c *complaints) Handle(err error) {
 	c.mu.Lock()
 	now := c.now()
-	tell := c.last.IsZero() || now.Sub(c.last) >= complainEvery
-	if tell {
+	logged := c.last.IsZero() || now.Sub(c.last) >= complainEvery
+	if logged {
 		c.last = now
 	}
 	c.mu.Unlock()
-	if tell {
+	if logged {
 		c.log.Warn("traces are not exported; it will be tried again", "error", err)
 	}
 }
