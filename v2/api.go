@@ -98,6 +98,7 @@ func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 	for _, option := range options {
 		option(a)
 	}
+
 	a.Set.Tags, a.Set.Examples = Tags, Examples
 	a.Set.Cursors = domain.CursorSealer{Secret: cursorSecret}
 	a.declareClients()

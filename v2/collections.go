@@ -52,27 +52,32 @@ func (a *API) declareCollections() {
 		Summary:     "List the collections of a client",
 		Description: "Returns the collections of a client, by their creation, with their numbers of members.",
 	}, a.listCollections, collectionOf)
+
 	a.GetCollection = op.Add(&a.Set, op.Meta{
 		ID: "collections.get", Starred: true, Method: "GET", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "Read a collection",
 		Description: "Returns one collection with its number of members.",
 	}, a.getCollection)
+
 	a.CreateCollection = op.Add(&a.Set, op.Meta{
 		ID: "collections.create", Method: "POST", Path: "/clients/:client_id/collections", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary:     "Create a collection",
 		Description: "Creates an empty collection. Names are unique within the client.", Fails: []domain.Code{domain.Conflict},
 	}, a.createCollection)
+
 	a.DeleteCollection = op.Add(&a.Set, op.Meta{
 		ID: "collections.delete", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary: "Delete a collection",
 		Description: "Deletes the collection; its users stay. Framework and policy assignments to it stay listed, and " +
 			"nobody is in their audience any more.",
 	}, a.deleteCollection)
+
 	a.ListMembers = op.AddList(&a.Set, op.Meta{
 		ID: "collections.members.list", Starred: true, Method: "GET", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "List the members of a collection",
 		Description: "Returns the members of a collection, by when they were added.",
 	}, a.listMembers, memberOf)
+
 	a.AddMembers = op.Add(&a.Set, op.Meta{
 		ID: "collections.members.add", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Add users to a collection",
@@ -80,6 +85,7 @@ func (a *API) declareCollections() {
 			"ignored. New members are given the courses of the frameworks that are assigned to the " +
 			"collection.",
 	}, a.addMembers)
+
 	a.RemoveMember = op.Add(&a.Set, op.Meta{
 		ID: "collections.members.remove", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id/members/:user_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary:     "Remove a user from a collection",

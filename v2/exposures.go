@@ -76,6 +76,7 @@ func (a *API) declareExposures() {
 		Description: "Returns what Dark Web Monitoring found for the users of a client: exposures by state and " +
 			"severity, and how many users they affect.",
 	}, a.getDarkWeb)
+
 	a.ListExposures = op.AddList(&a.Set, op.Meta{
 		ID: "dark_web.exposures.list", Starred: true, Method: "GET", Path: "/clients/:client_id/dark-web/exposures",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
@@ -83,6 +84,7 @@ func (a *API) declareExposures() {
 		Description: "Returns every exposure of the client's users, inactive users included, by when it was first " +
 			"seen. Forbidden where Dark Web Monitoring is not enabled.",
 	}, a.listExposures, exposureOf)
+
 	a.ListDarkWebUsers = op.AddList(&a.Set, op.Meta{
 		ID: "dark_web.users.list", Starred: true, Method: "GET", Path: "/clients/:client_id/dark-web/users",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
@@ -91,6 +93,7 @@ func (a *API) declareExposures() {
 			"`until` bound when the exposures were first seen; whether they are resolved is as of today. " +
 			"Forbidden where Dark Web Monitoring is not enabled.",
 	}, a.listDarkWebUsers, darkWebUserOf)
+
 	a.ResolveExposure = op.Add(&a.Set, op.Meta{
 		ID: "exposures.resolve", Tag: "dark_web", Method: "POST", Path: "/users/:user_id/exposures/:breach_name/resolve",
 		Scope: domain.Write, Since: op.V2_2, Status: 200,

@@ -140,17 +140,20 @@ func (a *API) declareFrameworks() {
 		Description: "Returns the frameworks that can be assigned, by their id, with what each measures and which " +
 			"courses it requires.",
 	}, a.listFrameworks, frameworkOf)
+
 	a.ListClientFrameworks = op.AddList(&a.Set, op.Meta{
 		ID: "clients.frameworks", Tag: "frameworks", Method: "GET", Path: "/clients/:client_id/frameworks", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the frameworks assigned to a client",
 		Description: "Returns the assignments by their creation, each with its audience and how far the framework is " +
 			"met. Evaluations may be 5 minutes old.",
 	}, a.listClientFrameworks, frameworkAssignmentOf)
+
 	a.GetFramework = op.Add(&a.Set, op.Meta{
 		ID: "frameworks.get", Starred: true, Method: "GET", Path: "/clients/:client_id/frameworks/:assignment_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "Get a framework assigned to a client",
 		Description: "Returns the assignment, as the list does. Its evaluation may be 5 minutes old.",
 	}, a.getFramework)
+
 	a.AssignFramework = op.Add(&a.Set, op.Meta{
 		ID: "frameworks.assign", Method: "POST", Path: "/clients/:client_id/frameworks", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary: "Assign a framework to users of a client",
@@ -158,6 +161,7 @@ func (a *API) declareFrameworks() {
 			"Users who enter the audience later are given them, too. With `dry_run` nothing changes, and the " +
 			"answer says what would be scheduled. The same framework for the same audience is a conflict.", Fails: []domain.Code{domain.Conflict},
 	}, a.assignFramework)
+
 	a.RemoveFramework = op.Add(&a.Set, op.Meta{
 		ID: "frameworks.remove", Method: "DELETE", Path: "/clients/:client_id/frameworks/:assignment_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary: "Remove a framework from a client",

@@ -127,12 +127,14 @@ func (a *API) declareUsers() {
 		Description: "Returns the users of a client, active and inactive, each with the risk score. Prefer it to " +
 			"reading the risk of users one by one.",
 	}, a.listUsers, userOf)
+
 	a.GetUser = op.Add(&a.Set, op.Meta{
 		ID: "users.get", Starred: true, Method: "GET", Path: "/users/:user_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "Read a user",
 		Description: "Returns one user with the score and what it is made of, the collections, and a summary of the " +
 			"exposures.",
 	}, a.getUser)
+
 	a.CreateUser = op.Add(&a.Set, op.Meta{
 		ID: "users.create", Method: "POST", Path: "/clients/:client_id/users", Scope: domain.Write, Since: op.V2_2, Status: 201, ReachesOut: true,
 		Summary: "Create a user",
@@ -140,6 +142,7 @@ func (a *API) declareUsers() {
 			"of the frameworks at once. A user with the same email who is found by a later directory sync is " +
 			"merged with this one.", Fails: []domain.Code{domain.Conflict},
 	}, a.createUser)
+
 	a.UpdateUser = op.Add(&a.Set, op.Meta{
 		ID: "users.update", Method: "PATCH", Path: "/users/:user_id", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Update a user",

@@ -73,34 +73,40 @@ func (a *API) declareWebhooks() {
 		Description: "Returns the webhooks whose access is within that of the key, by their creation. Secrets are not " +
 			"shown.",
 	}, a.listWebhooks, webhookOf)
+
 	a.GetWebhook = op.Add(&a.Set, op.Meta{
 		ID: "webhooks.get", Method: "GET", Path: "/webhooks/:webhook_id", Scope: domain.Read, Since: op.V2_3, Status: 200,
 		Summary:     "Read a webhook",
 		Description: "Returns one webhook, without its secret.",
 	}, a.getWebhook)
+
 	a.CreateWebhook = op.Add(&a.Set, op.Meta{
 		ID: "webhooks.create", Method: "POST", Path: "/webhooks", Scope: domain.Write, Since: op.V2_3, Status: 201, ReachesOut: true,
 		Summary: "Create a webhook, and show its secret once",
 		Description: "Creates an active webhook with the access of the key, narrowed by `client_ids`. The answer " +
 			"shows the secret that deliveries are signed with, once. A partner may have 20 webhooks.", Secret: true,
 	}, a.createWebhook).Preparing(a.prepareCreateWebhook)
+
 	a.UpdateWebhook = op.Add(&a.Set, op.Meta{
 		ID: "webhooks.update", Starred: true, Method: "PATCH", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
 		Summary: "Update a webhook: pause it, or activate it again",
 		Description: "Changes the fields that are sent and leaves the others. `paused` stops deliveries, `active` " +
 			"starts them again and revives a disabled webhook; what happened in between is not delivered.",
 	}, a.updateWebhook).Preparing(a.prepareUpdateWebhook)
+
 	a.DeleteWebhook = op.Add(&a.Set, op.Meta{
 		ID: "webhooks.delete", Method: "DELETE", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 204,
 		Summary:     "Delete a webhook",
 		Description: "Deletes the webhook. Deliveries that wait are dropped.",
 	}, a.deleteWebhook)
+
 	a.ReplaceWebhookSecret = op.Add(&a.Set, op.Meta{
 		ID: "webhooks.secret", Starred: true, Method: "POST", Path: "/webhooks/:webhook_id/secret", Scope: domain.Write, Since: op.V2_3, Status: 200,
 		Summary: "Give a webhook a new secret; the old one signs too for 24 hours",
 		Description: "Makes a new secret and shows it once. For 24 hours the old one signs, too, so that receivers " +
 			"can change over.", Secret: true,
 	}, a.replaceWebhookSecret)
+
 	a.TestWebhook = op.Add(&a.Set, op.Meta{
 		ID: "webhooks.test", Method: "POST", Path: "/webhooks/:webhook_id/test", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
 		Summary: "Deliver a ping to a webhook's endpoint, and report what it answered",

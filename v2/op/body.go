@@ -264,6 +264,7 @@ func checkObject(body []byte, f *faults) bool {
 		}
 		return refuse(badJSON)
 	}
+
 	mayHoldNUL := bytes.Contains(body, []byte(`\u0000`)) // as itself it is no JSON
 	for {
 		token, err := dec.ReadToken()

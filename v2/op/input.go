@@ -268,12 +268,14 @@ func setText(v reflect.Value, text string) error {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
+
 	if many, ok := v.Addr().Interface().(ListParam); ok && holdsMore(text, many.MaxItems()) {
 		return errors.New(manyItems(many.MaxItems()))
 	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))
 	}
+
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(text)

@@ -152,6 +152,7 @@ func (e *Examples) stabilize(body []byte) jsontext.Value {
 		}
 		return prefix + e.stable[id]
 	})
+
 	text = anyUUID.ReplaceAllStringFunc(text, func(found string) string {
 		id := strings.Trim(found, `"`)
 		if id <= newest.UUID() {
@@ -162,6 +163,7 @@ func (e *Examples) stabilize(body []byte) jsontext.Value {
 		}
 		return `"` + e.stable[id] + `"`
 	})
+
 	text = anySecret.ReplaceAllString(text, secret)
 	text = anyCursor.ReplaceAllString(text, fmt.Sprintf(`"next_cursor":%q`, cursor))
 	return jsontext.Value(text)

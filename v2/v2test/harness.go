@@ -112,6 +112,7 @@ func New(t testing.TB, o Options) *Harness {
 	if o.URL == "" {
 		o.URL = dbtest.URL(t, o.Schema)
 	}
+
 	d, err := db.Open(o.URL, db.WithClock(h.Clock), db.WithTracer(h.Statements), db.WithStrictLocks())
 	h.must(err)
 	t.Cleanup(func() { _ = d.Close() })
@@ -127,6 +128,7 @@ func New(t testing.TB, o Options) *Harness {
 	if o.Audit {
 		edge.Audit, edge.InTx = d.Audit, d.Tx
 	}
+
 	h.Edge = ginop.NewEdge(edge)
 	h.Engine, err = h.Edge.Engine(nil)
 	h.must(err)
@@ -134,6 +136,7 @@ func New(t testing.TB, o Options) *Harness {
 	if o.Mount != nil {
 		h.must(o.Mount(h))
 	}
+
 	server := httptest.NewServer(h.Engine)
 	t.Cleanup(server.Close)
 	h.URL, h.transport = server.URL, server.Client().Transport

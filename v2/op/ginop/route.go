@@ -39,6 +39,7 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects place) error {
 	if err := op.Authorize(c.Request.Context(), o.Meta()); err != nil {
 		return err
 	}
+
 	in, body, err := Decode(c, o.Input(), o.New(), false)
 	if err != nil {
 		return err

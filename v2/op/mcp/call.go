@@ -114,6 +114,7 @@ func (t *tool) request(ctx context.Context, prefix string, arguments []byte) (*h
 	if query := p.query.Encode(); query != "" {
 		target += "?" + query
 	}
+
 	var body io.Reader
 	if t.operation.Input().Body != nil {
 		body = strings.NewReader("{" + p.body.String() + "}")
@@ -126,6 +127,7 @@ func (t *tool) request(ctx context.Context, prefix string, arguments []byte) (*h
 	if m.view.readOnly {
 		ctx = op.WithReadOnly(ctx)
 	}
+
 	request, err := http.NewRequestWithContext(ctx, t.operation.Meta().Method, target, body)
 	if err != nil {
 		return nil, fmt.Errorf("the request of %s: %w", t.Name, err)
@@ -135,6 +137,7 @@ func (t *tool) request(ctx context.Context, prefix string, arguments []byte) (*h
 	} else {
 		request.Header.Set("Content-Type", "application/json")
 	}
+
 	if key := p.header[idempotencyKey]; key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}

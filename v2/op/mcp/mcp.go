@@ -110,6 +110,7 @@ func New(c Config) (*Server, error) {
 	for _, origin := range c.Origins {
 		s.origins[origin] = true
 	}
+
 	ended, err := lru.New[string, struct{}](rememberedEnds)
 	if err != nil {
 		return nil, err
@@ -121,6 +122,7 @@ func New(c Config) (*Server, error) {
 	if err := s.addGuides(); err != nil {
 		return nil, err
 	}
+
 	for bits := range 16 {
 		v := view{read: bits&1 > 0, write: bits&2 > 0, allClients: bits&4 > 0, readOnly: bits&8 > 0}
 		s.views[v] = shown{s.serverOf(v), sync.OnceValue(func() []byte { return s.toolsOf(v) })}

@@ -149,6 +149,7 @@ func (t *tool) inputSchema(described *openapi3.Operation) (json.RawMessage, erro
 		t.arguments[idempotencyKey] = argument{in: inHeader, kind: openapi3.TypeString}
 		members = append(members, openapi.Member{Name: idempotencyKey, Schema: idempotencySchema().NewRef()})
 	}
+
 	schema, err := openapi.ClosedObject(members)
 	if err != nil {
 		return nil, err

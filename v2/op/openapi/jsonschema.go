@@ -119,6 +119,7 @@ func keywords(schema *openapi3.Schema) (map[string]any, error) {
 	if err := json.Unmarshal(text, &tree); err != nil {
 		return nil, fmt.Errorf("read the schema: %w", err)
 	}
+
 	for name := range tree {
 		if strings.HasPrefix(name, "x-") && name != declaredOrder {
 			delete(tree, name)
@@ -128,6 +129,7 @@ func keywords(schema *openapi3.Schema) (map[string]any, error) {
 		delete(tree, "example")
 		tree["examples"] = []any{example}
 	}
+
 	for bound, exclusive := range map[string]string{"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"} {
 		if is, ok := tree[exclusive].(bool); ok {
 			delete(tree, exclusive)
@@ -153,6 +155,7 @@ func addSchemas(tree map[string]any, schema *openapi3.Schema, within []string) e
 		tree[name] = inner
 		return nil
 	}
+
 	if err := one("items", schema.Items); err != nil {
 		return err
 	}
@@ -162,6 +165,7 @@ func addSchemas(tree map[string]any, schema *openapi3.Schema, within []string) e
 	if err := one("additionalProperties", schema.AdditionalProperties.Schema); err != nil {
 		return err
 	}
+
 	for name, refs := range map[string]openapi3.SchemaRefs{
 		"allOf": schema.AllOf, "anyOf": schema.AnyOf, "oneOf": schema.OneOf,
 	} {
@@ -180,6 +184,7 @@ func addSchemas(tree map[string]any, schema *openapi3.Schema, within []string) e
 	if len(schema.Properties) == 0 {
 		return nil
 	}
+
 	properties := map[string]any{}
 	for name, ref := range schema.Properties {
 		inner, err := standalone(ref, within)

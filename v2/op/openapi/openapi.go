@@ -153,6 +153,7 @@ func Build(d Document) (*openapi3.T, error) {
 	if err := b.addShown(d); err != nil {
 		return nil, err
 	}
+
 	for _, o := range d.Operations {
 		if err := b.addOperation(o); err != nil {
 			return nil, fmt.Errorf("operation %s: %w", o.ID, err)
@@ -202,6 +203,7 @@ func (b *builder) addOperation(o Operation) (err error) {
 	if err != nil {
 		return err
 	}
+
 	out := &openapi3.Operation{
 		OperationID: o.ID, Summary: o.Summary, Description: describe(o), Extensions: extensions(o),
 		Deprecated: o.Deprecated,
@@ -212,12 +214,14 @@ func (b *builder) addOperation(o Operation) (err error) {
 	if o.Tag != "" {
 		out.Tags = []string{o.Tag}
 	}
+
 	if out.Parameters, err = b.parameters(o, example); err != nil {
 		return err
 	}
 	if out.RequestBody, err = b.requestBody(o.Input, example); err != nil {
 		return err
 	}
+
 	if out.Responses, err = b.responses(o, example); err != nil {
 		return err
 	}
@@ -359,6 +363,7 @@ func (b *builder) responses(o Operation, example *Example) (*openapi3.Responses,
 			return nil, err
 		}
 	}
+
 	out.Set(strconv.Itoa(o.Status), &openapi3.ResponseRef{Value: success})
 	statuses := slices.Clone(o.Errors)
 	slices.Sort(statuses)

@@ -57,6 +57,7 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	if schema, err := text(t); schema != nil || err != nil {
 		return schema.NewRef(), err
 	}
+
 	switch t.Kind() {
 	case reflect.Bool:
 		return openapi3.NewBoolSchema().NewRef(), nil
@@ -96,6 +97,7 @@ func text(t reflect.Type) (*openapi3.Schema, error) {
 		}
 		return schema, nil
 	}
+
 	if e, ok := zero.(op.Enum); ok && t.Kind() == reflect.String {
 		schema := openapi3.NewStringSchema()
 		for _, value := range e.Values() {
@@ -103,6 +105,7 @@ func text(t reflect.Type) (*openapi3.Schema, error) {
 		}
 		return schema, nil
 	}
+
 	switch t {
 	case reflect.TypeFor[op.Time]():
 		return timeSchema(), nil
@@ -111,6 +114,7 @@ func text(t reflect.Type) (*openapi3.Schema, error) {
 	case reflect.TypeFor[time.Time]():
 		return nil, fmt.Errorf("a time.Time has as many digits as it likes; use a wire type")
 	}
+
 	if id, ok := zero.(interface{ Prefix() string }); ok {
 		if object, ok := zero.(interface{ Noun() string }); ok {
 			return idSchema(id.Prefix(), object.Noun()), nil
@@ -188,6 +192,7 @@ func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for _, f := range members {
 		member, err := m.member(f, u)
 		if err != nil {
@@ -231,6 +236,7 @@ func (m *mapper) member(f field, u use) (property, error) {
 	if u == input && m.lenient && !p.required {
 		nullable = true
 	}
+
 	schema, err := m.schema(t, u)
 	if err != nil {
 		return p, err

@@ -20,6 +20,7 @@ func CheckDescribed(t testing.TB, document *openapi3.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	doc, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
 		t.Fatal(err)
@@ -32,6 +33,7 @@ func CheckDescribed(t testing.TB, document *openapi3.T) {
 			t.Errorf("the tag %s has no description", tag.Name)
 		}
 	}
+
 	for path, item := range doc.Paths.Map() {
 		for method, o := range item.Operations() {
 			for _, missing := range undescribed(o) {
@@ -39,6 +41,7 @@ func CheckDescribed(t testing.TB, document *openapi3.T) {
 			}
 		}
 	}
+
 	for name, component := range doc.Components.Schemas {
 		for _, missing := range undescribedFields(name, component.Value) {
 			t.Errorf("%s has no description", missing)

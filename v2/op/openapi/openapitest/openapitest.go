@@ -152,6 +152,7 @@ func (v *Validator) Violation(req *http.Request, status int, header http.Header,
 		asked = req.Clone(req.Context())
 		asked.Method = http.MethodGet
 	}
+
 	route, path, err := v.router.FindRoute(asked)
 	switch {
 	case errors.Is(err, routers.ErrPathNotFound), errors.Is(err, routers.ErrMethodNotAllowed):
@@ -159,6 +160,7 @@ func (v *Validator) Violation(req *http.Request, status int, header http.Header,
 	case err != nil:
 		return fmt.Errorf("find the operation: %w", err)
 	}
+
 	response := route.Operation.Responses.Status(status)
 	switch {
 	case response == nil:
@@ -170,6 +172,7 @@ func (v *Validator) Violation(req *http.Request, status int, header http.Header,
 	case len(response.Value.Content) > 0 && !json.Valid(body):
 		return errors.New("the body is not one JSON value")
 	}
+
 	in := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{
 			Request: req, Route: route, PathParams: path, Options: options,
