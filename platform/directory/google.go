@@ -40,6 +40,7 @@ func (c connector) google(settings GoogleSettings, credentials []byte) (Source, 
 	if err := CheckEndpoint(c.endpoints.google()); err != nil {
 		return nil, fmt.Errorf("the address of Google: %w", err)
 	}
+
 	tokens, check := c.public, checkPublic
 	if c.endpoints.google() != (Endpoints{}).google() {
 		tokens, check = c.client, CheckEndpoint
@@ -48,6 +49,7 @@ func (c connector) google(settings GoogleSettings, credentials []byte) (Source, 
 	if err != nil {
 		return nil, err
 	}
+
 	grant := jwt.Config{
 		Email: account.ClientEmail, PrivateKey: []byte(account.PrivateKey), PrivateKeyID: account.PrivateKeyID,
 		Subject: settings.Admin, Scopes: []string{googleScope}, TokenURL: account.TokenURI,
@@ -60,6 +62,7 @@ func (c connector) google(settings GoogleSettings, credentials []byte) (Source, 
 	} else {
 		query.Set("customer", "my_customer")
 	}
+
 	s := &session{connector: c, vendor: "Google", tokens: tokens, fetch: func(ctx context.Context) (*oauth2.Token, error) {
 		return grant.TokenSource(ctx).Token()
 	}}
@@ -93,6 +96,7 @@ func (g *google) page(ctx context.Context, token string) (Page, error) {
 	if token != "" {
 		address += "&" + url.Values{"pageToken": {token}}.Encode()
 	}
+
 	var answer struct {
 		Kind  string          `json:"kind"`
 		Next  string          `json:"nextPageToken"`
@@ -113,6 +117,7 @@ func (g *google) page(ctx context.Context, token string) (Page, error) {
 		}
 		return nil
 	})
+
 	page := Page{Next: answer.Next, Last: answer.Next == "", Whole: true}
 	for _, a := range answer.Users {
 		page.Accounts = append(page.Accounts, a.account())
@@ -139,6 +144,7 @@ func (g *google) refused(a answer) error {
 	if list := said.Error.Errors; len(list) > 0 {
 		reason, location = list[0].Reason, list[0].Location
 	}
+
 	detail := g.quote(fmt.Sprint(a.status), reason, said.Error.Message)
 	switch {
 	case slices.Contains(throttling, reason):

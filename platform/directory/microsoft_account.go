@@ -159,6 +159,7 @@ func (m *microsoft) sendBatch(ctx context.Context, accounts []*domain.DirectoryA
 		path := "/users/" + url.PathEscape(a.ObjectID) + "/manager?$select=id,mail"
 		requests[i] = request{strconv.Itoa(i), http.MethodGet, path}
 	}
+
 	body, err := json.Marshal(map[string]any{"requests": requests})
 	if err != nil {
 		return nil, fmt.Errorf("ask for managers: %w", err)

@@ -45,6 +45,7 @@ func parseURL(text string) (server, error) {
 		return server{}, errors.New("the SMTP URL cannot be read: write it as smtp://user:password@host:port, with " +
 			"special characters escaped")
 	}
+
 	s := server{host: u.Hostname(), user: u.User.Username(), port: submissionPort, connections: defaultConnections}
 	s.password, _ = u.User.Password()
 	switch u.Scheme {
@@ -65,6 +66,7 @@ func parseURL(text string) (server, error) {
 			return s, fmt.Errorf("the SMTP URL's port %q must be a number from 1 to 65535", u.Port())
 		}
 	}
+
 	for name, values := range u.Query() {
 		if err := s.option(name, values[len(values)-1]); err != nil {
 			return s, fmt.Errorf("the SMTP URL's option %s: %w", name, err)

@@ -49,6 +49,7 @@ func NewComposer(publicURL, from string) (*Composer, error) {
 	if from == "" {
 		from = "no-reply@" + senderHost(public.Hostname())
 	}
+
 	address, err := netmail.ParseAddress(from)
 	if err == nil {
 		err = encode(&netmail.Address{Address: address.Address})
@@ -63,6 +64,7 @@ func NewComposer(publicURL, from string) (*Composer, error) {
 			return nil, err
 		}
 	}
+
 	if c.text, err = template.ParseFS(textFiles, "words/layout.txt.tmpl"); err != nil {
 		return nil, err
 	}

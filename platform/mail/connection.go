@@ -65,6 +65,7 @@ func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	c, err := smtp.NewClient(conn, s.host)
 	if err != nil {
 		return nil, fmt.Errorf("its greeting: %w", err)
@@ -84,6 +85,7 @@ func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 	if s.user == "" {
 		return c, nil
 	}
+
 	auth, err := s.authentication(c)
 	if err == nil {
 		err = c.Auth(auth)
@@ -137,6 +139,7 @@ func (c *connection) send(w wire) error {
 			return unsupported(w)
 		}
 	}
+
 	if err := c.conn.SetDeadline(time.Now().Add(sendWithin)); err != nil {
 		return c.fail(partSender, err)
 	}
@@ -144,6 +147,7 @@ func (c *connection) send(w wire) error {
 	if err := c.smtp.Mail(w.from.String()); err != nil {
 		return c.fail(partSender, err)
 	}
+
 	if err := c.smtp.Rcpt(w.to.String()); err != nil {
 		return c.fail(partAddress, err)
 	}

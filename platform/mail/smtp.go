@@ -63,6 +63,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 	if err != nil {
 		return err
 	}
+
 	begin, cancel := beginning(ctx)
 	defer cancel()
 	select {
@@ -71,6 +72,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 	case <-begin.Done():
 		return fmt.Errorf("%w: all connections to the mail server are in use", ErrNotBegun)
 	}
+
 	for {
 		c, err := s.take(begin)
 		if err != nil {

@@ -29,6 +29,7 @@ func (m Message) wire() (wire, error) {
 	if err != nil {
 		return wire{}, &RefusedError{Reason: fmt.Sprintf("the address cannot be written to: %v", err)}
 	}
+
 	from := m.From
 	if err := encode(&from); err != nil {
 		return wire{}, fmt.Errorf("the sender cannot be written as an address: %w", err)
@@ -43,6 +44,7 @@ func (m Message) wire() (wire, error) {
 	if m.Automatic {
 		out.SetGenHeader("Auto-Submitted", "auto-generated")
 	}
+
 	out.SetBodyString(gomail.TypeTextPlain, m.Text)
 	out.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 	for _, f := range m.Files {
@@ -51,6 +53,7 @@ func (m Message) wire() (wire, error) {
 			return wire{}, fmt.Errorf("attach %s: %w", f.Name, err)
 		}
 	}
+
 	var data bytes.Buffer
 	if _, err := out.WriteTo(&data); err != nil {
 		return wire{}, fmt.Errorf("lay out a message: %w", err)

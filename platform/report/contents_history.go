@@ -29,6 +29,7 @@ func (m *Renderer) employeeHistory(ctx context.Context, t *db.Tenant, p domain.R
 	if err != nil {
 		return nil, err
 	}
+
 	figures := []Block{
 		Figures{
 			countFigure("Active users", t.ActiveUsers, ""),
@@ -48,6 +49,7 @@ func (m *Renderer) employeeHistory(ctx context.Context, t *db.Tenant, p domain.R
 			countFigure("Exposures resolved", n[domain.HistoryResolved], ""),
 		}, Text(breachSource))
 	}
+
 	return []Section{
 		section("Summary", noUsers(t.ActiveUsers), figures),
 		section("Every user", one(Table{

@@ -83,6 +83,7 @@ func scoresCompared(p, previous domain.ReportPeriod, now, before []domain.Averag
 			c.Series[i].Values[d] = math.NaN()
 		}
 	}
+
 	for d := range days {
 		c.Labels, c.Keys = append(c.Labels, countText(d+1)), append(c.Keys, d+1)
 	}
@@ -94,6 +95,7 @@ func scoresCompared(p, previous domain.ReportPeriod, now, before []domain.Averag
 			c.Series[i].Values[of.start.DaysUntil(s.Date)] = float64(s.AverageScore)
 		}
 	}
+
 	if blocks := drawn(c); blocks != nil {
 		return blocks
 	}
@@ -121,6 +123,7 @@ func countsCompared(t *db.Tenant, now, before *numbers) Table {
 		list = append(list, compared{"Exposures found", now.exposures.Found, before.exposures.Found},
 			compared{"Exposures resolved", now.exposures.Resolved, before.exposures.Resolved})
 	}
+
 	return Table{
 		Title: "Counts compared",
 		Columns: []Column{{Title: "What", Width: 3}, {Title: "This period", Kind: IntegerColumn},

@@ -129,6 +129,7 @@ func (m *markdown) link(doc ast.Node, source []byte) error {
 		}
 		return ast.WalkContinue, nil
 	})
+
 	for _, n := range named {
 		wrapped := ast.NewLink()
 		wrapped.Destination = []byte(m.operations[plain(n, source)])

@@ -94,6 +94,7 @@ func newReference(r Reference) (*reference, error) {
 	if made.About, err = m.text(doc.Info.Description); err != nil {
 		return nil, err
 	}
+
 	byTag := map[string]*tag{}
 	for _, t := range doc.Tags {
 		about, err := m.text(t.Description)
@@ -103,6 +104,7 @@ func newReference(r Reference) (*reference, error) {
 		byTag[t.Name] = &tag{Name: t.Name, Title: titleOf(t.Name), Path: made.Path + "/" + slug(t.Name), About: about}
 		made.Tags = append(made.Tags, byTag[t.Name])
 	}
+
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
 		item := doc.Paths.Value(path)
 		for _, method := range methods {
@@ -159,6 +161,7 @@ func (r *reader) operation(
 	if o.About, err = r.markdown.text(source.Description); err != nil {
 		return nil, err
 	}
+
 	for _, p := range slices.Concat(item.Parameters, source.Parameters) {
 		made, err := r.parameter(p.Value)
 		if err != nil {
@@ -171,6 +174,7 @@ func (r *reader) operation(
 			return nil, err
 		}
 	}
+
 	for _, status := range slices.Sorted(maps.Keys(source.Responses.Map())) {
 		if err := r.response(o, status, source.Responses.Value(status).Value); err != nil {
 			return nil, err

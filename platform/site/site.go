@@ -154,6 +154,7 @@ func newBuilder(c Config) (*builder, error) {
 	if b.assets, err = b.addAssets(); err != nil {
 		return nil, err
 	}
+
 	for _, r := range c.References {
 		made, err := newReference(r)
 		if err != nil {
@@ -166,6 +167,7 @@ func newBuilder(c Config) (*builder, error) {
 			}
 		}
 	}
+
 	paths := map[string]string{}
 	for _, name := range c.Order {
 		paths[name] = cmp.Or(c.GuidePaths[name], "/docs/guide/"+name)

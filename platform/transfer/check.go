@@ -65,6 +65,7 @@ func (f *field) check(value any, now time.Time) error {
 	case enum:
 		return checkEnum(v, reflect.ValueOf(value).Elem().String())
 	}
+
 	if v := reflect.ValueOf(value).Elem(); v.Kind() == reflect.Slice {
 		for i := range v.Len() {
 			if e, ok := v.Index(i).Interface().(enum); ok {

@@ -64,6 +64,7 @@ func (p *plan) read(text []byte, record reflect.Value, now time.Time) *faults {
 	if begin, err := in.ReadToken(); err != nil || begin.Kind() != '{' {
 		return fault(errNotObject)
 	}
+
 	wrong := &faults{}
 	identified := false
 	for in.PeekKind() != '}' {
@@ -87,6 +88,7 @@ func (p *plan) read(text []byte, record reflect.Value, now time.Time) *faults {
 			wrong.add(name, f.take(f.state(record), value, now))
 		}
 	}
+
 	_, err := in.ReadToken() // the end of the object
 	if err == nil {
 		_, err = in.ReadToken()
