@@ -89,6 +89,7 @@ func (r Result) Take(s ResultStep) (Result, bool) {
 		r.Automated, r.AutomatedReason = true, reason
 		return r, true
 	}
+
 	at := s.At
 	switch s.Kind {
 	case MailReported:
@@ -108,6 +109,7 @@ func (r Result) Take(s ResultStep) (Result, bool) {
 		}
 		*r.timeOf(s.Kind) = &at
 	}
+
 	if status := ResultStatus(s.Kind); status.Beyond(r.Status) {
 		r.Status = status
 	}

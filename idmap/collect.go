@@ -85,6 +85,7 @@ func NumberBy(find func([]IDKey) (map[IDKey]int64, error), values ...any) error 
 	if err != nil {
 		return fmt.Errorf("number ids: %w", err)
 	}
+
 	var wanted []IDKey
 	for _, s := range slots {
 		if *s.id != (UUID{}) {
@@ -98,6 +99,7 @@ func NumberBy(find func([]IDKey) (map[IDKey]int64, error), values ...any) error 
 	if err != nil {
 		return err
 	}
+
 	for _, s := range slots {
 		if *s.id == (UUID{}) {
 			continue
@@ -180,6 +182,7 @@ func build(t reflect.Type, building map[reflect.Type]*plan) (*plan, error) {
 		}
 		return refPlan, nil
 	}
+
 	p := new(plan)
 	building[t] = p
 	if t.Kind() == reflect.Map {
@@ -190,6 +193,7 @@ func build(t reflect.Type, building map[reflect.Type]*plan) (*plan, error) {
 		p.elem = elem
 		return p, err
 	}
+
 	for i := range t.NumField() {
 		field, err := build(t.Field(i).Type, building)
 		if err != nil {
@@ -242,6 +246,7 @@ func (p *plan) walk(v reflect.Value, slots *[]slot) error {
 		*slots = append(*slots, v.Addr().Interface().(referrer).slot())
 		return nil
 	}
+
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {

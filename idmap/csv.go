@@ -69,6 +69,7 @@ func readSheet(file io.Reader) (*sheet, error) {
 	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = text.Discard(len(mark)) // it was just seen to be there
 	}
+
 	lines := csv.NewReader(text)
 	lines.FieldsPerRecord = -1
 	lines.TrimLeadingSpace = true
@@ -105,6 +106,7 @@ func (s *sheet) parse(line int, fields []string) {
 		s.refuse(line, Malformed, "%d fields instead of kind,number,id", len(fields))
 		return
 	}
+
 	name, digits, text := strings.TrimSpace(fields[0]), strings.TrimSpace(fields[1]), strings.TrimSpace(fields[2])
 	kind, ok := kindNamed(name)
 	if !ok {
@@ -115,6 +117,7 @@ func (s *sheet) parse(line int, fields []string) {
 		s.refuse(line, Malformed, "%q is not an integer", digits)
 		return
 	}
+
 	id, err := parseID(kind, text)
 	if errors.Is(err, errIDKind) {
 		s.refuse(line, WrongKind, "%s is not the id of a %s", text, kind)
@@ -124,6 +127,7 @@ func (s *sheet) parse(line int, fields []string) {
 		s.refuse(line, Malformed, "%q is %v", text, err)
 		return
 	}
+
 	number, ok := parseNumber(digits)
 	if !ok || number > MaxNumber {
 		s.refuse(line, OutOfRange, notImported, digits, maxImported)

@@ -60,6 +60,7 @@ func writeLive(ctx context.Context, tx *sql.Tx, to *csv.Writer, done func(lines 
 	if err := to.Write([]string{"kind", "number", "id"}); err != nil {
 		return 0, err
 	}
+
 	for rows.Next() {
 		var name string
 		var number int64
@@ -81,6 +82,7 @@ func writeLive(ctx context.Context, tx *sql.Tx, to *csv.Writer, done func(lines 
 	if err := rows.Err(); err != nil {
 		return lines, translateError(err)
 	}
+
 	done(lines)
 	to.Flush()
 	return lines, to.Error()

@@ -46,6 +46,7 @@ func Import(
 	if err != nil {
 		return ImportReport{}, fmt.Errorf("import numbers: %w", err)
 	}
+
 	report := ImportReport{Rows: s.total}
 	tx, err := beginImport(ctx, db, dryRun)
 	if err != nil {
@@ -56,6 +57,7 @@ func Import(
 	if err != nil {
 		return report, fmt.Errorf("import numbers: stage the file: %w", err)
 	}
+
 	if err := check(ctx, tx, s); err != nil {
 		return report, fmt.Errorf("import numbers: check the file: %w", err)
 	}
@@ -70,6 +72,7 @@ func Import(
 	if err := move(ctx, tx); err != nil {
 		return report, fmt.Errorf("import numbers: %w", err)
 	}
+
 	for _, work := range also {
 		if err := work(ctx, tx); err != nil {
 			return report, fmt.Errorf("import numbers: %w", err)
@@ -163,6 +166,7 @@ func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
 	for _, space := range spaces[1:] {
 		names = append(names, space.name)
 	}
+
 	refused, err := tx.QueryContext(ctx, selectRefused, names, maxImported)
 	if err != nil {
 		return err

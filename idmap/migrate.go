@@ -72,6 +72,7 @@ func migrateOne(ctx context.Context, db *sql.DB, name, script string) error {
 	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1::bigint)`, int64(migrateLock)); err != nil {
 		return err
 	}
+
 	if _, err := tx.ExecContext(ctx, "SET LOCAL lock_timeout = '"+pg.LockTimeout+"'"); err != nil {
 		return err
 	}
@@ -84,6 +85,7 @@ func migrateOne(ctx context.Context, db *sql.DB, name, script string) error {
 	if err != nil || applied {
 		return err
 	}
+
 	// Without arguments the driver sends the text as it is, so that a script of
 	// several statements is one round trip.
 	if _, err := tx.ExecContext(ctx, script); err != nil {

@@ -144,6 +144,7 @@ func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64
 	for i, key := range missing {
 		kinds[i], ids[i] = key.Kind.String(), anyID(key.ID)
 	}
+
 	rows, err := pg.All[foundNumber](ctx, r.db, "look up numbers by id",
 		pg.Prepared(pg.Raw(selectNumbers, []any{kinds, pg.IDs(ids)})))
 	if err != nil {
@@ -215,6 +216,7 @@ func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entr
 		}
 		condition, value = "id = ?1::uuid", anyID(id)
 	}
+
 	rows, err := pg.All[struct {
 		Number    int64
 		ID        anyID
@@ -222,6 +224,7 @@ func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entr
 	}](ctx, r.db, fmt.Sprintf("describe %s %s", kind, text), pg.SQL(`
 		SELECT number, id, retired_at FROM id_registry WHERE kind = ?0 AND `+condition+`
 		ORDER BY retired_at DESC NULLS FIRST`, kind.String(), value))
+
 	var entries []Entry
 	for _, row := range rows {
 		e := Entry{Kind: kind, Number: row.Number, ID: UUID(row.ID)}

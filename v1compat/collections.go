@@ -70,18 +70,21 @@ func (f *Facade) collectionRoutes(api *v2.API, own *v2.V1) {
 		ID: "collections", Method: "GET", Path: collections, Status: http.StatusOK, Summary: "Get Collections",
 		Description: "Returns the collections of a client, by their creation.",
 	}, api.ListCollections, fromListCollections, toCollection)
+
 	call(f, Meta{
 		ID: "create-collection", Method: "POST", Path: collections, Status: http.StatusCreated,
 		Summary:     "Create Collection",
 		Description: "Creates an empty collection. Names are unique within the client.",
 		Fails:       []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 	}, api.CreateCollection, fromCreateCollection, toCreatedCollection)
+
 	list(f, Meta{
 		ID: "collection-members", Method: "GET", Path: collections + "/:collection_id/members", Status: http.StatusOK,
 		Summary:     "Get Collection Members",
 		Description: "Returns the members of a collection, by when they were added.",
 		Fails:       []int{http.StatusNotFound},
 	}, api.ListMembers, fromListMembers, toMember)
+
 	ownCall(f, Meta{
 		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK,
 		Summary: "Add Collection Member",
@@ -90,6 +93,7 @@ func (f *Facade) collectionRoutes(api *v2.API, own *v2.V1) {
 		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"user_id": "user_infima_id"},
 	}, own.MoveMember, fromAddMember, toAdded, api.AddMembers, nextAddMember)
+
 	call(f, Meta{
 		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id",
 		Status:      http.StatusOK,

@@ -60,6 +60,7 @@ func inContainer(ctx context.Context, pool *dockertest.Pool, dir string) (*serve
 	if err != nil {
 		return nil, err
 	}
+
 	leave := func() error {
 		return lease.Leave(func() error { return pool.Purge(box) })
 	}

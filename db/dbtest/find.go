@@ -32,6 +32,7 @@ func find(ctx context.Context, logf func(string, ...any)) (*server, error) {
 		}
 		return s, nil
 	}
+
 	base := os.TempDir()
 	inMemory := roomInMemory()
 	if inMemory {
@@ -41,6 +42,7 @@ func find(ctx context.Context, logf func(string, ...any)) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if pool := dockerEngine(ctx); pool != nil {
 		s, err := inContainer(ctx, pool, filepath.Join(dir, "docker"))
 		if err == nil {
@@ -48,6 +50,7 @@ func find(ctx context.Context, logf func(string, ...any)) (*server, error) {
 		}
 		logf("dbtest: Docker gives no PostgreSQL, so an embedded one is taken: %v", err)
 	}
+
 	srv, err := embedded.Start(ctx, embedded.Config{
 		Dir:        filepath.Join(dir, "embedded"),
 		BinDir:     binDir(),
@@ -57,6 +60,7 @@ func find(ctx context.Context, logf func(string, ...any)) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	s, err := connect(ctx, srv.AdminURL(), srv.Stop)
 	if err != nil {
 		return nil, errors.Join(err, srv.Stop())

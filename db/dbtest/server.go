@@ -148,6 +148,7 @@ func (s *server) ensureTemplate(ctx context.Context, schema Schema, name string,
 	if err != nil {
 		return err
 	}
+
 	there := false
 	for _, other := range templates {
 		switch {
@@ -163,6 +164,7 @@ func (s *server) ensureTemplate(ctx context.Context, schema Schema, name string,
 	if there {
 		return nil
 	}
+
 	aside := s.next()
 	if err := s.exec(ctx, "CREATE DATABASE "+aside+" TEMPLATE template0"); err != nil {
 		return err

@@ -45,6 +45,7 @@ func find(binDir string, folders []string, want int) (binaries, error) {
 			return b, nil
 		}
 	}
+
 	found := strings.Join(others, ", ")
 	switch {
 	case len(others) > 0 && want != 0:

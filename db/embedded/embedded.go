@@ -139,6 +139,7 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+
 	bin, err := find(cfg.BinDir, places(), major)
 	if err != nil {
 		return err
@@ -147,6 +148,7 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+
 	password, err := s.dir.ensurePassword(s.dir.password())
 	if err != nil {
 		return err
@@ -160,6 +162,7 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 			return err
 		}
 	}
+
 	if err := s.dir.forgetStale(); err != nil {
 		return err
 	}

@@ -80,6 +80,7 @@ func (d folder) initdb(ctx context.Context, bin binaries, as identity, sync bool
 			return err
 		}
 	}
+
 	aside, err := os.MkdirTemp(string(d), "initdb-*")
 	if err != nil {
 		return err
@@ -88,6 +89,7 @@ func (d folder) initdb(ctx context.Context, bin binaries, as identity, sync bool
 	if err := as.adopt(aside); err != nil {
 		return err
 	}
+
 	cmd := exec.CommandContext(ctx, bin.path("initdb"), "-D", aside, "-U", name, "--pwfile="+d.password(),
 		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--data-checksums")
 	if !sync {
@@ -99,6 +101,7 @@ func (d folder) initdb(ctx context.Context, bin binaries, as identity, sync bool
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
+
 	if err := os.Rename(aside, d.data()); err != nil {
 		return err
 	}

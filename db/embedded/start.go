@@ -63,6 +63,7 @@ func (s start) once(ctx context.Context, try int) (p postmaster, said string, er
 	if err != nil {
 		return p, "", err
 	}
+
 	log, from, err := s.openLog()
 	if err != nil {
 		return p, "", err
@@ -75,6 +76,7 @@ func (s start) once(ctx context.Context, try int) (p postmaster, said string, er
 	if err := cmd.Start(); err != nil {
 		return p, "", err
 	}
+
 	pid := cmd.Process.Pid
 	// It is to outlive this process: nothing waits for it but reap.
 	if err := cmd.Process.Release(); err != nil {

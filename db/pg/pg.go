@@ -76,6 +76,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 	for _, opt := range opts {
 		opt(&o)
 	}
+
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", err)
@@ -90,6 +91,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 	if o.slow != nil {
 		o.slow.next, o.tracer = o.tracer, o.slow
 	}
+
 	config.ConnConfig.Tracer = o.tracer
 	config.ConnConfig.ConnectTimeout = 5 * time.Second
 	// What is sent through database/sql, by migrations, the files of v1's ids and

@@ -156,6 +156,7 @@ func (b *bench) start(name string, p params) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the program: %w", err)
@@ -165,6 +166,7 @@ func (b *bench) start(name string, p params) (*child, error) {
 	if c.stdin, err = c.command.StdinPipe(); err != nil {
 		return nil, err
 	}
+
 	out, err := c.command.StdoutPipe()
 	if err != nil {
 		return nil, err

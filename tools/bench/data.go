@@ -71,6 +71,7 @@ func (d *data) fill(ctx context.Context, size seed.Size) error {
 			return err
 		}
 	}
+
 	if err := d.find(ctx); err != nil {
 		return err
 	}
@@ -86,6 +87,7 @@ func (d *data) fill(ctx context.Context, size seed.Size) error {
 			rounded(time.Since(begin)))
 		debug.FreeOSMemory()
 	}
+
 	if err := d.find(ctx); err != nil {
 		return err
 	}
@@ -177,6 +179,7 @@ func (d *data) empty(ctx context.Context) error {
 			return fmt.Errorf("make a database: %w", err)
 		}
 	}
+
 	to, err := db.Open(d.emptyURL())
 	if err != nil {
 		return err
@@ -185,6 +188,7 @@ func (d *data) empty(ctx context.Context) error {
 	if _, err := migrate.Up(ctx, to); err != nil {
 		return err
 	}
+
 	if err := to.LoadTemplates(ctx); err != nil {
 		return err
 	}

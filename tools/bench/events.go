@@ -70,6 +70,7 @@ func (b *bench) eventCost(ctx context.Context) (f figure, err error) {
 	if err != nil {
 		return f, err
 	}
+
 	if err := b.unsubscribe(ctx); err != nil {
 		return f, err
 	}
@@ -81,6 +82,7 @@ func (b *bench) eventCost(ctx context.Context) (f figure, err error) {
 				object{"job_title": fmt.Sprintf("Clerk %d %d %s", began, i, service)})
 		}
 	}
+
 	silent, err := b.serve("service-silent")
 	if err != nil {
 		return f, err
@@ -90,6 +92,7 @@ func (b *bench) eventCost(ctx context.Context) (f figure, err error) {
 	if err := errors.Join(err, silent.stop()); err != nil {
 		return f, err
 	}
+
 	n, err := b.data.count(ctx, "SELECT count(*) FROM events")
 	if err == nil && n != warm(times)+times {
 		err = fmt.Errorf("%d changes of a user wrote %d events", warm(times)+times, n)

@@ -69,6 +69,7 @@ func (l *load) run(ctx context.Context, long time.Duration) (float64, error) {
 			}
 		})
 	}
+
 	group.Wait()
 	took := time.Since(begin)
 	l.serverTime += processor(l.server)

@@ -109,6 +109,7 @@ func (b *bench) open(ctx context.Context) (err error) {
 	if b.data, err = openData(ctx, b.options, b.progress); err != nil {
 		return err
 	}
+
 	for i := range b.keys {
 		if b.keys[i], err = b.data.key(ctx, domain.Read); err != nil {
 			return err
@@ -117,6 +118,7 @@ func (b *bench) open(ctx context.Context) (err error) {
 	if b.writeKey, err = b.data.key(ctx, domain.Write); err != nil {
 		return err
 	}
+
 	if b.service, err = b.serve("service"); err != nil {
 		return err
 	}

@@ -113,6 +113,7 @@ func timed(ctx context.Context, warm, times int, lanes ...lane) (took [][]time.D
 		}
 		defer connections[i].Close()
 	}
+
 	for i := range warm + times {
 		for turn := range lanes {
 			of := (i + turn) % len(lanes)

@@ -46,6 +46,7 @@ func openService(ctx context.Context, p params, options ...db.Option) (http.Hand
 	if err != nil {
 		return nil, err
 	}
+
 	secret, err := d.CursorSecret(ctx)
 	if err != nil {
 		return nil, err
@@ -62,6 +63,7 @@ func openService(ctx context.Context, p params, options ...db.Option) (http.Hand
 	if err != nil {
 		return nil, err
 	}
+
 	edge.Mount(engine, &api.Set, op.Latest)
 	if err := mountAgents(api, edge, engine, secret, log); err != nil {
 		return nil, err

@@ -101,6 +101,7 @@ func measuresOfV1(b *bench) []measure {
 	} else {
 		fmt.Fprintln(b.progress, "v1 beside v2 behind nginx is left out: nginx is not installed")
 	}
+
 	measures = append(measures,
 		measure{name: fmt.Sprintf("v1 walk of %d users / v2's by cursor", b.data.users), bound: atMost(1.3), run: w.walk,
 			then: []measure{{name: "v1 walk: last page / first", bound: atMost(1.1), run: w.end}}},

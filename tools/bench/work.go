@@ -62,6 +62,7 @@ func sendMails(ctx context.Context, p params, say say) error {
 	if err != nil {
 		return err
 	}
+
 	sender, err := mail.Open(p.SMTP, "")
 	if err != nil {
 		return err
@@ -71,6 +72,7 @@ func sendMails(ctx context.Context, p params, say say) error {
 	if err != nil {
 		return err
 	}
+
 	mails := mail.NewDispatcher(d, sender, mail.DefaultWorkers, map[db.OutboxKind]mail.Writer{
 		db.RequestedMail: mail.NewRequests(d, composer, nil),
 		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(public, phishing.NewTokens(secret))),
