@@ -115,7 +115,7 @@ type InviteRole string
 // Values lists the roles that an admin can be invited to.
 func (InviteRole) Values() []string { return []string{string(FullRole), string(ViewerRole)} }
 
-// Invite asks somebody to become an admin of a client.
+// Invite asks a person to become an admin of a client.
 type Invite struct {
 	ID        InviteID
 	Client    ClientID

@@ -28,7 +28,7 @@ type ClientRisk struct {
 	Distribution  GradeDistribution
 	// ByRole has the roles that users have, in the order of Role.Values.
 	ByRole []RoleRisk
-	// TopFactors has every factor that moves somebody's score, what moves most
+	// TopFactors has every factor that moves a user's score, what moves most
 	// first.
 	TopFactors []FactorTotal
 	// History has a day's last average for the days, within the last 90, on

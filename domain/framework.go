@@ -176,13 +176,13 @@ func (m Measure) Spec() MeasureSpec {
 type RequiredCourse struct {
 	Course CourseID
 	Title  string
-	// Role is empty for a course of everybody's; else only users of the role are to
+	// Role is empty for a course of all users; else only users of the role are to
 	// complete it.
 	Role Role
 }
 
 // CatalogueFramework is a framework with the courses that it asks for, those of
-// everybody first, then by title.
+// all users first, then by title.
 type CatalogueFramework struct {
 	Framework
 	Courses []RequiredCourse

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAPIKeys: a new key has the documented form, whose checksum anybody can make.
+// TestAPIKeys: a new key has the documented form, whose checksum needs no secret.
 func TestAPIKeys(t *testing.T) {
 	form := regexp.MustCompile(`^papi_[0-9A-Za-z]{40}$`)
 	seen := map[string]bool{}

@@ -124,7 +124,7 @@ func (c *cache) put(generation uint64, caller domain.KeyID, pairs []pair) {
 }
 
 // reset invalidates all of the cache and begins the next generation, in which
-// pairs are added only while somebody is listening.
+// pairs are added only while Watch is listening.
 func (c *cache) reset(listening bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

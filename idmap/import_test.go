@@ -167,7 +167,7 @@ func TestImportWaitsForCreatorsUnderWay(t *testing.T) {
 	}
 }
 
-// waiting returns once somebody waits for a lock on the registry.
+// waiting returns once a connection waits for a lock on the registry.
 func waiting(t *testing.T, db *sql.DB) {
 	t.Helper()
 	for {

@@ -28,7 +28,7 @@ func (r *route) linkWhenGone(c *gin.Context) {
 // can be read and the key reaches the objects of its path, with those of its ids that
 // the key reaches; of a list whose same page cannot be promised, a page of the usual
 // size. Of a request that cannot be read it is the successor alone, unless that needs
-// ids. Errors are dropped, as the request is refused all the same.
+// ids. Errors are dropped, as the request is refused in any case.
 func (r *route) goneLink(c *gin.Context) string {
 	if !r.followed() {
 		return ""

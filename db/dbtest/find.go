@@ -91,7 +91,7 @@ func roomInMemory() bool {
 func binDir() string { return os.Getenv("PARTNERAPI_POSTGRES_BIN") }
 
 // sharedDir is the folder below base that the test processes of this user share.
-// base is everybody's: one that others can write is refused. They may pass
+// base is shared by all users: one that others can write is refused. They may pass
 // through it, for root's server can run as another user.
 func sharedDir(base string) (string, error) {
 	uid := os.Getuid()

@@ -58,13 +58,13 @@ var (
 // stays whole.
 func statements(text string) (list []string) {
 	text = comment.ReplaceAllString(text, "")
-	var kept []string
+	var literals []string
 	text = quoted.ReplaceAllStringFunc(text, func(s string) string {
-		kept = append(kept, s)
-		return fmt.Sprintf("\x00%d\x00", len(kept)-1)
+		literals = append(literals, s)
+		return fmt.Sprintf("\x00%d\x00", len(literals)-1)
 	})
 	for part := range strings.SplitSeq(text, ";") {
-		for i, s := range kept {
+		for i, s := range literals {
 			part = strings.Replace(part, fmt.Sprintf("\x00%d\x00", i), s, 1)
 		}
 		if part = strings.TrimSpace(space.ReplaceAllString(part, " ")); part != "" {

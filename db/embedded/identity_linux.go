@@ -41,7 +41,7 @@ func serves(pid int, data string) bool {
 	return err == nil && os.SameFile(works, own)
 }
 
-// startedFor goes by the arguments of the process, which everybody may read:
+// startedFor goes by the arguments of the process, which every user may read:
 // root without the right to trace can't see the folder of another user's. A
 // folder that is gone may have been moved to where data is, under a live
 // server: that one counts.

@@ -42,7 +42,7 @@ func (c *serverClock) prepareConn(ctx context.Context, conn *pgx.Conn) (bool, er
 		return true, nil
 	}
 	if !c.mu.TryLock() {
-		return true, nil // another connection is at it
+		return true, nil // another connection is measuring
 	}
 	defer c.mu.Unlock()
 	c.measure(ctx, conn)

@@ -88,7 +88,7 @@ func unavailable(err error) bool {
 		strings.Contains(err.Error(), "conn closed") // the driver has no error for it
 }
 
-// Retryable reports whether PostgreSQL rolled a transaction back for the sake of
+// Retryable reports whether PostgreSQL rolled a transaction back because of
 // another one, as in a deadlock: the same may succeed when it is tried again.
 func Retryable(err error) bool {
 	var answered *pgconn.PgError

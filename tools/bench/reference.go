@@ -18,7 +18,7 @@ import (
 	"partnerapi/domain"
 )
 
-// reference is what somebody would write by hand, who wants the same answers
+// reference is what a developer would write by hand, who wants the same answers
 // and nothing else: bare Gin, a pool of pgx, and encoding/json. It checks no
 // key, counts nothing and logs nothing.
 type reference struct {

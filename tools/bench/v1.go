@@ -475,7 +475,7 @@ func (w *walker) proxied(program string, of pair) finder {
 	}
 }
 
-// listens waits until somebody listens at an address.
+// listens waits until a server listens at an address.
 func listens(address string) (err error) {
 	for range 200 {
 		var c net.Conn
