@@ -139,7 +139,7 @@ func (g *google) refused(a answer) error {
 			} `json:"errors"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(a.body, &said) // what is no JSON says nothing
+	_ = json.Unmarshal(a.body, &said) // said stays empty for what is not JSON
 	reason, location := "", ""
 	if list := said.Error.Errors; len(list) > 0 {
 		reason, location = list[0].Reason, list[0].Location

@@ -233,7 +233,7 @@ func (m *microsoft) refused(a answer) error {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(a.body, &said) // what is no JSON says nothing
+	_ = json.Unmarshal(a.body, &said) // said stays empty for what is not JSON
 	detail := m.quote(fmt.Sprint(a.status), said.Error.Code, said.Error.Message)
 	switch {
 	case a.status == http.StatusGone || slices.Contains(forgotten, strings.ToLower(said.Error.Code)):

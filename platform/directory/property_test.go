@@ -83,7 +83,7 @@ func (m *model) sync(s map[string]directorytest.Account) {
 			moves[p] = a.Email
 		}
 	}
-	for dropped := true; dropped; { // moves to an address that somebody keeps
+	for dropped := true; dropped; { // moves to an address that is taken
 		dropped = false
 		for p, email := range moves {
 			if h := m.holder(email); h != nil && moves[h] == "" {

@@ -258,7 +258,7 @@ func TestFailures(t *testing.T) {
 		}
 		return nil
 	}
-	s.now(crowd(2)) // without anybody saying that the third is gone
+	s.now(crowd(2)) // without a deletion of the third
 	wantCounts(t, w.sync(), domain.SyncCounts{Deactivated: 1, Unchanged: 2})
 
 	w.Exec("UPDATE directory_connections SET credentials = 'x'")

@@ -31,7 +31,7 @@ func (s *session) authorize(ctx context.Context) (*oauth2.Token, error) {
 			Code        string `json:"error"`
 			Description string `json:"error_description"`
 		}
-		_ = json.Unmarshal(refused.Body, &said) // what is no JSON says nothing
+		_ = json.Unmarshal(refused.Body, &said) // said stays empty for what is not JSON
 		return nil, s.denied(said.Code, said.Description)
 	case err != nil:
 		return nil, s.malformed("answers the request for a token with something else")

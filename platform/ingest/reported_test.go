@@ -35,7 +35,7 @@ func TestReportedMail(t *testing.T) {
 		report("2", o.users[0], "a@x", "later", at.Add(time.Minute)), // the same message
 		report("3", o.users[1], " <a@x> ", "", at),
 		report("4", other.users[0], "a@x", "elsewhere", at),
-		classify("5", "<b@x>", "spam", at, "mailbox_action", "deleted"), // before anybody reports it
+		classify("5", "<b@x>", "spam", at, "mailbox_action", "deleted"), // before it is reported
 		classify("6", "b@x", "safe", at.Add(-time.Minute)),              // which is older
 	)
 	if got.Taken != 6 {

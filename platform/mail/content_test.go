@@ -48,7 +48,7 @@ func TestServiceMailWords(t *testing.T) {
 }
 
 // TestSubjects: what callers name as they like is in no subject, which mail programs show
-// before anybody asked what is in the mail.
+// before the mail is opened.
 func TestSubjects(t *testing.T) {
 	t.Parallel()
 	c := composer(t, "")

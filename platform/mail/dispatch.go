@@ -108,20 +108,20 @@ func NewDispatcher(
 	if observe == nil {
 		observe = func(db.OutboxKind, Outcome) {}
 	}
-	made := &Dispatcher{
+	dispatcher := &Dispatcher{
 		db: d, sender: sender, writers: writers, log: log, observe: observe,
 	}
-	made.marks = lease.NewMarks(lease.MarksConfig[outbox.SentMail]{
-		Log: log, Doing: "mark mails as sent", MaxBatch: marksAtOnce, Within: markWithin, Write: made.markSent,
+	dispatcher.marks = lease.NewMarks(lease.MarksConfig[outbox.SentMail]{
+		Log: log, Doing: "mark mails as sent", MaxBatch: marksAtOnce, Within: markWithin, Write: dispatcher.markSent,
 	})
-	made.queue = lease.NewQueue(lease.Config[outbox.Lease]{
-		Name: "mails", Log: log, Claim: made.claim, Do: made.try, Concurrency: workers, StopWithin: StopWithin,
+	dispatcher.queue = lease.NewQueue(lease.Config[outbox.Lease]{
+		Name: "mails", Log: log, Claim: dispatcher.claim, Do: dispatcher.try, Concurrency: workers, StopWithin: StopWithin,
 		Listen: func(ctx context.Context, wake func()) error { return outbox.ListenMails(ctx, d, wake) },
 	})
 	for _, option := range options {
-		option(made)
+		option(dispatcher)
 	}
-	return made
+	return dispatcher
 }
 
 // Run sends mails until ctx ends. Then it claims no more; a mail that is being

@@ -56,8 +56,8 @@ func (f *failure) final() bool {
 var enhancedStatus = regexp.MustCompile(`^[245]\.(\d{1,3})\.(\d{1,3})\b`)
 
 // permanent says that another try is of no use. What servers refuse because of
-// this service (who sends, from where, without which password) may go well once
-// somebody has put that right; many say so only when they hear the address.
+// this service (who sends, from where, without which password) may be accepted once
+// that is corrected; many refuse it only when they get the address.
 func (f *failure) permanent() bool {
 	code, text := f.answer()
 	var subject, detail string

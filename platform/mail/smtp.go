@@ -78,7 +78,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 		if err != nil {
 			return err
 		}
-		kept := !c.used.IsZero()
+		reused := !c.used.IsZero()
 		err = c.send(w)
 		if c.ended {
 			_ = c.conn.Close()
@@ -89,9 +89,9 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 		if !errors.As(err, &failed) {
 			return err
 		}
-		// A connection that was kept may have ended meanwhile: then the server
-		// has heard nothing of the message.
-		if kept && c.ended && failed.at == partSender {
+		// A reused connection may have ended meanwhile: then the server
+		// has received nothing of the message.
+		if reused && c.ended && failed.at == partSender {
 			continue
 		}
 		return failed.sorted(w)

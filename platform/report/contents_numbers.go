@@ -147,7 +147,7 @@ func highRiskFigure(t *db.Tenant) Figure {
 }
 
 // scoreChart draws average scores by day. One day is no trend, and without users
-// there is no score but the one that everybody begins with.
+// there is no score but the one that every user begins with.
 func scoreChart(t *db.Tenant, scores []domain.AverageOn) []Block {
 	if len(scores) < 2 || t.ActiveUsers == 0 {
 		return nil

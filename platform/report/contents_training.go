@@ -219,7 +219,7 @@ func courseTable(title string, courses []domain.CourseProgress, users int, withi
 	}
 }
 
-// courseColumns say where somebody stands with a course.
+// courseColumns are the state of a user's course.
 var courseColumns = []Column{{Title: "Course", Width: 3}, {Title: "Status", Width: 2},
 	{Title: "Assigned on", Kind: DateColumn, Width: 2}, {Title: "Due on", Kind: DateColumn, Width: 2},
 	{Title: "Completed on", Kind: DateColumn, Width: 2}}

@@ -217,7 +217,7 @@ const maxSheetName = 31
 func (b *workbook) sheetName(title string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
-		case r == '\'': // is in the way of references
+		case r == '\'': // would have to be escaped in references
 			return '’'
 		case r < ' ' || strings.ContainsRune(`[]:*?/\`, r):
 			return ' '

@@ -108,18 +108,19 @@ type Dispatcher struct {
 // NewDispatcher returns a dispatcher that opens secrets with keys.
 func NewDispatcher(d *db.DB, to Poster, keys Opener, log *slog.Logger, observe Observer) *Dispatcher {
 	opened, _ := lru.New[string, string](openedSecrets) // fails for sizes below 1
-	made := &Dispatcher{
+	dispatcher := &Dispatcher{
 		db: d, to: to, keys: keys, log: log, observe: observe, opened: opened,
 		after: func(d time.Duration, fn func()) func() bool { return time.AfterFunc(d, fn).Stop },
 	}
-	made.marks = lease.NewMarks(lease.MarksConfig[outbox.DeliveryMark]{
-		Log: log, Doing: "mark deliveries", MaxBatch: marksAtOnce, Within: markWithin, Write: made.markAll,
+	dispatcher.marks = lease.NewMarks(lease.MarksConfig[outbox.DeliveryMark]{
+		Log: log, Doing: "mark deliveries", MaxBatch: marksAtOnce, Within: markWithin, Write: dispatcher.markAll,
 	})
-	made.queue = lease.NewQueue(lease.Config[claimed]{
-		Name: "deliveries", Log: log, Claim: made.claim, Do: made.try, Concurrency: mostTries, StopWithin: StopWithin,
+	dispatcher.queue = lease.NewQueue(lease.Config[claimed]{
+		Name: "deliveries", Log: log, Claim: dispatcher.claim, Do: dispatcher.try, Concurrency: mostTries,
+		StopWithin: StopWithin,
 	})
-	made.places = newPlaces(made.queue.Wake)
-	return made
+	dispatcher.places = newPlaces(dispatcher.queue.Wake)
+	return dispatcher
 }
 
 // Wake has new deliveries claimed at once. It does not wait.

@@ -257,11 +257,11 @@ func retryAfter(text string, now time.Time) time.Duration {
 // at most domain.MaxTryResponse bytes, without NUL.
 func plain(answer []byte) string {
 	text := answer[:min(len(answer), domain.MaxTryResponse)]
-	kept := strings.ReplaceAll(strings.ToValidUTF8(string(text), "\uFFFD"), "\x00", "\uFFFD")
-	if len(kept) > domain.MaxTryResponse {
-		kept = strings.ToValidUTF8(kept[:domain.MaxTryResponse], "")
+	shown := strings.ReplaceAll(strings.ToValidUTF8(string(text), "\uFFFD"), "\x00", "\uFFFD")
+	if len(shown) > domain.MaxTryResponse {
+		shown = strings.ToValidUTF8(shown[:domain.MaxTryResponse], "")
 	}
-	return kept
+	return shown
 }
 
 // reason says why there was no answer, for the owner of the endpoint. It names no

@@ -163,13 +163,13 @@ func faultPath(fault validator.FieldError) string {
 	}
 	// An embedded struct stands in the namespace by its Go name.
 	parts := strings.Split(path, ".")
-	kept := parts[:0]
+	named := parts[:0]
 	for _, p := range parts {
 		if p != "" && (p[0] < 'A' || p[0] > 'Z') {
-			kept = append(kept, p)
+			named = append(named, p)
 		}
 	}
-	return strings.Join(kept, ".")
+	return strings.Join(named, ".")
 }
 
 // faultMessage says what is wrong with a field. blank is the message for one

@@ -47,11 +47,11 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 	caller := domain.CallerFrom(ctx)
 	key := caller.Prefix
 	for _, watch := range e.watchers {
-		told := Answered{Surface: s.prefix[1:], Operation: operation, Status: status, UserAgent: c.Request.UserAgent()}
+		answered := Answered{Surface: s.prefix[1:], Operation: operation, Status: status, UserAgent: c.Request.UserAgent()}
 		if key != "" {
-			told.Caller = caller
+			answered.Caller = caller
 		}
-		watch(told)
+		watch(answered)
 	}
 	e.Metrics.count(s.prefix[1:], operation, status, took, key)
 	if e.Tracing != nil {

@@ -34,13 +34,13 @@ func membersOf(t reflect.Type) ([]field, error) {
 			count[f.name]++
 		}
 	}
-	var kept []field
+	var dominant []field
 	for _, f := range all {
 		if len(f.Index) == depths[f.name] && count[f.name] == 1 {
-			kept = append(kept, f)
+			dominant = append(dominant, f)
 		}
 	}
-	return kept, nil
+	return dominant, nil
 }
 
 // collect appends the fields of t, which lies at the index, and of what it
