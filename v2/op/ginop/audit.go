@@ -14,7 +14,7 @@ import (
 
 type requestKey struct{}
 
-// requestOf is what the audit trail tells of a request.
+// requestOf is what the audit trail records of a request.
 type requestOf struct {
 	id, method, path string
 	address          netip.Addr
