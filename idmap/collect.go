@@ -24,33 +24,51 @@ func Resolve(ctx context.Context, reg *Registry, inputs ...any) (Lookup, error) 
 		return Lookup{}, fmt.Errorf("resolve numbers: %w", err)
 	}
 
-	var wanted []NumberKey
 	listed := make(map[NumberKey]bool)
 	for _, s := range slots {
-		if *s.number == 0 {
-			continue
-		}
-		key := NumberKey{s.kind, *s.number}
-		wanted = append(wanted, key)
 		if s.listed {
-			listed[key] = true
+			listed[NumberKey{s.kind, *s.number}] = true
+		}
+	}
+	var lookup Lookup
+	err = resolve(slots, func(wanted []NumberKey) (found map[NumberKey]UUID, err error) {
+		found, lookup, err = reg.IDs(ctx, wanted)
+		return found, err
+	})
+	lookup.pairs = slices.DeleteFunc(lookup.pairs, func(p pair) bool { return listed[NumberKey{p.kind, p.number}] })
+	return lookup, err
+}
+
+// ResolveBy is Resolve for a caller who has the ids from elsewhere than a Registry. find
+// is called at most once; the ID of a number that it leaves out is zero.
+func ResolveBy(find func([]NumberKey) (map[NumberKey]UUID, error), inputs ...any) error {
+	slots, err := collect(inputs)
+	if err != nil {
+		return fmt.Errorf("resolve numbers: %w", err)
+	}
+	return resolve(slots, find)
+}
+
+func resolve(slots []slot, find func([]NumberKey) (map[NumberKey]UUID, error)) error {
+	var wanted []NumberKey
+	for _, s := range slots {
+		if *s.number != 0 {
+			wanted = append(wanted, NumberKey{s.kind, *s.number})
 		}
 	}
 	if len(wanted) == 0 {
-		return Lookup{}, nil
+		return nil
 	}
-
-	found, lookup, err := reg.IDs(ctx, wanted)
+	found, err := find(wanted)
 	if err != nil {
-		return Lookup{}, err
+		return err
 	}
 	for _, s := range slots {
 		if *s.number != 0 {
 			*s.id = found[NumberKey{s.kind, *s.number}]
 		}
 	}
-	lookup.pairs = slices.DeleteFunc(lookup.pairs, func(p pair) bool { return listed[NumberKey{p.kind, p.number}] })
-	return lookup, nil
+	return nil
 }
 
 // ResolvedIDs returns what the Refs in the values that have a number stand for; the zero

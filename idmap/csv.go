@@ -117,8 +117,7 @@ func (s *sheet) parse(line int, fields []string) {
 		s.refuse(line, Malformed, "%q is not an integer", digits)
 		return
 	}
-
-	id, err := parseID(kind, text)
+	id, err := ParseID(kind, text)
 	if errors.Is(err, errIDKind) {
 		s.refuse(line, WrongKind, "%s is not the id of a %s", text, kind)
 		return

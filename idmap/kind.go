@@ -107,8 +107,8 @@ var (
 	errIDKind = errors.New("an id of another kind")
 )
 
-// parseID reads an id of kind k as v2 shows it, or as UUID text in either case.
-func parseID(k Kind, text string) (UUID, error) {
+// ParseID reads an id of kind k as v2 shows it, or as UUID text in either case.
+func ParseID(k Kind, text string) (UUID, error) {
 	if id, err := domain.ParseUUID[domain.ClientKind](strings.ToLower(text)); err == nil {
 		return UUID(id), nil
 	}

@@ -210,7 +210,7 @@ func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entr
 	} else if errors.Is(err, strconv.ErrRange) {
 		return nil, ErrNumber
 	} else {
-		id, err := parseID(kind, text)
+		id, err := ParseID(kind, text)
 		if err != nil {
 			return nil, fmt.Errorf("%q is no number and %w", text, err)
 		}

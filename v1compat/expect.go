@@ -3,6 +3,7 @@ package v1compat
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
+	"partnerapi/v2/op"
 )
 
 // Reading is a route that only reads, for programs that have v2's answers as JSON and
@@ -23,6 +25,8 @@ type Reading struct {
 	Paged bool
 	// List says that v2 answers with a page of objects; else with one object.
 	List bool
+	// MaxLimit is the largest page of v1; 0 where it is not paged.
+	MaxLimit int
 
 	// needs are the members that each object of v2 has.
 	needs []string
@@ -135,6 +139,13 @@ func readingOf(r *route) *Reading {
 	}
 
 	reading := &Reading{Meta: r.Meta, List: list, Paged: paged}
+	if paged {
+		in := r.input.New()
+		_ = r.input.Bind(in, op.Request{Query: url.Values{"limit": {"1000000"}}, Lenient: true, Path: func(string) string { return "1" }})
+		if largest, err := pageOf(in); err == nil {
+			reading.MaxLimit = largest.limit
+		}
+	}
 	for name, always := range wireNames(wire) {
 		if always {
 			reading.needs = append(reading.needs, name)

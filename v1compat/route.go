@@ -55,13 +55,17 @@ type route struct {
 	toV2   func(in any) any
 	answer func(ctx context.Context, in any) (reply, error)
 	// next is the successor's input for one of v1 that is not answered; nil for none.
-	next func(ctx context.Context, in any) (any, error)
+	next func(in any, locate locator) (any, error)
 	// shown is the type of v2 that fromV2 takes a pointer to: the operation's output,
 	// or a row of its list. What fromV2 returns is v1's output, or an item of it.
 	shown  reflect.Type
 	fromV2 func(out any) any
 	facade *Facade
 }
+
+// locator leaves in an input of v1's own operations what the operation itself would
+// find and leave there, for the successor's path.
+type locator func(called any) error
 
 // shared are the statuses that v1 documents for all routes: 400 is, for
 // instance, the answer to a malformed query string.
@@ -92,9 +96,9 @@ func callNext[In, V2In, V2Out, Out any](
 		}
 		return reply{from(out), next(called)}, nil
 	}
-	r.next = func(ctx context.Context, in any) (any, error) {
+	r.next = func(in any, locate locator) (any, error) {
 		called := to(in.(*In))
-		if err := f.locate(ctx, called); err != nil {
+		if err := locate(called); err != nil {
 			return nil, err
 		}
 		return next(called), nil
@@ -151,13 +155,13 @@ func listNext[In, V2In, Row, Item any](
 		}
 		return a, f.checkpoints.leave(ctx, walk, len(page.Data), page.End)
 	}
-	r.next = func(ctx context.Context, in any) (any, error) {
+	r.next = func(in any, locate locator) (any, error) {
 		asked, err := pageOf(in)
 		if err != nil {
 			return nil, err
 		}
 		filters, paging := to(in.(*In))
-		if err := f.locate(ctx, filters); err != nil {
+		if err := locate(filters); err != nil {
 			return nil, err
 		}
 		out := any(filters)
@@ -216,7 +220,7 @@ func single[In, V2In, V2Out, Item any](
 		page.Items = append(page.Items, *from(object))
 		return reply{page, called}, nil
 	}
-	r.next = func(_ context.Context, in any) (any, error) { return to(in.(*In)), nil }
+	r.next = func(in any, _ locator) (any, error) { return to(in.(*In)), nil }
 	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 	f.add(r)
 }

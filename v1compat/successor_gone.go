@@ -67,7 +67,7 @@ func (r *route) unanswered(c *gin.Context) (any, error) {
 	if err := r.facade.mustReach(ctx, path); err != nil {
 		return nil, err
 	}
-	next, err := r.next(ctx, in)
+	next, err := r.next(in, func(called any) error { return r.facade.locate(ctx, called) })
 	if clients, ok := next.(*v2.ListClients); err == nil && ok && clients.Query.IDs != nil {
 		err = r.facade.onlyReached(ctx, clients)
 	}
@@ -140,8 +140,7 @@ func (f *Facade) reached(ctx context.Context, kind string, ids []idmap.UUID) (ma
 	return reached.IDs, nil
 }
 
-// locate leaves in an input of v1's own operations what the operation itself would
-// find and leave there, for the successor's path.
+// locate is the locator that calls the operation, for one row.
 func (f *Facade) locate(ctx context.Context, called any) error {
 	switch in := called.(type) {
 	case *v2.SentResults:

@@ -182,7 +182,7 @@ type recipient interface {
 }
 
 func (a *API) sentEmails(ctx context.Context, in *SentEmails, w domain.Window) (domain.Slice[domain.SentEmail], error) {
-	in.Since, in.Until = in.days(a.db.Now())
+	in.Since, in.Until = in.Days(a.db.Now())
 	within, err := period(in.Since, in.Until)
 	if err != nil {
 		return domain.Slice[domain.SentEmail]{}, err
@@ -196,9 +196,9 @@ func (a *API) sentEmails(ctx context.Context, in *SentEmails, w domain.Window) (
 	return to.SentEmails(ctx, domain.EmailFilter{Types: in.Body.MessageTypes, Period: within}, w)
 }
 
-// days are the ends of the days that are asked for; the second is nil where they
+// Days are the ends of the days that are asked for; the second is nil where they
 // go on until now, or past what can be written.
-func (in *SentEmails) days(now time.Time) (since, until *op.Time) {
+func (in *SentEmails) Days(now time.Time) (since, until *op.Time) {
 	if in.Body.Start == nil {
 		return &op.Time{Time: now.AddDate(0, 0, -emailDays)}, nil
 	}
