@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -24,6 +25,15 @@ type fault struct {
 	v1, v2 jsontext.Value
 }
 
+// check adds a value that is to be equal to another one.
+func (v *verdict) check(f fault) {
+	if string(f.v1) == string(f.v2) {
+		v.equal++
+	} else {
+		v.faults = append(v.faults, f)
+	}
+}
+
 // rules say which values may differ.
 type rules struct {
 	// explained are members of the items whose values may differ: v2 has none for
@@ -31,9 +41,8 @@ type rules struct {
 	explained []string
 	// tolerated are members, at whatever depth, whose values may differ.
 	tolerated []string
-	// links are members whose addresses may differ in their query, which signs them; and
-	// in their host where apart says that the sides are two services.
-	links []string
+	// apart says that the sides are two services: their addresses of files may differ in
+	// the host.
 	apart bool
 }
 
@@ -45,104 +54,90 @@ func (r rules) compare(v1, expected jsontext.Value) verdict {
 }
 
 func (r rules) walk(v *verdict, field string, got, want jsontext.Value) {
-	switch {
-	case got.Kind() == '{' && want.Kind() == '{':
-		r.walkObject(v, field, got, want)
-	case got.Kind() == '[' && want.Kind() == '[':
-		r.walkArray(v, field, got, want)
-	default:
+	g, w := parts(field, got), parts(field, want)
+	if g == nil || w == nil || got.Kind() != want.Kind() {
 		r.leaf(v, field, got, want)
-	}
-}
-
-func (r rules) walkObject(v *verdict, field string, got, want jsontext.Value) {
-	gotMembers, err := members(got)
-	wantMembers, wrong := members(want)
-	if err != nil || wrong != nil {
-		v.faults = append(v.faults, fault{orWhole(field), got, want})
-		return
-	}
-	names := maps.Clone(wantMembers)
-	maps.Copy(names, gotMembers)
-	if len(names) == 0 {
-		v.equal++
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		g, shown := gotMembers[name]
-		w, wanted := wantMembers[name]
-		switch at := join(field, name); {
-		case shown && wanted:
-			r.walk(v, at, g, w)
-		case slices.Contains(r.tolerated, name):
-			v.explained++
-		default:
-			v.faults = append(v.faults, fault{at, g, w})
-		}
-	}
-}
-
-func (r rules) walkArray(v *verdict, field string, got, want jsontext.Value) {
-	var g, w []jsontext.Value
-	if json.Unmarshal(got, &g) != nil || json.Unmarshal(want, &w) != nil {
-		v.faults = append(v.faults, fault{orWhole(field), got, want})
 		return
 	}
 	if len(g) == 0 && len(w) == 0 {
 		v.equal++
 	}
-	for i := range max(len(g), len(w)) {
-		at := orWhole(field) + "[" + strconv.Itoa(i) + "]"
-		switch {
-		case i >= len(g):
-			v.faults = append(v.faults, fault{at, nil, w[i]})
-		case i >= len(w):
-			v.faults = append(v.faults, fault{at, g[i], nil})
+	all := maps.Clone(w)
+	maps.Copy(all, g)
+	for _, at := range slices.Sorted(maps.Keys(all)) {
+		switch _, shown := g[at]; {
+		case shown && w[at] != nil:
+			r.walk(v, at, g[at], w[at])
+		case slices.Contains(r.tolerated, last(at)):
+			v.explained++
 		default:
-			r.walk(v, at, g[i], w[i])
+			v.faults = append(v.faults, fault{at, g[at], w[at]})
 		}
 	}
 }
 
+// parts are the members of an object, or the elements of an array, by their paths; nil of
+// another value.
+func parts(field string, v jsontext.Value) map[string]jsontext.Value {
+	if v.Kind() == '{' {
+		all, err := members(v)
+		if err != nil || field == "" {
+			return all
+		}
+		parts := map[string]jsontext.Value{}
+		for name, value := range all {
+			parts[field+"."+name] = value
+		}
+		return parts
+	}
+	var elements []jsontext.Value
+	if v.Kind() != '[' || json.Unmarshal(v, &elements) != nil {
+		return nil
+	}
+	parts := map[string]jsontext.Value{}
+	for i, element := range elements {
+		parts[orWhole(field)+"["+strconv.Itoa(i)+"]"] = element
+	}
+	return parts
+}
+
+// last is the last name of a path.
+func last(field string) string { return field[strings.LastIndexByte(field, '.')+1:] }
+
 // leaf compares two values of which not both are objects, or both arrays.
 func (r rules) leaf(v *verdict, field string, got, want jsontext.Value) {
-	name := field[strings.LastIndexByte(field, '.')+1:]
-	same, alike := string(got) == string(want), false
-	if slices.Contains(r.links, name) {
-		g, w := linkOf(got, r.apart), linkOf(want, r.apart)
-		same, alike = same || g == w, g.path == w.path
+	same, alike := string(got) == string(want), unnumbered(want)
+	if last(field) == "download_link" {
+		gotFile, gotQuery := r.fileOf(got)
+		wantFile, wantQuery := r.fileOf(want)
+		alike = gotFile == wantFile
+		same = same || alike && gotQuery == wantQuery
 	}
-	sameKind := kindOf(got) == kindOf(want)
+	explained := slices.Contains(r.explained, field)
 	switch {
-	case same && !slices.Contains(r.explained, field):
+	case same && !explained:
 		v.equal++
-	case same, slices.Contains(r.tolerated, name), sameKind && (alike || slices.Contains(r.explained, field) || unnumbered(want)):
+	case same, slices.Contains(r.tolerated, last(field)), kindOf(got) == kindOf(want) && (alike || explained):
 		v.explained++
 	default:
 		v.faults = append(v.faults, fault{orWhole(field), got, want})
 	}
 }
 
-// link is an address: what it leads to, and the rest of its query, which signs it. The
-// object in the query of a service that serves its own files is part of the first.
-type link struct{ path, signature string }
-
-// linkOf reads an address; apart leaves scheme and host out. What is none is a path.
-func linkOf(v jsontext.Value, apart bool) link {
-	var address string
-	if json.Unmarshal(v, &address) != nil {
-		return link{path: string(v)}
-	}
-	at, err := url.Parse(address)
+// fileOf is what an address leads to, and its query, which signs it. A service that serves
+// its own files has the object's name in the query.
+func (r rules) fileOf(v jsontext.Value) (file, query string) {
+	at, err := url.Parse(unquoted(v))
 	if err != nil {
-		return link{path: address}
+		return string(v), ""
 	}
-	if apart {
+	query = at.RawQuery
+	if r.apart {
 		at.Scheme, at.Host = "", ""
 	}
-	signature := at.RawQuery + "#" + at.Fragment
-	file := at.Query().Get("obj")
-	at.RawQuery, at.Fragment = "", ""
-	return link{at.String() + " " + file, signature}
+	object := at.Query().Get("obj")
+	at.RawQuery = ""
+	return at.String() + " " + object, query
 }
 
 // kindOf is a value's kind; true and false are one.
@@ -172,20 +167,8 @@ func members(v jsontext.Value) (map[string]jsontext.Value, error) {
 	return all, nil
 }
 
-func join(field, name string) string {
-	if field == "" {
-		return name
-	}
-	return field + "." + name
-}
-
 // orWhole names the whole of an answer.
-func orWhole(field string) string {
-	if field == "" {
-		return "(body)"
-	}
-	return field
-}
+func orWhole(field string) string { return cmp.Or(field, "(body)") }
 
 // memberOf is the text of a member of an object; empty where there is none.
 func memberOf(object jsontext.Value, name string) string {
@@ -193,7 +176,11 @@ func memberOf(object jsontext.Value, name string) string {
 	if err != nil {
 		return ""
 	}
-	value := all[name]
+	return unquoted(all[name])
+}
+
+// unquoted is the text of a value.
+func unquoted(value jsontext.Value) string {
 	var s string
 	if json.Unmarshal(value, &s) == nil {
 		return s

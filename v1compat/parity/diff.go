@@ -4,7 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // comparison compares both sides of a list.
@@ -32,58 +37,58 @@ type suspect struct {
 	row  rowKey
 }
 
-// finding is how a suspect differs.
+// finding is how a suspect differs, and the answers that say it.
 type finding struct {
 	faults []fault
-	// said is what both sides say, and of are the answers that say it.
-	said string
-	of   [2]answer
+	of     [2]answer
 }
+
+// says reports whether two findings are the same.
+func (f finding) says(other finding) bool { return reflect.DeepEqual(f.faults, other.faults) }
 
 // diff is how two readings compare.
 type diff struct {
 	found map[suspect]finding
-	// same are rows without a difference.
-	same map[rowKey]verdict
+	// same are what does not differ.
+	same map[suspect]verdict
 	// pairs are the rows that both have.
 	pairs [][2]row
-	// total is what v1 says, and rows how many v2 has.
+	// total is what v1 says, and rows how many the other side has.
 	total, rows int
-	// moved says that a row of a part is elsewhere on the other side, or nowhere.
-	moved bool
 	// refused says that a side refused the list.
 	refused bool
 }
 
-// second reads the side that v1 is compared with: v2, or another service's v1.
+// first reads the side that is compared.
+func (c *comparison) first(ctx context.Context, count bool) (reading, error) {
+	return c.readV1(ctx, cmp.Or(c.run.old, c.run.service), count)
+}
+
+// second reads the side that v1 is compared with: v2, or another service's v1. What the
+// translators refuse is not asked for.
 func (c *comparison) second(ctx context.Context, count bool) (reading, error) {
-	if c.run.old != nil {
-		return c.readV1(ctx, c.run.service, 0, count)
+	switch refusal := c.list.Refusal; {
+	case c.run.old != nil:
+		all := &comparison{run: c.run, list: c.list}
+		return all.readV1(ctx, c.run.service, count)
+	case refusal != nil:
+		return reading{of: answer{status: refusal.Status, body: []byte(jsonOf(refusal))}}, nil
 	}
 	return c.readV2(ctx, count)
 }
 
-// first reads the side that is compared.
-func (c *comparison) first(ctx context.Context, count bool) (reading, error) {
-	s := c.run.service
-	if c.run.old != nil {
-		s = c.run.old
-	}
-	return c.readV1(ctx, s, c.sample, count)
-}
-
 // diff compares two readings.
 func (c *comparison) diff(v1, other reading) diff {
-	d := diff{found: map[suspect]finding{}, same: map[rowKey]verdict{}}
+	d := diff{found: map[suspect]finding{}, same: map[suspect]verdict{}, total: v1.total, rows: len(other.rows)}
 	if d.refused = !v1.ok || !other.ok; d.refused {
 		c.diffStatus(&d, v1.of, other.of)
 		return d
 	}
-	d.total, d.rows = v1.total, len(other.rows)
-	if at := c.list.exact; at != nil && c.list.Paged && c.run.old == nil {
-		other.rows = at.of(other.rows, c.list.most)
+	if c.list.exact && c.list.Paged && c.run.old == nil {
+		other.rows = other.rows[min(max(c.list.Offset, 0), len(other.rows)):]
+		other.rows = other.rows[:min(c.list.Limit, len(other.rows))]
 	}
-	if c.list.key == "" && len(v1.rows) != len(other.rows) {
+	if c.list.key == "" && len(v1.rows) != len(other.rows) && !v1.sampled {
 		byContent(v1.rows)
 		byContent(other.rows)
 	}
@@ -95,35 +100,24 @@ func (c *comparison) diff(v1, other reading) diff {
 	for _, r := range v1.rows {
 		match, ok := left[r.key]
 		delete(left, r.key)
-		switch {
-		case ok:
-			d.moved = d.moved || v1.part && r.place != match.place
-			d.pairs = append(d.pairs, [2]row{r, match})
-			c.diffRow(&d, r, match)
-		case v1.part:
-			d.moved = true
-		default:
-			d.add(suspect{byRow, r.key}, fault{"surplus row", r.value, nil}, r, row{of: other.of})
+		if !ok {
+			d.add(suspect{byRow, r.key}, fault{"surplus row", r.value, nil}, r.of, other.of)
+			continue
 		}
-	}
-	if v1.part {
-		d.moved = d.moved || d.total != d.rows
-		return d
+		d.pairs = append(d.pairs, [2]row{r, match})
+		v := c.run.rules(c.list).compare(r.value, match.value)
+		d.judge(suspect{byRow, r.key}, v, r.of, match.of)
 	}
 	for key, r := range left {
-		d.add(suspect{byRow, key}, fault{"missing row", nil, r.value}, row{of: v1.of}, r)
+		if !v1.sampled {
+			d.add(suspect{byRow, key}, fault{"missing row", nil, r.value}, v1.of, r.of)
+		}
 	}
 	c.diffOrder(&d, v1)
 	if c.list.List {
 		c.diffTotal(&d, v1, other)
 	}
 	return d
-}
-
-// of are the rows that are to be on the page.
-func (e *exactPage) of(rows []row, most int) []row {
-	rows = rows[min(max(e.offset, 0), len(rows)):]
-	return rows[:min(max(e.limit, 1), most, len(rows))]
 }
 
 // byContent tells rows apart by what they say, where they have no id and are not as many
@@ -137,19 +131,17 @@ func byContent(rows []row) {
 	}
 }
 
-func (d *diff) add(s suspect, f fault, v1, other row) {
-	d.found[s] = finding{[]fault{f}, f.field + string(f.v1) + "\x00" + string(f.v2), [2]answer{v1.of, other.of}}
+func (d *diff) add(s suspect, f fault, v1, other answer) {
+	d.judge(s, verdict{faults: []fault{f}}, v1, other)
 }
 
-// diffRow compares a row that both sides have.
-func (c *comparison) diffRow(d *diff, v1, other row) {
-	v := c.run.rules(c.list).compare(v1.value, other.value)
+// judge notes how a suspect compares.
+func (d *diff) judge(s suspect, v verdict, v1, other answer) {
 	if len(v.faults) == 0 {
-		d.same[v1.key] = v
+		d.same[s] = v
 		return
 	}
-	said := string(v1.value) + "\x00" + string(other.value) + "\x00" + string(other.raw)
-	d.found[suspect{byRow, v1.key}] = finding{v.faults, said, [2]answer{v1.of, other.of}}
+	d.found[s] = finding{v.faults, [2]answer{v1, other}}
 }
 
 // diffOrder compares the order of the rows that both sides have, and v1's with the one
@@ -160,17 +152,18 @@ func (c *comparison) diffOrder(d *diff, v1 reading) {
 			continue
 		}
 		a, b := d.pairs[i-1][0].key.id, pair[0].key.id
-		d.add(suspect{kind: byOrder}, fault{"order", text(a + " before " + b), text(b + " before " + a)}, pair[0], pair[1])
+		d.add(suspect{kind: byOrder}, fault{"order", text(a + " before " + b), text(b + " before " + a)}, pair[0].of, pair[1].of)
 		break
 	}
 
 	name, descending := strings.CutPrefix(c.list.order, "-")
 	previous := ""
-	for _, r := range v1.rows {
+	for i := 0; i < len(v1.rows) && name != ""; i++ {
+		r := v1.rows[i]
 		value := memberOf(r.value, name)
 		by := cmp.Or(cmp.Compare(len(previous), len(value)), strings.Compare(previous, value))
-		if name != "" && previous != "" && (by > 0 && !descending || by < 0 && descending) {
-			d.add(suspect{kind: byPlace}, fault{"order", text(name + " " + value + " after " + previous), nil}, r, row{})
+		if previous != "" && (by > 0 && !descending || by < 0 && descending) {
+			d.add(suspect{kind: byPlace}, fault{"order", text(name + " " + value + " after " + previous), nil}, r.of, answer{})
 			return
 		}
 		previous = value
@@ -180,49 +173,95 @@ func (c *comparison) diffOrder(d *diff, v1 reading) {
 // diffTotal compares v1's total with the number of rows on both sides.
 func (c *comparison) diffTotal(d *diff, v1, other reading) {
 	var counts []int
-	if c.run.old == nil || c.list.exact == nil {
+	if c.run.old == nil || !c.list.exact {
 		counts = append(counts, d.rows)
 	}
 	if c.run.old != nil {
 		counts = append(counts, other.total)
 	}
-	if c.list.exact == nil {
+	if !c.list.exact && !v1.sampled {
 		counts = append(counts, len(v1.rows))
 	}
+	v := verdict{equal: 1}
 	for _, n := range counts {
 		if n != v1.total {
-			d.add(suspect{kind: byTotal}, fault{"total", number(v1.total), number(n)}, row{of: v1.of}, row{of: other.of})
-			return
+			v = verdict{faults: []fault{{"total", number(v1.total), number(n)}}}
 		}
 	}
-	d.same[rowKey{nth: wholeList}] = verdict{equal: 1}
+	d.judge(suspect{kind: byTotal}, v, v1.of, other.of)
 }
 
-// wholeList is the nth of the key under which a verdict on the list itself stands.
-const wholeList = -1
-
-// diffStatus compares how two requests were answered of which not both succeeded.
+// diffStatus compares how two requests were answered of which not both succeeded. For v1
+// a client beyond reach is forbidden (decisions 5.2).
 func (c *comparison) diffStatus(d *diff, v1, other answer) {
-	if c.run.agree(v1, other) || c.list.exact != nil && c.run.old == nil && malformed(v1, other) {
-		d.same[rowKey{nth: wholeList}] = verdict{equal: 1}
-		return
+	said, with := failureOf(v1), failureOf(other)
+	if c.run.old == nil && v1.status == http.StatusForbidden && other.status == http.StatusNotFound {
+		with = said
 	}
-	f := fault{"status", number(v1.status), number(other.status)}
-	if v1.status == other.status {
-		f = fault{"error", text(failureOf(v1).code), text(failureOf(other).code)}
+	v := rules{tolerated: c.run.Tolerate}.compare(said.value(), with.value())
+	for _, a := range []answer{v1, other} {
+		if len(v.faults) == 0 && a.from != nil && a.from != c.run.old {
+			v.faults = append(v.faults, failureOf(a).wrong(a)...)
+		}
 	}
-	d.add(suspect{kind: byStatus}, f, row{of: v1}, row{of: other})
+	if wanted := c.list.status; len(v.faults) == 0 && c.run.old == nil && wanted != 0 && v1.status != wanted {
+		v.faults = append(v.faults, fault{"status", number(v1.status), number(wanted)})
+	}
+	d.judge(suspect{kind: byStatus}, v, v1, other)
 }
 
-// malformed reports whether v1 refused what is for v2 the id of nothing (decisions 1.2).
-func malformed(v1, other answer) bool {
-	return v1.status == 400 && (other.status == 404 || other.status == 200)
+// failure is what an error of either version says. A success is one too, of no code.
+type failure struct {
+	status                   int
+	code, requestID, message string
+	bodyStatus               string // empty for v2
 }
+
+// failureOf reads an error.
+func failureOf(a answer) failure {
+	f := failure{status: a.status}
+	all, _ := members(a.body)
+	said := jsontext.Value(a.body)
+	if f.code = unquoted(all["error"]); all["error"].Kind() == '{' {
+		said = all["error"]
+		f.code = memberOf(said, "code")
+	} else {
+		f.bodyStatus = unquoted(all["status"])
+	}
+	f.requestID, f.message = memberOf(said, "request_id"), memberOf(said, "message")
+	return f
+}
+
+// value is what errors are compared by.
+func (f failure) value() jsontext.Value {
+	if f.status < 400 {
+		f.code = ""
+	}
+	return jsontext.Value(jsonOf(map[string]any{"status": f.status, "error": f.code}))
+}
+
+// wrong are the faults of an error's form: v1's and v2's say the id of the request and
+// what went wrong.
+func (f failure) wrong(a answer) (faults []fault) {
+	if id := a.header.Get("X-Request-Id"); f.requestID != id {
+		faults = append(faults, a.fault("request_id", text(f.requestID), text(id)))
+	}
+	if f.message == "" {
+		faults = append(faults, a.fault("message", text(""), nil))
+	}
+	if f.bodyStatus != "" && f.bodyStatus != strconv.Itoa(a.status) {
+		faults = append(faults, a.fault("body.status", text(f.bodyStatus), number(a.status)))
+	}
+	return faults
+}
+
+// message is what an error says.
+func message(a answer) string { return cmp.Or(failureOf(a).message, fmt.Sprintf("%.100q", a.body)) }
 
 // named says of which object, and of which row of the list, a suspect is.
 func (l *list) named(s suspect) (of Object, row string) {
 	switch {
-	case s.kind != byRow || s.row == rowKey{}:
+	case s.row == rowKey{}:
 		return l.of, ""
 	case l.kind != "":
 		if s.row.nth > 0 {

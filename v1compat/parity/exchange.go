@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v1compat"
 )
@@ -19,35 +20,86 @@ const (
 	exchangeAs = "POST /v1/ids/exchange"
 )
 
-// numbers finds numbers by the exchange of ids.
+// unusedNumber and unusedID are no object's: the registry gives the number last of all.
+const unusedNumber = "2147483647"
+
+var unusedID = idmap.UUID{6: 0x70, 8: 0x80}
+
+// numbers finds the numbers of ids.
 func (r *run) numbers(ctx context.Context) v1compat.Numbers {
 	return func(keys []idmap.IDKey) (map[idmap.IDKey]int64, error) {
-		found := map[idmap.IDKey]int64{}
-		wanted := map[idmap.Kind][]jsontext.Value{}
-		byID := map[string]idmap.IDKey{}
-		for _, key := range keys {
-			id := key.String()
-			if n, ok := r.known.Load(key); ok {
-				found[key] = n.(int64)
-			} else if _, twice := byID[id]; !twice {
-				byID[id], wanted[key.Kind] = key, append(wanted[key.Kind], text(id))
-			}
-		}
-		for kind, ids := range wanted {
-			pairs, err := r.exchange(ctx, kind.String(), ids)
-			if err != nil {
-				return nil, err
-			}
-			for _, pair := range pairs {
-				key, ok := byID[pair.V2]
-				if number, err := strconv.ParseInt(pair.one(), 10, 64); ok && err == nil {
-					found[key] = number
-					r.known.Store(key, number)
-				}
-			}
-		}
-		return found, nil
+		return known[idmap.IDKey, int64](ctx, r, keys, func(k idmap.IDKey) (idmap.Kind, jsontext.Value) {
+			return k.Kind, text(k.String())
+		})
 	}
+}
+
+// ids finds the ids of numbers: unusedID for one of nothing that the key reaches.
+func (r *run) ids(ctx context.Context) func([]idmap.NumberKey) (map[idmap.NumberKey]idmap.UUID, error) {
+	return func(keys []idmap.NumberKey) (map[idmap.NumberKey]idmap.UUID, error) {
+		found, err := known[idmap.NumberKey, idmap.UUID](ctx, r, keys, func(k idmap.NumberKey) (idmap.Kind, jsontext.Value) {
+			return k.Kind, number(int(k.Number))
+		})
+		for _, key := range keys {
+			if _, ok := found[key]; !ok && err == nil {
+				found[key] = unusedID
+			}
+		}
+		return found, err
+	}
+}
+
+// clientOf finds the client of a user.
+func (r *run) clientOf(ctx context.Context) func(domain.UserID) (domain.ClientID, error) {
+	return func(u domain.UserID) (domain.ClientID, error) {
+		if of, ok := r.known.Load(u); ok {
+			return of.(domain.ClientID), nil
+		}
+		a, err := r.service.do(ctx, get("/v2/users/"+u.String()))
+		if err != nil {
+			return domain.ClientID{}, err
+		}
+		of, wrong := domain.ParseID[domain.ClientKind](memberOf(a.body, "client_id"))
+		if a.status != http.StatusOK || wrong != nil {
+			return unusedID, nil
+		}
+		r.known.Store(u, of)
+		return of, nil
+	}
+}
+
+// known finds what belongs to keys; those that were not asked for before are exchanged.
+// asked is a key's kind and its id.
+func known[K comparable, V any](
+	ctx context.Context, r *run, keys []K, asked func(K) (idmap.Kind, jsontext.Value),
+) (map[K]V, error) {
+	wanted := map[idmap.Kind][]jsontext.Value{}
+	for _, key := range keys {
+		if _, ok := r.known.Load(key); !ok {
+			kind, id := asked(key)
+			wanted[kind] = append(wanted[kind], id)
+		}
+	}
+	for kind, ids := range wanted {
+		pairs, err := r.exchange(ctx, kind.String(), ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, pair := range pairs {
+			number, wrong := strconv.ParseInt(pair.old(), 10, 64)
+			if id, err := idmap.ParseID(kind, pair.V2); err == nil && wrong == nil {
+				r.known.Store(idmap.IDKey{Kind: kind, ID: id}, number)
+				r.known.Store(idmap.NumberKey{Kind: kind, Number: number}, id)
+			}
+		}
+	}
+	found := map[K]V{}
+	for _, key := range keys {
+		if value, ok := r.known.Load(key); ok {
+			found[key] = value.(V)
+		}
+	}
+	return found, nil
 }
 
 // exchanged is an object in both versions.
@@ -56,26 +108,15 @@ type exchanged struct {
 	V2 string         `json:"v2"`
 }
 
-// one is the id of v1 as it stands in paths.
-func (e exchanged) one() string {
-	var s string
-	if json.Unmarshal(e.V1, &s) == nil {
-		return s
-	}
-	return string(e.V1)
-}
+// old is the id of v1 as it stands in paths.
+func (e exchanged) old() string { return unquoted(e.V1) }
 
 // exchange asks for ids in both versions.
-func (r *run) exchange(ctx context.Context, kind string, ids []jsontext.Value) ([]exchanged, error) {
-	var all []exchanged
+func (r *run) exchange(ctx context.Context, kind string, ids []jsontext.Value) (all []exchanged, err error) {
 	for len(ids) > 0 {
 		some := ids[:min(len(ids), exchangeAt)]
 		ids = ids[len(some):]
-		body, err := json.Marshal(map[string]any{"kind": kind, "ids": some}, json.Deterministic(true))
-		if err != nil {
-			return nil, err
-		}
-		a, err := r.service.do(ctx, request{method: http.MethodPost, path: "/v1/ids/exchange", body: string(body)})
+		a, err := r.service.do(ctx, post("/v1/ids/exchange", jsonOf(map[string]any{"kind": kind, "ids": some})))
 		if err != nil {
 			return nil, err
 		}
@@ -90,4 +131,17 @@ func (r *run) exchange(ctx context.Context, kind string, ids []jsontext.Value) (
 		all = append(all, out.Items...)
 	}
 	return all, nil
+}
+
+// idValue is an id of either version as JSON: v1's numbers are numbers.
+func idValue(id string) jsontext.Value {
+	if _, err := strconv.ParseUint(id, 10, 31); err == nil {
+		return number(atoi(id))
+	}
+	return text(id)
+}
+
+func atoi(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
 }

@@ -37,8 +37,8 @@ type Config struct {
 	// and names of headers.
 	Tolerate []string
 	// Sample is how many objects of a kind and parent are compared at the most,
-	// spread evenly over their list; 0 is all. Lists that v2 shows in another order
-	// than v1 are always read whole, as are v2's sides of all lists.
+	// spread evenly over their list; 0 is all. A list of which some may differ is read
+	// whole, as are v2's sides of all lists.
 	Sample int
 	// Facade has the routes' translators; one that was made without a database will
 	// do.
@@ -72,8 +72,8 @@ type run struct {
 	readings map[string]*v1compat.Reading
 	// operations are the names of the readings, in their order.
 	operations []string
-	// known are the numbers that were exchanged, by idmap.IDKey. They never change while a
-	// service runs, but for an import.
+	// known are ids by idmap.NumberKey, numbers by idmap.IDKey and clients by user. They
+	// never change while a service runs, but for an import.
 	known sync.Map
 	// answered says that v1 has answered something with a success.
 	answered atomic.Bool
@@ -148,35 +148,31 @@ func (r *run) begin(ctx context.Context) error {
 
 func (r *run) reachable(ctx context.Context, s *service, path string) error {
 	a, err := s.do(ctx, get(path))
+	why := ""
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
 		return Unable{err}
+	case a.status == http.StatusOK:
+		return nil
 	case a.status == http.StatusUnauthorized:
 		return Unable{fmt.Errorf("%s does not take the key: %s", s.base, message(a))}
 	case a.status == http.StatusForbidden:
-		return Unable{fmt.Errorf("GET %s%s was answered 403: the key needs the scope read: %s", s.base, path, message(a))}
+		why = "the key needs the scope read: "
 	case a.status == http.StatusNotFound && path == "/v2/partner":
-		return Unable{fmt.Errorf("GET %s%s was answered 404: comparing needs v2 in release 2.1 or higher", s.base, path)}
+		why = "comparing needs v2 in release 2.1 or higher: "
 	case a.status == http.StatusNotFound:
-		return Unable{fmt.Errorf("GET %s%s was answered 404: does the address name the service?", s.base, path)}
-	case a.status != http.StatusOK:
-		return Unable{fmt.Errorf("GET %s%s was answered %d: %s", s.base, path, a.status, message(a))}
+		why = "does the address name the service? "
 	}
-	return nil
+	return Unable{fmt.Errorf("GET %s%s was answered %d: %s%s", s.base, path, a.status, why, message(a))}
 }
 
 // rules are the rules by which a list's items are compared.
 func (r *run) rules(l *list) rules {
-	rules := rules{links: []string{"download_link"}, tolerated: r.Tolerate, apart: r.old != nil}
-	if r.old != nil {
-		return rules
-	}
-	for _, name := range l.GivenUp {
-		if _, known := l.known[name]; !known {
-			rules.explained = append(rules.explained, name)
-		}
+	rules := rules{tolerated: r.Tolerate, apart: r.old != nil}
+	if r.old == nil {
+		rules.explained = l.GivenUp
 	}
 	return rules
 }

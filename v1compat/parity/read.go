@@ -3,18 +3,19 @@ package parity
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// rowKey tells a row of a list from the others.
+// rowKey tells a row of a list from the others: by the value of the list's key, and the
+// count of rows of the same one from 0; where it has no key, by its place.
 type rowKey struct {
-	// id is the value of the list's key; empty where it has none.
-	id string
-	// nth counts rows of the same id, from 0; without ids it is the place in the list.
+	id  string
 	nth int
 }
 
@@ -39,130 +40,107 @@ type reading struct {
 	rows []row
 	// total is what the first page of v1 says; -1 for none.
 	total int
-	// part says that rows are left out.
-	part bool
+	// sampled says that rows are left out.
+	sampled bool
 }
 
-// page is one page of v1.
-type page struct {
-	of     answer
-	rows   []row
-	total  int // -1 where the page has none
-	last   bool
-	faults []fault
-}
+// pageLimit is the page that is asked for; v1 moves it to its bound.
+const pageLimit = 500
 
-// readV1 reads a list of a service's v1; a sample of its rows where sample is not 0. What
-// can be checked of a page alone is counted where count says so.
-func (c *comparison) readV1(ctx context.Context, s *service, sample int, count bool) (reading, error) {
-	got := reading{total: -1}
-	take := func(limit, offset int) (page, error) {
-		p, err := c.pageV1(ctx, s, limit, offset)
-		if err != nil {
-			return p, err
-		}
-		if count {
-			c.countPage(p.of, p.faults)
-		}
-		got.ok = p.of.status == c.list.Status
-		if got.of.from == nil || !got.ok {
-			got.of, got.total = p.of, p.total
-		}
-		return p, nil
+// withQuery sets parameters of a path's query.
+func withQuery(path string, pairs ...string) string {
+	path, query, _ := strings.Cut(path, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		values = url.Values{}
 	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		values.Set(pairs[i], pairs[i+1])
+	}
+	return path + "?" + values.Encode()
+}
 
-	p, err := take(c.list.limit, 0)
-	got.rows = p.rows
-	if sample > 0 && p.total > sample {
-		got.part = true
+// readV1 reads a list of a service's v1, a sample of its rows where the comparison is of
+// one. What can be checked of a page alone is counted where count says so.
+func (c *comparison) readV1(ctx context.Context, s *service, count bool) (reading, error) {
+	got := reading{ok: true, total: -1}
+	last, err := c.pageV1(ctx, s, &got, pageLimit, 0, count)
+	if c.sample > 0 && got.total > c.sample {
+		got.sampled = true
+		first := got.rows
 		got.rows = nil
-		for i := range sample {
-			offset := i * (p.total - 1) / max(sample-1, 1)
-			if offset < len(p.rows) {
-				got.rows = append(got.rows, p.rows[offset])
-				continue
-			}
-			one, err := take(1, offset)
-			if err != nil || !got.ok {
+		for _, offset := range spread(got.total, c.sample) {
+			if offset < len(first) {
+				got.rows = append(got.rows, first[offset])
+			} else if _, err := c.pageV1(ctx, s, &got, 1, offset, count); err != nil {
 				return got, err
 			}
-			got.rows = append(got.rows, one.rows...)
 		}
+		last = true
 	}
-	for err == nil && got.ok && !got.part && !p.last && c.list.exact == nil {
-		p, err = take(c.list.limit, len(got.rows))
-		got.rows = append(got.rows, p.rows...)
+	for err == nil && got.ok && !last {
+		last, err = c.pageV1(ctx, s, &got, pageLimit, len(got.rows), count)
 	}
 	c.list.number(got.rows)
 	return got, err
 }
 
-// pageV1 reads a page of v1, or the one that is asked for exactly.
-func (c *comparison) pageV1(ctx context.Context, s *service, limit, offset int) (page, error) {
-	l := c.list
-	r := request{method: l.Method, path: l.v1, body: l.body}
+// pageV1 adds a page of v1 to a reading: of an exact list the one that is asked for. last
+// says that no page follows.
+func (c *comparison) pageV1(
+	ctx context.Context, s *service, got *reading, limit, offset int, count bool,
+) (last bool, err error) {
+	l, asked := c.list, c.list.v1
 	switch {
-	case l.exact != nil:
-		r.path, limit, offset = l.exact.path, l.exact.limit, l.exact.offset
+	case l.exact:
+		limit, offset = l.Limit, l.Offset
 	case l.Paged:
-		r.path = withQuery(l.v1, "limit", strconv.Itoa(limit), "offset", strconv.Itoa(offset))
+		limit = min(limit, l.MaxLimit)
+		asked.path = withQuery(asked.path, "limit", strconv.Itoa(limit), "offset", strconv.Itoa(offset))
 	}
-	a, err := s.do(ctx, r)
-	p := page{of: a, total: -1, last: true}
-	if err != nil || a.status != l.Status {
-		return p, err
+	a, err := s.do(ctx, asked)
+	got.ok = got.ok && a.status == l.Status
+	first := got.of.from == nil
+	if first || !got.ok {
+		got.of = a
+	}
+	if err != nil || !got.ok {
+		return true, err
 	}
 	if !l.Paged {
-		p.rows = []row{{value: a.body, of: a}}
-		return p, nil
+		got.rows = []row{{value: a.body, of: a}}
+		c.checkPage(a, nil, count)
+		return true, nil
 	}
 
-	var body struct {
-		Items  *[]jsontext.Value         `json:"items"`
-		Limit  *int                      `json:"limit"`
-		Offset *int                      `json:"offset"`
-		Total  *int                      `json:"total"`
-		More   map[string]jsontext.Value `json:",inline"`
+	body, err := members(a.body)
+	var items []jsontext.Value
+	total := -1
+	if err != nil || json.Unmarshal(body["items"], &items) != nil || json.Unmarshal(body["total"], &total) != nil {
+		c.checkPage(a, []fault{{"(body)", a.body, text("a page of items")}}, count)
+		return true, nil
 	}
-	if err := json.Unmarshal(a.body, &body); err != nil || body.Items == nil {
-		p.faults = append(p.faults, fault{"(body)", a.body, text("a page of items")})
-		return p, nil
+	for i, item := range items {
+		got.rows = append(got.rows, row{value: item, of: a, place: offset + i})
 	}
-	p.echo("limit", body.Limit, min(max(limit, 1), l.most))
-	p.echo("offset", body.Offset, offset)
-	for name, value := range body.More {
-		p.faults = append(p.faults, fault{name, value, nil})
+	if first {
+		got.total = total
 	}
-	for i, item := range *body.Items {
-		p.rows = append(p.rows, row{value: item, of: a, place: offset + i})
+	end := offset + len(items)
+	body["items"] = nil
+	said := map[string]any{"items": nil, "limit": limit, "offset": offset, "total": total}
+	if end > offset {
+		said["total"] = max(total, end)
 	}
-	end := offset + len(p.rows)
-	if body.Total == nil || *body.Total < end && len(p.rows) > 0 {
-		p.faults = append(p.faults, fault{"total", numberOr(body.Total), number(end)})
-	}
-	if body.Total != nil {
-		p.total = *body.Total
-	}
-	p.last = len(p.rows) == 0 || end >= p.total
-	return p, nil
+	c.checkPage(a, rules{}.compare(jsontext.Value(jsonOf(body)), jsontext.Value(jsonOf(said))).faults, count)
+	return l.exact || end == offset || end >= total, nil
 }
 
-// echo adds a fault where a page does not say how it was asked for.
-func (p *page) echo(name string, said *int, asked int) {
-	if said == nil || *said != asked {
-		p.faults = append(p.faults, fault{name, numberOr(said), number(asked)})
+// checkPage counts what a page alone shows to be wrong.
+func (c *comparison) checkPage(a answer, faults []fault, count bool) {
+	if !count {
+		return
 	}
-}
-
-func numberOr(n *int) jsontext.Value {
-	if n == nil {
-		return nil
-	}
-	return number(*n)
-}
-
-// countPage counts what a page alone shows to be wrong.
-func (c *comparison) countPage(a answer, faults []fault) {
 	c.run.checkHeaders(c.list.operation(), a)
 	if len(faults) > 0 {
 		c.run.report.add(c.list.operation(), verdict{faults: faults}, about{object: c.list.of, of: []answer{a}})
@@ -186,14 +164,15 @@ func (l *list) number(rows []row) {
 	}
 }
 
-// objectsAt is how many objects of v2 a page may hold.
-const objectsAt = "500"
-
 // readV2 reads all of v2's list, and puts its objects into v1's words.
 func (c *comparison) readV2(ctx context.Context, count bool) (reading, error) {
 	got := reading{ok: true, total: -1}
-	for cursor := ""; ; {
-		a, next, err := c.pageV2(ctx, &got, cursor, count)
+	path := c.list.Next
+	if c.list.List {
+		path = withQuery(path, "limit", strconv.Itoa(pageLimit))
+	}
+	for next := path; next != ""; {
+		a, err := c.run.service.do(ctx, request{method: http.MethodGet, path: next, noKey: c.list.v1.noKey})
 		if err != nil {
 			return got, err
 		}
@@ -203,10 +182,14 @@ func (c *comparison) readV2(ctx context.Context, count bool) (reading, error) {
 		if got.of.from == nil {
 			got.of = a
 		}
-		if next == nil {
-			break
+		objects, cursor, faults := c.list.objectsIn(a)
+		for _, object := range objects {
+			got.rows = append(got.rows, row{raw: object, of: a})
 		}
-		cursor = *next
+		c.checkPage(a, faults, count)
+		if next = ""; cursor != "" {
+			next = withQuery(path, "cursor", cursor)
+		}
 	}
 	if c.list.arrange != nil {
 		got.rows = c.list.arrange(got.rows)
@@ -214,53 +197,27 @@ func (c *comparison) readV2(ctx context.Context, count bool) (reading, error) {
 	return got, c.translate(ctx, &got, count)
 }
 
-// pageV2 adds a page of objects to a reading; next is the cursor of the one that follows.
-func (c *comparison) pageV2(
-	ctx context.Context, got *reading, cursor string, count bool,
-) (a answer, next *string, err error) {
-	path := c.list.v2
-	if c.list.List {
-		path = withQuery(path, "limit", objectsAt)
+// objectsIn are the objects of a page of v2; cursor is that of the one that follows, empty
+// for none.
+func (l *list) objectsIn(a answer) (objects []jsontext.Value, cursor string, faults []fault) {
+	if !l.List {
+		return []jsontext.Value{a.body}, "", nil
 	}
-	if cursor != "" {
-		path = withQuery(path, "cursor", cursor)
+	var body struct {
+		Data *[]jsontext.Value `json:"data"`
+		Page struct {
+			Next string `json:"next_cursor"`
+			More *bool  `json:"has_more"`
+		} `json:"page"`
 	}
-	a, err = c.run.service.do(ctx, get(path))
-	if err != nil {
-		return a, nil, err
+	if json.Unmarshal(a.body, &body) != nil || body.Data == nil || body.Page.More == nil {
+		return nil, "", []fault{{"(body)", text("a page of data"), a.body}}
 	}
-	var faults []fault
-	switch {
-	case a.status != http.StatusOK:
-	case !c.list.List:
-		got.rows = []row{{raw: a.body, of: a}}
-	default:
-		var body struct {
-			Data *[]jsontext.Value `json:"data"`
-			Page *struct {
-				Next *string `json:"next_cursor"`
-				More *bool   `json:"has_more"`
-			} `json:"page"`
-		}
-		err := json.Unmarshal(a.body, &body)
-		if err != nil || body.Data == nil || body.Page == nil || body.Page.More == nil {
-			faults = append(faults, fault{"(body)", text("a page of data"), a.body})
-			break
-		}
-		if next = body.Page.Next; *body.Page.More != (next != nil) {
-			faults = append(faults, fault{"page.has_more", nil, boolean(*body.Page.More)})
-		}
-		for _, object := range *body.Data {
-			got.rows = append(got.rows, row{raw: object, of: a})
-		}
+	if *body.Page.More != (body.Page.Next != "") {
+		faults = append(faults, fault{"page.has_more", nil, boolean(*body.Page.More)})
 	}
-	if count {
-		c.countPage(a, faults)
-	}
-	return a, next, nil
+	return *body.Data, body.Page.Next, faults
 }
-
-func boolean(b bool) jsontext.Value { return jsontext.Value(strconv.FormatBool(b)) }
 
 // translate puts the objects of v2 into v1's words. Those that cannot be read are left out.
 func (c *comparison) translate(ctx context.Context, got *reading, count bool) error {
@@ -273,14 +230,13 @@ func (c *comparison) translate(ctx context.Context, got *reading, count bool) er
 		return err
 	}
 	for i, e := range expected {
-		if got.rows[i].value, err = c.list.withKnown(e.Item); err != nil {
-			return err
-		}
+		got.rows[i].value = e.Item
+		var faults []fault
 		for field, what := range e.Faults {
-			if count {
-				c.run.report.add(c.list.operation(), verdict{faults: []fault{{field, nil, text(what)}}},
-					about{object: c.list.of, of: []answer{got.rows[i].of}})
-			}
+			faults = append(faults, fault{field, nil, text(what)})
+		}
+		if count && len(faults) > 0 {
+			c.run.report.add(c.list.operation(), verdict{faults: faults}, about{object: c.list.of, of: []answer{got.rows[i].of}})
 		}
 	}
 	got.rows = slices.DeleteFunc(got.rows, func(r row) bool { return r.value == nil })
@@ -289,19 +245,4 @@ func (c *comparison) translate(ctx context.Context, got *reading, count bool) er
 	}
 	c.list.number(got.rows)
 	return nil
-}
-
-// withKnown puts the members that are known into an item.
-func (l *list) withKnown(item jsontext.Value) (jsontext.Value, error) {
-	if item == nil || len(l.known) == 0 {
-		return item, nil
-	}
-	all, err := members(item)
-	if err != nil {
-		return nil, err
-	}
-	for name, value := range l.known {
-		all[name] = value
-	}
-	return json.Marshal(all, json.Deterministic(true))
 }

@@ -26,8 +26,7 @@ type Report struct {
 	Between    []string     `json:"between,omitzero"`
 	Operations []*Operation `json:"operations"`
 
-	mu   sync.Mutex
-	once map[string]bool
+	mu sync.Mutex
 }
 
 // Operation is what was compared of one of v1's operations. Each value of an item
@@ -125,18 +124,6 @@ func (r *Report) add(operation string, v verdict, a about) {
 	}
 }
 
-// first reports whether it is asked about something for the first time.
-func (r *Report) first(what string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.once == nil {
-		r.once = map[string]bool{}
-	}
-	seen := r.once[what]
-	r.once[what] = true
-	return !seen
-}
-
 // sort puts the operations into the order of names.
 func (r *Report) sort(names []string) {
 	slices.SortStableFunc(r.Operations, func(a, b *Operation) int {
@@ -189,8 +176,19 @@ func text(s string) jsontext.Value {
 	return v
 }
 
-// number is a number as JSON.
+// number and boolean are values as JSON.
 func number(n int) jsontext.Value { return fmt.Append(nil, n) }
+
+func boolean(b bool) jsontext.Value { return fmt.Append(nil, b) }
+
+// jsonOf is a value of this package as JSON.
+func jsonOf(value any) string {
+	b, err := json.Marshal(value, json.Deterministic(true))
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
 
 // WriteJSON writes the report as JSON.
 func (r *Report) WriteJSON(to io.Writer) error {

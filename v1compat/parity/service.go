@@ -22,9 +22,9 @@ const (
 	maxAnswer = 64 << 20
 	// answerWithin is how long a service may take to answer.
 	answerWithin = time.Minute
-	// maxTries bounds how often a request is sent that is answered 429 or not at all, and
-	// maxFailed one that is answered 502, 503 or 504: that is an answer then.
-	maxTries, maxFailed = 8, 4
+	// maxTries bounds how often a request is sent that is answered 429, 502, 503, 504
+	// or not at all.
+	maxTries = 8
 	// longestWait bounds what a service may ask to wait for.
 	longestWait = 5 * time.Minute
 )
@@ -35,6 +35,11 @@ type request struct {
 	method, path, body string
 	noKey              bool
 }
+
+// get is a request that reads a path.
+func get(path string) request { return request{method: http.MethodGet, path: path} }
+
+func post(path, body string) request { return request{method: http.MethodPost, path: path, body: body} }
 
 // answer is what a request was answered.
 type answer struct {
@@ -60,13 +65,9 @@ type service struct {
 	met      atomic.Bool // an answer came: what fails from now on is tried again
 
 	mu sync.Mutex
-	// known says that left is how many requests the key has left until reset, which
-	// is by this process's clock.
-	known bool
-	left  int
-	reset time.Time
-	// said is the end of the last wait that was said.
-	said time.Time
+	// until is when the key has a budget again, by this process's clock, and said the
+	// last such time that was said.
+	until, said time.Time
 }
 
 // Wait pauses; it returns early, with the context's error, where that ends.
@@ -101,11 +102,8 @@ func newService(base, key, variable string, c Config) (*service, error) {
 	}, nil
 }
 
-// get is a request that reads a path.
-func get(path string) request { return request{method: http.MethodGet, path: path} }
-
-// do sends a request until it is answered otherwise than with 429, or with 502, 503 or 504
-// some times.
+// do sends a request until it is answered otherwise than with 429, 502, 503 or 504, but
+// maxTries times at the most.
 func (s *service) do(ctx context.Context, r request) (answer, error) {
 	select {
 	case s.slots <- struct{}{}:
@@ -114,76 +112,41 @@ func (s *service) do(ctx context.Context, r request) (answer, error) {
 	}
 	defer func() { <-s.slots }()
 
-	pause := time.Second
 	for try := 1; ; try++ {
-		if err := s.spend(ctx); err != nil {
+		if err := s.awaitBudget(ctx); err != nil {
 			return answer{}, err
 		}
 		a, err := s.once(ctx, r)
+		pause := max(retryAfter(a.header), time.Second)
 		switch {
 		case ctx.Err() != nil:
 			return a, ctx.Err()
 		case err != nil && !s.met.Load():
 			return a, fmt.Errorf("%s does not answer: %w", s.base, err)
-		case err == nil && (!passes(a.status) || a.status != http.StatusTooManyRequests && try == maxFailed):
-			return a, nil
 		case try == maxTries:
 			return a, err
+		case a.status == http.StatusTooManyRequests:
+			s.usedUp(time.Now().Add(pause))
+			continue
+		case err == nil && a.status != http.StatusBadGateway && a.status != http.StatusServiceUnavailable &&
+			a.status != http.StatusGatewayTimeout:
+			return a, nil
 		}
-
-		until := max(retryAfter(a.header), time.Second)
-		if a.status == http.StatusTooManyRequests {
-			s.waits(until)
-		} else {
-			until = max(until, pause)
-			pause *= 2
-		}
-		if err := s.wait(ctx, min(until, longestWait)); err != nil {
+		if err := s.wait(ctx, pause); err != nil {
 			return a, err
 		}
-	}
-}
-
-// passes reports whether sending a request again may help.
-func passes(status int) bool {
-	switch status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
-
-// waits says that the key's budget is waited for, once for requests that wait until the
-// same time.
-func (s *service) waits(until time.Duration) {
-	end := time.Now().Add(until)
-	s.mu.Lock()
-	recent := end.Sub(s.said) < time.Second
-	if !recent {
-		s.said = end
-	}
-	s.mu.Unlock()
-	if s.say != nil && !recent {
-		s.say(fmt.Sprintf("waiting %v for the key's budget at %s", until.Round(time.Second), s.base))
 	}
 }
 
 func retryAfter(h http.Header) time.Duration {
-	seconds, err := strconv.Atoi(h.Get("Retry-After"))
-	if err != nil || seconds < 0 {
-		return 0
-	}
+	seconds, _ := strconv.Atoi(h.Get("Retry-After"))
 	return time.Duration(min(seconds, int(longestWait/time.Second))) * time.Second
 }
 
 // once sends a request.
 func (s *service) once(ctx context.Context, r request) (answer, error) {
 	a := answer{request: r, from: s, id: s.run + strconv.FormatInt(s.sent.Add(1), 10)}
-	var body io.Reader
-	if r.body != "" {
-		body = strings.NewReader(r.body)
-	}
-	out, err := http.NewRequestWithContext(ctx, r.method, s.base+r.path, body)
+	out, err := http.NewRequestWithContext(ctx, r.method, s.base+r.path, strings.NewReader(r.body))
 	if err != nil {
 		return a, err
 	}
@@ -215,62 +178,61 @@ func (s *service) once(ctx context.Context, r request) (answer, error) {
 	return a, nil
 }
 
-// spend takes a request off the key's budget, and waits for the next one where it is
-// used up. Others may use the key too: their requests show in the next answer.
-func (s *service) spend(ctx context.Context) error {
-	for {
-		s.mu.Lock()
-		now := time.Now()
-		if !s.known || now.After(s.reset) {
-			s.known = false
-			s.mu.Unlock()
-			return nil
-		}
-		if s.left > 0 {
-			s.left--
-			s.mu.Unlock()
-			return nil
-		}
-		until := s.reset.Sub(now)
-		s.known = false
-		s.mu.Unlock()
-		s.waits(until)
-		if err := s.wait(ctx, min(until, longestWait)); err != nil {
-			return err
-		}
-	}
-}
-
-// spent notes what an answer says of the key's budget. Answers come back out of
-// order: of one window the least counts.
+// spent reads an answer's headers of the key's budget. Where it may not last for the
+// requests that are under way and one more, the next window is waited for.
 func (s *service) spent(h http.Header) {
-	left, err := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
-	if err != nil {
-		return
-	}
+	left, wrong := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
 	end, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64)
-	if err != nil {
+	if wrong != nil || err != nil || left > maxInFlight {
 		return
 	}
 	// The service's clock may be another one than this process's.
 	now := time.Now()
-	there := now
-	if at, err := http.ParseTime(h.Get("Date")); err == nil {
-		there = at
+	there, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		there = now
 	}
-	left -= maxInFlight // others that were sent before this answer
-	reset := now.Add(time.Unix(end, 0).Sub(there))
+	s.usedUp(now.Add(time.Unix(end, 0).Sub(there)))
+}
+
+// usedUp notes that the key has no budget until a time.
+func (s *service) usedUp(until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if until.After(s.until) {
+		s.until = until
+	}
+}
+
+// awaitBudget waits for the key's budget where it is used up, and says so once.
+func (s *service) awaitBudget(ctx context.Context) error {
+	s.mu.Lock()
+	until := s.until
+	d := time.Until(until)
+	first := until.Sub(s.said) >= time.Second
+	if d > 0 && first {
+		s.said = until
+	}
+	s.mu.Unlock()
+	if d <= 0 {
+		return nil
+	}
+	if s.say != nil && first {
+		s.say(fmt.Sprintf("waiting %v for the key's budget at %s", d.Round(time.Second), s.base))
+	}
+	err := s.wait(ctx, min(d, longestWait))
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known && reset.Sub(s.reset).Abs() < 2*time.Second {
-		left = min(left, s.left)
+	if s.until.Equal(until) {
+		s.until = time.Time{}
 	}
-	s.known, s.left, s.reset = true, left, reset
+	return err
 }
 
 // curl is the command that sends the request again.
 func (a answer) curl() string {
+	quoted := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 	var b strings.Builder
 	b.WriteString("curl -s")
 	if a.method != http.MethodGet {
@@ -282,9 +244,5 @@ func (a answer) curl() string {
 	if a.request.body != "" {
 		b.WriteString(" -d " + quoted(a.request.body))
 	}
-	b.WriteString(" " + quoted(a.from.base+a.path))
-	return b.String()
+	return b.String() + " " + quoted(a.from.base+a.path)
 }
-
-// quoted is a text as one word of a shell.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -3,6 +3,8 @@ package parity
 import (
 	"context"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -17,45 +19,58 @@ const (
 
 // compareList compares all of a list, or a sample of its rows, and returns the rows that
 // both sides have.
-func (r *run) compareList(ctx context.Context, l *list) ([][2]row, error) {
-	for try := 1; ; try++ {
+func (r *run) compareList(ctx context.Context, l *list) (pairs [][2]row, err error) {
+	if l.Refusal == nil && l.Next == "" && r.old == nil {
+		return nil, r.unfollowed(ctx, l)
+	}
+	for range tries {
 		c := &comparison{run: r, list: l}
-		if l.List && l.arrange == nil && l.exact == nil {
+		if !l.exact {
 			c.sample = r.Sample
 		}
 		d, err := c.begin(ctx)
 		if err != nil {
 			return d.pairs, err
 		}
-		answered, err := c.settle(ctx, d.found)
-		if err != nil || !answered || !d.refused || try == tries {
+		refused := d.refused && len(d.found) > 0
+		counted, err := c.settle(ctx, d.found)
+		if err != nil || !refused || counted {
 			return d.pairs, err
 		}
 	}
+	return nil, nil
 }
 
-// begin reads both sides for the first time, and counts what is equal.
+// unfollowed makes a request that no request of v2 follows: v2 has the mails of a user, not
+// those of an address.
+func (r *run) unfollowed(ctx context.Context, l *list) error {
+	a, err := r.service.do(ctx, l.v1)
+	if err != nil {
+		return err
+	}
+	if a.status == l.Status {
+		r.answered.Store(true)
+	}
+	r.report.count(l.operation(), verdict{explained: 1}, a)
+	return nil
+}
+
+// begin reads both sides for the first time, and counts what is equal. Where a sample
+// shows that something may differ, all is read.
 func (c *comparison) begin(ctx context.Context) (d diff, err error) {
-	v1, err := c.first(ctx, true)
+	v1, other, err := c.both(ctx, true)
 	if err != nil {
 		return d, err
 	}
 	if v1.ok {
 		c.run.answered.Store(true)
 	}
-	other, err := c.second(ctx, true)
-	if err != nil {
-		return d, err
-	}
 	if c.run.old != nil {
 		c.run.compareHeaders(c.list.operation(), v1.of, other.of)
 	}
-	if d = c.diff(v1, other); d.moved { // which row is missing, or is one too many, only the whole list shows
+	if d = c.diff(v1, other); c.sample > 0 && len(d.found) > 0 {
 		c.sample = 0
-		if v1, err = c.first(ctx, false); err != nil {
-			return d, err
-		}
-		if other, err = c.second(ctx, false); err != nil {
+		if v1, other, err = c.both(ctx, false); err != nil {
 			return d, err
 		}
 		d = c.diff(v1, other)
@@ -66,106 +81,76 @@ func (c *comparison) begin(ctx context.Context) (d diff, err error) {
 	return d, nil
 }
 
+func (c *comparison) both(ctx context.Context, count bool) (v1, other reading, err error) {
+	if v1, err = c.first(ctx, count); err == nil {
+		other, err = c.second(ctx, count)
+	}
+	return v1, other, err
+}
+
 // settle reads a list again until each suspect is equal, gone, or different in a way
-// that stays. What changes each time is a difference too. answered says that no side
-// refused the list the last time.
-func (c *comparison) settle(ctx context.Context, open map[suspect]finding) (answered bool, err error) {
+// that stays. What changes each time is a difference too. counted says that there was one.
+func (c *comparison) settle(ctx context.Context, open map[suspect]finding) (counted bool, err error) {
 	agreed := map[suspect]int{}
-	pause := firstPause
-	for round := 1; round <= rounds && len(open) > 0; round++ {
-		if round > 1 {
-			if err := c.run.Wait(ctx, pause); err != nil {
-				return answered, err
+	for round := 0; round < rounds && len(open) > 0; round++ {
+		if round > 0 {
+			if err := c.run.Wait(ctx, firstPause<<(round-1)); err != nil {
+				return counted, err
 			}
-			pause *= 2
 		}
-		before, after, err := c.around(ctx, open)
+		v1, other, err := c.both(ctx, false)
 		if err != nil {
-			return answered, err
+			return counted, err
 		}
-		answered = !before.refused && !after.refused
+		again, err := c.first(ctx, false)
+		if err != nil {
+			return counted, err
+		}
+		before, after := c.diff(v1, other), c.diff(again, other)
+		if f, refused := after.found[suspect{kind: byStatus}]; refused && before.refused {
+			open[suspect{kind: byStatus}] = f
+		}
 		for s, was := range open {
-			now, differs := c.judge(s, was, before, after)
+			now, differs := c.judge(s, before, after)
 			if !differs {
 				delete(open, s)
 				continue
 			}
-			if now.said != was.said {
+			if !now.says(was) {
 				agreed[s] = 0
 			}
-			if open[s] = now; now.said != "" {
+			if now.says(before.found[s]) {
 				agreed[s]++
 			}
-			if agreed[s] == agreeing {
+			if open[s] = now; agreed[s] == agreeing {
+				counted = true
 				c.count(ctx, s, now, false)
 				delete(open, s)
 			}
 		}
 	}
 	for s, f := range open {
+		counted = true
 		c.count(ctx, s, f, true)
 	}
-	return answered, nil
+	return counted, nil
 }
 
-// around compares v1 before and after v2 was read with it. Where a sample does not show
-// the suspects any more, all is read.
-func (c *comparison) around(ctx context.Context, open map[suspect]finding) (before, after diff, err error) {
-	for {
-		first, err := c.first(ctx, false)
-		if err != nil {
-			return before, after, err
-		}
-		other, err := c.second(ctx, false)
-		if err != nil {
-			return before, after, err
-		}
-		again, err := c.first(ctx, false)
-		if err != nil {
-			return before, after, err
-		}
-		before, after = c.diff(first, other), c.diff(again, other)
-		if c.sample == 0 || !before.lacks(open) && !after.lacks(open) {
-			return before, after, nil
-		}
-		c.sample = 0
-	}
-}
-
-// lacks reports whether a sample does not show a suspect that is to be settled.
-func (d diff) lacks(open map[suspect]finding) bool {
-	for s := range open {
-		_, differs := d.found[s]
-		_, same := d.same[s.row]
-		if !differs && !same && !d.refused {
-			return true
-		}
-	}
-	return d.moved
-}
-
-// judge takes what two comparisons say of a suspect; differs is false where it is settled
-// without a difference. A finding that did not stay says nothing.
-func (c *comparison) judge(s suspect, was finding, before, after diff) (now finding, differs bool) {
-	if s.kind != byStatus && (before.refused || after.refused) {
-		was.said = ""
-		return was, len(before.found) > 0 && len(after.found) > 0
-	}
-	first, differed := before.found[s]
+// judge takes what v1 says of a suspect before and after v2 was read: it differs where it
+// does both times. What is equal is counted.
+func (c *comparison) judge(s suspect, before, after diff) (now finding, differs bool) {
+	_, first := before.found[s]
 	now, differs = after.found[s]
-	if s.kind == byTotal && before.total != after.total && (before.total <= before.rows) == (after.total >= after.rows) {
+	if s.kind == byTotal && before.total != after.total &&
+		before.rows >= min(before.total, after.total) && before.rows <= max(before.total, after.total) {
 		differs = false // v2 has a number of rows that v1 had meanwhile
 	}
-	if differed && differs {
-		if first.said != now.said {
-			now.said = ""
-		}
+	if first && differs {
 		return now, true
 	}
-
-	v, shown := after.same[s.row]
-	if differs {
-		v, shown = before.same[s.row]
+	v, shown := after.same[s]
+	if !shown {
+		v, shown = before.same[s]
 	}
 	if s.kind != byRow {
 		v, shown = verdict{equal: 1}, true
@@ -180,9 +165,9 @@ func (c *comparison) judge(s suspect, was finding, before, after diff) (now find
 func (c *comparison) count(ctx context.Context, s suspect, f finding, unsettled bool) {
 	a := about{unsettled: unsettled, of: f.of[:]}
 	a.object, a.row = c.list.named(s)
-	if a.object.V1 != "" && a.object.V2 == "" {
-		if o, err := c.run.inBoth(ctx, a.object.Kind, a.object.V1); err == nil && o.v2 != o.v1 {
-			a.object.V2 = o.v2
+	if a.object.V1 != "" {
+		if pairs, err := c.run.exchange(ctx, a.object.Kind, []jsontext.Value{idValue(a.object.V1)}); err == nil && len(pairs) > 0 {
+			a.object.V2 = pairs[0].V2
 		}
 	}
 	c.run.report.add(c.list.operation(), verdict{faults: f.faults}, a)

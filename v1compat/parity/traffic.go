@@ -20,27 +20,27 @@ const maxLine = 64 << 10
 // lineOf is a line of traffic.
 var lineOf = regexp.MustCompile(`^(?:GET )?(/v1/[^ #\\]+)$`)
 
-// errNoReading is that a request is none of v1 that only reads.
-var errNoReading = errors.New("no request of v1 that only reads")
-
-// readTraffic calls take with the requests of a HAR file, or of lines, each once; n is
-// that of the entry or the line. What take, or the file, makes of one is passed to
-// unreadable. Of a HAR file the requests are passed over that are none of v1 that only
-// reads.
-func readTraffic(from io.Reader, take func(request) error, unreadable func(n int, reason string)) error {
+// readTraffic calls take with the requests of a HAR file, or of lines, that read says
+// only read, each once, and unreadable with the number of each other line and the reason.
+// Of a HAR file other requests are passed over; of its entries those that have none are
+// unreadable.
+func readTraffic(
+	from io.Reader, read func(request) bool, take func(request), unreadable func(n int, reason string),
+) error {
 	in := bufio.NewReader(from)
 	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		_, _ = in.Discard(len(mark))
 	}
 	taken := map[request]bool{}
 	once := func(n int, r request, har bool) {
-		if taken[r] {
-			return
+		switch known := taken[r]; {
+		case known:
+		case read(r):
+			take(r)
+		case !har:
+			unreadable(n, "no request of v1 that only reads")
 		}
 		taken[r] = true
-		if err := take(r); err != nil && !(har && errors.Is(err, errNoReading)) {
-			unreadable(n, err.Error())
-		}
 	}
 	if start, _ := in.Peek(512); bytes.HasPrefix(bytes.TrimSpace(start), []byte("{")) {
 		return readHAR(in, once, unreadable)

@@ -1,20 +1,17 @@
 package parity
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"maps"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"partnerapi/v2/op"
+	"partnerapi/v1compat"
 )
 
 // cleanWithin bounds the time for removing what was made.
@@ -35,12 +32,19 @@ func Writes(ctx context.Context, c Config, in string) (r *Report, made []string,
 	if err := run.begin(ctx); err != nil {
 		return run.report, nil, err
 	}
-	o, err := run.clientNamed(ctx, in)
+	found, err := run.exchange(ctx, "client", []jsontext.Value{idValue(in)})
 	if err != nil {
 		return run.report, nil, err
 	}
+	if len(found) == 0 {
+		return run.report, nil, Unable{fmt.Errorf(
+			"the key reaches no client %s: name one by its number in v1, or its id in v2", in)}
+	}
 	for _, version := range []string{"v1", "v2"} {
-		t := &trial{run: run, of: parents{"client": o}, version: version, name: "parity-" + strings.ToLower(rand.Text()[:12])}
+		t := &trial{
+			run: run, version: version, of: parents{"client": found[0].old()}, made: map[string]string{"client": found[0].V2},
+			name: "parity-" + strings.ToLower(rand.Text()[:12]),
+		}
 		err = t.all(ctx)
 		made = append(made, t.clean(ctx)...)
 		if err != nil {
@@ -50,47 +54,72 @@ func Writes(ctx context.Context, c Config, in string) (r *Report, made []string,
 	return run.report, made, err
 }
 
-// clientNamed finds a client by its id in either version.
-func (r *run) clientNamed(ctx context.Context, id string) (object, error) {
-	pairs, err := r.exchange(ctx, "client", []jsontext.Value{idValue(id)})
-	if err != nil {
-		return object{}, err
-	}
-	if len(pairs) == 0 {
-		return object{}, Unable{fmt.Errorf("the key reaches no client %s: name one by its number in v1, or its id in v2", id)}
-	}
-	return object{pairs[0].one(), pairs[0].V2}, nil
-}
-
 // trial is the writes through one version.
 type trial struct {
 	*run
-	of            parents // the client, and what was made
 	version, name string
+	of            parents           // the client, and what was made
+	made          map[string]string // v2's ids of them, by kind
 }
 
-// write is a write in the words of both versions.
+// write is a write of v1. v2's is the one that follows it.
 type write struct {
-	// method and path are v1's. v2 has the same, but for methodV2 where it is set.
-	method, methodV2, path string
-	v1, v2                 map[string]any // the bodies
-	status                 [2]int
+	method, path string
+	// body is the body in both versions, but in v2 where bodyV2 is set.
+	body, bodyV2 map[string]any
 	// makes is the kind of the object that it makes; empty for none.
 	makes string
 	// after are what both versions show then.
 	after []showing
 }
 
-// showing is an object of a list with some of its members; nil where it is not shown.
+// showing is the object of a kind that was made, in a list, with some of its members; nil
+// where the list does not have it.
 type showing struct {
-	route, kind string
-	filters     object
-	want        map[string]any
+	route, query, kind string
+	want               map[string]any
 }
 
-// all makes the writes, and compares after each.
+// all makes the writes, and compares after each. A write names what the ones before it
+// made.
 func (t *trial) all(ctx context.Context) error {
-	for _, step := range t.steps() {
+	const collections = "/clients/:client_id/collections"
+	const members = collections + "/:collection_id/members"
+	collection := map[string]any{"name": t.name, "description": "made by partnerapi parity"}
+	user := map[string]any{"email": t.name + "@example.com", "first_name": "Parity", "last_name": "Trial", "role": "hr"}
+	change := map[string]any{"preferred_language": "fr-ca", "role": "finance", "status": "inactive"}
+	counted := func(n int) showing {
+		return showing{"collections", "", "collection", map[string]any{"member_count": n}}
+	}
+	add := func() write {
+		return write{
+			method: "POST", path: members,
+			body: map[string]any{"user_infima_id": t.of["user"]}, bodyV2: map[string]any{"user_ids": []string{t.made["user"]}},
+			after: []showing{{"collection-members", "", "user", map[string]any{"email": user["email"]}}, counted(1)},
+		}
+	}
+	for _, step := range []func() write{
+		func() write {
+			after := []showing{{"collections", "", "collection", collection}, counted(0)}
+			return write{method: "POST", path: collections, body: collection, makes: "collection", after: after}
+		},
+		func() write {
+			shown := maps.Clone(user)
+			shown["status"] = "active"
+			after := []showing{{"users", "", "user", shown}}
+			return write{method: "POST", path: "/clients/:client_id/users", body: user, makes: "user", after: after}
+		},
+		add,
+		func() write {
+			after := []showing{{"users", "status=inactive", "user", change}}
+			return write{method: "POST", path: "/users/:user_id", body: change, after: after}
+		},
+		func() write {
+			after := []showing{{"collection-members", "", "user", nil}, counted(0)}
+			return write{method: "DELETE", path: members + "/:user_id", after: after}
+		},
+		add,
+	} {
 		w := step()
 		if err := t.send(ctx, w); err != nil {
 			return err
@@ -104,91 +133,33 @@ func (t *trial) all(ctx context.Context) error {
 	return nil
 }
 
-// steps are the writes. Each is made when its turn has come, as it names what the ones
-// before it made.
-func (t *trial) steps() []func() write {
-	const collections = "/clients/:client_id/collections"
-	const members = collections + "/:collection_id/members"
-	collection := map[string]any{"name": t.name, "description": "made by partnerapi parity"}
-	made := map[string]any{"email": t.name + "@example.com", "first_name": "Parity", "last_name": "Trial", "role": "hr"}
-	change := map[string]any{"preferred_language": "fr-ca", "role": "finance", "status": "inactive"}
-	created, ok := [2]int{http.StatusCreated, http.StatusCreated}, [2]int{http.StatusOK, http.StatusOK}
-
-	add := func() write {
-		return write{
-			method: "POST", path: members, status: ok,
-			v1: map[string]any{"user_infima_id": t.of["user"].v1}, v2: map[string]any{"user_ids": []string{t.of["user"].v2}},
-			after: []showing{
-				{"collection-members", "user", object{}, map[string]any{"email": made["email"]}},
-				{"collections", "collection", object{}, map[string]any{"member_count": 1}},
-			},
-		}
-	}
-	return []func() write{
-		func() write {
-			return write{
-				method: "POST", path: collections, v1: collection, v2: collection, status: created, makes: "collection",
-				after: []showing{{"collections", "collection", object{}, with(collection, "member_count", 0)}},
-			}
-		},
-		func() write {
-			return write{
-				method: "POST", path: "/clients/:client_id/users", v1: made, v2: made, status: created, makes: "user",
-				after: []showing{{"users", "user", object{"", "status=active"}, with(made, "status", "active")}},
-			}
-		},
-		add,
-		func() write {
-			return write{
-				method: "POST", methodV2: "PATCH", path: "/users/:user_id", v1: change, v2: change, status: ok,
-				after: []showing{{"users", "user", object{"status=inactive", "status=inactive"}, change}},
-			}
-		},
-		func() write {
-			return write{
-				method: "DELETE", path: members + "/:user_id", status: [2]int{http.StatusOK, http.StatusNoContent},
-				after: []showing{
-					{"collection-members", "user", object{}, nil},
-					{"collections", "collection", object{}, map[string]any{"member_count": 0}},
-				},
-			}
-		},
-		add,
-	}
-}
-
-// with is a copy of an object with another member.
-func with(object map[string]any, name string, value any) map[string]any {
-	object = maps.Clone(object)
-	object[name] = value
-	return object
-}
-
 // send makes the write through the trial's version, and remembers what it made. That it
 // fails is a difference.
 func (t *trial) send(ctx context.Context, w write) error {
-	r := request{method: w.method, path: "/v1" + filled(w.path, func(kind string) string { return t.of[kind].v1 })}
-	body, status := w.v1, w.status[0]
-	if t.version == "v2" {
-		r.method = cmp.Or(w.methodV2, w.method)
-		r.path = "/v2" + filled(w.path, func(kind string) string { return t.of[kind].v2 })
-		body, status = w.v2, w.status[1]
+	out := request{method: w.method, path: "/v1" + t.of.fill(w.path)}
+	if w.body != nil {
+		out.body = jsonOf(w.body)
 	}
-	if body != nil {
-		r.body = jsonOf(body)
-	}
-	a, err := t.service.do(ctx, r)
+	asked, err := t.Facade.Ask(out.method, out.path, out.body, v1compat.Outside{IDs: t.ids(ctx)})
 	if err != nil {
 		return err
 	}
-	operation := w.method + " /v1" + op.Braced(w.path)
+	status := asked.Status
+	if t.version == "v2" {
+		next := asked.Successor.Meta()
+		out.method, out.path, status = next.Method, asked.Next, next.Status
+		if w.bodyV2 != nil {
+			out.body = jsonOf(w.bodyV2)
+		}
+	}
+	a, err := t.service.do(ctx, out)
+	if err != nil {
+		return err
+	}
+	operation := operationOf(asked.Reading)
 	t.checkHeaders(operation, a)
 	if a.status != status {
-		f := fault{"status", number(a.status), number(status)}
-		if t.version == "v2" {
-			f.v1, f.v2 = f.v2, f.v1
-		}
-		t.report.count(operation, verdict{faults: []fault{f}}, a)
+		t.report.count(operation, verdict{faults: []fault{a.fault("status", number(a.status), number(status))}}, a)
 		return Unable{fmt.Errorf("%s %s was answered %d: %s", a.method, a.path, a.status, message(a))}
 	}
 	t.report.count(operation, verdict{equal: 1}, a)
@@ -197,60 +168,48 @@ func (t *trial) send(ctx context.Context, w write) error {
 	}
 
 	id := memberOf(a.body, "id")
-	pairs, err := t.exchange(ctx, w.makes, []jsontext.Value{idValue(id)})
-	if err != nil {
-		return err
+	found, err := t.exchange(ctx, w.makes, []jsontext.Value{idValue(id)})
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("exchange the id of the new %s %s: there is none", w.makes, id)
 	}
-	if len(pairs) != 1 {
-		return fmt.Errorf("exchange the id of the new %s %s: there is none", w.makes, id)
+	if err == nil {
+		t.of[w.makes], t.made[w.makes] = found[0].old(), found[0].V2
 	}
-	t.of[w.makes] = object{pairs[0].one(), pairs[0].V2}
-	return nil
-}
-
-// idValue is an id of either version as JSON: v1's numbers are numbers.
-func idValue(id string) jsontext.Value {
-	if _, err := strconv.ParseUint(id, 10, 31); err == nil {
-		return jsontext.Value(id)
-	}
-	return text(id)
+	return err
 }
 
 // shows compares all of a list, and whether both sides show the object with what was
 // written.
 func (t *trial) shows(ctx context.Context, s showing) error {
-	l := t.list(s.route, s.filters, t.of)
+	l, err := t.listAt(ctx, s.route, s.query, t.of)
+	if err != nil {
+		return err
+	}
 	pairs, err := t.compareList(ctx, l)
 	if err != nil {
 		return err
 	}
-	seen := false
+	seen := fault{"item", boolean(false), boolean(s.want != nil)}
 	for _, pair := range pairs {
-		if pair[0].key.id != t.of[s.kind].v1 {
+		if pair[0].key.id != t.of[s.kind] {
 			continue
 		}
-		seen = true
+		seen.v1 = boolean(true)
 		var v verdict
 		for name, value := range s.want {
-			expected := jsonOf(value)
 			for _, side := range pair {
 				all, err := members(side.value)
 				if err != nil {
 					return err
 				}
-				if string(all[name]) == expected {
-					v.equal++
-				} else {
-					v.faults = append(v.faults, fault{name, all[name], jsontext.Value(expected)})
-				}
+				v.check(fault{name, all[name], jsontext.Value(jsonOf(value))})
 			}
 		}
 		t.report.count(l.operation(), v, pair[0].of, pair[1].of)
 	}
-	if seen != (s.want != nil) {
-		t.report.count(l.operation(), verdict{faults: []fault{{"item", boolean(seen), boolean(s.want != nil)}}},
-			answer{request: get(l.v1), from: t.service}, answer{request: get(l.v2), from: t.service})
-	}
+	var v verdict
+	v.check(seen)
+	t.report.count(l.operation(), v, answer{request: l.v1, from: t.service}, answer{request: get(l.Next), from: t.service})
 	return nil
 }
 
@@ -260,31 +219,20 @@ func (t *trial) clean(ctx context.Context) (made []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanWithin)
 	defer cancel()
 	undo := func(kind, name, done string, r request, status int) {
-		id := t.of[kind].v2
-		if id == "" {
-			return
-		}
-		outcome := done
-		r.path += id
 		if a, err := t.service.do(ctx, r); err != nil || a.status != status {
-			outcome = "which could not be made " + done
+			done = "which could not be made " + done
 		}
-		made = append(made, fmt.Sprintf("through %s: %s %s (%s), %s", t.version, kind, name, id, outcome))
+		made = append(made, fmt.Sprintf("through %s: %s %s (%s), %s", t.version, kind, name, t.made[kind], done))
 	}
-	undo("collection", t.name, "deleted", request{
-		method: http.MethodDelete, path: "/v2/clients/" + t.of["client"].v2 + "/collections/",
-	}, http.StatusNoContent)
-	undo("user", t.name+"@example.com", "inactive", request{
-		method: http.MethodPatch, path: "/v2/users/", body: `{"status":"inactive"}`,
-	}, http.StatusOK)
+	if id := t.made["collection"]; id != "" {
+		undo("collection", t.name, "deleted", request{
+			method: http.MethodDelete, path: "/v2/clients/" + t.made["client"] + "/collections/" + id,
+		}, http.StatusNoContent)
+	}
+	if id := t.made["user"]; id != "" {
+		undo("user", t.name+"@example.com", "inactive", request{
+			method: http.MethodPatch, path: "/v2/users/" + id, body: `{"status":"inactive"}`,
+		}, http.StatusOK)
+	}
 	return made
-}
-
-// jsonOf is a value as JSON.
-func jsonOf(value any) string {
-	text, err := json.Marshal(value, json.Deterministic(true))
-	if err != nil {
-		panic(err) // a value of this package
-	}
-	return string(text)
 }
