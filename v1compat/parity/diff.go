@@ -24,9 +24,8 @@ type comparison struct {
 type kind int
 
 const (
-	byRow kind = iota // a row's values, or that one side alone has it
-	byOrder
-	byPlace // v1's rows are not in the order that v1 documents
+	byRow   kind = iota // a row's values, or that one side alone has it
+	byOrder             // the sides differ, or v1's rows are not as it documents
 	byTotal
 	byStatus
 )
@@ -113,7 +112,7 @@ func (c *comparison) diff(v1, other reading) diff {
 			d.add(suspect{byRow, key}, fault{"missing row", nil, r.value}, v1.of, r.of)
 		}
 	}
-	c.diffOrder(&d, v1)
+	c.diffOrder(&d, v1, other)
 	if c.list.List {
 		c.diffTotal(&d, v1, other)
 	}
@@ -146,27 +145,27 @@ func (d *diff) judge(s suspect, v verdict, v1, other answer) {
 
 // diffOrder compares the order of the rows that both sides have, and v1's with the one
 // that v1 documents.
-func (c *comparison) diffOrder(d *diff, v1 reading) {
-	for i, pair := range d.pairs {
-		if i == 0 || d.pairs[i-1][1].place < pair[1].place {
-			continue
+func (c *comparison) diffOrder(d *diff, v1, other reading) {
+	var v verdict
+	for i := 1; i < len(d.pairs) && len(v.faults) == 0; i++ {
+		a, b := d.pairs[i-1], d.pairs[i]
+		if a[1].place > b[1].place {
+			v.faults = append(v.faults, fault{"order",
+				text(a[0].key.id + " before " + b[0].key.id), text(b[0].key.id + " before " + a[0].key.id)})
 		}
-		a, b := d.pairs[i-1][0].key.id, pair[0].key.id
-		d.add(suspect{kind: byOrder}, fault{"order", text(a + " before " + b), text(b + " before " + a)}, pair[0].of, pair[1].of)
-		break
 	}
 
 	name, descending := strings.CutPrefix(c.list.order, "-")
-	previous := ""
-	for i := 0; i < len(v1.rows) && name != ""; i++ {
-		r := v1.rows[i]
-		value := memberOf(r.value, name)
-		by := cmp.Or(cmp.Compare(len(previous), len(value)), strings.Compare(previous, value))
-		if previous != "" && (by > 0 && !descending || by < 0 && descending) {
-			d.add(suspect{kind: byPlace}, fault{"order", text(name + " " + value + " after " + previous), nil}, r.of, answer{})
-			return
+	for i := 1; i < len(v1.rows) && name != ""; i++ {
+		before, value := memberOf(v1.rows[i-1].value, name), memberOf(v1.rows[i].value, name)
+		by := cmp.Or(cmp.Compare(len(before), len(value)), strings.Compare(before, value))
+		if by > 0 && !descending || by < 0 && descending {
+			v.faults = append(v.faults, fault{"order", text(name + " " + value + " after " + before), nil})
+			break
 		}
-		previous = value
+	}
+	if len(v.faults) > 0 {
+		d.judge(suspect{kind: byOrder}, v, v1.of, other.of)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
 	"partnerapi/domain"
@@ -103,7 +104,11 @@ func (r *run) list(ctx context.Context, asked request) (*list, error) {
 	if _, read := specs[a.Reading.ID]; !read {
 		return nil, v1compat.ErrNoRoute
 	}
-	return &list{Asked: a, spec: specs[a.Reading.ID], v1: asked, of: Object{Kind: a.Kind, V1: a.ID}}, nil
+	l := &list{Asked: a, spec: specs[a.Reading.ID], v1: asked, of: Object{Kind: a.Kind, V1: a.ID}}
+	if user := memberOf(jsontext.Value(asked.body), mailUser); user != "" && a.Next != "" {
+		l.of = Object{Kind: "user", V1: user}
+	}
+	return l, nil
 }
 
 // parents are v1's ids of what a list is of, by their kinds.
@@ -139,13 +144,9 @@ func (r *run) listAt(ctx context.Context, route, query string, of parents) (*lis
 	}
 	if route == "sentemails" { // of the same days on both sides
 		start := r.Now().UTC().AddDate(0, 0, -emailDays).Truncate(time.Second).Format(time.RFC3339)
-		asked.body = jsonOf(map[string]any{"user_infima_id": of["user"], "start_time": start})
+		asked.body = jsonOf(map[string]any{mailUser: of["user"], "start_time": start})
 	}
-	l, err := r.list(ctx, asked)
-	if err == nil && l.of.Kind == "" && of["user"] != "" {
-		l.of = Object{Kind: "user", V1: of["user"]}
-	}
-	return l, err
+	return r.list(ctx, asked)
 }
 
 // tree compares everything.

@@ -171,8 +171,10 @@ func (r *run) reachable(ctx context.Context, s *service, path string) error {
 // rules are the rules by which a list's items are compared.
 func (r *run) rules(l *list) rules {
 	rules := rules{tolerated: r.Tolerate, apart: r.old != nil}
-	if r.old == nil {
-		rules.explained = l.GivenUp
+	for _, name := range l.GivenUp {
+		if r.old == nil && !(name == mailUser && l.ofMails()) {
+			rules.explained = append(rules.explained, name)
+		}
 	}
 	return rules
 }

@@ -230,7 +230,9 @@ func (c *comparison) translate(ctx context.Context, got *reading, count bool) er
 		return err
 	}
 	for i, e := range expected {
-		got.rows[i].value = e.Item
+		if got.rows[i].value, err = c.list.withUser(e.Item); err != nil {
+			return err
+		}
 		var faults []fault
 		for field, what := range e.Faults {
 			faults = append(faults, fault{field, nil, text(what)})
@@ -246,3 +248,22 @@ func (c *comparison) translate(ctx context.Context, got *reading, count bool) er
 	c.list.number(got.rows)
 	return nil
 }
+
+// mailUser is the member of v1's mails that v2 has in the path alone.
+const mailUser = "user_infima_id"
+
+// withUser puts the user that mails are of into an item of v2.
+func (l *list) withUser(item jsontext.Value) (jsontext.Value, error) {
+	if item == nil || !l.ofMails() {
+		return item, nil
+	}
+	all, err := members(item)
+	if err != nil {
+		return nil, err
+	}
+	all[mailUser] = text(strings.ToLower(l.of.V1))
+	return jsontext.Value(jsonOf(all)), nil
+}
+
+// ofMails reports whether the list is of a user's mails.
+func (l *list) ofMails() bool { return l.Reading.ID == "sentemails" && l.of.Kind == "user" }
