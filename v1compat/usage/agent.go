@@ -3,7 +3,6 @@ package usage
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // clean is a user agent as it is kept: at most maxAgent bytes of valid UTF-8,
@@ -13,29 +12,10 @@ func clean(agent string) string {
 	if len(agent) > maxAgent {
 		agent = agent[:maxAgent]
 	}
-	for i, r := range agent {
-		if bad(r, agent[i:]) {
-			return strings.TrimSpace(scrub(agent))
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
 		}
-	}
-	return strings.TrimSpace(agent)
-}
-
-// bad reports whether r, with which the text begins, is left out.
-func bad(r rune, text string) bool {
-	if r == utf8.RuneError {
-		_, size := utf8.DecodeRuneInString(text)
-		return size == 1 // a byte that is no UTF-8, or the rest of a character that was cut
-	}
-	return !unicode.IsPrint(r)
-}
-
-func scrub(text string) string {
-	var out strings.Builder
-	for i, r := range text {
-		if !bad(r, text[i:]) {
-			out.WriteRune(r)
-		}
-	}
-	return out.String()
+		return r
+	}, strings.ToValidUTF8(agent, "")))
 }
