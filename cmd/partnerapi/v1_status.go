@@ -90,7 +90,7 @@ type status struct {
 	EndedAt     *op.Time    `json:"ended_at"`
 	DeletableAt *op.Time    `json:"deletable_at"`
 	Keys        []keyStatus `json:"keys"`
-	ByDay       []dayStatus `json:"by_day"`
+	ByDay       []usage.Day `json:"by_day"`
 
 	// Heading says when v1 ends, and who called how much; NoCalls that no key called it.
 	Heading []string `json:"-"`
@@ -105,44 +105,18 @@ type announcement struct {
 }
 
 type keyStatus struct {
-	Key        string               `json:"key"`
-	Name       string               `json:"name"`
-	Partner    string               `json:"partner"`
-	Live       bool                 `json:"live"`
-	Phase      retire.Phase         `json:"phase"`
-	PhaseUntil *op.Time             `json:"phase_until"`
-	LastAt     op.Time              `json:"last_at"`
-	Calls      int64                `json:"calls"`
-	Failures   int64                `json:"failures"`
-	Verdict    usage.Verdict        `json:"verdict"`
-	Operations []operationStatus    `json:"operations"`
-	Items      []v1compat.UsageItem `json:"items"`
+	usage.Who
+	Phase      retire.Phase `json:"phase"`
+	PhaseUntil *op.Time     `json:"phase_until"`
+	usage.Use
+	Items []v1compat.UsageItem `json:"items"`
 
 	// Shown is what the key is listed by, Label what it is for, and InPhase its phase,
 	// and until when.
 	Shown   string      `json:"-"`
 	Label   string      `json:"-"`
 	InPhase string      `json:"-"`
-	ByDay   []dayStatus `json:"-"`
-}
-
-type operationStatus struct {
-	Operation       string        `json:"operation"`
-	Successor       string        `json:"successor"`
-	Verdict         usage.Verdict `json:"verdict"`
-	Calls           int64         `json:"calls"`
-	Failures        int64         `json:"failures"`
-	FirstAt         op.Time       `json:"first_at"`
-	LastAt          op.Time       `json:"last_at"`
-	SuccessorCalls  int64         `json:"successor_calls"`
-	SuccessorLastAt *op.Time      `json:"successor_last_at"`
-	UserAgents      []string      `json:"user_agents"`
-}
-
-type dayStatus struct {
-	Day            domain.Date `json:"day"`
-	Calls          int64       `json:"calls"`
-	SuccessorCalls int64       `json:"successor_calls"`
+	Days    []usage.Day `json:"-"`
 }
 
 func (c statusCmd) read(ctx context.Context, d *db.DB, clock domain.Clock) (*status, error) {
@@ -175,7 +149,7 @@ func (c statusCmd) read(ctx context.Context, d *db.DB, clock domain.Clock) (*sta
 	}
 
 	st := &status{
-		Now: op.At(now), Days: c.Days, Keys: []keyStatus{}, ByDay: daysOf(used.Days),
+		Now: op.At(now), Days: c.Days, ByDay: used.Days,
 		NoCalls: "No key called v1 in the last 400 days.",
 	}
 	for _, k := range used.Keys {
@@ -198,10 +172,8 @@ func (c statusCmd) read(ctx context.Context, d *db.DB, clock domain.Clock) (*sta
 // statusOf is a key with its phase.
 func statusOf(k usage.Key, phase retire.Phase, until time.Time) keyStatus {
 	out := keyStatus{
-		Key: k.Prefix, Name: k.Name, Partner: k.PartnerName, Live: k.Live, Phase: phase, PhaseUntil: timeGiven(until),
-		LastAt: op.At(k.LastAt), Calls: k.Calls, Failures: k.Failures, Verdict: k.Verdict,
-		Operations: []operationStatus{}, Items: []v1compat.UsageItem{},
-		Shown: cmp.Or(k.Prefix, k.ID.UUID()), Label: k.Name, InPhase: phaseText(phase, until), ByDay: daysOf(k.Days),
+		Who: k.Who, Phase: phase, PhaseUntil: timeGiven(until), Use: k.Use,
+		Shown: cmp.Or(k.Prefix, k.ID.UUID()), Label: k.Name, InPhase: phaseText(phase, until), Days: k.Days,
 	}
 	if !k.Live {
 		out.Label = strings.TrimSpace(k.Name + " (ended)")
@@ -209,24 +181,11 @@ func statusOf(k usage.Key, phase retire.Phase, until time.Time) keyStatus {
 	next := map[string]string{}
 	for _, o := range k.Operations {
 		next[o.Operation] = o.Successor
-		out.Operations = append(out.Operations, operationStatus{
-			Operation: o.Operation, Successor: o.Successor, Verdict: o.Verdict, Calls: o.Calls, Failures: o.Failures,
-			FirstAt: op.At(o.FirstAt), LastAt: op.At(o.LastAt), SuccessorCalls: o.SuccessorCalls,
-			SuccessorLastAt: timeGiven(o.SuccessorAt), UserAgents: append([]string{}, o.UserAgents...),
-		})
 	}
 	for _, r := range k.Rows {
 		out.Items = append(out.Items, v1compat.UsageItemOf(r, next[r.Operation]))
 	}
 	return out
-}
-
-func daysOf(days []usage.Day) []dayStatus {
-	list := make([]dayStatus, len(days))
-	for i, d := range days {
-		list[i] = dayStatus{d.Day, d.Calls, d.Successors}
-	}
-	return list
 }
 
 // phaseText is a phase, and until when it lasts.
@@ -308,7 +267,7 @@ func (st *status) writeTable(out io.Writer) error {
 	}
 	keys := newTable(out, "KEY", "NAME", "PARTNER", "PHASE", "LAST CALL", "CALLS", "FAILED", "VERDICT")
 	for _, k := range st.Keys {
-		keys.row(k.Shown, k.Label, cmp.Or(k.Partner, "-"), k.InPhase, moment(&k.LastAt.Time), k.Calls, k.Failures, k.Verdict)
+		keys.row(k.Shown, k.Label, cmp.Or(k.PartnerName, "-"), k.InPhase, moment(&k.LastAt.Time), k.Calls, k.Failures, k.Verdict)
 	}
 	if err := keys.flush(); err != nil {
 		return err

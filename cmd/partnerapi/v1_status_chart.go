@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"partnerapi/v1compat/usage"
 )
 
 // box is where the curves of a chart are drawn, in the units of its view, which the page
@@ -37,11 +39,11 @@ type tick struct {
 }
 
 // newChart draws the days, of which there is at least one.
-func newChart(days []dayStatus, b box) (c chart) {
+func newChart(days []usage.Day, b box) (c chart) {
 	var most, calls, successors int64
 	for _, d := range days {
-		most = max(most, d.Calls, d.SuccessorCalls)
-		calls, successors = calls+d.Calls, successors+d.SuccessorCalls
+		most = max(most, d.Calls, d.Successors)
+		calls, successors = calls+d.Calls, successors+d.Successors
 	}
 	step := niceStep(most)
 	top := max(1, int64(math.Ceil(float64(most)/float64(step)))) * step
@@ -52,7 +54,7 @@ func newChart(days []dayStatus, b box) (c chart) {
 		return b.left + float64(i)/float64(len(days)-1)*(b.right-b.left)
 	}
 	y := func(n int64) float64 { return b.bottom - float64(n)/float64(top)*(b.bottom-b.top) }
-	line := func(of func(dayStatus) int64) string { // a single day is a short line
+	line := func(of func(usage.Day) int64) string { // a single day is a short line
 		var points []string
 		for i, d := range days {
 			points = append(points, fmt.Sprintf("%.1f,%.1f", x(i), y(of(d))))
@@ -64,12 +66,12 @@ func newChart(days []dayStatus, b box) (c chart) {
 	}
 
 	last := len(days) - 1
-	c.Calls = line(func(d dayStatus) int64 { return d.Calls })
-	c.Successors = line(func(d dayStatus) int64 { return d.SuccessorCalls })
+	c.Calls = line(func(d usage.Day) int64 { return d.Calls })
+	c.Successors = line(func(d usage.Day) int64 { return d.Successors })
 	c.Area = fmt.Sprintf("%.1f,%.1f %s %.1f,%.1f", x(0), y(0), c.Calls, x(last), y(0))
 	c.Words = fmt.Sprintf("Calls by day from %s to %s: %s of v1, at the last day %s; "+
 		"%s of its successors in v2, at the last day %s.", days[0].Day, days[last].Day,
-		grouped(calls), grouped(days[last].Calls), grouped(successors), grouped(days[last].SuccessorCalls))
+		grouped(calls), grouped(days[last].Calls), grouped(successors), grouped(days[last].Successors))
 	for n := int64(0); n <= top; n += step {
 		c.Rows = append(c.Rows, tick{y(n), grouped(n), "end"})
 	}

@@ -35,9 +35,9 @@ var pageTemplate = template.Must(template.New("status").Funcs(template.FuncMap{
 			"'; base-uri 'none'; form-action 'none'"
 	},
 	"verdicts": func() []usage.Verdict { return usage.Verdicts },
-	"wide":     func(days []dayStatus) chart { return newChart(days, wide) },
-	"small":    func(days []dayStatus) chart { return newChart(days, small) },
-	"newest": func(days []dayStatus) []dayStatus {
+	"wide":     func(days []usage.Day) chart { return newChart(days, wide) },
+	"small":    func(days []usage.Day) chart { return newChart(days, small) },
+	"newest": func(days []usage.Day) []usage.Day {
 		days = slices.Clone(days)
 		slices.Reverse(days)
 		return days

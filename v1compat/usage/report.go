@@ -9,6 +9,7 @@ import (
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
+	"partnerapi/v2/op"
 )
 
 // Report says who called version 1, and how far each is on its way to version 2.
@@ -23,21 +24,10 @@ type Report struct {
 
 // Key is a key that called version 1.
 type Key struct {
-	ID domain.KeyID
-	// Prefix is what the key is listed by, Name what it is for. They are empty where
-	// it is no longer in the database.
-	Prefix, Name string
-	Partner      domain.PartnerID
-	PartnerName  string
-	// Live is false for a key that was revoked, has expired or is gone.
-	Live bool
-	// LastAt is its last call of version 1.
-	LastAt time.Time
-	// Calls and Failures are those of version 1 in the days of the report.
-	Calls, Failures int64
-	Verdict         Verdict
-	// Operations are those that it called, the latest call first.
-	Operations []Operation
+	ID      domain.KeyID
+	Partner domain.PartnerID
+	Who
+	Use
 	// Rows are its calls of version 1 in the days of the report, as GET /v1/usage
 	// shows them.
 	Rows []Row
@@ -46,29 +36,55 @@ type Key struct {
 	Days []Day
 }
 
+// Who is what a key is listed by, what it is for and whose it is: empty where it is no
+// longer in the database. Live is false for one that was revoked, has expired or is gone.
+type Who struct {
+	Prefix      string `json:"key"`
+	Name        string `json:"name"`
+	PartnerName string `json:"partner"`
+	Live        bool   `json:"live"`
+}
+
+// Use is how a key used version 1.
+type Use struct {
+	// LastAt is its last call of version 1.
+	LastAt op.Time `json:"last_at"`
+	// Calls and Failures are those of version 1 in the days of the report.
+	Calls    int64   `json:"calls"`
+	Failures int64   `json:"failures"`
+	Verdict  Verdict `json:"verdict"`
+	// Operations are those that it called, the latest call first.
+	Operations []Operation `json:"operations"`
+}
+
 // Operation is an operation of version 1 as one key called it.
 type Operation struct {
 	// Operation and Successor are method and path; the latter is empty for an
 	// operation that this program does not have.
-	Operation, Successor string
+	Operation string  `json:"operation"`
+	Successor string  `json:"successor"`
+	Verdict   Verdict `json:"verdict"`
 	// Calls and Failures are those of the days of the report, and so are
 	// SuccessorCalls.
-	Calls, Failures, SuccessorCalls int64
+	Calls    int64 `json:"calls"`
+	Failures int64 `json:"failures"`
 	// FirstAt and LastAt are of all that is kept.
-	FirstAt, LastAt time.Time
-	// SuccessorAt is the successor's last call on a day on which not all failed; zero
-	// for none.
-	SuccessorAt time.Time
+	FirstAt        op.Time `json:"first_at"`
+	LastAt         op.Time `json:"last_at"`
+	SuccessorCalls int64   `json:"successor_calls"`
+	// SuccessorAt is the successor's last call on a day on which not all failed; nil for
+	// none.
+	SuccessorAt *op.Time `json:"successor_last_at"`
 	// UserAgents are up to MaxAgents of the days of the report, the latest first, or of
 	// the last day that it was called on.
-	UserAgents []string
-	Verdict    Verdict
+	UserAgents []string `json:"user_agents"`
 }
 
 // Day is how often version 1 and what follows it were called on one day.
 type Day struct {
-	Day               domain.Date
-	Calls, Successors int64
+	Day        domain.Date `json:"day"`
+	Calls      int64       `json:"calls"`
+	Successors int64       `json:"successor_calls"`
 }
 
 // Asked says what a report is of.
@@ -115,7 +131,7 @@ func Read(ctx context.Context, d pg.Runner, of Asked) (*Report, error) {
 		out.Keys = append(out.Keys, *k)
 	}
 	slices.SortFunc(out.Keys, func(a, b Key) int {
-		return cmp.Or(b.LastAt.Compare(a.LastAt), cmp.Compare(a.Prefix, b.Prefix), cmp.Compare(a.ID.UUID(), b.ID.UUID()))
+		return cmp.Or(b.LastAt.Compare(a.LastAt.Time), cmp.Compare(a.Prefix, b.Prefix), cmp.Compare(a.ID.UUID(), b.ID.UUID()))
 	})
 	return out, nil
 }
@@ -145,14 +161,18 @@ func keysOf(totals []Total, of Asked, days []Day) map[domain.KeyID]*Key {
 		}
 		next := of.Successors[t.Operation]
 		at := answered[called{t.Key, next}]
-		k.Operations = append(k.Operations, Operation{
-			Operation: t.Operation, Successor: next, FirstAt: t.FirstAt, LastAt: t.LastAt, SuccessorAt: at,
+		o := Operation{
+			Operation: t.Operation, Successor: next, FirstAt: op.At(t.FirstAt), LastAt: op.At(t.LastAt),
 			UserAgents: t.UserAgents, Verdict: verdictOf(t.LastAt, at, of.Now),
-		})
+		}
+		if !at.IsZero() {
+			o.SuccessorAt = op.MaybeAt(&at)
+		}
+		k.Operations = append(k.Operations, o)
 	}
 	for _, k := range keys {
 		slices.SortFunc(k.Operations, func(a, b Operation) int {
-			return cmp.Or(b.LastAt.Compare(a.LastAt), cmp.Compare(a.Operation, b.Operation))
+			return cmp.Or(b.LastAt.Compare(a.LastAt.Time), cmp.Compare(a.Operation, b.Operation))
 		})
 		k.LastAt, k.Verdict = k.Operations[0].LastAt, together(k.Operations)
 	}
