@@ -73,12 +73,13 @@ postgres: ## get PostgreSQL's programs, where there are none
 	@db/embedded/fetch.sh
 
 # All that is version 1.
-OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/migrating.md docs/v1*.go v2/v1*.go db/v1*.go cmd/partnerapi/v1* \
+OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/migrating.md docs/v1*.go v2/v1*.go db/v1*.go cmd/internal/v1cmd cmd/partnerapi/v1* \
 	tools/bench/v1.go
 
 remove-v1: ## delete version 1, and add the migration that takes it out of databases
 	@last=$$(ls db/migrate/migrations | tail -n 1); next=$$(expr "$${last%%_*}" + 1); \
 	cp idmap/drop.sql "db/migrate/migrations/$$(printf '%05d' "$$next")_without_v1.sql" && rm -rf $(OF_V1)
+	@grep -v v1cmd cmd/partnerapi/main.go >main.go.new && mv main.go.new cmd/partnerapi/main.go
 
 without-v1: postgres ## prove that v2 serves a used database, and passes its tests, without version 1
 	@GO='$(GO)' tools/without_v1.sh

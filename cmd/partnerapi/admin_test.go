@@ -13,7 +13,7 @@ import (
 
 func TestAuditCommand(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	d := opened(t, flag)
 	client := db.NewID[domain.ClientKind]()
 	long := time.Now().UTC().Add(-48 * time.Hour)

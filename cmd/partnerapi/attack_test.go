@@ -34,7 +34,7 @@ type target struct {
 // newTarget starts a service whose first two partners have the given number of keys each.
 func newTarget(t *testing.T, keys int) *target {
 	t.Helper()
-	flag := database(t)
+	flag := databaseFlag(t)
 	d := opened(t, flag)
 	x := &target{t: t}
 	for n, name := range []string{"First", "Second", "Third"} {

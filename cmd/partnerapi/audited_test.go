@@ -15,6 +15,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/operator"
 	"partnerapi/domain"
 	"partnerapi/platform/directory/directorytest"
 )
@@ -51,7 +53,7 @@ func leaves(of *kong.Node, before string) iter.Seq2[string, *kong.Node] {
 // leaves an entry that names the user who ran it and what was changed.
 func TestCommandsAreAudited(t *testing.T) {
 	t.Setenv("SUDO_USER", "ada")
-	flag, dir := database(t), t.TempDir()
+	flag, dir := databaseFlag(t), t.TempDir()
 	d := opened(t, flag)
 	client := insertClients(t, d, "Acme", "Hill")[0]
 	must(t, "keys", "create", "--name=k", "--clients=all", "--scopes=read", flag)
@@ -119,7 +121,7 @@ func TestCommandsAreAudited(t *testing.T) {
 			c.args = []string{must(t, "keys", "create", "--partner=acme", "--name=n", "--clients=all", "--scopes=read", flag)[:13]}
 		}
 		r := command(t, append(append(words, flag), c.args...)...)
-		var entries []auditLine
+		var entries []operator.AuditLine
 		if err := json.Unmarshal([]byte(must(t, "audit", "--json", "--key=command", flag)), &entries); err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +130,7 @@ func TestCommandsAreAudited(t *testing.T) {
 			t.Errorf("%s (exit %d, %s) leaves %+v", name, r.code, r.err, e)
 			continue
 		}
-		if e.KeyPrefix != nil || *e.SystemUser != systemUser() || *e.SudoUser != "ada" || !slices.Equal(e.Fields, c.fields) ||
+		if e.KeyPrefix != nil || *e.SystemUser != database.SystemUser() || *e.SudoUser != "ada" || !slices.Equal(e.Fields, c.fields) ||
 			(e.Object == nil) != (c.object == "") || e.Object != nil && (e.Object.Kind != c.object || e.Object.ID == "") {
 			t.Errorf("%s leaves %+v of %+v", name, e, e.Object)
 		}
@@ -136,7 +138,7 @@ func TestCommandsAreAudited(t *testing.T) {
 			t.Errorf("%s is said to be of the client %v", name, e.ClientID)
 		}
 	}
-	if got := must(t, "audit", flag, "--client=hill", "--since=1h"); !strings.Contains(got, "command "+systemUser()+" (sudo ada)") ||
+	if got := must(t, "audit", flag, "--client=hill", "--since=1h"); !strings.Contains(got, "command "+database.SystemUser()+" (sudo ada)") ||
 		strings.Contains(got, "keys create") || !strings.Contains(got, "client "+client.String()) {
 		t.Errorf("the list is\n%s", got)
 	}
@@ -148,7 +150,7 @@ func TestCommandsAreAudited(t *testing.T) {
 // TestRefusedCommandsLeaveNoEntry: what changed nothing is not in the audit trail.
 func TestRefusedCommandsLeaveNoEntry(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	insertClients(t, opened(t, flag), "Acme", "Hill")
 	refused(t, 1, []string{"keys", "revoke", flag, "pk_nobody00"}, "no key")
 	refused(t, 1, []string{"directory", "disconnect", flag, "hill"}, "no directory")
@@ -162,7 +164,7 @@ func TestRefusedCommandsLeaveNoEntry(t *testing.T) {
 // commandsOf are the commands of this version, without those of an older one.
 func commandsOf(t *testing.T) *kong.Node {
 	t.Helper()
-	parser, err := newParser(context.Background(), &cli{}, streams{out: io.Discard, err: io.Discard})
+	parser, err := newParser(context.Background(), &commands{}, environment(nil, io.Discard, io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"partnerapi/cmd/internal/database"
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/platform/seal"
@@ -187,11 +188,11 @@ func TestBackupOfEmbeddedDatabase(t *testing.T) {
 	}
 	kept := parsed(t, strings.TrimSpace(string(text)))
 	func() {
-		d, shut, err := databaseFlags{DataDir: p.at("data")}.open(t.Context(), nil)
+		d, shut, err := database.Flags{DataDir: p.at("data")}.Connect(t.Context(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer closing(shut, &err)
+		defer database.Closing(shut, &err)
 		connected(t, d, kept, 1)
 	}()
 	before := said(first)
@@ -202,7 +203,7 @@ func TestBackupOfEmbeddedDatabase(t *testing.T) {
 	p.keptApart("data.tgz")
 
 	second := p.serves(restore)
-	d, shut, err := databaseFlags{DataDir: p.at("restored")}.open(t.Context(), nil)
+	d, shut, err := database.Flags{DataDir: p.at("restored")}.Connect(t.Context(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"partnerapi/v2/op/mcp"
 )
@@ -78,60 +76,28 @@ func TestBridgeIsNotRedirected(t *testing.T) {
 	}
 }
 
-// TestListenIsNotRedirected: neither for the events, nor where they are posted to.
-func TestListenIsNotRedirected(t *testing.T) {
-	t.Parallel()
-	address, came := redirecting(t, nil)
-	var out, errs bytes.Buffer
-	c := listenWebhooksCmd{keyFlag: keyFlag{Key: "pk_secret"}, URL: address, ForwardTo: address + "/hook", From: "latest"}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	wait := func(context.Context, time.Duration) bool {
-		cancel() // after the first try
-		return false
-	}
-	err := c.follow(ctx, streams{out: &out, err: &errs}, wait)
-	if came.Load() != 0 || err == nil || !strings.Contains(err.Error(), "not followed") {
-		t.Errorf("%d requests to the other host: %v", came.Load(), err)
-	}
-
-	event := `{"data":[{"id":"evt_1","type":"user.created"}],"page":{"next_cursor":"c","has_more":false}}`
-	address, came = redirecting(t, func(w http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Path == "/v2/events" {
-			_, _ = w.Write([]byte(event))
-		}
-		return r.URL.Path == "/v2/events"
-	})
-	out.Reset()
-	ctx, cancel = context.WithCancel(t.Context())
-	defer cancel()
-	c.URL, c.ForwardTo = address, address+"/hook"
-	if err := c.follow(ctx, streams{out: &out, err: &errs}, wait); err != nil {
-		t.Fatal(err)
-	}
-	if came.Load() != 0 || !strings.Contains(out.String(), " 307 ") {
-		t.Errorf("%d deliveries to the other host: %s", came.Load(), &out)
-	}
-}
-
 // TestOneHTTPClient: commands make their clients in one place.
 func TestOneHTTPClient(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("*.go")
+	files, err := filepath.Glob("../internal/*/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range files {
+	own, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(files, own...) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasSuffix(name, "_test.go") || name == "client_http.go" {
+		if strings.HasSuffix(name, "_test.go") || name == "../internal/remote/remote.go" {
 			continue
 		}
 		for _, own := range []string{"http.Client{", "http.DefaultClient", "http.Get(", "http.Post("} {
 			if strings.Contains(string(text), own) {
-				t.Errorf("%s uses %s, not newHTTPClient", name, own)
+				t.Errorf("%s uses %s, not remote.NewHTTPClient", name, own)
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func TestUsage(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	flag := database(t)
+	flag := databaseFlag(t)
 	t.Setenv("PARTNERAPI_DATABASE_URL", strings.TrimPrefix(flag, "--database-url="))
 	must(t, "partners", "create", "Acme")
 	if got := must(t, "partners", "list", flag); !strings.Contains(got, "Acme") {
@@ -162,7 +162,7 @@ func TestNewerTables(t *testing.T) {
 	for _, change := range []string{
 		"INSERT INTO migrations (version_id, is_applied) VALUES (9999, true)",
 	} {
-		flag := database(t)
+		flag := databaseFlag(t)
 		if _, err := opened(t, flag).SQL().ExecContext(t.Context(), change); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestServeWithoutRightsToTables(t *testing.T) {
 
 func TestPartners(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	id := strings.TrimSpace(must(t, "partners", "create", flag, "Acme GmbH"))
 	must(t, "partners", "create", flag, "Ümläut")
 	list := must(t, "partners", "list", flag)
@@ -226,7 +226,7 @@ func TestSeed(t *testing.T) {
 	t.Parallel()
 	var sums []string
 	for range 2 {
-		flag := database(t)
+		flag := databaseFlag(t)
 		r := command(t, "seed", flag, "--clients=4", "--users=50")
 		if r.code != 0 || !strings.HasPrefix(r.out, "added 4 clients with 50 users in ") || !strings.Contains(r.err, "(54/54)") {
 			t.Fatalf("exit %d, printed %q and %q", r.code, r.out, r.err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"partnerapi/cmd/internal/cli"
 	"partnerapi/v2/op"
 )
 
@@ -31,12 +32,12 @@ func (completionCmd) Help() string {
 }
 
 // Run prints the script.
-func (c completionCmd) Run(s streams) error {
+func (c completionCmd) Run(s cli.Env) error {
 	script, err := completionScripts.ReadFile("completion/" + c.Shell)
 	if err != nil {
 		return err
 	}
-	_, err = s.out.Write(script)
+	_, err = s.Out.Write(script)
 	return err
 }
 
@@ -46,7 +47,7 @@ type completeCmd struct {
 
 // Run prints what the last word may become, a line each, with a tab and a
 // description after it. A line :files or :dirs stands for names of those.
-func (c completeCmd) Run(k *kong.Context, s streams) error {
+func (c completeCmd) Run(k *kong.Context, s cli.Env) error {
 	words := c.Words
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]
@@ -55,7 +56,7 @@ func (c completeCmd) Run(k *kong.Context, s streams) error {
 		words = []string{""}
 	}
 	for _, found := range continuations(k.Model, words) {
-		if _, err := io.WriteString(s.out, found+"\n"); err != nil {
+		if _, err := io.WriteString(s.Out, found+"\n"); err != nil {
 			return err
 		}
 	}

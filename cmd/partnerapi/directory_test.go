@@ -37,7 +37,7 @@ func insertClients(t *testing.T, d *db.DB, partner string, names ...string) (ids
 // TestDirectoryCommands connects clients to a Google Workspace and syncs them.
 func TestDirectoryCommands(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	accounts := directorytest.New()
 	google := directorytest.NewGoogle(accounts)
 	t.Cleanup(google.Close)

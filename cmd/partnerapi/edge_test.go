@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/config"
+	"partnerapi/cmd/internal/output"
 	"partnerapi/v2/op"
 )
 
@@ -21,7 +24,7 @@ func plainCaller(t *testing.T, address string) caller {
 
 // TestHeadOfOperatorPages asks for those that need no key.
 func TestHeadOfOperatorPages(t *testing.T) {
-	r := serving(t, database(t))
+	r := serving(t, databaseFlag(t))
 	paths := []string{"/healthz", "/readyz", "/metrics", "/v2/openapi.yaml", "/v2/openapi.json"}
 	if older() {
 		paths = append(paths, "/v1/openapi.yaml")
@@ -46,16 +49,16 @@ func TestCompressedAnswers(t *testing.T) {
 // TestDrain: a service that was told to stop says that it is not ready, and
 // takes requests until its time is over.
 func TestDrain(t *testing.T) {
-	flag := database(t)
+	flag := databaseFlag(t)
 	logs, over := newTranscript(), make(chan time.Time)
-	c := serveCmd{serveFlags{Listen: "127.0.0.1:0", Drain: time.Hour, Release: op.V2_0}}
+	c := serveCmd{config.ServeFlags{Listen: "127.0.0.1:0", Drain: time.Hour, Release: op.V2_0}}
 	ctx, told := context.WithCancel(t.Context())
 	defer told()
-	store, err := c.openStore(ctx, t.TempDir(), slog.New(slog.DiscardHandler))
+	store, err := c.OpenStore(ctx, t.TempDir(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.build(ctx, opened(t, flag), "http://localhost", kept{store: store}, newLog(logs, slog.LevelInfo, "text"), nil)
+	s, err := c.build(ctx, opened(t, flag), "http://localhost", kept{store: store}, output.NewLog(logs, slog.LevelInfo, "text"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +101,10 @@ func TestMetricsListen(t *testing.T) {
 	}
 	defer other.Close()
 	taken := other.Addr().String()
-	args := []string{"serve", "--listen=127.0.0.1:0", "--metrics-listen=" + taken, database(t)}
+	args := []string{"serve", "--listen=127.0.0.1:0", "--metrics-listen=" + taken, databaseFlag(t)}
 	refused(t, 1, args, taken, "--metrics-listen")
 
-	r := serving(t, database(t), "--metrics-listen=127.0.0.1:0")
+	r := serving(t, databaseFlag(t), "--metrics-listen=127.0.0.1:0")
 	r.get("/metrics", "").want(http.StatusNotFound)
 	found := r.logs.await(regexp.MustCompile("address of their own.* address=(.*)"), r.ended)
 	if found == nil {
@@ -123,7 +126,7 @@ func TestMetricsListen(t *testing.T) {
 // TestMetricsAmongOthers: where others can reach the API, they do not see the
 // metrics.
 func TestMetricsAmongOthers(t *testing.T) {
-	r := serving(t, database(t), "--listen=0.0.0.0:0")
+	r := serving(t, databaseFlag(t), "--listen=0.0.0.0:0")
 	r.get("/metrics", "").want(http.StatusNotFound)
 	if !strings.Contains(r.logs.String(), "--metrics-listen") {
 		t.Errorf("the log says nothing of it:\n%s", r.logs)
@@ -132,7 +135,7 @@ func TestMetricsAmongOthers(t *testing.T) {
 		"127.0.0.1:1": true, "127.9.9.9:1": true, "[::1]:1": true, "localhost:1": true, "[::ffff:127.0.0.1]:1": true,
 		":1": false, "0.0.0.0:1": false, "[::]:1": false, "192.0.2.1:1": false, "example.com:1": false, "": false,
 	} {
-		if got := onLoopback(listen); got != want {
+		if got := cli.OnLoopback(listen); got != want {
 			t.Errorf("%q is on loopback: %v", listen, got)
 		}
 	}

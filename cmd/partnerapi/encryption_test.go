@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"partnerapi/cmd/internal/database"
 	"partnerapi/db"
 	"partnerapi/platform/seal"
 )
@@ -59,7 +60,7 @@ func decrypted(t *testing.T, d *db.DB, list string, ids []string) {
 		if err != nil || string(plain) != "credentials of "+id {
 			t.Errorf("%s: %q: %v", id, plain, err)
 		}
-		if is, err := isCurrent(keys, sealed); err != nil || !is {
+		if is, err := database.IsCurrent(keys, sealed); err != nil || !is {
 			t.Errorf("%s is not encrypted with the current key: %v", id, err)
 		}
 	}
@@ -158,7 +159,7 @@ func TestEmbeddedEncryptionKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, shut, err := databaseFlags{DataDir: dir}.open(t.Context(), os.Stderr)
+	d, shut, err := database.Flags{DataDir: dir}.Connect(t.Context(), os.Stderr, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

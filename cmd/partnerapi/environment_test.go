@@ -13,8 +13,8 @@ import (
 // reads it: one type, one default, one description.
 func TestEnvironmentNames(t *testing.T) {
 	t.Parallel()
-	line := cli{Plugins: pluginCommands()}
-	parser, err := newParser(context.Background(), &line, streams{out: io.Discard, err: io.Discard})
+	line := commands{Plugins: pluginCommands()}
+	parser, err := newParser(context.Background(), &line, environment(nil, io.Discard, io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestHelp(t *testing.T) {
 // that means.
 func TestSeedCancelled(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var out bytes.Buffer
 	errs := newTranscript()

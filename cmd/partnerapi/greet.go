@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
+	"log/slog"
 	"strings"
+	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/reports"
 	"partnerapi/db/seed"
 )
 
@@ -23,15 +24,6 @@ func (c serveCmd) fill(ctx context.Context, d *db.DB) (*seed.DemoKeys, error) {
 		return nil, fmt.Errorf("fill the database with the demonstration: %w", err)
 	}
 	return &demo, nil
-}
-
-// reachedAt is the URL of a listen address. One that stands for all of the
-// machine's addresses can be reached as localhost from there.
-func reachedAt(listen string) string {
-	if a, err := netip.ParseAddrPort(listen); err == nil && a.Addr().IsUnspecified() {
-		listen = net.JoinHostPort("localhost", fmt.Sprint(a.Port()))
-	}
-	return "http://" + listen
 }
 
 // greet says where the service is and, in a demonstration, what to try.
@@ -53,7 +45,7 @@ func greet(ctx context.Context, to io.Writer, s *service, address string, demo *
 	}
 	commands := []string{fmt.Sprintf("curl -s -H 'X-API-Key: %s' '%s/v2/clients?limit=2'", demo.All, address)}
 	for _, e := range extensions {
-		more, err := e.greet(ctx, s.db, address, demo.All, demo.Client)
+		more, err := e.Greet(ctx, s.db, address, demo.All, demo.Client)
 		if err != nil {
 			return err
 		}
@@ -66,4 +58,27 @@ func greet(ctx context.Context, to io.Writer, s *service, address string, demo *
 	text.WriteByte('\n')
 	_, err := io.WriteString(to, text.String())
 	return err
+}
+
+// demoAge is how old the demonstration's reports are that are ready from its start
+// on; the background work makes the younger one.
+const demoAge = 48 * time.Hour
+
+// makeDemoReports makes the reports of a demonstration that are to be ready. One that
+// cannot be made is left to the background work.
+func (c serveCmd) makeDemoReports(ctx context.Context, d *db.DB, with kept, log *slog.Logger) error {
+	if !c.Demo {
+		return nil
+	}
+	pending, err := reports.PendingReports(ctx, d, d.Now().Add(-demoAge), 100)
+	if err != nil {
+		return err
+	}
+	worker := newReportWorker(d, with, log, newReportMetrics(), nil)
+	for _, r := range pending {
+		if _, err := worker.Process(ctx, r.ClientID, r.ID); err != nil {
+			log.WarnContext(ctx, "a report of the demonstration was not made; it will be tried again", "error", err)
+		}
+	}
+	return nil
 }

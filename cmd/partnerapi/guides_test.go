@@ -118,7 +118,7 @@ func TestGuides(t *testing.T) {
 	}
 	known := guides
 	for _, e := range extensions {
-		known = append(known[:len(known):len(known)], e.guides...)
+		known = append(known[:len(known):len(known)], e.Guides...)
 	}
 	for _, file := range names {
 		if name := strings.TrimSuffix(file, ".md"); older() && !slices.Contains(known, name) {
@@ -307,8 +307,8 @@ func (willing) Send(_ context.Context, _, _ string, _ []string, _ []byte) domain
 // background work.
 func builtService(t *testing.T, d *db.DB, args ...string) *service {
 	t.Helper()
-	line := cli{Plugins: pluginCommands()}
-	parser, err := newParser(t.Context(), &line, streams{nil, io.Discard, io.Discard})
+	line := commands{Plugins: pluginCommands()}
+	parser, err := newParser(t.Context(), &line, environment(nil, io.Discard, io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -53,7 +52,7 @@ func TestImport(t *testing.T) {
 // only its owner can read.
 func TestImportDryRun(t *testing.T) {
 	t.Parallel()
-	flag, dir := database(t), t.TempDir()
+	flag, dir := databaseFlag(t), t.TempDir()
 	file, errors := filepath.Join(dir, "platform.ndjson"), filepath.Join(dir, "errors.ndjson")
 	text := `{"object":"partner","id":"0197cafe-0000-7000-8000-000000000001","name":"P"}` + "\nnonsense\n" + `{"object":"robot\u202e<"}` + "\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -118,7 +117,7 @@ func (c cutting) Read(p []byte) (int, error) {
 // TestInterrupted: an import and an ingest end with one line, which says how to go on.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	flag, never := database(t), make(chan struct{})
+	flag, never := databaseFlag(t), make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	for args, want := range map[string]string{
 		"import":           "run it again with the same lines, what is applied is not applied twice",
@@ -138,7 +137,7 @@ func TestInterrupted(t *testing.T) {
 // TestImportExample: the guide's examples are taken whole on a fresh database.
 func TestImportExample(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	guide := func(name string) string { return filepath.Join("../../docs/guide", name) }
 	for _, tt := range []struct {
 		args []string
@@ -171,7 +170,7 @@ func TestImportCSV(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no python3 here")
 	}
-	flag := database(t)
+	flag := databaseFlag(t)
 	client := insertClients(t, opened(t, flag), "Acme", "Hill")[0]
 	table := "\ufeffclient,email,first_name,last_name,department\r\n" +
 		client.UUID() + `,ana@example.com,Ana,"Ruiz, née ""Paz""",` + "\r\n" + client.UUID() + ",bo@example.com,Bo,,Sales\r\n"
@@ -195,21 +194,5 @@ func TestImportCSV(t *testing.T) {
 	}
 	if got := must(t, "export", flag); !strings.Contains(got, `Ruiz, née \"Paz\"`) {
 		t.Errorf("exported\n%s", got)
-	}
-}
-
-// TestImportProgress: a word now and then where there is no bar.
-func TestImportProgress(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	words := &lineProgress{progress{to: &out}}
-	for _, n := range []int{1, 100_000, 150_000, 200_000} {
-		words.applied(n, 300_000)
-	}
-	bar := &lineProgress{progress{to: &out, bar: func(done, total int) { fmt.Fprintf(&out, "\r%d/%d", done, total) }}}
-	bar.applied(2, 4)
-	bar.makeRoom()
-	if got := out.String(); got != "100000 of 300000 lines applied\n200000 of 300000 lines applied\n\r2/4\n" {
-		t.Errorf("%q", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"partnerapi/cmd/internal/output"
 	"partnerapi/db/dbtest"
 )
 
@@ -49,25 +50,25 @@ func TestIngest(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	p := &progress{to: &out, size: 200, bar: func(done, total int) { fmt.Fprintf(&out, "\r%d/%d", done, total) }}
-	p.makeRoom()
-	p.applied(1, 100)
-	p.makeRoom()
-	p.makeRoom()
-	p.applied(2, 200)
-	p.makeRoom() // the bar ended its line
+	p := &output.Progress{To: &out, Size: 200, Bar: func(done, total int) { fmt.Fprintf(&out, "\r%d/%d", done, total) }}
+	p.MakeRoom()
+	p.Applied(1, 100)
+	p.MakeRoom()
+	p.MakeRoom()
+	p.Applied(2, 200)
+	p.MakeRoom() // the bar ended its line
 	if got := out.String(); got != "\r100/200\n\r200/200" {
 		t.Errorf("%q", got)
 	}
 	out.Reset()
-	p = &progress{to: &out, size: 200}
-	for _, lines := range []int{1, linesBetween - 1, linesBetween + 5, 2*linesBetween + 4, 2*linesBetween + 5} {
-		p.applied(lines, 1)
+	p = &output.Progress{To: &out, Size: 200}
+	for _, lines := range []int{1, output.LinesBetween - 1, output.LinesBetween + 5, 2*output.LinesBetween + 4, 2*output.LinesBetween + 5} {
+		p.Applied(lines, 1)
 	}
 	if got := out.String(); got != "100005 lines\n200005 lines\n" {
 		t.Errorf("%q", got)
 	}
-	if isTerminal(&out) {
+	if output.IsTerminal(&out) {
 		t.Error("a buffer is a terminal")
 	}
 }

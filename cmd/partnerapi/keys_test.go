@@ -24,7 +24,7 @@ func prefix(key string) string { return key[:13] }
 
 func TestKeyLife(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	must(t, "partners", "create", flag, "Acme")
 	key := newKey(t, flag, "--name=sync", "--clients=all", "--scopes=read,write", "--expires=2199-01-31", "--from=127.1.2.3/8, ::1")
 
@@ -53,7 +53,7 @@ func TestKeyLife(t *testing.T) {
 
 func TestKeyScopesAndExpiry(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	must(t, "partners", "create", flag, "Acme")
 	reader := newKey(t, flag, "--name=reader", "--clients=all", "--scopes=read")
 	writer := newKey(t, flag, "--name=writer", "--clients=all", "--scopes=write")
@@ -90,7 +90,7 @@ func TestKeyOfListedClients(t *testing.T) {
 // TestKeyOfNobody has no partner to give a key to.
 func TestKeyOfNobody(t *testing.T) {
 	t.Parallel()
-	refused(t, 1, []string{"keys", "create", database(t), "--name=x", "--clients=all", "--scopes=read"}, "0 partners", "partners create")
+	refused(t, 1, []string{"keys", "create", databaseFlag(t), "--name=x", "--clients=all", "--scopes=read"}, "0 partners", "partners create")
 }
 
 func TestKeyFlags(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"partnerapi/cmd/internal/database"
 )
 
 // fates are where a kill can find a mail: had the mail server accepted it, and
@@ -293,7 +295,7 @@ func (s *sends) look() *witness {
 // called.
 func lookInto(t *testing.T, dir string) (w *witness, leave func()) {
 	t.Helper()
-	d, shut, err := databaseFlags{DataDir: dir}.connect(t.Context(), io.Discard, nil)
+	d, shut, err := database.Flags{DataDir: dir}.Connect(t.Context(), io.Discard, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

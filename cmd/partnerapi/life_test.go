@@ -171,7 +171,7 @@ func TestDatabaseIsStartedAgain(t *testing.T) {
 // TestTakenAddress has a second service name an address that is in use.
 func TestTakenAddress(t *testing.T) {
 	t.Parallel()
-	first := serving(t, database(t))
+	first := serving(t, databaseFlag(t))
 	dir := dataDir(t)
 	taken := strings.TrimPrefix(first.address, "http://")
 	refused(t, 1, []string{"serve", "--data-dir=" + dir, "--listen=" + taken}, taken, "address already in use", "--listen")

@@ -1,20 +1,15 @@
 package main
 
 import (
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
-
-	"partnerapi/domain"
 )
 
 // TestDidYouMean: what nothing is called ends with what is likely meant.
 func TestDidYouMean(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	d := opened(t, flag)
 	insertClients(t, d, "Acme", "Hill Bakery", "Lighthouse Shipping")
 	insertClients(t, d, "Brick & Sons", "Other")
@@ -57,7 +52,7 @@ func TestDidYouMean(t *testing.T) {
 // TestNamedByIDOrName: a command takes a client and a partner by id, UUID or name.
 func TestNamedByIDOrName(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	d := opened(t, flag)
 	clients := insertClients(t, d, "Acme", "Hill", "Vale")
 	insertClients(t, d, "Brick", "Hill")
@@ -74,43 +69,6 @@ func TestNamedByIDOrName(t *testing.T) {
 		if err := d.SQL().QueryRowContext(t.Context(), `SELECT count(*) FROM api_keys AS k JOIN api_key_clients AS c ON c.key_id = k.id
 			WHERE k.prefix = $1 AND c.client_id = $2`, prefix(key), clients[0]).Scan(&reached); err != nil || reached != 1 {
 			t.Errorf("the key for %s reaches %d: %v", name, reached, err)
-		}
-	}
-}
-
-// TestClientAt: commands that call a service take a client by id, UUID or name, too.
-func TestClientAt(t *testing.T) {
-	t.Parallel()
-	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/base/v2/clients" || r.Header.Get("X-API-Key") != "key" {
-			w.WriteHeader(http.StatusUnauthorized)
-		}
-		all := map[string]string{
-			"hill": `{"id":"cli_1","name":"Hill"},{"id":"cli_2","name":"Hill Bakery"}`, "twin": `{"id":"cli_3","name":"Twin"},{"id":"cli_4","name":"twin"}`,
-			"hill b": `{"id":"cli_2","name":"Hill Bakery"}`,
-		}
-		fmt.Fprintf(w, `{"data":[%s],"page":{}}`, all[r.URL.Query().Get("q")])
-	}))
-	t.Cleanup(service.Close)
-	id := domain.ClientID{1}
-	for text, want := range map[string]string{
-		"17": "17", "cli_9": "cli_9", id.UUID(): id.String(), "hill": "cli_1",
-		"zebra":  `the key reaches no client "zebra": name one by its id, as GET /v2/clients shows it, or its name`,
-		"hill b": `the key reaches no client "hill b": name one by its id, as GET /v2/clients shows it, or its name, did you mean "Hill Bakery"?`,
-		"twin":   `2 clients are called "twin": name one by its id, cli_3 or cli_4`,
-	} {
-		got, err := clientAt(t.Context(), service.URL+"/base/", "key", text)
-		if err != nil {
-			got = err.Error()
-		}
-		if got != want {
-			t.Errorf("%s: %s, not %s", text, got, want)
-		}
-	}
-	for _, key := range []string{"key", "other"} {
-		r := command(t, "webhooks", "listen", "--url="+service.URL+"/base", "--key="+key, "--client=zebra", "--forward-to=http://127.0.0.1:9")
-		if says := map[string]string{"key": "no client", "other": "401"}[key]; r.code != 1 || !strings.Contains(r.err, "--client: ") || !strings.Contains(r.err, says) {
-			t.Errorf("exit %d: %s", r.code, r.err)
 		}
 	}
 }

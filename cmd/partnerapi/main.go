@@ -15,12 +15,24 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/doctor"
+	"partnerapi/cmd/internal/extension"
+	"partnerapi/cmd/internal/operator"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/cmd/internal/remote"
+	"partnerapi/cmd/internal/v1cmd"
 	"partnerapi/platform/mail"
 )
 
 // version and commit are set when a release is built (-ldflags -X). Where commit is
 // not, it is what the Go tool noted of the working copy.
 var version, commit = "dev", ""
+
+// extensions are the parts of the program that can be deleted with their packages.
+var extensions = []extension.Extension{
+	v1cmd.Extension(),
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -29,23 +41,17 @@ func main() {
 	os.Exit(code)
 }
 
-// streams are what a command reads and writes.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
-
 // run runs a command line and returns the exit status: 0, or 1 when the
 // command failed, unless its error has another (kong.ExitCoder), or 2 when the line
 // made no sense.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
-	visibleOut, visibleErrs := newVisible(out, false), newVisible(errs, false)
-	defer visibleErrs.finish()
-	defer visibleOut.finish()
+	visibleOut, visibleErrs := output.NewVisible(out, false), output.NewVisible(errs, false)
+	defer visibleErrs.Finish()
+	defer visibleOut.Finish()
 	out, errs = visibleOut, visibleErrs
 	exited := -1
-	line := cli{Plugins: pluginCommands()}
-	parser, err := newParser(ctx, &line, streams{in, out, errs}, kong.Exit(func(code int) { exited = code }))
+	line := commands{Plugins: pluginCommands()}
+	parser, err := newParser(ctx, &line, environment(in, out, errs), kong.Exit(func(code int) { exited = code }))
 	if err != nil {
 		fmt.Fprintln(errs, "partnerapi:", err)
 		return 2
@@ -68,14 +74,23 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	return 0
 }
 
+// environment is what the commands run with, on these streams.
+func environment(in io.Reader, out, errs io.Writer) cli.Env {
+	e := cli.Env{In: in, Out: out, Err: errs, Version: version}
+	for _, x := range extensions {
+		e.Tables = append(e.Tables, x.Tables)
+	}
+	return e
+}
+
 // newParser returns a parser of command lines into line. A flag is read from the
 // variable PARTNERAPI_ and its name too, unless it says env:"-".
-func newParser(ctx context.Context, line *cli, s streams, more ...kong.Option) (*kong.Kong, error) {
+func newParser(ctx context.Context, line *commands, s cli.Env, more ...kong.Option) (*kong.Kong, error) {
 	return kong.New(line, append(more,
 		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
-		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": defaultListen, "workers": strconv.Itoa(mail.DefaultWorkers), "version": strings.TrimSuffix(versionText(), "\n")},
-		kong.Writers(s.out, s.err), kong.UsageOnError(),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s),
+		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": cli.DefaultListen, "workers": strconv.Itoa(mail.DefaultWorkers), "version": strings.TrimSuffix(versionText(), "\n")},
+		kong.Writers(s.Out, s.Err), kong.UsageOnError(),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s), kong.Bind(doctor.TryRedis(probeRedis)),
 	)...)
 }
 
@@ -90,34 +105,34 @@ func withHelp(args []string) []string {
 	return args
 }
 
-// cli is the commands. Those of version 1 come from its own file.
-type cli struct {
-	Serve     serveCmd         `cmd:"" help:"Serve the API."`
-	Work      workCmd          `cmd:"" help:"Do the background work alone, beside processes that serve with --no-work."`
-	Doctor    doctorCmd        `cmd:"" help:"Check configuration, database, mail and the rest that serve needs, and say what to mend."`
-	Health    healthCmd        `cmd:"" help:"Ask a running process whether it is ready."`
-	Migrate   migrateCmd       `cmd:"" help:"Bring the database's tables to this version."`
-	Partners  partnersCmd      `cmd:"" help:"Create and list partners."`
-	Keys      keysCmd          `cmd:"" help:"Create, list and revoke API keys."`
-	Audit     auditCmd         `cmd:"" help:"List who changed what, through the API and by commands."`
-	Mail      mailCmd          `cmd:"" help:"List mails that were given up, send them again, and choose what mail clients get."`
-	Seed      seedCmd          `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
-	Breaches  breachesCmd      `cmd:"" help:"Import breaches, which exposures refer to."`
-	Export    exportObjectsCmd `cmd:"" help:"Write the objects of the service as import takes them: a line of JSON each."`
-	Import    importObjectsCmd `cmd:"" help:"Bring the objects of a platform into the service: a line of JSON each."`
-	Ingest    ingestCmd        `cmd:"" help:"Take in what happened on the platform: signals, a line of JSON each."`
-	Reports   reportsCmd       `cmd:"" help:"Make reports."`
-	Templates templatesCmd     `cmd:"" help:"Import templates of simulated phishing mails, and choose which a client is sent."`
-	Directory directoryCmd     `cmd:"" help:"Connect clients to their directories, and sync them."`
-	Webhooks  webhooksCmd      `cmd:"" help:"List the webhooks of partners and their deliveries, pause them, activate them again, and follow events without one."`
-	OpenAPI   openapiCmd       `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
-	MCP       mcpCmd           `cmd:"" name:"mcp" help:"Lead an agent that speaks MCP over standard input and output to a service."`
-	Version   versionCmd       `cmd:"" help:"Print the version."`
+// commands are those of the program. Those of version 1 come from its own file.
+type commands struct {
+	Serve     serveCmd           `cmd:"" help:"Serve the API."`
+	Work      workCmd            `cmd:"" help:"Do the background work alone, beside processes that serve with --no-work."`
+	Doctor    doctor.Command     `cmd:"" help:"Check configuration, database, mail and the rest that serve needs, and say what to mend."`
+	Health    remote.Health      `cmd:"" help:"Ask a running process whether it is ready."`
+	Migrate   operator.Migrate   `cmd:"" help:"Bring the database's tables to this version."`
+	Partners  operator.Partners  `cmd:"" help:"Create and list partners."`
+	Keys      operator.Keys      `cmd:"" help:"Create, list and revoke API keys."`
+	Audit     operator.Audit     `cmd:"" help:"List who changed what, through the API and by commands."`
+	Mail      operator.Mail      `cmd:"" help:"List mails that were given up, send them again, and choose what mail clients get."`
+	Seed      operator.Seed      `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
+	Breaches  operator.Breaches  `cmd:"" help:"Import breaches, which exposures refer to."`
+	Export    operator.Export    `cmd:"" help:"Write the objects of the service as import takes them: a line of JSON each."`
+	Import    operator.Import    `cmd:"" help:"Bring the objects of a platform into the service: a line of JSON each."`
+	Ingest    operator.Ingest    `cmd:"" help:"Take in what happened on the platform: signals, a line of JSON each."`
+	Reports   operator.Reports   `cmd:"" help:"Make reports."`
+	Templates operator.Templates `cmd:"" help:"Import templates of simulated phishing mails, and choose which a client is sent."`
+	Directory operator.Directory `cmd:"" help:"Connect clients to their directories, and sync them."`
+	Webhooks  operator.Webhooks  `cmd:"" help:"List the webhooks of partners and their deliveries, pause them, activate them again, and follow events without one."`
+	OpenAPI   openapiCmd         `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
+	MCP       remote.MCP         `cmd:"" name:"mcp" help:"Lead an agent that speaks MCP over standard input and output to a service."`
+	Version   versionCmd         `cmd:"" help:"Print the version."`
 
 	Completion completionCmd `cmd:"" help:"Print a script that completes this program's commands and flags in a shell."`
 	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:"" help:"Print what a command line may continue with."`
 
-	EncryptionKey encryptionKeyCmd `cmd:"" name:"encryption-key" help:"Make the key that secrets in the database are encrypted with, and rotate it."`
+	EncryptionKey operator.EncryptionKey `cmd:"" name:"encryption-key" help:"Make the key that secrets in the database are encrypted with, and rotate it."`
 
 	ShowVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version."`
 

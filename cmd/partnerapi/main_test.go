@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/cmd/internal/config"
+	"partnerapi/cmd/internal/database"
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/embedded"
@@ -93,11 +95,11 @@ var (
 
 func migrated(then func(context.Context, *db.DB) error) func(context.Context, string) error {
 	return func(ctx context.Context, url string) (err error) {
-		d, shut, err := databaseFlags{DatabaseURL: url}.openLasting(ctx, io.Discard, lasting{connections: minConnections, migrate: true})
+		d, shut, err := database.Flags{DatabaseURL: url}.OpenLasting(ctx, environment(nil, io.Discard, io.Discard), database.Lasting{Connections: config.MinConnections, Migrate: true})
 		if err != nil {
 			return err
 		}
-		defer closing(shut, &err)
+		defer database.Closing(shut, &err)
 		if then == nil {
 			return nil
 		}
@@ -105,10 +107,10 @@ func migrated(then func(context.Context, *db.DB) error) func(context.Context, st
 	}
 }
 
-// database returns the flag of a database of the test's own with all tables.
-func database(t *testing.T) string { return "--database-url=" + dbtest.URL(t, tablesSchema) }
+// databaseFlag returns the flag of a database of the test's own with all tables.
+func databaseFlag(t *testing.T) string { return "--database-url=" + dbtest.URL(t, tablesSchema) }
 
-// demonstration is database with the demonstration in it.
+// demonstration is databaseFlag with the demonstration in it.
 func demonstration(t *testing.T) string { return "--database-url=" + dbtest.URL(t, demoSchema) }
 
 // opened opens the database of a flag.

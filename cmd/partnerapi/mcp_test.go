@@ -37,7 +37,7 @@ func bridged(t *testing.T, address, key string) (session *sdk.ClientSession, end
 // TestMCP serves agents over HTTP and over the bridge, from one process.
 func TestMCP(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	must(t, "partners", "create", flag, "Acme")
 	key := newKey(t, flag, "--name=x", "--clients=all", "--scopes=read,write")
 	r := serving(t, flag, "--release=latest")

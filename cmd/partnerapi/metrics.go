@@ -6,10 +6,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"partnerapi/cmd/internal/cli"
 )
 
 // listenMetrics takes the address of the metrics; nil where they have none of
@@ -31,7 +32,7 @@ func (c serveCmd) listenMetrics() (net.Listener, error) {
 func (s *service) showMetrics() {
 	switch {
 	case s.config.MetricsListen != "":
-	case onLoopback(s.config.Listen):
+	case cli.OnLoopback(s.config.Listen):
 		s.openToAll("/metrics", gin.WrapH(s.metricsHandler()))
 	default:
 		s.log.Info("metrics are off, as others can reach the API; give them an address with --metrics-listen")
@@ -67,14 +68,4 @@ func (s *service) serveMetrics(listener net.Listener) (stop func() error) {
 		<-ended
 		return err
 	}
-}
-
-// onLoopback reports whether only this machine can reach a listen address.
-func onLoopback(listen string) bool {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return false
-	}
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }

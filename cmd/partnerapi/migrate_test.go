@@ -39,7 +39,7 @@ func TestMigrateSaysWhatIsToCome(t *testing.T) {
 // both have it.
 func TestMigrateListsClashes(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	tables := opened(t, flag).SQL()
 	change := func(statement string) {
 		t.Helper()

@@ -8,13 +8,15 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"partnerapi/cmd/internal/doctor"
 )
 
 // model is the model of all commands.
 func model(t *testing.T) *kong.Application {
 	t.Helper()
-	line := cli{Plugins: pluginCommands()}
-	parser, err := newParser(context.Background(), &line, streams{out: io.Discard, err: io.Discard})
+	line := commands{Plugins: pluginCommands()}
+	parser, err := newParser(context.Background(), &line, environment(nil, io.Discard, io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +26,7 @@ func model(t *testing.T) *kong.Application {
 // variables are the names of all environment variables that a command reads.
 func variables(t *testing.T) map[string]bool {
 	t.Helper()
-	names, err := environmentVariables()
+	names, err := doctor.EnvironmentVariables(model(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +49,8 @@ func eachFlag(t *testing.T, of *kong.Application, see func(*kong.Flag)) {
 // parses wants a command line to be one of this program.
 func parses(t *testing.T, args ...string) {
 	t.Helper()
-	line := cli{Plugins: pluginCommands()}
-	parser, err := newParser(t.Context(), &line, streams{out: io.Discard, err: io.Discard})
+	line := commands{Plugins: pluginCommands()}
+	parser, err := newParser(t.Context(), &line, environment(nil, io.Discard, io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/extension"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -46,14 +48,14 @@ type openapiCmd struct {
 
 // Validate refuses a document that there is not.
 func (c openapiCmd) Validate() error {
-	i := slices.IndexFunc(extensions, func(e extension) bool { return e.name == c.Which })
+	i := slices.IndexFunc(extensions, func(e extension.Extension) bool { return e.Name == c.Which })
 	switch {
 	case c.Which == "v2":
 		return nil
 	case i < 0:
 		names := []string{"v2"}
 		for _, e := range extensions {
-			names = append(names, e.name)
+			names = append(names, e.Name)
 		}
 		return fmt.Errorf("there is no document %q: use %s", c.Which, strings.Join(names, " or "))
 	case c.JSON:
@@ -64,19 +66,19 @@ func (c openapiCmd) Validate() error {
 
 // Run prints a document. It needs no database: the documents come from the
 // operations' types.
-func (c openapiCmd) Run(s streams) error {
+func (c openapiCmd) Run(s cli.Env) error {
 	api := v2.New(nil, nil)
 	document, err := c.document(api)
 	if err != nil {
 		return err
 	}
-	_, err = s.out.Write(document)
+	_, err = s.Out.Write(document)
 	return err
 }
 
 func (c openapiCmd) document(api *v2.API) ([]byte, error) {
-	if i := slices.IndexFunc(extensions, func(e extension) bool { return e.name == c.Which }); i >= 0 {
-		return extensions[i].document(api)
+	if i := slices.IndexFunc(extensions, func(e extension.Extension) bool { return e.Name == c.Which }); i >= 0 {
+		return extensions[i].Document(api)
 	}
 	document, err := documentV2(api, c.Release)
 	if err != nil {

@@ -27,7 +27,7 @@ func operations(t *testing.T, document []byte) (n int) {
 // TestDocuments wants what the command prints to be what services serve.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	counts := map[string]int{}
 	for _, release := range []string{"2.1", "2.2", "2.3"} {
 		counts[release] = operations(t, []byte(must(t, "openapi", "v2", "--release="+release)))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"partnerapi/cmd/internal/extension"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -29,7 +30,7 @@ func TestOperationsTable(t *testing.T) {
 	api := v2.New(nil, nil)
 	want := newerOperations(api)
 	for _, e := range extensions {
-		want += olderHeading + olderOperations(e.routes(api))
+		want += olderHeading + olderOperations(e.Routes(api))
 	}
 	if *update {
 		if err := os.WriteFile(operationsFile, []byte(want), 0o644); err != nil {
@@ -81,7 +82,7 @@ An operation is served from its release on; below that it answers 404, as an unk
 	return text.String()
 }
 
-func olderOperations(routes []route) string {
+func olderOperations(routes []extension.Route) string {
 	var text strings.Builder
 	text.WriteString(`
 Each route is one call of an operation of version 2, whatever the release that is served. Version 2 does not serve those whose names begin with v1. The failures are those that version 1 documents, beside 401, 429, 500 and 503.
@@ -90,7 +91,7 @@ Each route is one call of an operation of version 2, whatever the release that i
 |---|---|---|---|
 `)
 	for _, r := range routes {
-		fmt.Fprintf(&text, "| `%s /v1%s` | `%s` | %s | %s |\n", r.method, op.Braced(r.path), r.operation.ID, r.operation.Scope, ownStatuses(r.fails))
+		fmt.Fprintf(&text, "| `%s /v1%s` | `%s` | %s | %s |\n", r.Method, op.Braced(r.Path), r.Operation.ID, r.Operation.Scope, ownStatuses(r.Fails))
 	}
 	return text.String()
 }

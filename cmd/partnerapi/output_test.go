@@ -12,6 +12,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/domain"
 )
@@ -59,7 +61,7 @@ func plant(t *testing.T, d *db.DB) (client domain.ClientID, hook domain.WebhookI
 
 func partnerNamed(t *testing.T, d *db.DB, name string) domain.PartnerID {
 	t.Helper()
-	id, err := partnerCalled(t.Context(), d, name)
+	id, err := database.PartnerCalled(t.Context(), d, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,7 @@ func visibleOnly(t *testing.T, args []string, text string) {
 // and says the text as it is.
 func TestCommandsPrintNoControls(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	client, hook := plant(t, opened(t, flag))
 	for _, args := range [][]string{
 		{"partners", "list"}, {"keys", "list"}, {"audit"}, {"mail", "failed"}, {"directory", "list"}, {"webhooks", "list"},
@@ -138,17 +140,17 @@ func remarshal(t *testing.T, value any) string {
 func TestVisibleWriter(t *testing.T) {
 	t.Parallel()
 	var to bytes.Buffer
-	w := newVisible(&to, false)
+	w := output.NewVisible(&to, false)
 	for _, b := range []byte("é\u202e\tx\n\xe2\x80") {
 		if n, err := w.Write([]byte{b}); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
 	}
-	w.finish()
+	w.Finish()
 	if got, want := to.String(), "é\\u{202e}\tx\n\\x{e2}\\x{80}"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if raw(w) != &to || raw(&to) != &to {
+	if output.Raw(w) != &to || output.Raw(&to) != &to {
 		t.Error("raw is not what is written to")
 	}
 }
@@ -186,7 +188,7 @@ var listNothing = []string{
 // new says which it is.
 func TestListsHaveJSON(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	d := opened(t, flag)
 	insertClients(t, d, "Acme", "Hill")
 	must(t, "keys", "create", "--name=k", "--clients=all", "--scopes=read", flag)

@@ -73,6 +73,16 @@ func openRedis(ctx context.Context, address string) (*redisClient, error) {
 	return c, nil
 }
 
+// probeRedis says for doctor whether a Redis can be used.
+func probeRedis(ctx context.Context, url string) (at string, scripts, err error) {
+	client, err := openRedis(ctx, url)
+	if err != nil {
+		return "", nil, err
+	}
+	defer client.Close()
+	return client.address, client.do(ctx, "EVAL", "return 1", 0), nil
+}
+
 // freshConnection is the key of a context's *bool, which becomes true where a
 // connection is made and none of the pool is used.
 type freshConnection struct{}

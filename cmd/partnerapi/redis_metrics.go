@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"partnerapi/cmd/internal/figures"
 )
 
 // redisProbe is how long Redis may take to say that it is there.
@@ -22,7 +24,7 @@ type redisMetrics struct {
 	at time.Time // when it was asked
 }
 
-var redisUpDesc = description("redis_up", "1 where Redis answered, else 0.")
+var redisUpDesc = figures.Describe("redis_up", "1 where Redis answered, else 0.")
 
 // newRedisMetrics watches a client of openRedis.
 func newRedisMetrics(client *redisClient, r prometheus.Registerer) {
@@ -44,7 +46,7 @@ func (m *redisMetrics) Describe(to chan<- *prometheus.Desc) { to <- redisUpDesc 
 func (m *redisMetrics) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.at.IsZero() || time.Since(m.at) >= figuresAge {
+	if m.at.IsZero() || time.Since(m.at) >= figures.Age {
 		ctx, cancel := context.WithTimeout(context.Background(), redisProbe)
 		defer cancel()
 		m.up = 0

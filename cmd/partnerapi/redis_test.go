@@ -66,7 +66,7 @@ func TestRedisFlag(t *testing.T) {
 		"redis://:sesame@127.0.0.1:1":    "Redis",
 		"redis://:sesame@127.0.0.1/many": "--redis-url",
 	} {
-		r := command(t, "serve", "--listen=127.0.0.1:0", "--data-dir="+t.TempDir(), "--redis-url="+address, database(t))
+		r := command(t, "serve", "--listen=127.0.0.1:0", "--data-dir="+t.TempDir(), "--redis-url="+address, databaseFlag(t))
 		if r.code != 1 || !strings.Contains(r.err, word) ||
 			strings.Contains(r.err, "sesame") || strings.Contains(r.err, "ses%ame") {
 			t.Errorf("%s: exit %d: %s", address, r.code, r.err)

@@ -97,7 +97,7 @@ func TestBadReportStore(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, 1, []string{"serve", database(t), "--listen=127.0.0.1:0", "--report-store=file://" + file}, "--report-store", "is not a directory")
+	refused(t, 1, []string{"serve", databaseFlag(t), "--listen=127.0.0.1:0", "--report-store=file://" + file}, "--report-store", "is not a directory")
 }
 
 // reporting makes reports until the test ends, and tells how each try ended.

@@ -10,6 +10,12 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/config"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/figures"
 	"partnerapi/cmd/internal/gc"
 	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
@@ -17,31 +23,10 @@ import (
 	"partnerapi/platform/phishing"
 	"partnerapi/platform/report"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 )
 
-// serveFlags say how the API is served; doctor takes them too.
-type serveFlags struct {
-	databaseFlags
-	workFlags
-	Listen         string        `default:"${listen}" help:"The address to listen on."`
-	MetricsListen  string        `name:"metrics-listen" placeholder:"ADDRESS" help:"A separate address for /metrics. Without it, /metrics is served with the API if that listens on a loopback address only, else not at all."`
-	Drain          time.Duration `default:"0s" help:"How long requests are still taken after SIGTERM, while /readyz answers 503."`
-	Release        op.Release    `default:"2.0" help:"The release of v2 to serve: 2.0, 2.1, 2.2, 2.3 or latest."`
-	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"A Redis in which replicas share budgets and checkpoints."`
-	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`
-	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of mail scanners, whose opens and clicks of simulated mails do not count. Default: a small list."`
-	MCPReadOnly    bool          `name:"mcp-read-only" help:"Show agents (/mcp) only the tools that read, and refuse the others."`
-	NoWork         bool          `name:"no-work" help:"Leave background work to other processes (partnerapi work)."`
-	NoMigrate      bool          `name:"no-migrate" help:"Change no tables, and refuse to serve while a migration is missing."`
-	Demo           bool          `help:"Fill an empty database with a demonstration, and accept its keys."`
-}
-
-type serveCmd struct{ serveFlags }
-
-// defaultListen is where the service listens by default.
-const defaultListen = "127.0.0.1:8080"
+type serveCmd struct{ config.ServeFlags }
 
 // stopWithin is how long requests under way may take to finish after the
 // service was told to stop.
@@ -63,7 +48,7 @@ type connectionWaits struct {
 var waits = connectionWaits{headers: 10 * time.Second, request: readWithin, idle: 2 * time.Minute}
 
 // Run serves until ctx ends, and then finishes the requests under way.
-func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
+func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	gc.Relax()
 	// The port is taken first: a second service on the same address says so at
 	// once, and does not touch the data.
@@ -80,25 +65,25 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if metrics != nil {
 		defer metrics.Close()
 	}
-	log, traces, flush, err := c.watched(ctx, s.err)
+	log, traces, flush, err := c.Watched(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer flush()
-	use := lasting{log: log, connections: c.Connections, tracer: traces.Statements(), migrate: !c.NoMigrate}
-	d, shut, err := c.openLasting(ctx, c.progress(s.err, log), use)
+	use := database.Lasting{Log: log, Connections: c.Connections, Tracer: traces.Statements(), Migrate: !c.NoMigrate}
+	d, shut, err := c.OpenLasting(ctx, c.Starting(s, log), use)
 	if err != nil {
 		return err
 	}
-	defer closing(shut, &err)
-	if err := c.checkConnections(ctx, d, log, !c.NoWork); err != nil {
+	defer database.Closing(shut, &err)
+	if err := c.CheckConnections(ctx, d, log, !c.NoWork); err != nil {
 		return err
 	}
 	demo, err := c.fill(ctx, d)
 	if err != nil {
 		return err
 	}
-	with, err := c.keep(ctx, d, c.databaseFlags, log)
+	with, err := keep(ctx, d, c.WorkFlags, c.Flags, log)
 	if err != nil {
 		return err
 	}
@@ -108,15 +93,15 @@ func (c serveCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	address := cmp.Or(c.PublicURL, reachedAt(listener.Addr().String()))
+	address := cmp.Or(c.PublicURL, cli.ReachedAt(listener.Addr().String()))
 	service, err := c.assemble(running, d, address, with, log, traces)
 	if err != nil {
 		return err
 	}
-	if err := greet(ctx, s.out, service, address, demo); err != nil {
+	if err := greet(ctx, s.Out, service, address, demo); err != nil {
 		return err
 	}
-	defer closing(service.serveMetrics(metrics), &err)
+	defer database.Closing(service.serveMetrics(metrics), &err)
 	return service.run(running, stop, listener)
 }
 
@@ -128,7 +113,7 @@ func (c serveCmd) assemble(
 	if err != nil || c.NoWork {
 		return s, err
 	}
-	if s.work, err = c.workFlags.open(ctx, d, address, c.databaseFlags, with, log, traces); err != nil {
+	if s.work, err = newBackground(ctx, d, address, c.WorkFlags, c.DataDir, with, log, traces); err != nil {
 		return nil, err
 	}
 	s.work.register(s.metrics)
@@ -137,20 +122,7 @@ func (c serveCmd) assemble(
 
 // Validate refuses flags that no service could run with, as part of the
 // command line.
-func (c serveCmd) Validate() error { return c.validate() }
-
-func (c serveFlags) validate() error {
-	if c.Drain < 0 {
-		return fmt.Errorf("--drain: %v is below 0", c.Drain)
-	}
-	if _, err := domain.ParseNetworks(c.TrustedProxies); err != nil {
-		return fmt.Errorf("--trusted-proxies: %w", err)
-	}
-	if _, err := phishing.ParseNetworks(c.ScannerNets); err != nil {
-		return fmt.Errorf("--scanner-networks: %w", err)
-	}
-	return c.workFlags.validate()
-}
+func (c serveCmd) Validate() error { return c.Check() }
 
 // build wires the service at an address.
 func (c serveCmd) build(
@@ -168,8 +140,8 @@ func (c serveCmd) build(
 	s := &service{config: c, db: d, clock: domain.SystemClock{}, after: time.After, log: log}
 	s.api = v2.New(d, secret, v2.WithReportLinks(links.To), withWebhooks(with))
 	s.api.Set.Trace = traces.Calls()
-	s.metrics = newRegistry(sourcesOf(d))
-	s.watchDisks(c.databaseFlags, c.reportStoreFlag)
+	s.metrics = figures.NewRegistry(version, figures.SourcesOf(d))
+	s.watchDisks(c.Flags, c.StoreFlag)
 	var budgets ginop.Store
 	if c.RedisURL != "" {
 		if s.redis, err = openRedis(ctx, c.RedisURL); err != nil {
@@ -197,7 +169,7 @@ func (c serveCmd) build(
 		return nil, err
 	}
 	for _, e := range extensions {
-		if err := e.mount(ctx, s); err != nil {
+		if err := e.Mount(ctx, s.host()); err != nil {
 			return nil, err
 		}
 	}
@@ -282,4 +254,18 @@ func (s *service) runWork(ctx context.Context) error {
 		return nil
 	}
 	return s.work.run(ctx)
+}
+
+// traceRequests makes a span of every request but those that watch the service. The
+// trace that a request belongs to is believed of trusted proxies.
+func (c serveCmd) traceRequests(engine *gin.Engine, traces *telemetry.Telemetry) error {
+	if traces == nil {
+		return nil
+	}
+	trusted, err := domain.ParseNetworks(c.TrustedProxies)
+	if err != nil {
+		return err
+	}
+	engine.Use(traces.Requests(trusted, "/healthz", "/readyz", "/metrics"))
+	return nil
 }

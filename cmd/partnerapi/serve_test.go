@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/cmd/internal/cli"
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
 )
@@ -73,7 +74,7 @@ func TestHealth(t *testing.T) {
 // with its header.
 func TestKeysStaySecret(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	must(t, "partners", "create", flag, "Acme")
 	key := newKey(t, flag, "--name=x", "--clients=all", "--scopes=read,write")
 	r := serving(t, flag, "--release=latest", "--log-level=debug")
@@ -178,7 +179,7 @@ func TestReachedAt(t *testing.T) {
 		"0.0.0.0:80":     "http://localhost:80",
 		"[::1]:8080":     "http://[::1]:8080",
 	} {
-		if got := reachedAt(listen); got != want {
+		if got := cli.ReachedAt(listen); got != want {
 			t.Errorf("%s is reached at %s", listen, got)
 		}
 	}

@@ -21,7 +21,7 @@ var guides = []string{
 func guideOrder() []string {
 	order := slices.Clone(guides)
 	for _, e := range extensions {
-		order = append(order, e.guides...)
+		order = append(order, e.Guides...)
 	}
 	return order
 }
@@ -63,12 +63,12 @@ func pagesOf(api *v2.API, release op.Release) (site.Config, error) {
 		}},
 	}
 	for _, e := range extensions {
-		more, err := e.reference(api)
+		more, err := e.Reference(api)
 		if err != nil {
 			return site.Config{}, err
 		}
 		config.References = append(config.References, more)
-		maps.Copy(config.GuidePaths, e.guidePaths)
+		maps.Copy(config.GuidePaths, e.GuidePaths)
 	}
 	return config, nil
 }

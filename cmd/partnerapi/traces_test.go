@@ -15,6 +15,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/output"
 	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
 	"partnerapi/v2/op"
@@ -38,12 +40,12 @@ func newTraced(t *testing.T, c serveCmd, flag string) *traced {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	c.Demo, c.Release, c.Listen = true, op.Latest, defaultListen
-	store, err := c.openStore(t.Context(), t.TempDir(), slog.New(slog.DiscardHandler))
+	c.Demo, c.Release, c.Listen = true, op.Latest, cli.DefaultListen
+	store, err := c.OpenStore(t.Context(), t.TempDir(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := traces.Log(newLog(&s.logs, slog.LevelInfo, "json"))
+	log := traces.Log(output.NewLog(&s.logs, slog.LevelInfo, "json"))
 	if s.s, err = c.build(t.Context(), d, "http://localhost", kept{store: store}, log, traces); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +192,7 @@ func namesOf(spans []tracetest.SpanStub) []string {
 // proxy is gone on with. Health has no spans.
 func TestTraceOfACaller(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	const theirs = "4bf92f3577b34da6a3ce929d0e0e4736"
 	header := []string{"Traceparent", "00-" + theirs + "-00f067aa0ba902b7-01"}
 	for proxies, trusted := range map[string]bool{"": false, "198.51.100.0/24": false, "192.0.2.1": true} { // the peer's, of httptest

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/operator"
 	"partnerapi/idmap"
 )
 
@@ -15,7 +17,7 @@ import (
 // numbers, leaves an entry. What is refused leaves none.
 func TestCommandsOfV1AreAudited(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	d := opened(t, flag)
 	client := insertClients(t, d, "Acme", "Hill")[0]
 	key := must(t, "keys", "create", "--name=k", "--clients=all", "--scopes=read", flag)[:13]
@@ -44,13 +46,13 @@ func TestCommandsOfV1AreAudited(t *testing.T) {
 		{"idmap import", "", []string{"idmap", "import", numbers}, nil},
 	} {
 		must(t, append(c.args, flag)...)
-		var entries []auditLine
+		var entries []operator.AuditLine
 		if err := json.Unmarshal([]byte(must(t, "audit", "--json", "--key=command", flag)), &entries); err != nil {
 			t.Fatal(err)
 		}
 		e := entries[len(entries)-1]
 		if e.Operation != c.name || !slices.Equal(e.Fields, c.fields) || (e.Object == nil) != (c.kind == "") ||
-			e.Object != nil && (e.Object.Kind != c.kind || e.Object.ID == "") || *e.SystemUser != systemUser() {
+			e.Object != nil && (e.Object.Kind != c.kind || e.Object.ID == "") || *e.SystemUser != database.SystemUser() {
 			t.Errorf("%q leaves %+v of %+v", c.args, e, e.Object)
 		}
 	}

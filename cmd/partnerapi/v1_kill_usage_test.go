@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/cmd/internal/database"
 	"partnerapi/domain"
 	"partnerapi/v1compat/usage"
 )
@@ -69,7 +70,7 @@ func awaitUse(t *testing.T, dir string) int64 {
 // recordedUse is how many calls of v1 the database of a data directory has.
 func recordedUse(t *testing.T, dir string) (calls int64) {
 	t.Helper()
-	d, shut, err := databaseFlags{DataDir: dir}.open(context.Background(), io.Discard)
+	d, shut, err := database.Flags{DataDir: dir}.Connect(context.Background(), io.Discard, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func TestRetirementUsage(t *testing.T) {
 // service that runs already.
 func TestAnnounceCommands(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	must(t, "partners", "create", flag, "Acme")
 	key := newKey(t, flag, "--name=sync", "--clients=all", "--scopes=read")
 	says(t, must(t, "v1", "announce", flag, "--announced=2024-01-31", "--sunset=2099-01-31"),
@@ -120,7 +120,7 @@ func awaitState(t *testing.T, r *running, words string) {
 // it says, by services that run and by those that start later.
 func TestPhaseCommands(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	must(t, "partners", "create", flag, "Acme")
 	must(t, "partners", "create", flag, "Other")
 	create := []string{flag, "--clients=all", "--scopes=read,write"}
@@ -172,7 +172,7 @@ func TestPhaseCommands(t *testing.T) {
 // cancelled.
 func TestBrownoutCommands(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	must(t, "partners", "create", flag, "Acme")
 	create := []string{flag, "--clients=all", "--scopes=read"}
 	in, out := newKey(t, append(create, "--name=in")...), newKey(t, append(create, "--name=out")...)
@@ -211,7 +211,7 @@ func TestBrownoutCommands(t *testing.T) {
 // TestEndCommand: who still calls keeps v1 from ending; then nobody is answered.
 func TestEndCommand(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	must(t, "partners", "create", flag, "Acme")
 	key := newKey(t, flag, "--name=sync", "--clients=all", "--scopes=read")
 	refused(t, 1, []string{"v1", "end", flag}, "v1 announce")

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"partnerapi/cmd/internal/v1cmd"
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v1compat/retire"
@@ -74,22 +75,22 @@ func (r *retired) scene() {
 	r.called("pk_demo_other", "GET /v1/partner", 76, 75, 3, 0)
 }
 
-func (r *retired) read(c statusCmd) *status {
+func (r *retired) read(c v1cmd.StatusCmd) *v1cmd.Status {
 	r.t.Helper()
 	if c.Days == 0 {
 		c.Days = 30
 	}
-	st, err := c.read(context.Background(), r.db, r.clock)
+	st, err := c.Read(context.Background(), r.db, r.clock)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return st
 }
 
-func (r *retired) table(c statusCmd) string {
+func (r *retired) table(c v1cmd.StatusCmd) string {
 	r.t.Helper()
 	var out bytes.Buffer
-	if err := r.read(c).writeTable(&out); err != nil {
+	if err := r.read(c).WriteTable(&out); err != nil {
 		r.t.Fatal(err)
 	}
 	return out.String()
@@ -120,15 +121,15 @@ func golden(t *testing.T, name string, got []byte) {
 func TestStatusTable(t *testing.T) {
 	t.Parallel()
 	r := newRetired(t)
-	if got := r.table(statusCmd{}); got != "The end of v1 is not announced: the command v1 announce does that.\n"+
+	if got := r.table(v1cmd.StatusCmd{}); got != "The end of v1 is not announced: the command v1 announce does that.\n"+
 		"In the last 30 days: 0 calls of v1 by 0 keys, of which 0 failed.\n\nNo key called v1 in the last 400 days.\n" {
 		t.Errorf("at first:\n%s", got)
 	}
 	r.scene()
 	r.announce()
-	golden(t, "v1_status_golden.txt", []byte(r.table(statusCmd{})))
+	golden(t, "v1_status_golden.txt", []byte(r.table(v1cmd.StatusCmd{})))
 
-	one := r.table(statusCmd{Key: "pk_demo_subset"})
+	one := r.table(v1cmd.StatusCmd{Key: "pk_demo_subset"})
 	if !strings.Contains(one, "night-job") || strings.Contains(one, "pk_demo_all") || !strings.Contains(one, "21 calls of v1 by 1 key") {
 		t.Errorf("of one key:\n%s", one)
 	}
@@ -141,7 +142,7 @@ func TestStatusJSON(t *testing.T) {
 	r.scene()
 	r.announce()
 	var out bytes.Buffer
-	if err := r.read(statusCmd{Days: 3}).writeJSON(&out); err != nil {
+	if err := r.read(v1cmd.StatusCmd{Days: 3}).WriteJSON(&out); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "v1_status_golden.json", out.Bytes())
@@ -192,7 +193,7 @@ func TestStatusPage(t *testing.T) {
 	if err := os.WriteFile(file, []byte("the page before"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.read(statusCmd{Days: 5}).writePage(file); err != nil {
+	if err := r.read(v1cmd.StatusCmd{Days: 5}).WritePage(file); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(file)
@@ -211,7 +212,7 @@ func TestStatusPage(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*")); err != nil || len(left) != 1 {
 		t.Errorf("files %v (%v)", left, err)
 	}
-	if err := r.read(statusCmd{}).writePage(filepath.Join(t.TempDir(), "none", "status.html")); err == nil {
+	if err := r.read(v1cmd.StatusCmd{}).WritePage(filepath.Join(t.TempDir(), "none", "status.html")); err == nil {
 		t.Error("wrote into a folder that is not there")
 	}
 }
@@ -304,7 +305,7 @@ func TestStatusOfTheEnd(t *testing.T) {
 	}
 	says := func(words ...string) {
 		t.Helper()
-		got := r.table(statusCmd{})
+		got := r.table(v1cmd.StatusCmd{})
 		for _, w := range words {
 			if !strings.Contains(got, w) {
 				t.Errorf("does not say %q:\n%s", w, got)
@@ -314,12 +315,12 @@ func TestStatusOfTheEnd(t *testing.T) {
 	says("v1 was ended on 2026-05-26", "It can be deleted from 2026-06-25 on, unless it is called before; nobody called it since then.", "  off  ")
 	r.called("pk_demo_all", "GET /v1/clients", 5, 5, 1, 1)
 	says("It can be deleted from 2026-07-10 on, unless it is called before; its last call was on 2026-06-10.")
-	if at := r.read(statusCmd{Key: "pk_demo_other"}).DeletableAt; at == nil || dayOf(at.Time) != "2026-07-10" {
+	if at := r.read(v1cmd.StatusCmd{Key: "pk_demo_other"}).DeletableAt; at == nil || v1cmd.DayOf(at.Time) != "2026-07-10" {
 		t.Errorf("can be deleted at %v", at)
 	}
 	r.clock.Advance(40 * 24 * time.Hour)
 	says("It can be deleted, as nobody called it since then: run make remove-v1", "OF_V1", "idmap/drop.sql", "partnerapi migrate")
-	checkStatusPage(t, pageOf(t, r.read(statusCmd{})))
+	checkStatusPage(t, pageOf(t, r.read(v1cmd.StatusCmd{})))
 }
 
 // TestStatusOfTheSunset: days left, and days past.
@@ -337,10 +338,10 @@ func TestStatusOfTheSunset(t *testing.T) {
 		{3, "The sunset of v1 was on 2027-06-24, 3 days ago: the command v1 end", "<strong>3</strong> days past its sunset"},
 	} {
 		r.clock.Advance(time.Duration(step.days) * 24 * time.Hour)
-		if got := r.table(statusCmd{}); !strings.Contains(got, step.table) {
+		if got := r.table(v1cmd.StatusCmd{}); !strings.Contains(got, step.table) {
 			t.Errorf("does not say %q:\n%s", step.table, got)
 		}
-		page := pageOf(t, r.read(statusCmd{}))
+		page := pageOf(t, r.read(v1cmd.StatusCmd{}))
 		checkStatusPage(t, page)
 		if !strings.Contains(string(page), step.page) {
 			t.Errorf("the page does not say %q", step.page)
@@ -348,10 +349,10 @@ func TestStatusOfTheSunset(t *testing.T) {
 	}
 }
 
-func pageOf(t *testing.T, st *status) []byte {
+func pageOf(t *testing.T, st *v1cmd.Status) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
-	if err := st.writePage(file); err != nil {
+	if err := st.WritePage(file); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(file)
@@ -398,7 +399,7 @@ func TestStatusOfOneDay(t *testing.T) {
 	r.called("pk_demo_all", "GET /v1/clients", 0, 0, 1_234_567, 0)
 	r.called("pk_demo_all", "GET /v1/removed", 0, 0, 1, 0)
 	must(t, "keys", "revoke", r.flag, "pk_demo_all")
-	st := r.read(statusCmd{Days: 1})
+	st := r.read(v1cmd.StatusCmd{Days: 1})
 	page := pageOf(t, st)
 	checkStatusPage(t, page)
 	if !strings.Contains(string(page), "1,234,567") || !strings.Contains(string(page), "(ended)") {

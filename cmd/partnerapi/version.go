@@ -8,14 +8,15 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"partnerapi/cmd/internal/cli"
 	"partnerapi/v2/op"
 )
 
 type versionCmd struct{}
 
 // Run prints the version.
-func (versionCmd) Run(s streams) error {
-	_, err := io.WriteString(s.out, versionText())
+func (versionCmd) Run(s cli.Env) error {
+	_, err := io.WriteString(s.Out, versionText())
 	return err
 }
 
@@ -24,7 +25,7 @@ func (versionCmd) Run(s streams) error {
 func versionText() string {
 	serves := "v2, releases " + strings.Join(op.Release(0).Values(), ", ")
 	for _, e := range extensions {
-		serves += "; " + e.name
+		serves += "; " + e.Name
 	}
 	return fmt.Sprintf("partnerapi %s\ncommit: %s\nbuilt with: %s %s/%s\nserves: %s\n",
 		version, cmp.Or(builtFrom(), "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH, serves)

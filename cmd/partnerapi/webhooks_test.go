@@ -33,7 +33,7 @@ func subscribed(t *testing.T, d *db.DB, partner string) domain.WebhookID {
 // TestWebhookCommands lists webhooks and deliveries, pauses one and resumes it.
 func TestWebhookCommands(t *testing.T) {
 	t.Parallel()
-	flag := database(t)
+	flag := databaseFlag(t)
 	d := opened(t, flag)
 	for _, partner := range []string{"Acme", "Brick"} {
 		insertClients(t, d, partner, "Client")

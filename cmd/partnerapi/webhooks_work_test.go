@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"partnerapi/cmd/internal/figures"
 	"partnerapi/db"
 	"partnerapi/db/doctor"
 	"partnerapi/db/outbox"
@@ -24,9 +25,9 @@ func TestDeliveryMetrics(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 	id := db.NewID[domain.WebhookKind]()
-	registry := newRegistry(sources{
-		clock: func() time.Time { return now }, pool: func() pg.Stats { return pg.Stats{} },
-		figures: func(context.Context, time.Duration) (doctor.Figures, error) {
+	registry := figures.NewRegistry(version, figures.Sources{
+		Clock: func() time.Time { return now }, PoolStats: func() pg.Stats { return pg.Stats{} },
+		Figures: func(context.Context, time.Duration) (doctor.Figures, error) {
 			return doctor.Figures{Deliveries: outbox.DeliveryBacklog{
 				Waiting: 7, Due: now.Add(-90 * time.Second), Active: 3, Paused: 2, Disabled: 1,
 				Failing: []outbox.FailingWebhook{{ID: id, FailingSince: now.Add(-time.Hour)}},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,62 +15,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/config"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/figures"
 	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
+	"partnerapi/domain"
 	"partnerapi/platform/directory"
 	"partnerapi/platform/mail"
 	"partnerapi/platform/phishing"
 	"partnerapi/platform/report"
+	"partnerapi/platform/seal"
 	"partnerapi/platform/webhook"
 	v2 "partnerapi/v2"
 )
-
-// workFlags say how the background work reaches the world.
-type workFlags struct {
-	directoryFlags
-	encryptionFlags
-	reportStoreFlag
-	reportFontFlag
-	webhookFlags
-	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers reach the service at, with which links in mail begin. Default: the listen address."`
-	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without it, mail goes to files in the folder outbox of --data-dir."`
-	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The sender of mail. Default: no-reply at the host of --public-url."`
-	Workers   int    `default:"${workers}" help:"How many mails are under way at a time."`
-
-	Connections int `default:"20" help:"How many connections to the database requests and background work may use. The process opens up to 9 more: for locks, readiness and metrics, and to be notified of mail, reports and changes of v1."`
-
-	LogLevel  slog.Level `name:"log-level" default:"info" help:"The lowest level that is logged: debug, info, warn or error."`
-	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"The form of log lines: text or json."`
-}
-
-func (f workFlags) validate() error {
-	if f.PublicURL != "" {
-		if _, err := mail.PublicURL(f.PublicURL); err != nil {
-			return fmt.Errorf("--public-url: %w", err)
-		}
-	}
-	if _, err := mail.NewComposer(cmp.Or(f.PublicURL, "http://"+defaultListen), f.MailFrom); err != nil {
-		return fmt.Errorf("--mail-from: %w", err)
-	}
-	if err := report.CheckStore(f.ReportStore); err != nil {
-		return fmt.Errorf("--report-store: %w", err)
-	}
-	if f.SMTPURL != "" {
-		if _, err := mail.NewSMTP(f.SMTPURL); err != nil { // which does not connect
-			return fmt.Errorf("--smtp-url: %w", err)
-		}
-	}
-	if f.Workers < 1 || f.Workers > 1000 {
-		return fmt.Errorf("--workers: %d is not between 1 and 1000", f.Workers)
-	}
-	if f.Connections < minConnections || f.Connections > 1000 {
-		return fmt.Errorf("--connections: %d is not between %d and 1000", f.Connections, minConnections)
-	}
-	if _, err := f.endpoints(nil); err != nil { // which does not connect
-		return err
-	}
-	return errors.Join(f.validateEndpoints(), f.validateKey())
-}
 
 // background is the work that no request waits for.
 type background struct {
@@ -103,10 +61,10 @@ func (w *background) register(r prometheus.Registerer) {
 	w.delivered.register(r)
 }
 
-// open wires the background work of a service at an address, on the database that
-// other flags say. It keeps mail in the data directory.
-func (f workFlags) open(
-	ctx context.Context, d *db.DB, address string, at databaseFlags, with kept, log *slog.Logger,
+// newBackground wires the background work of a service at an address. It keeps mail in
+// the data directory.
+func newBackground(
+	ctx context.Context, d *db.DB, address string, f config.WorkFlags, dataDir string, with kept, log *slog.Logger,
 	traces *telemetry.Telemetry,
 ) (*background, error) {
 	if f.PublicURL != "" {
@@ -116,7 +74,7 @@ func (f workFlags) open(
 	if err != nil {
 		return nil, err
 	}
-	sender, err := mail.Open(f.SMTPURL, filepath.Join(at.DataDir, "outbox"))
+	sender, err := mail.Open(f.SMTPURL, filepath.Join(dataDir, "outbox"))
 	if err != nil {
 		return nil, err
 	}
@@ -139,24 +97,10 @@ func (f workFlags) open(
 		db: d, sender: sender, server: newMailWatch(sender, log), mails: mails, tries: tries, made: made, synced: synced,
 		reports: newReportWorker(d, with, log, made, traces.Work()),
 		care:    report.NewMaintainer(d, with.store, log, traces.Work()),
-		syncs: directory.NewRunner(d, with.keys, f.connector(traces), log,
+		syncs: directory.NewRunner(d, with.keys, f.Connector(traces), log,
 			directory.WithTrace(traces.Work()), directory.WithWatcher(synced.count)),
 		log: log, traces: traces,
 	}, nil
-}
-
-// newMailTries counts tries to send a mail.
-func newMailTries() *prometheus.CounterVec {
-	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "partnerapi_mail_tries_total",
-		Help: "Tries to send a mail, by kind and outcome: sent, failed, retried, suppressed or lost.",
-	}, []string{"kind", "outcome"})
-	for _, kind := range []db.OutboxKind{db.RequestedMail, db.SimulatedMail} {
-		for _, outcome := range []mail.Outcome{mail.Sent, mail.Failed, mail.Retried, mail.Suppressed, mail.Lost} {
-			tries.WithLabelValues(string(kind), string(outcome)) // 0 is shown too
-		}
-	}
-	return tries
 }
 
 // run works until ctx ends, and then finishes what is under way.
@@ -177,8 +121,8 @@ func (w *background) run(ctx context.Context) error {
 }
 
 type workCmd struct {
-	databaseFlags
-	workFlags
+	database.Flags
+	config.WorkFlags
 	Listen string `env:"PARTNERAPI_WORK_LISTEN" placeholder:"ADDRESS" help:"The address of /healthz, /readyz and /metrics. Default: none."`
 }
 
@@ -188,13 +132,13 @@ type workCmd struct {
 func (c workCmd) Validate() error {
 	if c.SMTPURL != "" && c.PublicURL == "" {
 		return errors.New("--smtp-url needs --public-url beside it: links in mail begin with it, and nobody but this " +
-			"machine could follow those to " + defaultListen)
+			"machine could follow those to " + cli.DefaultListen)
 	}
-	return c.validate()
+	return c.Check()
 }
 
 // Run works until ctx ends.
-func (c workCmd) Run(ctx context.Context, s streams) (err error) {
+func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	watched, err := c.listen()
 	if err != nil {
 		return err
@@ -202,27 +146,27 @@ func (c workCmd) Run(ctx context.Context, s streams) (err error) {
 	if watched != nil {
 		defer watched.Close()
 	}
-	log, traces, flush, err := c.watched(ctx, s.err)
+	log, traces, flush, err := c.Watched(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer flush()
-	d, shut, err := c.openLasting(ctx, c.progress(s.err, log), lasting{
-		log: log, connections: c.Connections, tracer: traces.Statements(),
+	d, shut, err := c.OpenLasting(ctx, c.Starting(s, log), database.Lasting{
+		Log: log, Connections: c.Connections, Tracer: traces.Statements(),
 	})
 	if err != nil {
 		return err
 	}
-	defer closing(shut, &err)
-	if err := c.checkConnections(ctx, d, log, true); err != nil {
+	defer database.Closing(shut, &err)
+	if err := c.CheckConnections(ctx, d, log, true); err != nil {
 		return err
 	}
-	with, err := c.keep(ctx, d, c.databaseFlags, log)
+	with, err := keep(ctx, d, c.WorkFlags, c.Flags, log)
 	if err != nil {
 		return err
 	}
 	defer with.close()
-	w, err := c.workFlags.open(ctx, d, "http://"+defaultListen, c.databaseFlags, with, log, traces)
+	w, err := newBackground(ctx, d, "http://"+cli.DefaultListen, c.WorkFlags, c.DataDir, with, log, traces)
 	if err != nil {
 		return err
 	}
@@ -232,7 +176,7 @@ func (c workCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	server := c.watch(w, log)
 	go func() { _ = server.Serve(watched) }() // until it is closed
-	defer closing(server.Close, &err)
+	defer database.Closing(server.Close, &err)
 	log.InfoContext(ctx, "health and metrics are served", "address", watched.Addr().String())
 	return w.run(ctx)
 }
@@ -252,8 +196,8 @@ func (c workCmd) listen() (net.Listener, error) {
 // watch serves what an operator watches of a process that serves no API.
 func (c workCmd) watch(w *background, log *slog.Logger) *http.Server {
 	gin.SetMode(gin.ReleaseMode)
-	s := &service{db: w.db, engine: gin.New(), log: log, metrics: newRegistry(sourcesOf(w.db))}
-	s.watchDisks(c.databaseFlags, c.reportStoreFlag)
+	s := &service{db: w.db, engine: gin.New(), log: log, metrics: figures.NewRegistry(version, figures.SourcesOf(w.db))}
+	s.watchDisks(c.Flags, c.StoreFlag)
 	w.register(s.metrics)
 	s.health()
 	paths := http.NewServeMux()
@@ -263,4 +207,70 @@ func (c workCmd) watch(w *background, log *slog.Logger) *http.Server {
 		Handler: paths, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
+}
+
+// newDeliveries returns what delivers events.
+func newDeliveries(d *db.DB, with kept, log *slog.Logger, metrics *deliveryMetrics) *webhook.Dispatcher {
+	return webhook.NewDispatcher(d, with.endpoints, with.keys, log, webhook.Observer{
+		Tried:    metrics.tried,
+		Dropped:  func(n int) { metrics.dropped.Add(float64(n)) },
+		Disabled: func(n int) { metrics.disabled.Add(float64(n)) },
+	})
+}
+
+// newReportWorker returns what makes reports.
+func newReportWorker(
+	d *db.DB, with kept, log *slog.Logger, metrics *reportMetrics, trace domain.Trace,
+) *report.Worker {
+	return report.NewWorker(d, with.store, with.maker, log, report.Observer{Tried: metrics.count, Trace: trace})
+}
+
+// kept is what a process works with beside the database: the keys of the secrets in
+// it, which may be nil, the store of the files of reports, with what makes those, and
+// the way to the endpoints of webhooks.
+type kept struct {
+	keys      *seal.Keys
+	store     *report.Store
+	maker     *report.Renderer
+	endpoints endpoints
+}
+
+// endpoints is the way to the endpoints of webhooks: a webhook.Endpoints.
+type endpoints interface {
+	v2.Endpoints
+	webhook.Poster
+	Close()
+}
+
+// keep opens what the flags say of that. What they cannot mean is an error before
+// anything is made. The caller closes it.
+func keep(ctx context.Context, d *db.DB, f config.WorkFlags, at database.Flags, log *slog.Logger) (k kept, err error) {
+	if k.maker, err = f.Maker(); err != nil {
+		return k, err
+	}
+	if k.endpoints, err = f.Endpoints(version, d); err != nil {
+		return k, err
+	}
+	if k.keys, err = f.OpenKeys(ctx, d, at, log); err != nil {
+		return k, err
+	}
+	k.store, err = f.OpenStore(ctx, at.DataDir, log)
+	return k, err
+}
+
+// close ends what is kept open.
+func (k kept) close() { k.endpoints.Close() }
+
+// withWebhooks lets the API make, change and test subscriptions, with what a process
+// keeps.
+func withWebhooks(with kept) v2.Option {
+	return v2.WithWebhooks(with.endpoints, sealer(with.keys))
+}
+
+// sealer are keys, or nil where there are none.
+func sealer(keys *seal.Keys) v2.Sealer {
+	if keys == nil {
+		return nil
+	}
+	return keys
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"partnerapi/cmd/internal/figures"
 	"partnerapi/db/doctor"
 	"partnerapi/db/outbox"
 	"partnerapi/db/pg"
@@ -77,10 +78,10 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 	t.Parallel()
 	now, counts := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC), 0
 	var away error
-	registry := newRegistry(sources{
-		clock: func() time.Time { return now },
-		pool:  func() pg.Stats { return pg.Stats{InUse: 3, Idle: 4, Max: 20} },
-		figures: func(context.Context, time.Duration) (doctor.Figures, error) {
+	registry := figures.NewRegistry(version, figures.Sources{
+		Clock:     func() time.Time { return now },
+		PoolStats: func() pg.Stats { return pg.Stats{InUse: 3, Idle: 4, Max: 20} },
+		Figures: func(context.Context, time.Duration) (doctor.Figures, error) {
 			counts++
 			return doctor.Figures{
 				Mail: outbox.MailBacklog{Waiting: 2, Oldest: now.Add(-time.Minute)}, Simulated: outbox.MailBacklog{Failed: counts},
@@ -146,11 +147,11 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 	want(9, "events_waiting")
 	want(0, "event_oldest_seconds")
 	want(10, "events_published_total")
-	now = now.Add(figuresAge)
+	now = now.Add(figures.Age)
 	want(2, "mails", "simulation", "failed")
 	want(1, "database_up")
 
-	now, away = now.Add(figuresAge), errors.New("away")
+	now, away = now.Add(figures.Age), errors.New("away")
 	want(0, "database_up")
 	want(-1, "mails", "simulation", "failed")
 	want(20, "database_connections_max")
@@ -160,8 +161,8 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 // PostgreSQL's default, and one that never could to be told so.
 func TestConnections(t *testing.T) {
 	t.Parallel()
-	line := cli{Plugins: pluginCommands()}
-	parser, err := newParser(t.Context(), &line, streams{out: io.Discard, err: io.Discard})
+	line := commands{Plugins: pluginCommands()}
+	parser, err := newParser(t.Context(), &line, environment(nil, io.Discard, io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,11 +170,11 @@ func TestConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	const byDefault, reserved = 100, 3
-	if n := 2 * line.Serve.needs(true); n > byDefault-reserved {
+	if n := 2 * line.Serve.Needs(true); n > byDefault-reserved {
 		t.Errorf("two processes need %d connections", n)
 	}
 
-	flag := database(t)
+	flag := databaseFlag(t)
 	refused(t, 1, []string{"serve", flag, "--listen=127.0.0.1:0", "--workers=1000", "--connections=1000"}, "1009 connections", "max_connections")
 	refused(t, 1, []string{"work", flag, "--workers=1000", "--connections=1000"}, "1009 connections", "max_connections")
 	refused(t, 2, []string{"serve", flag, "--connections=1"}, "--connections")

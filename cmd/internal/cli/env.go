@@ -1,0 +1,56 @@
+// Package cli has what every command runs with.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+
+	"partnerapi/db"
+	"partnerapi/db/migrate"
+)
+
+// Env is what a command runs with: what it reads and writes, the program's
+// version, and the tables of its extensions.
+type Env struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Version  string
+	Tables   []Tables
+}
+
+// Tables are those of a part of the program.
+type Tables struct {
+	Name string
+	// Version returns the version that they are at, 0 where there are none, and the one
+	// that is needed.
+	Version func(context.Context, *db.DB) (have, want int64, err error)
+	// Migrate brings them up to date.
+	Migrate func(context.Context, *db.DB) error
+	// Steps are their migrations.
+	Steps func(context.Context, *db.DB) ([]migrate.Step, error)
+}
+
+// DefaultListen is where the service listens by default.
+const DefaultListen = "127.0.0.1:8080"
+
+// ReachedAt is the URL of a listen address. One that stands for all of the
+// machine's addresses can be reached as localhost from there.
+func ReachedAt(listen string) string {
+	if a, err := netip.ParseAddrPort(listen); err == nil && a.Addr().IsUnspecified() {
+		listen = net.JoinHostPort("localhost", fmt.Sprint(a.Port()))
+	}
+	return "http://" + listen
+}
+
+// OnLoopback reports whether only this machine can reach a listen address.
+func OnLoopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
+}

@@ -1,0 +1,54 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+
+	"partnerapi/platform/report"
+)
+
+// FontFlag says with which font PDFs are written besides the built-in one.
+type FontFlag struct {
+	ReportFont string `name:"report-font" type:"path" placeholder:"FILE" help:"A TrueType font (.ttf) for scripts beyond Latin, Greek and Cyrillic in PDF reports."`
+}
+
+// Maker returns what makes the files of reports.
+func (f FontFlag) Maker() (*report.Renderer, error) {
+	if f.ReportFont == "" {
+		return report.NewRenderer(report.Options{}), nil
+	}
+	font, err := report.LoadFont(f.ReportFont)
+	if err != nil {
+		return nil, fmt.Errorf("--report-font: %w", err)
+	}
+	return report.NewRenderer(report.Options{Font: font}), nil
+}
+
+// StoreFlag says where the files of reports are.
+type StoreFlag struct {
+	ReportStore string `name:"report-store" placeholder:"URL" help:"Where the files of reports are kept: file:///path, s3://bucket?region=…, gs://bucket or azblob://container. Default: the folder reports of --data-dir, which is of use to one machine only."`
+}
+
+// Folder is the folder of this machine that keeps reports, where one does.
+func (f StoreFlag) Folder(dataDir string) (dir string, ofMachine bool) {
+	if f.ReportStore == "" {
+		return filepath.Join(dataDir, "reports"), true
+	}
+	u, err := url.Parse(f.ReportStore)
+	if err != nil || u.Scheme != "file" {
+		return "", false
+	}
+	return filepath.FromSlash(u.Path), true
+}
+
+// OpenStore opens the store of reports.
+func (f StoreFlag) OpenStore(ctx context.Context, dataDir string, log *slog.Logger) (*report.Store, error) {
+	store, err := report.OpenStore(ctx, f.ReportStore, filepath.Join(dataDir, "reports"), log)
+	if err != nil {
+		return nil, fmt.Errorf("--report-store: %w", err)
+	}
+	return store, nil
+}

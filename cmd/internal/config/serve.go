@@ -1,0 +1,43 @@
+// Package config has the flags of serve and work, and opens what they say.
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"partnerapi/cmd/internal/database"
+	"partnerapi/domain"
+	"partnerapi/platform/phishing"
+	"partnerapi/v2/op"
+)
+
+// ServeFlags say how the API is served; doctor takes them too.
+type ServeFlags struct {
+	database.Flags
+	WorkFlags
+	Listen         string        `default:"${listen}" help:"The address to listen on."`
+	MetricsListen  string        `name:"metrics-listen" placeholder:"ADDRESS" help:"A separate address for /metrics. Without it, /metrics is served with the API if that listens on a loopback address only, else not at all."`
+	Drain          time.Duration `default:"0s" help:"How long requests are still taken after SIGTERM, while /readyz answers 503."`
+	Release        op.Release    `default:"2.0" help:"The release of v2 to serve: 2.0, 2.1, 2.2, 2.3 or latest."`
+	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"A Redis in which replicas share budgets and checkpoints."`
+	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`
+	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of mail scanners, whose opens and clicks of simulated mails do not count. Default: a small list."`
+	MCPReadOnly    bool          `name:"mcp-read-only" help:"Show agents (/mcp) only the tools that read, and refuse the others."`
+	NoWork         bool          `name:"no-work" help:"Leave background work to other processes (partnerapi work)."`
+	NoMigrate      bool          `name:"no-migrate" help:"Change no tables, and refuse to serve while a migration is missing."`
+	Demo           bool          `help:"Fill an empty database with a demonstration, and accept its keys."`
+}
+
+// Check refuses flags that no service could run with.
+func (c ServeFlags) Check() error {
+	if c.Drain < 0 {
+		return fmt.Errorf("--drain: %v is below 0", c.Drain)
+	}
+	if _, err := domain.ParseNetworks(c.TrustedProxies); err != nil {
+		return fmt.Errorf("--trusted-proxies: %w", err)
+	}
+	if _, err := phishing.ParseNetworks(c.ScannerNets); err != nil {
+		return fmt.Errorf("--scanner-networks: %w", err)
+	}
+	return c.WorkFlags.Check()
+}

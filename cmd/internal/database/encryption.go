@@ -1,0 +1,115 @@
+package database
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"partnerapi/db"
+	"partnerapi/platform/seal"
+)
+
+// KeyFlags say with which key secrets are kept.
+type KeyFlags struct {
+	EncryptionKey string `name:"encryption-key" placeholder:"KEY,…" help:"The key that secrets are encrypted with in the database: 32 bytes in base64, or file:PATH. Older keys may follow, to decrypt with. Default: encryption.key in --data-dir, made at the first start, where the embedded database is used; else none."`
+}
+
+func (f KeyFlags) CheckKey() error {
+	if f.EncryptionKey == "" {
+		return nil
+	}
+	if _, err := seal.ParseKeys(f.EncryptionKey); err != nil {
+		return fmt.Errorf("--encryption-key: %w", err)
+	}
+	return nil
+}
+
+// KeyFile is where the key of an embedded installation is kept.
+func (f Flags) KeyFile() string { return filepath.Join(f.DataDir, "encryption.key") }
+
+// OpenKeys returns the keys for a database; nil where there are none, which log is
+// told where secrets need one. Keys that can't open the secrets that are stored
+// are an error.
+func (f KeyFlags) OpenKeys(
+	ctx context.Context, d *db.DB, at Flags, log *slog.Logger,
+) (*seal.Keys, error) {
+	used, err := d.AnySealed(ctx, db.SealedColumns)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := f.Keys(at, used)
+	if err != nil {
+		return nil, err
+	}
+	if keys != nil {
+		return keys, CheckKeys(ctx, d, keys, used)
+	}
+	if used {
+		log.WarnContext(ctx, "the database holds secrets, such as the credentials of directories, and there is no "+
+			"--encryption-key to decrypt them with")
+	}
+	return nil, nil
+}
+
+// Keys reads the keys, and makes the one of an embedded installation that stores no
+// secrets yet.
+func (f KeyFlags) Keys(at Flags, used bool) (*seal.Keys, error) {
+	switch {
+	case f.EncryptionKey != "":
+		return seal.ParseKeys(f.EncryptionKey)
+	case at.DatabaseURL != "":
+		return nil, nil
+	}
+	if _, err := os.Stat(at.KeyFile()); errors.Is(err, fs.ErrNotExist) && used {
+		return nil, fmt.Errorf("%s is missing, and the database holds secrets that are encrypted with the key in it: "+
+			"restore it from a backup, or give its key by --encryption-key", at.KeyFile())
+	}
+	return seal.FileKeys(at.KeyFile())
+}
+
+// CheckContext is what the value is sealed for by which a wrong key is known.
+var CheckContext = seal.Context("check", "")
+
+// CheckKeys reports an error where keys are not those of the secrets that are
+// stored. Where none are, any keys will do from then on.
+func CheckKeys(ctx context.Context, d *db.DB, keys *seal.Keys, used bool) error {
+	for {
+		check, err := d.EncryptionCheck(ctx)
+		if err != nil {
+			return err
+		}
+		if check != nil {
+			switch _, err := keys.Open(check, CheckContext); {
+			case err == nil:
+				return nil
+			case used:
+				return fmt.Errorf("the secrets in the database, such as the credentials of directories, are %w: give that "+
+					"one by --encryption-key, where a rotation was begun after the new one and a comma", err)
+			}
+		}
+		if set, err := SetCheck(ctx, d, keys, check); err != nil || set {
+			return err
+		}
+	}
+}
+
+// SetCheck keeps a value by which other keys than these are known. It reports false
+// where another process did so meanwhile.
+func SetCheck(ctx context.Context, d *db.DB, keys *seal.Keys, before []byte) (bool, error) {
+	sealed, err := keys.Seal(nil, CheckContext)
+	if err != nil {
+		return false, err
+	}
+	return d.SetEncryptionCheck(ctx, before, sealed)
+}
+
+// IsCurrent reports whether a value was sealed with the current key.
+func IsCurrent(keys *seal.Keys, sealed []byte) (bool, error) {
+	prefix, err := keys.Prefix()
+	return bytes.HasPrefix(sealed, prefix), err
+}

@@ -1,0 +1,186 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/figures"
+	"partnerapi/domain"
+	"partnerapi/platform/mail"
+)
+
+// checkFlags reads what the flags say, as serve does at its start.
+func (e *examination) checkFlags(ctx context.Context) finding {
+	const mend = "correct the flag, or the variable PARTNERAPI_ with its name"
+	if err := e.Check(); err != nil {
+		return fail(mend, err)
+	}
+	return bounded(ctx, mend, func() finding {
+		if _, err := e.Maker(); err != nil {
+			return fail(mend, err)
+		}
+		return pass("they can be used")
+	})
+}
+
+// checkWebhooks warns where events may go to this machine's own network.
+func (e *examination) checkWebhooks(context.Context) finding {
+	if e.WebhookAllowPrivate {
+		return warn("take --webhook-allow-private away", "deliveries reach private and local addresses too")
+	}
+	return pass("public addresses only")
+}
+
+// checkRedis connects, and runs a script as budgets do.
+func (e *examination) checkRedis(ctx context.Context) finding {
+	if e.RedisURL == "" {
+		return pass("none: each process counts budgets for itself (several processes that serve need one)")
+	}
+	at, scripts, err := e.redis(ctx, e.RedisURL)
+	switch {
+	case err != nil:
+		return fail("start Redis, or correct --redis-url: serve does not start without it", err)
+	case scripts != nil:
+		return fail("allow this user of Redis to run scripts (EVAL, EVALSHA)", fmt.Errorf("it runs no script: %w", scripts))
+	}
+	return pass("answers at %s, and runs scripts", at)
+}
+
+// checkMail connects to the mail server as for a mail, and sends nothing.
+func (e *examination) checkMail(ctx context.Context) finding {
+	switch {
+	case e.SMTPURL == "" && e.DatabaseURL == "":
+		return pass("no mail server: mails become files in %s", filepath.Join(e.DataDir, "outbox"))
+	case e.SMTPURL == "":
+		return warn("give --smtp-url", "no mail server: mails become files in %s", filepath.Join(e.DataDir, "outbox"))
+	}
+	sender, err := mail.NewSMTP(e.SMTPURL)
+	if err != nil {
+		return fail("correct --smtp-url", err)
+	}
+	defer sender.Close()
+	how, err := sender.Check(ctx)
+	if err != nil {
+		return fail("correct --smtp-url: host, port, user, password, starttls, ca", err)
+	}
+	return pass("the server takes mail (%s); nothing was sent", how)
+}
+
+// checkPublicURL wants an address that those who get mail can reach safely.
+func (e *examination) checkPublicURL(context.Context) finding {
+	const mend = "set --public-url to the https address that callers and readers of mail use"
+	address := cmp.Or(e.PublicURL, cli.ReachedAt(e.Listen))
+	u, err := url.Parse(address)
+	if err != nil {
+		return fail(mend, errors.New("it is no URL"))
+	}
+	here := cli.OnLoopback(net.JoinHostPort(u.Hostname(), "80"))
+	switch {
+	case here && e.PublicURL == "" && !cli.OnLoopback(e.Listen) && e.SMTPURL == "":
+		return warn(mend, "none, and other machines can reach %s: links lead to %s, which they cannot",
+			e.Listen, u.Redacted())
+	case here && e.SMTPURL != "":
+		return fail(mend, fmt.Errorf("links in mail lead to %s, which only this machine can reach", u.Redacted()))
+	case here:
+		return pass("%s, for this machine only", u.Redacted())
+	case u.Scheme != "https":
+		return warn(mend, "%s is not encrypted: keys and links can be read on their way", u.Redacted())
+	}
+	return pass("%s", u.Redacted())
+}
+
+// checkProxies looks at whose word is taken for a caller's address, which limits
+// and the networks of keys go by.
+func (e *examination) checkProxies(context.Context) finding {
+	u, err := url.Parse(e.PublicURL)
+	switch {
+	case len(e.TrustedProxies) == 0 && err == nil && u.Scheme == "https":
+		return warn("name the proxy that ends TLS by --trusted-proxies",
+			"none, behind an https address: all callers seem to have the proxy's address")
+	case len(e.TrustedProxies) == 0:
+		return pass("none: callers have the address that they connect from")
+	}
+	networks, err := domain.ParseNetworks(e.TrustedProxies)
+	if err != nil {
+		return fail("give networks as 10.0.0.0/8 by --trusted-proxies", err)
+	}
+	for _, n := range networks {
+		if n.Bits() == 0 {
+			return warn("name the proxies' own networks by --trusted-proxies",
+				"%s trusts everybody: callers choose the address that they seem to have", n)
+		}
+	}
+	return pass("%v", e.TrustedProxies)
+}
+
+// checkDataDir wants a directory that can be written, with space left.
+func (e *examination) checkDataDir(ctx context.Context) finding {
+	const mend = "let this user write to it, or name another by --data-dir"
+	return bounded(ctx, mend, func() finding {
+		if _, err := os.Stat(e.DataDir); errors.Is(err, fs.ErrNotExist) {
+			return warn("see that this user may make it, or name another by --data-dir",
+				"%s is not there: serve makes it", e.DataDir)
+		}
+		if err := writable(e.DataDir); err != nil {
+			return fail(mend, err)
+		}
+		free, err := figures.FreeBytes(e.DataDir)
+		if err != nil {
+			return fail(mend, err)
+		}
+		return judgeDisk(e.DataDir, free)
+	})
+}
+
+func judgeDisk(dir string, free uint64) finding {
+	const mend = "make space: the embedded database, mails in files and reports are kept there"
+	found := fmt.Sprintf("%s has %d MiB left", dir, free>>20)
+	switch {
+	case free < figures.DiskFail:
+		return fail(mend, errors.New(found))
+	case free < figures.DiskWarn:
+		return warn(mend, "%s", found)
+	}
+	return pass("%s", found)
+}
+
+// checkTemporary wants a place for the temporary files of reports.
+func (e *examination) checkTemporary(ctx context.Context) finding {
+	const mend = "let this user write there, or name another place by TMPDIR: reports need it"
+	return bounded(ctx, mend, func() finding {
+		if err := writable(os.TempDir()); err != nil {
+			return fail(mend, err)
+		}
+		return pass("%s can be written", os.TempDir())
+	})
+}
+
+// writable reports an error unless files can be made in a directory.
+func writable(dir string) error {
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// checkDemo warns of keys that everybody knows, where others can use them.
+func (e *examination) checkDemo(context.Context) finding {
+	switch {
+	case !e.Demo:
+		return pass("off")
+	case e.DatabaseURL != "":
+		return warn("take --demo away", "on, with a database of your own: keys that everybody knows are accepted")
+	case !cli.OnLoopback(e.Listen):
+		return warn("take --demo away, or listen on 127.0.0.1", "on, and other machines can use keys that everybody knows")
+	}
+	return pass("on, for this machine only")
+}

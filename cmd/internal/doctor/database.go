@@ -1,0 +1,252 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"partnerapi/cmd/internal/database"
+	"partnerapi/db"
+	"partnerapi/db/doctor"
+	"partnerapi/db/embedded"
+	"partnerapi/db/migrate"
+	"partnerapi/platform/seal"
+)
+
+const (
+	// clockWarn and clockFail are how far the clocks of this machine and of the
+	// database may be apart. Signatures and links bear times, and those who check
+	// them usually allow five minutes.
+	clockWarn = 5 * time.Second
+	clockFail = time.Minute
+	// lateAfter is when work that was due and is not done is late: far later than
+	// background work that runs lets it be.
+	lateAfter = 10 * time.Minute
+)
+
+// checkDatabase connects to the database, for the checks that follow too. It makes
+// none.
+func (e *examination) checkDatabase(ctx context.Context) finding {
+	const mend = "start the server, or correct --database-url, its user and its password"
+	if e.DatabaseURL == "" {
+		there, err := embedded.Exists(e.EmbeddedDir())
+		switch {
+		case err != nil:
+			return fail("correct --data-dir, or give --database-url", err)
+		case !there:
+			if err := embedded.Available(e.PostgresBin); err != nil {
+				return fail("install PostgreSQL, name its programs by --postgres-bin, or give --database-url", err)
+			}
+			return warn("to use one of your own, give --database-url",
+				"none yet: serve makes an embedded one in %s", e.EmbeddedDir())
+		}
+	}
+	d, shut, err := e.Connect(ctx, e.env.Err, nil)
+	if err != nil {
+		text, _, _ := strings.Cut(err.Error(), "\n(is the server running") // which mend says
+		return fail(mend, errors.New(text))
+	}
+	e.db, e.shut = d, shut
+	if e.server, err = doctor.ReadServer(ctx, d); err != nil {
+		return fail(mend, database.Unreachable(err))
+	}
+	at := d.Pool().Config().ConnConfig
+	return judgeServer(e.server, fmt.Sprintf("%s:%d/%s", at.Host, at.Port, at.Database))
+}
+
+// judgeServer says whether the service runs on a server.
+func judgeServer(s doctor.Server, at string) finding {
+	switch {
+	case s.Version < doctor.MinServer:
+		return fail(fmt.Sprintf("upgrade the server to PostgreSQL %d or newer", doctor.MinServer/10_000),
+			fmt.Errorf("PostgreSQL %s at %s is too old", s.VersionText, at))
+	case s.Encoding != "UTF8":
+		return fail("make a database with ENCODING 'UTF8' and TEMPLATE template0",
+			fmt.Errorf("the encoding of %s is %s", at, s.Encoding))
+	}
+	return pass("PostgreSQL %s, %s, at %s", s.VersionText, s.Encoding, at)
+}
+
+// checkPooler refuses what shares connections among transactions. A database that
+// cannot be reached is another check's to say.
+func (e *examination) checkPooler(ctx context.Context) finding {
+	if e.DatabaseURL == "" {
+		return finding{}
+	}
+	const mend = "let --database-url lead to PostgreSQL itself, or set the pooler to pool_mode = session"
+	switch found, err := doctor.FindPooler(ctx, e.DatabaseURL); {
+	case err != nil:
+		return finding{}
+	case found == doctor.TransactionPooler:
+		return fail(mend, errors.New(
+			"a pooler in transaction mode answers: prepared statements, locks of a session and LISTEN do not work"))
+	case found == doctor.SessionPooler:
+		return pass("a pooler answers, in session mode")
+	}
+	return pass("none: connections lead to PostgreSQL itself")
+}
+
+// checkRole wants a role that may do what serving needs, and no more.
+func (e *examination) checkRole(ctx context.Context) finding {
+	role, err := doctor.ReadRole(ctx, e.db)
+	if err != nil {
+		return fail("the role must be able to read pg_roles and pg_class", err)
+	}
+	return judgeRole(role)
+}
+
+func judgeRole(role doctor.Role) finding {
+	switch {
+	case role.ReadOnly:
+		return fail("give the primary server by --database-url, and take default_transaction_read_only away",
+			fmt.Errorf("%s cannot write: the server is a standby, or the role's transactions are read-only", role.Name))
+	case role.Superuser:
+		return warn("make a role of its own that owns the tables: CREATE ROLE partnerapi LOGIN",
+			"%s is a superuser: whoever gets a statement in commands the server", role.Name)
+	case role.Denied != "":
+		return fail("grant SELECT, INSERT, UPDATE, DELETE on all tables and USAGE on all sequences of the schema",
+			fmt.Errorf("%s lacks rights on %s", role.Name, role.Denied))
+	}
+	return pass("%s may read and write all tables, and is no superuser", role.Name)
+}
+
+// checkMigrations says whether serve will find the tables as it needs them.
+func (e *examination) checkMigrations(ctx context.Context) finding {
+	missing, err := database.Outdated(ctx, e.db, e.env.Tables)
+	switch {
+	case errors.Is(err, migrate.ErrNewer):
+		return fail("start the newer version, or restore the backup of before its migration", err)
+	case err != nil:
+		return fail("the role needs SELECT on all tables", err)
+	case missing == nil:
+		e.current = true
+		return pass("the tables are those of this version")
+	case e.NoMigrate:
+		return fail("run partnerapi migrate, as serve --no-migrate changes no tables", missing)
+	case !e.server.CreatesTables:
+		return fail("migrate as the owner of the tables, who may create some in the schema", missing)
+	}
+	return warn("serve brings them up to date at its start; partnerapi migrate does so ahead of time", "%s", missing)
+}
+
+// checkPool compares what serve may open with what the database allows.
+func (e *examination) checkPool(ctx context.Context) finding {
+	has, err := doctor.ReadConnections(ctx, e.db)
+	if err != nil {
+		return fail("the role must be able to read pg_stat_activity and pg_roles", err)
+	}
+	need := e.Needs(!e.NoWork)
+	found := fmt.Sprintf("serve may open %d, the database allows %d, and %d are in use", need, has.Allowed, has.Used)
+	const mend = "lower --connections, or raise the database's max_connections"
+	switch {
+	case need > has.Allowed:
+		return fail(mend, errors.New(found))
+	case has.Used+need > has.Allowed:
+		return warn(mend, "%s", found)
+	}
+	return pass("%s", found)
+}
+
+// checkClock compares this machine's clock with the database's, by which all
+// processes go.
+func (e *examination) checkClock(ctx context.Context) finding {
+	ahead, doubt, err := doctor.ClockAhead(ctx, e.db)
+	if err != nil {
+		return fail("the database must answer", err)
+	}
+	return judgeClock(ahead, doubt)
+}
+
+func judgeClock(ahead, doubt time.Duration) finding {
+	const mend = "let NTP set the clocks of both machines"
+	apart := max(ahead.Abs()-doubt, 0)
+	side := "ahead of"
+	if ahead < 0 {
+		side = "behind"
+	}
+	found := fmt.Sprintf("the database's is %v %s this machine's (± %v)",
+		ahead.Abs().Round(time.Millisecond), side, doubt.Round(time.Millisecond))
+	switch {
+	case apart > clockFail:
+		return fail(mend, errors.New(found))
+	case apart > clockWarn:
+		return warn(mend, "%s", found)
+	}
+	return pass("%s", found)
+}
+
+// checkEncryption says whether the key is that of the stored secrets. Unlike a
+// start, it makes no key and keeps no check of one.
+func (e *examination) checkEncryption(ctx context.Context) finding {
+	const mend = "give the key of the stored secrets by --encryption-key; of a rotation, NEW,OLD"
+	used, err := e.db.AnySealed(ctx, db.SealedColumns)
+	if err != nil {
+		return fail("the role needs SELECT on all tables", err)
+	}
+	list := e.EncryptionKey
+	if list == "" && e.DatabaseURL == "" {
+		switch _, err := os.Stat(e.KeyFile()); {
+		case errors.Is(err, fs.ErrNotExist) && used:
+			return fail("restore it from a backup, or give its key by --encryption-key",
+				fmt.Errorf("%s is missing, and the database holds secrets", e.KeyFile()))
+		case errors.Is(err, fs.ErrNotExist):
+			return pass("serve makes one in %s", e.KeyFile())
+		}
+		list = "file:" + e.KeyFile()
+	}
+	switch {
+	case list == "" && used:
+		return fail(mend, errors.New("the database holds secrets, and there is no key"))
+	case list == "":
+		return warn("partnerapi encryption-key prints one, for --encryption-key",
+			"none: what keeps secrets of others, such as webhooks and directories, is refused")
+	}
+	keys, err := seal.ParseKeys(list)
+	if err != nil {
+		return fail("correct --encryption-key", err)
+	}
+	return e.tryKeys(ctx, keys, used, mend)
+}
+
+// tryKeys opens what is kept to know a wrong key by.
+func (e *examination) tryKeys(ctx context.Context, keys *seal.Keys, used bool, mend string) finding {
+	check, err := e.db.EncryptionCheck(ctx)
+	if err != nil {
+		return fail("the role needs SELECT on all tables", err)
+	}
+	if !used || check == nil {
+		return pass("no secret is stored yet: any key will do")
+	}
+	if _, err := keys.Open(check, database.CheckContext); err != nil {
+		return fail(mend, fmt.Errorf("the stored secrets are %w", err))
+	}
+	current, err := database.IsCurrent(keys, check)
+	switch {
+	case err != nil:
+		return fail(mend, err)
+	case !current:
+		return warn("run partnerapi encryption-key rotate", "a rotation was begun and is not finished")
+	}
+	return pass("it is that of the stored secrets")
+}
+
+// checkBacklogs looks for work that nobody does.
+func (e *examination) checkBacklogs(ctx context.Context) finding {
+	backlogs, err := doctor.Backlogs(ctx, e.db, e.db.Now().Add(-lateAfter))
+	if err != nil {
+		return fail("the role needs SELECT on all tables", err)
+	}
+	if len(backlogs) == 0 {
+		return pass("nothing is late by more than %v", lateAfter)
+	}
+	var parts []string
+	for _, b := range backlogs {
+		parts = append(parts, fmt.Sprintf("%d %s since %s", b.Count, b.What, b.Since.UTC().Format(time.RFC3339)))
+	}
+	return warn("run serve without --no-work, or partnerapi work, and look into its log", "late: %s",
+		strings.Join(parts, ", "))
+}

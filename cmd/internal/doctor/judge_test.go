@@ -1,0 +1,217 @@
+package doctor
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/cmd/internal/config"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/db/doctor"
+	"partnerapi/platform/seal"
+)
+
+// judged wants a finding to be of a status and to hold all words.
+func judged(t *testing.T, f finding, status verdict, words ...string) {
+	t.Helper()
+	if f.Status != status {
+		t.Errorf("%+v is not %s", f, status)
+	}
+	for _, word := range words {
+		if !strings.Contains(f.Found+" → "+f.Mend, word) {
+			t.Errorf("%+v does not say %q", f, word)
+		}
+	}
+}
+
+// TestJudgements: what is found is judged, whatever it takes to find it.
+func TestJudgements(t *testing.T) {
+	t.Parallel()
+	judged(t, judgeServer(doctor.Server{Version: 130014, VersionText: "13.14", Encoding: "UTF8"}, "here"), failed, "13.14", "14 or newer")
+	judged(t, judgeServer(doctor.Server{Version: 140001, VersionText: "14.1", Encoding: "SQL_ASCII"}, "here"), failed, "SQL_ASCII", "UTF8")
+	judged(t, judgeServer(doctor.Server{Version: 140001, VersionText: "14.1", Encoding: "UTF8"}, "here"), passed, "14.1")
+	judged(t, judgeClock(time.Second, 0), passed, "1s")
+	judged(t, judgeClock(-7*time.Second, time.Second), warned, "7s behind", "NTP")
+	judged(t, judgeClock(-7*time.Second, 3*time.Second), passed)
+	judged(t, judgeClock(62*time.Second, time.Second), failed, "1m2s")
+	judged(t, judgeDisk("/data", 99<<20), failed, "99 MiB")
+	judged(t, judgeDisk("/data", 500<<20), warned, "500 MiB")
+}
+
+// TestChecksEnd: a check ends with its time, whatever it waits for.
+func TestChecksEnd(t *testing.T) {
+	t.Parallel()
+	e, forever := &examination{}, make(chan struct{})
+	defer close(forever)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	hung := check{name: "hung", look: func(_ *examination, ctx context.Context) finding {
+		return bounded(ctx, "mend it", func() finding { <-forever; return finding{} })
+	}}
+	judged(t, e.make(ctx, hung), failed, "no answer in time", "mend it")
+}
+
+// TestSilentMailServer: a mail server that says nothing is no mail server.
+func TestSilentMailServer(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	e := &examination{ServeFlags: config.ServeFlags{WorkFlags: config.WorkFlags{SMTPURL: "smtp://" + silent.Addr().String()}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // its time is over
+	judged(t, e.checkMail(ctx), failed, "connect to the mail server")
+}
+
+// roleOf is the flag of a database with a new role that has some rights on all tables,
+// and may use the sequences.
+// TestJudgeRole: a role may do what serving needs, and no more.
+func TestJudgeRole(t *testing.T) {
+	t.Parallel()
+	judged(t, judgeRole(doctor.Role{Name: "postgres", Superuser: true}), warned, "postgres is a superuser", "CREATE ROLE")
+	judged(t, judgeRole(doctor.Role{Name: "app", ReadOnly: true}), failed, "standby", "primary")
+}
+
+func TestDoctorFindsKeyFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "the.key")
+	for mode, status := range map[os.FileMode]verdict{0o600: passed, 0o400: passed, 0o640: warned, 0o604: failed, 0o646: failed} {
+		if err := os.WriteFile(file, []byte(seal.NewKey()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		e := &examination{ServeFlags: config.ServeFlags{Flags: database.Flags{DataDir: dir}}}
+		e.EncryptionKey = seal.NewKey() + ",file:" + file
+		words := []string{}
+		if status != passed {
+			words = []string{file, "chmod 600"}
+		}
+		judged(t, e.checkKeyFiles(t.Context()), status, words...)
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(e.KeyFile(), nil, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(e.KeyFile(), mode); err != nil {
+			t.Fatal(err)
+		}
+		judged(t, e.checkKeyFiles(t.Context()), status)
+		if err := os.Remove(e.KeyFile()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDoctorFindsMetricsOthersRead(t *testing.T) {
+	t.Parallel()
+	for listen, status := range map[string]verdict{
+		"127.0.0.1:9": passed, "[::1]:9": passed, "localhost:9": passed, "10.0.0.7:9": passed, "[fd00::1]:9": passed, "[fe80::1]:9": passed,
+		"0.0.0.0:9": warned, ":9": warned, "[::]:9": warned, "[::ffff:0.0.0.0]:9": warned,
+		"203.0.113.7:9": failed, "[2001:db8::1]:9": failed, "9": failed,
+	} {
+		judged(t, judgeMetrics(listen), status)
+	}
+}
+
+func TestDoctorFindsPorts(t *testing.T) {
+	t.Parallel()
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	at := strings.TrimPrefix(other.URL, "http://")
+	e := &examination{ServeFlags: config.ServeFlags{Listen: at}}
+	judged(t, e.checkListen(t.Context()), failed, at, "in use", "--listen")
+	e = &examination{ServeFlags: config.ServeFlags{Listen: "127.0.0.1:0", MetricsListen: at}}
+	judged(t, e.checkListen(t.Context()), failed, at, "in use", "--metrics-listen")
+
+	for _, ready := range []bool{true, false} {
+		own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if ready {
+				_, _ = w.Write([]byte("ready\n"))
+				return
+			}
+			http.Error(w, "not ready: the database cannot be used", http.StatusServiceUnavailable)
+		}))
+		e := &examination{ServeFlags: config.ServeFlags{Listen: strings.TrimPrefix(own.URL, "http://"), MetricsListen: at}}
+		judged(t, e.checkListen(t.Context()), passed, "answers at")
+		own.Close()
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = free.Close()
+	e = &examination{ServeFlags: config.ServeFlags{Listen: free.Addr().String()}}
+	judged(t, e.checkListen(t.Context()), passed, "can be taken")
+}
+
+// TestDoctorFindsListenForAll: an address that other machines reach is not called this
+// machine's.
+func TestDoctorFindsListenForAll(t *testing.T) {
+	t.Parallel()
+	for _, listen := range []string{"0.0.0.0:8080", "[::]:8080"} {
+		e := &examination{ServeFlags: config.ServeFlags{Listen: listen}}
+		judged(t, e.checkPublicURL(t.Context()), warned, listen, "other machines", "--public-url")
+		e.SMTPURL = "smtp://mail.example.com"
+		judged(t, e.checkPublicURL(t.Context()), failed, "links in mail", "--public-url")
+	}
+	e := &examination{ServeFlags: config.ServeFlags{Listen: "127.0.0.1:8080"}}
+	judged(t, e.checkPublicURL(t.Context()), passed, "this machine only")
+}
+
+func TestDoctorFindsVariables(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{"PARTNERAPI_KEY": true}
+	for _, name := range []string{"DATABASE_URL", "SMTP_URL", "WORKERS", "LISTEN", "ENCRYPTION_KEY", "RELEASE", "PUBLIC_URL", "LOG_LEVEL", "WORK_LISTEN", "TRUSTED_PROXIES"} {
+		known["PARTNERAPI_"+name] = true
+	}
+	for setting, want := range map[string]string{
+		"PARTNERAPI_DATABASE_URL=sesame":       "",
+		"PARTNERAPI_DATABSE_URL=sesame":        "PARTNERAPI_DATABSE_URL (PARTNERAPI_DATABASE_URL?)",
+		"PARTNERAPI_DB_URL=sesame":             "PARTNERAPI_DB_URL",
+		"PARTNERAPI_REDIS=sesame":              "PARTNERAPI_REDIS",
+		"PARTNERAPI_SMTP_URI=sesame":           "PARTNERAPI_SMTP_URI (PARTNERAPI_SMTP_URL?)",
+		"partnerapi_smtp_url=sesame":           "partnerapi_smtp_url (PARTNERAPI_SMTP_URL?)",
+		"PARTNER_API_RELEASE=2.1":              "PARTNER_API_RELEASE (PARTNERAPI_RELEASE?)",
+		"PARTNERAPI_TRUSTED_PROXY=10.0.0.0/8":  "PARTNERAPI_TRUSTED_PROXY (PARTNERAPI_TRUSTED_PROXIES?)",
+		"PARTNERAPI_COLOUR=red":                "PARTNERAPI_COLOUR",
+		"PARTNERAPI_SERVICE_HOST=10.0.0.1":     "",
+		"PARTNERAPI_SERVICE_PORT_HTTP=80":      "",
+		"PARTNERAPI_PORT=tcp://10.0.0.1:80":    "",
+		"PARTNERAPI_PORT_80_TCP_ADDR=10.0.0.1": "",
+		"PARTNERAPI_PORT=8080":                 "PARTNERAPI_PORT",
+		"PARTNERS=1":                           "",
+	} {
+		got := strings.Join(misspelt([]string{"PATH=/bin", setting}, known), ", ")
+		if name, _, _ := strings.Cut(got, " ("); got != want && (want != name || want == "") || strings.Contains(got, "sesame") {
+			t.Errorf("%s: %q, not %q", setting, got, want)
+		}
+	}
+}
+
+// TestDoctorReadsTheEnvironment is not parallel: it sets a variable.
+// TestDoctorFindsNoPrograms: no embedded database is promised where none can start.
+// TestDoctorMakesNoStore: a store of reports that is not there is named, and not made.
+func TestDoctorMakesNoStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	away := filepath.Join(dir, "away", "reports")
+	e := &examination{ServeFlags: config.ServeFlags{Flags: database.Flags{DataDir: dir}}}
+	judged(t, e.checkStore(t.Context()), passed, "serve makes")
+	e.ReportStore = "file://" + away
+	judged(t, e.checkStore(t.Context()), warned, away+" does not exist", "--report-store")
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("doctor made %v (%v)", left, err)
+	}
+}

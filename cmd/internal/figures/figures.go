@@ -1,0 +1,257 @@
+// Package figures has the metrics that every process has: of the runtime, the program,
+// the database and the disks.
+package figures
+
+import (
+	"cmp"
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"partnerapi/db"
+	"partnerapi/db/doctor"
+	"partnerapi/db/outbox"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+const (
+	// figuresWithin is how long the database may take to count.
+	figuresWithin = 2 * time.Second
+	// Age is how old a count may be: /metrics needs no key, and counting
+	// costs the database something.
+	Age = 5 * time.Second
+)
+
+// Sources are where the figures of the database come from.
+type Sources struct {
+	Clock     func() time.Time
+	PoolStats func() pg.Stats
+	// Figures counts what waits, within so long.
+	Figures func(context.Context, time.Duration) (doctor.Figures, error)
+}
+
+func SourcesOf(d *db.DB) Sources {
+	return Sources{Clock: d.Now, PoolStats: d.Stats, Figures: func(ctx context.Context, within time.Duration) (doctor.Figures, error) {
+		return doctor.CountFigures(ctx, d, within)
+	}}
+}
+
+// NewRegistry returns the metrics that every process has: of the runtime, the
+// program's version, the pool of connections, and the work that waits.
+func NewRegistry(version string, from Sources) *prometheus.Registry {
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "partnerapi_build_info", Help: "1, with the version of the program and of Go.",
+	}, []string{"version", "go_version"})
+	build.WithLabelValues(version, runtime.Version()).Set(1)
+
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
+		&figures{Sources: from})
+	return r
+}
+
+// Figures collects what the database knows. While it is away, only the pool is
+// told of.
+type figures struct {
+	Sources
+	mu      sync.Mutex
+	counted []prometheus.Metric
+	at      time.Time
+}
+
+func Describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("partnerapi_"+name, help, labels, nil)
+}
+
+var (
+	poolDesc   = Describe("database_connections", "Connections of the pool, by state: in_use or idle.", "state")
+	maxDesc    = Describe("database_connections_max", "How many connections the pool may have (--connections).")
+	waitsDesc  = Describe("database_waits_total", "How often a connection of the pool had to be waited for.")
+	waitedDesc = Describe("database_wait_seconds_total", "How long connections of the pool were waited for.")
+	upDesc     = Describe("database_up", "1 where the database answered, else 0.")
+	mailDesc   = Describe("mails", "Mails by kind (mail or simulation) and state: waiting to be sent, or failed.",
+		"kind", "state")
+	oldestDesc = Describe("mail_oldest_seconds", "Since when the oldest mail waits, by kind; 0 where none does.",
+		"kind")
+	jobsDesc = Describe("jobs",
+		"Jobs, by kind and state: available, running, retryable (failed, to be tried again) or discarded (given up).",
+		"kind", "state")
+	oldestJobDesc = Describe("job_oldest_seconds",
+		"Since when the oldest job that is due waits, by kind; 0 where none does.", "kind")
+	leaderDesc = Describe("job_leader", "1 where some process does the periodic jobs, else 0.")
+	syncsDesc  = Describe("syncs", "Directory syncs under way, by provider and state: queued or running.",
+		"provider", "state")
+	oldestSyncDesc = Describe("sync_oldest_seconds",
+		"Since when the oldest directory sync is queued or running; 0 where none is.")
+	directoriesDesc = Describe("directory_connections",
+		"Clients with a directory, by provider and how their last sync ended: working, failing, or new before the first.",
+		"provider", "state")
+	reportsDesc      = Describe("reports_waiting", "Reports that wait to be made.")
+	oldestReportDesc = Describe("report_oldest_seconds", "Since when the oldest report waits; 0 where none does.")
+	eventsDesc       = Describe("events_waiting", "Events that wait to be published; counted up to 100000.")
+	oldestEventDesc  = Describe("event_oldest_seconds", "Since when the oldest event waits; 0 where none does.")
+	deliveriesDesc   = Describe("webhook_deliveries_waiting", "Deliveries that wait for a try, counted up to 100,000.")
+	lateDesc         = Describe("webhook_oldest_due_seconds",
+		"Since when the delivery that is due longest waits for its try; 0 where none does.")
+	webhooksDesc = Describe("webhooks", "Subscriptions by status: active, paused or disabled.", "status")
+	failingDesc  = Describe("webhook_failing_seconds",
+		"Since when the deliveries of a subscription fail and none succeeded: the 20 longest.", "webhook")
+	publishedDesc = Describe("events_published_total", "Events that were published, by all processes.")
+)
+
+// figureDescs are the descriptions of all figures.
+var figureDescs = []*prometheus.Desc{
+	poolDesc, maxDesc, waitsDesc, waitedDesc, upDesc, mailDesc, oldestDesc, jobsDesc, oldestJobDesc, leaderDesc, syncsDesc,
+	oldestSyncDesc, directoriesDesc, reportsDesc, oldestReportDesc, eventsDesc, oldestEventDesc, publishedDesc,
+	deliveriesDesc, lateDesc, webhooksDesc, failingDesc,
+}
+
+// Describe sends the descriptions of all figures.
+func (f *figures) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range figureDescs {
+		to <- d
+	}
+}
+
+// Collect sends the figures. Those of the database are counted again where they
+// are older than figuresAge; scrapes at a time wait for one count.
+func (f *figures) Collect(to chan<- prometheus.Metric) {
+	pool := f.PoolStats()
+	to <- prometheus.MustNewConstMetric(poolDesc, prometheus.GaugeValue, float64(pool.InUse), "in_use")
+	to <- prometheus.MustNewConstMetric(poolDesc, prometheus.GaugeValue, float64(pool.Idle), "idle")
+	to <- prometheus.MustNewConstMetric(maxDesc, prometheus.GaugeValue, float64(pool.Max))
+	to <- prometheus.MustNewConstMetric(waitsDesc, prometheus.CounterValue, float64(pool.Waits))
+	to <- prometheus.MustNewConstMetric(waitedDesc, prometheus.CounterValue, pool.Waited.Seconds())
+
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := f.Clock(); f.counted == nil || now.Sub(f.at) >= Age {
+		f.counted, f.at = f.count(now), now
+	}
+	for _, m := range f.counted {
+		to <- m
+	}
+}
+
+// count asks the database.
+func (f *figures) count(now time.Time) []prometheus.Metric {
+	found, err := f.Figures(context.Background(), figuresWithin)
+	if err != nil {
+		return []prometheus.Metric{prometheus.MustNewConstMetric(upDesc, prometheus.GaugeValue, 0)}
+	}
+	c := tally{now: now}
+	c.gauge(upDesc, 1)
+	c.mails(db.RequestedMail, found.Mail)
+	c.mails(db.SimulatedMail, found.Simulated)
+	c.jobs(found)
+	c.directories(found)
+	c.gauge(reportsDesc, float64(found.Reports))
+	c.since(oldestReportDesc, found.OldestReport)
+	c.gauge(eventsDesc, float64(found.Events))
+	c.since(oldestEventDesc, found.OldestEvent)
+	c.gauge(deliveriesDesc, float64(found.Deliveries.Waiting))
+	c.since(lateDesc, found.Deliveries.Due)
+	c.gauge(webhooksDesc, float64(found.Deliveries.Active), string(domain.WebhookActive))
+	c.gauge(webhooksDesc, float64(found.Deliveries.Paused), string(domain.WebhookPaused))
+	c.gauge(webhooksDesc, float64(found.Deliveries.Disabled), string(domain.WebhookDisabled))
+	for _, failing := range found.Deliveries.Failing {
+		c.since(failingDesc, failing.FailingSince, failing.ID.String())
+	}
+	c.list = append(c.list,
+		prometheus.MustNewConstMetric(publishedDesc, prometheus.CounterValue, float64(found.Published)))
+	return c.list
+}
+
+// tally is the metrics of one count.
+type tally struct {
+	now  time.Time
+	list []prometheus.Metric
+}
+
+func (c *tally) gauge(d *prometheus.Desc, value float64, labels ...string) {
+	c.list = append(c.list, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
+}
+
+// since is a gauge of the seconds since a moment; 0 for none, and one to come.
+func (c *tally) since(d *prometheus.Desc, at time.Time, labels ...string) {
+	var waits time.Duration
+	if !at.IsZero() {
+		waits = max(0, c.now.Sub(at))
+	}
+	c.gauge(d, waits.Seconds(), labels...)
+}
+
+func (c *tally) mails(kind db.OutboxKind, b outbox.MailBacklog) {
+	c.gauge(mailDesc, float64(b.Waiting), string(kind), "waiting")
+	c.gauge(mailDesc, float64(b.Failed), string(kind), "failed")
+	c.since(oldestDesc, b.Oldest, string(kind))
+}
+
+// pair is the labels of a figure. The known ones are shown as 0 where there are none.
+type pair struct{ of, state string }
+
+// jobKinds are the kinds of jobs that there are.
+var jobKinds = []string{"report", db.ReportCare}
+
+func (c *tally) jobs(found doctor.Figures) {
+	leads := 0.0
+	if found.Leader {
+		leads = 1
+	}
+	c.gauge(leaderDesc, leads)
+
+	numbers, oldest := map[pair]int{}, map[string]time.Time{}
+	for _, kind := range jobKinds {
+		oldest[kind] = time.Time{}
+		for _, state := range []string{"available", "running", "retryable", "discarded"} {
+			numbers[pair{kind, state}] = 0
+		}
+	}
+	for _, j := range found.Jobs {
+		numbers[pair{j.Kind, j.State}] = j.N
+		if j.State == "available" {
+			oldest[j.Kind] = j.Since
+		}
+	}
+	c.pairs(jobsDesc, numbers)
+	for kind, at := range oldest {
+		c.since(oldestJobDesc, at, kind)
+	}
+}
+
+// connectionStates are the states of connections by the status of their last sync.
+var connectionStates = map[domain.SyncStatus]string{
+	"": "new", domain.SyncCompleted: "working", domain.SyncFailed: "failing",
+}
+
+func (c *tally) directories(found doctor.Figures) {
+	syncs, connections := map[pair]int{}, map[pair]int{}
+	for _, provider := range domain.Directory("").Values() {
+		for _, state := range []domain.SyncStatus{domain.SyncQueued, domain.SyncRunning} {
+			syncs[pair{provider, string(state)}] = 0
+		}
+		for _, state := range connectionStates {
+			connections[pair{provider, state}] = 0
+		}
+	}
+	for _, s := range found.Syncs {
+		syncs[pair{cmp.Or(string(s.Provider), "none"), string(s.Status)}] = s.N
+	}
+	for _, s := range found.Directories {
+		connections[pair{string(s.Provider), connectionStates[s.Status]}] = s.N
+	}
+	c.pairs(syncsDesc, syncs)
+	c.since(oldestSyncDesc, found.OldestSync)
+	c.pairs(directoriesDesc, connections)
+}
+
+func (c *tally) pairs(d *prometheus.Desc, numbers map[pair]int) {
+	for labels, n := range numbers {
+		c.gauge(d, float64(n), labels.of, labels.state)
+	}
+}

@@ -1,0 +1,174 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"time"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+type Audit struct {
+	database.Flags
+	Client string `env:"-" placeholder:"CLIENT" help:"Only what was done to this client: its id, UUID or name. One that is archived has to be named by its id."`
+	Key    string `env:"-" placeholder:"PREFIX" help:"Only what was done by this key, named by its prefix as keys list shows it; command for what was done by commands."`
+	Since  string `env:"-" placeholder:"TIME" help:"Only what was done from this time on: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of entries."`
+}
+
+// Help says what is in the list.
+func (Audit) Help() string {
+	return `Every write that succeeded through the API and every command that changed something is listed, the oldest first: who did it, to which object, and the names of the fields that were given, without their values. The actor is a key and the address it came from, or a command and the user of the operating system who ran it. Entries are kept for 400 days.`
+}
+
+// Validate refuses a time that is none.
+func (c Audit) Validate() error {
+	_, err := since(c.Since)
+	return err
+}
+
+// Run prints the audit trail.
+func (c Audit) Run(ctx context.Context, s cli.Env) (err error) {
+	chosen := domain.AuditFilter{Prefix: c.Key}
+	if chosen.Since, err = since(c.Since); err != nil {
+		return err
+	}
+	return c.With(ctx, s, func(d *db.DB) (err error) {
+		if c.Client != "" {
+			if chosen.Client, err = database.ClientRead(c.Client); err != nil { // also of a client that is archived
+				of, err := database.ClientCalled(ctx, d, domain.PartnerID{}, c.Client)
+				if err != nil {
+					return err
+				}
+				chosen.Client = of.ID
+			}
+		}
+		if c.JSON {
+			return printAuditJSON(ctx, d, chosen, s.Out)
+		}
+		return printAudit(ctx, d, chosen, s.Out)
+	})
+}
+
+func printAudit(ctx context.Context, d *db.DB, chosen domain.AuditFilter, out io.Writer) error {
+	t := output.NewTable(out, "AT", "ACTOR", "ADDRESS", "OPERATION", "OBJECT", "FIELDS", "CLIENT", "USER", "METHOD", "PATH", "REQUEST")
+	err := d.EachAuditEntry(ctx, chosen, func(e domain.AuditEntry) error {
+		line := auditLineOf(e)
+		t.Row(e.At.UTC().Format(time.RFC3339), actor(e), orDash(line.Address), e.Operation,
+			cmp.Or(strings.TrimSpace(e.Object.Kind+" "+e.Object.ID), "-"), cmp.Or(strings.Join(e.Fields, ","), "-"),
+			orDash(line.ClientID), orDash(line.UserID), cmp.Or(e.Method, "-"), cmp.Or(e.Path, "-"), cmp.Or(e.RequestID, "-"))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return t.Flush()
+}
+
+// actor is who did what an entry says: a key, or a command and the user who ran it.
+func actor(e domain.AuditEntry) string {
+	switch {
+	case e.SystemUser == "":
+		return e.Prefix
+	case e.SudoUser == "":
+		return e.Prefix + " " + e.SystemUser
+	}
+	return fmt.Sprintf("%s %s (sudo %s)", e.Prefix, e.SystemUser, e.SudoUser)
+}
+
+func orDash[T fmt.Stringer](value *T) string {
+	if value == nil {
+		return "-"
+	}
+	return (*value).String()
+}
+
+// AuditLine is an entry as the command prints it in JSON.
+type AuditLine struct {
+	At         op.Time           `json:"at"`
+	KeyPrefix  *string           `json:"key_prefix"`  // null for a command
+	SystemUser *string           `json:"system_user"` // who ran the command; null for a key
+	SudoUser   *string           `json:"sudo_user"`
+	Address    *netip.Addr       `json:"address"`
+	Operation  string            `json:"operation"`
+	Object     *auditObject      `json:"object"`
+	Fields     []string          `json:"fields"`
+	PartnerID  *domain.PartnerID `json:"partner_id"`
+	ClientID   *domain.ClientID  `json:"client_id"`
+	UserID     *domain.UserID    `json:"user_id"`
+	Method     *string           `json:"method"`
+	Path       *string           `json:"path"`
+	RequestID  *string           `json:"request_id"`
+}
+
+type auditObject struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+}
+
+func auditLineOf(e domain.AuditEntry) AuditLine {
+	line := AuditLine{
+		At: op.At(e.At), SystemUser: output.Given(e.SystemUser), SudoUser: output.Given(e.SudoUser), Address: output.Given(e.Address),
+		Operation: e.Operation, Fields: append([]string{}, e.Fields...), PartnerID: output.Given(e.Partner),
+		ClientID: output.Given(e.Client), UserID: output.Given(e.User), Method: output.Given(e.Method), Path: output.Given(e.Path), RequestID: output.Given(e.RequestID),
+	}
+	if e.Prefix != domain.CommandActor {
+		line.KeyPrefix = &e.Prefix
+	}
+	if e.Object != (domain.AuditObject{}) {
+		line.Object = &auditObject{e.Object.Kind, e.Object.ID}
+	}
+	return line
+}
+
+// printAuditJSON prints entries as asJSON prints an array of them, one after the other.
+func printAuditJSON(ctx context.Context, d *db.DB, chosen domain.AuditFilter, out io.Writer) error {
+	out = output.ForJSON(out)
+	between := "["
+	err := d.EachAuditEntry(ctx, chosen, func(e domain.AuditEntry) error {
+		text, err := json.MarshalIndent(auditLineOf(e), "  ", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(out, "%s\n  %s", between, text)
+		between = ","
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if between == "[" {
+		_, err = fmt.Fprintln(out, "[]")
+		return err
+	}
+	_, err = fmt.Fprint(out, "\n]\n")
+	return err
+}
+
+// since reads a time: a day (UTC), a moment, or a duration before now. The empty
+// text is the zero time.
+func since(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if day, err := domain.ParseDate(text); err == nil {
+		return day.Time(), nil
+	}
+	if at, err := domain.ParseTime(text); err == nil {
+		return at, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
+		return domain.SystemClock{}.Now().Add(-ago), nil
+	}
+	return time.Time{}, fmt.Errorf("--since: %q is not a time such as 2027-01-31, 2027-01-31T12:00:00Z or 36h", text)
+}

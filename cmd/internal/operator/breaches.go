@@ -1,0 +1,156 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+type Breaches struct {
+	Import importBreachesCmd `cmd:"" help:"Import breaches in the model of Have I Been Pwned (https://haveibeenpwned.com), whose data is under CC BY 4.0: credit it where it is shown."`
+}
+
+type importBreachesCmd struct {
+	database.Flags
+	File string `arg:"" type:"existingfile" help:"A JSON list of breaches, as the breaches operation of Have I Been Pwned answers."`
+}
+
+// breachCredit is due wherever the data is shown.
+const breachCredit = "breach data: Have I Been Pwned (https://haveibeenpwned.com), CC BY 4.0"
+
+// Run imports the breaches that can be, and says how many were left out. An
+// entry that is wrong is reported and makes the command fail in the end; the
+// others are imported all the same.
+func (c importBreachesCmd) Run(ctx context.Context, s cli.Env) error {
+	text, err := os.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	read, err := readBreaches(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	for _, fault := range read.faults {
+		fmt.Fprintln(s.Err, "partnerapi:", fault)
+	}
+	return c.With(ctx, s, func(d *db.DB) error {
+		var added, changed int
+		err = database.Audited(ctx, d, &domain.AuditEntry{Operation: "breaches import"}, func(ctx context.Context) error {
+			added, changed, err = d.ImportBreaches(ctx, read.breaches)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(s.Out, "%d added, %d changed, %d unchanged; skipped %d fabricated, %d retired, %d wrong\n%s\n",
+			added, changed, len(read.breaches)-added-changed, read.fabricated, read.retired, len(read.faults), breachCredit)
+		if len(read.faults) > 0 {
+			return fmt.Errorf("%d of the entries of %s are wrong and were not imported", len(read.faults), c.File)
+		}
+		return nil
+	})
+}
+
+// breachEntry is a breach as Have I Been Pwned describes it, as far as it is
+// kept here.
+type breachEntry struct {
+	Name         string
+	Title        string
+	Domain       string
+	BreachDate   string
+	DataClasses  []string
+	IsFabricated bool
+	IsRetired    bool
+	IsSensitive  bool
+	IsSpamList   bool
+}
+
+func (e breachEntry) name() string { return e.Name }
+
+// breachFile is what a file holds: breaches to import, in the order of their
+// first mention, and what is left out (decisions 7.8).
+type breachFile struct {
+	breaches            []domain.Breach
+	fabricated, retired int
+	faults              []error
+}
+
+// readBreaches reads a file. Only one that is no JSON list is an error.
+func readBreaches(text []byte) (breachFile, error) {
+	var file breachFile
+	var err error
+	file.faults, err = eachEntry(text, "breaches", func(e breachEntry) error {
+		b, err := e.breach()
+		switch {
+		case err != nil:
+			return err
+		case e.IsFabricated:
+			file.fabricated++
+		case e.IsRetired:
+			file.retired++
+		default:
+			file.breaches = append(file.breaches, b)
+		}
+		return nil
+	})
+	return file, err
+}
+
+const (
+	// maxBreachText is how many characters a text of a breach may have: as many as
+	// a signal may name.
+	maxBreachText  = 255
+	maxDataClasses = 100
+)
+
+// fits checks the bounds of the entry's texts and of its list.
+func (e breachEntry) fits() error {
+	if len(e.DataClasses) > maxDataClasses {
+		return fmt.Errorf("has more than %d DataClasses", maxDataClasses)
+	}
+	for _, text := range append([]string{e.Name, e.Title, e.Domain}, e.DataClasses...) {
+		if utf8.RuneCountInString(text) > maxBreachText {
+			return fmt.Errorf("has a text of more than %d characters: %.40q", maxBreachText, text)
+		}
+		if strings.ContainsRune(text, 0) {
+			return errors.New("holds a NUL character")
+		}
+	}
+	return nil
+}
+
+// breach checks the entry and rates it.
+func (e breachEntry) breach() (domain.Breach, error) {
+	b := domain.Breach{
+		Name: e.Name, Title: e.Title, DataClasses: e.DataClasses, Sensitive: e.IsSensitive, SpamList: e.IsSpamList,
+	}
+	if err := e.fits(); err != nil {
+		return b, err
+	}
+	if strings.TrimSpace(e.Name) == "" || strings.TrimSpace(e.Title) == "" {
+		return b, errors.New("needs a Name and a Title")
+	}
+	if len(e.DataClasses) == 0 {
+		return b, errors.New("needs DataClasses")
+	}
+	b.Severity = domain.SeverityOf(e.DataClasses, e.IsSensitive, e.IsSpamList)
+	if e.Domain != "" {
+		b.Domain = &e.Domain
+	}
+	if e.BreachDate != "" {
+		on, err := domain.ParseDate(e.BreachDate)
+		if err != nil {
+			return b, fmt.Errorf("BreachDate %q is %w", e.BreachDate, err)
+		}
+		b.On = &on
+	}
+	return b, nil
+}

@@ -1,0 +1,261 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/config"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/directory"
+	"partnerapi/v2/op"
+)
+
+type Directory struct {
+	Connect    connectDirectoryCmd    `cmd:"" help:"Connect a client to its directory, or store new settings or credentials."`
+	Disconnect disconnectDirectoryCmd `cmd:"" help:"Disconnect a client from its directory. Its users stay, and are kept by hand."`
+	List       listDirectoriesCmd     `cmd:"" help:"List the clients that have a directory, and how they were synced last."`
+	Run        runDirectoryCmd        `cmd:"" help:"Sync a client with its directory here and now."`
+}
+
+// connectDirectoryCmd has the client before the kind of directory.
+type connectDirectoryCmd struct {
+	Client connectClientCmd `arg:""`
+}
+
+type connectClientCmd struct {
+	Client    string              `arg:"" help:"The client: its id, UUID or name."`
+	Microsoft connectMicrosoftCmd `cmd:"" help:"Connect to Microsoft Entra ID."`
+	Google    connectGoogleCmd    `cmd:"" help:"Connect to Google Workspace."`
+}
+
+type connectMicrosoftCmd struct {
+	database.Flags
+	config.DirectoryFlags
+	database.KeyFlags
+	Tenant     string `required:"" env:"-" help:"The id or a domain of the tenant."`
+	AppID      string `required:"" name:"app-id" env:"-" help:"The id of the app that was registered in the tenant."`
+	SecretFile string `required:"" name:"secret-file" env:"-" type:"path" help:"A file with the app's client secret; it may be deleted afterwards."`
+	Group      string `env:"-" placeholder:"ID" help:"The object id of a group: only its members are synced, of nested groups too."`
+}
+
+// Run connects the client of the command line.
+func (c connectMicrosoftCmd) Run(ctx context.Context, s cli.Env, to *connectClientCmd) error {
+	settings := directory.MicrosoftSettings{
+		Tenant: strings.TrimSpace(c.Tenant), AppID: strings.TrimSpace(c.AppID), Group: strings.TrimSpace(c.Group),
+	}
+	return connection{c.Flags, c.DirectoryFlags, c.KeyFlags, domain.Microsoft, settings, c.SecretFile}.make(ctx, s, to.Client)
+}
+
+type connectGoogleCmd struct {
+	database.Flags
+	config.DirectoryFlags
+	database.KeyFlags
+	CredentialsFile string `required:"" name:"credentials-file" env:"-" type:"path" help:"The JSON key of a service account with domain-wide delegation; it may be deleted afterwards."`
+	Admin           string `required:"" env:"-" placeholder:"EMAIL" help:"The administrator whom the service account acts for."`
+	Domain          string `env:"-" help:"The one domain that is synced. Default: all of the customer's."`
+}
+
+// Run connects the client of the command line.
+func (c connectGoogleCmd) Run(ctx context.Context, s cli.Env, to *connectClientCmd) error {
+	settings := directory.GoogleSettings{Admin: strings.TrimSpace(c.Admin), Domain: strings.TrimSpace(c.Domain)}
+	return connection{c.Flags, c.DirectoryFlags, c.KeyFlags, domain.Google, settings, c.CredentialsFile}.make(ctx, s, to.Client)
+}
+
+// connection is a connection to be made.
+type connection struct {
+	at       database.Flags
+	reached  config.DirectoryFlags
+	keys     database.KeyFlags
+	provider domain.Directory
+	settings any
+	file     string // of the credentials
+}
+
+// maxCredentials bounds a file of credentials, in bytes.
+const maxCredentials = 64 << 10
+
+// make checks the connection, as far as that goes without the directory, and stores
+// it.
+func (n connection) make(ctx context.Context, s cli.Env, client string) (err error) {
+	credentials, err := readCredentials(n.file)
+	if err != nil {
+		return err
+	}
+	settings, err := json.Marshal(n.settings)
+	if err != nil {
+		return err
+	}
+	return n.at.WithClient(ctx, s, client, func(d *db.DB, to db.ClientName) error {
+		if _, err := n.reached.Connector(nil)(ctx, string(n.provider), settings, credentials); err != nil {
+			return fmt.Errorf("%s: %w", n.file, err)
+		}
+		keys, err := n.keys.OpenKeys(ctx, d, n.at, output.NewLog(s.Err, slog.LevelWarn, "text"))
+		if err != nil {
+			return err
+		}
+
+		sealed, err := keys.Seal(credentials, directory.SealContext(to.ID))
+		if err != nil {
+			return err
+		}
+		entry := database.OfClient("directory connect "+string(n.provider), to.ID, "credentials", "directory", "settings")
+		if err := d.ConnectDirectory(db.WithEntry(ctx, database.ByCommand(*entry)), to.ID, n.provider, settings, sealed); err != nil {
+			return asText(err)
+		}
+		_, err = fmt.Fprintf(s.Out, "%s (%s) is connected to %s; try it with: partnerapi directory run %s\n",
+			to.Name, to.ID, n.provider, to.ID)
+		return err
+	})
+}
+
+func readCredentials(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxCredentials+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxCredentials:
+		return nil, fmt.Errorf("%s is larger than credentials can be", name)
+	case strings.TrimSpace(string(text)) == "":
+		return nil, fmt.Errorf("%s is empty", name)
+	}
+	return text, nil
+}
+
+// asText is an error without the code that callers of the API are told.
+func asText(err error) error {
+	var known *domain.Error
+	if errors.As(err, &known) && known.Cause == nil {
+		return errors.New(known.Message)
+	}
+	return err
+}
+
+type disconnectDirectoryCmd struct {
+	database.Flags
+	Client string `arg:"" help:"The client: its id, UUID or name."`
+}
+
+// Run disconnects a client.
+func (c disconnectDirectoryCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.WithClient(ctx, s, c.Client, func(d *db.DB, from db.ClientName) error {
+		entry := database.OfClient("directory disconnect", from.ID, "directory")
+		err := d.DisconnectDirectory(db.WithEntry(ctx, database.ByCommand(*entry)), from.ID)
+		if domain.IsCode(err, domain.NotFound) {
+			return fmt.Errorf("%s (%s) has no directory", from.Name, from.ID)
+		}
+		if err != nil {
+			return fmt.Errorf("%w\nrun it again: it goes on where it was", err)
+		}
+		_, err = fmt.Fprintf(s.Out, "%s (%s) is disconnected; its users are kept by hand\n", from.Name, from.ID)
+		return err
+	})
+}
+
+type listDirectoriesCmd struct {
+	database.Flags
+	JSON bool `name:"json" env:"-" help:"Print JSON, an array of connections."`
+}
+
+// directoryLine is a connection as the command prints it in JSON.
+type directoryLine struct {
+	ClientID  domain.ClientID    `json:"client_id"`
+	Client    string             `json:"client"`
+	Partner   string             `json:"partner"`
+	Directory domain.Directory   `json:"directory"`
+	Settings  json.RawMessage    `json:"settings"`
+	SyncedAt  *op.Time           `json:"synced_at"`
+	NextAt    op.Time            `json:"next_at"`
+	LastRun   *domain.SyncStatus `json:"last_run"`
+	Error     *string            `json:"error"`
+}
+
+func (k directoryLine) row() []any {
+	synced, last, failure := "never", "none", ""
+	if k.SyncedAt != nil {
+		synced = k.SyncedAt.Format(time.RFC3339)
+	}
+	if k.LastRun != nil {
+		last = string(*k.LastRun)
+	}
+	if k.Error != nil {
+		failure = *k.Error
+	}
+	return []any{
+		k.ClientID, k.Client, k.Partner, k.Directory, string(k.Settings), synced, k.NextAt.Format(time.RFC3339), last, failure,
+	}
+}
+
+// Run lists the connections.
+func (c listDirectoriesCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) error {
+		list, err := d.DirectoryConnections(ctx)
+		if err != nil {
+			return err
+		}
+		lines := make([]directoryLine, len(list))
+		for i, k := range list {
+			lines[i] = directoryLine{
+				k.Client, k.Name, k.Partner, k.Provider, json.RawMessage(k.Settings), op.MaybeAt(k.SyncedAt), op.At(k.NextAt), k.Last, k.Error,
+			}
+		}
+		columns := []any{"CLIENT", "NAME", "PARTNER", "DIRECTORY", "SETTINGS", "SYNCED", "NEXT", "LAST RUN", "ERROR"}
+		return output.List(s.Out, c.JSON, lines, columns, directoryLine.row)
+	})
+}
+
+type runDirectoryCmd struct {
+	database.Flags
+	config.DirectoryFlags
+	database.KeyFlags
+	Client string `arg:"" help:"The client: its id, UUID or name."`
+	Force  bool   `env:"-" help:"Deactivate users however many they are: else a run that would deactivate more than 20 % of the directory's, and more than 5, changes nothing."`
+}
+
+// Help says what becomes of a run that is cut short.
+func (runDirectoryCmd) Help() string {
+	return "A run that is cut short is continued by the service. The exit status is 0 if the run was completed."
+}
+
+// Run syncs a client, and says what became of it.
+func (c runDirectoryCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.WithClient(ctx, s, c.Client, func(d *db.DB, of db.ClientName) error {
+		log := output.NewLog(s.Err, slog.LevelWarn, "text")
+		keys, err := c.OpenKeys(ctx, d, c.Flags, log)
+		if err != nil {
+			return err
+		}
+		runner := directory.NewRunner(d, keys, c.Connector(nil), slog.New(slog.DiscardHandler))
+		entry := database.ByCommand(*database.OfClient("directory run", of.ID))
+		run, err := runner.Start(db.WithEntry(ctx, entry), of.ID, c.Force, func(read, applied int) {
+			fmt.Fprintf(s.Err, "%d accounts read, %d applied\n", read, applied)
+		})
+		if err != nil {
+			return asText(err)
+		}
+		for _, skipped := range run.Skipped {
+			fmt.Fprintf(s.Err, "skipped %s: %s\n", domain.Visible(skipped.Address), domain.Visible(skipped.Reason))
+		}
+		if run.Error != nil {
+			return fmt.Errorf("the run failed: %s", domain.Visible(*run.Error))
+		}
+		_, err = fmt.Fprintf(s.Out, "%d created, %d updated, %d deactivated, %d merged, %d unchanged\n",
+			run.Created, run.Updated, run.Deactivated, run.Merged, run.Unchanged)
+		return err
+	})
+}

@@ -1,0 +1,80 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/transfer"
+)
+
+type Export struct {
+	database.Flags
+	File    string `arg:"" optional:"" default:"-" help:"The file to write; - for the standard output."`
+	Partner string `env:"-" help:"Write the objects of one partner: its id, UUID or name. Default: of all."`
+	Signals string `env:"-" placeholder:"FILE" help:"Write what users did beside, such as courses completed and policies signed, to this file: signals as the command ingest takes them."`
+}
+
+// Help says what is written.
+func (Export) Help() string {
+	return "Writes all objects that the command import takes, a line of JSON each, so that an import of the lines into " +
+		"another database makes the same objects there. The templates and breaches of the catalogue are not among " +
+		"them: import those first, with the commands templates import and breaches import. Everything is of one " +
+		"moment: the command reads in one transaction, which changes nothing and blocks nobody, and lasts as long " +
+		"as the lines take to be written. A file has its name once it is complete. The guide under /docs/import " +
+		"describes the lines."
+}
+
+// Run writes the objects, and says how many there are of each kind.
+func (c Export) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) (err error) {
+		var partner domain.PartnerID
+		if c.Partner != "" {
+			if partner, err = database.PartnerCalled(ctx, d, c.Partner); err != nil {
+				return err
+			}
+		}
+
+		objects, err := c.objects(s)
+		if err != nil {
+			return err
+		}
+		signals, err := output.NewFile(c.Signals, nil)
+		if err != nil {
+			return errors.Join(err, objects.Drop())
+		}
+
+		start, lines := time.Now(), 0
+		err = transfer.Export(ctx, d, partner, transfer.Output{Objects: objects.To, Signals: signals.To},
+			func(object string, n int, done bool) {
+				switch {
+				case done:
+					lines += n
+					fmt.Fprintf(s.Err, "%s: %d lines\n", object, n)
+				case n%output.LinesBetween == 0:
+					fmt.Fprintf(s.Err, "%s: %d lines so far\n", object, n)
+				}
+			})
+		if err != nil {
+			return errors.Join(err, objects.Drop(), signals.Drop())
+		}
+		if err := errors.Join(signals.Keep(), objects.Keep()); err != nil {
+			return err
+		}
+		fmt.Fprintf(s.Err, "%d lines in %s\n", lines, time.Since(start).Round(time.Millisecond))
+		return nil
+	})
+}
+
+func (c Export) objects(s cli.Env) (*output.File, error) {
+	if c.File == "-" {
+		return output.NewFile("", output.ForJSON(s.Out))
+	}
+	return output.NewFile(c.File, nil)
+}

@@ -1,0 +1,68 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/ingest"
+)
+
+type Ingest struct {
+	database.Flags
+	File string `arg:"" help:"A file of signals, one JSON object on each line; - for the standard input."`
+}
+
+// Help says what becomes of the lines.
+func (Ingest) Help() string {
+	return "Each signal is applied once, in whichever order they come and however often: the command is idempotent " +
+		"and may be run again with the same lines. Bad lines are reported with their numbers on the standard error " +
+		"stream and skipped; the rest are applied. The exit status is 0 if every line was applied, now or before, " +
+		"and 1 if any was refused or the command was cut short."
+}
+
+// Run takes the signals in and says what became of them.
+func (c Ingest) Run(ctx context.Context, s cli.Env) (err error) {
+	in, shown, shutFile, err := output.InputOf(s, c.File, "ingesting bytes")
+	if err != nil {
+		return err
+	}
+	defer database.Closing(shutFile, &err)
+	return c.With(ctx, s, func(d *db.DB) error {
+		start := time.Now()
+		entry := database.ByCommand(domain.AuditEntry{Operation: "ingest"})
+		report, err := ingest.Ingest(db.WithEntry(ctx, entry), d, in, ingest.Watcher{
+			Refused: func(line int, reason string) {
+				shown.MakeRoom()
+				fmt.Fprintf(s.Err, "line %d: %s\n", line, domain.Visible(reason))
+			},
+			Applied: shown.Applied,
+		})
+		shown.MakeRoom()
+		fmt.Fprintf(s.Out, "%d lines in %s: %d taken, %d repeated, %d refused\n",
+			report.Lines, time.Since(start).Round(time.Millisecond), report.Taken, report.Repeated, report.Refused)
+		if err != nil {
+			return cutShort(ctx, err, "run it again with the same lines, no signal is applied twice")
+		}
+		if report.Refused > 0 {
+			return fmt.Errorf("%d of %d lines were refused", report.Refused, report.Lines)
+		}
+		return nil
+	})
+}
+
+// cutShort is the error of a command that takes lines and did not come to their end,
+// with what follows from that. An interruption is its own reason: what it broke is not
+// shown.
+func cutShort(ctx context.Context, err error, follows string) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted: " + follows)
+	}
+	return fmt.Errorf("%w\n%s", err, follows)
+}

@@ -1,0 +1,318 @@
+// Package operator has the commands by which an operator works on the database: partners
+// and keys, the audit trail, mail, webhooks, directories, catalogues, and what comes in
+// and goes out.
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+type Partners struct {
+	Create createPartnerCmd `cmd:"" help:"Create a partner."`
+	List   listPartnersCmd  `cmd:"" help:"List the partners."`
+}
+
+type createPartnerCmd struct {
+	database.Flags
+	Name string `arg:"" help:"The partner's name."`
+}
+
+// Validate refuses a name that is none.
+func (c createPartnerCmd) Validate() error { return validName("the partner's name", c.Name) }
+
+// maxName is how many characters a name may have (decisions 2.5).
+const maxName = 200
+
+func validName(what, name string) error {
+	if n := utf8.RuneCountInString(name); strings.TrimSpace(name) == "" || n > maxName ||
+		strings.ContainsFunc(name, unicode.IsControl) {
+		return fmt.Errorf("%s must have 1 to %d characters, none of them a control character, and "+
+			"not be blank", what, maxName)
+	}
+	return nil
+}
+
+// Run creates a partner.
+func (c createPartnerCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) (err error) {
+		var id domain.PartnerID
+		entry := &domain.AuditEntry{Operation: "partners create", Fields: []string{"name"}}
+		err = database.Audited(ctx, d, entry, func(ctx context.Context) error {
+			id, err = d.InsertPartner(ctx, c.Name)
+			entry.Partner, entry.Object = id, domain.AuditObject{Kind: id.Noun(), ID: id.String()}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(s.Out, id)
+		return err
+	})
+}
+
+type listPartnersCmd struct {
+	database.Flags
+	JSON bool `name:"json" env:"-" help:"Print JSON, an array of partners."`
+}
+
+// partnerLine is a partner as the command prints it in JSON.
+type partnerLine struct {
+	ID        domain.PartnerID `json:"id"`
+	Name      string           `json:"name"`
+	Clients   int              `json:"clients"`
+	CreatedAt op.Time          `json:"created_at"`
+}
+
+// Run lists the partners.
+func (c listPartnersCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) error {
+		all, err := d.Partners(ctx)
+		if err != nil {
+			return err
+		}
+		lines := make([]partnerLine, len(all))
+		for i, p := range all {
+			lines[i] = partnerLine{p.ID, p.Name, p.Clients, op.At(p.CreatedAt)}
+		}
+		return output.List(s.Out, c.JSON, lines, []any{"NAME", "CLIENTS", "CREATED", "ID"}, func(p partnerLine) []any {
+			return []any{p.Name, p.Clients, p.CreatedAt.Format(time.DateOnly), p.ID}
+		})
+	})
+}
+
+type Keys struct {
+	Create createKeyCmd `cmd:"" help:"Create a key, and print it and nothing else. It cannot be read again."`
+	List   listKeysCmd  `cmd:"" help:"List the keys, without their secrets."`
+	Revoke revokeKeyCmd `cmd:"" help:"End a key. Running services refuse it within 30 seconds."`
+}
+
+type createKeyCmd struct {
+	database.Flags
+	Name    string         `required:"" env:"-" help:"What the key is for."`
+	Partner string         `env:"-" help:"The partner: its id, UUID or name; may be left out where there is only one."`
+	Clients string         `required:"" env:"-" placeholder:"all|CLIENT,…" help:"The clients that the key reaches: their ids, UUIDs or names. One that is archived, or whose name has a comma, has to be named by its id."`
+	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"What the key may do."`
+	From    []string       `env:"-" placeholder:"CIDR,…" help:"The networks or addresses that the key may be used from, up to 100. Default: all."`
+	Expires string         `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
+}
+
+// Validate refuses a name, scopes, ids and a date that are none.
+func (c createKeyCmd) Validate() error {
+	if err := validName("--name", c.Name); err != nil {
+		return err
+	}
+	_, err := c.wanted()
+	return err
+}
+
+// Run creates a key and prints it.
+func (c createKeyCmd) Run(ctx context.Context, s cli.Env) error {
+	wanted, err := c.wanted()
+	if err != nil {
+		return err
+	}
+	return c.With(ctx, s, func(d *db.DB) error {
+		if wanted.Partner, err = database.PartnerCalled(ctx, d, c.Partner); err != nil {
+			return err
+		}
+		if wanted.Clients, err = c.reached(ctx, d, wanted.Partner); err != nil {
+			return fmt.Errorf("--clients: %w", err)
+		}
+		key, entry := "", &domain.AuditEntry{Operation: "keys create", Partner: wanted.Partner, Fields: keyFields(wanted)}
+		err = database.Audited(ctx, d, entry, func(ctx context.Context) error {
+			key, err = d.CreateKey(ctx, wanted)
+			entry.Object = database.KeyObject(domain.APIKeyPrefix(key))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(s.Out, key)
+		return err
+	})
+}
+
+// keyFields are the names of what is set of a new key.
+func keyFields(k db.NewKey) []string {
+	fields := []string{"clients"}
+	if k.ExpiresAt != nil {
+		fields = append(fields, "expires_at")
+	}
+	fields = append(fields, "name")
+	if len(k.Networks) > 0 {
+		fields = append(fields, "networks")
+	}
+	return append(fields, "scopes")
+}
+
+func (c createKeyCmd) wanted() (db.NewKey, error) {
+	wanted := db.NewKey{Name: c.Name}
+	for _, scope := range c.Scopes {
+		if scope != domain.Read && scope != domain.Write {
+			return wanted, fmt.Errorf("scope %q is unknown: use read, write or both", scope)
+		}
+		if !slices.Contains(wanted.Scopes, scope) {
+			wanted.Scopes = append(wanted.Scopes, scope)
+		}
+	}
+	if len(wanted.Scopes) == 0 {
+		return wanted, errors.New("--scopes: use read, write or both")
+	}
+	blank := func(text string) bool { return strings.TrimSpace(text) == "" }
+	if slices.ContainsFunc(strings.Split(c.Clients, ","), blank) {
+		return wanted, errors.New("--clients: use all, or the ids, UUIDs or names of clients with commas between them")
+	}
+	networks, err := networks(c.From)
+	if err != nil {
+		return wanted, fmt.Errorf("--from: %w", err)
+	}
+	wanted.Networks = networks
+	if c.Expires != "" {
+		day, err := domain.ParseDate(c.Expires)
+		if err != nil {
+			return wanted, fmt.Errorf("--expires: %q is not a date such as 2027-01-31", c.Expires)
+		}
+		if !day.After(domain.DateOf(domain.SystemClock{}.Now())) {
+			return wanted, fmt.Errorf("--expires: %s is not after today (UTC): the key would never work", day)
+		}
+		at := day.Time()
+		wanted.ExpiresAt = &at
+	}
+	return wanted, nil
+}
+
+// reached are the clients of the partner that the key is for; nil for all.
+func (c createKeyCmd) reached(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]domain.ClientID, error) {
+	if c.Clients == "all" {
+		return nil, nil
+	}
+	list := []domain.ClientID{}
+	for text := range strings.SplitSeq(c.Clients, ",") {
+		id, err := database.ClientRead(strings.TrimSpace(text)) // also of a client that is archived
+		if err != nil {
+			named, err := database.ClientCalled(ctx, d, partner, strings.TrimSpace(text))
+			if err != nil {
+				return nil, err
+			}
+			id = named.ID
+		}
+		list = append(list, id)
+	}
+	return list, nil
+}
+
+// maxNetworks bounds the networks of a key: each request is held against them.
+const maxNetworks = 100
+
+// networks reads networks and addresses.
+func networks(texts []string) ([]netip.Prefix, error) {
+	if len(texts) > maxNetworks {
+		return nil, fmt.Errorf("%d networks are more than %d", len(texts), maxNetworks)
+	}
+	var list []netip.Prefix
+	for _, text := range texts {
+		text = strings.TrimSpace(text)
+		network, err := netip.ParsePrefix(text)
+		if address, single := netip.ParseAddr(text); single == nil && address.Zone() == "" {
+			network, err = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither an address nor a network such as 10.0.0.0/8", text)
+		}
+		if network.Addr().Is4In6() {
+			return nil, fmt.Errorf("%q: write it as IPv4", text)
+		}
+		if network = network.Masked(); !slices.Contains(list, network) {
+			list = append(list, network)
+		}
+	}
+	return list, nil
+}
+
+type listKeysCmd struct {
+	database.Flags
+	JSON bool `name:"json" env:"-" help:"Print JSON, an array of keys."`
+}
+
+// keyLine is a key as the command prints it in JSON.
+type keyLine struct {
+	Prefix     string   `json:"prefix"`
+	Name       string   `json:"name"`
+	Partner    string   `json:"partner"`
+	AllClients bool     `json:"all_clients"`
+	Clients    int      `json:"clients"` // how many are listed for it
+	Scopes     []string `json:"scopes"`
+	Networks   []string `json:"networks"`
+	CreatedAt  op.Time  `json:"created_at"`
+	ExpiresAt  *op.Time `json:"expires_at"`
+	LastUsedAt *op.Time `json:"last_used_at"`
+	RevokedAt  *op.Time `json:"revoked_at"`
+}
+
+func (k keyLine) row() []any {
+	clients := "all"
+	if !k.AllClients {
+		clients = fmt.Sprint(k.Clients)
+	}
+	return []any{
+		k.Prefix, k.Name, k.Partner, clients, strings.Join(k.Scopes, ","), cmp.Or(strings.Join(k.Networks, ","), "-"),
+		k.CreatedAt.Format(time.DateOnly), output.Shortly(k.ExpiresAt), output.Shortly(k.LastUsedAt), output.Shortly(k.RevokedAt),
+	}
+}
+
+// Run lists the keys.
+func (c listKeysCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) error {
+		keys, err := d.Keys(ctx)
+		if err != nil {
+			return err
+		}
+		lines := make([]keyLine, len(keys))
+		for i, k := range keys {
+			lines[i] = keyLine{
+				k.Prefix, k.Name, k.Partner, k.AllClients, k.Clients, append([]string{}, k.Scopes...), append([]string{}, k.Networks...),
+				op.At(k.CreatedAt), op.MaybeAt(k.ExpiresAt), op.MaybeAt(k.LastUsedAt), op.MaybeAt(k.RevokedAt),
+			}
+		}
+		columns := []any{"PREFIX", "NAME", "PARTNER", "CLIENTS", "SCOPES", "FROM", "CREATED", "EXPIRES", "LAST USED", "REVOKED"}
+		return output.List(s.Out, c.JSON, lines, columns, keyLine.row)
+	})
+}
+
+type revokeKeyCmd struct {
+	database.Flags
+	Prefix string `arg:"" help:"The key's prefix, as keys list shows it."`
+}
+
+// Run ends a key.
+func (c revokeKeyCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) (err error) {
+		entry := &domain.AuditEntry{Operation: "keys revoke", Object: database.KeyObject(c.Prefix), Fields: []string{"revoked_at"}}
+		err = database.Audited(ctx, d, entry, func(ctx context.Context) error { return d.RevokeKey(ctx, c.Prefix) })
+		if err != nil {
+			if domain.IsCode(err, domain.NotFound) {
+				return fmt.Errorf("there is no key with the prefix %q that is not revoked: the command keys list shows them",
+					c.Prefix)
+			}
+			return err
+		}
+		_, err = fmt.Fprintln(s.Out, "revoked", c.Prefix)
+		return err
+	})
+}

@@ -1,0 +1,137 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/db/outbox"
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+type Mail struct {
+	Failed   failedMailCmd   `cmd:"" help:"List the mails that were given up, and why."`
+	Retry    retryMailCmd    `cmd:"" help:"Send mails again that were given up."`
+	Enable   enableMailCmd   `cmd:"" help:"Switch a kind of mail that the service sends of itself on for a client."`
+	Disable  disableMailCmd  `cmd:"" help:"Switch a kind of mail that the service sends of itself off for a client."`
+	Switches mailSwitchesCmd `cmd:"" help:"Show which kinds of mail that the service sends of itself a client gets."`
+}
+
+type failedMailCmd struct {
+	database.Flags
+	Since string `env:"-" placeholder:"TIME" help:"Only those that were given up from this time on: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+	Limit int    `env:"-" default:"1000" help:"How many to list at the most, the oldest failure first."`
+	JSON  bool   `name:"json" env:"-" help:"Print JSON, an array of mails."`
+}
+
+// mailLine is a failed mail as the command prints it in JSON.
+type mailLine struct {
+	ID       string             `json:"id"`
+	Type     domain.MessageType `json:"type"`
+	To       string             `json:"to"`
+	ClientID domain.ClientID    `json:"client_id"`
+	FailedAt op.Time            `json:"failed_at"`
+	Failure  string             `json:"failure"`
+}
+
+// Validate refuses a time and a limit that are none.
+func (c failedMailCmd) Validate() error {
+	if c.Limit < 1 || c.Limit > 1_000_000 {
+		return errors.New("--limit must be between 1 and 1000000")
+	}
+	_, err := since(c.Since)
+	return err
+}
+
+// Run lists failed mails: those that operations asked for, and simulations.
+func (c failedMailCmd) Run(ctx context.Context, s cli.Env) error {
+	from, err := since(c.Since)
+	if err != nil {
+		return err
+	}
+	return c.With(ctx, s, func(d *db.DB) error {
+		mails, err := outbox.FailedMails(ctx, d, from, c.Limit)
+		if err != nil {
+			return err
+		}
+
+		lines := make([]mailLine, len(mails))
+		for i, m := range mails {
+			lines[i] = mailLine{m.ID, m.Type, m.To, m.Client, op.At(m.FailedAt), m.Failure}
+		}
+		return output.List(s.Out, c.JSON, lines, []any{"FAILED", "TYPE", "TO", "CLIENT", "ID", "FAILURE"}, func(m mailLine) []any {
+			return []any{m.FailedAt.UTC().Format(time.RFC3339), m.Type, m.To, m.ClientID, m.ID, m.Failure}
+		})
+	})
+}
+
+type retryMailCmd struct {
+	database.Flags
+	IDs   []string `arg:"" optional:"" name:"id" help:"The ids of mails, as mail failed shows them."`
+	All   bool     `env:"-" help:"All mails that were given up."`
+	Since string   `env:"-" placeholder:"TIME" help:"With --all: only those that were given up from this time on: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+}
+
+// Help says how often a mail is tried.
+func (retryMailCmd) Help() string {
+	return `A mail that was asked for more than three days ago is tried once. One that is unwanted by now, such as a mail to an inactive user, is given up again.`
+}
+
+// Validate wants to be told which mails, and once.
+func (c retryMailCmd) Validate() error {
+	switch {
+	case c.All == (len(c.IDs) > 0):
+		return errors.New("name the ids of mails, or --all of them")
+	case c.Since != "" && !c.All:
+		return errors.New("--since goes with --all")
+	}
+	for _, id := range c.IDs {
+		if _, err := uuid.Parse(id); err != nil {
+			return fmt.Errorf("%q is not the id of a mail: mail failed shows them", id)
+		}
+	}
+	_, err := since(c.Since)
+	return err
+}
+
+// retryBatch is how many mails are requeued in one transaction.
+const retryBatch = 500
+
+// Run makes failed mails wait again, a batch in each transaction.
+func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
+	from, err := since(c.Since)
+	if err != nil {
+		return err
+	}
+	return c.With(ctx, s, func(d *db.DB) error {
+		entry := domain.AuditEntry{Operation: "mail retry"}
+		if len(c.IDs) == 1 {
+			entry.Object = domain.AuditObject{Kind: "mail", ID: c.IDs[0]}
+		}
+		ctx = db.WithEntry(ctx, database.ByCommand(entry))
+		total := 0
+		for {
+			mails, err := outbox.RetryMails(ctx, d, from, c.IDs, retryBatch)
+			if err != nil {
+				return err
+			}
+			total += len(mails)
+			if len(mails) < retryBatch {
+				break
+			}
+		}
+		fmt.Fprintf(s.Out, "%s sent again\n", output.Counted(total, "mail is", "mails are"))
+		if total == 0 {
+			return errors.New("no such mail was given up: mail failed lists those that were")
+		}
+		return nil
+	})
+}

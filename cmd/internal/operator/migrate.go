@@ -1,0 +1,138 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/db/doctor"
+	"partnerapi/db/migrate"
+)
+
+type Migrate struct {
+	database.Flags
+	Status bool `env:"-" help:"Change nothing: list all migrations, with what each locks and for about how long, and the names and addresses that clash since an upgrade."`
+	DryRun bool `name:"dry-run" env:"-" help:"Change nothing: list the migrations that are missing, with what each locks and for about how long."`
+	JSON   bool `env:"-" help:"With --status or --dry-run: print one JSON object."`
+}
+
+// Help says what it does beside a service.
+func (Migrate) Help() string {
+	return `It may run while the version before serves. A lock that it does not get within half a second is tried again after a pause, for about ten minutes; what was done until then stays done.`
+}
+
+// Validate refuses what makes no sense together.
+func (m Migrate) Validate() error {
+	if m.JSON && !m.Status && !m.DryRun {
+		return errors.New("--json goes with --status or --dry-run")
+	}
+	return nil
+}
+
+// Run applies the migrations that are missing.
+func (m Migrate) Run(ctx context.Context, s cli.Env) error {
+	if m.Status || m.DryRun {
+		return m.list(ctx, s)
+	}
+	return m.WithAny(ctx, s, func(d *db.DB) error {
+		done, err := database.MigrateAll(ctx, d, s.Tables)
+		for _, name := range done.Applied {
+			fmt.Fprintln(s.Out, "applied", name)
+		}
+		printClashes(s.Out, done.Clashes)
+		if err != nil {
+			return err
+		}
+		if len(done.Applied) == 0 {
+			fmt.Fprintln(s.Out, "nothing to do: the tables are up to date")
+		}
+		wrong, err := doctor.RecountDue(ctx, d)
+		database.PrintRecounts(s.Out, wrong)
+		return err
+	})
+}
+
+// list prints the migrations, all or those that are missing.
+func (m Migrate) list(ctx context.Context, s cli.Env) error {
+	if err := m.There(); err != nil {
+		return err
+	}
+	return m.WithAny(ctx, s, func(d *db.DB) error {
+		all, err := steps(ctx, d, s.Tables)
+		if err != nil {
+			return err
+		}
+		shown := []migrate.Step{}
+		missing := 0
+		for _, step := range all {
+			if m.Status || !step.Applied {
+				shown = append(shown, step)
+			}
+			if !step.Applied {
+				missing++
+			}
+		}
+		var clashes []migrate.Clash
+		if m.Status && missing == 0 {
+			if clashes, err = migrate.Clashes(ctx, d); err != nil {
+				return err
+			}
+		}
+		if m.JSON {
+			return json.NewEncoder(output.ForJSON(s.Out)).Encode(struct {
+				Migrations []migrate.Step  `json:"migrations"`
+				Clashes    []migrate.Clash `json:"clashes,omitempty"`
+			}{shown, clashes})
+		}
+		for _, step := range shown {
+			printStep(s.Out, step)
+		}
+		printClashes(s.Out, clashes)
+		if missing == 0 {
+			fmt.Fprintln(s.Out, "nothing to do: the tables are up to date")
+		}
+		return nil
+	})
+}
+
+// steps are the migrations of the service and of its extensions.
+func steps(ctx context.Context, d *db.DB, more []cli.Tables) ([]migrate.Step, error) {
+	all, err := migrate.Steps(ctx, d)
+	for _, t := range more {
+		if err != nil {
+			return nil, err
+		}
+		var own []migrate.Step
+		own, err = t.Steps(ctx, d)
+		all = append(all, own...)
+	}
+	return all, err
+}
+
+// printClashes writes a line for each row that clashes with another one.
+func printClashes(to io.Writer, clashes []migrate.Clash) {
+	for _, clash := range clashes {
+		fmt.Fprintln(to, "clash:", clash)
+	}
+}
+
+// printStep writes a migration, with a line for each table that it locks.
+func printStep(to io.Writer, step migrate.Step) {
+	state := "missing"
+	if step.Applied {
+		state = "applied"
+	}
+	fmt.Fprintln(to, state, step.Name)
+	for _, l := range step.Locks {
+		fmt.Fprintln(to, "        locks", l)
+	}
+	if step.Contracts != "" {
+		fmt.Fprintf(to, "        takes away: %s; stop older processes first\n", step.Contracts)
+	}
+}

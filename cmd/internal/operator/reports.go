@@ -1,0 +1,122 @@
+package operator
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/config"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+type Reports struct {
+	Make makeReportCmd `cmd:"" help:"Make a report of a client, without the API."`
+}
+
+type makeReportCmd struct {
+	database.Flags
+	config.FontFlag
+	Client string            `arg:"" help:"The client: its id, as v2 shows it or as a UUID, or its name."`
+	Type   domain.ReportType `arg:"" help:"What the report is about, such as executive_summary."`
+	Format string            `env:"-" enum:",pdf,xlsx" default:"" placeholder:"pdf|xlsx" help:"pdf or xlsx. Default: xlsx for a file whose name ends in .xlsx, else pdf."`
+	Start  string            `env:"-" placeholder:"DATE" help:"The first day of the period, as 2027-01-31 (UTC). Default: 90 days that end today; of monthly_report, the last calendar month."`
+	End    string            `env:"-" placeholder:"DATE" help:"The last day of the period."`
+	Out    string            `env:"-" required:"" type:"path" placeholder:"FILE" help:"The file to write, in the place of one that is there."`
+}
+
+// Validate refuses a type and days that are none.
+func (c makeReportCmd) Validate() error {
+	if types := c.Type.Values(); !slices.Contains(types, string(c.Type)) {
+		return fmt.Errorf("there is no report %q; there are %s%s", c.Type, strings.Join(types, ", "),
+			output.DidYouMean(string(c.Type), types))
+	}
+	if (c.Start == "") != (c.End == "") {
+		return errors.New("--start and --end go together")
+	}
+	for flag, text := range map[string]string{"--start": c.Start, "--end": c.End} {
+		if _, err := domain.ParseDate(text); err != nil && text != "" {
+			return fmt.Errorf("%s %w", flag, err)
+		}
+	}
+	return nil
+}
+
+// Run makes the report and puts it at its place whole, or not at all.
+func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) error {
+		r, err := c.report(d.Now())
+		if err != nil {
+			return err
+		}
+		of, err := database.ClientCalled(ctx, d, domain.PartnerID{}, c.Client)
+		if err != nil {
+			return err
+		}
+		t, err := d.AnyTenant(ctx, of.ID)
+		if err != nil {
+			return err
+		}
+		maker, err := c.Maker()
+		if err != nil {
+			return err
+		}
+		if r.Type == domain.DarkWebReport && !t.DarkWebMonitoring {
+			return fmt.Errorf("%s has no Dark Web Monitoring: there is nothing to report", t.Name)
+		}
+		r.Client = t.ID
+
+		fmt.Fprintf(s.Err, "making %s of %s\n", r.Type, t.Name)
+		began := time.Now()
+		size, err := output.WriteFile(c.Out, func(file *bufio.Writer) error { return maker.Write(ctx, file, t, r) })
+		if err != nil {
+			return fmt.Errorf("the report was not made: %w", err)
+		}
+		fmt.Fprintf(s.Err, "made in %v\n", time.Since(began).Round(10*time.Millisecond))
+		_, err = fmt.Fprintf(s.Out, "%s: %d bytes\n", c.Out, size)
+		return err
+	})
+}
+
+// report is what is asked for, of no client yet.
+func (c makeReportCmd) report(now time.Time) (domain.Report, error) {
+	r := domain.Report{
+		ID: db.NewID[domain.ReportKind](), Type: c.Type, Format: c.format(),
+		Status: domain.ReportPending, CreatedAt: now, UpdatedAt: now,
+	}
+	today := domain.DateOf(now)
+	if c.Start == "" {
+		if r.Type.HasPeriod() {
+			r.Period = new(r.Type.DefaultPeriod(today))
+		}
+		return r, nil
+	}
+	start, _ := domain.ParseDate(c.Start) // Validate has read them
+	end, _ := domain.ParseDate(c.End)
+	r.Period = &domain.ReportPeriod{Start: start, End: end}
+	for _, fault := range r.Type.CheckPeriod(*r.Period, today) {
+		flag := map[string]string{"period.start_on": "--start", "period.end_on": "--end"}[fault.Field]
+		return r, fmt.Errorf("%s %s", cmp.Or(flag, "the period"), strings.ReplaceAll(fault.Message, "end_on", "--end"))
+	}
+	return r, nil
+}
+
+// format is that of the flag, or else that of the file's name.
+func (c makeReportCmd) format() domain.ReportFormat {
+	switch {
+	case c.Format != "":
+		return domain.ReportFormat(c.Format)
+	case strings.EqualFold(filepath.Ext(c.Out), ".xlsx"):
+		return domain.XLSX
+	}
+	return domain.PDF
+}

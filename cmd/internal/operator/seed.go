@@ -1,0 +1,53 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"partnerapi/cmd/internal/bar"
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/db/seed"
+	"partnerapi/domain"
+)
+
+type Seed struct {
+	database.Flags
+	Clients int `required:"" env:"-" help:"How many clients to add; a few are large and most are small."`
+	Users   int `required:"" env:"-" help:"How many users they have together."`
+}
+
+// Validate refuses sizes that make no sense.
+func (c Seed) Validate() error {
+	if c.Clients < 1 || c.Users < 0 {
+		return errors.New("--clients must be at least 1, and --users at least 0")
+	}
+	return nil
+}
+
+// Run adds made-up data and shows how far it is.
+func (c Seed) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) (err error) {
+		start := time.Now()
+		show := bar.New(output.Raw(s.Err), "seeding clients and users")
+		show(0, c.Clients+c.Users)
+		err = seed.Large(ctx, d, seed.Size{Clients: c.Clients, Users: c.Users}, show)
+		if ctx.Err() != nil && err != nil {
+			fmt.Fprintln(s.Err) // ends the line of the bar
+			return errors.New("cancelled: nothing was added")
+		}
+		if err != nil {
+			return err
+		}
+		if err := d.Audit(ctx, database.ByCommand(domain.AuditEntry{Operation: "seed"})); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(s.Out, "added %d clients with %d users in %s\n", c.Clients, c.Users,
+			time.Since(start).Round(100*time.Millisecond))
+		return err
+	})
+}

@@ -1,0 +1,227 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/cmd/internal/remote"
+	"partnerapi/db"
+	"partnerapi/db/outbox"
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+type Webhooks struct {
+	List       listWebhooksCmd   `cmd:"" help:"List the webhooks, without their secrets."`
+	Pause      pauseWebhookCmd   `cmd:"" help:"Pause a webhook. Deliveries that wait are dropped, and what happens meanwhile is not delivered later."`
+	Resume     resumeWebhookCmd  `cmd:"" help:"Activate a webhook that was paused or disabled. It gets what happens from now on."`
+	Deliveries listDeliveriesCmd `cmd:"" help:"List the deliveries to a webhook, the newest first."`
+	Listen     remote.Listen     `cmd:"" help:"Follow the events of a service, and post them to a local address as if they were delivered."`
+}
+
+type listWebhooksCmd struct {
+	database.Flags
+	Partner string `env:"-" help:"Only those of this partner: its id, UUID or name."`
+	JSON    bool   `name:"json" env:"-" help:"Print JSON, an array of webhooks."`
+}
+
+// webhookLine is a subscription as the command prints it in JSON.
+type webhookLine struct {
+	ID             domain.WebhookID     `json:"id"`
+	Partner        string               `json:"partner"`
+	KeyPrefix      string               `json:"key_prefix"`
+	URL            string               `json:"url"`
+	Events         []domain.EventType   `json:"events"`
+	ClientIDs      []domain.ClientID    `json:"client_ids"`
+	Description    *string              `json:"description"`
+	Status         domain.WebhookStatus `json:"status"`
+	CreatedAt      op.Time              `json:"created_at"`
+	LastDeliveryAt *op.Time             `json:"last_delivery_at"`
+	FailingSince   *op.Time             `json:"failing_since"`
+}
+
+// Run lists the subscriptions.
+func (c listWebhooksCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) (err error) {
+		var of domain.PartnerID
+		if c.Partner != "" {
+			if of, err = database.PartnerCalled(ctx, d, c.Partner); err != nil {
+				return err
+			}
+		}
+		list, err := outbox.AllWebhooks(ctx, d, of)
+		if err != nil {
+			return err
+		}
+		lines := make([]webhookLine, len(list))
+		for i, h := range list {
+			lines[i] = webhookLine{
+				ID: h.ID, Partner: h.PartnerName, KeyPrefix: h.KeyPrefix, URL: h.URL, Events: h.Events, ClientIDs: h.Clients,
+				Description: h.Description, Status: h.Status, CreatedAt: op.At(h.CreatedAt),
+				LastDeliveryAt: op.MaybeAt(h.LastDeliveryAt), FailingSince: op.MaybeAt(h.FailingSince),
+			}
+		}
+		columns := []any{"ID", "PARTNER", "KEY", "STATUS", "CLIENTS", "EVENTS", "LAST DELIVERY", "FAILING SINCE", "URL"}
+		return output.List(s.Out, c.JSON, lines, columns, webhookLine.row)
+	})
+}
+
+func (h webhookLine) row() []any {
+	clients := "all"
+	if len(h.ClientIDs) > 0 {
+		clients = fmt.Sprint(len(h.ClientIDs))
+	}
+	return []any{
+		h.ID, h.Partner, h.KeyPrefix, h.Status, clients, len(h.Events), output.Shortly(h.LastDeliveryAt), output.Shortly(h.FailingSince), h.URL,
+	}
+}
+
+// webhookNamed is the subscription of a command line.
+type webhookNamed struct {
+	database.Flags
+	ID string `arg:"" help:"The webhook's id, as webhooks list shows it."`
+}
+
+func (c webhookNamed) id() (domain.WebhookID, error) {
+	id, err := domain.ParseID[domain.WebhookKind](strings.TrimSpace(c.ID))
+	if err != nil {
+		return id, fmt.Errorf("%q is not the id of a webhook: webhooks list shows them", c.ID)
+	}
+	return id, nil
+}
+
+// Validate refuses an id that is none.
+func (c webhookNamed) Validate() error {
+	_, err := c.id()
+	return err
+}
+
+// set gives the subscription a status, and says what it was before.
+func (c webhookNamed) set(ctx context.Context, s cli.Env, command string, status domain.WebhookStatus) error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	return c.With(ctx, s, func(d *db.DB) error {
+		entry := &domain.AuditEntry{
+			Operation: command, Object: domain.AuditObject{Kind: id.Noun(), ID: id.String()}, Fields: []string{"status"},
+		}
+		var before domain.WebhookStatus
+		err = database.Audited(ctx, d, entry, func(ctx context.Context) error {
+			before, err = outbox.SetWebhookStatus(ctx, d, id, status)
+			return err
+		})
+		if err != nil {
+			return noWebhook(err, id)
+		}
+		_, err = fmt.Fprintf(s.Out, "%s is %s; it was %s\n", id, status, before)
+		return err
+	})
+}
+
+// noWebhook says in an operator's words that there is no such subscription.
+func noWebhook(err error, id domain.WebhookID) error {
+	if domain.IsCode(err, domain.NotFound) {
+		return fmt.Errorf("there is no webhook %s: webhooks list shows them", id)
+	}
+	return err
+}
+
+type pauseWebhookCmd struct{ webhookNamed }
+
+// Run pauses a subscription.
+func (c pauseWebhookCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.set(ctx, s, "webhooks pause", domain.WebhookPaused)
+}
+
+type resumeWebhookCmd struct{ webhookNamed }
+
+// Run activates a subscription.
+func (c resumeWebhookCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.set(ctx, s, "webhooks resume", domain.WebhookActive)
+}
+
+type listDeliveriesCmd struct {
+	webhookNamed
+	Status string `env:"-" placeholder:"STATUS" help:"Only those that are waiting, succeeded, failed or dropped."`
+	Limit  int    `env:"-" default:"100" help:"How many to list at the most."`
+	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of deliveries with their tries."`
+}
+
+// Validate refuses an id, a status and a limit that are none.
+func (c listDeliveriesCmd) Validate() error {
+	if c.Limit < 1 || c.Limit > 10_000 {
+		return errors.New("--limit must be between 1 and 10000")
+	}
+	if c.Status != "" && !op.EnumHas(domain.DeliveryStatus(""), c.Status) {
+		return fmt.Errorf("--status: %q is none of %s", c.Status, strings.Join(domain.DeliveryStatus("").Values(), ", "))
+	}
+	return c.webhookNamed.Validate()
+}
+
+// deliveryLine is a delivery as the command prints it in JSON.
+type deliveryLine struct {
+	ID        domain.DeliveryID     `json:"id"`
+	EventID   domain.EventID        `json:"event_id"`
+	Type      domain.EventType      `json:"type"`
+	Status    domain.DeliveryStatus `json:"status"`
+	Reason    *string               `json:"reason"`
+	CreatedAt op.Time               `json:"created_at"`
+	DueAt     *op.Time              `json:"due_at"`
+	Tries     []domain.DeliveryTry  `json:"tries"`
+}
+
+// Run lists deliveries.
+func (c listDeliveriesCmd) Run(ctx context.Context, s cli.Env) error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	return c.With(ctx, s, func(d *db.DB) error {
+		list, err := outbox.DeliveriesTo(ctx, d, id, domain.DeliveryStatus(c.Status), c.Limit)
+		if err != nil {
+			return noWebhook(err, id)
+		}
+		lines := make([]deliveryLine, len(list))
+		for i, e := range list {
+			lines[i] = deliveryLine{e.ID, e.Event, e.Type, e.Status, e.Reason, op.At(e.CreatedAt), op.MaybeAt(e.DueAt), e.Tries}
+		}
+		columns := []any{"CREATED", "EVENT", "TYPE", "STATUS", "TRIES", "NEXT", "LAST ANSWER", "ID"}
+		return output.List(s.Out, c.JSON, lines, columns, deliveryLine.row)
+	})
+}
+
+func (e deliveryLine) row() []any {
+	last := "-"
+	if n := len(e.Tries); n > 0 {
+		last = answerOf(e.Tries[n-1])
+	}
+	if e.Reason != nil {
+		last = *e.Reason
+	}
+	return []any{
+		e.CreatedAt.UTC().Format(time.RFC3339), e.EventID, e.Type, e.Status, len(e.Tries), output.Shortly(e.DueAt), last, e.ID,
+	}
+}
+
+// maxAnswerShown is how many characters of an answer a line of the table shows.
+const maxAnswerShown = 60
+
+// answerOf is what a try came back with, in one line.
+func answerOf(t domain.DeliveryTry) string {
+	text := []rune(strings.Join(strings.Fields(t.Response), " "))
+	if len(text) > maxAnswerShown {
+		text = append(text[:maxAnswerShown-1], '…')
+	}
+	if t.StatusCode == 0 {
+		return cmp.Or(string(text), "no answer")
+	}
+	return strings.TrimSpace(fmt.Sprint(t.StatusCode, " ", string(text)))
+}

@@ -1,0 +1,72 @@
+package output
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// File is what a command writes to: a file that gets its name when it is complete,
+// another writer, or nothing.
+type File struct {
+	To   io.Writer
+	file *os.File // nil for none
+	path string
+}
+
+// NewFile begins a file for a path, beside its place. It is the one way in which
+// commands write files: only the owner can read them (mode 0600), and none is there
+// half written. Without a path the lines go to another writer, which may be nil.
+func NewFile(path string, other io.Writer) (*File, error) {
+	if path == "" {
+		return &File{To: other}, nil
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/stdout
+		return nil, fmt.Errorf("%s is no file", path)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return nil, err
+	}
+	return &File{file, file, path}, nil
+}
+
+// Keep gives the complete file its name.
+func (o *File) Keep() error {
+	if o.file == nil {
+		return nil
+	}
+	if err := errors.Join(o.file.Sync(), o.file.Close()); err != nil {
+		return errors.Join(err, os.Remove(o.file.Name()))
+	}
+	return os.Rename(o.file.Name(), o.path)
+}
+
+// Drop removes a file that is not complete.
+func (o *File) Drop() error {
+	if o.file == nil {
+		return nil
+	}
+	return errors.Join(o.file.Close(), os.Remove(o.file.Name()))
+}
+
+// WriteFile writes a file that has its name when it is complete. It returns how many
+// bytes it has.
+func WriteFile(path string, write func(*bufio.Writer) error) (size int64, err error) {
+	o, err := NewFile(path, nil)
+	if err != nil {
+		return 0, err
+	}
+	buffer := bufio.NewWriter(o.To)
+	if err := errors.Join(write(buffer), buffer.Flush()); err != nil {
+		return 0, errors.Join(err, o.Drop())
+	}
+	info, err := o.file.Stat()
+	if err != nil {
+		return 0, errors.Join(err, o.Drop())
+	}
+	return info.Size(), o.Keep()
+}

@@ -1,0 +1,127 @@
+// Package output prints what commands say, and writes their files.
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"text/tabwriter"
+
+	"partnerapi/domain"
+)
+
+// Visible is what commands write to: what comes from outside, such as the answer
+// of a mail server, reaches no terminal with control characters (decisions 9). It is
+// safe for concurrent use.
+type Visible struct {
+	to io.Writer
+
+	mu      sync.Mutex
+	escaper domain.Escaper
+	rest    []byte // the beginning of a character whose rest is to come
+}
+
+func NewVisible(to io.Writer, isJSON bool) *Visible {
+	return &Visible{to: to, escaper: domain.Escaper{JSON: isJSON, Lines: true}}
+}
+
+// Write writes text, visible.
+func (w *Visible) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := p
+	if len(w.rest) > 0 {
+		text = append(w.rest, p...)
+	}
+	out, left := w.escaper.Append(make([]byte, 0, len(text)), text)
+	w.rest = append([]byte(nil), text[len(text)-left:]...)
+	if len(out) == 0 {
+		return len(p), nil
+	}
+	if _, err := w.to.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Finish writes the beginning of a character whose rest did not come.
+func (w *Visible) Finish() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.rest) > 0 {
+		_, _ = w.to.Write(w.escaper.AppendRest(nil, w.rest)) // as fmt.Fprintln to a terminal
+	}
+	w.rest = nil
+}
+
+// Raw is what a writer of streams writes to: for what the program itself draws.
+func Raw(to io.Writer) io.Writer {
+	if w, ok := to.(*Visible); ok {
+		return w.to
+	}
+	return to
+}
+
+// ForJSON is a writer of streams for JSON: what has to be escaped in it is, as in JSON.
+func ForJSON(to io.Writer) io.Writer {
+	if w, ok := to.(*Visible); ok {
+		return NewVisible(w.to, true)
+	}
+	return to
+}
+
+// JSON writes one value as JSON for programs.
+func JSON(to io.Writer, value any) error {
+	encoder := json.NewEncoder(ForJSON(to))
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+// Table aligns what a command lists in columns, a line for each row whatever its cells
+// hold.
+type Table struct {
+	w    *tabwriter.Writer
+	rows int
+}
+
+// flushEvery is how many rows of a table are held to align its columns.
+const flushEvery = 1000
+
+// NewTable begins a table with the names of its columns.
+func NewTable(to io.Writer, columns ...any) *Table {
+	t := &Table{w: tabwriter.NewWriter(to, 0, 4, 2, ' ', 0)}
+	t.Row(columns...)
+	return t
+}
+
+// Row adds a row. What cannot be written, flush reports.
+func (t *Table) Row(cells ...any) {
+	end := "\t"
+	for i, cell := range cells {
+		if i == len(cells)-1 {
+			end = "\n"
+		}
+		fmt.Fprint(t.w, domain.Visible(fmt.Sprint(cell)), end)
+	}
+	if t.rows++; t.rows%flushEvery == 0 {
+		_ = t.w.Flush() // the next write fails too
+	}
+}
+
+// Flush writes the rows.
+func (t *Table) Flush() error { return t.w.Flush() }
+
+// List prints what a command lists: as a JSON array, or as a table of rows with
+// these columns.
+func List[T any](to io.Writer, isJSON bool, list []T, columns []any, row func(T) []any) error {
+	if isJSON {
+		return JSON(to, append([]T{}, list...))
+	}
+	t := NewTable(to, columns...)
+	for _, item := range list {
+		t.Row(row(item)...)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,189 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"partnerapi/cmd/internal/cli"
+)
+
+// following is a service whose answers a test says, and an endpoint.
+type following struct {
+	t       *testing.T
+	mu      sync.Mutex
+	asked   []url.Values
+	pauses  []time.Duration
+	posted  []string
+	answers []func(http.ResponseWriter)
+	stop    context.CancelFunc
+}
+
+func page(cursor string, more bool, ids ...string) func(http.ResponseWriter) {
+	var items []string
+	for _, id := range ids {
+		items = append(items, fmt.Sprintf(`{"id":%q,"type":"user.updated","created_at":"2026-06-15T12:00:00Z","client_id":"cli_1","data":{"n":1}}`, id))
+	}
+	return func(w http.ResponseWriter) {
+		fmt.Fprintf(w, `{"data":[%s],"page":{"next_cursor":%q,"has_more":%t}}`, strings.Join(items, ","), cursor, more)
+	}
+}
+
+func refusing(status int, after, message string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		if after != "" {
+			w.Header().Set("Retry-After", after)
+		}
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"error":{"code":"x","message":%q}}`, message)
+	}
+}
+
+// abort ends the connection: net/http itself tries again on a new one, once.
+func abort(http.ResponseWriter) { panic(http.ErrAbortHandler) }
+
+// ServeHTTP answers as the script says, and ends the command after that.
+func (f *following) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r.URL.Path != "/base/v2/events" || r.Header.Get("X-API-Key") != "key" || r.Method != "GET" {
+		f.t.Errorf("%s %s", r.Method, r.URL)
+	}
+	f.asked = append(f.asked, r.URL.Query())
+	answer := f.answers[0]
+	if f.answers = f.answers[1:]; len(f.answers) == 0 {
+		f.stop()
+	}
+	answer(w)
+}
+
+// wait notes a pause.
+func (f *following) wait(_ context.Context, d time.Duration) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pauses = append(f.pauses, d)
+	return true
+}
+
+// run runs the command on the script, whose last answer is not used.
+func (f *following) run(change func(*Listen)) (out, errs string, err error) {
+	f.t.Helper()
+	service := httptest.NewServer(f)
+	defer service.Close()
+	sink := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		library, _ := standardwebhooks.NewWebhook("whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g")
+		if err := library.Verify(body, r.Header); err != nil || r.Header.Get("X-Service-Signature") == "" || !strings.HasSuffix(string(body), `"data":{"n":1}}`) {
+			f.t.Errorf("%s: %v: %v", body, r.Header, err)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.posted = append(f.posted, r.Header.Get("Webhook-Id"))
+		if r.Header.Get("Webhook-Id") == "evt_bad" {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}))
+	defer sink.Close()
+	c := Listen{
+		ForwardTo: sink.URL + "/hook", URL: service.URL + "/base/", KeyFlag: KeyFlag{Key: "key"}, From: "latest",
+		Secret: "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g",
+	}
+	if change != nil {
+		change(&c)
+	}
+	if err := c.Validate(); err != nil {
+		f.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(f.t.Context())
+	defer stop()
+	f.stop = stop
+	var text, problems bytes.Buffer
+	err = c.follow(ctx, cli.Env{Out: &text, Err: &problems}, f.wait)
+	return text.String(), problems.String(), err
+}
+
+// TestListen: events are posted in their order, once each, signed, and the cursor
+// moves on; outages of the service are waited out.
+func TestListen(t *testing.T) {
+	t.Parallel()
+	f := &following{t: t, answers: []func(http.ResponseWriter){
+		refusing(503, "", "starting"), refusing(429, "17", "slow down"), page("c1", false),
+		page("c2", true, "evt_1", "evt_bad"), page("c3", false, "evt_2"),
+		abort, abort, page("c4", false, "evt_3"), page("c5", false, "never"),
+	}}
+	out, errs, err := f.run(func(c *Listen) { c.Types, c.Client = []string{"user.updated", "user.created"}, "cli_1" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cursors []string
+	for _, q := range f.asked {
+		cursors = append(cursors, q.Get("cursor"))
+		if q.Get("types") != "user.updated,user.created" || q.Get("client_id") != "cli_1" || q.Get("limit") != "100" {
+			t.Error(q)
+		}
+	}
+	if got := strings.Join(cursors, " "); got != "latest latest latest c1 c2 c3 c3 c3 c4" {
+		t.Error(got)
+	}
+	if !slices.Equal(f.posted, []string{"evt_1", "evt_bad", "evt_2", "evt_3"}) {
+		t.Error(f.posted)
+	}
+	if want := []time.Duration{time.Second, 17 * time.Second, time.Second, time.Second, time.Second, time.Second}; !slices.Equal(f.pauses, want) {
+		t.Error(f.pauses)
+	}
+	for _, want := range []string{"signed with whsec_AAEC", " user.updated evt_1 200 (", " user.updated evt_bad 418 (", "evt_3 200"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q lacks %q", out, want)
+		}
+	}
+	if !strings.Contains(errs, "503 starting") || !strings.Contains(errs, "--from c4") {
+		t.Error(errs)
+	}
+}
+
+// TestListenAway: while nobody answers at the local address, events are tried once
+// each and said to have failed. Without a secret there is a new one, and start
+// begins with the oldest events.
+func TestListenAway(t *testing.T) {
+	t.Parallel()
+	f := &following{t: t, answers: []func(http.ResponseWriter){page("c1", false, "evt_1"), page("c2", false)}}
+	out, _, err := f.run(func(c *Listen) { c.ForwardTo, c.Secret, c.From = "http://127.0.0.1:1/", "", "start" })
+	if err != nil || !strings.Contains(out, "evt_1 failed: ") || !strings.Contains(out, "signed with whsec_") || f.asked[0].Has("cursor") {
+		t.Errorf("%v: %s %v", err, out, f.asked)
+	}
+}
+
+// TestListenRefused: what will not pass ends the command, and redirects are not
+// followed with the key.
+func TestListenRefused(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []func(http.ResponseWriter){
+		refusing(401, "", "the API key is unknown"), refusing(400, "", "cursor is not valid"), func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") },
+		func(w http.ResponseWriter) { w.Header().Set("Location", "/elsewhere"); w.WriteHeader(http.StatusFound) },
+	} {
+		f := &following{t: t, answers: []func(http.ResponseWriter){answer, page("c", false)}}
+		if _, _, err := f.run(nil); err == nil || len(f.asked) != 1 {
+			t.Errorf("%v, asked %d times", err, len(f.asked))
+		}
+	}
+	for _, c := range []Listen{
+		{URL: "example.com", ForwardTo: "http://localhost/"}, {URL: "https://example.com/?a=b", ForwardTo: "http://localhost/"},
+		{URL: "https://example.com", ForwardTo: "localhost:3000"}, {URL: "https://example.com", ForwardTo: "ftp://localhost/"},
+		{URL: "https://example.com", ForwardTo: "http://localhost/", Secret: "whsec_short"},
+	} {
+		if c.Validate() == nil {
+			t.Errorf("%+v is taken", c)
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/v2/op/mcp"
+)
+
+type MCP struct {
+	KeyFlag
+	URL      string `name:"url" env:"-" required:"" placeholder:"BASE" help:"The address of the service, such as https://partner.example."`
+	ReadOnly bool   `name:"read-only" env:"-" help:"Show only the tools that read."`
+}
+
+// Validate refuses a bridge that leads nowhere.
+func (c MCP) Validate() error {
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("--url: %q is not an http or https address", c.URL)
+	}
+	return c.ValidateKey()
+}
+
+// Run relays messages between standard input and output and the service's MCP
+// server, until the input ends and what it asked for was answered.
+func (c MCP) Run(ctx context.Context, s cli.Env) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	endpoint := strings.TrimRight(c.URL, "/") + mcp.Path
+	if c.ReadOnly {
+		endpoint += "?read_only=1"
+	}
+	carrier := &carrier{key: c.Key}
+	if err := c.probe(ctx, carrier, endpoint); err != nil {
+		return err
+	}
+	far, err := (&sdk.StreamableClientTransport{
+		Endpoint: endpoint, HTTPClient: newHTTPClient(carrier, 0), MaxRetries: -1, DisableStandaloneSSE: true,
+	}).Connect(ctx)
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", endpoint, err)
+	}
+	near, err := (&sdk.IOTransport{Reader: io.NopCloser(s.In), Writer: keptOpen{output.ForJSON(s.Out)}}).Connect(ctx)
+	if err != nil {
+		return fmt.Errorf("read standard input: %w", err)
+	}
+	b := &bridge{near: near, far: far, carrier: carrier, log: s.Err, waiting: map[jsonrpc.ID]bool{}, answered: make(chan struct{}, 1)}
+	return b.run(ctx)
+}
+
+// probe asks for a stream, which the server does not have: that it says so shows
+// that it is there and takes the key.
+func (c MCP) probe(ctx context.Context, carrier http.RoundTripper, endpoint string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint, nil)
+	if err != nil {
+		return fmt.Errorf("--url: %w", err)
+	}
+	resp, err := newHTTPClient(carrier, 0).Do(r)
+	if err != nil {
+		return fmt.Errorf("cannot reach %s: %w", c.URL, err)
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusMethodNotAllowed:
+		return nil
+	case http.StatusUnauthorized:
+		return errKeyRefused(c.URL)
+	case http.StatusNotFound:
+		return fmt.Errorf("%s has no MCP server: it needs release %s of the API", c.URL, mcp.Since)
+	}
+	return fmt.Errorf("%s answers %s", endpoint, resp.Status)
+}
+
+func errKeyRefused(address string) error {
+	return fmt.Errorf("%s refuses the key in PARTNERAPI_KEY: it is unknown, expired or revoked", address)
+}
+
+// carrier sends requests with the key, and the protocol's version once it is
+// known.
+type carrier struct {
+	key     string
+	version atomic.Value // of string
+	refused atomic.Bool  // the key
+}
+
+// RoundTrip sends a request.
+func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-API-Key", c.key)
+	if version, ok := c.version.Load().(string); ok && r.Header.Get("Mcp-Protocol-Version") == "" {
+		r.Header.Set("Mcp-Protocol-Version", version)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		c.refused.Store(true)
+	}
+	return resp, err
+}
+
+// keptOpen is a writer that closing leaves open.
+type keptOpen struct{ io.Writer }
+
+// Close does nothing.
+func (keptOpen) Close() error { return nil }
+
+// bridge relays messages. It knows nothing of what they say but which are calls
+// and which are answers.
+type bridge struct {
+	near, far sdk.Connection
+	carrier   *carrier
+	log       io.Writer
+
+	sending sync.WaitGroup
+	mu      sync.Mutex
+	// waiting are the calls without an answer; initial is the one that begins.
+	waiting  map[jsonrpc.ID]bool
+	initial  jsonrpc.ID
+	answered chan struct{} // says that one was answered
+}
+
+// run relays until the near side ends. It returns an error where the far side
+// ended before that.
+func (b *bridge) run(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- b.fromFar(ctx) }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b.fromNear(ctx)
+	}()
+	near := done
+	for {
+		select {
+		case err := <-ended:
+			if b.carrier.refused.Load() {
+				return errors.New("the key in PARTNERAPI_KEY is refused: it is unknown, expired or revoked")
+			}
+			return fmt.Errorf("the connection to the service ended: %w", err)
+		case <-ctx.Done():
+			return b.far.Close()
+		case <-near:
+			near = nil
+		case <-b.answered:
+		}
+		if near == nil && b.idle() {
+			return b.far.Close()
+		}
+	}
+}
+
+func (b *bridge) idle() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting) == 0
+}
+
+// atOnce is how many calls are under way at a time: the service takes as many of
+// a key.
+const atOnce = 16
+
+// fromNear sends on what the near side says, until it ends. Calls are under way
+// at the same time; what begins the session, and what is no call, goes in turn.
+func (b *bridge) fromNear(ctx context.Context) {
+	slots := make(chan struct{}, atOnce)
+	defer b.sending.Wait()
+	for {
+		m, err := b.near.Read(ctx)
+		if err != nil {
+			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
+				fmt.Fprintln(b.log, "partnerapi: standard input is not read on:", err)
+			}
+			return
+		}
+		request, ok := m.(*jsonrpc.Request)
+		if !ok || !request.IsCall() {
+			b.send(ctx, m, jsonrpc.ID{})
+			continue
+		}
+		b.mu.Lock()
+		b.waiting[request.ID] = true
+		if request.Method == "initialize" {
+			b.initial = request.ID
+		}
+		b.mu.Unlock()
+		if request.Method == "initialize" {
+			b.send(ctx, m, request.ID)
+			continue
+		}
+		slots <- struct{}{}
+		b.sending.Go(func() {
+			defer func() { <-slots }()
+			b.send(ctx, m, request.ID)
+		})
+	}
+}
+
+// send sends a message on. A call that could not be sent is answered with an
+// error, so that nobody waits for it.
+func (b *bridge) send(ctx context.Context, m jsonrpc.Message, call jsonrpc.ID) {
+	err := b.far.Write(ctx, m)
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(b.log, "partnerapi:", err)
+	if call.IsValid() {
+		b.answer(ctx, &jsonrpc.Response{ID: call, Error: &jsonrpc.Error{
+			Code: jsonrpc.CodeInternalError, Message: "the service could not be asked: " + err.Error(),
+		}})
+	}
+}
+
+// fromFar passes on what the far side says, until it ends.
+func (b *bridge) fromFar(ctx context.Context) error {
+	for {
+		m, err := b.far.Read(ctx)
+		if err != nil {
+			return err
+		}
+		if response, ok := m.(*jsonrpc.Response); ok {
+			b.answer(ctx, response)
+			continue
+		}
+		if err := b.near.Write(ctx, m); err != nil {
+			return fmt.Errorf("write standard output: %w", err)
+		}
+	}
+}
+
+// answer passes an answer on, once for each call.
+func (b *bridge) answer(ctx context.Context, response *jsonrpc.Response) {
+	b.mu.Lock()
+	waited := b.waiting[response.ID]
+	if response.ID == b.initial && response.Error == nil {
+		var begun struct {
+			ProtocolVersion string `json:"protocolVersion"`
+		}
+		if json.Unmarshal(response.Result, &begun) == nil && begun.ProtocolVersion != "" {
+			b.carrier.version.Store(begun.ProtocolVersion)
+		}
+	}
+	b.mu.Unlock()
+	if !waited {
+		return
+	}
+	if err := b.near.Write(ctx, response); err != nil {
+		fmt.Fprintln(b.log, "partnerapi: write standard output:", err)
+	}
+	b.mu.Lock()
+	delete(b.waiting, response.ID)
+	b.mu.Unlock()
+	select {
+	case b.answered <- struct{}{}:
+	default:
+	}
+}

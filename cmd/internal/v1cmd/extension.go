@@ -1,0 +1,136 @@
+// Package v1cmd is version 1 as the program has it: its extension, and the commands that
+// compare and retire it. It is deleted with version 1.
+package v1cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/extension"
+	"partnerapi/db"
+	"partnerapi/db/migrate"
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	"partnerapi/platform/site"
+	"partnerapi/v1compat"
+	"partnerapi/v1compat/retire"
+	"partnerapi/v1compat/usage"
+	v2 "partnerapi/v2"
+)
+
+// This package and the line of main's list that names it are all that the program knows
+// of version 1. Deleting them with the packages v1compat and idmap switches v1 off;
+// nothing else changes.
+
+// registrySize is how many objects the registry remembers, at some 200 bytes
+// each.
+const registrySize = 100_000
+
+// Extension is version 1 as main's list has it.
+func Extension() extension.Extension {
+	return extension.Extension{
+		Commands: &struct {
+			IDMap  idmapCmd  `cmd:"" name:"idmap" help:"The numbers that v1 knows objects by."`
+			V1     v1Cmd     `cmd:"" name:"v1" help:"Retire v1: announce its end, move callers on, and end it."`
+			Parity parityCmd `cmd:"" help:"Compare what v1 and v2 say, to move a caller from one to the other."`
+		}{},
+		Tables: cli.Tables{
+			Name:    "v1's tables",
+			Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return idmap.SchemaVersion(ctx, d.SQL()) },
+			Migrate: func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) },
+			Steps:   stepsV1,
+		},
+		Mount: mountV1,
+		Name:  "v1",
+		Document: func(api *v2.API) ([]byte, error) {
+			return v1compat.New(api, v1compat.Config{}).YAML()
+		},
+		Reference:  referenceV1,
+		Guides:     []string{"moving-from-v1", "migrating"},
+		GuidePaths: map[string]string{"migrating": "/docs/migrating"},
+		Routes:     routesV1,
+		Greet:      greetV1,
+	}
+}
+
+func stepsV1(ctx context.Context, d *db.DB) (steps []migrate.Step, err error) {
+	scripts, err := idmap.Scripts(ctx, d.SQL())
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range scripts {
+		step, err := migrate.ParseStep("v1/"+s.Name, s.Text)
+		if err != nil {
+			return nil, err
+		}
+		step.Applied = s.Applied
+		steps = append(steps, step)
+	}
+	return steps, migrate.Size(ctx, d, steps)
+}
+
+func mountV1(ctx context.Context, s extension.Host) error {
+	store := retire.NewStore(s.DB.DB, s.Clock)
+	if err := store.Serves(ctx, s.Release.String()); err != nil {
+		return err
+	}
+	state, err := retire.Keep(ctx, store)
+	if err != nil {
+		return err
+	}
+	registry := idmap.New(s.DB.DB, registrySize)
+	used := usage.New(s.DB.DB, s.Clock, s.Log)
+	config := v1compat.Config{
+		Registry: registry, Clock: s.Clock, Release: s.Release, Usage: used, Lifecycle: state.State,
+	}
+	if s.Redis != nil {
+		config.Store = v1compat.NewRedis(s.Redis, s.Log)
+	}
+	if err := v1compat.New(s.API, config).Mount(s.Edge, s.Engine); err != nil {
+		return err
+	}
+	s.Beside(ctx, "watch the registry", func(ctx context.Context) { registry.Watch(ctx, s.Log) })
+	s.Beside(ctx, "watch the retirement", func(ctx context.Context) { state.Watch(ctx, s.Log) })
+	s.Beside(ctx, "count the use of version 1", func(ctx context.Context) {
+		tick := time.NewTicker(usage.Every)
+		defer tick.Stop()
+		used.Run(ctx, tick.C)
+	})
+	s.AtEnd(func(ctx context.Context) { used.Record(ctx) })
+	return nil
+}
+
+func referenceV1(api *v2.API) (site.Reference, error) {
+	document, err := v1compat.New(api, v1compat.Config{}).Document()
+	return site.Reference{
+		Name: "v1", Title: "API v1", Prefix: "/v1", Document: document, Files: []string{"/v1/openapi.yaml"},
+	}, err
+}
+
+func routesV1(api *v2.API) []extension.Route {
+	var routes []extension.Route
+	for meta, operation := range v1compat.New(api, v1compat.Config{}).Routes() {
+		routes = append(routes, extension.Route{
+			ID: meta.ID, Method: meta.Method, Path: meta.Path, Operation: operation, Fails: meta.Fails,
+		})
+	}
+	return routes
+}
+
+// greetV1 shows the commands of v1 for a client, and one that shows v1 and v2
+// saying the same of it.
+func greetV1(ctx context.Context, d *db.DB, address, key string, client domain.ClientID) ([]string, error) {
+	entries, err := idmap.New(d.DB, 0).Describe(ctx, idmap.Client, client.String())
+	if err != nil || len(entries) == 0 {
+		return nil, errors.Join(err, fmt.Errorf("the client has no number"))
+	}
+	n := entries[0].Number
+	return []string{
+		fmt.Sprintf("curl -s -H 'X-API-Key: %s' '%s/v1/clients/%d/users?limit=2'", key, address, n),
+		fmt.Sprintf("for path in 'v1/clients?ids=%d' v2/clients/%s; do curl -s -H 'X-API-Key: %s' \"%s/$path\"; echo; done",
+			n, client, key, address),
+	}, nil
+}

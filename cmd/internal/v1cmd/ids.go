@@ -1,0 +1,138 @@
+package v1cmd
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"strings"
+
+	"partnerapi/cmd/internal/bar"
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	"partnerapi/v2/op"
+)
+
+// This file is the commands of the id registry. It is deleted with version 1.
+
+type idmapCmd struct {
+	Import importCmd `cmd:"" help:"Make numbers from before the registry the objects' own."`
+	Export exportCmd `cmd:"" help:"Write the number of every object, as import reads it."`
+	Lookup lookupCmd `cmd:"" help:"Show what the registry knows of a number or an id."`
+}
+
+type importCmd struct {
+	database.Flags
+	File   string `arg:"" type:"existingfile" help:"Lines of kind,number,id; - for the standard input."`
+	DryRun bool   `name:"dry-run" env:"-" help:"Say what would be, and change nothing."`
+}
+
+// Run imports a file, or refuses it with every bad row.
+func (c importCmd) Run(ctx context.Context, s cli.Env) error {
+	in := s.In
+	if c.File != "-" {
+		file, err := os.Open(c.File)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		in = file
+	}
+	return c.With(ctx, s, func(d *db.DB) error {
+		report, err := idmap.Import(ctx, d.SQL(), in, c.DryRun, func(ctx context.Context, tx *sql.Tx) error {
+			return d.AuditTx(ctx, tx, database.ByCommand(domain.AuditEntry{Operation: "idmap import"}))
+		})
+		for _, refusal := range report.Refused {
+			fmt.Fprintln(s.Err, refusal)
+		}
+		if err != nil {
+			return err
+		}
+		verb := "moved"
+		if c.DryRun {
+			verb = "would move"
+		}
+		_, err = fmt.Fprintf(s.Out, "%d rows: %s %d objects to their numbers, %d had them already\n", report.Rows, verb,
+			report.Moved, report.Unchanged)
+		return err
+	})
+}
+
+type exportCmd struct {
+	database.Flags
+	File string `arg:"" optional:"" default:"-" type:"path" help:"Where to write it; - for the standard output."`
+}
+
+// Run writes the numbers. A file is there once it is whole.
+func (c exportCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) (err error) {
+		var progress func(done, total int)
+		if output.IsTerminal(s.Err) {
+			progress = bar.New(output.Raw(s.Err), "exporting numbers")
+		}
+		if c.File == "-" {
+			_, err = idmap.Export(ctx, d.SQL(), s.Out, progress)
+			return err
+		}
+
+		lines := 0
+		_, err = output.WriteFile(c.File, func(to *bufio.Writer) (err error) {
+			lines, err = idmap.Export(ctx, d.SQL(), to, progress)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(s.Out, "%s: %d numbers\n", c.File, lines)
+		return err
+	})
+}
+
+type lookupCmd struct {
+	database.Flags
+	Kind string `arg:"" help:"client, collection, policy, template, group or report."`
+	What string `arg:"" help:"A number, or an id as v2 shows it or as a UUID."`
+	JSON bool   `name:"json" env:"-" help:"Print JSON, an array of entries."`
+}
+
+// numberLine is an entry of the registry as the command prints it in JSON.
+type numberLine struct {
+	Kind      string   `json:"kind"`
+	Number    int64    `json:"number"`
+	ID        string   `json:"id"`
+	UUID      string   `json:"uuid"`
+	RetiredAt *op.Time `json:"retired_at"` // null while the number is held
+}
+
+// Run shows the registry's entries.
+func (c lookupCmd) Run(ctx context.Context, s cli.Env) error {
+	kind, err := idmap.ParseKind(c.Kind)
+	if err != nil {
+		return err
+	}
+	return c.With(ctx, s, func(d *db.DB) error {
+		entries, err := idmap.New(d.DB, 0).Describe(ctx, kind, strings.TrimSpace(c.What))
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 {
+			return fmt.Errorf("the registry knows no %s %s", kind, c.What)
+		}
+		if c.JSON {
+			lines := make([]numberLine, len(entries))
+			for i, e := range entries {
+				lines[i] = numberLine{e.Kind.String(), e.Number, e.Shown(), e.UUID(), timeGiven(e.RetiredAt)}
+			}
+			return output.JSON(s.Out, lines)
+		}
+		for _, entry := range entries {
+			fmt.Fprintln(s.Out, entry)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,156 @@
+package v1cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"partnerapi/cmd/internal/bar"
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/cmd/internal/remote"
+	"partnerapi/v1compat"
+	"partnerapi/v1compat/parity"
+	v2 "partnerapi/v2"
+)
+
+type parityCmd struct {
+	Compare compareCmd `cmd:"" default:"withargs" help:"Compare what v1 and v2 say of everything that a key reaches. The default."`
+	Replay  replayCmd  `cmd:"" help:"Make requests of v1 that callers made and those of v2 that follow them, and compare the answers."`
+}
+
+// parityFlags say what is compared, and how it is reported.
+type parityFlags struct {
+	remote.KeyFlag
+	URL      string   `name:"url" env:"-" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"The address of the service, without /v1."`
+	V1URL    string   `name:"v1-url" env:"-" placeholder:"OLD" help:"The address of another service, whose v1 is compared with this one's in the place of v2. Its ids are the same (idmap import)."`
+	V1Key    string   `name:"v1-key" env:"PARTNERAPI_V1_KEY" placeholder:"KEY" help:"An API key of the other service. Default: the same key."`
+	Tolerate []string `env:"-" placeholder:"FIELD,…" help:"Fields of v1's items, or headers, in which the two services may differ."`
+	JSON     bool     `name:"json" env:"-" help:"Print the report as JSON."`
+}
+
+// Validate refuses an absent key.
+func (f parityFlags) Validate() error {
+	if len(f.Tolerate) > 0 && f.V1URL == "" {
+		return errors.New("--tolerate is for --v1-url: what v1 and v2 may differ in, the rules of the guide say")
+	}
+	return f.ValidateKey()
+}
+
+func (f parityFlags) config(s cli.Env) parity.Config {
+	c := parity.Config{
+		URL: f.URL, Key: f.Key, OldURL: f.V1URL, OldKey: f.V1Key, Tolerate: f.Tolerate,
+		Facade: v1compat.New(v2.New(nil, nil), v1compat.Config{}),
+	}
+	before := ""
+	if output.IsTerminal(s.Err) {
+		c.Progress, before = bar.New(output.Raw(s.Err), "comparing"), "\n"
+	}
+	c.Say = func(text string) { fmt.Fprintln(s.Err, before+text) }
+	return c
+}
+
+// report prints a report, whatever ended the comparison. The error says by its exit
+// status whether there are differences (1), or the comparison did not come to its end
+// (2).
+func (f parityFlags) report(s cli.Env, r *parity.Report, err error) error {
+	write, to := r.WriteText, s.Out
+	if f.JSON {
+		write, to = r.WriteJSON, output.ForJSON(s.Out)
+	}
+	if len(r.Operations) > 0 || f.JSON {
+		if failed := write(to); failed != nil {
+			return failed
+		}
+	}
+	switch n := r.Different(); {
+	case n > 0 && err != nil:
+		return fmt.Errorf("values that differ: %d; and not all was compared: %w", n, err)
+	case n > 0:
+		return fmt.Errorf("values that differ: %d", n)
+	case errors.Is(err, context.Canceled):
+		return incomplete{errors.New("stopped before the end; no difference until then")}
+	case err != nil:
+		return incomplete{err}
+	}
+	return nil
+}
+
+// incomplete is that something could not be compared.
+type incomplete struct{ error }
+
+// ExitCode is the exit status: 2.
+func (incomplete) ExitCode() int { return 2 }
+
+// Unwrap is the reason.
+func (e incomplete) Unwrap() error { return e.error }
+
+type compareCmd struct {
+	parityFlags
+	Sample *int   `env:"-" placeholder:"N" xor:"much" help:"Compare at most N objects of a kind and parent, spread evenly. Default: 20."`
+	All    bool   `env:"-" xor:"much" help:"Compare all objects."`
+	Writes string `env:"-" placeholder:"CLIENT" help:"Instead, make a collection, a user and a membership in this client, change and remove them through each version, and compare what both show after each write. CLIENT is its number in v1, or its id or UUID in v2, or its name. The users stay, inactive."`
+}
+
+// Validate refuses a sample of nothing.
+func (c compareCmd) Validate() error {
+	switch {
+	case c.Sample != nil && *c.Sample < 1:
+		return errors.New("--sample must be at least 1; --all compares everything")
+	case c.Writes != "" && c.V1URL != "":
+		return errors.New("--writes is for one service: leave --v1-url out")
+	}
+	return c.parityFlags.Validate()
+}
+
+// Run compares.
+func (c compareCmd) Run(ctx context.Context, s cli.Env) error {
+	config := c.config(s)
+	if c.Writes != "" {
+		client, err := remote.ClientAt(ctx, c.URL, c.Key, c.Writes)
+		if err != nil {
+			return c.report(s, &parity.Report{}, parity.Unable{Reason: fmt.Errorf("--writes: %w", err)})
+		}
+		r, made, err := parity.Writes(ctx, config, client)
+		for _, line := range made {
+			fmt.Fprintln(s.Err, "made", line)
+		}
+		return c.report(s, r, err)
+	}
+	switch {
+	case c.Sample != nil:
+		config.Sample = *c.Sample
+	case !c.All:
+		config.Sample = parity.DefaultSample
+	}
+	r, err := parity.Compare(ctx, config)
+	return c.report(s, r, err)
+}
+
+type replayCmd struct {
+	parityFlags
+	File string `arg:"" type:"existingfile" help:"A HAR file, or lines of [GET] /v1/path?query, which one line of jq or awk makes of an access log; - for standard input."`
+}
+
+// Help says what is compared.
+func (replayCmd) Help() string {
+	return `Exit status 0: each line was compared and is equal. 1: some differ. 2: a line cannot be read, is no request of v1 that only reads, or nothing was compared but refusals. Of a HAR file, what is no such request is passed over.`
+}
+
+// Run replays.
+func (c replayCmd) Run(ctx context.Context, s cli.Env) error {
+	in := s.In
+	if c.File != "-" {
+		file, err := os.Open(c.File)
+		if err != nil {
+			return incomplete{err}
+		}
+		defer file.Close()
+		in = file
+	}
+	r, err := parity.Replay(ctx, c.config(s), in, func(n int, reason string) {
+		fmt.Fprintf(s.Err, "%s:%d: %s\n", c.File, n, reason)
+	})
+	return c.report(s, r, err)
+}

@@ -1,0 +1,250 @@
+package v1cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v1compat"
+	"partnerapi/v1compat/retire"
+	"partnerapi/v1compat/usage"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// v1Cmd is the commands by which an operator retires version 1 (decisions 11).
+type v1Cmd struct {
+	Status   StatusCmd     `cmd:"" help:"Show when v1 ends, who still calls it, and who has moved to v2."`
+	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1: every answer says from then on when it comes."`
+	Postpone postponeV1Cmd `cmd:"" help:"Move the announced end to a later day."`
+	Cancel   cancelV1Cmd   `cmd:"" help:"Take the announcement back. Phases and brownouts stay."`
+	Phase    phaseV1Cmd    `cmd:"" help:"Set what v1 answers a key, a partner's keys, or all."`
+	Brownout brownoutCmd   `cmd:"" help:"Schedule windows in which v1 does not answer the keys in phase brownout."`
+	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, once its sunset has come and nobody calls it any more."`
+}
+
+// retiring runs fn on the retirement that the database of a command keeps, by its
+// clock.
+func retiring(
+	ctx context.Context, f database.Flags, s cli.Env, fn func(*db.DB, *retire.Store) error,
+) error {
+	return f.With(ctx, s, func(d *db.DB) error {
+		return fn(d, retire.NewStore(d.DB, d))
+	})
+}
+
+// acts ends what commands say that change something.
+const acts = "Running services follow within 30 seconds."
+
+// errNoSunset is said before the command line is found to lack the flag.
+var errNoSunset = errors.New("say with --sunset DATE when version 1 ends, such as --sunset 2028-01-31")
+
+// v1Time reads a time of a flag: a day, which begins at 00:00 UTC, or a moment.
+func v1Time(flag, text string) (time.Time, error) {
+	if day, err := domain.ParseDate(text); err == nil {
+		return day.Time(), nil
+	}
+	t, err := domain.ParseTime(text)
+	if err != nil {
+		return t, fmt.Errorf("%s: %q is neither a day such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z", flag, text)
+	}
+	return t.Truncate(time.Microsecond), nil
+}
+
+type announceV1Cmd struct {
+	database.Flags
+	Sunset    string `required:"" env:"-" placeholder:"DATE" help:"When v1 ends, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z: at least twelve months after the announcement."`
+	Announced string `env:"-" placeholder:"DATE" help:"When the end was announced, in the same form; it may be in the past. Default: today (UTC)."`
+}
+
+// Validate refuses times that are none.
+func (c announceV1Cmd) Validate() error {
+	if c.Sunset == "" {
+		return errNoSunset
+	}
+	_, err := c.announcement(time.Time{})
+	return err
+}
+
+func (c announceV1Cmd) announcement(now time.Time) (a retire.Announcement, err error) {
+	a.Announced = domain.DateOf(now).Time()
+	if c.Announced != "" {
+		if a.Announced, err = v1Time("--announced", c.Announced); err != nil {
+			return a, err
+		}
+	}
+	a.Sunset, err = v1Time("--sunset", c.Sunset)
+	return a, err
+}
+
+// Run announces the end of v1, and names the operations that have no successor yet.
+func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
+	return retiring(ctx, c.Flags, s, func(d *db.DB, store *retire.Store) error {
+		a, err := c.announcement(d.Now())
+		if err != nil {
+			return err
+		}
+		entry := &domain.AuditEntry{Operation: "v1 announce", Fields: []string{"sunset"}}
+		err = database.Audited(ctx, d, entry, func(ctx context.Context) error { return store.Announce(ctx, a) })
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(s.Out, "announced on %s: version 1 ends on %s. %s\n", retire.Moment(a.Announced), retire.Moment(a.Sunset), acts)
+
+		state, err := store.Load(ctx)
+		if err != nil {
+			return err
+		}
+		missing, err := withoutSuccessor(state)
+		if err != nil {
+			return err
+		}
+		if len(missing) > 0 {
+			fmt.Fprintf(s.Out, "%d operations have no successor in release %s of version 2, which is served: %s.\n"+
+				"Serve a later one (serve --release), else version 1 cannot be ended.\n", len(missing), state.Release(),
+				strings.Join(missing, ", "))
+		}
+		fmt.Fprintln(s.Out, "Next: partnerapi v1 phase sets keys to read_only or brownout, and partnerapi v1 end ends it.")
+		return nil
+	})
+}
+
+// withoutSuccessor names the operations of v1 whose successor is not in the release
+// of v2 that was served last. None is named where none was served yet.
+// A release that this program does not know is an error.
+func withoutSuccessor(state *retire.State) (missing []string, err error) {
+	if state.Release() == "" {
+		return nil, nil
+	}
+	var served op.Release
+	if err := served.UnmarshalText([]byte(state.Release())); err != nil {
+		return nil, fmt.Errorf("the service serves release %s of version 2, which this program does not know: use its own: %w",
+			state.Release(), err)
+	}
+	for meta := range v1compat.New(v2.New(nil, nil), v1compat.Config{}).Routes() {
+		if !meta.Additive && meta.Successor.Meta().Since > served {
+			missing = append(missing, meta.Method+" /v1"+op.Braced(meta.Path))
+		}
+	}
+	return missing, nil
+}
+
+type postponeV1Cmd struct {
+	database.Flags
+	Sunset string `required:"" env:"-" placeholder:"LATER" help:"When v1 ends now, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
+}
+
+// Validate refuses a time that is none.
+func (c postponeV1Cmd) Validate() error {
+	if c.Sunset == "" {
+		return errNoSunset
+	}
+	_, err := v1Time("--sunset", c.Sunset)
+	return err
+}
+
+// Run moves the sunset.
+func (c postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
+	sunset, err := v1Time("--sunset", c.Sunset)
+	if err != nil {
+		return err
+	}
+	return retiring(ctx, c.Flags, s, func(d *db.DB, store *retire.Store) error {
+		var before time.Time
+		entry := &domain.AuditEntry{Operation: "v1 postpone", Fields: []string{"sunset"}}
+		err := database.Audited(ctx, d, entry, func(ctx context.Context) (err error) {
+			before, err = store.Postpone(ctx, sunset)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(s.Out, "version 1 ends on %s, not on %s. %s\n", retire.Moment(sunset), retire.Moment(before), acts)
+		return err
+	})
+}
+
+type cancelV1Cmd struct{ database.Flags }
+
+// Run takes the announcement back.
+func (c cancelV1Cmd) Run(ctx context.Context, s cli.Env) error {
+	return retiring(ctx, c.Flags, s, func(d *db.DB, store *retire.Store) error {
+		var a retire.Announcement
+		entry := &domain.AuditEntry{Operation: "v1 cancel", Fields: []string{"sunset"}}
+		err := database.Audited(ctx, d, entry, func(ctx context.Context) (err error) {
+			a, err = store.Cancel(ctx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(s.Out, "the announcement of %s that version 1 ends on %s is taken back. %s\n"+
+			"Phases and brownouts stay: partnerapi v1 phase --all on takes those back.\n", retire.Moment(a.Announced),
+			retire.Moment(a.Sunset), acts)
+		return err
+	})
+}
+
+type endV1Cmd struct {
+	database.Flags
+	Force bool `env:"-" help:"End it although keys called it in the last 30 days."`
+}
+
+// Help says what has to be so.
+func (endV1Cmd) Help() string {
+	return `Refused before the sunset, less than twelve months after the announcement, while an operation has no successor in the release of v2 that is served, and while keys still call v1: each is named. partnerapi v1 phase --all on takes the end back.`
+}
+
+// Run ends v1.
+func (c endV1Cmd) Run(ctx context.Context, s cli.Env) error {
+	return retiring(ctx, c.Flags, s, func(d *db.DB, store *retire.Store) error {
+		state, err := store.Load(ctx)
+		if err != nil {
+			return err
+		}
+		calls, err := usage.LastCalls(ctx, d, d.Now().Add(-retire.Callers))
+		if err != nil {
+			return err
+		}
+		missing, err := withoutSuccessor(state)
+		if err != nil {
+			return err
+		}
+		err = database.Audited(ctx, d, &domain.AuditEntry{Operation: "v1 end"}, func(ctx context.Context) error {
+			return store.End(ctx, retire.Ending{Missing: missing, Calls: calls, Force: c.Force})
+		})
+		if err != nil {
+			return err
+		}
+		for _, call := range calls {
+			fmt.Fprintln(s.Err, "ended although it is called:", call)
+		}
+		_, err = fmt.Fprintln(s.Out, "version 1 has ended: every key is answered 410.", acts+
+			"\npartnerapi v1 phase --all on takes that back.")
+		return err
+	})
+}
+
+// keyCalled finds a key by its prefix, whole.
+func keyCalled(keys []db.Key, prefix string) (db.Key, error) {
+	for _, k := range keys {
+		if k.Prefix == prefix {
+			return k, nil
+		}
+	}
+	return db.Key{}, fmt.Errorf("there is no key with the prefix %q: give it whole, as the command keys list shows it", prefix)
+}
+
+// warnOfRevoked says that a key cannot call anything any more.
+func warnOfRevoked(w io.Writer, k db.Key) {
+	if k.RevokedAt != nil {
+		fmt.Fprintf(w, "%s is revoked: it cannot call anything.\n", k.Prefix)
+	}
+}

@@ -1,0 +1,326 @@
+package v1cmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v1compat"
+	"partnerapi/v1compat/retire"
+	"partnerapi/v1compat/usage"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+)
+
+type StatusCmd struct {
+	database.Flags
+	Key  string `env:"-" placeholder:"PREFIX" help:"Only this key, by the prefix that keys list shows."`
+	Days int    `env:"-" default:"30" help:"How many days calls and user agents are shown of, today (UTC) included: 1 to 400."`
+	JSON bool   `name:"json" env:"-" xor:"form" help:"Print JSON: per key also the items of GET /v1/usage."`
+	HTML string `name:"html" env:"-" xor:"form" type:"path" placeholder:"FILE" help:"Write a page to look at, with curves by day, which needs no other file."`
+}
+
+// Help says what the verdicts mean.
+func (StatusCmd) Help() string {
+	return `Shows when v1 ends, which keys call it, and how far each is on its way to v2. What services counted in the last
+10 seconds is not in it yet.
+
+Each operation that a key called in the last 400 days has a verdict:
+
+  moved      its successor in v2 was called after the last call of v1, and that was at least 7 days ago
+  half-way   its successor was called, but v1 was too, in the last 7 days or after it
+  not begun  its successor was never called with this key
+  stopped    v1 was not called for 30 days, and its successor not since then: nothing shows that the caller moved
+
+A call of v1 counts whatever it was answered, 410 included; a call of v2 only if it did not fail. A key has moved when it
+moved from every operation that it has not stopped calling, has not begun when it has with none of them, and is half-way
+otherwise. A caller that moves with another key shows as stopped under its old one.
+
+When v1 was ended, the command says from when on it can be deleted: 30 days after the end, or after the last call, where
+one came since then.`
+}
+
+// Validate refuses days that are not kept.
+func (c StatusCmd) Validate() error {
+	if c.Days < 1 || c.Days > usage.Days {
+		return fmt.Errorf("--days: %d is not from 1 to %d", c.Days, usage.Days)
+	}
+	return nil
+}
+
+// Run shows how far the retirement of v1 is.
+func (c StatusCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) error {
+		st, err := c.Read(ctx, d, domain.SystemClock{})
+		if err != nil {
+			return err
+		}
+		switch {
+		case c.JSON:
+			return st.WriteJSON(s.Out)
+		case c.HTML != "":
+			if err := st.WritePage(c.HTML); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(s.Out, "wrote", c.HTML)
+			return err
+		}
+		return st.WriteTable(s.Out)
+	})
+}
+
+// Status is how far the retirement of v1 is, as programs read it, with what is said
+// to people beside it.
+type Status struct {
+	Now  op.Time `json:"now"`
+	Days int     `json:"days"`
+	// Announcement is null while nothing is announced.
+	Announcement *announcement `json:"announcement"`
+	// EndedAt is null while v1 was not ended; DeletableAt is when it can be deleted.
+	EndedAt     *op.Time    `json:"ended_at"`
+	DeletableAt *op.Time    `json:"deletable_at"`
+	Keys        []keyStatus `json:"keys"`
+	ByDay       []usage.Day `json:"by_day"`
+
+	// Heading says when v1 ends, and who called how much; NoCalls that no key called it.
+	Heading []string `json:"-"`
+	NoCalls string   `json:"-"`
+}
+
+type announcement struct {
+	AnnouncedAt op.Time `json:"announced_at"`
+	SunsetAt    op.Time `json:"sunset_at"`
+	// DaysLeft is below 0 when the sunset has passed.
+	DaysLeft int `json:"days_left"`
+}
+
+type keyStatus struct {
+	usage.Who
+	Phase      retire.Phase `json:"phase"`
+	PhaseUntil *op.Time     `json:"phase_until"`
+	usage.Use
+	Items []v1compat.UsageItem `json:"items"`
+
+	// Shown is what the key is listed by, Label what it is for, and InPhase its phase,
+	// and until when.
+	Shown   string      `json:"-"`
+	Label   string      `json:"-"`
+	InPhase string      `json:"-"`
+	Days    []usage.Day `json:"-"`
+}
+
+func (c StatusCmd) Read(ctx context.Context, d *db.DB, clock domain.Clock) (*Status, error) {
+	now := clock.Now().UTC()
+	asked := usage.Asked{
+		Successors: v1compat.New(v2.New(nil, nil), v1compat.Config{}).Successors(), Now: now, Days: c.Days,
+	}
+	var only db.Key
+	if c.Key != "" {
+		keys, err := d.Keys(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if only, err = keyStarting(keys, c.Key); err != nil {
+			return nil, err
+		}
+		asked.Keys = []domain.KeyID{only.ID}
+	}
+	state, err := retire.NewStore(d.DB, clock).Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	used, err := usage.Read(ctx, d, asked)
+	if err != nil {
+		return nil, err
+	}
+	last, err := usage.LastCalls(ctx, d, now.Add(-usage.Silent))
+	if err != nil {
+		return nil, err
+	}
+
+	st := &Status{
+		Now: op.At(now), Days: c.Days, ByDay: used.Days,
+		NoCalls: "No key called v1 in the last 400 days.",
+	}
+	for _, k := range used.Keys {
+		phase, until := state.PhaseOf(retire.Key{ID: k.ID, Partner: k.Partner}, now)
+		st.Keys = append(st.Keys, statusOf(k, phase, until))
+	}
+	if c.Key != "" {
+		phase, until := state.PhaseOf(retire.Key{ID: only.ID, Partner: only.PartnerID}, now)
+		st.NoCalls = fmt.Sprintf("%s (%s) did not call v1 in the last 400 days. It is in phase %s.", only.Prefix, only.Name,
+			phaseText(phase, until))
+	}
+	var lastCall time.Time
+	if len(last) > 0 {
+		lastCall = last[0].At
+	}
+	st.head(state, lastCall)
+	return st, nil
+}
+
+// statusOf is a key with its phase.
+func statusOf(k usage.Key, phase retire.Phase, until time.Time) keyStatus {
+	out := keyStatus{
+		Who: k.Who, Phase: phase, PhaseUntil: timeGiven(until), Use: k.Use,
+		Shown: cmp.Or(k.Prefix, k.ID.UUID()), Label: k.Name, InPhase: phaseText(phase, until), Days: k.Days,
+	}
+	if !k.Live {
+		out.Label = strings.TrimSpace(k.Name + " (ended)")
+	}
+	next := map[string]string{}
+	for _, o := range k.Operations {
+		next[o.Operation] = o.Successor
+	}
+	for _, r := range k.Rows {
+		out.Items = append(out.Items, v1compat.UsageItemOf(r, next[r.Operation]))
+	}
+	return out
+}
+
+// phaseText is a phase, and until when it lasts.
+func phaseText(phase retire.Phase, until time.Time) string {
+	if until.IsZero() {
+		return string(phase)
+	}
+	return string(phase) + " until " + output.Moment(&until)
+}
+
+// head says when v1 ends, what is to do when it was ended, and who called how much. last
+// is the last call of v1 that any key made in the last Silent; zero for none.
+func (st *Status) head(state *retire.State, last time.Time) {
+	a, announced := state.Announcement()
+	ended, over := state.Ended()
+	left := domain.DateOf(st.Now.Time).DaysUntil(domain.DateOf(a.Sunset))
+	var when string
+	switch {
+	case over:
+		when = fmt.Sprintf("v1 was ended on %s: it answers 410.", DayOf(ended))
+	case !announced:
+		when = "The end of v1 is not announced: the command v1 announce does that."
+	case left < 0:
+		when = fmt.Sprintf("The sunset of v1 was on %s, %s ago: the command v1 end switches it off.", DayOf(a.Sunset),
+			output.Counted(-left, "day", "days"))
+	default:
+		when = fmt.Sprintf("The sunset of v1 is on %s, in %s.", DayOf(a.Sunset), output.Counted(left, "day", "days"))
+	}
+	if announced {
+		st.Announcement = &announcement{op.At(a.Announced), op.At(a.Sunset), left}
+		when += fmt.Sprintf(" It was announced on %s.", DayOf(a.Announced))
+	}
+	st.Heading = []string{when}
+	if over {
+		st.EndedAt = timeGiven(ended)
+		st.Heading = append(st.Heading, st.deletion(ended, last))
+	}
+
+	var calls, failures int64
+	keys := 0
+	for _, k := range st.Keys {
+		calls, failures = calls+k.Calls, failures+k.Failures
+		if k.Calls > 0 {
+			keys++
+		}
+	}
+	noun := " calls"
+	if calls == 1 {
+		noun = " call"
+	}
+	st.Heading = append(st.Heading, fmt.Sprintf("In the last %s: %s of v1 by %s, of which %s failed.",
+		output.Counted(st.Days, "day", "days"), grouped(calls)+noun, output.Counted(keys, "key", "keys"), grouped(failures)))
+}
+
+// deletion says from when on v1 can be deleted, and how.
+func (st *Status) deletion(ended, last time.Time) string {
+	since := "nobody called it since then"
+	if last.After(ended) {
+		since = "its last call was on " + DayOf(last)
+		ended = last
+	}
+	at := ended.Add(usage.Silent)
+	if st.DeletableAt = timeGiven(at); st.Now.Before(at) {
+		return fmt.Sprintf("It can be deleted from %s on, unless it is called before; %s.", DayOf(at), since)
+	}
+	return "It can be deleted, as " + since + ": run make remove-v1 in the sources (it deletes what OF_V1 in the Makefile lists, and " +
+		"adds idmap/drop.sql as the next migration; make without-v1 proves that the rest stands) and make build, then " +
+		"partnerapi migrate, and replace the processes, as in any upgrade."
+}
+
+func (st *Status) WriteTable(out io.Writer) error {
+	for _, line := range st.Heading {
+		fmt.Fprintln(out, line)
+	}
+	fmt.Fprintln(out)
+	if len(st.Keys) == 0 {
+		_, err := fmt.Fprintln(out, st.NoCalls)
+		return err
+	}
+	keys := output.NewTable(out, "KEY", "NAME", "PARTNER", "PHASE", "LAST CALL", "CALLS", "FAILED", "VERDICT")
+	for _, k := range st.Keys {
+		keys.Row(k.Shown, k.Label, cmp.Or(k.PartnerName, "-"), k.InPhase, output.Moment(&k.LastAt.Time), k.Calls, k.Failures, k.Verdict)
+	}
+	if err := keys.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	calls := output.NewTable(out, "KEY", "OPERATION", "SUCCESSOR", "LAST CALL", "CALLS", "FAILED", "SUCCESSOR'S", "VERDICT", "USER AGENTS")
+	for _, k := range st.Keys {
+		for _, o := range k.Operations {
+			calls.Row(k.Shown, o.Operation, cmp.Or(o.Successor, "-"), output.Moment(&o.LastAt.Time), o.Calls, o.Failures, o.SuccessorCalls,
+				o.Verdict, cmp.Or(strings.Join(o.UserAgents, ", "), "-"))
+		}
+	}
+	return calls.Flush()
+}
+
+// WriteJSON writes the status as JSON. Items are encoded as the API does it.
+func (st *Status) WriteJSON(out io.Writer) error {
+	text, err := ginop.Encode(st)
+	if err != nil {
+		return err
+	}
+	return output.JSON(out, json.RawMessage(text))
+}
+
+// keyStarting finds a key by its prefix, or by the start of one that no other key has:
+// what is only shown may be named in short.
+func keyStarting(keys []db.Key, start string) (db.Key, error) {
+	var found []db.Key
+	for _, k := range keys {
+		if strings.HasPrefix(k.Prefix, start) {
+			found = append(found, k)
+		}
+	}
+	key, err := keyCalled(found, start)
+	switch {
+	case err == nil:
+		return key, nil
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return key, fmt.Errorf("%d keys begin with %q: give the whole prefix, as the command keys list shows it",
+			len(found), start)
+	}
+	return key, err
+}
+
+// DayOf is a time's day (UTC).
+func DayOf(t time.Time) string { return domain.DateOf(t).String() }
+
+// timeGiven is a time, or nil for the zero one.
+func timeGiven(t time.Time) *op.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &op.Time{Time: t}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"partnerapi/cmd/internal/extension"
+	"partnerapi/cmd/internal/figures"
+	"partnerapi/db"
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op/ginop"
+)
+
+func pluginCommands() kong.Plugins {
+	var plugins kong.Plugins
+	for _, e := range extensions {
+		if e.Commands != nil {
+			plugins = append(plugins, reflect.New(reflect.TypeOf(e.Commands).Elem()).Interface())
+		}
+	}
+	return plugins
+}
+
+// service is what serve runs, and extensions are mounted on.
+type service struct {
+	config serveCmd
+	db     *db.DB
+	api    *v2.API
+	edge   *ginop.Edge
+	engine *gin.Engine
+	clock  domain.Clock
+	redis  *redisClient
+	work   *background // nil where other processes work
+	// group is what runs beside the requests; it ends with the service.
+	group sync.WaitGroup
+	// atEnd is what is left to do when the last request was answered and the group
+	// has ended, within recordWithin.
+	atEnd   []func(context.Context)
+	log     *slog.Logger
+	metrics *prometheus.Registry
+	// disks are those that the process writes to, that of the data directory first;
+	// embedded says that the database is there too.
+	disks    []*figures.Disk
+	embedded bool
+	// stopping says that the service was told to stop; after waits, as
+	// time.After does.
+	stopping atomic.Bool
+	after    func(time.Duration) <-chan time.Time
+	// migrated says that the tables were seen to be this version's: they do not go back.
+	migrated atomic.Bool
+}
+
+// host is the service as extensions know it.
+func (s *service) host() extension.Host {
+	host := extension.Host{
+		DB: s.db, API: s.api, Edge: s.edge, Engine: s.engine, Clock: s.clock, Release: s.config.Release,
+		Log: s.log, Beside: s.beside, AtEnd: func(end func(context.Context)) { s.atEnd = append(s.atEnd, end) },
+	}
+	if s.redis != nil {
+		host.Redis = s.redis
+	}
+	return host
+}

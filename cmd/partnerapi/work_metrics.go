@@ -1,0 +1,137 @@
+package main
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/directory"
+	"partnerapi/platform/mail"
+	"partnerapi/platform/report"
+	"partnerapi/platform/webhook"
+)
+
+// This file is the metrics of the background work.
+
+// newMailTries counts tries to send a mail.
+func newMailTries() *prometheus.CounterVec {
+	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "partnerapi_mail_tries_total",
+		Help: "Tries to send a mail, by kind and outcome: sent, failed, retried, suppressed or lost.",
+	}, []string{"kind", "outcome"})
+	for _, kind := range []db.OutboxKind{db.RequestedMail, db.SimulatedMail} {
+		for _, outcome := range []mail.Outcome{mail.Sent, mail.Failed, mail.Retried, mail.Suppressed, mail.Lost} {
+			tries.WithLabelValues(string(kind), string(outcome)) // 0 is shown too
+		}
+	}
+	return tries
+}
+
+// reportMetrics count and time the tries to make a report.
+type reportMetrics struct {
+	tries   *prometheus.CounterVec
+	seconds prometheus.Histogram
+}
+
+func newReportMetrics() *reportMetrics {
+	m := &reportMetrics{
+		tries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "partnerapi_report_tries_total", Help: "Tries to make a report, by outcome: made, retried or failed.",
+		}, []string{"outcome"}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "partnerapi_report_seconds", Help: "How long tries to make a report took.",
+			Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 25, 50, 100},
+		}),
+	}
+	for _, outcome := range []report.Outcome{report.Made, report.Retried, report.Failed} {
+		m.tries.WithLabelValues(string(outcome)) // 0 is shown too
+	}
+	return m
+}
+
+func (m *reportMetrics) count(outcome report.Outcome, took time.Duration) {
+	m.tries.WithLabelValues(string(outcome)).Inc()
+	m.seconds.Observe(took.Seconds())
+}
+
+// syncMetrics count and time the work on directory syncs.
+type syncMetrics struct {
+	runs    *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+}
+
+func newSyncMetrics() *syncMetrics {
+	m := &syncMetrics{
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "partnerapi_sync_runs_total",
+			Help: "Directory syncs that this process worked on, by provider and outcome: completed, failed, stopped (by the " +
+				"guard against deactivations) or interrupted (to be continued).",
+		}, []string{"provider", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "partnerapi_sync_seconds", Help: "How long this process worked on directory syncs, by provider.",
+			Buckets: []float64{1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500},
+		}, []string{"provider"}),
+	}
+	for _, provider := range domain.Directory("").Values() {
+		for _, outcome := range []directory.Outcome{
+			directory.Completed, directory.Failed, directory.Stopped, directory.Interrupted,
+		} {
+			m.runs.WithLabelValues(provider, string(outcome)) // 0 is shown too
+		}
+		m.seconds.WithLabelValues(provider)
+	}
+	return m
+}
+
+func (m *syncMetrics) count(provider domain.Directory, outcome directory.Outcome, took time.Duration) {
+	name := cmp.Or(string(provider), "none")
+	m.runs.WithLabelValues(name, string(outcome)).Inc()
+	m.seconds.WithLabelValues(name).Observe(took.Seconds())
+}
+
+// triedWebhooks bounds how many subscriptions have a series of their own.
+const triedWebhooks = 1000
+
+// deliveryMetrics count and time the tries of deliveries.
+type deliveryMetrics struct {
+	tries             *prometheus.CounterVec
+	webhooks          *domain.Labels // of tries
+	seconds           prometheus.Histogram
+	dropped, disabled prometheus.Counter
+}
+
+func newDeliveryMetrics() *deliveryMetrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "partnerapi_webhook_" + name, Help: help})
+	}
+	m := &deliveryMetrics{
+		tries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "partnerapi_webhook_tries_total",
+			Help: "Tries to deliver an event, by subscription and outcome: succeeded, retried, failed or lost.",
+		}, []string{"webhook", "outcome"}),
+		webhooks: domain.NewLabels(triedWebhooks),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "partnerapi_webhook_seconds", Help: "How long endpoints took to answer tries.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}),
+		dropped:  counter("dropped_total", "Deliveries that were given up because of their subscription or its key."),
+		disabled: counter("disabled_total", "Subscriptions that were disabled, for their endpoint took no events."),
+	}
+	for _, outcome := range webhook.Outcomes {
+		m.tries.WithLabelValues(domain.OtherLabel, string(outcome)) // 0 is shown too
+	}
+	return m
+}
+
+func (m *deliveryMetrics) tried(id domain.WebhookID, outcome webhook.Outcome, took time.Duration) {
+	m.tries.WithLabelValues(m.webhooks.Of(id.String()), string(outcome)).Inc()
+	m.seconds.Observe(took.Seconds())
+}
+
+// register adds the metrics.
+func (m *deliveryMetrics) register(r prometheus.Registerer) {
+	r.MustRegister(m.tries, m.seconds, m.dropped, m.disabled)
+}
