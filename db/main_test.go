@@ -12,9 +12,8 @@ import (
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
 var (
-	schema = worldtest.Schema
-	noon   = worldtest.Noon
-	today  = worldtest.Today
+	noon  = worldtest.Noon
+	today = worldtest.Today
 )
 
 type row = fixture.Row
