@@ -52,8 +52,11 @@ func (s *syncing) write(ctx context.Context, l *SyncLease, n int) error {
 			deaths = 0
 		WHERE client_id = ?0 AND id = ?1`, l.Client, l.Run, s.counts.Created, s.counts.Updated+s.updatedInactive,
 		s.counts.Deactivated, s.counts.Merged, string(skipped), s.At, s.updatedInactive))
+	if err != nil {
+		return err
+	}
 	s.effects()
-	return err
+	return nil
 }
 
 // writeChanged updates users. Addresses are taken away first where they may go

@@ -40,7 +40,7 @@ type redisClient struct {
 	address string
 	pool    *redis.Pool
 	breaker *gobreaker.CircuitBreaker[struct{}]
-	connect time.Duration // how long a call waits for a connection
+	connect time.Duration // how long a call waits for a place in the pool
 	// observe gets how long each call took that the breaker let through, and its
 	// error. It is set before the client is used by several.
 	observe func(time.Duration, error)
@@ -64,7 +64,8 @@ func openRedis(ctx context.Context, address string) (*redisClient, error) {
 			if fresh, ok := ctx.Value(freshConnection{}).(*bool); ok {
 				*fresh = true
 			}
-			return redis.DialContext(ctx, at.network, at.address, at.options()...)
+			// Each step has a bound of its own, in the options.
+			return redis.DialContext(context.WithoutCancel(ctx), at.network, at.address, at.options()...)
 		},
 	}
 	if err := c.do(ctx, "PING"); err != nil {
@@ -122,7 +123,11 @@ func parseRedisURL(text string) (*redisAddress, error) {
 	default:
 		return nil, fmt.Errorf("the scheme is redis, rediss or unix, not %q", u.Scheme)
 	}
-	for name, values := range u.Query() {
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range query {
 		if err := a.set(name, values[0]); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -197,23 +202,31 @@ func (c *redisClient) Use(ctx context.Context, fn func(redis.Conn) error) error 
 func (c *redisClient) lend(ctx context.Context, fn func(redis.Conn) error) error {
 	for {
 		fresh := false
-		conn, err := c.connection(context.WithValue(ctx, freshConnection{}, &fresh))
-		if err != nil {
-			return err
-		}
-		err = fn(conn)
-		_ = conn.Close() // back to the pool, which drops it after a failure
+		err := c.lendOnce(ctx, &fresh, fn)
 		if fresh || !closed(err) {
 			return err
 		}
 	}
 }
 
-func (c *redisClient) connection(ctx context.Context) (redis.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.connect)
+// lendOnce calls fn with a connection of the pool, or a fresh one.
+func (c *redisClient) lendOnce(ctx context.Context, fresh *bool, fn func(redis.Conn) error) error {
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, freshConnection{}, fresh), c.connect)
 	defer cancel()
-	return c.pool.GetContext(ctx)
+	conn, err := c.pool.GetContext(ctx)
+	if err != nil {
+		if !*fresh && errors.Is(err, context.DeadlineExceeded) {
+			err = errBusy
+		}
+		return err
+	}
+	defer conn.Close() // back to the pool, which drops it after a failure
+	return fn(conn)
 }
+
+// errBusy says that all connections were in use for too long. Whether Redis is there
+// is for the calls to find that use them.
+var errBusy = errors.New("all connections to Redis are in use")
 
 // closed says that an error is that of a connection which the other side closed.
 func closed(err error) bool {
@@ -223,7 +236,7 @@ func closed(err error) bool {
 // do makes a call whose answer does not matter.
 func (c *redisClient) do(ctx context.Context, command string, args ...any) error {
 	return c.Use(ctx, func(conn redis.Conn) error {
-		_, err := conn.Do(command, args...)
+		_, err := redis.DoContext(conn, ctx, command, args...)
 		return err
 	})
 }
@@ -236,7 +249,9 @@ func newBreaker() *gobreaker.CircuitBreaker[struct{}] {
 		Name: "redis", Timeout: breakerOpen,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
 		IsSuccessful: func(err error) bool { return err == nil || answered(err) },
-		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) }, // the caller hung up
+		IsExcluded: func(err error) bool { // the caller hung up, or never asked
+			return errors.Is(err, context.Canceled) || errors.Is(err, errBusy)
+		},
 	})
 }
 

@@ -68,6 +68,7 @@ type Route struct {
 
 // Redis lends connections to the Redis that replicas share.
 type Redis interface {
-	// Use calls fn with a connection, which is fn's until it returns.
+	// Use calls fn with a connection, which is fn's until it returns. Where Redis had
+	// closed it, fn is called again, with another one.
 	Use(ctx context.Context, fn func(redis.Conn) error) error
 }
