@@ -232,15 +232,15 @@ func (p *Policy) Remind(ctx context.Context, c *Change) ([]domain.MessageID, err
 // PolicyCountsSQL counts, as of ?2, the audiences of the policies ?1 of the client ?0
 // and who of them has signed. Each policy runs the one branch of its scope: the
 // conditions on p of the others are constants to them, and stop them before they
-// read a row. The client's active users are read once for all of its policies, and
-// joined as a whole to the members of a collection, whose number is underestimated.
+// read a row. The client's active users are read once for all policies that ask all of
+// them or a large collection, whose members PostgreSQL expects to be few.
 const PolicyCountsSQL = `
 	WITH active AS MATERIALIZED (
 		SELECT id FROM users WHERE client_id = ?0 AND status = 'active'
 	), counted AS MATERIALIZED (
 		SELECT p.id, p.xmin AS seen, c.audience, c.acknowledged,
 			coalesce(c.first_signed_at + make_interval(days => p.renewal_period_days), 'infinity') AS holds_until
-		FROM policies AS p CROSS JOIN LATERAL (
+		FROM policies AS p LEFT JOIN collections AS k ON k.client_id = ?0 AND k.id = p.scope_id CROSS JOIN LATERAL (
 			SELECT count(*) AS audience, count(s.user_id) AS acknowledged, min(s.signed_at) AS first_signed_at
 			FROM (
 				SELECT u.id FROM active AS u WHERE p.scope_type = 'tenant'
@@ -249,7 +249,11 @@ const PolicyCountsSQL = `
 				WHERE p.scope_type = 'user_container' AND u.client_id = ?0 AND u.status = 'active' AND u.group_id = p.scope_id
 				UNION ALL
 				SELECT u.id FROM collection_members AS m JOIN active AS u ON u.id = m.user_id
-				WHERE p.scope_type = 'collection' AND m.client_id = ?0 AND m.collection_id = p.scope_id
+				WHERE p.scope_type = 'collection' AND k.member_count > 1000 AND m.client_id = ?0 AND m.collection_id = p.scope_id
+				UNION ALL
+				SELECT u.id FROM collection_members AS m JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id
+				WHERE p.scope_type = 'collection' AND k.member_count <= 1000 AND u.status = 'active'
+					AND m.client_id = ?0 AND m.collection_id = p.scope_id
 			) AS asked
 			LEFT JOIN policy_signatures AS s ON s.client_id = ?0 AND s.policy_id = p.id AND s.version = p.version
 				AND s.user_id = asked.id AND s.signed_at > ?2::timestamptz - make_interval(days => p.renewal_period_days)
