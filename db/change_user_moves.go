@@ -26,7 +26,7 @@ type userMoves struct {
 // given the client's courses by enrol or the like. Events are not among it: see
 // userEvent. The audiences of the client are shared.
 func (c *Change) UserChanged(before, after *domain.User) {
-	key := domain.UserKey{Client: after.Client, User: after.ID}
+	key := after.Key()
 	if before == nil {
 		c.Rescore(key)
 		c.courseDueMoved(key)

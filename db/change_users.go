@@ -119,6 +119,17 @@ func (c *Change) LockRescored(ctx context.Context) error {
 	return err
 }
 
+// lockUserRows locks the users, alias u, of a condition, as lockUsers does, and reads
+// them.
+func (c *Change) lockUserRows(ctx context.Context, which pg.Query) ([]userRow, error) {
+	keys, err := c.lockUsers(ctx, which)
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	clients, users := keyLists(keys)
+	return pg.All[userRow](ctx, c, "read users", pg.Rows[userRow]().Where(isKey, clients, users))
+}
+
 // nextDueSQL is the incomplete course of the user n that is due first.
 const nextDueSQL = `
 	SELECT a.due_on, a.course_id FROM assignments AS a

@@ -86,26 +86,16 @@ func (m *importingUsers) read(ctx context.Context, batch []domain.UserRecord) er
 	if err := m.ShareAudiences(ctx, clients...); err != nil {
 		return err
 	}
-	if m.rows, err = m.lockBefore(ctx, there); err != nil {
+	keyed, users := keyLists(there)
+	rows, err := m.lockUserRows(ctx, pg.SQL(isKey, keyed, users))
+	if err != nil {
 		return err
 	}
+	m.rows = rowsByID(rows)
 	if m.clients, err = m.clientsCalled(ctx, clients); err != nil {
 		return err
 	}
 	return m.readGroups(ctx, clients, groups)
-}
-
-// lockBefore locks users and reads them.
-func (c *Change) lockBefore(ctx context.Context, keys []domain.UserKey) (map[any]*userRow, error) {
-	if len(keys) == 0 {
-		return map[any]*userRow{}, nil
-	}
-	clients, users := keyLists(keys)
-	if _, err := c.lockUsers(ctx, pg.SQL(isKey, clients, users)); err != nil {
-		return nil, err
-	}
-	rows, err := pg.All[userRow](ctx, c, "read users", pg.Rows[userRow]().Where(isKey, clients, users))
-	return rowsByID(rows), err
 }
 
 func (m *importingUsers) readGroups(ctx context.Context, clients []domain.ClientID, groups []domain.GroupID) error {
@@ -199,7 +189,7 @@ func (m *importingUsers) effects(ctx context.Context) error {
 	created := make([]domain.UserKey, len(m.created))
 	for i := range m.created {
 		u := &m.created[i]
-		created[i] = domain.UserKey{Client: u.Client, User: u.ID}
+		created[i] = u.Key()
 		m.UserChanged(nil, u)
 	}
 	m.hold(created...)
@@ -207,7 +197,7 @@ func (m *importingUsers) effects(ctx context.Context) error {
 		u := &m.changed[i]
 		m.UserChanged(&u.before, &u.after)
 		if !sameRecord(&u.before, &u.after) && !m.clients[u.after.Client].Archived {
-			m.UserEvent(userEvent(&u.before, &u.after), domain.UserKey{Client: u.after.Client, User: u.after.ID})
+			m.UserEvent(userEvent(&u.before, &u.after), u.after.Key())
 		}
 	}
 	return m.enrolSince(ctx, created)

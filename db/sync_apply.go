@@ -155,16 +155,7 @@ func (s *syncing) lockLinked(ctx context.Context) error {
 }
 
 func (s *syncing) lockThem(ctx context.Context, which pg.Query) error {
-	keys, err := s.lockUsers(ctx, which)
-	if err != nil {
-		return err
-	}
-	ids := make([]domain.UserID, len(keys))
-	for i, k := range keys {
-		ids[i] = k.User
-	}
-	rows, err := pg.All[userRow](ctx, s, "read users", pg.From("users AS u").Columns(pg.Columns[userRow]()).
-		Where("u.client_id = ? AND u.id = ANY(?::uuid[])", s.client, pg.IDs(ids)))
+	rows, err := s.lockUserRows(ctx, which)
 	s.users = make(map[domain.UserID]domain.User, len(rows))
 	for i := range rows {
 		s.users[rows[i].ID] = rows[i].user()

@@ -91,7 +91,7 @@ func (s *syncing) writeCreated(ctx context.Context) error {
 	}
 	users, rows := make([]domain.UserKey, len(s.created)), make([]userRow, len(s.created))
 	for i, u := range s.created {
-		users[i], rows[i] = domain.UserKey{Client: s.client, User: u.ID}, userRowOf(u)
+		users[i], rows[i] = u.Key(), userRowOf(u)
 	}
 	if err := pg.CopyRows(ctx, s, "insert synced users", rows); err != nil {
 		return err
@@ -136,11 +136,11 @@ func (s *syncing) writeLinks(ctx context.Context) error {
 func (s *syncing) effects() {
 	for i := range s.created {
 		s.UserChanged(nil, &s.created[i])
-		s.UserEvent(domain.UserCreated, domain.UserKey{Client: s.client, User: s.created[i].ID})
+		s.UserEvent(domain.UserCreated, s.created[i].Key())
 	}
 	for i := range s.changed {
 		u := &s.changed[i]
 		s.UserChanged(&u.before, &u.after)
-		s.UserEvent(userEvent(&u.before, &u.after), domain.UserKey{Client: s.client, User: u.after.ID})
+		s.UserEvent(userEvent(&u.before, &u.after), u.after.Key())
 	}
 }

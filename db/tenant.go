@@ -25,9 +25,6 @@ type User struct {
 	watched bool
 }
 
-// Key names the user beside the client.
-func (u *User) Key() domain.UserKey { return domain.UserKey{Client: u.Client, User: u.ID} }
-
 // DB is the database that the client is read from.
 func (t *Tenant) DB() *DB { return t.db }
 

@@ -31,6 +31,9 @@ type User struct {
 // Name is the user's full name.
 func (u *User) Name() string { return FullName(u.FirstName, u.LastName) }
 
+// Key names the user beside the client.
+func (u *User) Key() UserKey { return UserKey{Client: u.Client, User: u.ID} }
+
 // SameShown reports whether two states of a user's own fields look the same to
 // callers.
 func (u *User) SameShown(o *User) bool {
