@@ -48,11 +48,12 @@ func (f *Facade) Ask(method, target, body string, o Outside) (*Asked, error) {
 		if r.Additive || r.Method != method {
 			continue
 		}
-		a := &Asked{Reading: readingOf(r)}
-		params, ok := a.match(path)
+		a := &Asked{}
+		params, ok := a.match(r.Path, path)
 		if !ok {
 			continue
 		}
+		a.Reading = readingOf(r)
 		err := a.translate(r, params, query, body, o)
 		if refused := (*domain.Error)(nil); errors.As(err, &refused) {
 			e := r.translate(refused)
@@ -65,13 +66,13 @@ func (f *Facade) Ask(method, target, body string, o Outside) (*Asked, error) {
 
 // Matches reports whether a path, without its query, is the route's.
 func (r *Reading) Matches(path string) bool {
-	_, ok := (&Asked{Reading: r}).match(path)
+	_, ok := (&Asked{}).match(r.Path, path)
 	return ok
 }
 
-// match reads the parameters of a path.
-func (a *Asked) match(path string) (map[string]string, bool) {
-	named, given := strings.Split("/v1"+a.Path, "/"), strings.Split(path, "/")
+// match reads the parameters of a path, of which pattern is the route's.
+func (a *Asked) match(pattern, path string) (map[string]string, bool) {
+	named, given := strings.Split("/v1"+pattern, "/"), strings.Split(path, "/")
 	if len(named) != len(given) {
 		return nil, false
 	}
