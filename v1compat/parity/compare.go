@@ -53,6 +53,19 @@ func (r rules) compare(v1, expected jsontext.Value) verdict {
 	return v
 }
 
+// content is what two items that differ in nothing but what the rules explain both say:
+// the other members, by their names.
+func (r rules) content(item jsontext.Value) string {
+	all, err := members(item)
+	if err != nil {
+		return string(item)
+	}
+	maps.DeleteFunc(all, func(name string, _ jsontext.Value) bool {
+		return slices.Contains(r.explained, name) || slices.Contains(r.tolerated, name)
+	})
+	return jsonOf(all)
+}
+
 func (r rules) walk(v *verdict, field string, got, want jsontext.Value) {
 	g, w := parts(field, got), parts(field, want)
 	if g == nil || w == nil || got.Kind() != want.Kind() {

@@ -88,8 +88,8 @@ func (c *comparison) diff(v1, other reading) diff {
 		other.rows = other.rows[:min(c.list.Limit, len(other.rows))]
 	}
 	if c.list.key == "" && len(v1.rows) != len(other.rows) && !v1.sampled {
-		byContent(v1.rows)
-		byContent(other.rows)
+		c.run.rules(c.list).byContent(v1.rows)
+		c.run.rules(c.list).byContent(other.rows)
 	}
 
 	left := map[rowKey]row{}
@@ -121,10 +121,10 @@ func (c *comparison) diff(v1, other reading) diff {
 
 // byContent tells rows apart by what they say, where they have no id and are not as many
 // on both sides.
-func byContent(rows []row) {
+func (r rules) byContent(rows []row) {
 	times := map[string]int{}
-	for i, r := range rows {
-		content := string(r.value)
+	for i, row := range rows {
+		content := r.content(row.value)
 		rows[i].key = rowKey{content, times[content]}
 		times[content]++
 	}

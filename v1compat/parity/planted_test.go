@@ -1,13 +1,17 @@
 package parity
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"partnerapi/db"
+	"partnerapi/domain"
 	"partnerapi/v1compat/v1test"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/v2test"
@@ -31,6 +35,11 @@ func small(t *testing.T) *world {
 	for i := range 3 {
 		u := s.User(w.tenant, w.client.ID, v2test.Email(i))
 		w.post("/v2/clients/"+w.client.ID.String()+"/collections/"+crew.String()+"/members", `{"user_ids":["`+u.ID.String()+`"]}`)
+	}
+	for i := range 3 {
+		s.Exec(`INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
+			SELECT client_id, id, $2, $3, 'a@example.com', $4, 'smtp', 'phishing' FROM users WHERE email = $1`,
+			v2test.Email(0), db.NewID[domain.MessageKind](), s.Clock.Now().Add(-time.Duration(i+1)*time.Hour), fmt.Sprint("Mail ", i))
 	}
 	inactive := s.User(w.tenant, w.client.ID, v2test.Email(3))
 	s.Do("PATCH", "/v2/users/"+inactive.ID.String(), w.tenant.Key, `{"status":"inactive"}`).Want(200)
@@ -93,6 +102,7 @@ func proxy(t *testing.T, to string, meddle func(request string, a *answered)) st
 const (
 	users, clients = "GET /v1/clients/{client_id}/users", "GET /v1/clients"
 	collections    = "GET /v1/clients/{client_id}/collections"
+	mails          = "POST /v1/sentemails"
 )
 
 // plants are differences: what changes the answers to the requests that hold a text, and
@@ -112,6 +122,10 @@ var plants = []struct {
 	{"a missing object of v1", "/collections?", func(a *answered) { a.body = dropFirst(a.body, "items") }, collections, "missing row", "", "Crew"},
 	{"a missing object of v2", "/collections?", func(a *answered) { a.body = dropFirst(a.body, "data") }, collections, "surplus row", "Crew", ""},
 	{"an object twice", "/collections?", func(a *answered) { a.body = repeatFirst(a.body, "items") }, collections, "surplus row", "Crew", ""},
+	{"a missing mail of v1", mails, func(a *answered) {
+		a.body = strings.Replace(dropFirst(a.body, "items"), `"total":3`, `"total":2`, 1)
+	}, mails, "missing row", "", "Mail 0"},
+	{"a missing mail of v2", "/emails?", func(a *answered) { a.body = dropFirst(a.body, "data") }, mails, "surplus row", "Mail 0", ""},
 	{"another order", "/collections?", func(a *answered) { a.body = turn(a.body, "data") }, collections, "order", "before", "before"},
 	{"v1's order", "/collections?", func(a *answered) {
 		a.body = strings.Replace(a.body, `"created_date":"2026-06-15T12:00:00Z"`, `"created_date":"2027-06-15T12:00:00Z"`, 1)
@@ -164,6 +178,17 @@ func TestPlanted(t *testing.T) {
 				var b strings.Builder
 				_ = r.WriteText(&b)
 				t.Errorf("%s of %s is not found:\n%s", p.field, p.operation, b.String())
+			}
+			rows := 0
+			for _, o := range r.Operations {
+				for _, d := range o.Differences {
+					if strings.HasSuffix(d.Field, " row") {
+						rows++
+					}
+				}
+			}
+			if p.operation == mails && rows != 1 {
+				t.Errorf("%d rows are missing or surplus", rows)
 			}
 			if o := r.Operations[0]; o.Operation != p.operation && o.Different > 0 {
 				t.Errorf("%s differs too: %v", o.Operation, o.Differences)
