@@ -80,7 +80,7 @@ func (r *retired) read(c v1cmd.StatusCmd) *v1cmd.Status {
 	if c.Days == 0 {
 		c.Days = 30
 	}
-	st, err := c.Read(context.Background(), r.db, r.clock)
+	st, err := c.Read(context.Background(), r.db, retire.NewStore(r.db.DB, r.clock), r.clock.Now())
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -60,8 +60,8 @@ func (c StatusCmd) Validate() error {
 
 // Run shows how far the retirement of v1 is.
 func (c StatusCmd) Run(ctx context.Context, s cli.Env) error {
-	return c.With(ctx, s, func(d *db.DB) error {
-		st, err := c.Read(ctx, d, domain.SystemClock{})
+	return retiring(ctx, c.Flags, s, func(d *db.DB, store *retire.Store) error {
+		st, err := c.Read(ctx, d, store, d.Now())
 		if err != nil {
 			return err
 		}
@@ -119,8 +119,9 @@ type keyStatus struct {
 	Days    []usage.Day `json:"-"`
 }
 
-func (c StatusCmd) Read(ctx context.Context, d *db.DB, clock domain.Clock) (*Status, error) {
-	now := clock.Now().UTC()
+// Read reads how far the retirement is at a time.
+func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now time.Time) (*Status, error) {
+	now = now.UTC()
 	asked := usage.Asked{
 		Successors: v1compat.New(v2.New(nil, nil), v1compat.Config{}).Successors(), Now: now, Days: c.Days,
 	}
@@ -135,7 +136,7 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, clock domain.Clock) (*Sta
 		}
 		asked.Keys = []domain.KeyID{only.ID}
 	}
-	state, err := retire.NewStore(d.DB, clock).Load(ctx)
+	state, err := store.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
