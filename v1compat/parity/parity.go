@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"partnerapi/domain"
 	"partnerapi/v1compat"
 )
 
@@ -43,7 +44,7 @@ type Config struct {
 	// Facade has the routes' translators; one that was made without a database will
 	// do.
 	Facade *v1compat.Facade
-	// Wait pauses between readings, and while a budget is used up; nil is Pause.
+	// Wait pauses between readings, and while a budget is used up; nil is domain.Pause.
 	Wait Wait
 	// Now is the time from which the mails of the last 30 days are counted; nil is
 	// time.Now.
@@ -85,7 +86,7 @@ type run struct {
 // newRun checks the configuration.
 func newRun(c Config) (*run, error) {
 	if c.Wait == nil {
-		c.Wait = Pause
+		c.Wait = domain.Pause
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -73,18 +73,6 @@ type service struct {
 // Wait pauses; it returns early, with the context's error, where that ends.
 type Wait func(ctx context.Context, d time.Duration) error
 
-// Pause is the Wait of the system's clock.
-func Pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
 // newService checks an address.
 func newService(base, key, variable string, c Config) (*service, error) {
 	at, err := url.Parse(base)

@@ -75,11 +75,11 @@ func followed(base string) (*url.URL, error) {
 
 // Run follows events until ctx ends.
 func (c Listen) Run(ctx context.Context, s cli.Env) error {
-	return c.follow(ctx, s, pause)
+	return c.follow(ctx, s, domain.Pause)
 }
 
 // follow is Run that waits by way of wait.
-func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context, time.Duration) bool) error {
+func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context, time.Duration) error) error {
 	events, err := followed(c.URL)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ type follower struct {
 	events *url.URL
 	client *http.Client
 	to     *webhook.Endpoints
-	wait   func(context.Context, time.Duration) bool
+	wait   func(context.Context, time.Duration) error
 	// cursor is where the next page begins; empty is the start.
 	cursor string
 }
@@ -142,13 +142,13 @@ func (f *follower) run(ctx context.Context) error {
 				until = max(again, refused.after)
 			}
 			fmt.Fprintf(f.Env.Err, "no events: %v; trying again in %v\n", err, until)
-			f.wait(ctx, until)
+			_ = f.wait(ctx, until)
 			again = min(2*again, followLongest)
 		default:
 			again = followAgain
 			f.postAll(ctx, page)
 			if !page.Page.HasMore {
-				f.wait(ctx, followEvery)
+				_ = f.wait(ctx, followEvery)
 			}
 		}
 	}
@@ -208,16 +208,4 @@ func (f *follower) page(ctx context.Context) (page followedPage, err error) {
 		return page, &refusedRead{status: http.StatusOK, message: "and no page of events: does --url name the service?"}
 	}
 	return page, nil
-}
-
-// pause waits for a time, and reports false where ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

@@ -69,11 +69,11 @@ func (f *following) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // wait notes a pause.
-func (f *following) wait(_ context.Context, d time.Duration) bool {
+func (f *following) wait(_ context.Context, d time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pauses = append(f.pauses, d)
-	return true
+	return nil
 }
 
 // run runs the command on the script, whose last answer is not used.

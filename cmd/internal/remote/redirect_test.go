@@ -36,9 +36,9 @@ func TestListenIsNotRedirected(t *testing.T) {
 	c := Listen{KeyFlag: KeyFlag{Key: "pk_secret"}, URL: address, ForwardTo: address + "/hook", From: "latest"}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	wait := func(context.Context, time.Duration) bool {
+	wait := func(context.Context, time.Duration) error {
 		cancel() // after the first try
-		return false
+		return context.Canceled
 	}
 	err := c.follow(ctx, cli.Env{Out: &out, Err: &errs}, wait)
 	if came.Load() != 0 || err == nil || !strings.Contains(err.Error(), "not followed") {
