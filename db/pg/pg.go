@@ -146,8 +146,9 @@ func StatementName(ctx context.Context) string {
 	return name
 }
 
-// Pool is the pool, for the queue of jobs, which brings its own statements. It passes
-// the gate by, on the reserved connections: a test says who may use it.
+// Pool is the pool, for what copies rows into a database that is not in use yet, and
+// for what reads the address that it connects to. It passes the gate by: a test says
+// who may use it.
 func (d *DB) Pool() *pgxpool.Pool { return d.pool }
 
 // SQL is the pool for what speaks database/sql: migrations, and commands that have a

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -107,15 +106,9 @@ func (s *slowLog) due(name string, now time.Time) (more int, logged bool) {
 	return last.more, true
 }
 
-// named matches the comment that names a statement of the queue of jobs.
-var named = regexp.MustCompile(`^-- name: (\w+)`)
-
-// nameIn is the name of a statement that no Query made: the one in its comment, or its
-// first word. The rest may hold values.
+// nameIn is the name of a statement that no Query made: its first word. The rest may
+// hold values.
 func nameIn(sql string) string {
-	if found := named.FindStringSubmatch(sql); found != nil {
-		return found[1]
-	}
 	word, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
 	return strings.ToLower(word[:min(len(word), 20)])
 }

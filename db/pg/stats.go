@@ -2,7 +2,7 @@ package pg
 
 import "time"
 
-// Stats says how the connections that requests and jobs share are used.
+// Stats says how the connections that requests and the work beside them share are used.
 type Stats struct {
 	// InUse and Idle are open connections, Max how many there may be.
 	InUse, Idle, Max int
