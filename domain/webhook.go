@@ -9,8 +9,6 @@ import (
 const (
 	// MaxWebhooks is how many subscriptions a partner may have (decisions 8.6).
 	MaxWebhooks = 20
-	// MaxWebhookClients is how many clients a subscription may be narrowed to.
-	MaxWebhookClients = 500
 	// MaxWebhookURL is the greatest length of the address of an endpoint, in
 	// characters.
 	MaxWebhookURL = 2000
