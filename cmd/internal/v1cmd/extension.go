@@ -21,9 +21,9 @@ import (
 	v2 "partnerapi/v2"
 )
 
-// This package and the line of main's list that names it are all that the program knows
-// of version 1. Deleting them with the packages v1compat and idmap switches v1 off;
-// nothing else changes.
+// This package and the two lines of main.go that name it, its import and its place in
+// the list of extensions, are all that the program knows of version 1. Deleting them
+// with the packages v1compat and idmap switches v1 off; nothing else changes.
 
 // registrySize is how many objects the registry remembers, at some 200 bytes
 // each.

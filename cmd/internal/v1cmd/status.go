@@ -252,8 +252,8 @@ func (st *Status) deletion(ended, last time.Time) string {
 	if st.DeletableAt = timeGiven(at); st.Now.Before(at) {
 		return fmt.Sprintf("It can be deleted from %s on, unless it is called before; %s.", DayOf(at), since)
 	}
-	return "It can be deleted, as " + since + ": run make remove-v1 in the sources (it deletes what OF_V1 in the Makefile lists, and " +
-		"adds idmap/drop.sql as the next migration; make without-v1 proves that the rest stands) and make build, then " +
+	return "It can be deleted, as " + since + ": run make remove-v1 in the sources (it deletes what OF_V1 in the Makefile lists, takes " +
+		"the lines that name v1cmd out of cmd/partnerapi/main.go, and adds idmap/drop.sql as the next migration; make without-v1 proves that the rest stands) and make build, then " +
 		"partnerapi migrate, and replace the processes, as in any upgrade."
 }
 
