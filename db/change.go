@@ -17,7 +17,7 @@ import (
 // Change is the unit of work of a transaction. A function that is given one
 // writes its own rows with the methods that take it, and says with the methods
 // below what follows from that: users to score again, counters to move, policies
-// whose audience changed, events, mails, jobs. What follows is written when the function
+// whose audience changed, events, mails. What follows is written when the function
 // returns, set-based, in one fixed order, which is also the order in which all
 // transactions lock rows: two of them wait for each other and cannot deadlock.
 type Change struct {

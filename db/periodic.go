@@ -41,7 +41,7 @@ func (d *DB) ListenFor(ctx context.Context, channel string, wake func()) error {
 // DiscardedFor is how long failed reports and periodic jobs are counted.
 const DiscardedFor = 7 * 24 * time.Hour
 
-// ReportCare is the periodic job that cares for reports (report.Carer).
+// ReportCare is the periodic job that cares for reports (report.Maintainer).
 const ReportCare = "report_care"
 
 // PeriodicLease is the right to do a periodic job.

@@ -105,7 +105,7 @@ func withHelp(args []string) []string {
 	return args
 }
 
-// commands are those of the program. Those of version 1 come from its own file.
+// commands are those of the program. Those of version 1 come from its extension's package.
 type commands struct {
 	Serve     serveCmd           `cmd:"" help:"Serve the API."`
 	Work      workCmd            `cmd:"" help:"Do the background work alone, beside processes that serve with --no-work."`

@@ -9,8 +9,8 @@ import (
 	"partnerapi/domain"
 )
 
-// The methods of the files report_*.go are for Tenant.Snapshot, whose transaction
-// those that return a sequence need.
+// The functions of this package that take a Tenant are for Tenant.Snapshot, whose
+// transaction those that return a sequence need.
 
 // reportedUsers are the users of a report about every user (decisions 8.9), alias
 // u, in its order: the active ones of the client ?0 by their name and address. Rows

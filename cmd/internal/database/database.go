@@ -44,7 +44,7 @@ func (f Flags) With(ctx context.Context, s cli.Env, work func(*db.DB) error) err
 	})
 }
 
-// WithAny is with for a database whose tables may be of any version. It makes the
+// WithAny is With for a database whose tables may be of any version. It makes the
 // embedded one where it is not there.
 func (f Flags) WithAny(ctx context.Context, s cli.Env, work func(*db.DB) error) (err error) {
 	d, shut, err := f.Connect(ctx, s.Err, nil)
@@ -82,7 +82,8 @@ func (use Lasting) prepare(ctx context.Context, d *db.DB, more []cli.Tables) err
 // slowStatement is how long a statement takes that is logged.
 const slowStatement = time.Second
 
-// OpenLasting is open for what serves until it is stopped.
+// OpenLasting opens a database for what serves until it is stopped, and returns what
+// closes it.
 func (f Flags) OpenLasting(ctx context.Context, s cli.Env, use Lasting) (*db.DB, func() error, error) {
 	prepare := use.prepare
 	if !use.Migrate {
@@ -190,8 +191,7 @@ func (f Flags) supervise(ctx context.Context, server *embedded.Server, log *slog
 }
 
 // Outdated says which tables the command migrate has to change, of the service's own
-// and more; nil where none.
-// Tables of a newer version are an error.
+// and more; nil where none. Tables of a newer version are an error.
 func Outdated(ctx context.Context, d *db.DB, more []cli.Tables) (missing, err error) {
 	own := cli.Tables{Name: "tables", Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return migrate.SchemaVersion(ctx, d) }}
 	for _, s := range append([]cli.Tables{own}, more...) {

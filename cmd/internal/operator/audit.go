@@ -131,7 +131,7 @@ func auditLineOf(e domain.AuditEntry) AuditLine {
 	return line
 }
 
-// printAuditJSON prints entries as asJSON prints an array of them, one after the other.
+// printAuditJSON prints entries as output.JSON prints an array of them, one after the other.
 func printAuditJSON(ctx context.Context, d *db.DB, chosen domain.AuditFilter, out io.Writer) error {
 	out = output.ForJSON(out)
 	between := "["

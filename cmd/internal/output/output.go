@@ -96,7 +96,7 @@ func NewTable(to io.Writer, columns ...any) *Table {
 	return t
 }
 
-// Row adds a row. What cannot be written, flush reports.
+// Row adds a row. What cannot be written, Flush reports.
 func (t *Table) Row(cells ...any) {
 	end := "\t"
 	for i, cell := range cells {

@@ -15,7 +15,7 @@ func Counted(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Shortly is moment for a time as JSON has it.
+// Shortly is Moment for a time as JSON has it.
 func Shortly(t *op.Time) string {
 	if t == nil {
 		return "-"
