@@ -40,11 +40,11 @@ type background struct {
 	events *webhook.Publisher
 	tries  *prometheus.CounterVec // of mails, by kind and outcome
 	server *mailWatch             // nil where mails become files
-	// reports makes pending reports, counted by made; care does what is periodic of them.
-	reports *report.Worker
-	care    *report.Maintainer
-	made    *reportMetrics
-	synced  *syncMetrics
+	// reports makes pending reports, counted by made; maintainer does what is periodic of them.
+	reports    *report.Worker
+	maintainer *report.Maintainer
+	made       *reportMetrics
+	synced     *syncMetrics
 	// hooks delivers events, told of what by delivered, to endpoints.
 	hooks     *webhook.Dispatcher
 	delivered *deliveryMetrics
@@ -95,8 +95,8 @@ func newBackground(
 		events: webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, webhook.PublisherEvents{Deliveries: hooks.Wake}),
 		hooks:  hooks, delivered: delivered,
 		db: d, sender: sender, server: newMailWatch(sender, log), mails: mails, tries: tries, made: made, synced: synced,
-		reports: newReportWorker(d, with, log, made, traces.Work()),
-		care:    report.NewMaintainer(d, with.store, log, traces.Work()),
+		reports:    newReportWorker(d, with, log, made, traces.Work()),
+		maintainer: report.NewMaintainer(d, with.store, log, traces.Work()),
 		syncs: directory.NewRunner(d, with.keys, f.Connector(traces), log,
 			directory.WithTrace(traces.Work()), directory.WithWatcher(synced.count)),
 		log: log, traces: traces,
@@ -107,7 +107,7 @@ func newBackground(
 func (w *background) run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for _, loop := range []func(context.Context){
-		w.refreshDaily, w.refreshAhead, w.server.watch, w.assignWaiting, w.noteOverdue, w.events.Run, w.care.Run,
+		w.refreshDaily, w.refreshAhead, w.server.watch, w.assignWaiting, w.noteOverdue, w.events.Run, w.maintainer.Run,
 	} {
 		all.Go(func() { loop(ctx) })
 	}
@@ -222,7 +222,7 @@ func newDeliveries(d *db.DB, with kept, log *slog.Logger, metrics *deliveryMetri
 func newReportWorker(
 	d *db.DB, with kept, log *slog.Logger, metrics *reportMetrics, trace domain.Trace,
 ) *report.Worker {
-	return report.NewWorker(d, with.store, with.maker, log, report.Observer{Tried: metrics.count, Trace: trace})
+	return report.NewWorker(d, with.store, with.renderer, log, report.Observer{Tried: metrics.count, Trace: trace})
 }
 
 // kept is what a process works with beside the database: the keys of the secrets in
@@ -231,7 +231,7 @@ func newReportWorker(
 type kept struct {
 	keys      *seal.Keys
 	store     *report.Store
-	maker     *report.Renderer
+	renderer  *report.Renderer
 	endpoints endpoints
 }
 
@@ -245,7 +245,7 @@ type endpoints interface {
 // keep opens what the flags say of that. What they cannot mean is an error before
 // anything is made. The caller closes it.
 func keep(ctx context.Context, d *db.DB, f config.WorkFlags, at database.Flags, log *slog.Logger) (k kept, err error) {
-	if k.maker, err = f.Maker(); err != nil {
+	if k.renderer, err = f.Renderer(); err != nil {
 		return k, err
 	}
 	if k.endpoints, err = f.Endpoints(version, d); err != nil {

@@ -15,8 +15,8 @@ type FontFlag struct {
 	ReportFont string `name:"report-font" type:"path" placeholder:"FILE" help:"A TrueType font (.ttf) for scripts beyond Latin, Greek and Cyrillic in PDF reports."`
 }
 
-// Maker returns what makes the files of reports.
-func (f FontFlag) Maker() (*report.Renderer, error) {
+// Renderer returns what makes the files of reports.
+func (f FontFlag) Renderer() (*report.Renderer, error) {
 	if f.ReportFont == "" {
 		return report.NewRenderer(report.Options{}), nil
 	}

@@ -24,7 +24,7 @@ func (e *examination) checkFlags(ctx context.Context) finding {
 		return fail(mend, err)
 	}
 	return bounded(ctx, mend, func() finding {
-		if _, err := e.Maker(); err != nil {
+		if _, err := e.Renderer(); err != nil {
 			return fail(mend, err)
 		}
 		return pass("they can be used")

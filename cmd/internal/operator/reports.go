@@ -66,7 +66,7 @@ func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		maker, err := c.Maker()
+		renderer, err := c.Renderer()
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 
 		fmt.Fprintf(s.Err, "making %s of %s\n", r.Type, t.Name)
 		began := time.Now()
-		size, err := output.WriteFile(c.Out, func(file *bufio.Writer) error { return maker.Write(ctx, file, t, r) })
+		size, err := output.WriteFile(c.Out, func(file *bufio.Writer) error { return renderer.Write(ctx, file, t, r) })
 		if err != nil {
 			return fmt.Errorf("the report was not made: %w", err)
 		}
