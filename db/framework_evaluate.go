@@ -335,7 +335,7 @@ func (c *catalogue) add(framework string, m domain.MeasureSpec) {
 }
 
 // idleValue is the value of a measure whose denominator is 0 (decisions 7.7); nil
-// for none, which is not met. The other measures count everybody in the audience.
+// for none, which is not met. The other measures count every user in the audience.
 func idleValue(m domain.Measure) *float64 {
 	var value float64
 	switch m {

@@ -163,7 +163,7 @@ type NewKey struct {
 	ExpiresAt *time.Time
 }
 
-// CreateKey makes a key and returns it; nobody can read it later. InvalidRequest
+// CreateKey makes a key and returns it; it cannot be read later. InvalidRequest
 // when one of the clients is not the partner's.
 func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 	key, err := domain.NewAPIKey()

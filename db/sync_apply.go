@@ -373,7 +373,7 @@ func (s *syncing) link(r *stagedAccount, user *domain.UserID, unsettled bool) {
 type renaming struct {
 	user   domain.UserID
 	email  string
-	holder domain.UserID // zero where nobody has it any more
+	holder domain.UserID // zero where no user has it any more
 }
 
 // rename gives users addresses that others have to give up first. Those who wait
@@ -456,7 +456,7 @@ func resolveRenames(list []renaming) (free []bool, together [][]int) {
 			at = next
 		}
 
-		if into < 0 || !ok { // one that keeps the address keeps nobody else waiting
+		if into < 0 || !ok { // one that keeps the address keeps no other user waiting
 			into = len(together)
 			together = append(together, nil)
 		}

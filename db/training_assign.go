@@ -299,7 +299,7 @@ const claimWaiting = `
 	RETURNING w.client_id, w.user_id, to_json(w)::text AS whole`
 
 // AssignWaiting gives courses to a batch of those who wait for them, for no caller,
-// and returns how many it was: 0 where nobody waits. Each is judged again: who was
+// and returns how many it was: 0 where no user waits. Each is judged again: who was
 // given the course meanwhile, or was deactivated, is passed over. Any number of
 // processes may call it at once; it waits for no lock of another transaction on who
 // waits, and may return 0 where all of them are held.

@@ -105,7 +105,7 @@ func cleanEmail(text string) string {
 
 // remakeKeys makes the values of all made columns. It may be repeated.
 func remakeKeys(ctx context.Context, tx *sql.Tx) error {
-	// Nobody adds a clash between the look for one and the commit.
+	// No other transaction adds a clash between the look for one and the commit.
 	_, err := tx.ExecContext(ctx,
 		"LOCK TABLE partners, clients, collections, users, admin_invites IN SHARE ROW EXCLUSIVE MODE")
 	if err != nil {

@@ -83,7 +83,7 @@ const maxCounted = 100_000
 type DeliveryBacklog struct {
 	// Waiting is how many deliveries wait for a try, up to 100,000.
 	Waiting int
-	// Due is since when the delivery waits that is due longest and that nobody tries;
+	// Due is since when the delivery waits that is due longest and that no process tries;
 	// zero where none does.
 	Due time.Time
 	// Active, Paused and Disabled count subscriptions.

@@ -118,6 +118,7 @@ func (f Flags) There() error {
 	return nil
 }
 
+// EmbeddedDir is the folder of the embedded database.
 func (f Flags) EmbeddedDir() string { return filepath.Join(f.DataDir, "postgres") }
 
 // Connect opens the database, made where it is not there, without a look at the

@@ -19,6 +19,7 @@ type KeyFlags struct {
 	EncryptionKey string `name:"encryption-key" placeholder:"KEY,…" help:"The key that secrets are encrypted with in the database: 32 bytes in base64, or file:PATH. Older keys may follow, to decrypt with. Default: encryption.key in --data-dir, made at the first start, where the embedded database is used; else none."`
 }
 
+// CheckKey reports an error where the flag names keys that cannot be read.
 func (f KeyFlags) CheckKey() error {
 	if f.EncryptionKey == "" {
 		return nil

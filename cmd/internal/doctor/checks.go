@@ -172,7 +172,7 @@ func writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// checkDemo warns of keys that everybody knows, where others can use them.
+// checkDemo warns of keys that are published, where others can use them.
 func (e *examination) checkDemo(context.Context) finding {
 	switch {
 	case !e.Demo:

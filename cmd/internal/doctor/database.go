@@ -234,7 +234,7 @@ func (e *examination) tryKeys(ctx context.Context, keys *seal.Keys, used bool, m
 	return pass("it is that of the stored secrets")
 }
 
-// checkBacklogs looks for work that nobody does.
+// checkBacklogs looks for work that waits and that no process does.
 func (e *examination) checkBacklogs(ctx context.Context) finding {
 	backlogs, err := doctor.Backlogs(ctx, e.db, e.db.Now().Add(-lateAfter))
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"partnerapi/db/doctor"
 )
 
+// Command is the command doctor: it checks what serve needs.
 type Command struct {
 	config.ServeFlags
 	JSON    bool `env:"-" help:"Print one JSON object instead of lines."`

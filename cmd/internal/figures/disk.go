@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// DiskWarn and diskFail are how much of a folder's disk should be free, in bytes.
+	// DiskWarn and DiskFail are how much of a folder's disk should be free, in bytes.
 	DiskWarn = 1 << 30
 	DiskFail = 100 << 20
 	// diskWithin is how long a disk may take to say what is free.

@@ -35,6 +35,7 @@ type Sources struct {
 	Figures func(context.Context, time.Duration) (doctor.Figures, error)
 }
 
+// SourcesOf are the sources that a database is.
 func SourcesOf(d *db.DB) Sources {
 	return Sources{Clock: d.Now, PoolStats: d.Stats, Figures: func(ctx context.Context, within time.Duration) (doctor.Figures, error) {
 		return doctor.CountFigures(ctx, d, within)
@@ -55,7 +56,7 @@ func NewRegistry(version string, from Sources) *prometheus.Registry {
 	return r
 }
 
-// Figures collects what the database knows. While it is away, only the pool is
+// figures collects what the database knows. While it is away, only the pool is
 // told of.
 type figures struct {
 	Sources
@@ -64,6 +65,7 @@ type figures struct {
 	at      time.Time
 }
 
+// Describe describes a metric of the service: its name gets the prefix partnerapi_.
 func Describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("partnerapi_"+name, help, labels, nil)
 }

@@ -18,6 +18,7 @@ import (
 	"partnerapi/v2/op"
 )
 
+// Audit is the command audit, which lists who changed what.
 type Audit struct {
 	database.Flags
 	Client string `env:"-" placeholder:"CLIENT" help:"Only what was done to this client: its id, UUID or name. One that is archived has to be named by its id."`

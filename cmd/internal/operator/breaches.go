@@ -14,6 +14,7 @@ import (
 	"partnerapi/domain"
 )
 
+// Breaches is the command breaches, which imports breaches.
 type Breaches struct {
 	Import importBreachesCmd `cmd:"" help:"Import breaches in the model of Have I Been Pwned (https://haveibeenpwned.com), whose data is under CC BY 4.0: credit it where it is shown."`
 }

@@ -21,6 +21,7 @@ import (
 	"partnerapi/v2/op"
 )
 
+// Directory is the command directory, which connects clients to their directories and syncs them.
 type Directory struct {
 	Connect    connectDirectoryCmd    `cmd:"" help:"Connect a client to its directory, or store new settings or credentials."`
 	Disconnect disconnectDirectoryCmd `cmd:"" help:"Disconnect a client from its directory. Its users stay, and are kept by hand."`

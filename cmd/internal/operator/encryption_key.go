@@ -13,6 +13,7 @@ import (
 	"partnerapi/platform/seal"
 )
 
+// EncryptionKey is the command encryption-key, which makes and replaces the key of secrets.
 type EncryptionKey struct {
 	New    newKeyCmd    `cmd:"" default:"1" help:"Print a new key, for --encryption-key or a file."`
 	Rotate rotateKeyCmd `cmd:"" help:"Encrypt the secrets in the database with a new key."`

@@ -14,6 +14,7 @@ import (
 	"partnerapi/platform/transfer"
 )
 
+// Export is the command export, which writes the objects of the service.
 type Export struct {
 	database.Flags
 	File    string `arg:"" optional:"" default:"-" help:"The file to write; - for the standard output."`

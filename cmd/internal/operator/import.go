@@ -17,6 +17,7 @@ import (
 	"partnerapi/platform/transfer"
 )
 
+// Import is the command import, which brings the objects of a platform into the service.
 type Import struct {
 	database.Flags
 	File   string `arg:"" help:"A file of objects, one JSON object on each line; - for the standard input."`

@@ -14,6 +14,7 @@ import (
 	"partnerapi/platform/ingest"
 )
 
+// Ingest is the command ingest, which takes in what happened on the platform.
 type Ingest struct {
 	database.Flags
 	File string `arg:"" help:"A file of signals, one JSON object on each line; - for the standard input."`

@@ -23,6 +23,7 @@ import (
 	"partnerapi/v2/op"
 )
 
+// Partners is the command partners, which creates and lists partners.
 type Partners struct {
 	Create createPartnerCmd `cmd:"" help:"Create a partner."`
 	List   listPartnersCmd  `cmd:"" help:"List the partners."`
@@ -96,6 +97,7 @@ func (c listPartnersCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
+// Keys is the command keys, which creates, lists and revokes API keys.
 type Keys struct {
 	Create createKeyCmd `cmd:"" help:"Create a key, and print it and nothing else. It cannot be read again."`
 	List   listKeysCmd  `cmd:"" help:"List the keys, without their secrets."`

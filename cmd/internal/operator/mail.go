@@ -17,6 +17,7 @@ import (
 	"partnerapi/v2/op"
 )
 
+// Mail is the command mail, for mails that were given up and for what mail clients get.
 type Mail struct {
 	Failed   failedMailCmd   `cmd:"" help:"List the mails that were given up, and why."`
 	Retry    retryMailCmd    `cmd:"" help:"Send mails again that were given up."`

@@ -15,6 +15,7 @@ import (
 	"partnerapi/db/migrate"
 )
 
+// Migrate is the command migrate, which brings tables to this version.
 type Migrate struct {
 	database.Flags
 	Status bool `env:"-" help:"Change nothing: list all migrations, with what each locks and for about how long, and the names and addresses that clash since an upgrade."`

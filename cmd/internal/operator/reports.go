@@ -19,6 +19,7 @@ import (
 	"partnerapi/domain"
 )
 
+// Reports is the command reports, which makes reports.
 type Reports struct {
 	Make makeReportCmd `cmd:"" help:"Make a report of a client, without the API."`
 }

@@ -15,6 +15,7 @@ import (
 	"partnerapi/domain"
 )
 
+// Seed is the command seed, which adds large, made-up data.
 type Seed struct {
 	database.Flags
 	Clients int `required:"" env:"-" help:"How many clients to add; a few are large and most are small."`

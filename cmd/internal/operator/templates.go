@@ -18,6 +18,7 @@ import (
 	"partnerapi/platform/phishing"
 )
 
+// Templates is the command templates, for templates of simulated phishing mails.
 type Templates struct {
 	Import importTemplatesCmd `cmd:"" help:"Import templates in the form that CISA publishes them in."`
 	Enable enableTemplatesCmd `cmd:"" help:"Choose the categories of templates that a client is sent."`

@@ -18,6 +18,7 @@ import (
 	"partnerapi/v2/op"
 )
 
+// Webhooks is the command webhooks, for the webhooks of partners, their deliveries and events.
 type Webhooks struct {
 	List       listWebhooksCmd   `cmd:"" help:"List the webhooks, without their secrets."`
 	Pause      pauseWebhookCmd   `cmd:"" help:"Pause a webhook. Deliveries that wait are dropped, and what happens meanwhile is not delivered later."`

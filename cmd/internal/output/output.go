@@ -22,6 +22,8 @@ type Visible struct {
 	rest    []byte // the beginning of a character whose rest is to come
 }
 
+// NewVisible makes a writer of visible text to another one. In JSON, what is not visible
+// is escaped as JSON escapes it.
 func NewVisible(to io.Writer, isJSON bool) *Visible {
 	return &Visible{to: to, escaper: domain.Escaper{JSON: isJSON, Lines: true}}
 }

@@ -34,7 +34,7 @@ func InputOf(s cli.Env, name, label string) (in io.Reader, shown *Progress, shut
 	return file, shown, file.Close, nil
 }
 
-// IsTerminal reports whether somebody may be looking at what is written.
+// IsTerminal reports whether what is written goes to a terminal.
 func IsTerminal(to io.Writer) bool {
 	file, ok := Raw(to).(*os.File)
 	if !ok {
@@ -51,12 +51,13 @@ const LinesBetween = 100_000
 // Progress shows how far an ingestion is.
 type Progress struct {
 	To   io.Writer
-	Size int64                 // of the input in bytes; 0 where nobody knows
+	Size int64                 // of the input in bytes; 0 where it is unknown
 	Bar  func(done, total int) // of bytes; nil where none is to be drawn
 	open bool                  // the bar's line has not ended
 	Told int                   // the number of lines that was written last
 }
 
+// Applied shows how many lines and bytes of the input are done.
 func (p *Progress) Applied(lines int, bytes int64) {
 	switch {
 	case p.Bar != nil:

@@ -12,6 +12,7 @@ import (
 	"partnerapi/cmd/internal/cli"
 )
 
+// Health is the command health, which asks a running process whether it is ready.
 type Health struct {
 	Listen string `default:"${listen}" help:"The address to listen on."`
 	URL    string `arg:"" optional:"" help:"Where to ask. Default: the address of --listen, on this machine."`

@@ -29,6 +29,7 @@ const (
 	followLimit, followMax = 100, 64 << 20
 )
 
+// Listen is the command webhooks listen, which posts events to a local address.
 type Listen struct {
 	KeyFlag
 	ForwardTo string   `required:"" name:"forward-to" env:"-" placeholder:"URL" help:"Where events are posted to: an http or https URL, such as http://localhost:3000/hook."`

@@ -20,6 +20,7 @@ import (
 	"partnerapi/v2/op/mcp"
 )
 
+// MCP is the command mcp, which leads an agent to the MCP server of a service.
 type MCP struct {
 	KeyFlag
 	URL      string `name:"url" env:"-" required:"" placeholder:"BASE" help:"The address of the service, such as https://partner.example."`
@@ -209,7 +210,7 @@ func (b *bridge) fromNear(ctx context.Context) {
 }
 
 // send sends a message on. A call that could not be sent is answered with an
-// error, so that nobody waits for it.
+// error, so that no caller waits for it.
 func (b *bridge) send(ctx context.Context, m jsonrpc.Message, call jsonrpc.ID) {
 	err := b.far.Write(ctx, m)
 	if err == nil {

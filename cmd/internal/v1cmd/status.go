@@ -22,6 +22,7 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
+// StatusCmd is the command v1 status, which shows who still calls version 1.
 type StatusCmd struct {
 	database.Flags
 	Key  string `env:"-" placeholder:"PREFIX" help:"Only this key, by the prefix that keys list shows."`
@@ -257,6 +258,7 @@ func (st *Status) deletion(ended, last time.Time) string {
 		"partnerapi migrate, and replace the processes, as in any upgrade."
 }
 
+// WriteTable prints the status as tables.
 func (st *Status) WriteTable(out io.Writer) error {
 	for _, line := range st.Heading {
 		fmt.Fprintln(out, line)

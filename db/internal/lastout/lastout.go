@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// retry is how often a lock that somebody else holds is asked for again.
+// retry is how often a lock that another process holds is asked for again.
 const retry = 10 * time.Millisecond
 
 // Lease is one use of the shared thing. It is not safe for concurrent use.
@@ -23,7 +23,7 @@ type Lease struct {
 }
 
 // Enter takes part in what is shared under dir, a folder that exists. open
-// runs while nobody else can enter or leave, and whether or not others are in:
+// runs while no other process can enter or leave, and whether or not others are in:
 // it opens the thing or finds it open. When open fails, so does Enter. It waits
 // for others entering or leaving until ctx ends.
 func Enter(ctx context.Context, dir string, open func() error) (*Lease, error) {
@@ -44,7 +44,7 @@ func Enter(ctx context.Context, dir string, open func() error) (*Lease, error) {
 	return l, nil
 }
 
-// Leave gives the use up. If it was the last one, shut runs before anybody can
+// Leave gives the use up. If it was the last one, shut runs before another process can
 // enter. To leave twice does nothing the second time.
 func (l *Lease) Leave(shut func() error) error {
 	if l.users == nil {
