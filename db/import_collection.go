@@ -311,24 +311,7 @@ func (c *Change) importMemberships(
 		return err
 	}
 
-	var list []membership
-	for i := range batch {
-		client := users[batch[i].ID.ID].ClientID
-		for n, k := range batch[i].CollectionIDs.Value {
-			if owner, there := owners[k.ID]; !there || owner != client {
-				results[i] = domain.RefuseImport("collection_ids[%d]: %s; the user is there without them", n,
-					domain.NoSuchObject(k.Noun()))
-			}
-		}
-		if results[i].Refusal != "" {
-			continue
-		}
-		results[i].Outcome = domain.ImportUnchanged
-		for _, k := range batch[i].CollectionIDs.Value {
-			list = append(list, membership{client, k.ID, batch[i].ID.ID, c.At})
-		}
-	}
-	joining, err := c.lockJoining(ctx, list)
+	joining, err := c.lockJoining(ctx, c.membershipsOf(batch, users, owners, results))
 	if err != nil || len(joining) == 0 {
 		return err
 	}
@@ -349,6 +332,32 @@ func (c *Change) importMemberships(
 		}
 	}
 	return c.joinAll(ctx, joining)
+}
+
+// membershipsOf are the memberships that records name, of users and of collections that
+// owners says whose they are. A record that names another client's, or one that is not
+// there, is refused.
+func (c *Change) membershipsOf(
+	batch []domain.UserRecord, users map[domain.UserID]referredUser, owners map[domain.CollectionID]domain.ClientID,
+	results []domain.ImportResult,
+) (list []membership) {
+	for i := range batch {
+		client := users[batch[i].ID.ID].ClientID
+		for n, k := range batch[i].CollectionIDs.Value {
+			if owner, there := owners[k.ID]; !there || owner != client {
+				results[i] = domain.RefuseImport("collection_ids[%d]: %s; the user is there without them", n,
+					domain.NoSuchObject(k.Noun()))
+			}
+		}
+		if results[i].Refusal != "" {
+			continue
+		}
+		results[i].Outcome = domain.ImportUnchanged
+		for _, k := range batch[i].CollectionIDs.Value {
+			list = append(list, membership{client, k.ID, batch[i].ID.ID, c.At})
+		}
+	}
+	return list
 }
 
 // collectionOwners reads whose the collections are that are there.
