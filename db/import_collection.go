@@ -141,7 +141,7 @@ func (m *importingCollections) lockMembers(ctx context.Context, batch []domain.C
 		for _, u := range r.Members.Value {
 			at := m.At
 			if !there { // as long as the collection and the user have been there
-				at = latest(r.CreatedAt.Or(domain.Moment{Time: m.At}).Time, m.users[u.ID].CreatedAt)
+				at = latest(r.CreatedAt.Or(domain.Time{Time: m.At}).Time, m.users[u.ID].CreatedAt)
 			}
 			list = append(list, membership{m.clientOf(r), r.ID.ID, u.ID, at})
 		}

@@ -285,7 +285,7 @@ func pairsOf(record, row reflect.Type) (list []pair) {
 	return list
 }
 
-// plainType is what rows have for the type of a field: the time of a domain.Moment, the
+// plainType is what rows have for the type of a field: the time of a domain.Time, the
 // id of a domain.Ref.
 func plainType(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Struct && t.NumField() == 1 {
@@ -375,8 +375,8 @@ func recordOf[Record, Row any](row *Row) (record Record) {
 		field := into.Field(p.field)
 		field.FieldByName("Given").SetBool(true)
 		switch value := field.FieldByName("Value"); at := value.Addr().Interface().(type) {
-		case *domain.Moment:
-			*at = domain.MomentOf(column.Interface().(time.Time))
+		case *domain.Time:
+			*at = domain.At(column.Interface().(time.Time))
 		default:
 			if plainType(value.Type()) != value.Type() {
 				value = value.Field(0)

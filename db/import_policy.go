@@ -105,7 +105,7 @@ func (m *importingPolicies) readScopes(ctx context.Context, batch []domain.Polic
 }
 
 func (m *importingPolicies) fresh(r *domain.PolicyRecord) importedPolicy {
-	created := r.CreatedAt.Or(domain.Moment{Time: m.At}).Time
+	created := r.CreatedAt.Or(domain.Time{Time: m.At}).Time
 	return importedPolicy{
 		Version: 1, ScopeType: domain.TenantScope, RequiresAcknowledgment: true, RenewalPeriodDays: 365,
 		ReviewedAt: created, CreatedAt: created, UpdatedAt: m.At,

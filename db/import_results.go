@@ -158,7 +158,7 @@ func (m *importingResults) refusal(r *domain.ResultRecord, before *resultRow) do
 		return refused(err)
 	case before != nil && !template.IsZero() && template != before.TemplateID:
 		return cannotChange("template")
-	case before != nil && before.SentAt != nil && r.SentAt.Has() && !r.SentAt.Value.Equal(*before.SentAt):
+	case before != nil && before.SentAt != nil && r.SentAt.Has() && !r.SentAt.Value.Time.Equal(*before.SentAt):
 		return cannotChange("sent_at")
 	case before == nil && template.IsZero():
 		return missing("template")

@@ -13,8 +13,8 @@ import (
 )
 
 // moment is so long before noon, as a field of a record.
-func moment(ago time.Duration) domain.Field[domain.Moment] {
-	return domain.Says(domain.MomentOf(noon.Add(-ago)))
+func moment(ago time.Duration) domain.Field[domain.Time] {
+	return domain.Says(domain.At(noon.Add(-ago)))
 }
 
 // aTemplate is a template that records of results name.
@@ -137,8 +137,8 @@ func TestImportResultsRefuses(t *testing.T) {
 		change(&r)
 		return r
 	}
-	none := domain.Field[domain.Moment]{}
-	null := domain.Field[domain.Moment]{Given: true, Null: true}
+	none := domain.Field[domain.Time]{}
+	null := domain.Field[domain.Time]{Given: true, Null: true}
 	cases := []struct {
 		record domain.ResultRecord
 		want   string
@@ -186,7 +186,7 @@ func drawResults(t *rapid.T, users []domain.UserID, known []domain.ResultRecord)
 			continue
 		}
 		r.SentAt = moment(time.Duration(sent) * day)
-		for _, f := range []*domain.Field[domain.Moment]{
+		for _, f := range []*domain.Field[domain.Time]{
 			&r.OpenedAt, &r.AttachmentOpenedAt, &r.ClickedAt, &r.CredentialsSubmittedAt, &r.ReportedAt,
 		} {
 			if rapid.IntRange(0, 3).Draw(t, "happened") == 0 {
@@ -194,7 +194,7 @@ func drawResults(t *rapid.T, users []domain.UserID, known []domain.ResultRecord)
 			}
 		}
 		if isNew && rapid.IntRange(0, 2).Draw(t, "waits") == 0 {
-			r.SentAt, r.SendAt = domain.Field[domain.Moment]{}, moment(-day)
+			r.SentAt, r.SendAt = domain.Field[domain.Time]{}, moment(-day)
 		}
 		batch, seen[r.ID.ID] = append(batch, r), true
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // A record is what a platform says of one of its objects: a line of an import or
@@ -152,43 +151,6 @@ func (r AnyRef) MarshalText() ([]byte, error) {
 		return CollectionID(r.UUID).MarshalText()
 	}
 	return []byte(GroupID(r.UUID).UUID()), nil
-}
-
-// Moment is a time in a record: RFC 3339, in whole microseconds.
-type Moment struct{ time.Time }
-
-// MomentOf is a time as records hold it.
-func MomentOf(t time.Time) Moment { return Moment{t.UTC().Truncate(time.Microsecond)} }
-
-// UnmarshalText reads a time from 1970 on, as ParseTime does.
-func (m *Moment) UnmarshalText(text []byte) error {
-	at, err := ParseTime(string(text))
-	if err != nil {
-		return fmt.Errorf("must be a time such as 2026-01-31T08:00:00Z, not %.40q", text)
-	}
-	if at.Unix() < 0 {
-		return fmt.Errorf("%s is before 1970", text)
-	}
-	*m = MomentOf(at)
-	return nil
-}
-
-// MarshalText returns the time in UTC with six fractional digits. It never fails.
-func (m Moment) MarshalText() ([]byte, error) {
-	return m.UTC().AppendFormat(nil, "2006-01-02T15:04:05.000000Z"), nil
-}
-
-// MarshalJSON returns the time as MarshalText does, as a JSON string.
-func (m Moment) MarshalJSON() ([]byte, error) {
-	return m.UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000000Z"`), nil
-}
-
-// UnmarshalJSON reads a JSON string as UnmarshalText does.
-func (m *Moment) UnmarshalJSON(text []byte) error {
-	if len(text) < 2 || text[0] != '"' {
-		return errors.New("must be a time such as 2026-01-31T08:00:00Z")
-	}
-	return m.UnmarshalText(text[1 : len(text)-1])
 }
 
 // ImportOutcome says what became of a record.

@@ -32,7 +32,7 @@ type PartnerRecord struct {
 	Needs
 	ID        Ref[PartnerKind] `record:"id"`
 	Name      Field[string]    `record:"name" rule:"new,filled,name,max=200"`
-	CreatedAt Field[Moment]    `record:"created_at" rule:"past"`
+	CreatedAt Field[Time]      `record:"created_at" rule:"past"`
 }
 
 // CourseRecord is a course of the catalogue, which all clients share.
@@ -43,7 +43,7 @@ type CourseRecord struct {
 	RenewalMonths Field[int]      `record:"renewal_months" rule:"min=0,max=1200"`
 	// Titles are the title in the languages that the course is available in.
 	Titles    Field[map[Language]string] `record:"titles" rule:"filled,name,max=200"`
-	CreatedAt Field[Moment]              `record:"created_at" rule:"past"`
+	CreatedAt Field[Time]                `record:"created_at" rule:"past"`
 }
 
 // ClientRecord is a client. A new one without a program gets the foundational one.
@@ -57,7 +57,7 @@ type ClientRecord struct {
 	DarkWebMonitoring Field[bool]             `record:"dark_web_monitoring"`
 	Program           Field[[]ProgramCourse]  `record:"program" rule:"max=200"`
 	Archived          Field[bool]             `record:"archived,omitzero"`
-	CreatedAt         Field[Moment]           `record:"created_at" rule:"past"`
+	CreatedAt         Field[Time]             `record:"created_at" rule:"past"`
 }
 
 // MaxDueDays is how many days after the enrolment a course may be due at the most.
@@ -112,8 +112,8 @@ type AdminRecord struct {
 	Email       Field[string]           `record:"email" rule:"new,email,max=254"`
 	Name        Field[string]           `record:"name" rule:"new,filled,name,max=200"`
 	Role        Field[AdminRole]        `record:"role" rule:"new"`
-	LastLoginAt Field[Moment]           `record:"last_login_at" rule:"null,past"`
-	CreatedAt   Field[Moment]           `record:"created_at" rule:"past"`
+	LastLoginAt Field[Time]             `record:"last_login_at" rule:"null,past"`
+	CreatedAt   Field[Time]             `record:"created_at" rule:"past"`
 }
 
 // GroupRecord is a group that users are in. Each client has one for those who are
@@ -124,7 +124,7 @@ type GroupRecord struct {
 	Client    Field[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
 	Name      Field[string]          `record:"name" rule:"new,filled,name,max=200"`
 	Manual    Field[bool]            `record:"manual,omitzero" rule:"fixed"`
-	CreatedAt Field[Moment]          `record:"created_at" rule:"past"`
+	CreatedAt Field[Time]            `record:"created_at" rule:"past"`
 }
 
 // UserRecord is a person that a client trains. Without a role it is classified,
@@ -150,7 +150,7 @@ type UserRecord struct {
 	// Overrides are the fields that were set by hand, in the place of those that the
 	// record otherwise makes so.
 	Overrides Field[[]Override] `record:"overrides" rule:"max=8"`
-	CreatedAt Field[Moment]     `record:"created_at" rule:"past"`
+	CreatedAt Field[Time]       `record:"created_at" rule:"past"`
 }
 
 // Override is a field of a user that was set by hand, by its v2 name: a directory sync
@@ -177,7 +177,7 @@ type CollectionRecord struct {
 	Name        Field[string]          `record:"name" rule:"new,filled,name,max=200"`
 	Description Field[string]          `record:"description" rule:"null,max=2000"`
 	Members     Field[[]Ref[UserKind]] `record:"members" rule:"max=10000"`
-	CreatedAt   Field[Moment]          `record:"created_at" rule:"past"`
+	CreatedAt   Field[Time]            `record:"created_at" rule:"past"`
 }
 
 // PolicyRecord is a text of a client that an audience of its users is to sign.
@@ -191,12 +191,12 @@ type PolicyRecord struct {
 	ScopeType   Field[ScopeType]       `record:"scope_type"`
 	ScopeID     Field[AnyRef]          `record:"scope_id"`
 	// ScopeDeleted says that the collection was deleted: no user is asked any more.
-	ScopeDeleted           Field[bool]   `record:"scope_deleted,omitzero"`
-	RequiresAcknowledgment Field[bool]   `record:"requires_acknowledgment"`
-	RenewalPeriodDays      Field[int]    `record:"renewal_period_days" rule:"min=1,max=36500"`
-	ReviewedAt             Field[Moment] `record:"reviewed_at" rule:"past"`
-	Archived               Field[bool]   `record:"archived,omitzero"`
-	CreatedAt              Field[Moment] `record:"created_at" rule:"past"`
+	ScopeDeleted           Field[bool] `record:"scope_deleted,omitzero"`
+	RequiresAcknowledgment Field[bool] `record:"requires_acknowledgment"`
+	RenewalPeriodDays      Field[int]  `record:"renewal_period_days" rule:"min=1,max=36500"`
+	ReviewedAt             Field[Time] `record:"reviewed_at" rule:"past"`
+	Archived               Field[bool] `record:"archived,omitzero"`
+	CreatedAt              Field[Time] `record:"created_at" rule:"past"`
 }
 
 // FrameworkAssignmentRecord is that a client follows a framework for an audience:
@@ -208,7 +208,7 @@ type FrameworkAssignmentRecord struct {
 	Framework Field[string]                `record:"framework" rule:"new,fixed,filled,max=200"`
 	Audience  Field[AudienceRecord]        `record:"audience" rule:"fixed"`
 	Modules   Field[ModulesRecord]         `record:"modules"`
-	CreatedAt Field[Moment]                `record:"created_at" rule:"past"`
+	CreatedAt Field[Time]                  `record:"created_at" rule:"past"`
 }
 
 // AudienceRecord is whom a framework is assigned to. ID is that of the group or the
@@ -236,18 +236,18 @@ type ResultRecord struct {
 	User                   Field[Ref[UserKind]]     `record:"user" rule:"new,fixed"`
 	Template               Field[Ref[TemplateKind]] `record:"template" rule:"fixed"`
 	TemplateName           Field[TemplateName]      `record:"template_name" rule:"fixed"`
-	SendAt                 Field[Moment]            `record:"send_at"`
-	SentAt                 Field[Moment]            `record:"sent_at" rule:"past"`
-	OpenedAt               Field[Moment]            `record:"opened_at" rule:"null,past"`
-	AttachmentOpenedAt     Field[Moment]            `record:"attachment_opened_at" rule:"null,past"`
-	ClickedAt              Field[Moment]            `record:"clicked_at" rule:"null,past"`
-	CredentialsSubmittedAt Field[Moment]            `record:"credentials_submitted_at" rule:"null,past"`
+	SendAt                 Field[Time]              `record:"send_at"`
+	SentAt                 Field[Time]              `record:"sent_at" rule:"past"`
+	OpenedAt               Field[Time]              `record:"opened_at" rule:"null,past"`
+	AttachmentOpenedAt     Field[Time]              `record:"attachment_opened_at" rule:"null,past"`
+	ClickedAt              Field[Time]              `record:"clicked_at" rule:"null,past"`
+	CredentialsSubmittedAt Field[Time]              `record:"credentials_submitted_at" rule:"null,past"`
 	Reported               Field[bool]              `record:"reported,omitzero"`
-	ReportedAt             Field[Moment]            `record:"reported_at" rule:"null,past"`
+	ReportedAt             Field[Time]              `record:"reported_at" rule:"null,past"`
 	AutomatedReason        Field[AutomatedReason]   `record:"automated_reason" rule:"null"`
 	Failure                Field[string]            `record:"failure" rule:"null,max=2000"`
-	FailedAt               Field[Moment]            `record:"failed_at" rule:"null,past"`
-	CreatedAt              Field[Moment]            `record:"created_at" rule:"past"`
+	FailedAt               Field[Time]              `record:"failed_at" rule:"null,past"`
+	CreatedAt              Field[Time]              `record:"created_at" rule:"past"`
 }
 
 // TemplateName is what names a template that was imported, in the place of its id,
@@ -262,7 +262,7 @@ type SentEmailRecord struct {
 	Needs
 	ID          Ref[MessageKind]     `record:"id"`
 	User        Field[Ref[UserKind]] `record:"user" rule:"new,fixed"`
-	EventTime   Field[Moment]        `record:"event_time" row:"SentAt" rule:"new,past"`
+	EventTime   Field[Time]          `record:"event_time" row:"SentAt" rule:"new,past"`
 	FromEmail   Field[string]        `record:"from_email" rule:"new,filled,max=500"`
 	Subject     Field[string]        `record:"subject" rule:"new,max=2000"`
 	SendMethod  Field[SendMethod]    `record:"send_method" rule:"new"`
@@ -276,9 +276,9 @@ type ExposureRecord struct {
 	ID          Ref[ExposureKind]    `record:"id"`
 	User        Field[Ref[UserKind]] `record:"user" rule:"new,fixed"`
 	BreachName  Field[string]        `record:"breach_name" rule:"new,fixed,filled,max=255"`
-	FirstSeenAt Field[Moment]        `record:"first_seen_at" rule:"new,past"`
-	NotifiedAt  Field[Moment]        `record:"notified_at" rule:"null,past"`
-	ResolvedAt  Field[Moment]        `record:"resolved_at" rule:"null,past"`
+	FirstSeenAt Field[Time]          `record:"first_seen_at" rule:"new,past"`
+	NotifiedAt  Field[Time]          `record:"notified_at" rule:"null,past"`
+	ResolvedAt  Field[Time]          `record:"resolved_at" rule:"null,past"`
 	Severity    Field[Severity]      `record:"severity"`
 	DataClasses Field[[]string]      `record:"data_classes" rule:"filled,max=100"`
 }

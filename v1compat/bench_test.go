@@ -10,11 +10,10 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 )
 
-var benchedAt = op.At(time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC))
+var benchedAt = domain.At(time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC))
 
 // BenchmarkUsers translates and encodes the largest page that a list of v2
 // gives: what v1 adds to its work, beside the look-up of numbers.

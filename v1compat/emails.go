@@ -46,7 +46,7 @@ type listSentEmails struct {
 		UserInfimaID *UUID[domain.UserKind] `json:"user_infima_id,omitzero" doc:"UUID of the user. It precedes email_address; one of the two is required."`
 		EmailAddress string                 `json:"email_address,omitzero" doc:"Address of the users. Looked at only without user_infima_id."`
 		MessageTypes []choice[MessageType]  `json:"message_types,omitzero" validate:"max=50" doc:"Only mails of these types. Left out or empty, all types."`
-		StartTime    *op.Time               `json:"start_time,omitzero" doc:"Start of the 30 days to return. Left out, the last 30 days."`
+		StartTime    *domain.Time           `json:"start_time,omitzero" doc:"Start of the 30 days to return. Left out, the last 30 days."`
 	}
 }
 

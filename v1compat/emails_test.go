@@ -24,7 +24,7 @@ func TestSentEmailsGolden(t *testing.T) {
 	in.Body.StartTime = &atNoon
 	in.Body.MessageTypes = []choice[MessageType]{"certificate"}
 	out, _ := fromListSentEmails(in)
-	if b := out.Body; *b.UserID != user || b.Email != "" || !b.Start.Equal(noon) ||
+	if b := out.Body; *b.UserID != user || b.Email != "" || !b.Start.Time.Equal(noon) ||
 		!slices.Equal(b.MessageTypes, []domain.MessageType{domain.CertificateMail}) {
 		t.Errorf("asks v2 for %+v", out)
 	}

@@ -32,7 +32,7 @@ func (m *moment) UnmarshalText(text []byte) error {
 		*m = moment{at: day.Time(), day: true}
 		return nil
 	}
-	var at op.Time
+	var at domain.Time
 	if err := at.UnmarshalText(text); err != nil {
 		return errors.New("must be a timestamp such as 2026-01-31T08:00:00Z, or a date such as 2026-01-31")
 	}
@@ -44,17 +44,17 @@ func (m *moment) UnmarshalText(text []byte) error {
 func (moment) JSONSchema() string { return `{"type":"string"}` }
 
 // from is the moment as the first of a period.
-func (m *moment) from() *op.Time {
+func (m *moment) from() *domain.Time {
 	if m == nil {
 		return nil
 	}
-	return &op.Time{Time: m.at}
+	return &domain.Time{Time: m.at}
 }
 
 // through is the moment as the last of a period, for v2, whose periods end
 // before their end: the next the database can hold, or the next day. After the
 // last that can be written there is no end.
-func (m *moment) through() *op.Time {
+func (m *moment) through() *domain.Time {
 	if m == nil {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (m *moment) through() *op.Time {
 	if next.Year() > 9999 {
 		return nil
 	}
-	return &op.Time{Time: next}
+	return &domain.Time{Time: next}
 }
 
 type listExposures struct {

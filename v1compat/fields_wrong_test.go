@@ -9,7 +9,6 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
 )
 
 // made is what a made-up translator makes of madeUp.
@@ -41,11 +40,11 @@ type madeUp struct {
 	Count int              `json:"count"`
 	ID    domain.ClientID  `json:"id"`
 	User  domain.UserID    `json:"user"`
-	At    op.Time          `json:"at"`
+	At    domain.Time      `json:"at"`
 	Text  *string          `json:"text"`
 	Left  *int             `json:"left"`
 	Role  domain.AdminRole `json:"role"`
-	Seen  *op.Time         `json:"seen"`
+	Seen  *domain.Time     `json:"seen"`
 	Name  string           `json:"name"`
 	A     int              `json:"a"`
 	B     int              `json:"b"`

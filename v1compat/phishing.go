@@ -88,9 +88,9 @@ func toPhishingResult(r v2.PhishingResult) PhishingResult {
 }
 
 // earliest is the first of the times that are not nil.
-func earliest(times ...*op.Time) (first *op.Time) {
+func earliest(times ...*domain.Time) (first *domain.Time) {
 	for _, t := range times {
-		if t != nil && (first == nil || t.Before(first.Time)) {
+		if t != nil && (first == nil || t.Time.Before(first.Time)) {
 			first = t
 		}
 	}

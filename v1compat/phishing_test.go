@@ -9,7 +9,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
 )
 
 func TestPhishingResultGolden(t *testing.T) {
@@ -20,7 +19,7 @@ func TestPhishingResultGolden(t *testing.T) {
 	if out, _ := fromListPhishing(in); out.Path.UserID != user {
 		t.Errorf("asks v2 for %+v", out)
 	}
-	hour := func(n int) *op.Time { return new(op.At(noon.Add(time.Duration(n) * time.Hour))) }
+	hour := func(n int) *domain.Time { return new(domain.At(noon.Add(time.Duration(n) * time.Hour))) }
 	for _, c := range []struct {
 		in   v2.PhishingResult
 		want string

@@ -19,7 +19,7 @@ type sendPhishing struct {
 	Body struct {
 		UserID           *UUID[domain.UserKind]         `json:"user_id" validate:"required" doc:"UUID of an active user."`
 		PhishingTemplate idmap.Ref[domain.TemplateKind] `json:"phishing_template" validate:"required" doc:"Number of the template."`
-		SendTime         *op.Time                       `json:"send_time,omitzero" doc:"When to send. Left out, null or past, at once."`
+		SendTime         *domain.Time                   `json:"send_time,omitzero" doc:"When to send. Left out, null or past, at once."`
 	}
 }
 
@@ -55,6 +55,6 @@ func nextSendPhishing(in *v2.SendToUser) *v2.SendPhishing {
 }
 
 func toMessage(out *v2.SentToUser) *Message {
-	when := out.SendAt.UTC().Format(time.RFC3339)
+	when := out.SendAt.Time.UTC().Format(time.RFC3339)
 	return &Message{Message: "The phishing simulation is scheduled for " + when + "."}
 }

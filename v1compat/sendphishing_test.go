@@ -26,7 +26,6 @@ import (
 	platformmail "partnerapi/platform/mail"
 	"partnerapi/platform/phishing"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
 )
 
 func TestSendPhishingGolden(t *testing.T) {
@@ -34,12 +33,12 @@ func TestSendPhishingGolden(t *testing.T) {
 	user, template := db.NewID[domain.UserKind](), db.NewID[domain.TemplateKind]()
 	in := &sendPhishing{}
 	in.Body.UserID, in.Body.PhishingTemplate = new(uuidOf(user)), idmap.RefTo(template)
-	in.Body.SendTime = new(op.At(noon))
+	in.Body.SendTime = new(domain.At(noon))
 	out := fromSendPhishing(in)
-	if b := out.Body; len(b.UserIDs) != 1 || b.UserIDs[0] != user || *b.TemplateID != template || !b.SendAt.Value.Equal(noon) {
+	if b := out.Body; len(b.UserIDs) != 1 || b.UserIDs[0] != user || *b.TemplateID != template || !b.SendAt.Value.Time.Equal(noon) {
 		t.Errorf("asks v2 for %+v", out)
 	}
-	text, err := json.Marshal(toMessage(&v2.SentToUser{SendAt: op.At(noon)}))
+	text, err := json.Marshal(toMessage(&v2.SentToUser{SendAt: domain.At(noon)}))
 	if want := `{"message":"The phishing simulation is scheduled for 2026-06-15T12:00:00Z."}`; err != nil || string(text) != want {
 		t.Errorf("%s: %v", text, err)
 	}

@@ -24,7 +24,7 @@ func written(t *testing.T, value any, want string) {
 
 var (
 	noon   = v2test.Noon
-	atNoon = op.At(noon)
+	atNoon = domain.At(noon)
 )
 
 func TestTrainingResultGolden(t *testing.T) {

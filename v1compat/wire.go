@@ -16,7 +16,7 @@ import (
 // Time is a point in time as v1 writes it: ISO 8601, UTC, whole seconds.
 type Time struct{ time.Time }
 
-func at(t op.Time) Time { return Time{t.Time} }
+func at(t domain.Time) Time { return Time{t.Time} }
 
 // MarshalJSONTo writes the time.
 func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {

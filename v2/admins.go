@@ -18,8 +18,8 @@ type Admin struct {
 	Role        domain.AdminRole `json:"role" doc:"What the admin may do: owner and admin may change things, viewer may read."`
 	Scope       AdminScope       `json:"scope" doc:"What the admin sees: partner, every client; client, one client."`
 	ClientID    *domain.ClientID `json:"client_id" doc:"The client that the admin sees. Null where the scope is partner."`
-	LastLoginAt *op.Time         `json:"last_login_at" doc:"When the admin last signed in to the dashboard. Null for never."`
-	CreatedAt   op.Time          `json:"created_at" doc:"When the admin was created."`
+	LastLoginAt *domain.Time     `json:"last_login_at" doc:"When the admin last signed in to the dashboard. Null for never."`
+	CreatedAt   domain.Time      `json:"created_at" doc:"When the admin was created."`
 }
 
 // AdminScope is what an admin sees.
@@ -35,7 +35,7 @@ func adminOf(a domain.Admin) Admin {
 	}
 	return Admin{
 		ID: a.ID, Email: a.Email, Name: a.Name, Role: a.Role, Scope: scope, ClientID: a.Client,
-		LastLoginAt: op.MaybeAt(a.LastLoginAt), CreatedAt: op.At(a.CreatedAt),
+		LastLoginAt: domain.MaybeAt(a.LastLoginAt), CreatedAt: domain.At(a.CreatedAt),
 	}
 }
 
@@ -88,7 +88,7 @@ type AdminInvite struct {
 	ID        domain.InviteID `json:"-"`
 	Email     string          `json:"email" format:"email" doc:"The address that is invited."`
 	Status    InviteStatus    `json:"status" doc:"What became of the mail: queued, it will be sent."`
-	ExpiresAt op.Time         `json:"expires_at" doc:"Until when the invite can be accepted, 7 days from now."`
+	ExpiresAt domain.Time     `json:"expires_at" doc:"Until when the invite can be accepted, 7 days from now."`
 }
 
 // InviteStatus is what becomes of an invite's mail.
@@ -116,5 +116,5 @@ func (a *API) inviteAdmin(ctx context.Context, req *InviteAdmin) (*AdminInvite, 
 	if err != nil {
 		return nil, err
 	}
-	return &AdminInvite{ID: invite.ID, Email: invite.Email, Status: "queued", ExpiresAt: op.At(invite.ExpiresAt)}, nil
+	return &AdminInvite{ID: invite.ID, Email: invite.Email, Status: "queued", ExpiresAt: domain.At(invite.ExpiresAt)}, nil
 }

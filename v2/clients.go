@@ -14,8 +14,8 @@ type Client struct {
 	Name       string          `json:"name" doc:"The client's name, unique within the partner."`
 	Industry   *string         `json:"industry" doc:"A label for benchmarks. Null where none was given."`
 	ExternalID *string         `json:"external_id" doc:"The partner's own identifier, stored and returned as it is. Null where none was given."`
-	CreatedAt  op.Time         `json:"created_at" doc:"When the client was created."`
-	UpdatedAt  op.Time         `json:"updated_at" doc:"When a field of the client last changed, the summary included."`
+	CreatedAt  domain.Time     `json:"created_at" doc:"When the client was created."`
+	UpdatedAt  domain.Time     `json:"updated_at" doc:"When a field of the client last changed, the summary included."`
 	Users      ClientUsers     `json:"users" doc:"How many users the client has. Always current."`
 	Risk       ClientScore     `json:"risk" doc:"The risk of the active users together. At most 5 minutes old."`
 	Training   ClientTraining  `json:"training" doc:"Where the active users stand with their courses. At most 5 minutes old."`
@@ -65,7 +65,7 @@ func (c Client) BudgetClient() domain.ClientID { return c.ID }
 func clientOf(c domain.Client) Client {
 	return Client{
 		ID: c.ID, Name: c.Name, Industry: c.Industry, ExternalID: c.ExternalID,
-		CreatedAt: op.At(c.CreatedAt), UpdatedAt: op.At(c.UpdatedAt),
+		CreatedAt: domain.At(c.CreatedAt), UpdatedAt: domain.At(c.UpdatedAt),
 		Users: ClientUsers{Active: c.ActiveUsers, Inactive: c.InactiveUsers},
 		Risk: ClientScore{
 			AverageScore: c.Summary.AverageScore, Grade: domain.GradeOf(c.Summary.AverageScore),
@@ -113,7 +113,7 @@ type ListClients struct {
 		op.Paging
 		IDs          *op.IDList[domain.ClientKind] `query:"ids" doc:"Comma-separated client ids, 500 at most. Unknown ids, and ids out of reach, are left out; an empty list means none."`
 		Q            string                        `query:"q" validate:"max=500" doc:"Only clients whose name contains this text, in any case."`
-		UpdatedSince *op.Time                      `query:"updated_since" doc:"Only clients that changed at or after this time."`
+		UpdatedSince *domain.Time                  `query:"updated_since" doc:"Only clients that changed at or after this time."`
 		Sort         domain.ClientSort             `query:"sort" validate:"enum" default:"name" doc:"Order of the list; a leading minus sign reverses it."`
 	}
 }

@@ -17,8 +17,8 @@ type Collection struct {
 	Description *string             `json:"description" doc:"What the collection is for. Null where none was given."`
 	MemberCount int                 `json:"member_count" doc:"Number of members, inactive users included."`
 	CreatedBy   domain.Creator      `json:"created_by" doc:"Where the collection was made."`
-	CreatedAt   op.Time             `json:"created_at" doc:"When the collection was created."`
-	UpdatedAt   op.Time             `json:"updated_at" doc:"When the collection or its membership last changed."`
+	CreatedAt   domain.Time         `json:"created_at" doc:"When the collection was created."`
+	UpdatedAt   domain.Time         `json:"updated_at" doc:"When the collection or its membership last changed."`
 }
 
 // Member is a member of a collection as v2 shows it.
@@ -26,18 +26,18 @@ type Member struct {
 	UserID  domain.UserID `json:"user_id" doc:"Opaque id of the user."`
 	Name    string        `json:"name" doc:"The user's full name."`
 	Email   string        `json:"email" format:"email" doc:"The user's address."`
-	AddedAt op.Time       `json:"added_at" doc:"When the user became a member."`
+	AddedAt domain.Time   `json:"added_at" doc:"When the user became a member."`
 }
 
 func collectionOf(c domain.Collection) Collection {
 	return Collection{
 		ID: c.ID, ClientID: c.Client, Name: c.Name, Description: c.Description, MemberCount: c.Members,
-		CreatedBy: c.CreatedBy, CreatedAt: op.At(c.CreatedAt), UpdatedAt: op.At(c.UpdatedAt),
+		CreatedBy: c.CreatedBy, CreatedAt: domain.At(c.CreatedAt), UpdatedAt: domain.At(c.UpdatedAt),
 	}
 }
 
 func memberOf(m domain.Member) Member {
-	return Member{UserID: m.User, Name: m.Name, Email: m.Email, AddedAt: op.At(m.AddedAt)}
+	return Member{UserID: m.User, Name: m.Name, Email: m.Email, AddedAt: domain.At(m.AddedAt)}
 }
 
 // collectionPath is the path of an operation on one collection.
@@ -98,7 +98,7 @@ type ListCollections struct {
 	Path  clientPath
 	Query struct {
 		op.Paging
-		UpdatedSince *op.Time `query:"updated_since" doc:"Only collections that changed at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only collections that changed at or after this time."`
 	}
 }
 
@@ -184,7 +184,7 @@ type ListMembers struct {
 	Path  collectionPath
 	Query struct {
 		op.Paging
-		UpdatedSince *op.Time `query:"updated_since" doc:"Only members who joined, or whose record changed, at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only members who joined, or whose record changed, at or after this time."`
 	}
 }
 

@@ -16,25 +16,25 @@ type WebhookDelivery struct {
 	Type      domain.EventType      `json:"type" doc:"The kind of the event."`
 	Status    domain.DeliveryStatus `json:"status" doc:"A failed delivery was tried for 24 hours; a dropped one was given up because of the webhook or its API key."`
 	Reason    *string               `json:"reason" doc:"Why it was dropped."`
-	CreatedAt op.Time               `json:"created_at" doc:"When the event was queued for the webhook."`
+	CreatedAt domain.Time           `json:"created_at" doc:"When the event was queued for the webhook."`
 	Tries     []WebhookTry          `json:"tries" doc:"The oldest first."`
 }
 
 // WebhookTry is one request to an endpoint as v2 shows it.
 type WebhookTry struct {
-	At         op.Time `json:"at" doc:"When the request was made."`
-	StatusCode int     `json:"status_code" doc:"That of the answer; 0 where there was none."`
-	DurationMS int     `json:"duration_ms" doc:"How long the endpoint took, in milliseconds."`
-	Response   string  `json:"response" doc:"The first KiB of the answer, or why there was none."`
+	At         domain.Time `json:"at" doc:"When the request was made."`
+	StatusCode int         `json:"status_code" doc:"That of the answer; 0 where there was none."`
+	DurationMS int         `json:"duration_ms" doc:"How long the endpoint took, in milliseconds."`
+	Response   string      `json:"response" doc:"The first KiB of the answer, or why there was none."`
 }
 
 func deliveryOf(d domain.Delivery) WebhookDelivery {
 	out := WebhookDelivery{
-		ID: d.ID, EventID: d.Event, Type: d.Type, Status: d.Status, Reason: d.Reason, CreatedAt: op.At(d.CreatedAt),
+		ID: d.ID, EventID: d.Event, Type: d.Type, Status: d.Status, Reason: d.Reason, CreatedAt: domain.At(d.CreatedAt),
 		Tries: make([]WebhookTry, len(d.Tries)),
 	}
 	for i, t := range d.Tries {
-		out.Tries[i] = WebhookTry{At: op.At(t.At), StatusCode: t.StatusCode, DurationMS: int(t.DurationMS), Response: t.Response}
+		out.Tries[i] = WebhookTry{At: domain.At(t.At), StatusCode: t.StatusCode, DurationMS: int(t.DurationMS), Response: t.Response}
 	}
 	return out
 }

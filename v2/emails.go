@@ -13,7 +13,7 @@ import (
 
 // SentEmail is the record of a mail that was sent to a user, as v2 shows it.
 type SentEmail struct {
-	SentAt      op.Time            `json:"sent_at" doc:"When the mail was sent."`
+	SentAt      domain.Time        `json:"sent_at" doc:"When the mail was sent."`
 	FromEmail   string             `json:"from_email" doc:"Address of the sender."`
 	Subject     string             `json:"subject" doc:"Subject of the mail."`
 	SendMethod  domain.SendMethod  `json:"send_method" doc:"How the mail was handed over."`
@@ -22,7 +22,7 @@ type SentEmail struct {
 
 func sentEmailOf(e domain.SentEmail) SentEmail {
 	return SentEmail{
-		SentAt: op.At(e.SentAt), FromEmail: e.From, Subject: e.Subject, SendMethod: e.Method, MessageType: e.Type,
+		SentAt: domain.At(e.SentAt), FromEmail: e.From, Subject: e.Subject, SendMethod: e.Method, MessageType: e.Type,
 	}
 }
 
@@ -88,8 +88,8 @@ type ListEmails struct {
 	Query struct {
 		op.Paging
 		MessageTypes *MessageTypes `query:"message_types" doc:"Only mails of these types, comma-separated: training-invite, phishing, phish-reminder, certificate, monthly-report, welcome, policy-reminder, admin-invite, exposure-notice."`
-		Since        *op.Time      `query:"since" doc:"Only mails sent at or after this time."`
-		Until        *op.Time      `query:"until" doc:"Only mails sent before this time."`
+		Since        *domain.Time  `query:"since" doc:"Only mails sent at or after this time."`
+		Until        *domain.Time  `query:"until" doc:"Only mails sent before this time."`
 	}
 }
 
@@ -112,7 +112,7 @@ func (a *API) listEmails(
 }
 
 // period is the stretch of time between two bounds, either of which may be nil.
-func period(since, until *op.Time) (domain.Period, error) {
+func period(since, until *domain.Time) (domain.Period, error) {
 	p := domain.Period{Since: bound(since), Until: bound(until)}
 	if p.Since != nil && p.Until != nil && !p.Since.Before(*p.Until) {
 		return p, domain.ErrInvalid("since", "must be before until")
@@ -121,7 +121,7 @@ func period(since, until *op.Time) (domain.Period, error) {
 }
 
 // bound is a time that bounds a list; nil for none.
-func bound(t *op.Time) *time.Time {
+func bound(t *domain.Time) *time.Time {
 	if t == nil {
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/v2/op"
 )
 
 // AssignmentEvent is where a user stands with a course, as events show it.
@@ -22,7 +21,7 @@ type PolicyEvent struct {
 	PolicyID       domain.PolicyID `json:"policy_id"`
 	UserID         domain.UserID   `json:"user_id"`
 	Version        int             `json:"version"`
-	AcknowledgedAt op.Time         `json:"acknowledged_at"`
+	AcknowledgedAt domain.Time     `json:"acknowledged_at"`
 }
 
 // RenderEvents returns the bodies of events, with what they are about as it is now,
@@ -50,7 +49,7 @@ func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]stri
 				continue
 			}
 			body, err := json.Marshal(Event{
-				ID: e.ID, Type: e.Type, CreatedAt: op.At(e.At), ClientID: e.Client, Data: EventData{data[i]},
+				ID: e.ID, Type: e.Type, CreatedAt: domain.At(e.At), ClientID: e.Client, Data: EventData{data[i]},
 			})
 			if err != nil {
 				return nil, err
@@ -87,7 +86,7 @@ var eventRenderers = []*eventRenderer{
 		},
 		domain.CoursePassed, domain.CourseOverdue),
 	rendererOf((*db.DB).EventSignatures, userObject, func(_ *API, _ db.OutboxEvent, s db.EventSignature) any {
-		return PolicyEvent{PolicyID: s.PolicyID, UserID: s.UserID, Version: s.Version, AcknowledgedAt: op.At(s.SignedAt)}
+		return PolicyEvent{PolicyID: s.PolicyID, UserID: s.UserID, Version: s.Version, AcknowledgedAt: domain.At(s.SignedAt)}
 	}, domain.PolicyAgreed),
 	rendererOf((*db.DB).EventExposures, func(e db.OutboxEvent) domain.MessageID { return domain.MessageID(e.Object) },
 		func(_ *API, _ db.OutboxEvent, x domain.Exposure) any { return exposureOf(x) }, domain.DataExposed),

@@ -16,7 +16,7 @@ import (
 type Event struct {
 	ID        domain.EventID   `json:"id" doc:"The same in the list and in every try to deliver the event: tell by it what was handled already."`
 	Type      domain.EventType `json:"type" doc:"What happened; it says what data holds."`
-	CreatedAt op.Time          `json:"created_at" doc:"When the change took place."`
+	CreatedAt domain.Time      `json:"created_at" doc:"When the change took place."`
 	ClientID  domain.ClientID  `json:"client_id" doc:"Opaque id of the client that the event is about."`
 	Data      EventData        `json:"data" doc:"What changed, as the interface showed it soon after the change. client.created: the Client. user.created, user.updated, user.deactivated: the UserDetail. phishing.result.updated: the PhishingResult. phishing.email.reported: the ReportedEmail. training.assignment.completed, training.assignment.overdue: the Assignment, with its user_id. policy.acknowledged: policy_id, user_id, version, acknowledged_at. dark_web.exposure.found: the Exposure. sync.completed, sync.failed: the SyncRun. report.ready: the Report, without download_url."`
 
@@ -45,7 +45,7 @@ func (d EventData) MarshalJSONTo(enc *jsontext.Encoder) error {
 func (EventData) JSONSchema() string { return `{"type":"object","additionalProperties":true}` }
 
 func eventOf(e domain.PublishedEvent) Event {
-	return Event{ID: e.ID, Type: e.Type, CreatedAt: op.At(e.At), ClientID: e.Client, published: e.Body}
+	return Event{ID: e.ID, Type: e.Type, CreatedAt: domain.At(e.At), ClientID: e.Client, published: e.Body}
 }
 
 func (a *API) declareEvents() {

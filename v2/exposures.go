@@ -18,9 +18,9 @@ type Exposure struct {
 	BreachOn    *domain.Date    `json:"breach_on" doc:"Day of the breach. Null where it is not known."`
 	Severity    domain.Severity `json:"severity" doc:"How grave the exposure is. critical: passwords; high: sensitive personal data; medium: basic account data; low: spam lists."`
 	DataClasses []string        `json:"data_classes" doc:"Kinds of data that were exposed."`
-	FirstSeenAt op.Time         `json:"first_seen_at" doc:"When the exposure was found."`
-	NotifiedAt  *op.Time        `json:"notified_at" doc:"When the user was told. Null for not yet."`
-	ResolvedAt  *op.Time        `json:"resolved_at" doc:"When the exposure was resolved. Null for not yet."`
+	FirstSeenAt domain.Time     `json:"first_seen_at" doc:"When the exposure was found."`
+	NotifiedAt  *domain.Time    `json:"notified_at" doc:"When the user was told. Null for not yet."`
+	ResolvedAt  *domain.Time    `json:"resolved_at" doc:"When the exposure was resolved. Null for not yet."`
 }
 
 // DarkWebUser is a user with the numbers of exposures.
@@ -50,14 +50,14 @@ type DarkWebSummary struct {
 	ResolvedExposures   int               `json:"resolved_exposures" doc:"Number of exposures that are resolved."`
 	AffectedUsers       int               `json:"affected_users" doc:"Number of users with an unresolved exposure."`
 	BySeverity          domain.BySeverity `json:"by_severity" doc:"Unresolved exposures per severity."`
-	LastFoundAt         *op.Time          `json:"last_found_at" doc:"When an exposure was last found. Null for never."`
+	LastFoundAt         *domain.Time      `json:"last_found_at" doc:"When an exposure was last found. Null for never."`
 }
 
 func exposureOf(e domain.Exposure) Exposure {
 	return Exposure{
 		UserID: e.User, BreachName: e.Breach, Title: e.Title, Domain: e.Domain, BreachOn: e.BreachOn,
 		Severity: e.Severity, DataClasses: e.DataClasses,
-		FirstSeenAt: op.At(e.FirstSeenAt), NotifiedAt: op.MaybeAt(e.NotifiedAt), ResolvedAt: op.MaybeAt(e.ResolvedAt),
+		FirstSeenAt: domain.At(e.FirstSeenAt), NotifiedAt: domain.MaybeAt(e.NotifiedAt), ResolvedAt: domain.MaybeAt(e.ResolvedAt),
 	}
 }
 
@@ -124,15 +124,15 @@ func (a *API) getDarkWeb(ctx context.Context, in *GetDarkWeb) (*DarkWeb, error) 
 	}
 	out.Summary = &DarkWebSummary{
 		UnresolvedExposures: sum.Unresolved, ResolvedExposures: sum.Resolved, AffectedUsers: sum.Affected,
-		BySeverity: sum.By, LastFoundAt: op.MaybeAt(sum.LastFoundAt),
+		BySeverity: sum.By, LastFoundAt: domain.MaybeAt(sum.LastFoundAt),
 	}
 	return out, nil
 }
 
 // seenWithin is the part of a query that says when exposures were first seen.
 type seenWithin struct {
-	Since *op.Time `query:"since" doc:"Only exposures first seen at or after this time."`
-	Until *op.Time `query:"until" doc:"Only exposures first seen before this time."`
+	Since *domain.Time `query:"since" doc:"Only exposures first seen at or after this time."`
+	Until *domain.Time `query:"until" doc:"Only exposures first seen before this time."`
 }
 
 func (q seenWithin) period() (domain.Period, error) { return period(q.Since, q.Until) }
@@ -143,7 +143,7 @@ type ListExposures struct {
 	Query struct {
 		op.Paging
 		seenWithin
-		UpdatedSince *op.Time `query:"updated_since" doc:"Only exposures that changed at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only exposures that changed at or after this time."`
 	}
 }
 
@@ -168,7 +168,7 @@ type ListDarkWebUsers struct {
 	Query struct {
 		op.Paging
 		seenWithin
-		UpdatedSince *op.Time `query:"updated_since" doc:"Only users whose record or exposures changed at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only users whose record or exposures changed at or after this time."`
 	}
 }
 

@@ -149,7 +149,7 @@ func TestDarkWebSummary(t *testing.T) {
 	w.Do("PATCH", "/v2/users/"+w.users[3].ID.String(), w.tenant.Key, `{"status":"inactive"}`).Want(http.StatusOK)
 	var got v2.DarkWeb
 	w.Get(w.path(), w.tenant.Key).Want(http.StatusOK).Into(&got)
-	last := op.At(day)
+	last := domain.At(day)
 	want := v2.DarkWeb{Enabled: true, Summary: &v2.DarkWebSummary{
 		UnresolvedExposures: 4, ResolvedExposures: 1, AffectedUsers: 2, BySeverity: domain.BySeverity{Critical: 2, High: 1, Low: 1}, LastFoundAt: &last,
 	}}

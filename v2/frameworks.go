@@ -40,7 +40,7 @@ type FrameworkAssignment struct {
 	Audience   FrameworkAudience            `json:"audience" doc:"Whom the framework is assigned to."`
 	Modules    FrameworkModules             `json:"modules" doc:"Which modules of the framework are on."`
 	Evaluation FrameworkEvaluation          `json:"evaluation" doc:"How far the framework is met. At most 5 minutes old."`
-	CreatedAt  op.Time                      `json:"created_at" doc:"When the framework was assigned."`
+	CreatedAt  domain.Time                  `json:"created_at" doc:"When the framework was assigned."`
 }
 
 // FrameworkRef names a framework.
@@ -71,7 +71,7 @@ type FrameworkEvaluation struct {
 	Total        int                    `json:"total" doc:"Number of requirements."`
 	Percentage   int                    `json:"percentage" doc:"Requirements met, in percent, rounded; 0 without requirements."`
 	Requirements []FrameworkRequirement `json:"requirements" doc:"Each requirement with what was measured."`
-	EvaluatedAt  op.Time                `json:"evaluated_at" doc:"When the requirements were evaluated."`
+	EvaluatedAt  domain.Time            `json:"evaluated_at" doc:"When the requirements were evaluated."`
 }
 
 // FrameworkRequirement is one measure of an evaluation.
@@ -107,11 +107,11 @@ func frameworkAssignmentOf(a domain.FrameworkAssignment) FrameworkAssignment {
 		ID:        a.ID,
 		Framework: FrameworkRef{ID: a.Framework.ID, Name: a.Framework.Name, Category: a.Framework.Category},
 		Audience:  FrameworkAudience{Type: a.Audience},
-		Modules:   FrameworkModules(a.Modules), CreatedAt: op.At(a.CreatedAt),
+		Modules:   FrameworkModules(a.Modules), CreatedAt: domain.At(a.CreatedAt),
 		Evaluation: FrameworkEvaluation{
 			Met: a.Evaluation.Met, Total: a.Evaluation.Total, Percentage: a.Evaluation.Percentage(),
 			Requirements: make([]FrameworkRequirement, len(a.Evaluation.Requirements)),
-			EvaluatedAt:  op.At(a.Evaluation.At),
+			EvaluatedAt:  domain.At(a.Evaluation.At),
 		},
 	}
 	for i, r := range a.Evaluation.Requirements {
@@ -187,7 +187,7 @@ type ListClientFrameworks struct {
 	Path  clientPath
 	Query struct {
 		op.Paging
-		UpdatedSince *op.Time `query:"updated_since" doc:"Only assignments that were made, or of which more than evaluated_at changed, at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only assignments that were made, or of which more than evaluated_at changed, at or after this time."`
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"partnerapi/domain"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
 
@@ -267,7 +266,7 @@ func TestFrameworkMeetsEntries(t *testing.T) {
 
 // shownTime is a time as v2 writes it.
 func shownTime(at time.Time) string {
-	text, _ := op.At(at).MarshalText()
+	text, _ := domain.At(at).MarshalText()
 	return string(text)
 }
 

@@ -71,7 +71,7 @@ func (w *world) badParameter(t *testing.T, o op.Operation, p op.Param) {
 	case isEnum:
 		all := strings.Join(enum.Values(), ", ")
 		maps.Copy(bad, map[string]string{"nope": all, strings.ToUpper(enum.Values()[0]): all, enum.Values()[0] + " ": all})
-	case elem == reflect.TypeFor[op.Time]():
+	case elem == reflect.TypeFor[domain.Time]():
 		for _, text := range []string{"yesterday", "2026-06-15", "2026-06-15T12:00:00", "2026-13-01T00:00:00Z", "1750000000", "2026-06-15 12:00:00Z"} {
 			bad[text] = "RFC 3339"
 		}
@@ -204,7 +204,7 @@ func (w *world) badMember(t *testing.T, o op.Operation, m member) {
 			}
 			faults = append(faults, fault{"[]", ""}, fault{"[" + strings.Repeat(item+",", m.max()) + item + "]", ""})
 		}
-	case m.typ == reflect.TypeFor[op.Time](), m.typ == reflect.TypeFor[domain.Date]():
+	case m.typ == reflect.TypeFor[domain.Time](), m.typ == reflect.TypeFor[domain.Date]():
 		faults = append(faults, fault{`"tomorrow"`, "must be"}, fault{"1", "must be"}, fault{`"2026-02-30"`, "must be"}, fault{`""`, "must be"})
 	case m.typ == reflect.TypeFor[v2.Audience](), m.typ == reflect.TypeFor[v2.AssignModules]():
 		faults = []fault{{`"all"`, "must be"}, {"null", "null"}, {"[]", "must be"}}

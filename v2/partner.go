@@ -20,9 +20,9 @@ type GetPartner struct{}
 
 // Partner is a partner as v2 shows it.
 type Partner struct {
-	Name      string  `json:"name" doc:"The partner's name."`
-	CreatedAt op.Time `json:"created_at" doc:"When the partner was created."`
-	Admins    []Admin `json:"admins" doc:"The admins who see every client."`
+	Name      string      `json:"name" doc:"The partner's name."`
+	CreatedAt domain.Time `json:"created_at" doc:"When the partner was created."`
+	Admins    []Admin     `json:"admins" doc:"The admins who see every client."`
 }
 
 func (a *API) getPartner(ctx context.Context, _ *GetPartner) (*Partner, error) {
@@ -30,7 +30,7 @@ func (a *API) getPartner(ctx context.Context, _ *GetPartner) (*Partner, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Partner{Name: p.Name, CreatedAt: op.At(p.CreatedAt), Admins: make([]Admin, len(p.Admins))}
+	out := &Partner{Name: p.Name, CreatedAt: domain.At(p.CreatedAt), Admins: make([]Admin, len(p.Admins))}
 	for i, admin := range p.Admins {
 		out.Admins[i] = adminOf(admin)
 	}

@@ -18,25 +18,25 @@ type PhishingResult struct {
 	Automated              bool                    `json:"automated" doc:"Whether a mail scanner opened or clicked the mail, too. That moves no status, no time, no rate and no score."`
 	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was told: it asked for the head of a page only (head), came from a listed network (network), or was too fast (fast). Null without one."`
 	Failure                *string                 `json:"failure" doc:"Why the mail will never be sent. Null unless the status is failed."`
-	FailedAt               *op.Time                `json:"failed_at" doc:"When sending was given up. Null unless the status is failed."`
-	SendAt                 op.Time                 `json:"send_at" doc:"When the mail is to be sent."`
-	SentAt                 *op.Time                `json:"sent_at" doc:"When the mail was sent. Null for not yet."`
-	OpenedAt               *op.Time                `json:"opened_at" doc:"When the user opened the mail. Null for not yet."`
-	ClickedAt              *op.Time                `json:"clicked_at" doc:"When the user clicked the link. Null for not yet."`
-	ReportedAt             *op.Time                `json:"reported_at" doc:"When the user reported the mail. Null for not yet."`
-	CredentialsSubmittedAt *op.Time                `json:"credentials_submitted_at" doc:"When the user submitted credentials, which are never stored. Null for not yet."`
-	AttachmentOpenedAt     *op.Time                `json:"attachment_opened_at" doc:"When the user opened the attachment. Null for not yet."`
-	UpdatedAt              op.Time                 `json:"updated_at" doc:"When the result last changed."`
+	FailedAt               *domain.Time            `json:"failed_at" doc:"When sending was given up. Null unless the status is failed."`
+	SendAt                 domain.Time             `json:"send_at" doc:"When the mail is to be sent."`
+	SentAt                 *domain.Time            `json:"sent_at" doc:"When the mail was sent. Null for not yet."`
+	OpenedAt               *domain.Time            `json:"opened_at" doc:"When the user opened the mail. Null for not yet."`
+	ClickedAt              *domain.Time            `json:"clicked_at" doc:"When the user clicked the link. Null for not yet."`
+	ReportedAt             *domain.Time            `json:"reported_at" doc:"When the user reported the mail. Null for not yet."`
+	CredentialsSubmittedAt *domain.Time            `json:"credentials_submitted_at" doc:"When the user submitted credentials, which are never stored. Null for not yet."`
+	AttachmentOpenedAt     *domain.Time            `json:"attachment_opened_at" doc:"When the user opened the attachment. Null for not yet."`
+	UpdatedAt              domain.Time             `json:"updated_at" doc:"When the result last changed."`
 }
 
 func resultOf(r domain.Result) PhishingResult {
 	return PhishingResult{
 		ResultID: r.ID, UserID: r.User, TemplateID: r.Template, Status: r.Status, Reported: r.Reported,
 		Automated: r.Automated, AutomatedReason: unlessZero(r.AutomatedReason),
-		Failure: unlessZero(r.Failure), FailedAt: op.MaybeAt(r.FailedAt),
-		SendAt: op.At(r.SendAt), SentAt: op.MaybeAt(r.SentAt), OpenedAt: op.MaybeAt(r.OpenedAt), ClickedAt: op.MaybeAt(r.ClickedAt),
-		ReportedAt: op.MaybeAt(r.ReportedAt), CredentialsSubmittedAt: op.MaybeAt(r.CredentialsSubmittedAt),
-		AttachmentOpenedAt: op.MaybeAt(r.AttachmentOpenedAt), UpdatedAt: op.At(r.UpdatedAt),
+		Failure: unlessZero(r.Failure), FailedAt: domain.MaybeAt(r.FailedAt),
+		SendAt: domain.At(r.SendAt), SentAt: domain.MaybeAt(r.SentAt), OpenedAt: domain.MaybeAt(r.OpenedAt), ClickedAt: domain.MaybeAt(r.ClickedAt),
+		ReportedAt: domain.MaybeAt(r.ReportedAt), CredentialsSubmittedAt: domain.MaybeAt(r.CredentialsSubmittedAt),
+		AttachmentOpenedAt: domain.MaybeAt(r.AttachmentOpenedAt), UpdatedAt: domain.At(r.UpdatedAt),
 	}
 }
 
@@ -91,13 +91,13 @@ type PhishingTemplate struct {
 	Category  string            `json:"category" doc:"Category of the mail, by which clients enable templates."`
 	Subject   string            `json:"subject" doc:"Subject of the mail."`
 	FromEmail string            `json:"from_email" doc:"Address that the mail claims to come from."`
-	CreatedAt op.Time           `json:"created_at" doc:"When the template was added."`
+	CreatedAt domain.Time       `json:"created_at" doc:"When the template was added."`
 }
 
 func templateOf(t domain.Template) PhishingTemplate {
 	return PhishingTemplate{
 		ID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Subject: t.Subject, FromEmail: t.FromEmail(),
-		CreatedAt: op.At(t.CreatedAt),
+		CreatedAt: domain.At(t.CreatedAt),
 	}
 }
 
@@ -131,9 +131,9 @@ type ListPhishingResults struct {
 		UserID       string          `query:"user_id" validate:"max=500" doc:"Only results of this user."`
 		ResultID     string          `query:"result_id" validate:"max=500" doc:"Only this result."`
 		Status       *ResultStatuses `query:"status" doc:"Only results that are in one of these states now, comma-separated: scheduled, sent, opened, attachment_opened, clicked, credentials_submitted, failed."`
-		Since        *op.Time        `query:"since" doc:"Only mails sent at or after this time. The list is then in the order of sending."`
-		Until        *op.Time        `query:"until" doc:"Only mails sent before this time. The list is then in the order of sending."`
-		UpdatedSince *op.Time        `query:"updated_since" doc:"Only results that changed at or after this time."`
+		Since        *domain.Time    `query:"since" doc:"Only mails sent at or after this time. The list is then in the order of sending."`
+		Until        *domain.Time    `query:"until" doc:"Only mails sent before this time. The list is then in the order of sending."`
+		UpdatedSince *domain.Time    `query:"updated_since" doc:"Only results that changed at or after this time."`
 	}
 }
 
@@ -197,7 +197,7 @@ func (a *API) getPhishingSummary(ctx context.Context, in *GetPhishingSummary) (*
 type ListPhishingTemplates struct {
 	Query struct {
 		op.Paging
-		UpdatedSince *op.Time `query:"updated_since" doc:"Only templates that were added or changed at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only templates that were added or changed at or after this time."`
 	}
 }
 

@@ -19,7 +19,7 @@ type PhishingSend struct {
 	UserID     domain.UserID     `json:"user_id" doc:"The user whom the mail is for."`
 	ResultID   domain.ResultID   `json:"result_id" doc:"Opaque id of the result. Follow it in the client's phishing results."`
 	TemplateID domain.TemplateID `json:"template_id" doc:"The template of the mail."`
-	SendAt     op.Time           `json:"send_at" doc:"When the mail is sent."`
+	SendAt     domain.Time       `json:"send_at" doc:"When the mail is sent."`
 }
 
 func (a *API) declarePhishingSends() {
@@ -37,7 +37,7 @@ type SendPhishing struct {
 	Body struct {
 		UserIDs    []domain.UserID                `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A user who is named twice is sent one mail."`
 		TemplateID op.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. Left out, each user is sent one that they have not seen, in their language and of the client's enabled categories."`
-		SendAt     op.Optional[op.Time]           `json:"send_at,omitzero" doc:"When to send. Left out or past, at once."`
+		SendAt     op.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send. Left out or past, at once."`
 	}
 }
 
@@ -71,7 +71,7 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *Sen
 	}
 
 	sendAt := c.At
-	if asked := req.Body.SendAt.Value; asked.After(sendAt) {
+	if asked := req.Body.SendAt.Value; asked.Time.After(sendAt) {
 		sendAt = asked.Time
 	}
 	out := &PhishingSent{}
@@ -79,7 +79,7 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *Sen
 		r := &results[i]
 		r.ID, r.SendAt = db.NewID[domain.ResultKind](), sendAt
 		out.Sends = append(out.Sends, PhishingSend{
-			UserID: r.User, ResultID: r.ID, TemplateID: r.Template, SendAt: op.At(sendAt),
+			UserID: r.User, ResultID: r.ID, TemplateID: r.Template, SendAt: domain.At(sendAt),
 		})
 	}
 	return out, t.ScheduleResults(ctx, c, results)

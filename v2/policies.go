@@ -22,8 +22,8 @@ type Policy struct {
 	AudienceUserCount      *int             `json:"audience_user_count" doc:"Number of active users in the audience. Null where no acknowledgment is required."`
 	AcknowledgedCount      *int             `json:"acknowledged_count" doc:"Number of users in the audience who signed the current version within the renewal period. Null where no acknowledgment is required."`
 	AcknowledgedPercentage *float64         `json:"acknowledged_percentage" doc:"Those who signed, in percent of the audience, 0 to 100; 0 for an empty audience. Null where no acknowledgment is required."`
-	CreatedAt              op.Time          `json:"created_at" doc:"When the policy was created."`
-	UpdatedAt              op.Time          `json:"updated_at" doc:"When the policy or its sign-off last changed."`
+	CreatedAt              domain.Time      `json:"created_at" doc:"When the policy was created."`
+	UpdatedAt              domain.Time      `json:"updated_at" doc:"When the policy or its sign-off last changed."`
 }
 
 // PolicyUser is a user of a policy's audience as v2 shows it.
@@ -32,14 +32,14 @@ type PolicyUser struct {
 	Email          string        `json:"email" format:"email" doc:"The user's address."`
 	Name           string        `json:"name" doc:"The user's full name."`
 	Acknowledged   bool          `json:"acknowledged" doc:"Whether the user signed the current version within the renewal period."`
-	AcknowledgedAt *op.Time      `json:"acknowledged_at" doc:"When the user signed. Null where acknowledged is false."`
+	AcknowledgedAt *domain.Time  `json:"acknowledged_at" doc:"When the user signed. Null where acknowledged is false."`
 }
 
 func policyOf(p domain.Policy) Policy {
 	out := Policy{
 		ID: p.ID, ClientID: p.Client, Title: p.Title, Description: p.Description, Version: p.Version,
 		ScopeType: p.ScopeType, ScopeID: p.Scope, RequiresAcknowledgment: p.MustSign, RenewalPeriodDays: p.RenewalDays,
-		CreatedAt: op.At(p.CreatedAt), UpdatedAt: op.At(p.UpdatedAt),
+		CreatedAt: domain.At(p.CreatedAt), UpdatedAt: domain.At(p.UpdatedAt),
 	}
 	if s := p.SignOff; s != nil {
 		percentage := s.Percentage()
@@ -51,7 +51,7 @@ func policyOf(p domain.Policy) Policy {
 func policyUserOf(u domain.PolicyUser) PolicyUser {
 	return PolicyUser{
 		UserID: u.User, Email: u.Email, Name: u.Name,
-		Acknowledged: u.AcknowledgedAt != nil, AcknowledgedAt: op.MaybeAt(u.AcknowledgedAt),
+		Acknowledged: u.AcknowledgedAt != nil, AcknowledgedAt: domain.MaybeAt(u.AcknowledgedAt),
 	}
 }
 
@@ -90,7 +90,7 @@ type ListPolicies struct {
 	Path  clientPath
 	Query struct {
 		op.Paging
-		UpdatedSince *op.Time `query:"updated_since" doc:"Only policies that changed at or after this time, be it that a signature lapsed."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only policies that changed at or after this time, be it that a signature lapsed."`
 	}
 }
 
@@ -110,7 +110,7 @@ type ListPolicyUsers struct {
 	Query struct {
 		op.Paging
 		Status       domain.SignFilter `query:"status" validate:"enum" default:"all" doc:"Only users who signed, or only those who have not."`
-		UpdatedSince *op.Time          `query:"updated_since" doc:"Only users whose record or signature changed at or after this time, be it that it lapsed."`
+		UpdatedSince *domain.Time      `query:"updated_since" doc:"Only users whose record or signature changed at or after this time, be it that it lapsed."`
 	}
 }
 

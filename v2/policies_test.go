@@ -100,7 +100,7 @@ func TestSignOffLapsesByTheClock(t *testing.T) {
 	s.Clock.Set(at.AddDate(0, 0, 30))
 	s.want(p, "3 0 0", 0, 3)
 	after := s.list("?updated_since=" + s.Clock.Now().Format(time.RFC3339Nano))
-	if len(before.Data) != 0 || len(after.Data) != 1 || after.Data[0]["updated_at"] != op.At(s.Clock.Now()).Time.Format("2006-01-02T15:04:05.000000Z") {
+	if len(before.Data) != 0 || len(after.Data) != 1 || after.Data[0]["updated_at"] != domain.At(s.Clock.Now()).Time.Format("2006-01-02T15:04:05.000000Z") {
 		t.Errorf("updated since: %v before the lapse and %v after", before.Data, after.Data)
 	}
 	s.sign(p, 0, 1, s.Clock.Now()) // again, in a new period

@@ -12,18 +12,18 @@ type ReportedEmail struct {
 	ID             domain.ReportedEmailID `json:"id" doc:"Opaque id of the report."`
 	UserID         domain.UserID          `json:"user_id" doc:"The user who reported the mail."`
 	ClientID       domain.ClientID        `json:"client_id" doc:"The user's client."`
-	ReportedAt     op.Time                `json:"reported_at" doc:"When the user reported the mail."`
+	ReportedAt     domain.Time            `json:"reported_at" doc:"When the user reported the mail."`
 	Subject        string                 `json:"subject" doc:"Subject of the mail; may be empty."`
 	Sender         string                 `json:"sender" doc:"Sender as the mail names it: mostly an address."`
 	Classification domain.EmailClass      `json:"classification" doc:"What triage made of the mail; pending before it. Draft: it depends on the mailbox integration."`
-	ClassifiedAt   *op.Time               `json:"classified_at" doc:"When the mail was classified. Null while it is pending."`
+	ClassifiedAt   *domain.Time           `json:"classified_at" doc:"When the mail was classified. Null while it is pending."`
 	MailboxAction  *domain.MailboxAction  `json:"mailbox_action" doc:"What the mailbox integration did with the mail. Null where that is not known. Draft."`
 }
 
 func reportedEmailOf(r domain.ReportedEmail) ReportedEmail {
 	return ReportedEmail{
-		ID: r.ID, UserID: r.User, ClientID: r.Client, ReportedAt: op.At(r.ReportedAt), Subject: r.Subject, Sender: r.Sender,
-		Classification: r.Class, ClassifiedAt: op.MaybeAt(r.ClassifiedAt), MailboxAction: unlessZero(r.Action),
+		ID: r.ID, UserID: r.User, ClientID: r.Client, ReportedAt: domain.At(r.ReportedAt), Subject: r.Subject, Sender: r.Sender,
+		Classification: r.Class, ClassifiedAt: domain.MaybeAt(r.ClassifiedAt), MailboxAction: unlessZero(r.Action),
 	}
 }
 
@@ -43,10 +43,10 @@ type ListReportedEmails struct {
 	Path  clientPath
 	Query struct {
 		op.Paging
-		Since          *op.Time          `query:"since" doc:"Only mails reported at or after this time."`
-		Until          *op.Time          `query:"until" doc:"Only mails reported before this time."`
+		Since          *domain.Time      `query:"since" doc:"Only mails reported at or after this time."`
+		Until          *domain.Time      `query:"until" doc:"Only mails reported before this time."`
 		Classification domain.EmailClass `query:"classification" validate:"omitempty,enum" doc:"Only mails that are classified so now."`
-		UpdatedSince   *op.Time          `query:"updated_since" doc:"Only mails that were reported or classified at or after this time."`
+		UpdatedSince   *domain.Time      `query:"updated_since" doc:"Only mails that were reported or classified at or after this time."`
 	}
 }
 

@@ -16,10 +16,10 @@ type Report struct {
 	Format    domain.ReportFormat `json:"format" doc:"Format of the file."`
 	Status    domain.ReportStatus `json:"status" doc:"pending until the file is made; failed where making it failed three times."`
 	Period    *ReportPeriod       `json:"period" doc:"The days that the report covers. Null for a report about the moment at which it is made."`
-	CreatedAt op.Time             `json:"created_at" doc:"When the report was asked for."`
+	CreatedAt domain.Time         `json:"created_at" doc:"When the report was asked for."`
 
 	// UpdatedAt is for v1.
-	UpdatedAt op.Time `json:"-"`
+	UpdatedAt domain.Time `json:"-"`
 }
 
 // ReportPeriod is a range of days (UTC), both ends counted.
@@ -37,7 +37,7 @@ type ReportDetail struct {
 func reportOf(r domain.Report) Report {
 	out := Report{
 		ID: r.ID, ClientID: r.Client, Type: string(r.Type), Format: r.Format, Status: r.Status,
-		CreatedAt: op.At(r.CreatedAt), UpdatedAt: op.At(r.UpdatedAt),
+		CreatedAt: domain.At(r.CreatedAt), UpdatedAt: domain.At(r.UpdatedAt),
 	}
 	if r.Period != nil {
 		out.Period = &ReportPeriod{StartOn: r.Period.Start, EndOn: r.Period.End}
@@ -156,7 +156,7 @@ type ListReports struct {
 		op.Paging
 		Type         domain.ReportType   `query:"type" validate:"omitempty,enum" doc:"Only reports of this type."`
 		Status       domain.ReportStatus `query:"status" validate:"omitempty,enum" doc:"Only reports in this state."`
-		UpdatedSince *op.Time            `query:"updated_since" doc:"Only reports that were asked for, made or failed at or after this time."`
+		UpdatedSince *domain.Time        `query:"updated_since" doc:"Only reports that were asked for, made or failed at or after this time."`
 	}
 }
 

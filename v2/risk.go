@@ -15,7 +15,7 @@ type UserRisk struct {
 	Role       domain.Role     `json:"role" doc:"The risk role, which weights the signals."`
 	Tallies    domain.Tallies  `json:"tallies" doc:"Raw counts over the trailing 12 months. The score weights recent signals more."`
 	Factors    []domain.Factor `json:"factors" doc:"What each signal adds, the role's multiplier applied. The baseline and all deltas add up to the score."`
-	ComputedAt op.Time         `json:"computed_at" doc:"When the score was computed."`
+	ComputedAt domain.Time     `json:"computed_at" doc:"When the score was computed."`
 
 	client domain.ClientID
 }
@@ -26,7 +26,7 @@ func (r UserRisk) BudgetClient() domain.ClientID { return r.client }
 func userRiskOf(r domain.UserRisk) UserRisk {
 	return UserRisk{
 		Score: r.Score, Grade: r.Grade, Baseline: r.Baseline, Role: r.Role, Tallies: r.Tallies,
-		Factors: r.Deltas.Factors(), ComputedAt: op.At(r.ComputedAt),
+		Factors: r.Deltas.Factors(), ComputedAt: domain.At(r.ComputedAt),
 	}
 }
 
@@ -39,7 +39,7 @@ type ClientRisk struct {
 	ByRole        []domain.RoleRisk        `json:"by_role" doc:"The active users by risk role."`
 	TopFactors    []domain.FactorTotal     `json:"top_factors" doc:"The factors that move the scores most, by the size of their total."`
 	History       []domain.AverageOn       `json:"history" doc:"Daily averages of the last 90 days, oldest first. Days without one are left out."`
-	ComputedAt    op.Time                  `json:"computed_at" doc:"When the snapshot was made; at most 5 minutes ago."`
+	ComputedAt    domain.Time              `json:"computed_at" doc:"When the snapshot was made; at most 5 minutes ago."`
 
 	client domain.ClientID
 }
@@ -98,6 +98,6 @@ func (a *API) getClientRisk(ctx context.Context, in *GetClientRisk) (*ClientRisk
 	return &ClientRisk{
 		AverageScore: r.AverageScore, Grade: r.Grade, HighRiskUsers: r.HighRiskUsers,
 		Distribution: r.Distribution, ByRole: r.ByRole, TopFactors: r.TopFactors, History: r.History,
-		ComputedAt: op.At(r.ComputedAt), client: t.ID,
+		ComputedAt: domain.At(r.ComputedAt), client: t.ID,
 	}, nil
 }

@@ -174,7 +174,7 @@ func (w *world) sample(m member, n int64) any {
 		return map[string]any{"start_on": end.AddDays(-int(n % 300)).String(), "end_on": end.String()}
 	case m.typ == reflect.TypeFor[domain.Date]():
 		return domain.DateOf(w.Clock.Now()).AddDays(int(n)).String()
-	case m.typ == reflect.TypeFor[op.Time]():
+	case m.typ == reflect.TypeFor[domain.Time]():
 		return w.Clock.Now().Add(time.Duration(n) * time.Minute).Format(time.RFC3339)
 	case m.enum() != nil:
 		return m.enum()[0]

@@ -12,9 +12,9 @@ import (
 type SyncRun struct {
 	Status      domain.SyncStatus  `json:"status" doc:"How far the run is."`
 	Trigger     domain.SyncTrigger `json:"trigger" doc:"What asked for the run: a request, the schedule, or an operator's command."`
-	QueuedAt    op.Time            `json:"queued_at" doc:"When the run was asked for."`
-	StartedAt   *op.Time           `json:"started_at" doc:"When the run began. Null for not yet."`
-	FinishedAt  *op.Time           `json:"finished_at" doc:"When the run ended. Null for not yet."`
+	QueuedAt    domain.Time        `json:"queued_at" doc:"When the run was asked for."`
+	StartedAt   *domain.Time       `json:"started_at" doc:"When the run began. Null for not yet."`
+	FinishedAt  *domain.Time       `json:"finished_at" doc:"When the run ended. Null for not yet."`
 	Created     int                `json:"created" doc:"Number of users made."`
 	Updated     int                `json:"updated" doc:"Number of users who changed or became active again; neither those merged nor those deactivated."`
 	Deactivated int                `json:"deactivated" doc:"Number of users who became inactive, because the account is disabled, removed or has left the group."`
@@ -32,8 +32,8 @@ type SkippedAccount struct {
 
 func syncRunOf(r domain.SyncRun) SyncRun {
 	out := SyncRun{
-		Status: r.Status, Trigger: r.Trigger, QueuedAt: op.At(r.QueuedAt),
-		StartedAt: op.MaybeAt(r.StartedAt), FinishedAt: op.MaybeAt(r.FinishedAt),
+		Status: r.Status, Trigger: r.Trigger, QueuedAt: domain.At(r.QueuedAt),
+		StartedAt: domain.MaybeAt(r.StartedAt), FinishedAt: domain.MaybeAt(r.FinishedAt),
 		Created: r.Created, Updated: r.Updated, Deactivated: r.Deactivated, Merged: r.Merged, Unchanged: r.Unchanged,
 		Skipped: make([]SkippedAccount, len(r.Skipped)), Error: r.Error,
 	}
@@ -71,7 +71,7 @@ type SyncQueued struct {
 	// ID is for the audit trail.
 	ID       domain.SyncRunID  `json:"-"`
 	Status   domain.SyncStatus `json:"status" doc:"Always queued. Follow the run in the client's sync runs."`
-	QueuedAt op.Time           `json:"queued_at" doc:"When the run was queued."`
+	QueuedAt domain.Time       `json:"queued_at" doc:"When the run was queued."`
 }
 
 func (a *API) startSync(ctx context.Context, in *StartSync) (out *SyncQueued, err error) {
@@ -81,7 +81,7 @@ func (a *API) startSync(ctx context.Context, in *StartSync) (out *SyncQueued, er
 			return err
 		}
 		run, err := t.RequestSync(ctx, c)
-		out = &SyncQueued{ID: run.ID, Status: run.Status, QueuedAt: op.At(run.QueuedAt)}
+		out = &SyncQueued{ID: run.ID, Status: run.Status, QueuedAt: domain.At(run.QueuedAt)}
 		return err
 	})
 	return out, err
@@ -92,7 +92,7 @@ type ListSyncRuns struct {
 	Path  clientPath
 	Query struct {
 		op.Paging
-		UpdatedSince *op.Time `query:"updated_since" doc:"Only runs that changed at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only runs that changed at or after this time."`
 	}
 }
 

@@ -121,7 +121,7 @@ func textOf(t *rapid.T, p op.Param) string {
 		return idText(t, object.Prefix())
 	}
 	switch {
-	case typ == reflect.TypeFor[op.Time]():
+	case typ == reflect.TypeFor[domain.Time]():
 		at := time.Unix(rapid.Int64Range(-62e9, 250e9).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "fraction"))
 		return at.In(time.FixedZone("", rapid.IntRange(-23, 23).Draw(t, "hours")*3600)).Format(time.RFC3339Nano)
 	case typ.Kind() == reflect.Int:

@@ -14,9 +14,9 @@ type Assignment struct {
 	CourseID    domain.CourseID         `json:"course_id" doc:"Opaque id of the course."`
 	Title       string                  `json:"title" doc:"The course's title."`
 	Order       int                     `json:"order" doc:"The course's place in the user's list, from 1: the client's program first."`
-	AssignedAt  op.Time                 `json:"assigned_at" doc:"When the course was given to the user."`
+	AssignedAt  domain.Time             `json:"assigned_at" doc:"When the course was given to the user."`
 	DueOn       domain.Date             `json:"due_on" doc:"The day (UTC) by whose end the course is to be completed."`
-	CompletedAt *op.Time                `json:"completed_at" doc:"When the user completed the course. Null for not yet, and where the course is due again."`
+	CompletedAt *domain.Time            `json:"completed_at" doc:"When the user completed the course. Null for not yet, and where the course is due again."`
 	Status      domain.AssignmentStatus `json:"status" doc:"Whether the course is open, completed or overdue today (UTC)."`
 }
 
@@ -57,7 +57,7 @@ type ListTraining struct {
 	Path  userPath
 	Query struct {
 		op.Paging
-		UpdatedSince *op.Time `query:"updated_since" doc:"Only courses that were assigned, completed or became overdue, or whose place in the list changed, at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only courses that were assigned, completed or became overdue, or whose place in the list changed, at or after this time."`
 	}
 }
 
@@ -74,8 +74,8 @@ func (a *API) listTraining(
 // assignmentOf shows an assignment with its status as of today.
 func (a *API) assignmentOf(t domain.Assignment) Assignment {
 	return Assignment{
-		CourseID: t.Course, Title: t.Title, Order: t.Place, AssignedAt: op.At(t.AssignedAt), DueOn: t.DueOn,
-		CompletedAt: op.MaybeAt(t.CompletedAt), Status: t.Status(domain.DateOf(a.db.Now())),
+		CourseID: t.Course, Title: t.Title, Order: t.Place, AssignedAt: domain.At(t.AssignedAt), DueOn: t.DueOn,
+		CompletedAt: domain.MaybeAt(t.CompletedAt), Status: t.Status(domain.DateOf(a.db.Now())),
 	}
 }
 

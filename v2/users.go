@@ -23,8 +23,8 @@ type UserCore struct {
 	Source            domain.UserSource `json:"source" doc:"Where the record came from: a directory, by hand, or this interface."`
 	Group             *Group            `json:"group" doc:"The directory group or manual group that the user is in. Null for none."`
 	Training          UserTraining      `json:"training" doc:"Where the user stands with the courses."`
-	CreatedAt         op.Time           `json:"created_at" doc:"When the user was created."`
-	UpdatedAt         op.Time           `json:"updated_at" doc:"When a field of the user last changed, the score included."`
+	CreatedAt         domain.Time       `json:"created_at" doc:"When the user was created."`
+	UpdatedAt         domain.Time       `json:"updated_at" doc:"When a field of the user last changed, the score included."`
 
 	// What v1 shows of a user and v2 does not: percentages of the simulated
 	// mails that the user clicked, ever and within 365 days.
@@ -95,7 +95,7 @@ func userCoreOf(u domain.User) UserCore {
 		Department: u.Department, JobTitle: u.JobTitle, ManagerEmail: u.ManagerEmail, Status: u.Status, Role: u.Role,
 		PreferredLanguage: u.Language, Source: u.Source,
 		Training:  UserTraining{OnTrack: u.Training.OnTrack(), OverdueCount: u.Training.Overdue},
-		CreatedAt: op.At(u.CreatedAt), UpdatedAt: op.At(u.UpdatedAt),
+		CreatedAt: domain.At(u.CreatedAt), UpdatedAt: domain.At(u.UpdatedAt),
 
 		ClickRateTotal: domain.Percent(u.Phishing.Clicked, u.Phishing.Sent),
 		ClickRateYear:  domain.Percent(u.Phishing.ClickedYear, u.Phishing.SentYear),
@@ -161,7 +161,7 @@ type ListUsers struct {
 		Q            string                  `query:"q" validate:"max=500" doc:"Only users whose name or email contains this text, in any case."`
 		Role         domain.Role             `query:"role" validate:"omitempty,enum" doc:"Only users with this risk role."`
 		CollectionID string                  `query:"collection_id" validate:"max=500" doc:"Only members of this collection."`
-		UpdatedSince *op.Time                `query:"updated_since" doc:"Only users that changed at or after this time."`
+		UpdatedSince *domain.Time            `query:"updated_since" doc:"Only users that changed at or after this time."`
 		Sort         domain.UserSort         `query:"sort" validate:"enum" default:"created_at" doc:"Order of the list; a leading minus sign reverses it."`
 	}
 }

@@ -71,9 +71,9 @@ func (a *API) aroundWrite(
 // belongs to.
 type SendToUser struct {
 	Body struct {
-		UserIDs    []domain.UserID      `json:"user_ids" validate:"required,min=1,max=1"` // named as in SendPhishing
-		TemplateID *domain.TemplateID   `json:"template_id" validate:"required"`
-		SendAt     op.Optional[op.Time] `json:"send_at,omitzero"`
+		UserIDs    []domain.UserID          `json:"user_ids" validate:"required,min=1,max=1"` // named as in SendPhishing
+		TemplateID *domain.TemplateID       `json:"template_id" validate:"required"`
+		SendAt     op.Optional[domain.Time] `json:"send_at,omitzero"`
 	}
 
 	// Client is the user's, as it was found while sending.
@@ -84,7 +84,7 @@ type SendToUser struct {
 type SentToUser struct {
 	ID       domain.UserID   `json:"id"`
 	ClientID domain.ClientID `json:"client_id"`
-	SendAt   op.Time         `json:"send_at"`
+	SendAt   domain.Time     `json:"send_at"`
 }
 
 func (a *API) sendToUser(ctx context.Context, in *SendToUser) (out *SentToUser, err error) {
@@ -150,13 +150,13 @@ type SentEmails struct {
 		// MessageTypes are all types where it is empty.
 		MessageTypes []domain.MessageType `json:"message_types"`
 		// Start begins the 30 days; nil is for the last 30.
-		Start *op.Time `json:"start"`
+		Start *domain.Time `json:"start"`
 	}
 
 	// User is the one user whose mails they are, zero where there are several, and
 	// Since and Until are the ends of the days: as they were found while reading.
 	User         domain.UserID `json:"-"`
-	Since, Until *op.Time      `json:"-"`
+	Since, Until *domain.Time  `json:"-"`
 }
 
 // emailDays is how many days of mails one look-up covers (decisions 5.13).
@@ -198,15 +198,15 @@ func (a *API) sentEmails(ctx context.Context, in *SentEmails, w domain.Window) (
 
 // Days are the ends of the days that are asked for; the second is nil where they
 // go on until now, or past what can be written.
-func (in *SentEmails) Days(now time.Time) (since, until *op.Time) {
+func (in *SentEmails) Days(now time.Time) (since, until *domain.Time) {
 	if in.Body.Start == nil {
-		return &op.Time{Time: now.AddDate(0, 0, -emailDays)}, nil
+		return &domain.Time{Time: now.AddDate(0, 0, -emailDays)}, nil
 	}
-	end := in.Body.Start.AddDate(0, 0, emailDays)
+	end := in.Body.Start.Time.AddDate(0, 0, emailDays)
 	if end.Year() > 9999 {
 		return in.Body.Start, nil
 	}
-	return in.Body.Start, &op.Time{Time: end}
+	return in.Body.Start, &domain.Time{Time: end}
 }
 
 // recipient finds whom the mails were sent to. A user who exists beyond the

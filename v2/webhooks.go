@@ -43,8 +43,8 @@ type Webhook struct {
 	ClientIDs      []domain.ClientID    `json:"client_ids" doc:"The clients that the subscription is limited to; empty for all that its API key reaches."`
 	Description    *string              `json:"description" doc:"What the webhook is for. Null where none was given."`
 	Status         domain.WebhookStatus `json:"status" doc:"A paused subscription was paused by a caller, a disabled one by the service: for 24 hours no delivery succeeded and some failed, or the endpoint answered 410."`
-	CreatedAt      op.Time              `json:"created_at" doc:"When the webhook was created."`
-	LastDeliveryAt *op.Time             `json:"last_delivery_at" doc:"When a delivery last succeeded. Null for never."`
+	CreatedAt      domain.Time          `json:"created_at" doc:"When the webhook was created."`
+	LastDeliveryAt *domain.Time         `json:"last_delivery_at" doc:"When a delivery last succeeded. Null for never."`
 }
 
 // WebhookWithSecret is a subscription with the secret that its events are signed
@@ -57,7 +57,7 @@ type WebhookWithSecret struct {
 func webhookOf(w domain.Webhook) Webhook {
 	return Webhook{
 		ID: w.ID, URL: w.URL, Events: w.Events, ClientIDs: w.Clients, Description: w.Description, Status: w.Status,
-		CreatedAt: op.At(w.CreatedAt), LastDeliveryAt: op.MaybeAt(w.LastDeliveryAt),
+		CreatedAt: domain.At(w.CreatedAt), LastDeliveryAt: domain.MaybeAt(w.LastDeliveryAt),
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
-	"partnerapi/v2/op"
 )
 
 // TestWebhook asks for a ping to the endpoint of a subscription.
@@ -31,7 +30,7 @@ type WebhookTest struct {
 type pingEvent struct {
 	ID        domain.EventID `json:"id"`
 	Type      string         `json:"type"`
-	CreatedAt op.Time        `json:"created_at"`
+	CreatedAt domain.Time    `json:"created_at"`
 	ClientID  *string        `json:"client_id"`
 	Data      pingData       `json:"data"`
 }
@@ -59,7 +58,7 @@ func (a *API) ping(ctx context.Context, in *TestWebhook) error {
 		return a.checkEndpoint(ctx, h.URL)
 	}
 	event := pingEvent{
-		ID: db.NewID[domain.EventKind](), Type: "ping", CreatedAt: op.At(a.db.Now()), Data: pingData{WebhookID: h.ID},
+		ID: db.NewID[domain.EventKind](), Type: "ping", CreatedAt: domain.At(a.db.Now()), Data: pingData{WebhookID: h.ID},
 	}
 	body, err := json.Marshal(event)
 	if err != nil {

@@ -9,16 +9,15 @@ import (
 
 	"partnerapi/domain"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
 )
 
 func TestHistory(t *testing.T) {
 	w := twoClients(t)
 	d := w.document(domain.EmployeeHistory, &period)
 	want := map[string]int{}
-	add := func(u v2.User, at *op.Time, event, subject string) {
+	add := func(u v2.User, at *domain.Time, event, subject string) {
 		if at != nil && within(period, &at.Time) {
-			want[fmt.Sprint(u.Email, " ", at.UTC(), " ", event, " ", subject)]++
+			want[fmt.Sprint(u.Email, " ", at.Time.UTC(), " ", event, " ", subject)]++
 		}
 	}
 	templates := map[domain.TemplateID]string{}
@@ -33,10 +32,10 @@ func TestHistory(t *testing.T) {
 			if r.UserID != u.ID {
 				continue
 			}
-			for event, at := range map[string]*op.Time{"sent": r.SentAt, "opened": r.OpenedAt, "reported": r.ReportedAt} {
+			for event, at := range map[string]*domain.Time{"sent": r.SentAt, "opened": r.OpenedAt, "reported": r.ReportedAt} {
 				add(u, at, "Simulated mail "+event, templates[r.TemplateID])
 			}
-			for event, at := range map[string]*op.Time{"attachment opened": r.AttachmentOpenedAt, "link clicked": r.ClickedAt,
+			for event, at := range map[string]*domain.Time{"attachment opened": r.AttachmentOpenedAt, "link clicked": r.ClickedAt,
 				"credentials submitted": r.CredentialsSubmittedAt} {
 				add(u, at, "Simulated mail: "+event, templates[r.TemplateID])
 			}

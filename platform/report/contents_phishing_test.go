@@ -71,7 +71,7 @@ func TestPhishing(t *testing.T) {
 	byMonth, byCategory := map[string]*counts{}, map[string]*counts{}
 	for _, r := range results {
 		total.add(r)
-		for _, c := range []*counts{at(byUser, r.UserID), at(byMonth, r.SentAt.UTC().Format("Jan 2006")),
+		for _, c := range []*counts{at(byUser, r.UserID), at(byMonth, r.SentAt.Time.UTC().Format("Jan 2006")),
 			at(byCategory, categories[r.TemplateID])} {
 			c.add(r)
 		}

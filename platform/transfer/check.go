@@ -51,11 +51,8 @@ func (f *field) check(value any, now time.Time) error {
 		return f.checkText(v)
 	case *int:
 		return f.checkNumber(*v)
-	case *domain.Moment:
-		if f.past && v.After(now.Add(domain.SignalLead)) {
-			return errors.New("is in the future")
-		}
-		return nil
+	case *domain.Time:
+		return f.checkTime(v, now)
 	case *map[domain.Language]string:
 		return f.checkTitles(*v)
 	case *[]string:
@@ -100,6 +97,17 @@ func (f *field) checkText(text *string) error {
 		return errors.New("must not hold a NUL character")
 	case f.max != nil && utf8.RuneCountInString(*text) > *f.max:
 		return fmt.Errorf("must be at most %d characters", *f.max)
+	}
+	return nil
+}
+
+func (f *field) checkTime(at *domain.Time, now time.Time) error {
+	at.Time = at.Time.Truncate(time.Microsecond)
+	switch {
+	case at.Time.Unix() < 0:
+		return fmt.Errorf("%s is before 1970", at.Time.Format(time.RFC3339Nano))
+	case f.past && at.Time.After(now.Add(domain.SignalLead)):
+		return errors.New("is in the future")
 	}
 	return nil
 }

@@ -132,6 +132,10 @@ func (f *field) take(s state, value jsontext.Value, now time.Time) error {
 		return f.check(into, now)
 	}
 	if err := json.Unmarshal(value, into, json.RejectUnknownMembers(true)); err != nil {
+		if _, isTime := into.(*domain.Time); isTime && value.Kind() == '"' {
+			text, _ := jsontext.AppendUnquote(nil, value)
+			return fmt.Errorf("must be a time such as 2026-01-31T08:00:00Z, not %.40q", text)
+		}
 		return valueError(err, reflect.TypeOf(into).Elem())
 	}
 	return f.check(into, now)
@@ -180,7 +184,7 @@ func valueError(err error, want reflect.Type) error {
 // typeName says in words what JSON a type is read from.
 func typeName(t reflect.Type) string {
 	switch t {
-	case reflect.TypeFor[domain.Moment]():
+	case reflect.TypeFor[domain.Time]():
 		return "a time such as 2026-01-31T08:00:00Z"
 	case reflect.TypeFor[domain.AudienceRecord](), reflect.TypeFor[domain.ModulesRecord]():
 		return "an object"

@@ -9,7 +9,6 @@ import (
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
-	"partnerapi/v2/op"
 )
 
 // Report says who called version 1, and how far each is on its way to version 2.
@@ -48,7 +47,7 @@ type Who struct {
 // Use is how a key used version 1.
 type Use struct {
 	// LastAt is its last call of version 1.
-	LastAt op.Time `json:"last_at"`
+	LastAt domain.Time `json:"last_at"`
 	// Calls and Failures are those of version 1 in the days of the report.
 	Calls    int64   `json:"calls"`
 	Failures int64   `json:"failures"`
@@ -69,12 +68,12 @@ type Operation struct {
 	Calls    int64 `json:"calls"`
 	Failures int64 `json:"failures"`
 	// FirstAt and LastAt are of all that is kept.
-	FirstAt        op.Time `json:"first_at"`
-	LastAt         op.Time `json:"last_at"`
-	SuccessorCalls int64   `json:"successor_calls"`
+	FirstAt        domain.Time `json:"first_at"`
+	LastAt         domain.Time `json:"last_at"`
+	SuccessorCalls int64       `json:"successor_calls"`
 	// SuccessorAt is the successor's last call on a day on which not all failed; nil for
 	// none.
-	SuccessorAt *op.Time `json:"successor_last_at"`
+	SuccessorAt *domain.Time `json:"successor_last_at"`
 	// UserAgents are up to MaxAgents of the days of the report, the latest first, or of
 	// the last day that it was called on.
 	UserAgents []string `json:"user_agents"`
@@ -131,7 +130,7 @@ func Read(ctx context.Context, d pg.Runner, of Asked) (*Report, error) {
 		out.Keys = append(out.Keys, *k)
 	}
 	slices.SortFunc(out.Keys, func(a, b Key) int {
-		return cmp.Or(b.LastAt.Compare(a.LastAt.Time), cmp.Compare(a.Prefix, b.Prefix), cmp.Compare(a.ID.UUID(), b.ID.UUID()))
+		return cmp.Or(b.LastAt.Time.Compare(a.LastAt.Time), cmp.Compare(a.Prefix, b.Prefix), cmp.Compare(a.ID.UUID(), b.ID.UUID()))
 	})
 	return out, nil
 }
@@ -162,17 +161,17 @@ func keysOf(totals []Total, of Asked, days []Day) map[domain.KeyID]*Key {
 		next := of.Successors[t.Operation]
 		at := answered[called{t.Key, next}]
 		o := Operation{
-			Operation: t.Operation, Successor: next, FirstAt: op.At(t.FirstAt), LastAt: op.At(t.LastAt),
+			Operation: t.Operation, Successor: next, FirstAt: domain.At(t.FirstAt), LastAt: domain.At(t.LastAt),
 			UserAgents: t.UserAgents, Verdict: verdictOf(t.LastAt, at, of.Now),
 		}
 		if !at.IsZero() {
-			o.SuccessorAt = op.MaybeAt(&at)
+			o.SuccessorAt = domain.MaybeAt(&at)
 		}
 		k.Operations = append(k.Operations, o)
 	}
 	for _, k := range keys {
 		slices.SortFunc(k.Operations, func(a, b Operation) int {
-			return cmp.Or(b.LastAt.Compare(a.LastAt.Time), cmp.Compare(a.Operation, b.Operation))
+			return cmp.Or(b.LastAt.Time.Compare(a.LastAt.Time), cmp.Compare(a.Operation, b.Operation))
 		})
 		k.LastAt, k.Verdict = k.Operations[0].LastAt, together(k.Operations)
 	}

@@ -73,12 +73,12 @@ func TestReport(t *testing.T) {
 	}
 	one := got.Keys[0]
 	if one.Prefix != "pk_1" || one.Name != "key 1" || one.Partner != partner || one.PartnerName != "Acme" || !one.Live ||
-		one.Calls != 12 || one.Failures != 3 || !one.LastAt.Equal(noon) || one.Verdict != HalfWay || len(one.Rows) != 2 {
+		one.Calls != 12 || one.Failures != 3 || !one.LastAt.Time.Equal(noon) || one.Verdict != HalfWay || len(one.Rows) != 2 {
 		t.Errorf("the first is %+v", one)
 	}
 	clients, users := one.Operations[0], one.Operations[1]
 	if clients.Operation != oldClients || clients.Successor != newClients || clients.Calls != 12 || clients.SuccessorCalls != 4 ||
-		!clients.FirstAt.Equal(noon.AddDate(0, 0, -90)) || !clients.SuccessorAt.Equal(noon.AddDate(0, 0, -5)) ||
+		!clients.FirstAt.Time.Equal(noon.AddDate(0, 0, -90)) || !clients.SuccessorAt.Time.Equal(noon.AddDate(0, 0, -5)) ||
 		clients.Verdict != HalfWay || !slices.Equal(clients.UserAgents, []string{"c/1", "a/1", "b/1"}) {
 		t.Errorf("clients %+v", clients)
 	}

@@ -20,7 +20,7 @@ type benched struct {
 	}
 	Query struct {
 		op.Paging
-		Since *op.Time `query:"since"`
+		Since *domain.Time `query:"since"`
 	}
 	Body struct {
 		Name     op.Optional[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200"`
@@ -34,8 +34,8 @@ type shown struct {
 	ID        domain.ClientID `json:"id"`
 	Name      string          `json:"name"`
 	Industry  *string         `json:"industry"`
-	CreatedAt op.Time         `json:"created_at"`
-	UpdatedAt op.Time         `json:"updated_at"`
+	CreatedAt domain.Time     `json:"created_at"`
+	UpdatedAt domain.Time     `json:"updated_at"`
 }
 
 func BenchmarkBind(b *testing.B) {
@@ -56,7 +56,7 @@ func BenchmarkBind(b *testing.B) {
 // on, and its input.
 func aBenchedList(rows int) (func(*testing.B) *op.Page[shown], *benched) {
 	industry := "Legal"
-	at := op.At(time.Date(2026, 6, 15, 12, 0, 0, 123456000, time.UTC))
+	at := domain.At(time.Date(2026, 6, 15, 12, 0, 0, 123456000, time.UTC))
 	set := &op.Set{Cursors: domain.CursorSealer{Secret: []byte("secret")}}
 	list := op.AddList(set, op.Meta{
 		ID: "clients.list", Method: "GET", Path: "/:client_id", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s",

@@ -32,7 +32,7 @@ type sample struct {
 	}
 	Query struct {
 		op.Paging
-		Since *op.Time                      `query:"since"`
+		Since *domain.Time                  `query:"since"`
 		IDs   *op.IDList[domain.ClientKind] `query:"ids"`
 		Tint  colour                        `query:"tint" validate:"omitempty,enum"`
 		Draft bool                          `query:"draft" default:"true"`
@@ -47,7 +47,7 @@ type sample struct {
 		Loud   bool            `json:"loud,omitzero"`
 		Tint   colour          `json:"tint,omitzero" validate:"omitempty,enum"`
 		Users  []domain.UserID `json:"user_ids,omitzero" validate:"max=4"`
-		At     *op.Time        `json:"at,omitzero"`
+		At     *domain.Time    `json:"at,omitzero"`
 		Inner  *inner          `json:"inner,omitzero"`
 		Inners []inner         `json:"inners,omitzero" validate:"max=2,dive"`
 		Hidden string          `json:"-"`
@@ -349,7 +349,7 @@ func TestTime(t *testing.T) {
 		"2026-01-31T08:00:00+23:59":                            "2026-01-30T08:01:00.000000Z",
 		"2026-01-31T08:00:00." + strings.Repeat("1", 99) + "Z": "", " 2026-01-31T08:00:00Z": "", "now": "",
 	} {
-		var parsed op.Time
+		var parsed domain.Time
 		if err := parsed.UnmarshalText([]byte(text)); (err == nil) != (want != "") {
 			t.Errorf("%q: %v", text, err)
 		} else if err == nil {
@@ -358,11 +358,11 @@ func TestTime(t *testing.T) {
 			}
 		}
 	}
-	if at := op.MaybeAt(nil); at != nil {
+	if at := domain.MaybeAt(nil); at != nil {
 		t.Errorf("no time is %v", at)
 	}
 	now := time.Now()
-	if at := op.MaybeAt(&now); !at.Equal(now) {
+	if at := domain.MaybeAt(&now); !at.Time.Equal(now) {
 		t.Errorf("a time is %v", at)
 	}
 }

@@ -99,7 +99,7 @@ func FuzzBindQuery(f *testing.F) {
 				t.Fatalf("%q is taken", text)
 			}
 		}
-		if q.Since != nil && (q.Since.Year() < 1 || q.Since.Year() > 9999) {
+		if q.Since != nil && (q.Since.Time.Year() < 1 || q.Since.Time.Year() > 9999) {
 			t.Fatalf("%s is taken", q.Since)
 		}
 	})

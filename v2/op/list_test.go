@@ -28,7 +28,7 @@ type numbers struct {
 }
 
 type within struct {
-	Since *op.Time `query:"since"`
+	Since *domain.Time `query:"since"`
 }
 
 // aList declares the list of the numbers up to 5; got holds the last window.
@@ -97,7 +97,7 @@ func TestCursorBinding(t *testing.T) {
 	noon := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 	with := func(change func(*numbers)) *numbers {
 		in := list.New().(*numbers)
-		in.Path.ID, in.Query.Since, in.Days = domain.ClientID{15: 1}, &op.Time{Time: noon}, new(30)
+		in.Path.ID, in.Query.Since, in.Days = domain.ClientID{15: 1}, &domain.Time{Time: noon}, new(30)
 		change(in)
 		return in
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"partnerapi/domain"
 )
 
 // Braced is a declared path as documents write it, /clients/:client_id as
@@ -133,8 +135,8 @@ func (p *Param) appendTo(b []byte, v reflect.Value) (_ []byte, given bool, err e
 // appendText appends the text of a parameter that setText sets to v.
 func appendText(b []byte, v reflect.Value) ([]byte, error) {
 	switch t := v.Addr().Interface().(type) {
-	case *Time: // whose own form is cut to microseconds
-		return t.UTC().AppendFormat(b, time.RFC3339Nano), nil
+	case *domain.Time: // whose own form is cut to microseconds
+		return t.Time.UTC().AppendFormat(b, time.RFC3339Nano), nil
 	case encoding.TextAppender:
 		return t.AppendText(b)
 	case encoding.TextMarshaler:

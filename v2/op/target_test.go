@@ -25,7 +25,7 @@ func TestTarget(t *testing.T) {
 		"?limit=20&cursor=a%2Bb": func(in *sample) {
 			in.Query.Limit, in.Query.Cursor = 20, "a+b"
 		},
-		"?since=2026-01-31T08:00:00.123456789Z": func(in *sample) { in.Query.Since = &op.Time{Time: at} },
+		"?since=2026-01-31T08:00:00.123456789Z": func(in *sample) { in.Query.Since = &domain.Time{Time: at} },
 		"?ids=":                                 func(in *sample) { in.Query.IDs = &op.IDList[domain.ClientKind]{} },
 		"?ids=" + clientID + "," + clientID: func(in *sample) {
 			in.Query.IDs = &op.IDList[domain.ClientKind]{IDs: []domain.ClientID{client, client}, Given: 3}

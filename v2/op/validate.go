@@ -224,6 +224,9 @@ func typeName(t reflect.Type) string {
 	if object, ok := reflect.Zero(t).Interface().(interface{ Noun() string }); ok {
 		return "the id of a " + object.Noun()
 	}
+	if t == reflect.TypeFor[domain.Time]() {
+		return "an RFC 3339 date-time, such as 2026-01-31T08:00:00Z"
+	}
 	if t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(textType) {
 		return "a string"
 	}

@@ -15,7 +15,6 @@ import (
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/v2/op"
 )
 
 // Audit is the command audit, which lists who changed what.
@@ -96,7 +95,7 @@ func orDash[T fmt.Stringer](value *T) string {
 
 // AuditLine is an entry as the command prints it in JSON.
 type AuditLine struct {
-	At         op.Time           `json:"at"`
+	At         domain.Time       `json:"at"`
 	KeyPrefix  *string           `json:"key_prefix"`  // null for a command
 	SystemUser *string           `json:"system_user"` // who ran the command; null for a key
 	SudoUser   *string           `json:"sudo_user"`
@@ -119,7 +118,7 @@ type auditObject struct {
 
 func auditLineOf(e domain.AuditEntry) AuditLine {
 	line := AuditLine{
-		At: op.At(e.At), SystemUser: output.Given(e.SystemUser), SudoUser: output.Given(e.SudoUser), Address: output.Given(e.Address),
+		At: domain.At(e.At), SystemUser: output.Given(e.SystemUser), SudoUser: output.Given(e.SudoUser), Address: output.Given(e.Address),
 		Operation: e.Operation, Fields: append([]string{}, e.Fields...), PartnerID: output.Given(e.Partner),
 		ClientID: output.Given(e.Client), UserID: output.Given(e.User), Method: output.Given(e.Method), Path: output.Given(e.Path), RequestID: output.Given(e.RequestID),
 	}

@@ -18,7 +18,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
-	"partnerapi/v2/op"
 )
 
 // Directory is the command directory, which connects clients to their directories and syncs them.
@@ -180,8 +179,8 @@ type directoryLine struct {
 	Partner   string             `json:"partner"`
 	Directory domain.Directory   `json:"directory"`
 	Settings  json.RawMessage    `json:"settings"`
-	SyncedAt  *op.Time           `json:"synced_at"`
-	NextAt    op.Time            `json:"next_at"`
+	SyncedAt  *domain.Time       `json:"synced_at"`
+	NextAt    domain.Time        `json:"next_at"`
 	LastRun   *domain.SyncStatus `json:"last_run"`
 	Error     *string            `json:"error"`
 }
@@ -189,7 +188,7 @@ type directoryLine struct {
 func (k directoryLine) row() []any {
 	synced, last, failure := "never", "none", ""
 	if k.SyncedAt != nil {
-		synced = k.SyncedAt.Format(time.RFC3339)
+		synced = k.SyncedAt.Time.Format(time.RFC3339)
 	}
 	if k.LastRun != nil {
 		last = string(*k.LastRun)
@@ -198,7 +197,7 @@ func (k directoryLine) row() []any {
 		failure = *k.Error
 	}
 	return []any{
-		k.ClientID, k.Client, k.Partner, k.Directory, string(k.Settings), synced, k.NextAt.Format(time.RFC3339), last, failure,
+		k.ClientID, k.Client, k.Partner, k.Directory, string(k.Settings), synced, k.NextAt.Time.Format(time.RFC3339), last, failure,
 	}
 }
 
@@ -212,7 +211,7 @@ func (c listDirectoriesCmd) Run(ctx context.Context, s cli.Env) error {
 		lines := make([]directoryLine, len(list))
 		for i, k := range list {
 			lines[i] = directoryLine{
-				k.Client, k.Name, k.Partner, k.Provider, json.RawMessage(k.Settings), op.MaybeAt(k.SyncedAt), op.At(k.NextAt), k.Last, k.Error,
+				k.Client, k.Name, k.Partner, k.Provider, json.RawMessage(k.Settings), domain.MaybeAt(k.SyncedAt), domain.At(k.NextAt), k.Last, k.Error,
 			}
 		}
 		columns := []any{"CLIENT", "NAME", "PARTNER", "DIRECTORY", "SETTINGS", "SYNCED", "NEXT", "LAST RUN", "ERROR"}

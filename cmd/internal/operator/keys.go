@@ -20,7 +20,6 @@ import (
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/v2/op"
 )
 
 // Partners is the command partners, which creates and lists partners.
@@ -77,7 +76,7 @@ type partnerLine struct {
 	ID        domain.PartnerID `json:"id"`
 	Name      string           `json:"name"`
 	Clients   int              `json:"clients"`
-	CreatedAt op.Time          `json:"created_at"`
+	CreatedAt domain.Time      `json:"created_at"`
 }
 
 // Run lists the partners.
@@ -89,10 +88,10 @@ func (c listPartnersCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		lines := make([]partnerLine, len(all))
 		for i, p := range all {
-			lines[i] = partnerLine{p.ID, p.Name, p.Clients, op.At(p.CreatedAt)}
+			lines[i] = partnerLine{p.ID, p.Name, p.Clients, domain.At(p.CreatedAt)}
 		}
 		return output.List(s.Out, c.JSON, lines, []any{"NAME", "CLIENTS", "CREATED", "ID"}, func(p partnerLine) []any {
-			return []any{p.Name, p.Clients, p.CreatedAt.Format(time.DateOnly), p.ID}
+			return []any{p.Name, p.Clients, p.CreatedAt.Time.Format(time.DateOnly), p.ID}
 		})
 	})
 }
@@ -254,17 +253,17 @@ type listKeysCmd struct {
 
 // keyLine is a key as the command prints it in JSON.
 type keyLine struct {
-	Prefix     string   `json:"prefix"`
-	Name       string   `json:"name"`
-	Partner    string   `json:"partner"`
-	AllClients bool     `json:"all_clients"`
-	Clients    int      `json:"clients"` // how many are listed for it
-	Scopes     []string `json:"scopes"`
-	Networks   []string `json:"networks"`
-	CreatedAt  op.Time  `json:"created_at"`
-	ExpiresAt  *op.Time `json:"expires_at"`
-	LastUsedAt *op.Time `json:"last_used_at"`
-	RevokedAt  *op.Time `json:"revoked_at"`
+	Prefix     string       `json:"prefix"`
+	Name       string       `json:"name"`
+	Partner    string       `json:"partner"`
+	AllClients bool         `json:"all_clients"`
+	Clients    int          `json:"clients"` // how many are listed for it
+	Scopes     []string     `json:"scopes"`
+	Networks   []string     `json:"networks"`
+	CreatedAt  domain.Time  `json:"created_at"`
+	ExpiresAt  *domain.Time `json:"expires_at"`
+	LastUsedAt *domain.Time `json:"last_used_at"`
+	RevokedAt  *domain.Time `json:"revoked_at"`
 }
 
 func (k keyLine) row() []any {
@@ -274,7 +273,7 @@ func (k keyLine) row() []any {
 	}
 	return []any{
 		k.Prefix, k.Name, k.Partner, clients, strings.Join(k.Scopes, ","), cmp.Or(strings.Join(k.Networks, ","), "-"),
-		k.CreatedAt.Format(time.DateOnly), output.Shortly(k.ExpiresAt), output.Shortly(k.LastUsedAt), output.Shortly(k.RevokedAt),
+		k.CreatedAt.Time.Format(time.DateOnly), output.Shortly(k.ExpiresAt), output.Shortly(k.LastUsedAt), output.Shortly(k.RevokedAt),
 	}
 }
 
@@ -289,7 +288,7 @@ func (c listKeysCmd) Run(ctx context.Context, s cli.Env) error {
 		for i, k := range keys {
 			lines[i] = keyLine{
 				k.Prefix, k.Name, k.Partner, k.AllClients, k.Clients, append([]string{}, k.Scopes...), append([]string{}, k.Networks...),
-				op.At(k.CreatedAt), op.MaybeAt(k.ExpiresAt), op.MaybeAt(k.LastUsedAt), op.MaybeAt(k.RevokedAt),
+				domain.At(k.CreatedAt), domain.MaybeAt(k.ExpiresAt), domain.MaybeAt(k.LastUsedAt), domain.MaybeAt(k.RevokedAt),
 			}
 		}
 		columns := []any{"PREFIX", "NAME", "PARTNER", "CLIENTS", "SCOPES", "FROM", "CREATED", "EXPIRES", "LAST USED", "REVOKED"}

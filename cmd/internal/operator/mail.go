@@ -14,7 +14,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
-	"partnerapi/v2/op"
 )
 
 // Mail is the command mail, for mails that were given up and for what mail clients get.
@@ -39,7 +38,7 @@ type mailLine struct {
 	Type     domain.MessageType `json:"type"`
 	To       string             `json:"to"`
 	ClientID domain.ClientID    `json:"client_id"`
-	FailedAt op.Time            `json:"failed_at"`
+	FailedAt domain.Time        `json:"failed_at"`
 	Failure  string             `json:"failure"`
 }
 
@@ -66,10 +65,10 @@ func (c failedMailCmd) Run(ctx context.Context, s cli.Env) error {
 
 		lines := make([]mailLine, len(mails))
 		for i, m := range mails {
-			lines[i] = mailLine{m.ID, m.Type, m.To, m.Client, op.At(m.FailedAt), m.Failure}
+			lines[i] = mailLine{m.ID, m.Type, m.To, m.Client, domain.At(m.FailedAt), m.Failure}
 		}
 		return output.List(s.Out, c.JSON, lines, []any{"FAILED", "TYPE", "TO", "CLIENT", "ID", "FAILURE"}, func(m mailLine) []any {
-			return []any{m.FailedAt.UTC().Format(time.RFC3339), m.Type, m.To, m.ClientID, m.ID, m.Failure}
+			return []any{m.FailedAt.Time.UTC().Format(time.RFC3339), m.Type, m.To, m.ClientID, m.ID, m.Failure}
 		})
 	})
 }

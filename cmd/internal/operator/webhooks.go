@@ -43,9 +43,9 @@ type webhookLine struct {
 	ClientIDs      []domain.ClientID    `json:"client_ids"`
 	Description    *string              `json:"description"`
 	Status         domain.WebhookStatus `json:"status"`
-	CreatedAt      op.Time              `json:"created_at"`
-	LastDeliveryAt *op.Time             `json:"last_delivery_at"`
-	FailingSince   *op.Time             `json:"failing_since"`
+	CreatedAt      domain.Time          `json:"created_at"`
+	LastDeliveryAt *domain.Time         `json:"last_delivery_at"`
+	FailingSince   *domain.Time         `json:"failing_since"`
 }
 
 // Run lists the subscriptions.
@@ -65,8 +65,8 @@ func (c listWebhooksCmd) Run(ctx context.Context, s cli.Env) error {
 		for i, h := range list {
 			lines[i] = webhookLine{
 				ID: h.ID, Partner: h.PartnerName, KeyPrefix: h.KeyPrefix, URL: h.URL, Events: h.Events, ClientIDs: h.Clients,
-				Description: h.Description, Status: h.Status, CreatedAt: op.At(h.CreatedAt),
-				LastDeliveryAt: op.MaybeAt(h.LastDeliveryAt), FailingSince: op.MaybeAt(h.FailingSince),
+				Description: h.Description, Status: h.Status, CreatedAt: domain.At(h.CreatedAt),
+				LastDeliveryAt: domain.MaybeAt(h.LastDeliveryAt), FailingSince: domain.MaybeAt(h.FailingSince),
 			}
 		}
 		columns := []any{"ID", "PARTNER", "KEY", "STATUS", "CLIENTS", "EVENTS", "LAST DELIVERY", "FAILING SINCE", "URL"}
@@ -174,8 +174,8 @@ type deliveryLine struct {
 	Type      domain.EventType      `json:"type"`
 	Status    domain.DeliveryStatus `json:"status"`
 	Reason    *string               `json:"reason"`
-	CreatedAt op.Time               `json:"created_at"`
-	DueAt     *op.Time              `json:"due_at"`
+	CreatedAt domain.Time           `json:"created_at"`
+	DueAt     *domain.Time          `json:"due_at"`
 	Tries     []domain.DeliveryTry  `json:"tries"`
 }
 
@@ -192,7 +192,7 @@ func (c listDeliveriesCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		lines := make([]deliveryLine, len(list))
 		for i, e := range list {
-			lines[i] = deliveryLine{e.ID, e.Event, e.Type, e.Status, e.Reason, op.At(e.CreatedAt), op.MaybeAt(e.DueAt), e.Tries}
+			lines[i] = deliveryLine{e.ID, e.Event, e.Type, e.Status, e.Reason, domain.At(e.CreatedAt), domain.MaybeAt(e.DueAt), e.Tries}
 		}
 		columns := []any{"CREATED", "EVENT", "TYPE", "STATUS", "TRIES", "NEXT", "LAST ANSWER", "ID"}
 		return output.List(s.Out, c.JSON, lines, columns, deliveryLine.row)
@@ -208,7 +208,7 @@ func (e deliveryLine) row() []any {
 		last = *e.Reason
 	}
 	return []any{
-		e.CreatedAt.UTC().Format(time.RFC3339), e.EventID, e.Type, e.Status, len(e.Tries), output.Shortly(e.DueAt), last, e.ID,
+		e.CreatedAt.Time.UTC().Format(time.RFC3339), e.EventID, e.Type, e.Status, len(e.Tries), output.Shortly(e.DueAt), last, e.ID,
 	}
 }
 

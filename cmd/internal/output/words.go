@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"partnerapi/v2/op"
+	"partnerapi/domain"
 )
 
 // Counted is a number with the words for one or for many.
@@ -16,7 +16,7 @@ func Counted(n int, one, many string) string {
 }
 
 // Shortly is Moment for a time as JSON has it.
-func Shortly(t *op.Time) string {
+func Shortly(t *domain.Time) string {
 	if t == nil {
 		return "-"
 	}

@@ -15,7 +15,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/idmap"
-	"partnerapi/v2/op"
 )
 
 // This file is the commands of the id registry. It is deleted with version 1.
@@ -102,11 +101,11 @@ type lookupCmd struct {
 
 // numberLine is an entry of the registry as the command prints it in JSON.
 type numberLine struct {
-	Kind      string   `json:"kind"`
-	Number    int64    `json:"number"`
-	ID        string   `json:"id"`
-	UUID      string   `json:"uuid"`
-	RetiredAt *op.Time `json:"retired_at"` // null while the number is held
+	Kind      string       `json:"kind"`
+	Number    int64        `json:"number"`
+	ID        string       `json:"id"`
+	UUID      string       `json:"uuid"`
+	RetiredAt *domain.Time `json:"retired_at"` // null while the number is held
 }
 
 // Run shows the registry's entries.

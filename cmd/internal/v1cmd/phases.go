@@ -17,7 +17,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v1compat/retire"
-	"partnerapi/v2/op"
 )
 
 type phaseV1Cmd struct {
@@ -302,12 +301,12 @@ type listBrownoutsCmd struct {
 
 // brownoutLine is a brownout as the command prints it in JSON.
 type brownoutLine struct {
-	ID           int64    `json:"id"`
-	StartAt      op.Time  `json:"start_at"`
-	ForSeconds   int64    `json:"for_seconds"`
-	EverySeconds *int64   `json:"every_seconds"` // null for one window
-	Count        int      `json:"count"`
-	Keys         []string `json:"keys"` // their prefixes; none for all in phase brownout
+	ID           int64       `json:"id"`
+	StartAt      domain.Time `json:"start_at"`
+	ForSeconds   int64       `json:"for_seconds"`
+	EverySeconds *int64      `json:"every_seconds"` // null for one window
+	Count        int         `json:"count"`
+	Keys         []string    `json:"keys"` // their prefixes; none for all in phase brownout
 
 	window retire.Window
 	now    time.Time
@@ -343,7 +342,7 @@ func (c listBrownoutsCmd) Run(ctx context.Context, s cli.Env) error {
 		var lines []brownoutLine
 		for _, b := range state.Windows() {
 			line := brownoutLine{
-				ID: b.ID, StartAt: op.At(b.Start), ForSeconds: int64(b.For / time.Second), Count: b.Count, Keys: []string{},
+				ID: b.ID, StartAt: domain.At(b.Start), ForSeconds: int64(b.For / time.Second), Count: b.Count, Keys: []string{},
 				window: b, now: d.Now(),
 			}
 			if b.Count > 1 {

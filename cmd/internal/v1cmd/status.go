@@ -18,7 +18,6 @@ import (
 	"partnerapi/v1compat/retire"
 	"partnerapi/v1compat/usage"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 )
 
@@ -83,15 +82,15 @@ func (c StatusCmd) Run(ctx context.Context, s cli.Env) error {
 // Status is how far the retirement of v1 is, as programs read it, with what is said
 // to people beside it.
 type Status struct {
-	Now  op.Time `json:"now"`
-	Days int     `json:"days"`
+	Now  domain.Time `json:"now"`
+	Days int         `json:"days"`
 	// Announcement is null while nothing is announced.
 	Announcement *announcement `json:"announcement"`
 	// EndedAt is null while v1 was not ended; DeletableAt is when it can be deleted.
-	EndedAt     *op.Time    `json:"ended_at"`
-	DeletableAt *op.Time    `json:"deletable_at"`
-	Keys        []keyStatus `json:"keys"`
-	ByDay       []usage.Day `json:"by_day"`
+	EndedAt     *domain.Time `json:"ended_at"`
+	DeletableAt *domain.Time `json:"deletable_at"`
+	Keys        []keyStatus  `json:"keys"`
+	ByDay       []usage.Day  `json:"by_day"`
 
 	// Heading says when v1 ends, and who called how much; NoCalls that no key called it.
 	Heading []string `json:"-"`
@@ -99,8 +98,8 @@ type Status struct {
 }
 
 type announcement struct {
-	AnnouncedAt op.Time `json:"announced_at"`
-	SunsetAt    op.Time `json:"sunset_at"`
+	AnnouncedAt domain.Time `json:"announced_at"`
+	SunsetAt    domain.Time `json:"sunset_at"`
 	// DaysLeft is below 0 when the sunset has passed.
 	DaysLeft int `json:"days_left"`
 }
@@ -108,7 +107,7 @@ type announcement struct {
 type keyStatus struct {
 	usage.Who
 	Phase      retire.Phase `json:"phase"`
-	PhaseUntil *op.Time     `json:"phase_until"`
+	PhaseUntil *domain.Time `json:"phase_until"`
 	usage.Use
 	Items []v1compat.UsageItem `json:"items"`
 
@@ -151,7 +150,7 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	}
 
 	st := &Status{
-		Now: op.At(now), Days: c.Days, ByDay: used.Days,
+		Now: domain.At(now), Days: c.Days, ByDay: used.Days,
 		NoCalls: "No key called v1 in the last 400 days.",
 	}
 	for _, k := range used.Keys {
@@ -217,7 +216,7 @@ func (st *Status) head(state *retire.State, last time.Time) {
 		when = fmt.Sprintf("The sunset of v1 is on %s, in %s.", DayOf(a.Sunset), output.Counted(left, "day", "days"))
 	}
 	if announced {
-		st.Announcement = &announcement{op.At(a.Announced), op.At(a.Sunset), left}
+		st.Announcement = &announcement{domain.At(a.Announced), domain.At(a.Sunset), left}
 		when += fmt.Sprintf(" It was announced on %s.", DayOf(a.Announced))
 	}
 	st.Heading = []string{when}
@@ -250,7 +249,7 @@ func (st *Status) deletion(ended, last time.Time) string {
 		ended = last
 	}
 	at := ended.Add(usage.Silent)
-	if st.DeletableAt = timeGiven(at); st.Now.Before(at) {
+	if st.DeletableAt = timeGiven(at); st.Now.Time.Before(at) {
 		return fmt.Sprintf("It can be deleted from %s on, unless it is called before; %s.", DayOf(at), since)
 	}
 	return "It can be deleted, as " + since + ": run make remove-v1 in the sources (it deletes what OF_V1 in the Makefile lists, takes " +
@@ -321,9 +320,9 @@ func keyStarting(keys []db.Key, start string) (db.Key, error) {
 func DayOf(t time.Time) string { return domain.DateOf(t).String() }
 
 // timeGiven is a time, or nil for the zero one.
-func timeGiven(t time.Time) *op.Time {
+func timeGiven(t time.Time) *domain.Time {
 	if t.IsZero() {
 		return nil
 	}
-	return &op.Time{Time: t}
+	return &domain.Time{Time: t}
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"partnerapi/cmd/internal/output"
+	"partnerapi/domain"
 	"partnerapi/v1compat/usage"
-	"partnerapi/v2/op"
 )
 
 //go:embed status.html
@@ -24,8 +24,8 @@ var statusStyle string
 // pageTemplate makes the page of a status. Its functions write times and numbers as the
 // command does.
 var pageTemplate = template.Must(template.New("status").Funcs(template.FuncMap{
-	"moment":  func(t op.Time) string { return output.Moment(&t.Time) },
-	"day":     func(t op.Time) string { return DayOf(t.Time) },
+	"moment":  func(t domain.Time) string { return output.Moment(&t.Time) },
+	"day":     func(t domain.Time) string { return DayOf(t.Time) },
 	"class":   func(v usage.Verdict) string { return strings.ReplaceAll(string(v), " ", "-") },
 	"join":    func(list []string) string { return strings.Join(list, ", ") },
 	"grouped": grouped,

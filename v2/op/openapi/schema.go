@@ -107,7 +107,7 @@ func text(t reflect.Type) (*openapi3.Schema, error) {
 	}
 
 	switch t {
-	case reflect.TypeFor[op.Time]():
+	case reflect.TypeFor[domain.Time]():
 		return timeSchema(), nil
 	case reflect.TypeFor[domain.Date]():
 		return openapi3.NewStringSchema().WithFormat("date"), nil

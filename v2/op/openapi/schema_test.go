@@ -100,7 +100,7 @@ func TestOutputs(t *testing.T) {
 		Flag     bool             `json:"flag"`
 		Colour   colour           `json:"colour"`
 		MaybeOne *colour          `json:"maybe_colour"`
-		At       op.Time          `json:"at"`
+		At       domain.Time      `json:"at"`
 		Day      domain.Date      `json:"day"`
 		ID       domain.ClientID  `json:"id"`
 		MaybeID  *domain.ClientID `json:"maybe_id" doc:"Of whom."`
@@ -206,7 +206,7 @@ type create struct {
 		Count    int               `json:"count,omitzero" validate:"min=0,max=10" default:"5"`
 		Percent  float64           `json:"percent,omitzero" validate:"max=100" default:"1.5"`
 		Send     bool              `json:"send,omitzero" default:"false"`
-		At       *op.Time          `json:"at,omitzero"`
+		At       *domain.Time      `json:"at,omitzero"`
 		IDs      []domain.ClientID `json:"ids,omitzero"`
 		Audience struct {
 			Type string `json:"type" validate:"required_if=X y"`
@@ -269,7 +269,7 @@ func TestParameters(t *testing.T) {
 		Query struct {
 			op.Paging
 			IDs    *op.IDList[domain.ClientKind] `query:"ids"`
-			Since  *op.Time                      `query:"since" doc:"From when."`
+			Since  *domain.Time                  `query:"since" doc:"From when."`
 			Sort   colour                        `query:"sort" validate:"enum" default:"blue"`
 			Needed string                        `query:"needed" validate:"filled"`
 			Number number                        `query:"number"`

@@ -21,7 +21,7 @@ type failure struct {
 
 type thing struct {
 	ID    domain.ClientID `json:"id"`
-	At    op.Time         `json:"at"`
+	At    domain.Time     `json:"at"`
 	Day   *domain.Date    `json:"day"`
 	Email string          `json:"email" format:"email"`
 	Grade domain.Grade    `json:"grade"`
