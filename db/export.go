@@ -64,7 +64,7 @@ func (d *DB) ExportCourses(ctx context.Context, _ domain.PartnerID) iter.Seq2[do
 			}
 		}
 		if len(titles) > 0 {
-			out.Titles = domain.Says(titles)
+			out.Titles = domain.Give(titles)
 		}
 		return err
 	})
@@ -82,9 +82,9 @@ func (d *DB) ExportClients(ctx context.Context, partner domain.PartnerID) iter.S
 		if err := json.Unmarshal([]byte(r.Program), &program); err != nil {
 			return fmt.Errorf("read the program of a client: %w", err)
 		}
-		out.Program = domain.Says(program)
+		out.Program = domain.Give(program)
 		if r.ArchivedAt != nil {
-			out.Archived = domain.Says(true)
+			out.Archived = domain.Give(true)
 		}
 		return nil
 	})
@@ -96,7 +96,7 @@ func (d *DB) ExportAdmins(ctx context.Context, partner domain.PartnerID) iter.Se
 		OrderBy("a.created_at, a.id")
 	return exported(ctx, d, q, func(r *adminRow, out *domain.AdminRecord) error {
 		if r.ClientID != nil {
-			out.Partner = domain.Field[domain.Ref[domain.PartnerKind]]{} // it is the client's
+			out.Partner = domain.Optional[domain.Ref[domain.PartnerKind]]{} // it is the client's
 		}
 		return nil
 	})
@@ -117,7 +117,7 @@ func (d *DB) ExportUsers(ctx context.Context, partner domain.PartnerID) iter.Seq
 		for i, f := range r.Overrides {
 			overrides[i] = domain.Override(f)
 		}
-		out.Overrides = domain.Says(overrides)
+		out.Overrides = domain.Give(overrides)
 		return nil
 	})
 }
@@ -151,7 +151,7 @@ func (d *DB) ExportCollections(
 				return err
 			}
 		}
-		out.Members = domain.Says(members)
+		out.Members = domain.Give(members)
 		return nil
 	})
 }
@@ -164,12 +164,12 @@ func (d *DB) ExportPolicies(ctx context.Context, partner domain.PartnerID) iter.
 	return exported(ctx, d, q, func(r *importedPolicy, out *domain.PolicyRecord) error {
 		switch r.ScopeType {
 		case domain.GroupScope:
-			out.ScopeID = domain.Says(domain.AnyRefTo(domain.GroupID(r.ScopeID)))
+			out.ScopeID = domain.Give(domain.AnyRefTo(domain.GroupID(r.ScopeID)))
 		case domain.CollectionScope:
-			out.ScopeID = domain.Says(domain.AnyRefTo(domain.CollectionID(r.ScopeID)))
+			out.ScopeID = domain.Give(domain.AnyRefTo(domain.CollectionID(r.ScopeID)))
 		}
 		if r.ArchivedAt != nil {
-			out.Archived = domain.Says(true)
+			out.Archived = domain.Give(true)
 		}
 		return nil
 	})
@@ -192,8 +192,8 @@ func (d *DB) ExportResults(ctx context.Context, partner domain.PartnerID) iter.S
 		Where("?", ofPartner("r.client_id", partner)).OrderBy("r.client_id, r.user_id, r.sent_at, r.id")
 	return exported(ctx, d, q, func(r *exportedResult, out *domain.ResultRecord) error {
 		if !r.TemplateOwn {
-			out.Template = domain.Field[domain.Ref[domain.TemplateKind]]{}
-			out.TemplateName = domain.Says(domain.TemplateName{Name: r.TemplateName, Language: r.TemplateLanguage})
+			out.Template = domain.Optional[domain.Ref[domain.TemplateKind]]{}
+			out.TemplateName = domain.Give(domain.TemplateName{Name: r.TemplateName, Language: r.TemplateLanguage})
 		}
 		return nil
 	})
@@ -234,8 +234,8 @@ func (d *DB) ExportFrameworkAssignments(
 		case domain.FrameworkForCollection:
 			audience.ID = new(domain.AnyRefTo(domain.CollectionID(id)))
 		}
-		out.Audience = domain.Says(audience)
-		out.Modules = domain.Says(domain.ModulesRecord{
+		out.Audience = domain.Give(audience)
+		out.Modules = domain.Give(domain.ModulesRecord{
 			Training: &r.Training, Phishing: &r.Phishing, Policies: &r.Policies, Reporting: &r.Reporting,
 		})
 		return nil

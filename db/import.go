@@ -125,12 +125,12 @@ func (c *Change) clientsCalled(
 }
 
 // clientRef is a reference to a client, and userRef one to a user.
-type clientRef = domain.Field[domain.Ref[domain.ClientKind]]
+type clientRef = domain.Optional[domain.Ref[domain.ClientKind]]
 
-type userRef = domain.Field[domain.Ref[domain.UserKind]]
+type userRef = domain.Optional[domain.Ref[domain.UserKind]]
 
 // refsOf are the ids in a field of records, zero where a record has none.
-func refsOf[Record any, K domain.Kind](batch []Record, in func(*Record) domain.Field[domain.Ref[K]]) []domain.ID[K] {
+func refsOf[Record any, K domain.Kind](batch []Record, in func(*Record) domain.Optional[domain.Ref[K]]) []domain.ID[K] {
 	ids := make([]domain.ID[K], len(batch))
 	for i := range batch {
 		ids[i] = in(&batch[i]).Value.ID

@@ -145,12 +145,12 @@ func (m *importingClients) read(ctx context.Context, batch []domain.ClientRecord
 		for _, p := range r.Program.Value {
 			courses = append(courses, p.Course.ID)
 		}
-		if r.Program.Has() {
+		if r.Program.Given {
 			programmed = append(programmed, r.ID.ID)
 		}
 	}
 	m.partners, err = existing(ctx, m.Change, "look for partners", "partners WHERE",
-		refsOf(batch, func(r *domain.ClientRecord) domain.Field[domain.Ref[domain.PartnerKind]] { return r.Partner }))
+		refsOf(batch, func(r *domain.ClientRecord) domain.Optional[domain.Ref[domain.PartnerKind]] { return r.Partner }))
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (m *importingClients) read(ctx context.Context, batch []domain.ClientRecord
 }
 
 func (m *importingClients) refusal(r *domain.ClientRecord, _ *importedClient) domain.ImportResult {
-	if r.Partner.Has() && !m.partners[r.Partner.Value.ID] {
+	if r.Partner.Given && !m.partners[r.Partner.Value.ID] {
 		return noSuch("partner", "partner")
 	}
 	seen := map[domain.CourseID]bool{}
@@ -190,11 +190,11 @@ func (m *importingClients) refusal(r *domain.ClientRecord, _ *importedClient) do
 func (m *importingClients) finish(a *appliedClient) (beside bool, err error) {
 	rename(a.record.Name, a.before == nil || a.before.Name != a.after.Name, &a.after.NameKey)
 	m.archive(a.record.Archived, &a.after.ArchivedAt)
-	return a.record.Program.Has() && !slices.Equal(programOf(a.record), m.programs[a.record.ID.ID]), nil
+	return a.record.Program.Given && !slices.Equal(programOf(a.record), m.programs[a.record.ID.ID]), nil
 }
 
 // archive sets when an object was archived: now, where it was not before.
-func (c *Change) archive(archived domain.Field[bool], at **time.Time) {
+func (c *Change) archive(archived domain.Optional[bool], at **time.Time) {
 	switch {
 	case !archived.Or(*at != nil):
 		*at = nil
@@ -214,7 +214,7 @@ func programOf(r *domain.ClientRecord) []programRow {
 // then notes what follows from a client that is new or changes.
 func (m *importingClients) then(a *appliedClient) {
 	id := a.record.ID.ID
-	if a.beside || a.before == nil && a.record.Program.Has() {
+	if a.beside || a.before == nil && a.record.Program.Given {
 		m.planned, m.program = append(m.planned, id), append(m.program, programOf(a.record)...)
 	}
 	if a.before == nil {
@@ -224,7 +224,7 @@ func (m *importingClients) then(a *appliedClient) {
 		m.groups = append(m.groups, groupRow{
 			ClientID: id, ID: NewID[domain.GroupKind](), Name: domain.ManualGroup, Manual: true, CreatedAt: a.after.CreatedAt,
 		})
-		if !a.record.Program.Has() {
+		if !a.record.Program.Given {
 			m.usual = append(m.usual, id)
 		}
 		if a.after.ArchivedAt == nil {
@@ -321,7 +321,7 @@ func (c *Change) importPartners(
 
 // rename sets the key of a name that changed. One that stays keeps its key, which a
 // migration may have made.
-func rename(name domain.Field[string], changed bool, key *string) {
+func rename(name domain.Optional[string], changed bool, key *string) {
 	if changed {
 		*key = domain.SortKey(name.Value)
 	}
@@ -338,7 +338,7 @@ func (c *Change) importAdmins(ctx context.Context, batch []domain.AdminRecord, r
 		return err
 	}
 	partners, err := existing(ctx, c, "look for partners", "partners WHERE",
-		refsOf(batch, func(r *domain.AdminRecord) domain.Field[domain.Ref[domain.PartnerKind]] { return r.Partner }))
+		refsOf(batch, func(r *domain.AdminRecord) domain.Optional[domain.Ref[domain.PartnerKind]] { return r.Partner }))
 	if err != nil {
 		return err
 	}
@@ -348,7 +348,7 @@ func (c *Change) importAdmins(ctx context.Context, batch []domain.AdminRecord, r
 		return err
 	}
 	for i := range batch {
-		if !batch[i].Client.Has() && !batch[i].Partner.Has() {
+		if !batch[i].Client.Given && !batch[i].Partner.Given {
 			batch[i].Missing = "partner or client"
 		}
 	}
@@ -361,11 +361,11 @@ func (c *Change) importAdmins(ctx context.Context, batch []domain.AdminRecord, r
 		refuse: func(r *domain.AdminRecord, _ *adminRow) domain.ImportResult {
 			client := clients[r.Client.Value.ID]
 			switch {
-			case r.Client.Has() && !client.There:
+			case r.Client.Given && !client.There:
 				return noSuch("client", "client")
-			case r.Partner.Has() && !partners[r.Partner.Value.ID]:
+			case r.Partner.Given && !partners[r.Partner.Value.ID]:
 				return noSuch("partner", "partner")
-			case r.Client.Has() && r.Partner.Has() && client.PartnerID != r.Partner.Value.ID:
+			case r.Client.Given && r.Partner.Given && client.PartnerID != r.Partner.Value.ID:
 				return domain.RefuseImport("client: it is another partner's")
 			}
 			return domain.ImportResult{}

@@ -155,7 +155,7 @@ func (m *importingFrameworks) refusal(
 		if r.Audience.Value.ID != nil {
 			id = r.Audience.Value.ID.UUID
 		}
-		if r.Audience.Has() && (r.Audience.Value.Type != before.AudienceType || id != pg.Or(before.AudienceID, [16]byte{})) {
+		if r.Audience.Given && (r.Audience.Value.Type != before.AudienceType || id != pg.Or(before.AudienceID, [16]byte{})) {
 			return cannotChange("audience")
 		}
 		return domain.ImportResult{}
@@ -182,7 +182,7 @@ func (m *importingFrameworks) begin(r *domain.FrameworkAssignmentRecord) (framew
 	if _, found := domain.FrameworkByID(row.FrameworkID); !found {
 		return row, errors.New("framework must be a framework of the catalogue, such as hipaa")
 	}
-	if !r.Audience.Has() {
+	if !r.Audience.Given {
 		return row, nil
 	}
 	return row, m.audience(&row, r.Audience.Value)
@@ -337,7 +337,7 @@ func (c *Change) importCourses(
 // in.
 func finishCourse(a *applied[domain.CourseRecord, importedCourse]) (bool, error) {
 	titles, err := a.after.titles()
-	if err != nil || !a.record.Titles.Has() {
+	if err != nil || !a.record.Titles.Given {
 		return false, err
 	}
 	if languages := slices.Sorted(maps.Keys(a.record.Titles.Value)); !slices.Equal(languages, a.after.Languages) {

@@ -102,7 +102,7 @@ func (m *importingExposures) fresh(r *domain.ExposureRecord) importedExposure {
 	e := importedExposure{
 		ClientID: m.owners[r.User.Value.ID], Severity: b.Severity, DataClasses: b.DataClasses, UpdatedAt: m.At,
 	}
-	if r.DataClasses.Has() {
+	if r.DataClasses.Given {
 		e.Severity = domain.SeverityOf(r.DataClasses.Value, b.Sensitive, b.SpamList)
 	}
 	return e

@@ -18,9 +18,9 @@ func (w *world) count(from string) (n int) {
 
 func emailOf(user domain.UserID, id domain.MessageID) domain.SentEmailRecord {
 	return domain.SentEmailRecord{
-		ID: domain.RefTo(id), User: domain.Says(domain.RefTo(user)), EventTime: moment(day),
-		FromEmail: domain.Says("it@example.com"), Subject: domain.Says("Welcome"),
-		SendMethod: domain.Says(domain.BySMTP), MessageType: domain.Says(domain.WelcomeMail),
+		ID: domain.RefTo(id), User: domain.Give(domain.RefTo(user)), EventTime: moment(day),
+		FromEmail: domain.Give("it@example.com"), Subject: domain.Give("Welcome"),
+		SendMethod: domain.Give(domain.BySMTP), MessageType: domain.Give(domain.WelcomeMail),
 	}
 }
 
@@ -33,7 +33,7 @@ func TestImportSentEmails(t *testing.T) {
 	id := db.NewID[domain.MessageKind]()
 	batch := []domain.SentEmailRecord{
 		emailOf(one, id), emailOf(two, id), emailOf(domain.UserID{1}, id),
-		{ID: domain.RefTo(id), User: domain.Says(domain.RefTo(one)), Subject: domain.Says("Hello")},
+		{ID: domain.RefTo(id), User: domain.Give(domain.RefTo(one)), Subject: domain.Give("Hello")},
 	}
 	batch[3].ID, batch[3].Missing = domain.RefTo(db.NewID[domain.MessageKind]()), "event_time"
 
@@ -42,7 +42,7 @@ func TestImportSentEmails(t *testing.T) {
 	results, err = w.ImportSentEmails(t.Context(), batch[:2])
 	wantImport(t, results, err, "unchanged", "unchanged")
 
-	changed := domain.SentEmailRecord{ID: domain.RefTo(id), User: domain.Says(domain.RefTo(two)), Subject: domain.Says("Hello")}
+	changed := domain.SentEmailRecord{ID: domain.RefTo(id), User: domain.Give(domain.RefTo(two)), Subject: domain.Give("Hello")}
 	changed.Missing = "event_time" // which one that is there needs not
 	results, err = w.ImportSentEmails(t.Context(), []domain.SentEmailRecord{changed})
 	wantImport(t, results, err, "updated")
@@ -66,12 +66,12 @@ func TestImportExposures(t *testing.T) {
 	})
 	w.Must(err)
 	exposure := domain.ExposureRecord{
-		ID: domain.RefTo(domain.ExposureID{1}), User: domain.Says(domain.RefTo(user)), BreachName: domain.Says("Forum"),
+		ID: domain.RefTo(domain.ExposureID{1}), User: domain.Give(domain.RefTo(user)), BreachName: domain.Give("Forum"),
 		FirstSeenAt: moment(50 * day),
 	}
 	unknown, early := exposure, exposure
-	unknown.BreachName = domain.Says("None")
-	early.ResolvedAt = moment(51 * day)
+	unknown.BreachName = domain.Give("None")
+	early.ResolvedAt = maybe(51 * day)
 
 	results, err := w.ImportExposures(t.Context(), []domain.ExposureRecord{exposure, unknown, early, exposure})
 	wantImport(t, results, err, "created", "refused: breach_name: there is no such breach; import the breaches first: partnerapi breaches import",
@@ -81,7 +81,7 @@ func TestImportExposures(t *testing.T) {
 	}
 
 	resolved := exposure
-	resolved.ResolvedAt, resolved.DataClasses = moment(day), domain.Says([]string{"Names"})
+	resolved.ResolvedAt, resolved.DataClasses = maybe(day), domain.Give([]string{"Names"})
 	results, err = w.ImportExposures(t.Context(), []domain.ExposureRecord{resolved})
 	wantImport(t, results, err, "updated")
 	if risk, err := w.UserRisk(t.Context(), user); err != nil || risk.Score != 750 {
@@ -111,16 +111,16 @@ func TestImportFrameworkAssignments(t *testing.T) {
 
 	of := func(framework string) domain.FrameworkAssignmentRecord {
 		return domain.FrameworkAssignmentRecord{
-			ID: domain.RefTo(db.NewID[domain.FrameworkAssignmentKind]()), Client: domain.Says(domain.RefTo(client)),
-			Framework: domain.Says(framework), CreatedAt: moment(60 * day),
+			ID: domain.RefTo(db.NewID[domain.FrameworkAssignmentKind]()), Client: domain.Give(domain.RefTo(client)),
+			Framework: domain.Give(framework), CreatedAt: moment(60 * day),
 		}
 	}
 	gone := of("soc2")
-	gone.Audience = domain.Says(domain.AudienceRecord{
+	gone.Audience = domain.Give(domain.AudienceRecord{
 		Type: domain.FrameworkForCollection, ID: new(domain.AnyRefTo(domain.CollectionID{1})), Deleted: true,
 	})
 	nobody := of("soc2")
-	nobody.Audience = domain.Says(domain.AudienceRecord{
+	nobody.Audience = domain.Give(domain.AudienceRecord{
 		Type: domain.FrameworkForGroup, ID: new(domain.AnyRefTo(domain.GroupID{1})),
 	})
 	gdpr, none := of("gdpr"), of("none")
@@ -174,11 +174,11 @@ func (w *world) switchTraining(other domain.ClientID, assigned, gone domain.Fram
 	take("refused: client cannot be changed", moved)
 
 	off := assigned
-	off.Modules = domain.Says(domain.ModulesRecord{Training: new(false), Policies: new(true)})
+	off.Modules = domain.Give(domain.ModulesRecord{Training: new(false), Policies: new(true)})
 	take("updated", off)
 	if n := w.count("assignments"); n != 1 {
 		w.T.Errorf("%d courses are left", n)
 	}
-	off.Modules = domain.Says(domain.ModulesRecord{Training: new(true)})
+	off.Modules = domain.Give(domain.ModulesRecord{Training: new(true)})
 	take("updated", off)
 }

@@ -270,7 +270,7 @@ func pairsOf(record, row reflect.Type) (list []pair) {
 		}
 		for _, column := range []string{f.Tag.Get("row"), f.Name, f.Name + "ID"} {
 			to, ok := row.FieldByName(column)
-			if !ok || !plainType(value.Type).ConvertibleTo(pointee(to.Type)) {
+			if !ok || !plainType(pointee(value.Type)).ConvertibleTo(pointee(to.Type)) {
 				continue
 			}
 			list = append(list, pair{
@@ -305,10 +305,10 @@ func pointee(t reflect.Type) reflect.Type {
 // and given is false where the record says nothing.
 func (p *pair) value(record reflect.Value) (value reflect.Value, given bool) {
 	field := record.Field(p.field)
-	if !field.FieldByName("Given").Bool() || field.FieldByName("Null").Bool() {
-		return reflect.Value{}, field.FieldByName("Given").Bool()
+	value = reflect.Indirect(field.FieldByName("Value"))
+	if given = field.FieldByName("Given").Bool(); !given || !value.IsValid() {
+		return reflect.Value{}, given
 	}
-	value = field.FieldByName("Value")
 	if plainType(value.Type()) != value.Type() {
 		value = value.Field(0)
 	}
@@ -374,15 +374,15 @@ func recordOf[Record, Row any](row *Row) (record Record) {
 		column = reflect.Indirect(column)
 		field := into.Field(p.field)
 		field.FieldByName("Given").SetBool(true)
-		switch value := field.FieldByName("Value"); at := value.Addr().Interface().(type) {
-		case *domain.Time:
-			*at = domain.At(column.Interface().(time.Time))
-		default:
-			if plainType(value.Type()) != value.Type() {
-				value = value.Field(0)
-			}
-			value.Set(column.Convert(value.Type()))
+		value := field.FieldByName("Value")
+		if value.Kind() == reflect.Pointer {
+			value.Set(reflect.New(value.Type().Elem()))
+			value = value.Elem()
 		}
+		if plainType(value.Type()) != value.Type() {
+			value = value.Field(0)
+		}
+		value.Set(column.Convert(value.Type()))
 	}
 	return record
 }

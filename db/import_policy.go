@@ -122,11 +122,11 @@ func (m *importingPolicies) refusal(r *domain.PolicyRecord, before *importedPoli
 	scope := r.ScopeType.Or(old.ScopeType)
 	switch {
 	case scope == domain.TenantScope || scope == "":
-		if id, ok := domain.RefAs[domain.ClientKind](r.ScopeID.Value); r.ScopeID.Has() && (!ok || id != old.ClientID) {
+		if id, ok := domain.RefAs[domain.ClientKind](r.ScopeID.Value); r.ScopeID.Given && (!ok || id != old.ClientID) {
 			return domain.RefuseImport("scope_id: must be the policy's client, or be left out")
 		}
-	case !r.ScopeID.Has():
-		if r.ScopeType.Has() && scope != old.ScopeType {
+	case !r.ScopeID.Given:
+		if r.ScopeType.Given && scope != old.ScopeType {
 			return missing("scope_id")
 		}
 	case before != nil && r.ScopeID.Value.UUID == old.ScopeID && scope == old.ScopeType:
@@ -165,7 +165,7 @@ func (m *importingPolicies) finish(a *applied[domain.PolicyRecord, importedPolic
 	switch {
 	case a.after.ScopeType == domain.TenantScope:
 		a.after.ScopeID = a.after.ClientID
-	case a.record.ScopeID.Has():
+	case a.record.ScopeID.Given:
 		a.after.ScopeID = a.record.ScopeID.Value.UUID
 	}
 	m.archive(a.record.Archived, &a.after.ArchivedAt)
@@ -180,7 +180,7 @@ func (m *importingPolicies) then(a *applied[domain.PolicyRecord, importedPolicy]
 	a.after.UpdatedAt = latest(a.before.UpdatedAt, m.At)
 	if a.after.Version > a.before.Version {
 		a.after.PublishedAt = &a.after.UpdatedAt
-		if !a.record.ReviewedAt.Has() {
+		if !a.record.ReviewedAt.Given {
 			a.after.ReviewedAt = latest(a.before.ReviewedAt, m.At)
 		}
 	}

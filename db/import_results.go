@@ -158,7 +158,7 @@ func (m *importingResults) refusal(r *domain.ResultRecord, before *resultRow) do
 		return refused(err)
 	case before != nil && !template.IsZero() && template != before.TemplateID:
 		return cannotChange("template")
-	case before != nil && before.SentAt != nil && r.SentAt.Has() && !r.SentAt.Value.Time.Equal(*before.SentAt):
+	case before != nil && before.SentAt != nil && r.SentAt.Given && !r.SentAt.Value.Time.Equal(*before.SentAt):
 		return cannotChange("sent_at")
 	case before == nil && template.IsZero():
 		return missing("template")
@@ -172,11 +172,11 @@ func (m *importingResults) refusal(r *domain.ResultRecord, before *resultRow) do
 // finish sets what follows from the times of a record, and refuses what cannot be.
 func (m *importingResults) finish(a *appliedResult) (beside bool, err error) {
 	in, r := a.record, a.after
-	r.Automated = r.Automated && !in.AutomatedReason.Given || in.AutomatedReason.Has()
+	r.Automated = r.Automated && !in.AutomatedReason.Given || in.AutomatedReason.Value != nil
 	if r.Failure != nil && *r.Failure == "" {
 		r.Failure = nil
 	}
-	if !in.Reported.Has() && r.ReportedAt != nil {
+	if !in.Reported.Given && r.ReportedAt != nil {
 		r.Reported = true
 	}
 	if r.Reported && r.ReportedAt == nil {
@@ -202,7 +202,7 @@ func (m *importingResults) finish(a *appliedResult) (beside bool, err error) {
 // not say it.
 func (m *importingResults) begin(in *domain.ResultRecord, r *resultRow) error {
 	switch {
-	case in.SendAt.Has():
+	case in.SendAt.Given:
 	case r.SentAt != nil:
 		r.SendAt = *r.SentAt
 	case r.FailedAt != nil:
@@ -210,7 +210,7 @@ func (m *importingResults) begin(in *domain.ResultRecord, r *resultRow) error {
 	default:
 		return errors.New("send_at is missing, as are sent_at and failed_at")
 	}
-	if !in.CreatedAt.Has() {
+	if !in.CreatedAt.Given {
 		r.CreatedAt = r.SendAt
 		if m.At.Before(r.CreatedAt) {
 			r.CreatedAt = m.At
@@ -222,14 +222,14 @@ func (m *importingResults) begin(in *domain.ResultRecord, r *resultRow) error {
 // template is the template that a record names; zero where it names none.
 func (m *importingResults) template(in *domain.ResultRecord) (id domain.TemplateID, err error) {
 	const first = "; import the templates first: partnerapi templates import"
-	if called := in.TemplateName.Value; in.TemplateName.Has() {
+	if called := in.TemplateName.Value; in.TemplateName.Given {
 		id, found := m.called[called]
 		if !found {
 			err = fmt.Errorf("template_name: there is no imported template %q in %s%s", called.Name, called.Language, first)
 		}
 		return id, err
 	}
-	if id = in.Template.Value.ID; in.Template.Has() && !m.templates[id] {
+	if id = in.Template.Value.ID; in.Template.Given && !m.templates[id] {
 		err = errors.New("template: " + domain.NoSuchObject(id.Noun()) + first)
 	}
 	return id, err
@@ -254,9 +254,9 @@ func (m *importingResults) read(ctx context.Context, batch []domain.ResultRecord
 	var templates []domain.TemplateID
 	var names []domain.TemplateName
 	for i := range batch {
-		if in := &batch[i]; in.TemplateName.Has() {
+		if in := &batch[i]; in.TemplateName.Given {
 			names = append(names, in.TemplateName.Value)
-		} else if in.Template.Has() {
+		} else if in.Template.Given {
 			templates = append(templates, in.Template.Value.ID)
 		}
 	}

@@ -13,8 +13,13 @@ import (
 )
 
 // moment is so long before noon, as a field of a record.
-func moment(ago time.Duration) domain.Field[domain.Time] {
-	return domain.Says(domain.At(noon.Add(-ago)))
+func moment(ago time.Duration) domain.Optional[domain.Time] {
+	return domain.Give(domain.At(noon.Add(-ago)))
+}
+
+// maybe is moment, for a field that may be null.
+func maybe(ago time.Duration) domain.Optional[*domain.Time] {
+	return domain.Give(new(domain.At(noon.Add(-ago))))
 }
 
 // aTemplate is a template that records of results name.
@@ -23,8 +28,8 @@ var aTemplate = domain.TemplateID{15: 1}
 // resultOf is a record of a new result.
 func resultOf(user domain.UserID) domain.ResultRecord {
 	return domain.ResultRecord{
-		ID: domain.RefTo(db.NewID[domain.ResultKind]()), User: domain.Says(domain.RefTo(user)),
-		Template: domain.Says(domain.RefTo(aTemplate)),
+		ID: domain.RefTo(db.NewID[domain.ResultKind]()), User: domain.Give(domain.RefTo(user)),
+		Template: domain.Give(domain.RefTo(aTemplate)),
 	}
 }
 
@@ -58,12 +63,12 @@ func TestImportResults(t *testing.T) {
 	w.Add("phishing_templates", row{"id": domain.TemplateID{15: 2}, "name": "Parcel", "language": "es", "own": false})
 
 	clicked, called, waiting, failed := resultOf(user), resultOf(user), resultOf(user), resultOf(user)
-	clicked.SentAt, clicked.ClickedAt, clicked.ReportedAt = moment(30*day), moment(29*day), moment(28*day)
-	called.Template = domain.Field[domain.Ref[domain.TemplateKind]]{}
-	called.TemplateName = domain.Says(domain.TemplateName{Name: "Parcel", Language: domain.Spanish})
-	called.SentAt, called.Reported = moment(400*day), domain.Says(true)
+	clicked.SentAt, clicked.ClickedAt, clicked.ReportedAt = moment(30*day), maybe(29*day), maybe(28*day)
+	called.Template = domain.Optional[domain.Ref[domain.TemplateKind]]{}
+	called.TemplateName = domain.Give(domain.TemplateName{Name: "Parcel", Language: domain.Spanish})
+	called.SentAt, called.Reported = moment(400*day), domain.Give(true)
 	waiting.SendAt = moment(-day)
-	failed.FailedAt, failed.Failure = moment(2*day), domain.Says("550 unknown")
+	failed.FailedAt, failed.Failure = maybe(2*day), domain.Give(new("550 unknown"))
 	all := []domain.ResultRecord{clicked, called, waiting, failed}
 
 	results, err := w.ImportResults(t.Context(), all)
@@ -86,9 +91,9 @@ func TestImportResults(t *testing.T) {
 		t.Error("what says nothing new writes")
 	}
 
-	further := domain.ResultRecord{ID: clicked.ID, CredentialsSubmittedAt: moment(27 * day)}
+	further := domain.ResultRecord{ID: clicked.ID, CredentialsSubmittedAt: maybe(27 * day)}
 	sent := domain.ResultRecord{ID: waiting.ID, SentAt: moment(0)}
-	back := domain.ResultRecord{ID: called.ID, Reported: domain.Says(false)}
+	back := domain.ResultRecord{ID: called.ID, Reported: domain.Give(false)}
 	results, err = w.ImportResults(t.Context(), []domain.ResultRecord{further, sent, back})
 	wantImport(t, results, err, "updated", "updated", "refused: reported")
 	w.wantCounts(t)
@@ -106,7 +111,7 @@ func TestImportReportWithoutTime(t *testing.T) {
 	user := w.AddUser(w.AddClient(), domain.RoleStandard, 750)
 	w.Add("phishing_templates", row{"id": aTemplate})
 	reported := resultOf(user)
-	reported.SentAt, reported.Reported = moment(day), domain.Says(true)
+	reported.SentAt, reported.Reported = moment(day), domain.Give(true)
 	for _, want := range []string{"created", "unchanged"} {
 		results, err := w.ImportResults(t.Context(), []domain.ResultRecord{reported})
 		wantImport(t, results, err, want)
@@ -127,7 +132,7 @@ func TestImportResultsRefuses(t *testing.T) {
 	user, other := w.AddUser(client, domain.RoleStandard, 750), w.AddUser(client, domain.RoleStandard, 750)
 	w.Add("phishing_templates", row{"id": aTemplate}, row{"id": domain.TemplateID{15: 3}})
 	stored := resultOf(user)
-	stored.SentAt, stored.ClickedAt = moment(3*day), moment(2*day)
+	stored.SentAt, stored.ClickedAt = moment(3*day), maybe(2*day)
 	results, err := w.ImportResults(t.Context(), []domain.ResultRecord{stored})
 	wantImport(t, results, err, "created")
 
@@ -137,28 +142,28 @@ func TestImportResultsRefuses(t *testing.T) {
 		change(&r)
 		return r
 	}
-	none := domain.Field[domain.Time]{}
-	null := domain.Field[domain.Time]{Given: true, Null: true}
+	none := domain.Optional[domain.Time]{}
+	null := domain.Give[*domain.Time](nil)
 	cases := []struct {
 		record domain.ResultRecord
 		want   string
 	}{
 		{of(func(r *domain.ResultRecord) { r.User.Value = domain.RefTo(domain.UserID{1}) }), "user: there is no such user"},
 		{of(func(r *domain.ResultRecord) { r.Template.Value = domain.RefTo(domain.TemplateID{1}) }), "template: there is no such template; import the templates first: partnerapi templates import"},
-		{of(func(r *domain.ResultRecord) { r.Template = domain.Field[domain.Ref[domain.TemplateKind]]{} }), "template is missing"},
+		{of(func(r *domain.ResultRecord) { r.Template = domain.Optional[domain.Ref[domain.TemplateKind]]{} }), "template is missing"},
 		{of(func(r *domain.ResultRecord) {
-			r.TemplateName = domain.Says(domain.TemplateName{Name: "None", Language: "en"})
+			r.TemplateName = domain.Give(domain.TemplateName{Name: "None", Language: "en"})
 		}), "template_name: there is no imported template"},
 		{of(func(r *domain.ResultRecord) { r.SentAt = none }), "send_at is missing"},
 		{of(func(r *domain.ResultRecord) { r.SentAt, r.SendAt = none, moment(8*day) }), "send_at was more than 7 days ago"},
-		{of(func(r *domain.ResultRecord) { r.ClickedAt = moment(4 * day) }), "clicked_at is before sent_at"},
-		{of(func(r *domain.ResultRecord) { r.ReportedAt = moment(-day) }), "reported_at is in the future"},
-		{of(func(r *domain.ResultRecord) { r.SentAt, r.SendAt, r.OpenedAt = none, moment(0), moment(0) }), "opened_at: the mail was not sent"},
-		{of(func(r *domain.ResultRecord) { r.Reported, r.ReportedAt = domain.Says(false), moment(0) }), "reported is false"},
-		{of(func(r *domain.ResultRecord) { r.FailedAt = moment(0) }), "failed_at and failure"},
-		{of(func(r *domain.ResultRecord) { r.FailedAt, r.Failure = moment(0), domain.Says("refused") }), "failed_at: the mail was sent"},
-		{domain.ResultRecord{ID: stored.ID, User: domain.Says(domain.RefTo(other))}, "user cannot be changed"},
-		{domain.ResultRecord{ID: stored.ID, Template: domain.Says(domain.RefTo(domain.TemplateID{15: 3}))}, "template cannot be changed"},
+		{of(func(r *domain.ResultRecord) { r.ClickedAt = maybe(4 * day) }), "clicked_at is before sent_at"},
+		{of(func(r *domain.ResultRecord) { r.ReportedAt = maybe(-day) }), "reported_at is in the future"},
+		{of(func(r *domain.ResultRecord) { r.SentAt, r.SendAt, r.OpenedAt = none, moment(0), maybe(0) }), "opened_at: the mail was not sent"},
+		{of(func(r *domain.ResultRecord) { r.Reported, r.ReportedAt = domain.Give(false), maybe(0) }), "reported is false"},
+		{of(func(r *domain.ResultRecord) { r.FailedAt = maybe(0) }), "failed_at and failure"},
+		{of(func(r *domain.ResultRecord) { r.FailedAt, r.Failure = maybe(0), domain.Give(new("refused")) }), "failed_at: the mail was sent"},
+		{domain.ResultRecord{ID: stored.ID, User: domain.Give(domain.RefTo(other))}, "user cannot be changed"},
+		{domain.ResultRecord{ID: stored.ID, Template: domain.Give(domain.RefTo(domain.TemplateID{15: 3}))}, "template cannot be changed"},
 		{domain.ResultRecord{ID: stored.ID, SentAt: moment(4 * day)}, "sent_at cannot be changed"},
 		{domain.ResultRecord{ID: stored.ID, ClickedAt: null}, "would move the result from clicked back to sent"},
 	}
@@ -178,7 +183,7 @@ func drawResults(t *rapid.T, users []domain.UserID, known []domain.ResultRecord)
 		isNew := len(known) == 0 || rapid.Bool().Draw(t, "new")
 		if !isNew {
 			r = rapid.SampledFrom(known).Draw(t, "known")
-			if r.SentAt.Has() {
+			if r.SentAt.Given {
 				sent = int(noon.Sub(r.SentAt.Value.Time) / day)
 			}
 		}
@@ -186,15 +191,15 @@ func drawResults(t *rapid.T, users []domain.UserID, known []domain.ResultRecord)
 			continue
 		}
 		r.SentAt = moment(time.Duration(sent) * day)
-		for _, f := range []*domain.Field[domain.Time]{
+		for _, f := range []*domain.Optional[*domain.Time]{
 			&r.OpenedAt, &r.AttachmentOpenedAt, &r.ClickedAt, &r.CredentialsSubmittedAt, &r.ReportedAt,
 		} {
 			if rapid.IntRange(0, 3).Draw(t, "happened") == 0 {
-				*f = moment(time.Duration(sent)*day - time.Duration(rapid.IntRange(-1, 60).Draw(t, "minutes"))*time.Minute)
+				*f = maybe(time.Duration(sent)*day - time.Duration(rapid.IntRange(-1, 60).Draw(t, "minutes"))*time.Minute)
 			}
 		}
 		if isNew && rapid.IntRange(0, 2).Draw(t, "waits") == 0 {
-			r.SentAt, r.SendAt = domain.Field[domain.Time]{}, moment(-day)
+			r.SentAt, r.SendAt = domain.Optional[domain.Time]{}, moment(-day)
 		}
 		batch, seen[r.ID.ID] = append(batch, r), true
 	}

@@ -69,7 +69,7 @@ func (m *importingUsers) apply(ctx context.Context, batch []domain.UserRecord, r
 func (m *importingUsers) read(ctx context.Context, batch []domain.UserRecord) error {
 	var groups []domain.GroupID
 	for i := range batch {
-		if r := &batch[i]; r.Group.Has() {
+		if r := &batch[i]; r.Group.Given {
 			groups = append(groups, r.Group.Value.ID)
 		}
 	}
@@ -121,7 +121,7 @@ func (m *importingUsers) refusal(r *domain.UserRecord, before *userRow) domain.I
 	switch {
 	case !m.clients[client].There:
 		return noSuch("client", "client")
-	case r.Group.Has() && m.groups[r.Group.Value.ID] != client:
+	case r.Group.Given && m.groups[r.Group.Value.ID] != client:
 		return noSuch("group", "group")
 	}
 	return domain.ImportResult{}
@@ -140,15 +140,15 @@ func (m *importingUsers) finish(a *appliedUser) (beside bool, err error) {
 		u.NameKey = domain.SortKey(domain.FullName(u.FirstName, u.LastName))
 	}
 
-	if overrides := textsOf(r.Overrides.Value); r.Overrides.Has() && !slices.Equal(overrides, u.Overrides) {
+	if overrides := textsOf(r.Overrides.Value); r.Overrides.Given && !slices.Equal(overrides, u.Overrides) {
 		u.Overrides = overrides
 	}
-	byHand := !r.Overrides.Has() && (u.Source == domain.FromHand || u.Source == domain.FromAPI)
+	byHand := !r.Overrides.Given && (u.Source == domain.FromHand || u.Source == domain.FromAPI)
 	overridden := slices.Contains(u.Overrides, "role")
 	switch {
-	case r.Role.Has() && byHand && !overridden:
+	case r.Role.Given && byHand && !overridden:
 		u.Overrides = append(slices.Clone(u.Overrides), "role")
-	case u.Role == "", !r.Role.Has() && !overridden && (old.Email != u.Email ||
+	case u.Role == "", !r.Role.Given && !overridden && (old.Email != u.Email ||
 		pg.Or(old.JobTitle, "") != pg.Or(u.JobTitle, "") || pg.Or(old.Department, "") != pg.Or(u.Department, "")):
 		u.Role = domain.ClassifyRole(pg.Or(u.JobTitle, ""), pg.Or(u.Department, ""), u.Email)
 	}

@@ -10,40 +10,6 @@ import (
 // of an export (decisions 10). It names the object by its id, and holds the fields
 // that it says something of.
 
-// Field is a field of a record: left out, null, or a value.
-type Field[T any] struct {
-	// Given says that the record has the field. Null says that it is null; Value is
-	// zero then.
-	Given, Null bool
-	Value       T
-}
-
-// Says is a field with a value.
-func Says[T any](value T) Field[T] { return Field[T]{Given: true, Value: value} }
-
-// Has reports whether the field has a value: it is neither left out nor null.
-func (f Field[T]) Has() bool { return f.Given && !f.Null }
-
-// Or is the field's value, or another one where it has none.
-func (f Field[T]) Or(other T) T {
-	if f.Has() {
-		return f.Value
-	}
-	return other
-}
-
-// Open makes the field one with a value, and returns a pointer to that.
-func (f *Field[T]) Open() any {
-	f.Given = true
-	return &f.Value
-}
-
-// Clear makes the field null.
-func (f *Field[T]) Clear() { *f = Field[T]{Given: true, Null: true} }
-
-// State returns the field's value and whether the field is given and null.
-func (f *Field[T]) State() (value any, given, null bool) { return f.Value, f.Given, f.Null }
-
 // Ref is an id in a record. It is read from a UUID in any case, or from an id as v2
 // shows it.
 type Ref[K Kind] struct{ ID[K] }

@@ -12,12 +12,13 @@ import (
 //
 //	new      an object that is not there yet needs it
 //	fixed    it says the same as before of an object that is there
-//	null     it may be null, which clears it
 //	filled   it is not blank
 //	name     it is a name: without control characters, and without white space around it
 //	email    it is an email address
 //	past     it is not in the future
 //	max=N    it has N characters, or items, at the most
+//
+// A field whose value is a pointer may be null, which clears it.
 //
 // The order of the fields is that in which an export writes them. A field has the name
 // of the column in the row of package db that it is, but for the ID behind a reference;
@@ -31,33 +32,33 @@ type Needs struct{ Missing string }
 type PartnerRecord struct {
 	Needs
 	ID        Ref[PartnerKind] `record:"id"`
-	Name      Field[string]    `record:"name" rule:"new,filled,name,max=200"`
-	CreatedAt Field[Time]      `record:"created_at" rule:"past"`
+	Name      Optional[string] `record:"name" rule:"new,filled,name,max=200"`
+	CreatedAt Optional[Time]   `record:"created_at" rule:"past"`
 }
 
 // CourseRecord is a course of the catalogue, which all clients share.
 type CourseRecord struct {
 	Needs
-	ID            Ref[CourseKind] `record:"id"`
-	Title         Field[string]   `record:"title" rule:"new,filled,name,max=200"`
-	RenewalMonths Field[int]      `record:"renewal_months" rule:"min=0,max=1200"`
+	ID            Ref[CourseKind]  `record:"id"`
+	Title         Optional[string] `record:"title" rule:"new,filled,name,max=200"`
+	RenewalMonths Optional[int]    `record:"renewal_months" rule:"min=0,max=1200"`
 	// Titles are the title in the languages that the course is available in.
-	Titles    Field[map[Language]string] `record:"titles" rule:"filled,name,max=200"`
-	CreatedAt Field[Time]                `record:"created_at" rule:"past"`
+	Titles    Optional[map[Language]string] `record:"titles" rule:"filled,name,max=200"`
+	CreatedAt Optional[Time]                `record:"created_at" rule:"past"`
 }
 
 // ClientRecord is a client. A new one without a program gets the foundational one.
 type ClientRecord struct {
 	Needs
-	ID                Ref[ClientKind]         `record:"id"`
-	Partner           Field[Ref[PartnerKind]] `record:"partner" rule:"new,fixed"`
-	Name              Field[string]           `record:"name" rule:"new,filled,name,max=200"`
-	Industry          Field[string]           `record:"industry" rule:"null,max=500"`
-	ExternalID        Field[string]           `record:"external_id" rule:"null,max=500"`
-	DarkWebMonitoring Field[bool]             `record:"dark_web_monitoring"`
-	Program           Field[[]ProgramCourse]  `record:"program" rule:"max=200"`
-	Archived          Field[bool]             `record:"archived,omitzero"`
-	CreatedAt         Field[Time]             `record:"created_at" rule:"past"`
+	ID                Ref[ClientKind]            `record:"id"`
+	Partner           Optional[Ref[PartnerKind]] `record:"partner" rule:"new,fixed"`
+	Name              Optional[string]           `record:"name" rule:"new,filled,name,max=200"`
+	Industry          Optional[*string]          `record:"industry" rule:"max=500"`
+	ExternalID        Optional[*string]          `record:"external_id" rule:"max=500"`
+	DarkWebMonitoring Optional[bool]             `record:"dark_web_monitoring"`
+	Program           Optional[[]ProgramCourse]  `record:"program" rule:"max=200"`
+	Archived          Optional[bool]             `record:"archived,omitzero"`
+	CreatedAt         Optional[Time]             `record:"created_at" rule:"past"`
 }
 
 // MaxDueDays is how many days after the enrolment a course may be due at the most.
@@ -106,51 +107,51 @@ func (p ProgramCourse) Days(place int) int {
 // names none, of a whole partner.
 type AdminRecord struct {
 	Needs
-	ID          Ref[AdminKind]          `record:"id"`
-	Partner     Field[Ref[PartnerKind]] `record:"partner" rule:"fixed"`
-	Client      Field[Ref[ClientKind]]  `record:"client" rule:"fixed"`
-	Email       Field[string]           `record:"email" rule:"new,email,max=254"`
-	Name        Field[string]           `record:"name" rule:"new,filled,name,max=200"`
-	Role        Field[AdminRole]        `record:"role" rule:"new"`
-	LastLoginAt Field[Time]             `record:"last_login_at" rule:"null,past"`
-	CreatedAt   Field[Time]             `record:"created_at" rule:"past"`
+	ID          Ref[AdminKind]             `record:"id"`
+	Partner     Optional[Ref[PartnerKind]] `record:"partner" rule:"fixed"`
+	Client      Optional[Ref[ClientKind]]  `record:"client" rule:"fixed"`
+	Email       Optional[string]           `record:"email" rule:"new,email,max=254"`
+	Name        Optional[string]           `record:"name" rule:"new,filled,name,max=200"`
+	Role        Optional[AdminRole]        `record:"role" rule:"new"`
+	LastLoginAt Optional[*Time]            `record:"last_login_at" rule:"past"`
+	CreatedAt   Optional[Time]             `record:"created_at" rule:"past"`
 }
 
 // GroupRecord is a group that users are in. Each client has one for those who are
 // kept by hand: a record that says manual is that one.
 type GroupRecord struct {
 	Needs
-	ID        Ref[GroupKind]         `record:"id"`
-	Client    Field[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
-	Name      Field[string]          `record:"name" rule:"new,filled,name,max=200"`
-	Manual    Field[bool]            `record:"manual,omitzero" rule:"fixed"`
-	CreatedAt Field[Time]            `record:"created_at" rule:"past"`
+	ID        Ref[GroupKind]            `record:"id"`
+	Client    Optional[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
+	Name      Optional[string]          `record:"name" rule:"new,filled,name,max=200"`
+	Manual    Optional[bool]            `record:"manual,omitzero" rule:"fixed"`
+	CreatedAt Optional[Time]            `record:"created_at" rule:"past"`
 }
 
 // UserRecord is a person that a client trains. Without a role it is classified,
 // without a group it is in the client's manual one.
 type UserRecord struct {
 	Needs
-	ID                Ref[UserKind]                `record:"id"`
-	Client            Field[Ref[ClientKind]]       `record:"client" rule:"new,fixed"`
-	Email             Field[string]                `record:"email" rule:"new,email,max=254"`
-	FirstName         Field[string]                `record:"first_name" rule:"name,max=200"`
-	LastName          Field[string]                `record:"last_name" rule:"name,max=200"`
-	Department        Field[string]                `record:"department" rule:"null,max=500"`
-	JobTitle          Field[string]                `record:"job_title" rule:"null,max=500"`
-	ManagerEmail      Field[string]                `record:"manager_email" rule:"null,email,max=254"`
-	Role              Field[Role]                  `record:"role"`
-	PreferredLanguage Field[Language]              `record:"preferred_language"`
-	CollectionIDs     Field[[]Ref[CollectionKind]] `record:"collection_ids" rule:"max=500"`
+	ID                Ref[UserKind]                   `record:"id"`
+	Client            Optional[Ref[ClientKind]]       `record:"client" rule:"new,fixed"`
+	Email             Optional[string]                `record:"email" rule:"new,email,max=254"`
+	FirstName         Optional[string]                `record:"first_name" rule:"name,max=200"`
+	LastName          Optional[string]                `record:"last_name" rule:"name,max=200"`
+	Department        Optional[*string]               `record:"department" rule:"max=500"`
+	JobTitle          Optional[*string]               `record:"job_title" rule:"max=500"`
+	ManagerEmail      Optional[*string]               `record:"manager_email" rule:"email,max=254"`
+	Role              Optional[Role]                  `record:"role"`
+	PreferredLanguage Optional[Language]              `record:"preferred_language"`
+	CollectionIDs     Optional[[]Ref[CollectionKind]] `record:"collection_ids" rule:"max=500"`
 	// SendWelcomeEmail is taken where it is false only: an import sends no mail.
-	SendWelcomeEmail Field[bool]           `record:"send_welcome_email"`
-	Status           Field[UserStatus]     `record:"status"`
-	Source           Field[UserSource]     `record:"source"`
-	Group            Field[Ref[GroupKind]] `record:"group"`
+	SendWelcomeEmail Optional[bool]           `record:"send_welcome_email"`
+	Status           Optional[UserStatus]     `record:"status"`
+	Source           Optional[UserSource]     `record:"source"`
+	Group            Optional[Ref[GroupKind]] `record:"group"`
 	// Overrides are the fields that were set by hand, in the place of those that the
 	// record otherwise makes so.
-	Overrides Field[[]Override] `record:"overrides" rule:"max=8"`
-	CreatedAt Field[Time]       `record:"created_at" rule:"past"`
+	Overrides Optional[[]Override] `record:"overrides" rule:"max=8"`
+	CreatedAt Optional[Time]       `record:"created_at" rule:"past"`
 }
 
 // Override is a field of a user that was set by hand, by its v2 name: a directory sync
@@ -172,31 +173,31 @@ const MaxMembers = 10_000
 // that are in it.
 type CollectionRecord struct {
 	Needs
-	ID          Ref[CollectionKind]    `record:"id"`
-	Client      Field[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
-	Name        Field[string]          `record:"name" rule:"new,filled,name,max=200"`
-	Description Field[string]          `record:"description" rule:"null,max=2000"`
-	Members     Field[[]Ref[UserKind]] `record:"members" rule:"max=10000"`
-	CreatedAt   Field[Time]            `record:"created_at" rule:"past"`
+	ID          Ref[CollectionKind]       `record:"id"`
+	Client      Optional[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
+	Name        Optional[string]          `record:"name" rule:"new,filled,name,max=200"`
+	Description Optional[*string]         `record:"description" rule:"max=2000"`
+	Members     Optional[[]Ref[UserKind]] `record:"members" rule:"max=10000"`
+	CreatedAt   Optional[Time]            `record:"created_at" rule:"past"`
 }
 
 // PolicyRecord is a text of a client that an audience of its users is to sign.
 type PolicyRecord struct {
 	Needs
-	ID          Ref[PolicyKind]        `record:"id"`
-	Client      Field[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
-	Title       Field[string]          `record:"title" rule:"new,filled,name,max=200"`
-	Description Field[string]          `record:"description" rule:"null,max=2000"`
-	Version     Field[int]             `record:"version" rule:"min=1,max=2147483647"`
-	ScopeType   Field[ScopeType]       `record:"scope_type"`
-	ScopeID     Field[AnyRef]          `record:"scope_id"`
+	ID          Ref[PolicyKind]           `record:"id"`
+	Client      Optional[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
+	Title       Optional[string]          `record:"title" rule:"new,filled,name,max=200"`
+	Description Optional[*string]         `record:"description" rule:"max=2000"`
+	Version     Optional[int]             `record:"version" rule:"min=1,max=2147483647"`
+	ScopeType   Optional[ScopeType]       `record:"scope_type"`
+	ScopeID     Optional[AnyRef]          `record:"scope_id"`
 	// ScopeDeleted says that the collection was deleted: no user is asked any more.
-	ScopeDeleted           Field[bool] `record:"scope_deleted,omitzero"`
-	RequiresAcknowledgment Field[bool] `record:"requires_acknowledgment"`
-	RenewalPeriodDays      Field[int]  `record:"renewal_period_days" rule:"min=1,max=36500"`
-	ReviewedAt             Field[Time] `record:"reviewed_at" rule:"past"`
-	Archived               Field[bool] `record:"archived,omitzero"`
-	CreatedAt              Field[Time] `record:"created_at" rule:"past"`
+	ScopeDeleted           Optional[bool] `record:"scope_deleted,omitzero"`
+	RequiresAcknowledgment Optional[bool] `record:"requires_acknowledgment"`
+	RenewalPeriodDays      Optional[int]  `record:"renewal_period_days" rule:"min=1,max=36500"`
+	ReviewedAt             Optional[Time] `record:"reviewed_at" rule:"past"`
+	Archived               Optional[bool] `record:"archived,omitzero"`
+	CreatedAt              Optional[Time] `record:"created_at" rule:"past"`
 }
 
 // FrameworkAssignmentRecord is that a client follows a framework for an audience:
@@ -204,11 +205,11 @@ type PolicyRecord struct {
 type FrameworkAssignmentRecord struct {
 	Needs
 	ID        Ref[FrameworkAssignmentKind] `record:"id"`
-	Client    Field[Ref[ClientKind]]       `record:"client" rule:"new,fixed"`
-	Framework Field[string]                `record:"framework" rule:"new,fixed,filled,max=200"`
-	Audience  Field[AudienceRecord]        `record:"audience" rule:"fixed"`
-	Modules   Field[ModulesRecord]         `record:"modules"`
-	CreatedAt Field[Time]                  `record:"created_at" rule:"past"`
+	Client    Optional[Ref[ClientKind]]    `record:"client" rule:"new,fixed"`
+	Framework Optional[string]             `record:"framework" rule:"new,fixed,filled,max=200"`
+	Audience  Optional[AudienceRecord]     `record:"audience" rule:"fixed"`
+	Modules   Optional[ModulesRecord]      `record:"modules"`
+	CreatedAt Optional[Time]               `record:"created_at" rule:"past"`
 }
 
 // AudienceRecord is whom a framework is assigned to. ID is that of the group or the
@@ -232,22 +233,22 @@ type ModulesRecord struct {
 // ResultRecord is a simulated mail to a user, and what became of it.
 type ResultRecord struct {
 	Needs
-	ID                     Ref[ResultKind]          `record:"id"`
-	User                   Field[Ref[UserKind]]     `record:"user" rule:"new,fixed"`
-	Template               Field[Ref[TemplateKind]] `record:"template" rule:"fixed"`
-	TemplateName           Field[TemplateName]      `record:"template_name" rule:"fixed"`
-	SendAt                 Field[Time]              `record:"send_at"`
-	SentAt                 Field[Time]              `record:"sent_at" rule:"past"`
-	OpenedAt               Field[Time]              `record:"opened_at" rule:"null,past"`
-	AttachmentOpenedAt     Field[Time]              `record:"attachment_opened_at" rule:"null,past"`
-	ClickedAt              Field[Time]              `record:"clicked_at" rule:"null,past"`
-	CredentialsSubmittedAt Field[Time]              `record:"credentials_submitted_at" rule:"null,past"`
-	Reported               Field[bool]              `record:"reported,omitzero"`
-	ReportedAt             Field[Time]              `record:"reported_at" rule:"null,past"`
-	AutomatedReason        Field[AutomatedReason]   `record:"automated_reason" rule:"null"`
-	Failure                Field[string]            `record:"failure" rule:"null,max=2000"`
-	FailedAt               Field[Time]              `record:"failed_at" rule:"null,past"`
-	CreatedAt              Field[Time]              `record:"created_at" rule:"past"`
+	ID                     Ref[ResultKind]             `record:"id"`
+	User                   Optional[Ref[UserKind]]     `record:"user" rule:"new,fixed"`
+	Template               Optional[Ref[TemplateKind]] `record:"template" rule:"fixed"`
+	TemplateName           Optional[TemplateName]      `record:"template_name" rule:"fixed"`
+	SendAt                 Optional[Time]              `record:"send_at"`
+	SentAt                 Optional[Time]              `record:"sent_at" rule:"past"`
+	OpenedAt               Optional[*Time]             `record:"opened_at" rule:"past"`
+	AttachmentOpenedAt     Optional[*Time]             `record:"attachment_opened_at" rule:"past"`
+	ClickedAt              Optional[*Time]             `record:"clicked_at" rule:"past"`
+	CredentialsSubmittedAt Optional[*Time]             `record:"credentials_submitted_at" rule:"past"`
+	Reported               Optional[bool]              `record:"reported,omitzero"`
+	ReportedAt             Optional[*Time]             `record:"reported_at" rule:"past"`
+	AutomatedReason        Optional[*AutomatedReason]  `record:"automated_reason"`
+	Failure                Optional[*string]           `record:"failure" rule:"max=2000"`
+	FailedAt               Optional[*Time]             `record:"failed_at" rule:"past"`
+	CreatedAt              Optional[Time]              `record:"created_at" rule:"past"`
 }
 
 // TemplateName is what names a template that was imported, in the place of its id,
@@ -260,25 +261,25 @@ type TemplateName struct {
 // SentEmailRecord is a mail that was sent to a user.
 type SentEmailRecord struct {
 	Needs
-	ID          Ref[MessageKind]     `record:"id"`
-	User        Field[Ref[UserKind]] `record:"user" rule:"new,fixed"`
-	EventTime   Field[Time]          `record:"event_time" row:"SentAt" rule:"new,past"`
-	FromEmail   Field[string]        `record:"from_email" rule:"new,filled,max=500"`
-	Subject     Field[string]        `record:"subject" rule:"new,max=2000"`
-	SendMethod  Field[SendMethod]    `record:"send_method" rule:"new"`
-	MessageType Field[MessageType]   `record:"message_type" rule:"new"`
+	ID          Ref[MessageKind]        `record:"id"`
+	User        Optional[Ref[UserKind]] `record:"user" rule:"new,fixed"`
+	EventTime   Optional[Time]          `record:"event_time" row:"SentAt" rule:"new,past"`
+	FromEmail   Optional[string]        `record:"from_email" rule:"new,filled,max=500"`
+	Subject     Optional[string]        `record:"subject" rule:"new,max=2000"`
+	SendMethod  Optional[SendMethod]    `record:"send_method" rule:"new"`
+	MessageType Optional[MessageType]   `record:"message_type" rule:"new"`
 }
 
 // ExposureRecord is that a user's data was found in a breach. Its id is that of the
 // line; the service names an exposure by its user and breach.
 type ExposureRecord struct {
 	Needs
-	ID          Ref[ExposureKind]    `record:"id"`
-	User        Field[Ref[UserKind]] `record:"user" rule:"new,fixed"`
-	BreachName  Field[string]        `record:"breach_name" rule:"new,fixed,filled,max=255"`
-	FirstSeenAt Field[Time]          `record:"first_seen_at" rule:"new,past"`
-	NotifiedAt  Field[Time]          `record:"notified_at" rule:"null,past"`
-	ResolvedAt  Field[Time]          `record:"resolved_at" rule:"null,past"`
-	Severity    Field[Severity]      `record:"severity"`
-	DataClasses Field[[]string]      `record:"data_classes" rule:"filled,max=100"`
+	ID          Ref[ExposureKind]       `record:"id"`
+	User        Optional[Ref[UserKind]] `record:"user" rule:"new,fixed"`
+	BreachName  Optional[string]        `record:"breach_name" rule:"new,fixed,filled,max=255"`
+	FirstSeenAt Optional[Time]          `record:"first_seen_at" rule:"new,past"`
+	NotifiedAt  Optional[*Time]         `record:"notified_at" rule:"past"`
+	ResolvedAt  Optional[*Time]         `record:"resolved_at" rule:"past"`
+	Severity    Optional[Severity]      `record:"severity"`
+	DataClasses Optional[[]string]      `record:"data_classes" rule:"filled,max=100"`
 }

@@ -110,9 +110,9 @@ func TestPoliciesOfImportedScope(t *testing.T) {
 	gone := domain.AnyRef{UUID: db.NewID[domain.CollectionKind]()}
 	record := func() domain.PolicyRecord {
 		return domain.PolicyRecord{
-			ID: domain.RefTo(db.NewID[domain.PolicyKind]()), Client: domain.Says(domain.RefTo(client.ID)),
-			Title: domain.Says("Clean desk"), ScopeType: domain.Says(domain.CollectionScope),
-			ScopeID: domain.Says(gone), ScopeDeleted: domain.Says(true),
+			ID: domain.RefTo(db.NewID[domain.PolicyKind]()), Client: domain.Give(domain.RefTo(client.ID)),
+			Title: domain.Give("Clean desk"), ScopeType: domain.Give(domain.CollectionScope),
+			ScopeID: domain.Give(gone), ScopeDeleted: domain.Give(true),
 		}
 	}
 	for _, batch := range [][]domain.PolicyRecord{{record(), record()}, {record()}} {

@@ -7,7 +7,6 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
 )
 
 // Message is the answer to a send: a text for people.
@@ -43,7 +42,7 @@ func fromSendPhishing(in *sendPhishing) *v2.SendToUser {
 		out.Body.TemplateID = &in.Body.PhishingTemplate.ID
 	}
 	if t := in.Body.SendTime; t != nil {
-		out.Body.SendAt = op.Give(*t)
+		out.Body.SendAt = domain.Give(*t)
 	}
 	return out
 }

@@ -167,6 +167,6 @@ func orEmpty(s *string) string {
 }
 
 // given is an Optional that gives the value unless it is empty.
-func given[T ~string](value T) op.Optional[T] {
-	return op.Optional[T]{Given: value != "", Value: value}
+func given[T ~string](value T) domain.Optional[T] {
+	return domain.Optional[T]{Given: value != "", Value: value}
 }

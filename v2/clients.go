@@ -175,9 +175,9 @@ func (a *API) createClient(ctx context.Context, in *CreateClient) (*Client, erro
 type UpdateClient struct {
 	Path clientPath
 	Body struct {
-		Name       op.Optional[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200,name" doc:"The new name, unique within the partner."`
-		Industry   op.Optional[*string] `json:"industry,omitzero" validate:"omitnil,max=500" doc:"The new label for benchmarks. Null clears it."`
-		ExternalID op.Optional[*string] `json:"external_id,omitzero" validate:"omitnil,max=500" doc:"The partner's own identifier. Null clears it."`
+		Name       domain.Optional[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200,name" doc:"The new name, unique within the partner."`
+		Industry   domain.Optional[*string] `json:"industry,omitzero" validate:"omitnil,max=500" doc:"The new label for benchmarks. Null clears it."`
+		ExternalID domain.Optional[*string] `json:"external_id,omitzero" validate:"omitnil,max=500" doc:"The partner's own identifier. Null clears it."`
 	}
 }
 
@@ -197,7 +197,7 @@ func (a *API) updateClient(ctx context.Context, req *UpdateClient) (*Client, err
 
 // changeClient applies what is asked for and reports whether it changes c.
 func changeClient(c *domain.Client, req *UpdateClient) bool {
-	changed := op.Apply(req.Body.Name, &c.Name)
-	changed = op.ApplyNullable(req.Body.Industry, &c.Industry) || changed
-	return op.ApplyNullable(req.Body.ExternalID, &c.ExternalID) || changed
+	changed := domain.Apply(req.Body.Name, &c.Name)
+	changed = domain.ApplyNullable(req.Body.Industry, &c.Industry) || changed
+	return domain.ApplyNullable(req.Body.ExternalID, &c.ExternalID) || changed
 }

@@ -238,10 +238,10 @@ func (a *API) getFramework(ctx context.Context, in *GetFramework) (*FrameworkAss
 type AssignFramework struct {
 	Path clientPath
 	Body struct {
-		FrameworkID frameworkID                `json:"framework_id" validate:"required,enum" doc:"Key of a framework of the catalogue."`
-		Audience    op.Optional[Audience]      `json:"audience,omitzero" doc:"Whom to assign the framework to; all users when left out. Named users become a collection, which is the assignment's audience then."`
-		Modules     op.Optional[AssignModules] `json:"modules,omitzero" doc:"Which modules are to be on."`
-		DryRun      bool                       `json:"dry_run,omitzero" default:"false" doc:"Answer as if the framework were assigned, and change nothing."`
+		FrameworkID frameworkID                    `json:"framework_id" validate:"required,enum" doc:"Key of a framework of the catalogue."`
+		Audience    domain.Optional[Audience]      `json:"audience,omitzero" doc:"Whom to assign the framework to; all users when left out. Named users become a collection, which is the assignment's audience then."`
+		Modules     domain.Optional[AssignModules] `json:"modules,omitzero" doc:"Which modules are to be on."`
+		DryRun      bool                           `json:"dry_run,omitzero" default:"false" doc:"Answer as if the framework were assigned, and change nothing."`
 	}
 }
 
@@ -259,18 +259,18 @@ func (frameworkID) Values() []string {
 
 // AssignModules says which modules of a framework are to be on.
 type AssignModules struct {
-	Training  op.Optional[bool] `json:"training,omitzero" default:"true" doc:"Whether to measure training, and give the framework's courses to its audience."`
-	Phishing  op.Optional[bool] `json:"phishing,omitzero" default:"true" doc:"Whether to measure phishing."`
-	Policies  op.Optional[bool] `json:"policies,omitzero" default:"false" doc:"Whether to measure policies."`
-	Reporting op.Optional[bool] `json:"reporting,omitzero" default:"true" doc:"Whether to measure reports."`
+	Training  domain.Optional[bool] `json:"training,omitzero" default:"true" doc:"Whether to measure training, and give the framework's courses to its audience."`
+	Phishing  domain.Optional[bool] `json:"phishing,omitzero" default:"true" doc:"Whether to measure phishing."`
+	Policies  domain.Optional[bool] `json:"policies,omitzero" default:"false" doc:"Whether to measure policies."`
+	Reporting domain.Optional[bool] `json:"reporting,omitzero" default:"true" doc:"Whether to measure reports."`
 }
 
 func (m *AssignModules) choice() domain.FrameworkModules {
 	out := domain.FrameworkModules{Training: true, Phishing: true, Reporting: true}
-	op.Apply(m.Training, &out.Training)
-	op.Apply(m.Phishing, &out.Phishing)
-	op.Apply(m.Policies, &out.Policies)
-	op.Apply(m.Reporting, &out.Reporting)
+	domain.Apply(m.Training, &out.Training)
+	domain.Apply(m.Phishing, &out.Phishing)
+	domain.Apply(m.Policies, &out.Policies)
+	domain.Apply(m.Reporting, &out.Reporting)
 	return out
 }
 

@@ -35,9 +35,9 @@ func (a *API) declarePhishingSends() {
 type SendPhishing struct {
 	Path clientPath
 	Body struct {
-		UserIDs    []domain.UserID                `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A user who is named twice is sent one mail."`
-		TemplateID op.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. Left out, each user is sent one that they have not seen, in their language and of the client's enabled categories."`
-		SendAt     op.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send. Left out or past, at once."`
+		UserIDs    []domain.UserID                    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A user who is named twice is sent one mail."`
+		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. Left out, each user is sent one that they have not seen, in their language and of the client's enabled categories."`
+		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send. Left out or past, at once."`
 	}
 }
 

@@ -90,9 +90,9 @@ func (a *API) listCourses(ctx context.Context, _ *ListCourses, w domain.Window) 
 
 // Audience is some of a client's users, in exactly one of its shapes.
 type Audience struct {
-	Type         domain.AudienceType              `json:"type" validate:"required,enum" doc:"Which users: all of the client's, the members of a collection, or those named."`
-	CollectionID op.Optional[domain.CollectionID] `json:"collection_id,omitzero" doc:"The collection. Required when type is collection, and else left out."`
-	UserIDs      []domain.UserID                  `json:"user_ids,omitzero" validate:"max=10000" doc:"The users. Required when type is users, and else left out."`
+	Type         domain.AudienceType                  `json:"type" validate:"required,enum" doc:"Which users: all of the client's, the members of a collection, or those named."`
+	CollectionID domain.Optional[domain.CollectionID] `json:"collection_id,omitzero" doc:"The collection. Required when type is collection, and else left out."`
+	UserIDs      []domain.UserID                      `json:"user_ids,omitzero" validate:"max=10000" doc:"The users. Required when type is users, and else left out."`
 }
 
 // shape is the audience in the domain's terms, or what is wrong with it. field
@@ -126,10 +126,10 @@ func (a *Audience) shape(field string) (domain.Audience, error) {
 type AssignTraining struct {
 	Path clientPath
 	Body struct {
-		CourseID domain.CourseID          `json:"course_id" validate:"required" doc:"A course of the catalogue."`
-		Audience *Audience                `json:"audience" validate:"required" doc:"Whom to give the course to."`
-		DueOn    op.Optional[domain.Date] `json:"due_on,omitzero" doc:"The day (UTC) by whose end the course is to be completed. Left out, 30 days from today."`
-		Notify   op.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail now."`
+		CourseID domain.CourseID              `json:"course_id" validate:"required" doc:"A course of the catalogue."`
+		Audience *Audience                    `json:"audience" validate:"required" doc:"Whom to give the course to."`
+		DueOn    domain.Optional[domain.Date] `json:"due_on,omitzero" doc:"The day (UTC) by whose end the course is to be completed. Left out, 30 days from today."`
+		Notify   domain.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail now."`
 	}
 }
 

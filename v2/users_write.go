@@ -8,7 +8,6 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/v2/op"
 )
 
 // CreateUser asks for a new user of a client.
@@ -134,14 +133,14 @@ func deref(text *string) string {
 type UpdateUser struct {
 	Path userPath
 	Body struct {
-		Status            op.Optional[domain.UserStatus] `json:"status,omitzero" validate:"omitnil,enum" doc:"Whether the user takes part."`
-		FirstName         op.Optional[string]            `json:"first_name,omitzero" validate:"omitnil,max=200,name" doc:"First name."`
-		LastName          op.Optional[string]            `json:"last_name,omitzero" validate:"omitnil,max=200,name" doc:"Last name."`
-		Department        op.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500" doc:"Department. Null clears it."`
-		JobTitle          op.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500" doc:"Job title. Null clears it."`
-		ManagerEmail      op.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Address of the user's manager. Null clears it."`
-		Role              op.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum" doc:"The risk role. Set here, it is no longer classified."`
-		PreferredLanguage op.Optional[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum" doc:"Language of courses and mails."`
+		Status            domain.Optional[domain.UserStatus] `json:"status,omitzero" validate:"omitnil,enum" doc:"Whether the user takes part."`
+		FirstName         domain.Optional[string]            `json:"first_name,omitzero" validate:"omitnil,max=200,name" doc:"First name."`
+		LastName          domain.Optional[string]            `json:"last_name,omitzero" validate:"omitnil,max=200,name" doc:"Last name."`
+		Department        domain.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500" doc:"Department. Null clears it."`
+		JobTitle          domain.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500" doc:"Job title. Null clears it."`
+		ManagerEmail      domain.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Address of the user's manager. Null clears it."`
+		Role              domain.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum" doc:"The risk role. Set here, it is no longer classified."`
+		PreferredLanguage domain.Optional[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum" doc:"Language of courses and mails."`
 	}
 }
 
@@ -182,14 +181,14 @@ func changedUser(u domain.User, req *UpdateUser) domain.User {
 	override(b.Role.Given, "role")
 	override(b.PreferredLanguage.Given, "preferred_language")
 
-	op.Apply(b.Status, &u.Status)
-	op.Apply(b.FirstName, &u.FirstName)
-	op.Apply(b.LastName, &u.LastName)
-	moved := op.ApplyNullable(b.Department, &u.Department)
-	moved = op.ApplyNullable(b.JobTitle, &u.JobTitle) || moved
-	op.ApplyNullable(op.Optional[*string]{Given: b.ManagerEmail.Given, Value: lower(b.ManagerEmail.Value)}, &u.ManagerEmail)
-	op.Apply(b.Role, &u.Role)
-	op.Apply(b.PreferredLanguage, &u.Language)
+	domain.Apply(b.Status, &u.Status)
+	domain.Apply(b.FirstName, &u.FirstName)
+	domain.Apply(b.LastName, &u.LastName)
+	moved := domain.ApplyNullable(b.Department, &u.Department)
+	moved = domain.ApplyNullable(b.JobTitle, &u.JobTitle) || moved
+	domain.ApplyNullable(domain.Optional[*string]{Given: b.ManagerEmail.Given, Value: lower(b.ManagerEmail.Value)}, &u.ManagerEmail)
+	domain.Apply(b.Role, &u.Role)
+	domain.Apply(b.PreferredLanguage, &u.Language)
 	if moved && !slices.Contains(u.Overrides, "role") {
 		u.Role = classified(u)
 	}

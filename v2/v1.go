@@ -71,9 +71,9 @@ func (a *API) aroundWrite(
 // belongs to.
 type SendToUser struct {
 	Body struct {
-		UserIDs    []domain.UserID          `json:"user_ids" validate:"required,min=1,max=1"` // named as in SendPhishing
-		TemplateID *domain.TemplateID       `json:"template_id" validate:"required"`
-		SendAt     op.Optional[domain.Time] `json:"send_at,omitzero"`
+		UserIDs    []domain.UserID              `json:"user_ids" validate:"required,min=1,max=1"` // named as in SendPhishing
+		TemplateID *domain.TemplateID           `json:"template_id" validate:"required"`
+		SendAt     domain.Optional[domain.Time] `json:"send_at,omitzero"`
 	}
 
 	// Client is the user's, as it was found while sending.
@@ -90,7 +90,7 @@ type SentToUser struct {
 func (a *API) sendToUser(ctx context.Context, in *SendToUser) (out *SentToUser, err error) {
 	send := &SendPhishing{}
 	send.Body.UserIDs, send.Body.SendAt = in.Body.UserIDs, in.Body.SendAt
-	send.Body.TemplateID = op.Give(*in.Body.TemplateID)
+	send.Body.TemplateID = domain.Give(*in.Body.TemplateID)
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		t, err := a.db.TenantOfUser(ctx, in.Body.UserIDs[0])
 		if err != nil {

@@ -95,11 +95,11 @@ func (WebhookSwitch) Values() []string {
 type UpdateWebhook struct {
 	Path webhookPath
 	Body struct {
-		URL         op.Optional[string]             `json:"url,omitzero" validate:"omitnil,filled,max=2000,endpoint" doc:"The https address to deliver to, with the rules of creation."`
-		Events      op.Optional[[]domain.EventType] `json:"events,omitzero" validate:"omitnil,min=1,max=13,unique,dive,enum" doc:"In the place of all that there are. Each kind once."`
-		ClientIDs   op.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500,unique" doc:"In the place of all that there are. Empty for all that the webhook's API key reaches."`
-		Description op.Optional[*string]            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for. Null clears it."`
-		Status      op.Optional[WebhookSwitch]      `json:"status,omitzero" validate:"omitnil,enum" doc:"Pausing drops the deliveries that wait. What happens until the webhook is active again is not delivered later. active also revives a disabled webhook."`
+		URL         domain.Optional[string]             `json:"url,omitzero" validate:"omitnil,filled,max=2000,endpoint" doc:"The https address to deliver to, with the rules of creation."`
+		Events      domain.Optional[[]domain.EventType] `json:"events,omitzero" validate:"omitnil,min=1,max=13,unique,dive,enum" doc:"In the place of all that there are. Each kind once."`
+		ClientIDs   domain.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500,unique" doc:"In the place of all that there are. Empty for all that the webhook's API key reaches."`
+		Description domain.Optional[*string]            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for. Null clears it."`
+		Status      domain.Optional[WebhookSwitch]      `json:"status,omitzero" validate:"omitnil,enum" doc:"Pausing drops the deliveries that wait. What happens until the webhook is active again is not delivered later. active also revives a disabled webhook."`
 	}
 }
 
@@ -146,16 +146,16 @@ func (a *API) updateWebhook(ctx context.Context, in *UpdateWebhook) (out *Webhoo
 // changes it.
 func changedWebhook(w domain.Webhook, in *UpdateWebhook) (domain.Webhook, bool) {
 	b := in.Body
-	changed := op.Apply(b.URL, &w.URL)
+	changed := domain.Apply(b.URL, &w.URL)
 	changed = applyList(b.Events, &w.Events) || changed
 	changed = applyList(b.ClientIDs, &w.Clients) || changed
-	changed = op.ApplyNullable(b.Description, &w.Description) || changed
-	status := op.Optional[domain.WebhookStatus]{Given: b.Status.Given, Value: domain.WebhookStatus(b.Status.Value)}
-	return w, op.Apply(status, &w.Status) || changed
+	changed = domain.ApplyNullable(b.Description, &w.Description) || changed
+	status := domain.Optional[domain.WebhookStatus]{Given: b.Status.Given, Value: domain.WebhookStatus(b.Status.Value)}
+	return w, domain.Apply(status, &w.Status) || changed
 }
 
-// applyList is op.Apply for a list.
-func applyList[T comparable](p op.Optional[[]T], target *[]T) bool {
+// applyList is domain.Apply for a list.
+func applyList[T comparable](p domain.Optional[[]T], target *[]T) bool {
 	if !p.Given || slices.Equal(p.Value, *target) {
 		return false
 	}

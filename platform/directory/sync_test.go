@@ -6,7 +6,6 @@ import (
 
 	"partnerapi/domain"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
 )
 
 var (
@@ -133,8 +132,8 @@ func TestMerge(t *testing.T) {
 	other := w.User(w.tenant, w.client, "bob@example.com")
 	change := &v2.UpdateUser{}
 	change.Path.UserID = other.ID
-	change.Body.Status = op.Give(domain.Inactive)
-	change.Body.LastName = op.Give("By Hand")
+	change.Body.Status = domain.Give(domain.Inactive)
+	change.Body.LastName = domain.Give("By Hand")
 	_, err = w.API.UpdateUser.Call(w.tenant.Ctx, change)
 	w.must(err)
 	w.User(w.tenant, w.client, "nobody@example.com")

@@ -20,7 +20,6 @@ import (
 	"partnerapi/platform/mail"
 	"partnerapi/platform/phishing"
 	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
 
@@ -84,7 +83,7 @@ func own(t *testing.T, number byte, language domain.Language) domain.Template {
 func (b *bait) schedule(template domain.TemplateID) domain.ResultID {
 	b.t.Helper()
 	in := &v2.SendPhishing{}
-	in.Path.ClientID, in.Body.UserIDs, in.Body.TemplateID = b.client, []domain.UserID{b.user.ID}, op.Give(template)
+	in.Path.ClientID, in.Body.UserIDs, in.Body.TemplateID = b.client, []domain.UserID{b.user.ID}, domain.Give(template)
 	out, err := b.API.SendPhishing.Call(b.tenant.Ctx, in)
 	b.must(err)
 	return out.Sends[0].ResultID

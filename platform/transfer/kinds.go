@@ -38,7 +38,7 @@ var kinds = []kind{
 	of("exposure", (*db.DB).ImportExposures), // as they come: several may be of one exposure, which has no id
 }
 
-type userField = domain.Field[domain.Ref[domain.UserKind]]
+type userField = domain.Optional[domain.Ref[domain.UserKind]]
 
 var users = &records[domain.UserRecord]{
 	planned: planOf[domain.UserRecord]("user"),

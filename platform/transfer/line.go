@@ -124,10 +124,15 @@ func (f *field) take(s state, value jsontext.Value, now time.Time) error {
 		if !f.null {
 			return errors.New("must not be null")
 		}
-		s.Clear()
+		s.Open()
 		return nil
 	}
 	into := s.Open()
+	if f.null {
+		of := reflect.ValueOf(into).Elem()
+		of.Set(reflect.New(of.Type().Elem()))
+		into = of.Interface()
+	}
 	if readPlain(into, value) {
 		return f.check(into, now)
 	}
@@ -214,16 +219,14 @@ func (p *plan) append(line []byte, record reflect.Value) ([]byte, error) {
 	line = append(line, id...)
 	for i := range p.fields {
 		f := &p.fields[i]
-		value, given, null := f.state(record).State()
-		if !given {
+		s := f.state(record)
+		if s.IsZero() {
 			continue
 		}
 		line = append(line, `,"`+f.name+`":`...)
-		text := []byte("null")
-		if !null {
-			if text, err = json.Marshal(value, json.Deterministic(true)); err != nil {
-				return line, err
-			}
+		text, err := json.Marshal(s.Pointer(), json.Deterministic(true))
+		if err != nil {
+			return line, err
 		}
 		line = append(line, text...)
 	}

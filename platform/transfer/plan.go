@@ -28,11 +28,11 @@ type field struct {
 	min, max                                         *int
 }
 
-// state is any domain.Field.
+// state is a pointer to any domain.Optional.
 type state interface {
+	IsZero() bool
 	Open() any
-	Clear()
-	State() (value any, given, null bool)
+	Pointer() any
 }
 
 // planOf makes the plan of a record. A rule that it does not know is a programming
@@ -49,6 +49,7 @@ func planOf[T any](object string) *plan {
 			value, _ := f.Type.FieldByName("Value")
 			p.fields = append(p.fields, fieldOf(name, i, f.Tag.Get("rule")))
 			p.fields[len(p.fields)-1].list = value.Type.Kind() == reflect.Slice
+			p.fields[len(p.fields)-1].null = value.Type.Kind() == reflect.Pointer
 		}
 	}
 	for i := range p.fields {
@@ -60,7 +61,7 @@ func planOf[T any](object string) *plan {
 func fieldOf(name string, index int, rules string) field {
 	f := field{name: name, index: index}
 	flags := map[string]*bool{
-		"new": &f.needed, "fixed": &f.fixed, "null": &f.null, "filled": &f.filled, "name": &f.isName,
+		"new": &f.needed, "fixed": &f.fixed, "filled": &f.filled, "name": &f.isName,
 		"email": &f.email, "past": &f.past,
 	}
 	for rule := range strings.SplitSeq(rules, ",") {
@@ -116,7 +117,7 @@ func (p *plan) items(record reflect.Value) (n int) {
 func (p *plan) finish(record reflect.Value) {
 	for i := range p.fields {
 		f := &p.fields[i]
-		if _, given, null := f.state(record).State(); f.needed && (!given || null) {
+		if f.needed && f.state(record).IsZero() {
 			record.FieldByName("Missing").SetString(f.name)
 			return
 		}

@@ -23,9 +23,9 @@ type benched struct {
 		Since *domain.Time `query:"since"`
 	}
 	Body struct {
-		Name     op.Optional[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200"`
-		Industry op.Optional[*string] `json:"industry,omitzero" validate:"omitnil,max=500"`
-		Users    []domain.UserID      `json:"users"`
+		Name     domain.Optional[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200"`
+		Industry domain.Optional[*string] `json:"industry,omitzero" validate:"omitnil,max=500"`
+		Users    []domain.UserID          `json:"users"`
 	}
 }
 

@@ -227,10 +227,10 @@ func TestNoBody(t *testing.T) {
 func TestClean(t *testing.T) {
 	type named struct {
 		Body struct {
-			Name    string              `json:"name" validate:"filled,max=5,name"`
-			Nick    op.Optional[string] `json:"nick,omitzero" validate:"omitnil,max=5,name"`
-			Email   string              `json:"email,omitzero" validate:"omitempty,max=254,email"`
-			Manager *string             `json:"manager,omitzero" validate:"omitnil,max=254,email"`
+			Name    string                  `json:"name" validate:"filled,max=5,name"`
+			Nick    domain.Optional[string] `json:"nick,omitzero" validate:"omitnil,max=5,name"`
+			Email   string                  `json:"email,omitzero" validate:"omitempty,max=254,email"`
+			Manager *string                 `json:"manager,omitzero" validate:"omitnil,max=254,email"`
 		}
 	}
 	set := &op.Set{}
@@ -240,7 +240,7 @@ func TestClean(t *testing.T) {
 
 	sent := "B@MÜNCHEN.example"
 	in := &named{}
-	in.Body.Name, in.Body.Nick, in.Body.Email, in.Body.Manager = " abcde\n", op.Give("\u00a0x "), "A@Example.COM", &sent
+	in.Body.Name, in.Body.Nick, in.Body.Email, in.Body.Manager = " abcde\n", domain.Give("\u00a0x "), "A@Example.COM", &sent
 	out, err := o.Call(ctx, in)
 	if err != nil {
 		t.Fatal(err)
@@ -369,16 +369,16 @@ func TestTime(t *testing.T) {
 
 func TestOptional(t *testing.T) {
 	type body struct {
-		Firm  op.Optional[string]  `json:"firm,omitzero"`
-		Loose op.Optional[*string] `json:"loose,omitzero"`
+		Firm  domain.Optional[string]  `json:"firm,omitzero"`
+		Loose domain.Optional[*string] `json:"loose,omitzero"`
 	}
 	type in struct{ Body body }
 	described := op.Describe(reflect.TypeFor[in]())
 	for text, want := range map[string]body{
-		`{"firm":""}`:    {Firm: op.Give("")},
-		`{"firm":"x"}`:   {Firm: op.Give("x")},
-		`{"loose":null}`: {Loose: op.Give[*string](nil)},
-		`{"loose":"x"}`:  {Loose: op.Give(new("x"))},
+		`{"firm":""}`:    {Firm: domain.Give("")},
+		`{"firm":"x"}`:   {Firm: domain.Give("x")},
+		`{"loose":null}`: {Loose: domain.Give[*string](nil)},
+		`{"loose":"x"}`:  {Loose: domain.Give(new("x"))},
 	} {
 		got := &in{}
 		if err := described.Bind(got, request("", "", text)); err != nil || !reflect.DeepEqual(got.Body, want) {
@@ -395,16 +395,16 @@ func TestOptional(t *testing.T) {
 	}
 	target, x := "a", "x"
 	pointer := &x
-	if op.Apply(op.Optional[string]{Value: "b"}, &target) || op.Apply(op.Give("a"), &target) || !op.Apply(op.Give("b"), &target) || target != "b" {
+	if domain.Apply(domain.Optional[string]{Value: "b"}, &target) || domain.Apply(domain.Give("a"), &target) || !domain.Apply(domain.Give("b"), &target) || target != "b" {
 		t.Errorf("applied: %q", target)
 	}
-	if op.ApplyNullable(op.Optional[*string]{}, &pointer) || op.ApplyNullable(op.Give(new("x")), &pointer) || pointer != &x {
+	if domain.ApplyNullable(domain.Optional[*string]{}, &pointer) || domain.ApplyNullable(domain.Give(new("x")), &pointer) || pointer != &x {
 		t.Error("the same value is a change")
 	}
-	if !op.ApplyNullable(op.Give[*string](nil), &pointer) || pointer != nil || op.ApplyNullable(op.Give[*string](nil), &pointer) {
+	if !domain.ApplyNullable(domain.Give[*string](nil), &pointer) || pointer != nil || domain.ApplyNullable(domain.Give[*string](nil), &pointer) {
 		t.Error("null is not applied once")
 	}
-	if !op.ApplyNullable(op.Give(new("y")), &pointer) || *pointer != "y" {
+	if !domain.ApplyNullable(domain.Give(new("y")), &pointer) || *pointer != "y" {
 		t.Error("a value is not applied")
 	}
 }

@@ -45,8 +45,8 @@ func (r *bodyReader) value(v reflect.Value, most int) error {
 	if r.dec.PeekKind() == 'n' {
 		return r.null(v)
 	}
-	if o, ok := v.Addr().Interface().(optionalTarget); ok {
-		v = reflect.ValueOf(o.give()).Elem()
+	if o, ok := v.Addr().Interface().(opener); ok {
+		v = reflect.ValueOf(o.Open()).Elem()
 	}
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
@@ -73,9 +73,9 @@ func (r *bodyReader) null(v reflect.Value) error {
 	}
 	within, _ := r.dec.StackIndex(r.dec.StackDepth())
 	nullable := v.Kind() == reflect.Pointer
-	o, isOptional := v.Addr().Interface().(optionalTarget)
+	o, isOptional := v.Addr().Interface().(opener)
 	if isOptional {
-		_, nullable = v.Interface().(optional).element()
+		_, nullable = OptionalElement(v.Type())
 	}
 	switch {
 	case within == '[', !nullable && !r.lenient:
@@ -84,7 +84,7 @@ func (r *bodyReader) null(v reflect.Value) error {
 		r.faults.markBlank(fieldPath(r.dec.StackPointer()), notNull)
 	}
 	if isOptional && nullable {
-		o.give()
+		o.Open()
 	}
 	return nil
 }

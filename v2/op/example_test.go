@@ -47,9 +47,9 @@ func ExampleTarget() {
 // A member of a PATCH is absent, null or a value; null is for what may have none.
 func ExampleOptional() {
 	name, industry := "Acme", new("Retail")
-	fmt.Println(op.Apply(op.Optional[string]{}, &name), name)
-	fmt.Println(op.Apply(op.Give("Acme Ltd"), &name), name)
-	fmt.Println(op.ApplyNullable(op.Give[*string](nil), &industry), industry == nil)
+	fmt.Println(domain.Apply(domain.Optional[string]{}, &name), name)
+	fmt.Println(domain.Apply(domain.Give("Acme Ltd"), &name), name)
+	fmt.Println(domain.ApplyNullable(domain.Give[*string](nil), &industry), industry == nil)
 	// Output:
 	// false Acme
 	// true Acme Ltd

@@ -90,7 +90,7 @@ func registerOptionals(body reflect.Type) {
 		t := body.Field(i).Type
 		zero := reflect.Zero(t).Interface()
 		if _, ok := zero.(optional); ok && !registered.types[t] {
-			rules.RegisterCustomTypeFunc(func(v reflect.Value) any { return v.Interface().(optional).rules() }, zero)
+			rules.RegisterCustomTypeFunc(func(v reflect.Value) any { return v.Interface().(optional).Pointer() }, zero)
 			registered.types[t] = true
 		}
 	}
@@ -144,7 +144,7 @@ func changesNothing(input reflect.Value) bool {
 		return false
 	}
 	for i := range body.NumField() {
-		if p, ok := body.Field(i).Interface().(optional); !ok || p.given() {
+		if p, ok := body.Field(i).Interface().(optional); !ok || !p.IsZero() {
 			return false
 		}
 	}

@@ -98,7 +98,7 @@ func (in *Input) Given(input any) (names []string) {
 			continue
 		}
 		value := body.FieldByIndex(f.Index)
-		if o, ok := value.Interface().(optional); ok && o.given() || !ok && !value.IsZero() {
+		if o, ok := value.Interface().(optional); ok && !o.IsZero() || !ok && !value.IsZero() {
 			names = append(names, name)
 		}
 	}

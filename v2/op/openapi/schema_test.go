@@ -249,9 +249,9 @@ func TestLenientBodies(t *testing.T) {
 func TestOptional(t *testing.T) {
 	type update struct {
 		Body struct {
-			Name     op.Optional[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200"`
-			Industry op.Optional[*string] `json:"industry,omitzero" validate:"omitnil,max=500"`
-			Role     op.Optional[colour]  `json:"role,omitzero" validate:"omitnil,enum"`
+			Name     domain.Optional[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200"`
+			Industry domain.Optional[*string] `json:"industry,omitzero" validate:"omitnil,max=500"`
+			Role     domain.Optional[colour]  `json:"role,omitzero" validate:"omitnil,enum"`
 		}
 	}
 	schema := part(t, document(reflect.TypeFor[update](), nil, false), "components", "schemas", "Update")

@@ -1,0 +1,59 @@
+package domain
+
+// Optional is a member of a body or a field of a record that may be absent, null or a
+// value: all of a PATCH's, and those of others for which no value can stand for their
+// absence. Null is taken only by a nullable one, whose T is a pointer; it is then a
+// Value of nil.
+type Optional[T any] struct {
+	// Given says that the member is there.
+	Given bool
+	Value T
+}
+
+// Give returns an Optional that gives the value.
+func Give[T any](value T) Optional[T] { return Optional[T]{Given: true, Value: value} }
+
+// Or is the value, or another one where none is given.
+func (p Optional[T]) Or(other T) T {
+	if p.Given {
+		return p.Value
+	}
+	return other
+}
+
+// IsZero reports whether the member is absent.
+func (p Optional[T]) IsZero() bool { return !p.Given }
+
+// Open says that the member is there, and returns a pointer to its value.
+func (p *Optional[T]) Open() any {
+	p.Given = true
+	return &p.Value
+}
+
+// Pointer returns a pointer to the value; nil where none is given.
+func (p Optional[T]) Pointer() any {
+	if !p.Given {
+		return (*T)(nil)
+	}
+	return &p.Value
+}
+
+// Apply sets target where the member was given, and reports whether that
+// changed it.
+func Apply[T comparable](p Optional[T], target *T) bool {
+	if !p.Given || p.Value == *target {
+		return false
+	}
+	*target = p.Value
+	return true
+}
+
+// ApplyNullable is Apply for a nullable member: it compares what the pointers
+// point to.
+func ApplyNullable[T comparable](p Optional[*T], target **T) bool {
+	if !p.Given || Same(p.Value, *target) {
+		return false
+	}
+	*target = p.Value
+	return true
+}
