@@ -242,7 +242,7 @@ func (d *DB) ExportFrameworkAssignments(
 	})
 }
 
-// SignalLine is a signal as a line of package ingest has it; what its type does not have
+// SignalLine is a signal as a line of an ingestion has it; what its type does not have
 // is nil.
 type SignalLine struct {
 	ID             string                `json:"id"`

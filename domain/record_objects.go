@@ -10,7 +10,7 @@ import (
 // 10). A field's tags say how it is written: record its name, and with omitzero that
 // an export leaves a zero out; rule what holds for it, beside what its type says:
 //
-//	new      an object that is not there yet needs it
+//	new      an object that is not there yet needs it, and a signal
 //	fixed    it says the same as before of an object that is there
 //	filled   it is not blank
 //	name     it is a name: without control characters, and without white space around it

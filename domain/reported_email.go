@@ -22,9 +22,9 @@ type ReportedEmail struct {
 
 // Classification is what triage made of a mail, and what was done with it.
 type Classification struct {
-	Class EmailClass
+	Class EmailClass `record:"classification" rule:"new,filled,max=255"`
 	// Action is empty where it is not known.
-	Action MailboxAction
+	Action MailboxAction `record:"mailbox_action" rule:"filled,max=255"`
 }
 
 // EmailClass says what a reported mail turned out to be.

@@ -26,30 +26,32 @@ const (
 const SignalLead = 5 * time.Minute
 
 // Signal is something that happened on the platform. Which of the fields below
-// At it has depends on its type.
+// At it has depends on its type. The tags are those of records (PartnerRecord and the
+// others); a field that is not new may be left out.
 type Signal struct {
-	// ID is the sender's own, of 1 to 255 characters; a signal is applied once.
-	ID   string
-	Type SignalType
-	At   time.Time // whole microseconds
+	// ID is the sender's own; a signal is applied once.
+	ID   string     `record:"id" rule:"new,filled,max=255"`
+	Type SignalType `record:"type" rule:"new,filled,max=255"`
+	At   time.Time  `record:"at" rule:"new,filled,max=255"` // whole microseconds
 
-	Result  ResultID // of what happened to a simulated mail
-	User    UserID
-	Course  CourseID
-	Policy  PolicyID
-	Version int    // of the policy that was signed, from 1
-	Breach  string // its name
+	Result  ResultID `record:"result_id" rule:"new"` // of what happened to a simulated mail
+	User    UserID   `record:"user_id" rule:"new"`
+	Course  CourseID `record:"course_id" rule:"new"`
+	Policy  PolicyID `record:"policy_id" rule:"new"`
+	Version int      `record:"version" rule:"new,min=1,max=2147483647"` // of the policy that was signed
+	Breach  string   `record:"breach_name" rule:"new,filled,max=255"`
 	// Severity is empty where the finding does not say it.
-	Severity Severity
+	Severity Severity `record:"severity" rule:"filled,max=255"`
 	// DataClasses is nil where the finding does not say them.
-	DataClasses []string
+	DataClasses []string `record:"data_classes" rule:"filled,max=100"`
 
 	// Message is the MessageKey of a real mail. Client is whose rows of it a
 	// classification is for; zero for all.
-	Message         string
-	Client          ClientID
-	Subject, Sender string
-	Classification  Classification
+	Message string   `record:"message_id" rule:"new,max=500"`
+	Client  ClientID `record:"client_id"`
+	Subject string   `record:"subject" rule:"new,max=500"`
+	Sender  string   `record:"sender" rule:"new,max=500"`
+	Classification
 }
 
 // AboutMail says what happened to a simulated mail; false for a signal of

@@ -7,7 +7,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/platform/ingest"
+	"partnerapi/platform/transfer"
 	v2 "partnerapi/v2"
 )
 
@@ -33,7 +33,7 @@ func hears(kind domain.SignalType, more ...any) func(*actor) answer {
 			a.T.Fatal(err)
 		}
 		refused := func(_ int, reason string) { a.T.Errorf("%s: %s", line, reason) }
-		if _, err := ingest.Ingest(a.T.Context(), a.DB, strings.NewReader(string(line)), ingest.Watcher{Refused: refused}); err != nil {
+		if _, err := transfer.Ingest(a.T.Context(), a.DB, strings.NewReader(string(line)), transfer.Watcher{Refused: refused}); err != nil {
 			a.T.Fatal(err)
 		}
 	})

@@ -7,6 +7,10 @@ import (
 	"partnerapi/db"
 )
 
+// IngestImpatiently is Ingest with something else than the clock to say that a
+// batch has waited long enough for more lines.
+var IngestImpatiently = ingest
+
 // ImportIn is Import in batches of at most the given lines.
 func ImportIn(ctx context.Context, d *db.DB, r io.Reader, w Watcher, lines int) (Report, error) {
 	return importAs(ctx, d, r, &run{watcher: w, batchLines: lines})

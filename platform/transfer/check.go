@@ -129,12 +129,13 @@ func (f *field) checkLength(n int) error {
 	return nil
 }
 
-// checkTexts checks a list of texts, each of them filled and of at most 255
-// characters.
+// listItem is what holds for the texts of a list.
+var listItem = field{filled: true, max: new(255)}
+
+// checkTexts checks a list of texts.
 func (f *field) checkTexts(list []string) error {
-	of := field{filled: true, max: new(255)}
 	for i := range list {
-		if err := of.checkText(&list[i]); err != nil {
+		if err := listItem.checkText(&list[i]); err != nil {
 			return fmt.Errorf("[%d] %w", i, err)
 		}
 	}

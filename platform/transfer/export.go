@@ -89,7 +89,7 @@ func listed[T any](
 type Output struct {
 	// Objects gets the lines that an import takes.
 	Objects io.Writer
-	// Signals gets what users did beside, as the signals that package ingest takes. It
+	// Signals gets what users did beside, as the signals that Ingest takes. It
 	// may be nil.
 	Signals io.Writer
 }

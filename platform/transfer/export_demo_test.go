@@ -11,7 +11,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/seed"
 	"partnerapi/domain"
-	"partnerapi/platform/ingest"
 	"partnerapi/platform/transfer"
 )
 
@@ -59,7 +58,7 @@ func TestDemoRoundTrip(t *testing.T) {
 // ingest takes signals, of which none may be refused.
 func (w *world) ingest(signals []byte) {
 	w.t.Helper()
-	_, err := ingest.Ingest(w.t.Context(), w.DB, bytes.NewReader(signals), ingest.Watcher{
+	_, err := transfer.Ingest(w.t.Context(), w.DB, bytes.NewReader(signals), transfer.Watcher{
 		Refused: func(line int, reason string) {
 			w.t.Errorf("signal %d: %s\n%s", line, reason, bytes.Split(signals, []byte("\n"))[line-1])
 		},

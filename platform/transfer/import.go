@@ -10,7 +10,6 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/platform/ndjson"
 )
 
 // Report counts the lines that were read, empty ones left out.
@@ -22,7 +21,7 @@ type Report struct {
 	Refused   int
 }
 
-// Watcher is notified of how an import goes. Its fields may be nil; one call of them ends
+// Watcher is notified of how an import or an ingestion goes. Its fields may be nil; one call of them ends
 // before the next begins.
 type Watcher struct {
 	// Refused is called with each bad line, by its number from 1 on: first of those that
@@ -128,56 +127,38 @@ func (r *run) apply(ctx context.Context) error {
 	return nil
 }
 
-// readStep is after how many lines Watcher.Read is called.
-const readStep = 10_000
-
 // read reads the input to its end, and stages the lines.
 func (r *run) read(ctx context.Context, in io.Reader) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	lines := ndjson.Lines(ctx, in, MaxLine)
 	var staged []db.StagedLine
-	size, reported := 0, 0
-	for {
-		var l ndjson.Line
-		select {
-		case l = <-lines:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if l.Err == nil {
-			if s, good := r.judge(&l); good {
-				staged, size = append(staged, s), size+len(s.Text)
+	lines := batches{
+		take: func(l *inputLine) {
+			if s, good := r.judge(l); good {
+				staged = append(staged, s)
 			}
-		}
-		if r.watcher.Read != nil && (l.Err != nil || l.Number >= reported+readStep) {
-			reported = l.Number
-			r.watcher.Read(l.Number, l.Bytes)
-		}
-		if l.Err != nil && l.Err != io.EOF {
-			return fmt.Errorf("read line %d: %w", l.Number+1, l.Err)
-		}
-		if l.Err == nil && len(staged) < batchLines && size < batchBytes {
-			continue
-		}
-		if err := r.db.StageLines(ctx, staged); err != nil || l.Err == io.EOF {
+		},
+		apply: func(last *inputLine) error {
+			if r.watcher.Read != nil {
+				r.watcher.Read(last.number, last.bytes)
+			}
+			err := r.db.StageLines(ctx, staged)
+			staged = staged[:0]
 			return err
-		}
-		staged, size = staged[:0], 0
+		},
 	}
+	return lines.each(ctx, in)
 }
 
 // judge is a line as it is staged; a bad one is refused.
-func (r *run) judge(in *ndjson.Line) (l db.StagedLine, good bool) {
+func (r *run) judge(in *inputLine) (l db.StagedLine, good bool) {
 	r.report.Lines++
 	refuse := func(format string, args ...any) (db.StagedLine, bool) {
-		r.count(in.Number, domain.RefuseImport(format, args...))
+		r.count(in.number, domain.RefuseImport(format, args...))
 		return l, false
 	}
-	if in.TooLong {
-		return refuse("is longer than %d bytes", MaxLine)
+	if in.tooLong {
+		return refuse("%s", errTooLong)
 	}
-	object, err := objectOf(in.Text)
+	object, err := objectOf(in.text)
 	if err != nil {
 		return refuse("%s", err)
 	}
@@ -185,10 +166,10 @@ func (r *run) judge(in *ndjson.Line) (l db.StagedLine, good bool) {
 	if k == nil {
 		return refuse("object: %.40q is unknown", object)
 	}
-	if l, err = k.judge(in.Text, r.db.Now()); err != nil {
+	if l, err = k.judge(in.text, r.db.Now()); err != nil {
 		return refuse("%s", err)
 	}
-	l.Kind, l.Line = place, in.Number
+	l.Kind, l.Line = place, in.number
 	r.total++
 	return l, true
 }

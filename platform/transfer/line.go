@@ -16,9 +16,6 @@ import (
 	"partnerapi/domain"
 )
 
-// MaxLine is how many bytes a line may have.
-const MaxLine = 1 << 20
-
 // errNotObject says that a line is not what it should be at all.
 var errNotObject = errors.New("is not a JSON object")
 

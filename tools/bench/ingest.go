@@ -13,15 +13,15 @@ import (
 	"partnerapi/cmd/internal/gc"
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/platform/ingest"
 	"partnerapi/platform/report"
+	"partnerapi/platform/transfer"
 )
 
 // This file measures how quickly signals are taken in, and reports of the largest
 // client made.
 
 // ingestSignals is a child that ingests a file of signals, as the command ingest does.
-func ingestSignals(ctx context.Context, d *db.DB, p params) (report ingest.Report, err error) {
+func ingestSignals(ctx context.Context, d *db.DB, p params) (report transfer.Ingested, err error) {
 	file, err := os.Open(p.File)
 	if err != nil {
 		return report, err
@@ -32,9 +32,9 @@ func ingestSignals(ctx context.Context, d *db.DB, p params) (report ingest.Repor
 		return report, err
 	}
 	show := bar.New(os.Stderr, "ingesting bytes")
-	return ingest.Ingest(ctx, d, file, ingest.Watcher{
+	return transfer.Ingest(ctx, d, file, transfer.Watcher{
 		Refused: func(line int, reason string) { fmt.Fprintf(os.Stderr, "line %d: %s\n", line, reason) },
-		Applied: func(_ int, bytes int64) { show(int(bytes), int(info.Size())) },
+		Read:    func(_ int, bytes int64) { show(int(bytes), int(info.Size())) },
 	})
 }
 
@@ -45,7 +45,7 @@ func (b *bench) ingest(ctx context.Context) (figure, error) {
 	if err != nil {
 		return figure{}, err
 	}
-	got, peak, err := inChild[ingest.Report](b, "ingest", params{File: path})
+	got, peak, err := inChild[transfer.Ingested](b, "ingest", params{File: path})
 	if err == nil && got.Result.Taken != n {
 		err = fmt.Errorf("of %d signals: %+v", n, got.Result)
 	}

@@ -11,7 +11,7 @@ import (
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/platform/ingest"
+	"partnerapi/platform/transfer"
 )
 
 // Ingest is the command ingest, which takes in what happened on the platform.
@@ -38,12 +38,12 @@ func (c Ingest) Run(ctx context.Context, s cli.Env) (err error) {
 	return c.With(ctx, s, func(d *db.DB) error {
 		start := time.Now()
 		entry := database.ByCommand(domain.AuditEntry{Operation: "ingest"})
-		report, err := ingest.Ingest(db.WithEntry(ctx, entry), d, in, ingest.Watcher{
+		report, err := transfer.Ingest(db.WithEntry(ctx, entry), d, in, transfer.Watcher{
 			Refused: func(line int, reason string) {
 				shown.MakeRoom()
 				fmt.Fprintf(s.Err, "line %d: %s\n", line, domain.Visible(reason))
 			},
-			Applied: shown.Applied,
+			Read: shown.Applied,
 		})
 		shown.MakeRoom()
 		fmt.Fprintf(s.Out, "%d lines in %s: %d taken, %d repeated, %d refused\n",

@@ -1,4 +1,4 @@
-package ingest_test
+package transfer_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/platform/ingest"
+	"partnerapi/platform/transfer"
 )
 
 // never is a patience that does not end.
@@ -23,16 +23,16 @@ type pipe struct {
 	late    chan time.Time // ends the patience with the batch
 	applied chan int       // the last line of each batch
 	ended   chan error
-	report  ingest.Report
+	report  transfer.Ingested
 }
 
-func (p *platform) pipe(ctx context.Context) *pipe {
+func (p *signalWorld) pipe(ctx context.Context) *pipe {
 	r, w := io.Pipe()
-	live := &pipe{w, make(chan struct{}), make(chan time.Time), make(chan int), make(chan error, 1), ingest.Report{}}
+	live := &pipe{w, make(chan struct{}), make(chan time.Time), make(chan int), make(chan error, 1), transfer.Ingested{}}
 	go func() {
 		var err error
-		live.report, err = ingest.IngestImpatiently(ctx, p.DB, r, ingest.Watcher{
-			Applied: func(lines int, _ int64) { live.applied <- lines },
+		live.report, err = transfer.IngestImpatiently(ctx, p.DB, r, transfer.Watcher{
+			Read: func(lines int, _ int64) { live.applied <- lines },
 		}, func() <-chan time.Time {
 			live.began <- struct{}{}
 			return live.late
@@ -47,12 +47,12 @@ func (p *platform) pipe(ctx context.Context) *pipe {
 func TestLivePipe(t *testing.T) {
 	t.Parallel()
 	clock := domain.NewManualClock(noon)
-	p := newPlatform(t, "", db.WithClock(clock))
+	p := newSignalWorld(t, "", db.WithClock(clock))
 	o := p.office(0)
 	live := p.pipe(t.Context())
 	for i, id := range []string{"a", "b"} {
 		clock.Set(noon.Add(time.Duration(i) * time.Hour))
-		if _, err := io.WriteString(live, line(id, domain.PolicyPublished, clock.Now(), "policy_id", o.policies[0])+"\n"); err != nil {
+		if _, err := io.WriteString(live, signalLine(id, domain.PolicyPublished, clock.Now(), "policy_id", o.policies[0])+"\n"); err != nil {
 			t.Fatal(err)
 		}
 		<-live.began
@@ -74,17 +74,17 @@ func TestLivePipe(t *testing.T) {
 // what is not applied by then is not taken.
 func TestStopped(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(0)
 	ctx, stop := context.WithCancel(t.Context())
 	live := p.pipe(ctx)
 	defer live.Close()
-	if _, err := io.WriteString(live, line("a", domain.PolicyPublished, noon, "policy_id", o.policies[0])+"\n"); err != nil {
+	if _, err := io.WriteString(live, signalLine("a", domain.PolicyPublished, noon, "policy_id", o.policies[0])+"\n"); err != nil {
 		t.Fatal(err)
 	}
 	<-live.began
 	stop()
-	if err := <-live.ended; !errors.Is(err, context.Canceled) || live.report != (ingest.Report{}) {
+	if err := <-live.ended; !errors.Is(err, context.Canceled) || live.report != (transfer.Ingested{}) {
 		t.Errorf("%+v, %v", live.report, err)
 	}
 }
@@ -92,9 +92,11 @@ func TestStopped(t *testing.T) {
 // TestByteOrderMark: one at the very beginning is no part of the line.
 func TestByteOrderMark(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(0)
-	published := func(id string) string { return line(id, domain.PolicyPublished, noon, "policy_id", o.policies[0]) }
+	published := func(id string) string {
+		return signalLine(id, domain.PolicyPublished, noon, "policy_id", o.policies[0])
+	}
 	got := p.ingest("\uFEFF"+published("1"), "\uFEFF"+published("2"), "")
 	if got.Taken != 1 || strings.Join(got.refused, "; ") != "2 is not a JSON object" {
 		t.Errorf("%+v", got)
@@ -108,7 +110,7 @@ func TestByteOrderMark(t *testing.T) {
 // transaction is tried again, five times in all.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(0)
 	p.exec("CREATE SEQUENCE tries") // which a rollback does not set back
 	p.exec(`CREATE FUNCTION give_up() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -121,7 +123,7 @@ func TestGivenUp(t *testing.T) {
 	p.exec("SELECT setval('tries', 15)") // five tries fail from here
 	p.exec(`CREATE OR REPLACE FUNCTION give_up() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		PERFORM nextval('tries'); RAISE 'given up' USING ERRCODE = '40P01'; END $$`)
-	_, err := ingest.Ingest(t.Context(), p.DB, strings.NewReader(line("x", domain.PolicyPublished, noon, "policy_id", o.policies[0])), ingest.Watcher{})
+	_, err := transfer.Ingest(t.Context(), p.DB, strings.NewReader(signalLine("x", domain.PolicyPublished, noon, "policy_id", o.policies[0])), transfer.Watcher{})
 	if tries := p.text("SELECT last_value FROM tries"); !domain.IsCode(err, domain.Unavailable) || tries != "20" {
 		t.Errorf("at %s tries: %v", tries, err)
 	}

@@ -1,4 +1,4 @@
-package ingest_test
+package transfer_test
 
 import (
 	"bytes"
@@ -12,43 +12,28 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/fixture"
-	"partnerapi/db/migrate"
 	"partnerapi/domain"
-	"partnerapi/platform/ingest"
+	"partnerapi/platform/transfer"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
-
-var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
-
-func makeTables(ctx context.Context, url string) error {
-	d, err := db.Open(url)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	_, err = migrate.Up(ctx, d)
-	return err
-}
-
-// platform is a database that signals go to, with a catalogue of breaches.
-type platform struct {
+// signalWorld is a database that signals go to, with a catalogue of breaches.
+type signalWorld struct {
 	*db.DB
 	t       testing.TB
 	partner domain.PartnerID
 }
 
-func newPlatform(t testing.TB, url string, opts ...db.Option) *platform {
+func newSignalWorld(t testing.TB, url string, opts ...db.Option) *signalWorld {
 	t.Helper()
 	if url == "" {
-		url = dbtest.URL(t, dbtest.Schema{Name: "signal", Key: migrate.SchemaKey(), Apply: makeTables})
+		url = dbtest.URL(t, schema)
 	}
 	d, err := db.Open(url, append([]db.Option{db.WithClock(domain.NewManualClock(noon)), db.WithStrictLocks()}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	p := &platform{DB: d, t: t}
+	p := &signalWorld{DB: d, t: t}
 	if p.partner, err = d.InsertPartner(t.Context(), "Partner"); err != nil {
 		t.Fatal(err)
 	}
@@ -67,12 +52,12 @@ func newPlatform(t testing.TB, url string, opts ...db.Option) *platform {
 type row = fixture.Row
 
 // add adds rows to a table.
-func (p *platform) add(table string, rows ...row) {
+func (p *signalWorld) add(table string, rows ...row) {
 	p.t.Helper()
 	fixture.Insert(p.t, p.SQL(), table, rows...)
 }
 
-func (p *platform) exec(query string, args ...any) {
+func (p *signalWorld) exec(query string, args ...any) {
 	p.t.Helper()
 	if _, err := p.SQL().ExecContext(p.t.Context(), query, args...); err != nil {
 		p.t.Fatalf("%s: %v", query, err)
@@ -80,7 +65,7 @@ func (p *platform) exec(query string, args ...any) {
 }
 
 // text reads one value of one row.
-func (p *platform) text(query string, args ...any) (out string) {
+func (p *signalWorld) text(query string, args ...any) (out string) {
 	p.t.Helper()
 	if err := p.SQL().QueryRowContext(p.t.Context(), "SELECT coalesce(("+query+")::text, '')", args...).Scan(&out); err != nil {
 		p.t.Fatalf("%s: %v", query, err)
@@ -103,7 +88,7 @@ func course(n byte) domain.CourseID {
 	return domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: n}
 }
 
-func (p *platform) office(users int) *office {
+func (p *signalWorld) office(users int) *office {
 	p.t.Helper()
 	o := &office{client: db.NewID[domain.ClientKind]()}
 	long, then := noon.AddDate(-2, 0, 0), noon.AddDate(0, 0, -3)
@@ -149,7 +134,7 @@ func (p *platform) office(users int) *office {
 }
 
 // rescore computes the scores of the office's users again.
-func (p *platform) rescore(o *office) {
+func (p *signalWorld) rescore(o *office) {
 	p.t.Helper()
 	err := p.Change(p.t.Context(), func(_ context.Context, c *db.Change) error {
 		for _, id := range o.users {
@@ -162,8 +147,8 @@ func (p *platform) rescore(o *office) {
 	}
 }
 
-// line is a signal with more fields, as names and values by turns.
-func line(id string, kind domain.SignalType, at time.Time, more ...any) string {
+// signalLine is a signal with more fields, as names and values by turns.
+func signalLine(id string, kind domain.SignalType, at time.Time, more ...any) string {
 	fields := map[string]any{"id": id, "type": kind, "at": at}
 	for i := 0; i < len(more); i += 2 {
 		fields[more[i].(string)] = more[i+1]
@@ -174,15 +159,15 @@ func line(id string, kind domain.SignalType, at time.Time, more ...any) string {
 
 // outcome is a report and the lines that were refused.
 type outcome struct {
-	ingest.Report
+	transfer.Ingested
 	refused []string
 }
 
-func (p *platform) ingest(lines ...string) (out outcome) {
+func (p *signalWorld) ingest(lines ...string) (out outcome) {
 	p.t.Helper()
 	var err error
 	in := bytes.NewReader([]byte(strings.Join(lines, "\n")))
-	out.Report, err = ingest.Ingest(p.t.Context(), p.DB, in, ingest.Watcher{
+	out.Ingested, err = transfer.Ingest(p.t.Context(), p.DB, in, transfer.Watcher{
 		Refused: func(line int, reason string) { out.refused = append(out.refused, fmt.Sprintf("%d %s", line, reason)) },
 	})
 	if err != nil {

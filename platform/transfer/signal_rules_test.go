@@ -1,4 +1,4 @@
-package ingest_test
+package transfer_test
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func permutations(n int) [][]int {
 // several, resolved or not; the finding is announced once.
 func TestWorstFinding(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	orders := permutations(4)
 	o := p.office(2 * len(orders))
 	for n, order := range orders {
@@ -37,10 +37,10 @@ func TestWorstFinding(t *testing.T) {
 			for _, i := range order {
 				id, about := fmt.Sprint(user, i), []any{"user_id", user, "breach_name", "List"}
 				lines = append(lines, []string{
-					line(id, domain.ExposureFound, noon.Add(-5*time.Hour), append(about, "severity", "medium")...),
-					line(id, domain.ExposureFound, noon.Add(-3*time.Hour), append(about, "data_classes", []string{"PINs"})...),
-					line(id, domain.ExposureFound, noon.Add(-4*time.Hour), append(about, "severity", "high", "data_classes", []string{"Passports"})...),
-					line(id, domain.ExposureResolved, noon.Add(-2*time.Hour), about...),
+					signalLine(id, domain.ExposureFound, noon.Add(-5*time.Hour), append(about, "severity", "medium")...),
+					signalLine(id, domain.ExposureFound, noon.Add(-3*time.Hour), append(about, "data_classes", []string{"PINs"})...),
+					signalLine(id, domain.ExposureFound, noon.Add(-4*time.Hour), append(about, "severity", "high", "data_classes", []string{"Passports"})...),
+					signalLine(id, domain.ExposureResolved, noon.Add(-2*time.Hour), about...),
 				}[i])
 			}
 			return lines
@@ -64,15 +64,15 @@ func TestWorstFinding(t *testing.T) {
 // the catalogue has it, unannounced, until the finding comes.
 func TestResolvedFirst(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(1)
 	about := []any{"user_id", o.users[0], "breach_name", "Forum"}
 	for i, c := range []struct{ line, want string }{
-		{line("1", domain.ExposureResolved, noon, about...), "critical {Passwords} 0"},
-		{line("2", domain.ExposureResolved, noon.Add(-time.Minute), about...), "critical {Passwords} 0"},
-		{line("3", domain.ExposureFound, noon.Add(time.Minute), append(about, "severity", "low")...), "low {Passwords} 1"},
-		{line("4", domain.ExposureFound, noon, append(about, "severity", "medium")...), "medium {Passwords} 1"},
-		{line("5", domain.ExposureResolved, noon.Add(-2*time.Minute), about...), "medium {Passwords} 1"},
+		{signalLine("1", domain.ExposureResolved, noon, about...), "critical {Passwords} 0"},
+		{signalLine("2", domain.ExposureResolved, noon.Add(-time.Minute), about...), "critical {Passwords} 0"},
+		{signalLine("3", domain.ExposureFound, noon.Add(time.Minute), append(about, "severity", "low")...), "low {Passwords} 1"},
+		{signalLine("4", domain.ExposureFound, noon, append(about, "severity", "medium")...), "medium {Passwords} 1"},
+		{signalLine("5", domain.ExposureResolved, noon.Add(-2*time.Minute), about...), "medium {Passwords} 1"},
 	} {
 		p.ingest(c.line)
 		if got := p.text("SELECT concat_ws(' ', severity, data_classes, (SELECT count(*) FROM events)) FROM exposures"); got != c.want {
@@ -85,11 +85,11 @@ func TestResolvedFirst(t *testing.T) {
 // count and show nowhere.
 func TestUnwatched(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(1)
 	p.exec("UPDATE clients SET dark_web_monitoring = false")
 	before := p.text("SELECT concat_ws(' ', u, r) FROM users AS u JOIN user_risks AS r ON r.user_id = u.id")
-	p.ingest(line("1", domain.ExposureFound, noon, "user_id", o.users[0], "breach_name", "Forum"))
+	p.ingest(signalLine("1", domain.ExposureFound, noon, "user_id", o.users[0], "breach_name", "Forum"))
 	p.rescore(o)
 	if after := p.text("SELECT concat_ws(' ', u, r) FROM users AS u JOIN user_risks AS r ON r.user_id = u.id"); after != before {
 		t.Errorf("%s\nbefore %s", after, before)
@@ -108,10 +108,10 @@ func TestUnwatched(t *testing.T) {
 // further round takes what comes from the end of the window before it on.
 func TestLatestCompletion(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(2)
 	passed := func(id string, user int, n byte, at time.Time) string {
-		return line(id, domain.CourseCompleted, at, "user_id", o.users[user], "course_id", course(n))
+		return signalLine(id, domain.CourseCompleted, at, "user_id", o.users[user], "course_id", course(n))
 	}
 	completed := func(user int, n byte) string {
 		return p.text(`SELECT string_agg(concat_ws(' ', round, completed_at), ', ' ORDER BY round)
@@ -158,19 +158,19 @@ func TestLatestCompletion(t *testing.T) {
 // over, or of a course that was never assigned, is a no-op.
 func TestStarted(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(1)
 	started := func(id string, n byte, at time.Time) string {
-		return line(id, domain.CourseStarted, at, "user_id", o.users[0], "course_id", course(n))
+		return signalLine(id, domain.CourseStarted, at, "user_id", o.users[0], "course_id", course(n))
 	}
 	p.ingest(started("a", 1, noon.AddDate(0, 0, -5)), started("b", 1, noon.AddDate(0, 0, -7)), started("c", 9, noon))
 	p.ingest(started("d", 1, noon.AddDate(0, 0, -6)), started("e", 2, noon.AddDate(-2, 1, 0))) // of the window before
 	got := p.ingest(started("f", 2, noon.AddDate(0, 0, -3)), started("g", 99, noon),
-		line("h", domain.CourseStarted, noon, "user_id", o.users[0]))
+		signalLine("h", domain.CourseStarted, noon, "user_id", o.users[0]))
 	if want := "2 there is no such course; 3 course_id is missing"; strings.Join(got.refused, "; ") != want {
 		t.Errorf("refused are %v", got.refused)
 	}
-	p.ingest(line("i", domain.CourseCompleted, noon.AddDate(0, 0, -2), "user_id", o.users[0], "course_id", course(2)),
+	p.ingest(signalLine("i", domain.CourseCompleted, noon.AddDate(0, 0, -2), "user_id", o.users[0], "course_id", course(2)),
 		started("j", 2, noon.AddDate(0, 0, -4)))
 	if got, want := p.text(`SELECT string_agg(concat_ws(' ', round, started_at), ', ' ORDER BY course_id, round)
 		FROM assignments WHERE course_id IN ($1, $2, $3)`, course(1), course(2), course(9)),
@@ -183,7 +183,7 @@ func TestStarted(t *testing.T) {
 // that is open; one of a course that was never assigned is kept.
 func TestEndedCompletion(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(1)
 	const state = `SELECT string_agg(concat_ws(' ', round, completed_at), ', ' ORDER BY round)
 		FROM assignments WHERE course_id = $1`
@@ -198,7 +198,7 @@ func TestEndedCompletion(t *testing.T) {
 		{2, ended, "1 2024-06-15 12:00:00+00, 2"},
 		{7, ended, "1 2025-06-15 23:59:59+00"},
 	} {
-		p.ingest(line(fmt.Sprint(i), domain.CourseCompleted, c.at, "user_id", o.users[0], "course_id", course(c.course)))
+		p.ingest(signalLine(fmt.Sprint(i), domain.CourseCompleted, c.at, "user_id", o.users[0], "course_id", course(c.course)))
 		if got := p.text(state, course(c.course)); got != c.want {
 			t.Errorf("course %d completed at %s: %s, want %s", c.course, c.at, got, c.want)
 		}
@@ -209,13 +209,13 @@ func TestEndedCompletion(t *testing.T) {
 // refused, and the line may be sent again with another time.
 func TestBeforeTheSending(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(1)
 	sent := noon.AddDate(0, 0, -3)
 	before := p.text(everything, o.client)
 	got := p.ingest(
-		line("1", domain.PhishingClicked, sent.Add(-time.Microsecond), "result_id", o.results[0]),
-		line("2", domain.PhishingReported, sent.Add(-time.Hour), "result_id", o.results[1]),
+		signalLine("1", domain.PhishingClicked, sent.Add(-time.Microsecond), "result_id", o.results[0]),
+		signalLine("2", domain.PhishingReported, sent.Add(-time.Hour), "result_id", o.results[1]),
 	)
 	want := "1 at: 2026-06-12T11:59:59.999999Z is before the mail was sent, at 2026-06-12T12:00:00Z"
 	if len(got.refused) != 2 || got.refused[0] != want {
@@ -224,7 +224,7 @@ func TestBeforeTheSending(t *testing.T) {
 	if after := p.text(everything, o.client); after != before {
 		t.Errorf("changed\n%s", differing(before, after))
 	}
-	if got := p.ingest(line("2", domain.PhishingReported, sent, "result_id", o.results[1])); got.Taken != 1 {
+	if got := p.ingest(signalLine("2", domain.PhishingReported, sent, "result_id", o.results[1])); got.Taken != 1 {
 		t.Errorf("at the sending: %+v", got)
 	}
 }
@@ -233,20 +233,20 @@ func TestBeforeTheSending(t *testing.T) {
 // when neither the next course nor a tally moves.
 func TestOverdueShows(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(1)
 	p.exec(`INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on)
 		VALUES ($1, $2, $3, 9, $4, $4::timestamptz), ($1, $2, $5, 10, $4, $6::timestamptz)`,
 		o.client, o.users[0], course(7), noon.AddDate(0, 0, -1), course(8), noon)
 	old := noon.AddDate(0, 0, -400)
 	p.exec("UPDATE courses SET renewal_months = 0") // so that an old completion closes a round
-	p.ingest(line("what is next is known", domain.CourseCompleted, old, "user_id", o.users[0], "course_id", course(3)))
+	p.ingest(signalLine("what is next is known", domain.CourseCompleted, old, "user_id", o.users[0], "course_id", course(3)))
 	p.exec("UPDATE users SET updated_at = created_at")
 	for i, c := range []struct {
 		course byte
 		want   string
 	}{{8, "2024-06-15 12:00:00+00"}, {7, "2026-06-15 12:00:00+00"}} {
-		p.ingest(line(fmt.Sprint(i), domain.CourseCompleted, old, "user_id", o.users[0], "course_id", course(c.course)))
+		p.ingest(signalLine(fmt.Sprint(i), domain.CourseCompleted, old, "user_id", o.users[0], "course_id", course(c.course)))
 		if got := p.text("SELECT updated_at FROM users"); got != c.want {
 			t.Errorf("course %d: updated at %s, want %s", c.course, got, c.want)
 		}
@@ -257,13 +257,15 @@ func TestOverdueShows(t *testing.T) {
 // its version becomes the current one.
 func TestSignaturesThatShow(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(3)
 	const state = "SELECT (SELECT count(*) FROM events WHERE type = 'policy.acknowledged') || ' ' || updated_at FROM policies WHERE id = $1"
 	signed := func(id string, user, version int, at time.Time) string {
-		return line(id, domain.PolicySigned, at, "user_id", o.users[user], "policy_id", o.policies[0], "version", version)
+		return signalLine(id, domain.PolicySigned, at, "user_id", o.users[user], "policy_id", o.policies[0], "version", version)
 	}
-	published := func(id string) string { return line(id, domain.PolicyPublished, noon, "policy_id", o.policies[0]) }
+	published := func(id string) string {
+		return signalLine(id, domain.PolicyPublished, noon, "policy_id", o.policies[0])
+	}
 	lapsed := noon.AddDate(0, 0, -365)
 	for _, c := range []struct{ before, line, want string }{
 		{"", signed("lapsed", 0, 1, lapsed), "0 2024-06-15 12:00:00+00"},
@@ -291,20 +293,20 @@ func TestSignaturesThatShow(t *testing.T) {
 // TestArchivedClient: signals of an archived client name what there is not.
 func TestArchivedClient(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o, other := p.office(1), p.office(1)
 	p.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", o.client, noon)
 	before := p.text(everything, o.client)
 	user := o.users[0]
 	got := p.ingest(
-		line("1", domain.PhishingReported, noon, "result_id", o.results[0]),
-		line("2", domain.CourseCompleted, noon, "user_id", user, "course_id", course(1)),
-		line("3", domain.PolicySigned, noon, "user_id", user, "policy_id", o.policies[0], "version", 1),
-		line("4", domain.PolicySigned, noon, "user_id", other.users[0], "policy_id", o.policies[0], "version", 1),
-		line("5", domain.PolicyPublished, noon, "policy_id", o.policies[0]),
-		line("6", domain.ExposureFound, noon, "user_id", user, "breach_name", "Forum"),
-		line("7", domain.ExposureResolved, noon, "user_id", user, "breach_name", "Forum"),
-		line("8", domain.PhishingReported, noon, "result_id", other.results[0]),
+		signalLine("1", domain.PhishingReported, noon, "result_id", o.results[0]),
+		signalLine("2", domain.CourseCompleted, noon, "user_id", user, "course_id", course(1)),
+		signalLine("3", domain.PolicySigned, noon, "user_id", user, "policy_id", o.policies[0], "version", 1),
+		signalLine("4", domain.PolicySigned, noon, "user_id", other.users[0], "policy_id", o.policies[0], "version", 1),
+		signalLine("5", domain.PolicyPublished, noon, "policy_id", o.policies[0]),
+		signalLine("6", domain.ExposureFound, noon, "user_id", user, "breach_name", "Forum"),
+		signalLine("7", domain.ExposureResolved, noon, "user_id", user, "breach_name", "Forum"),
+		signalLine("8", domain.PhishingReported, noon, "result_id", other.results[0]),
 	)
 	want := ""
 	for i, noun := range []string{"phishing result", "user", "user", "policy", "policy", "user", "user"} {
@@ -322,14 +324,14 @@ func TestArchivedClient(t *testing.T) {
 // not, and its sending goes on.
 func TestUnsentMail(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(1)
 	result := db.NewID[domain.ResultKind]()
 	p.add("phishing_results", row{
 		"client_id": o.client, "id": result, "user_id": o.users[0], "template_id": domain.TemplateID{15: 1},
 		"send_at": noon.Add(-time.Hour), "created_at": noon.AddDate(0, 0, -1),
 	})
-	reported := line("x", domain.PhishingReported, noon, "result_id", result)
+	reported := signalLine("x", domain.PhishingReported, noon, "result_id", result)
 	const state = "SELECT concat_ws(' ', status, sent_at, reported_at) FROM phishing_results WHERE id = $1"
 	got := p.ingest(reported)
 	if len(got.refused) != 1 || got.refused[0] != "1 the mail of this result was not sent yet" || p.text(state, result) != "scheduled" {
@@ -346,17 +348,17 @@ func TestUnsentMail(t *testing.T) {
 // though what it names is gone since.
 func TestTakenBeforeItsObjectWent(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(1)
 	file := []string{
-		line("1", domain.PolicySigned, noon, "user_id", o.users[0], "policy_id", o.policies[0], "version", 1),
-		line("2", domain.PhishingClicked, noon, "result_id", o.results[0]),
+		signalLine("1", domain.PolicySigned, noon, "user_id", o.users[0], "policy_id", o.policies[0], "version", 1),
+		signalLine("2", domain.PhishingClicked, noon, "result_id", o.results[0]),
 	}
 	if got := p.ingest(file...); got.Taken != 2 {
 		t.Fatalf("%+v", got)
 	}
 	p.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", o.client, noon)
-	fresh := line("3", domain.PhishingReported, noon, "result_id", o.results[0])
+	fresh := signalLine("3", domain.PhishingReported, noon, "result_id", o.results[0])
 	if got := p.ingest(append(file, fresh)...); got.Taken != 0 || got.Repeated != 2 || len(got.refused) != 1 {
 		t.Errorf("%+v", got)
 	}

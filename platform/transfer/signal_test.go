@@ -1,4 +1,4 @@
-package ingest_test
+package transfer_test
 
 import (
 	"context"
@@ -18,30 +18,30 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
-	"partnerapi/platform/ingest"
+	"partnerapi/platform/transfer"
 )
 
 // TestEachType: what each type of signal does, and the events that it writes.
 func TestEachType(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(1)
 	user, at := o.users[0], noon.Add(-time.Hour)
 	got := p.ingest(
-		line("1", domain.PhishingOpened, at, "result_id", o.results[0]),
-		line("2", domain.PhishingClicked, at, "result_id", o.results[0]),
-		line("3", domain.CredentialsSubmitted, at, "result_id", o.results[0]),
-		line("4", domain.PhishingReported, at, "result_id", o.results[1]),
-		line("5", domain.AttachmentOpened, at, "result_id", o.results[1]),
-		line("6", domain.CourseCompleted, at, "user_id", user, "course_id", course(1)),
-		line("7", domain.PolicySigned, at, "user_id", user, "policy_id", o.policies[0], "version", 1),
-		line("8", domain.PolicyPublished, at, "policy_id", o.policies[1]),
-		line("9", domain.ExposureFound, at, "user_id", user, "breach_name", "Forum"),
-		line("10", domain.ExposureFound, at, "user_id", user, "breach_name", "List", "data_classes", []string{"PINs"}),
-		line("11", domain.ExposureFound, at, "user_id", user, "breach_name", "Клиника", "severity", "low", "data_classes", nil),
-		line("12", domain.ExposureResolved, at.Add(time.Minute), "user_id", user, "breach_name", "Forum"),
-		line("13", domain.PolicySigned, at, "user_id", user, "policy_id", o.policies[1], "version", 2),
-		line("14", domain.PolicyPublished, at, "policy_id", o.policies[1]),
+		signalLine("1", domain.PhishingOpened, at, "result_id", o.results[0]),
+		signalLine("2", domain.PhishingClicked, at, "result_id", o.results[0]),
+		signalLine("3", domain.CredentialsSubmitted, at, "result_id", o.results[0]),
+		signalLine("4", domain.PhishingReported, at, "result_id", o.results[1]),
+		signalLine("5", domain.AttachmentOpened, at, "result_id", o.results[1]),
+		signalLine("6", domain.CourseCompleted, at, "user_id", user, "course_id", course(1)),
+		signalLine("7", domain.PolicySigned, at, "user_id", user, "policy_id", o.policies[0], "version", 1),
+		signalLine("8", domain.PolicyPublished, at, "policy_id", o.policies[1]),
+		signalLine("9", domain.ExposureFound, at, "user_id", user, "breach_name", "Forum"),
+		signalLine("10", domain.ExposureFound, at, "user_id", user, "breach_name", "List", "data_classes", []string{"PINs"}),
+		signalLine("11", domain.ExposureFound, at, "user_id", user, "breach_name", "Клиника", "severity", "low", "data_classes", nil),
+		signalLine("12", domain.ExposureResolved, at.Add(time.Minute), "user_id", user, "breach_name", "Forum"),
+		signalLine("13", domain.PolicySigned, at, "user_id", user, "policy_id", o.policies[1], "version", 2),
+		signalLine("14", domain.PolicyPublished, at, "policy_id", o.policies[1]),
 		"", // nothing on a line is no signal
 	)
 	if got.Taken != 14 || got.Lines != 14 {
@@ -68,19 +68,19 @@ func TestEachType(t *testing.T) {
 	}
 }
 
-// TestBadLines: each is reported by its number with the reason, and the lines
+// TestBadSignals: each is reported by its number with the reason, and the lines
 // around it are taken. An id of a refused line may be used again.
-func TestBadLines(t *testing.T) {
+func TestBadSignals(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o, other := p.office(1), p.office(1)
 	user := o.users[0].String()
 	at := noon.Format(time.RFC3339)
 	signed := func(policy domain.PolicyID, version any) string {
-		return line("x", domain.PolicySigned, noon, "user_id", user, "policy_id", policy, "version", version)
+		return signalLine("x", domain.PolicySigned, noon, "user_id", user, "policy_id", policy, "version", version)
 	}
 	found := func(more ...any) string {
-		return line("x", domain.ExposureFound, noon, append([]any{"user_id", user}, more...)...)
+		return signalLine("x", domain.ExposureFound, noon, append([]any{"user_id", user}, more...)...)
 	}
 	p.exec("UPDATE policies SET archived_at = $2 WHERE id = $1", o.policies[1], noon)
 	var lines, want []string
@@ -103,13 +103,13 @@ func TestBadLines(t *testing.T) {
 		{`{"id":"x","type":"policy_published","at":"2026-02-03T8:00:00Z"}`, `at: must be a time such as 2026-01-31T08:00:00Z, not "2026-02-03T8:00:00Z"`},
 		{`{"id":"x","type":"policy_published","at":"2026-02-03T08:00:00+24:00"}`, `at: must be a time such as 2026-01-31T08:00:00Z, not "2026-02-03T08:00:00+24:00"`},
 		{`{"id":"x","type":"policy_published","at":"2026-02-03T00:00:00"}`, `at: must be a time such as 2026-01-31T08:00:00Z, not "2026-02-03T00:00:00"`},
-		{line("x", domain.PolicyPublished, noon.Add(5*time.Minute+time.Second)), "at: 2026-06-15T12:05:01Z is more than 5 minutes ahead"},
+		{signalLine("x", domain.PolicyPublished, noon.Add(5*time.Minute+time.Second)), "at: 2026-06-15T12:05:01Z is more than 5 minutes ahead"},
 		{`{"id":"x","type":"policy_published","at":"0000-01-01T00:00:00Z"}`, `at: must be a time such as 2026-01-31T08:00:00Z, not "0000-01-01T00:00:00Z"`},
-		{line("x", domain.PolicyPublished, noon), "policy_id is missing"},
-		{line("x", domain.PolicyPublished, noon, "policy_id", o.policies[0], "user_id", user), `has fields that are not policy_published's: "user_id"`},
-		{line("x", domain.PolicyPublished, noon, "policy_id", o.client), "there is no such policy"},
-		{line("x", domain.PolicyPublished, noon, "policy_id", domain.PolicyID{}), "there is no such policy"},
-		{line("x", domain.PolicyPublished, noon, "policy_id", o.policies[1]), "there is no such policy"},
+		{signalLine("x", domain.PolicyPublished, noon), "policy_id is missing"},
+		{signalLine("x", domain.PolicyPublished, noon, "policy_id", o.policies[0], "user_id", user), `has fields that are not policy_published's: "user_id"`},
+		{signalLine("x", domain.PolicyPublished, noon, "policy_id", o.client), "there is no such policy"},
+		{signalLine("x", domain.PolicyPublished, noon, "policy_id", domain.PolicyID{}), "there is no such policy"},
+		{signalLine("x", domain.PolicyPublished, noon, "policy_id", o.policies[1]), "there is no such policy"},
 		{signed(other.policies[0], 1), "there is no such policy"},
 		{signed(o.policies[1], 1), "there is no such policy"},
 		{signed(o.policies[0], 0), "version: must be a whole number from 1 to 2147483647"},
@@ -117,23 +117,23 @@ func TestBadLines(t *testing.T) {
 		{signed(o.policies[0], "1"), "version: must be a whole number from 1 to 2147483647"},
 		{signed(o.policies[0], 1<<31), "version: must be a whole number from 1 to 2147483647"},
 		{signed(o.policies[0], nil), "version is missing"},
-		{line("x", domain.PhishingClicked, noon, "result_id", db.NewID[domain.ResultKind]()), "there is no such phishing result"},
-		{line("x", domain.PhishingClicked, noon, "result_id", 5), "result_id: must be a string"},
-		{line("x", domain.CourseCompleted, noon, "user_id", user, "course_id", course(99)), "there is no such course"},
-		{line("x", domain.CourseCompleted, noon, "user_id", db.NewID[domain.UserKind](), "course_id", course(1)), "there is no such user"},
-		{line("x", domain.CourseCompleted, noon, "user_id", domain.UserID{}, "course_id", course(1)), "there is no such user"},
+		{signalLine("x", domain.PhishingClicked, noon, "result_id", db.NewID[domain.ResultKind]()), "there is no such phishing result"},
+		{signalLine("x", domain.PhishingClicked, noon, "result_id", 5), "result_id: must be a string"},
+		{signalLine("x", domain.CourseCompleted, noon, "user_id", user, "course_id", course(99)), "there is no such course"},
+		{signalLine("x", domain.CourseCompleted, noon, "user_id", db.NewID[domain.UserKind](), "course_id", course(1)), "there is no such user"},
+		{signalLine("x", domain.CourseCompleted, noon, "user_id", domain.UserID{}, "course_id", course(1)), "there is no such user"},
 		{found("breach_name", "Nowhere"), "there is no such breach"},
 		{found("breach_name", "Forum", "severity", "awful"), `severity: "awful" is none of critical, high, medium, low`},
 		{found("breach_name", "Forum", "data_classes", []string{}), "data_classes: is not a list of 1 to 100 texts"},
 		{found("breach_name", "Forum", "data_classes", "PINs"), "data_classes: is not a list of 1 to 100 texts"},
 		{found("breach_name", "Forum", "data_classes", slices.Repeat([]string{"PINs"}, 101)), "data_classes: is not a list of 1 to 100 texts"},
 		{found("breach_name", "Forum", "data_classes", []string{"PINs", ""}), "data_classes: [1] does not have 1 to 255 characters"},
-		{found("breach_name", "Forum") + strings.Repeat(" ", ingest.MaxLine), "is longer than 1048576 bytes"},
+		{found("breach_name", "Forum") + strings.Repeat(" ", transfer.MaxLine), "is longer than 1048576 bytes"},
 	} {
 		want = append(want, fmt.Sprintf("%d %s", len(lines)+2, c.want))
-		lines = append(lines, line(fmt.Sprint(len(lines)), domain.PolicyPublished, noon, "policy_id", o.policies[0]), c.line)
+		lines = append(lines, signalLine(fmt.Sprint(len(lines)), domain.PolicyPublished, noon, "policy_id", o.policies[0]), c.line)
 	}
-	lines = append(lines, line("x", domain.PolicyPublished, noon.Add(5*time.Minute), "policy_id", o.policies[0]))
+	lines = append(lines, signalLine("x", domain.PolicyPublished, noon.Add(5*time.Minute), "policy_id", o.policies[0]))
 	got := p.ingest(lines...)
 	for i := range max(len(got.refused), len(want)) {
 		if i >= len(got.refused) || i >= len(want) || got.refused[i] != want[i] {
@@ -141,7 +141,7 @@ func TestBadLines(t *testing.T) {
 		}
 	}
 	if got.Taken != len(want)+1 || got.Repeated != 0 || got.Refused != len(want) || got.Lines != len(lines) {
-		t.Errorf("%+v of %d lines", got.Report, len(lines))
+		t.Errorf("%+v of %d lines", got.Ingested, len(lines))
 	}
 	if v := p.text("SELECT version FROM policies WHERE id = $1", o.policies[0]); v != fmt.Sprint(len(want)+2) {
 		t.Errorf("version %s", v)
@@ -151,13 +151,13 @@ func TestBadLines(t *testing.T) {
 // TestLongestLine: the limit of a line's bytes is exact.
 func TestLongestLine(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(0)
 	published := func(id string, size int) string {
-		text := line(id, domain.PolicyPublished, noon, "policy_id", o.policies[0])
+		text := signalLine(id, domain.PolicyPublished, noon, "policy_id", o.policies[0])
 		return text + strings.Repeat(" ", size-len(text))
 	}
-	got := p.ingest(published("1", ingest.MaxLine), published("2", ingest.MaxLine+1), published("3", ingest.MaxLine)+"\r")
+	got := p.ingest(published("1", transfer.MaxLine), published("2", transfer.MaxLine+1), published("3", transfer.MaxLine)+"\r")
 	if got.Taken != 1 || len(got.refused) != 2 {
 		t.Errorf("%+v", got)
 	}
@@ -167,7 +167,7 @@ func TestLongestLine(t *testing.T) {
 func publications(o *office, n int) []string {
 	lines := make([]string, n)
 	for i := range lines {
-		lines[i] = line(fmt.Sprint(i), domain.PolicyPublished, noon, "policy_id", o.policies[0])
+		lines[i] = signalLine(fmt.Sprint(i), domain.PolicyPublished, noon, "policy_id", o.policies[0])
 	}
 	return lines
 }
@@ -176,7 +176,7 @@ func publications(o *office, n int) []string {
 // in two runs at once is taken once.
 func TestAtMostOnce(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(0)
 	lines := publications(o, 2500)
 	first := p.ingest(append(lines[:10:10], lines[:20]...)...)
@@ -187,7 +187,7 @@ func TestAtMostOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			report, err := ingest.Ingest(t.Context(), p.DB, strings.NewReader(strings.Join(lines, "\n")), ingest.Watcher{})
+			report, err := transfer.Ingest(t.Context(), p.DB, strings.NewReader(strings.Join(lines, "\n")), transfer.Watcher{})
 			if err != nil || report.Taken+report.Repeated != len(lines) {
 				t.Errorf("%+v, %v", report, err)
 			}
@@ -227,15 +227,15 @@ func (k *killer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	server := dbtest.Private(t)
-	if err := makeTables(t.Context(), server.URL()); err != nil {
+	if err := schema.Apply(t.Context(), server.URL()); err != nil {
 		t.Fatal(err)
 	}
 	k := &killer{text: "UPDATE policies", kill: server.Kill}
-	p := newPlatform(t, server.URL(), db.WithTracer(k))
+	p := newSignalWorld(t, server.URL(), db.WithTracer(k))
 	o := p.office(0)
 	lines := publications(o, 2500)
 	k.left.Store(2)
-	report, err := ingest.IngestImpatiently(t.Context(), p.DB, strings.NewReader(strings.Join(lines, "\n")), ingest.Watcher{}, never)
+	report, err := transfer.IngestImpatiently(t.Context(), p.DB, strings.NewReader(strings.Join(lines, "\n")), transfer.Watcher{}, never)
 	if err == nil || !strings.Contains(err.Error(), "after 1000") || report.Taken != 1000 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -267,11 +267,11 @@ func newStateReader(t *testing.T, url, query string, args ...any) (out string, e
 // came before the broken batch is applied.
 func TestBrokenInput(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(0)
 	broken := errors.New("the pipe broke")
 	in := io.MultiReader(strings.NewReader(strings.Join(publications(o, 1500), "\n")), brokenReader{broken})
-	report, err := ingest.IngestImpatiently(t.Context(), p.DB, in, ingest.Watcher{}, never)
+	report, err := transfer.IngestImpatiently(t.Context(), p.DB, in, transfer.Watcher{}, never)
 	if !errors.Is(err, broken) || report.Taken != 1000 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -296,13 +296,13 @@ func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDat
 func TestStatements(t *testing.T) {
 	t.Parallel()
 	c := &counter{}
-	p := newPlatform(t, "", db.WithTracer(c))
+	p := newSignalWorld(t, "", db.WithTracer(c))
 	batch := func(name string, offices int) int32 {
 		var lines []string
 		for n := range offices {
 			o := p.office(2)
 			add := func(kind domain.SignalType, more ...any) {
-				lines = append(lines, line(fmt.Sprint(name, n, len(lines)), kind, noon, more...))
+				lines = append(lines, signalLine(fmt.Sprint(name, n, len(lines)), kind, noon, more...))
 			}
 			for i, user := range o.users {
 				add(domain.PhishingClicked, "result_id", o.results[2*i])

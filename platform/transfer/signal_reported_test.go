@@ -1,4 +1,4 @@
-package ingest_test
+package transfer_test
 
 import (
 	"strings"
@@ -18,14 +18,14 @@ const reported = `SELECT string_agg(concat_ws(' ', u.email, e.message_id, e.subj
 // latest classification, which may come first, and may name a client.
 func TestReportedMail(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o, other := p.office(2), p.office(1)
 	at := noon.Add(-time.Hour)
 	report := func(id string, user domain.UserID, message, subject string, at time.Time) string {
-		return line(id, domain.EmailReported, at, "user_id", user, "message_id", message, "subject", subject, "sender", "Who <who@example.com>")
+		return signalLine(id, domain.EmailReported, at, "user_id", user, "message_id", message, "subject", subject, "sender", "Who <who@example.com>")
 	}
 	classify := func(id, message, class string, at time.Time, more ...any) string {
-		return line(id, domain.EmailClassified, at, append(more, "message_id", message, "classification", class)...)
+		return signalLine(id, domain.EmailClassified, at, append(more, "message_id", message, "classification", class)...)
 	}
 	score := func() string { return p.text("SELECT score FROM users WHERE id = $1", o.users[0]) }
 	before := score()
@@ -68,12 +68,12 @@ func TestReportedMail(t *testing.T) {
 // it is one of that mail; by another it is of a real one.
 func TestReportedSimulation(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(2)
 	at := noon.Add(-time.Hour)
 	message := "<" + o.results[0].UUID() + "@partner.example>"
 	for i, user := range o.users {
-		got := p.ingest(line(user.String(), domain.EmailReported, at, "user_id", user, "message_id", message, "subject", "S", "sender", "s"))
+		got := p.ingest(signalLine(user.String(), domain.EmailReported, at, "user_id", user, "message_id", message, "subject", "S", "sender", "s"))
 		if got.Taken != 1 {
 			t.Fatalf("user %d: %+v", i, got)
 		}
@@ -84,7 +84,7 @@ func TestReportedSimulation(t *testing.T) {
 	if got := p.text(reported, o.client); !strings.HasPrefix(got, "0001@") || strings.Contains(got, "\n") {
 		t.Errorf("stored %s", got)
 	}
-	early := line("early", domain.EmailReported, noon.AddDate(0, 0, -4), "user_id", o.users[0], "message_id", message, "subject", "S", "sender", "s")
+	early := signalLine("early", domain.EmailReported, noon.AddDate(0, 0, -4), "user_id", o.users[0], "message_id", message, "subject", "S", "sender", "s")
 	if got := p.ingest(early); len(got.refused) != 1 || !strings.Contains(got.refused[0], "before the mail was sent") {
 		t.Errorf("a report before the sending: %+v", got)
 	}
@@ -93,19 +93,19 @@ func TestReportedSimulation(t *testing.T) {
 // TestBadReportedMail: what is wrong with a line is named.
 func TestBadReportedMail(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	o := p.office(1)
 	user, stranger := o.users[0], db.NewID[domain.ClientKind]()
 	long := strings.Repeat("x", 501)
 	for text, want := range map[string]string{
-		line("1", domain.EmailReported, noon, "user_id", user, "message_id", " <> ", "subject", "", "sender", ""):                     "message_id: is empty",
-		line("2", domain.EmailReported, noon, "user_id", user, "message_id", "m", "subject", long, "sender", ""):                      "subject: has more than 500",
-		line("3", domain.EmailReported, noon, "user_id", user, "message_id", "m", "sender", ""):                                       "subject is missing",
-		line("4", domain.EmailReported, noon, "user_id", db.NewID[domain.UserKind](), "message_id", "m", "subject", "", "sender", ""): "no such user",
-		line("5", domain.EmailClassified, noon, "message_id", "m", "classification", "pending"):                                       "none of phishing, spam, safe",
-		line("6", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "mailbox_action", "burnt"):               "mailbox_action: \"burnt\"",
-		line("7", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "client_id", stranger):                   "no such client",
-		line("8", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "client_id", domain.ClientID{}):          "no such client",
+		signalLine("1", domain.EmailReported, noon, "user_id", user, "message_id", " <> ", "subject", "", "sender", ""):                     "message_id: is empty",
+		signalLine("2", domain.EmailReported, noon, "user_id", user, "message_id", "m", "subject", long, "sender", ""):                      "subject: has more than 500",
+		signalLine("3", domain.EmailReported, noon, "user_id", user, "message_id", "m", "sender", ""):                                       "subject is missing",
+		signalLine("4", domain.EmailReported, noon, "user_id", db.NewID[domain.UserKind](), "message_id", "m", "subject", "", "sender", ""): "no such user",
+		signalLine("5", domain.EmailClassified, noon, "message_id", "m", "classification", "pending"):                                       "none of phishing, spam, safe",
+		signalLine("6", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "mailbox_action", "burnt"):               "mailbox_action: \"burnt\"",
+		signalLine("7", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "client_id", stranger):                   "no such client",
+		signalLine("8", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "client_id", domain.ClientID{}):          "no such client",
 	} {
 		if got := p.ingest(text); len(got.refused) != 1 || !strings.Contains(got.refused[0], want) {
 			t.Errorf("%s: %v, not %s", text, got.refused, want)

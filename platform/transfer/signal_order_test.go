@@ -1,4 +1,4 @@
-package ingest_test
+package transfer_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/platform/ingest"
+	"partnerapi/platform/transfer"
 )
 
 // happening is a signal by the numbers of what it names, so that the same can
@@ -84,7 +84,7 @@ func (h happening) line(id string, o *office) string {
 	default:
 		more = append(more, "result_id", o.results[2*h.user+h.object])
 	}
-	return line(id, h.kind, h.at, more...)
+	return signalLine(id, h.kind, h.at, more...)
 }
 
 // message is the Message-ID of one of three mails of an office: two that are
@@ -96,9 +96,9 @@ func (o *office) message(user, n int) string {
 	return fmt.Sprintf("<%d@%s>", n, o.client)
 }
 
-// shown is what there is of an office that must not depend on the order of
+// shownOfOffice is what there is of an office that must not depend on the order of
 // signals.
-const shown = `
+const shownOfOffice = `
 	SELECT concat_ws(E'\n',
 		(SELECT string_agg(concat_ws(' ', email, score, next_due_on, next_course_id, phished_sent, phished_clicked, phished_sent_year, phished_clicked_year),
 			E'\n' ORDER BY email) FROM users WHERE client_id = $1),
@@ -141,12 +141,12 @@ const recounted = `
 const counted = `
 	SELECT concat_ws(' ', sent, opened, clicked, reported, credentials_submitted, attachments_opened) FROM phishing_days WHERE client_id = $1`
 
-// TestAnyOrder: a history that arrives in any order, with repetitions and in
+// TestSignalsInAnyOrder: a history that arrives in any order, with repetitions and in
 // any number of runs, ends where the same history does in its order. Scores and
 // counters are what they would be if they were made anew.
-func TestAnyOrder(t *testing.T) {
+func TestSignalsInAnyOrder(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	for seed := range uint64(25) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		users := 1 + r.IntN(4)
@@ -170,7 +170,7 @@ func TestAnyOrder(t *testing.T) {
 			p.ingest(rest[:n]...)
 			rest = rest[n:]
 		}
-		if a, b := p.text(shown, inOrder.client), p.text(shown, shuffled.client); a != b {
+		if a, b := p.text(shownOfOffice, inOrder.client), p.text(shownOfOffice, shuffled.client); a != b {
 			t.Fatalf("seed %d: in order and shuffled\n%s", seed, differing(a, b))
 		}
 		for _, o := range []*office{inOrder, shuffled} {
@@ -195,7 +195,7 @@ func TestAnyOrder(t *testing.T) {
 // not block each other for good, and leave sums that are right.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, "")
+	p := newSignalWorld(t, "")
 	const users = 4
 	offices := []*office{p.office(users), p.office(users), p.office(users)}
 	var all sync.WaitGroup
@@ -207,7 +207,7 @@ func TestAtOnce(t *testing.T) {
 				for i := range 30 {
 					lines = append(lines, random(r, users).line(fmt.Sprint(worker, run, i), offices[r.IntN(len(offices))]))
 				}
-				if _, err := ingest.Ingest(t.Context(), p.DB, strings.NewReader(strings.Join(lines, "\n")), ingest.Watcher{}); err != nil {
+				if _, err := transfer.Ingest(t.Context(), p.DB, strings.NewReader(strings.Join(lines, "\n")), transfer.Watcher{}); err != nil {
 					t.Error(err)
 				}
 			}

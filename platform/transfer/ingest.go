@@ -1,0 +1,118 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// patience is how long a signal waits for more to be applied with.
+const patience = time.Second
+
+// Ingested counts the lines of signals that were read, empty ones left out.
+type Ingested struct {
+	Lines    int
+	Taken    int
+	Repeated int // of an id that was applied before
+	Refused  int
+}
+
+// Ingest reads signals to the end of r, which are what happens on the platform
+// (decisions 7.9), and applies them in batches, each in a transaction. A line waits a
+// second at most for others to come, so that r may be a pipe that never ends. Bad lines
+// are skipped. It holds a batch in memory, however long the input is. An error ends it;
+// the report then counts what is applied, and the same input may be given again from
+// its beginning. So does the end of ctx, which leaves a read of r waiting.
+//
+// Of the watcher, Refused is called in the order of the lines, and Read after each
+// transaction with what is done.
+func Ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Ingested, error) {
+	return ingest(ctx, d, r, w, func() <-chan time.Time { return time.After(patience) })
+}
+
+// ingest is Ingest, where impatient is called when a batch gets its first line
+// and says when it is to be applied even if no more come.
+func ingest(
+	ctx context.Context, d *db.DB, r io.Reader, w Watcher, impatient func() <-chan time.Time,
+) (Ingested, error) {
+	in := &ingestion{db: d, watcher: w}
+	lines := batches{
+		take:      in.judge,
+		apply:     func(last *inputLine) error { return in.apply(ctx, last) },
+		impatient: impatient,
+	}
+	err := lines.each(ctx, r)
+	return in.report, err
+}
+
+type ingestion struct {
+	db      *db.DB
+	watcher Watcher
+	report  Ingested
+	done    int // the number of the last line that was applied
+
+	// The batch: the lines that are not empty, and the signals of those that
+	// are not refused.
+	entries []entry
+	signals []domain.Signal
+}
+
+// entry is a line of a batch.
+type entry struct {
+	line   int
+	reason string // why it is refused; empty for one that is not
+}
+
+// judge adds a line to the batch, judged as of now.
+func (in *ingestion) judge(l *inputLine) {
+	e := entry{line: l.number}
+	if l.tooLong {
+		e.reason = errTooLong.Error()
+	} else if signal, err := readSignal(l.text, in.db.Now().Add(domain.SignalLead)); err != nil {
+		e.reason = err.Error()
+	} else {
+		in.signals = append(in.signals, signal)
+	}
+	in.entries = append(in.entries, e)
+}
+
+// apply applies the batch, and counts and reports what became of its lines.
+func (in *ingestion) apply(ctx context.Context, last *inputLine) error {
+	results, err := in.db.IngestSignals(ctx, in.signals)
+	if err != nil {
+		return fmt.Errorf("apply the lines after %d: %w", in.done, err)
+	}
+	for _, e := range in.entries {
+		repeated := false
+		if e.reason == "" {
+			e.reason, repeated = results[0].Refusal, results[0].Repeated
+			results = results[1:]
+		}
+		in.count(e, repeated)
+	}
+	in.entries, in.signals = in.entries[:0], in.signals[:0]
+	in.done = last.number
+	if in.watcher.Read != nil {
+		in.watcher.Read(last.number, last.bytes)
+	}
+	return nil
+}
+
+func (in *ingestion) count(e entry, repeated bool) {
+	in.report.Lines++
+	switch {
+	case repeated:
+		in.report.Repeated++
+	case e.reason == "":
+		in.report.Taken++
+	default:
+		in.report.Refused++
+		if in.watcher.Refused != nil {
+			in.watcher.Refused(e.line, e.reason)
+		}
+	}
+}

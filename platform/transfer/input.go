@@ -1,0 +1,145 @@
+package transfer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// MaxLine is how many bytes a line may have.
+const MaxLine = 1 << 20
+
+// errTooLong says that a line is longer than that.
+var errTooLong = fmt.Errorf("is longer than %d bytes", MaxLine)
+
+// byteOrderMark is what some editors put before a text in UTF-8.
+const byteOrderMark = "\uFEFF"
+
+// inputLine is a line of an input, or its end.
+type inputLine struct {
+	number  int    // from 1; at the end that of the last line
+	bytes   int64  // how many of the input were read
+	text    []byte // without its end and the white space around it; none where it is too long
+	tooLong bool
+	err     error // what ended the input; io.EOF if nothing is wrong
+}
+
+// batches reads lines of an input in batches of at most batchLines or batchBytes.
+type batches struct {
+	// take is called with each line.
+	take func(*inputLine)
+	// apply is called after each batch, also one without lines, with its last line.
+	apply func(last *inputLine) error
+	// impatient is called when a batch gets its first line, and says when the batch ends
+	// even if no more come. It may be nil.
+	impatient func() <-chan time.Time
+}
+
+// each reads r to its end. It stops at the end of ctx; a read of r goes on waiting then.
+func (b *batches) each(ctx context.Context, r io.Reader) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	lines := linesOf(ctx, r)
+	for last := (inputLine{}); last.err == nil; {
+		if err := b.gather(ctx, lines, &last); err != nil {
+			return err
+		}
+		if err := b.apply(&last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather takes the lines of the next batch; last is the last one that came.
+func (b *batches) gather(ctx context.Context, lines <-chan inputLine, last *inputLine) error {
+	began := last.bytes
+	var late <-chan time.Time // never, as long as there is nothing to apply
+	for n := 0; n < batchLines && last.bytes-began < batchBytes; n++ {
+		select {
+		case *last = <-lines:
+		case <-late:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		switch {
+		case last.err == io.EOF:
+			return nil
+		case last.err != nil:
+			return fmt.Errorf("read line %d: %w", last.number+1, last.err)
+		}
+		b.take(last)
+		if n == 0 && b.impatient != nil {
+			late = b.impatient()
+		}
+	}
+	return nil
+}
+
+// linesOf reads r in the background, and hands on its lines of at most MaxLine bytes,
+// their ends not counted, and then what ended it. Empty lines and a byte order mark
+// before the first are left out, and longer lines are passed over without holding them.
+// It stops at the end of ctx; a read of r goes on waiting then.
+func linesOf(ctx context.Context, r io.Reader) <-chan inputLine {
+	lines := make(chan inputLine)
+	go func() {
+		in := &lineReader{in: bufio.NewReaderSize(r, 64<<10)}
+		for ended := false; !ended; {
+			l := in.next()
+			ended = l.err != nil
+			if len(l.text) == 0 && !l.tooLong && !ended {
+				continue
+			}
+			select {
+			case lines <- l:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+type lineReader struct {
+	in    *bufio.Reader
+	lines int
+	bytes int64
+}
+
+// next returns the next line, empty ones too.
+func (r *lineReader) next() inputLine {
+	var text []byte
+	size := 0
+	for {
+		part, err := r.in.ReadSlice('\n')
+		r.bytes += int64(len(part))
+		size += len(part)
+		tooLong := size > MaxLine+1 // the end of the line is none of it
+		if !tooLong {
+			text = append(text, part...)
+		}
+
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err == io.EOF && size > 0, err == nil:
+			r.lines++
+			text = bytes.TrimSuffix(text, []byte("\n"))
+			if r.lines == 1 {
+				text = bytes.TrimPrefix(text, []byte(byteOrderMark))
+			}
+			l := inputLine{number: r.lines, bytes: r.bytes, tooLong: tooLong || len(text) > MaxLine}
+			if !l.tooLong {
+				l.text = bytes.TrimSpace(text)
+			}
+			return l
+		default:
+			return inputLine{number: r.lines, bytes: r.bytes, err: err}
+		}
+	}
+}
