@@ -69,14 +69,14 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 		})
 		reading.MakeRoom()
 		applying.MakeRoom()
-		would := ""
+		would, follows := "", "run it again with the same lines, what is applied is not applied twice"
 		if c.DryRun {
-			would = "dry run, nothing was changed: "
+			would, follows = "dry run, nothing was changed: ", "nothing was changed"
 		}
 		fmt.Fprintf(s.Out, "%s%d lines in %s: %d created, %d updated, %d unchanged, %d refused\n", would,
 			report.Lines, time.Since(start).Round(time.Millisecond), report.Created, report.Updated, report.Unchanged,
 			report.Refused)
-		return errors.Join(c.ended(ctx, report, err), told())
+		return errors.Join(ended(ctx, err, follows, report.Refused, report.Lines), told())
 	})
 }
 
@@ -90,9 +90,7 @@ type refusedLine struct {
 // it.
 func (c Import) refusals(s cli.Env) (tell func(line int, reason string), end func() error, err error) {
 	if c.Errors == "" {
-		return func(line int, reason string) {
-			fmt.Fprintf(s.Err, "line %d: %s\n", line, domain.Visible(reason))
-		}, func() error { return nil }, nil
+		return func(line int, reason string) { showRefused(s, line, reason) }, func() error { return nil }, nil
 	}
 	file, err := output.NewFile(c.Errors, nil)
 	if err != nil {
@@ -109,19 +107,6 @@ func (c Import) refusals(s cli.Env) (tell func(line int, reason string), end fun
 			}
 			return file.Keep()
 		}, nil
-}
-
-// ended is how an import ended, in one line where it was interrupted.
-func (c Import) ended(ctx context.Context, report transfer.Report, err error) error {
-	switch {
-	case err != nil && c.DryRun:
-		return cutShort(ctx, err, "nothing was changed")
-	case err != nil:
-		return cutShort(ctx, err, "run it again with the same lines, what is applied is not applied twice")
-	case report.Refused > 0:
-		return fmt.Errorf("%d of %d lines were refused", report.Refused, report.Lines)
-	}
-	return nil
 }
 
 // lineProgress shows how many lines of an import are applied.

@@ -41,29 +41,33 @@ func (c Ingest) Run(ctx context.Context, s cli.Env) (err error) {
 		report, err := transfer.Ingest(db.WithEntry(ctx, entry), d, in, transfer.Watcher{
 			Refused: func(line int, reason string) {
 				shown.MakeRoom()
-				fmt.Fprintf(s.Err, "line %d: %s\n", line, domain.Visible(reason))
+				showRefused(s, line, reason)
 			},
 			Read: shown.Applied,
 		})
 		shown.MakeRoom()
 		fmt.Fprintf(s.Out, "%d lines in %s: %d taken, %d repeated, %d refused\n",
 			report.Lines, time.Since(start).Round(time.Millisecond), report.Taken, report.Repeated, report.Refused)
-		if err != nil {
-			return cutShort(ctx, err, "run it again with the same lines, no signal is applied twice")
-		}
-		if report.Refused > 0 {
-			return fmt.Errorf("%d of %d lines were refused", report.Refused, report.Lines)
-		}
-		return nil
+		return ended(ctx, err, "run it again with the same lines, no signal is applied twice", report.Refused, report.Lines)
 	})
 }
 
-// cutShort is the error of a command that takes lines and did not come to their end,
-// with what follows from that. An interruption is its own reason: what it broke is not
-// shown.
-func cutShort(ctx context.Context, err error, follows string) error {
-	if ctx.Err() != nil {
+// showRefused shows a line that was refused.
+func showRefused(s cli.Env, line int, reason string) {
+	fmt.Fprintf(s.Err, "line %d: %s\n", line, domain.Visible(reason))
+}
+
+// ended is how a command that takes lines ended. Where err kept it from coming to their
+// end, it says what follows from that. An interruption is its own reason: what it broke
+// is not shown.
+func ended(ctx context.Context, err error, follows string, refused, lines int) error {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return errors.New("interrupted: " + follows)
+	case err != nil:
+		return fmt.Errorf("%w\n%s", err, follows)
+	case refused > 0:
+		return fmt.Errorf("%d of %d lines were refused", refused, lines)
 	}
-	return fmt.Errorf("%w\n%s", err, follows)
+	return nil
 }
