@@ -58,7 +58,7 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.build(ctx, opened(t, flag), "http://localhost", kept{store: store}, output.NewLog(logs, slog.LevelInfo, "text"), nil)
+	s, err := c.build(ctx, opened(t, flag), "http://localhost", resources{store: store}, output.NewLog(logs, slog.LevelInfo, "text"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ const demoAge = 48 * time.Hour
 
 // makeDemoReports makes the reports of a demonstration that are to be ready. One that
 // cannot be made is left to the background work.
-func (c serveCmd) makeDemoReports(ctx context.Context, d *db.DB, with kept, log *slog.Logger) error {
+func (c serveCmd) makeDemoReports(ctx context.Context, d *db.DB, r resources, log *slog.Logger) error {
 	if !c.Demo {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (c serveCmd) makeDemoReports(ctx context.Context, d *db.DB, with kept, log 
 	if err != nil {
 		return err
 	}
-	worker := newReportWorker(d, with, log, newReportMetrics(), nil)
+	worker := newReportWorker(d, r, log, newReportMetrics(), nil)
 	for _, r := range pending {
 		if _, err := worker.Process(ctx, r.ClientID, r.ID); err != nil {
 			log.WarnContext(ctx, "a report of the demonstration was not made; it will be tried again", "error", err)

@@ -320,7 +320,7 @@ func builtService(t *testing.T, d *db.DB, args ...string) *service {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := line.Serve.build(ctx, d, guideBase, kept{keys: keys, endpoints: willing{}}, slog.New(slog.NewTextHandler(t.Output(), nil)), nil)
+	s, err := line.Serve.build(ctx, d, guideBase, resources{keys: keys, endpoints: willing{}}, slog.New(slog.NewTextHandler(t.Output(), nil)), nil)
 	if err != nil {
 		cancel()
 		t.Fatal(fmt.Errorf("build: %w", err))

@@ -65,7 +65,7 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if metrics != nil {
 		defer metrics.Close()
 	}
-	log, traces, flush, err := c.Watched(ctx, s)
+	log, traces, flush, err := c.StartTelemetry(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -83,18 +83,18 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	with, err := keep(ctx, d, c.WorkFlags, c.Flags, log)
+	r, err := openResources(ctx, d, c.WorkFlags, c.Flags, log)
 	if err != nil {
 		return err
 	}
-	defer with.close()
-	if err := c.makeDemoReports(ctx, d, with, log); err != nil {
+	defer r.close()
+	if err := c.makeDemoReports(ctx, d, r, log); err != nil {
 		return err
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	address := cmp.Or(c.PublicURL, cli.ReachedAt(listener.Addr().String()))
-	service, err := c.assemble(running, d, address, with, log, traces)
+	service, err := c.assemble(running, d, address, r, log, traces)
 	if err != nil {
 		return err
 	}
@@ -107,13 +107,13 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 
 // assemble builds the service, with the background work where it is to do that.
 func (c serveCmd) assemble(
-	ctx context.Context, d *db.DB, address string, with kept, log *slog.Logger, traces *telemetry.Telemetry,
+	ctx context.Context, d *db.DB, address string, r resources, log *slog.Logger, traces *telemetry.Telemetry,
 ) (*service, error) {
-	s, err := c.build(ctx, d, address, with, log, traces)
+	s, err := c.build(ctx, d, address, r, log, traces)
 	if err != nil || c.NoWork {
 		return s, err
 	}
-	if s.work, err = newBackground(ctx, d, address, c.WorkFlags, c.DataDir, with, log, traces); err != nil {
+	if s.work, err = newBackground(ctx, d, address, c.WorkFlags, c.DataDir, r, log, traces); err != nil {
 		return nil, err
 	}
 	s.work.register(s.metrics)
@@ -126,7 +126,7 @@ func (c serveCmd) Validate() error { return c.Check() }
 
 // build wires the service at an address.
 func (c serveCmd) build(
-	ctx context.Context, d *db.DB, address string, with kept, log *slog.Logger, traces *telemetry.Telemetry,
+	ctx context.Context, d *db.DB, address string, r resources, log *slog.Logger, traces *telemetry.Telemetry,
 ) (*service, error) {
 	secret, err := d.CursorSecret(ctx)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c serveCmd) build(
 	}
 	links := report.NewLinks(reportSecret, address, d.Now)
 	s := &service{config: c, db: d, clock: domain.SystemClock{}, after: time.After, log: log}
-	s.api = v2.New(d, secret, v2.WithReportLinks(links.To), withWebhooks(with))
+	s.api = v2.New(d, secret, v2.WithReportLinks(links.To), withWebhooks(r))
 	s.api.Set.Trace = traces.Calls()
 	s.metrics = figures.NewRegistry(version, figures.SourcesOf(d))
 	s.watchDisks(c.Flags, c.StoreFlag)
@@ -152,7 +152,7 @@ func (c serveCmd) build(
 	}
 	s.edge = ginop.NewEdge(ginop.Config{
 		Keys: ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo), Limits: ginop.DefaultLimits, Shared: budgets,
-		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Secrets: sealer(with.keys), Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log,
+		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Secrets: sealer(r.keys), Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log,
 		Metrics: ginop.NewMetrics(s.metrics), Tracing: traces.Operations(),
 	})
 	if s.engine, err = s.edge.Engine(c.TrustedProxies); err != nil {
@@ -176,7 +176,7 @@ func (c serveCmd) build(
 	if err := s.trackSimulations(ctx); err != nil {
 		return nil, err
 	}
-	report.NewDownloads(d, links, with.store, s.log).Mount(s.engine)
+	report.NewDownloads(d, links, r.store, s.log).Mount(s.engine)
 	if err := s.showPages(); err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func newTraced(t *testing.T, c serveCmd, flag string) *traced {
 		t.Fatal(err)
 	}
 	log := traces.Log(output.NewLog(&s.logs, slog.LevelInfo, "json"))
-	if s.s, err = c.build(t.Context(), d, "http://localhost", kept{store: store}, log, traces); err != nil {
+	if s.s, err = c.build(t.Context(), d, "http://localhost", resources{store: store}, log, traces); err != nil {
 		t.Fatal(err)
 	}
 	return s

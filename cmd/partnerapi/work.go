@@ -64,7 +64,7 @@ func (w *background) register(r prometheus.Registerer) {
 // newBackground wires the background work of a service at an address. It keeps mail in
 // the data directory.
 func newBackground(
-	ctx context.Context, d *db.DB, address string, f config.WorkFlags, dataDir string, with kept, log *slog.Logger,
+	ctx context.Context, d *db.DB, address string, f config.WorkFlags, dataDir string, r resources, log *slog.Logger,
 	traces *telemetry.Telemetry,
 ) (*background, error) {
 	if f.PublicURL != "" {
@@ -84,20 +84,20 @@ func newBackground(
 	}
 	tries := newMailTries()
 	mails := mail.NewDispatcher(d, sender, f.Workers, map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: mail.NewRequests(d, composer, report.NewAttachments(d, with.store)),
+		db.RequestedMail: mail.NewRequests(d, composer, report.NewAttachments(d, r.store)),
 		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(address, phishing.NewTokens(secret))),
 	}, log, func(kind db.OutboxKind, outcome mail.Outcome) {
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()
 	}, mail.WithTrace(traces.Work()))
 	made, synced, delivered := newReportMetrics(), newSyncMetrics(), newDeliveryMetrics()
-	hooks := newDeliveries(d, with, log, delivered)
+	hooks := newDeliveries(d, r, log, delivered)
 	return &background{
 		events: webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, webhook.PublisherEvents{Deliveries: hooks.Wake}),
 		hooks:  hooks, delivered: delivered,
 		db: d, sender: sender, server: newMailWatch(sender, log), mails: mails, tries: tries, made: made, synced: synced,
-		reports:    newReportWorker(d, with, log, made, traces.Work()),
-		maintainer: report.NewMaintainer(d, with.store, log, traces.Work()),
-		syncs: directory.NewRunner(d, with.keys, f.Connector(traces), log,
+		reports:    newReportWorker(d, r, log, made, traces.Work()),
+		maintainer: report.NewMaintainer(d, r.store, log, traces.Work()),
+		syncs: directory.NewRunner(d, r.keys, f.Connector(traces), log,
 			directory.WithTrace(traces.Work()), directory.WithWatcher(synced.count)),
 		log: log, traces: traces,
 	}, nil
@@ -127,8 +127,7 @@ type workCmd struct {
 }
 
 // Validate refuses flags that no work could be done with, as part of the
-// command line. Where nothing listens, there is no address for links but the
-// one that it is told.
+// command line. This command serves nothing, so links need an address of their own.
 func (c workCmd) Validate() error {
 	if c.SMTPURL != "" && c.PublicURL == "" {
 		return errors.New("--smtp-url needs --public-url beside it: links in mail begin with it, and nobody but this " +
@@ -139,14 +138,14 @@ func (c workCmd) Validate() error {
 
 // Run works until ctx ends.
 func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
-	watched, err := c.listen()
+	listener, err := c.listen()
 	if err != nil {
 		return err
 	}
-	if watched != nil {
-		defer watched.Close()
+	if listener != nil {
+		defer listener.Close()
 	}
-	log, traces, flush, err := c.Watched(ctx, s)
+	log, traces, flush, err := c.StartTelemetry(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -161,23 +160,23 @@ func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if err := c.CheckConnections(ctx, d, log, true); err != nil {
 		return err
 	}
-	with, err := keep(ctx, d, c.WorkFlags, c.Flags, log)
+	r, err := openResources(ctx, d, c.WorkFlags, c.Flags, log)
 	if err != nil {
 		return err
 	}
-	defer with.close()
-	w, err := newBackground(ctx, d, "http://"+cli.DefaultListen, c.WorkFlags, c.DataDir, with, log, traces)
+	defer r.close()
+	w, err := newBackground(ctx, d, "http://"+cli.DefaultListen, c.WorkFlags, c.DataDir, r, log, traces)
 	if err != nil {
 		return err
 	}
 	w.log.InfoContext(ctx, "background work begins", "workers", c.Workers)
-	if watched == nil {
+	if listener == nil {
 		return w.run(ctx)
 	}
 	server := c.watch(w, log)
-	go func() { _ = server.Serve(watched) }() // until it is closed
+	go func() { _ = server.Serve(listener) }() // until it is closed
 	defer database.Closing(server.Close, &err)
-	log.InfoContext(ctx, "health and metrics are served", "address", watched.Addr().String())
+	log.InfoContext(ctx, "health and metrics are served", "address", listener.Addr().String())
 	return w.run(ctx)
 }
 
@@ -193,7 +192,7 @@ func (c workCmd) listen() (net.Listener, error) {
 	return listener, nil
 }
 
-// watch serves what an operator watches of a process that serves no API.
+// watch serves health and metrics of a process that serves no API.
 func (c workCmd) watch(w *background, log *slog.Logger) *http.Server {
 	gin.SetMode(gin.ReleaseMode)
 	s := &service{db: w.db, engine: gin.New(), log: log, metrics: figures.NewRegistry(version, figures.SourcesOf(w.db))}
@@ -210,8 +209,8 @@ func (c workCmd) watch(w *background, log *slog.Logger) *http.Server {
 }
 
 // newDeliveries returns what delivers events.
-func newDeliveries(d *db.DB, with kept, log *slog.Logger, metrics *deliveryMetrics) *webhook.Dispatcher {
-	return webhook.NewDispatcher(d, with.endpoints, with.keys, log, webhook.Observer{
+func newDeliveries(d *db.DB, r resources, log *slog.Logger, metrics *deliveryMetrics) *webhook.Dispatcher {
+	return webhook.NewDispatcher(d, r.endpoints, r.keys, log, webhook.Observer{
 		Tried:    metrics.tried,
 		Dropped:  func(n int) { metrics.dropped.Add(float64(n)) },
 		Disabled: func(n int) { metrics.disabled.Add(float64(n)) },
@@ -220,51 +219,52 @@ func newDeliveries(d *db.DB, with kept, log *slog.Logger, metrics *deliveryMetri
 
 // newReportWorker returns what makes reports.
 func newReportWorker(
-	d *db.DB, with kept, log *slog.Logger, metrics *reportMetrics, trace domain.Trace,
+	d *db.DB, r resources, log *slog.Logger, metrics *reportMetrics, trace domain.Trace,
 ) *report.Worker {
-	return report.NewWorker(d, with.store, with.renderer, log, report.Observer{Tried: metrics.count, Trace: trace})
+	return report.NewWorker(d, r.store, r.renderer, log, report.Observer{Tried: metrics.count, Trace: trace})
 }
 
-// kept is what a process works with beside the database: the keys of the secrets in
-// it, which may be nil, the store of the files of reports, with what makes those, and
-// the way to the endpoints of webhooks.
-type kept struct {
+// resources are what a process uses beside the database: the keys of the secrets in it,
+// which may be nil, the store of report files with their renderer, and the client of
+// webhook endpoints.
+type resources struct {
 	keys      *seal.Keys
 	store     *report.Store
 	renderer  *report.Renderer
 	endpoints endpoints
 }
 
-// endpoints is the way to the endpoints of webhooks: a webhook.Endpoints.
+// endpoints is the client of webhook endpoints: a webhook.Endpoints.
 type endpoints interface {
 	v2.Endpoints
 	webhook.Poster
 	Close()
 }
 
-// keep opens what the flags say of that. What they cannot mean is an error before
-// anything is made. The caller closes it.
-func keep(ctx context.Context, d *db.DB, f config.WorkFlags, at database.Flags, log *slog.Logger) (k kept, err error) {
-	if k.renderer, err = f.Renderer(); err != nil {
-		return k, err
+// openResources opens what the flags name. A wrong flag is an error before anything is
+// made. The caller closes them.
+func openResources(
+	ctx context.Context, d *db.DB, f config.WorkFlags, at database.Flags, log *slog.Logger,
+) (r resources, err error) {
+	if r.renderer, err = f.Renderer(); err != nil {
+		return r, err
 	}
-	if k.endpoints, err = f.Endpoints(version, d); err != nil {
-		return k, err
+	if r.endpoints, err = f.Endpoints(version, d); err != nil {
+		return r, err
 	}
-	if k.keys, err = f.OpenKeys(ctx, d, at, log); err != nil {
-		return k, err
+	if r.keys, err = f.OpenKeys(ctx, d, at, log); err != nil {
+		return r, err
 	}
-	k.store, err = f.OpenStore(ctx, at.DataDir, log)
-	return k, err
+	r.store, err = f.OpenStore(ctx, at.DataDir, log)
+	return r, err
 }
 
-// close ends what is kept open.
-func (k kept) close() { k.endpoints.Close() }
+// close closes idle connections to endpoints.
+func (r resources) close() { r.endpoints.Close() }
 
-// withWebhooks lets the API make, change and test subscriptions, with what a process
-// keeps.
-func withWebhooks(with kept) v2.Option {
-	return v2.WithWebhooks(with.endpoints, sealer(with.keys))
+// withWebhooks lets the API make, change and test subscriptions.
+func withWebhooks(r resources) v2.Option {
+	return v2.WithWebhooks(r.endpoints, sealer(r.keys))
 }
 
 // sealer are keys, or nil where there are none.

@@ -9,10 +9,10 @@ import (
 	"partnerapi/cmd/internal/telemetry"
 )
 
-// Watched opens what an operator watches a process by: its log, and its traces, which
+// StartTelemetry opens the log of a process, and its traces, which
 // are nil unless the variables OTEL_… ask for them. flush exports the last of those,
 // within a bound.
-func (f WorkFlags) Watched(
+func (f WorkFlags) StartTelemetry(
 	ctx context.Context, s cli.Env,
 ) (log *slog.Logger, traces *telemetry.Telemetry, flush func(), err error) {
 	log = output.NewLog(s.Err, f.LogLevel, f.LogFormat)
@@ -26,8 +26,8 @@ func (f WorkFlags) Watched(
 	}, nil
 }
 
-// Starting is s for the start of a process, of which its error stream tells line by line:
-// as it is, or as lines of the log where that is JSON and somebody reads every line.
+// Starting is s for the start of a process, whose error stream has a line for each step:
+// as it is, or as lines of the log where that is JSON, so that every line can be parsed.
 func (f WorkFlags) Starting(s cli.Env, log *slog.Logger) cli.Env {
 	if f.LogFormat == "json" {
 		s.Err = slog.NewLogLogger(log.Handler(), slog.LevelInfo).Writer()
