@@ -4,6 +4,10 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 ARGS    ?= --demo
 
+# What is compiled does not depend on the folder, so that copies of the sources, such as
+# that of without-v1, share the build cache.
+export GOFLAGS += -trimpath
+
 # A server that is named makes PostgreSQL's programs unnecessary.
 TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
@@ -21,7 +25,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/partnerapi
-	$(GO) build -tags nomsgpack -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/partnerapi ./cmd/partnerapi
+	$(GO) build -tags nomsgpack -ldflags '-s -w -X main.version=$(VERSION)' -o bin/partnerapi ./cmd/partnerapi
 
 run: $(RUN_SERVER) build ## serve a demonstration on its own database (ARGS='…' for other flags)
 	bin/partnerapi serve $(ARGS)
