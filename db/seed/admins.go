@@ -3,18 +3,21 @@ package seed
 import (
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
 // newAdmin makes a dashboard admin of a client, or of a whole partner where the
 // client is nil.
-func (g *generator) newAdmin(client *domain.ClientID, domainName string, role domain.AdminRole,
-	at time.Time) domain.Admin {
+func (g *generator) newAdmin(
+	partner domain.PartnerID, client *domain.ClientID, domainName string, role domain.AdminRole, at time.Time,
+) db.AdminRow {
 	first, last := g.name(domain.English)
 	login := g.at(g.today.AddDays(-g.between(1, 20)))
-	a := domain.Admin{
-		ID: newID[domain.AdminKind](g.random, at), Email: slug(first) + "." + slug(last) + "@" + domainName,
-		Name: domain.FullName(first, last), Role: role, Client: client, CreatedAt: at,
+	a := db.AdminRow{
+		ID: newID[domain.AdminKind](g.random, at), PartnerID: partner, ClientID: client,
+		Email: slug(first) + "." + slug(last) + "@" + domainName, Name: domain.FullName(first, last), Role: role,
+		CreatedAt: at,
 	}
 	if login.After(at) && g.chance(0.8) {
 		a.LastLoginAt = &login
@@ -25,13 +28,12 @@ func (g *generator) newAdmin(client *domain.ClientID, domainName string, role do
 // addInvite invites somebody to be an admin of a client so many days ago.
 func (g *generator) addInvite(c *client, local string, role domain.AdminRole, daysAgo int, accepted bool) {
 	at := g.at(g.today.AddDays(-daysAgo))
-	v := invite{Invite: domain.Invite{
-		ID: newID[domain.InviteKind](g.random, at), Client: c.ID, Email: local + "@" + c.domain,
-		Role:      domain.InviteRole(role),
-		CreatedAt: at, ExpiresAt: at.Add(domain.InviteLife),
-	}}
+	v := invite{
+		ClientID: c.ID, ID: newID[domain.InviteKind](g.random, at), Email: local + "@" + c.domain,
+		Role: domain.InviteRole(role), CreatedAt: at, ExpiresAt: at.Add(domain.InviteLife),
+	}
 	if accepted {
-		v.acceptedAt = at.Add(26 * time.Hour)
+		v.AcceptedAt = at.Add(26 * time.Hour)
 	}
 	c.invites = append(c.invites, v)
 }

@@ -1,19 +1,24 @@
 package seed
 
 import (
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
 // addCollection makes a collection of some users.
-func (g *generator) addCollection(c *client, name, description, createdBy string, users []*user) *collection {
+func (g *generator) addCollection(c *client, name, description string, createdBy domain.Creator, users []*user) {
 	at := g.at(laterDate(domain.DateOf(c.CreatedAt).AddDays(1), g.today.AddDays(-g.between(30, 300))))
-	k := collection{id: newID[domain.CollectionKind](g.random, at), name: name, description: description,
-		createdBy: createdBy, createdAt: at, updatedAt: at}
+	k := collection{CollectionRow: db.CollectionRow{
+		ClientID: c.ID, ID: newID[domain.CollectionKind](g.random, at), Name: name, NameKey: domain.SortKey(name),
+		MemberCount: len(users), CreatedBy: createdBy, CreatedAt: at, UpdatedAt: at,
+	}}
+	if description != "" {
+		k.Description = &description
+	}
 	for _, u := range users {
-		m := member{of: k.id, user: u, at: latestTime(at, u.CreatedAt)}
+		m := member{owner: u.owner(), CollectionID: k.ID, AddedAt: latestTime(at, u.CreatedAt)}
 		k.members = append(k.members, m)
-		k.updatedAt = latestTime(k.updatedAt, m.at)
+		k.UpdatedAt = latestTime(k.UpdatedAt, m.AddedAt)
 	}
 	c.collections = append(c.collections, k)
-	return &c.collections[len(c.collections)-1]
 }

@@ -2,14 +2,13 @@ package seed
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"partnerapi/db"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -45,15 +44,18 @@ var demoKeys = DemoKeys{All: "pk_demo_all", ReadOnly: "pk_demo_readonly", Subset
 // returns ErrNotEmpty for a database with other partners only.
 func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
 	keys, filled := demoKeys, false
-	err := inTx(ctx, d, func(tx pgx.Tx) error {
-		id, err := partnerNamed(ctx, tx, DemoPartner)
+	err := inTx(ctx, d, func(ctx context.Context) error {
+		id, err := partnerNamed(ctx, d, DemoPartner)
 		if err == nil && id.IsZero() {
-			err, filled = fillDemo(ctx, tx, domain.DateOf(d.Now())), true
+			err, filled = fillDemo(ctx, d, domain.DateOf(d.Now())), true
 		}
 		if err != nil {
 			return err
 		}
-		keys.Client, err = firstClient(ctx, tx)
+		// The oldest client: there may be none left.
+		keys.Client, err = one[domain.ClientID](ctx, d, "look for the demonstration's first client", `
+			SELECT c.id FROM clients AS c JOIN partners AS p ON p.id = c.partner_id
+			WHERE p.name_key = ? AND c.archived_at IS NULL ORDER BY c.created_at, c.id LIMIT 1`, domain.SortKey(DemoPartner))
 		return err
 	})
 	if err != nil || !filled {
@@ -62,69 +64,54 @@ func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
 	return keys, vacuumAnalyze(ctx, d)
 }
 
-// firstClient finds the demonstration's oldest client; there may be none left.
-func firstClient(ctx context.Context, tx pgx.Tx) (id domain.ClientID, err error) {
-	var found string
-	err = tx.QueryRow(ctx, `
-		SELECT coalesce((
-			SELECT c.id::text FROM clients AS c JOIN partners AS p ON p.id = c.partner_id
-			WHERE p.name_key = $1 AND c.archived_at IS NULL ORDER BY c.created_at, c.id LIMIT 1
-		), '')`, domain.SortKey(DemoPartner)).Scan(&found)
+func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
+	filled, err := one[bool](ctx, d, "look for partners", "SELECT EXISTS (SELECT FROM partners)")
 	if err != nil {
-		return id, fmt.Errorf("look for the demonstration's first client: %w", err)
-	}
-	if found == "" {
-		return id, nil
-	}
-	return domain.ParseUUID[domain.ClientKind](found)
-}
-
-func fillDemo(ctx context.Context, tx pgx.Tx, today domain.Date) error {
-	var filled bool
-	if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM partners)").Scan(&filled); err != nil {
-		return fmt.Errorf("look for partners: %w", err)
+		return err
 	}
 	if filled {
 		return ErrNotEmpty
 	}
-	if err := markRefreshed(ctx, tx, today); err != nil {
+	if err := markRefreshed(ctx, d, today); err != nil {
 		return err
 	}
-	catalogue, err := readCatalogue(ctx, tx)
+	catalogue, err := readCatalogue(ctx, d)
 	if err != nil {
 		return err
 	}
 	g := &generator{random: newRandom(demoStream, 0), today: today, catalogue: catalogue}
-	w := &writer{tx: tx}
-	first := g.newDemoPartner(DemoPartner, "northlight.example", 1100)
-	second := g.newDemoPartner(OtherDemoPartner, "tidewater.example", 400)
-	w.partner(ctx, first)
-	w.partner(ctx, second)
+	w := &writer{db: d}
+	everyRole := []domain.AdminRole{domain.OwnerRole, domain.FullRole, domain.ViewerRole}
+	first := g.newPartner(ctx, w, DemoPartner, "northlight.example", 1100, everyRole...)
+	second := g.newPartner(ctx, w, OtherDemoPartner, "tidewater.example", 400, everyRole...)
 
-	clients := g.newDemoClients(first.id, demoClients)
-	others := g.newDemoClients(second.id, otherDemoClients)
+	clients := g.newDemoClients(first.ID, demoClients)
+	others := g.newDemoClients(second.ID, otherDemoClients)
 	w.demoKeys(ctx, g, first, second, clients[:2])
-	return w.clients(ctx, append(clients, others...), catalogue.program, today)
+	return w.clients(ctx, append(clients, others...), catalogue.program)
 }
 
 // markRefreshed records that today's daily refresh has nothing to do, where no
 // users are but those that are to be seeded now.
-func markRefreshed(ctx context.Context, tx pgx.Tx, today domain.Date) error {
-	_, err := tx.Exec(ctx, `INSERT INTO daily_refreshes (day, finished_at)
-		SELECT $1::date, $2::timestamptz WHERE NOT EXISTS (SELECT FROM users)
-		ON CONFLICT DO NOTHING`, today.Time(), today.Time())
-	if err != nil {
-		return fmt.Errorf("mark the daily refresh as done: %w", err)
-	}
-	return nil
+func markRefreshed(ctx context.Context, d *db.DB, today domain.Date) error {
+	_, err := pg.Exec(ctx, d, "mark the daily refresh as done", pg.SQL(`INSERT INTO daily_refreshes (day, finished_at)
+		SELECT ?0::date, ?1::timestamptz WHERE NOT EXISTS (SELECT FROM users)
+		ON CONFLICT DO NOTHING`, today, today.Time()))
+	return err
 }
 
-func (g *generator) newDemoPartner(name, domainName string, daysOld int) *partner {
+// newPartner makes a partner with admins in some roles, and writes it.
+func (g *generator) newPartner(
+	ctx context.Context, w *writer, name, domainName string, daysOld int, roles ...domain.AdminRole,
+) db.PartnerRow {
 	at := g.at(g.today.AddDays(-daysOld))
-	p := &partner{id: newID[domain.PartnerKind](g.random, at), name: name, createdAt: at}
-	for i, role := range []domain.AdminRole{domain.OwnerRole, domain.FullRole, domain.ViewerRole} {
-		p.admins = append(p.admins, g.newAdmin(nil, domainName, role, at.AddDate(0, 0, 30*i)))
+	p := db.PartnerRow{ID: newID[domain.PartnerKind](g.random, at), Name: name, NameKey: domain.SortKey(name), CreatedAt: at}
+	var admins []db.AdminRow
+	for i, role := range roles {
+		admins = append(admins, g.newAdmin(p.ID, nil, domainName, role, at.AddDate(0, 0, 30*i)))
 	}
+	copyRows(ctx, w, just(p), just)
+	copyRows(ctx, w, admins, just)
 	return p
 }
 
@@ -156,13 +143,14 @@ func (g *generator) newDemoClients(partner domain.PartnerID, list []demoClient) 
 func (g *generator) addStandardData(c *client) {
 	everybody := c.active(anyUser)
 	if len(everybody) > 10 {
-		g.addCollection(c, "New starters", "", "dashboard", everybody[len(everybody)*3/4:])
-		g.addPolicy(c, "Acceptable use", "tenant", uuid(c.ID), 1, everybody)
+		g.addCollection(c, "New starters", "", domain.ByDashboard, everybody[len(everybody)*3/4:])
+		g.addPolicy(c, "Acceptable use", domain.TenantScope, c.ID, 1, everybody)
 	}
 	if len(everybody) > 0 {
-		c.admins = append(c.admins, g.newAdmin(&c.ID, c.domain, domain.FullRole, c.CreatedAt))
+		c.admins = append(c.admins, g.newAdmin(c.PartnerID, &c.ID, c.domain, domain.FullRole, c.CreatedAt))
 		if g.chance(0.4) {
-			g.addFramework(c, oneOf(g.random, []string{"soc2", "gdpr", "ftc_safeguards", "cis_v8"}), "all", nil, false,
+			g.addFramework(c, oneOf(g.random, []string{"soc2", "gdpr", "ftc_safeguards", "cis_v8"}),
+				domain.FrameworkForAll, nil, false,
 				g.between(40, 200))
 		}
 	}
@@ -170,41 +158,27 @@ func (g *generator) addStandardData(c *client) {
 	g.recordEmails(c)
 }
 
-// demoKey is an API key of the demonstration; its clients are nil for all.
-type demoKey struct {
-	id      domain.KeyID
-	at      time.Time
-	text    string
-	partner domain.PartnerID
-	clients []*client
-	scopes  []string
-}
-
 // demoKeys adds the demonstration's API keys.
-func (w *writer) demoKeys(ctx context.Context, g *generator, first, second *partner, subset []*client) {
+func (w *writer) demoKeys(ctx context.Context, g *generator, first, second db.PartnerRow, subset []*client) {
 	read, both := []string{string(domain.Read)}, []string{string(domain.Read), string(domain.Write)}
-	var keys []demoKey
-	add := func(text string, p *partner, clients []*client, scopes []string) {
-		k := demoKey{text: text, partner: p.id, clients: clients, scopes: scopes}
-		k.at = p.createdAt.Add(time.Duration(len(keys)+1) * time.Minute)
-		k.id = newID[domain.KeyKind](g.random, k.at)
-		keys = append(keys, k)
-	}
-	add(demoKeys.All, first, nil, both)
-	add(demoKeys.ReadOnly, first, nil, read)
-	add(demoKeys.Subset, first, subset, both)
-	add(demoKeys.Other, second, nil, both)
-
-	w.copy(ctx, "api_keys", "id partner_id name prefix digest all_clients scopes demo created_at",
-		each(keys, func(k demoKey) []any {
-			digest := sha256.Sum256([]byte(k.text))
-			// The whole text is the prefix: there is nothing to hide, and no
-			// two begin alike.
-			return []any{uuid(k.id), uuid(k.partner), k.text, k.text, digest[:], k.clients == nil, k.scopes, true, k.at}
-		}))
-	for _, k := range keys {
-		w.copy(ctx, "api_key_clients", "key_id client_id", each(k.clients, func(c *client) []any {
-			return []any{uuid(k.id), uuid(c.ID)}
-		}))
+	for i, k := range []struct {
+		text    string
+		partner db.PartnerRow
+		clients []*client // nil for all
+		scopes  []string
+	}{
+		{demoKeys.All, first, nil, both},
+		{demoKeys.ReadOnly, first, nil, read},
+		{demoKeys.Subset, first, subset, both},
+		{demoKeys.Other, second, nil, both},
+	} {
+		at := k.partner.CreatedAt.Add(time.Duration(i+1) * time.Minute)
+		id := newID[domain.KeyKind](g.random, at)
+		// The whole text is the prefix: there is nothing to hide, and no two begin alike.
+		copyRows(ctx, w, just(db.KeyRow{
+			ID: id, PartnerID: k.partner.ID, Name: k.text, Prefix: k.text, Digest: db.KeyDigest(k.text),
+			AllClients: k.clients == nil, Scopes: k.scopes, Networks: []netip.Prefix{}, Demo: true, CreatedAt: at,
+		}), just)
+		copyRows(ctx, w, k.clients, func(c *client) []keyClient { return just(keyClient{KeyID: id, ClientID: c.ID}) })
 	}
 }

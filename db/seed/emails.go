@@ -3,6 +3,8 @@ package seed
 import (
 	"time"
 
+	"partnerapi/db"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -11,7 +13,7 @@ const serviceSender = "training@awareness.example"
 
 // subjects are those of the mails that the service sends, by message type; a
 // simulated mail has its template's.
-var subjects = map[string]string{
+var subjects = map[domain.MessageType]string{
 	"training-invite": "New training for you",
 	"phish-reminder":  "What to look for next time",
 	"certificate":     "Your certificate",
@@ -28,12 +30,12 @@ func (g *generator) recordEmails(c *client) {
 		var invited time.Time
 		for i := range u.training {
 			a := &u.training[i]
-			if !a.assignedAt.Equal(invited) { // one mail for the courses given at once
-				g.recordEmail(c, u, "training-invite", a.assignedAt)
-				invited = a.assignedAt
+			if !a.AssignedAt.Equal(invited) { // one mail for the courses given at once
+				g.recordEmail(c, u, "training-invite", a.AssignedAt)
+				invited = a.AssignedAt
 			}
-			if !a.completedAt.IsZero() {
-				g.recordEmail(c, u, "certificate", a.completedAt)
+			if !a.CompletedAt.IsZero() {
+				g.recordEmail(c, u, "certificate", a.CompletedAt)
 			}
 		}
 		for i := range u.simulations {
@@ -50,13 +52,13 @@ func (g *generator) recordEmails(c *client) {
 
 // recordSimulation records a simulated mail, and the reminder to who fell for it.
 func (g *generator) recordSimulation(c *client, u *user, m *simulation) {
-	if m.sentAt.IsZero() {
+	if m.SentAt == nil {
 		return
 	}
-	g.recordEmail(c, u, "phishing", m.sentAt)
+	g.recordEmail(c, u, "phishing", *m.SentAt)
 	simulated := &u.sent[len(u.sent)-1]
-	simulated.from, simulated.subject = m.template.from, m.template.subject
-	if reminded := m.sentAt.AddDate(0, 0, 2); m.countsAsClick() && reminded.Before(g.today.Time()) {
+	simulated.FromEmail, simulated.Subject = m.template.from, m.template.subject
+	if reminded := m.SentAt.AddDate(0, 0, 2); m.countsAsClick() && reminded.Before(g.today.Time()) {
 		g.recordEmail(c, u, "phish-reminder", reminded)
 	}
 }
@@ -73,14 +75,16 @@ func (g *generator) recordMonthlyReports(c *client, u *user) {
 	}
 }
 
+// sendMethods are how mails reach the users of a directory.
+var sendMethods = map[domain.Directory]domain.SendMethod{
+	domain.Microsoft: domain.ByMicrosoft, domain.Google: domain.ByGmail, "": domain.BySMTP,
+}
+
 // recordEmail records that a mail was sent to a user.
-func (g *generator) recordEmail(c *client, u *user, kind string, at time.Time) {
-	method := "smtp"
-	if c.DirectorySync != nil {
-		method = map[domain.Directory]string{domain.Microsoft: "microsoft-api", domain.Google: "gmail-api"}[*c.DirectorySync]
-	}
-	u.sent = append(u.sent, sentEmail{
-		id: newID[domain.MessageKind](g.random, at), at: at, from: serviceSender, subject: subjects[kind], method: method,
-		kind: kind,
+func (g *generator) recordEmail(c *client, u *user, kind domain.MessageType, at time.Time) {
+	u.sent = append(u.sent, db.SentEmailRow{
+		ClientID: u.ClientID, UserID: u.ID, ID: newID[domain.MessageKind](g.random, at), SentAt: at,
+		FromEmail: serviceSender, Subject: subjects[kind], SendMethod: sendMethods[pg.Or(c.DirectorySync, "")],
+		MessageType: kind,
 	})
 }

@@ -3,20 +3,12 @@ package seed
 import (
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
-// breach is an invented breach of data.
-type breach struct {
-	name, title, domain string
-	on                  domain.Date
-	severity            domain.Severity
-	classes             []string
-	spam                bool // only a spam list
-}
-
 // breaches lists the invented breaches, of every severity.
-func breaches() []breach {
+func breaches() []db.BreachRow {
 	list := []struct {
 		name, title, domain, on string
 		spam                    bool
@@ -38,11 +30,14 @@ func breaches() []breach {
 		{"EventBuzz", "Event Buzz", "eventbuzz.example", "2024-08-18", false,
 			[]string{"Email addresses", "Employers", "Job titles"}},
 	}
-	all := make([]breach, len(list))
+	all := make([]db.BreachRow, len(list))
 	for i, b := range list {
 		on, _ := domain.ParseDate(b.on) // the dates are those above
-		all[i] = breach{name: b.name, title: b.title, domain: b.domain, on: on, classes: b.classes, spam: b.spam,
-			severity: domain.SeverityOf(b.classes, false, b.spam)}
+		all[i] = db.BreachRow{Name: b.name, Title: b.title, BreachOn: &on, DataClasses: b.classes, SpamList: b.spam,
+			Severity: domain.SeverityOf(b.classes, false, b.spam)}
+		if b.domain != "" {
+			all[i].Domain = &b.domain
+		}
 	}
 	return all
 }
@@ -57,14 +52,15 @@ func (g *generator) addExposures(u *user) {
 }
 
 // addExposure finds a user's data in a breach so many days ago.
-func (g *generator) addExposure(u *user, b *breach, daysAgo int, resolved bool) {
-	e := exposure{breach: b, seenAt: g.at(g.today.AddDays(-daysAgo))}
-	if e.seenAt.Before(u.CreatedAt) {
-		e.seenAt = u.CreatedAt
+func (g *generator) addExposure(u *user, b *db.BreachRow, daysAgo int, resolved bool) {
+	seen := latestTime(g.at(g.today.AddDays(-daysAgo)), u.CreatedAt)
+	e := exposure{
+		owner: u.owner(), BreachName: b.Name, Severity: b.Severity, DataClasses: b.DataClasses, FirstSeenAt: seen,
+		NotifiedAt: seen.Add(time.Hour),
 	}
-	e.notifiedAt = e.seenAt.Add(time.Hour)
-	if days := domain.DateOf(e.seenAt).DaysUntil(g.today) - 1; resolved && days > 0 {
-		e.resolvedAt = g.at(domain.DateOf(e.seenAt).AddDays(g.between(1, days)))
+	if days := domain.DateOf(seen).DaysUntil(g.today) - 1; resolved && days > 0 {
+		e.ResolvedAt = g.at(domain.DateOf(seen).AddDays(g.between(1, days)))
 	}
+	e.UpdatedAt = latestTime(e.NotifiedAt, e.ResolvedAt)
 	u.exposures = append(u.exposures, e)
 }

@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
@@ -29,9 +30,10 @@ var directoryGroups = []string{"Head office", "Field staff", "Contractors"}
 func (g *generator) newClient(spec clientSpec) *client {
 	at := g.at(spec.created)
 	c := &client{
-		Client: domain.Client{
-			ID: newID[domain.ClientKind](g.random, at), Partner: spec.partner, Name: spec.name,
-			DarkWebMonitoring: !spec.noDarkWeb, CreatedAt: at, UpdatedAt: at,
+		ClientRow: db.ClientRow{
+			ID: newID[domain.ClientKind](g.random, at), PartnerID: spec.partner, Name: spec.name,
+			NameKey: domain.SortKey(spec.name), DarkWebMonitoring: !spec.noDarkWeb, FrameworkIDs: []string{},
+			CreatedAt: at, UpdatedAt: at,
 		},
 		domain: slug(spec.name) + ".example",
 	}
@@ -44,8 +46,9 @@ func (g *generator) newClient(spec clientSpec) *client {
 		names = append(names, directoryGroups...)
 	}
 	for i, name := range names {
-		c.groups = append(c.groups, group{Group: domain.Group{ID: newID[domain.GroupKind](g.random, at), Name: name},
-			manual: i == 0})
+		c.groups = append(c.groups, db.GroupRow{
+			ClientID: c.ID, ID: newID[domain.GroupKind](g.random, at), Name: name, Manual: i == 0, CreatedAt: at,
+		})
 	}
 	return c
 }
@@ -71,9 +74,7 @@ func (g *generator) addHistory(c *client, every int) {
 		for _, l := range g.catalogue.program {
 			g.addAssignments(u, l, t, u.CreatedAt, nil)
 		}
-		for i := range c.uses {
-			g.addFrameworkTraining(u, c, &c.uses[i], t)
-		}
+		g.addFrameworkTraining(u, c, t)
 		g.addSimulations(u, t, every)
 		g.addReportedEmails(u, t)
 		if c.DarkWebMonitoring {
@@ -87,14 +88,14 @@ func (g *generator) addHistory(c *client, every int) {
 const historyDays = 90
 
 // addScoreHistory makes up the average scores of the last days. They end with
-// the score of the client's summary, which computeTotals must have set.
+// the client's own, which computeTotals must have set.
 func (g *generator) addScoreHistory(c *client) {
 	days := min(historyDays, domain.DateOf(c.CreatedAt).DaysUntil(g.today)+1)
-	c.history = make([]dayScore, days)
-	score := c.Summary.AverageScore
+	c.history = make([]db.HistoryRow, days)
+	score := c.AverageScore
 	for i := days - 1; i >= 0; i-- {
-		c.history[i] = dayScore{g.today.AddDays(i + 1 - days), score}
-		if c.ActiveUsers > 0 {
+		c.history[i] = db.HistoryRow{ClientID: c.ID, Day: g.today.AddDays(i + 1 - days), AverageScore: score}
+		if c.UsersActive > 0 {
 			score = min(max(score+g.between(-4, 4), 0), 1000)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -36,19 +36,19 @@ func Large(ctx context.Context, d *db.DB, size Size, progress func(done, total i
 		progress = func(int, int) {}
 	}
 	today := domain.DateOf(d.Now())
-	err := inTx(ctx, d, func(tx pgx.Tx) error {
-		if err := markRefreshed(ctx, tx, today); err != nil {
+	err := inTx(ctx, d, func(ctx context.Context) error {
+		if err := markRefreshed(ctx, d, today); err != nil {
 			return err
 		}
-		catalogue, err := readCatalogue(ctx, tx)
+		catalogue, err := readCatalogue(ctx, d)
 		if err != nil {
 			return err
 		}
-		r := &largeRun{size: size, today: today, catalogue: catalogue}
-		if err := r.openPartner(ctx, tx); err != nil {
+		r := &largeRun{writer: &writer{db: d}, size: size, today: today, catalogue: catalogue}
+		if err := r.openPartner(ctx); err != nil {
 			return err
 		}
-		return r.write(ctx, tx, progress)
+		return r.write(ctx, progress)
 	})
 	if err != nil {
 		return err
@@ -58,6 +58,7 @@ func Large(ctx context.Context, d *db.DB, size Size, progress func(done, total i
 
 // largeRun is one run of Large.
 type largeRun struct {
+	writer    *writer
 	size      Size
 	today     domain.Date
 	catalogue *catalogue
@@ -66,76 +67,64 @@ type largeRun struct {
 }
 
 // openPartner finds the partner, or makes it, and counts its clients.
-func (r *largeRun) openPartner(ctx context.Context, tx pgx.Tx) (err error) {
-	if r.partner, err = partnerNamed(ctx, tx, LargePartner); err != nil {
+func (r *largeRun) openPartner(ctx context.Context) (err error) {
+	if r.partner, err = partnerNamed(ctx, r.writer.db, LargePartner); err != nil {
 		return err
 	}
 	if r.partner.IsZero() {
 		g := &generator{random: newRandom(largeStream, 0), today: r.today}
-		at := g.at(r.today.AddDays(-oldestClient - 30))
-		p := &partner{id: newID[domain.PartnerKind](g.random, at), name: LargePartner, createdAt: at}
-		p.admins = []domain.Admin{g.newAdmin(nil, "seed.example", domain.OwnerRole, at)}
-		r.partner = p.id
-		w := &writer{tx: tx}
-		w.partner(ctx, p)
-		return w.err
+		r.partner = g.newPartner(ctx, r.writer, LargePartner, "seed.example", oldestClient+30, domain.OwnerRole).ID
+		return r.writer.err
 	}
-	err = tx.QueryRow(ctx, "SELECT count(*) FROM clients WHERE partner_id::text = $1", r.partner.UUID()).Scan(&r.existing)
-	if err != nil {
-		return fmt.Errorf("count the clients of %s: %w", LargePartner, err)
-	}
-	return nil
+	r.existing, err = one[int](ctx, r.writer.db, "count the clients of "+LargePartner,
+		"SELECT count(*) FROM clients WHERE partner_id = ?", r.partner)
+	return err
 }
 
 // write makes the clients in batches and writes each while the next is made.
-func (r *largeRun) write(ctx context.Context, tx pgx.Tx, progress func(done, total int)) error {
-	ctx, cancel := context.WithCancel(ctx)
+func (r *largeRun) write(ctx context.Context, progress func(done, total int)) error {
+	group, ctx := errgroup.WithContext(ctx)
 	batches := make(chan []*client)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
+	group.Go(func() error {
 		defer close(batches)
-		r.batches(func(batch []*client) bool {
-			select {
-			case batches <- batch:
-				return true
-			case <-ctx.Done():
-				return false
+		return r.batches(ctx, batches)
+	})
+	group.Go(func() error {
+		done, total := 0, r.size.Clients+r.size.Users
+		for batch := range batches {
+			if err := r.writer.clients(ctx, batch, r.catalogue.program); err != nil {
+				return err
 			}
-		})
-	}()
-	defer func() { cancel(); <-stopped }()
-
-	w := &writer{tx: tx}
-	done, total := 0, r.size.Clients+r.size.Users
-	for batch := range batches {
-		if err := w.clients(ctx, batch, r.catalogue.program, r.today); err != nil {
-			return err
+			done += len(batch)
+			for _, c := range batch {
+				done += len(c.users)
+			}
+			progress(done, total)
 		}
-		done += len(batch)
-		for _, c := range batch {
-			done += len(c.users)
-		}
-		progress(done, total)
-	}
-	return ctx.Err()
+		return nil
+	})
+	return group.Wait()
 }
 
-// batches makes the clients and hands them on until take returns false.
-func (r *largeRun) batches(take func([]*client) bool) {
+// batches makes the clients.
+func (r *largeRun) batches(ctx context.Context, batches chan<- []*client) error {
 	sizes := usersByClient(r.size)
 	var batch []*client
 	users := 0
 	for i, n := range sizes {
 		batch = append(batch, r.client(i, n))
 		users += n
-		if users >= batchUsers || i == len(sizes)-1 {
-			if !take(batch) {
-				return
-			}
+		if users < batchUsers && i < len(sizes)-1 {
+			continue
+		}
+		select {
+		case batches <- batch:
 			batch, users = nil, 0
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
+	return nil
 }
 
 // usersByClient deals users out to clients as in life: the client of rank r has a
@@ -190,8 +179,8 @@ func (r *largeRun) client(i, users int) *client {
 	c := g.newClient(spec)
 	g.addUsers(c, spec.language, users)
 	if everybody := c.active(anyUser); len(everybody) > 4 {
-		g.addCollection(c, "New starters", "", "dashboard", everybody[len(everybody)*9/10:])
-		g.addPolicy(c, "Acceptable use", "tenant", uuid(c.ID), 2, everybody[:len(everybody)/4])
+		g.addCollection(c, "New starters", "", domain.ByDashboard, everybody[len(everybody)*9/10:])
+		g.addPolicy(c, "Acceptable use", domain.TenantScope, c.ID, 2, everybody[:len(everybody)/4])
 	}
 	g.addHistory(c, 60)
 	c.computeTotals(r.today)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
@@ -45,21 +46,42 @@ func (g *generator) outcome(t behaviour) (r outcome) {
 // sentSimulation makes a mail to a user with what happened to it, all within hours.
 func (g *generator) sentSimulation(u *user, at time.Time, r outcome) simulation {
 	m := g.scheduledSimulation(u, at)
-	m.sentAt, m.automated = at, r.automated
-	last := at
-	mark := func(happened bool, minutes int) (t time.Time) {
-		if happened {
-			last = last.Add(time.Duration(g.between(10, minutes*60)) * time.Second)
-			t = last
-		}
-		return t
+	m.SentAt = &at
+	if m.Automated = r.automated != ""; m.Automated {
+		m.AutomatedReason = &r.automated
 	}
-	m.openedAt = mark(r.opened, 120)
-	m.attachmentAt = mark(r.attachment, 10)
-	m.clickedAt = mark(r.clicked, 10)
-	m.credentialsAt = mark(r.credentials, 3)
-	m.reportedAt = mark(r.reported, 60)
+	last := at
+	mark := func(happened bool, minutes int) *time.Time {
+		if !happened {
+			return nil
+		}
+		last = last.Add(time.Duration(g.between(10, minutes*60)) * time.Second)
+		return new(last)
+	}
+	m.OpenedAt = mark(r.opened, 120)
+	m.AttachmentOpenedAt = mark(r.attachment, 10)
+	m.ClickedAt = mark(r.clicked, 10)
+	m.CredentialsSubmittedAt = mark(r.credentials, 3)
+	m.ReportedAt = mark(r.reported, 60)
+	m.Reported, m.Status = r.reported, r.status()
+	m.UpdatedAt = latestTime(m.CreatedAt, last)
 	return m
+}
+
+// status is how far the mail got.
+func (r outcome) status() domain.ResultStatus {
+	switch {
+	case r.credentials:
+		return domain.ResultCredentialsSubmitted
+	case r.clicked:
+		return domain.ResultClicked
+	case r.attachment:
+		return domain.ResultAttachmentOpened
+	case r.opened:
+		return domain.ResultOpened
+	default:
+		return domain.ResultSent
+	}
 }
 
 // scheduledSimulation makes a mail to a user that is to be sent at a time.
@@ -69,19 +91,24 @@ func (g *generator) scheduledSimulation(u *user, at time.Time) simulation {
 		created = start
 	}
 	created = created.Add(-time.Hour)
-	return simulation{
-		id: newID[domain.ResultKind](g.random, created), template: oneOf(g.random, g.catalogue.templates[u.Language]),
-		sendAt: at, createdAt: created,
-	}
+	id, of := newID[domain.ResultKind](g.random, created), oneOf(g.random, g.catalogue.templates[u.PreferredLanguage])
+	return simulation{template: of, ResultRow: db.ResultRow{
+		ClientID: u.ClientID, ID: id, UserID: u.ID, TemplateID: of.id, Status: domain.ResultScheduled, SendAt: at,
+		CreatedAt: created, UpdatedAt: created,
+	}}
 }
 
 // suspiciousEmails are real mails that users report, by what they turn out to be.
-var suspiciousEmails = []struct{ subject, sender, classification, action string }{
-	{"Urgent: change of bank details", "treasurer@pay-update.example", "phishing", "deleted"},
-	{"Shared document: Q3 plan", "no-reply@doc-share.example", "phishing", "moved_to_junk"},
-	{"Win a weekend away", "offers@prize-draw.example", "spam", "moved_to_junk"},
-	{"Minutes of Tuesday's meeting", "office@neighbour.example", "safe", "none"},
-	{"Voicemail from unknown number", "voice@call-notice.example", "pending", ""},
+var suspiciousEmails = []struct {
+	subject, sender string
+	class           domain.EmailClass
+	action          domain.MailboxAction
+}{
+	{"Urgent: change of bank details", "treasurer@pay-update.example", domain.ClassPhishing, "deleted"},
+	{"Shared document: Q3 plan", "no-reply@doc-share.example", domain.ClassPhishing, "moved_to_junk"},
+	{"Win a weekend away", "offers@prize-draw.example", domain.ClassSpam, "moved_to_junk"},
+	{"Minutes of Tuesday's meeting", "office@neighbour.example", domain.ClassSafe, "none"},
+	{"Voicemail from unknown number", "voice@call-notice.example", domain.ClassPending, ""},
 }
 
 // addReportedEmails lets a user report real mails.
@@ -98,13 +125,14 @@ func (g *generator) addReportedEmail(u *user, which, daysAgo int) {
 	if at.Before(u.CreatedAt) {
 		return
 	}
+	id := newID[domain.ReportedEmailKind](g.random, at)
 	r := reportedEmail{
-		id: newID[domain.ReportedEmailKind](g.random, at), subject: mail.subject, sender: mail.sender,
-		classification: mail.classification, action: mail.action, reportedAt: at,
+		owner: u.owner(), ID: id, MessageID: fmt.Sprintf("%x@mail.example", id[6:]), Subject: mail.subject,
+		Sender: mail.sender, Classification: mail.class, MailboxAction: mail.action, ReportedAt: at,
 	}
-	r.messageID = fmt.Sprintf("%x@mail.example", r.id[6:])
-	if mail.classification != "pending" {
-		r.classifiedAt = at.Add(time.Duration(g.between(5, 300)) * time.Minute)
+	if mail.class != domain.ClassPending {
+		r.ClassifiedAt = at.Add(time.Duration(g.between(5, 300)) * time.Minute)
 	}
+	r.UpdatedAt = latestTime(r.ReportedAt, r.ClassifiedAt)
 	u.reported = append(u.reported, r)
 }

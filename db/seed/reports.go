@@ -1,6 +1,9 @@
 package seed
 
-import "partnerapi/domain"
+import (
+	"partnerapi/db"
+	"partnerapi/domain"
+)
 
 // addShowcaseReports adds a report that failed, and some that wait to be made.
 // Whoever serves the demonstration makes those of earlier days before it begins, so
@@ -20,12 +23,13 @@ func (g *generator) addShowcaseReports(c *client) {
 	} {
 		day := g.today.AddDays(-r.daysAgo)
 		at := g.at(day)
-		report := domain.Report{
-			ID: newID[domain.ReportKind](g.random, at), Client: c.ID, Type: r.kind, Format: r.format, Status: r.status,
+		report := db.ReportRow{
+			ClientID: c.ID, ID: newID[domain.ReportKind](g.random, at), Type: r.kind, Format: r.format, Status: r.status,
 			CreatedAt: at, UpdatedAt: at,
 		}
 		if r.kind.HasPeriod() {
-			report.Period = new(r.kind.DefaultPeriod(day))
+			period := r.kind.DefaultPeriod(day)
+			report.PeriodStart, report.PeriodEnd = period.Start, period.End
 		}
 		c.reports = append(c.reports, report)
 	}

@@ -3,105 +3,171 @@ package seed
 import (
 	"time"
 
+	"github.com/uptrace/bun"
+
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
 // client is a client with all that belongs to it. What its own row sums up is
 // filled in by computeTotals.
 type client struct {
-	domain.Client
+	db.ClientRow
 	domain      string // of its users' emails
-	groups      []group
+	groups      []db.GroupRow
 	users       []*user
 	collections []collection
-	// dissolved are collections that were deleted again: rows may still name
-	// them, and what watches the table knows of them.
+	// deletedCollections are deleted again: rows may still name them, and what watches
+	// the table knows of them.
 	deletedCollections []collection
 	policies           []policy
-	uses               []frameworkUse
-	admins             []domain.Admin
+	frameworks         []db.FrameworkRow
+	admins             []db.AdminRow
 	invites            []invite
-	reports            []domain.Report
-	days               []phishingDay
-	history            []dayScore // the average scores of the last days, today's last
+	reports            []db.ReportRow
+	history            []db.HistoryRow // the average scores of the last days, today's last
 }
 
-type group struct {
-	domain.Group
-	manual bool
-}
-
-// user is a user with all signals about them. Score, Training.Next, Phishing
-// and risk are filled in by computeTotals.
+// user is a user with all signals about them. What its own row sums up, and the risk,
+// are filled in by computeTotals.
 type user struct {
-	domain.User
+	db.UserRow
 	training    []assignment
 	simulations []simulation
 	reported    []reportedEmail
 	exposures   []exposure
-	sent        []sentEmail
-	risk        domain.Assessment
+	sent        []db.SentEmailRow
+	risk        risk
+}
+
+// owner is whose a row is.
+type owner struct {
+	ClientID domain.ClientID
+	UserID   domain.UserID
+}
+
+func (u *user) owner() owner { return owner{u.ClientID, u.ID} }
+
+type risk struct {
+	bun.BaseModel `bun:"table:user_risks"`
+	owner
+	Model    int
+	Baseline int
+	Deltas   []int16
+	domain.Tallies
+	ComputedOn domain.Date
+	ComputedAt time.Time
 }
 
 type assignment struct {
-	courseSpec
-	round       int
-	program     bool
-	frameworks  [][16]byte // the assignments that ask for it
-	assignedAt  time.Time
-	dueOn       domain.Date
-	completedAt time.Time // zero while it is not
+	bun.BaseModel `bun:"table:assignments"`
+	owner
+	CourseID     domain.CourseID
+	Round        int
+	Position     int
+	FromProgram  bool
+	Frameworks   [][16]byte // the assignments that ask for it
+	AssignedAt   time.Time
+	DueOn        domain.Date
+	CompletedAt  time.Time `bun:",nullzero"`
+	OverdueNoted bool
 }
 
-// simulation is one simulated mail. Its times are zero for what did not happen.
+// simulation is one simulated mail of a template.
 type simulation struct {
-	id        domain.ResultID
-	template  *template
-	automated domain.AutomatedReason // how a scanner was told that opened or clicked it; empty for none
-	failure   string                 // why it will never be sent; empty where it was or will be
-
-	sendAt, sentAt, openedAt, attachmentAt, clickedAt, credentialsAt, reportedAt time.Time
-
-	createdAt time.Time
-}
-
-// status is how far the mail got.
-func (s *simulation) status() string {
-	switch {
-	case s.failure != "":
-		return "failed"
-	case !s.credentialsAt.IsZero():
-		return "credentials_submitted"
-	case !s.clickedAt.IsZero():
-		return "clicked"
-	case !s.attachmentAt.IsZero():
-		return "attachment_opened"
-	case !s.openedAt.IsZero():
-		return "opened"
-	case !s.sentAt.IsZero():
-		return "sent"
-	default:
-		return "scheduled"
-	}
-}
-
-// failedAt is when the mail failed; zero where it did not.
-func (s *simulation) failedAt() (at time.Time) {
-	if s.failure != "" {
-		at = s.sendAt
-	}
-	return at
+	db.ResultRow
+	template *template
 }
 
 // countsAsClick reports whether a human fell for the mail, in any way (decisions
 // 3.10).
 func (s *simulation) countsAsClick() bool {
-	return !(s.clickedAt.IsZero() && s.attachmentAt.IsZero() && s.credentialsAt.IsZero())
+	return s.ClickedAt != nil || s.AttachmentOpenedAt != nil || s.CredentialsSubmittedAt != nil
 }
 
-// updatedAt is when something last happened to the mail.
-func (s *simulation) updatedAt() time.Time {
-	return latestTime(s.createdAt, s.sentAt, s.openedAt, s.attachmentAt, s.clickedAt, s.credentialsAt, s.reportedAt)
+type reportedEmail struct {
+	bun.BaseModel `bun:"table:reported_emails"`
+	owner
+	ID             domain.ReportedEmailID
+	MessageID      string
+	Subject        string
+	Sender         string
+	Classification domain.EmailClass
+	MailboxAction  domain.MailboxAction `bun:",nullzero"` // NULL for none known
+	ReportedAt     time.Time
+	ClassifiedAt   time.Time `bun:",nullzero"`
+	UpdatedAt      time.Time
+}
+
+type exposure struct {
+	bun.BaseModel `bun:"table:exposures"`
+	owner
+	BreachName  string
+	Severity    domain.Severity
+	DataClasses []string
+	FirstSeenAt time.Time
+	NotifiedAt  time.Time
+	ResolvedAt  time.Time `bun:",nullzero"`
+	UpdatedAt   time.Time
+}
+
+type collection struct {
+	db.CollectionRow
+	members []member
+}
+
+type member struct {
+	bun.BaseModel `bun:"table:collection_members"`
+	owner
+	CollectionID domain.CollectionID
+	AddedAt      time.Time
+}
+
+type policy struct {
+	policyRow
+	signatures []signature
+}
+
+type policyRow struct {
+	bun.BaseModel          `bun:"table:policies"`
+	ClientID               domain.ClientID
+	ID                     domain.PolicyID
+	Title                  string
+	Description            string `bun:",nullzero"`
+	Version                int
+	ScopeType              domain.ScopeType
+	ScopeID                [16]byte
+	RequiresAcknowledgment bool
+	RenewalPeriodDays      int
+	ReviewedAt             time.Time
+	ArchivedAt             time.Time `bun:",nullzero"`
+	CreatedAt              time.Time
+	UpdatedAt              time.Time
+}
+
+type signature struct {
+	bun.BaseModel `bun:"table:policy_signatures"`
+	owner
+	PolicyID domain.PolicyID
+	Version  int
+	SignedAt time.Time
+}
+
+type invite struct {
+	bun.BaseModel `bun:"table:admin_invites"`
+	ClientID      domain.ClientID
+	ID            domain.InviteID
+	Email         string
+	Role          domain.InviteRole
+	CreatedAt     time.Time
+	ExpiresAt     time.Time
+	AcceptedAt    time.Time `bun:",nullzero"`
+}
+
+type keyClient struct {
+	bun.BaseModel `bun:"table:api_key_clients"`
+	KeyID         domain.KeyID
+	ClientID      domain.ClientID
 }
 
 func latestTime(times ...time.Time) (last time.Time) {
@@ -111,111 +177,6 @@ func latestTime(times ...time.Time) (last time.Time) {
 		}
 	}
 	return last
-}
-
-// phishingDay counts the mails that were sent on one day.
-type phishingDay struct {
-	day                                                       domain.Date
-	sent, opened, clicked, reported, credentials, attachments int
-}
-
-// templateUse is how many mails were made of a template.
-type templateUse struct {
-	id   domain.TemplateID
-	used int
-}
-
-// templateUses are those of the client's users.
-func (c *client) templateUses() (list []templateUse) {
-	uses := map[domain.TemplateID]int{}
-	for _, u := range c.users {
-		for i := range u.simulations {
-			uses[u.simulations[i].template.id]++
-		}
-	}
-	for id, used := range uses {
-		list = append(list, templateUse{id, used})
-	}
-	return list
-}
-
-// dayScore is a client's average score on a day.
-type dayScore struct {
-	day   domain.Date
-	score int
-}
-
-type reportedEmail struct {
-	id                       domain.ReportedEmailID
-	messageID                string
-	subject, sender          string
-	classification           string
-	action                   string // of the mailbox integration; empty for none known
-	reportedAt, classifiedAt time.Time
-}
-
-type exposure struct {
-	breach                         *breach
-	seenAt, notifiedAt, resolvedAt time.Time
-}
-
-type sentEmail struct {
-	id            domain.MessageID
-	at            time.Time
-	from, subject string
-	method, kind  string
-}
-
-type collection struct {
-	id          domain.CollectionID
-	name        string
-	description string
-	createdBy   string
-	createdAt   time.Time
-	updatedAt   time.Time
-	members     []member
-}
-
-type member struct {
-	of   domain.CollectionID
-	user *user
-	at   time.Time
-}
-
-type policy struct {
-	id           domain.PolicyID
-	title        string
-	description  string
-	version      int
-	scope        string
-	scopeID      [16]byte
-	acknowledged bool // whether it is to be signed
-	renewal      int  // days
-	reviewedAt   time.Time
-	archivedAt   time.Time
-	createdAt    time.Time
-	signatures   []signature
-}
-
-type signature struct {
-	of      domain.PolicyID
-	user    domain.UserID
-	version int
-	at      time.Time
-}
-
-type frameworkUse struct {
-	id         domain.FrameworkAssignmentID
-	framework  string
-	audience   string
-	audienceID *[16]byte // nil for all users
-	policies   bool
-	createdAt  time.Time
-}
-
-type invite struct {
-	domain.Invite
-	acceptedAt time.Time
 }
 
 func laterDate(a, b domain.Date) domain.Date {

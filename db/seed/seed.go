@@ -8,12 +8,9 @@ package seed
 
 import (
 	"context"
-	"fmt"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"partnerapi/db"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -22,47 +19,38 @@ import (
 // ASCII.
 const seedLock = 0x73656564
 
-// inTx runs fill in one transaction on a connection of the pool, alone among
-// all that seed the database. It goes by pgx, for COPY.
-func inTx(ctx context.Context, d *db.DB, fill func(pgx.Tx) error) error {
+// inTx runs fill in one transaction, alone among all that seed the database.
+func inTx(ctx context.Context, d *db.DB, fill func(context.Context) error) error {
 	if err := d.LoadTemplates(ctx); err != nil {
 		return err
 	}
-	return pgx.BeginFunc(ctx, d.Pool(), func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", seedLock)); err != nil {
-			return fmt.Errorf("wait for others that seed: %w", err)
+	return d.Tx(ctx, func(ctx context.Context) error {
+		_, err := pg.Exec(ctx, d, "wait for others that seed", pg.SQL("SELECT pg_advisory_xact_lock(?)", seedLock))
+		if err != nil {
+			return err
 		}
-		return fill(tx)
+		return fill(ctx)
 	})
 }
 
-// partner is a managed-service provider with its dashboard's admins.
-type partner struct {
-	id        domain.PartnerID
-	name      string
-	createdAt time.Time
-	admins    []domain.Admin
+// one is the value that a query of one column gives first; zero where it gives none.
+func one[T any](ctx context.Context, d *db.DB, doing, query string, args ...any) (value T, err error) {
+	found, err := pg.All[T](ctx, d, doing, pg.SQL(query, args...))
+	if len(found) > 0 {
+		value = found[0]
+	}
+	return value, err
 }
 
 // partnerNamed finds a partner; there is none where the id is zero.
-func partnerNamed(ctx context.Context, tx pgx.Tx, name string) (id domain.PartnerID, err error) {
-	var text string
-	err = tx.QueryRow(ctx, "SELECT coalesce((SELECT id::text FROM partners WHERE name_key = $1), '')",
-		domain.SortKey(name)).Scan(&text)
-	if err != nil {
-		return id, fmt.Errorf("look for the partner %s: %w", name, err)
-	}
-	if text == "" {
-		return id, nil
-	}
-	return domain.ParseUUID[domain.PartnerKind](text)
+func partnerNamed(ctx context.Context, d *db.DB, name string) (domain.PartnerID, error) {
+	return one[domain.PartnerID](ctx, d, "look for the partner "+name,
+		"SELECT id FROM partners WHERE name_key = ?", domain.SortKey(name))
 }
 
 // vacuumAnalyze tells the planner of the new rows, and lets index-only scans
 // trust their pages. PostgreSQL would come to it by itself in a while.
 func vacuumAnalyze(ctx context.Context, d *db.DB) error {
-	if _, err := d.SQL().ExecContext(ctx, "VACUUM ANALYZE"); err != nil {
-		return fmt.Errorf("vacuum what was seeded: %w", err)
-	}
-	return nil
+	_, err := pg.Exec(ctx, d, "vacuum what was seeded", pg.SQL("VACUUM ANALYZE"))
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
@@ -34,7 +35,7 @@ func (g *generator) varyUsers(c *client) {
 	for i, role := range slices.Repeat(domain.RoleStandard.Values(), 2) {
 		u := c.users[i]
 		u.setJob(specialJobs[domain.Role(role)][0])
-		u.Overrides = nil
+		u.Overrides = []string{}
 		u.Status = domain.Active
 		if i >= len(domain.RoleStandard.Values()) {
 			u.Status = domain.Inactive
@@ -50,8 +51,8 @@ func (g *generator) varyUsers(c *client) {
 	emails := &emailAllocator{domain: "contractors." + c.domain, taken: map[string]int{}}
 	for i, language := range domain.English.Values() {
 		u := c.users[14+i]
-		u.Language = domain.Language(language)
-		u.FirstName, u.LastName = g.name(u.Language)
+		u.PreferredLanguage = domain.Language(language)
+		u.FirstName, u.LastName = g.name(u.PreferredLanguage)
 		u.Email = emails.newEmail(u.FirstName, u.LastName)
 		u.Status = domain.Active
 	}
@@ -60,22 +61,31 @@ func (g *generator) varyUsers(c *client) {
 	c.users[19].Status, c.users[19].Overrides = domain.Inactive, []string{"status"}
 }
 
+func hasRole(role domain.Role) func(*user) bool { return func(u *user) bool { return u.Role == role } }
+
 func (g *generator) addShowcaseCollections(c *client) {
-	role := func(role domain.Role) func(*user) bool { return func(u *user) bool { return u.Role == role } }
 	everybody := c.active(anyUser)
-	g.addCollection(c, "Finance team", "All who approve or make payments", "dashboard", c.active(role(domain.RoleFinance)))
-	g.addCollection(c, "Leadership", "", "dashboard", c.active(role(domain.RoleExecutive)))
-	g.addCollection(c, "New starters", "Hired this year", "api", everybody[len(everybody)*3/4:])
-	g.addCollection(c, "Équipe Québec", "Francophones", "api",
-		c.active(func(u *user) bool { return u.Language == domain.French }))
-	g.addCollection(c, "Former project", "Nobody is left", "dashboard", nil)
+	for _, k := range []struct {
+		name, description string
+		createdBy         domain.Creator
+		members           []*user
+	}{
+		{"Finance team", "All who approve or make payments", domain.ByDashboard, c.active(hasRole(domain.RoleFinance))},
+		{"Leadership", "", domain.ByDashboard, c.active(hasRole(domain.RoleExecutive))},
+		{"New starters", "Hired this year", domain.ByAPI, everybody[len(everybody)*3/4:]},
+		{"Équipe Québec", "Francophones", domain.ByAPI,
+			c.active(func(u *user) bool { return u.PreferredLanguage == domain.French })},
+		{"Former project", "Nobody is left", domain.ByDashboard, nil},
+	} {
+		g.addCollection(c, k.name, k.description, k.createdBy, k.members)
+	}
 }
 
 func (g *generator) addShowcaseFrameworks(c *client) {
-	finance, office := uuid(c.collections[0].id), uuid(c.groups[1].ID)
-	g.addFramework(c, "iso_27001", "all", nil, true, 200)
-	g.addFramework(c, "pci_dss", "collection", &finance, false, 120)
-	g.addFramework(c, "hipaa", "group", &office, false, 20)
+	finance, office := [16]byte(c.collections[0].ID), [16]byte(c.groups[1].ID)
+	g.addFramework(c, "iso_27001", domain.FrameworkForAll, nil, true, 200)
+	g.addFramework(c, "pci_dss", domain.FrameworkForCollection, &finance, false, 120)
+	g.addFramework(c, "hipaa", domain.FrameworkForGroup, &office, false, 20)
 }
 
 // addShowcaseTraining makes sure of one user without anything left to do, one who is
@@ -87,31 +97,28 @@ func (g *generator) addShowcaseTraining(c *client) {
 	}
 	yesterday := g.today.AddDays(-1)
 	for i, l := range g.catalogue.program {
-		a := assignment{courseSpec: l, round: 1, program: true, assignedAt: g.at(g.today.AddDays(-120))}
-		a.dueOn = domain.DateOf(a.assignedAt).AddDays(l.dueAfter)
+		a := behind.newAssignment(l, g.at(g.today.AddDays(-120)))
+		a.FromProgram = true
 		behind.training = append(behind.training, a)
 
-		a.completedAt = g.at(yesterday.AddDays(-3 * i))
+		a.owner, a.CompletedAt = done.owner(), g.at(yesterday.AddDays(-3*i))
 		done.training = append(done.training, a)
 
-		a.assignedAt = renewed.CreatedAt
-		a.dueOn = domain.DateOf(a.assignedAt).AddDays(l.dueAfter)
+		a = renewed.newAssignment(l, renewed.CreatedAt)
 		// Their windows have ended in the last weeks, and end in the next.
-		a.completedAt = g.at(addMonths(g.today, -l.months).AddDays(7*i - 20))
+		a.FromProgram, a.CompletedAt = true, g.at(addMonths(g.today, -l.Months).AddDays(7*i-20))
 		renewed.training = append(renewed.training, a)
-		if again := addMonths(domain.DateOf(a.completedAt), l.months); !again.After(g.today) {
-			renewed.training = append(renewed.training,
-				assignment{courseSpec: l, round: 2, program: true, assignedAt: again.Time(), dueOn: again.AddDays(30)})
+		if again := addMonths(domain.DateOf(a.CompletedAt), l.Months); !again.After(g.today) {
+			a.Round, a.AssignedAt, a.DueOn, a.CompletedAt = 2, again.Time(), again.AddDays(30), time.Time{}
+			renewed.training = append(renewed.training, a)
 		}
 	}
 
 	for _, u := range []*user{done, behind, renewed} {
 		held := len(u.training)
-		for i := range c.uses {
-			g.addFrameworkTraining(u, c, &c.uses[i], behaviour{})
-		}
+		g.addFrameworkTraining(u, c, behaviour{})
 		for i := held; i < len(u.training); i++ {
-			u.training[i].completedAt = g.at(yesterday)
+			u.training[i].CompletedAt = g.at(yesterday)
 		}
 	}
 }
@@ -134,7 +141,8 @@ func (g *generator) addShowcasePhishing(c *client) {
 		u.simulations = append(u.simulations, g.scheduledSimulation(u, g.at(g.today.AddDays(2+i))))
 	}
 	refused := g.scheduledSimulation(users[3], g.at(g.today.AddDays(-3)))
-	refused.failure = "the mail server refuses the address: 550 5.1.1 unknown"
+	refused.Status, refused.FailedAt = domain.ResultFailed, &refused.SendAt
+	refused.Failure = new("the mail server refuses the address: 550 5.1.1 unknown")
 	users[3].simulations = append(users[3].simulations, refused)
 	for i := range suspiciousEmails {
 		g.addReportedEmail(users[0], i, 3+4*i)
@@ -148,53 +156,43 @@ func (g *generator) addShowcaseExposures(c *client) {
 	for i := range g.catalogue.breaches {
 		b := &g.catalogue.breaches[i]
 		for n, u := range users {
-			if !u.hasExposure(b) {
+			if !slices.ContainsFunc(u.exposures, func(e exposure) bool { return e.BreachName == b.Name }) {
 				g.addExposure(u, b, 20+90*n+i, n%2 == 1)
 			}
 		}
 	}
 }
 
-func (u *user) hasExposure(b *breach) bool {
-	return slices.ContainsFunc(u.exposures, func(e exposure) bool { return e.breach == b })
-}
-
 // addShowcasePolicies publishes policies of every scope, some of which nobody needs to
 // sign, are archived, or whose collection is gone.
 func (g *generator) addShowcasePolicies(c *client) {
 	everybody := c.active(anyUser)
-	office, finance := &c.groups[1].Group, &c.collections[0]
-	var payers []*user
-	for _, m := range finance.members {
-		payers = append(payers, m.user)
-	}
-	use := g.addPolicy(c, "Acceptable use", "tenant", uuid(c.ID), 3, everybody)
-	use.description = "What company devices and accounts may be used for"
+	office, finance := c.groups[1].ID, c.collections[0].ID
+	use := g.addPolicy(c, "Acceptable use", domain.TenantScope, c.ID, 3, everybody)
+	use.Description = "What company devices and accounts may be used for"
 	for i, version := range []int{3, 3, 2} { // one signature stands, one has lapsed, one is of an old version
-		daysAgo := []int{30, use.renewal + 40, 60}[i]
-		use.replaceSignature(everybody[i].ID, version, g.at(g.today.AddDays(-daysAgo)))
+		daysAgo := []int{30, use.RenewalPeriodDays + 40, 60}[i]
+		use.signatures = slices.DeleteFunc(use.signatures, func(s signature) bool { return s.UserID == everybody[i].ID })
+		use.sign(everybody[i], version, g.at(g.today.AddDays(-daysAgo)))
 	}
-	g.addPolicy(c, "Clean desk", "user_container", uuid(office.ID), 1,
-		c.active(func(u *user) bool { return u.Group == office })).renewal = 180
-	g.addPolicy(c, "Payment approval", "collection", uuid(finance.id), 2, payers)
-	g.addPolicy(c, "Travel handbook", "tenant", uuid(c.ID), 1, nil).acknowledged = false
-	deleted := collection{id: newID[domain.CollectionKind](g.random, c.CreatedAt), name: "Merger team",
-		createdBy: "dashboard", createdAt: c.CreatedAt, updatedAt: c.CreatedAt}
+	inOffice := c.active(func(u *user) bool { return *u.GroupID == office })
+	g.addPolicy(c, "Clean desk", domain.GroupScope, office, 1, inOffice).RenewalPeriodDays = 180
+	g.addPolicy(c, "Payment approval", domain.CollectionScope, finance, 2, c.active(hasRole(domain.RoleFinance)))
+	g.addPolicy(c, "Travel handbook", domain.TenantScope, c.ID, 1, nil).RequiresAcknowledgment = false
+	deleted := collection{CollectionRow: db.CollectionRow{
+		ClientID: c.ID, ID: newID[domain.CollectionKind](g.random, c.CreatedAt), Name: "Merger team",
+		NameKey: domain.SortKey("Merger team"), CreatedBy: domain.ByDashboard, CreatedAt: c.CreatedAt, UpdatedAt: c.CreatedAt,
+	}}
 	c.deletedCollections = append(c.deletedCollections, deleted)
-	g.addPolicy(c, "Merger confidentiality", "collection", uuid(deleted.id), 1, nil)
-	old := g.addPolicy(c, "Fax machines", "tenant", uuid(c.ID), 1, everybody)
-	old.archivedAt = g.at(g.today.AddDays(-90))
-}
-
-// replaceSignature replaces a user's signatures of a policy by one.
-func (p *policy) replaceSignature(user domain.UserID, version int, at time.Time) {
-	p.signatures = slices.DeleteFunc(p.signatures, func(s signature) bool { return s.user == user })
-	p.signatures = append(p.signatures, signature{of: p.id, user: user, version: version, at: at})
+	g.addPolicy(c, "Merger confidentiality", domain.CollectionScope, deleted.ID, 1, nil)
+	old := g.addPolicy(c, "Fax machines", domain.TenantScope, c.ID, 1, everybody)
+	old.ArchivedAt = g.at(g.today.AddDays(-90))
+	old.UpdatedAt = latestTime(old.ReviewedAt, old.ArchivedAt)
 }
 
 func (g *generator) addShowcaseAdmins(c *client) {
 	for i, role := range []domain.AdminRole{domain.OwnerRole, domain.FullRole, domain.ViewerRole, domain.ViewerRole} {
-		c.admins = append(c.admins, g.newAdmin(&c.ID, c.domain, role, c.CreatedAt.AddDate(0, 0, 60*i)))
+		c.admins = append(c.admins, g.newAdmin(c.PartnerID, &c.ID, c.domain, role, c.CreatedAt.AddDate(0, 0, 60*i)))
 	}
 	g.addInvite(c, "new.auditor", domain.ViewerRole, 2, false)
 	g.addInvite(c, "night.operator", domain.FullRole, 20, false)
@@ -205,8 +203,8 @@ func (g *generator) addShowcaseAdmins(c *client) {
 // long ago.
 func (g *generator) recordShowcaseEmails(c *client) {
 	u := c.users[0]
-	for i, kind := range []string{"training-invite", "phishing", "phish-reminder", "certificate", "monthly-report",
-		"welcome", "policy-reminder", "admin-invite"} {
+	for i, kind := range []domain.MessageType{"training-invite", "phishing", "phish-reminder", "certificate",
+		"monthly-report", "welcome", "policy-reminder", "admin-invite"} {
 		for _, daysAgo := range []int{2 + 3*i, 45 + 10*i, 300 + 5*i} {
 			if at := g.at(g.today.AddDays(-daysAgo)); kind != "phishing" {
 				g.recordEmail(c, u, kind, at)

@@ -9,47 +9,39 @@ import (
 )
 
 // computeTotals derives what is stored of a client and its users beside their rows:
-// scores, counters, next courses, counts by day and the summary. The rules are
-// those by which db keeps the same values.
+// scores, counters, next courses and the summary. The rules are those by which db keeps
+// the same values.
 func (c *client) computeTotals(today domain.Date) {
-	days := make(map[domain.Date]*phishingDay)
 	for _, u := range c.users {
 		u.computeTotals(today)
-		for i := range u.simulations {
-			countByDay(days, &u.simulations[i])
-		}
 		c.UpdatedAt = latestTime(c.UpdatedAt, u.UpdatedAt)
 	}
-	for _, day := range days {
-		c.days = append(c.days, *day)
+	for _, f := range c.frameworks {
+		c.FrameworkIDs = append(c.FrameworkIDs, f.FrameworkID)
 	}
-	slices.SortFunc(c.days, func(a, b phishingDay) int { return b.day.DaysUntil(a.day) })
-	for i := range c.uses {
-		c.Frameworks = append(c.Frameworks, c.uses[i].framework)
-	}
-	slices.Sort(c.Frameworks)
-	c.Frameworks = slices.Compact(c.Frameworks)
-	c.computeSummary(today)
-}
+	slices.Sort(c.FrameworkIDs)
+	c.FrameworkIDs = slices.Compact(c.FrameworkIDs)
 
-// countByDay adds a mail to the day that it was sent on. What a mail scanner did
-// counts nowhere, the mail and its report do (decisions 7.3).
-func countByDay(days map[domain.Date]*phishingDay, s *simulation) {
-	if s.sentAt.IsZero() {
-		return
+	scores := 0
+	for _, u := range c.users {
+		if u.Status != domain.Active {
+			c.UsersInactive++
+			continue
+		}
+		c.UsersActive++
+		scores += u.Score
+		countIf(&c.HighRiskUsers, u.Score < domain.HighRiskBelow)
+		countIf(&c.OverdueUsers, !u.NextDueOn.IsZero() && u.NextDueOn.Before(today))
 	}
-	on := domain.DateOf(s.sentAt)
-	day := days[on]
-	if day == nil {
-		day = &phishingDay{day: on}
-		days[on] = day
+	empty := domain.EmptySummary(today.AddDays(-1).Time()) // stale: the first read stores what the risk is made of
+	c.SummarizedAt, c.OnTrackRate = empty.At, empty.OnTrackRate
+	c.AverageScore = domain.AverageScore(scores, c.UsersActive)
+	if c.UsersActive > 0 {
+		c.OnTrackRate = domain.Percent(c.UsersActive-c.OverdueUsers, c.UsersActive)
+		c.ClickRate90d, c.ReportRate90d = c.phishingRates(today, 90)
+		c.ClickRate365d, _ = c.phishingRates(today, 365)
+		c.ClickRateTotal, _ = c.phishingRates(today, 1<<20)
 	}
-	day.sent++
-	countIf(&day.reported, !s.reportedAt.IsZero())
-	countIf(&day.opened, !s.openedAt.IsZero() || s.countsAsClick())
-	countIf(&day.clicked, s.countsAsClick())
-	countIf(&day.attachments, !s.attachmentAt.IsZero())
-	countIf(&day.credentials, !s.credentialsAt.IsZero())
 }
 
 func countIf(n *int, happened bool) {
@@ -58,78 +50,65 @@ func countIf(n *int, happened bool) {
 	}
 }
 
-func (c *client) computeSummary(today domain.Date) {
-	s := domain.EmptySummary(today.AddDays(-1).Time()) // stale: the first read stores what the risk is made of
-	scores := 0
+// phishingRates are those of the mails of the last days, today included.
+func (c *client) phishingRates(today domain.Date, days int) (clicks, reports float64) {
+	var sent, clicked, reported int
 	for _, u := range c.users {
-		if u.Status != domain.Active {
-			c.InactiveUsers++
-			continue
+		for i := range u.simulations {
+			if mail := &u.simulations[i]; mail.sentWithin(days, today) {
+				sent++
+				countIf(&clicked, mail.countsAsClick())
+				countIf(&reported, mail.Reported)
+			}
 		}
-		c.ActiveUsers++
-		scores += u.Score
-		countIf(&s.HighRiskUsers, u.Score < domain.HighRiskBelow)
-		countIf(&s.OverdueUsers, u.Training.Next != nil && u.Training.Next.DueOn.Before(today))
 	}
-	s.AverageScore = domain.AverageScore(scores, c.ActiveUsers)
-	if c.Summary = s; c.ActiveUsers == 0 {
-		return
-	}
-	s.OnTrackRate = domain.Percent(c.ActiveUsers-s.OverdueUsers, c.ActiveUsers)
-	quarter, year, ever := c.phishingTotals(today, 90), c.phishingTotals(today, 365), c.phishingTotals(today, 1<<20)
-	s.ClickRate90d = domain.Percent(quarter.clicked, quarter.sent)
-	s.ReportRate90d = domain.Percent(quarter.reported, quarter.sent)
-	s.ClickRate365d = domain.Percent(year.clicked, year.sent)
-	s.ClickRateTotal = domain.Percent(ever.clicked, ever.sent)
-	c.Summary = s
+	return domain.Percent(clicked, sent), domain.Percent(reported, sent)
 }
 
-// phishingTotals adds up the last days, today included.
-func (c *client) phishingTotals(today domain.Date, days int) (sum phishingDay) {
-	for i := range c.days {
-		if day := &c.days[i]; day.day.DaysUntil(today) < days {
-			sum.sent += day.sent
-			sum.clicked += day.clicked
-			sum.reported += day.reported
-		}
-	}
-	return sum
+func (s *simulation) sentWithin(days int, today domain.Date) bool {
+	return s.SentAt != nil && domain.DateOf(*s.SentAt).DaysUntil(today) < days
 }
 
 func (u *user) computeTotals(today domain.Date) {
-	u.UpdatedAt = u.CreatedAt
+	u.NameKey, u.UpdatedAt = domain.SortKey(domain.FullName(u.FirstName, u.LastName)), u.CreatedAt
 	var s domain.RiskSignals
 	u.countSimulations(&s, today)
 	u.countTraining(&s, today)
 	u.countReports(&s)
 	u.countExposures(&s, today)
-	u.risk = domain.Assess(u.Role, s, today)
-	u.Score = u.risk.Score
+
+	a := domain.Assess(u.Role, s, today)
+	u.Score = a.Score
+	u.risk = risk{owner: u.owner(), Model: domain.RiskModelVersion, Baseline: a.Baseline, Tallies: a.Tallies,
+		ComputedOn: today, ComputedAt: today.Time()}
+	for _, delta := range a.Deltas {
+		u.risk.Deltas = append(u.risk.Deltas, int16(delta))
+	}
 }
 
 func (u *user) countSimulations(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.simulations {
 		mail := &u.simulations[i]
-		u.UpdatedAt = latestTime(u.UpdatedAt, mail.updatedAt())
-		if mail.sentAt.IsZero() {
+		u.UpdatedAt = latestTime(u.UpdatedAt, mail.UpdatedAt)
+		if mail.SentAt == nil {
 			continue
 		}
-		thisYear := domain.DateOf(mail.sentAt).DaysUntil(today) < 365
-		u.Phishing.Sent++
-		countIf(&u.Phishing.SentYear, thisYear)
-		countIf(&u.Phishing.Clicked, mail.countsAsClick())
-		countIf(&u.Phishing.ClickedYear, thisYear && mail.countsAsClick())
-		appendDay(&s.Reports, mail.reportedAt)
-		appendDay(&s.Clicks, mail.clickedAt)
-		appendDay(&s.Attachments, mail.attachmentAt)
-		appendDay(&s.Credentials, mail.credentialsAt)
+		thisYear := mail.sentWithin(365, today)
+		u.PhishedSent++
+		countIf(&u.PhishedSentYear, thisYear)
+		countIf(&u.PhishedClicked, mail.countsAsClick())
+		countIf(&u.PhishedClickedYear, thisYear && mail.countsAsClick())
+		appendDay(&s.Reports, mail.ReportedAt)
+		appendDay(&s.Clicks, mail.ClickedAt)
+		appendDay(&s.Attachments, mail.AttachmentOpenedAt)
+		appendDay(&s.Credentials, mail.CredentialsSubmittedAt)
 	}
 }
 
 // appendDay adds the day of what happened to a list.
-func appendDay(days *[]domain.Date, at time.Time) {
-	if !at.IsZero() {
-		*days = append(*days, domain.DateOf(at))
+func appendDay(days *[]domain.Date, at *time.Time) {
+	if at != nil {
+		*days = append(*days, domain.DateOf(*at))
 	}
 }
 
@@ -137,49 +116,53 @@ func (u *user) countTraining(s *domain.RiskSignals, today domain.Date) {
 	var next *assignment
 	for i := range u.training {
 		a := &u.training[i]
-		u.UpdatedAt = latestTime(u.UpdatedAt, a.assignedAt, a.completedAt)
-		if a.completedAt.IsZero() && a.dueOn.Before(today) {
-			u.UpdatedAt = latestTime(u.UpdatedAt, a.dueOn.AddDays(1).Time()) // when it became overdue
+		a.OverdueNoted = a.DueOn.Before(today) // what is overdue by now is history, and no event
+		u.UpdatedAt = latestTime(u.UpdatedAt, a.AssignedAt, a.CompletedAt)
+		if !a.CompletedAt.IsZero() {
+			appendDay(&s.Completions, &a.CompletedAt)
+			continue
 		}
-		appendDay(&s.Completions, a.completedAt)
-		if a.completedAt.IsZero() && (next == nil || a.compareDue(next) < 0) {
+		if a.OverdueNoted {
+			u.UpdatedAt = latestTime(u.UpdatedAt, a.DueOn.AddDays(1).Time()) // when it became overdue
+		}
+		if next == nil || a.compareDue(next) < 0 {
 			next = a
 		}
 	}
 	if next != nil {
-		u.Training.Next = &domain.NextCourse{Course: next.course, DueOn: next.dueOn}
+		u.NextCourseID, u.NextDueOn = &next.CourseID, next.DueOn
 	}
 	s.Dormant = domain.DormantOnTraining(next != nil, s.Completions, domain.DateOf(u.CreatedAt), today)
 }
 
 // compareDue orders incomplete assignments: the first is the user's next.
 func (a *assignment) compareDue(b *assignment) int {
-	return cmp.Or(b.dueOn.DaysUntil(a.dueOn), cmp.Compare(a.position, b.position),
-		slices.Compare(a.course[:], b.course[:]))
+	return cmp.Or(b.DueOn.DaysUntil(a.DueOn), cmp.Compare(a.Position, b.Position),
+		slices.Compare(a.CourseID[:], b.CourseID[:]))
 }
 
 func (u *user) countReports(s *domain.RiskSignals) {
 	for i := range u.reported {
 		mail := &u.reported[i]
-		u.UpdatedAt = latestTime(u.UpdatedAt, mail.reportedAt, mail.classifiedAt)
-		switch mail.classification {
-		case "phishing":
-			appendDay(&s.RealPhishing, mail.reportedAt)
-		case "pending":
-			appendDay(&s.RealPending, mail.reportedAt)
-		default:
-			appendDay(&s.RealHarmless, mail.reportedAt)
+		u.UpdatedAt = latestTime(u.UpdatedAt, mail.UpdatedAt)
+		days := &s.RealHarmless
+		switch mail.Classification {
+		case domain.ClassPhishing:
+			days = &s.RealPhishing
+		case domain.ClassPending:
+			days = &s.RealPending
 		}
+		appendDay(days, &mail.ReportedAt)
 	}
 }
 
 func (u *user) countExposures(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.exposures {
 		e := &u.exposures[i]
-		u.UpdatedAt = latestTime(u.UpdatedAt, e.seenAt, e.resolvedAt)
-		open := e.resolvedAt.IsZero()
-		seen := domain.DateOf(e.seenAt).DaysUntil(today) <= 365
-		switch e.breach.severity {
+		u.UpdatedAt = latestTime(u.UpdatedAt, e.FirstSeenAt, e.ResolvedAt)
+		open := e.ResolvedAt.IsZero()
+		seen := domain.DateOf(e.FirstSeenAt).DaysUntil(today) <= 365
+		switch e.Severity {
 		case domain.SeverityCritical:
 			countIf(&s.UnresolvedCritical, open)
 			countIf(&s.SeenPasswordActive, open && seen)

@@ -1,50 +1,62 @@
 package seed
 
 import (
+	"slices"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
 // addFramework assigns a framework to an audience; audienceID is nil for all users.
-func (g *generator) addFramework(c *client, framework, audience string, audienceID *[16]byte, policies bool,
-	daysAgo int) {
+func (g *generator) addFramework(
+	c *client, framework string, audience domain.FrameworkAudienceType, audienceID *[16]byte, policies bool, daysAgo int,
+) {
 	at := g.at(laterDate(domain.DateOf(c.CreatedAt).AddDays(1), g.today.AddDays(-daysAgo)))
-	c.uses = append(c.uses, frameworkUse{
-		id: newID[domain.FrameworkAssignmentKind](g.random, at), framework: framework, audience: audience,
-		audienceID: audienceID, policies: policies, createdAt: at,
+	c.frameworks = append(c.frameworks, db.FrameworkRow{
+		ClientID: c.ID, ID: newID[domain.FrameworkAssignmentKind](g.random, at), FrameworkID: framework,
+		AudienceType: audience, AudienceID: audienceID, Training: true, Phishing: true, Policies: policies,
+		Reporting: true, CreatedAt: at,
 	})
+}
+
+// newAssignment gives a user a course for the first time.
+func (u *user) newAssignment(l courseSpec, at time.Time) assignment {
+	return assignment{
+		owner: u.owner(), CourseID: l.CourseID, Round: 1, Position: l.Position, Frameworks: [][16]byte{}, AssignedAt: at,
+		DueOn: domain.DateOf(at).AddDays(l.DueAfterDays),
+	}
 }
 
 // addAssignments gives a user a course for a framework, nil for the program, and
 // again whenever its renewal window ended.
-func (g *generator) addAssignments(u *user, l courseSpec, t behaviour, at time.Time, f *frameworkUse) {
-	due := domain.DateOf(at).AddDays(l.dueAfter)
-	for round := 1; ; round++ {
-		a := assignment{courseSpec: l, round: round, program: f == nil, assignedAt: at, dueOn: due}
-		if f != nil {
-			a.frameworks = append(a.frameworks, uuid(f.id))
-		}
-		a.completedAt = g.completionTime(&a, t)
+func (g *generator) addAssignments(u *user, l courseSpec, t behaviour, at time.Time, f *db.FrameworkRow) {
+	a := u.newAssignment(l, at)
+	if a.FromProgram = f == nil; f != nil {
+		a.Frameworks = append(a.Frameworks, f.ID)
+	}
+	for ; ; a.Round++ {
+		a.Frameworks = slices.Clone(a.Frameworks)
+		a.CompletedAt = g.completionTime(&a, t)
 		u.training = append(u.training, a)
-		if a.completedAt.IsZero() || l.months <= 0 || u.Status != domain.Active {
+		if a.CompletedAt.IsZero() || l.Months <= 0 || u.Status != domain.Active {
 			return
 		}
-		again := addMonths(domain.DateOf(a.completedAt), l.months)
+		again := addMonths(domain.DateOf(a.CompletedAt), l.Months)
 		if again.After(g.today) {
 			return
 		}
-		at, due = again.Time(), again.AddDays(30)
+		a.AssignedAt, a.DueOn = again.Time(), again.AddDays(30)
 	}
 }
 
 // completionTime is when a user completes a course, mostly in time; zero for not
 // yet.
 func (g *generator) completionTime(a *assignment, t behaviour) time.Time {
-	given := domain.DateOf(a.assignedAt)
-	on := given.AddDays(g.between(1, given.DaysUntil(a.dueOn)))
+	given := domain.DateOf(a.AssignedAt)
+	on := given.AddDays(g.between(1, given.DaysUntil(a.DueOn)))
 	if g.chance(0.15) {
-		on = a.dueOn.AddDays(g.between(1, 40))
+		on = a.DueOn.AddDays(g.between(1, 40))
 	}
 	if !g.chance(t.diligent) || !on.Before(g.today) {
 		return time.Time{}
@@ -62,28 +74,31 @@ func addMonths(d domain.Date, months int) domain.Date {
 	return domain.DateOf(t)
 }
 
-// addFrameworkTraining gives a user the courses of a framework whose audience they are in;
-// those that they have get the framework as one more reason.
-func (g *generator) addFrameworkTraining(u *user, c *client, f *frameworkUse, t behaviour) {
-	if u.Status != domain.Active || !c.inAudience(u, f.audienceID) {
-		return
-	}
-	for _, l := range g.catalogue.required[f.framework] {
-		if l.role != "" && l.role != u.Role {
+// addFrameworkTraining gives a user the courses of the client's frameworks whose audience
+// they are in; those that they have get the framework as one more reason.
+func (g *generator) addFrameworkTraining(u *user, c *client, t behaviour) {
+	for i := range c.frameworks {
+		f := &c.frameworks[i]
+		if u.Status != domain.Active || !c.inAudience(u, f.AudienceID) {
 			continue
 		}
-		if held := u.latest(l.course); held != nil {
-			held.frameworks = append(held.frameworks, uuid(f.id))
-			continue
+		for _, l := range g.catalogue.required[f.FrameworkID] {
+			if l.Role != "" && l.Role != u.Role {
+				continue
+			}
+			if held := u.latest(l.CourseID); held != nil {
+				held.Frameworks = append(held.Frameworks, f.ID)
+				continue
+			}
+			g.addAssignments(u, l, t, latestTime(f.CreatedAt, u.CreatedAt), f)
 		}
-		g.addAssignments(u, l, t, latestTime(f.createdAt, u.CreatedAt), f)
 	}
 }
 
 // latest is the last round of a course that the user has; nil for none.
 func (u *user) latest(course domain.CourseID) (last *assignment) {
 	for i := range u.training {
-		if u.training[i].course == course {
+		if u.training[i].CourseID == course {
 			last = &u.training[i]
 		}
 	}
@@ -93,18 +108,10 @@ func (u *user) latest(course domain.CourseID) (last *assignment) {
 // inAudience reports whether a user is in a group or collection of the client;
 // in no particular one is everybody.
 func (c *client) inAudience(u *user, audience *[16]byte) bool {
-	if audience == nil || uuid(u.Group.ID) == *audience {
+	if audience == nil || [16]byte(*u.GroupID) == *audience {
 		return true
 	}
-	for i := range c.collections {
-		if uuid(c.collections[i].id) != *audience {
-			continue
-		}
-		for _, m := range c.collections[i].members {
-			if m.user == u {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.collections, func(k collection) bool {
+		return [16]byte(k.ID) == *audience && slices.ContainsFunc(k.members, func(m member) bool { return m.UserID == u.ID })
+	})
 }

@@ -15,7 +15,7 @@ func (g *generator) addUsers(c *client, language domain.Language, users int) {
 			started = started.AddDays(g.between(0, started.DaysUntil(g.today)-1))
 		}
 		u := g.newUser(language, emails)
-		u.Client, u.CreatedAt = c.ID, g.at(started)
+		u.ClientID, u.CreatedAt = c.ID, g.at(started)
 		u.ID = newID[domain.UserKind](g.random, u.CreatedAt)
 		u.Status = domain.Active
 		if i > 0 && g.chance(0.08) {
@@ -32,11 +32,11 @@ func (g *generator) addUsers(c *client, language domain.Language, users int) {
 // newUser invents who somebody is.
 func (g *generator) newUser(language domain.Language, emails *emailAllocator) *user {
 	u := &user{}
-	u.Language = language
+	u.PreferredLanguage, u.Overrides = language, []string{}
 	if g.chance(0.12) {
-		u.Language = oneOf(g.random, []domain.Language{domain.English, domain.Spanish, domain.French})
+		u.PreferredLanguage = oneOf(g.random, []domain.Language{domain.English, domain.Spanish, domain.French})
 	}
-	u.FirstName, u.LastName = g.name(u.Language)
+	u.FirstName, u.LastName = g.name(u.PreferredLanguage)
 	u.Email = emails.newEmail(u.FirstName, u.LastName)
 	u.Role = domain.RoleStandard
 	if g.chance(0.95) {
@@ -68,7 +68,7 @@ func (g *generator) setSource(u *user, c *client) {
 
 // setSourceAndGroup puts a user in one of the client's groups.
 func (c *client) setSourceAndGroup(u *user, source domain.UserSource, group int) {
-	u.Source, u.Group = source, &c.groups[group].Group
+	u.Source, u.GroupID = source, &c.groups[group].ID
 }
 
 // active lists the users who take part and that match.
