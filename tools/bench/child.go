@@ -43,17 +43,17 @@ type params struct {
 	Directory shown
 }
 
-// say says a child's line.
-type say func(any) error
+// life is what a child does until its context ends. It says one line.
+type life func(ctx context.Context, p params, say func(any))
 
 // children are the children's lives by their names.
-var children = map[string]func(context.Context, params, say) error{
+var children = map[string]life{
 	"service":             serving(newService),
 	"service-silent":      serving(newSilentService),
 	"reference":           serving(newReference),
 	"usual":               serving(newUsual),
-	"work":                sendMails,
-	"deliver":             deliverEvents,
+	"work":                onData(sendMails),
+	"deliver":             onData(deliverEvents),
 	"ingest":              once(ingestSignals),
 	"give":                once(giveCourses),
 	"report":              once(makeReport),
@@ -76,7 +76,7 @@ func beChild(ctx context.Context, name, text string, parent io.Reader, out io.Wr
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		return err
 	}
-	return children[name](ctx, p, func(said any) error { return json.NewEncoder(out).Encode(said) })
+	return try(func() { children[name](ctx, p, func(said any) { check(json.NewEncoder(out).Encode(said)) }) })
 }
 
 // done is what a child that works once says.
@@ -85,55 +85,44 @@ type done[T any] struct {
 	Result T
 }
 
-// once is a child that does its work on the database, says what came of it, and
-// waits to be stopped.
-func once[T any](work func(context.Context, *db.DB, params) (T, error)) func(context.Context, params, say) error {
-	return func(ctx context.Context, p params, say say) error {
-		d, err := db.Open(p.URL)
-		if err != nil {
-			return err
-		}
+// onData is a child that works on the database.
+func onData(work func(ctx context.Context, d *db.DB, p params, say func(any))) life {
+	return func(ctx context.Context, p params, say func(any)) {
+		d := must(db.Open(p.URL))
 		defer d.Close()
-		begin := time.Now()
-		result, err := work(ctx, d, p)
-		if err != nil {
-			return err
-		}
-		if err := say(done[T]{time.Since(begin), result}); err != nil {
-			return err
-		}
-		<-ctx.Done()
-		return nil
+		work(ctx, d, p, say)
 	}
 }
 
+// once is a child that does its work on the database, says what came of it, and
+// waits to be stopped.
+func once[T any](work func(context.Context, *db.DB, params) T) life {
+	return onData(func(ctx context.Context, d *db.DB, p params, say func(any)) {
+		begin := time.Now()
+		result := work(ctx, d, p)
+		say(done[T]{time.Since(begin), result})
+		<-ctx.Done()
+	})
+}
+
 // serving is a child that serves what build makes, and says where.
-func serving(build func(context.Context, params) (http.Handler, error)) func(context.Context, params, say) error {
-	return func(ctx context.Context, p params, say say) error {
-		handler, err := build(ctx, p)
-		if err != nil {
-			return err
-		}
+func serving(build func(context.Context, params) http.Handler) life {
+	return func(ctx context.Context, p params, say func(any)) {
+		handler := build(ctx, p)
 		if p.Profiled {
 			mux := http.NewServeMux()
 			mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 			mux.Handle("/", handler)
 			handler = mux
 		}
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		if err := say(listener.Addr().String()); err != nil {
-			return err
-		}
+		listener := must(net.Listen("tcp", "127.0.0.1:0"))
+		say(listener.Addr().String())
 		server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
 			IdleTimeout: 2 * time.Minute}
 		context.AfterFunc(ctx, func() { _ = server.Close() })
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
+			check(err)
 		}
-		return nil
 	}
 }
 
@@ -147,66 +136,58 @@ type child struct {
 
 // start starts the program anew as one of the children, on the data unless p says
 // otherwise, and waits for its line.
-func (b *bench) start(name string, p params) (*child, error) {
+func (b *bench) start(name string, p params) *child {
 	if p.URL == "" {
 		p.URL = b.data.url
 	}
 	p.Partner, p.Profiled = b.data.partner, b.profiles != ""
-	text, err := json.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
-
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find the program: %w", err)
-	}
-	c := &child{command: exec.Command(self, name, string(text))}
+	c := &child{command: exec.Command(must(os.Executable()), name, string(must(json.Marshal(p))))}
 	c.command.Stderr = b.progress
-	if c.stdin, err = c.command.StdinPipe(); err != nil {
-		return nil, err
-	}
-
-	out, err := c.command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.command.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
-	}
+	c.stdin = must(c.command.StdinPipe())
+	out := must(c.command.StdoutPipe())
+	check(c.command.Start())
+	var err error
 	if c.said, err = bufio.NewReader(out).ReadBytes('\n'); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s ended before it said its line", name), c.stop())
+		check(errors.Join(fmt.Errorf("%s ended before it said its line", name), c.stop()))
 	}
-	return c, nil
+	return c
 }
 
 // serve starts a server.
-func (b *bench) serve(name string) (*child, error) {
-	c, err := b.start(name, params{})
-	if err != nil {
-		return nil, err
+func (b *bench) serve(name string) *child {
+	c := b.start(name, params{})
+	check(json.Unmarshal(c.said, &c.address))
+	return c
+}
+
+// beside finds a figure while a server runs beside the service.
+func (b *bench) beside(name string, find func(context.Context, *child) figure) finder {
+	return func(ctx context.Context) (f figure) {
+		c := b.serve(name)
+		err := try(func() { f = find(ctx, c) })
+		check(errors.Join(err, c.stop()))
+		return f
 	}
-	return c, json.Unmarshal(c.said, &c.address)
 }
 
 // while uses a child while it works, and returns its peak memory.
-func (b *bench) while(name string, p params, use func(*child) error) (peak float64, err error) {
+func (b *bench) while(name string, p params, use func(*child)) (peak float64) {
 	before := childProcessors(b.data.server)
-	c, err := b.start(name, p)
-	if err != nil {
-		return 0, err
-	}
-	err = use(c)
-	fmt.Fprintf(b.progress, "  processor time: child %s, database %s\n", processor(c.pid()),
-		childProcessors(b.data.server)-before)
-	peak, failed := c.peakMB()
-	return peak, errors.Join(err, failed, c.stop())
+	c := b.start(name, p)
+	err := try(func() {
+		use(c)
+		fmt.Fprintf(b.progress, "  processor time: child %s, database %s\n", processor(c.pid()),
+			childProcessors(b.data.server)-before)
+		peak = c.peakMB()
+	})
+	check(errors.Join(err, c.stop()))
+	return peak
 }
 
 // inChild lets a child work once, and returns what came of it.
-func inChild[T any](b *bench, name string, p params) (got done[T], peak float64, err error) {
-	peak, err = b.while(name, p, func(c *child) error { return json.Unmarshal(c.said, &got) })
-	return got, peak, err
+func inChild[T any](b *bench, name string, p params) (got done[T], peak float64) {
+	peak = b.while(name, p, func(c *child) { check(json.Unmarshal(c.said, &got)) })
+	return got, peak
 }
 
 // stop ends the child and waits for its end.
@@ -218,18 +199,15 @@ func (c *child) pid() int { return c.command.Process.Pid }
 
 // peakMB is the most memory that the child ever had resident, in MB of 2^20
 // bytes.
-func (c *child) peakMB() (float64, error) {
+func (c *child) peakMB() float64 {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(c.pid()) + "/status")
 	if err != nil {
-		return 0, fmt.Errorf("read a process's memory, which takes Linux: %w", err)
+		fail("read a process's memory, which takes Linux: %w", err)
 	}
-	for line := range bytes.Lines(status) {
-		if rest, ok := bytes.CutPrefix(line, []byte("VmHWM:")); ok {
-			kB, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(string(rest)), " kB"))
-			return float64(kB) / 1024, err
-		}
-	}
-	return 0, errors.New("the system does not report a process's peak memory")
+	var kB float64
+	_, peak, _ := strings.Cut(string(status), "VmHWM:")
+	must(fmt.Sscan(peak, &kB))
+	return kB / 1024
 }
 
 // Requests a second depend on what else the machine does; the processor time

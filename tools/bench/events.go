@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -29,17 +28,13 @@ type eventPage struct {
 
 // eventPage measures a page of events.
 func (b *bench) eventPage(p eventPage) finder {
-	return func(ctx context.Context) (f figure, err error) {
+	return func(ctx context.Context) figure {
 		key := b.keys[0]
 		if p.subset {
-			if key, err = b.data.key(ctx, domain.Read, b.data.clients[:len(b.data.clients)/10]...); err != nil {
-				return f, err
-			}
+			key = b.data.key(ctx, domain.Read, b.data.clients[:len(b.data.clients)/10]...)
 		}
 		if p.middle {
-			if p.query, err = b.middleOfEvents(ctx); err != nil {
-				return f, err
-			}
+			p.query = b.middleOfEvents(ctx)
 		}
 		r := request("GET", fmt.Sprintf("/v2/events?limit=%d%s", eventsShown, p.query), key, nil)
 		return b.page(eventsShown, 500, always(r), nil)(ctx)
@@ -48,32 +43,24 @@ func (b *bench) eventPage(p eventPage) finder {
 
 // middleOfEvents walks through half of the events, and returns where it got, as a
 // query.
-func (b *bench) middleOfEvents(ctx context.Context) (cursor string, err error) {
+func (b *bench) middleOfEvents(ctx context.Context) (cursor string) {
 	for range published / 2 / 500 {
-		var page struct {
+		page := ask[struct {
 			Page struct {
 				Cursor string `json:"next_cursor"`
 			}
-		}
-		if err := ask(b.service.address, b.get("/v2/events?limit=500"+cursor), &page); err != nil {
-			return "", err
-		}
+		}](b.service.address, b.get("/v2/events?limit=500"+cursor))
 		cursor = "&cursor=" + url.QueryEscape(page.Page.Cursor)
+		check(ctx.Err())
 	}
-	return cursor, ctx.Err()
+	return cursor
 }
 
 // eventCost compares a change of a user with the same one of a service whose changes
 // write no events. No other events wait: they are counted.
-func (b *bench) eventCost(ctx context.Context) (f figure, err error) {
-	users, err := b.data.activeUsers(ctx, b.tenth(4000))
-	if err != nil {
-		return f, err
-	}
-
-	if err := b.unsubscribe(ctx); err != nil {
-		return f, err
-	}
+func (b *bench) eventCost(ctx context.Context, silent *child) figure {
+	users := b.data.activeUsers(ctx, b.tenth(4000))
+	b.unsubscribe(ctx)
 	began, times := time.Now().UnixNano(), b.times(2000)
 	// Each user is changed by both, each time to a title of the same role.
 	change := func(service string) func(i int) []byte {
@@ -82,22 +69,12 @@ func (b *bench) eventCost(ctx context.Context) (f figure, err error) {
 				object{"job_title": fmt.Sprintf("Clerk %d %d %s", began, i, service)})
 		}
 	}
-
-	silent, err := b.serve("service-silent")
-	if err != nil {
-		return f, err
-	}
-	f, err = inTurns(ctx, times, lane{to: b.service.address, next: change("a")},
+	f := compared(ctx, times, lane{to: b.service.address, next: change("a")},
 		lane{to: silent.address, next: change("b")})
-	if err := errors.Join(err, silent.stop()); err != nil {
-		return f, err
+	if n := b.data.count(ctx, "SELECT count(*) FROM events"); n != warm(times)+times {
+		fail("%d changes of a user wrote %d events", warm(times)+times, n)
 	}
-
-	n, err := b.data.count(ctx, "SELECT count(*) FROM events")
-	if err == nil && n != warm(times)+times {
-		err = fmt.Errorf("%d changes of a user wrote %d events", warm(times)+times, n)
-	}
-	return f, err
+	return f
 }
 
 const (
@@ -108,38 +85,28 @@ const (
 
 // call compares calls of a tool in a session with its operation.
 func (b *bench) call(times int, tool string, arguments object, path string) finder {
-	return func(ctx context.Context) (figure, error) {
-		session, err := b.session(ctx)
-		if err != nil {
-			return figure{}, err
-		}
+	return func(ctx context.Context) figure {
 		call := request("POST", mcp.Path, b.keys[0], object{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
 			"params": object{"name": tool, "arguments": arguments}},
-			"Accept: "+accepted, "Mcp-Session-Id: "+session, "Mcp-Protocol-Version: "+protocol)
+			"Accept: "+accepted, "Mcp-Session-Id: "+b.session(ctx), "Mcp-Protocol-Version: "+protocol)
 		return b.versus(ctx, times, always(call), always(b.get(path)))
 	}
 }
 
 // session begins a session of an agent, and returns its id.
-func (b *bench) session(ctx context.Context) (string, error) {
+func (b *bench) session(ctx context.Context) string {
 	hello := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,`+
 		`"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`, protocol)
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+b.service.address+mcp.Path,
-		bytes.NewReader(hello))
-	if err != nil {
-		return "", err
-	}
+	r := must(http.NewRequestWithContext(ctx, http.MethodPost, "http://"+b.service.address+mcp.Path,
+		bytes.NewReader(hello)))
 	r.Header.Set("X-API-Key", b.keys[0])
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", accepted)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return "", err
-	}
+	answer := must(http.DefaultClient.Do(r))
 	defer answer.Body.Close()
 	session := answer.Header.Get("Mcp-Session-Id")
 	if answer.StatusCode != http.StatusOK || session == "" {
-		return "", fmt.Errorf("no session was begun: %s", answer.Status)
+		fail("no session was begun: %s", answer.Status)
 	}
-	return session, nil
+	return session
 }

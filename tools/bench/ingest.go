@@ -21,40 +21,29 @@ import (
 // client made.
 
 // ingestSignals is a child that ingests a file of signals, as the command ingest does.
-func ingestSignals(ctx context.Context, d *db.DB, p params) (report transfer.Ingested, err error) {
-	file, err := os.Open(p.File)
-	if err != nil {
-		return report, err
-	}
+func ingestSignals(ctx context.Context, d *db.DB, p params) transfer.Ingested {
+	file := must(os.Open(p.File))
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return report, err
-	}
+	size := int(must(file.Stat()).Size())
 	show := bar.New(os.Stderr, "ingesting bytes")
-	return transfer.Ingest(ctx, d, file, transfer.Watcher{
+	return must(transfer.Ingest(ctx, d, file, transfer.Watcher{
 		Refused: func(line int, reason string) { fmt.Fprintf(os.Stderr, "line %d: %s\n", line, reason) },
-		Read:    func(_ int, bytes int64) { show(int(bytes), int(info.Size())) },
-	})
+		Read:    func(_ int, bytes int64) { show(int(bytes), size) },
+	}))
 }
 
 // ingest measures how quickly signals of all types are taken in.
-func (b *bench) ingest(ctx context.Context) (figure, error) {
+func (b *bench) ingest(ctx context.Context) figure {
 	path := filepath.Join(b.folder, "signals")
-	n, err := b.data.writeSignals(ctx, path, b.tenth(100_000))
-	if err != nil {
-		return figure{}, err
+	n := b.data.writeSignals(ctx, path, b.tenth(100_000))
+	got, peak := inChild[transfer.Ingested](b, "ingest", params{File: path})
+	if got.Result.Taken != n {
+		fail("of %d signals: %+v", n, got.Result)
 	}
-	got, peak, err := inChild[transfer.Ingested](b, "ingest", params{File: path})
-	if err == nil && got.Result.Taken != n {
-		err = fmt.Errorf("of %d signals: %+v", n, got.Result)
-	}
-	f := rate(n, got.Took)
-	f.of = fmt.Sprintf(", %d of them", n)
-	return f.in(peak), err
+	return rate(n, got.Took).about(", %d of them", n).in(peak)
 }
 
-// signalsSQL is $2 signals as JSON, in no order: three fifths of what happened
+// signalsSQL is $2 signals, in no order: three fifths of what happened
 // to simulated mails, the rest of courses, policies and exposures. The largest client's
 // policies stay as they are, for they are measured. $1 distinguishes the signals of one run
 // from those of another.
@@ -66,9 +55,8 @@ const signalsSQL = `
 	), people AS MATERIALIZED (
 		SELECT id, row_number() OVER () AS n FROM (SELECT id FROM users ORDER BY random() LIMIT $2::integer * 13 / 100) AS u
 	)
-	SELECT json_strip_nulls(json_build_object('id', $1::text || row_number() OVER (), 'type', type, 'at', least(at, now()),
-		'result_id', result_id, 'user_id', user_id, 'course_id', course_id, 'policy_id', policy_id, 'version', version,
-		'breach_name', breach_name))::text
+	SELECT $1::text || row_number() OVER () AS id, type, least(at, now()) AS at, result_id, user_id, course_id, policy_id,
+		version, breach_name
 	FROM (
 		SELECT CASE WHEN n < 30 THEN 'phishing_opened' WHEN n < 42 THEN 'phishing_clicked'
 				WHEN n < 54 THEN 'phishing_reported' WHEN n < 57 THEN 'credentials_submitted' ELSE 'attachment_opened' END AS type,
@@ -94,85 +82,49 @@ const signalsSQL = `
 
 // line is a signal as it is written.
 type line struct {
-	ID      string                  `json:"id"`
-	Type    domain.SignalType       `json:"type"`
-	At      time.Time               `json:"at"`
-	Result  read[domain.ResultKind] `json:"result_id,omitzero"`
-	User    read[domain.UserKind]   `json:"user_id,omitzero"`
-	Course  read[domain.CourseKind] `json:"course_id,omitzero"`
-	Policy  read[domain.PolicyKind] `json:"policy_id,omitzero"`
-	Version int                     `json:"version,omitzero"`
-	Breach  string                  `json:"breach_name,omitzero"`
-}
-
-// read is an id that is read from a UUID.
-type read[K domain.Kind] struct{ domain.ID[K] }
-
-// UnmarshalText reads a UUID.
-func (r *read[K]) UnmarshalText(text []byte) (err error) {
-	r.ID, err = domain.ParseUUID[K](string(text))
-	return err
+	ID         string            `json:"id"`
+	Type       domain.SignalType `json:"type"`
+	At         time.Time         `json:"at"`
+	ResultID   *domain.ResultID  `json:"result_id,omitzero"`
+	UserID     *domain.UserID    `json:"user_id,omitzero"`
+	CourseID   *domain.CourseID  `json:"course_id,omitzero"`
+	PolicyID   *domain.PolicyID  `json:"policy_id,omitzero"`
+	Version    *int              `json:"version,omitzero"`
+	BreachName *string           `json:"breach_name,omitzero"`
 }
 
 // writeSignals writes n signals that were never taken, or fewer where the data
 // do not have as many, and returns how many.
-func (d *data) writeSignals(ctx context.Context, path string, n int) (written int, err error) {
-	rows, err := d.db.SQL().QueryContext(ctx, signalsSQL, db.NewID[domain.MessageKind]().String()+"-", n,
-		d.clients[0].UUID())
-	if err != nil {
-		return 0, fmt.Errorf("choose signals: %w", err)
-	}
-	defer rows.Close()
-	return written, writeFile(path, func(to io.Writer) error {
-		for ; rows.Next(); written++ {
-			var text []byte
-			var l line
-			if err := rows.Scan(&text); err != nil {
-				return err
-			}
-			if err := json.Unmarshal(text, &l); err != nil {
-				return err
-			}
-			if err := json.NewEncoder(to).Encode(l); err != nil {
-				return err
-			}
+func (d *data) writeSignals(ctx context.Context, path string, n int) int {
+	signals := all[line](ctx, d, signalsSQL, db.NewID[domain.MessageKind]().String()+"-", n, d.clients[0])
+	writeFile(path, func(to io.Writer) {
+		lines := json.NewEncoder(to)
+		for i := range signals {
+			check(lines.Encode(&signals[i]))
 		}
-		return rows.Err()
 	})
+	return len(signals)
 }
 
 // made is a report's size in bytes.
 type made int64
 
 // makeReport is a child that makes one report, as the background work does.
-func makeReport(ctx context.Context, d *db.DB, p params) (made, error) {
+func makeReport(ctx context.Context, d *db.DB, p params) made {
 	gc.Relax()
-	t, err := d.AnyTenant(ctx, p.Client)
-	if err != nil {
-		return 0, err
-	}
-	file, err := os.CreateTemp("", "partnerapi-bench-report")
-	if err != nil {
-		return 0, err
-	}
+	t := must(d.AnyTenant(ctx, p.Client))
+	file := must(os.CreateTemp("", "partnerapi-bench-report"))
 	defer file.Close()
-	if err := os.Remove(file.Name()); err != nil {
-		return 0, err
-	}
+	check(os.Remove(file.Name()))
 	r := domain.Report{Client: p.Client, Type: p.Type, Format: p.Format}
-	if err := report.NewRenderer(report.Options{}).Write(ctx, file, t, r); err != nil {
-		return 0, err
-	}
-	info, err := file.Stat()
-	return made(info.Size()), err
+	check(report.NewRenderer(report.Options{}).Write(ctx, file, t, r))
+	return made(must(file.Stat()).Size())
 }
 
 // report measures one report.
 func (b *bench) report(typ domain.ReportType, format domain.ReportFormat) finder {
-	return func(context.Context) (figure, error) {
-		got, peak, err := inChild[made](b, "report", params{Client: b.data.clients[0], Type: typ, Format: format})
-		f := took(got.Took)
-		f.of = fmt.Sprintf(", of %.1f MB", float64(got.Result)/(1<<20))
-		return f.in(peak), err
+	return func(context.Context) figure {
+		got, peak := inChild[made](b, "report", params{Client: b.data.clients[0], Type: typ, Format: format})
+		return took(got.Took).about(", of %.1f MB", float64(got.Result)/(1<<20)).in(peak)
 	}
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // workers is how many requests are under way at a time where throughput is
@@ -25,16 +25,12 @@ type load struct {
 	serverTime, databaseTime time.Duration
 }
 
-func (b *bench) newLoad(server *child, requests [][]byte) (*load, error) {
+func (b *bench) newLoad(server *child, requests [][]byte) *load {
 	l := &load{server: server.pid(), database: b.data.server, requests: requests}
 	for range workers {
-		c, err := dial(server.address)
-		if err != nil {
-			return nil, err
-		}
-		l.connections = append(l.connections, c)
+		l.connections = append(l.connections, dial(server.address))
 	}
-	return l, nil
+	return l
 }
 
 func (l *load) close() {
@@ -50,95 +46,71 @@ func (l *load) String() string {
 }
 
 // run sends requests for a while and returns how many were answered a second.
-func (l *load) run(ctx context.Context, long time.Duration) (float64, error) {
-	var group sync.WaitGroup
+func (l *load) run(ctx context.Context, long time.Duration) float64 {
+	group, ctx := errgroup.WithContext(ctx)
 	var answered atomic.Int64
-	var failed atomic.Pointer[error]
 	l.serverTime -= processor(l.server)
 	l.databaseTime -= childProcessors(l.database)
 	begin := time.Now()
 	for _, c := range l.connections {
-		group.Go(func() {
-			for failed.Load() == nil && ctx.Err() == nil && time.Since(begin) < long {
+		group.Go(func() error {
+			for ctx.Err() == nil && time.Since(begin) < long {
 				r := l.requests[int(l.next.Add(1))%len(l.requests)]
 				if err := c.send(r, io.Discard); err != nil {
-					failed.Store(&err)
-					return
+					return err
 				}
 				answered.Add(1)
 			}
+			return ctx.Err()
 		})
 	}
 
-	group.Wait()
+	check(group.Wait())
 	took := time.Since(begin)
 	l.serverTime += processor(l.server)
 	l.databaseTime += childProcessors(l.database)
-	if err := failed.Load(); err != nil {
-		return 0, *err
-	}
-	return float64(answered.Load()) / took.Seconds(), ctx.Err()
+	return float64(answered.Load()) / took.Seconds()
 }
 
 // againstReference compares requests a second with the hand-written server, once it
 // is sure that both answer the same.
 func (b *bench) againstReference(paths ...string) finder {
-	return func(ctx context.Context) (figure, error) { return b.against(ctx, b.reference, paths) }
+	return func(ctx context.Context) figure { return b.against(ctx, b.reference, paths) }
 }
 
 // againstUsual is againstReference, with the hand-written server that has the usual
 // middlewares, which runs only meanwhile. The header is that of all requests.
 func (b *bench) againstUsual(header string, paths ...string) finder {
-	return func(ctx context.Context) (figure, error) {
-		usual, err := b.serve("usual")
-		if err != nil {
-			return figure{}, err
-		}
-		f, err := b.against(ctx, usual, paths, header)
-		return f, errors.Join(err, usual.stop())
-	}
+	return b.beside("usual", func(ctx context.Context, usual *child) figure { return b.against(ctx, usual, paths, header) })
 }
 
-func (b *bench) against(ctx context.Context, reference *child, paths []string, headers ...string) (f figure, err error) {
+func (b *bench) against(ctx context.Context, reference *child, paths []string, headers ...string) figure {
 	for _, path := range paths[:min(len(paths), 20)] {
-		if err := b.same(reference, b.get(path)); err != nil {
-			return f, err
-		}
+		b.same(reference, b.get(path))
 	}
 	requests := make([][]byte, len(paths))
 	for i, path := range paths {
 		requests[i] = request("GET", path, b.keys[0], nil, headers...)
 	}
-	ours, err := b.newLoad(b.service, requests)
-	if err != nil {
-		return f, err
-	}
+	ours, theirs := b.newLoad(b.service, requests), b.newLoad(reference, requests)
 	defer ours.close()
-	theirs, err := b.newLoad(reference, requests)
-	if err != nil {
-		return f, err
-	}
 	defer theirs.close()
-	f, err = rates(ctx, b.times(40), ours, theirs)
+	f := rates(ctx, b.times(40), ours, theirs)
 	fmt.Fprintf(b.progress, "  processor time per request: service %s, reference %s\n", ours, theirs)
-	return f, err
+	return f
 }
 
 // rates runs two loads in alternating rounds, of which the first is not counted. It
 // shows the medians of their rates, and that of the rounds' ratios, which what else
 // the machine does hardly moves.
-func rates(ctx context.Context, rounds int, loads ...*load) (figure, error) {
+func rates(ctx context.Context, rounds int, loads ...*load) figure {
 	var all [2][]float64
 	var ratios []float64
 	for round := range rounds + 1 {
 		var now [2]float64
 		for turn := range loads {
 			of := (round + turn) % len(loads)
-			got, err := loads[of].run(ctx, 250*time.Millisecond)
-			if err != nil {
-				return figure{}, err
-			}
-			now[of] = got
+			now[of] = loads[of].run(ctx, 250*time.Millisecond)
 		}
 		if round > 0 {
 			all[0], all[1] = append(all[0], now[0]), append(all[1], now[1])
@@ -146,23 +118,20 @@ func rates(ctx context.Context, rounds int, loads ...*load) (figure, error) {
 		}
 	}
 	return figure{value: median(ratios), ours: fmt.Sprintf("%.0f/s", median(all[0])),
-		reference: fmt.Sprintf("%.0f/s", median(all[1]))}, nil
+		reference: fmt.Sprintf("%.0f/s", median(all[1]))}
 }
 
-// same reports servers that answer a request differently, but for cursors,
+// same fails for servers that answer a request differently, but for cursors,
 // which each writes its own way.
-func (b *bench) same(reference *child, request []byte) error {
+func (b *bench) same(reference *child, request []byte) {
 	var answers [2]object
 	for i, server := range []*child{b.service, reference} {
-		if err := ask(server.address, request, &answers[i]); err != nil {
-			return err
-		}
+		answers[i] = ask[object](server.address, request)
 		if p, ok := answers[i]["page"].(object); ok {
 			p["next_cursor"] = p["next_cursor"] != nil
 		}
 	}
 	if !reflect.DeepEqual(answers[0], answers[1]) {
-		return fmt.Errorf("the service and the reference answer differently:\n%v\n%v", answers[0], answers[1])
+		fail("the service and the reference answer differently:\n%v\n%v", answers[0], answers[1])
 	}
-	return nil
 }

@@ -20,11 +20,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"partnerapi/db"
 	"partnerapi/domain"
 )
 
@@ -66,14 +66,14 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 
 	begin := time.Now()
 	b := &bench{options: o, out: out, progress: progress}
-	err := b.open(ctx)
-	if err == nil {
+	err := try(func() {
+		b.open(ctx)
 		b.perform(ctx, b.measures())
 		fmt.Fprintf(progress, "the whole took %s\n", time.Since(begin).Round(time.Second))
-	}
-	if err == nil && b.failed > 0 {
-		err = fmt.Errorf("%d measures failed", b.failed)
-	}
+		if b.failed > 0 {
+			fail("%d measures failed", b.failed)
+		}
+	})
 	return errors.Join(err, ctx.Err(), b.close())
 }
 
@@ -87,57 +87,40 @@ type bench struct {
 	writeKey      string
 	folder        string // of files that are removed at the end
 	out, progress io.Writer
-	failed        int // measures
+	failed        int            // measures
+	ends          []func() error // of what open began
 }
 
 // open fills the database and starts both servers.
-func (b *bench) open(ctx context.Context) (err error) {
-	if b.folder, err = os.MkdirTemp("", "partnerapi-bench"); err != nil {
-		return err
-	}
+func (b *bench) open(ctx context.Context) {
+	b.folder = must(os.MkdirTemp("", "partnerapi-bench"))
+	b.ends = append(b.ends, func() error { return os.RemoveAll(b.folder) })
 	if b.profiles != "" {
-		if err := os.MkdirAll(b.profiles, 0o755); err != nil {
-			return err
-		}
+		check(os.MkdirAll(b.profiles, 0o755))
 	}
 	if b.dataDir == "" {
 		b.dataDir = filepath.Join(b.folder, "data")
-		if err := os.Chmod(b.folder, 0o755); err != nil { // the server may run as another user
-			return err
-		}
+		check(os.Chmod(b.folder, 0o755)) // the server may run as another user
 	}
-	if b.data, err = openData(ctx, b.options, b.progress); err != nil {
-		return err
-	}
+	b.openData(ctx)
 
 	for i := range b.keys {
-		if b.keys[i], err = b.data.key(ctx, domain.Read); err != nil {
-			return err
-		}
+		b.keys[i] = b.data.key(ctx, domain.Read)
 	}
-	if b.writeKey, err = b.data.key(ctx, domain.Write); err != nil {
-		return err
-	}
-
-	if b.service, err = b.serve("service"); err != nil {
-		return err
-	}
-	b.reference, err = b.serve("reference")
-	return err
+	b.writeKey = b.data.key(ctx, domain.Write)
+	b.service = b.serve("service")
+	b.ends = append(b.ends, b.service.stop)
+	b.reference = b.serve("reference")
+	b.ends = append(b.ends, b.reference.stop)
 }
 
-// close ends what open began, as far as it came.
+// close ends what open began, the last first.
 func (b *bench) close() error {
 	var errs []error
-	for _, c := range []*child{b.service, b.reference} {
-		if c != nil {
-			errs = append(errs, c.stop())
-		}
+	for _, end := range slices.Backward(b.ends) {
+		errs = append(errs, end())
 	}
-	if b.data != nil {
-		errs = append(errs, b.data.close())
-	}
-	return errors.Join(append(errs, os.RemoveAll(b.folder))...)
+	return errors.Join(errs...)
 }
 
 // times is how often something is timed.
@@ -164,10 +147,4 @@ func fileName(text string) string {
 		}
 		return '-'
 	}, text)
-}
-
-// key makes a key with a scope on all clients, or on some.
-func (d *data) key(ctx context.Context, scope domain.Scope, clients ...domain.ClientID) (string, error) {
-	return d.db.CreateKey(ctx, db.NewKey{Partner: d.partner, Name: "bench " + db.NewID[domain.KeyKind]().String(),
-		Scopes: []domain.Scope{scope}, Clients: clients})
 }

@@ -19,9 +19,8 @@ func (b *bench) measures() []measure {
 		measures = append(measures, older.measures(b)...)
 	}
 	return slices.Concat(measures, b.writes(), b.work(), b.reports(), b.frameworks(), b.syncs(), b.events(), []measure{
-		{name: "peak resident memory of the service", bound: atMost(150), run: func(context.Context) (figure, error) {
-			peak, err := b.service.peakMB()
-			return memory(peak), err
+		{name: "peak resident memory of the service", bound: atMost(150), run: func(context.Context) figure {
+			return memory(b.service.peakMB())
 		}},
 	})
 }
@@ -36,7 +35,7 @@ func (b *bench) throughput() []measure {
 		all[i] = pathOf(id, "")
 	}
 	users := pathOf(b.data.clients[0], "/users?limit=")
-	fresh := b.data.db.ForceSummaries
+	fresh := func(ctx context.Context) { check(b.data.db.ForceSummaries(ctx)) }
 	return []measure{
 		{name: "GET /v2/clients/{id}", bound: atLeast(0.9), needs: fresh, run: b.againstReference(all...)},
 		{name: "client, with usual Gin middlewares: GET /v2/clients/{id}", bound: atLeast(1.3), needs: fresh,
@@ -75,9 +74,9 @@ func (b *bench) transfers() []measure {
 func (b *bench) pages() []measure {
 	r := always(b.get(pathOf(b.data.clients[0], "/policies")))
 	name := fmt.Sprintf("v2 page of %d policies of %d users", policies, b.data.users)
-	changed := func(ctx context.Context, _ int) error {
-		return b.data.exec(ctx, "UPDATE policies SET counted_until = '-infinity' WHERE client_id = $1",
-			b.data.clients[0].UUID())
+	changed := func(ctx context.Context, _ int) {
+		b.data.exec(ctx, "UPDATE policies SET counted_until = '-infinity' WHERE client_id = $1",
+			b.data.clients[0])
 	}
 	return []measure{
 		{name: name, needs: b.data.papers, run: b.page(policies, 500, r, nil)},
@@ -183,7 +182,7 @@ func (b *bench) events() (measures []measure) {
 		})
 	}
 	measures = append(measures, measure{name: "PATCH a user, with its event / without", bound: atMost(1.1),
-		run: b.eventCost})
+		run: b.beside("service-silent", b.eventCost)})
 	for _, n := range []int{20, 200} {
 		measures = append(measures, measure{name: fmt.Sprintf("deliveries over TLS to %d subscriptions", n),
 			bound: atLeast(deliveriesGoal).asWork(), run: b.deliver(n)})
@@ -198,11 +197,8 @@ func (b *bench) wanted(m measure) bool {
 
 // mailPages measures the page of the mails that a user was sent, each time of another
 // user.
-func (b *bench) mailPages(ctx context.Context) (figure, error) {
-	readers, err := b.data.readers(ctx)
-	if err != nil {
-		return figure{}, err
-	}
+func (b *bench) mailPages(ctx context.Context) figure {
+	readers := b.data.readers(ctx)
 	return b.page(mailsShown, 2000, func(i int) []byte {
 		return b.get(emailsPath(readers[i%len(readers)], 100))
 	}, nil)(ctx)
@@ -222,8 +218,8 @@ func emailsPath(user domain.UserID, limit int) string {
 }
 
 // readers are users of any clients, in no order.
-func (d *data) readers(ctx context.Context) ([]domain.UserID, error) {
-	return ids[domain.UserKind](ctx, d, "SELECT id::text FROM users ORDER BY random() LIMIT 1000")
+func (d *data) readers(ctx context.Context) []domain.UserID {
+	return all[domain.UserID](ctx, d, "SELECT id FROM users ORDER BY random() LIMIT 1000")
 }
 
 // stale compares the read of a client whose summary is an hour old with that of one
@@ -231,19 +227,16 @@ func (d *data) readers(ctx context.Context) ([]domain.UserID, error) {
 func (b *bench) stale(until string) finder {
 	client := func(i int) domain.ClientID { return b.data.clients[1+i%(len(b.data.clients)-1)] }
 	next := func(i int) []byte { return b.get(pathOf(client(i), "")) }
-	aged := func(age, until string) func(context.Context, int) error {
-		return func(ctx context.Context, i int) error {
-			err := b.data.exec(ctx, `UPDATE clients
-				SET summarized_at = now() - $2::interval, refresh_until = now() + $3::interval WHERE id = $1::uuid`,
-				client(i).UUID(), age, until)
-			if err == nil {
-				_, err = b.data.db.RefreshAhead(ctx)
-			}
-			return err
+	aged := func(age, until string) func(context.Context, int) {
+		return func(ctx context.Context, i int) {
+			b.data.exec(ctx, `UPDATE clients
+				SET summarized_at = now() - $2::interval, refresh_until = now() + $3::interval WHERE id = $1`,
+				client(i), age, until)
+			must(b.data.db.RefreshAhead(ctx))
 		}
 	}
-	return func(ctx context.Context) (figure, error) {
-		return inTurns(ctx, b.times(500), lane{b.service.address, next, aged("1 hour", until)},
+	return func(ctx context.Context) figure {
+		return compared(ctx, b.times(500), lane{b.service.address, next, aged("1 hour", until)},
 			lane{b.service.address, next, aged("0", "0")})
 	}
 }
@@ -261,11 +254,8 @@ func (b *bench) newUser() func(i int) []byte {
 
 // ofUsers is each, of requests that concern users of the largest client.
 func (b *bench) ofUsers(n, times int, next func(users []domain.UserID, i int) []byte) finder {
-	return func(ctx context.Context) (figure, error) {
-		users, err := b.data.activeUsers(ctx, b.tenth(n))
-		if err != nil {
-			return figure{}, err
-		}
+	return func(ctx context.Context) figure {
+		users := b.data.activeUsers(ctx, b.tenth(n))
 		return b.each(times, func(i int) []byte { return next(users, i) }, nil)(ctx)
 	}
 }

@@ -26,20 +26,14 @@ type reference struct {
 	partner string
 }
 
-func newReference(ctx context.Context, p params) (http.Handler, error) {
+func newReference(ctx context.Context, p params) http.Handler {
 	return openReference(ctx, p, func(*pgxpool.Pool) []gin.HandlerFunc { return nil })
 }
 
-func openReference(ctx context.Context, p params, before func(*pgxpool.Pool) []gin.HandlerFunc) (http.Handler, error) {
-	config, err := pgxpool.ParseConfig(p.URL)
-	if err != nil {
-		return nil, err
-	}
+func openReference(ctx context.Context, p params, before func(*pgxpool.Pool) []gin.HandlerFunc) http.Handler {
+	config := must(pgxpool.ParseConfig(p.URL))
 	config.MaxConns = 20 // as the service has
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, err
-	}
+	pool := must(pgxpool.NewWithConfig(ctx, config))
 	r := &reference{pool: pool, partner: p.Partner.UUID()}
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
@@ -47,7 +41,7 @@ func openReference(ctx context.Context, p params, before func(*pgxpool.Pool) []g
 	engine.GET("/v2/clients/:client_id", r.client)
 	engine.GET("/v2/clients", r.clients)
 	engine.GET("/v2/clients/:client_id/users", r.users)
-	return engine, nil
+	return engine
 }
 
 // shownClient is a client as v2 shows it, declared anew.
@@ -147,7 +141,8 @@ type page[T any] struct {
 	} `json:"page"`
 }
 
-// list answers with the first page of what a query with a limit finds.
+// list answers with the first page of what a query with a limit finds: it reads one row
+// more, to see whether there is one. last is where a page ends.
 func list[T any](c *gin.Context, read func(limit int) (pgx.Rows, error), scan func(pgx.Row) (T, error),
 	last func(T) string) {
 	var limit int
@@ -155,45 +150,22 @@ func list[T any](c *gin.Context, read func(limit int) (pgx.Rows, error), scan fu
 		c.JSON(http.StatusBadRequest, gin.H{"error": "bad limit"})
 		return
 	}
-	p, err := readPage(limit, read, scan, last)
-	if err != nil {
-		c.JSON(http.StatusInternalServerError, gin.H{"error": "internal"})
-		return
-	}
-	body, err := json.Marshal(p)
-	if err != nil {
-		c.JSON(http.StatusInternalServerError, gin.H{"error": "internal"})
-		return
-	}
-	c.Data(http.StatusOK, "application/json; charset=utf-8", body)
-}
-
-// readPage reads a page, and one row more to see whether there is one; last is where a
-// page ends.
-func readPage[T any](limit int, read func(limit int) (pgx.Rows, error), scan func(pgx.Row) (T, error),
-	last func(T) string) (*page[T], error) {
-	rows, err := read(limit + 1)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	p := &page[T]{Data: make([]T, 0, limit+1)}
-	for rows.Next() {
-		row, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		p.Data = append(p.Data, row)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
+	rows, err := read(limit + 1)
+	if err == nil {
+		p.Data, err = pgx.AppendRows(p.Data, rows, func(row pgx.CollectableRow) (T, error) { return scan(row) })
 	}
 	if len(p.Data) > limit {
 		p.Data = p.Data[:limit]
 		cursor := base64.RawURLEncoding.EncodeToString([]byte(last(p.Data[limit-1])))
 		p.Page.NextCursor, p.Page.HasMore = &cursor, true
 	}
-	return p, nil
+	body, failed := json.Marshal(p)
+	if err := errors.Join(err, failed); err != nil {
+		c.JSON(http.StatusInternalServerError, gin.H{"error": "internal"})
+		return
+	}
+	c.Data(http.StatusOK, "application/json; charset=utf-8", body)
 }
 
 // clients is the first page, by name.

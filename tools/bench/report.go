@@ -14,13 +14,13 @@ type measure struct {
 	bound bound
 	run   finder
 	// needs makes the data that run needs beside the seed's; nil for none.
-	needs func(context.Context) error
+	needs func(context.Context)
 	// then are the measures that go on from where this one ended, in their order.
 	then []measure
 }
 
-// finder finds the figure of a measure.
-type finder func(context.Context) (figure, error)
+// finder finds the figure of a measure, or fails (check).
+type finder func(context.Context) figure
 
 // figure is what was measured.
 type figure struct {
@@ -50,6 +50,12 @@ func rate(n int, took time.Duration) figure {
 // memory is resident memory in MB.
 func memory(mb float64) figure {
 	return figure{value: mb, unit: " MB", ours: fmt.Sprintf("%.0f MB", mb)}
+}
+
+// about is the figure with what is shown behind the measure's name.
+func (f figure) about(format string, args ...any) figure {
+	f.of = fmt.Sprintf(format, args...)
+	return f
 }
 
 // in is the figure with the peak of its process.
@@ -112,47 +118,42 @@ func (b *bench) perform(ctx context.Context, measures []measure) {
 		if !b.wanted(first) {
 			continue
 		}
-		failed := false
+		var err error
 		for _, m := range append([]measure{first}, first.then...) {
 			if ctx.Err() != nil {
 				return
 			}
-			if failed {
-				b.row(m, figure{}, errors.New("what it goes on from failed"))
-				continue
+			if err != nil {
+				err = errors.New("what it goes on from failed")
+			} else {
+				err = try(func() { b.row(m, b.find(ctx, m)) })
 			}
-			f, err := b.find(ctx, m)
-			b.row(m, f, err)
-			failed = err != nil
+			if err != nil {
+				b.failed++
+				fmt.Fprintf(b.out, "%-90s FAILED: %s\n", m.name, err)
+			}
 		}
 	}
 }
 
 // find prepares a measure and runs it.
-func (b *bench) find(ctx context.Context, m measure) (figure, error) {
+func (b *bench) find(ctx context.Context, m measure) (f figure) {
 	if m.needs != nil {
-		if err := m.needs(ctx); err != nil {
-			return figure{}, fmt.Errorf("prepare: %w", err)
+		if err := try(func() { m.needs(ctx) }); err != nil {
+			fail("prepare: %w", err)
 		}
 	}
 	fmt.Fprintln(b.progress, "measuring", m.name)
 	begin := time.Now()
 	end := b.profiled(m.name)
-	f, err := m.run(ctx)
+	err := try(func() { f = m.run(ctx) })
 	fmt.Fprintf(b.progress, "  measured in %s\n", rounded(time.Since(begin)))
-	if failed := end(); err == nil {
-		err = failed
-	}
-	return f, err
+	check(errors.Join(err, end()))
+	return f
 }
 
 // row prints what came of a measure.
-func (b *bench) row(m measure, f figure, err error) {
-	if err != nil {
-		b.failed++
-		fmt.Fprintf(b.out, "%-90s FAILED: %s\n", m.name, err)
-		return
-	}
+func (b *bench) row(m measure, f figure) {
 	text, verdict := m.bound.verdict(f)
 	ratio := "-"
 	if f.reference != "" {
@@ -160,6 +161,6 @@ func (b *bench) row(m measure, f figure, err error) {
 	}
 	fmt.Fprintf(b.out, layout, m.name+f.of, f.ours, f.reference, ratio, text, verdict)
 	if f.peak > 0 {
-		b.row(measure{name: "  peak resident memory of its process", bound: atMost(m.bound.peak)}, memory(f.peak), nil)
+		b.row(measure{name: "  peak resident memory of its process", bound: atMost(m.bound.peak)}, memory(f.peak))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -27,12 +26,9 @@ type connection struct {
 	r *bufio.Reader
 }
 
-func dial(address string) (*connection, error) {
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	return &connection{c, bufio.NewReaderSize(c, 64<<10)}, nil
+func dial(address string) *connection {
+	c := must(net.Dial("tcp", address))
+	return &connection{c, bufio.NewReaderSize(c, 64<<10)}
 }
 
 // request is the text of a request, with a body unless that is nil.
@@ -71,24 +67,20 @@ func (c *connection) send(request []byte, body io.Writer) error {
 }
 
 // timed is how long a request takes.
-func (c *connection) timed(request []byte) (time.Duration, error) {
+func (c *connection) timed(request []byte) time.Duration {
 	begin := time.Now()
-	err := c.send(request, io.Discard)
-	return time.Since(begin), err
+	check(c.send(request, io.Discard))
+	return time.Since(begin)
 }
 
 // ask sends a request to a server and reads the answer.
-func ask(address string, request []byte, answer any) error {
-	c, err := dial(address)
-	if err != nil {
-		return err
-	}
+func ask[T any](address string, request []byte) (answer T) {
+	c := dial(address)
 	defer c.Close()
 	var body bytes.Buffer
-	if err := c.send(request, &body); err != nil {
-		return err
-	}
-	return json.Unmarshal(body.Bytes(), answer)
+	check(c.send(request, &body))
+	check(json.Unmarshal(body.Bytes(), &answer))
+	return answer
 }
 
 // lane is what is timed: requests to a server, one after another.
@@ -96,89 +88,75 @@ type lane struct {
 	to   string // the server's address
 	next func(i int) []byte
 	// before is done before each request and not timed; nil for nothing.
-	before func(ctx context.Context, i int) error
+	before func(ctx context.Context, i int)
 }
 
 // always is the same request each time.
 func always(request []byte) func(int) []byte { return func(int) []byte { return request } }
 
 // timed times the requests of some lanes in turns, each over a connection of its own,
-// after warm-up rounds that do not count. Which lane is first changes.
-func timed(ctx context.Context, warm, times int, lanes ...lane) (took [][]time.Duration, err error) {
-	took = make([][]time.Duration, len(lanes))
-	connections := make([]*connection, len(lanes))
-	for i, l := range lanes {
-		if connections[i], err = dial(l.to); err != nil {
-			return nil, err
+// after warm-up rounds that do not count.
+func timed(ctx context.Context, warm, times int, lanes ...lane) [][]time.Duration {
+	runs := make([]func(i int) time.Duration, len(lanes))
+	for n, l := range lanes {
+		c := dial(l.to)
+		defer c.Close()
+		runs[n] = func(i int) time.Duration {
+			if l.before != nil {
+				l.before(ctx, i)
+			}
+			return c.timed(l.next(i))
 		}
-		defer connections[i].Close()
 	}
+	return inTurns(ctx, warm, times, runs...)
+}
 
+// inTurns times some things in turns. Which is first changes.
+func inTurns(ctx context.Context, warm, times int, runs ...func(i int) time.Duration) [][]time.Duration {
+	took := make([][]time.Duration, len(runs))
 	for i := range warm + times {
-		for turn := range lanes {
-			of := (i + turn) % len(lanes)
-			if before := lanes[of].before; before != nil {
-				if err := before(ctx, i); err != nil {
-					return nil, err
-				}
-			}
-			t, err := connections[of].timed(lanes[of].next(i))
-			if err := errors.Join(err, ctx.Err()); err != nil {
-				return nil, err
-			}
+		for turn := range runs {
+			of := (i + turn) % len(runs)
+			t := runs[of](i)
+			check(ctx.Err())
 			if i >= warm {
 				took[of] = append(took[of], t)
 			}
 		}
 	}
-	return took, nil
+	return took
 }
 
-// warm is how many rounds typical adds that do not count.
+// warm is how many rounds are added that do not count.
 func warm(times int) int { return times / 10 }
 
-// typical are the median times of the lanes' requests.
-func typical(ctx context.Context, times int, lanes ...lane) (medians []time.Duration, err error) {
-	took, err := timed(ctx, warm(times), times, lanes...)
-	for _, all := range took {
-		medians = append(medians, median(all))
-	}
-	return medians, err
-}
-
-// inTurns compares the typical times of two lanes.
-func inTurns(ctx context.Context, times int, ours, theirs lane) (figure, error) {
-	took, err := typical(ctx, times, ours, theirs)
-	if err != nil {
-		return figure{}, err
-	}
-	return ratio(took[0], took[1]), nil
+// compared compares the typical times of two lanes.
+func compared(ctx context.Context, times int, ours, theirs lane) figure {
+	took := timed(ctx, warm(times), times, ours, theirs)
+	return ratio(median(took[0]), median(took[1]))
 }
 
 // versus compares the typical times of two requests to the service.
-func (b *bench) versus(ctx context.Context, times int, one, other func(i int) []byte) (figure, error) {
+func (b *bench) versus(ctx context.Context, times int, one, other func(i int) []byte) figure {
 	to := b.service.address
-	return inTurns(ctx, b.times(times), lane{to: to, next: one}, lane{to: to, next: other})
+	return compared(ctx, b.times(times), lane{to: to, next: one}, lane{to: to, next: other})
 }
 
 // each measures requests to the service, one at a time. What is to be done before each
 // is not timed; nil for nothing.
-func (b *bench) each(times int, next func(i int) []byte, before func(context.Context, int) error) finder {
-	return func(ctx context.Context) (figure, error) {
-		all, err := typical(ctx, b.times(times), lane{b.service.address, next, before})
-		if err != nil {
-			return figure{}, err
-		}
-		return took(all[0]), nil
+func (b *bench) each(times int, next func(i int) []byte, before func(context.Context, int)) finder {
+	return func(ctx context.Context) figure {
+		times := b.times(times)
+		return took(median(timed(ctx, warm(times), times, lane{b.service.address, next, before})[0]))
 	}
 }
 
 // page is each, of pages of v2 that must have the given number of rows.
-func (b *bench) page(rows, times int, next func(i int) []byte, before func(context.Context, int) error) finder {
-	return func(ctx context.Context) (figure, error) {
-		var page struct{ Data []json.RawMessage }
-		if err := ask(b.service.address, next(0), &page); err != nil || len(page.Data) != rows {
-			return figure{}, errors.Join(err, fmt.Errorf("the page has %d rows and not %d", len(page.Data), rows))
+func (b *bench) page(rows, times int, next func(i int) []byte, before func(context.Context, int)) finder {
+	return func(ctx context.Context) figure {
+		page := ask[struct{ Data []json.RawMessage }](b.service.address, next(0))
+		if len(page.Data) != rows {
+			fail("the page has %d rows and not %d", len(page.Data), rows)
 		}
 		return b.each(times, next, before)(ctx)
 	}
@@ -197,20 +175,13 @@ func (b *bench) profiled(name string) (end func() error) {
 		return func() error { return nil }
 	}
 	done := make(chan error, 1)
-	go func() { done <- b.profile(name, b.tenth(100)/10) }()
+	go func() { done <- try(func() { b.profile(name, b.tenth(100)/10) }) }()
 	return func() error { return <-done }
 }
 
-func (b *bench) profile(name string, seconds int) error {
-	response, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", b.service.address, seconds))
-	if err != nil {
-		return err
-	}
+func (b *bench) profile(name string, seconds int) {
+	response := must(http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", b.service.address, seconds)))
 	defer response.Body.Close()
-	file, err := os.Create(filepath.Join(b.profiles, strings.Trim(fileName(name), "-")+".pprof"))
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(file, response.Body)
-	return errors.Join(err, file.Close())
+	profile := must(io.ReadAll(response.Body))
+	check(os.WriteFile(filepath.Join(b.profiles, strings.Trim(fileName(name), "-")+".pprof"), profile, 0o600))
 }

@@ -33,24 +33,17 @@ var older struct {
 
 // newService is the service as the command serve wires it, but for the limits:
 // keys, budgets, headers, metrics, agents, and a log at level info, into nothing.
-func newService(ctx context.Context, p params) (http.Handler, error) { return openService(ctx, p) }
+func newService(ctx context.Context, p params) http.Handler { return openService(ctx, p) }
 
 // newSilentService is the service, whose writes write no events.
-func newSilentService(ctx context.Context, p params) (http.Handler, error) {
+func newSilentService(ctx context.Context, p params) http.Handler {
 	return openService(ctx, p, db.WithoutEvents())
 }
 
-func openService(ctx context.Context, p params, options ...db.Option) (http.Handler, error) {
+func openService(ctx context.Context, p params, options ...db.Option) http.Handler {
 	gc.Relax()
-	d, err := db.Open(p.URL, options...)
-	if err != nil {
-		return nil, err
-	}
-
-	secret, err := d.CursorSecret(ctx)
-	if err != nil {
-		return nil, err
-	}
+	d := must(db.Open(p.URL, options...))
+	secret := must(d.CursorSecret(ctx))
 	api := v2.New(d, secret)
 	log := slog.New(slog.NewTextHandler(justNothing{io.Discard}, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	metrics := prometheus.NewRegistry()
@@ -59,36 +52,23 @@ func openService(ctx context.Context, p params, options ...db.Option) (http.Hand
 		Keys: ginop.NewKeys(d.CallerByDigest, domain.SystemClock{}, false), Limits: uncounted,
 		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Log: log, Metrics: ginop.NewMetrics(metrics),
 	})
-	engine, err := edge.Engine(nil)
-	if err != nil {
-		return nil, err
-	}
-
+	engine := must(edge.Engine(nil))
 	edge.Mount(engine, &api.Set, op.Latest)
-	if err := mountAgents(api, edge, engine, secret, log); err != nil {
-		return nil, err
-	}
+	mountAgents(api, edge, engine, secret, log)
 	if older.mount != nil {
-		err = older.mount(ctx, d, api, edge, engine, log)
+		check(older.mount(ctx, d, api, edge, engine, log))
 	}
-	return engine, err
+	return engine
 }
 
 // mountAgents adds the MCP server.
-func mountAgents(api *v2.API, edge *ginop.Edge, engine *gin.Engine, secret []byte, log *slog.Logger) error {
-	document, err := openapi.ForSet(&api.Set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
-	if err != nil {
-		return err
-	}
-	server, err := mcp.New(mcp.Config{
+func mountAgents(api *v2.API, edge *ginop.Edge, engine *gin.Engine, secret []byte, log *slog.Logger) {
+	document := must(openapi.ForSet(&api.Set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf))
+	server := must(mcp.New(mcp.Config{
 		Set: &api.Set, Release: op.Latest, Document: document, Prefix: "/v2", Handler: engine, Secret: secret,
 		Count: edge.Count, Parse: edge.Parse, Envelope: ginop.Envelope, Version: "bench", Log: log,
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	edge.Protocol(engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve, Fault: server.Fault})
-	return nil
 }
 
 // justNothing hides that its writer is io.Discard, for which a logger may skip

@@ -24,15 +24,12 @@ type shown struct {
 }
 
 // directoryOf is a child that serves a directory of made-up accounts.
-func directoryOf(open func(*directorytest.Directory) (shown, func())) func(context.Context, params, say) error {
-	return func(ctx context.Context, p params, say say) error {
+func directoryOf(open func(*directorytest.Directory) (shown, func())) life {
+	return func(ctx context.Context, p params, say func(any)) {
 		says, end := open(directorytest.New(accounts(p.Accounts)...))
 		defer end()
-		if err := say(says); err != nil {
-			return err
-		}
+		say(says)
 		<-ctx.Done()
-		return nil
 	}
 }
 
@@ -69,13 +66,14 @@ func (unsealed) Seal(text, _ []byte) ([]byte, error)   { return text, nil }
 func (unsealed) Open(sealed, _ []byte) ([]byte, error) { return sealed, nil }
 
 // syncClient is a child that syncs a client once, as the background work does.
-func syncClient(ctx context.Context, d *db.DB, p params) (run domain.SyncRun, err error) {
+func syncClient(ctx context.Context, d *db.DB, p params) domain.SyncRun {
 	gc.Relax()
 	runner := directory.NewRunner(d, unsealed{}, directory.NewConnect(p.Directory.Endpoints, nil), warnings())
-	if run, err = runner.Start(ctx, p.Client, false, nil); err == nil && run.Error != nil {
-		err = errors.New(*run.Error)
+	run := must(runner.Start(ctx, p.Client, false, nil))
+	if run.Error != nil {
+		fail("%s", *run.Error)
 	}
-	return run, err
+	return run
 }
 
 // syncing are the syncs of a client with a directory, whose server runs from the first
@@ -88,54 +86,44 @@ type syncing struct {
 }
 
 // first measures the first sync of a new client.
-func (s *syncing) first(ctx context.Context) (f figure, err error) {
-	if s.server, err = s.start("directory-"+string(s.of), params{Accounts: s.data.users}); err != nil {
-		return f, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.server.stop())
+func (s *syncing) first(ctx context.Context) (f figure) {
+	s.server = s.start("directory-"+string(s.of), params{Accounts: s.data.users})
+	err := try(func() {
+		check(json.Unmarshal(s.server.said, &s.params.Directory))
+		s.params.Client = s.emptyClient(ctx)
+		at := s.params.Directory
+		check(s.data.db.ConnectDirectory(ctx, s.params.Client, s.of, at.Settings, at.Credentials))
+		got, peak := inChild[domain.SyncRun](s.bench, "sync", s.params)
+		if n := got.Result.Created; n != s.data.users {
+			fail("the first sync made %d users and not %d", n, s.data.users)
 		}
-	}()
-	if err := json.Unmarshal(s.server.said, &s.params.Directory); err != nil {
-		return f, err
+		f = took(got.Took).in(peak)
+	})
+	if err != nil {
+		check(errors.Join(err, s.server.stop()))
 	}
-	if s.params.Client, err = s.emptyClient(ctx); err != nil {
-		return f, err
-	}
-	at := s.params.Directory
-	if err := s.data.db.ConnectDirectory(ctx, s.params.Client, s.of, at.Settings, at.Credentials); err != nil {
-		return f, err
-	}
-	got, peak, err := inChild[domain.SyncRun](s.bench, "sync", s.params)
-	if n := got.Result.Created; err == nil && n != s.data.users {
-		err = fmt.Errorf("the first sync made %d users and not %d", n, s.data.users)
-	}
-	return took(got.Took).in(peak), err
+	return f
 }
 
 // unchanged measures a sync in which nothing has changed.
-func (s *syncing) unchanged(context.Context) (figure, error) {
-	got, peak, err := inChild[domain.SyncRun](s.bench, "sync", s.params)
-	if n := got.Result.Created + got.Result.Updated + got.Result.Deactivated; err == nil && n != 0 {
-		err = fmt.Errorf("the sync of what has not changed changed %d users", n)
-	}
-	return took(got.Took).in(peak), errors.Join(err, s.server.stop())
+func (s *syncing) unchanged(context.Context) (f figure) {
+	err := try(func() {
+		got, peak := inChild[domain.SyncRun](s.bench, "sync", s.params)
+		if n := got.Result.Created + got.Result.Updated + got.Result.Deactivated; n != 0 {
+			fail("the sync of what has not changed changed %d users", n)
+		}
+		f = took(got.Took).in(peak)
+	})
+	check(errors.Join(err, s.server.stop()))
+	return f
 }
 
 // emptyClient makes a client of a partner of its own: the seed's has those of the
 // seed.
-func (b *bench) emptyClient(ctx context.Context) (id domain.ClientID, err error) {
+func (b *bench) emptyClient(ctx context.Context) domain.ClientID {
 	name := "Bench " + db.NewID[domain.PartnerKind]().String()
-	partner, err := b.data.db.InsertPartner(ctx, name)
-	if err != nil {
-		return id, err
-	}
-	key, err := b.data.db.CreateKey(ctx, db.NewKey{Partner: partner, Name: name, Scopes: []domain.Scope{domain.Write}})
-	if err != nil {
-		return id, err
-	}
-	var made struct{ ID domain.ClientID }
-	err = ask(b.service.address, request("POST", "/v2/clients", key, object{"name": "Synced client"}), &made)
-	return made.ID, err
+	partner := must(b.data.db.InsertPartner(ctx, name))
+	key := must(b.data.db.CreateKey(ctx, db.NewKey{Partner: partner, Name: name, Scopes: []domain.Scope{domain.Write}}))
+	return ask[struct{ ID domain.ClientID }](b.service.address,
+		request("POST", "/v2/clients", key, object{"name": "Synced client"})).ID
 }

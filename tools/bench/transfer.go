@@ -2,16 +2,16 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/google/uuid"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -22,88 +22,68 @@ import (
 // a file, which is then imported into a database that is empty but for the catalogues.
 
 // exportLines is a child that writes all objects to a file.
-func exportLines(ctx context.Context, d *db.DB, p params) (report transfer.Report, err error) {
-	file, err := os.Create(p.File)
-	if err != nil {
-		return report, err
-	}
-	err = transfer.Export(ctx, d, domain.PartnerID{}, transfer.Output{Objects: file}, func(_ string, n int, done bool) {
+func exportLines(ctx context.Context, d *db.DB, p params) (report transfer.Report) {
+	file := must(os.Create(p.File))
+	check(transfer.Export(ctx, d, domain.PartnerID{}, transfer.Output{Objects: file}, func(_ string, n int, done bool) {
 		if done {
 			report.Lines += n
 		}
-	})
-	return report, errors.Join(err, file.Close())
+	}))
+	check(file.Close())
+	return report
 }
 
 // importLines is a child that imports a file, as the command import does.
-func importLines(ctx context.Context, d *db.DB, p params) (transfer.Report, error) {
-	file, err := os.Open(p.File)
-	if err != nil {
-		return transfer.Report{}, err
-	}
+func importLines(ctx context.Context, d *db.DB, p params) transfer.Report {
+	file := must(os.Open(p.File))
 	defer file.Close()
-	return transfer.Import(ctx, d, file, transfer.Watcher{
+	return must(transfer.Import(ctx, d, file, transfer.Watcher{
 		Refused: func(line int, reason string) { fmt.Fprintf(os.Stderr, "line %d: %s\n", line, reason) },
-	})
+	}))
 }
 
 // moved measures an export or an import of a database, into or from a file.
 func (b *bench) moved(child, url, file string) finder {
-	return func(context.Context) (figure, error) {
-		got, peak, err := inChild[transfer.Report](b, child, params{URL: url, File: filepath.Join(b.folder, file)})
-		if err == nil && got.Result.Refused > 0 {
-			err = fmt.Errorf("%+v", got.Result)
+	return func(context.Context) figure {
+		got, peak := inChild[transfer.Report](b, child, params{URL: url, File: filepath.Join(b.folder, file)})
+		if got.Result.Refused > 0 {
+			fail("%+v", got.Result)
 		}
-		f := rate(got.Result.Lines, got.Took)
-		f.of = fmt.Sprintf(", %d lines", got.Result.Lines)
-		return f.in(peak), err
+		return rate(got.Result.Lines, got.Took).about(", %d lines", got.Result.Lines).in(peak)
 	}
 }
 
 // movedBack measures the export of what was imported, which must be the same.
-func (b *bench) movedBack(ctx context.Context) (figure, error) {
-	f, err := b.moved("export", b.data.emptyURL(), "second")(ctx)
-	if err != nil {
-		return f, err
+func (b *bench) movedBack(ctx context.Context) figure {
+	f := b.moved("export", b.data.emptyURL(), "second")(ctx)
+	if b.digest("first") != b.digest("second") {
+		fail("the second export has other bytes than the first")
 	}
-	first, err := digest(filepath.Join(b.folder, "first"))
-	if err != nil {
-		return f, err
-	}
-	second, err := digest(filepath.Join(b.folder, "second"))
-	if err == nil && !bytes.Equal(first, second) {
-		err = errors.New("the second export has other bytes than the first")
-	}
-	return f, err
+	return f
 }
 
-func digest(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
+// digest is that of one of the files.
+func (b *bench) digest(name string) [sha256.Size]byte {
+	file := must(os.Open(filepath.Join(b.folder, name)))
 	defer file.Close()
 	sum := sha256.New()
-	_, err = io.Copy(sum, file)
-	return sum.Sum(nil), err
+	must(io.Copy(sum, file))
+	return [sha256.Size]byte(sum.Sum(nil))
 }
 
 // writeFile writes a file through a buffer.
-func writeFile(path string, write func(to io.Writer) error) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
+func writeFile(path string, write func(to io.Writer)) {
+	file := must(os.Create(path))
+	defer file.Close()
 	to := bufio.NewWriterSize(file, 1<<20)
-	return errors.Join(write(to), to.Flush(), file.Close())
+	write(to)
+	check(to.Flush())
 }
 
 // imported writes a part of a platform and measures its import.
-func (b *bench) imported(write func(to io.Writer) error) finder {
-	return func(ctx context.Context) (figure, error) {
-		if err := writeFile(filepath.Join(b.folder, "part"), write); err != nil {
-			return figure{}, err
-		}
+func (b *bench) imported(write func(to io.Writer)) finder {
+	return func(ctx context.Context) figure {
+		writeFile(filepath.Join(b.folder, "part"), write)
 		return b.moved("import", b.data.emptyURL(), "part")(ctx)
 	}
 }
@@ -131,10 +111,8 @@ func (b *bench) newPlatform() *platform {
 }
 
 // platformUUID is the UUID of the n-th object of a kind. It is random but for that.
-func platformUUID(kind byte, n int) string {
-	r := rand.New(rand.NewPCG(uint64(kind), uint64(n)))
-	a, b := r.Uint64(), r.Uint64()
-	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", a>>32, a>>16&0xffff, a&0xfff, b>>48&0xfff, b&(1<<48-1))
+func platformUUID(kind byte, n int) uuid.UUID {
+	return uuid.NewMD5(uuid.Nil, fmt.Appendf(nil, "%c%d", kind, n))
 }
 
 func (p *platform) client(user int) int {
@@ -145,7 +123,7 @@ func (p *platform) client(user int) int {
 }
 
 // objects writes the partner, its clients and their users.
-func (p *platform) objects(to io.Writer) error {
+func (p *platform) objects(to io.Writer) {
 	fmt.Fprintf(to, `{"object":"partner","id":%q,"name":"Platform"}`+"\n", platformUUID('p', 0))
 	for n := range p.clients {
 		fmt.Fprintf(to, `{"object":"client","id":%q,"partner":%q,"name":"Client %d","created_at":%q}`+"\n",
@@ -157,15 +135,11 @@ func (p *platform) objects(to io.Writer) error {
 			platformUUID('u', n), platformUUID('c', p.client(n)), n, p.client(n), n, n%40,
 			[]string{"Clerk", "Accountant", "Director"}[n%3], p.began.Add(time.Duration(n)*time.Second).Format(time.RFC3339))
 	}
-	return nil
 }
 
 // results writes the simulated mails.
-func (p *platform) results(to io.Writer) error {
-	templates, err := db.OwnTemplates()
-	if err != nil {
-		return err
-	}
+func (p *platform) results(to io.Writer) {
+	templates := must(db.OwnTemplates())
 	for n := range eachUser * p.users {
 		sent := p.sent(n)
 		fmt.Fprintf(to, `{"object":"phishing_result","id":%q,"user":%q,"template":%q,"sent_at":%q`, platformUUID('r', n),
@@ -181,17 +155,15 @@ func (p *platform) results(to io.Writer) error {
 		}
 		fmt.Fprintln(to, "}")
 	}
-	return nil
 }
 
 // mails writes the mails that were sent.
-func (p *platform) mails(to io.Writer) error {
+func (p *platform) mails(to io.Writer) {
 	for n := range eachUser * p.users {
 		fmt.Fprintf(to, `{"object":"sent_email","id":%q,"user":%q,"event_time":%q,"from_email":"no-reply@platform.example",`+
 			`"subject":"Message %d","send_method":"smtp","message_type":"training-invite"}`+"\n",
 			platformUUID('m', n), platformUUID('u', p.random.IntN(p.users)), p.sent(n).Format(time.RFC3339), n%50)
 	}
-	return nil
 }
 
 // sent is when the n-th of the mails was sent: they are spread over a year.

@@ -26,7 +26,7 @@ import (
 // middlewares that people take for Gin: recovery, request ids, an access log into
 // nothing, a histogram of Prometheus, gzip, keys that are looked up and cached, and a
 // rate limiter for each key, which refuses none.
-func newUsual(ctx context.Context, p params) (http.Handler, error) {
+func newUsual(ctx context.Context, p params) http.Handler {
 	log := slog.New(slog.NewTextHandler(justNothing{io.Discard}, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	metrics := middleware.New(middleware.Config{
 		Recorder: measured.NewRecorder(measured.Config{Registry: prometheus.NewRegistry()}),

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -56,7 +55,7 @@ func mountV1(ctx context.Context, d *db.DB, api *v2.API, edge *ginop.Edge, engin
 
 // newPlainService is the service, whose v1 knows nothing of its retirement: no links to
 // successors, no use that is counted, no phases. It has a process of its own.
-func newPlainService(ctx context.Context, p params) (http.Handler, error) {
+func newPlainService(ctx context.Context, p params) http.Handler {
 	older.mount = func(ctx context.Context, d *db.DB, api *v2.API, edge *ginop.Edge, engine *gin.Engine,
 		log *slog.Logger) error {
 		return mountFacade(ctx, v1compat.Config{Plain: true}, d, api, edge, engine, log)
@@ -78,7 +77,7 @@ const pageSize = 50
 type both struct{ v1, v2 func(i int) []byte }
 
 // pair finds the requests of a measure.
-type pair func(context.Context) (both, error)
+type pair func(context.Context) both
 
 // walker measures v1's lists, one request at a time: what counts is how long a
 // caller waits.
@@ -133,61 +132,57 @@ func measuresOfV1(b *bench) []measure {
 func (w *walker) same(v1, v2 string) both { return both{always(w.get(v1)), always(w.get(v2))} }
 
 // clients are the first pages of the clients.
-func (w *walker) clients(context.Context) (both, error) {
-	return w.same("/v1/clients?limit=50", "/v2/clients?limit=50&sort=created_at"), nil
+func (w *walker) clients(context.Context) both {
+	return w.same("/v1/clients?limit=50", "/v2/clients?limit=50&sort=created_at")
 }
 
 // users are the first pages of the largest client's users.
-func (w *walker) users(ctx context.Context) (both, error) {
-	path, err := w.pathOfUsers(ctx)
-	return w.same(path, pathOf(w.data.clients[0], "/users?limit=50")), err
+func (w *walker) users(ctx context.Context) both {
+	return w.same(w.pathOfUsers(ctx), pathOf(w.data.clients[0], "/users?limit=50"))
 }
 
-func (w *walker) pathOfUsers(ctx context.Context) (string, error) {
-	number, err := w.number(ctx, idmap.Client, w.data.clients[0].String())
-	return fmt.Sprintf("/v1/clients/%d/users?limit=50&status=all", number), err
+func (w *walker) pathOfUsers(ctx context.Context) string {
+	return fmt.Sprintf("/v1/clients/%d/users?limit=50&status=all", w.number(ctx, idmap.Client, w.data.clients[0].String()))
 }
 
 // policyUsers are pages of the audience of a policy, which is all active users of the
 // largest client.
 func (w *walker) policyUsers(rows int) pair {
-	return func(ctx context.Context) (both, error) {
-		found, err := ids[domain.PolicyKind](ctx, w.data, "SELECT id::text FROM policies WHERE client_id = $1 AND title = $2",
-			w.data.clients[0].UUID(), measuredPolicy+" 2")
-		return ofClient(ctx, w, found, err, idmap.Policy, "policies", "users", rows)
+	return func(ctx context.Context) both {
+		found := all[domain.PolicyID](ctx, w.data, "SELECT id FROM policies WHERE client_id = $1 AND title = $2",
+			w.data.clients[0], measuredPolicy+" 2")
+		return ofClient(ctx, w, found, idmap.Policy, "policies", "users", rows)
 	}
 }
 
 // members are pages of the members of a collection of all users of the largest client.
 func (w *walker) members(rows int) pair {
-	return func(ctx context.Context) (both, error) {
-		found, err := ids[domain.CollectionKind](ctx, w.data,
-			"SELECT id::text FROM collections WHERE client_id = $1 AND name = $2", w.data.clients[0].UUID(), measuredCollection)
-		return ofClient(ctx, w, found, err, idmap.Collection, "collections", "members", rows)
+	return func(ctx context.Context) both {
+		found := all[domain.CollectionID](ctx, w.data, "SELECT id FROM collections WHERE client_id = $1 AND name = $2",
+			w.data.clients[0], measuredCollection)
+		return ofClient(ctx, w, found, idmap.Collection, "collections", "members", rows)
 	}
 }
 
 // ofClient are pages of a list that belongs to an object of the largest client, the
 // one that was found.
-func ofClient[K domain.Kind](ctx context.Context, w *walker, found []domain.ID[K], err error, kind idmap.Kind,
-	objects, list string, rows int) (both, error) {
-	if err != nil || len(found) != 1 {
-		return both{}, errors.Join(err, fmt.Errorf("%d %s in the place of one: name another --data-dir", len(found), objects))
+func ofClient[K domain.Kind](
+	ctx context.Context, w *walker, found []domain.ID[K], kind idmap.Kind, objects, list string, rows int,
+) both {
+	if len(found) != 1 {
+		fail("%d %s in the place of one: name another --data-dir", len(found), objects)
 	}
-	client, err := w.number(ctx, idmap.Client, w.data.clients[0].String())
-	if err != nil {
-		return both{}, err
-	}
-	number, err := w.number(ctx, kind, found[0].String())
+	client := w.number(ctx, idmap.Client, w.data.clients[0].String())
+	number := w.number(ctx, kind, found[0].String())
 	return w.same(fmt.Sprintf("/v1/clients/%d/%s/%d/%s?limit=%d", client, objects, number, list, rows),
-		pathOf(w.data.clients[0], fmt.Sprintf("/%s/%s/%s?limit=%d", objects, found[0], list, rows))), err
+		pathOf(w.data.clients[0], fmt.Sprintf("/%s/%s/%s?limit=%d", objects, found[0], list, rows)))
 }
 
 // sentMails are pages of mails that were sent, each time of another user: at a limit
 // of 100 all mails of the 30 days, at 20 a page that more mails follow.
 func (w *walker) sentMails(limit int) pair {
-	return func(ctx context.Context) (both, error) {
-		readers, err := w.data.readers(ctx)
+	return func(ctx context.Context) both {
+		readers := w.data.readers(ctx)
 		user := func(i int) domain.UserID { return readers[i%len(readers)] }
 		return both{
 			func(i int) []byte {
@@ -195,81 +190,60 @@ func (w *walker) sentMails(limit int) pair {
 					object{"user_infima_id": user(i).UUID(), "start_time": mailsSince})
 			},
 			func(i int) []byte { return w.get(emailsPath(user(i), limit)) },
-		}, err
+		}
 	}
 }
 
 // number is what v1 knows an object by.
-func (b *bench) number(ctx context.Context, kind idmap.Kind, id string) (int, error) {
-	entries, err := idmap.New(b.data.db.DB, 0).Describe(ctx, kind, id)
-	if err != nil || len(entries) == 0 {
-		return 0, errors.Join(err, fmt.Errorf("%s has no number", id))
+func (w *walker) number(ctx context.Context, kind idmap.Kind, id string) int {
+	entries := must(idmap.New(w.data.db.DB, 0).Describe(ctx, kind, id))
+	if len(entries) == 0 {
+		fail("%s has no number", id)
 	}
-	return int(entries[0].Number), nil
+	return int(entries[0].Number)
 }
 
 // lookup compares look-ups of the numbers of clients, of which none are cached, with
 // the same over connections that plan each statement anew.
 func (w *walker) lookup(n int) finder {
-	return func(ctx context.Context) (figure, error) {
-		where, err := url.Parse(w.data.url)
-		if err != nil {
-			return figure{}, err
-		}
+	return func(ctx context.Context) figure {
+		where := must(url.Parse(w.data.url))
 		query := where.Query()
 		query.Set("plan_cache_mode", "force_custom_plan")
 		where.RawQuery = query.Encode()
-		anew, err := db.Open(where.String())
-		if err != nil {
-			return figure{}, err
-		}
+		anew := must(db.Open(where.String()))
 		defer anew.Close()
 
-		var took [2][]time.Duration
 		times := w.times(4000)
-		for i := range warm(times) + times {
-			for turn := range took {
-				of := (i + turn) % len(took)
-				t, err := w.lookedUp(ctx, []*db.DB{w.data.db, anew}[of], n)
-				if err != nil {
-					return figure{}, err
-				}
-				if i >= warm(times) {
-					took[of] = append(took[of], t)
-				}
-			}
-		}
-		return ratio(median(took[0]), median(took[1])), nil
+		took := inTurns(ctx, warm(times), times,
+			func(int) time.Duration { return w.lookedUp(ctx, w.data.db, n) },
+			func(int) time.Duration { return w.lookedUp(ctx, anew, n) })
+		return ratio(median(took[0]), median(took[1]))
 	}
 }
 
 // lookedUp is how long a look-up of the numbers of n clients takes.
-func (w *walker) lookedUp(ctx context.Context, d *db.DB, n int) (time.Duration, error) {
+func (w *walker) lookedUp(ctx context.Context, d *db.DB, n int) time.Duration {
 	registry := idmap.New(d.DB, 0)
 	keys := make([]idmap.IDKey, n)
 	for i, id := range w.data.clients[:n] {
 		keys[i] = idmap.IDKey{Kind: idmap.Client, ID: idmap.UUID(id)}
 	}
 	begin := time.Now()
-	found, err := registry.Numbers(ctx, keys)
+	found := must(registry.Numbers(ctx, keys))
 	took := time.Since(begin)
-	if err == nil && len(found) != n {
-		err = fmt.Errorf("%d of %d clients have a number", len(found), n)
+	if len(found) != n {
+		fail("%d of %d clients have a number", len(found), n)
 	}
-	return took, err
+	return took
 }
 
 // compare compares pages that have so many rows and are the same in both versions.
 func (w *walker) compare(rows, times int, of pair) finder {
-	return func(ctx context.Context) (figure, error) {
-		requests, err := of(ctx)
-		if err != nil {
-			return figure{}, err
-		}
+	return func(ctx context.Context) figure {
+		requests := of(ctx)
 		for i := range 3 {
-			if err := w.sameRows(rows, requests.v1(i), requests.v2(i)); err != nil {
-				return figure{}, err
-			}
+			w.sameRows(rows, requests.v1(i), requests.v2(i))
 		}
 		return w.versus(ctx, times, requests.v1, requests.v2)
 	}
@@ -293,40 +267,29 @@ type row struct {
 func (r row) String() string { return cmp.Or(r.Email, r.Name, r.Company, r.Subject) }
 
 // sameRows wants pages of both versions to have n rows, and the same.
-func (w *walker) sameRows(n int, v1, v2 []byte) error {
-	var a, b rows
-	if err := errors.Join(ask(w.service.address, v1, &a), ask(w.service.address, v2, &b)); err != nil {
-		return err
-	}
+func (w *walker) sameRows(n int, v1, v2 []byte) {
+	a, b := ask[rows](w.service.address, v1), ask[rows](w.service.address, v2)
 	if len(a.Items) != n || len(b.Data) != n {
-		return fmt.Errorf("v1 shows %d rows, v2 %d, and not %d", len(a.Items), len(b.Data), n)
+		fail("v1 shows %d rows, v2 %d, and not %d", len(a.Items), len(b.Data), n)
 	}
 	for i := range a.Items {
 		if a.Items[i].String() != b.Data[i].String() {
-			return fmt.Errorf("row %d is another in v1 than in v2", i)
+			fail("row %d is another in v1 than in v2", i)
 		}
 	}
-	return nil
 }
 
 // walk walks through all users of the largest client in both versions, page by page in
 // turns, a few times over. Each page of a walk counts with its quickest time: what else
 // the machine did then is not the walk's.
-func (w *walker) walk(ctx context.Context) (figure, error) {
-	path, err := w.pathOfUsers(ctx)
-	if err != nil {
-		return figure{}, err
-	}
+func (w *walker) walk(ctx context.Context) figure {
+	path, to := w.pathOfUsers(ctx), w.service.address
 	cursors := make([]string, w.pages)
 	for i := range cursors {
-		var a, b rows
-		err := errors.Join(ask(w.service.address, w.offset(path, i, 0), &a), ask(w.service.address, w.cursor(cursors[i]), &b))
-		if err != nil {
-			return figure{}, err
-		}
+		a, b := ask[rows](to, w.offset(path, i, 0)), ask[rows](to, w.cursor(cursors[i]))
 		// Data that are used again have the users of an earlier run's writes too.
 		if len(a.Items) != pageSize || a.Total < w.data.users || a.Items[pageSize-1].Email != b.Data[pageSize-1].Email {
-			return figure{}, fmt.Errorf("at page %d the walks part", i)
+			fail("at page %d the walks part", i)
 		}
 		if i+1 < w.pages {
 			cursors[i+1] = "&cursor=" + b.Page.NextCursor
@@ -334,14 +297,10 @@ func (w *walker) walk(ctx context.Context) (figure, error) {
 	}
 
 	const walks = 3
-	to := w.service.address
-	took, err := timed(ctx, 0, walks*w.pages,
+	took := timed(ctx, 0, walks*w.pages,
 		lane{to: to, next: func(i int) []byte { return w.offset(path, i%w.pages, 0) }},
 		lane{to: to, next: func(i int) []byte { return w.cursor(cursors[i%w.pages]) }})
-	if err != nil {
-		return figure{}, err
-	}
-	return ratio(w.quickest(took[0]), w.quickest(took[1])), nil
+	return ratio(w.quickest(took[0]), w.quickest(took[1]))
 }
 
 // quickest is the time of a walk whose pages are the quickest of some walks.
@@ -370,21 +329,15 @@ func (w *walker) cursor(cursor string) []byte {
 
 // end compares a walk's last page with a first one. The first pages are another key's:
 // a walk that begins anew forgets where the pages of the one before ended.
-func (w *walker) end(ctx context.Context) (figure, error) {
-	path, err := w.pathOfUsers(ctx)
-	if err != nil {
-		return figure{}, err
-	}
+func (w *walker) end(ctx context.Context) figure {
+	path := w.pathOfUsers(ctx)
 	return w.versus(ctx, 1000, always(w.offset(path, w.pages-1, 0)), always(w.offset(path, 0, 1)))
 }
 
 // jump jumps to where no walk has been before: each time to another place
 // around the middle, with a key that has not walked there.
-func (w *walker) jump(ctx context.Context) (figure, error) {
-	path, err := w.pathOfUsers(ctx)
-	if err != nil {
-		return figure{}, err
-	}
+func (w *walker) jump(ctx context.Context) figure {
+	path := w.pathOfUsers(ctx)
 	cold := func(i int) []byte {
 		return request("GET", fmt.Sprintf("%s&offset=%d", path, w.data.users/2+7*i), w.keys[2], nil)
 	}
@@ -394,19 +347,10 @@ func (w *walker) jump(ctx context.Context) (figure, error) {
 // retirement compares v1's first pages with those of a v1 that knows nothing of its
 // retirement.
 func (w *walker) retirement(of pair) finder {
-	return func(ctx context.Context) (figure, error) {
-		requests, err := of(ctx)
-		if err != nil {
-			return figure{}, err
-		}
-		plain, err := w.serve("service-plain")
-		if err != nil {
-			return figure{}, err
-		}
-		f, err := inTurns(ctx, w.times(4000), lane{to: w.service.address, next: requests.v1},
-			lane{to: plain.address, next: requests.v1})
-		return f, errors.Join(err, plain.stop())
-	}
+	return w.beside("service-plain", func(ctx context.Context, plain *child) figure {
+		next := of(ctx).v1
+		return compared(ctx, w.times(4000), lane{to: w.service.address, next: next}, lane{to: plain.address, next: next})
+	})
 }
 
 // nginxConfig makes an nginx that does nothing but hand requests on, over
@@ -438,51 +382,37 @@ func findNginx() string {
 // proxied compares v1's pages with v2's behind an nginx that only hands requests on:
 // what the translation costs beside a hop that does nothing.
 func (w *walker) proxied(program string, of pair) finder {
-	return func(ctx context.Context) (f figure, err error) {
-		requests, err := of(ctx)
-		if err != nil {
-			return f, err
-		}
-		free, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return f, err
-		}
+	return func(ctx context.Context) figure {
+		requests := of(ctx)
+		free := must(net.Listen("tcp", "127.0.0.1:0"))
 		address := free.Addr().String()
-		if err := free.Close(); err != nil {
-			return f, err
-		}
-		dir, err := os.MkdirTemp(w.folder, "nginx")
-		if err != nil {
-			return f, err
-		}
+		check(free.Close())
+		dir := must(os.MkdirTemp(w.folder, "nginx"))
 		config := filepath.Join(dir, "nginx.conf")
-		if err := os.WriteFile(config, fmt.Appendf(nil, nginxConfig, dir, address, w.service.address), 0o600); err != nil {
-			return f, err
-		}
+		check(os.WriteFile(config, fmt.Appendf(nil, nginxConfig, dir, address, w.service.address), 0o600))
 		nginx := exec.Command(program, "-p", dir, "-c", config, "-e", filepath.Join(dir, "error.log"))
-		if err := nginx.Start(); err != nil {
-			return f, fmt.Errorf("start nginx: %w", err)
-		}
+		check(nginx.Start())
 		defer func() {
 			_ = nginx.Process.Signal(os.Interrupt)
 			_ = nginx.Wait() // it says how it was ended
 		}()
-		if err := listens(address); err != nil {
-			return f, err
-		}
-		return inTurns(ctx, w.times(2000), lane{to: w.service.address, next: requests.v1},
+		listens(address)
+		return compared(ctx, w.times(2000), lane{to: w.service.address, next: requests.v1},
 			lane{to: address, next: requests.v2})
 	}
 }
 
 // listens waits until a server listens at an address.
-func listens(address string) (err error) {
-	for range 200 {
-		var c net.Conn
-		if c, err = net.Dial("tcp", address); err == nil {
-			return c.Close()
+func listens(address string) {
+	for try := 1; ; try++ {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			check(c.Close())
+			return
+		}
+		if try == 200 {
+			fail("wait for nginx: %w", err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return err
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"encoding/pem"
-	"errors"
-	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -13,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,60 +50,32 @@ func warnings() *slog.Logger {
 }
 
 // sendMails is a child that sends mails, as serve and work wire it.
-func sendMails(ctx context.Context, p params, say say) error {
-	d, err := db.Open(p.URL)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
+func sendMails(ctx context.Context, d *db.DB, p params, say func(any)) {
 	const public = "https://training.bench.example"
-	composer, err := mail.NewComposer(public, "")
-	if err != nil {
-		return err
-	}
-
-	sender, err := mail.Open(p.SMTP, "")
-	if err != nil {
-		return err
-	}
+	composer := must(mail.NewComposer(public, ""))
+	sender := must(mail.Open(p.SMTP, ""))
 	defer sender.Close()
-	secret, err := d.TrackingSecret(ctx)
-	if err != nil {
-		return err
-	}
-
+	simulated := phishing.NewComposer(public, phishing.NewTokens(must(d.TrackingSecret(ctx))))
 	mails := mail.NewDispatcher(d, sender, mail.DefaultWorkers, map[db.OutboxKind]mail.Writer{
 		db.RequestedMail: mail.NewRequests(d, composer, nil),
-		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(public, phishing.NewTokens(secret))),
+		db.SimulatedMail: phishing.NewSimulations(d, simulated),
 	}, warnings(), nil)
-	if err := say("sending"); err != nil {
-		return err
-	}
-	return mails.Run(ctx)
+	say("sending")
+	check(mails.Run(ctx))
 }
 
 // deliverEvents is a child that publishes and delivers events, as serve and work wire
 // it.
-func deliverEvents(ctx context.Context, p params, say say) error {
+func deliverEvents(ctx context.Context, d *db.DB, p params, say func(any)) {
 	gc.Relax()
-	d, err := db.Open(p.URL)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	to, err := webhook.NewEndpoints(webhook.Options{AllowPrivate: true, CAFile: p.CA, Clock: d})
-	if err != nil {
-		return err
-	}
+	to := must(webhook.NewEndpoints(webhook.Options{AllowPrivate: true, CAFile: p.CA, Clock: d}))
 	defer to.Close()
 	hooks := webhook.NewDispatcher(d, to, unsealed{}, warnings(), webhook.Observer{})
 	publisher := webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, warnings(),
 		webhook.PublisherEvents{Deliveries: hooks.Wake})
-	if err := say("delivering"); err != nil {
-		return err
-	}
+	say("delivering")
 	go publisher.Run(ctx)
-	return hooks.Run(ctx)
+	check(hooks.Run(ctx))
 }
 
 // sink counts what comes to a server that takes all at once.
@@ -116,12 +87,7 @@ type sink struct {
 
 func (s *sink) begin() { s.once.Do(func() { s.first = time.Now() }) }
 
-// inbox is an SMTP server of a sink.
-type inbox struct{ *sink }
-
-// NewSession begins a connection's session.
-func (i inbox) NewSession(*smtp.Conn) (smtp.Session, error) { return session(i), nil }
-
+// session is that of a connection to the SMTP server of a sink.
 type session struct{ *sink }
 
 func (session) Reset()                               {}
@@ -149,52 +115,32 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // drain measures how quickly mails that are due are sent, from the first that
 // comes to the mail server to the last that is marked as sent.
-func (b *bench) drain(ctx context.Context) (figure, error) {
+func (b *bench) drain(ctx context.Context) figure {
 	n := b.tenth(10_000)
 	began := time.Now()
-	if err := b.schedule(ctx, n); err != nil {
-		return figure{}, err
-	}
+	b.schedule(ctx, n)
 	s := &sink{}
-	server := smtp.NewServer(inbox{s})
+	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return session{s}, nil }))
 	server.ErrorLog = log.New(io.Discard, "", 0)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return figure{}, err
-	}
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	go func() { _ = server.Serve(listener) }()
 	defer server.Close()
-	return b.drained("work", params{SMTP: "smtp://" + listener.Addr().String()}, s, n, func() (bool, error) {
-		left, err := b.data.count(ctx,
+	return b.drained("work", params{SMTP: "smtp://" + listener.Addr().String()}, s, n, func() bool {
+		return b.data.count(ctx,
 			"SELECT count(*) FROM phishing_results WHERE client_id = $1 AND created_at >= $2 AND status = 'scheduled'",
-			b.data.clients[0].UUID(), began)
-		return left == 0, err
+			b.data.clients[0], began) == 0
 	})
 }
 
 // schedule asks for a simulated mail to each of n users of the largest client,
 // through the interface.
-func (b *bench) schedule(ctx context.Context, n int) error {
-	// What an earlier run left behind would be sent too.
-	if err := b.data.exec(ctx, "DELETE FROM outbox"); err != nil {
-		return err
-	}
-	users, err := b.data.activeUsers(ctx, n)
-	if err != nil {
-		return err
-	}
-	c, err := dial(b.service.address)
-	if err != nil {
-		return err
-	}
+func (b *bench) schedule(ctx context.Context, n int) {
+	b.data.exec(ctx, "DELETE FROM outbox") // what an earlier run left behind would be sent too
+	c := dial(b.service.address)
 	defer c.Close()
-	for ; len(users) > 0; users = users[min(sendsAtOnce, len(users)):] {
-		some := users[:min(sendsAtOnce, len(users))]
-		if err := c.send(b.sends(some, time.Now().Add(sendsLater)), io.Discard); err != nil {
-			return err
-		}
+	for some := range slices.Chunk(b.data.activeUsers(ctx, n), sendsAtOnce) {
+		check(c.send(b.sends(some, time.Now().Add(sendsLater)), io.Discard))
 	}
-	return nil
 }
 
 // sends is the request for simulated mails to users of the largest client.
@@ -205,75 +151,61 @@ func (b *bench) sends(users []domain.UserID, at time.Time) []byte {
 
 // drained lets a child work until n things have come to the sink and all are marked as
 // done, and returns how quickly they came, from the first on.
-func (b *bench) drained(name string, p params, s *sink, n int, marked func() (bool, error)) (f figure, err error) {
-	peak, err := b.while(name, p, func(*child) error {
+func (b *bench) drained(name string, p params, s *sink, n int, marked func() bool) (f figure) {
+	peak := b.while(name, p, func(*child) {
 		show := bar.New(b.progress, name)
-		for last, at := int64(-1), time.Now(); ; time.Sleep(50 * time.Millisecond) {
-			taken := s.taken.Load()
-			switch {
+		for last, at := int64(-1), time.Now(); last < int64(n) || !marked(); time.Sleep(50 * time.Millisecond) {
+			switch taken := s.taken.Load(); {
 			case taken != last:
 				last, at = taken, time.Now()
 				show(min(int(taken), n), n)
 			case time.Since(at) > stuck:
-				return fmt.Errorf("%d of %d came, and then none for %s", taken, n, stuck)
-			}
-			if taken < int64(n) {
-				continue
-			}
-			if all, err := marked(); err != nil || all {
-				f = rate(n, time.Since(s.first))
-				return err
+				fail("%d of %d came, and then none for %s", taken, n, stuck)
 			}
 		}
+		f = rate(n, time.Since(s.first))
 	})
-	f.of = fmt.Sprintf(", %d of them", n)
-	return f.in(peak), err
+	return f.about(", %d of them", n).in(peak)
 }
 
 // deliver measures how quickly events that wait to be published are delivered to
 // subscriptions over TLS: from the first that comes to the last that is marked.
 func (b *bench) deliver(subscriptions int) finder {
-	return func(ctx context.Context) (f figure, err error) {
+	return func(ctx context.Context) figure {
 		s := &sink{}
 		server := httptest.NewTLSServer(s)
 		defer server.Close()
 		ca := filepath.Join(b.folder, "ca.pem")
 		text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-		if err := os.WriteFile(ca, text, 0o600); err != nil {
-			return f, err
-		}
+		check(os.WriteFile(ca, text, 0o600))
 		n := b.tenth(40_000)
-		if err := b.subscribe(ctx, server.URL, subscriptions, n/subscriptions); err != nil {
-			return f, err
-		}
-		f, err = b.drained("deliver", params{CA: ca}, s, n, func() (bool, error) {
-			marked, err := b.data.count(ctx, "SELECT count(*) FROM webhook_deliveries WHERE status = 'succeeded'")
-			return marked == n, err
+		b.subscribe(ctx, server.URL, subscriptions, n/subscriptions)
+		f := b.drained("deliver", params{CA: ca}, s, n, func() bool {
+			return n == b.data.count(ctx, "SELECT count(*) FROM webhook_deliveries WHERE status = 'succeeded'")
 		})
-		return f, errors.Join(err, b.unsubscribe(ctx))
+		b.unsubscribe(ctx)
+		return f
 	}
 }
 
 // subscribe makes subscriptions to changes of users, and changes that wait to be
 // published.
-func (b *bench) subscribe(ctx context.Context, to string, subscriptions, events int) error {
-	return errors.Join(
-		b.unsubscribe(ctx),
-		b.data.exec(ctx, `INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
-			SELECT partner_id, gen_random_uuid(), k.id, $2 || '/' || n, ARRAY[$3::text], 'active', now(), now(),
-				convert_to('whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g', 'UTF8')
-			FROM (SELECT partner_id, id FROM api_keys WHERE partner_id = $1 AND all_clients ORDER BY id DESC LIMIT 1) AS k,
-				generate_series(1, $4::integer) AS n`,
-			b.data.partner.UUID(), to, string(domain.UserUpdated), subscriptions),
-		b.data.exec(ctx, `INSERT INTO events (client_id, id, type, user_id, created_at)
-			SELECT client_id, gen_random_uuid(), $2, id, now() FROM users WHERE client_id = $1 AND status = 'active'
-			ORDER BY id LIMIT $3`, b.data.clients[0].UUID(), string(domain.UserUpdated), events),
-		b.data.exec(ctx, "ANALYZE webhooks, events"),
-	)
+func (b *bench) subscribe(ctx context.Context, to string, subscriptions, events int) {
+	b.unsubscribe(ctx)
+	b.data.exec(ctx, `INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
+		SELECT partner_id, gen_random_uuid(), k.id, $2 || '/' || n, ARRAY[$3::text], 'active', now(), now(),
+			convert_to('whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g', 'UTF8')
+		FROM (SELECT partner_id, id FROM api_keys WHERE partner_id = $1 AND all_clients ORDER BY id DESC LIMIT 1) AS k,
+			generate_series(1, $4::integer) AS n`, b.data.partner, to, domain.UserUpdated, subscriptions)
+	b.data.exec(ctx, `INSERT INTO events (client_id, id, type, user_id, created_at)
+		SELECT client_id, gen_random_uuid(), $2, id, now() FROM users WHERE client_id = $1 AND status = 'active'
+		ORDER BY id LIMIT $3`, b.data.clients[0], domain.UserUpdated, events)
+	b.data.exec(ctx, "ANALYZE webhooks, events")
 }
 
 // unsubscribe removes the subscriptions and what waits, also that of an earlier run
 // and of other measures.
-func (b *bench) unsubscribe(ctx context.Context) error {
-	return errors.Join(b.data.exec(ctx, "TRUNCATE webhook_deliveries, events"), b.data.exec(ctx, "DELETE FROM webhooks"))
+func (b *bench) unsubscribe(ctx context.Context) {
+	b.data.exec(ctx, "TRUNCATE webhook_deliveries, events")
+	b.data.exec(ctx, "DELETE FROM webhooks")
 }
