@@ -81,7 +81,9 @@ func (b *bench) againstReference(paths ...string) finder {
 // againstUsual is againstReference, with the hand-written server that has the usual
 // middlewares, which runs only meanwhile. The header is that of all requests.
 func (b *bench) againstUsual(header string, paths ...string) finder {
-	return b.beside("usual", func(ctx context.Context, usual *child) figure { return b.against(ctx, usual, paths, header) })
+	return b.beside("usual", func(ctx context.Context, usual *child) figure {
+		return b.against(ctx, usual, paths, header)
+	})
 }
 
 func (b *bench) against(ctx context.Context, reference *child, paths []string, headers ...string) figure {

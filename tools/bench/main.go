@@ -21,7 +21,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -88,7 +87,7 @@ type bench struct {
 	folder        string // of files that are removed at the end
 	out, progress io.Writer
 	failed        int            // measures
-	ends          []func() error // of what open began
+	ends          []func() error // of what runs to the end
 }
 
 // open fills the database and starts both servers.
@@ -114,7 +113,7 @@ func (b *bench) open(ctx context.Context) {
 	b.ends = append(b.ends, b.reference.stop)
 }
 
-// close ends what open began, the last first.
+// close ends what runs to the end, the last first.
 func (b *bench) close() error {
 	var errs []error
 	for _, end := range slices.Backward(b.ends) {
@@ -137,14 +136,4 @@ func (o options) tenth(n int) int {
 		return n / 10
 	}
 	return n
-}
-
-// fileName is a text as the name of a file.
-func fileName(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, text)
 }

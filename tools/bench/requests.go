@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -179,9 +180,13 @@ func (b *bench) profiled(name string) (end func() error) {
 	return func() error { return <-done }
 }
 
+// notInNames is what the names of profiles have not.
+var notInNames = regexp.MustCompile("[^A-Za-z0-9]+")
+
 func (b *bench) profile(name string, seconds int) {
 	response := must(http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", b.service.address, seconds)))
 	defer response.Body.Close()
 	profile := must(io.ReadAll(response.Body))
-	check(os.WriteFile(filepath.Join(b.profiles, strings.Trim(fileName(name), "-")+".pprof"), profile, 0o600))
+	file := strings.Trim(notInNames.ReplaceAllString(name, "-"), "-") + ".pprof"
+	check(os.WriteFile(filepath.Join(b.profiles, file), profile, 0o644))
 }

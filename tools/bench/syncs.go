@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"partnerapi/cmd/internal/gc"
@@ -76,46 +75,36 @@ func syncClient(ctx context.Context, d *db.DB, p params) domain.SyncRun {
 	return run
 }
 
-// syncing are the syncs of a client with a directory, whose server runs from the first
-// to the last.
+// syncing are the syncs of a client with a directory, whose server runs until the end.
 type syncing struct {
 	*bench
 	of     domain.Directory
-	server *child
 	params params
 }
 
 // first measures the first sync of a new client.
-func (s *syncing) first(ctx context.Context) (f figure) {
-	s.server = s.start("directory-"+string(s.of), params{Accounts: s.data.users})
-	err := try(func() {
-		check(json.Unmarshal(s.server.said, &s.params.Directory))
-		s.params.Client = s.emptyClient(ctx)
-		at := s.params.Directory
-		check(s.data.db.ConnectDirectory(ctx, s.params.Client, s.of, at.Settings, at.Credentials))
-		got, peak := inChild[domain.SyncRun](s.bench, "sync", s.params)
-		if n := got.Result.Created; n != s.data.users {
-			fail("the first sync made %d users and not %d", n, s.data.users)
-		}
-		f = took(got.Took).in(peak)
-	})
-	if err != nil {
-		check(errors.Join(err, s.server.stop()))
+func (s *syncing) first(ctx context.Context) figure {
+	server := s.start("directory-"+string(s.of), params{Accounts: s.data.users})
+	s.ends = append(s.ends, server.stop)
+	check(json.Unmarshal(server.said, &s.params.Directory))
+	s.params.Client = s.emptyClient(ctx)
+	at := s.params.Directory
+	check(s.data.db.ConnectDirectory(ctx, s.params.Client, s.of, at.Settings, at.Credentials))
+
+	got, peak := inChild[domain.SyncRun](s.bench, "sync", s.params)
+	if n := got.Result.Created; n != s.data.users {
+		fail("the first sync made %d users and not %d", n, s.data.users)
 	}
-	return f
+	return took(got.Took).in(peak)
 }
 
 // unchanged measures a sync in which nothing has changed.
-func (s *syncing) unchanged(context.Context) (f figure) {
-	err := try(func() {
-		got, peak := inChild[domain.SyncRun](s.bench, "sync", s.params)
-		if n := got.Result.Created + got.Result.Updated + got.Result.Deactivated; n != 0 {
-			fail("the sync of what has not changed changed %d users", n)
-		}
-		f = took(got.Took).in(peak)
-	})
-	check(errors.Join(err, s.server.stop()))
-	return f
+func (s *syncing) unchanged(context.Context) figure {
+	got, peak := inChild[domain.SyncRun](s.bench, "sync", s.params)
+	if n := got.Result.Created + got.Result.Updated + got.Result.Deactivated; n != 0 {
+		fail("the sync of what has not changed changed %d users", n)
+	}
+	return took(got.Took).in(peak)
 }
 
 // emptyClient makes a client of a partner of its own: the seed's has those of the
