@@ -53,3 +53,12 @@ func Evaluations(
 
 // Detail says a measure's numerator and denominator in words.
 func Detail(m domain.Measure, part, whole *int) string { return detail(m, part, whole) }
+
+// ImportAll applies records of a kind.
+func ImportAll[T any](ctx context.Context, d *DB, of Records, batch []T) ([]domain.ImportResult, error) {
+	records := make([]any, len(batch))
+	for i := range batch {
+		records[i] = &batch[i]
+	}
+	return of.Import(ctx, d, records)
+}

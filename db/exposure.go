@@ -16,18 +16,18 @@ import (
 type exposureRow struct {
 	bun.BaseModel `bun:"table:exposures,alias:e"`
 
-	ID          domain.MessageID // breaks ties, and is shown nowhere
-	UserID      domain.UserID
-	BreachName  string
+	UserID      domain.UserID `bun:"user_id,pk"`
+	BreachName  string        `bun:"breach_name,pk"`
 	Severity    domain.Severity
 	DataClasses []string `bun:",array"`
 	FirstSeenAt time.Time
 	NotifiedAt  *time.Time
 	ResolvedAt  *time.Time
 
-	Title    string       `bun:",scanonly"`
-	Domain   *string      `bun:",scanonly"`
-	BreachOn *domain.Date `bun:",scanonly"`
+	ID       domain.MessageID `bun:",scanonly"` // follows from the key: breaks ties, and is shown nowhere
+	Title    string           `bun:",scanonly"`
+	Domain   *string          `bun:",scanonly"`
+	BreachOn *domain.Date     `bun:",scanonly"`
 }
 
 func (r *exposureRow) exposure() domain.Exposure {
@@ -41,7 +41,7 @@ func (r *exposureRow) exposure() domain.Exposure {
 // selectExposures selects exposures, alias e, with what the catalogue says of
 // their breaches.
 func selectExposures(q *pg.Select) {
-	q.Columns(pg.Columns[exposureRow]() + ", b.title, b.domain, b.breach_on").
+	q.Columns(pg.Columns[exposureRow]() + ", e.id, b.title, b.domain, b.breach_on").
 		Join("JOIN breaches AS b ON b.name = e.breach_name")
 }
 

@@ -14,199 +14,90 @@ import (
 	"partnerapi/domain"
 )
 
-// Imports of framework assignments and courses.
+// Imports and exports of framework assignments and courses.
 
-type appliedFramework = applied[domain.FrameworkAssignmentRecord, frameworkRow]
+// importedFramework is a framework assignment, and whether its audience is gone.
+type importedFramework struct {
+	bun.BaseModel `bun:"table:framework_assignments,alias:f"`
+	frameworkRow
 
-// ImportFrameworkAssignments adds the framework assignments of records and updates
-// those that are there, in one transaction, and returns what became of each record. Who
-// is in the audience of a new one is given its courses, as of when both the user and
+	Deleted bool `bun:",scanonly"`
+}
+
+// FrameworkRecords are framework assignments, of which a client has one for an audience.
+// Who is in the audience of a new one is given its courses, as of when both the user and
 // the assignment were there (decisions 7.7, 10); switching its training on gives them
-// too, and off withdraws them. It takes the same number of statements for any number of
-// records that switch nothing off, and must not be called in a transaction.
-func (d *DB) ImportFrameworkAssignments(
-	ctx context.Context, batch []domain.FrameworkAssignmentRecord,
-) ([]domain.ImportResult, error) {
-	return importBatch(ctx, d, batch, (*Change).importFrameworks)
-}
-
-// frameworkUse is what is assigned to whom: a client has one assignment of it.
-type frameworkUse struct {
-	client    domain.ClientID
-	framework string
-	audience  domain.FrameworkAudienceType
-	id        [16]byte // zero for all users
-}
-
-func (r *frameworkRow) use() frameworkUse {
-	return frameworkUse{r.ClientID, r.FrameworkID, r.AudienceType, pg.Or(r.AudienceID, [16]byte{})}
-}
-
-// importingFrameworks is a batch of records of framework assignments being applied.
-type importingFrameworks struct {
-	*Change
-	rows    map[any]*frameworkRow
-	uses    map[frameworkUse]domain.FrameworkAssignmentID
-	clients map[domain.ClientID]bool
-	// audiences are the groups and collections that are there, with their clients.
-	audiences map[[16]byte]audienceRow
-}
-
-type audienceRow struct {
-	ID       [16]byte
-	Type     domain.FrameworkAudienceType
-	ClientID domain.ClientID
-}
-
-func (c *Change) importFrameworks(
-	ctx context.Context, batch []domain.FrameworkAssignmentRecord, results []domain.ImportResult,
-) error {
-	m := &importingFrameworks{Change: c}
-	if err := m.read(ctx, batch); err != nil {
-		return err
-	}
-	k := kind[domain.FrameworkAssignmentRecord, frameworkRow]{
-		Change: c, rows: m.rows, refuse: m.refusal, finish: m.finish,
-		fresh: func(r *domain.FrameworkAssignmentRecord) frameworkRow {
-			row, _ := m.begin(r) // it was not refused
-			return row
+// too, and off withdraws them, in statements for each client.
+var FrameworkRecords Records = &kind[domain.FrameworkAssignmentRecord, importedFramework]{
+	object: "framework_assignment", partner: ofPartner("f"), order: "f.client_id, f.created_at, f.id",
+	columns: `f.audience_type = 'collection' AND NOT EXISTS (
+		SELECT 1 FROM collections AS k WHERE k.client_id = f.client_id AND k.id = f.audience_id) AS deleted`,
+	exported:  exportFramework,
+	audiences: soleLock, locked: "f.client_id, f.id",
+	fresh: func(r *importedFramework) { // as the API has them by default
+		r.AudienceType, r.Training, r.Phishing, r.Reporting = domain.FrameworkForAll, true, true, true
+	},
+	finish: finishFramework,
+	names: &names[importedFramework]{
+		field: "audience",
+		held: `t.client_id = k.scope::uuid
+			AND concat_ws('/', t.framework_id, t.audience_type, t.audience_id) = k.key`,
+		of: func(r *importedFramework) name {
+			key := r.FrameworkID + "/" + string(r.AudienceType)
+			if r.AudienceID != nil {
+				key += "/" + domain.GroupID(*r.AudienceID).UUID()
+			}
+			return name{r.ClientID.UUID(), key}
 		},
-	}
-	made, changed, err := k.settle(ctx, batch, results)
-	if err != nil {
-		return err
-	}
-	if err := k.store(ctx, made, changed); err != nil {
-		return err
-	}
-	if err := c.reevaluate(ctx, changed); err != nil {
-		return err
-	}
-	return c.followFrameworks(ctx, made, changed)
+	},
+	follow: followFrameworks,
 }
 
-// reevaluate has framework assignments evaluated anew.
-func (c *Change) reevaluate(ctx context.Context, list []*appliedFramework) error {
-	if len(list) == 0 {
-		return nil
+type (
+	importingFrameworks = importing[domain.FrameworkAssignmentRecord, importedFramework]
+	appliedFramework    = applied[domain.FrameworkAssignmentRecord, importedFramework]
+)
+
+func exportFramework(r *importedFramework, out *domain.FrameworkAssignmentRecord) error {
+	audience := domain.AudienceRecord{Type: r.AudienceType, Deleted: r.Deleted}
+	switch id := pg.Or(r.AudienceID, [16]byte{}); r.AudienceType {
+	case domain.FrameworkForGroup:
+		audience.ID = new(domain.AnyRefTo(domain.GroupID(id)))
+	case domain.FrameworkForCollection:
+		audience.ID = new(domain.AnyRefTo(domain.CollectionID(id)))
 	}
-	ids := make([]domain.FrameworkAssignmentID, len(list))
-	for i, f := range list {
-		ids[i] = f.after.ID
-	}
-	_, err := pg.Exec(ctx, c, "have framework assignments evaluated", pg.SQL(`
-		UPDATE framework_assignments SET evaluated_at = 'epoch', changed_at = ?
-		WHERE id = ANY(?::uuid[])`, c.At, pg.IDs(ids)))
-	return err
+	out.Audience = domain.Give(audience)
+	out.Modules = domain.Give(domain.ModulesRecord{
+		Training: &r.Training, Phishing: &r.Phishing, Policies: &r.Policies, Reporting: &r.Reporting,
+	})
+	return nil
 }
 
-// read finds what records of framework assignments name, archived clients' objects too,
-// and locks the audiences of their clients.
-func (m *importingFrameworks) read(ctx context.Context, batch []domain.FrameworkAssignmentRecord) error {
-	ids := idsOf(batch)
-	clients := refsOf(batch, func(r *domain.FrameworkAssignmentRecord) clientRef { return r.Client })
-	clients = slices.DeleteFunc(clients, domain.ClientID.IsZero)
-	m.Lock(AudienceLocks)
-	err := m.lockAudiences(ctx, "pg_advisory_xact_lock", pg.SQL(`(
-		SELECT unnest(?::uuid[]) AS id UNION SELECT client_id FROM framework_assignments WHERE id = ANY(?::uuid[])) AS l`,
-		pg.IDs(clients), ids))
-	if err != nil {
-		return err
+// finishFramework sets the audience of a new assignment, and switches the modules.
+func finishFramework(b *importingFrameworks, a *appliedFramework) error {
+	audience, row := a.record.Audience, a.after
+	if _, found := domain.FrameworkByID(row.FrameworkID); a.before == nil && !found {
+		return errors.New("framework must be a framework of the catalogue, such as hipaa")
 	}
-	rows, err := pg.All[frameworkRow](ctx, m, "read framework assignments", pg.Rows[frameworkRow]().
-		Where("f.client_id = ANY(?::uuid[]) OR f.id = ANY(?::uuid[])", pg.IDs(clients), ids))
-	if err != nil {
-		return err
-	}
-	m.rows, m.uses = rowsByID(rows), map[frameworkUse]domain.FrameworkAssignmentID{}
-	for i := range rows {
-		m.uses[rows[i].use()] = rows[i].ID
-	}
-	if err := m.readAudiences(ctx, batch, clients); err != nil {
-		return err
-	}
-	m.clients, err = existing(ctx, m.Change, "look for clients", "clients WHERE", sortedUnique(clients))
-	return err
-}
-
-func (m *importingFrameworks) readAudiences(
-	ctx context.Context, batch []domain.FrameworkAssignmentRecord, clients []domain.ClientID,
-) error {
-	var ids [][16]byte
-	for i := range batch {
-		if id := batch[i].Audience.Value.ID; id != nil {
-			ids = append(ids, id.UUID)
+	switch said := pg.Or(audience.Value.ID, domain.AnyRef{}).UUID; {
+	case !audience.Given:
+	case a.before == nil:
+		if err := setAudience(b, row, audience.Value); err != nil {
+			return err
 		}
+	case audience.Value.Type != row.AudienceType || said != pg.Or(row.AudienceID, [16]byte{}):
+		return cannotChange("audience")
 	}
-	found, err := pg.All[audienceRow](ctx, m, "look for groups and collections", pg.SQL(`
-		SELECT id, 'group' AS type, client_id FROM groups WHERE client_id = ANY(?0::uuid[]) AND id = ANY(?1::uuid[])
-		UNION ALL
-		SELECT id, 'collection', client_id FROM collections WHERE client_id = ANY(?0::uuid[]) AND id = ANY(?1::uuid[])`,
-		pg.IDs(clients), ids))
-	m.audiences = mapped(found, func(a *audienceRow) [16]byte { return a.ID })
-	return err
-}
 
-func (m *importingFrameworks) refusal(
-	r *domain.FrameworkAssignmentRecord, before *frameworkRow,
-) domain.ImportResult {
-	if before != nil {
-		var id [16]byte
-		if r.Audience.Value.ID != nil {
-			id = r.Audience.Value.ID.UUID
-		}
-		if r.Audience.Given && (r.Audience.Value.Type != before.AudienceType || id != pg.Or(before.AudienceID, [16]byte{})) {
-			return cannotChange("audience")
-		}
-		return domain.ImportResult{}
-	}
-	row, err := m.begin(r)
-	if err != nil {
-		return refused(err)
-	}
-	if other, taken := m.uses[row.use()]; taken {
-		return takenBy("audience", other)
-	}
-	return domain.ImportResult{}
-}
-
-// begin is a new framework assignment, with the modules that the API has by default.
-func (m *importingFrameworks) begin(r *domain.FrameworkAssignmentRecord) (frameworkRow, error) {
-	row := frameworkRow{
-		ClientID: r.Client.Value.ID, FrameworkID: r.Framework.Value, AudienceType: domain.FrameworkForAll,
-		Training: true, Phishing: true, Reporting: true, CreatedAt: m.At,
-	}
-	if !m.clients[row.ClientID] {
-		return row, errors.New("client: " + domain.NoSuchObject(row.ClientID.Noun()))
-	}
-	if _, found := domain.FrameworkByID(row.FrameworkID); !found {
-		return row, errors.New("framework must be a framework of the catalogue, such as hipaa")
-	}
-	if !r.Audience.Given {
-		return row, nil
-	}
-	return row, m.audience(&row, r.Audience.Value)
-}
-
-// finish switches the modules.
-func (m *importingFrameworks) finish(a *appliedFramework) (beside bool, err error) {
 	modules := a.record.Modules.Value
-	for _, module := range []struct{ from, to *bool }{
-		{modules.Training, &a.after.Training}, {modules.Phishing, &a.after.Phishing},
-		{modules.Policies, &a.after.Policies}, {modules.Reporting, &a.after.Reporting},
-	} {
-		*module.to = pg.Or(module.from, *module.to)
-	}
-	if a.before == nil {
-		m.uses[a.after.use()] = a.after.ID
-		m.frameworksMoved(a.after.ClientID)
-	}
-	return false, nil
+	row.Training, row.Phishing = pg.Or(modules.Training, row.Training), pg.Or(modules.Phishing, row.Phishing)
+	row.Policies, row.Reporting = pg.Or(modules.Policies, row.Policies), pg.Or(modules.Reporting, row.Reporting)
+	return nil
 }
 
-// audience sets whom an assignment is for. A collection that was deleted is no one's
+// setAudience sets whom an assignment is for. A collection that was deleted is no one's
 // (decisions 7.7), and has to be said to be that.
-func (m *importingFrameworks) audience(row *frameworkRow, a domain.AudienceRecord) error {
+func setAudience(b *importingFrameworks, row *importedFramework, a domain.AudienceRecord) error {
 	row.AudienceType = a.Type
 	switch {
 	case a.Type == domain.FrameworkForAll && (a.ID != nil || a.Deleted):
@@ -218,10 +109,13 @@ func (m *importingFrameworks) audience(row *frameworkRow, a domain.AudienceRecor
 	case a.Deleted && a.Type != domain.FrameworkForCollection:
 		return errors.New("audience: only a collection may be deleted")
 	}
+
 	row.AudienceID = &a.ID.UUID
-	found, there := m.audiences[a.ID.UUID]
-	there = there && found.Type == a.Type && found.ClientID == row.ClientID
-	switch {
+	found := b.found.find(domain.GroupID(a.ID.UUID))
+	if a.Type == domain.FrameworkForCollection {
+		found = b.found.find(domain.CollectionID(a.ID.UUID))
+	}
+	switch there := found.isOf(row.ClientID); {
 	case there && a.Deleted:
 		return errors.New("audience: the collection is there, and not deleted")
 	case !there && !a.Deleted:
@@ -231,31 +125,39 @@ func (m *importingFrameworks) audience(row *frameworkRow, a domain.AudienceRecor
 }
 
 // followFrameworks gives and withdraws what follows from assignments.
-func (c *Change) followFrameworks(ctx context.Context, added, changed []*appliedFramework) error {
-	var on []domain.FrameworkAssignmentID
+func followFrameworks(ctx context.Context, b *importingFrameworks) error {
+	var on, changed []domain.FrameworkAssignmentID
 	off := map[domain.ClientID][]domain.FrameworkAssignmentID{}
-	for i := range added {
-		on = append(on, added[i].after.ID)
+	for _, f := range b.made {
+		on = append(on, f.after.ID)
+		b.frameworksMoved(f.after.ClientID)
 	}
-	for i := range changed {
-		switch f := changed[i]; {
+	for _, f := range b.changed {
+		changed = append(changed, f.after.ID)
+		switch {
 		case f.after.Training && !f.before.Training:
 			on = append(on, f.after.ID)
 		case f.before.Training && !f.after.Training:
 			off[f.after.ClientID] = append(off[f.after.ClientID], f.after.ID)
 		}
 	}
+	_, err := pg.Exec(ctx, b, "have framework assignments evaluated", pg.SQL(`
+		UPDATE framework_assignments SET evaluated_at = 'epoch', changed_at = ?
+		WHERE id = ANY(?::uuid[])`, b.At, pg.IDs(changed)))
+	if err != nil {
+		return err
+	}
 	for _, withdraw := range []func(*Tenant, context.Context, *Change, []domain.FrameworkAssignmentID) error{
 		(*Tenant).withdrawWaiting, (*Tenant).withdrawGiven, // of all, in the lock order
 	} {
 		for _, client := range sortedIDs(off) {
-			t := &Tenant{Client: domain.Client{ID: client}, db: c.DB}
-			if err := withdraw(t, ctx, c, off[client]); err != nil {
+			t := &Tenant{Client: domain.Client{ID: client}, db: b.DB}
+			if err := withdraw(t, ctx, b.Change, off[client]); err != nil {
 				return err
 			}
 		}
 	}
-	return c.giveSince(ctx, on)
+	return b.giveSince(ctx, on)
 }
 
 // giveSince gives the courses of framework assignments to those who are in their
@@ -296,7 +198,7 @@ func (c *Change) giveSince(ctx context.Context, ids []domain.FrameworkAssignment
 	return err
 }
 
-// importedCourse is a row of courses with its titles by language, as JSON.
+// importedCourse is a course with its titles by language, as JSON.
 type importedCourse struct {
 	bun.BaseModel `bun:"table:courses,alias:c"`
 	courseRow
@@ -309,36 +211,39 @@ func (r *importedCourse) titles() (titles map[domain.Language]string, err error)
 	return titles, err
 }
 
-// ImportCourses applies records of courses. What users were given stays theirs.
-func (d *DB) ImportCourses(ctx context.Context, batch []domain.CourseRecord) ([]domain.ImportResult, error) {
-	return importBatch(ctx, d, batch, (*Change).importCourses)
+// CourseRecords are courses of the catalogue, which all partners share. What users were
+// given of one stays theirs.
+var CourseRecords Records = &kind[domain.CourseRecord, importedCourse]{
+	object: "course", order: "c.created_at, c.id", locked: "c.id",
+	exported: exportCourse,
+	fresh: func(r *importedCourse) {
+		r.Titles, r.RenewalMonths = json.RawMessage("{}"), 12
+		r.Languages = []domain.Language{domain.English, domain.Spanish, domain.French}
+	},
+	finish: finishCourse,
 }
 
-func (c *Change) importCourses(
-	ctx context.Context, batch []domain.CourseRecord, results []domain.ImportResult,
-) error {
-	rows, err := lockRows[domain.CourseRecord, importedCourse](ctx, c, batch, "c.id")
-	if err != nil {
-		return err
+// exportCourse says the titles. A course that is in fewer languages than all has its title
+// in each of them.
+func exportCourse(r *importedCourse, out *domain.CourseRecord) error {
+	titles, err := r.titles()
+	if len(titles) == 0 && len(r.Languages) < len(domain.English.Values()) {
+		for _, language := range r.Languages {
+			titles[language] = r.Title
+		}
 	}
-	k := kind[domain.CourseRecord, importedCourse]{
-		Change: c, rows: rows, finish: finishCourse,
-		fresh: func(*domain.CourseRecord) importedCourse {
-			return importedCourse{Titles: json.RawMessage("{}"), courseRow: courseRow{
-				RenewalMonths: 12, CreatedAt: c.At,
-				Languages: []domain.Language{domain.English, domain.Spanish, domain.French},
-			}}
-		},
+	if len(titles) > 0 {
+		out.Titles = domain.Give(titles)
 	}
-	return k.apply(ctx, batch, results)
+	return err
 }
 
 // finishCourse sets the titles: a course is available in the languages that they are
 // in.
-func finishCourse(a *applied[domain.CourseRecord, importedCourse]) (bool, error) {
+func finishCourse(_ *importing[domain.CourseRecord, importedCourse], a *applied[domain.CourseRecord, importedCourse]) error {
 	titles, err := a.after.titles()
 	if err != nil || !a.record.Titles.Given {
-		return false, err
+		return err
 	}
 	if languages := slices.Sorted(maps.Keys(a.record.Titles.Value)); !slices.Equal(languages, a.after.Languages) {
 		a.after.Languages = languages
@@ -346,5 +251,5 @@ func finishCourse(a *applied[domain.CourseRecord, importedCourse]) (bool, error)
 	if !maps.Equal(titles, a.record.Titles.Value) {
 		a.after.Titles, err = json.Marshal(a.record.Titles.Value)
 	}
-	return false, err
+	return err
 }

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -11,218 +12,141 @@ import (
 	"partnerapi/domain"
 )
 
-// Imports of what happened to users: exposures, and mails that they were sent.
+// Imports and exports of what happened to users: exposures, and mails that they were
+// sent.
 
-// importedExposure is a row of exposures.
+// importedExposure is an exposure with what an import has beside.
 type importedExposure struct {
 	bun.BaseModel `bun:"table:exposures,alias:e"`
-
-	ClientID    domain.ClientID `bun:"client_id,pk"`
-	UserID      domain.UserID   `bun:"user_id,pk"`
-	BreachName  string          `bun:"breach_name,pk"`
-	Severity    domain.Severity
-	DataClasses []string `bun:",array"`
-	Found       bool
-	FirstSeenAt time.Time
-	NotifiedAt  *time.Time
-	ResolvedAt  *time.Time
-	UpdatedAt   time.Time
+	exposureRow
+	ClientID  domain.ClientID `bun:"client_id,pk"`
+	Found     bool
+	UpdatedAt time.Time
 }
 
-// exposureKey names a user's exposure in a breach.
-type exposureKey struct {
-	user   domain.UserID
-	breach string
+// historyKey names what happened to a user: an exposure by its breach, a mail by its id.
+type historyKey struct {
+	user domain.UserID
+	of   any
 }
 
-// importingExposures is a batch of records of exposures being applied.
-type importingExposures struct {
-	*Change
-	owners    map[domain.UserID]domain.ClientID
-	catalogue map[string]*breachRow
+// ExposureRecords are exposures. A user has one in a breach, which each record names: it
+// has no id of its own. The users are scored again; there is no event and no notice
+// (decisions 7.11).
+var ExposureRecords Records = &kind[domain.ExposureRecord, importedExposure]{
+	object: "exposure", partner: ofPartner("e"), order: "e.client_id, e.user_id, e.breach_name", columns: "e.id",
+	key:    func(r *domain.ExposureRecord) any { return historyKey{r.User.Value.ID, r.BreachName.Value} },
+	begin:  beginExposures,
+	follow: followExposures,
 }
 
-// ImportExposures adds the exposures of records and updates those that are there, in
-// one transaction, and returns what became of each record. A user has one exposure in
-// a breach, which each record names: an exposure has no id of its own. The users are
-// scored again; there is no event and no notice (decisions 7.11). It takes the same
-// number of statements for any number of records, and must not be called in a
-// transaction.
-func (d *DB) ImportExposures(ctx context.Context, batch []domain.ExposureRecord) ([]domain.ImportResult, error) {
-	return importBatch(ctx, d, batch, (*Change).importExposures)
-}
+type (
+	importingExposures = importing[domain.ExposureRecord, importedExposure]
+	appliedExposure    = applied[domain.ExposureRecord, importedExposure]
+)
 
-func (c *Change) importExposures(
-	ctx context.Context, batch []domain.ExposureRecord, results []domain.ImportResult,
-) (err error) {
-	users, breaches := refsOf(batch, func(r *domain.ExposureRecord) userRef { return r.User }), make([]string, len(batch))
-	for i := range batch {
-		breaches[i] = batch[i].BreachName.Value
-	}
-	m := &importingExposures{Change: c}
-	if m.owners, err = c.lockAnyUsers(ctx, users); err != nil {
+func beginExposures(ctx context.Context, b *importingExposures) error {
+	if _, err := b.lockUsers(ctx, pg.SQL("u.id = ANY(?::uuid[])", b.found.ids(domain.UserKind{}.Prefix()))); err != nil {
 		return err
 	}
-	if m.catalogue, err = c.lockBreaches(ctx, breaches); err != nil {
-		return err
+	users, breaches := make([]domain.UserID, len(b.list)), make([]string, len(b.list))
+	for i, a := range b.list {
+		users[i], breaches[i] = a.record.User.Value.ID, a.record.BreachName.Value
 	}
-	stored, err := c.lockExposures(ctx, users, breaches)
+	catalogue, err := b.lockBreaches(ctx, breaches)
 	if err != nil {
 		return err
 	}
-	k := kind[domain.ExposureRecord, importedExposure]{
-		Change: c, rows: stored, refuse: m.refusal, fresh: m.fresh, finish: m.finish, then: m.then,
-		key: func(r *domain.ExposureRecord) any { return exposureKey{r.User.Value.ID, r.BreachName.Value} },
-	}
-	made, changed, err := k.settle(ctx, batch, results)
-	if err != nil {
+	b.Lock(ExposureLocks)
+	if err := lockHistory(ctx, b, users, "breach_name", pg.SQL("?::text[]", breaches)); err != nil {
 		return err
 	}
-	if err := k.store(ctx, made, changed); err != nil {
-		return err
+
+	b.kind.finish = func(_ *importingExposures, a *appliedExposure) error {
+		breach := catalogue[a.record.BreachName.Value]
+		if breach == nil {
+			return fmt.Errorf("breach_name: %s; import the breaches first: partnerapi breaches import",
+				domain.NoSuchObject(breachNoun))
+		}
+		return finishExposure(a, breach)
 	}
-	return c.exposed(ctx, append(after(made), after(changed)...))
+	return nil
 }
 
-func (m *importingExposures) refusal(r *domain.ExposureRecord, _ *importedExposure) domain.ImportResult {
-	if _, found := m.owners[r.User.Value.ID]; !found {
-		return noSuch("user", "user")
+// finishExposure sets what the record of a new exposure does not say, as the data classes
+// or else the breach have it.
+func finishExposure(a *appliedExposure, breach *breachRow) error {
+	r, e := a.record, a.after
+	if a.before == nil && !r.Severity.Given {
+		e.Severity = breach.Severity
+		if r.DataClasses.Given {
+			e.Severity = domain.SeverityOf(r.DataClasses.Value, breach.Sensitive, breach.SpamList)
+		}
 	}
-	if m.catalogue[r.BreachName.Value] == nil {
-		return domain.RefuseImport("breach_name: %s; import the breaches first: partnerapi breaches import",
-			domain.NoSuchObject(breachNoun))
+	if a.before == nil && !r.DataClasses.Given {
+		e.DataClasses = breach.DataClasses
 	}
-	return domain.ImportResult{}
-}
-
-// fresh is a new exposure. What its record does not say is as the data classes or else
-// the breach have it.
-func (m *importingExposures) fresh(r *domain.ExposureRecord) importedExposure {
-	b := m.catalogue[r.BreachName.Value]
-	e := importedExposure{
-		ClientID: m.owners[r.User.Value.ID], Severity: b.Severity, DataClasses: b.DataClasses, UpdatedAt: m.At,
-	}
-	if r.DataClasses.Given {
-		e.Severity = domain.SeverityOf(r.DataClasses.Value, b.Sensitive, b.SpamList)
-	}
-	return e
-}
-
-func (m *importingExposures) finish(a *applied[domain.ExposureRecord, importedExposure]) (beside bool, err error) {
-	switch e := a.after; {
+	switch {
 	case e.NotifiedAt != nil && e.NotifiedAt.Before(e.FirstSeenAt):
-		err = errors.New("notified_at is before first_seen_at")
+		return errors.New("notified_at is before first_seen_at")
 	case e.ResolvedAt != nil && e.ResolvedAt.Before(e.FirstSeenAt):
-		err = errors.New("resolved_at is before first_seen_at")
+		return errors.New("resolved_at is before first_seen_at")
 	}
-	return false, err
-}
-
-func (m *importingExposures) then(a *applied[domain.ExposureRecord, importedExposure]) {
-	e := a.after
 	// One that is known by its resolving alone (sightSQL) shows by its times.
 	e.Found = e.Found || e.ResolvedAt == nil || !e.ResolvedAt.Equal(e.FirstSeenAt)
-	e.UpdatedAt = latest(e.UpdatedAt, m.At)
+	return nil
 }
 
-// lockExposures locks exposures of locked users.
-func (c *Change) lockExposures(
-	ctx context.Context, users []domain.UserID, breaches []string,
-) (map[any]*importedExposure, error) {
-	c.Lock(ExposureLocks)
-	rows, err := pg.All[importedExposure](ctx, c, "lock exposures", pg.SQL(`
-		SELECT `+pg.Columns[importedExposure]()+`
-		FROM (SELECT DISTINCT user_id, breach_name FROM unnest(?::uuid[], ?::text[]) AS l (user_id, breach_name)) AS l
-		JOIN users AS u ON u.id = l.user_id
-		JOIN exposures AS e ON e.client_id = u.client_id AND e.user_id = l.user_id AND e.breach_name = l.breach_name
-		ORDER BY e.client_id, e.user_id, e.breach_name FOR NO KEY UPDATE OF e`, pg.IDs(users), breaches))
-	stored := make(map[any]*importedExposure, len(rows))
-	for i := range rows {
-		stored[exposureKey{rows[i].UserID, rows[i].BreachName}] = &rows[i]
+// followExposures notes what follows from exposures that moved. To clients without Dark
+// Web Monitoring nothing of them is shown.
+func followExposures(ctx context.Context, b *importingExposures) error {
+	moved := append(rowsAfter(b.made), rowsAfter(b.changed)...)
+	clients := make([]domain.ClientID, len(moved))
+	for i := range moved {
+		clients[i] = moved[i].ClientID
 	}
-	return stored, err
-}
-
-// exposed notes what follows from exposures that moved. To clients without Dark Web
-// Monitoring nothing of them is shown.
-func (c *Change) exposed(ctx context.Context, list []importedExposure) error {
-	clients := make([]domain.ClientID, len(list))
-	for i := range list {
-		clients[i] = list[i].ClientID
-	}
-	shown, err := existing(ctx, c, "look for clients with Dark Web Monitoring", "clients WHERE dark_web_monitoring AND",
+	shown, err := existing(ctx, b.Change, "look for clients with Dark Web Monitoring", "clients WHERE dark_web_monitoring AND",
 		sortedUnique(clients))
-	for i := range list {
-		if user := (domain.UserKey{Client: list[i].ClientID, User: list[i].UserID}); shown[user.Client] {
-			c.Rescore(user)
-			c.touch(user)
+	for i := range moved {
+		if user := (domain.UserKey{Client: moved[i].ClientID, User: moved[i].UserID}); shown[user.Client] {
+			b.Rescore(user)
+			b.touch(user)
 		}
 	}
 	return err
 }
 
-// ImportSentEmails adds the mails of records, which were sent to users, and updates
-// those that are there, in one transaction, and returns what became of each record.
-// Nothing follows from a mail that was sent. Two users may have been sent mails of one
-// id, so that each record names the user. It takes the same number of statements for
-// any number of records, and must not be called in a transaction.
-func (d *DB) ImportSentEmails(ctx context.Context, batch []domain.SentEmailRecord) ([]domain.ImportResult, error) {
-	return importBatch(ctx, d, batch, (*Change).importEmails)
+// SentEmailRecords are mails that were sent to users, from which nothing follows. Two
+// users may have been sent mails of one id, so that each record names the user.
+var SentEmailRecords Records = &kind[domain.SentEmailRecord, sentEmailRow]{
+	object: "sent_email", partner: ofPartner("e"), order: "e.client_id, e.user_id, e.id",
+	key: func(r *domain.SentEmailRecord) any { return historyKey{r.User.Value.ID, r.ID.ID} },
+	begin: func(ctx context.Context, b *importing[domain.SentEmailRecord, sentEmailRow]) error {
+		users := make([]domain.UserID, len(b.list))
+		for i, a := range b.list {
+			users[i] = a.record.User.Value.ID
+		}
+		return lockHistory(ctx, b, users, "id", pg.SQL("?::uuid[]", b.ids()))
+	},
 }
 
-// emailKey names a mail to a user.
-type emailKey struct {
-	user domain.UserID
-	id   domain.MessageID
-}
-
-func (c *Change) importEmails(
-	ctx context.Context, batch []domain.SentEmailRecord, results []domain.ImportResult,
+// lockHistory locks rows that are there of what happened to users, by a column beside the
+// user. Each is looked up by its key: PostgreSQL would rather read all of a table that it
+// knows little of yet.
+func lockHistory[Record, Row any](
+	ctx context.Context, b *importing[Record, Row], users []domain.UserID, column string, values pg.Query,
 ) error {
-	users := refsOf(batch, func(r *domain.SentEmailRecord) userRef { return r.User })
-	owners, err := c.anyUsers(ctx, users)
-	if err != nil {
-		return err
-	}
-	stored, err := c.lockEmails(ctx, owners, users, idsOf(batch))
-	if err != nil {
-		return err
-	}
-	k := kind[domain.SentEmailRecord, sentEmailRow]{
-		Change: c, rows: stored,
-		key: func(r *domain.SentEmailRecord) any { return emailKey{r.User.Value.ID, r.ID.ID} },
-		refuse: func(r *domain.SentEmailRecord, _ *sentEmailRow) domain.ImportResult {
-			if _, found := owners[r.User.Value.ID]; !found {
-				return noSuch("user", "user")
-			}
-			return domain.ImportResult{}
-		},
-		fresh: func(r *domain.SentEmailRecord) sentEmailRow {
-			return sentEmailRow{ClientID: owners[r.User.Value.ID]}
-		},
-	}
-	return k.apply(ctx, batch, results)
-}
-
-// lockEmails locks mails that were sent to users, whose clients are known. Each is
-// looked up by its key: PostgreSQL would rather read all of a table that it knows
-// little of yet.
-func (c *Change) lockEmails(
-	ctx context.Context, owners map[domain.UserID]domain.ClientID, users []domain.UserID, ids [][16]byte,
-) (map[any]*sentEmailRow, error) {
 	clients := make([]domain.ClientID, len(users))
 	for i, user := range users {
-		clients[i] = owners[user]
+		clients[i] = pg.Or(b.found.find(user), foundObject{}).ClientID
 	}
-	rows, err := pg.All[sentEmailRow](ctx, c, "lock sent mails", pg.SQL(`
-		SELECT `+pg.Columns[sentEmailRow]()+`
-		FROM (SELECT * FROM unnest(?::uuid[], ?::uuid[], ?::uuid[]) AS k (client_id, user_id, id) ORDER BY 1, 2, 3) AS l
-		CROSS JOIN LATERAL (
-			SELECT * FROM sent_emails WHERE client_id = l.client_id AND user_id = l.user_id AND id = l.id FOR NO KEY UPDATE
-		) AS e`, pg.IDs(clients), pg.IDs(users), ids))
-	stored := make(map[any]*sentEmailRow, len(rows))
-	for i := range rows {
-		stored[emailKey{rows[i].UserID, rows[i].ID}] = &rows[i]
-	}
-	return stored, err
+	rows, err := pg.All[Row](ctx, b, "lock "+pg.Table[Row](), pg.SQL(`
+		SELECT `+pg.Columns[Row]()+` FROM (
+			SELECT DISTINCT * FROM unnest(?::uuid[], ?::uuid[], ?) AS k (client_id, user_id, key) ORDER BY 1, 2, 3
+		) AS l CROSS JOIN LATERAL (
+			SELECT * FROM `+pg.Table[Row]()+` WHERE client_id = l.client_id AND user_id = l.user_id AND `+column+` = l.key
+			FOR NO KEY UPDATE
+		) AS e`, pg.IDs(clients), pg.IDs(users), values))
+	b.keep(rows)
+	return err
 }

@@ -37,14 +37,14 @@ func TestImportSentEmails(t *testing.T) {
 	}
 	batch[3].ID, batch[3].Missing = domain.RefTo(db.NewID[domain.MessageKind]()), "event_time"
 
-	results, err := w.ImportSentEmails(t.Context(), batch)
+	results, err := db.ImportAll(t.Context(), w.DB, db.SentEmailRecords, batch)
 	wantImport(t, results, err, "created", "created", "refused: user: there is no such user", "refused: event_time is missing")
-	results, err = w.ImportSentEmails(t.Context(), batch[:2])
+	results, err = db.ImportAll(t.Context(), w.DB, db.SentEmailRecords, batch[:2])
 	wantImport(t, results, err, "unchanged", "unchanged")
 
 	changed := domain.SentEmailRecord{ID: domain.RefTo(id), User: domain.Give(domain.RefTo(two)), Subject: domain.Give("Hello")}
 	changed.Missing = "event_time" // which one that is there needs not
-	results, err = w.ImportSentEmails(t.Context(), []domain.SentEmailRecord{changed})
+	results, err = db.ImportAll(t.Context(), w.DB, db.SentEmailRecords, []domain.SentEmailRecord{changed})
 	wantImport(t, results, err, "updated")
 	if n := w.count("sent_emails WHERE subject = 'Hello' AND message_type = 'welcome'"); n != 1 || w.count("sent_emails") != 2 {
 		t.Errorf("%d mails are changed", n)
@@ -73,7 +73,7 @@ func TestImportExposures(t *testing.T) {
 	unknown.BreachName = domain.Give("None")
 	early.ResolvedAt = maybe(51 * day)
 
-	results, err := w.ImportExposures(t.Context(), []domain.ExposureRecord{exposure, unknown, early, exposure})
+	results, err := db.ImportAll(t.Context(), w.DB, db.ExposureRecords, []domain.ExposureRecord{exposure, unknown, early, exposure})
 	wantImport(t, results, err, "created", "refused: breach_name: there is no such breach; import the breaches first: partnerapi breaches import",
 		"refused: resolved_at is before first_seen_at", "unchanged")
 	if risk, err := w.UserRisk(t.Context(), user); err != nil || risk.Score != 680 {
@@ -82,7 +82,7 @@ func TestImportExposures(t *testing.T) {
 
 	resolved := exposure
 	resolved.ResolvedAt, resolved.DataClasses = maybe(day), domain.Give([]string{"Names"})
-	results, err = w.ImportExposures(t.Context(), []domain.ExposureRecord{resolved})
+	results, err = db.ImportAll(t.Context(), w.DB, db.ExposureRecords, []domain.ExposureRecord{resolved})
 	wantImport(t, results, err, "updated")
 	if risk, err := w.UserRisk(t.Context(), user); err != nil || risk.Score != 750 {
 		t.Errorf("scored %+v, %v", risk, err)
@@ -124,7 +124,7 @@ func TestImportFrameworkAssignments(t *testing.T) {
 		Type: domain.FrameworkForGroup, ID: new(domain.AnyRefTo(domain.GroupID{1})),
 	})
 	gdpr, none := of("gdpr"), of("none")
-	results, err := w.ImportFrameworkAssignments(t.Context(), []domain.FrameworkAssignmentRecord{gdpr, of("gdpr"), gone, nobody, none})
+	results, err := db.ImportAll(t.Context(), w.DB, db.FrameworkRecords, []domain.FrameworkAssignmentRecord{gdpr, of("gdpr"), gone, nobody, none})
 	wantImport(t, results, err, "created", "refused: audience: the framework assignment", "created",
 		"refused: audience: there is no such group of the client", "refused: framework must be")
 
@@ -165,7 +165,7 @@ func (w *world) switchTraining(other domain.ClientID, assigned, gone domain.Fram
 	w.T.Helper()
 	take := func(want string, records ...domain.FrameworkAssignmentRecord) {
 		w.T.Helper()
-		results, err := w.ImportFrameworkAssignments(w.T.Context(), records)
+		results, err := db.ImportAll(w.T.Context(), w.DB, db.FrameworkRecords, records)
 		wantImport(w.T, results, err, slices.Repeat([]string{want}, len(records))...)
 	}
 	take("unchanged", assigned, gone)

@@ -2,39 +2,111 @@ package db
 
 import (
 	"context"
+	"iter"
 	"reflect"
-	"strings"
-	"sync"
 	"time"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-// How records of a kind become rows: one way for all kinds, and the fields of each.
-
-// kind is how a batch of records of one kind of objects becomes rows of its table, in
-// one change: what the fields of a record say of the row's columns is set (pair), and
-// the kind says what else there is. Its functions may be nil.
+// kind is a kind of objects whose records are rows of a table: what the fields of a
+// record say of the row's columns is set, and the other way for an export (mapping). The
+// kind says what else there is; what it leaves out there is not.
 type kind[Record, Row any] struct {
-	*Change
-	// rows are those that are there, which are locked, by their keys.
-	rows map[any]*Row
-	// key is that of a record; nil for its id.
+	object string
+
+	// partner is the condition that a row is of a partner.
+	partner string
+	// order is that of an export.
+	order string
+	// columns are computed for rows, and listed adds to them what an export needs.
+	columns string
+	listed  func(*pg.Select)
+	// exported says in a record what columns do not.
+	exported func(*Row, *Record) error
+
+	// audiences is the function that locks the audiences of the clients whose objects the
+	// records are, before all else.
+	audiences string
+	// rank and locked are the place of the rows in the lock order, and their own order.
+	rank   LockRank
+	locked string
+	// key is that of a record; that of a row is that of its record. Nil for the id.
 	key func(*Record) any
-	// refuse says why a record cannot be applied that has all that it needs, and leaves
-	// what is fixed. before is nil for an object that is not there.
-	refuse func(r *Record, before *Row) domain.ImportResult
-	// fresh is the row of an object that is not there, before its record.
-	fresh func(*Record) Row
-	// finish sets what follows from a record beside its columns, and reports whether the
-	// record changes something beside the row. An error refuses the record.
-	finish func(a *applied[Record, Row]) (beside bool, err error)
+	// begin locks and reads what the kind has beside what records refer to: rows too, where
+	// they are not found by their ids. It may set finish and follow of the batch.
+	begin func(context.Context, *importing[Record, Row]) error
+	// fresh sets what a row has before its first record.
+	fresh func(*Row)
+	// finish sets what follows from a record beside its columns. An error refuses it.
+	finish func(*importing[Record, Row], *applied[Record, Row]) error
 	// names are what only one object may have.
 	names *names[Row]
-	// then notes what follows from a record that is applied, and changes something. It may
-	// still set columns.
-	then func(a *applied[Record, Row])
+	// shown reports whether callers are shown a change, which moves updated_at; nil for each.
+	shown func(before, after *Row) bool
+	// prepare does what rows have to have happened before they are stored.
+	prepare func(context.Context, *importing[Record, Row]) error
+	// follow does and notes what follows from the rows that are made and changed.
+	follow func(context.Context, *importing[Record, Row]) error
+	// committed does what follows in transactions of its own.
+	committed func(context.Context, *importing[Record, Row]) error
+}
+
+func (k *kind[Record, Row]) Object() string { return k.object }
+
+func (k *kind[Record, Row]) Type() reflect.Type { return reflect.TypeFor[Record]() }
+
+// Export reads the rows as records.
+func (k *kind[Record, Row]) Export(ctx context.Context, d *DB, partner domain.PartnerID) iter.Seq2[any, error] {
+	q := k.rows().OrderBy(k.order)
+	if k.listed != nil {
+		k.listed(q)
+	}
+	if k.partner != "" && !partner.IsZero() {
+		q.Where(k.partner, partner)
+	}
+	return func(yield func(any, error) bool) {
+		for row, err := range pg.Each[Row](ctx, d, "export "+pg.Table[Row](), q) {
+			var record *Record
+			if err == nil {
+				record = recordOf[Record](&row)
+			}
+			if err == nil && k.exported != nil {
+				err = k.exported(&row, record)
+			}
+			if !yield(record, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// ofPartner is the condition that rows of a table, by its alias, are of a partner's clients.
+func ofPartner(alias string) string {
+	return alias + ".client_id IN (SELECT id FROM clients WHERE partner_id = ?)"
+}
+
+// rows selects rows of the table.
+func (k *kind[Record, Row]) rows() *pg.Select {
+	q := pg.Rows[Row]()
+	if k.columns != "" {
+		q.Columns(k.columns)
+	}
+	return q
+}
+
+// importing is a batch of records of one kind being applied in a change.
+type importing[Record, Row any] struct {
+	*Change
+	kind *kind[Record, Row]
+	list []*applied[Record, Row]
+	// found are the objects that the records refer to.
+	found objects
+	// byKey are the rows that are there, which are locked, by their keys.
+	byKey map[any]*Row
+	// made and changed are what is stored.
+	made, changed []*applied[Record, Row]
 }
 
 // applied is a record being applied.
@@ -46,36 +118,60 @@ type applied[Record, Row any] struct {
 	result        *domain.ImportResult
 }
 
-// names are names or addresses of which only one object has each.
-type names[Row any] struct {
-	column string
-	// of is the name of a row, and within what.
-	of func(*Row) (scope, key string)
-	// query finds who has names (settleClaims), and taken refuses one that another has.
-	query string
-	taken func(holder [16]byte) domain.ImportResult
+// refuse refuses the record.
+func (a *applied[Record, Row]) refuse(err error) { *a.result = domain.RefuseImport("%s", err) }
+
+// refused reports whether the record is refused.
+func (a *applied[Record, Row]) refused() bool { return a.result.Refusal != "" }
+
+// Import applies records.
+func (k *kind[Record, Row]) Import(ctx context.Context, d *DB, batch []any) ([]domain.ImportResult, error) {
+	var b *importing[Record, Row]
+	results, err := importBatch(ctx, d, batch, func(ctx context.Context, c *Change, results []domain.ImportResult) error {
+		of := *k
+		b = &importing[Record, Row]{Change: c, kind: &of, found: objects{}, byKey: map[any]*Row{}}
+		for i, record := range batch {
+			b.list = append(b.list, &applied[Record, Row]{record: record.(*Record), result: &results[i]})
+		}
+		return b.apply(ctx)
+	})
+	if err == nil && b != nil && k.committed != nil {
+		err = k.committed(ctx, b)
+	}
+	return results, err
 }
 
-// apply applies a batch. The results are in its order.
-func (k *kind[Record, Row]) apply(ctx context.Context, batch []Record, results []domain.ImportResult) error {
-	made, changed, err := k.settle(ctx, batch, results)
-	if err != nil {
+func (b *importing[Record, Row]) apply(ctx context.Context) error {
+	if err := b.read(ctx); err != nil {
 		return err
 	}
-	return k.store(ctx, made, changed)
-}
+	for _, a := range b.list {
+		if err := b.judge(a); err != nil {
+			a.refuse(err)
+		}
+	}
+	if err := b.settleNames(ctx); err != nil {
+		return err
+	}
+	if b.kind.prepare != nil {
+		if err := b.kind.prepare(ctx, b); err != nil {
+			return err
+		}
+	}
 
-// store stores the rows that settle returned.
-func (k *kind[Record, Row]) store(ctx context.Context, made, changed []*applied[Record, Row]) error {
+	b.sort()
 	what := pg.Table[Row]()
-	if err := pg.UpdateRows(ctx, k, "update imported "+what, after(changed)); err != nil {
+	if err := pg.UpdateRows(ctx, b, "update imported "+what, rowsAfter(b.changed)); err != nil {
 		return err
 	}
-	return pg.CopyRows(ctx, k, "insert imported "+what, after(made))
+	if err := pg.CopyRows(ctx, b, "insert imported "+what, rowsAfter(b.made)); err != nil || b.kind.follow == nil {
+		return err
+	}
+	return b.kind.follow(ctx, b)
 }
 
-// after are the rows as records leave them.
-func after[Record, Row any](list []*applied[Record, Row]) []Row {
+// rowsAfter are the rows as records leave them.
+func rowsAfter[Record, Row any](list []*applied[Record, Row]) []Row {
 	rows := make([]Row, len(list))
 	for i, a := range list {
 		rows[i] = *a.after
@@ -83,315 +179,197 @@ func after[Record, Row any](list []*applied[Record, Row]) []Row {
 	return rows
 }
 
-// settle is apply without storing the rows that are made and those that are changed.
-func (k *kind[Record, Row]) settle(ctx context.Context, batch []Record, results []domain.ImportResult) (
-	made, changed []*applied[Record, Row], err error,
-) {
-	list := make([]*applied[Record, Row], 0, len(batch))
-	for i := range batch {
-		if results[i].Refusal != "" {
-			continue
-		}
-		a := &applied[Record, Row]{record: &batch[i], result: &results[i]}
-		if *a.result = k.judge(a); a.result.Refusal == "" {
-			list = append(list, a)
+// read finds what the records refer to, and locks the rows that are there.
+func (b *importing[Record, Row]) read(ctx context.Context) error {
+	for _, a := range b.list {
+		record := reflect.ValueOf(a.record).Elem()
+		for _, f := range b.mapping().fields {
+			if value, _ := f.value(record); value.IsValid() {
+				b.found.want(value.Interface())
+			}
 		}
 	}
-	if err := k.settleNames(ctx, list); err != nil {
-		return nil, nil, err
+	if b.kind.audiences != "" {
+		err := b.lockAudiences(ctx, b.kind.audiences, pg.SQL(`(
+			SELECT unnest(?::uuid[]) AS id UNION SELECT client_id FROM `+pg.Table[Row]()+` WHERE id = ANY(?::uuid[])) AS l`,
+			b.found.ids(domain.ClientKind{}.Prefix()), b.ids()))
+		if err != nil {
+			return err
+		}
+	}
+	if err := b.lookUp(ctx, b.found); err != nil {
+		return err
+	}
+	if b.kind.begin != nil {
+		if err := b.kind.begin(ctx, b); err != nil {
+			return err
+		}
+	}
+	if b.kind.locked == "" {
+		return nil
 	}
 
-	stored := map[*Row]*applied[Record, Row]{}
-	for _, a := range list {
-		if a.result.Refusal != "" {
+	if b.kind.rank > 0 {
+		b.Lock(b.kind.rank)
+	}
+	rows, err := pg.All[Row](ctx, b, "lock "+pg.Table[Row](), b.kind.rows().
+		Where("id = ANY(?::uuid[])", b.ids()).OrderBy(b.kind.locked).For("NO KEY UPDATE"))
+	b.keep(rows)
+	return err
+}
+
+// ids are those of the records.
+func (b *importing[Record, Row]) ids() [][16]byte {
+	ids := make([][16]byte, len(b.list))
+	for i, a := range b.list {
+		ids[i] = idOf(a.record)
+	}
+	return ids
+}
+
+// keep keeps rows that are there, by their keys.
+func (b *importing[Record, Row]) keep(rows []Row) {
+	for i := range rows {
+		b.byKey[b.kind.keyOf(recordOf[Record](&rows[i]))] = &rows[i]
+	}
+}
+
+func (k *kind[Record, Row]) keyOf(r *Record) any {
+	if k.key == nil {
+		return idOf(r)
+	}
+	return k.key(r)
+}
+
+func (b *importing[Record, Row]) mapping() *mapping {
+	return mappingOf(reflect.TypeFor[Record](), reflect.TypeFor[Row]())
+}
+
+// judge says what becomes of the row of a record, or why the record is refused.
+func (b *importing[Record, Row]) judge(a *applied[Record, Row]) error {
+	key := b.kind.keyOf(a.record)
+	a.before = b.byKey[key]
+	if err := b.check(a); err != nil {
+		return err
+	}
+	if a.after = new(Row); a.before != nil {
+		*a.after = *a.before
+	}
+	b.fill(a)
+	if b.kind.finish != nil {
+		if err := b.kind.finish(b, a); err != nil {
+			return err
+		}
+	}
+
+	a.changed = a.before != nil && !reflect.DeepEqual(a.before, a.after)
+	updated := b.mapping().column(reflect.ValueOf(a.after).Elem(), "UpdatedAt")
+	if a.changed && updated.IsValid() && (b.kind.shown == nil || b.kind.shown(a.before, a.after)) {
+		at := updated.Addr().Interface().(*time.Time)
+		*at = latest(*at, b.At)
+	}
+	b.byKey[key] = a.after // of which a later record may be, too
+	return nil
+}
+
+// check refuses a record that lacks what it needs, changes what is fixed, or refers to
+// what is not there.
+func (b *importing[Record, Row]) check(a *applied[Record, Row]) error {
+	record := reflect.ValueOf(a.record).Elem()
+	if a.before == nil {
+		if field := record.FieldByName("Missing").String(); field != "" {
+			return missing(field)
+		}
+	} else if field := b.mapping().changedFixed(record, reflect.ValueOf(a.before).Elem()); field != "" {
+		return cannotChange(field)
+	}
+	for _, f := range b.mapping().fields {
+		if to, is := f.reference(record); is && b.found.find(to) == nil {
+			return noSuch(f.name, to)
+		}
+	}
+	return nil
+}
+
+// fill sets the columns that a record says. A new row is of the client and the partner
+// of what the record refers to.
+func (b *importing[Record, Row]) fill(a *applied[Record, Row]) {
+	m, record, row := b.mapping(), reflect.ValueOf(a.record).Elem(), reflect.ValueOf(a.after).Elem()
+	if a.before == nil {
+		for _, name := range []string{"CreatedAt", "UpdatedAt"} {
+			if at := m.column(row, name); at.IsValid() {
+				at.Set(reflect.ValueOf(b.At))
+			}
+		}
+		if id := m.column(row, "ID"); id.IsValid() {
+			id.Set(record.FieldByName("ID").Field(0).Convert(id.Type()))
+		}
+		if b.kind.fresh != nil {
+			b.kind.fresh(a.after)
+		}
+	}
+	m.apply(record, row)
+
+	if key := m.column(row, "NameKey"); key.IsValid() && m.columns["Name"] != nil {
+		// One whose name stays keeps the key, which a migration may have made.
+		name := m.column(row, "Name").String()
+		if a.before == nil || name != m.column(reflect.ValueOf(a.before).Elem(), "Name").String() {
+			key.SetString(domain.SortKey(name))
+		}
+	}
+	if a.before == nil {
+		b.inherit(record, row)
+	}
+}
+
+// inherit makes a new row one of the client and the partner of what its record refers to.
+func (b *importing[Record, Row]) inherit(record, row reflect.Value) {
+	for _, f := range b.mapping().fields {
+		to, is := f.reference(record)
+		if !is {
 			continue
 		}
-		a.result.Outcome = outcomeOf(a.before == nil, a.changed || a.beside)
-		if a.result.Outcome != domain.ImportUnchanged && k.then != nil {
-			k.then(a)
+		of := b.found.find(to)
+		for _, c := range []struct {
+			name string
+			id   reflect.Value
+		}{{"ClientID", reflect.ValueOf(of.ClientID)}, {"PartnerID", reflect.ValueOf(of.PartnerID)}} {
+			column := b.mapping().column(row, c.name)
+			if column.IsValid() && column.Type() == c.id.Type() && column.IsZero() {
+				column.Set(c.id)
+			}
+		}
+	}
+}
+
+// sort sorts what the records made and changed, and says what became of each. Of the
+// records of one object the last says how it is stored.
+func (b *importing[Record, Row]) sort() {
+	stored := map[*Row]*applied[Record, Row]{}
+	for _, a := range b.list {
+		if a.refused() {
+			continue
+		}
+		switch isNew := a.before == nil; {
+		case isNew:
+			a.result.Outcome = domain.ImportCreated
+		case a.changed || a.beside:
+			a.result.Outcome = domain.ImportUpdated
+		default:
+			a.result.Outcome = domain.ImportUnchanged
 		}
 		switch earlier := stored[a.before]; {
-		case earlier != nil: // of the batch, and of the same object
+		case earlier != nil:
 			*earlier.after = *a.after
 			stored[a.after] = earlier
 			continue
 		case a.before == nil:
-			made = append(made, a)
+			b.made = append(b.made, a)
 		case a.changed:
-			changed = append(changed, a)
+			b.changed = append(b.changed, a)
 		default:
 			continue
 		}
 		stored[a.after] = a
 	}
-	return made, changed, nil
-}
-
-// judge says what becomes of the row of a record, or why the record is refused.
-func (k *kind[Record, Row]) judge(a *applied[Record, Row]) domain.ImportResult {
-	record := reflect.ValueOf(a.record).Elem()
-	key := any(rowID(a.record))
-	if k.key != nil {
-		key = k.key(a.record)
-	}
-	a.before = k.rows[key]
-	if a.before == nil {
-		if field := record.FieldByName("Missing").String(); field != "" {
-			return missing(field)
-		}
-	} else if field := changedFixed(a.record, a.before); field != "" {
-		return cannotChange(field)
-	}
-	if k.refuse != nil {
-		if refusal := k.refuse(a.record, a.before); refusal.Refusal != "" {
-			return refusal
-		}
-	}
-
-	if a.after = new(Row); a.before != nil {
-		*a.after = *a.before
-	} else {
-		*a.after = k.fresh(a.record)
-		if id := reflect.ValueOf(a.after).Elem().FieldByName("ID"); id.IsValid() {
-			setID(id, record)
-		}
-	}
-	applyFields(a.record, a.after)
-	if k.finish != nil {
-		beside, err := k.finish(a)
-		if err != nil {
-			return refused(err)
-		}
-		a.beside = beside
-	}
-	a.changed = a.before != nil && !reflect.DeepEqual(a.before, a.after)
-	k.rows[key] = a.after // of which a later record may be, too
-	return domain.ImportResult{}
-}
-
-// settleNames refuses records whose names others have. Names that go from one object to
-// another within the batch are given up first.
-func (k *kind[Record, Row]) settleNames(ctx context.Context, list []*applied[Record, Row]) error {
-	if k.names == nil {
-		return nil
-	}
-	var claims []claim
-	of := map[[16]byte]*applied[Record, Row]{}
-	for _, a := range list {
-		wanted := claim{id: rowID(a.after)}
-		wanted.scope, wanted.key = k.names.of(a.after)
-		if a.before != nil {
-			if scope, key := k.names.of(a.before); scope == wanted.scope && key == wanted.key {
-				continue
-			}
-		} else if wanted.key == "" {
-			continue
-		}
-		claims, of[wanted.id] = append(claims, wanted), a
-	}
-	settled, err := k.settleClaims(ctx, claims, k.names.query)
-	if err != nil {
-		return err
-	}
-	for id, holder := range settled.lost {
-		*of[id].result = k.names.taken(holder)
-	}
-	return k.giveUp(ctx, settled, pg.Table[Row](), k.names.column)
-}
-
-func rowID[Row any](row *Row) [16]byte {
-	return reflect.ValueOf(row).Elem().FieldByName("ID").Interface().(interface{ Bytes() [16]byte }).Bytes()
-}
-
-// outcomeOf is what became of a record of a new object, or of one that it changes.
-func outcomeOf(isNew, changed bool) domain.ImportOutcome {
-	switch {
-	case isNew:
-		return domain.ImportCreated
-	case changed:
-		return domain.ImportUpdated
-	}
-	return domain.ImportUnchanged
-}
-
-// lockRows locks those of the objects of a batch that are there, in the order of their
-// keys.
-func lockRows[Record, Row any](ctx context.Context, c *Change, batch []Record, order string) (map[any]*Row, error) {
-	rows, err := pg.All[Row](ctx, c, "lock "+pg.Table[Row](), pg.Rows[Row]().
-		Where("id = ANY(?::uuid[])", idsOf(batch)).OrderBy(order).For("NO KEY UPDATE"))
-	return rowsByID(rows), err
-}
-
-// idsOf are the ids of records.
-func idsOf[Record any](batch []Record) [][16]byte {
-	ids := make([][16]byte, len(batch))
-	for i := range batch {
-		ids[i] = rowID(&batch[i])
-	}
-	return ids
-}
-
-// rowsByID are rows by their ids.
-func rowsByID[Row any](rows []Row) map[any]*Row {
-	by := make(map[any]*Row, len(rows))
-	for i := range rows {
-		by[rowID(&rows[i])] = &rows[i]
-	}
-	return by
-}
-
-// pair is a field of a record that is a column of its object's row, by its name in Go:
-// the same, with ID behind it for a reference, or that of the tag row.
-type pair struct {
-	name  string // in lines
-	field int    // of the record
-	row   []int  // the place in the row
-	fixed bool
-	// computed says that a query fills the column, for an export alone.
-	computed bool
-	// omitZero says that an export leaves a zero out.
-	omitZero bool
-}
-
-var pairLists sync.Map // of the types of record and row to []pair
-
-// pairsOf are the pairs of a record and a row.
-func pairsOf(record, row reflect.Type) (list []pair) {
-	types := [2]reflect.Type{record, row}
-	if known, ok := pairLists.Load(types); ok {
-		return known.([]pair)
-	}
-	for i := range record.NumField() {
-		f := record.Field(i)
-		name, option, _ := strings.Cut(f.Tag.Get("record"), ",")
-		value, isField := f.Type.FieldByName("Value")
-		if !isField || name == "" {
-			continue
-		}
-		for _, column := range []string{f.Tag.Get("row"), f.Name, f.Name + "ID"} {
-			to, ok := row.FieldByName(column)
-			if !ok || !plainType(pointee(value.Type)).ConvertibleTo(pointee(to.Type)) {
-				continue
-			}
-			list = append(list, pair{
-				name: name, field: i, row: to.Index, omitZero: option == "omitzero",
-				computed: strings.Contains(to.Tag.Get("bun"), "scanonly"),
-				fixed:    strings.Contains(","+f.Tag.Get("rule")+",", ",fixed,"),
-			})
-			break
-		}
-	}
-	pairLists.Store(types, list)
-	return list
-}
-
-// plainType is what rows have for the type of a field: the time of a domain.Time, the
-// id of a domain.Ref.
-func plainType(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Struct && t.NumField() == 1 {
-		return t.Field(0).Type
-	}
-	return t
-}
-
-func pointee(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Pointer {
-		return t.Elem()
-	}
-	return t
-}
-
-// value is what a record says of a column, as rows have it. It is not valid for null,
-// and given is false where the record says nothing.
-func (p *pair) value(record reflect.Value) (value reflect.Value, given bool) {
-	field := record.Field(p.field)
-	value = reflect.Indirect(field.FieldByName("Value"))
-	if given = field.FieldByName("Given").Bool(); !given || !value.IsValid() {
-		return reflect.Value{}, given
-	}
-	if plainType(value.Type()) != value.Type() {
-		value = value.Field(0)
-	}
-	return value, true
-}
-
-// differs reports whether a column, which may be a pointer, has another value.
-func differs(column, value reflect.Value) bool {
-	if column.Kind() == reflect.Pointer {
-		if column.IsNil() || !value.IsValid() {
-			return column.IsNil() == value.IsValid()
-		}
-		column = column.Elem()
-	}
-	if at, ok := value.Interface().(time.Time); ok {
-		return !at.Equal(column.Interface().(time.Time))
-	}
-	return !reflect.DeepEqual(column.Interface(), value.Convert(column.Type()).Interface())
-}
-
-// applyFields sets what a record says of its row's columns. What is the same stays as
-// it is, so that rows can be compared.
-func applyFields[Record, Row any](record *Record, row *Row) {
-	from, into := reflect.ValueOf(record).Elem(), reflect.ValueOf(row).Elem()
-	for _, p := range pairsOf(from.Type(), into.Type()) {
-		value, given := p.value(from)
-		column := into.FieldByIndex(p.row)
-		switch {
-		case p.computed || !given || !differs(column, value):
-		case !value.IsValid():
-			column.SetZero()
-		case column.Kind() == reflect.Pointer:
-			made := reflect.New(column.Type().Elem())
-			made.Elem().Set(value.Convert(made.Type().Elem()))
-			column.Set(made)
-		default:
-			column.Set(value.Convert(column.Type()))
-		}
-	}
-}
-
-// changedFixed is the fixed field of a record that says another thing than what is
-// there; empty for none.
-func changedFixed[Record, Row any](record *Record, row *Row) string {
-	from, of := reflect.ValueOf(record).Elem(), reflect.ValueOf(row).Elem()
-	for _, p := range pairsOf(from.Type(), of.Type()) {
-		if value, _ := p.value(from); p.fixed && value.IsValid() && differs(of.FieldByIndex(p.row), value) {
-			return p.name
-		}
-	}
-	return ""
-}
-
-// recordOf is a row as a record, without what its columns do not say.
-func recordOf[Record, Row any](row *Row) (record Record) {
-	into, from := reflect.ValueOf(&record).Elem(), reflect.ValueOf(row).Elem()
-	setID(into.FieldByName("ID").Field(0), from)
-	for _, p := range pairsOf(into.Type(), from.Type()) {
-		column := from.FieldByIndex(p.row)
-		if p.omitZero && column.IsZero() || column.Kind() == reflect.Pointer && column.IsNil() {
-			continue
-		}
-		column = reflect.Indirect(column)
-		field := into.Field(p.field)
-		field.FieldByName("Given").SetBool(true)
-		value := field.FieldByName("Value")
-		if value.Kind() == reflect.Pointer {
-			value.Set(reflect.New(value.Type().Elem()))
-			value = value.Elem()
-		}
-		if plainType(value.Type()) != value.Type() {
-			value = value.Field(0)
-		}
-		value.Set(column.Convert(value.Type()))
-	}
-	return record
-}
-
-// setID sets an id to that of a row, or of a record.
-func setID(id, of reflect.Value) {
-	from := of.FieldByName("ID")
-	if from.Kind() == reflect.Struct {
-		from = from.Field(0) // of a domain.Ref
-	}
-	id.Set(from.Convert(id.Type()))
 }

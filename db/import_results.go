@@ -4,28 +4,201 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
+
+	"github.com/uptrace/bun"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-// Imports of results of simulations.
+// Imports and exports of results of simulations.
 
 // lateSend is how long ago a mail that is still to be sent may have been due. One
 // that waited longer is history that lacks its end.
 const lateSend = domain.MailCauseLife
 
-// ImportResults adds the simulated mails of records and updates those that are there,
-// in one transaction, and returns what became of each record. Status and reports only
-// move forward (decisions 7.2). A new result has its user scored and its mail counted,
-// and it writes no event; one that is still to be sent goes out when it is due. A
-// change of one that is there is an event. No mails of the service's own follow from
-// either (decisions 7.11). It takes the same number of statements for any number of
-// records, and must not be called in a transaction.
-func (d *DB) ImportResults(ctx context.Context, batch []domain.ResultRecord) ([]domain.ImportResult, error) {
-	return importBatch(ctx, d, batch, (*Change).importResults)
+// importedResult is a result with its template's name, where that was imported.
+type importedResult struct {
+	bun.BaseModel `bun:"table:phishing_results,alias:r"`
+	resultRow
+
+	TemplateOwn      bool            `bun:",scanonly"`
+	TemplateName     string          `bun:",scanonly"`
+	TemplateLanguage domain.Language `bun:",scanonly"`
+}
+
+// ResultRecords are simulated mails. Status and reports only move forward (decisions
+// 7.2). A new result has its user scored and its mail counted, and it writes no event;
+// one that is still to be sent goes out when it is due. A change of one that is there is
+// an event. No mails of the service's own follow from either (decisions 7.11). An export
+// has them user by user: an import scores each user once or twice then.
+var ResultRecords Records = &kind[domain.ResultRecord, importedResult]{
+	object: "phishing_result", partner: ofPartner("r"), order: "r.client_id, r.user_id, r.sent_at, r.id",
+	listed: func(q *pg.Select) {
+		q.Columns("t.own AS template_own, t.name AS template_name, t.language AS template_language").
+			Join("JOIN phishing_templates AS t ON t.id = r.template_id")
+	},
+	exported: func(r *importedResult, out *domain.ResultRecord) error {
+		if !r.TemplateOwn {
+			out.Template = domain.Optional[domain.Ref[domain.TemplateKind]]{}
+			out.TemplateName = domain.Give(domain.TemplateName{Name: r.TemplateName, Language: r.TemplateLanguage})
+		}
+		return nil
+	},
+	begin:  beginResults,
+	follow: followResults,
+}
+
+type (
+	importingResults = importing[domain.ResultRecord, importedResult]
+	appliedResult    = applied[domain.ResultRecord, importedResult]
+)
+
+// beginResults locks what records of results name, archived clients' objects too: the
+// mails of the outbox, the results, and their users.
+func beginResults(ctx context.Context, b *importingResults) error {
+	b.NoMail()
+	rows, err := lockResults(ctx, b)
+	if err != nil {
+		return err
+	}
+	b.keep(rows)
+	users := b.found.ids(domain.UserKind{}.Prefix())
+	for i := range rows {
+		users = append(users, rows[i].UserID)
+	}
+	if _, err := b.lockUsers(ctx, pg.SQL("u.id = ANY(?::uuid[])", users)); err != nil {
+		return err
+	}
+
+	var names []domain.TemplateName
+	for _, a := range b.list {
+		if a.record.TemplateName.Given {
+			names = append(names, a.record.TemplateName.Value)
+		}
+	}
+	called, err := b.templatesCalled(ctx, names)
+	b.kind.finish = func(b *importingResults, a *appliedResult) error {
+		if err := finishTemplate(a, called); err != nil {
+			return err
+		}
+		return finishResult(b, a)
+	}
+	return err
+}
+
+// lockResults locks the results that are there, and their mails in the outbox, and returns
+// them. Most are not there while a platform is first imported, which one look tells.
+func lockResults(ctx context.Context, b *importingResults) ([]importedResult, error) {
+	ids, err := pg.All[domain.ResultID](ctx, b, "look for results", pg.SQL(
+		"SELECT id FROM phishing_results WHERE id = ANY(?::uuid[])", b.ids()))
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	b.Lock(OutboxLocks)
+	_, err = pg.Exec(ctx, b, "lock mails that wait", pg.SQL(`
+		SELECT FROM outbox AS o JOIN phishing_results AS r ON r.client_id = o.client_id AND r.id = o.id
+		WHERE r.id = ANY(?::uuid[]) ORDER BY o.client_id, o.id FOR UPDATE OF o`, pg.IDs(ids)))
+	if err != nil {
+		return nil, err
+	}
+	b.Lock(ResultLocks)
+	return pg.All[importedResult](ctx, b, "lock results", pg.Rows[importedResult]().
+		Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).OrderBy("r.id").For("NO KEY UPDATE"))
+}
+
+// templatesCalled finds imported templates by their names and languages.
+func (c *Change) templatesCalled(
+	ctx context.Context, list []domain.TemplateName,
+) (map[domain.TemplateName]domain.TemplateID, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	names, languages := make([]string, len(list)), make([]string, len(list))
+	for i, n := range list {
+		names[i], languages[i] = n.Name, string(n.Language)
+	}
+	rows, err := pg.All[templateRow](ctx, c, "look for templates by name", pg.SQL(`
+		SELECT id, name, language FROM phishing_templates
+		WHERE NOT own AND (name, language) IN (SELECT * FROM unnest(?::text[], ?::text[]))`, names, languages))
+	found := make(map[domain.TemplateName]domain.TemplateID, len(rows))
+	for _, r := range rows {
+		found[domain.TemplateName{Name: r.Name, Language: r.Language}] = r.ID
+	}
+	return found, err
+}
+
+// finishTemplate sets the template that a record names.
+func finishTemplate(a *appliedResult, called map[domain.TemplateName]domain.TemplateID) error {
+	if in := a.record.TemplateName; in.Given {
+		template, found := called[in.Value]
+		switch {
+		case !found:
+			return fmt.Errorf("template_name: there is no imported template %q in %s%s",
+				in.Value.Name, in.Value.Language, importFirst)
+		case a.before != nil && template != a.before.TemplateID:
+			return cannotChange("template")
+		}
+		a.after.TemplateID = template
+	}
+	if a.after.TemplateID.IsZero() {
+		return missing("template")
+	}
+	return nil
+}
+
+// finishResult sets what follows from the times of a record, and refuses what cannot be.
+func finishResult(b *importingResults, a *appliedResult) error {
+	in, r := a.record, a.after
+	if a.before != nil && a.before.SentAt != nil && in.SentAt.Given && !r.SentAt.Equal(*a.before.SentAt) {
+		return cannotChange("sent_at")
+	}
+	r.Automated = r.Automated && !in.AutomatedReason.Given || in.AutomatedReason.Value != nil
+	if r.Failure != nil && *r.Failure == "" {
+		r.Failure = nil
+	}
+	if !in.Reported.Given && r.ReportedAt != nil {
+		r.Reported = true
+	}
+	if r.Reported && r.ReportedAt == nil {
+		r.ReportedAt = r.SentAt // scores count reports by their times
+	}
+	if a.before == nil {
+		if err := beginResult(in, r, b.At); err != nil {
+			return err
+		}
+	}
+
+	now := r.result()
+	r.Status = reached(&now)
+	now.Status = r.Status
+	if err := consistent(&now, b.At); err != nil || a.before == nil {
+		return err
+	}
+	before := a.before.result()
+	return movesBack(&before, &now)
+}
+
+// beginResult sets when a new result was to be sent and was asked for, where its record
+// does not say it.
+func beginResult(in *domain.ResultRecord, r *importedResult, now time.Time) error {
+	switch {
+	case in.SendAt.Given:
+	case r.SentAt != nil:
+		r.SendAt = *r.SentAt
+	case r.FailedAt != nil:
+		r.SendAt = *r.FailedAt
+	default:
+		return errors.New("send_at is missing, as are sent_at and failed_at")
+	}
+	if !in.CreatedAt.Given {
+		r.CreatedAt = r.SendAt
+		if now.Before(r.CreatedAt) {
+			r.CreatedAt = now
+		}
+	}
+	return nil
 }
 
 // reached is how far people got with a mail, by its times.
@@ -99,44 +272,64 @@ func movesBack(before, after *domain.Result) error {
 	return nil
 }
 
-// importingResults is a batch of records of results being applied.
-type importingResults struct {
-	*Change
-	rows      map[any]*resultRow
-	users     map[domain.UserID]domain.ClientID
-	templates map[domain.TemplateID]bool
-	called    map[domain.TemplateName]domain.TemplateID
+// followResults does what follows from results of locked users: those that are to be sent
+// wait in the outbox, and those that no longer are leave it.
+func followResults(ctx context.Context, b *importingResults) error {
+	made, changed := resultChanges(b.made), resultChanges(b.changed)
+	var waiting []resultChange
+	for i := range made {
+		r := &made[i]
+		b.countResult(r)
+		if r.after.Status == domain.ResultScheduled {
+			waiting = append(waiting, *r)
+		}
+		if r.after.SentAt != nil {
+			b.Rescore(domain.UserKey{Client: r.client, User: r.after.User})
+		}
+	}
+
+	clients, settled := make([]domain.ClientID, len(changed)), []domain.ResultID{}
+	for i := range changed {
+		r := &changed[i]
+		clients[i] = r.client
+		b.countResult(r)
+		switch {
+		case r.after.Status == domain.ResultScheduled && r.after.SendAt != r.before.SendAt:
+			waiting = append(waiting, *r)
+		case r.before.Status == domain.ResultScheduled && r.after.Status != domain.ResultScheduled:
+			settled = append(settled, r.after.ID)
+		}
+	}
+	if err := b.noteResults(ctx, changed, clients); err != nil {
+		return err
+	}
+	if len(settled) > 0 {
+		_, err := pg.Exec(ctx, b, "take mails out of the outbox", pg.SQL(
+			"DELETE FROM outbox WHERE client_id = ANY(?::uuid[]) AND id = ANY(?::uuid[])", pg.IDs(clients), pg.IDs(settled)))
+		if err != nil {
+			return err
+		}
+	}
+	if err := b.awaitResults(ctx, waiting); err != nil {
+		return err
+	}
+	return b.countTemplates(ctx, made)
 }
 
-type appliedResult = applied[domain.ResultRecord, resultRow]
-
-func (c *Change) importResults(
-	ctx context.Context, batch []domain.ResultRecord, results []domain.ImportResult,
-) error {
-	c.NoMail()
-	m := &importingResults{Change: c}
-	if err := m.read(ctx, batch); err != nil {
-		return err
+// noteResults notes what follows from changed results of clients.
+func (c *Change) noteResults(ctx context.Context, changed []resultChange, clients []domain.ClientID) error {
+	archived, err := c.archivedClients(ctx, clients)
+	for i := range changed {
+		r := &changed[i]
+		user := domain.UserKey{Client: r.client, User: r.after.User}
+		if r.byPerson() && !archived[r.client] {
+			c.ObjectEvent(domain.ResultUpdated, user, r.after.ID.UUID())
+		}
+		if r.scored() {
+			c.Rescore(user)
+		}
 	}
-	k := kind[domain.ResultRecord, resultRow]{
-		Change: c, rows: m.rows, refuse: m.refusal, finish: m.finish,
-		fresh: func(r *domain.ResultRecord) resultRow {
-			template, _ := m.template(r) // it was not refused
-			return resultRow{ClientID: m.users[r.User.Value.ID], TemplateID: template, UpdatedAt: c.At}
-		},
-		then: func(a *appliedResult) { a.after.UpdatedAt = latest(a.after.UpdatedAt, c.At) },
-	}
-	made, changed, err := k.settle(ctx, batch, results)
-	if err != nil {
-		return err
-	}
-	if err := k.store(ctx, made, changed); err != nil {
-		return err
-	}
-	if err := c.addedResults(ctx, resultChanges(made)); err != nil {
-		return err
-	}
-	return c.changedResults(ctx, resultChanges(changed))
+	return err
 }
 
 // resultChanges are the results of records, before and after them.
@@ -149,210 +342,6 @@ func resultChanges(list []*appliedResult) []resultChange {
 		}
 	}
 	return changes
-}
-
-func (m *importingResults) refusal(r *domain.ResultRecord, before *resultRow) domain.ImportResult {
-	template, err := m.template(r)
-	switch {
-	case err != nil:
-		return refused(err)
-	case before != nil && !template.IsZero() && template != before.TemplateID:
-		return cannotChange("template")
-	case before != nil && before.SentAt != nil && r.SentAt.Given && !r.SentAt.Value.Time.Equal(*before.SentAt):
-		return cannotChange("sent_at")
-	case before == nil && template.IsZero():
-		return missing("template")
-	}
-	if _, found := m.users[r.User.Value.ID]; before == nil && !found {
-		return noSuch("user", "user")
-	}
-	return domain.ImportResult{}
-}
-
-// finish sets what follows from the times of a record, and refuses what cannot be.
-func (m *importingResults) finish(a *appliedResult) (beside bool, err error) {
-	in, r := a.record, a.after
-	r.Automated = r.Automated && !in.AutomatedReason.Given || in.AutomatedReason.Value != nil
-	if r.Failure != nil && *r.Failure == "" {
-		r.Failure = nil
-	}
-	if !in.Reported.Given && r.ReportedAt != nil {
-		r.Reported = true
-	}
-	if r.Reported && r.ReportedAt == nil {
-		r.ReportedAt = r.SentAt // scores count reports by their times
-	}
-	if a.before == nil {
-		if err := m.begin(in, r); err != nil {
-			return false, err
-		}
-	}
-
-	now := r.result()
-	r.Status = reached(&now)
-	now.Status = r.Status
-	if err = consistent(&now, m.At); err == nil && a.before != nil {
-		before := a.before.result()
-		err = movesBack(&before, &now)
-	}
-	return false, err
-}
-
-// begin sets when a new result was to be sent and was asked for, where its record does
-// not say it.
-func (m *importingResults) begin(in *domain.ResultRecord, r *resultRow) error {
-	switch {
-	case in.SendAt.Given:
-	case r.SentAt != nil:
-		r.SendAt = *r.SentAt
-	case r.FailedAt != nil:
-		r.SendAt = *r.FailedAt
-	default:
-		return errors.New("send_at is missing, as are sent_at and failed_at")
-	}
-	if !in.CreatedAt.Given {
-		r.CreatedAt = r.SendAt
-		if m.At.Before(r.CreatedAt) {
-			r.CreatedAt = m.At
-		}
-	}
-	return nil
-}
-
-// template is the template that a record names; zero where it names none.
-func (m *importingResults) template(in *domain.ResultRecord) (id domain.TemplateID, err error) {
-	const first = "; import the templates first: partnerapi templates import"
-	if called := in.TemplateName.Value; in.TemplateName.Given {
-		id, found := m.called[called]
-		if !found {
-			err = fmt.Errorf("template_name: there is no imported template %q in %s%s", called.Name, called.Language, first)
-		}
-		return id, err
-	}
-	if id = in.Template.Value.ID; in.Template.Given && !m.templates[id] {
-		err = errors.New("template: " + domain.NoSuchObject(id.Noun()) + first)
-	}
-	return id, err
-}
-
-// read finds and locks what records of results name, archived clients' objects too: the
-// mails of the outbox, the results, and their users.
-func (m *importingResults) read(ctx context.Context, batch []domain.ResultRecord) error {
-	rows, err := m.lockNamedResults(ctx, idsOf(batch))
-	if err != nil {
-		return err
-	}
-	m.rows = rowsByID(rows)
-	users := refsOf(batch, func(r *domain.ResultRecord) userRef { return r.User })
-	for i := range rows {
-		users = append(users, rows[i].UserID)
-	}
-	if m.users, err = m.lockAnyUsers(ctx, users); err != nil {
-		return err
-	}
-
-	var templates []domain.TemplateID
-	var names []domain.TemplateName
-	for i := range batch {
-		if in := &batch[i]; in.TemplateName.Given {
-			names = append(names, in.TemplateName.Value)
-		} else if in.Template.Given {
-			templates = append(templates, in.Template.Value.ID)
-		}
-	}
-	m.templates, err = existing(ctx, m.Change, "look for templates", "phishing_templates WHERE", sortedUnique(templates))
-	if err != nil {
-		return err
-	}
-	m.called, err = m.templatesCalled(ctx, names)
-	return err
-}
-
-// lockNamedResults locks the results that are there of those with the ids, and their
-// mails in the outbox, and returns them. Most are not there while a platform is first
-// imported, which one look tells.
-func (c *Change) lockNamedResults(ctx context.Context, of [][16]byte) ([]resultRow, error) {
-	ids, err := pg.All[domain.ResultID](ctx, c, "look for results", pg.SQL(
-		"SELECT id FROM phishing_results WHERE id = ANY(?::uuid[])", of))
-	if err != nil || len(ids) == 0 {
-		return nil, err
-	}
-	c.Lock(OutboxLocks)
-	_, err = pg.Exec(ctx, c, "lock mails that wait", pg.SQL(`
-		SELECT FROM outbox AS o JOIN phishing_results AS r ON r.client_id = o.client_id AND r.id = o.id
-		WHERE r.id = ANY(?::uuid[]) ORDER BY o.client_id, o.id FOR UPDATE OF o`, pg.IDs(ids)))
-	if err != nil {
-		return nil, err
-	}
-	c.Lock(ResultLocks)
-	return pg.All[resultRow](ctx, c, "lock results", pg.Rows[resultRow]().
-		Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).OrderBy("r.id").For("NO KEY UPDATE"))
-}
-
-// lockAnyUsers locks users, those of archived clients too, and returns whose they
-// are.
-func (c *Change) lockAnyUsers(ctx context.Context, users []domain.UserID) (map[domain.UserID]domain.ClientID, error) {
-	keys, err := c.lockUsers(ctx, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(sortedUnique(slices.Clone(users)))))
-	return ownersOf(keys), err
-}
-
-// anyUsers is lockAnyUsers without a lock.
-func (c *Change) anyUsers(ctx context.Context, users []domain.UserID) (map[domain.UserID]domain.ClientID, error) {
-	keys, err := pg.All[domain.UserKey](ctx, c, "look for users", pg.SQL(`
-		SELECT client_id AS client, id AS "user" FROM users WHERE id = ANY(?::uuid[])`, pg.IDs(sortedUnique(slices.Clone(users)))))
-	return ownersOf(keys), err
-}
-
-func ownersOf(keys []domain.UserKey) map[domain.UserID]domain.ClientID {
-	owners := make(map[domain.UserID]domain.ClientID, len(keys))
-	for _, k := range keys {
-		owners[k.User] = k.Client
-	}
-	return owners
-}
-
-// templatesCalled finds imported templates by their names and languages.
-func (c *Change) templatesCalled(
-	ctx context.Context, list []domain.TemplateName,
-) (map[domain.TemplateName]domain.TemplateID, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	names, languages := make([]string, len(list)), make([]string, len(list))
-	for i, n := range list {
-		names[i], languages[i] = n.Name, string(n.Language)
-	}
-	rows, err := pg.All[templateRow](ctx, c, "look for templates by name", pg.SQL(`
-		SELECT id, name, language FROM phishing_templates
-		WHERE NOT own AND (name, language) IN (SELECT * FROM unnest(?::text[], ?::text[]))`, names, languages))
-	found := make(map[domain.TemplateName]domain.TemplateID, len(rows))
-	for _, r := range rows {
-		found[domain.TemplateName{Name: r.Name, Language: r.Language}] = r.ID
-	}
-	return found, err
-}
-
-// addedResults does what follows from new results of locked users: those that are to be
-// sent wait in the outbox.
-func (c *Change) addedResults(ctx context.Context, added []resultChange) error {
-	if len(added) == 0 {
-		return nil
-	}
-	var waiting []resultChange
-	for i := range added {
-		r := &added[i]
-		c.countResult(r)
-		if r.after.Status == domain.ResultScheduled {
-			waiting = append(waiting, *r)
-		}
-		if r.after.SentAt != nil {
-			c.Rescore(domain.UserKey{Client: r.client, User: r.after.User})
-		}
-	}
-	if err := c.awaitResults(ctx, waiting); err != nil {
-		return err
-	}
-	return c.countTemplates(ctx, added)
 }
 
 // countResult moves the counters of the day on which a mail was sent, which stays.
@@ -381,6 +370,9 @@ func (c *Change) awaitResults(ctx context.Context, waiting []resultChange) error
 
 // countTemplates counts the uses of the templates of new results.
 func (c *Change) countTemplates(ctx context.Context, added []resultChange) error {
+	if len(added) == 0 {
+		return nil
+	}
 	clients, templates := make([]domain.ClientID, len(added)), make([]domain.TemplateID, len(added))
 	for i := range added {
 		clients[i], templates[i] = added[i].client, added[i].after.Template
@@ -393,46 +385,4 @@ func (c *Change) countTemplates(ctx context.Context, added []resultChange) error
 		ON CONFLICT (client_id, template_id) DO UPDATE SET used = u.used + excluded.used`,
 		pg.IDs(clients), pg.IDs(templates)))
 	return err
-}
-
-// changedResults does what follows from results that records changed.
-func (c *Change) changedResults(ctx context.Context, changed []resultChange) error {
-	if len(changed) == 0 {
-		return nil
-	}
-	clients := make([]domain.ClientID, len(changed))
-	for i := range changed {
-		clients[i] = changed[i].client
-	}
-	archived, err := existing(ctx, c, "look for archived clients", "clients WHERE archived_at IS NOT NULL AND",
-		sortedUnique(clients))
-	if err != nil {
-		return err
-	}
-
-	var waiting []resultChange
-	var settled []domain.ResultID
-	for i := range changed {
-		r := &changed[i]
-		user := domain.UserKey{Client: r.client, User: r.after.User}
-		c.countResult(r)
-		if r.byPerson() && !archived[r.client] {
-			c.ObjectEvent(domain.ResultUpdated, user, r.after.ID.UUID())
-		}
-		if r.scored() {
-			c.Rescore(user)
-		}
-		switch {
-		case r.after.Status == domain.ResultScheduled && r.after.SendAt != r.before.SendAt:
-			waiting = append(waiting, *r)
-		case r.before.Status == domain.ResultScheduled && r.after.Status != domain.ResultScheduled:
-			settled = append(settled, r.after.ID)
-		}
-	}
-	_, err = pg.Exec(ctx, c, "take mails out of the outbox", pg.SQL(
-		"DELETE FROM outbox WHERE client_id = ANY(?::uuid[]) AND id = ANY(?::uuid[])", pg.IDs(clients), pg.IDs(settled)))
-	if err != nil {
-		return err
-	}
-	return c.awaitResults(ctx, waiting)
 }

@@ -71,7 +71,7 @@ func TestImportResults(t *testing.T) {
 	failed.FailedAt, failed.Failure = maybe(2*day), domain.Give(new("550 unknown"))
 	all := []domain.ResultRecord{clicked, called, waiting, failed}
 
-	results, err := w.ImportResults(t.Context(), all)
+	results, err := db.ImportAll(t.Context(), w.DB, db.ResultRecords, all)
 	wantImport(t, results, err, "created", "created", "created", "created")
 	w.wantCounts(t)
 	var events, mails, outbox, uses, score, statuses int
@@ -85,7 +85,7 @@ func TestImportResults(t *testing.T) {
 
 	before := w.UpdatedAt("phishing_results", clicked.ID.ID)
 	w.Clock.Advance(time.Hour)
-	results, err = w.ImportResults(t.Context(), all)
+	results, err = db.ImportAll(t.Context(), w.DB, db.ResultRecords, all)
 	wantImport(t, results, err, "unchanged", "unchanged", "unchanged", "unchanged")
 	if !w.UpdatedAt("phishing_results", clicked.ID.ID).Equal(before) {
 		t.Error("what says nothing new writes")
@@ -94,7 +94,7 @@ func TestImportResults(t *testing.T) {
 	further := domain.ResultRecord{ID: clicked.ID, CredentialsSubmittedAt: maybe(27 * day)}
 	sent := domain.ResultRecord{ID: waiting.ID, SentAt: moment(0)}
 	back := domain.ResultRecord{ID: called.ID, Reported: domain.Give(false)}
-	results, err = w.ImportResults(t.Context(), []domain.ResultRecord{further, sent, back})
+	results, err = db.ImportAll(t.Context(), w.DB, db.ResultRecords, []domain.ResultRecord{further, sent, back})
 	wantImport(t, results, err, "updated", "updated", "refused: reported")
 	w.wantCounts(t)
 	w.Get("SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM mail_requests)", nil, &outbox, &mails)
@@ -113,7 +113,7 @@ func TestImportReportWithoutTime(t *testing.T) {
 	reported := resultOf(user)
 	reported.SentAt, reported.Reported = moment(day), domain.Give(true)
 	for _, want := range []string{"created", "unchanged"} {
-		results, err := w.ImportResults(t.Context(), []domain.ResultRecord{reported})
+		results, err := db.ImportAll(t.Context(), w.DB, db.ResultRecords, []domain.ResultRecord{reported})
 		wantImport(t, results, err, want)
 	}
 	var score int
@@ -133,7 +133,7 @@ func TestImportResultsRefuses(t *testing.T) {
 	w.Add("phishing_templates", row{"id": aTemplate}, row{"id": domain.TemplateID{15: 3}})
 	stored := resultOf(user)
 	stored.SentAt, stored.ClickedAt = moment(3*day), maybe(2*day)
-	results, err := w.ImportResults(t.Context(), []domain.ResultRecord{stored})
+	results, err := db.ImportAll(t.Context(), w.DB, db.ResultRecords, []domain.ResultRecord{stored})
 	wantImport(t, results, err, "created")
 
 	of := func(change func(*domain.ResultRecord)) domain.ResultRecord {
@@ -168,7 +168,7 @@ func TestImportResultsRefuses(t *testing.T) {
 		{domain.ResultRecord{ID: stored.ID, ClickedAt: null}, "would move the result from clicked back to sent"},
 	}
 	for _, c := range cases {
-		results, err := w.ImportResults(t.Context(), []domain.ResultRecord{c.record})
+		results, err := db.ImportAll(t.Context(), w.DB, db.ResultRecords, []domain.ResultRecord{c.record})
 		wantImport(t, results, err, "refused: "+c.want)
 	}
 	w.wantCounts(t)
@@ -224,7 +224,7 @@ func TestImportResultsProperty(t *testing.T) {
 		var ids []domain.ResultID
 		for range rapid.IntRange(1, 4).Draw(t, "batches") {
 			batch, before := drawResults(t, users, known), w.stored(ids)
-			results, err := w.ImportResults(w.T.Context(), batch)
+			results, err := db.ImportAll(w.T.Context(), w.DB, db.ResultRecords, batch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +233,7 @@ func TestImportResultsProperty(t *testing.T) {
 					t.Fatalf("a result went from %s back to %s", before[i], after)
 				}
 			}
-			again, err := w.ImportResults(w.T.Context(), batch)
+			again, err := db.ImportAll(w.T.Context(), w.DB, db.ResultRecords, batch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -280,7 +280,7 @@ func TestImportResultsCost(t *testing.T) {
 			batch = append(batch, r)
 		}
 		before := counter.Count()
-		results, err := w.ImportResults(t.Context(), batch)
+		results, err := db.ImportAll(t.Context(), w.DB, db.ResultRecords, batch)
 		if err != nil || results[n-1].Outcome != domain.ImportCreated {
 			t.Error(results, err)
 		}

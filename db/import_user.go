@@ -8,139 +8,63 @@ import (
 	"partnerapi/domain"
 )
 
-// Imports of users, and what follows from them.
+// Imports and exports of users, and what follows from them.
 
-// importingUsers is a batch of records of users being applied.
-type importingUsers struct {
-	*Change
-	rows    map[any]*userRow
-	clients map[domain.ClientID]referredClient
-	groups  map[domain.GroupID]domain.ClientID
-	// manual are the groups of clients for users who are kept by hand.
-	manual map[domain.ClientID]domain.GroupID
+const (
+	sharedLock = "pg_advisory_xact_lock_shared"
+	soleLock   = "pg_advisory_xact_lock"
+)
 
-	created []domain.User
-	changed []userChange
+// UserRecords are users, without the collections that they name (MembershipRecords). New
+// ones are enrolled as of their creation: courses that are past their due date by now are
+// overdue, and no event says so. A role is an override where the source is not a
+// directory; an export's overrides say whether it was set by hand.
+var UserRecords Records = &kind[domain.UserRecord, userRow]{
+	object: "user", partner: ofPartner("u"), order: "u.client_id, u.created_at, u.id", audiences: sharedLock,
+	exported: func(r *userRow, out *domain.UserRecord) error {
+		out.Overrides = domain.Give(texts[domain.Override](r.Overrides))
+		return nil
+	},
+	begin: func(ctx context.Context, b *importingUsers) error {
+		rows, err := b.lockUserRows(ctx, pg.SQL("u.id = ANY(?::uuid[])", b.ids()))
+		b.keep(rows)
+		return err
+	},
+	fresh: func(r *userRow) {
+		r.Status, r.PreferredLanguage, r.Source, r.Overrides = domain.Active, domain.English, domain.FromHand, []string{}
+	},
+	finish: finishUser,
+	names: &names[userRow]{
+		field: "email", column: "email", held: "t.client_id = k.scope::uuid AND t.email = k.key",
+		of: func(r *userRow) name { return name{r.ClientID.UUID(), r.Email} },
+	},
+	shown: func(before, after *userRow) bool {
+		old, now := before.user(), after.user()
+		return !sameRecord(&old, &now) || !before.CreatedAt.Equal(after.CreatedAt)
+	},
+	follow: followUsers,
 }
 
-type appliedUser = applied[domain.UserRecord, userRow]
+type (
+	importingUsers = importing[domain.UserRecord, userRow]
+	appliedUser    = applied[domain.UserRecord, userRow]
+)
 
-// ImportUsers applies records of users, without the collections that they name
-// (ImportMemberships). New users are enrolled as of their creation: courses that are
-// past their due date by now are overdue, and no event says so. A role is an override
-// where the source is not a directory.
-func (d *DB) ImportUsers(ctx context.Context, batch []domain.UserRecord) ([]domain.ImportResult, error) {
-	return importBatch(ctx, d, batch, func(
-		c *Change, ctx context.Context, batch []domain.UserRecord, results []domain.ImportResult,
-	) error {
-		return (&importingUsers{Change: c}).apply(ctx, batch, results)
-	})
-}
-
-func (m *importingUsers) apply(ctx context.Context, batch []domain.UserRecord, results []domain.ImportResult) error {
-	if err := m.read(ctx, batch); err != nil {
-		return err
-	}
-	k := kind[domain.UserRecord, userRow]{
-		Change: m.Change, rows: m.rows, refuse: m.refusal, finish: m.finish, then: m.then,
-		fresh: func(*domain.UserRecord) userRow {
-			return userRow{
-				Status: domain.Active, PreferredLanguage: domain.English, Source: domain.FromHand, Overrides: []string{},
-				CreatedAt: m.At, UpdatedAt: m.At,
-			}
-		},
-		names: &names[userRow]{
-			column: "email",
-			of:     func(r *userRow) (scope, key string) { return r.ClientID.UUID(), r.Email },
-			query: `SELECT u.id, u.client_id::text AS scope, u.email AS key FROM users AS u
-				JOIN unnest(?0::text[]::uuid[], ?1::text[]) AS k (client_id, email)
-					ON u.client_id = k.client_id AND u.email = k.email`,
-			taken: func(by [16]byte) domain.ImportResult { return takenBy("email", domain.UserID(by)) },
-		},
-	}
-	if err := k.apply(ctx, batch, results); err != nil {
-		return err
-	}
-	return m.effects(ctx)
-}
-
-// read locks the users that are there, and reads what the records refer to. The
-// audiences of all clients that it concerns are shared first.
-func (m *importingUsers) read(ctx context.Context, batch []domain.UserRecord) error {
-	var groups []domain.GroupID
-	for i := range batch {
-		if r := &batch[i]; r.Group.Given {
-			groups = append(groups, r.Group.Value.ID)
-		}
-	}
-	there, err := pg.All[domain.UserKey](ctx, m, "look for users", pg.SQL(
-		`SELECT client_id AS client, id AS "user" FROM users WHERE id = ANY(?::uuid[])`, idsOf(batch)))
-	if err != nil {
-		return err
-	}
-	clients := refsOf(batch, func(r *domain.UserRecord) clientRef { return r.Client })
-	for _, k := range there {
-		clients = append(clients, k.Client)
-	}
-	clients = sortedUnique(clients)
-	if err := m.ShareAudiences(ctx, clients...); err != nil {
-		return err
-	}
-	keyed, users := keyLists(there)
-	rows, err := m.lockUserRows(ctx, pg.SQL(isKey, keyed, users))
-	if err != nil {
-		return err
-	}
-	m.rows = rowsByID(rows)
-	if m.clients, err = m.clientsCalled(ctx, clients); err != nil {
-		return err
-	}
-	return m.readGroups(ctx, clients, groups)
-}
-
-func (m *importingUsers) readGroups(ctx context.Context, clients []domain.ClientID, groups []domain.GroupID) error {
-	rows, err := pg.All[groupRow](ctx, m, "look for groups", pg.SQL(`
-		SELECT client_id, id, manual FROM groups WHERE id = ANY(?0::uuid[])
-		UNION SELECT client_id, id, manual FROM groups WHERE manual AND client_id = ANY(?1::uuid[])`,
-		pg.IDs(groups), pg.IDs(clients)))
-	m.groups, m.manual = map[domain.GroupID]domain.ClientID{}, map[domain.ClientID]domain.GroupID{}
-	for _, g := range rows {
-		m.groups[g.ID] = g.ClientID
-		if g.Manual {
-			m.manual[g.ClientID] = g.ID
-		}
-	}
-	return err
-}
-
-func (m *importingUsers) refusal(r *domain.UserRecord, before *userRow) domain.ImportResult {
-	client := r.Client.Value.ID
-	if before != nil {
-		client = before.ClientID
-	}
-	switch {
-	case !m.clients[client].There:
-		return noSuch("client", "client")
-	case r.Group.Given && m.groups[r.Group.Value.ID] != client:
-		return noSuch("group", "group")
-	}
-	return domain.ImportResult{}
-}
-
-// finish sets what a record says beside columns: the overrides, and what follows from
+// finishUser sets what a record says beside columns: the overrides, and what follows from
 // the user's name, title, department and email.
-func (m *importingUsers) finish(a *appliedUser) (beside bool, err error) {
+func finishUser(b *importingUsers, a *appliedUser) error {
 	r, u, old := a.record, a.after, pg.Or(a.before, userRow{})
-	if a.before == nil {
-		if id, there := m.manual[u.ClientID]; there && u.GroupID == nil {
-			u.GroupID = &id
-		}
+	switch {
+	case r.Group.Given && !b.found.find(r.Group.Value).isOf(u.ClientID):
+		return noSuch("group", r.Group.Value)
+	case a.before == nil && u.GroupID == nil:
+		u.GroupID = b.found.find(r.Client.Value).ManualGroup
 	}
 	if u.FirstName != old.FirstName || u.LastName != old.LastName {
 		u.NameKey = domain.SortKey(domain.FullName(u.FirstName, u.LastName))
 	}
 
-	if overrides := textsOf(r.Overrides.Value); r.Overrides.Given && !slices.Equal(overrides, u.Overrides) {
+	if overrides := texts[string](r.Overrides.Value); r.Overrides.Given && !slices.Equal(overrides, u.Overrides) {
 		u.Overrides = overrides
 	}
 	byHand := !r.Overrides.Given && (u.Source == domain.FromHand || u.Source == domain.FromAPI)
@@ -155,28 +79,16 @@ func (m *importingUsers) finish(a *appliedUser) (beside bool, err error) {
 	if a.before == nil {
 		u.Score = u.Role.Baseline()
 	}
-	return false, nil
+	return nil
 }
 
-func textsOf(fields []domain.Override) []string {
-	texts := make([]string, len(fields))
-	for i, f := range fields {
-		texts[i] = string(f)
+// texts are texts as ones of another type.
+func texts[To, From ~string](list []From) []To {
+	out := make([]To, len(list))
+	for i, text := range list {
+		out[i] = To(text)
 	}
-	return texts
-}
-
-// then notes users who are new, and those who changed.
-func (m *importingUsers) then(a *appliedUser) {
-	if a.before == nil {
-		m.created = append(m.created, a.after.user())
-		return
-	}
-	before, after := a.before.user(), a.after.user()
-	if !sameRecord(&before, &after) || !before.CreatedAt.Equal(after.CreatedAt) {
-		a.after.UpdatedAt = latest(a.after.UpdatedAt, m.At)
-	}
-	m.changed = append(m.changed, userChange{before, after})
+	return out
 }
 
 // sameRecord reports whether two states of a user's record are those of one.
@@ -184,23 +96,33 @@ func sameRecord(a, b *domain.User) bool {
 	return a.SameShown(b) && a.Email == b.Email && a.Source == b.Source && sameGroup(a.Group, b.Group)
 }
 
-// effects notes what follows from the batch. New users write no events.
-func (m *importingUsers) effects(ctx context.Context) error {
-	created := make([]domain.UserKey, len(m.created))
-	for i := range m.created {
-		u := &m.created[i]
+// followUsers notes what follows from users who are new or changed. New ones, and those of
+// archived clients, write no events.
+func followUsers(ctx context.Context, b *importingUsers) error {
+	created := make([]domain.UserKey, len(b.made))
+	for i, a := range b.made {
+		u := a.after.user()
 		created[i] = u.Key()
-		m.UserChanged(nil, u)
+		b.UserChanged(nil, &u)
 	}
-	m.hold(created...)
-	for i := range m.changed {
-		u := &m.changed[i]
-		m.UserChanged(&u.before, &u.after)
-		if !sameRecord(&u.before, &u.after) && !m.clients[u.after.Client].Archived {
-			m.UserEvent(userEvent(&u.before, &u.after), u.after.Key())
+	b.hold(created...)
+
+	clients := make([]domain.ClientID, len(b.changed))
+	for i, a := range b.changed {
+		clients[i] = a.after.ClientID
+	}
+	archived, err := b.archivedClients(ctx, clients)
+	if err != nil {
+		return err
+	}
+	for _, a := range b.changed {
+		before, after := a.before.user(), a.after.user()
+		b.UserChanged(&before, &after)
+		if !sameRecord(&before, &after) && !archived[after.Client] {
+			b.UserEvent(userEvent(&before, &after), after.Key())
 		}
 	}
-	return m.enrolSince(ctx, created)
+	return b.enrolSince(ctx, created)
 }
 
 // enrolSinceSQL gives new users the courses that ?2 asks them for, as of when they

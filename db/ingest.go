@@ -168,6 +168,14 @@ func (c *Change) lockOwners(
 	return ownersOf(keys), err
 }
 
+func ownersOf(keys []domain.UserKey) map[domain.UserID]domain.ClientID {
+	owners := make(map[domain.UserID]domain.ClientID, len(keys))
+	for _, k := range keys {
+		owners[k.User] = k.Client
+	}
+	return owners
+}
+
 // refusal is why a signal cannot be applied; empty where it can. To a user the
 // policies of other clients do not exist.
 func (n *named) refusal(s *domain.Signal) string {

@@ -21,8 +21,8 @@ type Policy struct {
 type policyRow struct {
 	bun.BaseModel `bun:"table:policies,alias:p"`
 
-	ClientID               domain.ClientID
-	ID                     domain.PolicyID
+	ClientID               domain.ClientID `bun:"client_id,pk"`
+	ID                     domain.PolicyID `bun:"id,pk"`
 	Title                  string
 	Description            *string
 	Version                int

@@ -108,15 +108,15 @@ func TestPoliciesOfImportedScope(t *testing.T) {
 	tenant := s.Tenant("Partner")
 	client := s.Client(tenant, "Client")
 	gone := domain.AnyRef{UUID: db.NewID[domain.CollectionKind]()}
-	record := func() domain.PolicyRecord {
-		return domain.PolicyRecord{
+	record := func() *domain.PolicyRecord {
+		return &domain.PolicyRecord{
 			ID: domain.RefTo(db.NewID[domain.PolicyKind]()), Client: domain.Give(domain.RefTo(client.ID)),
 			Title: domain.Give("Clean desk"), ScopeType: domain.Give(domain.CollectionScope),
 			ScopeID: domain.Give(gone), ScopeDeleted: domain.Give(true),
 		}
 	}
-	for _, batch := range [][]domain.PolicyRecord{{record(), record()}, {record()}} {
-		if results, err := s.DB.ImportPolicies(t.Context(), batch); err != nil || results[0].Refusal != "" {
+	for _, batch := range [][]any{{record(), record()}, {record()}} {
+		if results, err := db.PolicyRecords.Import(t.Context(), s.DB, batch); err != nil || results[0].Refusal != "" {
 			t.Fatal(results, err)
 		}
 	}

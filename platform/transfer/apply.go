@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"reflect"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,46 +19,40 @@ const (
 )
 
 // batch is lines of different objects.
-type batch[T any] struct {
+type batch struct {
 	lines   []db.StagedLine
-	records []T
+	records []any
 	ids     map[[16]byte]bool
 	bytes   int
 	items   int
 }
 
-// fits reports whether another line may be added, up to the given number.
-func (b *batch[T]) fits(l *db.StagedLine, id [16]byte, items, lines int) bool {
-	return len(b.lines) == 0 || len(b.lines) < lines && !b.ids[id] &&
-		b.bytes+len(l.Text) <= batchBytes && b.items+items <= batchItems
-}
-
-// parts reports whether a batch had better end before a line: it is nearly full, and
-// the line is of another user. Of two batches that hold lines of one user, the second
-// would wait for the first to end.
-func (b *batch[T]) parts(l *db.StagedLine, lines int) bool {
+// ends reports whether a batch of at most the given lines ends before a line: it is full,
+// or has another one of the object; or it is nearly full, and the line is of another user.
+// Of two batches that hold lines of one user, the second would wait for the first to end.
+func (b *batch) ends(l *db.StagedLine, id [16]byte, items, most int) bool {
 	n := len(b.lines)
-	if n == 0 || n < lines-lines/10 || l.UserID == nil {
+	if n == 0 {
 		return false
 	}
+	if n >= most || b.ids[id] || b.bytes+len(l.Text) > batchBytes || b.items+items > batchItems {
+		return true
+	}
 	last := b.lines[n-1].UserID
-	return last == nil || *last != *l.UserID
+	return n >= most-most/10 && l.UserID != nil && (last == nil || *last != *l.UserID)
 }
 
-func (b *batch[T]) add(l db.StagedLine, record T, id [16]byte, items int) {
-	if b.ids == nil {
-		b.ids = make(map[[16]byte]bool, batchLines)
-	}
+func (b *batch) add(l db.StagedLine, record any, id [16]byte, items int) {
 	b.lines, b.records, b.ids[id] = append(b.lines, l), append(b.records, record), true
 	b.bytes, b.items = b.bytes+len(l.Text), b.items+items
 }
 
 // apply applies the lines that are staged, in rounds. Those that clash with another
 // object's name wait for the next one, and are tried again as long as that helps.
-func (k *records[T]) apply(ctx context.Context, r *run) error {
+func (k *kind) apply(ctx context.Context, r *run) error {
 	last := false
 	for round := 0; ; round++ {
-		p := &pass[T]{run: r, kind: k, round: round, last: last, waiting: map[[16]byte]bool{}}
+		p := &pass{run: r, kind: k, round: round, last: last, waiting: map[[16]byte]bool{}}
 		if err := p.all(ctx); err != nil || p.lines == 0 {
 			return err
 		}
@@ -68,9 +61,9 @@ func (k *records[T]) apply(ctx context.Context, r *run) error {
 }
 
 // pass is one walk over lines of a kind: a round.
-type pass[T any] struct {
+type pass struct {
 	*run
-	kind  *records[T]
+	kind  *kind
 	round int
 	last  bool // clashes are refused
 	lines int
@@ -84,13 +77,13 @@ type pass[T any] struct {
 
 // all applies the lines in batches. Those of the first round are of an object each, and
 // several batches are applied at a time.
-func (p *pass[T]) all(ctx context.Context) error {
+func (p *pass) all(ctx context.Context) error {
 	workers := 1
 	if p.round == 0 && !p.dry { // which is one transaction
-		workers = max(p.kind.workers, 1)
+		workers = p.kind.workers
 	}
 	group, reading := errgroup.WithContext(p.outside)
-	batches := make(chan *batch[T], 1)
+	batches := make(chan *batch, 1)
 	group.Go(func() error {
 		defer close(batches)
 		return p.gather(reading, batches)
@@ -109,13 +102,13 @@ func (p *pass[T]) all(ctx context.Context) error {
 }
 
 // gather makes batches of lines to the end of them.
-func (p *pass[T]) gather(ctx context.Context, batches chan<- *batch[T]) error {
-	most := p.batchLines * max(p.kind.times, 1)
-	b := &batch[T]{}
+func (p *pass) gather(ctx context.Context, batches chan<- *batch) error {
+	most := p.batchLines * p.kind.times
+	b := &batch{ids: map[[16]byte]bool{}}
 	send := func() error {
 		select {
 		case batches <- b:
-			b = &batch[T]{}
+			b = &batch{ids: map[[16]byte]bool{}}
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -128,8 +121,8 @@ func (p *pass[T]) gather(ctx context.Context, batches chan<- *batch[T]) error {
 		if err != nil { // it was read before
 			return err
 		}
-		id, items := p.kind.idOf(&record), p.kind.planned.items(reflect.ValueOf(&record).Elem())
-		if !b.fits(&l, id, items, most) || b.parts(&l, most) {
+		id, items := p.kind.idOf(record), p.kind.items(record)
+		if b.ends(&l, id, items, most) {
 			if err := send(); err != nil {
 				return err
 			}
@@ -144,11 +137,11 @@ func (p *pass[T]) gather(ctx context.Context, batches chan<- *batch[T]) error {
 }
 
 // write applies a batch, and counts and reports what became of its lines.
-func (p *pass[T]) write(ctx context.Context, b *batch[T]) error {
+func (p *pass) write(ctx context.Context, b *batch) error {
 	p.mu.Lock()
 	lines, list := p.ready(b)
 	p.mu.Unlock()
-	results, err := p.kind.write(p.db, ctx, list)
+	results, err := p.kind.Import(ctx, p.db, list)
 	if err != nil {
 		return err
 	}
@@ -156,7 +149,7 @@ func (p *pass[T]) write(ctx context.Context, b *batch[T]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, result := range results {
-		p.recordResult(lines[i], &list[i], result)
+		p.recordResult(lines[i], list[i], result)
 	}
 	if err := p.db.StageLines(p.outside, p.staged); err != nil {
 		return err
@@ -169,9 +162,9 @@ func (p *pass[T]) write(ctx context.Context, b *batch[T]) error {
 }
 
 // ready are the lines of a batch that need not wait for another round.
-func (p *pass[T]) ready(b *batch[T]) (lines []db.StagedLine, list []T) {
+func (p *pass) ready(b *batch) (lines []db.StagedLine, list []any) {
 	for i, l := range b.lines {
-		if p.waiting[p.kind.idOf(&b.records[i])] {
+		if p.waiting[p.kind.idOf(b.records[i])] {
 			p.wait(l, p.kind, p.round+1)
 			continue
 		}
@@ -181,14 +174,14 @@ func (p *pass[T]) ready(b *batch[T]) (lines []db.StagedLine, list []T) {
 }
 
 // wait has a line wait for a round of a kind.
-func (p *pass[T]) wait(l db.StagedLine, k *records[T], round int) {
+func (p *pass) wait(l db.StagedLine, k *kind, round int) {
 	p.staged = append(p.staged, db.StagedLine{
 		Kind: k.place(), Round: round, Line: l.Line, Outcome: l.Outcome, Text: l.Text,
 	})
 }
 
 // recordResult counts a line with its result, or has it wait for another round.
-func (p *pass[T]) recordResult(l db.StagedLine, record *T, result domain.ImportResult) {
+func (p *pass) recordResult(l db.StagedLine, record any, result domain.ImportResult) {
 	before := domain.ImportOutcome(l.Outcome) // of an earlier part of the line
 	switch {
 	case result.Clashes && !p.last:

@@ -21,10 +21,10 @@ func Fields() map[string][]string {
 	all := map[string][]string{}
 	for _, k := range kinds {
 		var names []string
-		for _, f := range k.plan().fields {
+		for _, f := range k.fields {
 			names = append(names, f.name)
 		}
-		all[k.plan().object] = names
+		all[k.object] = names
 	}
 	return all
 }
@@ -32,7 +32,7 @@ func Fields() map[string][]string {
 // Marks are how a guide marks a field.
 func Marks(object, name string) (marks []string) {
 	for _, k := range kinds {
-		if f := k.plan().byName[name]; k.plan().object == object && f != nil {
+		if f := k.byName[name]; k.object == object && f != nil {
 			for mark, is := range map[string]bool{"new": f.needed, "fixed": f.fixed, "null": f.null} {
 				if is {
 					marks = append(marks, mark)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"reflect"
 
 	"github.com/go-json-experiment/json"
 
@@ -18,71 +17,37 @@ import (
 // and, done, when they are all.
 type Progress func(object string, lines int, done bool)
 
-// lister writes all objects of a kind as lines.
-type lister func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, progress Progress) error
-
-// listers write the kinds of objects in the order in which an import applies them.
-var listers = []lister{
-	listing((*db.DB).ExportPartners),
-	listing((*db.DB).ExportCourses),
-	listing((*db.DB).ExportClients),
-	listing((*db.DB).ExportAdmins),
-	listing((*db.DB).ExportGroups),
-	listing((*db.DB).ExportUsers),
-	listing((*db.DB).ExportCollections),
-	listing((*db.DB).ExportPolicies),
-	listing((*db.DB).ExportFrameworkAssignments),
-	listing((*db.DB).ExportResults),
-	listing((*db.DB).ExportSentEmails),
-	listing((*db.DB).ExportExposures),
-}
-
-// listSignals writes what users did beside, as signals.
-var listSignals = listed("signal", (*db.DB).ExportSignals, func(line []byte, s *db.SignalLine) ([]byte, error) {
-	text, err := json.Marshal(s)
-	return append(append(line, text...), '\n'), err
-})
-
 // progressEvery is after how many lines of a kind an export reports its progress.
 const progressEvery = 10_000
 
-func listing[T any](read func(*db.DB, context.Context, domain.PartnerID) iter.Seq2[T, error]) lister {
-	return func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, progress Progress) error {
-		plan, err := planFor(reflect.TypeFor[T]())
-		if err != nil {
-			return err
+// list writes all objects of a kind as lines; add appends one with its end.
+func list[T any](
+	w io.Writer, object string, of iter.Seq2[T, error], add func(line []byte, of T) ([]byte, error), progress Progress,
+) error {
+	var line []byte
+	n := 0
+	for record, err := range of {
+		if err == nil {
+			line, err = add(line[:0], record)
 		}
-		return listed(plan.object, read, func(line []byte, record *T) ([]byte, error) {
-			return plan.append(line, reflect.ValueOf(record).Elem())
-		})(ctx, d, of, w, progress)
+		if err == nil {
+			_, err = w.Write(line)
+		}
+		if err != nil {
+			return fmt.Errorf("export lines of %ss: %w", object, err)
+		}
+		if n++; n%progressEvery == 0 {
+			progress(object, n, false)
+		}
 	}
+	progress(object, n, true)
+	return nil
 }
 
-// listed is the lister of what is read, where add appends a line with its end.
-func listed[T any](
-	object string, read func(*db.DB, context.Context, domain.PartnerID) iter.Seq2[T, error],
-	add func(line []byte, of *T) ([]byte, error),
-) lister {
-	return func(ctx context.Context, d *db.DB, of domain.PartnerID, w io.Writer, progress Progress) error {
-		var line []byte
-		n := 0
-		for record, err := range read(d, ctx, of) {
-			if err == nil {
-				line, err = add(line[:0], &record)
-			}
-			if err == nil {
-				_, err = w.Write(line)
-			}
-			if err != nil {
-				return fmt.Errorf("export lines of %ss: %w", object, err)
-			}
-			if n++; n%progressEvery == 0 {
-				progress(object, n, false)
-			}
-		}
-		progress(object, n, true)
-		return nil
-	}
+// addSignal appends a signal as a line.
+func addSignal(line []byte, s db.SignalLine) ([]byte, error) {
+	text, err := json.Marshal(s)
+	return append(append(line, text...), '\n'), err
 }
 
 // Output is where an export is written to.
@@ -105,8 +70,11 @@ func Export(ctx context.Context, d *db.DB, of domain.PartnerID, to Output, progr
 	}
 	objects := bufio.NewWriterSize(to.Objects, 256<<10)
 	err := d.Snapshot(ctx, func(ctx context.Context) error {
-		for _, list := range listers {
-			if err := list(ctx, d, of, objects, progress); err != nil {
+		for _, k := range kinds {
+			if k == users.then {
+				continue // they are in the records of collections
+			}
+			if err := list(objects, k.object, k.Export(ctx, d, of), k.append, progress); err != nil {
 				return err
 			}
 		}
@@ -114,7 +82,7 @@ func Export(ctx context.Context, d *db.DB, of domain.PartnerID, to Output, progr
 			return nil
 		}
 		signals := bufio.NewWriterSize(to.Signals, 256<<10)
-		if err := listSignals(ctx, d, of, signals, progress); err != nil {
+		if err := list(signals, "signal", d.ExportSignals(ctx, of), addSignal, progress); err != nil {
 			return err
 		}
 		return signals.Flush()

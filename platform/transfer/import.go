@@ -121,7 +121,7 @@ func (r *run) all(ctx context.Context, in io.Reader) error {
 func (r *run) apply(ctx context.Context) error {
 	for _, k := range kinds {
 		if err := k.apply(ctx, r); err != nil {
-			return fmt.Errorf("apply lines of %ss: %w", k.plan().object, err)
+			return fmt.Errorf("apply lines of %ss: %w", k.object, err)
 		}
 	}
 	return nil
@@ -166,7 +166,7 @@ func (r *run) judge(in *inputLine) (l db.StagedLine, good bool) {
 	if k == nil {
 		return refuse("object: %.40q is unknown", object)
 	}
-	if l, err = k.judge(in.text, r.db.Now()); err != nil {
+	if l, err = k.staged(in.text, r.db.Now()); err != nil {
 		return refuse("%s", err)
 	}
 	l.Kind, l.Line = place, in.number

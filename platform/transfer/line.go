@@ -206,8 +206,9 @@ func typeName(t reflect.Type) string {
 	return "a string"
 }
 
-// append appends a record, which is addressable, as a line with its end.
-func (p *plan) append(line []byte, record reflect.Value) ([]byte, error) {
+// append appends a record as a line with its end.
+func (p *plan) append(line []byte, of any) ([]byte, error) {
+	record := reflect.ValueOf(of).Elem()
 	line = append(line, `{"object":"`+p.object+`","id":`...)
 	id, err := json.Marshal(record.Field(p.id).Interface())
 	if err != nil {
@@ -228,14 +229,4 @@ func (p *plan) append(line []byte, record reflect.Value) ([]byte, error) {
 		line = append(line, text...)
 	}
 	return append(line, '}', '\n'), nil
-}
-
-// planFor is the plan of a type of records.
-func planFor(record reflect.Type) (*plan, error) {
-	for _, k := range kinds {
-		if p := k.plan(); p.record == record {
-			return p, nil
-		}
-	}
-	return nil, fmt.Errorf("%s is no record", record)
 }

@@ -6,13 +6,14 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"partnerapi/db"
 )
 
 // plan is how lines of one kind of object are read and written: the fields of its
 // record, in their order, with their rules (domain.UserRecord and the others).
 type plan struct {
 	object string
-	record reflect.Type
 	id     int
 	fields []field
 	byName map[string]*field
@@ -35,12 +36,12 @@ type state interface {
 	Pointer() any
 }
 
-// planOf makes the plan of a record. A rule that it does not know is a programming
+// planOf makes the plan of records. A rule that it does not know is a programming
 // error, which panics.
-func planOf[T any](object string) *plan {
-	p := &plan{object: object, record: reflect.TypeFor[T](), byName: map[string]*field{}}
-	for i := range p.record.NumField() {
-		f := p.record.Field(i)
+func planOf(r db.Records) *plan {
+	p := &plan{object: r.Object(), byName: map[string]*field{}}
+	for i := range r.Type().NumField() {
+		f := r.Type().Field(i)
 		switch name, _, _ := strings.Cut(f.Tag.Get("record"), ","); name {
 		case "":
 		case "id":
@@ -98,17 +99,16 @@ func (p *plan) readID(record reflect.Value, text string) error {
 }
 
 // idOf is the UUID of the object of a record.
-func (p *plan) idOf(record reflect.Value) [16]byte {
-	return record.Field(p.id).Interface().(interface{ Bytes() [16]byte }).Bytes()
+func (p *plan) idOf(record any) [16]byte {
+	return reflect.ValueOf(record).Elem().Field(p.id).Interface().(interface{ Bytes() [16]byte }).Bytes()
 }
 
 // items is how many items the lists of a record have.
-func (p *plan) items(record reflect.Value) (n int) {
+func (p *plan) items(record any) (n int) {
 	for i := range p.fields {
-		if !p.fields[i].list {
-			continue
+		if f := &p.fields[i]; f.list {
+			n += reflect.ValueOf(record).Elem().Field(f.index).FieldByName("Value").Len()
 		}
-		n += record.Field(p.fields[i].index).FieldByName("Value").Len()
 	}
 	return n
 }
