@@ -225,21 +225,33 @@ func (t *Tenant) AddMembers(
 func (t *Tenant) join(
 	ctx context.Context, c *Change, ids []domain.CollectionID, users []domain.UserID,
 ) ([]domain.UserID, error) {
-	joined, err := pg.All[domain.UserID](ctx, c, "add members", pg.SQL(`
-		WITH joined AS (
-			INSERT INTO collection_members (client_id, collection_id, user_id, added_at)
-			SELECT ?0::uuid, k.id, u.id, ?3 FROM unnest(?1::uuid[]) AS k (id), unnest(?2::uuid[]) AS u (id)
-			ON CONFLICT DO NOTHING RETURNING collection_id, user_id
-		), counted AS (
-			UPDATE collections AS k SET member_count = k.member_count + j.n, updated_at = greatest(k.updated_at, ?3)
-			FROM (SELECT collection_id, count(*) AS n FROM joined GROUP BY collection_id) AS j
-			WHERE k.client_id = ?0 AND k.id = j.collection_id
-		)
-		SELECT DISTINCT user_id FROM joined`, t.ID, pg.IDs(ids), pg.IDs(users), c.At))
+	joined, err := c.join(ctx, pg.SQL(`
+		SELECT ?::uuid AS client_id, k.id AS collection_id, u.id AS user_id, ?::timestamptz AS added_at
+		FROM unnest(?::uuid[]) AS k (id), unnest(?::uuid[]) AS u (id)`, t.ID, c.At, pg.IDs(ids), pg.IDs(users)))
 	if len(joined) > 0 {
 		t.scopeMoved(c, ids...)
 	}
-	return joined, err
+	in := make([]domain.UserID, len(joined))
+	for i, u := range joined {
+		in[i] = u.User
+	}
+	return in, err
+}
+
+// join adds the memberships that a query selects, and returns the users who were not in
+// one of the collections before.
+func (c *Change) join(ctx context.Context, memberships pg.Query) ([]domain.UserKey, error) {
+	return pg.All[domain.UserKey](ctx, c, "add members", pg.SQL(`
+		WITH joined AS (
+			INSERT INTO collection_members (client_id, collection_id, user_id, added_at)
+			SELECT client_id, collection_id, user_id, added_at FROM (?0) AS w
+			ON CONFLICT DO NOTHING RETURNING client_id, collection_id, user_id
+		), counted AS (
+			UPDATE collections AS k SET member_count = k.member_count + j.n, updated_at = greatest(k.updated_at, ?1)
+			FROM (SELECT client_id, collection_id, count(*) AS n FROM joined GROUP BY client_id, collection_id) AS j
+			WHERE k.client_id = j.client_id AND k.id = j.collection_id
+		)
+		SELECT DISTINCT client_id AS client, user_id AS "user" FROM joined`, memberships, c.At))
 }
 
 // RemoveMember takes a user, who is locked, out of a collection. NotFound

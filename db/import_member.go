@@ -111,8 +111,8 @@ func rowsOf(list []membership) pg.Query {
 	for i, m := range list {
 		clients[i], collections[i], users[i], times[i] = m.ClientID, m.CollectionID, m.UserID, m.AddedAt
 	}
-	return pg.SQL("unnest(?::uuid[], ?::uuid[], ?::uuid[], ?::timestamptz[]) AS w (client_id, collection_id, user_id, added_at)",
-		clients, collections, users, times)
+	return pg.SQL(`unnest(?::uuid[], ?::uuid[], ?::uuid[], ?::timestamptz[])
+		AS w (client_id, collection_id, user_id, added_at)`, clients, collections, users, times)
 }
 
 // lockJoining drops the memberships that are there already, and locks the users of the
@@ -124,7 +124,8 @@ func (c *Change) lockJoining(ctx context.Context, list []membership) ([]membersh
 	joining, err := pg.All[membership](ctx, c, "look for members", pg.SQL(`
 		SELECT w.client_id, w.collection_id, w.user_id, w.added_at FROM ? WHERE NOT EXISTS (
 			SELECT FROM collection_members AS m
-			WHERE m.client_id = w.client_id AND m.collection_id = w.collection_id AND m.user_id = w.user_id)`, rowsOf(list)))
+			WHERE m.client_id = w.client_id AND m.collection_id = w.collection_id AND m.user_id = w.user_id)`,
+		rowsOf(list)))
 	if err != nil || len(joining) == 0 {
 		return nil, err
 	}
@@ -143,16 +144,7 @@ func (c *Change) joinAll(ctx context.Context, list []membership) error {
 	if len(list) == 0 {
 		return nil
 	}
-	joined, err := pg.All[domain.UserKey](ctx, c, "add imported members", pg.SQL(`
-		WITH joined AS (
-			INSERT INTO collection_members (client_id, collection_id, user_id, added_at)
-			SELECT * FROM ?0 ON CONFLICT DO NOTHING RETURNING client_id, collection_id, user_id
-		), counted AS (
-			UPDATE collections AS k SET member_count = k.member_count + j.n, updated_at = greatest(k.updated_at, ?1)
-			FROM (SELECT client_id, collection_id, count(*) AS n FROM joined GROUP BY 1, 2) AS j
-			WHERE k.client_id = j.client_id AND k.id = j.collection_id
-		)
-		SELECT DISTINCT client_id AS client, user_id AS "user" FROM joined`, rowsOf(list), c.At))
+	joined, err := c.join(ctx, pg.SQL("SELECT * FROM ?", rowsOf(list)))
 	if err != nil {
 		return err
 	}

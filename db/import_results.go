@@ -275,61 +275,46 @@ func movesBack(before, after *domain.Result) error {
 // followResults does what follows from results of locked users: those that are to be sent
 // wait in the outbox, and those that no longer are leave it.
 func followResults(ctx context.Context, b *importingResults) error {
-	made, changed := resultChanges(b.made), resultChanges(b.changed)
-	var waiting []resultChange
-	for i := range made {
-		r := &made[i]
-		b.countResult(r)
-		if r.after.Status == domain.ResultScheduled {
-			waiting = append(waiting, *r)
-		}
-		if r.after.SentAt != nil {
-			b.Rescore(domain.UserKey{Client: r.client, User: r.after.User})
-		}
+	if len(b.made)+len(b.changed) == 0 {
+		return nil
+	}
+	added, changed := make([]resultRow, len(b.made)), resultChanges(b.changed)
+	clients := make([]domain.ClientID, len(changed))
+	for i := range changed {
+		clients[i] = changed[i].client
+	}
+	archived, err := b.archivedClients(ctx, clients)
+	if err != nil {
+		return err
 	}
 
-	clients, settled := make([]domain.ClientID, len(changed)), []domain.ResultID{}
-	for i := range changed {
-		r := &changed[i]
-		clients[i] = r.client
-		b.countResult(r)
+	var waiting []resultChange
+	var settled []domain.ResultID
+	for i, r := range resultChanges(b.made) {
+		added[i] = b.made[i].after.resultRow
+		b.resultMoved(&r, true)
+		if r.after.Status == domain.ResultScheduled {
+			waiting = append(waiting, r)
+		}
+	}
+	for _, r := range changed {
+		b.resultMoved(&r, archived[r.client])
 		switch {
 		case r.after.Status == domain.ResultScheduled && r.after.SendAt != r.before.SendAt:
-			waiting = append(waiting, *r)
+			waiting = append(waiting, r)
 		case r.before.Status == domain.ResultScheduled && r.after.Status != domain.ResultScheduled:
 			settled = append(settled, r.after.ID)
 		}
 	}
-	if err := b.noteResults(ctx, changed, clients); err != nil {
+	_, err = pg.Exec(ctx, b, "take mails out of the outbox", pg.SQL(
+		"DELETE FROM outbox WHERE client_id = ANY(?::uuid[]) AND id = ANY(?::uuid[])", pg.IDs(clients), pg.IDs(settled)))
+	if err != nil {
 		return err
 	}
-	if len(settled) > 0 {
-		_, err := pg.Exec(ctx, b, "take mails out of the outbox", pg.SQL(
-			"DELETE FROM outbox WHERE client_id = ANY(?::uuid[]) AND id = ANY(?::uuid[])", pg.IDs(clients), pg.IDs(settled)))
-		if err != nil {
-			return err
-		}
-	}
-	if err := b.awaitResults(ctx, waiting); err != nil {
+	if err := b.awaitResults(ctx, waiting); err != nil || len(added) == 0 {
 		return err
 	}
-	return b.countTemplates(ctx, made)
-}
-
-// noteResults notes what follows from changed results of clients.
-func (c *Change) noteResults(ctx context.Context, changed []resultChange, clients []domain.ClientID) error {
-	archived, err := c.archivedClients(ctx, clients)
-	for i := range changed {
-		r := &changed[i]
-		user := domain.UserKey{Client: r.client, User: r.after.User}
-		if r.byPerson() && !archived[r.client] {
-			c.ObjectEvent(domain.ResultUpdated, user, r.after.ID.UUID())
-		}
-		if r.scored() {
-			c.Rescore(user)
-		}
-	}
-	return err
+	return b.countTemplates(ctx, added)
 }
 
 // resultChanges are the results of records, before and after them.
@@ -342,13 +327,6 @@ func resultChanges(list []*appliedResult) []resultChange {
 		}
 	}
 	return changes
-}
-
-// countResult moves the counters of the day on which a mail was sent, which stays.
-func (c *Change) countResult(r *resultChange) {
-	if r.after.SentAt != nil {
-		c.CountMails(r.client, domain.DateOf(*r.after.SentAt), r.after.Counts().Minus(r.before.Counts()))
-	}
 }
 
 // awaitResults has mails sent when they are due, also those that are in the outbox
@@ -366,23 +344,4 @@ func (c *Change) awaitResults(ctx context.Context, waiting []resultChange) error
 		SELECT client_id, id, ?0, 2, due_at FROM unnest(?1::uuid[], ?2::uuid[], ?3::timestamptz[]) AS r (client_id, id, due_at)
 		ON CONFLICT (client_id, id) DO UPDATE SET due_at = excluded.due_at WHERE outbox.lease IS NULL`,
 		SimulatedMail, pg.IDs(clients), pg.IDs(ids), due))
-}
-
-// countTemplates counts the uses of the templates of new results.
-func (c *Change) countTemplates(ctx context.Context, added []resultChange) error {
-	if len(added) == 0 {
-		return nil
-	}
-	clients, templates := make([]domain.ClientID, len(added)), make([]domain.TemplateID, len(added))
-	for i := range added {
-		clients[i], templates[i] = added[i].client, added[i].after.Template
-	}
-	c.Lock(TemplateLocks)
-	_, err := pg.Exec(ctx, c, "count the uses of templates", pg.SQL(`
-		INSERT INTO template_uses AS u (client_id, template_id, used)
-		SELECT client_id, template_id, count(*) FROM unnest(?::uuid[], ?::uuid[]) AS t (client_id, template_id)
-		GROUP BY client_id, template_id ORDER BY client_id, template_id
-		ON CONFLICT (client_id, template_id) DO UPDATE SET used = u.used + excluded.used`,
-		pg.IDs(clients), pg.IDs(templates)))
-	return err
 }

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -170,19 +169,29 @@ func (c *Change) advanceResults(ctx context.Context, rows []resultRow, steps []d
 	}
 	for i := range changes {
 		r := &changes[i]
-		user := domain.UserKey{Client: r.client, User: r.after.User}
-		c.CountMails(r.client, domain.DateOf(*r.after.SentAt), r.after.Counts().Minus(r.before.Counts()))
-		if r.byPerson() {
-			c.ObjectEvent(domain.ResultUpdated, user, r.after.ID.UUID())
-		}
-		if r.scored() {
-			c.Rescore(user)
-		}
+		c.resultMoved(r, false)
 		if at := r.after.FellAt(); at != nil && r.before.FellAt() == nil {
-			c.mailReminder(user, r.after.ID, *at)
+			c.mailReminder(domain.UserKey{Client: r.client, User: r.after.User}, r.after.ID, *at)
 		}
 	}
 	return c.storeResults(ctx, changes)
+}
+
+// resultMoved notes what follows from a result that is new or changed: the counters of the
+// day on which its mail was sent, which stays, the score of its user and, unless silent,
+// the event.
+func (c *Change) resultMoved(r *resultChange, silent bool) {
+	user := domain.UserKey{Client: r.client, User: r.after.User}
+	if r.byPerson() && !silent {
+		c.ObjectEvent(domain.ResultUpdated, user, r.after.ID.UUID())
+	}
+	if r.after.SentAt == nil {
+		return
+	}
+	c.CountMails(r.client, domain.DateOf(*r.after.SentAt), r.after.Counts().Minus(r.before.Counts()))
+	if r.scored() {
+		c.Rescore(user)
+	}
 }
 
 // resultChange is a result before and after its steps.
@@ -233,51 +242,25 @@ func applySteps(steps []domain.ResultStep, rows []resultRow) []resultChange {
 	return changes
 }
 
-// resultRecord is what changes in a row of phishing_results, by its columns.
-type resultRecord struct {
-	ClientID               string                  `json:"client_id"`
-	ID                     string                  `json:"id"`
-	Status                 domain.ResultStatus     `json:"status"`
-	Reported               bool                    `json:"reported"`
-	Automated              bool                    `json:"automated"`
-	AutomatedReason        *domain.AutomatedReason `json:"automated_reason"`
-	OpenedAt               *time.Time              `json:"opened_at"`
-	AttachmentOpenedAt     *time.Time              `json:"attachment_opened_at"`
-	ClickedAt              *time.Time              `json:"clicked_at"`
-	CredentialsSubmittedAt *time.Time              `json:"credentials_submitted_at"`
-	ReportedAt             *time.Time              `json:"reported_at"`
-}
-
-// record is what may change in the row, as it is after the change.
-func (c *resultChange) record() resultRecord {
-	r := &c.after
-	record := resultRecord{
-		ClientID: c.client.UUID(), ID: r.ID.UUID(), Status: r.Status, Reported: r.Reported, Automated: r.Automated,
-		OpenedAt: r.OpenedAt, AttachmentOpenedAt: r.AttachmentOpenedAt, ClickedAt: r.ClickedAt,
-		CredentialsSubmittedAt: r.CredentialsSubmittedAt, ReportedAt: r.ReportedAt,
-	}
-	if r.Automated {
-		record.AutomatedReason = &r.AutomatedReason
-	}
-	return record
+// stepColumns are the columns of a result that steps move.
+var stepColumns = []string{
+	"status", "reported", "automated", "automated_reason", "opened_at", "attachment_opened_at", "clicked_at",
+	"credentials_submitted_at", "reported_at", "updated_at",
 }
 
 // storeResults stores locked results.
 func (c *Change) storeResults(ctx context.Context, changes []resultChange) error {
-	records := make([]resultRecord, len(changes))
+	rows := make([]resultRow, len(changes))
 	for i := range changes {
-		records[i] = changes[i].record()
+		r := &changes[i].after
+		rows[i] = resultRow{
+			ClientID: changes[i].client, ID: r.ID, Status: r.Status, Reported: r.Reported, Automated: r.Automated,
+			OpenedAt: r.OpenedAt, AttachmentOpenedAt: r.AttachmentOpenedAt, ClickedAt: r.ClickedAt,
+			CredentialsSubmittedAt: r.CredentialsSubmittedAt, ReportedAt: r.ReportedAt, UpdatedAt: latest(r.UpdatedAt, c.At),
+		}
+		if r.Automated {
+			rows[i].AutomatedReason = &r.AutomatedReason
+		}
 	}
-	text, err := json.Marshal(records)
-	if err != nil {
-		return err
-	}
-	_, err = pg.Exec(ctx, c, "store results", pg.SQL(`
-		UPDATE phishing_results AS r SET status = n.status, reported = n.reported, automated = n.automated,
-			automated_reason = n.automated_reason, opened_at = n.opened_at, attachment_opened_at = n.attachment_opened_at,
-			clicked_at = n.clicked_at, credentials_submitted_at = n.credentials_submitted_at, reported_at = n.reported_at,
-			updated_at = greatest(r.updated_at, ?1)
-		FROM json_populate_recordset(NULL::phishing_results, ?0::json) AS n
-		WHERE r.client_id = n.client_id AND r.id = n.id`, string(text), c.At))
-	return err
+	return pg.UpdateRows(ctx, c, "store results", rows, stepColumns...)
 }

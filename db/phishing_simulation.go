@@ -148,13 +148,12 @@ func (d *DB) TemplateExists(ctx context.Context, id domain.TemplateID) (bool, er
 // ScheduleResults adds simulated mails that are to be sent, at least one, and
 // counts the uses of their templates.
 func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domain.Result) error {
-	rows, templates := make([]resultRow, len(results)), make([]domain.TemplateID, len(results))
+	rows := make([]resultRow, len(results))
 	for i, r := range results {
 		rows[i] = resultRow{
 			ClientID: t.ID, ID: r.ID, UserID: r.User, TemplateID: r.Template, Status: domain.ResultScheduled,
 			SendAt: r.SendAt, CreatedAt: c.At, UpdatedAt: c.At,
 		}
-		templates[i] = r.Template
 	}
 	if _, err := pg.Exec(ctx, c, "schedule simulated mails", pg.Insert(rows...)); err != nil {
 		return err
@@ -162,10 +161,21 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 	if err := c.sendSimulations(ctx, t.ID, results); err != nil {
 		return err
 	}
+	return c.countTemplates(ctx, rows)
+}
+
+// countTemplates counts the uses of the templates of new results.
+func (c *Change) countTemplates(ctx context.Context, added []resultRow) error {
+	clients, templates := make([]domain.ClientID, len(added)), make([]domain.TemplateID, len(added))
+	for i := range added {
+		clients[i], templates[i] = added[i].ClientID, added[i].TemplateID
+	}
 	c.Lock(TemplateLocks)
 	_, err := pg.Exec(ctx, c, "count the uses of templates", pg.SQL(`
 		INSERT INTO template_uses AS u (client_id, template_id, used)
-		SELECT ?, id, count(*) FROM unnest(?::uuid[]) AS id GROUP BY id ORDER BY id
-		ON CONFLICT (client_id, template_id) DO UPDATE SET used = u.used + excluded.used`, t.ID, pg.IDs(templates)))
+		SELECT client_id, template_id, count(*) FROM unnest(?::uuid[], ?::uuid[]) AS t (client_id, template_id)
+		GROUP BY client_id, template_id ORDER BY client_id, template_id
+		ON CONFLICT (client_id, template_id) DO UPDATE SET used = u.used + excluded.used`,
+		pg.IDs(clients), pg.IDs(templates)))
 	return err
 }
