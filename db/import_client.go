@@ -64,8 +64,8 @@ var ClientRecords Records = &kind[domain.ClientRecord, importedClient]{
 	},
 	fresh: func(r *importedClient) {
 		r.DarkWebMonitoring, r.FrameworkIDs = true, []string{}
-		r.AverageScore, r.OnTrackRate = domain.EmptySummary(r.CreatedAt).AverageScore, domain.EmptySummary(r.CreatedAt).OnTrackRate
-		r.SummarizedAt = r.CreatedAt.Add(-2 * domain.SummaryAge) // it was never made
+		summary := domain.EmptySummary(r.CreatedAt.Add(-2 * domain.SummaryAge)) // it was never made
+		r.AverageScore, r.OnTrackRate, r.SummarizedAt = summary.AverageScore, summary.OnTrackRate, summary.At
 	},
 	finish: finishClient, follow: followClients, committed: rescoreSwitched,
 }
@@ -268,13 +268,11 @@ var AdminRecords Records = &kind[domain.AdminRecord, adminRow]{
 			return name{r.ClientID.UUID(), r.Email}
 		},
 	},
-	begin: func(_ context.Context, b *importing[domain.AdminRecord, adminRow]) error {
-		for _, a := range b.list {
-			if !a.record.Client.Given && !a.record.Partner.Given {
-				a.record.Missing = "partner or client"
-			}
+	lacks: func(r *domain.AdminRecord) string {
+		if r.Client.Given || r.Partner.Given {
+			return ""
 		}
-		return nil
+		return "partner or client"
 	},
 	finish: func(b *importing[domain.AdminRecord, adminRow], a *applied[domain.AdminRecord, adminRow]) error {
 		if r := a.record; r.Client.Given && b.found.find(r.Client.Value).PartnerID != a.after.PartnerID {

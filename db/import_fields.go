@@ -19,8 +19,9 @@ type mapping struct {
 
 // recordField is a field of a record.
 type recordField struct {
-	name  string // in lines
-	index int
+	name   string // in lines
+	index  int
+	needed bool // by a new object
 }
 
 // pair is a field of a record that is a column of its object's row, by its name in Go:
@@ -62,7 +63,8 @@ func (m *mapping) addField(f reflect.StructField, index int, row reflect.Type) {
 	if !isField || name == "" {
 		return
 	}
-	field := recordField{name, index}
+	rules := "," + f.Tag.Get("rule") + ","
+	field := recordField{name, index, strings.Contains(rules, ",new,")}
 	m.fields = append(m.fields, field)
 	for _, column := range []string{f.Tag.Get("row"), f.Name, f.Name + "ID"} {
 		to, ok := row.FieldByName(column)
@@ -72,7 +74,7 @@ func (m *mapping) addField(f reflect.StructField, index int, row reflect.Type) {
 		m.pairs = append(m.pairs, pair{
 			recordField: field, row: to.Index, omitZero: option == "omitzero",
 			computed: strings.Contains(to.Tag.Get("bun"), "scanonly"),
-			fixed:    strings.Contains(","+f.Tag.Get("rule")+",", ",fixed,"),
+			fixed:    strings.Contains(rules, ",fixed,"),
 		})
 		return
 	}

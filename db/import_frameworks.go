@@ -240,7 +240,9 @@ func exportCourse(r *importedCourse, out *domain.CourseRecord) error {
 
 // finishCourse sets the titles: a course is available in the languages that they are
 // in.
-func finishCourse(_ *importing[domain.CourseRecord, importedCourse], a *applied[domain.CourseRecord, importedCourse]) error {
+func finishCourse(
+	_ *importing[domain.CourseRecord, importedCourse], a *applied[domain.CourseRecord, importedCourse],
+) error {
 	titles, err := a.after.titles()
 	if err != nil || !a.record.Titles.Given {
 		return err

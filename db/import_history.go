@@ -105,8 +105,8 @@ func followExposures(ctx context.Context, b *importingExposures) error {
 	for i := range moved {
 		clients[i] = moved[i].ClientID
 	}
-	shown, err := existing(ctx, b.Change, "look for clients with Dark Web Monitoring", "clients WHERE dark_web_monitoring AND",
-		sortedUnique(clients))
+	shown, err := existing(ctx, b.Change, "look for clients with Dark Web Monitoring",
+		"clients WHERE dark_web_monitoring AND", sortedUnique(clients))
 	for i := range moved {
 		if user := (domain.UserKey{Client: moved[i].ClientID, User: moved[i].UserID}); shown[user.Client] {
 			b.Rescore(user)

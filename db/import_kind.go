@@ -37,6 +37,9 @@ type kind[Record, Row any] struct {
 	// begin locks and reads what the kind has beside what records refer to: rows too, where
 	// they are not found by their ids. It may set finish and follow of the batch.
 	begin func(context.Context, *importing[Record, Row]) error
+	// lacks is a field, beside those of the rule new, that a record of a new object has to
+	// have and has not; empty for none.
+	lacks func(*Record) string
 	// fresh sets what a row has before its first record.
 	fresh func(*Row)
 	// finish sets what follows from a record beside its columns. An error refuses it.
@@ -277,7 +280,7 @@ func (b *importing[Record, Row]) judge(a *applied[Record, Row]) error {
 func (b *importing[Record, Row]) check(a *applied[Record, Row]) error {
 	record := reflect.ValueOf(a.record).Elem()
 	if a.before == nil {
-		if field := record.FieldByName("Missing").String(); field != "" {
+		if field := b.lacks(a.record); field != "" {
 			return missing(field)
 		}
 	} else if field := b.mapping().changedFixed(record, reflect.ValueOf(a.before).Elem()); field != "" {
@@ -289,6 +292,22 @@ func (b *importing[Record, Row]) check(a *applied[Record, Row]) error {
 		}
 	}
 	return nil
+}
+
+// lacks is the first field that a record of a new object has to have and has not; empty
+// for none.
+func (b *importing[Record, Row]) lacks(record *Record) string {
+	if b.kind.lacks != nil {
+		if field := b.kind.lacks(record); field != "" {
+			return field
+		}
+	}
+	for _, f := range b.mapping().fields {
+		if f.needed && f.optional(reflect.ValueOf(record).Elem()).IsZero() {
+			return f.name
+		}
+	}
+	return ""
 }
 
 // fill sets the columns that a record says. A new row is of the client and the partner

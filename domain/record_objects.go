@@ -24,13 +24,8 @@ import (
 // of the column in the row of package db that it is, but for the ID behind a reference;
 // or the tag row has.
 
-// Needs is part of each record. Missing names the first field that a new object
-// needs and the record has not; it is empty where there is none.
-type Needs struct{ Missing string }
-
 // PartnerRecord is a managed-service provider.
 type PartnerRecord struct {
-	Needs
 	ID        Ref[PartnerKind] `record:"id"`
 	Name      Optional[string] `record:"name" rule:"new,filled,name,max=200"`
 	CreatedAt Optional[Time]   `record:"created_at" rule:"past"`
@@ -38,7 +33,6 @@ type PartnerRecord struct {
 
 // CourseRecord is a course of the catalogue, which all clients share.
 type CourseRecord struct {
-	Needs
 	ID            Ref[CourseKind]  `record:"id"`
 	Title         Optional[string] `record:"title" rule:"new,filled,name,max=200"`
 	RenewalMonths Optional[int]    `record:"renewal_months" rule:"min=0,max=1200"`
@@ -49,7 +43,6 @@ type CourseRecord struct {
 
 // ClientRecord is a client. A new one without a program gets the foundational one.
 type ClientRecord struct {
-	Needs
 	ID                Ref[ClientKind]            `record:"id"`
 	Partner           Optional[Ref[PartnerKind]] `record:"partner" rule:"new,fixed"`
 	Name              Optional[string]           `record:"name" rule:"new,filled,name,max=200"`
@@ -106,7 +99,6 @@ func (p ProgramCourse) Days(place int) int {
 // AdminRecord is a person who uses the dashboard: an admin of a client or, where it
 // names none, of a whole partner.
 type AdminRecord struct {
-	Needs
 	ID          Ref[AdminKind]             `record:"id"`
 	Partner     Optional[Ref[PartnerKind]] `record:"partner" rule:"fixed"`
 	Client      Optional[Ref[ClientKind]]  `record:"client" rule:"fixed"`
@@ -120,7 +112,6 @@ type AdminRecord struct {
 // GroupRecord is a group that users are in. Each client has one for those who are
 // kept by hand: a record that says manual is that one.
 type GroupRecord struct {
-	Needs
 	ID        Ref[GroupKind]            `record:"id"`
 	Client    Optional[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
 	Name      Optional[string]          `record:"name" rule:"new,filled,name,max=200"`
@@ -131,7 +122,6 @@ type GroupRecord struct {
 // UserRecord is a person that a client trains. Without a role it is classified,
 // without a group it is in the client's manual one.
 type UserRecord struct {
-	Needs
 	ID                Ref[UserKind]                   `record:"id"`
 	Client            Optional[Ref[ClientKind]]       `record:"client" rule:"new,fixed"`
 	Email             Optional[string]                `record:"email" rule:"new,email,max=254"`
@@ -172,7 +162,6 @@ const MaxMembers = 10_000
 // CollectionRecord is a named set of a client's users. Its members are added to those
 // that are in it.
 type CollectionRecord struct {
-	Needs
 	ID          Ref[CollectionKind]       `record:"id"`
 	Client      Optional[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
 	Name        Optional[string]          `record:"name" rule:"new,filled,name,max=200"`
@@ -183,7 +172,6 @@ type CollectionRecord struct {
 
 // PolicyRecord is a text of a client that an audience of its users is to sign.
 type PolicyRecord struct {
-	Needs
 	ID          Ref[PolicyKind]           `record:"id"`
 	Client      Optional[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
 	Title       Optional[string]          `record:"title" rule:"new,filled,name,max=200"`
@@ -203,7 +191,6 @@ type PolicyRecord struct {
 // FrameworkAssignmentRecord is that a client follows a framework for an audience:
 // all of its users where it names none.
 type FrameworkAssignmentRecord struct {
-	Needs
 	ID        Ref[FrameworkAssignmentKind] `record:"id"`
 	Client    Optional[Ref[ClientKind]]    `record:"client" rule:"new,fixed"`
 	Framework Optional[string]             `record:"framework" rule:"new,fixed,filled,max=200"`
@@ -232,7 +219,6 @@ type ModulesRecord struct {
 
 // ResultRecord is a simulated mail to a user, and what became of it.
 type ResultRecord struct {
-	Needs
 	ID                     Ref[ResultKind]             `record:"id"`
 	User                   Optional[Ref[UserKind]]     `record:"user" rule:"new,fixed"`
 	Template               Optional[Ref[TemplateKind]] `record:"template" rule:"fixed"`
@@ -260,7 +246,6 @@ type TemplateName struct {
 
 // SentEmailRecord is a mail that was sent to a user.
 type SentEmailRecord struct {
-	Needs
 	ID          Ref[MessageKind]        `record:"id"`
 	User        Optional[Ref[UserKind]] `record:"user" rule:"new,fixed"`
 	EventTime   Optional[Time]          `record:"event_time" row:"SentAt" rule:"new,past"`
@@ -273,7 +258,6 @@ type SentEmailRecord struct {
 // ExposureRecord is that a user's data was found in a breach. Its id is that of the
 // line; the service names an exposure by its user and breach.
 type ExposureRecord struct {
-	Needs
 	ID          Ref[ExposureKind]       `record:"id"`
 	User        Optional[Ref[UserKind]] `record:"user" rule:"new,fixed"`
 	BreachName  Optional[string]        `record:"breach_name" rule:"new,fixed,filled,max=255"`

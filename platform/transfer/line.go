@@ -99,7 +99,6 @@ func (p *plan) read(text []byte, record reflect.Value, now time.Time) *faults {
 	if !identified {
 		wrong.say("id is missing")
 	}
-	p.finish(record)
 	return wrong
 }
 

@@ -112,14 +112,3 @@ func (p *plan) items(record any) (n int) {
 	}
 	return n
 }
-
-// finish notes what a new object would need that the record has not.
-func (p *plan) finish(record reflect.Value) {
-	for i := range p.fields {
-		f := &p.fields[i]
-		if f.needed && f.state(record).IsZero() {
-			record.FieldByName("Missing").SetString(f.name)
-			return
-		}
-	}
-}
