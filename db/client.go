@@ -128,16 +128,34 @@ func (c *Change) InsertClient(ctx context.Context, client domain.Client) error {
 		return err
 	}
 	c.countClients(client.Partner, 1)
-	_, err := pg.Exec(ctx, c, "give the client its program and group", pg.SQL(`
+	return c.beginClients(ctx, []clientRow{row}, []domain.ClientID{row.ID})
+}
+
+// beginClients gives new clients a group for users who are kept by hand and the first day
+// of their histories, and some of them the foundational program.
+func (c *Change) beginClients(ctx context.Context, clients []clientRow, usual []domain.ClientID) error {
+	if len(clients) == 0 {
+		return nil
+	}
+	ids, groups := make([]domain.ClientID, len(clients)), make([]domain.GroupID, len(clients))
+	times, scores := make([]time.Time, len(clients)), make([]int, len(clients))
+	for i := range clients {
+		r := &clients[i]
+		ids[i], groups[i], times[i], scores[i] = r.ID, NewID[domain.GroupKind](), r.CreatedAt, r.AverageScore
+	}
+	_, err := pg.Exec(ctx, c, "give clients their programs and groups", pg.SQL(`
 		WITH program AS (
 			INSERT INTO program_courses (client_id, position, course_id, due_after_days)
-			SELECT ?0, position, course_id, due_after_days FROM default_program
+			SELECT u.id, p.position, p.course_id, p.due_after_days
+			FROM unnest(?0::uuid[]) AS u (id) CROSS JOIN default_program AS p
+		), fresh AS (
+			SELECT * FROM unnest(?1::uuid[], ?2::uuid[], ?3::timestamptz[], ?4::integer[]) AS f (id, group_id, created_at, score)
 		), history AS (
-			INSERT INTO risk_history (client_id, day, average_score) VALUES (?0, ?4, ?5)
+			INSERT INTO risk_history (client_id, day, average_score)
+			SELECT id, (created_at AT TIME ZONE 'UTC')::date, score FROM fresh
 		)
-		INSERT INTO groups (client_id, id, name, manual, created_at) VALUES (?0, ?1, ?2, true, ?3)`,
-		client.ID, NewID[domain.GroupKind](), domain.ManualGroup, client.CreatedAt,
-		domain.DateOf(client.CreatedAt), client.Summary.AverageScore))
+		INSERT INTO groups (client_id, id, name, manual, created_at) SELECT id, group_id, ?5, true, created_at FROM fresh`,
+		pg.IDs(usual), pg.IDs(ids), pg.IDs(groups), times, scores, domain.ManualGroup))
 	return err
 }
 

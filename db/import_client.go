@@ -143,31 +143,8 @@ func programOf(client domain.ClientID, courses []domain.ProgramCourse) []program
 	return program
 }
 
-// historyRow is a row of risk_history.
-type historyRow struct {
-	bun.BaseModel `bun:"table:risk_history,alias:h"`
-
-	ClientID     domain.ClientID
-	Day          domain.Date
-	AverageScore int
-}
-
 // followClients writes what belongs to clients, and counts them.
 func followClients(ctx context.Context, b *importingClients) error {
-	var groups []groupRow
-	var histories []historyRow
-	for _, a := range b.made {
-		r := a.after
-		histories = append(histories, historyRow{
-			ClientID: r.ID, Day: domain.DateOf(r.CreatedAt), AverageScore: domain.EmptySummary(b.At).AverageScore,
-		})
-		groups = append(groups, groupRow{
-			ClientID: r.ID, ID: NewID[domain.GroupKind](), Name: domain.ManualGroup, Manual: true, CreatedAt: r.CreatedAt,
-		})
-		if r.ArchivedAt == nil {
-			b.countClients(r.PartnerID, 1)
-		}
-	}
 	for _, a := range b.changed {
 		switch was, is := a.before.ArchivedAt != nil, a.after.ArchivedAt != nil; {
 		case is && !was:
@@ -176,40 +153,37 @@ func followClients(ctx context.Context, b *importingClients) error {
 			b.countClients(a.after.PartnerID, 1)
 		}
 	}
-
-	if err := replacePrograms(ctx, b); err != nil {
-		return err
-	}
-	if err := pg.CopyRows(ctx, b, "insert imported histories", histories); err != nil {
-		return err
-	}
-	return pg.CopyRows(ctx, b, "insert imported groups", groups)
-}
-
-// replacePrograms writes the programs that records say, and the foundational one of new
-// clients whose records say none.
-func replacePrograms(ctx context.Context, b *importingClients) error {
-	var replaced, usual []domain.ClientID
-	var program []programRow
-	for _, a := range b.list {
-		switch id := a.record.ID.ID; {
-		case a.refused():
-		case a.beside:
-			replaced, program = append(replaced, id), append(program, programOf(id, a.record.Program.Value)...)
-		case a.before == nil:
-			usual = append(usual, id)
+	var made []clientRow
+	var usual []domain.ClientID
+	for _, a := range b.made {
+		made = append(made, a.after.clientRow)
+		if a.after.ArchivedAt == nil {
+			b.countClients(a.after.PartnerID, 1)
+		}
+		if !a.beside {
+			usual = append(usual, a.after.ID)
 		}
 	}
-	if len(replaced)+len(usual) == 0 {
+	if err := b.beginClients(ctx, made, usual); err != nil {
+		return err
+	}
+	return replacePrograms(ctx, b)
+}
+
+// replacePrograms writes the programs that records say.
+func replacePrograms(ctx context.Context, b *importingClients) error {
+	var replaced []domain.ClientID
+	var program []programRow
+	for _, a := range b.list {
+		if id := a.record.ID.ID; a.beside && !a.refused() {
+			replaced, program = append(replaced, id), append(program, programOf(id, a.record.Program.Value)...)
+		}
+	}
+	if len(replaced) == 0 {
 		return nil
 	}
-	_, err := pg.Exec(ctx, b, "give clients the foundational program", pg.SQL(`
-		WITH replaced AS (
-			DELETE FROM program_courses WHERE client_id = ANY(?1::uuid[])
-		)
-		INSERT INTO program_courses (client_id, position, course_id, due_after_days)
-		SELECT c.id, p.position, p.course_id, p.due_after_days
-		FROM unnest(?0::uuid[]) AS c (id) CROSS JOIN default_program AS p`, pg.IDs(usual), pg.IDs(replaced)))
+	_, err := pg.Exec(ctx, b, "drop programs", pg.SQL(
+		"DELETE FROM program_courses WHERE client_id = ANY(?::uuid[])", pg.IDs(replaced)))
 	if err != nil {
 		return err
 	}
