@@ -1,13 +1,6 @@
 package reports
 
-import (
-	"context"
-	"iter"
-
-	"partnerapi/db"
-	"partnerapi/db/pg"
-	"partnerapi/domain"
-)
+import "partnerapi/domain"
 
 // exposureTally counts the exposures e: those found and resolved from ?1 until ?2,
 // and where all stand.
@@ -21,47 +14,33 @@ const activeExposures = `exposures AS e JOIN users AS u
 
 // ExposuresBySeverity counts the exposures of active users by severity, of which
 // those without any are left out.
-func ExposuresBySeverity(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]domain.SeverityExposures, error) {
-	since, until := p.Within()
-	return pg.All[domain.SeverityExposures](ctx, t.DB(), "count exposures by severity", pg.SQL(
-		"SELECT e.severity, "+exposureTally+" FROM "+activeExposures+" GROUP BY e.severity", t.ID, since, until))
-}
+var ExposuresBySeverity = Statement[domain.SeverityExposures]{"count exposures by severity",
+	"SELECT e.severity, " + exposureTally + " FROM " + activeExposures + " GROUP BY e.severity"}
 
 // ExposureMonths counts the exposures of active users that were found, and
 // resolved, by month. Months without any are left out.
-func ExposureMonths(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]domain.ExposureMonth, error) {
-	since, until := p.Within()
-	return pg.All[domain.ExposureMonth](ctx, t.DB(), "count exposures by month", pg.SQL(`
-		SELECT date_trunc('month', w.at)::date AS month, count(*) FILTER (WHERE NOT w.done) AS found,
-			count(*) FILTER (WHERE w.done) AS resolved
-		FROM `+activeExposures+`
-		CROSS JOIN LATERAL (VALUES (e.first_seen_at, false), (e.resolved_at, true)) AS w (at, done)
-		WHERE w.at >= ?1 AND w.at < ?2 GROUP BY 1 ORDER BY 1`, t.ID, since, until))
-}
+var ExposureMonths = Statement[domain.ExposureMonth]{"count exposures by month", `
+	SELECT date_trunc('month', w.at)::date AS month, count(*) FILTER (WHERE NOT w.done) AS found,
+		count(*) FILTER (WHERE w.done) AS resolved
+	FROM ` + activeExposures + `
+	CROSS JOIN LATERAL (VALUES (e.first_seen_at, false), (e.resolved_at, true)) AS w (at, done)
+	WHERE w.at >= ?1 AND w.at < ?2 GROUP BY 1 ORDER BY 1`}
 
 // ExposuresByBreach counts the exposures of active users by breach: those with the
 // most unresolved ones first.
-func ExposuresByBreach(
-	ctx context.Context, t *db.Tenant, p domain.ReportPeriod,
-) iter.Seq2[domain.BreachExposures, error] {
-	since, until := p.Within()
-	return pg.Each[domain.BreachExposures](ctx, t.DB(), "count exposures by breach", pg.SQL(`
-		SELECT b.title, b.domain, b.breach_on, b.severity, b.data_classes,
-			n.found, n.resolved_within, n.unresolved, n.resolved
-		FROM (SELECT e.breach_name, `+exposureTally+` FROM `+activeExposures+` GROUP BY e.breach_name) AS n
-		JOIN breaches AS b ON b.name = n.breach_name
-		ORDER BY n.unresolved DESC, b.title COLLATE "C", b.name`, t.ID, since, until))
-}
+var ExposuresByBreach = Statement[domain.BreachExposures]{"count exposures by breach", `
+	SELECT b.title, b.domain, b.breach_on, b.severity, b.data_classes,
+		n.found, n.resolved_within, n.unresolved, n.resolved
+	FROM (SELECT e.breach_name, ` + exposureTally + ` FROM ` + activeExposures + ` GROUP BY e.breach_name) AS n
+	JOIN breaches AS b ON b.name = n.breach_name
+	ORDER BY n.unresolved DESC, b.title COLLATE "C", b.name`}
 
 // ExposuresByUser counts the exposures of the active users who have any.
-func ExposuresByUser(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) iter.Seq2[domain.UserExposures, error] {
-	since, until := p.Within()
-	return pg.Each[domain.UserExposures](ctx, t.DB(), "count exposures by user", pg.SQL(`
-		SELECT `+person+`, n.* FROM `+reportedUsers+`
-		CROSS JOIN LATERAL (
-			SELECT (array_agg(e.severity ORDER BY array_position(ARRAY['critical', 'high', 'medium', 'low'], e.severity))
-				FILTER (WHERE e.resolved_at IS NULL))[1] AS highest, `+exposureTally+`
-			FROM exposures AS e WHERE e.client_id = ?0 AND e.user_id = u.id HAVING count(*) > 0
-		) AS n
-		ORDER BY u.name_key, u.email`, t.ID, since, until))
-}
+var ExposuresByUser = Statement[domain.UserExposures]{"count exposures by user", `
+	SELECT ` + person + `, n.* FROM ` + reportedUsers + `
+	CROSS JOIN LATERAL (
+		SELECT (array_agg(e.severity ORDER BY array_position(ARRAY['critical', 'high', 'medium', 'low'], e.severity))
+			FILTER (WHERE e.resolved_at IS NULL))[1] AS highest, ` + exposureTally + `
+		FROM exposures AS e WHERE e.client_id = ?0 AND e.user_id = u.id HAVING count(*) > 0
+	) AS n
+	ORDER BY u.name_key, u.email`}

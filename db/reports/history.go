@@ -1,16 +1,9 @@
 package reports
 
-import (
-	"context"
-	"iter"
-
-	"partnerapi/db"
-	"partnerapi/db/pg"
-	"partnerapi/domain"
-)
+import "partnerapi/domain"
 
 // history is what every active user of the client ?0 did, and what happened to
-// them, from ?1 until ?2: users u with events e. ?3 says whether exposures count.
+// them, from ?1 until ?2: users u with events e. ?7 says whether exposures count.
 const history = reportedUsers + `
 	CROSS JOIN LATERAL (
 		SELECT w.at, w.kind, c.title AS subject, 0 AS version
@@ -35,34 +28,23 @@ const history = reportedUsers + `
 		SELECT w.at, w.kind, b.title, 0
 		FROM exposures AS x JOIN breaches AS b ON b.name = x.breach_name
 		CROSS JOIN LATERAL (VALUES (x.first_seen_at, 'exposure_found'), (x.resolved_at, 'exposure_resolved')) AS w (at, kind)
-		WHERE x.client_id = ?0 AND x.user_id = u.id AND ?3::boolean
+		WHERE x.client_id = ?0 AND x.user_id = u.id AND ?7::boolean
 	) AS e
 	WHERE e.at >= ?1 AND e.at < ?2`
 
 // History is what every active user did, and what happened to them, in a period:
 // user by user, in the order of time. Exposures are left out where the client has no
 // Dark Web Monitoring.
-func History(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) iter.Seq2[domain.HistoryEvent, error] {
-	since, until := p.Within()
-	return pg.Each[domain.HistoryEvent](ctx, t.DB(), "read users' history", pg.SQL(
-		"SELECT "+person+", e.at, e.kind, e.subject, e.version FROM "+history+
-			" ORDER BY u.name_key, u.email, e.at, e.kind, e.subject, e.version",
-		t.ID, since, until, t.DarkWebMonitoring))
-}
+var History = Statement[domain.HistoryEvent]{"read users' history",
+	"SELECT " + person + ", e.at, e.kind, e.subject, e.version FROM " + history +
+		" ORDER BY u.name_key, u.email, e.at, e.kind, e.subject, e.version"}
 
-type historyCount struct {
+// HistoryCount is how many events of a kind there were.
+type HistoryCount struct {
 	Kind   domain.HistoryKind
 	Events int
 }
 
 // HistoryCounts counts the events of History by their kind.
-func HistoryCounts(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (map[domain.HistoryKind]int, error) {
-	since, until := p.Within()
-	rows, err := pg.All[historyCount](ctx, t.DB(), "count users' history", pg.SQL(
-		"SELECT e.kind, count(*) AS events FROM "+history+" GROUP BY e.kind", t.ID, since, until, t.DarkWebMonitoring))
-	counts := make(map[domain.HistoryKind]int, len(rows))
-	for _, r := range rows {
-		counts[r.Kind] = r.Events
-	}
-	return counts, err
-}
+var HistoryCounts = Statement[HistoryCount]{"count users' history",
+	"SELECT e.kind, count(*) AS events FROM " + history + " GROUP BY e.kind"}

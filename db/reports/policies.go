@@ -2,7 +2,6 @@ package reports
 
 import (
 	"context"
-	"iter"
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
@@ -27,38 +26,27 @@ func EveryPolicy(ctx context.Context, t *db.Tenant) (all []domain.Policy, err er
 	}
 }
 
-type scopeName struct {
+// ScopeName is the name of a group or a collection.
+type ScopeName struct {
 	Type domain.ScopeType
 	ID   [16]byte
 	Name string
 }
 
-// ScopeNames are the names of the client's groups and collections.
-func ScopeNames(ctx context.Context, t *db.Tenant) (map[domain.ScopeID]string, error) {
-	rows, err := pg.All[scopeName](ctx, t.DB(), "read the names of audiences", pg.SQL(`
-		SELECT 'user_container' AS type, id, name FROM groups WHERE client_id = ?0
-		UNION ALL SELECT 'collection', id, name FROM collections WHERE client_id = ?0`, t.ID))
-	names := make(map[domain.ScopeID]string, len(rows))
-	for _, r := range rows {
-		names[domain.ScopeOf(r.Type, r.ID)] = r.Name
-	}
-	return names, err
-}
+// ScopeNames are those of the client's groups and collections.
+var ScopeNames = Statement[ScopeName]{"read the names of audiences", `
+	SELECT 'user_container' AS type, id, name FROM groups WHERE client_id = ?0
+	UNION ALL SELECT 'collection', id, name FROM collections WHERE client_id = ?0`}
 
 // AskedUsers are the users whom policies ask for a signature, by the policies that
 // ask them, with the conditions of Policy.Users.
-func AskedUsers(ctx context.Context, t *db.Tenant) iter.Seq2[domain.AskedUser, error] {
-	return pg.Each[domain.AskedUser](ctx, t.DB(), "read who is asked to sign", pg.SQL(`
-		SELECT `+person+`, p.title, p.version, p.renewal_period_days AS renewal_days, s.signed_at
-		FROM (
-			SELECT id, first_name, last_name, email, department, name_key, group_id FROM users
-			WHERE client_id = ?0 AND status = 'active' ORDER BY name_key, email
-		) AS u
-		JOIN policies AS p ON p.client_id = ?0 AND p.archived_at IS NULL AND p.requires_acknowledgment AND (
-			p.scope_type = 'tenant' OR p.scope_type = 'user_container' AND u.group_id = p.scope_id
-			OR p.scope_type = 'collection' AND EXISTS (SELECT 1 FROM collection_members AS m
-				WHERE m.client_id = ?0 AND m.collection_id = p.scope_id AND m.user_id = u.id))
-		LEFT JOIN policy_signatures AS s ON s.client_id = ?0 AND s.policy_id = p.id AND s.version = p.version
-			AND s.user_id = u.id AND s.signed_at > ?1::timestamptz - make_interval(days => p.renewal_period_days)
-		ORDER BY u.name_key, u.email, p.title COLLATE "C", p.id`, t.ID, t.DB().Now()))
-}
+var AskedUsers = Statement[domain.AskedUser]{"read who is asked to sign", `
+	SELECT ` + person + `, p.title, p.version, p.renewal_period_days AS renewal_days, s.signed_at
+	FROM ` + reportedUsers + `
+	JOIN policies AS p ON p.client_id = ?0 AND p.archived_at IS NULL AND p.requires_acknowledgment AND (
+		p.scope_type = 'tenant' OR p.scope_type = 'user_container' AND u.group_id = p.scope_id
+		OR p.scope_type = 'collection' AND EXISTS (SELECT 1 FROM collection_members AS m
+			WHERE m.client_id = ?0 AND m.collection_id = p.scope_id AND m.user_id = u.id))
+	LEFT JOIN policy_signatures AS s ON s.client_id = ?0 AND s.policy_id = p.id AND s.version = p.version
+		AND s.user_id = u.id AND s.signed_at > ?5::timestamptz - make_interval(days => p.renewal_period_days)
+	ORDER BY u.name_key, u.email, p.title COLLATE "C", p.id`}

@@ -10,20 +10,14 @@ import (
 
 // Scores are the client's average scores on the days of a period on which they
 // were computed, oldest first.
-func Scores(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]domain.AverageOn, error) {
-	return pg.All[domain.AverageOn](ctx, t.DB(), "read average scores", pg.SQL(`
-		SELECT day AS date, average_score FROM risk_history WHERE client_id = ? AND day BETWEEN ? AND ? ORDER BY day`,
-		t.ID, p.Start, p.End))
-}
+var Scores = Statement[domain.AverageOn]{"read average scores", `
+	SELECT day AS date, average_score FROM risk_history WHERE client_id = ?0 AND day BETWEEN ?3 AND ?4 ORDER BY day`}
 
-// CountSignatures counts the signatures that active users gave in a period, be it
+// SignatureCount counts the signatures that active users gave in a period, be it
 // of policies or versions that are gone.
-func CountSignatures(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (int, error) {
-	since, until := p.Within()
-	return pg.One[int](ctx, t.DB(), "count signatures", pg.SQL(`
-		SELECT count(*) FROM policy_signatures AS s JOIN users AS u ON u.client_id = s.client_id AND u.id = s.user_id
-		WHERE s.client_id = ? AND u.status = 'active' AND s.signed_at >= ? AND s.signed_at < ?`, t.ID, since, until))
-}
+var SignatureCount = Statement[int]{"count signatures", `
+	SELECT count(*) FROM policy_signatures AS s JOIN users AS u ON u.client_id = s.client_id AND u.id = s.user_id
+	WHERE s.client_id = ?0 AND u.status = 'active' AND s.signed_at >= ?1 AND s.signed_at < ?2`}
 
 // RefreshPeers makes what HealthOfPeers reads at most domain.SummaryAge old, and
 // evaluates the client's own frameworks. It reads clients that the caller may not
@@ -73,17 +67,18 @@ const healthSQL = `
 	) AS f
 	WHERE ?0`
 
-type peerHealth struct {
+// PeerHealth is the average over other clients, and how many they are.
+type PeerHealth struct {
 	Clients int
 	domain.Health
 }
 
 // HealthOfPeers is the unweighted average over the partner's other clients with
-// active users, and how many they are, whatever the caller reaches. The averages
-// are empty where there are too few of them (decisions 8.10), or too few of those that
-// have what an average is of: monitoring, policies that ask for signatures, frameworks.
-func HealthOfPeers(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (domain.Health, int, error) {
-	row, err := pg.One[peerHealth](ctx, t.DB(), "compare clients", pg.SQL(`
+// active users, whatever the caller reaches. The averages are empty where there are too
+// few of them (decisions 8.10), or too few of those that have what an average is of:
+// monitoring, policies that ask for signatures, frameworks.
+func HealthOfPeers(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (PeerHealth, error) {
+	row, err := pg.One[PeerHealth](ctx, t.DB(), "compare clients", pg.SQL(`
 		SELECT count(*) AS clients, avg(h.average_score)::float8 AS average_score, avg(h.high_risk)::float8 AS high_risk,
 			avg(h.on_track)::float8 AS on_track, avg(h.mails_per_user)::float8 AS mails_per_user,
 			avg(h.click_rate)::float8 AS click_rate, avg(h.report_rate)::float8 AS report_rate,
@@ -92,7 +87,7 @@ func HealthOfPeers(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (do
 			CASE WHEN count(h.frameworks_met) >= ?1 THEN avg(h.frameworks_met)::float8 END AS frameworks_met
 		FROM (?0) AS h`, pg.SQL(healthSQL, t.Peers(), p.Start, p.End, t.DB().Now()), domain.LeastPeers))
 	if err != nil || row.Clients < domain.LeastPeers {
-		return domain.Health{}, row.Clients, err
+		row.Health = domain.Health{}
 	}
-	return row.Health, row.Clients, nil
+	return row, err
 }

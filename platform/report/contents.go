@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"math"
@@ -11,13 +12,42 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"partnerapi/db"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
 
-// cellsOf are the rows of a table, made of what a sequence yields.
-func cellsOf[Row any](seq iter.Seq2[Row, error], cells func(*Row) []any) iter.Seq2[[]any, error] {
+// reading is what a report says while it is read: of a client in a period, in the
+// snapshot of ctx. The first error is kept, and nothing is read after it.
+type reading struct {
+	ctx    context.Context
+	tenant *db.Tenant
+	period domain.ReportPeriod
+	err    error
+}
+
+// read reads something of the client in the period; the zero value after an error.
+func read[T any](
+	r *reading, of func(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (T, error),
+) (found T) {
+	if r.err == nil {
+		found, r.err = of(r.ctx, r.tenant, r.period)
+	}
+	return found
+}
+
+// stand reads how something of the client stands now; the zero value after an error.
+func stand[T any](r *reading, of func(t *db.Tenant, ctx context.Context) (T, error)) (found T) {
+	if r.err == nil {
+		found, r.err = of(r.tenant, r.ctx)
+	}
+	return found
+}
+
+// each are the rows of a table, made of those that a statement reads.
+func each[Row any](r *reading, s reports.Statement[Row], cells func(*Row) []any) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
-		for row, err := range seq {
+		for row, err := range s.Each(r.ctx, r.tenant, r.period) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -29,36 +59,40 @@ func cellsOf[Row any](seq iter.Seq2[Row, error], cells func(*Row) []any) iter.Se
 	}
 }
 
-// listed is a list as a sequence.
-func listed[Row any](list []Row) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		for _, row := range list {
-			if !yield(row, nil) {
+// listed are the rows of a table, made of those of a list.
+func listed[Row any](list []Row, cells func(*Row) []any) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
+		for i := range list {
+			if !yield(cells(&list[i]), nil) {
 				return
 			}
 		}
 	}
 }
 
-// personCount is how many columns say whom a row is about.
-const personCount = 3
-
-// personColumns are the columns that say whom a row is about, and more.
-func personColumns(more ...Column) []Column {
-	person := []Column{{Title: "Name", Width: 3}, {Title: "Email", Width: 4}, {Title: "Department", Width: 2}}
-	return append(person, more...)
+// columns are columns of a kind.
+func columns(kind ColumnKind, titles ...string) []Column {
+	list := make([]Column, len(titles))
+	for i, title := range titles {
+		list[i] = Column{Title: title, Kind: kind}
+	}
+	return list
 }
 
-// personCells are the cells of personColumns.
+// personColumns say whom a row is about.
+var personColumns = []Column{{Title: "Name", Width: 3}, {Title: "Email", Width: 4}, {Title: "Department", Width: 2}}
+
+// personCells are the cells of personColumns, and more.
 func personCells(p *domain.Person, more ...any) []any {
 	return append([]any{p.Name(), p.Email, optional(p.Department)}, more...)
 }
 
-func optional(text *string) any {
-	if text == nil {
+// optional is a cell of what may be missing.
+func optional[T any](value *T) any {
+	if value == nil {
 		return nil
 	}
-	return *text
+	return *value
 }
 
 func optionalDate(d domain.Date) any {
@@ -79,20 +113,24 @@ func word[T ~string](value T) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// rateOf is a percentage as a cell, nil of nothing.
-func rateOf(part, whole int) any {
+// percentage is a part of a whole, nil of nothing.
+func percentage(part, whole int) *float64 {
 	if whole == 0 {
 		return nil
 	}
-	return domain.Percent(part, whole)
+	rate := domain.Percent(part, whole)
+	return &rate
 }
+
+// rateOf is a percentage as a cell.
+func rateOf(part, whole int) any { return optional(percentage(part, whole)) }
 
 // rateIn is a percentage in a chart, no value of nothing.
 func rateIn(part, whole int) float64 {
-	if whole == 0 {
-		return math.NaN()
+	if rate := percentage(part, whole); rate != nil {
+		return *rate
 	}
-	return domain.Percent(part, whole)
+	return math.NaN()
 }
 
 var english = message.NewPrinter(language.English)
@@ -151,11 +189,11 @@ func badIfAny(f Figure, n int) Figure {
 }
 
 // drawn is a chart, or nothing where it would be empty.
-func drawn(c Chart) []Block {
+func drawn(c Chart) Block {
 	for _, series := range c.Series {
 		for _, value := range series.Values {
 			if value != 0 && !math.IsNaN(value) {
-				return []Block{c}
+				return c
 			}
 		}
 	}
@@ -163,7 +201,7 @@ func drawn(c Chart) []Block {
 }
 
 // donut draws the shares of a whole: a label, a tone and a number each.
-func donut(title string, labels []string, tones []Tone, numbers ...int) []Block {
+func donut(title string, labels []string, tones []Tone, numbers ...int) Block {
 	values := make([]float64, len(numbers))
 	for i, n := range numbers {
 		values[i] = float64(max(n, 0))
@@ -172,7 +210,7 @@ func donut(title string, labels []string, tones []Tone, numbers ...int) []Block 
 }
 
 // bars draws the first rows of a list, one bar each. One bar is no comparison.
-func bars[Row any](title, unit string, list []Row, label func(*Row) string, value func(*Row) float64) []Block {
+func bars[Row any](title, unit string, list []Row, label func(*Row) string, value func(*Row) float64) Block {
 	const most = 12
 	if len(list) < 2 {
 		return nil
@@ -191,7 +229,7 @@ func bars[Row any](title, unit string, list []Row, label func(*Row) string, valu
 // lines draws rows by month, a line for each of the names.
 func lines[Row any](
 	title, unit string, months []domain.Date, rows []Row, names []string, values func(*Row) []float64,
-) []Block {
+) Block {
 	c := Chart{Kind: Line, Title: title, Unit: unit, By: byMonth}
 	for _, name := range names {
 		c.Series = append(c.Series, Series{Name: name})
@@ -225,20 +263,29 @@ const byMonth = "Month"
 func monthText(month domain.Date) string { return month.Time().Format("Jan 2006") }
 
 // noUsers says that there are no users, where that is so.
-func noUsers(users int) []Block {
+func noUsers(users int) Block {
 	if users > 0 {
 		return nil
 	}
-	return []Block{Text("The client has no active users.")}
+	return Text("The client has no active users.")
 }
 
-// section is a part of a document, made of blocks that some helpers return as lists.
-func section(heading string, blocks ...[]Block) Section {
+// blocks are several blocks in the place of one.
+type blocks []Block
+
+func (blocks) block() {}
+
+// section is a part of a document. What is nil of its blocks is left out.
+func section(heading string, list ...Block) Section {
 	s := Section{Heading: heading}
-	for _, list := range blocks {
-		s.Blocks = append(s.Blocks, list...)
+	for _, b := range list {
+		switch b := b.(type) {
+		case nil:
+		case blocks:
+			s.Blocks = append(s.Blocks, section("", b...).Blocks...)
+		default:
+			s.Blocks = append(s.Blocks, b)
+		}
 	}
 	return s
 }
-
-func one(b Block) []Block { return []Block{b} }

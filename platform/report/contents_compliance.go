@@ -1,22 +1,17 @@
 package report
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
-	"partnerapi/db"
 	"partnerapi/domain"
 )
 
-func (m *Renderer) compliance(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
-	list, err := frameworksOf(ctx, t)
-	if err != nil {
-		return nil, err
-	}
+func compliance(r *reading) []Section {
+	list := frameworksOf(r)
 	if len(list) == 0 {
-		return []Section{section("Summary", one(Text("The client follows no framework. Assign one to measure training, "+
-			"phishing, policies and reporting against its requirements.")))}, nil
+		return []Section{section("Summary", Text("The client follows no framework. Assign one to measure training, "+
+			"phishing, policies and reporting against its requirements."))}
 	}
 
 	whole, requirements, fulfilled := 0, 0, 0
@@ -29,18 +24,18 @@ func (m *Renderer) compliance(ctx context.Context, t *db.Tenant, _ domain.Report
 	}
 	names := uniqueNames(list)
 	sections := []Section{section("Summary",
-		one(Text("Each framework asks for measures of its own. A measure without anything to count is not met.")),
-		one(Figures{
+		Text("Each framework asks for measures of its own. A measure without anything to count is not met."),
+		Figures{
 			countFigure("Frameworks", len(list), "%d met in full", whole), met("Requirements", fulfilled, requirements),
-		}),
+		},
 		bars("Requirements met", "%", names, func(name *string) string { return *name },
 			func(name *string) float64 { return float64(list[slices.Index(names, *name)].Evaluation.Percentage()) }),
-		one(frameworkTable(list)))}
+		frameworkTable(list))}
 
 	for i := range list {
-		sections = append(sections, section(names[i], one(requirementTable(names[i], &list[i]))))
+		sections = append(sections, section(names[i], requirementTable(names[i], &list[i])))
 	}
-	return sections, nil
+	return sections
 }
 
 // uniqueNames are the names of the assignments as titles, each of them once.
@@ -75,7 +70,7 @@ func frameworkTable(list []domain.FrameworkAssignment) Table {
 		Columns: []Column{{Title: "Framework", Width: 4}, {Title: "Category", Width: 2}, {Title: "Audience", Width: 2},
 			{Title: "Met", Kind: IntegerColumn}, {Title: "Of", Kind: IntegerColumn},
 			{Title: "Share", Kind: PercentColumn}, {Title: "Evaluated (UTC)", Kind: TimeColumn}},
-		Rows: cellsOf(listed(list), func(f *domain.FrameworkAssignment) []any {
+		Rows: listed(list, func(f *domain.FrameworkAssignment) []any {
 			e := &f.Evaluation
 			return []any{f.Framework.Name, f.Framework.Category, audienceText(f), e.Met, e.Total, float64(e.Percentage()), e.At}
 		}),
@@ -87,9 +82,7 @@ func requirementTable(title string, f *domain.FrameworkAssignment) Table {
 		Title: title, Empty: "No module of this framework is on, so that nothing is measured.",
 		Columns: []Column{{Title: "Requirement", Width: 4}, {Title: "Met", Kind: YesNoColumn}, {Title: "Measured", Kind: MixedColumn},
 			{Title: "Wanted"}, {Title: "Target", Kind: MixedColumn}, {Title: "Detail", Width: 4}},
-		Rows: cellsOf(listed(f.Evaluation.Requirements), func(r *domain.Requirement) []any {
-			return requirementCells(r)
-		}),
+		Rows: listed(f.Evaluation.Requirements, requirementCells),
 	}
 }
 

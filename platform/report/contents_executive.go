@@ -1,7 +1,6 @@
 package report
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,48 +10,43 @@ import (
 )
 
 // executiveSummary is one page that a manager reads.
-func (m *Renderer) executiveSummary(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	n, err := numbersIn(ctx, t, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := n.standing(ctx, t); err != nil {
-		return nil, err
-	}
+func executiveSummary(r *reading) []Section {
+	t, n := r.tenant, numbersIn(r, r.period)
+	n.standing(r)
 	return []Section{
-		section("Where you stand", one(Text(standingText(t))), one(Figures{
+		section("Where you stand", Text(standingText(t)), Figures{
 			scoreFigure(t), highRiskFigure(t), onTrackFigure(t),
 			met("Framework requirements", n.met, n.requirements),
-		}), scoreChart(t, n.scores), frameworksMet(n.frameworks)),
-		section("Training and phishing", one(Figures{
+		}, scoreChart(t, n.scores), frameworksMet(n.frameworks)),
+		section("Training and phishing", Figures{
 			countFigure("Courses completed", n.training.Completed, "%d assigned in this period", n.training.Assigned),
 			badIfAny(countFigure("Users with overdue courses", n.score.OverdueUsers, "today"), n.score.OverdueUsers),
 			clickFigure(n.phishing.Clicked, n.phishing.Sent, "simulated mail"),
 			reportFigure(n.phishing.Reported, n.phishing.Sent, "simulated mail"),
-		})),
-		section("Exposures and policies", one(append(n.exposureFigures(t),
+		}),
+		section("Exposures and policies", append(n.exposureFigures(t),
 			signedFigure(n.signed, n.asked),
-			countFigure("Signatures given", n.signatures, "in this period")))),
-		section("What to do next", n.nextSteps(t)),
-	}, nil
+			countFigure("Signatures given", n.signatures, "in this period"))),
+		section("What to do next", n.nextSteps()),
+	}
 }
 
 // frameworksMet names the client's frameworks with how much of each is met.
-func frameworksMet(list []domain.FrameworkAssignment) []Block {
+func frameworksMet(list []domain.FrameworkAssignment) Block {
 	if len(list) == 0 {
 		return nil
 	}
 	names := uniqueNames(list)
-	return one(Table{
+	return Table{
 		Title: "Frameworks",
 		Line:  func(cells []any) string { return fmt.Sprintf("%s %d of %d (%.1f%%)", cells...) },
 		Columns: []Column{{Title: "Framework", Width: 4}, {Title: "Met", Kind: IntegerColumn},
 			{Title: "Of", Kind: IntegerColumn}, {Title: "Share", Kind: PercentColumn}},
-		Rows: cellsOf(listed(names), func(name *string) []any {
+		Rows: listed(names, func(name *string) []any {
 			e := &list[slices.Index(names, *name)].Evaluation
 			return []any{*name, e.Met, e.Total, float64(e.Percentage())}
 		}),
-	})
+	}
 }
 
 // standingText says how to read the score.
@@ -110,13 +104,13 @@ func (n *numbers) exposureFigures(t *db.Tenant) Figures {
 const maxSteps = 5
 
 // nextSteps are what a client should do, the most urgent first.
-func (n *numbers) nextSteps(t *db.Tenant) []Block {
+func (n *numbers) nextSteps() Block {
 	if n.users == 0 {
-		return one(Text("Add users, by hand or from a directory, and assign training to them."))
+		return Text("Add users, by hand or from a directory, and assign training to them.")
 	}
 
 	clickRate := domain.Percent(n.phishing.Clicked, n.phishing.Sent)
-	var steps []Block
+	var steps blocks
 	for _, step := range []struct {
 		needed bool
 		text   string
@@ -139,7 +133,7 @@ func (n *numbers) nextSteps(t *db.Tenant) []Block {
 		}
 	}
 	if steps == nil {
-		return one(Text("Nothing is urgent. Keep training and simulations going."))
+		return Text("Nothing is urgent. Keep training and simulations going.")
 	}
 	return steps
 }

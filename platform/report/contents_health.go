@@ -1,7 +1,6 @@
 package report
 
 import (
-	"context"
 	"fmt"
 
 	"partnerapi/db"
@@ -10,42 +9,33 @@ import (
 )
 
 // globalHealth compares the client with the average of the partner's others.
-func (m *Renderer) globalHealth(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	n, err := numbersIn(ctx, t, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := n.standing(ctx, t); err != nil {
-		return nil, err
-	}
-	others, clients, err := reports.HealthOfPeers(ctx, t, p)
-	if err != nil {
-		return nil, err
-	}
-
+func globalHealth(r *reading) []Section {
+	t, n := r.tenant, numbersIn(r, r.period)
+	n.standing(r)
+	others := read(r, reports.HealthOfPeers)
 	intro := fmt.Sprintf("The average is that of the %s with active users that your provider serves, each of them "+
 		"counted alike. A client that no simulated mail was sent to counts with rates of 0%%.",
-		plural(clients, "other client"))
-	if clients < domain.LeastPeers {
+		plural(others.Clients, "other client"))
+	if others.Clients < domain.LeastPeers {
 		intro = fmt.Sprintf("There are too few other clients with active users for an average: it takes %d.",
 			domain.LeastPeers)
 	}
 	own := n.health(t)
 	return []Section{
-		section("Summary", noUsers(t.ActiveUsers), one(Text(intro)), one(Figures{
+		section("Summary", noUsers(t.ActiveUsers), Text(intro), Figures{
 			scoreFigure(t), highRiskFigure(t), onTrackFigure(t),
 			clickFigure(n.phishing.Clicked, n.phishing.Sent, "simulated mail"),
-		}), healthChart(&own, &others)),
-		section("Compared with other clients", one(healthTable(&own, &others))),
-		section("Numbers", one(Figures{
+		}, healthChart(&own, &others.Health)),
+		section("Compared with other clients", healthTable(&own, &others.Health)),
+		section("Numbers", Figures{
 			countFigure("Active users", t.ActiveUsers, ""),
 			countFigure("Courses completed", n.training.Completed, "in this period"),
 			countFigure("Simulated mails sent", n.phishing.Sent, "in this period"),
 			reportFigure(n.phishing.Reported, n.phishing.Sent, "simulated mail"),
-		}), one(append(n.exposureFigures(t),
+		}, append(n.exposureFigures(t),
 			signedFigure(n.signed, n.asked),
-			met("Framework requirements", n.met, n.requirements)))),
-	}, nil
+			met("Framework requirements", n.met, n.requirements))),
+	}
 }
 
 // health is what the client is compared by.
@@ -66,14 +56,6 @@ func (n *numbers) health(t *db.Tenant) domain.Health {
 		}
 	}
 	return h
-}
-
-func percentage(part, whole int) *float64 {
-	if whole == 0 {
-		return nil
-	}
-	rate := domain.Percent(part, whole)
-	return &rate
 }
 
 // area is one of the areas of a comparison.
@@ -103,17 +85,10 @@ func healthTable(own, others *domain.Health) Table {
 		Title: "Areas compared",
 		Columns: []Column{{Title: "Area", Width: 4}, {Title: "Unit", Width: 1}, {Title: "This client", Kind: NumberColumn},
 			{Title: "Average of others", Kind: NumberColumn}, {Title: "Compared", Width: 2}},
-		Rows: cellsOf(listed(areas(own, others)), func(a *area) []any {
-			return []any{a.name, a.unit, optionalNumber(a.own), optionalNumber(a.other), a.compared()}
+		Rows: listed(areas(own, others), func(a *area) []any {
+			return []any{a.name, a.unit, optional(a.own), optional(a.other), a.compared()}
 		}),
 	}
-}
-
-func optionalNumber(v *float64) any {
-	if v == nil {
-		return nil
-	}
-	return *v
 }
 
 func (a *area) compared() any {
@@ -134,7 +109,7 @@ func (a *area) compared() any {
 
 // healthChart draws the areas that are percentages and that both sides have, if
 // there are two or more.
-func healthChart(own, others *domain.Health) []Block {
+func healthChart(own, others *domain.Health) Block {
 	c := Chart{
 		Kind: Bar, Title: "Rates compared", Unit: "%", Series: []Series{{Name: "This client"}, {Name: "Average of others"}},
 	}

@@ -1,9 +1,8 @@
 package report
 
 import (
-	"context"
+	"slices"
 
-	"partnerapi/db"
 	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
@@ -24,13 +23,14 @@ var historyTexts = map[domain.HistoryKind]string{
 	domain.HistoryResolved:    "Exposure resolved",
 }
 
-func (m *Renderer) employeeHistory(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	n, err := reports.HistoryCounts(ctx, t, p)
-	if err != nil {
-		return nil, err
+func employeeHistory(r *reading) []Section {
+	n := map[domain.HistoryKind]int{}
+	for _, c := range read(r, reports.HistoryCounts.All) {
+		n[c.Kind] = c.Events
 	}
 
-	figures := []Block{
+	t := r.tenant
+	figures := blocks{
 		Figures{
 			countFigure("Active users", t.ActiveUsers, ""),
 			countFigure("Courses completed", n[domain.HistoryCompleted], "%d assigned", n[domain.HistoryAssigned]),
@@ -52,15 +52,15 @@ func (m *Renderer) employeeHistory(ctx context.Context, t *db.Tenant, p domain.R
 
 	return []Section{
 		section("Summary", noUsers(t.ActiveUsers), figures),
-		section("Every user", one(Table{
-			Title: "History", Once: personCount, Empty: "Nothing happened to an active user in this period.",
-			Columns: personColumns(Column{Title: "Time (UTC)", Kind: TimeColumn, Width: 2}, Column{Title: "Event", Width: 3},
-				Column{Title: "Subject", Width: 4}),
-			Rows: cellsOf(reports.History(ctx, t, p), func(e *domain.HistoryEvent) []any {
+		section("Every user", Table{
+			Title: "History", Once: len(personColumns), Empty: "Nothing happened to an active user in this period.",
+			Columns: slices.Concat(personColumns, []Column{{Title: "Time (UTC)", Kind: TimeColumn, Width: 2},
+				{Title: "Event", Width: 3}, {Title: "Subject", Width: 4}}),
+			Rows: each(r, reports.History, func(e *domain.HistoryEvent) []any {
 				return personCells(&e.Person, e.At, historyTexts[e.Kind], historySubject(e))
 			}),
-		})),
-	}, nil
+		}),
+	}
 }
 
 func historySubject(e *domain.HistoryEvent) string {

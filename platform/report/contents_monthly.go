@@ -1,9 +1,9 @@
 package report
 
 import (
-	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -11,25 +11,16 @@ import (
 
 // monthlyReport compares a period with the one before: a month with the month
 // before.
-func (m *Renderer) monthlyReport(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	previous := p.Previous()
-	now, err := numbersIn(ctx, t, p)
-	if err != nil {
-		return nil, err
-	}
-	before, err := numbersIn(ctx, t, previous)
-	if err != nil {
-		return nil, err
-	}
-
-	sections := []Section{
-		section("Summary", noUsers(t.ActiveUsers),
-			one(Text(fmt.Sprintf("This report compares %s with %s.", periodText(p), periodText(previous)))),
-			one(now.monthFigures(&before))),
+func monthlyReport(r *reading) []Section {
+	p, previous := r.period, r.period.Previous()
+	now, before := numbersIn(r, p), numbersIn(r, previous)
+	return []Section{
+		section("Summary", noUsers(r.tenant.ActiveUsers),
+			Text(fmt.Sprintf("This report compares %s with %s.", periodText(p), periodText(previous))),
+			now.monthFigures(&before)),
 		section("Risk score", scoresCompared(p, previous, now.scores, before.scores)),
-		section("Numbers", one(countsCompared(t, &now, &before)), one(ratesCompared(&now, &before))),
+		section("Numbers", countsCompared(r.tenant, &now, &before), ratesCompared(&now, &before)),
 	}
-	return sections, nil
 }
 
 // periodText is a calendar month by its name, and another period by its ends.
@@ -71,7 +62,7 @@ func (n *numbers) monthFigures(before *numbers) Figures {
 }
 
 // scoresCompared draws the scores of both periods, by how many days into it.
-func scoresCompared(p, previous domain.ReportPeriod, now, before []domain.AverageOn) []Block {
+func scoresCompared(p, previous domain.ReportPeriod, now, before []domain.AverageOn) Block {
 	days := max(p.Start.DaysUntil(p.End), previous.Start.DaysUntil(previous.End)) + 1
 	c := Chart{
 		Kind: Line, Title: "Average risk score by day", By: "Day of the period",
@@ -96,10 +87,10 @@ func scoresCompared(p, previous domain.ReportPeriod, now, before []domain.Averag
 		}
 	}
 
-	if blocks := drawn(c); blocks != nil {
-		return blocks
+	if chart := drawn(c); chart != nil {
+		return chart
 	}
-	return one(Text("No score was computed in either period."))
+	return Text("No score was computed in either period.")
 }
 
 // compared is a number in two periods, nil for none.
@@ -124,36 +115,36 @@ func countsCompared(t *db.Tenant, now, before *numbers) Table {
 			compared{"Exposures resolved", now.exposures.Resolved, before.exposures.Resolved})
 	}
 
-	return Table{
-		Title: "Counts compared",
-		Columns: []Column{{Title: "What", Width: 3}, {Title: "This period", Kind: IntegerColumn},
-			{Title: "Period before", Kind: IntegerColumn}, {Title: "Change", Kind: IntegerColumn}},
-		Rows: cellsOf(listed(list), func(c *compared) []any {
-			var change any
-			if is, ok := c.now.(int); ok && c.before != nil {
-				change = is - c.before.(int)
-			}
-			return []any{c.name, c.now, c.before, change}
-		}),
-	}
+	return comparison("Counts compared", "What", list, IntegerColumn, Column{Title: "Change", Kind: IntegerColumn})
 }
 
 func ratesCompared(now, before *numbers) Table {
 	is, was := now.phishing, before.phishing
-	list := []compared{
+	return comparison("Rates compared", "Rate", []compared{
 		{"Click rate", rateOf(is.Clicked, is.Sent), rateOf(was.Clicked, was.Sent)},
 		{"Report rate", rateOf(is.Reported, is.Sent), rateOf(was.Reported, was.Sent)},
-	}
+	}, PercentColumn, Column{Title: "Change in points", Kind: NumberColumn})
+}
+
+// comparison lists numbers of a kind with their change, where both periods have them.
+func comparison(title, name string, list []compared, kind ColumnKind, change Column) Table {
 	return Table{
-		Title: "Rates compared",
-		Columns: []Column{{Title: "Rate", Width: 3}, {Title: "This period", Kind: PercentColumn},
-			{Title: "Period before", Kind: PercentColumn}, {Title: "Change in points", Kind: NumberColumn}},
-		Rows: cellsOf(listed(list), func(c *compared) []any {
-			var change any
-			if is, ok := c.now.(float64); ok && c.before != nil {
-				change = is - c.before.(float64)
+		Title: title,
+		Columns: slices.Concat([]Column{{Title: name, Width: 3}}, columns(kind, "This period", "Period before"),
+			[]Column{change}),
+		Rows: listed(list, func(c *compared) []any {
+			cells := []any{c.name, c.now, c.before, nil}
+			switch before := c.before.(type) {
+			case int:
+				if now, ok := c.now.(int); ok {
+					cells[3] = now - before
+				}
+			case float64:
+				if now, ok := c.now.(float64); ok {
+					cells[3] = now - before
+				}
 			}
-			return []any{c.name, c.now, c.before, change}
+			return cells
 		}),
 	}
 }

@@ -19,90 +19,66 @@ var refreshes = map[domain.ReportType]func(t *db.Tenant, ctx context.Context) er
 // numbers are a client's numbers that several reports sum up, of a period where
 // they are about one.
 type numbers struct {
-	score                domain.ClientSummary
-	users                int
-	phishing             domain.PhishingCounts
-	training             domain.TrainingMonth
-	exposures            domain.ExposureMonth
-	scores               []domain.AverageOn
-	signatures           int // that were given
-	darkWeb              domain.DarkWeb
-	policies             []domain.Policy
-	frameworks           []domain.FrameworkAssignment
-	requirements, met    int
-	asked, signed        int
-	policiesWithSignOffs int
+	score             domain.ClientSummary
+	users             int
+	phishing          domain.PhishingCounts
+	training          domain.TrainingMonth
+	exposures         domain.ExposureMonth
+	scores            []domain.AverageOn
+	signatures        int // that were given
+	darkWeb           domain.DarkWeb
+	frameworks        []domain.FrameworkAssignment
+	requirements, met int
+	asked, signed     int
 }
 
 // numbersIn reads what happened in a period.
-func numbersIn(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (n numbers, err error) {
-	months, err := reports.PhishedMonths(ctx, t, p)
-	if err != nil {
-		return n, err
+func numbersIn(r *reading, p domain.ReportPeriod) (n numbers) {
+	own := r.period
+	r.period = p
+	n.phishing = phishingTotal(read(r, reports.PhishedMonths.All))
+	n.training = trainingTotal(read(r, reports.TrainingMonths.All))
+	n.signatures = read(r, reports.SignatureCount.One)
+	n.scores = read(r, reports.Scores.All)
+	if r.tenant.DarkWebMonitoring {
+		n.exposures = exposureTotal(read(r, reports.ExposureMonths.All))
 	}
-	n.phishing = phishingTotal(months)
-
-	training, err := reports.TrainingMonths(ctx, t, p)
-	if err != nil {
-		return n, err
-	}
-	for _, m := range training {
-		n.training.Assigned += m.Assigned
-		n.training.Completed += m.Completed
-	}
-	if n.signatures, err = reports.CountSignatures(ctx, t, p); err != nil {
-		return n, err
-	}
-	if n.scores, err = reports.Scores(ctx, t, p); err != nil || !t.DarkWebMonitoring {
-		return n, err
-	}
-
-	exposures, err := reports.ExposureMonths(ctx, t, p)
-	for _, m := range exposures {
-		n.exposures.Found += m.Found
-		n.exposures.Resolved += m.Resolved
-	}
-	return n, err
+	r.period = own
+	return n
 }
 
 // standing adds where the client stands at the moment.
-func (n *numbers) standing(ctx context.Context, t *db.Tenant) (err error) {
-	n.score, n.users = t.Summary, t.ActiveUsers
-	if t.DarkWebMonitoring {
-		if n.darkWeb, err = t.DarkWeb(ctx); err != nil {
-			return err
-		}
+func (n *numbers) standing(r *reading) {
+	n.score, n.users = r.tenant.Summary, r.tenant.ActiveUsers
+	if r.tenant.DarkWebMonitoring {
+		n.darkWeb = stand(r, (*db.Tenant).DarkWeb)
 	}
-
-	if n.policies, err = reports.EveryPolicy(ctx, t); err != nil {
-		return err
-	}
-	for _, p := range n.policies {
+	for _, p := range everyPolicy(r) {
 		if p.SignOff != nil {
-			n.policiesWithSignOffs++
 			n.asked += p.SignOff.Audience
 			n.signed += p.SignOff.Acknowledged
 		}
 	}
-
-	n.frameworks, err = frameworksOf(ctx, t)
+	n.frameworks = frameworksOf(r)
 	for _, f := range n.frameworks {
 		n.met += f.Evaluation.Met
 		n.requirements += f.Evaluation.Total
 	}
-	return err
+}
+
+func everyPolicy(r *reading) []domain.Policy {
+	return stand(r, func(t *db.Tenant, ctx context.Context) ([]domain.Policy, error) { return reports.EveryPolicy(ctx, t) })
 }
 
 // frameworksOf reads all framework assignments of the client.
-func frameworksOf(ctx context.Context, t *db.Tenant) (all []domain.FrameworkAssignment, err error) {
+func frameworksOf(r *reading) (all []domain.FrameworkAssignment) {
 	for w := (domain.Window{Limit: 100}); ; {
-		page, err := t.Frameworks(ctx, nil, w)
-		if err != nil {
-			return nil, err
-		}
+		page := stand(r, func(t *db.Tenant, ctx context.Context) (domain.Slice[domain.FrameworkAssignment], error) {
+			return t.Frameworks(ctx, nil, w)
+		})
 		all = append(all, page.Rows...)
 		if !page.More {
-			return all, nil
+			return all
 		}
 		w.After = page.End
 	}
@@ -148,7 +124,7 @@ func highRiskFigure(t *db.Tenant) Figure {
 
 // scoreChart draws average scores by day. One day is no trend, and without users
 // there is no score but the one that every user begins with.
-func scoreChart(t *db.Tenant, scores []domain.AverageOn) []Block {
+func scoreChart(t *db.Tenant, scores []domain.AverageOn) Block {
 	if len(scores) < 2 || t.ActiveUsers == 0 {
 		return nil
 	}

@@ -1,9 +1,8 @@
 package report
 
 import (
-	"context"
+	"slices"
 
-	"partnerapi/db"
 	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
@@ -14,79 +13,64 @@ const (
 	noMails = "No simulated phishing mail was sent in this period."
 )
 
-func (m *Renderer) phishingOverview(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	byMonth, err := reports.PhishedMonths(ctx, t, p)
-	if err != nil {
-		return nil, err
-	}
-	byCategory, err := reports.PhishedCategories(ctx, t, p)
-	if err != nil {
-		return nil, err
-	}
-	repeated, err := reports.CountRepeatClickers(ctx, t, p)
-	if err != nil {
-		return nil, err
-	}
-
-	months := p.Months()
-	byMonth = monthly(months, byMonth, func(r *domain.PhishedMonth) *domain.Date { return &r.Month })
+func phishingOverview(r *reading) []Section {
+	byCategory := read(r, reports.PhishedCategories.All)
+	repeated := read(r, reports.RepeatClickerCount.One)
+	months := r.period.Months()
+	byMonth := monthly(months, read(r, reports.PhishedMonths.All), func(m *domain.PhishedMonth) *domain.Date { return &m.Month })
 	total := phishingTotal(byMonth)
 	return []Section{
-		section("Summary", one(Text(howClicksCount)), phishingFigures(total),
-			one(Figures{badIfAny(countFigure("Repeat clickers", repeated, "clicked two or more times"), repeated),
+		section("Summary", Text(howClicksCount), phishingFigures(total),
+			Figures{badIfAny(countFigure("Repeat clickers", repeated, "clicked two or more times"), repeated),
 				countFigure("Attachments opened", total.AttachmentsOpened, ""),
-				countFigure("Reported", total.Reported, "in simulations")}),
+				countFigure("Reported", total.Reported, "in simulations")},
 			donut("What became of the mails", []string{"Not opened", "Opened only", "Clicked"}, []Tone{Neutral, Neutral, Bad},
 				total.Sent-total.Opened, total.Opened-total.Clicked, total.Clicked)),
 		section("By month",
 			lines("Rates by month", "%", months, byMonth, []string{"Click rate", "Report rate"},
-				func(r *domain.PhishedMonth) []float64 {
-					return []float64{rateIn(r.Clicked, r.Sent), rateIn(r.Reported, r.Sent)}
+				func(m *domain.PhishedMonth) []float64 {
+					return []float64{rateIn(m.Clicked, m.Sent), rateIn(m.Reported, m.Sent)}
 				}),
-			one(Table{
-				Title: "Phishing by month", Columns: append([]Column{{Title: "Month"}}, phishingColumns...),
-				Rows: cellsOf(listed(byMonth), func(r *domain.PhishedMonth) []any {
-					return phishingCells(r.PhishingCounts, monthText(r.Month))
+			Table{
+				Title: "Phishing by month", Columns: slices.Concat([]Column{{Title: "Month"}}, phishingColumns),
+				Rows: listed(byMonth, func(m *domain.PhishedMonth) []any {
+					return phishingCells(m.PhishingCounts, monthText(m.Month))
 				}),
-			})),
+			}),
 		section("By template category",
 			bars("Click rate by category", "%", byCategory, category,
-				func(r *domain.PhishedCategory) float64 { return rateIn(r.Clicked, r.Sent) }),
-			one(Table{
-				Title: "Phishing by category", Columns: append([]Column{{Title: "Category"}}, phishingColumns...),
+				func(c *domain.PhishedCategory) float64 { return rateIn(c.Clicked, c.Sent) }),
+			Table{
+				Title: "Phishing by category", Columns: slices.Concat([]Column{{Title: "Category"}}, phishingColumns),
 				Empty: noMails,
-				Rows: cellsOf(listed(byCategory), func(r *domain.PhishedCategory) []any {
-					return phishingCells(r.PhishingCounts, category(r))
+				Rows: listed(byCategory, func(c *domain.PhishedCategory) []any {
+					return phishingCells(c.PhishingCounts, category(c))
 				}),
-			})),
-		section("Repeat clickers", one(Table{
-			Title: "Repeat clickers", Empty: "Nobody clicked in two or more mails of this period.",
-			Columns: personColumns(Column{Title: "Status"}, Column{Title: "Sent", Kind: IntegerColumn},
-				Column{Title: "Clicked", Kind: IntegerColumn}, Column{Title: "Last click", Kind: TimeColumn, Width: 2}),
-			Rows: cellsOf(reports.RepeatClickers(ctx, t, p), func(r *domain.RepeatClicker) []any {
-				return personCells(&r.Person, word(r.Status), r.Sent, r.Clicked, r.LastClickedAt)
 			}),
-		})),
-	}, nil
+		section("Repeat clickers", Table{
+			Title: "Repeat clickers", Empty: "Nobody clicked in two or more mails of this period.",
+			Columns: slices.Concat(personColumns, []Column{{Title: "Status"}}, columns(IntegerColumn, "Sent", "Clicked"),
+				[]Column{{Title: "Last click", Kind: TimeColumn, Width: 2}}),
+			Rows: each(r, reports.RepeatClickers, func(u *domain.RepeatClicker) []any {
+				return personCells(&u.Person, word(u.Status), u.Sent, u.Clicked, u.LastClickedAt)
+			}),
+		}),
+	}
 }
 
-func (m *Renderer) phishingPerformance(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	byMonth, err := reports.PhishedMonths(ctx, t, p)
-	if err != nil {
-		return nil, err
-	}
+func phishingPerformance(r *reading) []Section {
 	return []Section{
-		section("Summary", one(Text(howClicksCount+" These figures are of all mails, those to users who are inactive "+
-			"now included.")), phishingFigures(phishingTotal(byMonth))),
-		section("Every user", noUsers(t.ActiveUsers), one(Table{
+		section("Summary", Text(howClicksCount+" These figures are of all mails, those to users who are inactive "+
+			"now included."), phishingFigures(phishingTotal(read(r, reports.PhishedMonths.All)))),
+		section("Every user", noUsers(r.tenant.ActiveUsers), Table{
 			Title: "Phishing by user", Empty: "There are no active users.",
-			Columns: personColumns(append(phishingColumns[:5:5], Column{Title: "Click rate", Kind: PercentColumn})...),
-			Rows: cellsOf(reports.PhishedUsers(ctx, t, p), func(r *domain.PhishedUser) []any {
-				return personCells(&r.Person, r.Sent, r.Opened, r.Clicked, r.Reported, r.CredentialsSubmitted,
-					rateOf(r.Clicked, r.Sent))
+			Columns: slices.Concat(personColumns, phishingColumns[:5], columns(PercentColumn, "Click rate")),
+			Rows: each(r, reports.PhishedUsers, func(u *domain.PhishedUser) []any {
+				return personCells(&u.Person, u.Sent, u.Opened, u.Clicked, u.Reported, u.CredentialsSubmitted,
+					rateOf(u.Clicked, u.Sent))
 			}),
-		})),
-	}, nil
+		}),
+	}
 }
 
 func category(r *domain.PhishedCategory) string {
@@ -110,25 +94,22 @@ func phishingTotal(months []domain.PhishedMonth) (total domain.PhishingCounts) {
 
 // phishingFigures are the totals of a period; the goals are those of the frameworks
 // (decisions 7.7).
-func phishingFigures(n domain.PhishingCounts) []Block {
+func phishingFigures(n domain.PhishingCounts) Block {
 	if n.Sent == 0 {
-		return []Block{Text(noMails)}
+		return Text(noMails)
 	}
-	return []Block{Figures{
+	return Figures{
 		countFigure("Simulated mails sent", n.Sent, "%d opened", n.Opened),
 		clickFigure(n.Clicked, n.Sent, "mail"),
 		reportFigure(n.Reported, n.Sent, "mail"),
 		badIfAny(countFigure("Credentials submitted", n.CredentialsSubmitted, ""), n.CredentialsSubmitted),
-	}}
+	}
 }
 
 // phishingColumns are the columns of counts behind others.
-var phishingColumns = []Column{
-	{Title: "Sent", Kind: IntegerColumn}, {Title: "Opened", Kind: IntegerColumn},
-	{Title: "Clicked", Kind: IntegerColumn}, {Title: "Reported", Kind: IntegerColumn},
-	{Title: "Submitted", Kind: IntegerColumn}, {Title: "Attachments", Kind: IntegerColumn},
-	{Title: "Click rate", Kind: PercentColumn}, {Title: "Report rate", Kind: PercentColumn},
-}
+var phishingColumns = slices.Concat(
+	columns(IntegerColumn, "Sent", "Opened", "Clicked", "Reported", "Submitted", "Attachments"),
+	columns(PercentColumn, "Click rate", "Report rate"))
 
 // phishingCells are the cells of phishingColumns.
 func phishingCells(n domain.PhishingCounts, before ...any) []any {

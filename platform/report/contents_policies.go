@@ -2,23 +2,18 @@ package report
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 
-	"partnerapi/db"
 	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
 
-func (m *Renderer) policies(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
-	list, err := policiesByTitle(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	names, err := reports.ScopeNames(ctx, t)
-	if err != nil {
-		return nil, err
+func policies(r *reading) []Section {
+	list := policiesByTitle(r)
+	names := map[domain.ScopeID]string{}
+	for _, n := range read(r, reports.ScopeNames.All) {
+		names[domain.ScopeOf(n.Type, n.ID)] = n.Name
 	}
 
 	signable := slices.DeleteFunc(slices.Clone(list), func(p domain.Policy) bool {
@@ -31,15 +26,14 @@ func (m *Renderer) policies(ctx context.Context, t *db.Tenant, _ domain.ReportPe
 		section("Summary", signOff(list),
 			bars("Policies signed least", "%", signable, func(p *domain.Policy) string { return p.Title },
 				func(p *domain.Policy) float64 { return p.SignOff.Percentage() })),
-		section("Policies", one(Table{
+		section("Policies", Table{
 			Title: "Policies", Empty: "The client has no active policies.",
-			Columns: []Column{{Title: "Title", Width: 4}, {Title: "Version", Kind: IntegerColumn}, {Title: "Audience", Width: 3},
-				{Title: "To be signed", Kind: YesNoColumn}, {Title: "Renewal days", Kind: IntegerColumn},
-				{Title: "Users", Kind: IntegerColumn}, {Title: "Signed", Kind: IntegerColumn},
-				{Title: "Unsigned", Kind: IntegerColumn}, {Title: "Signed rate", Kind: PercentColumn}},
-			Rows: cellsOf(listed(list), func(p *domain.Policy) []any { return policyCells(p, names) }),
-		})),
-	}, nil
+			Columns: slices.Concat([]Column{{Title: "Title", Width: 4}, {Title: "Version", Kind: IntegerColumn},
+				{Title: "Audience", Width: 3}, {Title: "To be signed", Kind: YesNoColumn}},
+				columns(IntegerColumn, "Renewal days", "Users", "Signed", "Unsigned"), columns(PercentColumn, "Signed rate")),
+			Rows: listed(list, func(p *domain.Policy) []any { return policyCells(p, names) }),
+		}),
+	}
 }
 
 func policyCells(p *domain.Policy, names map[domain.ScopeID]string) []any {
@@ -63,19 +57,15 @@ func policyCells(p *domain.Policy, names map[domain.ScopeID]string) []any {
 	return cells
 }
 
-func (m *Renderer) policyAcknowledgment(ctx context.Context, t *db.Tenant, _ domain.ReportPeriod) ([]Section, error) {
-	list, err := policiesByTitle(ctx, t)
-	if err != nil {
-		return nil, err
-	}
+func policyAcknowledgment(r *reading) []Section {
 	return []Section{
-		section("Summary", noUsers(t.ActiveUsers), signOff(list)),
-		section("Every user and policy", one(Table{
-			Title: "Policy acknowledgment", Once: personCount, Empty: "No policy asks an active user for a signature.",
-			Columns: personColumns(Column{Title: "Policy", Width: 3}, Column{Title: "Version", Kind: IntegerColumn},
-				Column{Title: "Signed", Kind: YesNoColumn}, Column{Title: "Signed on", Kind: DateColumn, Width: 2},
-				Column{Title: "Valid until", Kind: DateColumn, Width: 2}),
-			Rows: cellsOf(reports.AskedUsers(ctx, t), func(u *domain.AskedUser) []any {
+		section("Summary", noUsers(r.tenant.ActiveUsers), signOff(policiesByTitle(r))),
+		section("Every user and policy", Table{
+			Title: "Policy acknowledgment", Once: len(personColumns), Empty: "No policy asks an active user for a signature.",
+			Columns: slices.Concat(personColumns, []Column{{Title: "Policy", Width: 3}, {Title: "Version", Kind: IntegerColumn},
+				{Title: "Signed", Kind: YesNoColumn}, {Title: "Signed on", Kind: DateColumn, Width: 2},
+				{Title: "Valid until", Kind: DateColumn, Width: 2}}),
+			Rows: each(r, reports.AskedUsers, func(u *domain.AskedUser) []any {
 				cells := personCells(&u.Person, u.Title, u.Version, u.SignedAt != nil, nil, nil)
 				if u.SignedAt != nil {
 					signed := domain.DateOf(*u.SignedAt)
@@ -83,20 +73,20 @@ func (m *Renderer) policyAcknowledgment(ctx context.Context, t *db.Tenant, _ dom
 				}
 				return cells
 			}),
-		})),
-	}, nil
+		}),
+	}
 }
 
-func policiesByTitle(ctx context.Context, t *db.Tenant) ([]domain.Policy, error) {
-	list, err := reports.EveryPolicy(ctx, t)
+func policiesByTitle(r *reading) []domain.Policy {
+	list := everyPolicy(r)
 	slices.SortStableFunc(list, func(a, b domain.Policy) int {
 		return strings.Compare(domain.SortKey(a.Title), domain.SortKey(b.Title))
 	})
-	return list, err
+	return list
 }
 
 // signOff sums up the signatures of policies.
-func signOff(list []domain.Policy) []Block {
+func signOff(list []domain.Policy) Block {
 	asked, signed, policies, whole := 0, 0, 0, 0
 	for _, p := range list {
 		if p.SignOff == nil {
@@ -110,12 +100,12 @@ func signOff(list []domain.Policy) []Block {
 		}
 	}
 	if policies == 0 {
-		return []Block{Text("No policy asks for a signature.")}
+		return Text("No policy asks for a signature.")
 	}
-	return append([]Block{Figures{
+	return blocks{Figures{
 		countFigure("Policies", len(list), "%d to be signed", policies),
 		countFigure("Signed by everybody", whole, "of %s", plural(policies, "policy")),
 		rateFigure("Signatures", signed, asked, 100, 90, "signature"),
 		badIfAny(countFigure("Signatures missing", asked-signed, ""), asked-signed),
-	}}, donut("Signatures asked for", []string{"Signed", "Missing"}, []Tone{Good, Bad}, signed, asked-signed)...)
+	}, donut("Signatures asked for", []string{"Signed", "Missing"}, []Tone{Good, Bad}, signed, asked-signed)}
 }

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"context"
+	"slices"
 
 	"partnerapi/db"
 	"partnerapi/db/reports"
@@ -10,156 +10,129 @@ import (
 
 const noCourses = "No active user was given a course."
 
-func (m *Renderer) trainingOverview(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	courses, err := reports.CourseProgress(ctx, t, p)
-	if err != nil {
-		return nil, err
-	}
-	byMonth, err := reports.TrainingMonths(ctx, t, p)
-	if err != nil {
-		return nil, err
-	}
-
-	months := p.Months()
-	byMonth = monthly(months, byMonth, func(r *domain.TrainingMonth) *domain.Date { return &r.Month })
-	assigned, completed := 0, 0
-	for _, month := range byMonth {
-		assigned += month.Assigned
-		completed += month.Completed
-	}
+func trainingOverview(r *reading) []Section {
+	t, months := r.tenant, r.period.Months()
+	courses := read(r, reports.CourseProgress.All)
+	byMonth := monthly(months, read(r, reports.TrainingMonths.All), func(m *domain.TrainingMonth) *domain.Date { return &m.Month })
+	total := trainingTotal(byMonth)
 	figures := append(onTrackFigures(t),
-		countFigure("Courses completed", completed, "in this period"),
-		countFigure("Courses assigned", assigned, "in this period"))
+		countFigure("Courses completed", total.Completed, "in this period"),
+		countFigure("Courses assigned", total.Assigned, "in this period"))
 	return []Section{
-		section("Summary", noUsers(t.ActiveUsers), one(figures), onTrackChart(t)),
+		section("Summary", noUsers(t.ActiveUsers), figures, onTrackChart(t)),
 		section("By course", courseChart(courses),
-			one(courseTable("Training by course", courses, t.ActiveUsers, "In this period"))),
+			courseTable("Training by course", courses, t.ActiveUsers, "In this period")),
 		section("By month",
 			lines("Courses by month", "", months, byMonth, []string{"Completed", "Assigned"},
-				func(r *domain.TrainingMonth) []float64 {
-					return []float64{float64(r.Completed), float64(r.Assigned)}
+				func(m *domain.TrainingMonth) []float64 {
+					return []float64{float64(m.Completed), float64(m.Assigned)}
 				}),
-			one(Table{
-				Title: "Training by month",
-				Columns: []Column{{Title: "Month"}, {Title: "Assigned", Kind: IntegerColumn},
-					{Title: "Completed", Kind: IntegerColumn}},
-				Rows: cellsOf(listed(byMonth), func(r *domain.TrainingMonth) []any {
-					return []any{monthText(r.Month), r.Assigned, r.Completed}
+			Table{
+				Title:   "Training by month",
+				Columns: slices.Concat([]Column{{Title: "Month"}}, columns(IntegerColumn, "Assigned", "Completed")),
+				Rows: listed(byMonth, func(m *domain.TrainingMonth) []any {
+					return []any{monthText(m.Month), m.Assigned, m.Completed}
 				}),
-			})),
-	}, nil
+			}),
+	}
 }
 
-func (m *Renderer) trainingPerformance(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
+func trainingTotal(months []domain.TrainingMonth) (total domain.TrainingMonth) {
+	for _, m := range months {
+		total.Assigned += m.Assigned
+		total.Completed += m.Completed
+	}
+	return total
+}
+
+func trainingPerformance(r *reading) []Section {
 	return []Section{
-		section("Summary", noUsers(t.ActiveUsers), one(onTrackFigures(t)), onTrackChart(t)),
-		section("Every user", one(Table{
+		section("Summary", noUsers(r.tenant.ActiveUsers), onTrackFigures(r.tenant), onTrackChart(r.tenant)),
+		section("Every user", Table{
 			Title: "Training by user", Empty: "There are no active users.",
-			Columns: personColumns(Column{Title: "Completed", Kind: IntegerColumn}, Column{Title: "Open", Kind: IntegerColumn},
-				Column{Title: "Overdue", Kind: IntegerColumn}, Column{Title: "Next course", Width: 3},
-				Column{Title: "Due on", Kind: DateColumn, Width: 2}),
-			Rows: cellsOf(reports.TrainedUsers(ctx, t, p), func(r *domain.TrainedUser) []any {
-				return personCells(&r.Person, r.Completed, r.Open, r.Overdue, optional(r.NextTitle), optionalDate(r.NextDueOn))
+			Columns: slices.Concat(personColumns, columns(IntegerColumn, "Completed", "Open", "Overdue"),
+				[]Column{{Title: "Next course", Width: 3}, {Title: "Due on", Kind: DateColumn, Width: 2}}),
+			Rows: each(r, reports.TrainedUsers, func(u *domain.TrainedUser) []any {
+				return personCells(&u.Person, u.Completed, u.Open, u.Overdue, optional(u.NextTitle), optionalDate(u.NextDueOn))
 			}),
-		}), one(Text("Completed are the courses completed in this period; open ones include those that are overdue."))),
-	}, nil
+		}, Text("Completed are the courses completed in this period; open ones include those that are overdue.")),
+	}
 }
 
-func (m *Renderer) trainingStatus(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	courses, err := reports.CourseProgress(ctx, t, p)
-	if err != nil {
-		return nil, err
-	}
+func trainingStatus(r *reading) []Section {
 	return []Section{
-		section("Summary", noUsers(t.ActiveUsers), courseTotals(courses)),
-		section("Every user and course", one(Table{
-			Title: "Training status", Once: personCount, Columns: personColumns(courseColumns...), Empty: noCourses,
-			Rows: cellsOf(reports.UserCourses(ctx, t), func(r *domain.UserCourse) []any {
-				return personCells(&r.Person, courseCells(t, &r.Assignment)...)
+		section("Summary", noUsers(r.tenant.ActiveUsers), courseTotals(read(r, reports.CourseProgress.All))),
+		section("Every user and course", Table{
+			Title: "Training status", Once: len(personColumns), Empty: noCourses,
+			Columns: slices.Concat(personColumns, courseColumns),
+			Rows: each(r, reports.UserCourses, func(c *domain.UserCourse) []any {
+				return personCells(&c.Person, courseCells(r.tenant, &c.Assignment)...)
 			}),
-		})),
-	}, nil
+		}),
+	}
 }
 
-func (m *Renderer) courseDetails(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	courses, err := reports.CourseProgress(ctx, t, p)
-	if err != nil {
-		return nil, err
-	}
-	users := func(title, empty string, completed bool) []Block {
-		from, to := 1, 4 // who has not completed a course has no day of it
-		if completed {
-			from, to = 2, 5
-		}
-		return one(Table{
+func courseDetails(r *reading) []Section {
+	courses, users := read(r, reports.CourseProgress.All), r.tenant.ActiveUsers
+	list := func(title, empty string, of reports.Statement[domain.UserCourse], from, to int) Table {
+		return Table{
 			Title: title, Empty: empty, Once: 1,
-			Columns: append(courseColumns[:1:1], personColumns(courseColumns[from:to]...)...),
-			Rows: cellsOf(reports.CourseUsers(ctx, t, completed), func(r *domain.UserCourse) []any {
-				cells := courseCells(t, &r.Assignment)
-				return append(cells[:1:1], personCells(&r.Person, cells[from:to]...)...)
+			Columns: slices.Concat(courseColumns[:1], personColumns, courseColumns[from:to]),
+			Rows: each(r, of, func(c *domain.UserCourse) []any {
+				cells := courseCells(r.tenant, &c.Assignment)
+				return slices.Concat(cells[:1], personCells(&c.Person, cells[from:to]...))
 			}),
-		})
+		}
 	}
 	return []Section{
-		section("Courses", noUsers(t.ActiveUsers), courseTotals(courses), courseChart(courses),
-			one(courseTable("Courses", courses, t.ActiveUsers, "In 365 days"))),
-		section("Who has not completed them", users("Not completed", "Nobody has an open course.", false)),
-		section("Who has completed them", users("Completed", "Nobody has completed a course.", true)),
-	}, nil
+		section("Courses", noUsers(users), courseTotals(courses), courseChart(courses),
+			courseTable("Courses", courses, users, "In 365 days")),
+		// Who has not completed a course has no day of it.
+		section("Who has not completed them", list("Not completed", "Nobody has an open course.", reports.OpenCourses, 1, 4)),
+		section("Who has completed them",
+			list("Completed", "Nobody has completed a course.", reports.CompletedCourses, 2, 5)),
+	}
 }
 
-func (m *Renderer) teamTraining(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error) {
-	managers, err := reports.TrainingByManager(ctx, t, p)
-	if err != nil {
-		return nil, err
+func teamTraining(r *reading) []Section {
+	managers, departments := read(r, reports.TrainingByManager.All), read(r, reports.TrainingByDepartment.All)
+	numbers := slices.Concat(columns(IntegerColumn, "Users", "On track"), columns(PercentColumn, "On-track rate"),
+		columns(IntegerColumn, "Completed", "Open", "Overdue"))
+	cells := func(t *domain.TeamTraining, before ...any) []any {
+		return append(before, t.Users, t.OnTrack, rateOf(t.OnTrack, t.Users), t.Completed, t.Open, t.Overdue)
 	}
-	departments, err := reports.TrainingByDepartment(ctx, t, p)
-	if err != nil {
-		return nil, err
+	department := func(t *domain.TeamTraining) string {
+		if t.Name == nil {
+			return "(no department)"
+		}
+		return *t.Name
 	}
-
-	columns := []Column{{Title: "Users", Kind: IntegerColumn}, {Title: "On track", Kind: IntegerColumn},
-		{Title: "On-track rate", Kind: PercentColumn}, {Title: "Completed", Kind: IntegerColumn},
-		{Title: "Open", Kind: IntegerColumn}, {Title: "Overdue", Kind: IntegerColumn}}
-	cells := func(r *domain.TeamTraining, before ...any) []any {
-		return append(before, r.Users, r.OnTrack, rateOf(r.OnTrack, r.Users), r.Completed, r.Open, r.Overdue)
-	}
-	department := func(r *domain.TeamTraining) string { return named(r, "(no department)") }
 	return []Section{
-		section("Summary", noUsers(t.ActiveUsers), one(onTrackFigures(t)),
-			one(Text("A user is on track who has no overdue course. "+
-				"Completed are the courses completed in the last 365 days."))),
-		section("By manager", one(Table{
+		section("Summary", noUsers(r.tenant.ActiveUsers), onTrackFigures(r.tenant),
+			Text("A user is on track who has no overdue course. "+
+				"Completed are the courses completed in the last 365 days.")),
+		section("By manager", Table{
 			Title: "Training by manager", Empty: "There are no active users.",
-			Columns: append([]Column{{Title: "Manager", Width: 3}, {Title: "Email", Width: 3}}, columns...),
-			Rows: cellsOf(listed(managers), func(r *domain.TeamTraining) []any {
+			Columns: slices.Concat([]Column{{Title: "Manager", Width: 3}, {Title: "Email", Width: 3}}, numbers),
+			Rows: listed(managers, func(t *domain.TeamTraining) []any {
 				switch {
-				case r.Name == nil:
-					return cells(r, "(no manager)", nil)
-				case r.Manager == "":
-					return cells(r, nil, *r.Name)
+				case t.Name == nil:
+					return cells(t, "(no manager)", nil)
+				case t.Manager == "":
+					return cells(t, nil, *t.Name)
 				}
-				return cells(r, r.Manager, *r.Name)
+				return cells(t, t.Manager, *t.Name)
 			}),
-		})),
+		}),
 		section("By department",
 			bars("On-track rate by department", "%", departments, department,
-				func(r *domain.TeamTraining) float64 { return rateIn(r.OnTrack, r.Users) }),
-			one(Table{
+				func(t *domain.TeamTraining) float64 { return rateIn(t.OnTrack, t.Users) }),
+			Table{
 				Title: "Training by department", Empty: "There are no active users.",
-				Columns: append([]Column{{Title: "Department", Width: 3}}, columns...),
-				Rows: cellsOf(listed(departments), func(r *domain.TeamTraining) []any {
-					return cells(r, department(r))
-				}),
-			})),
-	}, nil
-}
-
-func named(r *domain.TeamTraining, instead string) string {
-	if r.Name == nil {
-		return instead
+				Columns: slices.Concat([]Column{{Title: "Department", Width: 3}}, numbers),
+				Rows:    listed(departments, func(t *domain.TeamTraining) []any { return cells(t, department(t)) }),
+			}),
 	}
-	return *r.Name
 }
 
 // onTrackFigures are those of the client's summary.
@@ -172,12 +145,12 @@ func onTrackFigures(t *db.Tenant) Figures {
 	return Figures{onTrack, badIfAny(countFigure("Users with overdue courses", overdue, ""), overdue)}
 }
 
-func onTrackChart(t *db.Tenant) []Block {
+func onTrackChart(t *db.Tenant) Block {
 	overdue := t.Summary.OverdueUsers
 	return donut("Users on track", []string{"On track", "Overdue"}, []Tone{Good, Bad}, t.ActiveUsers-overdue, overdue)
 }
 
-func courseTotals(courses []domain.CourseProgress) []Block {
+func courseTotals(courses []domain.CourseProgress) Block {
 	var n domain.CourseProgress
 	for _, c := range courses {
 		n.Users += c.Users
@@ -186,18 +159,18 @@ func courseTotals(courses []domain.CourseProgress) []Block {
 		n.Overdue += c.Overdue
 	}
 	if n.Users == 0 {
-		return []Block{Text(noCourses)}
+		return Text(noCourses)
 	}
-	return append([]Block{Figures{
+	return blocks{Figures{
 		countFigure("Courses of users", n.Users, "%s", plural(len(courses), "course")),
 		rateFigure("Completed", n.Completed, n.Users, 95, 80, "course"),
 		countFigure("Assigned", n.Open, "not due yet"),
 		badIfAny(countFigure("Overdue", n.Overdue, ""), n.Overdue),
-	}}, donut("Where the courses stand", []string{"Completed", "Assigned", "Overdue"}, []Tone{Good, Neutral, Bad},
-		n.Completed, n.Open, n.Overdue)...)
+	}, donut("Where the courses stand", []string{"Completed", "Assigned", "Overdue"}, []Tone{Good, Neutral, Bad},
+		n.Completed, n.Open, n.Overdue)}
 }
 
-func courseChart(courses []domain.CourseProgress) []Block {
+func courseChart(courses []domain.CourseProgress) Block {
 	return bars("Completion by course", "%", courses,
 		func(r *domain.CourseProgress) string { return r.Title },
 		func(r *domain.CourseProgress) float64 { return rateIn(r.Completed, r.Users) })
@@ -208,11 +181,10 @@ func courseChart(courses []domain.CourseProgress) []Block {
 func courseTable(title string, courses []domain.CourseProgress, users int, within string) Table {
 	return Table{
 		Title: title, Empty: noCourses,
-		Columns: []Column{{Title: "Course", Width: 4}, {Title: "Users", Kind: IntegerColumn},
-			{Title: "Not given", Kind: IntegerColumn}, {Title: "Completed", Kind: IntegerColumn},
-			{Title: "Assigned", Kind: IntegerColumn}, {Title: "Overdue", Kind: IntegerColumn},
-			{Title: "Completion", Kind: PercentColumn}, {Title: within, Kind: IntegerColumn}},
-		Rows: cellsOf(listed(courses), func(r *domain.CourseProgress) []any {
+		Columns: slices.Concat([]Column{{Title: "Course", Width: 4}},
+			columns(IntegerColumn, "Users", "Not given", "Completed", "Assigned", "Overdue"),
+			columns(PercentColumn, "Completion"), columns(IntegerColumn, within)),
+		Rows: listed(courses, func(r *domain.CourseProgress) []any {
 			return []any{r.Title, r.Users, users - r.Users, r.Completed, r.Open, r.Overdue,
 				rateOf(r.Completed, r.Users), r.CompletedWithin}
 		}),

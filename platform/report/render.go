@@ -25,32 +25,32 @@ func (m *Renderer) Write(ctx context.Context, w io.Writer, t *db.Tenant, r domai
 	})
 }
 
-// contents is what reports of a type say. sections reads it, in the snapshot of
-// ctx, of a client and a period; tables are read later, as their rows are ranged
-// over. A type without a period is given the last 365 days (decisions 8.9).
+// contents is what reports of a type say. sections reads it; tables are read later, as
+// their rows are ranged over. A type without a period is given the last 365 days
+// (decisions 8.9).
 type contents struct {
 	title    string
-	sections func(m *Renderer, ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Section, error)
+	sections func(*reading) []Section
 }
 
 // types are the contents of each type (decisions 8.10).
 var types = map[domain.ReportType]contents{
-	domain.PhishingOverview:     {"Phishing overview", (*Renderer).phishingOverview},
-	domain.PhishingPerformance:  {"Phishing performance", (*Renderer).phishingPerformance},
-	domain.TrainingOverview:     {"Training overview", (*Renderer).trainingOverview},
-	domain.TrainingPerformance:  {"Training performance", (*Renderer).trainingPerformance},
-	domain.TrainingStatus:       {"Training status", (*Renderer).trainingStatus},
-	domain.ManagerTraining:      {"Training by manager and department", (*Renderer).teamTraining},
-	domain.CourseDetails:        {"Course details", (*Renderer).courseDetails},
-	domain.EmployeeHistory:      {"Employee history", (*Renderer).employeeHistory},
-	domain.PolicyReport:         {"Policies", (*Renderer).policies},
-	domain.PolicyAcknowledgment: {"Policy acknowledgment", (*Renderer).policyAcknowledgment},
-	domain.DarkWebReport:        {"Dark web exposures", (*Renderer).darkWeb},
-	domain.ExecutiveSummary:     {"Executive summary", (*Renderer).executiveSummary},
-	domain.RiskOverview:         {"Risk overview", (*Renderer).riskOverview},
-	domain.ComplianceReport:     {"Compliance", (*Renderer).compliance},
-	domain.MonthlyReport:        {"Monthly report", (*Renderer).monthlyReport},
-	domain.GlobalHealth:         {"Health compared with other clients", (*Renderer).globalHealth},
+	domain.PhishingOverview:     {"Phishing overview", phishingOverview},
+	domain.PhishingPerformance:  {"Phishing performance", phishingPerformance},
+	domain.TrainingOverview:     {"Training overview", trainingOverview},
+	domain.TrainingPerformance:  {"Training performance", trainingPerformance},
+	domain.TrainingStatus:       {"Training status", trainingStatus},
+	domain.ManagerTraining:      {"Training by manager and department", teamTraining},
+	domain.CourseDetails:        {"Course details", courseDetails},
+	domain.EmployeeHistory:      {"Employee history", employeeHistory},
+	domain.PolicyReport:         {"Policies", policies},
+	domain.PolicyAcknowledgment: {"Policy acknowledgment", policyAcknowledgment},
+	domain.DarkWebReport:        {"Dark web exposures", darkWeb},
+	domain.ExecutiveSummary:     {"Executive summary", executiveSummary},
+	domain.RiskOverview:         {"Risk overview", riskOverview},
+	domain.ComplianceReport:     {"Compliance", compliance},
+	domain.MonthlyReport:        {"Monthly report", monthlyReport},
+	domain.GlobalHealth:         {"Health compared with other clients", globalHealth},
 }
 
 // With makes a document about a client and hands it to write, all of it read in one
@@ -82,9 +82,9 @@ func (m *Renderer) With(
 			d.Period = &p
 		}
 
-		var err error
-		if d.Sections, err = of.sections(m, ctx, t, p); err != nil {
-			return err
+		r := &reading{ctx: ctx, tenant: t, period: p}
+		if d.Sections = of.sections(r); r.err != nil {
+			return r.err
 		}
 		return write(d)
 	})
