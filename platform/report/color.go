@@ -1,5 +1,7 @@
 package report
 
+import "fmt"
+
 // color is a color of a report, red, green and blue.
 type color [3]uint8
 
@@ -52,6 +54,9 @@ func (c color) darker() color {
 	}
 	return c
 }
+
+// hex is the color as Excel writes it.
+func (c color) hex() string { return fmt.Sprintf("%02X%02X%02X", c[0], c[1], c[2]) }
 
 func (c color) rgb() (red, green, blue int) { return int(c[0]), int(c[1]), int(c[2]) }
 

@@ -30,6 +30,15 @@ type workbook struct {
 	used map[string]string
 	// maxRows is how many rows a sheet has, its header included.
 	maxRows int
+	// err is the first error.
+	err error
+}
+
+// check keeps the first error.
+func (b *workbook) check(err error) {
+	if b.err == nil {
+		b.err = err
+	}
 }
 
 // cellFormat is a style of cells.
@@ -72,129 +81,100 @@ func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err 
 		}
 	}()
 
-	if err := b.document(ctx, d); err != nil {
-		return fmt.Errorf("write an xlsx file: %w", err)
+	if b.document(ctx, d); b.err != nil {
+		return fmt.Errorf("write an xlsx file: %w", b.err)
 	}
 	// The library would make the whole file in memory first.
 	b.SetZipWriter(func(io.Writer) excelize.ZipWriter { return b.parts(zip.NewWriter(w)) })
 	return b.Write(io.Discard)
 }
 
-func (b *workbook) document(ctx context.Context, d *Document) error {
-	if err := b.makeStyles(); err != nil {
-		return err
-	}
-	if err := b.begin(d); err != nil {
-		return err
-	}
+func (b *workbook) document(ctx context.Context, d *Document) {
+	b.makeStyles()
+	b.begin(d)
 	for i := range d.Sections {
-		if err := b.section(ctx, &d.Sections[i]); err != nil {
-			return fmt.Errorf("section %q: %w", d.Sections[i].Heading, err)
+		if b.section(ctx, &d.Sections[i]); b.err != nil {
+			b.err = fmt.Errorf("section %q: %w", d.Sections[i].Heading, b.err)
+			return
 		}
 	}
 	b.SetActiveSheet(0)
-	return b.uses(summarySheet, summaryColumns, b.row-1)
+	b.uses(summarySheet, summaryColumns, b.row-1)
 }
 
 // begin begins the summary.
-func (b *workbook) begin(d *Document) error {
+func (b *workbook) begin(d *Document) {
 	made := d.MadeAt.UTC().Format(time.RFC3339)
-	err := b.SetDocProps(&excelize.DocProperties{
+	b.check(b.SetDocProps(&excelize.DocProperties{
 		Title: d.Title, Subject: d.Client, Created: made, Modified: made, Creator: "Reports",
-	})
-	if err != nil {
-		return err
-	}
-	if err := b.SetSheetName("Sheet1", b.sheetName(summarySheet)); err != nil {
-		return err
-	}
-	if err := b.SetColWidth(summarySheet, "A", "A", 44); err != nil {
-		return err
-	}
-	if err := b.SetColWidth(summarySheet, "B", "C", 28); err != nil {
-		return err
-	}
+	}))
+	b.check(b.SetSheetName("Sheet1", b.sheetName(summarySheet)))
+	b.check(b.SetColWidth(summarySheet, "A", "A", 44))
+	b.check(b.SetColWidth(summarySheet, "B", "C", 28))
 
-	if err := b.line(cell{titleFormat, d.Title}); err != nil {
-		return err
-	}
-	if err := b.line(cell{plainFormat, "Client"}, cell{plainFormat, d.Client}); err != nil {
-		return err
-	}
+	b.line(cell{titleFormat, d.Title})
+	b.line(cell{plainFormat, "Client"}, cell{plainFormat, d.Client})
 	if p := d.Period; p != nil {
-		err := b.line(cell{plainFormat, "Period"}, cell{dateFormat, p.Start.Time()}, cell{dateFormat, p.End.Time()})
-		if err != nil {
-			return err
-		}
+		b.line(cell{plainFormat, "Period"}, cell{dateFormat, p.Start.Time()}, cell{dateFormat, p.End.Time()})
 	}
-	return b.line(cell{plainFormat, "Made (UTC)"}, cell{timeFormat, d.MadeAt.UTC()})
+	b.line(cell{plainFormat, "Made (UTC)"}, cell{timeFormat, d.MadeAt.UTC()})
 }
 
-func (b *workbook) section(ctx context.Context, s *Section) error {
+func (b *workbook) section(ctx context.Context, s *Section) {
 	if len(s.Blocks) == 0 {
-		return nil
+		return
 	}
 	b.row++
-	if err := b.line(cell{headingFormat, s.Heading}); err != nil {
-		return err
-	}
+	b.line(cell{headingFormat, s.Heading})
 	for _, block := range s.Blocks {
-		var err error
 		switch v := block.(type) {
 		case Text:
-			err = b.paragraph(string(v))
+			b.paragraph(string(v))
 		case Figures:
-			err = b.figures(v)
+			b.figures(v)
 		case Chart:
-			err = b.chart(&v)
+			b.chart(&v)
 		case Table:
-			err = b.table(ctx, &v)
+			b.table(ctx, &v)
 		}
-		if err != nil {
-			return err
+		if b.err != nil {
+			return
 		}
 	}
-	return nil
 }
 
-// cell is a value of the summary with its format.
+// cell is a value with its format.
 type cell struct {
 	format cellFormat
 	value  any
 }
 
+// put writes a cell of a sheet.
+func (b *workbook) put(sheet string, column, row int, c cell) {
+	name, err := excelize.CoordinatesToCellName(column, row)
+	b.check(err)
+	b.check(b.SetCellValue(sheet, name, c.value))
+	b.check(b.SetCellStyle(sheet, name, name, b.styles[c.format]))
+}
+
 // line writes a row of the summary.
-func (b *workbook) line(cells ...cell) error {
+func (b *workbook) line(cells ...cell) {
 	for i, c := range cells {
-		name, err := excelize.CoordinatesToCellName(i+1, b.row)
-		if err != nil {
-			return err
-		}
-		if err := b.SetCellValue(summarySheet, name, c.value); err != nil {
-			return err
-		}
-		if err := b.SetCellStyle(summarySheet, name, name, b.styles[c.format]); err != nil {
-			return err
-		}
+		b.put(summarySheet, i+1, b.row, c)
 	}
 	b.row++
-	return nil
 }
 
 // paragraph is a text over the columns of the summary.
-func (b *workbook) paragraph(text string) error {
+func (b *workbook) paragraph(text string) {
 	row := b.row
-	if err := b.line(cell{wrapFormat, text}); err != nil {
-		return err
-	}
-	if err := b.MergeCell(summarySheet, "A"+strconv.Itoa(row), "C"+strconv.Itoa(row)); err != nil {
-		return err
-	}
+	b.line(cell{wrapFormat, text})
+	b.check(b.MergeCell(summarySheet, "A"+strconv.Itoa(row), "C"+strconv.Itoa(row)))
 	lines := utf8.RuneCountInString(text)/95 + 1
-	return b.SetRowHeight(summarySheet, row, min(float64(lines)*15, 400))
+	b.check(b.SetRowHeight(summarySheet, row, min(float64(lines)*15, 400)))
 }
 
-func (b *workbook) figures(list Figures) error {
+func (b *workbook) figures(list Figures) {
 	for _, f := range list {
 		value := cell{plainFormat, f.text()}
 		switch v := f.Value.(type) {
@@ -203,11 +183,8 @@ func (b *workbook) figures(list Figures) error {
 		case Percent:
 			value = cell{percentFormat, v.part()}
 		}
-		if err := b.line(cell{plainFormat, f.Label}, value, cell{noteFormat, f.Note}); err != nil {
-			return err
-		}
+		b.line(cell{plainFormat, f.Label}, value, cell{noteFormat, f.Note})
 	}
-	return nil
 }
 
 // maxSheetName is how many characters a sheet's name has at the most.
@@ -256,19 +233,18 @@ func cutSheetName(text string, length int) string {
 	return text
 }
 
-func (b *workbook) makeStyles() error {
-	hex := func(c color) string { return fmt.Sprintf("%02X%02X%02X", c[0], c[1], c[2]) }
+func (b *workbook) makeStyles() {
 	number := func(format string) *excelize.Style { return &excelize.Style{CustomNumFmt: &format} }
-	fill := excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{hex(pale)}}
+	fill := excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{pale.hex()}}
 	for _, style := range []*excelize.Style{
 		plainFormat:   {},
-		titleFormat:   {Font: &excelize.Font{Bold: true, Size: 16, Color: hex(ink)}},
-		headingFormat: {Font: &excelize.Font{Bold: true, Size: 12, Color: hex(accent)}},
+		titleFormat:   {Font: &excelize.Font{Bold: true, Size: 16, Color: ink.hex()}},
+		headingFormat: {Font: &excelize.Font{Bold: true, Size: 12, Color: accent.hex()}},
 		headFormat: {
-			Font: &excelize.Font{Bold: true, Color: hex(ink)}, Fill: fill,
+			Font: &excelize.Font{Bold: true, Color: ink.hex()}, Fill: fill,
 			Alignment: &excelize.Alignment{WrapText: true, Vertical: "center"},
 		},
-		noteFormat:    {Font: &excelize.Font{Color: hex(gray)}},
+		noteFormat:    {Font: &excelize.Font{Color: gray.hex()}},
 		wrapFormat:    {Alignment: &excelize.Alignment{WrapText: true, Vertical: "top"}},
 		integerFormat: number("#,##0"),
 		numberFormat:  number("#,##0.0"),
@@ -278,12 +254,9 @@ func (b *workbook) makeStyles() error {
 		timeFormat:    number("yyyy-mm-dd hh:mm"),
 	} {
 		id, err := b.NewStyle(style)
-		if err != nil {
-			return err
-		}
+		b.check(err)
 		b.styles = append(b.styles, id)
 	}
-	return nil
 }
 
 // exact is a number without what computing in binary adds to its decimals.
@@ -293,21 +266,21 @@ func exact(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 func (p Percent) part() float64 { return math.Round(float64(p)*1e4) / 1e6 }
 
 // typed is a cell's value as Excel holds it, with its format.
-func (c *Column) typed(value any) (any, cellFormat, error) {
+func (c *Column) typed(value any) (cell, error) {
+	typed := cell{plainFormat, value}
 	switch v := value.(type) {
 	case int:
-		return v, integerFormat, c.check(v)
+		typed.format = integerFormat
 	case Percent:
-		return v.part(), percentFormat, c.check(v)
+		typed = cell{percentFormat, v.part()}
 	case float64:
-		if c.Kind == PercentColumn {
-			return Percent(v).part(), percentFormat, nil
+		if typed = (cell{numberFormat, exact(v)}); c.Kind == PercentColumn {
+			typed = cell{percentFormat, Percent(v).part()}
 		}
-		return exact(v), numberFormat, c.check(v)
 	case domain.Date:
-		return v.Time(), dateFormat, c.check(v)
+		typed = cell{dateFormat, v.Time()}
 	case time.Time:
-		return v.UTC().Truncate(time.Second), timeFormat, c.check(v)
+		typed = cell{timeFormat, v.UTC().Truncate(time.Second)}
 	}
-	return value, plainFormat, c.check(value)
+	return typed, c.check(value)
 }

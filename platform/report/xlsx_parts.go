@@ -10,10 +10,10 @@ import (
 )
 
 // uses says that the first columns and rows of a sheet are those in use.
-func (b *workbook) uses(sheet string, columns, rows int) error {
+func (b *workbook) uses(sheet string, columns, rows int) {
 	last, err := excelize.CoordinatesToCellName(columns, rows)
 	b.used[sheet] = "A1:" + last
-	return err
+	b.check(err)
 }
 
 // parts are the files in a workbook's file. The library writes the dimension of a

@@ -21,14 +21,13 @@ type streamed struct {
 
 // table streams a table into a sheet, and goes on in another one where a sheet is
 // full.
-func (b *workbook) table(ctx context.Context, t *Table) error {
+func (b *workbook) table(ctx context.Context, t *Table) {
 	sheet, err := b.beginSheet(t)
 	if err != nil {
-		return err
+		b.check(err)
+		return
 	}
-	if err := b.line(cell{plainFormat, t.Title}, cell{noteFormat, "Sheet " + sheet.Sheet}); err != nil {
-		return err
-	}
+	b.line(cell{plainFormat, t.Title}, cell{noteFormat, "Sheet " + sheet.Sheet})
 
 	values := make([]any, len(t.Columns))
 	total := 0
@@ -37,24 +36,22 @@ func (b *workbook) table(ctx context.Context, t *Table) error {
 			err = ctx.Err()
 		}
 		if err == nil && sheet.rows == b.maxRows {
-			if err = b.endSheet(t, sheet); err == nil {
-				sheet, err = b.beginSheet(t)
-			}
+			b.endSheet(t, sheet)
+			sheet, err = b.beginSheet(t)
 		}
 		if err == nil {
 			err = b.streamRow(t, sheet, row, values)
 		}
 		if err != nil {
-			return fmt.Errorf("table %q: %w", t.Title, err)
+			b.check(fmt.Errorf("table %q: %w", t.Title, err))
+			return
 		}
 		total++
 	}
 	if total == 0 && t.Empty != "" {
-		if err := sheet.SetRow("A2", []any{t.Empty}); err != nil {
-			return err
-		}
+		b.check(sheet.SetRow("A2", []any{t.Empty}))
 	}
-	return b.endSheet(t, sheet)
+	b.endSheet(t, sheet)
 }
 
 func (b *workbook) streamRow(t *Table, sheet *streamed, row, values []any) error {
@@ -62,11 +59,11 @@ func (b *workbook) streamRow(t *Table, sheet *streamed, row, values []any) error
 		return fmt.Errorf("a row of %d cells under %d columns", len(row), len(t.Columns))
 	}
 	for i := range row {
-		value, format, err := t.Columns[i].typed(row[i])
+		c, err := t.Columns[i].typed(row[i])
 		if err != nil {
 			return err
 		}
-		values[i] = excelize.Cell{StyleID: b.styles[format], Value: value}
+		values[i] = excelize.Cell{StyleID: b.styles[c.format], Value: c.value}
 	}
 	sheet.rows++
 	name, err := excelize.CoordinatesToCellName(1, sheet.rows)
@@ -78,50 +75,47 @@ func (b *workbook) streamRow(t *Table, sheet *streamed, row, values []any) error
 
 // beginSheet makes a sheet with the table's header, which stays in sight.
 func (b *workbook) beginSheet(t *Table) (*streamed, error) {
-	name := b.sheetName(t.Title)
-	if _, err := b.NewSheet(name); err != nil {
-		return nil, err
-	}
+	name := b.newSheet(t.Title)
 	w, err := b.NewStreamWriter(name)
 	if err != nil {
 		return nil, err
 	}
 	for i := range slices.Backward(t.Columns) { // the library writes the last one first
-		if err := w.SetColWidth(i+1, i+1, t.Columns[i].characters()); err != nil {
-			return nil, err
-		}
+		b.check(w.SetColWidth(i+1, i+1, t.Columns[i].characters()))
 	}
-	if err := w.SetPanes(headerInSight); err != nil {
-		return nil, err
-	}
+	b.check(w.SetPanes(headerInSight))
 
 	titles := make([]any, len(t.Columns))
 	for i := range t.Columns {
 		titles[i] = excelize.Cell{StyleID: b.styles[headFormat], Value: t.Columns[i].Title}
 	}
-	return &streamed{StreamWriter: w, rows: 1}, w.SetRow("A1", titles)
+	b.check(w.SetRow("A1", titles))
+	return &streamed{StreamWriter: w, rows: 1}, b.err
+}
+
+// newSheet adds a sheet for what has a title, and returns its name.
+func (b *workbook) newSheet(title string) string {
+	name := b.sheetName(title)
+	_, err := b.NewSheet(name)
+	b.check(err)
+	return name
 }
 
 // headerInSight freezes a sheet's first row.
 var headerInSight = &excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}
 
 // endSheet makes a sheet's header filter its rows.
-func (b *workbook) endSheet(t *Table, sheet *streamed) error {
-	if err := b.filtered(sheet.Sheet, len(t.Columns), max(sheet.rows, 2)); err != nil {
-		return err
-	}
-	return sheet.Flush()
+func (b *workbook) endSheet(t *Table, sheet *streamed) {
+	b.filtered(sheet.Sheet, len(t.Columns), max(sheet.rows, 2))
+	b.check(sheet.Flush())
 }
 
 // filtered says which cells of a sheet are in use, and makes its header filter them.
-func (b *workbook) filtered(sheet string, columns, rows int) error {
-	if columns == 0 {
-		return nil
+func (b *workbook) filtered(sheet string, columns, rows int) {
+	if columns > 0 {
+		b.uses(sheet, columns, rows)
+		b.check(b.AutoFilter(sheet, b.used[sheet], nil))
 	}
-	if err := b.uses(sheet, columns, rows); err != nil {
-		return err
-	}
-	return b.AutoFilter(sheet, b.used[sheet], nil)
 }
 
 // characters is how wide a column of a sheet is.
@@ -134,92 +128,56 @@ func (c *Column) characters() float64 {
 }
 
 // chart writes a chart's numbers on a sheet with a native chart beside them.
-func (b *workbook) chart(c *Chart) error {
-	name := b.sheetName(c.Title)
-	if _, err := b.NewSheet(name); err != nil {
-		return err
-	}
-	if err := b.line(cell{plainFormat, c.Title}, cell{noteFormat, "Sheet " + name}); err != nil {
-		return err
-	}
-	if err := b.SetColWidth(name, "A", "A", 26); err != nil {
-		return err
-	}
+func (b *workbook) chart(c *Chart) {
+	name := b.newSheet(c.Title)
+	b.line(cell{plainFormat, c.Title}, cell{noteFormat, "Sheet " + name})
+	b.check(b.SetColWidth(name, "A", "A", 26))
 
-	if err := b.labels(name, c); err != nil {
-		return err
+	b.put(name, 1, 1, cell{headFormat, cmp.Or(c.By, "Name")})
+	for i := range c.Labels {
+		b.put(name, 1, i+2, c.label(i))
 	}
 	for i, s := range c.Series {
-		if err := b.numbers(name, c, i+2, s); err != nil {
-			return err
-		}
-	}
-	if err := b.SetPanes(name, headerInSight); err != nil {
-		return err
-	}
-	if err := b.filtered(name, 1+len(c.Series), max(1+len(c.Labels), 2)); err != nil {
-		return err
-	}
-	if c.empty() {
-		return b.put(name, 1, 2, plainFormat, "No data.")
-	}
-	return b.drawNative(name, c)
-}
-
-// labels writes a chart's labels in the first column: days as such.
-func (b *workbook) labels(sheet string, c *Chart) error {
-	if err := b.put(sheet, 1, 1, headFormat, cmp.Or(c.By, "Name")); err != nil {
-		return err
-	}
-	for i, label := range c.Labels {
-		format, value := plainFormat, any(label)
-		if i < len(c.Keys) {
-			format, value = integerFormat, c.Keys[i]
-		}
-		if date, ok := value.(domain.Date); ok {
-			if format, value = dateFormat, date.Time(); c.By == byMonth {
-				format = monthFormat
+		b.put(name, i+2, 1, cell{headFormat, cmp.Or(s.Name, c.Title)})
+		for n, v := range s.Values[:min(len(s.Values), len(c.Labels))] {
+			if !math.IsNaN(v) {
+				b.put(name, i+2, n+2, c.typed(v))
 			}
 		}
-		if err := b.put(sheet, 1, i+2, format, value); err != nil {
-			return err
-		}
 	}
-	return nil
+	b.check(b.SetPanes(name, headerInSight))
+	b.filtered(name, 1+len(c.Series), max(1+len(c.Labels), 2))
+	if c.empty() {
+		b.put(name, 1, 2, cell{plainFormat, "No data."})
+	} else {
+		b.check(b.drawNative(name, c))
+	}
 }
 
-// numbers writes a series in a column.
-func (b *workbook) numbers(sheet string, c *Chart, column int, s Series) error {
-	if err := b.put(sheet, column, 1, headFormat, cmp.Or(s.Name, c.Title)); err != nil {
-		return err
+// label is the cell of a chart's label: of a day as such.
+func (c *Chart) label(i int) cell {
+	if i >= len(c.Keys) {
+		return cell{plainFormat, c.Labels[i]}
 	}
-	for i, v := range s.Values {
-		if math.IsNaN(v) || i >= len(c.Labels) {
-			continue
-		}
-		format, value := numberFormat, exact(v)
-		switch {
-		case c.Unit == "%":
-			format, value = percentFormat, Percent(v).part()
-		case v == math.Trunc(v):
-			format = integerFormat
-		}
-		if err := b.put(sheet, column, i+2, format, value); err != nil {
-			return err
-		}
+	date, ok := c.Keys[i].(domain.Date)
+	switch {
+	case !ok:
+		return cell{integerFormat, c.Keys[i]}
+	case c.By == byMonth:
+		return cell{monthFormat, date.Time()}
 	}
-	return nil
+	return cell{dateFormat, date.Time()}
 }
 
-func (b *workbook) put(sheet string, column, row int, format cellFormat, value any) error {
-	name, err := excelize.CoordinatesToCellName(column, row)
-	if err != nil {
-		return err
+// typed is the cell of a number.
+func (c *Chart) typed(v float64) cell {
+	switch {
+	case c.Unit == "%":
+		return cell{percentFormat, Percent(v).part()}
+	case v == math.Trunc(v):
+		return cell{integerFormat, exact(v)}
 	}
-	if err := b.SetCellValue(sheet, name, value); err != nil {
-		return err
-	}
-	return b.SetCellStyle(sheet, name, name, b.styles[format])
+	return cell{numberFormat, exact(v)}
 }
 
 // chartTypes are Excel's names of the forms of charts.
@@ -261,9 +219,8 @@ func (c *Chart) shares() (points []excelize.ChartDataPoint) {
 		return nil
 	}
 	for i, color := range c.colors() {
-		fill := fmt.Sprintf("%02X%02X%02X", color[0], color[1], color[2])
 		points = append(points, excelize.ChartDataPoint{
-			Index: i, Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{fill}},
+			Index: i, Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{color.hex()}},
 		})
 	}
 	return points
