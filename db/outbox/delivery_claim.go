@@ -38,18 +38,18 @@ type Places struct {
 
 // DeliveryLease is the right to make a try of a delivery.
 type DeliveryLease struct {
-	Webhook domain.WebhookID
+	Webhook domain.WebhookID `bun:"webhook_id"`
 	ID      domain.DeliveryID
-	Partner domain.PartnerID
+	Partner domain.PartnerID `bun:"partner_id"`
 	// Position is the event's; Event its id.
 	Position int64
-	Event    domain.EventID
+	Event    domain.EventID `bun:"event_id"`
 	// FirstTry is when it was tried first; zero where it was not.
-	FirstTry time.Time
+	FirstTry time.Time `bun:"first_try_at,nullzero"`
 	// Tries is how many tries were made since then.
 	Tries int
-
-	token uuid.UUID
+	// Token is that of the claim.
+	Token uuid.UUID `bun:"lease,nullzero"`
 }
 
 // Claim is what a claim of deliveries found.
@@ -69,7 +69,7 @@ const (
 	// claimIdle is how long a claim may rest within its transaction: one whose
 	// process stands still does not keep others from claiming.
 	claimIdle = "5s"
-	// dropDeliveries is how many deliveries a claim gives up at the most.
+	// dropDeliveries is how many deliveries are given up in one transaction at the most.
 	dropDeliveries = 10_000
 	// claimsLock is the advisory lock of claims.
 	claimsLock = "webhook deliveries"
@@ -111,19 +111,26 @@ func ClaimDeliveries(
 		}
 
 		var due []DueWebhook
-		var dead []waitingWebhook
+		var dead []domain.WebhookID
+		var reasons []string
 		for _, w := range waiting {
 			switch {
 			case w.Reason != nil:
-				dead = append(dead, w)
+				dead, reasons = append(dead, w.ID), append(reasons, *w.Reason)
 			case w.DueAt.After(now):
 				claim.Next = earlier(claim.Next, w.DueAt)
 			default:
 				due = append(due, DueWebhook{ID: w.ID, Failing: w.Failing, UnderWay: w.UnderWay})
 			}
 		}
-		if err := dropDead(ctx, d, dead, &claim); err != nil || len(due) == 0 {
-			return err
+		if len(dead) > 0 {
+			if claim.Dropped, err = drop(ctx, d, dead, reasons); err != nil {
+				return err
+			}
+			claim.Left = claim.Dropped == dropDeliveries
+		}
+		if len(due) == 0 {
+			return nil
 		}
 		return lease(ctx, d, now, life, choose(due), &claim)
 	})
@@ -170,17 +177,11 @@ func waitingWebhooks(ctx context.Context, d *db.DB, now time.Time) ([]waitingWeb
 		ORDER BY w.id`, now, domain.MaxTriesUnderWay))
 }
 
-// dropDead gives up the waiting deliveries of subscriptions. A try under way is its
-// claimer's to mark.
-func dropDead(ctx context.Context, d *db.DB, dead []waitingWebhook, claim *Claim) error {
-	if len(dead) == 0 {
-		return nil
-	}
-	ids, reasons := make([]domain.WebhookID, len(dead)), make([]string, len(dead))
-	for i, w := range dead {
-		ids[i], reasons[i] = w.ID, *w.Reason
-	}
-	dropped, err := pg.Exec(ctx, d, "give deliveries up", pg.SQL(`
+// drop gives up to dropDeliveries waiting deliveries of subscriptions up, each for its
+// reason, without those that another transaction holds, and returns how many it was. A
+// try under way is its claimer's to mark.
+func drop(ctx context.Context, d *db.DB, ids []domain.WebhookID, reasons []string) (int, error) {
+	return pg.Exec(ctx, d, "give deliveries up", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
 			SELECT d.webhook_id, d.id, w.reason
 			FROM unnest(?0::uuid[], ?1::text[]) AS w (id, reason) CROSS JOIN LATERAL (
@@ -191,23 +192,12 @@ func dropDead(ctx context.Context, d *db.DB, dead []waitingWebhook, claim *Claim
 		)
 		UPDATE webhook_deliveries AS d SET status = 'dropped', reason = c.reason, lease = NULL FROM chosen AS c
 		WHERE d.webhook_id = c.webhook_id AND d.id = c.id`, pg.IDs(ids), reasons, dropDeliveries, d.Now()))
-	claim.Dropped += dropped
-	if dropped == dropDeliveries {
-		claim.Left = true
-	}
-	return err
 }
 
 // leasedDelivery is a delivery that was claimed, or given up.
 type leasedDelivery struct {
-	WebhookID  domain.WebhookID
-	ID         domain.DeliveryID
-	PartnerID  domain.PartnerID
-	Position   int64
-	EventID    domain.EventID
-	FirstTryAt *time.Time
-	Tries      int
-	Kept       bool
+	DeliveryLease
+	Kept bool
 }
 
 // withinAccess is the condition that a client is within the access of a subscription,
@@ -236,7 +226,6 @@ func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, pla
 		claim.Left = true
 		return nil
 	}
-	token := uuid.New()
 	rows, err := pg.All[leasedDelivery](ctx, d, "claim deliveries", pg.SQL(`
 		WITH due AS MATERIALIZED (
 			SELECT d.webhook_id, d.id, p.n, row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.due_at) AS turn,
@@ -258,18 +247,15 @@ func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, pla
 			status = CASE WHEN c.reason IS NULL THEN 'waiting' ELSE 'dropped' END, reason = c.reason,
 			lease = CASE WHEN c.reason IS NULL THEN ?3::uuid END, due_at = ?4
 		FROM chosen AS c WHERE d.webhook_id = c.webhook_id AND d.id = c.id
-		RETURNING d.webhook_id, d.id, d.partner_id, d.position, d.event_id, d.first_try_at, c.reason IS NULL AS kept, (
+		RETURNING d.webhook_id, d.id, d.partner_id, d.position, d.event_id, d.first_try_at, d.lease, c.reason IS NULL AS kept, (
 			SELECT count(*) FROM jsonb_array_elements(d.tries) AS t WHERE (t ->> 'at')::timestamptz >= d.first_try_at
-		) AS tries`, pg.IDs(ids), counts, now, token, now.Add(life), domain.MaxTriesUnderWay, total))
+		) AS tries`, pg.IDs(ids), counts, now, uuid.New(), now.Add(life), domain.MaxTriesUnderWay, total))
 	for _, r := range rows {
-		if !r.Kept {
+		if r.Kept {
+			claim.Leases = append(claim.Leases, r.DeliveryLease)
+		} else {
 			claim.Dropped++
-			continue
 		}
-		claim.Leases = append(claim.Leases, DeliveryLease{
-			Webhook: r.WebhookID, ID: r.ID, Partner: r.PartnerID, Position: r.Position, Event: r.EventID,
-			FirstTry: pg.Or(r.FirstTryAt, time.Time{}), Tries: r.Tries, token: token,
-		})
 	}
 	// Whether more are due than were claimed, the next claim finds.
 	claim.Left = true

@@ -1,10 +1,8 @@
 package outbox
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"partnerapi/db"
@@ -81,9 +79,8 @@ func lockWebhooks(ctx context.Context, d *db.DB, marks []DeliveryMark) error {
 	for i := range marks {
 		ids = append(ids, marks[i].Webhook)
 	}
-	slices.SortFunc(ids, func(a, b domain.WebhookID) int { return bytes.Compare(a[:], b[:]) })
 	_, err := pg.Exec(ctx, d, "lock subscriptions", pg.SQL(
-		"SELECT 1 FROM webhooks WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE", pg.IDs(slices.Compact(ids))))
+		"SELECT 1 FROM webhooks WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE", pg.IDs(ids)))
 	return err
 }
 
@@ -97,22 +94,19 @@ func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.De
 	for i := range marks {
 		m := &marks[i]
 		var at *time.Time
-		var list []domain.DeliveryTry
+		list := []domain.DeliveryTry{}
 		if m.Try != nil {
-			at, list = &m.Try.At, []domain.DeliveryTry{*m.Try}
+			at, list = &m.Try.At, append(list, *m.Try)
 		}
 		text, err := json.Marshal(list)
 		if err != nil {
 			return nil, err
 		}
-		if list == nil {
-			text = []byte("[]")
-		}
 		var reason *string
 		if m.Reason != "" {
 			reason = &m.Reason
 		}
-		webhooks, ids, tokens = append(webhooks, m.Webhook), append(ids, m.ID), append(tokens, m.token)
+		webhooks, ids, tokens = append(webhooks, m.Webhook), append(ids, m.ID), append(tokens, m.Token)
 		statuses, tries, reasons = append(statuses, string(m.Status)), append(tries, string(text)), append(reasons, reason)
 		dues, ats = append(dues, m.Due), append(ats, at)
 	}

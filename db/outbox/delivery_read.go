@@ -85,11 +85,11 @@ type DeliveryBacklog struct {
 	Waiting int
 	// Due is since when the delivery waits that is due longest and that no process tries;
 	// zero where none does.
-	Due time.Time
+	Due time.Time `bun:",nullzero"`
 	// Active, Paused and Disabled count subscriptions.
 	Active, Paused, Disabled int
 	// Failing are the active subscriptions that fail longest, up to 20.
-	Failing []FailingWebhook
+	Failing []FailingWebhook `bun:"-"`
 }
 
 // FailingWebhook is a subscription whose deliveries fail, and none succeeded.
@@ -98,17 +98,10 @@ type FailingWebhook struct {
 	FailingSince time.Time
 }
 
-// backlogOfDeliveries is a DeliveryBacklog as it is counted.
-type backlogOfDeliveries struct {
-	Waiting                  int
-	Due                      *time.Time
-	Active, Paused, Disabled int
-}
-
 // DeliveryBacklogs counts deliveries and subscriptions. Its cost is bounded but for
 // the number of subscriptions.
 func DeliveryBacklogs(ctx context.Context, d *db.DB) (DeliveryBacklog, error) {
-	row, err := pg.One[backlogOfDeliveries](ctx, d, "count deliveries", pg.SQL(`
+	backlog, err := pg.One[DeliveryBacklog](ctx, d, "count deliveries", pg.SQL(`
 		SELECT (SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE status = 'waiting' LIMIT ?0) AS w) AS waiting,
 			min(first.due_at) FILTER (WHERE first.due_at <= ?1) AS due,
 			count(*) FILTER (WHERE w.status = 'active') AS active,
@@ -119,13 +112,10 @@ func DeliveryBacklogs(ctx context.Context, d *db.DB) (DeliveryBacklog, error) {
 			WHERE d.webhook_id = w.id AND d.status = 'waiting' ORDER BY d.due_at LIMIT 1
 		) AS first ON true`, maxCounted, d.Now()))
 	if err != nil {
-		return DeliveryBacklog{}, err
+		return backlog, err
 	}
-	failing, err := pg.All[FailingWebhook](ctx, d, "find webhooks that fail", pg.SQL(`
+	backlog.Failing, err = pg.All[FailingWebhook](ctx, d, "find webhooks that fail", pg.SQL(`
 		SELECT id, failing_since FROM webhooks WHERE status = 'active' AND failing_since IS NOT NULL
 		ORDER BY failing_since, id LIMIT 20`))
-	return DeliveryBacklog{
-		Waiting: row.Waiting, Due: pg.Or(row.Due, time.Time{}), Active: row.Active, Paused: row.Paused, Disabled: row.Disabled,
-		Failing: failing,
-	}, err
+	return backlog, err
 }

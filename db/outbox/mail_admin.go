@@ -80,20 +80,14 @@ type MailBacklog struct {
 	// Waiting counts what is due: what is scheduled for later is not.
 	Waiting, Failed int
 	// Oldest is since when the oldest of them waits; zero where none does.
-	Oldest time.Time
-}
-
-// backlogRow is a MailBacklog as it is counted.
-type backlogRow struct {
-	Waiting, Failed int
-	Oldest          *time.Time
+	Oldest time.Time `bun:",nullzero"`
 }
 
 // MailBacklogs counts mail that was asked for, and simulated mail.
 func MailBacklogs(ctx context.Context, d *db.DB) (mail, simulated MailBacklog, err error) {
 	const due = `FROM mail_requests
 				WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL AND coalesce(due_at, created_at) <= ?0`
-	rows, err := pg.All[backlogRow](ctx, d, "count mail", pg.SQL(`
+	rows, err := pg.All[MailBacklog](ctx, d, "count mail", pg.SQL(`
 		SELECT (SELECT count(*) `+due+`) AS waiting,
 			(SELECT count(*) FROM mail_requests WHERE failed_at IS NOT NULL) AS failed,
 			(SELECT min(coalesce(due_at, created_at)) `+due+`) AS oldest
@@ -104,8 +98,5 @@ func MailBacklogs(ctx context.Context, d *db.DB) (mail, simulated MailBacklog, e
 	if err != nil {
 		return mail, simulated, err
 	}
-	backlog := func(i int) MailBacklog {
-		return MailBacklog{Waiting: rows[i].Waiting, Failed: rows[i].Failed, Oldest: pg.Or(rows[i].Oldest, time.Time{})}
-	}
-	return backlog(0), backlog(1), nil
+	return rows[0], rows[1], nil
 }

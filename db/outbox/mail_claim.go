@@ -23,26 +23,18 @@ import (
 
 // Lease is the right to send a mail of the outbox.
 type Lease struct {
-	Client domain.ClientID
+	Client domain.ClientID `bun:"client_id"`
 	// ID is that of the mail request or of the simulated mail.
 	ID   domain.MessageID
 	Kind db.OutboxKind
 	// Attempts is how many tries failed before.
 	Attempts int
-
-	token uuid.UUID
+	// Token is that of the claim.
+	Token uuid.UUID `bun:"lease"`
 }
 
 // Result is the id of the simulated mail.
 func (l *Lease) Result() domain.ResultID { return domain.ResultID(l.ID) }
-
-// leaseRow is a leased row of the outbox.
-type leaseRow struct {
-	ClientID domain.ClientID
-	ID       domain.MessageID
-	Kind     db.OutboxKind
-	Attempts int
-}
 
 // ClaimMails leases up to n mails that are due, for so long. It returns fewer
 // where fewer are due, or others claim at the same time.
@@ -53,8 +45,8 @@ type leaseRow struct {
 // leased, take no part of n. The cost follows the number of clients that have mails
 // in the outbox and n, not the number of mails.
 func ClaimMails(ctx context.Context, d *db.DB, n int, life time.Duration) ([]Lease, error) {
-	now, token := d.Now(), uuid.New()
-	rows, err := pg.All[leaseRow](ctx, d, "claim mails", pg.SQL(`
+	now := d.Now()
+	return pg.All[Lease](ctx, d, "claim mails", pg.SQL(`
 		WITH RECURSIVE first AS (
 			(SELECT client_id, urgency, due_at FROM outbox ORDER BY client_id, urgency, due_at LIMIT 1)
 			UNION ALL
@@ -77,12 +69,7 @@ func ClaimMails(ctx context.Context, d *db.DB, n int, life time.Duration) ([]Lea
 		)
 		UPDATE outbox AS o SET lease = ?2::uuid, due_at = ?3::timestamptz FROM chosen
 		WHERE o.client_id = chosen.client_id AND o.id = chosen.id
-		RETURNING o.client_id, o.id, o.kind, o.attempts`, now, n, token, now.Add(life)))
-	leases := make([]Lease, len(rows))
-	for i, r := range rows {
-		leases[i] = Lease{Client: r.ClientID, ID: r.ID, Kind: r.Kind, Attempts: r.Attempts, token: token}
-	}
-	return leases, err
+		RETURNING o.client_id, o.id, o.kind, o.attempts, o.lease`, now, n, uuid.New(), now.Add(life)))
 }
 
 // MailDue is when the next mail of the outbox is due, or the next lease ends;
@@ -97,7 +84,7 @@ func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 func RequeueMail(ctx context.Context, d *db.DB, l Lease, at time.Time, failed bool) error {
 	n, err := pg.Exec(ctx, d, "put a mail back", pg.SQL(`
 		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = ?3, attempts = attempts + ?4::integer
-		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.ID, l.token, at, pg.Number(failed)))
+		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.ID, l.Token, at, pg.Number(failed)))
 	return db.Held(n, err)
 }
 

@@ -89,7 +89,7 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow,
 	var from, subjects []string
 	for i := range mails {
 		m := &mails[i]
-		clients, ids, tokens = append(clients, m.Client), append(ids, m.ID), append(tokens, m.token)
+		clients, ids, tokens = append(clients, m.Client), append(ids, m.ID), append(tokens, m.Token)
 		users, from, subjects = append(users, m.User), append(from, m.From), append(subjects, m.Subject)
 	}
 	c.Lock(db.OutboxLocks)
@@ -123,45 +123,34 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow,
 // MarkFailed records that a mail will never be sent, and why. ErrLeaseLost where
 // the mail is another's.
 func MarkFailed(ctx context.Context, d *db.DB, l Lease, failure string) error {
-	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		if err := takeOut(ctx, c, l); err != nil {
-			return err
-		}
-		if l.Kind == db.SimulatedMail {
-			return failSimulation(ctx, c, l, failure)
-		}
-		_, err := pg.Exec(ctx, c, "mark a mail as failed", pg.SQL(
-			"UPDATE mail_requests SET failed_at = ?, failure = ? WHERE client_id = ? AND id = ?", c.At, failure, l.Client, l.ID))
-		return err
-	})
+	if l.Kind == db.SimulatedMail {
+		return markUnsent(ctx, d, l, db.ResultLocks, `
+			UPDATE phishing_results SET status = ?4, failed_at = ?2, failure = ?3, updated_at = greatest(updated_at, ?2)
+			WHERE client_id = ?0 AND id = ?1`, failure, domain.ResultFailed)
+	}
+	return markUnsent(ctx, d, l, db.OutboxLocks,
+		"UPDATE mail_requests SET failed_at = ?2, failure = ?3 WHERE client_id = ?0 AND id = ?1", failure)
 }
 
 // MarkSuppressed records that a mail was due while its client had mail of its type
 // switched off: it will never be sent, and is no failure. ErrLeaseLost where the
 // mail is another's.
 func MarkSuppressed(ctx context.Context, d *db.DB, l Lease) error {
+	return markUnsent(ctx, d, l, db.OutboxLocks, "UPDATE mail_requests SET suppressed_at = ?2 WHERE client_id = ?0 AND id = ?1")
+}
+
+// markUnsent takes a leased mail out of the outbox, and runs a statement that locks rows
+// of a kind: of the mail's client ?0 and id ?1, at ?2.
+func markUnsent(ctx context.Context, d *db.DB, l Lease, locks db.LockRank, text string, args ...any) error {
 	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		if err := takeOut(ctx, c, l); err != nil {
+		c.Lock(db.OutboxLocks)
+		n, err := pg.Exec(ctx, c, "take a mail out of the outbox", pg.SQL(
+			"DELETE FROM outbox WHERE client_id = ? AND id = ? AND lease = ?", l.Client, l.ID, l.Token))
+		if err := db.Held(n, err); err != nil {
 			return err
 		}
-		_, err := pg.Exec(ctx, c, "mark a mail as suppressed", pg.SQL(
-			"UPDATE mail_requests SET suppressed_at = ? WHERE client_id = ? AND id = ?", c.At, l.Client, l.ID))
+		c.Lock(locks)
+		_, err = pg.Exec(ctx, c, "mark a mail as unsent", pg.SQL(text, append([]any{l.Client, l.ID, c.At}, args...)...))
 		return err
 	})
-}
-
-// takeOut takes a leased mail out of the outbox.
-func takeOut(ctx context.Context, c *db.Change, l Lease) error {
-	c.Lock(db.OutboxLocks)
-	n, err := pg.Exec(ctx, c, "take a mail out of the outbox", pg.SQL(
-		"DELETE FROM outbox WHERE client_id = ? AND id = ? AND lease = ?", l.Client, l.ID, l.token))
-	return db.Held(n, err)
-}
-
-func failSimulation(ctx context.Context, c *db.Change, l Lease, failure string) error {
-	c.Lock(db.ResultLocks)
-	_, err := pg.Exec(ctx, c, "mark a simulated mail as failed", pg.SQL(`
-		UPDATE phishing_results SET status = ?4, failed_at = ?2, failure = ?3, updated_at = greatest(updated_at, ?2)
-		WHERE client_id = ?0 AND id = ?1`, l.Client, l.ID, c.At, failure, domain.ResultFailed))
-	return err
 }

@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"partnerapi/db"
@@ -58,7 +57,7 @@ func readExposure(ctx context.Context, d *db.DB, breach string, m *domain.Mail) 
 type simulatedMailRow struct {
 	FromEmail, Subject string
 	SentAt             time.Time
-	Indicators         json.RawMessage
+	Indicators         []domain.Indicator
 }
 
 // simulatedMail reads a simulated mail as it went out. Of one that has no record
@@ -77,8 +76,8 @@ func simulatedMail(
 		return domain.SimulatedMail{}, err
 	}
 	var t domain.Template
-	err = json.Unmarshal(row.Indicators, &t.Indicators)
+	t.Indicators = row.Indicators
 	return domain.SimulatedMail{
 		From: row.FromEmail, Subject: row.Subject, SentOn: domain.DateOf(row.SentAt), Clues: t.Clues(),
-	}, err
+	}, nil
 }

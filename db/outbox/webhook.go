@@ -24,9 +24,9 @@ type webhookRow struct {
 	PartnerID      domain.PartnerID `bun:"partner_id,pk"`
 	ID             domain.WebhookID `bun:"id,pk"`
 	KeyID          domain.KeyID
-	URL            string            `bun:"url"`
-	Events         []string          `bun:"events,array"`
-	ClientIDs      []domain.ClientID `bun:"client_ids,array"`
+	URL            string             `bun:"url"`
+	Events         []domain.EventType `bun:"events,array"`
+	ClientIDs      []domain.ClientID  `bun:"client_ids,array"`
 	Description    *string
 	Status         domain.WebhookStatus
 	CreatedAt      time.Time
@@ -35,15 +35,11 @@ type webhookRow struct {
 }
 
 func (r *webhookRow) webhook() domain.Webhook {
-	w := domain.Webhook{
-		ID: r.ID, Partner: r.PartnerID, Key: r.KeyID, URL: r.URL, Events: make([]domain.EventType, len(r.Events)),
+	return domain.Webhook{
+		ID: r.ID, Partner: r.PartnerID, Key: r.KeyID, URL: r.URL, Events: r.Events,
 		Clients: r.ClientIDs, Description: r.Description, Status: r.Status, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 		LastDeliveryAt: r.LastDeliveryAt,
 	}
-	for i, kind := range r.Events {
-		w.Events[i] = domain.EventType(kind)
-	}
-	return w
 }
 
 // webhookReach is the condition that the caller sees and manages a subscription,
@@ -175,7 +171,7 @@ func UpdateWebhook(ctx context.Context, c *db.Change, before, after domain.Webho
 		WHERE id = ?0`, after.ID, after.URL, after.Events, pg.IDs(after.Clients), after.Description, after.Status, c.At,
 		revived, revived || after.URL != before.URL))
 	if err == nil && after.Status == domain.WebhookPaused && before.Status != domain.WebhookPaused {
-		err = dropWaiting(ctx, c, after.ID)
+		_, err = drop(ctx, c.DB, []domain.WebhookID{after.ID}, []string{"the subscription was paused"}) // the rest by claims
 	}
 	return err
 }

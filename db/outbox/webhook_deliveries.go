@@ -2,9 +2,7 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -24,33 +22,14 @@ type deliveryRow struct {
 	Status    domain.DeliveryStatus
 	Reason    *string
 	CreatedAt time.Time
-
-	TriesJSON string `bun:"tries_json,scanonly"`
+	Tries     []domain.DeliveryTry
 }
 
-// shownDelivery are the columns of webhook_deliveries, alias d, that are shown.
-var shownDelivery = pg.Columns[deliveryRow]() + ", d.tries::text AS tries_json"
-
-func (r *deliveryRow) delivery() (domain.Delivery, error) {
-	d := domain.Delivery{
+func (r *deliveryRow) delivery() domain.Delivery {
+	return domain.Delivery{
 		ID: r.ID, Webhook: r.WebhookID, Event: r.EventID, Type: r.Type, Status: r.Status, Reason: r.Reason,
-		CreatedAt: r.CreatedAt, Tries: []domain.DeliveryTry{},
+		CreatedAt: r.CreatedAt, Tries: r.Tries,
 	}
-	if err := json.Unmarshal([]byte(r.TriesJSON), &d.Tries); err != nil {
-		return d, fmt.Errorf("read the tries of the delivery %s: %w", r.ID, err)
-	}
-	return d, nil
-}
-
-func deliveriesOf(rows []deliveryRow) ([]domain.Delivery, error) {
-	list := make([]domain.Delivery, len(rows))
-	for i := range rows {
-		var err error
-		if list[i], err = rows[i].delivery(); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
 }
 
 // deliveryReach is the condition that a delivery, alias d, tells of a client within the
@@ -64,7 +43,6 @@ func deliveryReach(ctx context.Context) pg.Query {
 func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice[domain.Delivery], error) {
 	k := pg.Keyset[deliveryRow]{
 		Table: "webhook_deliveries AS d", Key: "d.created_at", Cast: "timestamptz", ID: "d.id", Desc: true, OneIndex: true,
-		Select: func(q *pg.Select) { q.Columns(shownDelivery) },
 		Position: func(r *deliveryRow) domain.Position {
 			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
 		},
@@ -72,11 +50,7 @@ func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice
 	k.Where.Add("d.webhook_id = ?", h.ID)
 	k.Where.Add("?", deliveryReach(ctx))
 	rows, err := pg.CountedPage(ctx, h.db, k, w)
-	if err != nil {
-		return domain.Slice[domain.Delivery]{}, err
-	}
-	list, err := deliveriesOf(rows.Rows)
-	return domain.Slice[domain.Delivery]{Rows: list, More: rows.More, End: rows.End, Total: rows.Total}, err
+	return pg.Map(rows, (*deliveryRow).delivery), err
 }
 
 // Redeliver makes a delivery wait again, due now, for another 24 hours of tries. One
@@ -119,32 +93,9 @@ func (h *Webhook) wait(ctx context.Context, c *db.Change, id domain.DeliveryID) 
 			lease = CASE WHEN `+ended+` THEN NULL ELSE d.lease END,
 			first_try_at = CASE WHEN `+ended+` THEN NULL ELSE d.first_try_at END,
 			queued_at = CASE WHEN `+ended+` THEN clock_timestamp() ELSE d.queued_at END
-		WHERE d.webhook_id = ?0 AND d.id = ?1 RETURNING `+shownDelivery, h.ID, id, c.At))
+		WHERE d.webhook_id = ?0 AND d.id = ?1 RETURNING `+pg.Columns[deliveryRow](), h.ID, id, c.At))
 	if errors.Is(err, pg.ErrNoRow) { // it was kept for long enough meanwhile
 		err = domain.ErrNotFound(id.Noun())
 	}
-	if err != nil {
-		return domain.Delivery{}, err
-	}
-	return row.delivery()
-}
-
-// dropBatchOfPaused is how many waiting deliveries are dropped in the transaction
-// that pauses their subscription. The rest is left to the dispatcher.
-const dropBatchOfPaused = 10_000
-
-// dropWaiting drops waiting deliveries of a subscription that is being paused: a
-// batch of them, without those that another transaction holds. What becomes of a try
-// under way is marked by whoever makes it.
-func dropWaiting(ctx context.Context, c *db.Change, id domain.WebhookID) error {
-	_, err := pg.Exec(ctx, c, "drop deliveries", pg.SQL(`
-		UPDATE webhook_deliveries AS d SET status = 'dropped', reason = ?1, lease = NULL
-		FROM (
-			SELECT webhook_id, id FROM webhook_deliveries
-			WHERE webhook_id = ?0 AND status = 'waiting' AND (lease IS NULL OR due_at <= ?3)
-			ORDER BY due_at LIMIT ?2 FOR UPDATE SKIP LOCKED
-		) AS waiting
-		WHERE d.webhook_id = waiting.webhook_id AND d.id = waiting.id`, id, "the subscription was paused",
-		dropBatchOfPaused, c.At))
-	return err
+	return row.delivery(), err
 }

@@ -88,23 +88,16 @@ func DeliveriesTo(
 	if _, err := pg.Find[domain.WebhookID](ctx, d, id.Noun(), pg.SQL("SELECT id FROM webhooks WHERE id = ?", id)); err != nil {
 		return nil, err
 	}
-	q := pg.From("webhook_deliveries AS d").Columns(shownDelivery).
+	q := pg.From("webhook_deliveries AS d").Columns(pg.Columns[deliveryRow]()).
 		Columns("CASE WHEN d.status = 'waiting' THEN d.due_at END AS due_at").
 		Where("d.webhook_id = ?", id).OrderBy("d.created_at DESC, d.id DESC").Limit(n)
 	if status != "" {
 		q.Where("d.status = ?", status)
 	}
 	rows, err := pg.All[dueDeliveryRow](ctx, d, "list deliveries", q)
-	if err != nil {
-		return nil, err
-	}
-
 	list := make([]DueDelivery, len(rows))
 	for i := range rows {
-		if list[i].Delivery, err = rows[i].delivery(); err != nil {
-			return nil, err
-		}
-		list[i].DueAt = rows[i].DueAt
+		list[i] = DueDelivery{rows[i].delivery(), rows[i].DueAt}
 	}
-	return list, nil
+	return list, err
 }

@@ -48,7 +48,8 @@ type field struct {
 	is     reflect.Type
 	// decode reads a value that is not NULL. Nil leaves the column to the driver.
 	decode decoder
-	// nullable fields are zero where the column is NULL.
+	// nullable fields are zero where the column is NULL: those that are marked nullzero,
+	// beside pointers, slices and dates.
 	nullable bool
 }
 
@@ -127,6 +128,7 @@ func newLayout(row reflect.Type, columns []pgconn.FieldDescription) (*layout, er
 			is, offset = part.Type, offset+part.Offset
 		}
 		l.fields[i] = fieldOf(is, offset, column)
+		l.fields[i].nullable = l.fields[i].nullable || f.NullZero
 	}
 	return l, nil
 }

@@ -13,37 +13,26 @@ import (
 
 // ReportLease is the right to make a pending report.
 type ReportLease struct {
-	Client domain.ClientID
-	Report domain.ReportID
+	Client domain.ClientID `bun:"client_id"`
+	Report domain.ReportID `bun:"id"`
 	// Tries is how many tries failed before. A process that dies fails its try.
 	Tries int
-
-	token uuid.UUID
-}
-
-type leasedReport struct {
-	ClientID domain.ClientID
-	ID       domain.ReportID
-	Tries    int
+	// Token is that of the claim.
+	Token uuid.UUID `bun:"lease"`
 }
 
 // ClaimReports leases up to n pending reports that are due, for so long: those that
 // callers asked for before the service's own.
 func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) ([]ReportLease, error) {
-	now, token := d.Now(), uuid.New()
-	rows, err := pg.All[leasedReport](ctx, d, "claim reports", pg.SQL(`
+	now := d.Now()
+	return pg.All[ReportLease](ctx, d, "claim reports", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
 			SELECT client_id, id FROM reports WHERE status = 'pending' AND (due_at IS NULL OR due_at <= ?0)
 			ORDER BY mailed_for IS NOT NULL, coalesce(due_at, created_at) LIMIT ?1 FOR NO KEY UPDATE SKIP LOCKED
 		)
 		UPDATE reports AS r SET lease = ?2, due_at = ?3, tries = r.tries + (r.lease IS NOT NULL)::integer FROM chosen
 		WHERE r.client_id = chosen.client_id AND r.id = chosen.id
-		RETURNING r.client_id, r.id, r.tries`, now, n, token, now.Add(life)))
-	leases := make([]ReportLease, len(rows))
-	for i, r := range rows {
-		leases[i] = ReportLease{Client: r.ClientID, Report: r.ID, Tries: r.Tries, token: token}
-	}
-	return leases, err
+		RETURNING r.client_id, r.id, r.tries, r.lease`, now, n, uuid.New(), now.Add(life)))
 }
 
 // ReportDue is when the next pending report is due, or the next lease ends; false where
@@ -59,7 +48,7 @@ func ReportDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 func RequeueReport(ctx context.Context, d *db.DB, l ReportLease, at time.Time, failed bool) error {
 	n, err := pg.Exec(ctx, d, "put a report back", pg.SQL(`
 		UPDATE reports SET lease = NULL, due_at = ?3, tries = tries + ?4::integer
-		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.Report, l.token, at, pg.Number(failed)))
+		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.Report, l.Token, at, pg.Number(failed)))
 	return db.Held(n, err)
 }
 
