@@ -105,9 +105,8 @@ func (d *DB) EventExposures(ctx context.Context, events []OutboxEvent) (map[doma
 
 // EventSyncRuns reads the sync runs that events are about.
 func (d *DB) EventSyncRuns(ctx context.Context, events []OutboxEvent) (map[domain.SyncRunID]domain.SyncRun, error) {
-	q := pg.From("sync_runs AS r").Where("?", isObject("r", "id", objectsOf(events)))
-	shownRun(q)
-	rows, err := pg.All[syncRunRow](ctx, d, "read the sync runs of events", q)
+	rows, err := pg.All[syncRunRow](ctx, d, "read the sync runs of events",
+		pg.Rows[syncRunRow]().Where("?", isObject("r", "id", objectsOf(events))))
 	return byID(rows, func(r *syncRunRow) domain.SyncRunID { return r.ID }, (*syncRunRow).run), err
 }
 

@@ -42,11 +42,7 @@ func Evaluations(
 		pg.From("framework_assignments AS f").Columns(pg.Columns[EvaluatedRow]()).Where("f.client_id = ?", client))
 	list := map[domain.FrameworkAssignmentID]domain.Evaluation{}
 	for _, r := range rows {
-		e, err := evaluationOf(r.evaluationRow)
-		if err != nil {
-			return nil, err
-		}
-		list[r.ID] = e
+		list[r.ID] = evaluationOf(r.evaluationRow)
 	}
 	return list, err
 }

@@ -96,8 +96,7 @@ type foundFramework struct {
 	AudienceName *string
 }
 
-func (r *foundFramework) assignment() (domain.FrameworkAssignment, error) {
-	evaluation, err := evaluationOf(r.evaluationRow)
+func (r *foundFramework) assignment() domain.FrameworkAssignment {
 	framework, _ := domain.FrameworkByID(r.FrameworkID)
 	return domain.FrameworkAssignment{
 		ID: r.ID, Client: r.ClientID, Framework: framework,
@@ -105,8 +104,8 @@ func (r *foundFramework) assignment() (domain.FrameworkAssignment, error) {
 		Modules: domain.FrameworkModules{
 			Training: r.Training, Phishing: r.Phishing, Policies: r.Policies, Reporting: r.Reporting,
 		},
-		Evaluation: evaluation, CreatedAt: r.CreatedAt,
-	}, err
+		Evaluation: evaluationOf(r.evaluationRow), CreatedAt: r.CreatedAt,
+	}
 }
 
 // frameworkList is the list of the client's framework assignments, by creation. One
@@ -144,13 +143,7 @@ func (t *Tenant) Frameworks(
 			AND named.id = f.audience_id AND named.updated_at >= ?0)`, *since)
 	}
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
-	out := domain.Slice[domain.FrameworkAssignment]{More: rows.More, End: rows.End, Total: rows.Total}
-	for i := 0; i < len(rows.Rows) && err == nil; i++ {
-		var a domain.FrameworkAssignment
-		a, err = rows.Rows[i].assignment()
-		out.Rows = append(out.Rows, a)
-	}
-	return out, err
+	return pg.Map(rows, (*foundFramework).assignment), err
 }
 
 // Framework reads one of the client's framework assignments, as it was evaluated last.
@@ -164,7 +157,7 @@ func (t *Tenant) Framework(ctx context.Context, id domain.FrameworkAssignmentID)
 	if err != nil {
 		return domain.FrameworkAssignment{}, err
 	}
-	return page.Rows[0].assignment()
+	return page.Rows[0].assignment(), nil
 }
 
 // AssignFramework assigns a framework to an audience and gives its courses to those

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -99,7 +98,7 @@ func (c *Change) Evaluate(ctx context.Context, t *Tenant, id domain.FrameworkAss
 // evaluationRow are the columns of framework_assignments that hold an evaluation,
 // for the rows that embed it.
 type evaluationRow struct {
-	Requirements []byte
+	Requirements []requirement
 	Met          int
 	Total        int
 	EvaluatedAt  time.Time
@@ -116,19 +115,14 @@ type requirement struct {
 }
 
 // evaluationOf is the evaluation of a row.
-func evaluationOf(r evaluationRow) (domain.Evaluation, error) {
-	var stored []requirement
-	if err := json.Unmarshal(r.Requirements, &stored); err != nil {
-		return domain.Evaluation{}, fmt.Errorf("read an evaluation: %w", err)
-	}
-
+func evaluationOf(r evaluationRow) domain.Evaluation {
 	e := domain.Evaluation{
-		Requirements: make([]domain.Requirement, len(stored)), Met: r.Met, Total: r.Total, At: r.EvaluatedAt,
+		Requirements: make([]domain.Requirement, len(r.Requirements)), Met: r.Met, Total: r.Total, At: r.EvaluatedAt,
 	}
-	for i, s := range stored {
+	for i, s := range r.Requirements {
 		e.Requirements[i] = domain.Requirement{Key: s.Key, Met: s.Met, Value: s.Value, Detail: detail(s.Key, s.Part, s.Whole)}
 	}
-	return e, nil
+	return e
 }
 
 // factsSQL is what is known of each active user of the clients in needs (alias n),

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -37,7 +36,7 @@ type simulationRow struct {
 	FromAddress string
 	HTML        string `bun:"html"`
 	Body        string
-	Indicators  json.RawMessage
+	Indicators  []domain.Indicator
 	Difficulty  int
 	Landing     domain.Landing
 }
@@ -55,19 +54,18 @@ func (d *DB) Simulation(ctx context.Context, id domain.ResultID) (domain.Simulat
 		JOIN users AS u ON u.client_id = r.client_id AND u.id = r.user_id
 		JOIN phishing_templates AS t ON t.id = r.template_id
 		WHERE r.id = ?`, id)))
-	if err != nil {
-		return domain.Simulation{}, err
-	}
-	return row.simulation()
+	return row.simulation(), err
 }
 
-func (r *simulationRow) simulation() (domain.Simulation, error) {
+func (r *simulationRow) simulation() domain.Simulation {
 	s := domain.Simulation{
 		Result: r.ID, Client: r.ClientID, User: r.UserID, SendAt: r.SendAt, SentAt: r.SentAt,
 		Email: r.Email, FirstName: r.FirstName, LastName: r.LastName, Language: r.PreferredLanguage, ClientName: r.ClientName,
 		Template: domain.Template{
 			ID: r.TemplateID, Name: r.Name, Language: r.Language, Subject: r.Subject, From: r.FromAddress,
-			TemplateContent: domain.TemplateContent{HTML: r.HTML, Text: r.Body, Difficulty: r.Difficulty, Landing: r.Landing},
+			TemplateContent: domain.TemplateContent{
+				HTML: r.HTML, Text: r.Body, Indicators: r.Indicators, Difficulty: r.Difficulty, Landing: r.Landing,
+			},
 		},
 	}
 	switch {
@@ -76,7 +74,7 @@ func (r *simulationRow) simulation() (domain.Simulation, error) {
 	case r.UserStatus != domain.Active:
 		s.Unwanted = "the user is inactive"
 	}
-	return s, json.Unmarshal(r.Indicators, &s.Template.Indicators)
+	return s
 }
 
 // targetRow is a user whom a simulated mail is to be sent to.

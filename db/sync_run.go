@@ -36,26 +36,18 @@ type syncRunRow struct {
 	Merged      int
 	Unchanged   int
 	Error       *string
-
-	SkippedJSON string `bun:"skipped_json,scanonly"`
+	Skipped     []domain.SkippedAccount
 }
 
 func (r *syncRunRow) run() domain.SyncRun {
-	run := domain.SyncRun{
+	return domain.SyncRun{
 		ID: r.ID, Client: r.ClientID, Status: r.Status, Trigger: r.Trigger, QueuedAt: r.QueuedAt,
 		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, UpdatedAt: r.UpdatedAt,
 		SyncCounts: domain.SyncCounts{
 			Created: r.Created, Updated: r.Updated, Deactivated: r.Deactivated, Merged: r.Merged, Unchanged: r.Unchanged,
 		},
-		Skipped: []domain.SkippedAccount{}, Error: r.Error,
+		Skipped: r.Skipped, Error: r.Error,
 	}
-	_ = json.Unmarshal([]byte(r.SkippedJSON), &run.Skipped) // which noteBatch wrote
-	return run
-}
-
-// shownRun selects from sync_runs, alias r, what is shown of a run.
-func shownRun(q *pg.Select) {
-	q.Columns(pg.Columns[syncRunRow]()).Columns("r.skipped::text AS skipped_json")
 }
 
 // SyncRuns reads a page of the client's runs, the newest first. since, if not nil,
@@ -65,7 +57,6 @@ func (t *Tenant) SyncRuns(
 ) (domain.Slice[domain.SyncRun], error) {
 	k := pg.Keyset[syncRunRow]{
 		Table: "sync_runs AS r", Key: "r.queued_at", Cast: "timestamptz", ID: "r.id", Desc: true, OneIndex: since == nil,
-		Select: shownRun,
 		Position: func(r *syncRunRow) domain.Position {
 			return domain.Position{Key: pg.TimeKey(r.QueuedAt), ID: r.ID.UUID()}
 		},

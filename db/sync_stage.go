@@ -243,11 +243,11 @@ const (
 
 // SyncLease is the right to work on a run.
 type SyncLease struct {
-	Client domain.ClientID
-	Run    domain.SyncRunID
+	Client domain.ClientID  `bun:"client_id"`
+	Run    domain.SyncRunID `bun:"id"`
 	// Provider, Settings and the sealed Credentials are the connection's; Provider
 	// is empty where it is gone.
-	Provider    domain.Directory
+	Provider    domain.Directory `bun:"provider,nullzero"`
 	Settings    json.RawMessage
 	Credentials []byte
 	// Position is where reading continues.
@@ -258,26 +258,14 @@ type SyncLease struct {
 	// Deaths is how many processes in a row lost the lease without progress, as those
 	// do that die.
 	Deaths int
-
-	token uuid.UUID
-	life  time.Duration
+	// Token is that of the claim, and Life how long the lease lasts.
+	Token uuid.UUID     `bun:"lease"`
+	Life  time.Duration `bun:"-"`
 }
 
 // ErrSyncLost says that a lease ended and the run is another's, or that the run was
 // ended.
 var ErrSyncLost = errors.New("the lease of the sync run has ended")
-
-type leasedRun struct {
-	ClientID    domain.ClientID
-	ID          domain.SyncRunID
-	Provider    *domain.Directory
-	Settings    *string
-	Credentials []byte
-	Position    string
-	Stage       SyncStage
-	StartedOver bool
-	Deaths      int
-}
 
 // ClaimSync leases the run that has waited longest, for so long: one that is
 // queued, or whose lease has ended. It is nil where none waits.
@@ -286,8 +274,8 @@ func (d *DB) ClaimSync(ctx context.Context, life time.Duration) (*SyncLease, err
 }
 
 func (d *DB) claimSync(ctx context.Context, life time.Duration, which pg.Query) (*SyncLease, error) {
-	now, token := d.Now(), uuid.New()
-	rows, err := pg.All[leasedRun](ctx, d, "claim a sync run", pg.SQL(`
+	now := d.Now()
+	rows, err := pg.All[SyncLease](ctx, d, "claim a sync run", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
 			SELECT r.client_id, r.id FROM sync_runs AS r JOIN clients AS c ON c.id = r.client_id
 			WHERE r.status IN ('queued', 'running') AND c.archived_at IS NULL AND (?0)
@@ -299,17 +287,13 @@ func (d *DB) claimSync(ctx context.Context, life time.Duration, which pg.Query) 
 			from_start = CASE r.status WHEN 'queued' THEN k.position IS NULL ELSE r.from_start END
 		FROM chosen LEFT JOIN directory_connections AS k ON k.client_id = chosen.client_id
 		WHERE r.client_id = chosen.client_id AND r.id = chosen.id
-		RETURNING r.client_id, r.id, k.provider, k.settings::text AS settings, k.credentials, r.position, r.stage,
-			r.started_over, r.deaths`, which, token, now.Add(life), now))
+		RETURNING r.client_id, r.id, k.provider, k.settings, k.credentials, r.position, r.stage,
+			r.started_over, r.deaths, r.lease`, which, uuid.New(), now.Add(life), now))
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	r := rows[0]
-	return &SyncLease{
-		Client: r.ClientID, Run: r.ID, Provider: pg.Or(r.Provider, ""), Settings: json.RawMessage(pg.Or(r.Settings, "")),
-		Credentials: r.Credentials, Position: r.Position, Stage: r.Stage, StartedOver: r.StartedOver,
-		Deaths: r.Deaths, token: token, life: life,
-	}, nil
+	rows[0].Life = life
+	return &rows[0], nil
 }
 
 // StartSync begins a run of a connected client at once, under a lease of the
@@ -344,7 +328,7 @@ func (d *DB) StartSync(
 // ExtendSync makes a lease last its life from now on. ErrSyncLost where it has
 // ended.
 func (d *DB) ExtendSync(ctx context.Context, l *SyncLease) error {
-	return d.leaseUntil(ctx, l, l.token, d.Now().Add(l.life))
+	return d.leaseUntil(ctx, l, l.Token, d.Now().Add(l.Life))
 }
 
 // ReleaseSync gives a lease back: the run waits for the next claim, which counts no
@@ -356,7 +340,7 @@ func (d *DB) ReleaseSync(ctx context.Context, l *SyncLease) error {
 func (d *DB) leaseUntil(ctx context.Context, l *SyncLease, lease any, until time.Time) error {
 	n, err := pg.Exec(ctx, d, "extend the lease of a sync run", pg.SQL(`
 		UPDATE sync_runs SET lease = ?4::uuid, leased_until = ?3
-		WHERE client_id = ?0 AND id = ?1 AND lease = ?2 AND status = 'running'`, l.Client, l.Run, l.token, until, lease))
+		WHERE client_id = ?0 AND id = ?1 AND lease = ?2 AND status = 'running'`, l.Client, l.Run, l.Token, until, lease))
 	return l.held(n, err)
 }
 
@@ -383,7 +367,7 @@ func (c *Change) lockRun(ctx context.Context, l *SyncLease) (lockedRun, error) {
 		UPDATE sync_runs SET leased_until = ?3
 		WHERE client_id = ?0 AND id = ?1 AND lease = ?2 AND status = 'running'
 		RETURNING jsonb_array_length(skipped) AS skipped, force, from_start, whole`,
-		l.Client, l.Run, l.token, c.At.Add(l.life)))
+		l.Client, l.Run, l.Token, c.At.Add(l.Life)))
 	if err := l.held(len(rows), err); err != nil {
 		return lockedRun{}, err
 	}
@@ -459,8 +443,7 @@ func (c *Change) failRuns(ctx context.Context, client domain.ClientID, failure s
 }
 
 func (d *DB) syncRun(ctx context.Context, l *SyncLease) (domain.SyncRun, error) {
-	q := pg.From("sync_runs AS r").Where("r.client_id = ? AND r.id = ?", l.Client, l.Run)
-	shownRun(q)
-	row, err := pg.Find[syncRunRow](ctx, d, l.Run.Noun(), q)
+	row, err := pg.Find[syncRunRow](ctx, d, l.Run.Noun(),
+		pg.Rows[syncRunRow]().Where("r.client_id = ? AND r.id = ?", l.Client, l.Run))
 	return row.run(), err
 }
