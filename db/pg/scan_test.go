@@ -49,6 +49,20 @@ const things = `CREATE TABLE things (id uuid, maker uuid, name text, role text, 
 const thingsOf = `SELECT t.id, t.maker, t.name, t.role, t.note, t.small, t.middle, t.large, t.rate, t."on", t.tags, t.points,
 	t.day, t.due, t.at, t.later, t.count, t.blob, t.shown FROM things AS t`
 
+// TestNullZero: a field that is marked nullzero is zero where its column is NULL.
+func TestNullZero(t *testing.T) {
+	type marked struct {
+		Name string    `bun:"name,nullzero"`
+		At   time.Time `bun:"at,nullzero"`
+		Size int
+	}
+	got, err := pg.One[marked](t.Context(), open(t), "read a thing", pg.SQL(
+		"SELECT NULL::text AS name, NULL::timestamptz AS at, 3 AS size"))
+	if err != nil || got != (marked{Size: 3}) {
+		t.Errorf("read %+v, %v", got, err)
+	}
+}
+
 // TestScan: values of every type arrive, NULL where a field can hold it.
 func TestScan(t *testing.T) {
 	d := open(t)
