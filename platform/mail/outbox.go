@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"partnerapi/platform/atomicfile"
 )
 
 // Outbox puts each message into a file of its own, ID.eml, for installations
@@ -75,39 +78,13 @@ func (o *Outbox) Send(ctx context.Context, m Message) error {
 	}
 	w, err := m.wire()
 	if err == nil {
-		err = o.write(w)
+		path := filepath.Join(o.dir, w.id+".eml")
+		err = atomicfile.Write(path, temporaryPrefix+"*", bytes.NewReader(w.data), os.Rename)
 	}
 	if err != nil {
 		return fmt.Errorf("write to the outbox: %w", err)
 	}
 	return nil
-}
-
-func (o *Outbox) write(w wire) error {
-	file, err := os.CreateTemp(o.dir, temporaryPrefix+"*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(w.data)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), filepath.Join(o.dir, w.id+".eml"))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return syncFolder(o.dir)
-}
-
-// syncFolder makes the names in a folder outlive a crash of the machine.
-func syncFolder(dir string) error {
-	folder, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // Close does nothing.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"partnerapi/platform/atomicfile"
 )
 
 // folder keeps objects as files of this machine.
@@ -50,23 +52,7 @@ func (f *folder) put(ctx context.Context, key, _ string, file io.ReadSeeker) err
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-
-	_, err = io.Copy(part, file)
-	if err == nil {
-		err = part.Sync()
-	}
-	err = errors.Join(err, part.Close())
-	if err == nil {
-		err = os.Rename(part.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(part.Name()))
-	}
-	return nil
+	return atomicfile.Write(path, filepath.Base(path)+".*", file, os.Rename)
 }
 
 func (f *folder) open(_ context.Context, key string) (*File, error) {

@@ -6,6 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"partnerapi/platform/atomicfile"
 )
 
 // FileKeys returns the keys in a file. Where it is not there it is made, with a new
@@ -38,24 +41,7 @@ func AddKey(path string) error {
 	return nil
 }
 
-// write writes a file aside, and puts it into place by os.Link or os.Rename. It is
-// there after a loss of power too.
+// write writes a file aside, and puts it into place by os.Link or os.Rename.
 func write(path, text string, place func(from, to string) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone where it was renamed
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := place(f.Name(), path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return atomicfile.Write(path, filepath.Base(path)+".new-*", strings.NewReader(text), place)
 }
