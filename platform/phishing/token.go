@@ -4,11 +4,8 @@
 package phishing
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
-
 	"partnerapi/domain"
+	"partnerapi/platform/seal"
 )
 
 // Tokens makes and reads the tokens in the links of simulated mails. A token is
@@ -19,29 +16,17 @@ type Tokens struct{ secret []byte }
 // NewTokens takes the database's secret for them (db.TrackingSecret).
 func NewTokens(secret []byte) Tokens { return Tokens{secret: secret} }
 
-const signatureLength = 16
+// purpose is what the tokens are signed for.
+const purpose = "simulation"
 
 // For is the token of a result.
-func (t Tokens) For(id domain.ResultID) string {
-	return base64.RawURLEncoding.EncodeToString(append(id[:], t.signature(id)...))
-}
+func (t Tokens) For(id domain.ResultID) string { return seal.Sign(t.secret, purpose, id[:]) }
 
 // Result returns the result of a token; false if the signature is not valid.
 func (t Tokens) Result(token string) (id domain.ResultID, ok bool) {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(raw) != len(id)+signatureLength {
-		return id, false
+	signed, ok := seal.Signed(t.secret, purpose, token, len(id))
+	if ok {
+		copy(id[:], signed)
 	}
-	copy(id[:], raw)
-	if !hmac.Equal(raw[len(id):], t.signature(id)) {
-		return domain.ResultID{}, false
-	}
-	return id, true
-}
-
-func (t Tokens) signature(id domain.ResultID) []byte {
-	h := hmac.New(sha256.New, t.secret)
-	h.Write([]byte("simulation "))
-	h.Write(id[:])
-	return h.Sum(nil)[:signatureLength]
+	return id, ok
 }

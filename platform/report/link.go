@@ -1,14 +1,12 @@
 package report
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"strings"
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/platform/seal"
 )
 
 // Links makes and reads the addresses of reports' files. The last part of one is a
@@ -33,35 +31,24 @@ func (l Links) To(r domain.Report) string {
 }
 
 const (
+	// purpose is what the tokens are signed for.
+	purpose = "report"
+	// signedLength is how many bytes are signed: two ids, and a time in Unix seconds.
 	signedLength = 16 + 16 + 8
-	macLength    = 16
 )
 
 func (l Links) token(client domain.ClientID, report domain.ReportID, until time.Time) string {
-	raw := append(append(make([]byte, 0, signedLength+macLength), client[:]...), report[:]...)
-	raw = binary.BigEndian.AppendUint64(raw, uint64(until.Unix()))
-	return base64.RawURLEncoding.EncodeToString(append(raw, l.mac(raw)...))
+	signed := append(client[:], report[:]...)
+	return seal.Sign(l.secret, purpose, binary.BigEndian.AppendUint64(signed, uint64(until.Unix())))
 }
 
 // read returns what a token names; false where it was altered or has expired.
 func (l Links) read(token string) (client domain.ClientID, report domain.ReportID, ok bool) {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(raw) != signedLength+macLength || strings.ContainsAny(token, "\r\n") {
+	signed, ok := seal.Signed(l.secret, purpose, token, signedLength)
+	if !ok {
 		return client, report, false
 	}
-	signed := raw[:signedLength]
-	if !hmac.Equal(raw[signedLength:], l.mac(signed)) {
-		return client, report, false
-	}
-	until := time.Unix(int64(binary.BigEndian.Uint64(signed[32:])), 0)
 	copy(client[:], signed[:16])
 	copy(report[:], signed[16:32])
-	return client, report, l.now().Before(until)
-}
-
-func (l Links) mac(signed []byte) []byte {
-	h := hmac.New(sha256.New, l.secret)
-	h.Write([]byte("report "))
-	h.Write(signed)
-	return h.Sum(nil)[:macLength]
+	return client, report, l.now().Before(time.Unix(int64(binary.BigEndian.Uint64(signed[32:])), 0))
 }

@@ -1,6 +1,6 @@
 // Package seal keeps secrets that others trust the service with: sealed by
 // AES-256-GCM under an operator's key, so that the database alone reveals
-// none of them (decisions 8.15).
+// none of them (decisions 8.15). It signs the tokens in links, too.
 package seal
 
 import (
