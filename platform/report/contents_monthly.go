@@ -64,28 +64,19 @@ func (n *numbers) monthFigures(before *numbers) Figures {
 // scoresCompared draws the scores of both periods, by how many days into it.
 func scoresCompared(p, previous domain.ReportPeriod, now, before []domain.AverageOn) Block {
 	days := max(p.Start.DaysUntil(p.End), previous.Start.DaysUntil(previous.End)) + 1
-	c := Chart{
-		Kind: Line, Title: "Average risk score by day", By: "Day of the period",
-		Series: []Series{{Name: periodText(p)}, {Name: periodText(previous)}},
-	}
-	for i := range c.Series {
-		c.Series[i].Values = make([]float64, days)
-		for d := range days {
-			c.Series[i].Values[d] = math.NaN()
-		}
-	}
-
+	c := Chart{Kind: Line, Title: "Average risk score by day", By: "Day of the period"}
 	for d := range days {
 		c.Labels, c.Keys = append(c.Labels, countText(d+1)), append(c.Keys, d+1)
 	}
-	for i, of := range []struct {
-		start  domain.Date
-		scores []domain.AverageOn
-	}{{p.Start, now}, {previous.Start, before}} {
-		for _, s := range of.scores {
-			c.Series[i].Values[of.start.DaysUntil(s.Date)] = float64(s.AverageScore)
+	add := func(of domain.ReportPeriod, scores []domain.AverageOn) {
+		values := slices.Repeat([]float64{math.NaN()}, days)
+		for _, s := range scores {
+			values[of.Start.DaysUntil(s.Date)] = float64(s.AverageScore)
 		}
+		c.Series = append(c.Series, Series{Name: periodText(of), Values: values})
 	}
+	add(p, now)
+	add(previous, before)
 
 	if chart := drawn(c); chart != nil {
 		return chart
