@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -182,7 +181,7 @@ func (s *session) exchange(by *http.Client, req *http.Request) (answer, error) {
 	case err != nil:
 		return a, s.broken(err)
 	case a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable:
-		return a, s.throttled(s.retryAfter(a.header.Get("Retry-After")))
+		return a, s.throttled(egress.RetryAfter(a.header.Get("Retry-After"), s.clock.Now()))
 	case a.status == http.StatusRequestTimeout || a.status >= 500:
 		return a, s.failed("fails with the status %d", a.status)
 	case len(body) > maxAnswer:
@@ -214,17 +213,6 @@ func (s *session) broken(err error) error {
 		return s.failed("did not answer within %v", answerWithin)
 	}
 	return s.failed("can't be reached, or broke off: %w", err)
-}
-
-// retryAfter reads a header of seconds, or of a time; below 0 where it is neither.
-func (s *session) retryAfter(header string) time.Duration {
-	if seconds, err := strconv.ParseUint(strings.TrimSpace(header), 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return max(at.Sub(s.clock.Now()), 0)
-	}
-	return -1
 }
 
 var errRedirect = errors.New("redirects to another host, which is not followed")

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"partnerapi/domain"
+	"partnerapi/platform/egress"
 )
 
 // microsoftAccount is a user as Graph shows it.
@@ -187,7 +188,7 @@ func (m *microsoft) manager(a batchAnswer) (string, error) {
 		after := time.Duration(-1)
 		for name, value := range a.Headers {
 			if strings.EqualFold(name, "Retry-After") {
-				after = m.retryAfter(value)
+				after = egress.RetryAfter(value, m.clock.Now())
 			}
 		}
 		return "", m.throttled(after)

@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -237,20 +236,8 @@ func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer
 		return a, err
 	}
 	a.StatusCode, a.Response = response.StatusCode, plain(text)
-	a.RetryAfter = retryAfter(response.Header.Get("Retry-After"), at)
+	a.RetryAfter = max(0, egress.RetryAfter(response.Header.Get("Retry-After"), at))
 	return a, nil
-}
-
-// retryAfter reads the header Retry-After: seconds, or a date. What can't be read is
-// no wish.
-func retryAfter(text string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
-		return max(0, time.Duration(seconds)*time.Second)
-	}
-	if date, err := http.ParseTime(text); err == nil {
-		return max(0, date.Sub(now))
-	}
-	return 0
 }
 
 // plain is the start of an answer as text that the database can hold: valid UTF-8 of
