@@ -7,7 +7,6 @@ type (
 	ClientRow     = clientRow
 	GroupRow      = groupRow
 	ProgramRow    = programRow
-	HistoryRow    = historyRow
 	AdminRow      = adminRow
 	UserRow       = userRow
 	CollectionRow = collectionRow

@@ -91,10 +91,10 @@ const historyDays = 90
 // the client's own, which computeTotals must have set.
 func (g *generator) addScoreHistory(c *client) {
 	days := min(historyDays, domain.DateOf(c.CreatedAt).DaysUntil(g.today)+1)
-	c.history = make([]db.HistoryRow, days)
+	c.history = make([]dayScore, days)
 	score := c.AverageScore
 	for i := days - 1; i >= 0; i-- {
-		c.history[i] = db.HistoryRow{ClientID: c.ID, Day: g.today.AddDays(i + 1 - days), AverageScore: score}
+		c.history[i] = dayScore{ClientID: c.ID, Day: g.today.AddDays(i + 1 - days), AverageScore: score}
 		if c.UsersActive > 0 {
 			score = min(max(score+g.between(-4, 4), 0), 1000)
 		}

@@ -25,7 +25,7 @@ type client struct {
 	admins             []db.AdminRow
 	invites            []invite
 	reports            []db.ReportRow
-	history            []db.HistoryRow // the average scores of the last days, today's last
+	history            []dayScore // the average scores of the last days, today's last
 }
 
 // user is a user with all signals about them. What its own row sums up, and the risk,
@@ -162,6 +162,14 @@ type invite struct {
 	CreatedAt     time.Time
 	ExpiresAt     time.Time
 	AcceptedAt    time.Time `bun:",nullzero"`
+}
+
+// dayScore is a client's average score on a day.
+type dayScore struct {
+	bun.BaseModel `bun:"table:risk_history"`
+	ClientID      domain.ClientID
+	Day           domain.Date
+	AverageScore  int
 }
 
 type keyClient struct {

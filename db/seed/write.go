@@ -60,7 +60,7 @@ func (w *writer) clients(ctx context.Context, clients []*client, program []cours
 		}
 		return rows
 	})
-	copyRows(ctx, w, clients, func(c *client) []db.HistoryRow { return c.history })
+	copyRows(ctx, w, clients, func(c *client) []dayScore { return c.history })
 	copyRows(ctx, w, clients, func(c *client) []db.FrameworkRow { return c.frameworks })
 	copyRows(ctx, w, clients, func(c *client) []db.AdminRow { return c.admins })
 	copyRows(ctx, w, clients, func(c *client) []invite { return c.invites })
