@@ -34,6 +34,11 @@ func (v *verdict) check(f fault) {
 	}
 }
 
+// faulty is the verdict that one value differs.
+func faulty(field string, v1, v2 jsontext.Value) verdict {
+	return verdict{faults: []fault{{field, v1, v2}}}
+}
+
 // rules say which values may differ.
 type rules struct {
 	// explained are members of the items whose values may differ: v2 has none for

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,20 +37,21 @@ type suspect struct {
 	row  rowKey
 }
 
-// finding is how a suspect differs, and the answers that say it.
+// finding is how a suspect compares, and the answers that say it.
 type finding struct {
-	faults []fault
-	of     [2]answer
+	verdict
+	of [2]answer
 }
 
-// says reports whether two findings are the same.
+// differs reports whether there is a difference.
+func (f finding) differs() bool { return len(f.faults) > 0 }
+
+// says reports whether two findings are the same difference.
 func (f finding) says(other finding) bool { return reflect.DeepEqual(f.faults, other.faults) }
 
 // diff is how two readings compare.
 type diff struct {
 	found map[suspect]finding
-	// same are what does not differ.
-	same map[suspect]verdict
 	// pairs are the rows that both have.
 	pairs [][2]row
 	// total is what v1 says, and rows how many the other side has.
@@ -78,9 +80,9 @@ func (c *comparison) second(ctx context.Context, count bool) (reading, error) {
 
 // diff compares two readings.
 func (c *comparison) diff(v1, other reading) diff {
-	d := diff{found: map[suspect]finding{}, same: map[suspect]verdict{}, total: v1.total, rows: len(other.rows)}
+	d := diff{found: map[suspect]finding{}, total: v1.total, rows: len(other.rows)}
 	if d.refused = !v1.ok || !other.ok; d.refused {
-		c.diffStatus(&d, v1.of, other.of)
+		d.found[suspect{kind: byStatus}] = finding{c.compareStatus(v1.of, other.of), [2]answer{v1.of, other.of}}
 		return d
 	}
 	if c.list.exact && c.list.Paged && c.run.old == nil {
@@ -100,21 +102,22 @@ func (c *comparison) diff(v1, other reading) diff {
 		match, ok := left[r.key]
 		delete(left, r.key)
 		if !ok {
-			d.add(suspect{byRow, r.key}, fault{"surplus row", r.value, nil}, r.of, other.of)
+			d.found[suspect{byRow, r.key}] = finding{faulty("surplus row", r.value, nil), [2]answer{r.of, other.of}}
 			continue
 		}
 		d.pairs = append(d.pairs, [2]row{r, match})
 		v := c.run.rules(c.list).compare(r.value, match.value)
-		d.judge(suspect{byRow, r.key}, v, r.of, match.of)
+		d.found[suspect{byRow, r.key}] = finding{v, [2]answer{r.of, match.of}}
 	}
 	for key, r := range left {
 		if !v1.sampled {
-			d.add(suspect{byRow, key}, fault{"missing row", nil, r.value}, v1.of, r.of)
+			d.found[suspect{byRow, key}] = finding{faulty("missing row", nil, r.value), [2]answer{v1.of, r.of}}
 		}
 	}
-	c.diffOrder(&d, v1, other)
+	both := [2]answer{v1.of, other.of}
+	d.found[suspect{kind: byOrder}] = finding{c.compareOrder(d.pairs, v1.rows), both}
 	if c.list.List {
-		c.diffTotal(&d, v1, other)
+		d.found[suspect{kind: byTotal}] = finding{c.compareTotal(v1, other, d.rows), both}
 	}
 	return d
 }
@@ -130,50 +133,34 @@ func (r rules) byContent(rows []row) {
 	}
 }
 
-func (d *diff) add(s suspect, f fault, v1, other answer) {
-	d.judge(s, verdict{faults: []fault{f}}, v1, other)
-}
-
-// judge notes how a suspect compares.
-func (d *diff) judge(s suspect, v verdict, v1, other answer) {
-	if len(v.faults) == 0 {
-		d.same[s] = v
-		return
-	}
-	d.found[s] = finding{v.faults, [2]answer{v1, other}}
-}
-
-// diffOrder compares the order of the rows that both sides have, and v1's with the one
+// compareOrder compares the order of the rows that both sides have, and v1's with the one
 // that v1 documents.
-func (c *comparison) diffOrder(d *diff, v1, other reading) {
-	var v verdict
-	for i := 1; i < len(d.pairs) && len(v.faults) == 0; i++ {
-		a, b := d.pairs[i-1], d.pairs[i]
+func (c *comparison) compareOrder(pairs [][2]row, rows []row) (v verdict) {
+	for i := 1; i < len(pairs) && len(v.faults) == 0; i++ {
+		a, b := pairs[i-1], pairs[i]
 		if a[1].place > b[1].place {
-			v.faults = append(v.faults, fault{"order",
-				text(a[0].key.id + " before " + b[0].key.id), text(b[0].key.id + " before " + a[0].key.id)})
+			v = faulty("order", text(a[0].key.id+" before "+b[0].key.id), text(b[0].key.id+" before "+a[0].key.id))
 		}
 	}
 
 	name, descending := strings.CutPrefix(c.list.order, "-")
-	for i := 1; i < len(v1.rows) && name != ""; i++ {
-		before, value := memberOf(v1.rows[i-1].value, name), memberOf(v1.rows[i].value, name)
+	for i := 1; i < len(rows) && name != ""; i++ {
+		before, value := memberOf(rows[i-1].value, name), memberOf(rows[i].value, name)
 		by := cmp.Or(cmp.Compare(len(before), len(value)), strings.Compare(before, value))
 		if by > 0 && !descending || by < 0 && descending {
 			v.faults = append(v.faults, fault{"order", text(name + " " + value + " after " + before), nil})
 			break
 		}
 	}
-	if len(v.faults) > 0 {
-		d.judge(suspect{kind: byOrder}, v, v1.of, other.of)
-	}
+	return v
 }
 
-// diffTotal compares v1's total with the number of rows on both sides.
-func (c *comparison) diffTotal(d *diff, v1, other reading) {
+// compareTotal compares v1's total with the number of rows on both sides; rows are those of
+// the other one, before a page of them was taken.
+func (c *comparison) compareTotal(v1, other reading, rows int) verdict {
 	var counts []int
 	if c.run.old == nil || !c.list.exact {
-		counts = append(counts, d.rows)
+		counts = append(counts, rows)
 	}
 	if c.run.old != nil {
 		counts = append(counts, other.total)
@@ -181,18 +168,17 @@ func (c *comparison) diffTotal(d *diff, v1, other reading) {
 	if !c.list.exact && !v1.sampled {
 		counts = append(counts, len(v1.rows))
 	}
-	v := verdict{equal: 1}
-	for _, n := range counts {
+	for _, n := range slices.Backward(counts) {
 		if n != v1.total {
-			v = verdict{faults: []fault{{"total", number(v1.total), number(n)}}}
+			return faulty("total", number(v1.total), number(n))
 		}
 	}
-	d.judge(suspect{kind: byTotal}, v, v1.of, other.of)
+	return verdict{equal: 1}
 }
 
-// diffStatus compares how two requests were answered of which not both succeeded. For v1
+// compareStatus compares how two requests were answered of which not both succeeded. For v1
 // a client beyond reach is forbidden (decisions 5.2).
-func (c *comparison) diffStatus(d *diff, v1, other answer) {
+func (c *comparison) compareStatus(v1, other answer) verdict {
 	said, with := failureOf(v1), failureOf(other)
 	if c.run.old == nil && v1.status == http.StatusForbidden && other.status == http.StatusNotFound {
 		with = said
@@ -200,13 +186,13 @@ func (c *comparison) diffStatus(d *diff, v1, other answer) {
 	v := rules{tolerated: c.run.Tolerate}.compare(said.value(), with.value())
 	for _, a := range []answer{v1, other} {
 		if len(v.faults) == 0 && a.from != nil && a.from != c.run.old {
-			v.faults = append(v.faults, failureOf(a).wrong(a)...)
+			v.faults = failureOf(a).wrong(a)
 		}
 	}
 	if wanted := c.list.status; len(v.faults) == 0 && c.run.old == nil && wanted != 0 && v1.status != wanted {
-		v.faults = append(v.faults, fault{"status", number(v1.status), number(wanted)})
+		return faulty("status", number(v1.status), number(wanted))
 	}
-	d.judge(suspect{kind: byStatus}, v, v1, other)
+	return v
 }
 
 // failure is what an error of either version says. A success is one too, of no code.

@@ -64,10 +64,8 @@ type service struct {
 	sent     atomic.Int64
 	met      atomic.Bool // an answer came: what fails from now on is tried again
 
-	mu sync.Mutex
-	// until is when the key has a budget again, by this process's clock, and said the
-	// last such time that was said.
-	until, said time.Time
+	mu    sync.Mutex
+	until time.Time // when the key has a budget again, by this process's clock
 }
 
 // Wait pauses; it returns early, with the context's error, where that ends.
@@ -183,39 +181,28 @@ func (s *service) spent(h http.Header) {
 	s.usedUp(now.Add(time.Unix(end, 0).Sub(there)))
 }
 
-// usedUp notes that the key has no budget until a time.
+// usedUp notes that the key has no budget until a time, and says so.
 func (s *service) usedUp(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if until.After(s.until) {
-		s.until = until
+	if until.Sub(s.until) < time.Second {
+		return
+	}
+	s.until = until
+	if s.say != nil {
+		s.say(fmt.Sprintf("waiting %v for the key's budget at %s", time.Until(until).Round(time.Second), s.base))
 	}
 }
 
-// awaitBudget waits for the key's budget where it is used up, and says so once.
+// awaitBudget waits for the key's budget where it is used up.
 func (s *service) awaitBudget(ctx context.Context) error {
 	s.mu.Lock()
-	until := s.until
-	d := time.Until(until)
-	first := until.Sub(s.said) >= time.Second
-	if d > 0 && first {
-		s.said = until
-	}
+	d := time.Until(s.until)
 	s.mu.Unlock()
 	if d <= 0 {
 		return nil
 	}
-	if s.say != nil && first {
-		s.say(fmt.Sprintf("waiting %v for the key's budget at %s", d.Round(time.Second), s.base))
-	}
-	err := s.wait(ctx, min(d, longestWait))
-
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.until.Equal(until) {
-		s.until = time.Time{}
-	}
-	return err
+	return s.wait(ctx, min(d, longestWait))
 }
 
 // curl is the command that sends the request again.

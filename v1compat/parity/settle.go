@@ -2,6 +2,7 @@ package parity
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,8 +33,9 @@ func (r *run) compareList(ctx context.Context, l *list) (pairs [][2]row, err err
 		if err != nil {
 			return d.pairs, err
 		}
-		refused := d.refused && len(d.found) > 0
-		counted, err := c.settle(ctx, d.found)
+		open := d.differing()
+		refused := d.refused && len(open) > 0
+		counted, err := c.settle(ctx, open)
 		if err != nil || !refused || counted {
 			return d.pairs, err
 		}
@@ -68,17 +70,26 @@ func (c *comparison) begin(ctx context.Context) (d diff, err error) {
 	if c.run.old != nil {
 		c.run.compareHeaders(c.list.operation(), v1.of, other.of)
 	}
-	if d = c.diff(v1, other); c.sample > 0 && len(d.found) > 0 {
+	if d = c.diff(v1, other); c.sample > 0 && len(d.differing()) > 0 {
 		c.sample = 0
 		if v1, other, err = c.both(ctx, false); err != nil {
 			return d, err
 		}
 		d = c.diff(v1, other)
 	}
-	for _, v := range d.same {
-		c.run.report.count(c.list.operation(), v)
+	for _, f := range d.found {
+		if !f.differs() {
+			c.run.report.count(c.list.operation(), f.verdict)
+		}
 	}
 	return d, nil
+}
+
+// differing are the suspects of which there is a difference.
+func (d diff) differing() map[suspect]finding {
+	open := maps.Clone(d.found)
+	maps.DeleteFunc(open, func(_ suspect, f finding) bool { return !f.differs() })
+	return open
 }
 
 func (c *comparison) both(ctx context.Context, count bool) (v1, other reading, err error) {
@@ -107,7 +118,7 @@ func (c *comparison) settle(ctx context.Context, open map[suspect]finding) (coun
 			return counted, err
 		}
 		before, after := c.diff(v1, other), c.diff(again, other)
-		if f, refused := after.found[suspect{kind: byStatus}]; refused && before.refused {
+		if f := after.found[suspect{kind: byStatus}]; f.differs() && before.refused {
 			open[suspect{kind: byStatus}] = f
 		}
 		for s, was := range open {
@@ -139,25 +150,23 @@ func (c *comparison) settle(ctx context.Context, open map[suspect]finding) (coun
 // judge takes what v1 says of a suspect before and after v2 was read: it differs where it
 // does both times. What is equal is counted.
 func (c *comparison) judge(s suspect, before, after diff) (now finding, differs bool) {
-	_, first := before.found[s]
-	now, differs = after.found[s]
+	now = after.found[s]
+	differs = now.differs() && before.found[s].differs()
 	if s.kind == byTotal && before.total != after.total &&
 		before.rows >= min(before.total, after.total) && before.rows <= max(before.total, after.total) {
 		differs = false // v2 has a number of rows that v1 had meanwhile
 	}
-	if first && differs {
+	if differs {
 		return now, true
 	}
-	v, shown := after.same[s]
-	if !shown {
-		v, shown = before.same[s]
+	equal := verdict{equal: 1}
+	if s.kind == byRow { // which is gone, where both are empty
+		equal = now.verdict
+		if now.differs() {
+			equal = before.found[s].verdict
+		}
 	}
-	if s.kind != byRow {
-		v, shown = verdict{equal: 1}, true
-	}
-	if shown {
-		c.run.report.count(c.list.operation(), v)
-	}
+	c.run.report.count(c.list.operation(), equal)
 	return now, false
 }
 
