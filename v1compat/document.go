@@ -64,8 +64,7 @@ func failureOf(f openapi.Failure) any {
 
 // Document is v1's OpenAPI document as it is now, made from the table of routes.
 func (f *Facade) Document() (*openapi3.T, error) {
-	_, announced := f.retirement().Announcement()
-	return f.document(announced)
+	return f.document(f.retirement().Announcement != nil)
 }
 
 // document is v1's document before or after its end is announced, which deprecates
@@ -148,7 +147,7 @@ func (f *Facade) openDocument(s *ginop.Surface) error {
 		}
 	}
 	s.OpenAsOf("/openapi.yaml", "application/yaml", func() []byte {
-		if _, announced := f.retirement().Announcement(); announced {
+		if f.retirement().Announcement != nil {
 			return documents[1]
 		}
 		return documents[0]

@@ -45,11 +45,7 @@ func mountV1(ctx context.Context, d *db.DB, api *v2.API, edge *ginop.Edge, engin
 	}
 	go keeper.Watch(ctx, log)
 	used := usage.New(d.DB, domain.SystemClock{}, log)
-	go func() {
-		tick := time.NewTicker(usage.Every)
-		defer tick.Stop()
-		used.Run(ctx, tick.C)
-	}()
+	go used.Run(ctx)
 	return mountFacade(ctx, v1compat.Config{Usage: used, Lifecycle: keeper.State}, d, api, edge, engine, log)
 }
 

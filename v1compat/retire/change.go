@@ -29,7 +29,7 @@ func (s *Store) Postpone(ctx context.Context, sunset time.Time) (before time.Tim
 		if err := holds.mayPostpone(sunset, now); err != nil {
 			return err
 		}
-		before = holds.facts.Announcement.Sunset
+		before = holds.Announcement.Sunset
 		return s.exec(ctx, doing, `UPDATE v1_state SET sunset_at = ?`, sunset.UTC())
 	})
 	return before, err
@@ -59,7 +59,7 @@ func (s *Store) SetPhase(ctx context.Context, of Scope, phase Phase, until time.
 		if err := holds.maySet(set, now); err != nil {
 			return err
 		}
-		if _, ended := holds.Ended(); ended {
+		if holds.EndedAt != nil {
 			if err := s.exec(ctx, doing, `UPDATE v1_state SET ended_at = NULL`); err != nil {
 				return err
 			}

@@ -51,8 +51,8 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 	return err
 }
 
-// Watch follows the state: it listens, on a connection of its own, for changes by any process, and reads the state at each, and every ten seconds
-// without one. While the database cannot be reached the last state holds; a lost
+// Watch follows the state: it listens, on a connection of its own, for changes by any
+// process, and reads the state at each, and every ten seconds without one. While the database cannot be reached the last state holds; a lost
 // connection is logged and retried. It returns when the context is done.
 func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
 	for {
@@ -84,21 +84,19 @@ func (k *Keeper) follow(ctx context.Context, log *slog.Logger) error {
 func (k *Keeper) read(ctx context.Context, log *slog.Logger) error {
 	var state *State
 	err := k.store.db.ReservedSnapshot(ctx, readWithin, func(ctx context.Context) (err error) {
-		state, err = k.store.load(ctx)
+		state, err = k.store.load(ctx, k.store.clock.Now())
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	before := k.state.Swap(state)
-	if !reflect.DeepEqual(before.facts, state.facts) {
-		f, sunset := state.facts, "none"
-		a, announced := state.Announcement()
-		if announced {
-			sunset = Moment(a.Sunset)
+	if before := k.state.Swap(state); !reflect.DeepEqual(before, state) {
+		sunset := "none"
+		if state.Announcement != nil {
+			sunset = Moment(state.Announcement.Sunset)
 		}
-		log.InfoContext(ctx, "the retirement of v1 has changed", "announced", announced, "sunset", sunset,
-			"ended", !f.EndedAt.IsZero(), "phases", len(f.Settings), "brownouts", len(f.Windows))
+		log.InfoContext(ctx, "the retirement of v1 has changed", "announced", state.Announcement != nil, "sunset", sunset,
+			"ended", state.EndedAt != nil, "phases", len(state.Settings), "brownouts", len(state.Windows))
 	}
 	return nil
 }

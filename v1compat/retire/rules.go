@@ -17,8 +17,6 @@ const (
 	maxWindows = 1000
 	// maxKeys bounds the keys that one brownout names.
 	maxKeys = 100
-	// maxNested bounds the settings with an end that wait below one another.
-	maxNested = 10
 
 	maxFor   = 31 * 24 * time.Hour
 	maxEvery = 366 * 24 * time.Hour
@@ -28,22 +26,21 @@ const (
 
 // notEnded reports an error once v1 has ended.
 func (s *State) notEnded() error {
-	if at, ended := s.Ended(); ended {
-		return fmt.Errorf("version 1 was ended on %s: partnerapi v1 phase --all on brings it back", Moment(at))
+	if s.EndedAt != nil {
+		return fmt.Errorf("version 1 was ended on %s: partnerapi v1 phase --all on brings it back", Moment(*s.EndedAt))
 	}
 	return nil
 }
 
 // announced returns what is announced while v1 has not ended, and an error else.
-func (s *State) announced() (Announcement, error) {
+func (s *State) announced() (a Announcement, err error) {
 	if err := s.notEnded(); err != nil {
-		return Announcement{}, err
+		return a, err
 	}
-	a, ok := s.Announcement()
-	if !ok {
+	if s.Announcement == nil {
 		return a, errors.New("the end of version 1 is not announced: partnerapi v1 announce --sunset DATE does that")
 	}
-	return a, nil
+	return *s.Announcement, nil
 }
 
 // year is twelve months later, by the calendar in UTC.
@@ -54,7 +51,7 @@ func (s *State) mayAnnounce(a Announcement, now time.Time) error {
 	if err := s.notEnded(); err != nil {
 		return err
 	}
-	if old, ok := s.Announcement(); ok {
+	if old := s.Announcement; old != nil {
 		return fmt.Errorf("the end of version 1 was announced on %s for %s: partnerapi v1 postpone --sunset LATER moves it, "+
 			"and partnerapi v1 cancel takes the announcement back", Moment(old.Announced), Moment(old.Sunset))
 	}
@@ -102,15 +99,6 @@ func (s *State) maySet(set Setting, now time.Time) error {
 	if !set.Until.After(now) {
 		return fmt.Errorf("--until: %s is not after now, %s", Moment(set.Until), Moment(now))
 	}
-	nested := 0
-	for _, older := range s.settings[set.Scope] {
-		if older.Until.After(set.Until) {
-			nested++
-		}
-	}
-	if nested >= maxNested {
-		return fmt.Errorf("%d phases with --until wait already for one another: set one without --until first", nested)
-	}
 	return notTooFar("--until", set.Until, now)
 }
 
@@ -130,7 +118,7 @@ func (s *State) mayBrownOut(w Window, now time.Time) error {
 	}
 
 	brownouts, windows := 1, w.Count
-	for _, other := range s.facts.Windows {
+	for _, other := range s.Windows {
 		if other.Ends().After(now) {
 			brownouts, windows = brownouts+1, windows+other.Count
 		}

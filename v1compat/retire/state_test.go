@@ -63,19 +63,20 @@ func TestPhaseOf(t *testing.T) {
 		"then what all have":     {[]Setting{forGood(1, all, Off), until(2, key, On, 10)}, 10, Off, 0},
 		"set for all in between": {[]Setting{until(1, key, On, 10), forGood(2, all, Off)}, 5, Off, 0},
 	} {
-		s := NewState(Facts{Settings: c.settings})
+		s := &State{Settings: c.settings}
 		phase, ends := s.PhaseOf(mine, at(c.now))
 		if want := at(c.until); phase != c.want || ends.IsZero() != (c.until == 0) || c.until != 0 && !ends.Equal(want) {
 			t.Errorf("%s: %s until %v", name, phase, ends)
 		}
 	}
-	ended := NewState(Facts{EndedAt: noon, Settings: []Setting{forGood(1, key, On)}})
+	ended := &State{EndedAt: &noon, Settings: []Setting{forGood(1, key, On)}}
 	if phase, ends := ended.PhaseOf(mine, noon); phase != Off || !ends.IsZero() {
 		t.Errorf("ended: %s until %v", phase, ends)
 	}
 }
 
-// TestRefused: what is refused, and until when that is settled.
+// TestRefused: what is refused, and until when the phase or the window that refuses it
+// lasts.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	key := Scope{Key: mine.ID}
@@ -94,9 +95,9 @@ func TestRefused(t *testing.T) {
 		"off until":                 {[]Setting{until(1, key, Off, 9)}, nil, false, 5, 9},
 		"a read of read_only":       {[]Setting{{ID: 1, Phase: ReadOnly}}, nil, false, 5, 0},
 		"a write of read_only":      {[]Setting{{ID: 1, Phase: ReadOnly}}, nil, true, 5, forever},
-		"read_only and off after":   {[]Setting{{ID: 1, Phase: Off}, until(2, key, ReadOnly, 9)}, nil, true, 5, forever},
+		"read_only and off after":   {[]Setting{{ID: 1, Phase: Off}, until(2, key, ReadOnly, 9)}, nil, true, 5, 9},
 		"a read until off":          {[]Setting{{ID: 1, Phase: Off}, until(2, key, ReadOnly, 9)}, nil, false, 5, 0},
-		"off, then off for shorter": {[]Setting{until(1, key, Off, 9), until(2, key, Off, 7)}, nil, true, 5, 9},
+		"off, then off for shorter": {[]Setting{until(1, key, Off, 9), until(2, key, Off, 7)}, nil, true, 5, 7},
 		"before a window":           {[]Setting{all}, []Window{window(5, 9)}, false, 4, 0},
 		"the window begins":         {[]Setting{all}, []Window{window(5, 9)}, false, 5, 9},
 		"the window ends":           {[]Setting{all}, []Window{window(5, 9)}, false, 9, 0},
@@ -107,22 +108,23 @@ func TestRefused(t *testing.T) {
 		"a window in another":       {[]Setting{all}, []Window{window(1, 20), window(5, 9)}, false, 6, 20},
 		"the phase ends in it":      {[]Setting{until(2, key, Brownout, 7)}, []Window{window(5, 9)}, false, 5, 7},
 		"the phase outlasts it":     {[]Setting{until(2, key, Brownout, 12)}, []Window{window(5, 9)}, false, 5, 9},
-		"off after it":              {[]Setting{{ID: 1, Phase: Off}, until(2, key, Brownout, 7)}, []Window{window(5, 9)}, false, 5, forever},
+		"off after it":              {[]Setting{{ID: 1, Phase: Off}, until(2, key, Brownout, 7)}, []Window{window(5, 9)}, false, 5, 7},
 		"off after, a gap between":  {[]Setting{{ID: 1, Phase: Off}, until(2, key, Brownout, 12)}, []Window{window(5, 9)}, false, 5, 9},
-		"brownout after off":        {[]Setting{all, until(2, key, Off, 7)}, []Window{window(5, 9)}, false, 5, 9},
+		"brownout after off":        {[]Setting{all, until(2, key, Off, 7)}, []Window{window(5, 9)}, false, 5, 7},
 		"the third of a series": {
 			[]Setting{all}, []Window{{Start: noon, For: time.Minute, Every: 10 * time.Minute, Count: 3}}, false, 20, 21},
 		"after a series": {
 			[]Setting{all}, []Window{{Start: noon, For: time.Minute, Every: 10 * time.Minute, Count: 3}}, false, 30, 0},
 	} {
-		got, refused := NewState(Facts{Settings: c.settings, Windows: c.windows}).Refused(mine, c.write, at(c.now))
+		s := &State{Settings: c.settings, Windows: c.windows}
+		got, refused := s.Refused(mine, c.write, at(c.now))
 		switch {
 		case refused != (c.until != 0), refused && got.Until.IsZero() != (c.until == forever),
 			c.until > 0 && !got.Until.Equal(at(c.until)):
 			t.Errorf("%s: %v, until %v", name, refused, got.Until)
 		}
 	}
-	ended := NewState(Facts{EndedAt: noon})
+	ended := &State{EndedAt: &noon}
 	if got, refused := ended.Refused(mine, false, noon); !refused || got.Phase != Off || !got.Until.IsZero() {
 		t.Errorf("ended: %v, %v", got, refused)
 	}

@@ -34,40 +34,34 @@ const channel = "v1_retirement"
 // Load reads how far the retirement is, as it is at one moment.
 func (s *Store) Load(ctx context.Context) (state *State, err error) {
 	err = s.db.Snapshot(ctx, func(ctx context.Context) error {
-		state, err = s.load(ctx)
+		state, err = s.load(ctx, s.clock.Now())
 		return err
 	})
 	return state, err
 }
 
-// load is Load in the transaction of ctx.
-func (s *Store) load(ctx context.Context) (*State, error) {
-	facts, err := s.read(ctx, s.clock.Now())
+const reading = "read the retirement of v1"
+
+// load is Load in the transaction of ctx. What is long over is left out, and what a
+// clock that is a little behind this one does not count as over is not.
+func (s *Store) load(ctx context.Context, now time.Time) (*State, error) {
+	row, err := pg.One[struct {
+		AnnouncedAt, SunsetAt, EndedAt *time.Time
+		ServedRelease                  string
+	}](ctx, s.db, reading, pg.SQL(
+		"SELECT announced_at, sunset_at, ended_at, coalesce(served_release, '') AS served_release FROM v1_state"))
 	if err != nil {
 		return nil, err
 	}
-	return NewState(facts), nil
-}
-
-const reading = "read the retirement of v1"
-
-// read reads the facts. What is long over is left out, and what a clock that is a
-// little behind this one does not count as over is not.
-func (s *Store) read(ctx context.Context, now time.Time) (f Facts, err error) {
-	row, err := pg.One[struct {
-		AnnouncedAt, SunsetAt, EndedAt *time.Time
-		ServedRelease                  *string
-	}](ctx, s.db, reading, pg.SQL("SELECT announced_at, sunset_at, ended_at, served_release FROM v1_state"))
-	if err != nil {
-		return f, err
+	state := &State{EndedAt: row.EndedAt, Release: row.ServedRelease}
+	if row.AnnouncedAt != nil {
+		state.Announcement = &Announcement{*row.AnnouncedAt, *row.SunsetAt}
 	}
-	f.Announcement = Announcement{given(row.AnnouncedAt), given(row.SunsetAt)}
-	f.EndedAt, f.Release = given(row.EndedAt), given(row.ServedRelease)
-	if f.Settings, err = s.readSettings(ctx, now.Add(-skew)); err != nil {
-		return f, err
+	if state.Settings, err = s.readSettings(ctx, now.Add(-skew)); err != nil {
+		return nil, err
 	}
-	f.Windows, err = s.readWindows(ctx)
-	return f, err
+	state.Windows, err = s.readWindows(ctx)
+	return state, err
 }
 
 // skew is how far the clocks of processes may be apart.
@@ -148,11 +142,11 @@ func (s *Store) change(
 			return err
 		}
 		now := s.clock.Now()
-		facts, err := s.read(ctx, now)
+		holds, err := s.load(ctx, now)
 		if err != nil {
 			return err
 		}
-		if err := fn(ctx, NewState(facts), now); err != nil {
+		if err := fn(ctx, holds, now); err != nil {
 			return err
 		}
 		return s.exec(ctx, doing, "NOTIFY "+channel)

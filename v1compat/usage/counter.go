@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -40,8 +41,6 @@ type Counter struct {
 	mu     sync.Mutex
 	places map[place]*tally
 	missed int64 // calls for which there was no room
-	// full is sent to when there is no more room, so that a flush makes some.
-	full chan struct{}
 
 	flushing sync.Mutex // held by a flush; guards what follows
 	sequence int64
@@ -70,7 +69,7 @@ type tally struct {
 func New(d *pg.DB, clock domain.Clock, log *slog.Logger) *Counter {
 	return &Counter{
 		db: d, exec: pg.Exec, clock: clock, log: log, replica: uuid.NewString(), most: maxPlaces,
-		places: map[place]*tally{}, full: make(chan struct{}, 1),
+		places: map[place]*tally{},
 	}
 }
 
@@ -85,26 +84,14 @@ func (c *Counter) Count(call Call) {
 	defer c.mu.Unlock()
 	t := c.places[at]
 	if t == nil {
-		if t = c.add(at); t == nil {
+		if len(c.places) >= c.most {
 			c.missed++
 			return
 		}
+		t = &tally{}
+		c.places[at] = t
 	}
 	t.count(now, call.Status, agent)
-}
-
-// add makes room for a place; nil where there is none.
-func (c *Counter) add(at place) *tally {
-	if len(c.places) >= c.most {
-		select {
-		case c.full <- struct{}{}:
-		default: // a flush is due already
-		}
-		return nil
-	}
-	t := &tally{}
-	c.places[at] = t
-	return t
 }
 
 func (t *tally) count(now time.Time, status int, agent string) {
@@ -123,38 +110,40 @@ func (t *tally) count(now time.Time, status int, agent string) {
 	}
 }
 
-// Run flushes at each tick, and when there is no more room, until ctx ends. What is
-// counted after its last flush is for Record to add.
-func (c *Counter) Run(ctx context.Context, ticks <-chan time.Time) {
-	full := c.full
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks:
-		case <-full:
-		}
-		full = c.full
-		if !c.Record(ctx) {
-			full = nil // the next tick tries again, and no request before it
-		}
+// Run records what was counted every ten seconds, until ctx ends. What is counted then
+// is for Record to add.
+func (c *Counter) Run(ctx context.Context) {
+	for domain.Pause(ctx, every) == nil {
+		c.Record(ctx)
 	}
 }
 
-// Record flushes, and removes what is no longer kept when a day has begun. It reports
-// whether what was counted is written. A failure is logged: the next flush tries again.
-func (c *Counter) Record(ctx context.Context) bool {
+// Record flushes, and removes what is no longer kept when a day has begun. A failure is logged: the next flush tries again.
+func (c *Counter) Record(ctx context.Context) {
 	ctx, done := context.WithTimeout(ctx, recordWithin)
 	defer done()
-	if err := c.Flush(ctx); err != nil {
-		if !errors.Is(ctx.Err(), context.Canceled) {
-			c.log.WarnContext(ctx, "the use of v1 was not recorded; it will be tried again", "error", err)
+	failed := "the use of v1 was not recorded; it will be tried again"
+	err := c.Flush(ctx)
+	if err == nil {
+		failed = "the use of v1 in days that are no longer kept was not removed; it will be tried again"
+		err = c.prune(ctx)
+	}
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		c.log.WarnContext(ctx, failed, "error", err)
+	}
+}
+
+// clean is a user agent as it is kept: at most maxAgent bytes of valid UTF-8,
+// without what does not print, such as control characters. A text that is clean
+// already is returned as it is, without an allocation.
+func clean(agent string) string {
+	if len(agent) > maxAgent {
+		agent = agent[:maxAgent]
+	}
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
 		}
-		return false
-	}
-	if err := c.prune(ctx); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
-		c.log.WarnContext(ctx, "the use of v1 in days that are no longer kept was not removed; it will be tried again",
-			"error", err)
-	}
-	return true
+		return r
+	}, strings.ToValidUTF8(agent, "")))
 }

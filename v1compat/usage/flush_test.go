@@ -130,79 +130,18 @@ func TestRepetitionWaits(t *testing.T) {
 	}
 }
 
-// TestRun: each tick flushes, and so does the end of the room. What is counted after
-// that is for the last Record.
-func TestRun(t *testing.T) {
-	t.Parallel()
-	d := open(t)
-	c := counter(t, d, domain.NewManualClock(noon))
-	c.most = 2
-	ctx, stop := context.WithCancel(t.Context())
-	ticks, ended := make(chan time.Time), make(chan struct{})
-	go func() {
-		defer close(ended)
-		c.Run(ctx, ticks)
-	}()
-	count := func(n byte) {
-		c.Count(Call{Key: key(n), Surface: V1, Operation: "GET /v1/clients", Status: 200})
-	}
-	written := func(want int) {
-		t.Helper()
-		if n := len(all(t, d)); n != want {
-			t.Errorf("%d rows, not %d", n, want)
-		}
-	}
-	count(1)
-	written(0)
-	ticks <- noon
-	ticks <- noon // is taken when the flush of the one before is done
-	written(1)
-	for n := range byte(3) {
-		count(10 + n) // the third finds no room
-	}
-	for len(all(t, d)) < 3 { // until it flushed
-	}
-	stop()
-	<-ended
-	count(20)
-	written(3)
-	c.Record(t.Context())
-	written(4)
-}
-
-// TestFullWhileAway: while flushes fail, only ticks try again, however many calls find
-// no room.
-func TestFullWhileAway(t *testing.T) {
+// TestRecord: a flush that fails is logged, and the next one adds what it could not.
+func TestRecord(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	c, f := unreliable(t, d)
-	c.most = 2
-	count := func(n byte) {
-		c.Count(Call{Key: key(n), Surface: V1, Operation: "GET /v1/clients", Status: 200})
-	}
-	for n := range byte(3) {
-		count(n)
-	}
-	f.before.Store(2)
-	ctx, stop := context.WithCancel(t.Context())
-	ticks, ended := make(chan time.Time), make(chan struct{})
-	go func() {
-		defer close(ended)
-		c.Run(ctx, ticks)
-	}()
-	for f.before.Load() > 1 { // until it tried because it was full
-	}
-	for n := range byte(9) { // for which there is room again, and then none
-		count(10 + n)
-	}
-	ticks <- noon // tries, and fails again
-	ticks <- noon
-	ticks <- noon // is taken when the flush of the one before is done
-	stop()
-	<-ended
-	rows := all(t, d)
-	if len(rows) != 4 {
-		t.Errorf("%d rows", len(rows))
+	c.Count(Call{Key: key(1), Surface: V1, Operation: "GET /v1/clients", Status: 200})
+	f.before.Store(1)
+	for want := range 2 {
+		c.Record(t.Context())
+		if n := len(all(t, d)); n != want {
+			t.Errorf("%d rows, not %d", n, want)
+		}
 	}
 }
 

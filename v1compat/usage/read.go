@@ -12,7 +12,7 @@ import (
 
 // Of reads what a key called of version 1 from a day on, the newest day first,
 // then by operation. What was called in the last seconds is not written yet, by
-// any process: it is not in the answer (Every).
+// any process: it is not in the answer (every).
 func (c *Counter) Of(ctx context.Context, key domain.KeyID, from domain.Date) ([]Row, error) {
 	return rows(ctx, c.db, pg.SQL("surface = ? AND key_id = ? AND day >= ?::date ORDER BY day DESC, operation", V1, key, from))
 }
@@ -33,32 +33,6 @@ func rows(ctx context.Context, d pg.Runner, which pg.Query) ([]Row, error) {
 		SELECT key_id AS key, day, surface, operation, calls, failures, first_at, last_at,
 			nullif(user_agents, '{}') AS user_agents
 		FROM v1_usage WHERE ?`, which))
-}
-
-// Total is what one key called of one operation in all days that are kept.
-type Total struct {
-	Key       domain.KeyID
-	Surface   Surface
-	Operation string
-	FirstAt   time.Time
-	LastAt    time.Time
-	// AnsweredAt is the last call of the last day on which not all failed; zero for
-	// none.
-	AnsweredAt time.Time
-	// UserAgents are those of the last day.
-	UserAgents []string
-}
-
-// Totals reads what all keys, or those that are named, called of both versions in
-// all days that are kept, by the key, the version and the operation.
-func Totals(ctx context.Context, d pg.Runner, keys ...domain.KeyID) ([]Total, error) {
-	// Of arrays that begin with a day, the greatest is the last day's.
-	return pg.All[Total](ctx, d, "sum up the use of v1", pg.SQL(`
-		SELECT key_id AS key, surface, operation, min(first_at) AS first_at, max(last_at) AS last_at,
-			coalesce(max(last_at) FILTER (WHERE calls > failures), ?::timestamptz) AS answered_at,
-			nullif((max(to_char(day, 'YYYY-MM-DD') || user_agents))[2:], '{}') AS user_agents
-		FROM v1_usage WHERE ? GROUP BY key_id, surface, operation ORDER BY key_id, surface, operation`,
-		time.Time{}, among(keys)))
 }
 
 // LastCall is the last call of version 1 that was made with a key.

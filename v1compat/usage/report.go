@@ -1,9 +1,7 @@
 package usage
 
 import (
-	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -15,7 +13,7 @@ import (
 type Report struct {
 	// Keys are those that called version 1 in the days that are kept, the latest call
 	// first.
-	Keys []Key
+	Keys []*Key
 	// Days are all days of the report, the oldest first, with the calls of all keys,
 	// also of those that never called version 1.
 	Days []Day
@@ -101,81 +99,91 @@ type Asked struct {
 
 // Read reads a report.
 func Read(ctx context.Context, d pg.Runner, of Asked) (*Report, error) {
-	totals, err := Totals(ctx, d, of.Keys...)
+	first := domain.DateOf(of.Now).AddDays(1 - of.Days)
+	out := &Report{Days: make([]Day, of.Days)}
+	for i := range out.Days {
+		out.Days[i].Day = first.AddDays(i)
+	}
+	totals, err := totals(ctx, d, of)
 	if err != nil {
 		return nil, err
 	}
-	first := domain.DateOf(of.Now).AddDays(1 - of.Days)
 	rows, err := From(ctx, d, first, of.Keys...)
 	if err != nil {
 		return nil, err
 	}
-	days := make([]Day, of.Days)
-	for i := range days {
-		days[i].Day = first.AddDays(i)
+
+	keys := map[domain.KeyID]*Key{}
+	for _, t := range totals {
+		k := keys[t.Key]
+		if k == nil {
+			k = &Key{ID: t.Key, Partner: t.Partner, Days: slices.Clone(out.Days)}
+			k.Who = Who{t.Prefix, t.Name, t.PartnerName, t.Live}
+			keys[t.Key] = k
+			out.Keys = append(out.Keys, k)
+		}
+		k.Operations = append(k.Operations, t.operation(of.Now))
 	}
-	keys := keysOf(totals, of, days)
-	out := &Report{Days: days}
+	for _, k := range out.Keys {
+		k.LastAt, k.Verdict = k.Operations[0].LastAt, together(k.Operations)
+	}
 	for _, r := range rows {
-		day := min(first.DaysUntil(r.Day), len(days)-1) // another process's clock may be ahead
+		day := min(first.DaysUntil(r.Day), of.Days-1) // another process's clock may be ahead
 		out.Days[day].add(r)
 		if k := keys[r.Key]; k != nil {
 			k.add(r, day)
 		}
 	}
-	if err := name(ctx, d, keys, of.Now); err != nil {
-		return nil, err
-	}
-	for _, k := range keys {
-		out.Keys = append(out.Keys, *k)
-	}
-	slices.SortFunc(out.Keys, func(a, b Key) int {
-		return cmp.Or(b.LastAt.Time.Compare(a.LastAt.Time), cmp.Compare(a.Prefix, b.Prefix), cmp.Compare(a.ID.UUID(), b.ID.UUID()))
-	})
 	return out, nil
 }
 
-// keysOf are the keys that called version 1, with their operations, and no calls yet on
-// the days.
-func keysOf(totals []Total, of Asked, days []Day) map[domain.KeyID]*Key {
-	type called struct {
-		key       domain.KeyID
-		operation string
+// total is what one key called of one operation of version 1 in all days that are kept,
+// and of the one that follows it.
+type total struct {
+	Key                       domain.KeyID
+	Prefix, Name, PartnerName string
+	Partner                   domain.PartnerID
+	Live                      bool
+	Operation, Successor      string
+	FirstAt, LastAt           time.Time
+	// AnsweredAt is the successor's last call of the last day on which not all failed.
+	AnsweredAt *time.Time
+	// UserAgents are those of the last day.
+	UserAgents []string
+}
+
+// operation is the total without the calls of the report's days.
+func (t total) operation(now time.Time) Operation {
+	return Operation{
+		Operation: t.Operation, Successor: t.Successor, FirstAt: domain.At(t.FirstAt), LastAt: domain.At(t.LastAt),
+		SuccessorAt: domain.MaybeAt(t.AnsweredAt), UserAgents: t.UserAgents, Verdict: verdictOf(t.LastAt, t.AnsweredAt, now),
 	}
-	answered := map[called]time.Time{}
-	for _, t := range totals {
-		if t.Surface == V2 {
-			answered[called{t.Key, t.Operation}] = t.AnsweredAt
-		}
+}
+
+// totals reads the totals of the keys that are asked for, the latest calls first.
+func totals(ctx context.Context, d pg.Runner, of Asked) ([]total, error) {
+	var old, next []string
+	for operation, successor := range of.Successors {
+		old, next = append(old, operation), append(next, successor)
 	}
-	keys := map[domain.KeyID]*Key{}
-	for _, t := range totals {
-		if t.Surface != V1 {
-			continue
-		}
-		k := keys[t.Key]
-		if k == nil {
-			k = &Key{ID: t.Key, Days: slices.Clone(days)}
-			keys[t.Key] = k
-		}
-		next := of.Successors[t.Operation]
-		at := answered[called{t.Key, next}]
-		o := Operation{
-			Operation: t.Operation, Successor: next, FirstAt: domain.At(t.FirstAt), LastAt: domain.At(t.LastAt),
-			UserAgents: t.UserAgents, Verdict: verdictOf(t.LastAt, at, of.Now),
-		}
-		if !at.IsZero() {
-			o.SuccessorAt = domain.MaybeAt(&at)
-		}
-		k.Operations = append(k.Operations, o)
-	}
-	for _, k := range keys {
-		slices.SortFunc(k.Operations, func(a, b Operation) int {
-			return cmp.Or(b.LastAt.Time.Compare(a.LastAt.Time), cmp.Compare(a.Operation, b.Operation))
-		})
-		k.LastAt, k.Verdict = k.Operations[0].LastAt, together(k.Operations)
-	}
-	return keys
+	// Of arrays that begin with a day, the greatest is the last day's.
+	return pg.All[total](ctx, d, "sum up the use of v1", pg.SQL(`
+		WITH totals AS (
+			SELECT key_id, surface, operation, min(first_at) AS first_at, max(last_at) AS last_at,
+				max(last_at) FILTER (WHERE calls > failures) AS answered_at,
+				nullif((max(to_char(day, 'YYYY-MM-DD') || user_agents))[2:], '{}') AS user_agents
+			FROM v1_usage WHERE ? GROUP BY key_id, surface, operation
+		)
+		SELECT t.key_id AS key, coalesce(k.prefix, '') AS prefix, coalesce(k.name, '') AS name, coalesce(p.name, '') AS partner_name,
+			coalesce(p.id, '00000000-0000-0000-0000-000000000000') AS partner,
+			k.id IS NOT NULL AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?::timestamptz) AS live,
+			t.operation, coalesce(s.next, '') AS successor, t.first_at, t.last_at, n.answered_at, t.user_agents
+		FROM totals AS t
+		LEFT JOIN unnest(?::text[], ?::text[]) AS s (operation, next) ON s.operation = t.operation
+		LEFT JOIN totals AS n ON n.key_id = t.key_id AND n.surface = ? AND n.operation = s.next
+		LEFT JOIN api_keys AS k ON k.id = t.key_id LEFT JOIN partners AS p ON p.id = k.partner_id
+		WHERE t.surface = ?
+		ORDER BY t.last_at DESC, prefix, t.key_id, t.operation COLLATE "C"`, among(of.Keys), of.Now, old, next, V2, V1))
 }
 
 // add adds a row of the report's days, which are read the newest first.
@@ -221,21 +229,67 @@ func (o *Operation) addAgents(agents []string) {
 	}
 }
 
-// name reads what the keys are called, and whose they are.
-func name(ctx context.Context, d pg.Runner, keys map[domain.KeyID]*Key, now time.Time) error {
-	named, err := pg.All[struct {
-		ID                        domain.KeyID
-		Prefix, Name, PartnerName string
-		Partner                   domain.PartnerID
-		Live                      bool
-	}](ctx, d, "read the keys that called v1", pg.SQL(`
-		SELECT k.id, k.prefix, k.name, p.id AS partner, p.name AS partner_name,
-			k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?::timestamptz) AS live
-		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id WHERE k.id = ANY (?::uuid[])`,
-		now, pg.IDs(slices.Collect(maps.Keys(keys)))))
-	for _, k := range named {
-		into := keys[k.ID]
-		into.Prefix, into.Name, into.Partner, into.PartnerName, into.Live = k.Prefix, k.Name, k.Partner, k.PartnerName, k.Live
+// Verdict says how far a key is on its way from an operation of version 1 to the
+// one that follows it, or from version 1 as a whole.
+type Verdict string
+
+// The verdicts. A call of version 1 counts whatever it was answered, a call of the
+// successor only if it did not fail.
+const (
+	// Moved: the successor was called after the last call of version 1, and that is
+	// at least Quiet ago.
+	Moved Verdict = "moved"
+	// HalfWay: the successor was called, and it is not Moved or Stopped.
+	HalfWay Verdict = "half-way"
+	// NotBegun: the successor was never called, and it is not Stopped.
+	NotBegun Verdict = "not begun"
+	// Stopped: the last call of version 1 is at least Silent ago, and the successor
+	// was not called since. Nothing shows that the caller moved, but nothing calls
+	// version 1 either.
+	Stopped Verdict = "stopped"
+)
+
+// Verdicts lists the verdicts, from the one that needs most attention.
+var Verdicts = []Verdict{NotBegun, HalfWay, Stopped, Moved}
+
+const (
+	// Quiet is how long version 1 must not have been called by who moved.
+	Quiet = 7 * 24 * time.Hour
+	// Silent is how long version 1 was not called by who stopped.
+	Silent = 30 * 24 * time.Hour
+)
+
+// verdictOf judges an operation by its last call, and by the last call of its
+// successor that did not fail; nil for none.
+func verdictOf(called time.Time, answered *time.Time, now time.Time) Verdict {
+	since := now.Sub(called)
+	after := answered != nil && answered.After(called)
+	switch {
+	case after && since >= Quiet:
+		return Moved
+	case !after && since >= Silent:
+		return Stopped
+	case answered == nil:
+		return NotBegun
 	}
-	return err
+	return HalfWay
+}
+
+// together judges a key by its operations, leaving out those that it stopped to
+// call: it has moved when it moved from all others, and not begun when it has with
+// none.
+func together(operations []Operation) Verdict {
+	counts := map[Verdict]int{}
+	for _, o := range operations {
+		counts[o.Verdict]++
+	}
+	switch len(operations) - counts[Stopped] {
+	case 0:
+		return Stopped
+	case counts[Moved]:
+		return Moved
+	case counts[NotBegun]:
+		return NotBegun
+	}
+	return HalfWay
 }

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// Every is how often a Counter is to be flushed: the most that a process that
-	// is killed has counted in vain.
-	Every = 10 * time.Second
+	// every is how often a Counter is flushed: the most that a process that is killed
+	// has counted in vain.
+	every = 10 * time.Second
 	// Days is how many days are kept, today included.
 	Days = 400
 	// MaxAgents is how many user agents are kept of a key, an operation and a day:

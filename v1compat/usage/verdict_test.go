@@ -35,9 +35,9 @@ func TestVerdicts(t *testing.T) {
 		{30 * day, 90 * day, Stopped}, // it tried, and then stopped both
 		{-hour, -2 * hour, HalfWay},   // the clock of this process is behind
 	} {
-		var answered time.Time
+		var answered *time.Time
 		if c.answered != 0 {
-			answered = noon.Add(-c.answered)
+			answered = new(noon.Add(-c.answered))
 		}
 		if got := verdictOf(noon.Add(-c.called), answered, noon); got != c.want {
 			t.Errorf("v1 %v ago, its successor %v ago: %s, not %s", c.called, c.answered, got, c.want)

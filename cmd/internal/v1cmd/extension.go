@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/extension"
@@ -94,12 +93,8 @@ func mountV1(ctx context.Context, s extension.Host) error {
 	}
 	s.Beside(ctx, "watch the registry", func(ctx context.Context) { registry.Watch(ctx, s.Log) })
 	s.Beside(ctx, "watch the retirement", func(ctx context.Context) { state.Watch(ctx, s.Log) })
-	s.Beside(ctx, "count the use of version 1", func(ctx context.Context) {
-		tick := time.NewTicker(usage.Every)
-		defer tick.Stop()
-		used.Run(ctx, tick.C)
-	})
-	s.AtEnd(func(ctx context.Context) { used.Record(ctx) })
+	s.Beside(ctx, "count the use of version 1", used.Run)
+	s.AtEnd(used.Record)
 	return nil
 }
 

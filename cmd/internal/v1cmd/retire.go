@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -30,29 +29,59 @@ type v1Cmd struct {
 	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, once its sunset has come and nobody calls it any more."`
 }
 
-// retiring runs fn on the retirement that the database of a command keeps, by its
-// clock.
-func retiring(
-	ctx context.Context, f database.Flags, s cli.Env, fn func(*db.DB, *retire.Store) error,
-) error {
-	return f.With(ctx, s, func(d *db.DB) error {
-		return fn(d, retire.NewStore(d.DB, d))
+// retirement is what a command reads and changes: the retirement in its database, by
+// the database's clock, as it was when the command began.
+type retirement struct {
+	cli.Env
+	*retire.Store
+	db    *db.DB
+	state *retire.State
+}
+
+// retiring runs fn on the retirement that the database of a command keeps.
+func retiring(ctx context.Context, f database.Flags, s cli.Env, fn func(retirement) error) error {
+	return f.With(ctx, s, func(d *db.DB) (err error) {
+		r := retirement{Env: s, Store: retire.NewStore(d.DB, d), db: d}
+		if r.state, err = r.Load(ctx); err != nil {
+			return err
+		}
+		return fn(r)
 	})
 }
 
 // acts ends what commands say that change something.
 const acts = "Running services follow within 30 seconds."
 
+// change makes a change in one transaction with its entry in the audit trail, and
+// prints what was done.
+func (r retirement) change(
+	ctx context.Context, e *domain.AuditEntry, make func(context.Context) (done string, err error),
+) error {
+	var done string
+	err := database.Audited(ctx, r.db, e, func(ctx context.Context) (err error) {
+		done, err = make(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(r.Out, done, acts)
+	return err
+}
+
 // errNoSunset is said before the command line is found to lack the flag.
 var errNoSunset = errors.New("say with --sunset DATE when version 1 ends, such as --sunset 2028-01-31")
 
-// v1Time reads a time of a flag: a day, which begins at 00:00 UTC, or a moment.
-func v1Time(flag, text string) (time.Time, error) {
+// v1Time reads a time of a flag: a day, which begins at 00:00 UTC, or a moment. An
+// empty text is no time.
+func v1Time(flag, text string) (t time.Time, err error) {
+	if text == "" {
+		return t, nil
+	}
 	if day, err := domain.ParseDate(text); err == nil {
 		return day.Time(), nil
 	}
-	t, err := domain.ParseTime(text)
-	if err != nil {
+	if t, err = domain.ParseTime(text); err != nil {
 		return t, fmt.Errorf("%s: %q is neither a day such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z", flag, text)
 	}
 	return t.Truncate(time.Microsecond), nil
@@ -62,53 +91,44 @@ type announceV1Cmd struct {
 	database.Flags
 	Sunset    string `required:"" env:"-" placeholder:"DATE" help:"When v1 ends, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z: at least twelve months after the announcement."`
 	Announced string `env:"-" placeholder:"DATE" help:"When the end was announced, in the same form; it may be in the past. Default: today (UTC)."`
+
+	times retire.Announcement
 }
 
-// Validate refuses times that are none.
-func (c announceV1Cmd) Validate() error {
+// Validate reads the times.
+func (c *announceV1Cmd) Validate() (err error) {
 	if c.Sunset == "" {
 		return errNoSunset
 	}
-	_, err := c.announcement(time.Time{})
+	if c.times.Announced, err = v1Time("--announced", c.Announced); err != nil {
+		return err
+	}
+	c.times.Sunset, err = v1Time("--sunset", c.Sunset)
 	return err
 }
 
-func (c announceV1Cmd) announcement(now time.Time) (a retire.Announcement, err error) {
-	a.Announced = domain.DateOf(now).Time()
-	if c.Announced != "" {
-		if a.Announced, err = v1Time("--announced", c.Announced); err != nil {
-			return a, err
-		}
-	}
-	a.Sunset, err = v1Time("--sunset", c.Sunset)
-	return a, err
-}
-
 // Run announces the end of v1, and names the operations that have no successor yet.
-func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
-	return retiring(ctx, c.Flags, s, func(d *db.DB, store *retire.Store) error {
-		a, err := c.announcement(d.Now())
-		if err != nil {
-			return err
+func (c *announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
+	return retiring(ctx, c.Flags, s, func(r retirement) error {
+		a := c.times
+		if a.Announced.IsZero() {
+			a.Announced = domain.DateOf(r.db.Now()).Time()
 		}
 		entry := &domain.AuditEntry{Operation: "v1 announce", Fields: []string{"sunset"}}
-		err = database.Audited(ctx, d, entry, func(ctx context.Context) error { return store.Announce(ctx, a) })
+		err := r.change(ctx, entry, func(ctx context.Context) (string, error) {
+			said := fmt.Sprintf("announced on %s: version 1 ends on %s.", retire.Moment(a.Announced), retire.Moment(a.Sunset))
+			return said, r.Announce(ctx, a)
+		})
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(s.Out, "announced on %s: version 1 ends on %s. %s\n", retire.Moment(a.Announced), retire.Moment(a.Sunset), acts)
-
-		state, err := store.Load(ctx)
-		if err != nil {
-			return err
-		}
-		missing, err := withoutSuccessor(state)
+		missing, err := withoutSuccessor(r.state)
 		if err != nil {
 			return err
 		}
 		if len(missing) > 0 {
 			fmt.Fprintf(s.Out, "%d operations have no successor in release %s of version 2, which is served: %s.\n"+
-				"Serve a later one (serve --release), else version 1 cannot be ended.\n", len(missing), state.Release(),
+				"Serve a later one (serve --release), else version 1 cannot be ended.\n", len(missing), r.state.Release,
 				strings.Join(missing, ", "))
 		}
 		fmt.Fprintln(s.Out, "Next: partnerapi v1 phase sets keys to read_only or brownout, and partnerapi v1 end ends it.")
@@ -120,13 +140,13 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 // of v2 that was served last. None is named where none was served yet.
 // A release that this program does not know is an error.
 func withoutSuccessor(state *retire.State) (missing []string, err error) {
-	if state.Release() == "" {
+	if state.Release == "" {
 		return nil, nil
 	}
 	var served op.Release
-	if err := served.UnmarshalText([]byte(state.Release())); err != nil {
+	if err := served.UnmarshalText([]byte(state.Release)); err != nil {
 		return nil, fmt.Errorf("the service serves release %s of version 2, which this program does not know: use its own: %w",
-			state.Release(), err)
+			state.Release, err)
 	}
 	for meta := range v1compat.New(v2.New(nil, nil), v1compat.Config{}).Routes() {
 		if !meta.Additive && meta.Successor.Meta().Since > served {
@@ -139,35 +159,27 @@ func withoutSuccessor(state *retire.State) (missing []string, err error) {
 type postponeV1Cmd struct {
 	database.Flags
 	Sunset string `required:"" env:"-" placeholder:"LATER" help:"When v1 ends now, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
+
+	sunset time.Time
 }
 
-// Validate refuses a time that is none.
-func (c postponeV1Cmd) Validate() error {
+// Validate reads the time.
+func (c *postponeV1Cmd) Validate() (err error) {
 	if c.Sunset == "" {
 		return errNoSunset
 	}
-	_, err := v1Time("--sunset", c.Sunset)
+	c.sunset, err = v1Time("--sunset", c.Sunset)
 	return err
 }
 
 // Run moves the sunset.
-func (c postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
-	sunset, err := v1Time("--sunset", c.Sunset)
-	if err != nil {
-		return err
-	}
-	return retiring(ctx, c.Flags, s, func(d *db.DB, store *retire.Store) error {
-		var before time.Time
+func (c *postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
+	return retiring(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 postpone", Fields: []string{"sunset"}}
-		err := database.Audited(ctx, d, entry, func(ctx context.Context) (err error) {
-			before, err = store.Postpone(ctx, sunset)
-			return err
+		return r.change(ctx, entry, func(ctx context.Context) (string, error) {
+			before, err := r.Postpone(ctx, c.sunset)
+			return fmt.Sprintf("version 1 ends on %s, not on %s.", retire.Moment(c.sunset), retire.Moment(before)), err
 		})
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(s.Out, "version 1 ends on %s, not on %s. %s\n", retire.Moment(sunset), retire.Moment(before), acts)
-		return err
 	})
 }
 
@@ -175,19 +187,16 @@ type cancelV1Cmd struct{ database.Flags }
 
 // Run takes the announcement back.
 func (c cancelV1Cmd) Run(ctx context.Context, s cli.Env) error {
-	return retiring(ctx, c.Flags, s, func(d *db.DB, store *retire.Store) error {
-		var a retire.Announcement
+	return retiring(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 cancel", Fields: []string{"sunset"}}
-		err := database.Audited(ctx, d, entry, func(ctx context.Context) (err error) {
-			a, err = store.Cancel(ctx)
-			return err
+		err := r.change(ctx, entry, func(ctx context.Context) (string, error) {
+			a, err := r.Cancel(ctx)
+			return fmt.Sprintf("the announcement of %s that version 1 ends on %s is taken back.", retire.Moment(a.Announced),
+				retire.Moment(a.Sunset)), err
 		})
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = fmt.Fprintln(s.Out, "Phases and brownouts stay: partnerapi v1 phase --all on takes those back.")
 		}
-		_, err = fmt.Fprintf(s.Out, "the announcement of %s that version 1 ends on %s is taken back. %s\n"+
-			"Phases and brownouts stay: partnerapi v1 phase --all on takes those back.\n", retire.Moment(a.Announced),
-			retire.Moment(a.Sunset), acts)
 		return err
 	})
 }
@@ -204,21 +213,18 @@ func (endV1Cmd) Help() string {
 
 // Run ends v1.
 func (c endV1Cmd) Run(ctx context.Context, s cli.Env) error {
-	return retiring(ctx, c.Flags, s, func(d *db.DB, store *retire.Store) error {
-		state, err := store.Load(ctx)
+	return retiring(ctx, c.Flags, s, func(r retirement) error {
+		calls, err := usage.LastCalls(ctx, r.db, r.db.Now().Add(-retire.Callers))
 		if err != nil {
 			return err
 		}
-		calls, err := usage.LastCalls(ctx, d, d.Now().Add(-retire.Callers))
+		missing, err := withoutSuccessor(r.state)
 		if err != nil {
 			return err
 		}
-		missing, err := withoutSuccessor(state)
-		if err != nil {
-			return err
-		}
-		err = database.Audited(ctx, d, &domain.AuditEntry{Operation: "v1 end"}, func(ctx context.Context) error {
-			return store.End(ctx, retire.Ending{Missing: missing, Calls: calls, Force: c.Force})
+		err = r.change(ctx, &domain.AuditEntry{Operation: "v1 end"}, func(ctx context.Context) (string, error) {
+			err := r.End(ctx, retire.Ending{Missing: missing, Calls: calls, Force: c.Force})
+			return "version 1 has ended: every key is answered 410.", err
 		})
 		if err != nil {
 			return err
@@ -226,25 +232,7 @@ func (c endV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		for _, call := range calls {
 			fmt.Fprintln(s.Err, "ended although it is called:", call)
 		}
-		_, err = fmt.Fprintln(s.Out, "version 1 has ended: every key is answered 410.", acts+
-			"\npartnerapi v1 phase --all on takes that back.")
+		_, err = fmt.Fprintln(s.Out, "partnerapi v1 phase --all on takes that back.")
 		return err
 	})
-}
-
-// keyCalled finds a key by its prefix, whole.
-func keyCalled(keys []db.Key, prefix string) (db.Key, error) {
-	for _, k := range keys {
-		if k.Prefix == prefix {
-			return k, nil
-		}
-	}
-	return db.Key{}, fmt.Errorf("there is no key with the prefix %q: give it whole, as the command keys list shows it", prefix)
-}
-
-// warnOfRevoked says that a key cannot call anything any more.
-func warnOfRevoked(w io.Writer, k db.Key) {
-	if k.RevokedAt != nil {
-		fmt.Fprintf(w, "%s is revoked: it cannot call anything.\n", k.Prefix)
-	}
 }

@@ -60,8 +60,8 @@ func (c StatusCmd) Validate() error {
 
 // Run shows how far the retirement of v1 is.
 func (c StatusCmd) Run(ctx context.Context, s cli.Env) error {
-	return retiring(ctx, c.Flags, s, func(d *db.DB, store *retire.Store) error {
-		st, err := c.Read(ctx, d, store, d.Now())
+	return retiring(ctx, c.Flags, s, func(r retirement) error {
+		st, err := c.Read(ctx, r.db, r.Store, r.db.Now())
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 }
 
 // statusOf is a key with its phase.
-func statusOf(k usage.Key, phase retire.Phase, until time.Time) keyStatus {
+func statusOf(k *usage.Key, phase retire.Phase, until time.Time) keyStatus {
 	out := keyStatus{
 		Who: k.Who, Phase: phase, PhaseUntil: timeGiven(until), Use: k.Use,
 		Shown: cmp.Or(k.Prefix, k.ID.UUID()), Label: k.Name, InPhase: phaseText(phase, until), Days: k.Days,
@@ -200,14 +200,16 @@ func phaseText(phase retire.Phase, until time.Time) string {
 // head says when v1 ends, what is to do when it was ended, and who called how much. last
 // is the last call of v1 that any key made in the last Silent; zero for none.
 func (st *Status) head(state *retire.State, last time.Time) {
-	a, announced := state.Announcement()
-	ended, over := state.Ended()
+	var a retire.Announcement
+	if state.Announcement != nil {
+		a = *state.Announcement
+	}
 	left := domain.DateOf(st.Now.Time).DaysUntil(domain.DateOf(a.Sunset))
 	var when string
 	switch {
-	case over:
-		when = fmt.Sprintf("v1 was ended on %s: it answers 410.", DayOf(ended))
-	case !announced:
+	case state.EndedAt != nil:
+		when = fmt.Sprintf("v1 was ended on %s: it answers 410.", DayOf(*state.EndedAt))
+	case state.Announcement == nil:
 		when = "The end of v1 is not announced: the command v1 announce does that."
 	case left < 0:
 		when = fmt.Sprintf("The sunset of v1 was on %s, %s ago: the command v1 end switches it off.", DayOf(a.Sunset),
@@ -215,14 +217,14 @@ func (st *Status) head(state *retire.State, last time.Time) {
 	default:
 		when = fmt.Sprintf("The sunset of v1 is on %s, in %s.", DayOf(a.Sunset), output.Counted(left, "day", "days"))
 	}
-	if announced {
+	if state.Announcement != nil {
 		st.Announcement = &announcement{domain.At(a.Announced), domain.At(a.Sunset), left}
 		when += fmt.Sprintf(" It was announced on %s.", DayOf(a.Announced))
 	}
 	st.Heading = []string{when}
-	if over {
-		st.EndedAt = timeGiven(ended)
-		st.Heading = append(st.Heading, st.deletion(ended, last))
+	if ended := state.EndedAt; ended != nil {
+		st.EndedAt = domain.MaybeAt(ended)
+		st.Heading = append(st.Heading, st.deletion(*ended, last))
 	}
 
 	var calls, failures int64
@@ -292,28 +294,6 @@ func (st *Status) WriteJSON(out io.Writer) error {
 		return err
 	}
 	return output.JSON(out, json.RawMessage(text))
-}
-
-// keyStarting finds a key by its prefix, or by the start of one that no other key has:
-// what is only shown may be named in short.
-func keyStarting(keys []db.Key, start string) (db.Key, error) {
-	var found []db.Key
-	for _, k := range keys {
-		if strings.HasPrefix(k.Prefix, start) {
-			found = append(found, k)
-		}
-	}
-	key, err := keyCalled(found, start)
-	switch {
-	case err == nil:
-		return key, nil
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > 1:
-		return key, fmt.Errorf("%d keys begin with %q: give the whole prefix, as the command keys list shows it",
-			len(found), start)
-	}
-	return key, err
 }
 
 // DayOf is a time's day (UTC).

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"math"
 	"slices"
 	"strings"
 
@@ -87,4 +88,92 @@ func grouped(n int64) string {
 		text = text[:i] + "," + text[i:]
 	}
 	return text
+}
+
+// box is where the curves of a chart are drawn, in the units of its view, which the page
+// has.
+type box struct{ left, right, top, bottom float64 }
+
+var (
+	wide  = box{64, 716, 12, 232}
+	small = box{3, 217, 3, 41}
+)
+
+// marks are how many days are named at the bottom of a chart, at the most.
+const marks = 6
+
+// chart is two curves by day: the calls of v1, and those of its successors.
+type chart struct {
+	// Calls and Successors are points of lines; Area is the first with the space below.
+	Calls, Successors, Area string
+	// Rows are the lines across, Marks the days at the bottom.
+	Rows, Marks []tick
+	// Words say what the curves show.
+	Words string
+}
+
+// tick is a line of a chart's axis with what stands at it.
+type tick struct {
+	At   float64
+	Text string
+	// Anchor is the part of the text that is there: its end or its middle.
+	Anchor string
+}
+
+// newChart draws the days, of which there is at least one.
+func newChart(days []usage.Day, b box) (c chart) {
+	var most, calls, successors int64
+	for _, d := range days {
+		most = max(most, d.Calls, d.Successors)
+		calls, successors = calls+d.Calls, successors+d.Successors
+	}
+	step := niceStep(most)
+	top := max(1, int64(math.Ceil(float64(most)/float64(step)))) * step
+	x := func(i int) float64 {
+		if len(days) == 1 {
+			return (b.left + b.right) / 2
+		}
+		return b.left + float64(i)/float64(len(days)-1)*(b.right-b.left)
+	}
+	y := func(n int64) float64 { return b.bottom - float64(n)/float64(top)*(b.bottom-b.top) }
+	line := func(of func(usage.Day) int64) string { // a single day is a short line
+		var points []string
+		for i, d := range days {
+			points = append(points, fmt.Sprintf("%.1f,%.1f", x(i), y(of(d))))
+		}
+		if len(days) == 1 {
+			points = append(points, fmt.Sprintf("%.1f,%.1f", x(0)+4, y(of(days[0]))))
+		}
+		return strings.Join(points, " ")
+	}
+
+	last := len(days) - 1
+	c.Calls = line(func(d usage.Day) int64 { return d.Calls })
+	c.Successors = line(func(d usage.Day) int64 { return d.Successors })
+	c.Area = fmt.Sprintf("%.1f,%.1f %s %.1f,%.1f", x(0), y(0), c.Calls, x(last), y(0))
+	c.Words = fmt.Sprintf("Calls by day from %s to %s: %s of v1, at the last day %s; "+
+		"%s of its successors in v2, at the last day %s.", days[0].Day, days[last].Day,
+		grouped(calls), grouped(days[last].Calls), grouped(successors), grouped(days[last].Successors))
+	for n := int64(0); n <= top; n += step {
+		c.Rows = append(c.Rows, tick{y(n), grouped(n), "end"})
+	}
+	for i := last; i >= 0; i -= max(1, (last+marks-1)/(marks-1)) { // today is always named
+		anchor := "middle"
+		if i == last && i > 0 {
+			anchor = "end"
+		}
+		c.Marks = append(c.Marks, tick{x(i), days[i].Day.Time().Format("2 Jan"), anchor})
+	}
+	return c
+}
+
+// niceStep is a round number of which some four reach up to the most.
+func niceStep(most int64) int64 {
+	for unit := int64(1); ; unit *= 10 {
+		for _, step := range []int64{unit, 2 * unit, 5 * unit} {
+			if step*4 >= most {
+				return step
+			}
+		}
+	}
 }

@@ -1,0 +1,191 @@
+package v1cmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/v1compat/retire"
+)
+
+type brownoutCmd struct {
+	Add    addBrownoutCmd    `cmd:"" help:"Add windows in which the keys in phase brownout are answered 410."`
+	List   listBrownoutsCmd  `cmd:"" help:"List the brownouts, the oldest first."`
+	Cancel cancelBrownoutCmd `cmd:"" help:"Remove a brownout, also one whose window is open."`
+}
+
+// brownoutObject is a brownout as the audit trail names it.
+func brownoutObject(id int64) domain.AuditObject {
+	return domain.AuditObject{Kind: "brownout", ID: strconv.FormatInt(id, 10)}
+}
+
+type addBrownoutCmd struct {
+	database.Flags
+	Start string        `required:"" env:"-" placeholder:"TIME" help:"When the first window begins, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
+	For   time.Duration `required:"" env:"-" placeholder:"10m" help:"How long each window is: 1s to 744h."`
+	Every time.Duration `env:"-" placeholder:"168h" help:"How long it is from the beginning of one window to that of the next."`
+	Count int           `default:"1" env:"-" help:"How many windows there are, at most 1000."`
+	Keys  []string      `env:"-" placeholder:"PREFIX,…" help:"Only these keys, at most 100, by their prefixes as keys list shows them. Default: all."`
+
+	start time.Time
+}
+
+// Help says whom a brownout is for.
+func (addBrownoutCmd) Help() string {
+	return `A brownout is for keys in the phase brownout: for all of them, or for those of --keys that are in it. It moves no key into the phase (partnerapi v1 phase KEY brownout does). A window holds its first moment and not its last.`
+}
+
+// Validate reads the time.
+func (c *addBrownoutCmd) Validate() (err error) {
+	if c.Start == "" {
+		return errors.New("say with --start TIME when the first window begins, such as --start 2027-01-31T12:00:00Z, and with " +
+			"--for how long it is, such as --for 10m")
+	}
+	c.start, err = v1Time("--start", c.Start)
+	return err
+}
+
+// Run adds a brownout.
+func (c *addBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
+	return retiring(ctx, c.Flags, s, func(r retirement) error {
+		all, err := r.db.Keys(ctx)
+		if err != nil {
+			return err
+		}
+		window := retire.Window{Start: c.start, For: c.For, Every: c.Every, Count: c.Count}
+		for _, prefix := range c.Keys {
+			key, err := keyCalled(all, strings.TrimSpace(prefix))
+			if err != nil {
+				return fmt.Errorf("--keys: %w", err)
+			}
+			if !slices.Contains(window.Keys, key.ID) {
+				window.Keys = append(window.Keys, key.ID)
+			}
+		}
+		entry := &domain.AuditEntry{Operation: "v1 brownout add", Fields: []string{"count", "every", "for", "keys", "start"}}
+		err = r.change(ctx, entry, func(ctx context.Context) (string, error) {
+			id, err := r.AddBrownout(ctx, window)
+			entry.Object = brownoutObject(id)
+			return fmt.Sprintf("brownout %d: %s.", id, scheduled(window)), err
+		})
+		if err == nil {
+			c.hint(r, window, all)
+		}
+		return err
+	})
+}
+
+// hint names the keys that the brownout does not touch although it names them, and
+// says so where it touches none.
+func (c *addBrownoutCmd) hint(r retirement, window retire.Window, all []db.Key) {
+	touched := len(window.Keys) > 0
+	for _, k := range all {
+		phase, _ := r.state.PhaseOf(retire.Key{ID: k.ID, Partner: k.PartnerID}, r.db.Now())
+		touched = touched || phase == retire.Brownout
+		if phase != retire.Brownout && slices.Contains(window.Keys, k.ID) {
+			fmt.Fprintf(r.Out, "%s is in phase %s, so this does not touch it: partnerapi v1 phase %s brownout puts it there.\n",
+				k.Prefix, phase, k.Prefix)
+		}
+	}
+	if !touched {
+		fmt.Fprintln(r.Out, "No key is in phase brownout, so this touches none: partnerapi v1 phase KEY brownout puts one there.")
+	}
+}
+
+// scheduled is a schedule for people.
+func scheduled(w retire.Window) string {
+	text := fmt.Sprintf("%v from %s", w.For, retire.Moment(w.Start))
+	if w.Count > 1 {
+		text += fmt.Sprintf(", every %v, %d times, the last to %s", w.Every, w.Count, retire.Moment(w.Ends()))
+	}
+	return text
+}
+
+type listBrownoutsCmd struct {
+	database.Flags
+	JSON bool `name:"json" env:"-" help:"Print JSON, an array of brownouts."`
+}
+
+// brownoutLine is a brownout as the command prints it in JSON.
+type brownoutLine struct {
+	ID           int64       `json:"id"`
+	StartAt      domain.Time `json:"start_at"`
+	ForSeconds   int64       `json:"for_seconds"`
+	EverySeconds *int64      `json:"every_seconds"` // null for one window
+	Count        int         `json:"count"`
+	Keys         []string    `json:"keys"` // their prefixes; none for all in phase brownout
+
+	row []any // what the table shows
+}
+
+// Run lists the brownouts.
+func (c listBrownoutsCmd) Run(ctx context.Context, s cli.Env) error {
+	return retiring(ctx, c.Flags, s, func(r retirement) error {
+		keys, err := r.db.Keys(ctx)
+		if err != nil {
+			return err
+		}
+		prefixes := map[domain.KeyID]string{}
+		for _, k := range keys {
+			prefixes[k.ID] = k.Prefix
+		}
+
+		var lines []brownoutLine
+		for _, w := range r.state.Windows {
+			line := brownoutLine{
+				ID: w.ID, StartAt: domain.At(w.Start), ForSeconds: int64(w.For / time.Second), Count: w.Count, Keys: []string{},
+			}
+			every := "-"
+			if w.Count > 1 {
+				line.EverySeconds, every = output.Given(int64(w.Every/time.Second)), w.Every.String()
+			}
+			for _, key := range w.Keys {
+				line.Keys = append(line.Keys, cmp.Or(prefixes[key], key.String()))
+			}
+			line.row = []any{
+				w.ID, retire.Moment(w.Start), w.For, every, w.Count, next(w, r.db.Now()),
+				cmp.Or(strings.Join(line.Keys, ","), "all in phase brownout"),
+			}
+			lines = append(lines, line)
+		}
+		columns := []any{"ID", "START", "FOR", "EVERY", "COUNT", "NEXT", "KEYS"}
+		return output.List(s.Out, c.JSON, lines, columns, func(l brownoutLine) []any { return l.row })
+	})
+}
+
+// next says which window of a brownout comes next.
+func next(w retire.Window, now time.Time) string {
+	from, to, ok := w.Next(now)
+	switch {
+	case !ok:
+		return "over"
+	case from.After(now):
+		return retire.Moment(from)
+	}
+	return "now, to " + retire.Moment(to)
+}
+
+type cancelBrownoutCmd struct {
+	database.Flags
+	ID int64 `arg:"" help:"The brownout's number, as brownout list shows it."`
+}
+
+// Run removes a brownout.
+func (c cancelBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
+	return retiring(ctx, c.Flags, s, func(r retirement) error {
+		entry := &domain.AuditEntry{Operation: "v1 brownout cancel", Object: brownoutObject(c.ID)}
+		return r.change(ctx, entry, func(ctx context.Context) (string, error) {
+			return fmt.Sprintf("brownout %d is cancelled.", c.ID), r.CancelBrownout(ctx, c.ID)
+		})
+	})
+}
