@@ -78,11 +78,11 @@ func (f *Facade) clientRoutes(api *v2.API) {
 		Description: "Returns the partner that the key belongs to, with the admins who see every client.",
 		Fails:       []int{http.StatusBadRequest},
 	}, api.GetPartner, fromGetPartner, toPartner)
-	ownList(f, Meta{
+	listNext(f, Meta{
 		ID: "clients", Method: "GET", Path: "/clients", Status: http.StatusOK, Summary: "Get Clients",
 		GivenUp:     []string{"phishing_click_rate_last_year", "phishing_click_rate_total"},
 		Description: "Returns the clients that the key reaches, by their creation.",
-	}, api.ListClients, fromListClients, toClient, api.ListClients, nextListClients)
+	}, api.ListClients, fromListClients, toClient, nextListClients)
 	call(f, Meta{
 		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, Summary: "Create Client",
 		Description: "Creates a client under the key's partner. It starts with the foundational training program. Use " +
@@ -127,7 +127,7 @@ func fromListClients(in *listClients) (*v2.ListClients, *op.Paging) {
 // nextListClients names those of the ids only that the key is known to reach: v2's
 // id of another's client is not for a caller who has guessed its number. A list
 // of which more pages follow says so of all of them or of none.
-func nextListClients(in *v2.ListClients, page *op.Page[v2.Client]) (*v2.ListClients, *op.Paging) {
+func nextListClients(in *v2.ListClients, page *op.Page[v2.Client]) (any, *op.Paging) {
 	next := *in
 	ids := in.Query.IDs
 	if ids == nil || page == nil {

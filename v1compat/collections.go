@@ -85,14 +85,14 @@ func (f *Facade) collectionRoutes(api *v2.API, own *v2.V1) {
 		Fails:       []int{http.StatusNotFound},
 	}, api.ListMembers, fromListMembers, toMember)
 
-	ownCall(f, Meta{
+	callNext(f, Meta{
 		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK,
 		Summary: "Add Collection Member",
 		Description: "Makes the user a member of the collection. The user leaves every other collection of the " +
 			"client.",
 		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
-		Fields: map[string]string{"user_id": "user_infima_id"},
-	}, own.MoveMember, fromAddMember, toAdded, api.AddMembers, nextAddMember)
+		Fields: map[string]string{"user_id": "user_infima_id"}, Successor: api.AddMembers,
+	}, own.MoveMember, fromAddMember, toAdded, nextAddMember)
 
 	call(f, Meta{
 		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id",
@@ -160,7 +160,7 @@ func fromAddMember(in *addMember) *v2.MoveMember {
 	return out
 }
 
-func nextAddMember(in *v2.MoveMember) *v2.AddMembers {
+func nextAddMember(in *v2.MoveMember) any {
 	out := &v2.AddMembers{}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.ClientID, in.Path.CollectionID
 	return out

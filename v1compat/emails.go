@@ -51,15 +51,15 @@ type listSentEmails struct {
 }
 
 func (f *Facade) emailRoutes(api *v2.API, own *v2.V1) {
-	ownList(f, Meta{
+	listNext(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK,
 		Summary: "Retrieve Sent Emails",
 		Description: "Returns the mails that were sent within 30 days to a user, or to all users in reach with an " +
 			"address, newest first. `limit` and `offset` are taken from the query.",
 		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:  map[string]string{"user_id": "user_infima_id"},
-		GivenUp: []string{"message_infima_id", "user_infima_id"},
-	}, own.SentEmails, fromListSentEmails, toSentEmail, api.ListEmails, nextListSentEmails)
+		GivenUp: []string{"message_infima_id", "user_infima_id"}, Successor: api.ListEmails,
+	}, own.SentEmails, fromListSentEmails, toSentEmail, nextListSentEmails)
 }
 
 func fromListSentEmails(in *listSentEmails) (*v2.SentEmails, *op.Paging) {
@@ -82,7 +82,7 @@ func fromListSentEmails(in *listSentEmails) (*v2.SentEmails, *op.Paging) {
 }
 
 // nextListSentEmails is for one user: v2 lists no mails of several.
-func nextListSentEmails(in *v2.SentEmails, _ *op.Page[v2.AddressedEmail]) (*v2.ListEmails, *op.Paging) {
+func nextListSentEmails(in *v2.SentEmails, _ *op.Page[v2.AddressedEmail]) (any, *op.Paging) {
 	if in.User.IsZero() {
 		return nil, nil
 	}

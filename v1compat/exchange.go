@@ -2,6 +2,7 @@ package v1compat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -159,14 +160,13 @@ func namingOf[K domain.Kind]() naming {
 // mention is a value that was given, and the object that it names.
 type mention struct {
 	given givenID
+	// isID says that the value is an id of the kind, of an object or not.
+	isID bool
 	// number is v1's; 0 where the value is none.
 	number int64
 	// id is zero where the value is no id, or a number that no object has.
 	id idmap.UUID
 }
-
-// isID reports whether the value is an id of the kind, of an object or not.
-func (m mention) isID() bool { return m.number != 0 || m.id != idmap.UUID{} }
 
 // read reads a value as an id of either version.
 func (n naming) read(value jsontext.Value) mention {
@@ -177,7 +177,7 @@ func (n naming) read(value jsontext.Value) mention {
 		decoded, _ := jsontext.AppendUnquote(nil, value)
 		text = string(decoded)
 		if id, err := n.parse(text); err == nil {
-			m.id = id
+			m.isID, m.id = true, id
 			return m
 		}
 	}
@@ -186,12 +186,12 @@ func (n naming) read(value jsontext.Value) mention {
 	case n.numbers == 0 && value.Kind() == '"':
 		var id UUID[domain.UserKind] // whose form is that of all kinds
 		if id.UnmarshalText([]byte(text)) == nil {
-			m.id = idmap.UUID(id.ID)
+			m.isID, m.id = true, idmap.UUID(id.ID)
 		}
 	case n.numbers != 0 && (value.Kind() == '0' || value.Kind() == '"' && n.quoted):
 		var ref idmap.Ref[domain.ClientKind]
 		if ref.UnmarshalText([]byte(text)) == nil {
-			m.number = ref.Number
+			m.isID, m.number = true, ref.Number
 		}
 	}
 	return m
@@ -216,7 +216,7 @@ func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error
 	}
 	var ids []idmap.UUID
 	for _, m := range mentions {
-		if m.isID() { // an unused number too, as the zero id, which no object has
+		if m.isID { // an unused number too, as the zero id, which no object has
 			ids = append(ids, m.id)
 		}
 	}
@@ -225,11 +225,31 @@ func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error
 		return nil, err
 	}
 	lookup.Among(reached).Reached()
-	numbers, err := e.numbers(ctx, names, mentions, reached)
-	if err != nil {
+
+	// An object that was given several times is shown once, by any of its mentions.
+	found := map[idmap.UUID]int64{}
+	for _, m := range mentions {
+		if reached[m.id] {
+			found[m.id] = max(found[m.id], m.number)
+		}
+	}
+	if err := e.number(ctx, names, found); err != nil {
 		return nil, err
 	}
-	return names.answer(mentions, reached, numbers)
+	out := &Exchanged{Items: []ExchangedID{}, Invalid: []givenID{}}
+	refused := map[givenID]bool{}
+	for _, m := range mentions {
+		number, shown := found[m.id]
+		switch {
+		case shown:
+			delete(found, m.id)
+			out.Items = append(out.Items, ExchangedID{V1: names.old(m.id, number), V2: names.show(m.id)})
+		case !reached[m.id] && !refused[m.given]:
+			refused[m.given] = true
+			out.Invalid = append(out.Invalid, m.given)
+		}
+	}
+	return out, nil
 }
 
 // resolve sets the ids of numbers.
@@ -240,80 +260,39 @@ func (e exchange) resolve(ctx context.Context, names naming, mentions []mention)
 			wanted = append(wanted, idmap.NumberKey{Kind: names.numbers, Number: m.number})
 		}
 	}
-	if len(wanted) == 0 {
-		return idmap.Lookup{}, nil
-	}
 	found, lookup, err := e.Registry.IDs(ctx, wanted)
 	for i, m := range mentions {
-		if m.number != 0 {
-			mentions[i].id = found[idmap.NumberKey{Kind: names.numbers, Number: m.number}]
-		}
+		mentions[i].id = cmp.Or(m.id, found[idmap.NumberKey{Kind: names.numbers, Number: m.number}])
 	}
 	return lookup, err
 }
 
-// numbers finds the numbers of the objects that are reached: those by which some
-// were given, and the registry's of the rest. There are none of a kind that v1 names
-// by UUID.
-func (e exchange) numbers(
-	ctx context.Context, names naming, mentions []mention, reached map[idmap.UUID]bool,
-) (map[idmap.UUID]int64, error) {
-	numbers := make(map[idmap.UUID]int64, len(reached))
+// number finds the numbers of the objects that were given by their ids alone. There are
+// none of a kind that v1 names by UUID. That an object has none is an error: the
+// registry's triggers would have to be missing.
+func (e exchange) number(ctx context.Context, names naming, objects map[idmap.UUID]int64) error {
 	if names.numbers == 0 {
-		return numbers, nil
-	}
-	for _, m := range mentions {
-		if m.number != 0 && reached[m.id] {
-			numbers[m.id] = m.number
-		}
+		return nil
 	}
 	var wanted []idmap.IDKey
-	for id := range reached {
-		if numbers[id] == 0 {
+	for id, number := range objects {
+		if number == 0 {
 			wanted = append(wanted, idmap.IDKey{Kind: names.numbers, ID: id})
 		}
 	}
-	if len(wanted) == 0 {
-		return numbers, nil
-	}
 	found, err := e.Registry.Numbers(ctx, wanted)
-	for key, number := range found {
-		numbers[key.ID] = number
-	}
-	return numbers, err
-}
-
-// answer divides the mentions into objects that are reached and the rest.
-func (n naming) answer(
-	mentions []mention, reached map[idmap.UUID]bool, numbers map[idmap.UUID]int64,
-) (*Exchanged, error) {
-	out := &Exchanged{Items: []ExchangedID{}, Invalid: []givenID{}}
-	shown, refused := make(map[idmap.UUID]bool, len(reached)), make(map[givenID]bool)
-	for _, m := range mentions {
-		switch {
-		case reached[m.id] && !shown[m.id]:
-			shown[m.id] = true
-			old, err := n.old(m.id, numbers[m.id])
-			if err != nil {
-				return nil, err
-			}
-			out.Items = append(out.Items, ExchangedID{V1: old, V2: n.show(m.id)})
-		case !reached[m.id] && !refused[m.given]:
-			refused[m.given] = true
-			out.Invalid = append(out.Invalid, m.given)
+	for _, key := range wanted {
+		if objects[key.ID] = found[key]; found[key] == 0 && err == nil {
+			err = fmt.Errorf("exchange ids: %s has no number", names.show(key.ID))
 		}
 	}
-	return out, nil
+	return err
 }
 
-// old is the id of an object in v1. That one has no number is an error: the
-// registry's triggers would have to be missing.
-func (n naming) old(id idmap.UUID, number int64) (v1ID, error) {
+// old is the id of an object in v1.
+func (n naming) old(id idmap.UUID, number int64) v1ID {
 	if n.numbers == 0 {
-		return v1ID{text: domain.UserID(id).UUID(), quoted: true}, nil
+		return v1ID{text: domain.UserID(id).UUID(), quoted: true}
 	}
-	if number == 0 {
-		return v1ID{}, fmt.Errorf("exchange ids: %s has no number", n.show(id))
-	}
-	return v1ID{text: strconv.FormatInt(number, 10), quoted: n.quoted}, nil
+	return v1ID{text: strconv.FormatInt(number, 10), quoted: n.quoted}
 }

@@ -35,13 +35,13 @@ type listPhishing struct {
 }
 
 func (f *Facade) phishingRoutes(api *v2.API, own *v2.V1) {
-	ownList(f, Meta{
+	listNext(f, Meta{
 		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK,
 		Summary: "Get User Phishing Results",
 		Description: "Returns the simulated mails that were sent to a user, newest first, and how far each got. What " +
 			"mail scanners did is not counted.",
-		Fails: []int{http.StatusNotFound}, Reordered: true,
-	}, own.SentResults, fromListPhishing, toPhishingResult, api.ListPhishingResults, nextListPhishing)
+		Fails: []int{http.StatusNotFound}, Reordered: true, Successor: api.ListPhishingResults,
+	}, own.SentResults, fromListPhishing, toPhishingResult, nextListPhishing)
 }
 
 func fromListPhishing(in *listPhishing) (*v2.SentResults, *op.Paging) {
@@ -51,9 +51,7 @@ func fromListPhishing(in *listPhishing) (*v2.SentResults, *op.Paging) {
 }
 
 // nextListPhishing asks for the results of the user that were sent.
-func nextListPhishing(
-	in *v2.SentResults, _ *op.Page[v2.PhishingResult],
-) (*v2.ListPhishingResults, *op.Paging) {
+func nextListPhishing(in *v2.SentResults, _ *op.Page[v2.PhishingResult]) (any, *op.Paging) {
 	out := &v2.ListPhishingResults{}
 	out.Path.ClientID = in.Client
 	out.Query.UserID = in.Path.UserID.String()

@@ -32,12 +32,12 @@ type downloadReport struct {
 }
 
 func (f *Facade) reportRoutes(api *v2.API, own *v2.V1) {
-	ownList(f, Meta{
+	listNext(f, Meta{
 		ID: "reports", Method: "GET", Path: "/clients/:client_id/reports", Status: http.StatusOK,
 		Summary:     "Get Reports",
 		Description: "Returns the reports of a client, by their creation.", Reordered: true,
-		GivenUp: []string{"download_link", "updated_at"},
-	}, own.OldReports, fromListReports, toReport, api.ListReports, nextListReports)
+		GivenUp: []string{"download_link", "updated_at"}, Successor: api.ListReports,
+	}, own.OldReports, fromListReports, toReport, nextListReports)
 	single(f, Meta{
 		ID: "download-report", Method: "GET", Path: "/clients/:client_id/reports/:report_id", Status: http.StatusOK,
 		Summary:     "Download Report",
@@ -52,7 +52,7 @@ func fromListReports(in *listReports) (*v2.OldReports, *op.Paging) {
 	return out, &out.Query.Paging
 }
 
-func nextListReports(in *v2.OldReports, _ *op.Page[v2.Report]) (*v2.ListReports, *op.Paging) {
+func nextListReports(in *v2.OldReports, _ *op.Page[v2.Report]) (any, *op.Paging) {
 	out := &v2.ListReports{}
 	out.Path.ClientID = in.Path.ClientID
 	return out, &out.Query.Paging

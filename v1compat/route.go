@@ -81,8 +81,8 @@ func call[In, V2In, V2Out, Out any](
 	callNext(f, meta, o, to, from, func(called *V2In) any { return called })
 }
 
-// callNext is call with next, which makes the successor's input of the one that was
-// called.
+// callNext is call with next, which makes the input of the route's Successor of the one
+// that was called.
 func callNext[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out, next func(*V2In) any,
 ) {
@@ -116,8 +116,9 @@ func list[In, V2In, Row, Item any](
 	listNext(f, meta, o, to, item, nil)
 }
 
-// listNext is list with next, which makes the successor's input of the one that was
-// called for a page, and returns the Paging in it; nil where they are the same.
+// listNext is list with next, which makes the input of the route's Successor of the one
+// that was called for a page, nil for none, and returns the Paging in it. Its page is nil
+// where none was read. A nil next says that they are the same.
 func listNext[In, V2In, Row, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item,
 	next func(*V2In, *op.Page[Row]) (any, *op.Paging),
@@ -314,3 +315,19 @@ func hasField(in *op.Input, name string) bool {
 	}
 	return false
 }
+
+// addOwn adds an additive route: one that is not in v1's own document, for callers
+// who move to v2 (decisions 11.4, 11.5). Its operation, v1.ID, is a read that only
+// v1 has; tag is the resource that documents list it under. What else is true of
+// routes is true of it.
+func addOwn[In, Out any](f *Facade, meta Meta, tag string, run func(context.Context, *In) (*Out, error)) {
+	meta.Additive = true
+	o := op.Add(f.own, op.Meta{
+		ID: "v1." + meta.ID, Tag: tag, Method: meta.Method, Path: meta.Path, Scope: domain.Read, Since: op.V2_0,
+		Status: meta.Status, Summary: meta.Summary,
+	}, run)
+	call(f, meta, o, itself[In], itself[Out])
+}
+
+// itself translates nothing: input and output are v1's.
+func itself[T any](v *T) *T { return v }

@@ -23,12 +23,13 @@ type sendPhishing struct {
 }
 
 func (f *Facade) sendPhishingRoutes(api *v2.API, own *v2.V1) {
-	ownCall(f, Meta{
+	callNext(f, Meta{
 		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
 		Description: "Schedules a simulated mail to one user, whichever client the user belongs to.",
 		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:      map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
-	}, own.SendToUser, fromSendPhishing, toMessage, api.SendPhishing, nextSendPhishing)
+		Successor:   api.SendPhishing,
+	}, own.SendToUser, fromSendPhishing, toMessage, nextSendPhishing)
 }
 
 // fromSendPhishing names the one user. A number that is no template's is the
@@ -47,7 +48,7 @@ func fromSendPhishing(in *sendPhishing) *v2.SendToUser {
 	return out
 }
 
-func nextSendPhishing(in *v2.SendToUser) *v2.SendPhishing {
+func nextSendPhishing(in *v2.SendToUser) any {
 	out := &v2.SendPhishing{}
 	out.Path.ClientID = in.Client
 	return out
