@@ -68,7 +68,7 @@ func (r rules) content(item jsontext.Value) string {
 	maps.DeleteFunc(all, func(name string, _ jsontext.Value) bool {
 		return slices.Contains(r.explained, name) || slices.Contains(r.tolerated, name)
 	})
-	return jsonOf(all)
+	return string(valueOf(all))
 }
 
 func (r rules) walk(v *verdict, field string, got, want jsontext.Value) {

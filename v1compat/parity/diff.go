@@ -17,7 +17,8 @@ import (
 type comparison struct {
 	run  *run
 	list *list
-	// sample is how many rows of the first side are read, spread evenly; 0 is all.
+	// sample is how many of the rows that both sides have are compared, spread evenly; 0
+	// is all.
 	sample int
 }
 
@@ -70,10 +71,9 @@ func (c *comparison) first(ctx context.Context, count bool) (reading, error) {
 func (c *comparison) second(ctx context.Context, count bool) (reading, error) {
 	switch refusal := c.list.Refusal; {
 	case c.run.old != nil:
-		all := &comparison{run: c.run, list: c.list}
-		return all.readV1(ctx, c.run.service, count)
+		return c.readV1(ctx, c.run.service, count)
 	case refusal != nil:
-		return reading{of: answer{status: refusal.Status, body: []byte(jsonOf(refusal))}}, nil
+		return reading{of: answer{status: refusal.Status, body: valueOf(refusal)}}, nil
 	}
 	return c.readV2(ctx, count)
 }
@@ -89,7 +89,7 @@ func (c *comparison) diff(v1, other reading) diff {
 		other.rows = other.rows[min(max(c.list.Offset, 0), len(other.rows)):]
 		other.rows = other.rows[:min(c.list.Limit, len(other.rows))]
 	}
-	if c.list.key == "" && len(v1.rows) != len(other.rows) && !v1.sampled {
+	if c.list.key == "" && len(v1.rows) != len(other.rows) {
 		c.run.rules(c.list).byContent(v1.rows)
 		c.run.rules(c.list).byContent(other.rows)
 	}
@@ -106,13 +106,14 @@ func (c *comparison) diff(v1, other reading) diff {
 			continue
 		}
 		d.pairs = append(d.pairs, [2]row{r, match})
-		v := c.run.rules(c.list).compare(r.value, match.value)
-		d.found[suspect{byRow, r.key}] = finding{v, [2]answer{r.of, match.of}}
+	}
+	for _, i := range spread(len(d.pairs), c.sample) {
+		a, b := d.pairs[i][0], d.pairs[i][1]
+		v := c.run.rules(c.list).compare(a.value, b.value)
+		d.found[suspect{byRow, a.key}] = finding{v, [2]answer{a.of, b.of}}
 	}
 	for key, r := range left {
-		if !v1.sampled {
-			d.found[suspect{byRow, key}] = finding{faulty("missing row", nil, r.value), [2]answer{v1.of, r.of}}
-		}
+		d.found[suspect{byRow, key}] = finding{faulty("missing row", nil, r.value), [2]answer{v1.of, r.of}}
 	}
 	both := [2]answer{v1.of, other.of}
 	d.found[suspect{kind: byOrder}] = finding{c.compareOrder(d.pairs, v1.rows), both}
@@ -139,7 +140,7 @@ func (c *comparison) compareOrder(pairs [][2]row, rows []row) (v verdict) {
 	for i := 1; i < len(pairs) && len(v.faults) == 0; i++ {
 		a, b := pairs[i-1], pairs[i]
 		if a[1].place > b[1].place {
-			v = faulty("order", text(a[0].key.id+" before "+b[0].key.id), text(b[0].key.id+" before "+a[0].key.id))
+			v = faulty("order", valueOf(a[0].key.id+" before "+b[0].key.id), valueOf(b[0].key.id+" before "+a[0].key.id))
 		}
 	}
 
@@ -148,7 +149,7 @@ func (c *comparison) compareOrder(pairs [][2]row, rows []row) (v verdict) {
 		before, value := memberOf(rows[i-1].value, name), memberOf(rows[i].value, name)
 		by := cmp.Or(cmp.Compare(len(before), len(value)), strings.Compare(before, value))
 		if by > 0 && !descending || by < 0 && descending {
-			v.faults = append(v.faults, fault{"order", text(name + " " + value + " after " + before), nil})
+			v.faults = append(v.faults, fault{"order", valueOf(name + " " + value + " after " + before), nil})
 			break
 		}
 	}
@@ -165,12 +166,12 @@ func (c *comparison) compareTotal(v1, other reading, rows int) verdict {
 	if c.run.old != nil {
 		counts = append(counts, other.total)
 	}
-	if !c.list.exact && !v1.sampled {
+	if !c.list.exact {
 		counts = append(counts, len(v1.rows))
 	}
 	for _, n := range slices.Backward(counts) {
 		if n != v1.total {
-			return faulty("total", number(v1.total), number(n))
+			return faulty("total", valueOf(v1.total), valueOf(n))
 		}
 	}
 	return verdict{equal: 1}
@@ -190,7 +191,7 @@ func (c *comparison) compareStatus(v1, other answer) verdict {
 		}
 	}
 	if wanted := c.list.status; len(v.faults) == 0 && c.run.old == nil && wanted != 0 && v1.status != wanted {
-		return faulty("status", number(v1.status), number(wanted))
+		return faulty("status", valueOf(v1.status), valueOf(wanted))
 	}
 	return v
 }
@@ -222,20 +223,20 @@ func (f failure) value() jsontext.Value {
 	if f.status < 400 {
 		f.code = ""
 	}
-	return jsontext.Value(jsonOf(map[string]any{"status": f.status, "error": f.code}))
+	return valueOf(map[string]any{"status": f.status, "error": f.code})
 }
 
 // wrong are the faults of an error's form: v1's and v2's say the id of the request and
 // what went wrong.
 func (f failure) wrong(a answer) (faults []fault) {
 	if id := a.header.Get("X-Request-Id"); f.requestID != id {
-		faults = append(faults, a.fault("request_id", text(f.requestID), text(id)))
+		faults = append(faults, a.fault("request_id", valueOf(f.requestID), valueOf(id)))
 	}
 	if f.message == "" {
-		faults = append(faults, a.fault("message", text(""), nil))
+		faults = append(faults, a.fault("message", valueOf(""), nil))
 	}
 	if f.bodyStatus != "" && f.bodyStatus != strconv.Itoa(a.status) {
-		faults = append(faults, a.fault("body.status", text(f.bodyStatus), number(a.status)))
+		faults = append(faults, a.fault("body.status", valueOf(f.bodyStatus), valueOf(a.status)))
 	}
 	return faults
 }

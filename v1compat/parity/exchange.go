@@ -29,7 +29,7 @@ var unusedID = idmap.UUID{6: 0x70, 8: 0x80}
 func (r *run) numbers(ctx context.Context) v1compat.Numbers {
 	return func(keys []idmap.IDKey) (map[idmap.IDKey]int64, error) {
 		return known[idmap.IDKey, int64](ctx, r, keys, func(k idmap.IDKey) (idmap.Kind, jsontext.Value) {
-			return k.Kind, text(k.String())
+			return k.Kind, valueOf(k.String())
 		})
 	}
 }
@@ -38,7 +38,7 @@ func (r *run) numbers(ctx context.Context) v1compat.Numbers {
 func (r *run) ids(ctx context.Context) func([]idmap.NumberKey) (map[idmap.NumberKey]idmap.UUID, error) {
 	return func(keys []idmap.NumberKey) (map[idmap.NumberKey]idmap.UUID, error) {
 		found, err := known[idmap.NumberKey, idmap.UUID](ctx, r, keys, func(k idmap.NumberKey) (idmap.Kind, jsontext.Value) {
-			return k.Kind, number(int(k.Number))
+			return k.Kind, valueOf(k.Number)
 		})
 		for _, key := range keys {
 			if _, ok := found[key]; !ok && err == nil {
@@ -116,7 +116,7 @@ func (r *run) exchange(ctx context.Context, kind string, ids []jsontext.Value) (
 	for len(ids) > 0 {
 		some := ids[:min(len(ids), exchangeAt)]
 		ids = ids[len(some):]
-		a, err := r.service.do(ctx, post("/v1/ids/exchange", jsonOf(map[string]any{"kind": kind, "ids": some})))
+		a, err := r.service.do(ctx, post("/v1/ids/exchange", string(valueOf(map[string]any{"kind": kind, "ids": some}))))
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +124,7 @@ func (r *run) exchange(ctx context.Context, kind string, ids []jsontext.Value) (
 			Items []exchanged `json:"items"`
 		}
 		if a.status != http.StatusOK || json.Unmarshal(a.body, &out) != nil {
-			r.report.count(exchangeAs, verdict{faults: []fault{{"status", number(a.status), number(http.StatusOK)}}}, a)
+			r.report.count(exchangeAs, faulty("status", valueOf(a.status), valueOf(http.StatusOK)), a)
 			continue
 		}
 		r.checkHeaders(exchangeAs, a)
@@ -135,10 +135,10 @@ func (r *run) exchange(ctx context.Context, kind string, ids []jsontext.Value) (
 
 // idValue is an id of either version as JSON: v1's numbers are numbers.
 func idValue(id string) jsontext.Value {
-	if _, err := strconv.ParseUint(id, 10, 31); err == nil {
-		return number(atoi(id))
+	if n, err := strconv.ParseUint(id, 10, 31); err == nil {
+		return valueOf(n)
 	}
-	return text(id)
+	return valueOf(id)
 }
 
 func atoi(digits string) int {

@@ -37,7 +37,7 @@ func (r *run) checkHeaders(operation string, a answer) {
 		if ok {
 			v.equal++
 		} else {
-			v.faults = append(v.faults, a.fault(name, text(a.header.Get(name)), text(want)))
+			v.faults = append(v.faults, a.fault(name, valueOf(a.header.Get(name)), valueOf(want)))
 		}
 	}
 	check("X-Request-Id", a.id, a.header.Get("X-Request-Id") == a.id)
@@ -66,7 +66,7 @@ func (r *run) compareHeaders(operation string, old, new answer) {
 			continue
 		}
 		if _, counted := r.known.LoadOrStore(operation+" "+name, true); !counted {
-			r.report.count(operation, verdict{faults: []fault{{name, text(said), text(now)}}}, old, new)
+			r.report.count(operation, faulty(name, valueOf(said), valueOf(now)), old, new)
 		}
 	}
 }

@@ -144,7 +144,7 @@ func (r *run) listAt(ctx context.Context, route, query string, of parents) (*lis
 	}
 	if route == "sentemails" { // of the same days on both sides
 		start := r.Now().UTC().AddDate(0, 0, -emailDays).Truncate(time.Second).Format(time.RFC3339)
-		asked.body = jsonOf(map[string]any{mailUser: of["user"], "start_time": start})
+		asked.body = string(valueOf(map[string]any{mailUser: of["user"], "start_time": start}))
 	}
 	return r.list(ctx, asked)
 }

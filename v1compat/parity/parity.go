@@ -38,8 +38,7 @@ type Config struct {
 	// and names of headers.
 	Tolerate []string
 	// Sample is how many objects of a kind and parent are compared at the most,
-	// spread evenly over their list; 0 is all. A list of which some may differ is read
-	// whole, as are v2's sides of all lists.
+	// spread evenly over their list; 0 is all. The lists themselves are read whole.
 	Sample int
 	// Facade has the routes' translators; one that was made without a database will
 	// do.

@@ -40,8 +40,6 @@ type reading struct {
 	rows []row
 	// total is what the first page of v1 says; -1 for none.
 	total int
-	// sampled says that rows are left out.
-	sampled bool
 }
 
 // pageLimit is the page that is asked for; v1 moves it to its bound.
@@ -60,26 +58,12 @@ func withQuery(path string, pairs ...string) string {
 	return path + "?" + values.Encode()
 }
 
-// readV1 reads a list of a service's v1, a sample of its rows where the comparison is of
-// one. What can be checked of a page alone is counted where count says so.
-func (c *comparison) readV1(ctx context.Context, s *service, count bool) (reading, error) {
-	got := reading{ok: true, total: -1}
-	last, err := c.pageV1(ctx, s, &got, pageLimit, 0, count)
-	if c.sample > 0 && got.total > c.sample {
-		got.sampled = true
-		first := got.rows
-		got.rows = nil
-		for _, offset := range spread(got.total, c.sample) {
-			if offset < len(first) {
-				got.rows = append(got.rows, first[offset])
-			} else if _, err := c.pageV1(ctx, s, &got, 1, offset, count); err != nil {
-				return got, err
-			}
-		}
-		last = true
-	}
-	for err == nil && got.ok && !last {
-		last, err = c.pageV1(ctx, s, &got, pageLimit, len(got.rows), count)
+// readV1 reads a list of a service's v1. What can be checked of a page alone is counted
+// where count says so.
+func (c *comparison) readV1(ctx context.Context, s *service, count bool) (got reading, err error) {
+	got = reading{ok: true, total: -1}
+	for last := false; err == nil && !last; {
+		last, err = c.pageV1(ctx, s, &got, count)
 	}
 	c.list.number(got.rows)
 	return got, err
@@ -87,10 +71,8 @@ func (c *comparison) readV1(ctx context.Context, s *service, count bool) (readin
 
 // pageV1 adds a page of v1 to a reading: of an exact list the one that is asked for. last
 // says that no page follows.
-func (c *comparison) pageV1(
-	ctx context.Context, s *service, got *reading, limit, offset int, count bool,
-) (last bool, err error) {
-	l, asked := c.list, c.list.v1
+func (c *comparison) pageV1(ctx context.Context, s *service, got *reading, count bool) (last bool, err error) {
+	l, asked, limit, offset := c.list, c.list.v1, pageLimit, len(got.rows)
 	switch {
 	case l.exact:
 		limit, offset = l.Limit, l.Offset
@@ -117,7 +99,7 @@ func (c *comparison) pageV1(
 	var items []jsontext.Value
 	total := -1
 	if err != nil || json.Unmarshal(body["items"], &items) != nil || json.Unmarshal(body["total"], &total) != nil {
-		c.checkPage(a, []fault{{"(body)", a.body, text("a page of items")}}, count)
+		c.checkPage(a, []fault{{"(body)", a.body, valueOf("a page of items")}}, count)
 		return true, nil
 	}
 	for i, item := range items {
@@ -132,7 +114,7 @@ func (c *comparison) pageV1(
 	if end > offset {
 		said["total"] = max(total, end)
 	}
-	c.checkPage(a, rules{}.compare(jsontext.Value(jsonOf(body)), jsontext.Value(jsonOf(said))).faults, count)
+	c.checkPage(a, rules{}.compare(valueOf(body), valueOf(said)).faults, count)
 	return l.exact || end == offset || end >= total, nil
 }
 
@@ -211,10 +193,10 @@ func (l *list) objectsIn(a answer) (objects []jsontext.Value, cursor string, fau
 		} `json:"page"`
 	}
 	if json.Unmarshal(a.body, &body) != nil || body.Data == nil || body.Page.More == nil {
-		return nil, "", []fault{{"(body)", text("a page of data"), a.body}}
+		return nil, "", []fault{{"(body)", valueOf("a page of data"), a.body}}
 	}
 	if *body.Page.More != (body.Page.Next != "") {
-		faults = append(faults, fault{"page.has_more", nil, boolean(*body.Page.More)})
+		faults = append(faults, fault{"page.has_more", nil, valueOf(*body.Page.More)})
 	}
 	return *body.Data, body.Page.Next, faults
 }
@@ -235,7 +217,7 @@ func (c *comparison) translate(ctx context.Context, got *reading, count bool) er
 		}
 		var faults []fault
 		for field, what := range e.Faults {
-			faults = append(faults, fault{field, nil, text(what)})
+			faults = append(faults, fault{field, nil, valueOf(what)})
 		}
 		if count && len(faults) > 0 {
 			c.run.report.add(c.list.operation(), verdict{faults: faults}, about{object: c.list.of, of: []answer{got.rows[i].of}})
@@ -261,8 +243,8 @@ func (l *list) withUser(item jsontext.Value) (jsontext.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	all[mailUser] = text(strings.ToLower(l.of.V1))
-	return jsontext.Value(jsonOf(all)), nil
+	all[mailUser] = valueOf(strings.ToLower(l.of.V1))
+	return valueOf(all), nil
 }
 
 // ofMails reports whether the list is of a user's mails.

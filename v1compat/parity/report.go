@@ -160,34 +160,20 @@ func shown(v jsontext.Value) jsontext.Value {
 	case len(v) == 0:
 		return nil
 	case len(v) > maxValue:
-		return text(strings.ToValidUTF8(string(v[:maxValue]), "") + "…")
+		return valueOf(strings.ToValidUTF8(string(v[:maxValue]), "") + "…")
 	case !v.IsValid():
-		return text(strings.ToValidUTF8(string(v), "?"))
+		return valueOf(strings.ToValidUTF8(string(v), "?"))
 	}
 	return v
 }
 
-// text is a text as JSON.
-func text(s string) jsontext.Value {
-	v, err := jsontext.AppendQuote(nil, s)
-	if err != nil {
-		return jsontext.Value(`"(not UTF-8)"`)
-	}
-	return v
-}
-
-// number and boolean are values as JSON.
-func number(n int) jsontext.Value { return fmt.Append(nil, n) }
-
-func boolean(b bool) jsontext.Value { return fmt.Append(nil, b) }
-
-// jsonOf is a value of this package as JSON.
-func jsonOf(value any) string {
-	b, err := json.Marshal(value, json.Deterministic(true))
+// valueOf is a value of this package as JSON.
+func valueOf(value any) jsontext.Value {
+	b, err := json.Marshal(value, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		panic(err)
 	}
-	return string(b)
+	return b
 }
 
 // WriteJSON writes the report as JSON.

@@ -212,7 +212,7 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &Report{Operations: []*Operation{}}
-	r.count("GET /v1/clients", verdict{equal: 7, explained: 2, faults: []fault{{"client_name", text("O'Neil"), nil}}},
+	r.count("GET /v1/clients", verdict{equal: 7, explained: 2, faults: []fault{{"client_name", valueOf("O'Neil"), nil}}},
 		answer{request: get("/v1/clients?limit=50"), from: s}, answer{request: post("/v2/x", `{"a":"it's"}`), from: s})
 	r.count("GET /v1/partner", verdict{equal: 1})
 	var b strings.Builder

@@ -57,8 +57,8 @@ func (r *run) unfollowed(ctx context.Context, l *list) error {
 	return nil
 }
 
-// begin reads both sides for the first time, and counts what is equal. Where a sample
-// shows that something may differ, all is read.
+// begin reads both sides for the first time, and counts what is equal. From then on all
+// rows are compared: which ones are in a sample may change.
 func (c *comparison) begin(ctx context.Context) (d diff, err error) {
 	v1, other, err := c.both(ctx, true)
 	if err != nil {
@@ -70,18 +70,13 @@ func (c *comparison) begin(ctx context.Context) (d diff, err error) {
 	if c.run.old != nil {
 		c.run.compareHeaders(c.list.operation(), v1.of, other.of)
 	}
-	if d = c.diff(v1, other); c.sample > 0 && len(d.differing()) > 0 {
-		c.sample = 0
-		if v1, other, err = c.both(ctx, false); err != nil {
-			return d, err
-		}
-		d = c.diff(v1, other)
-	}
+	d = c.diff(v1, other)
 	for _, f := range d.found {
 		if !f.differs() {
 			c.run.report.count(c.list.operation(), f.verdict)
 		}
 	}
+	c.sample = 0
 	return d, nil
 }
 

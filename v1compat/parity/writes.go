@@ -65,8 +65,10 @@ type trial struct {
 // write is a write of v1. v2's is the one that follows it.
 type write struct {
 	method, path string
-	// body is the body in both versions, but in v2 where bodyV2 is set.
-	body, bodyV2 map[string]any
+	// body is the body in both versions.
+	body map[string]any
+	// adds says that the body names the user, as each version does.
+	adds bool
 	// makes is the kind of the object that it makes; empty for none.
 	makes string
 	// after are what both versions show then.
@@ -91,36 +93,32 @@ func (t *trial) all(ctx context.Context) error {
 	counted := func(n int) showing {
 		return showing{"collections", "", "collection", map[string]any{"member_count": n}}
 	}
-	add := func() write {
-		return write{
-			method: "POST", path: members,
-			body: map[string]any{"user_infima_id": t.of["user"]}, bodyV2: map[string]any{"user_ids": []string{t.made["user"]}},
-			after: []showing{{"collection-members", "", "user", map[string]any{"email": user["email"]}}, counted(1)},
-		}
+	add := write{
+		method: "POST", path: members, adds: true,
+		after: []showing{{"collection-members", "", "user", map[string]any{"email": user["email"]}}, counted(1)},
 	}
-	for _, step := range []func() write{
-		func() write {
-			after := []showing{{"collections", "", "collection", collection}, counted(0)}
-			return write{method: "POST", path: collections, body: collection, makes: "collection", after: after}
+	active := maps.Clone(user)
+	active["status"] = "active"
+	for _, w := range []write{
+		{
+			method: "POST", path: collections, body: collection, makes: "collection",
+			after: []showing{{"collections", "", "collection", collection}, counted(0)},
 		},
-		func() write {
-			shown := maps.Clone(user)
-			shown["status"] = "active"
-			after := []showing{{"users", "", "user", shown}}
-			return write{method: "POST", path: "/clients/:client_id/users", body: user, makes: "user", after: after}
+		{
+			method: "POST", path: "/clients/:client_id/users", body: user, makes: "user",
+			after: []showing{{"users", "", "user", active}},
 		},
 		add,
-		func() write {
-			after := []showing{{"users", "status=inactive", "user", change}}
-			return write{method: "POST", path: "/users/:user_id", body: change, after: after}
+		{
+			method: "POST", path: "/users/:user_id", body: change,
+			after: []showing{{"users", "status=inactive", "user", change}},
 		},
-		func() write {
-			after := []showing{{"collection-members", "", "user", nil}, counted(0)}
-			return write{method: "DELETE", path: members + "/:user_id", after: after}
+		{
+			method: "DELETE", path: members + "/:user_id",
+			after: []showing{{"collection-members", "", "user", nil}, counted(0)},
 		},
 		add,
 	} {
-		w := step()
 		if err := t.send(ctx, w); err != nil {
 			return err
 		}
@@ -136,9 +134,13 @@ func (t *trial) all(ctx context.Context) error {
 // send makes the write through the trial's version, and remembers what it made. That it
 // fails is a difference.
 func (t *trial) send(ctx context.Context, w write) error {
-	out := request{method: w.method, path: "/v1" + t.of.fill(w.path)}
-	if w.body != nil {
-		out.body = jsonOf(w.body)
+	out, body, bodyV2 := request{method: w.method, path: "/v1" + t.of.fill(w.path)}, w.body, w.body
+	if w.adds {
+		body = map[string]any{"user_infima_id": t.of["user"]}
+		bodyV2 = map[string]any{"user_ids": []string{t.made["user"]}}
+	}
+	if body != nil {
+		out.body = string(valueOf(body))
 	}
 	asked, err := t.Facade.Ask(out.method, out.path, out.body, v1compat.Outside{IDs: t.ids(ctx)})
 	if err != nil {
@@ -148,8 +150,8 @@ func (t *trial) send(ctx context.Context, w write) error {
 	if t.version == "v2" {
 		next := asked.Successor.Meta()
 		out.method, out.path, status = next.Method, asked.Next, next.Status
-		if w.bodyV2 != nil {
-			out.body = jsonOf(w.bodyV2)
+		if bodyV2 != nil {
+			out.body = string(valueOf(bodyV2))
 		}
 	}
 	a, err := t.service.do(ctx, out)
@@ -159,7 +161,7 @@ func (t *trial) send(ctx context.Context, w write) error {
 	operation := operationOf(asked.Reading)
 	t.checkHeaders(operation, a)
 	if a.status != status {
-		t.report.count(operation, verdict{faults: []fault{a.fault("status", number(a.status), number(status))}}, a)
+		t.report.count(operation, verdict{faults: []fault{a.fault("status", valueOf(a.status), valueOf(status))}}, a)
 		return Unable{fmt.Errorf("%s %s was answered %d: %s", a.method, a.path, a.status, message(a))}
 	}
 	t.report.count(operation, verdict{equal: 1}, a)
@@ -189,12 +191,12 @@ func (t *trial) shows(ctx context.Context, s showing) error {
 	if err != nil {
 		return err
 	}
-	seen := fault{"item", boolean(false), boolean(s.want != nil)}
+	seen := fault{"item", valueOf(false), valueOf(s.want != nil)}
 	for _, pair := range pairs {
 		if pair[0].key.id != t.of[s.kind] {
 			continue
 		}
-		seen.v1 = boolean(true)
+		seen.v1 = valueOf(true)
 		var v verdict
 		for name, value := range s.want {
 			for _, side := range pair {
@@ -202,7 +204,7 @@ func (t *trial) shows(ctx context.Context, s showing) error {
 				if err != nil {
 					return err
 				}
-				v.check(fault{name, all[name], jsontext.Value(jsonOf(value))})
+				v.check(fault{name, all[name], valueOf(value)})
 			}
 		}
 		t.report.count(l.operation(), v, pair[0].of, pair[1].of)
