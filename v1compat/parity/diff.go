@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -12,15 +13,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// comparison compares both sides of a list.
-type comparison struct {
-	run  *run
-	list *list
-	// sample is how many of the rows that both sides have are compared, spread evenly; 0
-	// is all.
-	sample int
-}
 
 // kind is what a suspect may differ in.
 type kind int
@@ -62,36 +54,48 @@ type diff struct {
 }
 
 // first reads the side that is compared.
-func (c *comparison) first(ctx context.Context, count bool) (reading, error) {
-	return c.readV1(ctx, cmp.Or(c.run.old, c.run.service), count)
+func (l *list) first(ctx context.Context, count bool) (reading, error) {
+	return l.readV1(ctx, cmp.Or(l.run.old, l.run.service), count)
 }
 
-// second reads the side that v1 is compared with: v2, or another service's v1. What the
-// translators refuse is not asked for.
-func (c *comparison) second(ctx context.Context, count bool) (reading, error) {
-	switch refusal := c.list.Refusal; {
-	case c.run.old != nil:
-		return c.readV1(ctx, c.run.service, count)
-	case refusal != nil:
-		return reading{of: answer{status: refusal.Status, body: valueOf(refusal)}}, nil
+// both reads it, and the side that v1 is compared with: v2, or another service's v1. What
+// the translators refuse is not asked for.
+func (l *list) both(ctx context.Context, count bool) (v1, other reading, err error) {
+	if v1, err = l.first(ctx, count); err != nil {
+		return v1, other, err
 	}
-	return c.readV2(ctx, count)
+	switch refusal := l.Refusal; {
+	case l.run.old != nil:
+		other, err = l.readV1(ctx, l.run.service, count)
+	case refusal != nil:
+		other = reading{of: answer{status: refusal.Status, body: valueOf(refusal)}}
+	default:
+		other, err = l.readV2(ctx, count)
+	}
+	return v1, other, err
+}
+
+// differing are the suspects of which there is a difference.
+func (d diff) differing() map[suspect]finding {
+	open := maps.Clone(d.found)
+	maps.DeleteFunc(open, func(_ suspect, f finding) bool { return !f.differs() })
+	return open
 }
 
 // diff compares two readings.
-func (c *comparison) diff(v1, other reading) diff {
+func (l *list) diff(v1, other reading) diff {
 	d := diff{found: map[suspect]finding{}, total: v1.total, rows: len(other.rows)}
 	if d.refused = !v1.ok || !other.ok; d.refused {
-		d.found[suspect{kind: byStatus}] = finding{c.compareStatus(v1.of, other.of), [2]answer{v1.of, other.of}}
+		d.found[suspect{kind: byStatus}] = finding{l.compareStatus(v1.of, other.of), [2]answer{v1.of, other.of}}
 		return d
 	}
-	if c.list.exact && c.list.Paged && c.run.old == nil {
-		other.rows = other.rows[min(max(c.list.Offset, 0), len(other.rows)):]
-		other.rows = other.rows[:min(c.list.Limit, len(other.rows))]
+	if l.exact && l.Paged && l.run.old == nil {
+		other.rows = other.rows[min(max(l.Offset, 0), len(other.rows)):]
+		other.rows = other.rows[:min(l.Limit, len(other.rows))]
 	}
-	if c.list.key == "" && len(v1.rows) != len(other.rows) {
-		c.run.rules(c.list).byContent(v1.rows)
-		c.run.rules(c.list).byContent(other.rows)
+	if l.key == "" && len(v1.rows) != len(other.rows) {
+		l.run.rules(l).byContent(v1.rows)
+		l.run.rules(l).byContent(other.rows)
 	}
 
 	left := map[rowKey]row{}
@@ -107,18 +111,18 @@ func (c *comparison) diff(v1, other reading) diff {
 		}
 		d.pairs = append(d.pairs, [2]row{r, match})
 	}
-	for _, i := range spread(len(d.pairs), c.sample) {
+	for _, i := range spread(len(d.pairs), l.sample) {
 		a, b := d.pairs[i][0], d.pairs[i][1]
-		v := c.run.rules(c.list).compare(a.value, b.value)
+		v := l.run.rules(l).compare(a.value, b.value)
 		d.found[suspect{byRow, a.key}] = finding{v, [2]answer{a.of, b.of}}
 	}
 	for key, r := range left {
 		d.found[suspect{byRow, key}] = finding{faulty("missing row", nil, r.value), [2]answer{v1.of, r.of}}
 	}
 	both := [2]answer{v1.of, other.of}
-	d.found[suspect{kind: byOrder}] = finding{c.compareOrder(d.pairs, v1.rows), both}
-	if c.list.List {
-		d.found[suspect{kind: byTotal}] = finding{c.compareTotal(v1, other, d.rows), both}
+	d.found[suspect{kind: byOrder}] = finding{l.compareOrder(d.pairs, v1.rows), both}
+	if l.List {
+		d.found[suspect{kind: byTotal}] = finding{l.compareTotal(v1, other, d.rows), both}
 	}
 	return d
 }
@@ -136,7 +140,7 @@ func (r rules) byContent(rows []row) {
 
 // compareOrder compares the order of the rows that both sides have, and v1's with the one
 // that v1 documents.
-func (c *comparison) compareOrder(pairs [][2]row, rows []row) (v verdict) {
+func (l *list) compareOrder(pairs [][2]row, rows []row) (v verdict) {
 	for i := 1; i < len(pairs) && len(v.faults) == 0; i++ {
 		a, b := pairs[i-1], pairs[i]
 		if a[1].place > b[1].place {
@@ -144,7 +148,7 @@ func (c *comparison) compareOrder(pairs [][2]row, rows []row) (v verdict) {
 		}
 	}
 
-	name, descending := strings.CutPrefix(c.list.order, "-")
+	name, descending := strings.CutPrefix(l.order, "-")
 	for i := 1; i < len(rows) && name != ""; i++ {
 		before, value := memberOf(rows[i-1].value, name), memberOf(rows[i].value, name)
 		by := cmp.Or(cmp.Compare(len(before), len(value)), strings.Compare(before, value))
@@ -158,15 +162,15 @@ func (c *comparison) compareOrder(pairs [][2]row, rows []row) (v verdict) {
 
 // compareTotal compares v1's total with the number of rows on both sides; rows are those of
 // the other one, before a page of them was taken.
-func (c *comparison) compareTotal(v1, other reading, rows int) verdict {
+func (l *list) compareTotal(v1, other reading, rows int) verdict {
 	var counts []int
-	if c.run.old == nil || !c.list.exact {
+	if l.run.old == nil || !l.exact {
 		counts = append(counts, rows)
 	}
-	if c.run.old != nil {
+	if l.run.old != nil {
 		counts = append(counts, other.total)
 	}
-	if !c.list.exact {
+	if !l.exact {
 		counts = append(counts, len(v1.rows))
 	}
 	for _, n := range slices.Backward(counts) {
@@ -179,18 +183,18 @@ func (c *comparison) compareTotal(v1, other reading, rows int) verdict {
 
 // compareStatus compares how two requests were answered of which not both succeeded. For v1
 // a client beyond reach is forbidden (decisions 5.2).
-func (c *comparison) compareStatus(v1, other answer) verdict {
+func (l *list) compareStatus(v1, other answer) verdict {
 	said, with := failureOf(v1), failureOf(other)
-	if c.run.old == nil && v1.status == http.StatusForbidden && other.status == http.StatusNotFound {
+	if l.run.old == nil && v1.status == http.StatusForbidden && other.status == http.StatusNotFound {
 		with = said
 	}
-	v := rules{tolerated: c.run.Tolerate}.compare(said.value(), with.value())
+	v := rules{tolerated: l.run.Tolerate}.compare(said.value(), with.value())
 	for _, a := range []answer{v1, other} {
-		if len(v.faults) == 0 && a.from != nil && a.from != c.run.old {
+		if len(v.faults) == 0 && a.from != nil && a.from != l.run.old {
 			v.faults = failureOf(a).wrong(a)
 		}
 	}
-	if wanted := c.list.status; len(v.faults) == 0 && c.run.old == nil && wanted != 0 && v1.status != wanted {
+	if wanted := l.status; len(v.faults) == 0 && l.run.old == nil && wanted != 0 && v1.status != wanted {
 		return faulty("status", valueOf(v1.status), valueOf(wanted))
 	}
 	return v

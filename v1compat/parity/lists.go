@@ -21,7 +21,11 @@ import (
 type list struct {
 	*v1compat.Asked
 	spec
-	v1 request // without a page, but where it is exact
+	run *run
+	// sample is how many of the rows that both sides have are compared, spread evenly; 0
+	// is all.
+	sample int
+	v1     request // without a page, but where it is exact
 	// exact says that the request is for one page, which alone is compared.
 	exact bool
 	// status is what v1 has to answer; 0 for what v2 does.
@@ -104,7 +108,7 @@ func (r *run) list(ctx context.Context, asked request) (*list, error) {
 	if _, read := specs[a.Reading.ID]; !read {
 		return nil, v1compat.ErrNoRoute
 	}
-	l := &list{Asked: a, spec: specs[a.Reading.ID], v1: asked, of: Object{Kind: a.Kind, V1: a.ID}}
+	l := &list{Asked: a, spec: specs[a.Reading.ID], run: r, v1: asked, of: Object{Kind: a.Kind, V1: a.ID}}
 	if user := memberOf(jsontext.Value(asked.body), mailUser); user != "" && a.Next != "" {
 		l.of = Object{Kind: "user", V1: user}
 	}
@@ -176,7 +180,7 @@ func (r *run) objects(ctx context.Context, route, query string, of parents) ([]p
 	if err != nil {
 		return nil, err
 	}
-	pairs, err := r.compareList(ctx, l)
+	pairs, err := l.compare(ctx)
 	if err != nil || len(l.below) == 0 {
 		return nil, err
 	}
@@ -264,7 +268,7 @@ func (r *run) probe(ctx context.Context, clients []parents) error {
 				return err
 			}
 			l.exact, l.status = true, status
-			if _, err := r.compareList(ctx, l); err != nil {
+			if _, err := l.compare(ctx); err != nil {
 				return err
 			}
 		}

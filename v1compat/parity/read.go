@@ -60,19 +60,19 @@ func withQuery(path string, pairs ...string) string {
 
 // readV1 reads a list of a service's v1. What can be checked of a page alone is counted
 // where count says so.
-func (c *comparison) readV1(ctx context.Context, s *service, count bool) (got reading, err error) {
+func (l *list) readV1(ctx context.Context, s *service, count bool) (got reading, err error) {
 	got = reading{ok: true, total: -1}
 	for last := false; err == nil && !last; {
-		last, err = c.pageV1(ctx, s, &got, count)
+		last, err = l.pageV1(ctx, s, &got, count)
 	}
-	c.list.number(got.rows)
+	l.number(got.rows)
 	return got, err
 }
 
 // pageV1 adds a page of v1 to a reading: of an exact list the one that is asked for. last
 // says that no page follows.
-func (c *comparison) pageV1(ctx context.Context, s *service, got *reading, count bool) (last bool, err error) {
-	l, asked, limit, offset := c.list, c.list.v1, pageLimit, len(got.rows)
+func (l *list) pageV1(ctx context.Context, s *service, got *reading, count bool) (last bool, err error) {
+	asked, limit, offset := l.v1, pageLimit, len(got.rows)
 	switch {
 	case l.exact:
 		limit, offset = l.Limit, l.Offset
@@ -91,7 +91,7 @@ func (c *comparison) pageV1(ctx context.Context, s *service, got *reading, count
 	}
 	if !l.Paged {
 		got.rows = []row{{value: a.body, of: a}}
-		c.checkPage(a, nil, count)
+		l.checkPage(a, nil, count)
 		return true, nil
 	}
 
@@ -99,7 +99,7 @@ func (c *comparison) pageV1(ctx context.Context, s *service, got *reading, count
 	var items []jsontext.Value
 	total := -1
 	if err != nil || json.Unmarshal(body["items"], &items) != nil || json.Unmarshal(body["total"], &total) != nil {
-		c.checkPage(a, []fault{{"(body)", a.body, valueOf("a page of items")}}, count)
+		l.checkPage(a, []fault{{"(body)", a.body, valueOf("a page of items")}}, count)
 		return true, nil
 	}
 	for i, item := range items {
@@ -114,18 +114,18 @@ func (c *comparison) pageV1(ctx context.Context, s *service, got *reading, count
 	if end > offset {
 		said["total"] = max(total, end)
 	}
-	c.checkPage(a, rules{}.compare(valueOf(body), valueOf(said)).faults, count)
+	l.checkPage(a, rules{}.compare(valueOf(body), valueOf(said)).faults, count)
 	return l.exact || end == offset || end >= total, nil
 }
 
 // checkPage counts what a page alone shows to be wrong.
-func (c *comparison) checkPage(a answer, faults []fault, count bool) {
+func (l *list) checkPage(a answer, faults []fault, count bool) {
 	if !count {
 		return
 	}
-	c.run.checkHeaders(c.list.operation(), a)
+	l.run.checkHeaders(l.operation(), a)
 	if len(faults) > 0 {
-		c.run.report.add(c.list.operation(), verdict{faults: faults}, about{object: c.list.of, of: []answer{a}})
+		l.run.report.add(l.operation(), verdict{faults: faults}, about{object: l.of, of: []answer{a}})
 	}
 }
 
@@ -147,14 +147,14 @@ func (l *list) number(rows []row) {
 }
 
 // readV2 reads all of v2's list, and puts its objects into v1's words.
-func (c *comparison) readV2(ctx context.Context, count bool) (reading, error) {
+func (l *list) readV2(ctx context.Context, count bool) (reading, error) {
 	got := reading{ok: true, total: -1}
-	path := c.list.Next
-	if c.list.List {
+	path := l.Next
+	if l.List {
 		path = withQuery(path, "limit", strconv.Itoa(pageLimit))
 	}
 	for next := path; next != ""; {
-		a, err := c.run.service.do(ctx, request{method: http.MethodGet, path: next, noKey: c.list.v1.noKey})
+		a, err := l.run.service.do(ctx, request{method: http.MethodGet, path: next, noKey: l.v1.noKey})
 		if err != nil {
 			return got, err
 		}
@@ -164,19 +164,19 @@ func (c *comparison) readV2(ctx context.Context, count bool) (reading, error) {
 		if got.of.from == nil {
 			got.of = a
 		}
-		objects, cursor, faults := c.list.objectsIn(a)
+		objects, cursor, faults := l.objectsIn(a)
 		for _, object := range objects {
 			got.rows = append(got.rows, row{raw: object, of: a})
 		}
-		c.checkPage(a, faults, count)
+		l.checkPage(a, faults, count)
 		if next = ""; cursor != "" {
 			next = withQuery(path, "cursor", cursor)
 		}
 	}
-	if c.list.arrange != nil {
-		got.rows = c.list.arrange(got.rows)
+	if l.arrange != nil {
+		got.rows = l.arrange(got.rows)
 	}
-	return got, c.translate(ctx, &got, count)
+	return got, l.translate(ctx, &got, count)
 }
 
 // objectsIn are the objects of a page of v2; cursor is that of the one that follows, empty
@@ -202,17 +202,17 @@ func (l *list) objectsIn(a answer) (objects []jsontext.Value, cursor string, fau
 }
 
 // translate puts the objects of v2 into v1's words. Those that cannot be read are left out.
-func (c *comparison) translate(ctx context.Context, got *reading, count bool) error {
+func (l *list) translate(ctx context.Context, got *reading, count bool) error {
 	objects := make([]jsontext.Value, len(got.rows))
 	for i, r := range got.rows {
 		objects[i] = r.raw
 	}
-	expected, err := c.list.Expect(objects, c.run.numbers(ctx))
+	expected, err := l.Expect(objects, l.run.numbers(ctx))
 	if err != nil {
 		return err
 	}
 	for i, e := range expected {
-		if got.rows[i].value, err = c.list.withUser(e.Item); err != nil {
+		if got.rows[i].value, err = l.withUser(e.Item); err != nil {
 			return err
 		}
 		var faults []fault
@@ -220,14 +220,14 @@ func (c *comparison) translate(ctx context.Context, got *reading, count bool) er
 			faults = append(faults, fault{field, nil, valueOf(what)})
 		}
 		if count && len(faults) > 0 {
-			c.run.report.add(c.list.operation(), verdict{faults: faults}, about{object: c.list.of, of: []answer{got.rows[i].of}})
+			l.run.report.add(l.operation(), verdict{faults: faults}, about{object: l.of, of: []answer{got.rows[i].of}})
 		}
 	}
 	got.rows = slices.DeleteFunc(got.rows, func(r row) bool { return r.value == nil })
 	for i := range got.rows {
 		got.rows[i].place = i
 	}
-	c.list.number(got.rows)
+	l.number(got.rows)
 	return nil
 }
 

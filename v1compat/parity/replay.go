@@ -84,7 +84,7 @@ func (r *run) replay(ctx context.Context, requests []request) error {
 			return err
 		}
 		l.exact = true
-		if _, err := r.compareList(ctx, l); err != nil {
+		if _, err := l.compare(ctx); err != nil {
 			return err
 		}
 	}

@@ -187,7 +187,7 @@ func (t *trial) shows(ctx context.Context, s showing) error {
 	if err != nil {
 		return err
 	}
-	pairs, err := t.compareList(ctx, l)
+	pairs, err := l.compare(ctx)
 	if err != nil {
 		return err
 	}
