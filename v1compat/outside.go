@@ -71,11 +71,15 @@ func (r *Reading) Expect(objects []jsontext.Value, numbers Numbers) ([]Expected,
 	for i, object := range objects {
 		all[i].Faults = r.missing(object)
 		item, err := r.item(object)
-		if err != nil {
-			all[i].addFault(err)
+		if err == nil {
+			items[i] = item
 			continue
 		}
-		items[i] = item
+		field := "(object)"
+		if at, ok := err.(*json.SemanticError); ok && at.JSONPointer != "" {
+			field = strings.ReplaceAll(strings.TrimPrefix(string(at.JSONPointer), "/"), "/", ".")
+		}
+		all[i].Faults[field] = "cannot be read: " + err.Error()
 	}
 
 	err := idmap.NumberBy(func(wanted []idmap.IDKey) (map[idmap.IDKey]int64, error) {
@@ -100,33 +104,18 @@ func (r *Reading) Expect(objects []jsontext.Value, numbers Numbers) ([]Expected,
 	return all, nil
 }
 
-// addFault notes what is wrong with an object that could not be read.
-func (e *Expected) addFault(err error) {
-	field := "(object)"
-	if at, ok := err.(*json.SemanticError); ok && at.JSONPointer != "" {
-		field = strings.ReplaceAll(strings.TrimPrefix(string(at.JSONPointer), "/"), "/", ".")
-	}
-	if e.Faults == nil {
-		e.Faults = map[string]string{}
-	}
-	e.Faults[field] = "cannot be read: " + err.Error()
-}
-
-// missing are the members that an object of v2 lacks.
+// missing are the members that an object of v2 lacks. Of what is no object, reading it
+// says so.
 func (r *Reading) missing(object jsontext.Value) map[string]string {
 	var members map[string]jsontext.Value
+	faults := map[string]string{}
 	if json.Unmarshal(object, &members) != nil {
-		return nil // which reading the object will say
+		return faults
 	}
-	var faults map[string]string
 	for _, name := range r.needs {
-		if _, ok := members[name]; ok {
-			continue
+		if _, ok := members[name]; !ok {
+			faults[name] = "is missing"
 		}
-		if faults == nil {
-			faults = map[string]string{}
-		}
-		faults[name] = "is missing"
 	}
 	return faults
 }

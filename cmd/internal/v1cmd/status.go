@@ -154,8 +154,7 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 		NoCalls: "No key called v1 in the last 400 days.",
 	}
 	for _, k := range used.Keys {
-		phase, until := state.PhaseOf(retire.Key{ID: k.ID, Partner: k.Partner}, now)
-		st.Keys = append(st.Keys, statusOf(k, phase, until))
+		st.Keys = append(st.Keys, statusOf(k, state, now))
 	}
 	if c.Key != "" {
 		phase, until := state.PhaseOf(retire.Key{ID: only.ID, Partner: only.PartnerID}, now)
@@ -171,7 +170,8 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 }
 
 // statusOf is a key with its phase.
-func statusOf(k *usage.Key, phase retire.Phase, until time.Time) keyStatus {
+func statusOf(k *usage.Key, state *retire.State, now time.Time) keyStatus {
+	phase, until := state.PhaseOf(retire.Key{ID: k.ID, Partner: k.Partner}, now)
 	out := keyStatus{
 		Who: k.Who, Phase: phase, PhaseUntil: timeGiven(until), Use: k.Use,
 		Shown: cmp.Or(k.Prefix, k.ID.UUID()), Label: k.Name, InPhase: phaseText(phase, until), Days: k.Days,
