@@ -45,6 +45,7 @@ func (a *API) declareAdmins() {
 		Summary: "List the admins of a client",
 		Description: "Returns the dashboard admins of this client only. The admins of the partner are in `GET " +
 			"/v2/partner`.",
+		Columns: []string{"id", "email", "name", "role", "last_login_at"},
 	}, a.listClientAdmins, adminOf)
 	a.InviteAdmin = op.Add(&a.Set, op.Meta{
 		ID: "admins.invite", Method: "POST", Path: "/clients/:client_id/admins/invites", Scope: domain.Write, Since: op.V2_2,

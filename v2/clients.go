@@ -87,6 +87,7 @@ func (a *API) declareClients() {
 		Description: "Returns every client that the key reaches, with a summary of each. Call it once per sync run, " +
 			"with `updated_since` to fetch only what changed. Users are counted at the moment; the other " +
 			"figures may be 5 minutes old.",
+		Columns: []string{"id", "name", "users.active", "risk.average_score", "risk.grade", "risk.high_risk_users", "training.overdue_users", "phishing.click_rate_90d"},
 	}, a.listClients, clientOf)
 	a.GetClient = op.Add(&a.Set, op.Meta{
 		ID: "clients.get", Method: "GET", Path: "/clients/:client_id", Scope: domain.Read, Since: op.V2_0,

@@ -51,6 +51,7 @@ func (a *API) declareCollections() {
 		ID: "collections.list", Starred: true, Method: "GET", Path: "/clients/:client_id/collections", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "List the collections of a client",
 		Description: "Returns the collections of a client, by their creation, with their numbers of members.",
+		Columns:     []string{"id", "name", "member_count"},
 	}, a.listCollections, collectionOf)
 
 	a.GetCollection = op.Add(&a.Set, op.Meta{
@@ -76,6 +77,7 @@ func (a *API) declareCollections() {
 		ID: "collections.members.list", Starred: true, Method: "GET", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "List the members of a collection",
 		Description: "Returns the members of a collection, by when they were added.",
+		Columns:     []string{"user_id", "name", "email"},
 	}, a.listMembers, memberOf)
 
 	a.AddMembers = op.Add(&a.Set, op.Meta{

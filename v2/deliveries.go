@@ -45,6 +45,7 @@ func (a *API) declareDeliveries() {
 		Summary: "List the deliveries to a webhook, the newest first",
 		Description: "Returns the deliveries to the webhook, newest first, each with its tries and the first KiB of " +
 			"the answers. They are kept for 30 days.",
+		Columns: []string{"id", "event_id", "type", "status", "reason", "created_at"},
 	}, a.listDeliveries, deliveryOf)
 	a.Redeliver = op.Add(&a.Set, op.Meta{
 		ID: "webhooks.deliveries.redeliver", Starred: true, Method: "POST", Path: "/webhooks/:webhook_id/deliveries/:delivery_id/redeliver", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,

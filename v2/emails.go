@@ -32,6 +32,7 @@ func (a *API) declareEmails() {
 		Summary: "List the mails that were sent to a user",
 		Description: "Returns the mails that the service sent to a user, newest first: simulations, invites, " +
 			"reminders and the like. Bodies are not kept.",
+		Columns: []string{"sent_at", "subject", "message_type"},
 	}, a.listEmails, sentEmailOf)
 }
 

@@ -54,6 +54,7 @@ func (a *API) declareEvents() {
 		Summary: "Follow events",
 		Description: "Returns what happened to the clients that the key reaches, in the order in which it was published. " +
 			"Nothing is ever added before a cursor that was handed out: keep the last one, and ask again with it. Events are kept for 30 days.",
+		Columns: []string{"id", "type", "created_at", "client_id"},
 	}, a.listEvents, eventOf)
 }
 

@@ -83,6 +83,7 @@ func (a *API) declareExposures() {
 		Summary: "List the exposures of a client",
 		Description: "Returns every exposure of the client's users, inactive users included, by when it was first " +
 			"seen. Forbidden where Dark Web Monitoring is not enabled.",
+		Columns: []string{"user_id", "breach_name", "severity", "first_seen_at", "resolved_at"},
 	}, a.listExposures, exposureOf)
 
 	a.ListDarkWebUsers = op.AddList(&a.Set, op.Meta{
@@ -92,6 +93,7 @@ func (a *API) declareExposures() {
 		Description: "Returns every active user with the numbers of exposures, also users without any. `since` and " +
 			"`until` bound when the exposures were first seen; whether they are resolved is as of today. " +
 			"Forbidden where Dark Web Monitoring is not enabled.",
+		Columns: []string{"user_id", "email", "unresolved_exposures", "resolved_exposures"},
 	}, a.listDarkWebUsers, darkWebUserOf)
 
 	a.ResolveExposure = op.Add(&a.Set, op.Meta{

@@ -139,6 +139,7 @@ func (a *API) declareFrameworks() {
 		Summary: "List the catalogue of frameworks",
 		Description: "Returns the frameworks that can be assigned, by their id, with what each measures and which " +
 			"courses it requires.",
+		Columns: []string{"id", "name", "category"},
 	}, a.listFrameworks, frameworkOf)
 
 	a.ListClientFrameworks = op.AddList(&a.Set, op.Meta{
@@ -146,6 +147,7 @@ func (a *API) declareFrameworks() {
 		Summary: "List the frameworks assigned to a client",
 		Description: "Returns the assignments by their creation, each with its audience and how far the framework is " +
 			"met. Evaluations may be 5 minutes old.",
+		Columns: []string{"id", "framework.name", "audience.type", "audience.name", "evaluation.percentage"},
 	}, a.listClientFrameworks, frameworkAssignmentOf)
 
 	a.GetFramework = op.Add(&a.Set, op.Meta{

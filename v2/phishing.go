@@ -107,6 +107,7 @@ func (a *API) declarePhishing() {
 		Summary: "List a client's simulated mails and what became of them",
 		Description: "Returns the simulated mails to the users of a client and how far each got, by their creation. " +
 			"With `since` or `until` the list is in the order of sending.",
+		Columns: []string{"result_id", "user_id", "template_id", "status", "reported", "sent_at", "clicked_at"},
 	}, a.listPhishingResults, resultOf)
 	a.GetPhishingSummary = op.Add(&a.Set, op.Meta{
 		ID: "phishing.summary", Method: "GET", Path: "/clients/:client_id/phishing/summary", Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
@@ -118,6 +119,7 @@ func (a *API) declarePhishing() {
 		ID: "phishing.templates.list", Starred: true, Method: "GET", Path: "/phishing/templates", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "List the catalogue of simulated mails",
 		Description: "Returns the templates that `template_id` stands for, by their creation. All clients share them.",
+		Columns:     []string{"id", "name", "language", "category", "subject"},
 	}, a.listPhishingTemplates, templateOf)
 }
 

@@ -68,6 +68,7 @@ func (a *API) declarePolicies() {
 		Summary: "List the active policies of a client with their sign-off",
 		Description: "Returns the active policies of a client, by their creation, with how many of the audience have " +
 			"signed.",
+		Columns: []string{"id", "title", "version", "audience_user_count", "acknowledged_percentage"},
 	}, a.listPolicies, policyOf)
 	a.ListPolicyUsers = op.AddList(&a.Set, op.Meta{
 		ID: "policies.users.list", Starred: true, Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users",
@@ -75,6 +76,7 @@ func (a *API) declarePolicies() {
 		Summary: "List the audience of a policy",
 		Description: "Returns the active users of the policy's audience, by their creation, and whether each has " +
 			"signed the current version within the renewal period.",
+		Columns: []string{"user_id", "email", "name", "acknowledged_at"},
 	}, a.listPolicyUsers, policyUserOf)
 	a.RemindPolicy = op.Add(&a.Set, op.Meta{
 		ID: "policies.remind", Method: "POST", Path: "/clients/:client_id/policies/:policy_id/reminders",

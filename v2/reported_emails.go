@@ -33,6 +33,7 @@ func (a *API) declareReportedEmails() {
 		Summary: "List the real mails that a client's users reported",
 		Description: "Returns the real mails that users flagged with the report button, in the order of reporting, " +
 			"with what triage made of them. A mail that several users reported is listed once for each.",
+		Columns: []string{"id", "user_id", "reported_at", "subject", "classification"},
 	}, a.listReportedEmails, reportedEmailOf)
 }
 

@@ -66,6 +66,7 @@ func (a *API) declareReports() {
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "List the reports of a client",
 		Description: "Returns the reports of a client, newest first. They are kept for 90 days.",
+		Columns:     []string{"id", "type", "format", "status", "period.start_on", "period.end_on"},
 	}, a.listReports, reportOf)
 	a.GetReport = op.Add(&a.Set, op.Meta{
 		ID: "reports.get", Method: "GET", Path: "/clients/:client_id/reports/:report_id",

@@ -58,6 +58,7 @@ func (a *API) declareSync() {
 		Scope: domain.Read, Since: op.V2_2, Status: 200,
 		Summary:     "List the sync runs of a client",
 		Description: "Returns the runs of a client, newest first, with what each changed. They are kept for 90 days.",
+		Columns:     []string{"status", "trigger", "queued_at", "finished_at", "created", "updated", "deactivated", "error"},
 	}, a.listSyncRuns, syncRunOf)
 }
 

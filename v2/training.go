@@ -38,11 +38,13 @@ func (a *API) declareTraining() {
 		Summary: "List the courses that a user was given",
 		Description: "Returns each course that the user was given, once, in the order of the user's list, with its " +
 			"due date and whether it is completed.",
+		Columns: []string{"course_id", "title", "status", "assigned_at", "due_on", "completed_at"},
 	}, a.listTraining, a.assignmentOf)
 	a.ListCourses = op.AddList(&a.Set, op.Meta{
 		ID: "courses.list", Tag: "training", Starred: true, Method: "GET", Path: "/courses", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "List the catalogue of courses",
 		Description: "Returns the courses that `course_id` stands for, by their creation. All clients share them.",
+		Columns:     []string{"id", "title", "renewal_months"},
 	}, a.listCourses, courseOf)
 	a.AssignTraining = op.Add(&a.Set, op.Meta{
 		ID: "training.assign", Method: "POST", Path: "/clients/:client_id/training/assignments", Scope: domain.Write, Since: op.V2_2, Status: 200, ReachesOut: true,

@@ -126,6 +126,7 @@ func (a *API) declareUsers() {
 		Summary: "List the users of a client with their scores",
 		Description: "Returns the users of a client, active and inactive, each with the risk score. Prefer it to " +
 			"reading the risk of users one by one.",
+		Columns: []string{"id", "email", "first_name", "last_name", "status", "role", "risk.score", "risk.grade", "training.overdue_count"},
 	}, a.listUsers, userOf)
 
 	a.GetUser = op.Add(&a.Set, op.Meta{

@@ -72,6 +72,7 @@ func (a *API) declareWebhooks() {
 		Summary: "List the webhooks whose access is within the key's",
 		Description: "Returns the webhooks whose access is within that of the key, by their creation. Secrets are not " +
 			"shown.",
+		Columns: []string{"id", "url", "status", "events"},
 	}, a.listWebhooks, webhookOf)
 
 	a.GetWebhook = op.Add(&a.Set, op.Meta{

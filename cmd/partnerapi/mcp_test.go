@@ -15,14 +15,14 @@ import (
 
 // bridged runs the bridge in this process and connects the SDK's client to it.
 // ended gives how it ended after the client closed its side.
-func bridged(t *testing.T, address, key string) (session *sdk.ClientSession, ended <-chan result) {
+func bridged(t *testing.T, address, key string, flags ...string) (session *sdk.ClientSession, ended <-chan result) {
 	t.Helper()
 	in, toBridge := io.Pipe()
 	fromBridge, out := io.Pipe()
 	done := make(chan result, 1)
 	go func() {
 		var errs bytes.Buffer
-		code := run(context.WithoutCancel(t.Context()), []string{"mcp", "--url=" + address, "--key=" + key}, in, out, &errs)
+		code := run(context.WithoutCancel(t.Context()), append([]string{"mcp", "--url=" + address, "--key=" + key}, flags...), in, out, &errs)
 		_ = out.Close()
 		done <- result{code: code, err: errs.String()}
 	}()
@@ -41,7 +41,7 @@ func TestMCP(t *testing.T) {
 	must(t, "partners", "create", flag, "Acme")
 	key := newKey(t, flag, "--name=x", "--clients=all", "--scopes=read,write")
 	r := serving(t, flag, "--release=latest")
-	session, ended := bridged(t, r.address, key)
+	session, ended := bridged(t, r.address, key, "--schemas", "--toolsets=clients")
 	out, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "clients_create", Arguments: map[string]any{"name": "New"}})
 	if err != nil || out.IsError {
 		t.Fatalf("%v %+v", err, out)
@@ -50,6 +50,10 @@ func TestMCP(t *testing.T) {
 	out, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "clients_list"})
 	if err != nil || out.Content[0].(*sdk.TextContent).Text != want {
 		t.Errorf("%v %+v\nHTTP says %s", err, out, want)
+	}
+	tools, err := session.ListTools(t.Context(), nil)
+	if err != nil || len(tools.Tools) == 0 || tools.Tools[0].OutputSchema == nil || tools.Tools[len(tools.Tools)-1].Name > "clients_z" {
+		t.Errorf("the tools of clients: %v %+v", err, tools)
 	}
 	out, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "clients_list", Arguments: map[string]any{"no": 1}})
 	if err != nil || !out.IsError {

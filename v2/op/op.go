@@ -55,6 +55,10 @@ type Meta struct {
 	// Secret says that the output holds a secret: what a surface keeps of it, it
 	// keeps encrypted.
 	Secret bool
+	// Columns are, for a list, the fields of an item that its compact form shows, as
+	// paths such as risk.score: those by which a reader tells items apart, and judges
+	// them.
+	Columns []string
 }
 
 // Resource is the operation's tag.

@@ -25,6 +25,8 @@ type MCP struct {
 	KeyFlag
 	URL      string `name:"url" env:"-" required:"" placeholder:"BASE" help:"The address of the service, such as https://partner.example."`
 	ReadOnly bool   `name:"read-only" env:"-" help:"Show only the tools that read."`
+	Toolsets string `env:"-" placeholder:"NAMES" help:"Show the tools of these toolsets, with commas between them; all for all. Default: clients,users,risk,training,phishing,reports."`
+	Schemas  bool   `env:"-" help:"Show tools with output schemas, and results with structured content."`
 }
 
 // Validate refuses a bridge that leads nowhere.
@@ -41,10 +43,7 @@ func (c MCP) Validate() error {
 func (c MCP) Run(ctx context.Context, s cli.Env) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	endpoint := strings.TrimRight(c.URL, "/") + mcp.Path
-	if c.ReadOnly {
-		endpoint += "?read_only=1"
-	}
+	endpoint := strings.TrimRight(c.URL, "/") + mcp.Path + c.query()
 	carrier := &carrier{key: c.Key}
 	if err := c.probe(ctx, carrier, endpoint); err != nil {
 		return err
@@ -61,6 +60,24 @@ func (c MCP) Run(ctx context.Context, s cli.Env) error {
 	}
 	b := &bridge{near: near, far: far, carrier: carrier, log: s.Err, waiting: map[jsonrpc.ID]bool{}, answered: make(chan struct{}, 1)}
 	return b.run(ctx)
+}
+
+// query is what the flags ask of the server.
+func (c MCP) query() string {
+	q := url.Values{}
+	if c.ReadOnly {
+		q.Set("read_only", "1")
+	}
+	if c.Toolsets != "" {
+		q.Set("toolsets", c.Toolsets)
+	}
+	if c.Schemas {
+		q.Set("schemas", "1")
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
 }
 
 // probe asks for a stream, which the server does not have: that it says so shows

@@ -137,11 +137,28 @@ async function refused(what, transport, status) {
   }
 }
 
+// checkCompact: without schemas the usual tools are on one page, and a list is lines of
+// text, said once.
+async function checkCompact(name, client) {
+  const page = await client.listTools();
+  check(`${name}: the usual tools are few, on one page, and have no output schema`,
+    page.tools.length > 10 && page.tools.length < 30 && !page.nextCursor && page.tools.every((t) => !t.outputSchema), page);
+  const list = await client.callTool({ name: "clients_list", arguments: { limit: 2, fields: ["id", "risk.grade"] } });
+  const lines = list.content[0].text.split("\n");
+  check(`${name}: a list is a line for each row`,
+    !list.structuredContent && lines.length === 4 && lines[0] === "id\trisk.grade" && lines[1].startsWith("cli_"), list);
+}
+
+const everything = "?toolsets=all&schemas=1";
+
 async function checkAll() {
-  const transport = overHTTP();
+  const transport = overHTTP(everything);
   const client = await connected(transport);
   check("a session has an id", !!transport.sessionId, transport.sessionId);
   await checkSession("http", client);
+
+  const usual = await connected(overHTTP());
+  await checkCompact("http", usual);
 
   const bearer = await connected(overHTTP("", { Authorization: "Bearer " + key }));
   check("a bearer token is a key", (await bearer.listTools()).tools.length > 0);
@@ -166,10 +183,10 @@ async function checkAll() {
   check("a session that is ended or unknown is not found", after.status === 404, after.status);
 
   const bridge = await connected(new StdioClientTransport({
-    command: program, args: ["mcp", "--url", base], env: { ...process.env, PARTNERAPI_KEY: key }, stderr: "inherit",
+    command: program, args: ["mcp", "--url", base, "--toolsets", "all", "--schemas"], env: { ...process.env, PARTNERAPI_KEY: key }, stderr: "inherit",
   }));
   await checkSession("stdio", bridge);
-  await Promise.all([bridge.close(), client.close(), bearer.close(), only.close()]);
+  await Promise.all([bridge.close(), client.close(), bearer.close(), only.close(), usual.close()]);
 }
 
 try {

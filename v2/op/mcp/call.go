@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -21,23 +23,31 @@ import (
 // call runs a tool: it is the handler of every tool, whatever session calls it. The
 // content of its result is the message's list.
 func (s *Server) call(ctx context.Context, t *tool, arguments []byte) (*sdk.CallToolResult, error) {
-	answer, err := s.invoke(ctx, t, arguments)
+	m := messageOf(ctx)
+	p := t.sort(arguments, m.view.schemas)
+	answer, err := s.invoke(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
 	text, failed := answer.body.Bytes(), answer.status >= http.StatusBadRequest
-	if answer.status == http.StatusNoContent {
+	structured := m.view.schemas && !failed && answer.status != http.StatusNoContent
+	switch {
+	case answer.status == http.StatusNoContent:
 		text = []byte(noAnswer)
+	case !failed && !structured:
+		if text, err = t.compact(text, p.fields); err != nil {
+			return nil, err
+		}
 	}
 	list := append(make([]byte, 0, len(text)*9/4+64), `[{"type":"text","text":`...)
 	if list, err = jsontext.AppendQuote(list, text); err != nil {
 		return nil, fmt.Errorf("the answer of %s: %w", t.Name, err)
 	}
 	list = append(list, `}]`...)
-	if !failed && answer.status != http.StatusNoContent {
+	if structured {
 		list = append(append(list, `,"structuredContent":`...), text...)
 	}
-	messageOf(ctx).list = list
+	m.list = list
 	return &sdk.CallToolResult{Content: []sdk.Content{}, IsError: failed}, nil
 }
 
@@ -45,8 +55,8 @@ func (s *Server) call(ctx context.Context, t *tool, arguments []byte) (*sdk.Call
 const noAnswer = "Done. This operation has no answer."
 
 // invoke lets the service answer the request that a call stands for.
-func (s *Server) invoke(ctx context.Context, t *tool, arguments []byte) (*recorder, error) {
-	request, err := t.request(ctx, s.Prefix, arguments)
+func (s *Server) invoke(ctx context.Context, t *tool, p *parts) (*recorder, error) {
+	request, err := t.request(ctx, s.Prefix, p)
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +107,11 @@ func (r *recorder) Write(p []byte) (int, error) {
 type parts struct {
 	path, header map[string]string
 	query        url.Values
+	fields       []string     // of a row, to show
 	body         bytes.Buffer // the members of the object
 	faults       []domain.FieldError
 	given        map[string]bool
+	whole        bool // the result is structured, with all fields
 }
 
 func (p *parts) fault(field, message string) {
@@ -108,8 +120,7 @@ func (p *parts) fault(field, message string) {
 
 // request makes the HTTP request of a call. What is wrong with the arguments and
 // HTTP would not see goes along, for the operation to refuse with the rest.
-func (t *tool) request(ctx context.Context, prefix string, arguments []byte) (*http.Request, error) {
-	p := t.sort(arguments)
+func (t *tool) request(ctx context.Context, prefix string, p *parts) (*http.Request, error) {
 	target := prefix + t.path(p)
 	if query := p.query.Encode(); query != "" {
 		target += "?" + query
@@ -169,9 +180,10 @@ func (t *tool) path(p *parts) string {
 	return strings.Join(segments, "/")
 }
 
-// sort reads the arguments, an object, none or null, into the parts of a request.
-func (t *tool) sort(arguments []byte) *parts {
-	p := &parts{path: map[string]string{}, header: map[string]string{}, query: url.Values{}, given: map[string]bool{}}
+// sort reads the arguments, an object, none or null, into the parts of a request. A
+// result with a schema has all of its fields.
+func (t *tool) sort(arguments []byte, schemas bool) *parts {
+	p := &parts{whole: schemas, path: map[string]string{}, header: map[string]string{}, query: url.Values{}, given: map[string]bool{}}
 	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || string(trimmed) == "null" {
 		return p
 	}
@@ -203,6 +215,7 @@ func (t *tool) sortMembers(dec *jsontext.Decoder, p *parts) error {
 			return err
 		}
 		at, known := t.arguments[name]
+		known = known && (at.in != inResult || !p.whole)
 		switch {
 		case known && at.in == inBody, !known && t.operation.Input().Body != nil:
 			p.addMember(name, value)
@@ -212,7 +225,9 @@ func (t *tool) sortMembers(dec *jsontext.Decoder, p *parts) error {
 			p.fault(name, "must be given once")
 		default:
 			p.given[name] = true
-			p.add(name, at, value)
+			if p.add(name, at, value); at.in == inResult {
+				t.checkFields(p)
+			}
 		}
 	}
 	_, err := dec.ReadToken()
@@ -243,6 +258,8 @@ func (p *parts) add(name string, at argument, value jsontext.Value) {
 		p.path[name] = text
 	case at.in == inQuery:
 		p.query.Set(name, text)
+	case at.in == inResult:
+		p.fields = strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 	default:
 		p.header[name] = text
 	}
@@ -286,4 +303,15 @@ func listOf(value jsontext.Value) (text, message string) {
 		return "", "must be an array of strings"
 	}
 	return strings.Join(items, ","), ""
+}
+
+// checkFields finds fault with fields that rows do not have.
+func (t *tool) checkFields(p *parts) {
+	for _, name := range p.fields {
+		if !t.fields[name] {
+			known := slices.Sorted(maps.Keys(t.fields))
+			p.fault(fieldsArgument, fmt.Sprintf("%q is no field; there are %s", name, strings.Join(known, ", ")))
+			return
+		}
+	}
 }

@@ -57,7 +57,7 @@ func (w *world) cases() []callCase {
 func TestParity(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
-	session := w.connect(w.tenant.Key, "")
+	session := w.connect(w.tenant.Key, everything)
 	for _, c := range w.cases() {
 		t.Run(c.tool, func(t *testing.T) {
 			w := w.in(t)
@@ -191,7 +191,7 @@ func TestWrongArguments(t *testing.T) {
 func TestWrites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{Options: v2test.Options{Audit: true}})
-	session := w.connect(w.tenant.Key, "")
+	session := w.connect(w.tenant.Key, everything)
 	arguments := map[string]any{"client_id": w.client.ID.String(), "name": "Group", "idempotency_key": "once"}
 	first := w.call(session, "collections_create", arguments)
 	again := w.call(session, "collections_create", arguments)
@@ -215,7 +215,7 @@ func TestPages(t *testing.T) {
 	for _, name := range []string{"B", "C", "D"} {
 		w.Client(w.tenant, name)
 	}
-	session := w.connect(w.tenant.Key, "")
+	session := w.connect(w.tenant.Key, everything)
 	seen, arguments := map[any]bool{}, map[string]any{"limit": 3}
 	for range 2 {
 		out := w.call(session, "clients_list", arguments).StructuredContent.(map[string]any)
@@ -233,7 +233,7 @@ func TestPages(t *testing.T) {
 func TestResources(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})
-	session := w.connect(w.tenant.Key, "")
+	session := w.connect(w.tenant.Key, everything)
 	list, err := session.ListResources(t.Context(), nil)
 	if err != nil || len(list.Resources) != 1 || list.Resources[0].Title != "Begin here" {
 		t.Fatalf("%v: %+v", err, list)

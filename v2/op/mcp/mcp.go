@@ -13,20 +13,17 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
-	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	lru "github.com/hashicorp/golang-lru/v2"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
 
@@ -72,29 +69,16 @@ type Config struct {
 // Server serves one release. It is safe for concurrent use.
 type Server struct {
 	Config
-	byName  map[string]*tool
-	guides  []guide
-	views   map[view]shown
-	handler http.Handler
-	sealer  sealer
-	ended   *lru.Cache[string, struct{}]
-	origins map[string]bool
-}
-
-// view is what a session may see.
-type view struct {
-	read, write, allClients bool
-	readOnly                bool
-}
-
-func (v view) shows(m *op.Meta) bool {
-	switch {
-	case m.AllClients && !v.allClients, m.Scope == domain.Write && v.readOnly:
-		return false
-	case m.Scope == domain.Write:
-		return v.write
-	}
-	return v.read
+	byName map[string]*tool
+	// tools are the same, by name.
+	tools      []*tool
+	guides     []guide
+	all, usual toolsets
+	servers    map[rights]*sdk.Server
+	handler    http.Handler
+	sealer     sealer
+	ended      *lru.Cache[string, struct{}]
+	origins    map[string]bool
 }
 
 // rememberedEnds is how many ended sessions are remembered, at some 100 bytes.
@@ -104,8 +88,8 @@ const rememberedEnds = 10_000
 // such as two parts of an input of one name, and guides that cannot be read.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		Config: c, byName: map[string]*tool{}, views: map[view]shown{}, origins: map[string]bool{},
-		sealer: newSealer(c.Secret),
+		Config: c, byName: map[string]*tool{}, all: toolsets{}, usual: toolsets{}, servers: map[rights]*sdk.Server{},
+		origins: map[string]bool{}, sealer: newSealer(c.Secret),
 	}
 	for _, origin := range c.Origins {
 		s.origins[origin] = true
@@ -124,11 +108,11 @@ func New(c Config) (*Server, error) {
 	}
 
 	for bits := range 16 {
-		v := view{read: bits&1 > 0, write: bits&2 > 0, allClients: bits&4 > 0, readOnly: bits&8 > 0}
-		s.views[v] = shown{s.serverOf(v), sync.OnceValue(func() []byte { return s.toolsOf(v) })}
+		r := rights{read: bits&1 > 0, write: bits&2 > 0, allClients: bits&4 > 0, readOnly: bits&8 > 0}
+		s.servers[r] = s.serverOf(r)
 	}
 	s.handler = sdk.NewStreamableHTTPHandler(
-		func(r *http.Request) *sdk.Server { return s.views[messageOf(r.Context()).view].server },
+		func(r *http.Request) *sdk.Server { return s.servers[messageOf(r.Context()).view.rights] },
 		// The edge has its own check of the origin, which holds behind a proxy too.
 		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1},
 	)
@@ -151,24 +135,29 @@ func (s *Server) addTools() error {
 			return fmt.Errorf("two tools are named %s", t.Name)
 		}
 		s.byName[t.Name] = t
+		s.all[o.Meta().Resource()] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+		s.tools = append(s.tools, s.byName[name])
+	}
+	for _, name := range usualToolsets {
+		s.usual[name] = true
 	}
 	return nil
 }
 
+// instructions says what is alike in all tools, so that none repeats it.
 const instructions = "Tools of the Partner API: clients of a partner of a security awareness training service, " +
-	"their users, risk and training. Ids are opaque. A tool that lists returns a page: while page.has_more is true, " +
-	"call it again with cursor set to page.next_cursor. An error is a JSON object with a code, a message and, " +
-	"where arguments are wrong, their names. Give idempotency_key to repeat a call without doing it twice."
+	"their users, risk and training. Ids are opaque: take them from lists. A tool that lists returns a page of at most " +
+	"limit rows, 100 unless asked: for the next, call it again with the same arguments and cursor set to next_cursor. " +
+	"A page is text with a line for each row and tabs between columns; fields names other columns, such as " +
+	"[\"email\",\"risk.score\"], and [\"*\"] gives rows in JSON. Risk scores go from 0 to 1000, and low is risky. " +
+	"An error is a JSON object with a code, a message and, where arguments are wrong, their names. Give " +
+	"idempotency_key, any text, to repeat a call within 24 hours without doing it twice. More tools are in other " +
+	"toolsets: add ?toolsets=all to the server's address, or some of their names."
 
-// shown is what sessions with a view are shown: tools is their list in JSON. The server
-// has none, for guard answers what is about tools.
-type shown struct {
-	server *sdk.Server
-	tools  func() []byte
-}
-
-// serverOf returns the server of sessions with a view.
-func (s *Server) serverOf(v view) *sdk.Server {
+// serverOf returns the server of callers with these rights.
+func (s *Server) serverOf(r rights) *sdk.Server {
 	server := sdk.NewServer(
 		&sdk.Implementation{Name: "partnerapi", Title: "Partner API", Version: s.Version},
 		&sdk.ServerOptions{
@@ -178,20 +167,39 @@ func (s *Server) serverOf(v view) *sdk.Server {
 			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
 		},
 	)
-	s.addResources(server, v)
+	s.addResources(server, r)
 	server.AddReceivingMiddleware(s.guard)
 	return server
 }
 
-// toolsOf are the tools that a view shows, by name, on one page: agents are known to read
-// no other.
-func (s *Server) toolsOf(v view) []byte {
-	list := []*sdk.Tool{}
-	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
-		if t := s.byName[name]; v.shows(t.operation.Meta()) {
-			list = append(list, &t.Tool)
+// toolsPage is how many tools are on a page of their list. The usual toolsets fit on one,
+// for many agents read no other.
+const toolsPage = 30
+
+// toolsOf is a page, in JSON, of the tools that a view shows, by name; after is the name
+// of the last tool of the page before, and next that of this one where more follow.
+func (s *Server) toolsOf(v view, after string) (list []byte, next string) {
+	var page []*tool
+	for _, t := range s.tools {
+		if t.Name <= after || !v.shows(t.operation.Meta()) {
+			continue
+		}
+		if len(page) == toolsPage {
+			next = page[toolsPage-1].Name
+			break
+		}
+		page = append(page, t)
+	}
+	list = append(list, '[')
+	for i, t := range page {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		if v.schemas {
+			list = append(list, t.whole...)
+		} else {
+			list = append(list, t.brief...)
 		}
 	}
-	text, _ := json.Marshal(list) // whose schemas are JSON
-	return text
+	return append(list, ']'), next
 }

@@ -44,8 +44,8 @@ func titleOf(name, text string) string {
 	return name
 }
 
-// addResources adds the guides, and a client by its id where the view may read it.
-func (s *Server) addResources(server *sdk.Server, v view) {
+// addResources adds the guides, and a client by its id where the rights allow to read it.
+func (s *Server) addResources(server *sdk.Server, r rights) {
 	for _, g := range s.guides {
 		server.AddResource(&sdk.Resource{
 			URI: guideScheme + g.name, Name: g.name, Title: g.title, MIMEType: "text/markdown", Size: int64(len(g.text)),
@@ -57,7 +57,7 @@ func (s *Server) addResources(server *sdk.Server, v view) {
 			return contents(r.Params.URI, "text/markdown", g.text), nil
 		})
 	}
-	if t := s.byName["clients_get"]; t != nil && v.shows(t.operation.Meta()) {
+	if t := s.byName["clients_get"]; t != nil && r.allow(t.operation.Meta()) {
 		server.AddResourceTemplate(&sdk.ResourceTemplate{
 			URITemplate: clientScheme + "{id}", Name: "client", Title: "A client",
 			Description: "A client as the tool clients_get shows it.", MIMEType: "application/json",
@@ -71,7 +71,8 @@ func (s *Server) readClient(ctx context.Context, r *sdk.ReadResourceRequest) (*s
 	if err != nil {
 		return nil, fmt.Errorf("the arguments of %s: %w", r.Params.URI, err)
 	}
-	answer, err := s.invoke(ctx, s.byName["clients_get"], arguments)
+	t := s.byName["clients_get"]
+	answer, err := s.invoke(ctx, t, t.sort(arguments, true))
 	if err != nil {
 		return nil, err
 	}

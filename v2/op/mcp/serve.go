@@ -39,7 +39,7 @@ const sessionHeader = "Mcp-Session-Id"
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) error {
 	caller := domain.CallerFrom(r.Context())
 	session := r.Header.Get(sessionHeader)
-	readOnly := s.ReadOnly || asksReadOnly(r)
+	readOnly := s.ReadOnly || asks(r, "read_only")
 	if session != "" {
 		only, ok := s.sealer.open(caller.Key, session)
 		if !ok || s.ended.Contains(session) {
@@ -53,9 +53,13 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 		return nil
 	}
 
-	m := &message{request: r, id: w.Header().Get("X-Request-Id"), view: view{
+	sets, err := s.toolsetsOf(r)
+	if err != nil {
+		return err
+	}
+	m := &message{request: r, id: w.Header().Get("X-Request-Id"), view: view{schemas: asks(r, "schemas"), toolsets: sets, rights: rights{
 		read: caller.Can(domain.Read), write: caller.Can(domain.Write), allClients: caller.AllClients, readOnly: readOnly,
-	}}
+	}}}
 	answer, method, err := s.answer(m, body)
 	if err != nil {
 		return err
@@ -164,8 +168,9 @@ func (r *recorder) copyTo(w http.ResponseWriter) {
 	_, _ = w.Write(r.body.Bytes()) // an error means that the client hung up
 }
 
-func asksReadOnly(r *http.Request) bool {
-	asked, err := strconv.ParseBool(r.URL.Query().Get("read_only"))
+// asks reports whether a parameter of a message's address is true.
+func asks(r *http.Request, name string) bool {
+	asked, err := strconv.ParseBool(r.URL.Query().Get(name))
 	return err == nil && asked
 }
 
@@ -190,13 +195,28 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 				return s.call(ctx, s.byName[r.Params.Name], r.Params.Arguments)
 			}
 		case *sdk.ListToolsRequest:
-			if r.Params == nil || r.Params.Cursor == "" {
-				messageOf(ctx).list = s.views[messageOf(ctx).view].tools()
-			}
+			return s.listTools(ctx, next, r)
 		}
 		if method == "subscriptions/listen" { // nothing is ever pushed
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server pushes nothing"}
 		}
 		return next(ctx, method, r)
 	}
+}
+
+// listTools lets the SDK frame a page of tools, whose cursor is the name of its last tool.
+func (s *Server) listTools(ctx context.Context, next sdk.MethodHandler, r *sdk.ListToolsRequest) (sdk.Result, error) {
+	after := ""
+	if r.Params != nil {
+		after, r.Params.Cursor = r.Params.Cursor, ""
+	}
+	if after != "" && s.byName[after] == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "cursor is none of tools/list"}
+	}
+	m := messageOf(ctx)
+	out, err := next(ctx, "tools/list", r)
+	if page, ok := out.(*sdk.ListToolsResult); ok && err == nil {
+		m.list, page.NextCursor = s.toolsOf(m.view, after)
+	}
+	return out, err
 }

@@ -39,7 +39,7 @@ func TestKeys(t *testing.T) {
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{Options: v2test.Options{Limits: ginop.Limits{PerKey: 3, PerAddress: 100, PerClientFactor: 1}}})
-	session := w.connect(w.tenant.Key, "")
+	session := w.connect(w.tenant.Key, everything)
 	for range 5 {
 		w.toolsOf(session)
 		if _, err := session.ListResources(t.Context(), nil); err != nil {
@@ -89,7 +89,7 @@ func TestScopes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
-			session := w.connect(c.key, "")
+			session := w.connect(c.key, everything)
 			tools := w.toolsOf(session)
 			for _, o := range w.API.Set.All() {
 				m := o.Meta()
@@ -117,7 +117,7 @@ func TestOtherTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
 	other := w.Tenant("Other")
-	session := w.connect(other.Key, "")
+	session := w.connect(other.Key, everything)
 	for _, o := range w.API.Set.All() {
 		arguments := map[string]any{}
 		for _, p := range o.Input().Path {

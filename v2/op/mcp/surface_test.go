@@ -19,7 +19,7 @@ import (
 func TestSurface(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
-	tools := w.toolsOf(w.connect(w.tenant.Key, ""))
+	tools := w.toolsOf(w.connect(w.tenant.Key, everything))
 	reasons := mcp.WithoutTool()
 	for _, o := range w.API.Set.All() {
 		name := strings.ReplaceAll(o.Meta().ID, ".", "_")
@@ -54,8 +54,8 @@ var outside = []string{
 
 func checkTool(t *testing.T, tool *sdk.Tool, o op.Operation) {
 	m := o.Meta()
-	if tool.Title != m.Summary || !strings.HasPrefix(tool.Description, m.Summary) {
-		t.Errorf("title %q, description %q", tool.Title, tool.Description)
+	if !strings.HasPrefix(tool.Description, m.Summary) || strings.Count(tool.Description, ". ") > 1 {
+		t.Errorf("its description is not of at most two sentences: %q", tool.Description)
 	}
 	hints := tool.Annotations
 	if hints == nil || hints.DestructiveHint == nil || hints.OpenWorldHint == nil {
@@ -125,7 +125,7 @@ func resolve(t testing.TB, schema any) *jsonschema.Resolved {
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
-	session := w.connect(w.tenant.Key, "")
+	session := w.connect(w.tenant.Key, everything)
 	tools := w.toolsOf(session)
 	for _, c := range w.cases() {
 		t.Run(c.tool, func(t *testing.T) {

@@ -25,9 +25,14 @@ var overwrites = []string{"webhooks.secret"}
 
 // tool is an operation as agents see it.
 type tool struct {
-	sdk.Tool
+	Name      string
 	operation op.Operation
 	arguments map[string]argument
+	// fields are the paths that rows of a page have; nil where the answer is no page.
+	fields map[string]bool
+	// whole is the tool in JSON as it is shown where schemas are asked for, and brief
+	// where they are not.
+	whole, brief []byte
 }
 
 // argument is where an argument of a tool goes to.
@@ -44,6 +49,7 @@ const (
 	inQuery
 	inBody
 	inHeader
+	inResult // says what of the answer is shown
 )
 
 // idempotencyKey is the argument that stands for the header Idempotency-Key.
@@ -67,36 +73,100 @@ func newTool(o op.Operation, described *openapi3.Operation) (*tool, error) {
 	if described == nil {
 		return nil, errors.New("the document does not describe it")
 	}
-	t := &tool{operation: o, arguments: map[string]argument{}}
-	t.Name, t.Title, t.Description = nameOf(o), o.Meta().Summary, descriptionOf(o.Meta())
-	t.Annotations = annotationsOf(o.Meta())
-	input, err := t.inputSchema(described)
+	t := &tool{Name: nameOf(o), operation: o, arguments: map[string]argument{}}
+	members, err := t.members(described)
 	if err != nil {
 		return nil, fmt.Errorf("its input: %w", err)
 	}
-	t.InputSchema = input
-	if o.Output() == reflect.TypeFor[op.NoContent]() {
-		return t, nil
+	var output *openapi3.SchemaRef
+	if o.Output() != reflect.TypeFor[op.NoContent]() {
+		output = described.Responses.Value(strconv.Itoa(o.Meta().Status)).Value.Content.Get("application/json").Schema
 	}
-	answer := described.Responses.Value(strconv.Itoa(o.Meta().Status)).Value.Content.Get("application/json")
-	output, err := openapi.JSONSchema(answer.Schema)
-	if err != nil {
-		return nil, fmt.Errorf("its output: %w", err)
+
+	if t.whole, err = t.shown(members, output); err != nil {
+		return nil, err
 	}
-	t.OutputSchema = json.RawMessage(output)
-	return t, nil
+	if err := t.addFields(output); err != nil {
+		return nil, err
+	}
+	if t.fields != nil {
+		t.arguments[fieldsArgument] = argument{in: inResult, kind: openapi3.TypeArray}
+		schema := openapi3.NewArraySchema().WithItems(openapi3.NewStringSchema())
+		members = append(members, openapi.Member{Name: fieldsArgument, Schema: schema.NewRef()})
+	}
+	t.brief, err = t.shown(members, nil)
+	return t, err
 }
 
-// descriptionOf is the description of an operation for an agent.
+// shown is the tool in JSON. What the instructions say of all tools is not said again, nor
+// are the bounds that a call is told of anyway.
+func (t *tool) shown(members []openapi.Member, output *openapi3.SchemaRef) ([]byte, error) {
+	input, err := openapi.ClosedObject(members)
+	if err != nil {
+		return nil, fmt.Errorf("its input: %w", err)
+	}
+	m := t.operation.Meta()
+	out := sdk.Tool{Name: t.Name, Description: descriptionOf(m), Annotations: annotationsOf(m)}
+	text, err := openapi.JSONSchema(input.NewRef(), "examples", "pattern", "maxLength", "maxItems")
+	if err != nil {
+		return nil, fmt.Errorf("its input: %w", err)
+	}
+	out.InputSchema = json.RawMessage(text)
+	if output != nil {
+		if text, err = openapi.JSONSchema(output); err != nil {
+			return nil, fmt.Errorf("its output: %w", err)
+		}
+		out.OutputSchema = json.RawMessage(text)
+	}
+	return json.Marshal(out)
+}
+
+// addFields notes which fields the rows of a page have. The columns of the operation must
+// be some of them.
+func (t *tool) addFields(output *openapi3.SchemaRef) error {
+	columns := t.operation.Meta().Columns
+	if output == nil || output.Value.Properties["page"] == nil {
+		if columns != nil {
+			return errors.New("it has columns, but answers no page")
+		}
+		return nil
+	}
+	t.fields = map[string]bool{everyField: true}
+	addPaths(t.fields, "", output.Value.Properties["data"].Value.Items)
+	if columns == nil {
+		return errors.New("it answers a page, but has no columns")
+	}
+	for _, column := range columns {
+		if !t.fields[column] {
+			return fmt.Errorf("its rows have no %s", column)
+		}
+	}
+	return nil
+}
+
+// addPaths adds the paths of an object's members.
+func addPaths(paths map[string]bool, prefix string, ref *openapi3.SchemaRef) {
+	schema := ref.Value
+	for _, part := range schema.AllOf {
+		addPaths(paths, prefix, part)
+	}
+	for name, member := range schema.Properties {
+		paths[prefix+name] = true
+		addPaths(paths, prefix+name+".", member)
+	}
+}
+
+// descriptionOf is the description of an operation for an agent: two sentences.
 func descriptionOf(m *op.Meta) string {
-	text := m.Summary + "."
-	if m.Description != "" {
-		text += " " + m.Description
-	}
+	text := m.Summary
 	if m.AllClients {
-		text += " Needs a key with access to all clients."
+		text += " (needs a key with access to all clients)"
 	}
-	return text
+	first, _, _ := strings.Cut(m.Description, ". ")
+	if first == "" {
+		return text + "."
+	}
+	return text + ". " + strings.TrimSuffix(first, ".") + "."
 }
 
 // annotationsOf says what a tool does to the world: a DELETE removes, and a PATCH
@@ -107,14 +177,13 @@ func annotationsOf(m *op.Meta) *sdk.ToolAnnotations {
 	destructive := again || slices.Contains(overwrites, m.ID)
 	open := m.ReachesOut
 	return &sdk.ToolAnnotations{
-		Title: m.Summary, ReadOnlyHint: reads, DestructiveHint: &destructive,
-		IdempotentHint: reads || again, OpenWorldHint: &open,
+		ReadOnlyHint: reads, DestructiveHint: &destructive, IdempotentHint: reads || again, OpenWorldHint: &open,
 	}
 }
 
-// inputSchema flattens the path, the query and the body into one object. Two
-// arguments of one name are an error.
-func (t *tool) inputSchema(described *openapi3.Operation) (json.RawMessage, error) {
+// members flattens the path, the query and the body into the members of one object. Two
+// of one name are an error, which ClosedObject finds.
+func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) {
 	var members []openapi.Member
 	for _, ref := range described.Parameters {
 		p := ref.Value
@@ -122,8 +191,8 @@ func (t *tool) inputSchema(described *openapi3.Operation) (json.RawMessage, erro
 			continue
 		}
 		schema := *p.Schema.Value
-		if p.Description != "" {
-			schema.Description = p.Description
+		if schema.Description = p.Description; explained(p) {
+			schema.Description = ""
 		}
 		if schema.Type == nil || len(*schema.Type) != 1 {
 			return nil, fmt.Errorf("%s has no type of its own", p.Name)
@@ -147,20 +216,21 @@ func (t *tool) inputSchema(described *openapi3.Operation) (json.RawMessage, erro
 	}
 	if t.operation.Meta().Method == http.MethodPost {
 		t.arguments[idempotencyKey] = argument{in: inHeader, kind: openapi3.TypeString}
-		members = append(members, openapi.Member{Name: idempotencyKey, Schema: idempotencySchema().NewRef()})
+		members = append(members, openapi.Member{Name: idempotencyKey, Schema: openapi3.NewStringSchema().NewRef()})
 	}
-
-	schema, err := openapi.ClosedObject(members)
-	if err != nil {
-		return nil, err
-	}
-	text, err := openapi.JSONSchema(schema.NewRef())
-	return json.RawMessage(text), err
+	return members, nil
 }
 
-func idempotencySchema() *openapi3.Schema {
-	schema := openapi3.NewStringSchema().WithMaxLength(255)
-	schema.Description = "Any text that names this call. For 24 hours a repeat with the same text and the same " +
-		"arguments is answered with the first success, and not done again."
-	return schema
+// explained reports whether the instructions say what a parameter is, or its name does: an
+// id.
+func explained(p *openapi3.Parameter) bool {
+	return p.In == openapi3.ParameterInPath || p.Description != "" && p.Description == pagingDocs[p.Name]
+}
+
+// pagingDocs are the descriptions of the parameters of all lists.
+var pagingDocs = map[string]string{"limit": pagingDoc("Limit"), "cursor": pagingDoc("Cursor")}
+
+func pagingDoc(field string) string {
+	f, _ := reflect.TypeFor[op.Paging]().FieldByName(field)
+	return f.Tag.Get("doc")
 }

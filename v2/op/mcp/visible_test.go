@@ -7,6 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"partnerapi/v2/op/mcp"
 	"partnerapi/v2/v2test"
 )
 
@@ -32,7 +33,7 @@ func TestResultsHideNothing(t *testing.T) {
 			t.Errorf("%s is %q", what, text)
 		}
 	}
-	session := w.connect(w.tenant.Key, "")
+	session := w.connect(w.tenant.Key, everything)
 	called := w.call(session, "clients_get", map[string]any{"client_id": w.client.ID})
 	check("the text", called.Content[0].(*sdk.TextContent).Text)
 	structured, err := json.Marshal(called.StructuredContent)
@@ -52,7 +53,7 @@ func TestResultsHideNothing(t *testing.T) {
 			StructuredContent json.RawMessage
 		}
 	}
-	a := w.send("POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"clients_get","arguments":{"client_id":"`+
+	a := w.sendTo(mcp.Path+everything, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"clients_get","arguments":{"client_id":"`+
 		w.client.ID.String()+`"}}}`, "X-API-Key", w.tenant.Key)
 	if err := json.Unmarshal(a.body, &plain); err != nil || len(plain.Result.Content) != 1 {
 		t.Fatalf("%s: %v", a.body, err)

@@ -82,6 +82,9 @@ func (w *world) in(t testing.TB) *world {
 	return &world{Harness: &h, tenant: w.tenant, client: w.client, user: w.user}
 }
 
+// everything asks for all tools, with schemas and structured content.
+const everything = "?toolsets=all&schemas=1"
+
 // connect opens a session of the SDK's own client; query is added to the address.
 func (w *world) connect(key, query string) *sdk.ClientSession {
 	w.T.Helper()

@@ -69,9 +69,10 @@ func ClosedObject(members []Member) (*openapi3.Schema, error) {
 // JSONSchema returns a schema of a document as JSON Schema 2020-12 that stands by
 // itself: components are in the place of the references to them, null is a type,
 // and an example is in a list. A component that holds itself is an error.
-// Properties are in the order of their declaration.
-func JSONSchema(ref *openapi3.SchemaRef) ([]byte, error) {
-	tree, err := standalone(ref, nil)
+// Properties are in the order of their declaration. Keywords of without, such as
+// examples, are left out wherever they stand.
+func JSONSchema(ref *openapi3.SchemaRef, without ...string) ([]byte, error) {
+	tree, err := (&standalone{without: without}).schema(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -83,18 +84,25 @@ func JSONSchema(ref *openapi3.SchemaRef) ([]byte, error) {
 }
 
 // standalone translates a schema that lies within the components of these names.
-func standalone(ref *openapi3.SchemaRef, within []string) (map[string]any, error) {
+type standalone struct {
+	within, without []string
+}
+
+func (s *standalone) schema(ref *openapi3.SchemaRef) (map[string]any, error) {
 	if ref.Ref != "" {
-		if slices.Contains(within, ref.Ref) {
+		if slices.Contains(s.within, ref.Ref) {
 			return nil, fmt.Errorf("%s holds itself", ref.Ref)
 		}
-		within = append(slices.Clone(within), ref.Ref)
+		s = &standalone{within: append(slices.Clone(s.within), ref.Ref), without: s.without}
 	}
 	tree, err := keywords(ref.Value)
 	if err != nil {
 		return nil, err
 	}
-	if err := addSchemas(tree, ref.Value, within); err != nil {
+	for _, name := range s.without {
+		delete(tree, name)
+	}
+	if err := s.addSchemas(tree, ref.Value); err != nil {
 		return nil, err
 	}
 	mergeOnly(tree)
@@ -143,12 +151,12 @@ func keywords(schema *openapi3.Schema) (map[string]any, error) {
 }
 
 // addSchemas adds the schemas that a schema holds.
-func addSchemas(tree map[string]any, schema *openapi3.Schema, within []string) error {
+func (s *standalone) addSchemas(tree map[string]any, schema *openapi3.Schema) error {
 	one := func(name string, ref *openapi3.SchemaRef) error {
 		if ref == nil {
 			return nil
 		}
-		inner, err := standalone(ref, within)
+		inner, err := s.schema(ref)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -171,7 +179,7 @@ func addSchemas(tree map[string]any, schema *openapi3.Schema, within []string) e
 	} {
 		var list []any
 		for _, ref := range refs {
-			inner, err := standalone(ref, within)
+			inner, err := s.schema(ref)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -187,7 +195,7 @@ func addSchemas(tree map[string]any, schema *openapi3.Schema, within []string) e
 
 	properties := map[string]any{}
 	for name, ref := range schema.Properties {
-		inner, err := standalone(ref, within)
+		inner, err := s.schema(ref)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

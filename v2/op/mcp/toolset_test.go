@@ -1,0 +1,132 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op/mcp"
+	"partnerapi/v2/v2test"
+)
+
+// TestToolsets: a caller is shown the tools of the toolsets that it names, by address or
+// by header, and the usual ones without a name.
+func TestToolsets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
+	resources := map[string]string{}
+	for _, o := range w.API.Set.All() {
+		resources[strings.ReplaceAll(o.Meta().ID, ".", "_")] = o.Meta().Resource()
+	}
+	shown := func(query string, headers ...string) []string {
+		t.Helper()
+		var found []string
+		for cursor := ""; ; {
+			params, _ := json.Marshal(map[string]string{"cursor": cursor})
+			a := w.sendTo(mcp.Path+query, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":`+string(params)+`}`,
+				append(headers, "X-API-Key", w.tenant.Key)...)
+			var m struct {
+				Result struct {
+					Tools      []struct{ Name string }
+					NextCursor string
+				}
+			}
+			if err := json.Unmarshal(a.body, &m); err != nil || len(m.Result.Tools) == 0 || len(m.Result.Tools) > 30 {
+				t.Fatalf("%d %v %.300s", a.status, err, a.body)
+			}
+			for _, tool := range m.Result.Tools {
+				found = append(found, resources[tool.Name])
+			}
+			if cursor = m.Result.NextCursor; cursor == "" {
+				break
+			}
+		}
+		slices.Sort(found)
+		return slices.Compact(found)
+	}
+
+	usual := []string{"clients", "phishing", "reports", "risk", "training", "users"}
+	for _, c := range []struct {
+		query   string
+		headers []string
+		want    []string
+	}{
+		{"", nil, usual},
+		{"?toolsets=clients,%20webhooks", nil, []string{"clients", "webhooks"}},
+		{"", []string{"X-MCP-Toolsets", "risk"}, []string{"risk"}},
+		{"?toolsets=users", []string{"X-MCP-Toolsets", "risk"}, []string{"users"}},
+	} {
+		if got := shown(c.query, c.headers...); !slices.Equal(got, c.want) {
+			t.Errorf("%s %v shows %v, not %v", c.query, c.headers, got, c.want)
+		}
+	}
+	if all := shown("?toolsets=all"); len(all) <= len(usual) {
+		t.Errorf("all are %v", all)
+	}
+	a := w.sendTo(mcp.Path+"?toolsets=clients,none", "POST", listTools, "X-API-Key", w.tenant.Key)
+	if wantFault(t, a); !strings.Contains(string(a.body), "webhooks") {
+		t.Errorf("an unknown toolset: %s", a.body)
+	}
+}
+
+// TestCompact: without schemas a page is a line for each row, said once, and its cursor
+// leads to the next.
+func TestCompact(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	client := w.client.ID.String()
+	for n := range 3 {
+		w.User(w.tenant, w.client.ID, v2test.Email(n))
+	}
+	session := w.connect(w.tenant.Key, "")
+
+	first := w.call(session, "users_list", map[string]any{"client_id": client, "limit": 3})
+	lines := strings.Split(textOf(first), "\n")
+	if first.StructuredContent != nil || len(lines) != 5 || !strings.HasPrefix(lines[0], "id\temail\t") {
+		t.Fatalf("%+v %q", first.StructuredContent, lines)
+	}
+	if row := strings.Split(lines[1], "\t"); len(row) != len(strings.Split(lines[0], "\t")) || row[0] != w.user.ID.String() {
+		t.Errorf("a row %q below %q", lines[1], lines[0])
+	}
+	said, cursor, _ := strings.Cut(lines[4], "; next_cursor ")
+	if said != "3 rows" || cursor == "" {
+		t.Fatalf("the page ends with %q", lines[4])
+	}
+	second := w.call(session, "users_list", map[string]any{"client_id": client, "limit": 3, "cursor": cursor, "fields": []string{"email", "group.name", "manager_email", "training"}})
+	want := fmt.Sprintf("email\tgroup.name\tmanager_email\ttraining\n%s\tManual\t\t{\"next_course\":", v2test.Email(2))
+	if text := textOf(second); !strings.HasPrefix(text, want) || !strings.HasSuffix(text, "}\n1 rows, no more") {
+		t.Errorf("%q, not %q", textOf(second), want)
+	}
+	whole := w.call(session, "users_list", map[string]any{"client_id": client, "limit": 1, "fields": []string{"*"}})
+	row, _, _ := strings.Cut(textOf(whole), "\n")
+	var user struct{ ID domain.UserID }
+	if err := json.Unmarshal([]byte(row), &user); err != nil || user.ID != w.user.ID {
+		t.Errorf("%v: %s", err, row)
+	}
+
+	wrong := w.call(session, "users_list", map[string]any{"client_id": client, "fields": []string{"email", "score"}})
+	if codeOf(wrong) != domain.InvalidRequest || !strings.Contains(textOf(wrong), "risk.score") {
+		t.Errorf("a wrong field: %s", textOf(wrong))
+	}
+	one := w.call(session, "clients_get", map[string]any{"client_id": client})
+	if one.StructuredContent != nil || !json.Valid([]byte(textOf(one))) {
+		t.Errorf("a client: %+v", one)
+	}
+}
+
+// TestCells: what ends a cell is quoted, so that no text makes rows of its own.
+func TestCells(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	session := w.connect(w.tenant.Key, "?toolsets=collections")
+	client := w.client.ID.String()
+	w.call(session, "collections_create", map[string]any{"client_id": client, "name": "Group", "description": "one\ttwo\nthree"})
+	out := w.call(session, "collections_list", map[string]any{"client_id": client, "fields": []string{"name", "description"}})
+	lines := strings.Split(textOf(out), "\n")
+	if len(lines) != 3 || strings.Count(lines[1], "\t") != 1 {
+		t.Errorf("%q", lines)
+	}
+}
