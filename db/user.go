@@ -108,7 +108,7 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 // onOneIndex reports whether one index holds the list in its order: all users in
 // any order, or those of a state by their creation.
 func onOneIndex(f domain.UserFilter) bool {
-	if f.Query != "" || f.Role != "" || f.Collection != nil || f.UpdatedSince != nil {
+	if f.Query != "" || f.Role != "" || f.Collection != nil || f.Overdue != nil || f.UpdatedSince != nil {
 		return false
 	}
 	return f.Status == "" || f.Sort.By() == "created_at"
@@ -129,6 +129,9 @@ func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
 		where.Add(`EXISTS (SELECT 1 FROM collection_members AS m
 			WHERE m.client_id = u.client_id AND m.collection_id = ? AND m.user_id = u.id)`, *f.Collection)
 	}
+	if f.Overdue != nil {
+		where.Add("coalesce(u.next_due_on < ?::date, false) = ?", domain.DateOf(t.db.Now()), *f.Overdue)
+	}
 	if f.UpdatedSince != nil {
 		where.Add("u.updated_at >= ?", *f.UpdatedSince)
 	}
@@ -137,7 +140,7 @@ func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
 
 // totalUsers takes the client's counters where the state alone decides.
 func (t *Tenant) totalUsers(ctx context.Context, f domain.UserFilter, k pg.Keyset[userRow]) (int, error) {
-	if f.Query != "" || f.Role != "" || f.Collection != nil || f.UpdatedSince != nil {
+	if f.Query != "" || f.Role != "" || f.Collection != nil || f.Overdue != nil || f.UpdatedSince != nil {
 		return k.Count(ctx, t.db)
 	}
 	switch f.Status {

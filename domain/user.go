@@ -164,9 +164,11 @@ type UserFilter struct {
 	// Status is empty for every state.
 	Status UserStatus
 	// Query is what the name or the email contains, in any case.
-	Query        string
-	Role         Role
-	Collection   *CollectionID
+	Query      string
+	Role       Role
+	Collection *CollectionID
+	// Overdue is whether a course of theirs is overdue; nil for either.
+	Overdue      *bool
 	UpdatedSince *time.Time
 	Sort         Sort
 }

@@ -69,6 +69,9 @@ func TestTrainingOfAUser(t *testing.T) {
 			t.Errorf("course %d is %v", i+1, c)
 		}
 	}
+	if late := rows(w.Get("/v2/clients/"+w.client.ID.String()+"/users?overdue=true", w.tenant.Key)); len(late) != 0 {
+		t.Errorf("overdue from the start: %v", late)
+	}
 	if list[0]["due_on"] != "2026-06-29" {
 		t.Errorf("the first course is due on %v", list[0]["due_on"])
 	}
@@ -81,6 +84,12 @@ func TestTrainingOfAUser(t *testing.T) {
 	if list = w.training(user); list[0]["status"] != "overdue" {
 		t.Errorf("a day late: %v", list)
 	}
+	users := "/v2/clients/" + w.client.ID.String() + "/users?overdue="
+	late, onTime := rows(w.Get(users+"true", w.tenant.Key)), rows(w.Get(users+"false", w.tenant.Key))
+	if len(late) != 1 || late[0]["id"] != user.ID.String() || len(onTime) != 0 {
+		t.Errorf("overdue users: %v, others: %v", late, onTime)
+	}
+	w.Get(users+"perhaps", w.tenant.Key).Want(400)
 	path := "/v2/users/" + user.ID.String() + "/training?updated_since="
 	if changed := rows(w.Get(path+"2026-06-30T00:00:00Z", w.tenant.Key)); len(changed) != 1 || changed[0]["order"] != 1.0 {
 		t.Errorf("what became overdue is %v", changed)
