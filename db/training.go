@@ -97,6 +97,59 @@ func (u *User) Training(
 	return pg.Map(rows, (*trainingRow).assignment), err
 }
 
+// RemindOverdue asks for a mail to those of the users who are active and have an overdue
+// course, and were not sent one on the same day (UTC); it returns what became of each.
+// Without ids it is to all such users of the client, once a day: RateLimited, until the
+// next day, for the second time. Users of others are not in the answer.
+func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.UserID) ([]domain.Reminded, error) {
+	today := domain.DateOf(c.At)
+	whom := pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(ids))
+	if ids == nil {
+		whom = pg.SQL("u.status = 'active' AND u.next_due_on < ?::date", today)
+		c.Lock(ClientLocks)
+		noted, err := pg.Exec(ctx, c, "note the reminders of a client", pg.SQL(`
+			UPDATE clients SET training_reminded_on = ?1::date
+			WHERE id = ?0 AND training_reminded_on IS DISTINCT FROM ?1::date`, t.ID, today))
+		if err != nil {
+			return nil, err
+		}
+		if noted == 0 {
+			return nil, &domain.Error{
+				Code: domain.RateLimited, Object: t.ID.Noun(), RetryAfter: domain.UntilTomorrow(c.At),
+				Message: "all users of this client were reminded today already; the next reminders can be sent tomorrow (UTC)",
+			}
+		}
+	}
+	return pg.All[domain.Reminded](ctx, c, "ask for reminders of courses", pg.SQL(`
+		WITH asked AS MATERIALIZED (
+			SELECT u.id, u.status = 'active' AS active, coalesce(u.next_due_on < ?2::date, false) AS overdue
+			FROM users AS u WHERE u.client_id = ?0 AND ?3
+		), mailed AS (
+			INSERT INTO mail_requests (client_id, id, type, user_id, created_at)
+			SELECT ?0::uuid, uuid_v7(?1::timestamptz), 'training-reminder', id, ?1::timestamptz
+			FROM asked WHERE active AND overdue ORDER BY id
+			ON CONFLICT DO NOTHING RETURNING id, user_id
+		)
+		SELECT a.id AS "user", m.id AS mail, CASE
+			WHEN m.id IS NOT NULL THEN ''
+			WHEN NOT a.active THEN 'inactive'
+			WHEN NOT a.overdue THEN 'nothing_overdue'
+			ELSE 'reminded_today' END AS skip
+		FROM asked AS a LEFT JOIN mailed AS m ON m.user_id = a.id ORDER BY a.id`, t.ID, c.At, today, whom))
+}
+
+// OverdueCourses reads what is overdue of a user, in a language, the course due first
+// first.
+func (d *DB) OverdueCourses(
+	ctx context.Context, of domain.UserKey, l domain.Language,
+) ([]domain.OverdueCourse, error) {
+	return pg.All[domain.OverdueCourse](ctx, d, "read what is overdue", pg.SQL(`
+		SELECT coalesce(k.titles->>?2, k.title) AS title, a.due_on
+		FROM assignments AS a JOIN courses AS k ON k.id = a.course_id
+		WHERE a.client_id = ?0 AND a.user_id = ?1 AND a.completed_at IS NULL AND a.due_on < ?3::date
+		ORDER BY a.due_on, a.position, a.course_id`, of.Client, of.User, l, domain.DateOf(d.Now())))
+}
+
 // overdueBatch is how many assignments are looked at in one transaction.
 const overdueBatch = 1000
 

@@ -16,6 +16,7 @@ const (
 	PolicyReminder    MessageType = "policy-reminder"
 	AdminInviteMail   MessageType = "admin-invite"
 	ExposureNotice    MessageType = "exposure-notice"
+	TrainingReminder  MessageType = "training-reminder"
 )
 
 // Values lists the types.
@@ -23,7 +24,7 @@ func (MessageType) Values() []string {
 	return []string{
 		string(TrainingInvite), string(PhishingMail), string(PhishReminder), string(CertificateMail),
 		string(MonthlyReportMail), string(WelcomeMail), string(PolicyReminder), string(AdminInviteMail),
-		string(ExposureNotice),
+		string(ExposureNotice), string(TrainingReminder),
 	}
 }
 

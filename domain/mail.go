@@ -34,6 +34,8 @@ type Mail struct {
 	CourseTitle string
 	DueOn       Date
 	CompletedOn Date
+	// Of a reminder of overdue courses, the one due first first.
+	Overdue []OverdueCourse
 	// Of a reminder of a simulation that the user fell for.
 	Simulated SimulatedMail
 	// Of a notice.

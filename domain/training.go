@@ -109,6 +109,35 @@ func (SkipReason) Values() []string {
 	return []string{string(AlreadyCompleted), string(SkippedInactive)}
 }
 
+// ReminderSkip says why a user was not reminded of overdue courses.
+type ReminderSkip string
+
+// The reasons.
+const (
+	SkipNothingOverdue ReminderSkip = "nothing_overdue"
+	SkipInactive       ReminderSkip = "inactive"
+	SkipRemindedToday  ReminderSkip = "reminded_today" // on the same day (UTC)
+)
+
+// Values lists the reasons.
+func (ReminderSkip) Values() []string {
+	return []string{string(SkipNothingOverdue), string(SkipInactive), string(SkipRemindedToday)}
+}
+
+// Reminded is what became of one user of those who were to be reminded.
+type Reminded struct {
+	User UserID
+	// Mail is that which was asked for; nil where Skip says why there is none.
+	Mail *MessageID
+	Skip ReminderSkip
+}
+
+// OverdueCourse is a course that a reminder names.
+type OverdueCourse struct {
+	Title string
+	DueOn Date
+}
+
 // Skipped is a user who was not given a course.
 type Skipped struct {
 	User   UserID

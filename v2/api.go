@@ -57,6 +57,7 @@ type API struct {
 	ListPolicies     *op.Op[ListPolicies, op.Page[Policy]]
 	ListPolicyUsers  *op.Op[ListPolicyUsers, op.Page[PolicyUser]]
 	RemindPolicy     *op.Op[RemindPolicy, Reminded]
+	RemindTraining   *op.Op[RemindTraining, TrainingReminded]
 	GetDarkWeb       *op.Op[GetDarkWeb, DarkWeb]
 	ListExposures    *op.Op[ListExposures, op.Page[Exposure]]
 	ListDarkWebUsers *op.Op[ListDarkWebUsers, op.Page[DarkWebUser]]

@@ -17,7 +17,7 @@ var auditedKinds = map[string]string{
 	"collections.members.add": "collection", "collections.members.remove": "collection",
 	"exposures.resolve": "breach", "frameworks.assign": "framework assignment", "frameworks.remove": "framework assignment",
 	"phishing.send": "client", "policies.remind": "policy", "reports.create": "report", "sync.runs.create": "sync run",
-	"training.assign": "client", "users.create": "user", "users.update": "user",
+	"training.assign": "client", "training.remind": "client", "users.create": "user", "users.update": "user",
 	"webhooks.create": "webhook", "webhooks.update": "webhook", "webhooks.delete": "webhook", "webhooks.secret": "webhook",
 	"webhooks.test": "webhook", "webhooks.deliveries.redeliver": "delivery",
 }

@@ -88,7 +88,7 @@ type ListEmails struct {
 	Path  userPath
 	Query struct {
 		op.Paging
-		MessageTypes *MessageTypes `query:"message_types" doc:"Only mails of these types, comma-separated: training-invite, phishing, phish-reminder, certificate, monthly-report, welcome, policy-reminder, admin-invite, exposure-notice."`
+		MessageTypes *MessageTypes `query:"message_types" doc:"Only mails of these types, comma-separated: training-invite, phishing, phish-reminder, certificate, monthly-report, welcome, policy-reminder, admin-invite, exposure-notice, training-reminder."`
 		Since        *domain.Time  `query:"since" doc:"Only mails sent at or after this time."`
 		Until        *domain.Time  `query:"until" doc:"Only mails sent before this time."`
 	}

@@ -161,6 +161,7 @@ func (d demo) writes() []v2test.Call {
 		{ID: "frameworks.remove", Path: d.of("assignment_id", d.assignments[len(d.assignments)-1])},
 		{ID: "phishing.send", Path: d.of(), Body: `{"user_ids": ["` + d.user + `"], "template_id": "` + d.template + `", ` +
 			`"send_at": "2026-06-16T09:00:00Z"}`},
+		{ID: "training.remind", Path: d.of(), Body: `{"user_ids": ["` + strings.Join(d.users[:2], `", "`) + `"]}`},
 		{ID: "policies.remind", Path: d.of("policy_id", d.policy)},
 		{ID: "exposures.resolve", Path: map[string]string{"user_id": d.exposed, "breach_name": d.breach}},
 		{ID: "reports.create", Path: d.of(), Body: `{"type": "phishing_overview", "period": {"start_on": "2026-03-01", "end_on": "2026-05-31"}, "format": "pdf"}`},

@@ -75,7 +75,7 @@ func TestIdempotency(t *testing.T) {
 
 // repeats are the operations that change nothing when they are asked again for
 // what is so already, as the samples do.
-var repeats = map[string]bool{"collections.members.add": true, "training.assign": true}
+var repeats = map[string]bool{"collections.members.add": true, "training.assign": true, "training.remind": true}
 
 // TestIdempotencyWithoutBody: a POST that takes no body is known by its path.
 func TestIdempotencyWithoutBody(t *testing.T) {

@@ -241,7 +241,7 @@ func badBody(o op.Operation) any {
 	return `{"unknown":1}`
 }
 
-// blanked is a body whose required members are blank.
+// blanked is a body whose required members are blank, and whose lists are empty.
 func blanked(w *world, o op.Operation) map[string]any {
 	body := maps.Clone(w.body(o))
 	for _, m := range members(o) {
@@ -250,6 +250,8 @@ func blanked(w *world, o op.Operation) map[string]any {
 			body[m.name] = " "
 		case m.has("required"):
 			body[m.name] = nil
+		case m.has("min=1"):
+			body[m.name] = []any{}
 		}
 	}
 	return body

@@ -29,7 +29,7 @@ var ladder = map[op.Release][]string{
 		"POST /clients/:client_id/collections", "DELETE /clients/:client_id/collections/:collection_id",
 		"POST /clients/:client_id/collections/:collection_id/members", "DELETE /clients/:client_id/collections/:collection_id/members/:user_id",
 		"POST /clients/:client_id/policies/:policy_id/reminders", "POST /users/:user_id/exposures/:breach_name/resolve",
-		"POST /clients/:client_id/training/assignments", "POST /clients/:client_id/phishing/sends",
+		"POST /clients/:client_id/training/assignments", "POST /clients/:client_id/training/reminders", "POST /clients/:client_id/phishing/sends",
 		"GET /clients/:client_id/phishing/reported",
 		"POST /clients/:client_id/frameworks", "DELETE /clients/:client_id/frameworks/:assignment_id",
 		"POST /clients/:client_id/reports",

@@ -52,6 +52,13 @@ func (a *API) declareTraining() {
 		Description: "Gives a course to the active users of an audience. Users who completed it within its renewal " +
 			"window are skipped and listed; those who have it open keep it. Asking again changes nothing.",
 	}, a.assignTraining)
+	a.RemindTraining = op.Add(&a.Set, op.Meta{
+		ID: "training.remind", Starred: true, Method: "POST", Path: "/clients/:client_id/training/reminders",
+		Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
+		Summary: "Remind users of their overdue courses",
+		Description: "Sends one mail that names all overdue courses to each of the users who is active and has some. " +
+			"A user is reminded once a day (UTC), and a client as a whole once a day; more often is 429.",
+	}, a.remindTraining)
 }
 
 // ListTraining asks for a page of a user's courses, in their order.
@@ -229,6 +236,54 @@ func sizeOf(ctx context.Context, t *db.Tenant, audience domain.Audience) (int, e
 		return k.Members, unknownField(err, "audience.collection_id", "is not a collection of this client")
 	}
 	return t.ActiveUsers + t.InactiveUsers, nil
+}
+
+// RemindTraining asks for reminders of overdue courses.
+type RemindTraining struct {
+	Path clientPath
+	Body struct {
+		UserIDs []domain.UserID `json:"user_ids,omitzero" validate:"omitempty,min=1,max=500" doc:"Whom to remind. Left out, every active user of the client with overdue courses."`
+	}
+}
+
+// TrainingReminded is what became of a RemindTraining.
+type TrainingReminded struct {
+	RecipientCount int              `json:"recipient_count" doc:"Number of users who are sent a reminder."`
+	Skipped        []UnremindedUser `json:"skipped" doc:"Users who are not sent one."`
+}
+
+// UnremindedUser is a user who is not sent a reminder.
+type UnremindedUser struct {
+	UserID domain.UserID       `json:"user_id" doc:"Opaque id of the user."`
+	Reason domain.ReminderSkip `json:"reason" doc:"Why: nothing is overdue, the user is inactive, or was reminded on this day (UTC)."`
+}
+
+func (a *API) remindTraining(ctx context.Context, in *RemindTraining) (*TrainingReminded, error) {
+	out := TrainingReminded{Skipped: []UnremindedUser{}}
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.db.Tenant(ctx, in.Path.ClientID)
+		if err != nil {
+			return err
+		}
+		reminded, err := t.RemindOverdue(ctx, c, in.Body.UserIDs)
+		if err != nil {
+			return err
+		}
+
+		var found []domain.UserID
+		var mails []domain.MessageID
+		for _, r := range reminded {
+			if found = append(found, r.User); r.Mail != nil {
+				mails = append(mails, *r.Mail)
+			} else {
+				out.Skipped = append(out.Skipped, UnremindedUser{UserID: r.User, Reason: r.Skip})
+			}
+		}
+		out.RecipientCount = len(mails)
+		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mails...) })
+		return unknownItems("user_ids", in.Body.UserIDs, found, "is not a user of this client")
+	})
+	return &out, err
 }
 
 // unknownField turns the NotFound of an object that the body names into what is

@@ -19,6 +19,11 @@ func readSubject(ctx context.Context, d *db.DB, r *mailRow, m *domain.Mail) (err
 		m.Simulated, err = simulatedMail(ctx, d, m.Client, *r.ResultID)
 	case domain.ExposureNotice:
 		m.Unwanted, err = readExposure(ctx, d, *r.BreachName, m)
+	case domain.TrainingReminder:
+		m.Overdue, err = d.OverdueCourses(ctx, domain.UserKey{Client: m.Client, User: *m.User}, m.Language)
+		if len(m.Overdue) == 0 {
+			m.Unwanted = "nothing is overdue any more"
+		}
 	case domain.MonthlyReportMail:
 		m.MonthOf, err = pg.Find[domain.Date](ctx, d, m.Report.Noun(), pg.SQL(
 			"SELECT period_start FROM reports WHERE client_id = ? AND id = ?", m.Client, m.Report))

@@ -79,6 +79,11 @@ func (c *Composer) about(m domain.Mail, l *content) (values, error) {
 	case domain.TrainingInvite:
 		v.Title, v.Until, l.Link = OneLine(m.CourseTitle), longDate(m.Language, m.DueOn),
 			c.Link("/training/"+m.Course.String())
+	case domain.TrainingReminder:
+		l.Link = c.Link("/training")
+		for _, o := range m.Overdue {
+			l.Points = append(l.Points, OneLine(o.Title)+", "+longDate(m.Language, o.DueOn))
+		}
 	case domain.PolicyReminder:
 		v.Title, l.Link = OneLine(m.PolicyTitle), c.Link("/policies/"+m.Policy.String())
 	case domain.CertificateMail:

@@ -16,12 +16,13 @@ func TestServiceMailWords(t *testing.T) {
 	c := composer(t, "")
 	const odd = "<b>x</b>\r\n\r\nBcc: all@example.test"
 	host := odd
-	for _, kind := range domain.ServiceMails {
+	for _, kind := range append([]domain.MessageType{domain.TrainingReminder}, domain.ServiceMails...) {
 		for _, language := range []domain.Language{domain.English, domain.Spanish, domain.French} {
 			m := domain.Mail{
 				ID: db.NewID[domain.MessageKind](), Type: kind, To: "ada@example.test", Name: odd, Language: language,
 				ClientName: odd, PartnerName: odd, CourseTitle: odd, CompletedOn: domain.DateOf(v2test.Noon), MonthOf: domain.DateOf(v2test.Noon),
 				Simulated: domain.SimulatedMail{From: odd, Subject: odd, SentOn: domain.DateOf(v2test.Noon), Clues: (&domain.Template{}).Clues()},
+				Overdue:   []domain.OverdueCourse{{Title: odd, DueOn: domain.DateOf(v2test.Noon)}},
 				Exposure:  domain.Exposure{Title: odd, Domain: &host, DataClasses: []string{odd, "email ADDRESSES"}, Severity: domain.SeverityLow},
 			}
 			got, err := c.Compose(m, v2test.Noon)
@@ -54,7 +55,7 @@ func TestSubjects(t *testing.T) {
 	c := composer(t, "")
 	const name = "Your account is locked, call 555-0100"
 	kinds := append([]domain.MessageType{
-		domain.WelcomeMail, domain.AdminInviteMail, domain.TrainingInvite, domain.PolicyReminder}, domain.ServiceMails...)
+		domain.WelcomeMail, domain.AdminInviteMail, domain.TrainingInvite, domain.TrainingReminder, domain.PolicyReminder}, domain.ServiceMails...)
 	for _, kind := range kinds {
 		for _, language := range []domain.Language{domain.English, domain.Spanish, domain.French} {
 			m := domain.Mail{

@@ -48,7 +48,7 @@ func TestSurface(t *testing.T) {
 // outside are the operations whose calls reach beyond the service: by mail, or by a
 // call of a webhook or a directory.
 var outside = []string{
-	"admins.invite", "phishing.send", "policies.remind", "sync.runs.create", "training.assign", "users.create", "webhooks.create",
+	"admins.invite", "phishing.send", "policies.remind", "sync.runs.create", "training.assign", "training.remind", "users.create", "webhooks.create",
 	"webhooks.update", "webhooks.test", "webhooks.deliveries.redeliver",
 }
 
