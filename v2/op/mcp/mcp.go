@@ -164,10 +164,13 @@ func (s *Server) serverOf(r rights) *sdk.Server {
 			Instructions: instructions,
 			// What is shown depends on the key.
 			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
-			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
+			Capabilities: &sdk.ServerCapabilities{
+				Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{},
+			},
 		},
 	)
 	s.addResources(server, r)
+	addPrompts(server)
 	server.AddReceivingMiddleware(s.guard)
 	return server
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"partnerapi/domain"
 	"partnerapi/v2/op/mcp"
 	"partnerapi/v2/v2test"
@@ -128,5 +130,36 @@ func TestCells(t *testing.T) {
 	lines := strings.Split(textOf(out), "\n")
 	if len(lines) != 3 || strings.Count(lines[1], "\t") != 1 {
 		t.Errorf("%q", lines)
+	}
+}
+
+// TestPrompts: the prompts name tools that there are, and take their arguments.
+func TestPrompts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	session := w.connect(w.tenant.Key, "")
+	list, err := session.ListPrompts(t.Context(), nil)
+	if err != nil || len(list.Prompts) != 3 {
+		t.Fatal(err, list)
+	}
+	tools := w.toolsOf(session)
+	for _, p := range list.Prompts {
+		given := map[string]string{}
+		for _, argument := range p.Arguments {
+			given[argument.Name] = "GIVEN"
+		}
+		out, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: p.Name, Arguments: given})
+		if err != nil {
+			t.Fatal(p.Name, err)
+		}
+		text := out.Messages[0].Content.(*sdk.TextContent).Text
+		if strings.Contains(text, "{") || len(given) > 0 && !strings.Contains(text, "GIVEN") {
+			t.Errorf("%s: its arguments are not in %q", p.Name, text)
+		}
+		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
+			if group, _, named := strings.Cut(word, "_"); named && slices.Contains([]string{"clients", "users", "training", "phishing", "courses", "reports"}, group) && tools[word] == nil {
+				t.Errorf("%s names the tool %s, which is not there", p.Name, word)
+			}
+		}
 	}
 }

@@ -1,0 +1,68 @@
+package mcp
+
+import (
+	"context"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// prompt is a task that a person may give to an agent. Text names the tools that it
+// takes, and has {argument} for each of its arguments.
+type prompt struct {
+	sdk.Prompt
+	text string
+}
+
+// prompts are the tasks of those who run the training of many clients.
+var prompts = []prompt{
+	{
+		sdk.Prompt{
+			Name: "remind_overdue", Title: "Remind users of overdue courses",
+			Description: "Find the riskiest clients, and remind their users whose courses are overdue.",
+			Arguments:   []*sdk.PromptArgument{{Name: "clients", Description: "How many clients, such as 3.", Required: true}},
+		},
+		"Find the {clients} clients with the lowest average risk score: clients_list with sort=risk_score, for low scores " +
+			"are the risky ones. For each, list the users with overdue courses (users_list with overdue=true), show me who " +
+			"they are and how many courses are overdue, and wait for my word. Then remind them with training_remind, once " +
+			"for each client, and tell me how many mails were asked for and who was skipped, with the reason.",
+	},
+	{
+		sdk.Prompt{
+			Name: "review_phishing", Title: "Review a client's phishing simulations",
+			Description: "Sum up what came of a client's simulated phishing mails, and who needs help.",
+			Arguments:   []*sdk.PromptArgument{{Name: "client", Description: "The client's name or id.", Required: true}},
+		},
+		"Find the client {client} (clients_list with q). Read phishing_summary, and phishing_results_list with " +
+			"status=clicked and status=credentials_submitted of the last 90 days. Tell me how the rates of clicks and of " +
+			"reports moved between 30, 90 and 365 days, which users fell for more than one mail, and which course of " +
+			"courses_list would help them. Change nothing.",
+	},
+	{
+		sdk.Prompt{
+			Name: "explain_risk", Title: "Explain a client's risk score",
+			Description: "Say what a client's risk score is made of, and what would raise it most.",
+			Arguments:   []*sdk.PromptArgument{{Name: "client", Description: "The client's name or id.", Required: true}},
+		},
+		"Find the client {client} (clients_list with q), and read clients_risk. Scores go from 0 to 1000, and higher is " +
+			"safer. Tell me the grade, how the score moved in its history, and what its top factors take away. Then read " +
+			"the five riskiest users (users_list with sort=risk_score and limit=5) and users_risk of each, and say what " +
+			"would raise the client's score most. Change nothing.",
+	},
+}
+
+// addPrompts adds the prompts to a server.
+func addPrompts(server *sdk.Server) {
+	for _, p := range prompts {
+		server.AddPrompt(&p.Prompt, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			text := p.text
+			for _, argument := range p.Arguments {
+				text = strings.ReplaceAll(text, "{"+argument.Name+"}", r.Params.Arguments[argument.Name])
+			}
+			return &sdk.GetPromptResult{
+				Description: p.Description,
+				Messages:    []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: text}}},
+			}, nil
+		})
+	}
+}
