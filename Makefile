@@ -2,7 +2,7 @@
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-ARGS    ?= --demo
+ARGS    ?= --demo --release latest
 
 # What is compiled does not depend on the folder, so that copies of the sources, such as
 # that of without-v1, share the build cache.
@@ -92,8 +92,8 @@ rules: ## check docs/alerts.yml as promtool does, and run its tests where promto
 	cd tools/rules && $(GO) run . ../../docs/alerts.yml ../../deploy/grafana.json
 	@if command -v promtool >/dev/null; then promtool test rules docs/alerts_test.yml; fi
 
-operations: ## write docs/operations.md from the operations' declarations
-	$(GO) test ./cmd/partnerapi -run '^TestOperationsTable$$' -update
+operations: ## write docs/operations.md and docs/flags.md from the declarations of operations and commands
+	$(GO) test ./cmd/partnerapi -run '^Test(Operations|Flags)Table$$' -update
 
 examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents from the demonstration
 	$(GO) test ./v2 ./v1compat -run '^TestExamples$$' -update

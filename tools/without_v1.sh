@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Removes version 1 as the README tells it, from a copy of the sources and from a
+# Removes version 1 as docs/operating.md says, from a copy of the sources and from a
 # database that it was used on, and holds what is left to its tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."

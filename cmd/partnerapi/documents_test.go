@@ -28,7 +28,7 @@ func TestDocumentedCommands(t *testing.T) {
 	of := model(t)
 	flags := map[string]bool{"help": true}
 	eachFlag(t, of, func(f *kong.Flag) { flags[f.Name] = true })
-	for _, name := range []string{"../../README.md", "../../docs/operating.md"} {
+	for name, atLeast := range map[string]int{"../../README.md": 3, "../../docs/operating.md": 10} {
 		read, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestDocumentedCommands(t *testing.T) {
 				check(code, code)
 			}
 		}
-		if lines < 10 {
+		if lines < atLeast {
 			t.Errorf("%s: only %d commands were found", name, lines)
 		}
 	}

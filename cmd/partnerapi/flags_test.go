@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+const flagsFile = "../../docs/flags.md"
+
+// commonTo is how many commands a flag has to be of to stand in the first table.
+const commonTo = 10
+
+// TestFlagsTable holds docs/flags.md to the commands. Where version 1 was deleted, its
+// part of the document is not looked at.
+func TestFlagsTable(t *testing.T) {
+	t.Parallel()
+	parser, err := newParser(context.Background(), &commands{}, environment(nil, io.Discard, io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := map[string]bool{}
+	for name := range leaves(parser.Model.Node, "") {
+		newer[name] = true
+	}
+	d := flagsDocument{common: commonFlags(parser.Model.Node)}
+	d.introduce()
+	d.list(leaves(parser.Model.Node, ""), func(name string) bool { return !strings.HasPrefix(name, "__") })
+	if older() {
+		d.text.WriteString(olderHeading)
+		d.list(leaves(model(t).Node, ""), func(name string) bool { return !newer[name] })
+	}
+	want := d.text.String()
+
+	if *update {
+		if err := os.WriteFile(flagsFile, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got := fileText(t, "docs/flags.md")
+	if !older() {
+		got, _, _ = strings.Cut(got, olderHeading)
+	}
+	if got != want {
+		t.Errorf("docs/flags.md is not what the commands have: run make operations\n%s", want)
+	}
+}
+
+// flagsDocument is docs/flags.md as it is written.
+type flagsDocument struct {
+	text   strings.Builder
+	common map[string]*kong.Flag
+}
+
+// commonFlags are the flags of many commands, by what is said of them.
+func commonFlags(of *kong.Node) map[string]*kong.Flag {
+	count, common := map[string]int{}, map[string]*kong.Flag{}
+	for _, command := range leaves(of, "") {
+		for _, f := range flagsOf(command) {
+			if line := flagLine(f); count[line] < commonTo {
+				if count[line]++; count[line] == commonTo {
+					common[line] = f
+				}
+			}
+		}
+	}
+	return common
+}
+
+// flagsOf are the flags of a command and of those that it lies below.
+func flagsOf(command *kong.Node) []*kong.Flag {
+	list := slices.Concat(command.AllFlags(true)...)
+	return slices.DeleteFunc(list, func(f *kong.Flag) bool { return f.Name == "help" || f.Name == "version" })
+}
+
+// flagLine is a flag's row of a table.
+func flagLine(f *kong.Flag) string {
+	name := "`" + f.String() + "`"
+	if len(f.Envs) > 0 && f.Envs[0] != "-" {
+		name += "<br>`" + f.Envs[0] + "`"
+	}
+	return fmt.Sprintf("| %s | %s |\n", name, strings.ReplaceAll(f.Help, "|", "\\|"))
+}
+
+func (d *flagsDocument) introduce() {
+	d.text.WriteString(`# Commands and flags
+
+Written by ` + "`make operations`" + ` from the commands; a test compares it. A flag with a variable below it can be set in the environment too.
+
+## Flags of most commands
+
+| flag | |
+|---|---|
+`)
+	for _, line := range slices.Sorted(func(yield func(string) bool) {
+		for line := range d.common {
+			if !yield(line) {
+				return
+			}
+		}
+	}) {
+		d.text.WriteString(line)
+	}
+}
+
+// list writes the commands that are wanted, by name.
+func (d *flagsDocument) list(commands iter.Seq2[string, *kong.Node], wanted func(string) bool) {
+	type named struct {
+		name string
+		*kong.Node
+	}
+	var all []named
+	for name, command := range commands {
+		if wanted(name) {
+			all = append(all, named{name, command})
+		}
+	}
+	slices.SortFunc(all, func(a, b named) int { return cmp.Compare(a.name, b.name) })
+	for _, command := range all {
+		help := command.Help
+		if command.Type == kong.ArgumentNode {
+			help = cmp.Or(help, command.Parent.Help)
+		}
+		fmt.Fprintf(&d.text, "\n## %s\n\n```text\n%s\n```\n\n%s\n", command.name, "partnerapi "+command.Summary(), help)
+		head := "\n| flag | |\n|---|---|\n"
+		for _, f := range flagsOf(command.Node) {
+			if line := flagLine(f); d.common[line] == nil {
+				d.text.WriteString(head + line)
+				head = ""
+			}
+		}
+	}
+}
