@@ -44,6 +44,9 @@ func (e *Edge) Protocol(engine *gin.Engine, p Protocol) {
 }
 
 func (p Protocol) render(c *gin.Context, e *domain.Error) error {
+	if e.Code == domain.Unauthorized {
+		c.Header("WWW-Authenticate", `Bearer realm="partnerapi"`)
+	}
 	if p.Fault != nil {
 		if body := p.Fault(e, RequestID(c)); body != nil {
 			writeBody(c, StatusOf(e.Code), body)

@@ -260,6 +260,21 @@ func TestReleases(t *testing.T) {
 	}
 }
 
+// TestBearerIsAskedFor: a message without a valid key is told that a bearer token is one.
+func TestBearerIsAskedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	for _, headers := range [][]string{nil, {"X-API-Key", "wrong"}, {"Authorization", "Bearer wrong"}, {"Authorization", "Basic eDp5"}} {
+		a := w.send("POST", listTools, headers...)
+		if scheme := a.header.Get("WWW-Authenticate"); a.status != http.StatusUnauthorized || scheme != `Bearer realm="partnerapi"` {
+			t.Errorf("%v: %d %q", headers, a.status, scheme)
+		}
+	}
+	if a := w.plain("GET", "/v2/clients", nil); a.header.Get("WWW-Authenticate") != "" {
+		t.Error("an operation asks for a bearer token")
+	}
+}
+
 // TestRefusals: what is no message is refused before it costs anything, and no
 // stream is offered.
 func TestRefusals(t *testing.T) {
