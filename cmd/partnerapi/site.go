@@ -42,7 +42,7 @@ func (s *service) showPages() error {
 	}
 	config.Log = s.log
 	pages := gin.WrapH(site.New(config))
-	for _, path := range []string{"/", "/docs", "/docs/*page"} {
+	for _, path := range []string{"/", "/llms.txt", "/docs", "/docs/*page"} {
 		s.openToAll(path, pages)
 	}
 	return nil

@@ -1,12 +1,15 @@
 package site
 
 import (
+	"fmt"
 	"io/fs"
+	"strings"
 )
 
 // guide is a page that explains.
 type guide struct {
 	Name, Path string
+	source     []byte
 	parsed
 }
 
@@ -19,7 +22,7 @@ func (b *builder) readGuide(name string) (*guide, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guide{Name: name, Path: b.markdown.guides[name], parsed: p}, nil
+	return &guide{Name: name, Path: b.markdown.guides[name], source: source, parsed: p}, nil
 }
 
 // guidePages adds the guides and the page that lists them.
@@ -36,9 +39,35 @@ func (b *builder) guidePages() error {
 		if err := b.add("guide", p, struct{ Guide, Before, After *guide }{g, before, after}); err != nil {
 			return err
 		}
+		if err := b.addText(g.Path+".md", "text/markdown; charset=utf-8", g.source); err != nil {
+			return err
+		}
 	}
 	return b.add("docs", page{
 		Path: "/docs", Title: "Documentation", Section: "guides",
 		About: "Guides and reference of the partner API.",
 	}, nil)
+}
+
+// forModels adds /llms.txt, which leads programs that read text to the guides as Markdown
+// and to the documents (llmstxt.org).
+func (b *builder) forModels() error {
+	var text strings.Builder
+	text.WriteString("# Partner API\n\n> The partner API of a security awareness training service.\n\n## Guides\n\n")
+	for _, g := range b.guides {
+		fmt.Fprintf(&text, "- [%s](%s.md): %s\n", g.Title, g.Path, g.Lead)
+	}
+	text.WriteString("\n## Reference\n\n")
+	for _, r := range b.references {
+		for _, file := range r.Files {
+			fmt.Fprintf(&text, "- [%s, %s](%s): every operation with its parameters, fields and errors, as OpenAPI\n", r.Title, file, file)
+		}
+	}
+	return b.addText("/llms.txt", "text/plain; charset=utf-8", []byte(text.String()))
+}
+
+// addText adds a text that is no page.
+func (b *builder) addText(path, contentType string, text []byte) (err error) {
+	b.pages[path], err = newContent(contentType, revalidated, text)
+	return err
 }

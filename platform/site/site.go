@@ -62,7 +62,7 @@ type Reference struct {
 	Files []string
 }
 
-// Site is the pages, an http.Handler for /, /docs and all below /docs.
+// Site is the pages, an http.Handler for /, /llms.txt, /docs and all below /docs.
 type Site struct {
 	log   *slog.Logger
 	pages func() (map[string]*content, error)
@@ -132,7 +132,7 @@ func build(c Config) (map[string]*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.pages, errors.Join(b.home(), b.guidePages(), b.referencePages(), b.index(), b.notFound())
+	return b.pages, errors.Join(b.home(), b.guidePages(), b.referencePages(), b.index(), b.forModels(), b.notFound())
 }
 
 // builder makes pages.

@@ -141,6 +141,24 @@ func TestGuidePaths(t *testing.T) {
 	}
 }
 
+// TestTexts: each guide is there as Markdown, and /llms.txt lists them with the documents.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	c := config(t, twoGuides)
+	c.References[0].Files = []string{"/v9/openapi.yaml"}
+	s := site.New(c)
+	guide := get(t, s, "/docs/guide/two.md")
+	if guide.Body.String() != string(twoGuides["two.md"].Data) || guide.Header().Get("Content-Type") != "text/markdown; charset=utf-8" {
+		t.Errorf("%v %q", guide.Header(), guide.Body)
+	}
+	list := get(t, s, "/llms.txt").Body.String()
+	for _, line := range []string{"# Partner API\n", "\n- [One](/docs/guide/one.md): First words of it.\n", "](/v9/openapi.yaml): "} {
+		if !strings.Contains(list, line) {
+			t.Errorf("it has no %q:\n%s", line, list)
+		}
+	}
+}
+
 func TestReference(t *testing.T) {
 	t.Parallel()
 	page := get(t, site.New(config(t, twoGuides)), "/docs/reference/v9/big_things").Body.String()
