@@ -184,7 +184,8 @@ func TestTakenAddress(t *testing.T) {
 func TestFinishesRequests(t *testing.T) {
 	t.Parallel()
 	flag := demonstration(t)
-	r := serving(t, flag, "--demo", "--release=latest")
+	// Without background work, whose statements would wait for the transaction too.
+	r := serving(t, flag, "--demo", "--release=latest", "--no-work")
 	d := opened(t, flag)
 	tx, err := d.SQL().BeginTx(t.Context(), nil)
 	if err != nil {
