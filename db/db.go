@@ -114,3 +114,21 @@ func (t *Tenant) Snapshot(ctx context.Context, fn func(ctx context.Context, t *T
 
 // Now is the time by the database's clock; in a snapshot, when that was taken.
 func (t *Tenant) Now() time.Time { return t.db.Now() }
+
+// The rows of tables are exported for package seed, which copies them into a database
+// that is not in use yet. What is stored beside them it makes too.
+type (
+	PartnerRow    = partnerRow
+	ClientRow     = clientRow
+	GroupRow      = groupRow
+	ProgramRow    = programRow
+	AdminRow      = adminRow
+	UserRow       = userRow
+	CollectionRow = collectionRow
+	FrameworkRow  = frameworkRow
+	ResultRow     = resultRow
+	SentEmailRow  = sentEmailRow
+	ReportRow     = reportRow
+	KeyRow        = keyRow
+	BreachRow     = breachRow
+)

@@ -2,7 +2,11 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -125,4 +129,246 @@ func checkScope(b *importingPolicies, a *appliedPolicy) error {
 		return errors.New("scope_deleted: the collection is there")
 	}
 	return nil
+}
+
+// Imports and exports of framework assignments and courses.
+
+// importedFramework is a framework assignment, and whether its audience is gone.
+type importedFramework struct {
+	bun.BaseModel `bun:"table:framework_assignments,alias:f"`
+	frameworkRow
+
+	Deleted bool `bun:",scanonly"`
+}
+
+// FrameworkRecords are framework assignments, of which a client has one for an audience.
+// Who is in the audience of a new one is given its courses, as of when both the user and
+// the assignment were there (decisions 7.7, 10); switching its training on gives them
+// too, and off withdraws them, in statements for each client.
+var FrameworkRecords Records = &kind[domain.FrameworkAssignmentRecord, importedFramework]{
+	object: "framework_assignment", partner: ofPartner("f"), order: "f.client_id, f.created_at, f.id",
+	columns: `f.audience_type = 'collection' AND NOT EXISTS (
+		SELECT 1 FROM collections AS k WHERE k.client_id = f.client_id AND k.id = f.audience_id) AS deleted`,
+	exported:  exportFramework,
+	audiences: soleLock, locked: "f.client_id, f.id",
+	fresh: func(r *importedFramework) { // as the API has them by default
+		r.AudienceType, r.Training, r.Phishing, r.Reporting = domain.FrameworkForAll, true, true, true
+	},
+	finish: finishFramework,
+	names: &names[importedFramework]{
+		field: "audience",
+		held: `t.client_id = k.scope::uuid
+			AND concat_ws('/', t.framework_id, t.audience_type, t.audience_id) = k.key`,
+		of: func(r *importedFramework) name {
+			key := r.FrameworkID + "/" + string(r.AudienceType)
+			if r.AudienceID != nil {
+				key += "/" + domain.GroupID(*r.AudienceID).UUID()
+			}
+			return name{r.ClientID.UUID(), key}
+		},
+	},
+	follow: followFrameworks,
+}
+
+type (
+	importingFrameworks = importing[domain.FrameworkAssignmentRecord, importedFramework]
+	appliedFramework    = applied[domain.FrameworkAssignmentRecord, importedFramework]
+)
+
+func exportFramework(r *importedFramework, out *domain.FrameworkAssignmentRecord) error {
+	audience := domain.AudienceRecord{Type: r.AudienceType, Deleted: r.Deleted}
+	switch id := pg.Or(r.AudienceID, [16]byte{}); r.AudienceType {
+	case domain.FrameworkForGroup:
+		audience.ID = new(domain.AnyRefTo(domain.GroupID(id)))
+	case domain.FrameworkForCollection:
+		audience.ID = new(domain.AnyRefTo(domain.CollectionID(id)))
+	}
+	out.Audience = domain.Give(audience)
+	out.Modules = domain.Give(domain.ModulesRecord{
+		Training: &r.Training, Phishing: &r.Phishing, Policies: &r.Policies, Reporting: &r.Reporting,
+	})
+	return nil
+}
+
+// finishFramework sets the audience of a new assignment, and switches the modules.
+func finishFramework(b *importingFrameworks, a *appliedFramework) error {
+	audience, row := a.record.Audience, a.after
+	if _, found := domain.FrameworkByID(row.FrameworkID); a.before == nil && !found {
+		return errors.New("framework must be a framework of the catalogue, such as hipaa")
+	}
+	switch said := pg.Or(audience.Value.ID, domain.AnyRef{}).UUID; {
+	case !audience.Given:
+	case a.before == nil:
+		if err := setAudience(b, row, audience.Value); err != nil {
+			return err
+		}
+	case audience.Value.Type != row.AudienceType || said != pg.Or(row.AudienceID, [16]byte{}):
+		return cannotChange("audience")
+	}
+
+	modules := a.record.Modules.Value
+	row.Training, row.Phishing = pg.Or(modules.Training, row.Training), pg.Or(modules.Phishing, row.Phishing)
+	row.Policies, row.Reporting = pg.Or(modules.Policies, row.Policies), pg.Or(modules.Reporting, row.Reporting)
+	return nil
+}
+
+// setAudience sets whom an assignment is for. A collection that was deleted is no one's
+// (decisions 7.7), and has to be said to be that.
+func setAudience(b *importingFrameworks, row *importedFramework, a domain.AudienceRecord) error {
+	row.AudienceType = a.Type
+	switch {
+	case a.Type == domain.FrameworkForAll && (a.ID != nil || a.Deleted):
+		return errors.New("audience: that of all users has a type alone")
+	case a.Type == domain.FrameworkForAll:
+		return nil
+	case a.ID == nil:
+		return errors.New("audience: needs the id of the " + string(a.Type))
+	case a.Deleted && a.Type != domain.FrameworkForCollection:
+		return errors.New("audience: only a collection may be deleted")
+	}
+
+	row.AudienceID = &a.ID.UUID
+	found := b.found.find(domain.GroupID(a.ID.UUID))
+	if a.Type == domain.FrameworkForCollection {
+		found = b.found.find(domain.CollectionID(a.ID.UUID))
+	}
+	switch there := found.isOf(row.ClientID); {
+	case there && a.Deleted:
+		return errors.New("audience: the collection is there, and not deleted")
+	case !there && !a.Deleted:
+		return fmt.Errorf("audience: there is no such %s of the client", a.Type)
+	}
+	return nil
+}
+
+// followFrameworks gives and withdraws what follows from assignments.
+func followFrameworks(ctx context.Context, b *importingFrameworks) error {
+	var on, changed []domain.FrameworkAssignmentID
+	off := map[domain.ClientID][]domain.FrameworkAssignmentID{}
+	for _, f := range b.made {
+		on = append(on, f.after.ID)
+		b.frameworksMoved(f.after.ClientID)
+	}
+	for _, f := range b.changed {
+		changed = append(changed, f.after.ID)
+		switch {
+		case f.after.Training && !f.before.Training:
+			on = append(on, f.after.ID)
+		case f.before.Training && !f.after.Training:
+			off[f.after.ClientID] = append(off[f.after.ClientID], f.after.ID)
+		}
+	}
+	_, err := pg.Exec(ctx, b, "have framework assignments evaluated", pg.SQL(`
+		UPDATE framework_assignments SET evaluated_at = 'epoch', changed_at = ?
+		WHERE id = ANY(?::uuid[])`, b.At, pg.IDs(changed)))
+	if err != nil {
+		return err
+	}
+	for _, withdraw := range []func(*Tenant, context.Context, *Change, []domain.FrameworkAssignmentID) error{
+		(*Tenant).withdrawWaiting, (*Tenant).withdrawGiven, // of all, in the lock order
+	} {
+		for _, client := range sortedIDs(off) {
+			t := &Tenant{Client: domain.Client{ID: client}, db: b.DB}
+			if err := withdraw(t, ctx, b.Change, off[client]); err != nil {
+				return err
+			}
+		}
+	}
+	return b.giveSince(ctx, on)
+}
+
+// giveSince gives the courses of framework assignments to those who are in their
+// audiences, as of when both were there.
+func (c *Change) giveSince(ctx context.Context, ids []domain.FrameworkAssignmentID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	users, err := c.lockUsers(ctx, pg.SQL(`u.status = 'active' AND EXISTS (
+		SELECT 1 FROM framework_assignments AS f JOIN framework_courses AS r ON r.framework_id = f.framework_id
+		WHERE f.client_id = u.client_id AND f.id = ANY(?::uuid[]) AND `+frameworkAsks+`)`, pg.IDs(ids)))
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	_, err = c.give(ctx, pg.SQL(`
+		SELECT client_id, user_id, course_id, false AS from_program, false AS direct,
+			array_agg(framework) AS frameworks, min(since + due_after_days) AS due_on, false AS notify
+		FROM (?) AS asked JOIN LATERAL (
+			SELECT greatest(u.created_at, f.created_at)::date AS since
+			FROM users AS u, framework_assignments AS f
+			WHERE u.client_id = asked.client_id AND u.id = asked.user_id AND f.client_id = asked.client_id AND f.id = asked.framework
+		) AS both_there ON true
+		GROUP BY client_id, user_id, course_id`, asked(pg.SQL("f.id = ANY(?::uuid[])", pg.IDs(ids)))))
+	if err != nil {
+		return err
+	}
+	// What was given just now is as old as its reasons, and what is overdue of it is
+	// history: no event (decisions 8.2).
+	clients, keys := keyLists(users)
+	_, err = pg.Exec(ctx, c, "date courses back", pg.SQL(`
+		UPDATE assignments AS a SET overdue_noted = a.due_on < ?3::date, assigned_at = (
+			SELECT min(greatest(u.created_at, f.created_at)) FROM framework_assignments AS f
+			JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
+			WHERE f.client_id = a.client_id AND f.id = ANY (a.frameworks))
+		FROM unnest(?0::uuid[], ?1::uuid[]) AS k (client_id, user_id)
+		WHERE a.client_id = k.client_id AND a.user_id = k.user_id AND a.assigned_at = ?2 AND a.completed_at IS NULL
+			AND a.frameworks && ?4::uuid[]`, clients, keys, c.At, domain.DateOf(c.At), pg.IDs(ids)))
+	return err
+}
+
+// importedCourse is a course with its titles by language, as JSON.
+type importedCourse struct {
+	bun.BaseModel `bun:"table:courses,alias:c"`
+	courseRow
+	Titles json.RawMessage `bun:"type:jsonb"`
+}
+
+// titles are the titles by language.
+func (r *importedCourse) titles() (titles map[domain.Language]string, err error) {
+	err = json.Unmarshal(r.Titles, &titles)
+	return titles, err
+}
+
+// CourseRecords are courses of the catalogue, which all partners share. What users were
+// given of one stays theirs.
+var CourseRecords Records = &kind[domain.CourseRecord, importedCourse]{
+	object: "course", order: "c.created_at, c.id", locked: "c.id",
+	exported: exportCourse,
+	fresh: func(r *importedCourse) {
+		r.Titles, r.RenewalMonths = json.RawMessage("{}"), 12
+		r.Languages = []domain.Language{domain.English, domain.Spanish, domain.French}
+	},
+	finish: finishCourse,
+}
+
+// exportCourse says the titles. A course that is in fewer languages than all has its title
+// in each of them.
+func exportCourse(r *importedCourse, out *domain.CourseRecord) error {
+	titles, err := r.titles()
+	if len(titles) == 0 && len(r.Languages) < len(domain.English.Values()) {
+		for _, language := range r.Languages {
+			titles[language] = r.Title
+		}
+	}
+	if len(titles) > 0 {
+		out.Titles = domain.Give(titles)
+	}
+	return err
+}
+
+// finishCourse sets the titles: a course is available in the languages that they are
+// in.
+func finishCourse(
+	_ *importing[domain.CourseRecord, importedCourse], a *applied[domain.CourseRecord, importedCourse],
+) error {
+	titles, err := a.after.titles()
+	if err != nil || !a.record.Titles.Given {
+		return err
+	}
+	if languages := slices.Sorted(maps.Keys(a.record.Titles.Value)); !slices.Equal(languages, a.after.Languages) {
+		a.after.Languages = languages
+	}
+	if !maps.Equal(titles, a.record.Titles.Value) {
+		a.after.Titles, err = json.Marshal(a.record.Titles.Value)
+	}
+	return err
 }

@@ -2,6 +2,11 @@ package db
 
 import (
 	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -175,5 +180,191 @@ func (c *Change) countTemplates(ctx context.Context, added []resultRow) error {
 		GROUP BY client_id, template_id ORDER BY client_id, template_id
 		ON CONFLICT (client_id, template_id) DO UPDATE SET used = u.used + excluded.used`,
 		pg.IDs(clients), pg.IDs(templates)))
+	return err
+}
+
+// Templates of simulated mails, and those that the service brings.
+
+//go:embed templates/own.json
+var ownTemplates []byte
+
+// ownTemplate is one of the service's own templates, in all languages.
+type ownTemplate struct {
+	// Number is the template's for good: its ids are made of it.
+	Number          byte
+	Category        string
+	Difficulty      int
+	Landing         domain.Landing
+	Indicators      []domain.Indicator
+	Sender, Address string
+	Words           map[domain.Language]struct {
+		Name, From, Subject string
+		Text                string // paragraphs, with an empty line between them
+		Link                string
+	}
+}
+
+// OwnTemplates are the templates that come with the service, by language: each
+// in all languages, with ids that never change.
+func OwnTemplates() ([]domain.Template, error) {
+	var all []ownTemplate
+	if err := json.Unmarshal(ownTemplates, &all); err != nil {
+		return nil, fmt.Errorf("read the service's own templates: %w", err)
+	}
+	var list []domain.Template
+	for n, language := range []domain.Language{domain.English, domain.Spanish, domain.French} {
+		for i := range all {
+			list = append(list, all[i].in(language, byte(n)))
+		}
+	}
+	return list, nil
+}
+
+// templateEpoch is when the first of the service's own templates were made.
+var templateEpoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func (o *ownTemplate) in(language domain.Language, n byte) domain.Template {
+	w := o.Words[language]
+	var body strings.Builder
+	for paragraph := range strings.SplitSeq(w.Text, "\n\n") {
+		fmt.Fprintf(&body, "<p>%s</p>\n", html.EscapeString(paragraph))
+	}
+	fmt.Fprintf(&body, "<p><a href=\"%s\">%s</a></p>\n", o.Address, html.EscapeString(w.Link))
+	return domain.Template{
+		ID:   domain.TemplateID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 0x01, 14: n, 15: o.Number},
+		Name: w.Name, Language: language, Category: o.Category, Subject: w.Subject,
+		From: fmt.Sprintf("%s <%s>", w.From, o.Sender), CreatedAt: templateEpoch.Add(time.Duration(o.Number) * time.Second),
+		TemplateContent: domain.TemplateContent{
+			HTML: body.String(), Text: w.Text + "\n\n" + w.Link + ": " + o.Address + "\n",
+			Indicators: o.Indicators, Difficulty: o.Difficulty, Landing: o.Landing,
+		},
+	}
+}
+
+// templateRecord is a row of phishing_templates, by the names of the columns.
+type templateRecord struct {
+	ID          string             `json:"id"`
+	Name        string             `json:"name"`
+	Language    domain.Language    `json:"language"`
+	Category    string             `json:"category"`
+	Subject     string             `json:"subject"`
+	FromAddress string             `json:"from_address"`
+	HTML        string             `json:"html"`
+	Body        string             `json:"body"`
+	CreatedAt   time.Time          `json:"created_at"`
+	Indicators  []domain.Indicator `json:"indicators"`
+	Difficulty  int                `json:"difficulty"`
+	Landing     domain.Landing     `json:"landing"`
+	Own         bool               `json:"own"`
+}
+
+// LoadTemplates brings the service's own templates in the database up to date.
+// It is called after migrate.Up; any number of processes may do so at once.
+func (d *DB) LoadTemplates(ctx context.Context) error {
+	list, err := OwnTemplates()
+	if err != nil {
+		return err
+	}
+	_, _, err = d.storeTemplates(ctx, list, true, "(id)")
+	return err
+}
+
+// ImportTemplates adds templates to the catalogue, and changes those that were
+// imported before, by name and language. It returns how many were added and
+// changed; the rest were there as they are. No two of the list may have one
+// name and language.
+func (d *DB) ImportTemplates(ctx context.Context, list []domain.Template) (added, changed int, err error) {
+	now := d.Now()
+	for i := range list {
+		list[i].ID, list[i].CreatedAt = NewID[domain.TemplateKind](), now
+	}
+	return d.storeTemplates(ctx, list, false, "(name, language) WHERE NOT own")
+}
+
+func (d *DB) storeTemplates(
+	ctx context.Context, list []domain.Template, own bool, conflict string,
+) (added, changed int, err error) {
+	if len(list) == 0 {
+		return 0, 0, nil
+	}
+	records := make([]templateRecord, len(list))
+	for i := range list {
+		t := &list[i]
+		records[i] = templateRecord{
+			t.ID.UUID(), t.Name, t.Language, t.Category, t.Subject, t.From, t.HTML, t.Text, t.CreatedAt,
+			t.Indicators, t.Difficulty, t.Landing, own,
+		}
+	}
+	text, err := json.Marshal(records)
+	if err != nil {
+		return 0, 0, err
+	}
+	const columns = "id, name, language, category, subject, from_address, html, body, created_at, " +
+		"indicators, difficulty, landing, own"
+	const content = "name, language, category, subject, from_address, html, body, indicators, difficulty, landing"
+	excluded := "excluded." + strings.ReplaceAll(content, ", ", ", excluded.")
+	stored := "t." + strings.ReplaceAll(content, ", ", ", t.")
+	rows, err := pg.All[bool](ctx, d, "store templates", pg.SQL(`
+		INSERT INTO phishing_templates AS t (`+columns+`)
+		SELECT `+columns+` FROM json_populate_recordset(NULL::phishing_templates, ?::json) ORDER BY created_at, id
+		ON CONFLICT `+conflict+` DO UPDATE SET (`+content+`, changed_at) = (`+excluded+`, ?::timestamptz)
+		WHERE (`+stored+`) IS DISTINCT FROM (`+excluded+`)
+		RETURNING xmax = 0 AS added`, string(text), d.Now()))
+	for _, isNew := range rows {
+		added += pg.Number(isNew)
+	}
+	return added, len(rows) - added, err
+}
+
+type templateRow struct {
+	bun.BaseModel `bun:"table:phishing_templates,alias:t"`
+
+	ID          domain.TemplateID `bun:"id,pk"`
+	Name        string
+	Language    domain.Language
+	Category    string
+	Subject     string
+	FromAddress string
+	CreatedAt   time.Time
+}
+
+func (r *templateRow) template() domain.Template {
+	return domain.Template{
+		ID: r.ID, Name: r.Name, Language: r.Language, Category: r.Category, Subject: r.Subject, From: r.FromAddress,
+		CreatedAt: r.CreatedAt,
+	}
+}
+
+// Templates reads a page of the catalogue of simulated mails, by creation.
+// since, if not nil, leaves those that were added or changed at or after it.
+func (d *DB) Templates(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Template], error) {
+	k := pg.Keyset[templateRow]{
+		Table: "phishing_templates AS t", Key: "t.created_at", Cast: "timestamptz", ID: "t.id",
+		Position: func(r *templateRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
+		},
+	}
+	if since != nil {
+		k.Where.Add("greatest(t.created_at, t.changed_at) >= ?", *since)
+	}
+	rows, err := pg.CountedPage(ctx, d, k, w)
+	return pg.Map(rows, (*templateRow).template), err
+}
+
+// TemplateCategories reads the categories that templates have, sorted.
+func (d *DB) TemplateCategories(ctx context.Context) ([]string, error) {
+	return pg.All[string](ctx, d, "read the categories of templates", pg.SQL(
+		`SELECT DISTINCT category COLLATE "C" AS category FROM phishing_templates ORDER BY category`))
+}
+
+// EnableCategories sets the categories of templates that a client may be sent;
+// nil for all. NotFound where there is no such client. It is for the command
+// line, which has no caller.
+func (d *DB) EnableCategories(ctx context.Context, client domain.ClientID, categories []string) error {
+	n, err := pg.Exec(ctx, d, "enable categories", pg.SQL(
+		"UPDATE clients SET phishing_categories = ? WHERE id = ? AND archived_at IS NULL", categories, client))
+	if err == nil && n == 0 {
+		err = domain.ErrNotFound(client.Noun())
+	}
 	return err
 }
