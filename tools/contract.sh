@@ -28,9 +28,10 @@ done
 "$out/partnerapi" openapi v1 >"$documents/v1.yaml"
 quietly $GO build -o "$out/bin/" tool
 
-# compatible refuses a document that breaks callers of an earlier one.
+# compatible refuses a document that breaks callers of an earlier one, but for the
+# changes of openapi/accepted.txt: types of mail, of which there may always be more.
 compatible() {
-	quietly "$out/bin/oasdiff" breaking --flatten-allof --fail-on ERR "$1" "$2"
+	quietly "$out/bin/oasdiff" breaking --flatten-allof --fail-on ERR --err-ignore openapi/accepted.txt "$1" "$2"
 }
 for baseline in openapi/baseline/*.yaml; do
 	compatible "$baseline" "$documents/${baseline##*/}"
