@@ -5,7 +5,7 @@
 //   node check.mjs PROGRAM BASE KEY    of the service at BASE, with a key that may read
 //                                      and write and has at least one client
 //
-// PROGRAM is the partnerapi binary. Nothing is changed. The exit status is 1 where
+// PROGRAM is the partnerapi binary. Nothing is changed but in a demonstration. The exit status is 1 where
 // something is not as it has to be.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -149,6 +149,25 @@ async function checkCompact(name, client) {
     !list.structuredContent && lines.length === 4 && lines[0] === "id\trisk.grade" && lines[1].startsWith("cli_"), list);
 }
 
+// checkTask plays the prompt remind_overdue: the three riskiest clients, their users whose
+// courses are overdue, and a reminder to those.
+async function checkTask(client) {
+  const { messages } = await client.getPrompt({ name: "remind_overdue", arguments: { clients: "3" } });
+  check("the task names its tools", ["clients_list", "users_list", "training_remind"].every((t) => messages[0].content.text.includes(t)), messages);
+  const rows = async (name, args) => {
+    const out = await client.callTool({ name, arguments: args });
+    return out.content[0].text.split("\n").slice(1, -1).map((line) => line.split("\t"));
+  };
+  const riskiest = await rows("clients_list", { sort: "risk_score", limit: 3, fields: ["id", "risk.average_score"] });
+  check("the riskiest clients come first", riskiest.length === 3 && riskiest.every((r, i) => !i || +riskiest[i - 1][1] <= +r[1]), riskiest);
+  for (const [id] of riskiest) {
+    const late = await rows("users_list", { client_id: id, overdue: true, status: "active", limit: 500, fields: ["id", "training.overdue_count"] });
+    check("only users with overdue courses are listed", late.every((u) => +u[1] > 0), late);
+    const out = JSON.parse((await client.callTool({ name: "training_remind", arguments: { client_id: id } })).content[0].text);
+    check("all of them are reminded", out.recipient_count === late.length && out.skipped.length === 0, out);
+  }
+}
+
 const everything = "?toolsets=all&schemas=1";
 
 async function checkAll() {
@@ -159,6 +178,9 @@ async function checkAll() {
 
   const usual = await connected(overHTTP());
   await checkCompact("http", usual);
+  if (!given) {
+    await checkTask(usual);
+  }
 
   const bearer = await connected(overHTTP("", { Authorization: "Bearer " + key }));
   check("a bearer token is a key", (await bearer.listTools()).tools.length > 0);
