@@ -32,7 +32,7 @@ type Meta struct {
 	// part of ID before its first point.
 	Tag string
 	// Starred says that the operation is not in the published document of the
-	// interface. Documents mark it with an asterisk.
+	// interface. Documents show a badge with it.
 	Starred bool
 	Scope   domain.Scope
 	// AllClients says that the operation needs a key with access to all clients

@@ -17,11 +17,9 @@ const about = `A partner's access to its clients on a security awareness trainin
 **Errors** have one envelope with a stable ` + "`code`" + `; ` + "`fields`" + ` names every wrong part of the request. ` +
 	`Members may be added to answers in any release: ignore those that you do not know.
 
-**Budgets.** A key may make 600 requests a minute, and 16 at a time. Some operations have a tighter budget for each ` +
+**Rate limits.** A key may make 600 requests a minute, and 16 at a time. Some operations have a tighter limit for each ` +
 	`client; the ` + "`X-RateLimit`" + ` headers report the one that applies.`
 
-// What about goes on with where a document has operations to which it applies.
-const (
-	aboutRetries = "\n\n**Retries.** Send an `Idempotency-Key` with a POST, and repeat the request safely for 24 hours."
-	aboutStarred = "\n\nAn asterisk marks an operation that is an addition to the published interface."
-)
+// aboutRetries is what about goes on with where a document has operations to which it
+// applies.
+const aboutRetries = "\n\n**Retries.** Send an `Idempotency-Key` with a POST, and repeat the request safely for 24 hours."

@@ -38,7 +38,7 @@ var failures = func() map[int]Failure {
 			"a client with this name exists already", nil},
 		{http.StatusRequestEntityTooLarge, domain.PayloadTooLarge, "`payload_too_large`: the body has more than 1 MiB.",
 			"the body is larger than 1 MiB", nil},
-		{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: a budget is used up, or the operation's own limit is reached. " +
+		{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: the rate limit is reached, or the operation's own limit is reached. " +
 			"Wait for `Retry-After` seconds.", "more than 600 requests a minute with this key", nil},
 		{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed. Its log has the request id.",
 			"something went wrong on our side; try again, and give us the request id if it persists", nil},

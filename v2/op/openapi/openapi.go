@@ -108,9 +108,6 @@ func ForSet(
 	if slices.ContainsFunc(doc.Operations, func(o Operation) bool { return o.Idempotent }) {
 		doc.Description += aboutRetries
 	}
-	if slices.ContainsFunc(doc.Operations, func(o Operation) bool { return o.Starred }) {
-		doc.Description += aboutStarred
-	}
 	return Build(doc)
 }
 
@@ -208,9 +205,6 @@ func (b *builder) addOperation(o Operation) (err error) {
 		OperationID: o.ID, Summary: o.Summary, Description: describe(o), Extensions: extensions(o),
 		Deprecated: o.Deprecated,
 	}
-	if o.Starred {
-		out.Summary += " *"
-	}
 	if o.Tag != "" {
 		out.Tags = []string{o.Tag}
 	}
@@ -252,7 +246,7 @@ func describe(o Operation) string {
 		parts = append(parts, fmt.Sprintf("Each key may make %d of these requests a minute for one client.", o.PerClient))
 	}
 	if o.Starred {
-		parts = append(parts, "\\* An addition to the published interface.")
+		parts = append(parts, "An addition to the published interface.")
 	}
 	return strings.Join(parts, "\n\n")
 }
@@ -289,6 +283,9 @@ func extensions(o Operation) map[string]any {
 	}
 	if o.PerClient > 0 {
 		out["x-per-client-per-minute"] = o.PerClient
+	}
+	if o.Starred {
+		out["x-badges"] = []map[string]string{{"name": "Addition"}}
 	}
 	return out
 }

@@ -38,10 +38,10 @@ func newComponents() *openapi3.Components {
 			"X-Request-Id": header("Names the request, in errors and logs too; "+
 				"the request's own X-Request-Id where it is well formed.",
 				openapi3.NewStringSchema().WithPattern(`^[A-Za-z0-9._-]{1,128}$`)),
-			"X-RateLimit-Limit": header("How many requests the budget allows in a minute: the key's own, "+
+			"X-RateLimit-Limit": header("How many requests the rate limit allows in a minute: the key's own, "+
 				"or the tighter one of this operation for one client.", integerFrom(1)),
-			"X-RateLimit-Remaining": header("How many requests of that budget are left.", integerFrom(0)),
-			"X-RateLimit-Reset":     header("When the budget is full again, in Unix seconds, rounded up.", integerFrom(0)),
+			"X-RateLimit-Remaining": header("How many of those requests are left.", integerFrom(0)),
+			"X-RateLimit-Reset":     header("When all of them are back, in Unix seconds, rounded up.", integerFrom(0)),
 			retryAfter:              header(retryText, integerFrom(1)),
 		},
 		Parameters: openapi3.ParametersMap{},
