@@ -185,7 +185,7 @@ var codeTexts = map[domain.Code]string{
 	domain.Conflict:        "it clashes with what there is",
 	domain.PayloadTooLarge: "the body is above 1 MiB",
 	domain.RequestTimeout:  "the body arrived too slowly",
-	domain.RateLimited:     "a budget is used up: wait for `Retry-After`",
+	domain.RateLimited:     "a rate limit is reached: wait for `Retry-After`",
 	domain.Internal:        "a mistake of the service",
 	domain.Unavailable:     "the database cannot be reached, or the service is too busy",
 }

@@ -69,8 +69,8 @@ type webhookPath struct {
 func (a *API) declareWebhooks() {
 	a.ListWebhooks = op.AddList(&a.Set, op.Meta{
 		ID: "webhooks.list", Method: "GET", Path: "/webhooks", Scope: domain.Read, Since: op.V2_3, Status: 200,
-		Summary: "List the webhooks whose access is within the key's",
-		Description: "Returns the webhooks whose access is within that of the key, by their creation. Secrets are not " +
+		Summary: "List the webhooks",
+		Description: "Returns the webhooks whose clients the key can reach, by their creation. Secrets are not " +
 			"shown.",
 		Columns: []string{"id", "url", "status", "events"},
 	}, a.listWebhooks, webhookOf)
