@@ -21,7 +21,7 @@ func readSubject(ctx context.Context, d *db.DB, r *mailRow, m *domain.Mail) (err
 		m.Unwanted, err = readExposure(ctx, d, *r.BreachName, m)
 	case domain.TrainingReminder:
 		m.Overdue, err = d.OverdueCourses(ctx, domain.UserKey{Client: m.Client, User: *m.User}, m.Language)
-		if len(m.Overdue) == 0 {
+		if err == nil && len(m.Overdue) == 0 {
 			m.Unwanted = "nothing is overdue any more"
 		}
 	case domain.MonthlyReportMail:
