@@ -150,9 +150,9 @@ func (s *Server) addTools() error {
 const instructions = "Tools of the Partner API: clients of a partner of a security awareness training service, " +
 	"their users, risk and training. Ids are opaque: take them from lists. A tool that lists returns a page of at most " +
 	"limit rows, 100 unless asked: for the next, call it again with the same arguments and cursor set to next_cursor. " +
-	"A page is text with a line for each row and tabs between columns; fields names other columns, such as " +
-	"[\"email\",\"risk.score\"], and [\"*\"] gives rows in JSON. Risk scores go from 0 to 1000, and low is risky. " +
-	"An error is a JSON object with a code, a message and, where arguments are wrong, their names. Give " +
+	"Where tools have no output schemas, a page is text with a line for each row and tabs between columns; fields names " +
+	"other columns, such as [\"email\",\"risk.score\"], and [\"*\"] gives rows in JSON. Risk scores go from 0 to 1000, " +
+	"and low is risky. An error is a JSON object with a code, a message and, where arguments are wrong, their names. Give " +
 	"idempotency_key, any text, to repeat a call within 24 hours without doing it twice. More tools are in other " +
 	"toolsets: add ?toolsets=all to the server's address, or some of their names."
 
