@@ -53,7 +53,7 @@ func (t *Tenant) Assign(ctx context.Context, c *Change, n domain.CourseFor) (dom
 func assigned(rows []gaveRow) domain.Assigned {
 	out := domain.Assigned{Skipped: []domain.Skipped{}, Mails: mailsOf(rows)}
 	for _, r := range rows {
-		out.Count += r.Given
+		out.Count, out.Open = out.Count+r.Given, out.Open+r.Open
 		if r.Outcome == "inactive" || r.Outcome == "already_completed" {
 			out.Skipped = append(out.Skipped, domain.Skipped{User: *r.UserID, Reason: domain.SkipReason(r.Outcome)})
 		}
@@ -101,8 +101,8 @@ const appendedFrom = 1000
 // reasons of the one before it that still stand, and the new ones; who is not given
 // a course, having it, gets the new reasons only: a direct one only where the course
 // is open. It returns how often each course was given, and with the id of a user
-// who was given it the mail and whether the user may be dormant now; also the users
-// who were skipped, where the reason was direct.
+// who was given it the mail and whether the user may be dormant now; also how many
+// had the course open, and the users who were skipped, where the reason was direct.
 //
 // Of the courses that are due on one day the one with the lowest position, then
 // the lowest id, is next. A user who had an open course before is as dormant as
@@ -160,11 +160,12 @@ const giveSQL = `
 			next_course_id = CASE WHEN m.next THEN m.course_id ELSE u.next_course_id END
 		FROM moved AS m WHERE u.client_id = m.client_id AND u.id = m.user_id AND (m.next OR m.late)
 	)
-	SELECT client_id, course_id, count(*) AS given, NULL::uuid AS user_id, '' AS outcome, NULL::uuid AS mail,
+	SELECT client_id, course_id, count(*) FILTER (WHERE outcome = 'assigned') AS given,
+		count(*) FILTER (WHERE outcome = 'open') AS open, NULL::uuid AS user_id, '' AS outcome, NULL::uuid AS mail,
 		false AS dormant
-	FROM chosen GROUP BY client_id, course_id
+	FROM judged GROUP BY client_id, course_id
 	UNION ALL
-	SELECT client_id, course_id, 0, user_id, max(outcome), (array_agg(mail) FILTER (WHERE mail IS NOT NULL))[1],
+	SELECT client_id, course_id, 0, 0, user_id, max(outcome), (array_agg(mail) FILTER (WHERE mail IS NOT NULL))[1],
 		bool_or(dormant)
 	FROM ( -- not joined: the sizes of these sets cannot be estimated, and loops within loops be chosen
 		SELECT client_id, user_id, course_id, outcome, NULL::uuid AS mail, false AS dormant
@@ -180,12 +181,13 @@ const giveSQL = `
 type gaveRow struct {
 	ClientID domain.ClientID
 	CourseID domain.CourseID
-	// Given counts the users who were given the course, in a row without a user.
-	Given   int
-	UserID  *domain.UserID
-	Outcome string
-	Mail    *domain.MessageID
-	Dormant bool
+	// Given counts the users who were given the course, and Open those who had it
+	// open, in a row without a user.
+	Given, Open int
+	UserID      *domain.UserID
+	Outcome     string
+	Mail        *domain.MessageID
+	Dormant     bool
 }
 
 // give gives users, who are locked, the courses that a query wants them to have. It
@@ -217,7 +219,7 @@ func mailsOf(rows []gaveRow) (mails []domain.MessageID) {
 // waitSQL notes, at the time ?2, who is to be given courses (judgedSQL), and who is
 // to have them for one more reason. Who waits for a course already is as if it were
 // open. It returns those who were skipped, where the reason was direct, and without
-// a user how many are to be given each course.
+// a user how many are to be given each course, and how many have it open.
 const waitSQL = `
 	WITH ` + judgedSQL + `, counted AS MATERIALIZED (
 		SELECT j.*, j.outcome = 'assigned' AND w.user_id IS NULL AS given
@@ -230,11 +232,12 @@ const waitSQL = `
 		ON CONFLICT (client_id, user_id, course_id) DO UPDATE SET direct = w.direct OR excluded.direct,
 			frameworks = ARRAY(SELECT unnest(w.frameworks) UNION SELECT unnest(excluded.frameworks))
 	)
-	SELECT client_id, course_id, count(*) FILTER (WHERE given) AS given, NULL::uuid AS user_id, '' AS outcome,
-		NULL::uuid AS mail, false AS dormant
+	SELECT client_id, course_id, count(*) FILTER (WHERE given) AS given,
+		count(*) FILTER (WHERE NOT given AND outcome IN ('assigned', 'open')) AS open, NULL::uuid AS user_id,
+		'' AS outcome, NULL::uuid AS mail, false AS dormant
 	FROM counted GROUP BY client_id, course_id
 	UNION ALL
-	SELECT client_id, course_id, 0, user_id, outcome, NULL, false FROM counted
+	SELECT client_id, course_id, 0, 0, user_id, outcome, NULL, false FROM counted
 	WHERE direct AND outcome IN ('inactive', 'already_completed')
 	ORDER BY user_id, course_id`
 

@@ -144,10 +144,11 @@ type Skipped struct {
 	Reason SkipReason
 }
 
-// Assigned is what became of a CourseFor. Users who have the course open
-// already are in neither part of it.
+// Assigned is what became of a CourseFor: each user of the audience is in one of the
+// first three.
 type Assigned struct {
 	Count   int
+	Open    int       // users who have the course open already, and keep it
 	Skipped []Skipped // by the users' ids
 	// Mails are those to the users who were given the course.
 	Mails []MessageID

@@ -144,9 +144,11 @@ type AssignTraining struct {
 
 // TrainingAssigned is what became of an AssignTraining.
 type TrainingAssigned struct {
-	CourseID      domain.CourseID `json:"course_id" doc:"Opaque id of the course."`
-	AssignedCount int             `json:"assigned_count" doc:"Number of users who are given the course; beyond an audience of 10,000 users, shortly after the answer. Those who have it open already keep it, with its due date, and are neither counted nor listed."`
-	Skipped       []SkippedUser   `json:"skipped" doc:"Users of the audience who are not given the course."`
+	CourseID         domain.CourseID `json:"course_id" doc:"Opaque id of the course."`
+	AssignedCount    int             `json:"assigned_count" doc:"Number of users who are given the course; beyond an audience of 10,000 users, shortly after the answer."`
+	NotifiedCount    int             `json:"notified_count" doc:"Number of users who are sent a mail about it: those who are given the course, or none where notify is false."`
+	AlreadyOpenCount int             `json:"already_open_count" doc:"Number of users who have the course open already. They keep it, with its due date, get no mail, and are not listed in skipped."`
+	Skipped          []SkippedUser   `json:"skipped" doc:"Users of the audience who are not given the course."`
 }
 
 // SkippedUser is a user of the audience who was not given the course.
@@ -187,7 +189,11 @@ func (a *API) assignTraining(ctx context.Context, req *AssignTraining) (*Trainin
 		return nil, err
 	}
 	out := &TrainingAssigned{
-		CourseID: n.Course.ID, AssignedCount: assigned.Count, Skipped: make([]SkippedUser, len(assigned.Skipped)),
+		CourseID: n.Course.ID, AssignedCount: assigned.Count, AlreadyOpenCount: assigned.Open,
+		Skipped: make([]SkippedUser, len(assigned.Skipped)),
+	}
+	if n.Notify {
+		out.NotifiedCount = assigned.Count
 	}
 	for i, s := range assigned.Skipped {
 		out.Skipped[i] = SkippedUser{UserID: s.User, Reason: s.Reason}
