@@ -170,7 +170,7 @@ func (s *Server) serverOf(r rights) *sdk.Server {
 		},
 	)
 	s.addResources(server, r)
-	addPrompts(server)
+	s.addPrompts(server, r)
 	server.AddReceivingMiddleware(s.guard)
 	return server
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -51,9 +52,13 @@ var prompts = []prompt{
 	},
 }
 
-// addPrompts adds the prompts to a server.
-func addPrompts(server *sdk.Server) {
+// addPrompts adds to a server the prompts all of whose tools the rights allow.
+func (s *Server) addPrompts(server *sdk.Server, r rights) {
+	refused := func(word string) bool { t := s.byName[word]; return t != nil && !r.allow(t.operation.Meta()) }
 	for _, p := range prompts {
+		if slices.ContainsFunc(strings.FieldsFunc(p.text, notInTools), refused) {
+			continue
+		}
 		server.AddPrompt(&p.Prompt, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 			text := p.text
 			for _, argument := range p.Arguments {
@@ -66,3 +71,6 @@ func addPrompts(server *sdk.Server) {
 		})
 	}
 }
+
+// notInTools reports whether a character is in no name of a tool.
+func notInTools(c rune) bool { return c != '_' && (c < 'a' || c > 'z') }

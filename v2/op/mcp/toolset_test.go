@@ -163,3 +163,37 @@ func TestPrompts(t *testing.T) {
 		}
 	}
 }
+
+// TestPromptsOfRights: a prompt is shown only to callers who may call all of its tools.
+func TestPromptsOfRights(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	read, write := w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil), w.NewKey(w.tenant, []domain.Scope{domain.Write}, nil)
+	for name, c := range map[string]struct {
+		key, query string
+		want       []string
+	}{
+		"all":       {w.tenant.Key, "", []string{"explain_risk", "remind_overdue", "review_phishing"}},
+		"read only": {w.tenant.Key, "?read_only=1", []string{"explain_risk", "review_phishing"}},
+		"read":      {read, "", []string{"explain_risk", "review_phishing"}},
+		"write":     {write, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			session := w.in(t).connect(c.key, c.query)
+			var names []string
+			for p, err := range session.Prompts(t.Context(), nil) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				names = append(names, p.Name)
+			}
+			if slices.Sort(names); !slices.Equal(names, c.want) {
+				t.Errorf("the prompts %q", names)
+			}
+			_, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "remind_overdue", Arguments: map[string]string{"clients": "3"}})
+			if shown := slices.Contains(c.want, "remind_overdue"); shown != (err == nil) {
+				t.Errorf("a prompt that leads to a write: %v", err)
+			}
+		})
+	}
+}
