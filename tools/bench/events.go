@@ -86,11 +86,16 @@ const (
 // call compares calls of a tool in a session with its operation.
 func (b *bench) call(times int, tool string, arguments object, path string) finder {
 	return func(ctx context.Context) figure {
-		call := request("POST", mcp.Path, b.keys[0], object{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-			"params": object{"name": tool, "arguments": arguments}},
-			"Accept: "+accepted, "Mcp-Session-Id: "+b.session(ctx), "Mcp-Protocol-Version: "+protocol)
+		call := message(b.keys[0], "", "tools/call", object{"name": tool, "arguments": arguments},
+			"Mcp-Session-Id: "+b.session(ctx))
 		return b.versus(ctx, times, always(call), always(b.get(path)))
 	}
+}
+
+// message is a request of MCP; query is added to the address.
+func message(key, query, method string, params object, headers ...string) []byte {
+	return request("POST", mcp.Path+query, key, object{"jsonrpc": "2.0", "id": 1, "method": method, "params": params},
+		append(headers, "Accept: "+accepted, "Mcp-Protocol-Version: "+protocol)...)
 }
 
 // session begins a session of an agent, and returns its id.

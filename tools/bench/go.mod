@@ -19,10 +19,12 @@ require (
 	github.com/prometheus/client_golang v1.25.0
 	github.com/samber/slog-gin v1.21.0
 	github.com/slok/go-http-metrics v0.13.0
+	github.com/tiktoken-go/tokenizer v0.10.0
 )
 
 require (
 	github.com/brianvoe/gofakeit/v7 v7.18.1 // indirect
+	github.com/dlclark/regexp2/v2 v2.5.1 // indirect
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indirect
 	github.com/getkin/kin-openapi v0.152.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -50,6 +51,11 @@ func rate(n int, took time.Duration) figure {
 // memory is resident memory in MB.
 func memory(mb float64) figure {
 	return figure{value: mb, unit: " MB", ours: fmt.Sprintf("%.0f MB", mb)}
+}
+
+// counted is a number of tokens.
+func counted(tokens int) figure {
+	return figure{value: float64(tokens), unit: " tokens", ours: strconv.Itoa(tokens)}
 }
 
 // about is the figure with what is shown behind the measure's name.
