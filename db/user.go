@@ -91,10 +91,18 @@ var userOrders = map[string]struct {
 
 // Users reads a page of the client's users.
 func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window) (domain.Slice[domain.User], error) {
+	where := t.usersWhere(f)
+	if f.Overdue != nil {
+		overdue, err := t.overdue(ctx, *f.Overdue)
+		if err != nil {
+			return domain.Slice[domain.User]{}, err
+		}
+		where = append(where, overdue)
+	}
 	order := userOrders[f.Sort.By()]
 	k := pg.Keyset[userRow]{
 		Table: "users AS u", Key: order.key, Cast: order.cast, ID: "u.id", Desc: f.Sort.Descending(),
-		Where: t.usersWhere(f), IDsFirst: f.Query != "", OneIndex: onOneIndex(f),
+		Where: where, IDsFirst: f.Query != "", OneIndex: onOneIndex(f),
 		Select:   func(q *pg.Select) { shownUser(q, domain.DateOf(t.db.Now())) },
 		Position: func(r *userRow) domain.Position { return domain.Position{Key: order.of(r), ID: r.ID.UUID()} },
 	}
@@ -129,13 +137,35 @@ func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
 		where.Add(`EXISTS (SELECT 1 FROM collection_members AS m
 			WHERE m.client_id = u.client_id AND m.collection_id = ? AND m.user_id = u.id)`, *f.Collection)
 	}
-	if f.Overdue != nil {
-		where.Add("coalesce(u.next_due_on < ?::date, false) = ?", domain.DateOf(t.db.Now()), *f.Overdue)
-	}
 	if f.UpdatedSince != nil {
 		where.Add("u.updated_at >= ?", *f.UpdatedSince)
 	}
 	return where
+}
+
+// fewUsers is how many users are gathered and sorted for a page. Where there are more, a
+// page is read in the order of the list, and passes over others.
+const fewUsers = 2000
+
+// overdue is the condition that a course of a user, alias u, is overdue, or that none
+// is. Few such users are gathered by their index: in the order of the list they might
+// come after all others. They are counted first, for the planner knows how many there
+// are of all clients together, and not of one.
+func (t *Tenant) overdue(ctx context.Context, want bool) (pg.Query, error) {
+	than := "<"
+	if !want {
+		than = ">="
+	}
+	found := pg.SQL("u.client_id = ? AND coalesce(u.next_due_on, 'infinity') "+than+" ?::date",
+		t.ID, domain.DateOf(t.db.Now()))
+	n, err := pg.One[int](ctx, t.db, "count few users", pg.SQL(`
+		SELECT count(*) FROM (
+			SELECT FROM users AS u WHERE ? ORDER BY coalesce(u.next_due_on, 'infinity') LIMIT ?
+		) AS few`, found, fewUsers+1))
+	if err != nil || n > fewUsers {
+		return found, err
+	}
+	return pg.SQL("u.ctid = ANY(ARRAY(SELECT u.ctid FROM users AS u WHERE ?))", found), nil
 }
 
 // totalUsers takes the client's counters where the state alone decides.

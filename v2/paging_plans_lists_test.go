@@ -33,6 +33,7 @@ var plannedSQL = []string{
 		SELECT $1, CASE n WHEN 1 THEN $3::uuid ELSE md5($2 || 'u' || n)::uuid END, n || '@example.com', 'n', n::text, 'n ' || n,
 			CASE WHEN n % 10 = 0 THEN 'inactive' ELSE 'active' END, 'standard', 'en', 'api', $4, 700, '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', '2026-06-01Z'
 		FROM generate_series(1, 4000) AS n`,
+	`UPDATE users SET next_due_on = '2026-06-01' WHERE client_id = $1 AND last_name::integer % 8 = 0`,
 	`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
 		SELECT $1, CASE n WHEN 1 THEN $4::uuid ELSE md5($2 || 'k' || n)::uuid END, n::text, n::text, 'api', '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', '2026-06-01Z'
 		FROM generate_series(1, 2000) AS n`,
@@ -159,6 +160,8 @@ func plannedLists(api *v2.API, c plannedClient) []plannedList {
 		{api.ListPolicyUsers, policy(2), "status=unsigned", users},
 		{api.ListExposures, client, "", seen},
 		{api.ListExposures, client, period, seen},
+		{api.ListUsers, client, "overdue=true", nil},
+		{api.ListUsers, client, "overdue=false", users},
 		{api.ListDarkWebUsers, client, "", users},
 		{api.ListDarkWebUsers, client, period, users},
 		{api.ListTraining, user, "", nil},
@@ -222,5 +225,36 @@ func TestPagingPlansOfTenants(t *testing.T) {
 		if !once || len(page.Data) != 10 {
 			t.Errorf("%s: %d rows, and a jump by\n%s", name, len(page.Data), jump)
 		}
+	}
+}
+
+// TestPagingPlansOfOverdue holds that a page of few users is gathered by the index of
+// what is due, in any order of the list and though the planner expects many, and that
+// one of many is read in the order of the list.
+func TestPagingPlansOfOverdue(t *testing.T) {
+	pages := newPlannedPages(t)
+	h, client := pages.users.h, pages.users.client
+	h.Exec("UPDATE users SET next_due_on = '2026-06-01' WHERE client_id <> $1 OR last_name::integer % 1000 = 1", client)
+	for _, few := range []string{"true", "false"} {
+		h.Exec("VACUUM ANALYZE users")
+		for _, asked := range []string{"true", "false"} {
+			for _, sort := range []string{"created_at", "-created_at", "email", "risk_score"} {
+				l := pagedList{sort: sort, key: pages.users.tenant.Key, query: url.Values{"overdue": {asked}}}
+				first, page := pages.queries.plan(t, pages.users, l, op.Paging{Rows: 10})
+				next, _ := pages.queries.plan(t, pages.users, l, op.Paging{Rows: 10, Cursor: page.end})
+				for _, plan := range []queryPlan{first, next} {
+					name := "overdue=" + asked + " by " + sort
+					gathered := slices.ContainsFunc(plan.nodes(), func(n queryPlan) bool {
+						return n.Index == "users_by_due" && strings.Contains(n.Condition, "'infinity'")
+					})
+					if len(page.Data) != 10 || gathered != (asked == few) || plan.has("Tid Scan") != gathered || plan.has("Sort") != gathered {
+						t.Errorf("%s: %d rows by\n%s", name, len(page.Data), plan)
+					}
+					checkTenant(t, name, plan)
+				}
+			}
+		}
+		// Now those who were few are most.
+		h.Exec("UPDATE users SET next_due_on = CASE WHEN next_due_on IS NULL THEN '2026-06-01'::date END WHERE client_id = $1", client)
 	}
 }

@@ -106,11 +106,39 @@ func TestTrainingOfAUser(t *testing.T) {
 	}
 }
 
+// TestOverdueUsers: a walk finds each user with something overdue, or none, whether they
+// are few or many.
+func TestOverdueUsers(t *testing.T) {
+	t.Parallel()
+	w := newTrainee(t, 0)
+	w.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, next_due_on, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), 'u' || n || '@example.com', 'U', '', 'u', 'active', 'standard', 'en', 'api', n % 7, CASE WHEN n % 100 < 3 THEN '2026-06-14' WHEN n % 2 = 0 THEN '2026-06-15' END::date, $2, $2 FROM generate_series(1, 2100) AS n`,
+		w.client.ID, w.Clock.Now())
+	for range 2 {
+		for overdue, condition := range map[string]string{"true": "next_due_on < '2026-06-15'", "false": "coalesce(next_due_on >= '2026-06-15', true)"} {
+			found := map[any]bool{}
+			for _, sort := range []string{"created_at", "-risk_score"} {
+				list := walk(w, "/v2/clients/"+w.client.ID.String()+"/users?sort="+sort+"&overdue="+overdue, 500)
+				for _, user := range list {
+					found[user["id"]] = true
+				}
+				if want := w.Number("SELECT count(*) FROM users WHERE client_id = $1 AND "+condition, w.client.ID); len(list) != want || len(found) != want {
+					t.Errorf("overdue=%s by %s: %d users, %d others, of %d", overdue, sort, len(list), len(found), want)
+				}
+			}
+		}
+		w.Exec("UPDATE users SET next_due_on = CASE next_due_on WHEN '2026-06-14' THEN NULL ELSE '2026-06-14'::date END WHERE client_id = $1", w.client.ID)
+	}
+}
+
 // walk reads a list to its end.
 func walk(w *trainee, path string, limit int) (all []map[string]any) {
 	w.T.Helper()
+	if !strings.Contains(path, "?") {
+		path += "?"
+	}
 	for cursor := ""; ; {
-		r := w.Get(fmt.Sprintf("%s?limit=%d&cursor=%s", path, limit, cursor), w.tenant.Key).Want(200)
+		r := w.Get(fmt.Sprintf("%s&limit=%d&cursor=%s", path, limit, cursor), w.tenant.Key).Want(200)
 		all = append(all, rows(r)...)
 		next, more := r.Field("page.next_cursor").(string)
 		if !more {
