@@ -50,9 +50,9 @@ func (a *API) declareAdmins() {
 	a.InviteAdmin = op.Add(&a.Set, op.Meta{
 		ID: "admins.invite", Method: "POST", Path: "/clients/:client_id/admins/invites", Scope: domain.Write, Since: op.V2_2,
 		Status: 202, ReachesOut: true, Summary: "Invite an admin to a client",
-		Description: "Sends an invite to become an admin of the client, which expires after 7 days. An address that " +
-			"is an admin of the client, or has an open invite, is a conflict. At most 20 invites an hour to a client, and " +
-			"100 in 24 hours to all clients of the partner, are accepted.", Fails: []domain.Code{domain.Conflict},
+		Description: "Sends an invite to become an admin of the client, which expires after 7 days. An address that is an " +
+			"admin of the client, or has an open invite, is a conflict; more than 20 invites an hour to a client, " +
+			"or 100 in 24 hours to all clients of the partner, are 429.", Fails: []domain.Code{domain.Conflict},
 	}, a.inviteAdmin)
 }
 

@@ -84,9 +84,9 @@ func (a *API) declareClients() {
 	a.ListClients = op.AddList(&a.Set, op.Meta{
 		ID: "clients.list", Method: "GET", Path: "/clients", Scope: domain.Read, Since: op.V2_0, Status: 200,
 		Summary: "List the clients that the key reaches",
-		Description: "Returns every client that the key reaches, with a summary of each. Call it once per sync run, " +
-			"with `updated_since` to fetch only what changed. Users are counted at the moment; the other " +
-			"figures may be 5 minutes old.",
+		Description: "Returns every client that the key reaches with a summary: users are counted at the moment, the other " +
+			"figures may be 5 minutes old. Call it once per sync run, with `updated_since` to fetch only what " +
+			"changed.",
 		Columns: []string{"id", "name", "users.active", "risk.average_score", "risk.grade", "risk.high_risk_users", "training.overdue_users", "phishing.click_rate_90d"},
 	}, a.listClients, clientOf)
 	a.GetClient = op.Add(&a.Set, op.Meta{
@@ -98,7 +98,7 @@ func (a *API) declareClients() {
 	a.CreateClient = op.Add(&a.Set, op.Meta{
 		ID: "clients.create", Method: "POST", Path: "/clients", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		AllClients: true, Summary: "Create a client",
-		Description: "Creates a client that starts with the foundational training program. It appears in the list of " +
+		Description: "Creates a client that starts with the foundational training program and appears in the list of " +
 			"clients at once. Archiving and deleting clients is done in the dashboard.", Fails: []domain.Code{domain.Conflict},
 	}, a.createClient)
 	a.UpdateClient = op.Add(&a.Set, op.Meta{

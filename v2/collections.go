@@ -83,9 +83,8 @@ func (a *API) declareCollections() {
 	a.AddMembers = op.Add(&a.Set, op.Meta{
 		ID: "collections.members.add", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Add users to a collection",
-		Description: "Adds up to 500 users of the client, all of them or none. Users who are members already are " +
-			"ignored. New members are given the courses of the frameworks that are assigned to the " +
-			"collection.",
+		Description: "Adds up to 500 users of the client, all of them or none; those who are members already are ignored. " +
+			"New members are given the courses of the frameworks that are assigned to the collection.",
 	}, a.addMembers)
 
 	a.RemoveMember = op.Add(&a.Set, op.Meta{

@@ -90,9 +90,9 @@ func (a *API) declareExposures() {
 		ID: "dark_web.users.list", Starred: true, Method: "GET", Path: "/clients/:client_id/dark-web/users",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List the exposure counts of a client's users",
-		Description: "Returns every active user with the numbers of exposures, also users without any. `since` and " +
-			"`until` bound when the exposures were first seen; whether they are resolved is as of today. " +
-			"Forbidden where Dark Web Monitoring is not enabled.",
+		Description: "Returns every active user with the numbers of exposures, also users without any; forbidden where " +
+			"Dark Web Monitoring is not enabled. `since` and `until` bound when the exposures were first seen; " +
+			"whether they are resolved is as of today.",
 		Columns: []string{"user_id", "email", "unresolved_exposures", "resolved_exposures"},
 	}, a.listDarkWebUsers, darkWebUserOf)
 

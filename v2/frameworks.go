@@ -159,9 +159,9 @@ func (a *API) declareFrameworks() {
 	a.AssignFramework = op.Add(&a.Set, op.Meta{
 		ID: "frameworks.assign", Method: "POST", Path: "/clients/:client_id/frameworks", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary: "Assign a framework to users of a client",
-		Description: "Assigns the framework to an audience and gives the courses that it requires, due in 30 days. " +
-			"Users who enter the audience later are given them, too. With `dry_run` nothing changes, and the " +
-			"answer says what would be scheduled. The same framework for the same audience is a conflict.", Fails: []domain.Code{domain.Conflict},
+		Description: "Assigns the framework to an audience and gives its users, also those who enter it later, the courses " +
+			"that it requires, due in 30 days. With `dry_run` nothing changes, and the answer says what would be " +
+			"scheduled; the same framework for the same audience is a conflict.", Fails: []domain.Code{domain.Conflict},
 	}, a.assignFramework)
 
 	a.RemoveFramework = op.Add(&a.Set, op.Meta{

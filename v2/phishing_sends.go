@@ -26,8 +26,8 @@ func (a *API) declarePhishingSends() {
 	a.SendPhishing = op.Add(&a.Set, op.Meta{
 		ID: "phishing.send", Method: "POST", Path: "/clients/:client_id/phishing/sends", Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
 		Summary: "Send simulated phishing mails to users of a client",
-		Description: "Schedules a simulated mail to each user, for all of them or for none. Each has a `result_id` to " +
-			"follow in the client's phishing results. Inactive users are refused.",
+		Description: "Schedules a simulated mail to each user, for all of them or for none; an inactive user is refused. " +
+			"Each mail has a `result_id` to follow in the client's phishing results.",
 	}, a.sendPhishing)
 }
 

@@ -58,8 +58,8 @@ func (a *API) declareReports() {
 		ID: "reports.create", Method: "POST", Path: "/clients/:client_id/reports",
 		Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary: "Request a report",
-		Description: "Queues a report, which is made in the background. Read it until its status is `ready`, then use " +
-			"its `download_url`. A client can be reported on five times an hour; more often is 429.",
+		Description: "Queues a report, which is made in the background: read it until its status is `ready`, then use its " +
+			"`download_url`. A client can be reported on five times an hour; more often is 429.",
 	}, a.requestReport)
 	a.ListReports = op.AddList(&a.Set, op.Meta{
 		ID: "reports.list", Starred: true, Method: "GET", Path: "/clients/:client_id/reports",

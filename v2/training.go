@@ -49,8 +49,8 @@ func (a *API) declareTraining() {
 	a.AssignTraining = op.Add(&a.Set, op.Meta{
 		ID: "training.assign", Method: "POST", Path: "/clients/:client_id/training/assignments", Scope: domain.Write, Since: op.V2_2, Status: 200, ReachesOut: true,
 		Summary: "Give a course to users of a client",
-		Description: "Gives a course to the active users of an audience. Users who completed it within its renewal " +
-			"window are skipped and listed; those who have it open keep it. Asking again changes nothing.",
+		Description: "Gives a course to the active users of an audience. Users who completed it within its renewal window " +
+			"are skipped and listed; those who have it open keep it, so asking again changes nothing.",
 	}, a.assignTraining)
 	a.RemindTraining = op.Add(&a.Set, op.Meta{
 		ID: "training.remind", Starred: true, Method: "POST", Path: "/clients/:client_id/training/reminders",

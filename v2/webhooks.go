@@ -84,8 +84,8 @@ func (a *API) declareWebhooks() {
 	a.CreateWebhook = op.Add(&a.Set, op.Meta{
 		ID: "webhooks.create", Method: "POST", Path: "/webhooks", Scope: domain.Write, Since: op.V2_3, Status: 201, ReachesOut: true,
 		Summary: "Create a webhook, and show its secret once",
-		Description: "Creates an active webhook with the access of the key, narrowed by `client_ids`. The answer " +
-			"shows the secret that deliveries are signed with, once. A partner may have 20 webhooks.", Secret: true,
+		Description: "Creates an active webhook with the access of the key, narrowed by `client_ids`; a partner may have " +
+			"20. The answer shows the secret that deliveries are signed with, once.", Secret: true,
 	}, a.createWebhook).Preparing(a.prepareCreateWebhook)
 
 	a.UpdateWebhook = op.Add(&a.Set, op.Meta{

@@ -25,7 +25,7 @@ type Meta struct {
 	Method, Path string
 	// Summary is one imperative phrase, such as "Read a client".
 	Summary string
-	// Description says in Markdown, in one to four sentences, what the summary
+	// Description says in Markdown, in one or two sentences, what the summary
 	// leaves open.
 	Description string
 	// Tag is the resource that documents list the operation under; empty for the

@@ -57,6 +57,9 @@ func checkTool(t *testing.T, tool *sdk.Tool, o op.Operation) {
 	if !strings.HasPrefix(tool.Description, m.Summary) || strings.Count(tool.Description, ". ") > 1 {
 		t.Errorf("its description is not of at most two sentences: %q", tool.Description)
 	}
+	if strings.Contains(m.Summary, ". ") || strings.Count(m.Description, ". ") > 1 {
+		t.Errorf("the operation's text is not of at most two sentences: %q, %q", m.Summary, m.Description)
+	}
 	hints := tool.Annotations
 	if hints == nil || hints.DestructiveHint == nil || hints.OpenWorldHint == nil {
 		t.Fatalf("its annotations are not all given: %+v", hints)
