@@ -85,7 +85,7 @@ func TestImportDryRun(t *testing.T) {
 		t.Errorf("a dry run leaves an entry: %s", got)
 	}
 
-	guide, err := os.ReadFile("../../docs/guide/import.md")
+	guide, err := os.ReadFile("../../docs/operate/import.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestInterrupted(t *testing.T) {
 func TestImportExample(t *testing.T) {
 	t.Parallel()
 	flag := databaseFlag(t)
-	guide := func(name string) string { return filepath.Join("../../docs/guide", name) }
+	guide := func(name string) string { return filepath.Join("../../docs/operate", name) }
 	for _, tt := range []struct {
 		args []string
 		want string
@@ -158,7 +158,7 @@ func TestImportExample(t *testing.T) {
 // TestImportCSV: the guide's recipe makes lines of a table.
 func TestImportCSV(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../docs/guide/import.md")
+	guide, err := os.ReadFile("../../docs/operate/import.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // guides are the guides in the order of reading. Those of extensions follow.
 var guides = []string{
-	"start", "keys", "paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases", "webhooks", "mcp", "import",
+	"start", "keys", "paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases", "webhooks", "mcp",
 }
 
 // guideOrder are all guides in the order of reading.

@@ -164,13 +164,13 @@ func TestParityOfTraffic(t *testing.T) {
 	}
 }
 
-// TestTrafficOfLogs: the commands of the handbook make lines for replay of logs.
+// TestTrafficOfLogs: the commands of the guide make lines for replay of logs.
 func TestTrafficOfLogs(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("jq"); err != nil {
 		t.Skip("jq is not installed")
 	}
-	text, err := os.ReadFile("../../docs/operating.md")
+	text, err := os.ReadFile("../../docs/operate/parity.md")
 	if err != nil {
 		t.Fatal(err)
 	}

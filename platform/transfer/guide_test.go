@@ -11,7 +11,7 @@ import (
 	"partnerapi/platform/transfer"
 )
 
-const guides = "../../docs/guide/"
+const guides = "../../docs/operate/"
 
 var (
 	heading = regexp.MustCompile(`(?m)^## ([a-z_]+)$`)
