@@ -94,7 +94,11 @@ func (f *Facade) document(announced bool) (*openapi3.T, error) {
 			Input: r.input, Status: r.Status, Output: r.output, Errors: r.failures(), Headers: headers,
 		})
 	}
-	return openapi.Build(d)
+	document, err := openapi.Build(d)
+	if err == nil {
+		document.Servers[0].URL = f.PublicURL + d.Prefix
+	}
+	return document, err
 }
 
 // Routes yields each route, Fails being all of its statuses of failure in

@@ -32,6 +32,8 @@ type Config struct {
 	// Release is the one that v2's public edge serves: which successors can be
 	// followed. What v1 itself calls does not depend on it.
 	Release op.Release
+	// PublicURL begins the server of the document; empty leaves that relative.
+	PublicURL string
 	// Plain leaves the links to successors out, for the measurement of what they cost.
 	Plain bool
 	// Lifecycle returns how far the retirement of v1 is; nil is on for all, and

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"io/fs"
+
 	"partnerapi/docs"
+	"partnerapi/platform/site"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/mcp"
 )
@@ -20,7 +23,10 @@ func (s *service) mountMCP(address string, secret []byte) error {
 		Set: &s.api.Set, Release: s.config.Release, Document: document, Prefix: "/v2", Handler: s.engine,
 		Secret: secret, ReadOnly: s.config.MCPReadOnly, Origins: mcp.Origins(address, s.config.Listen),
 		Count: s.edge.Count, Parse: s.edge.Parse, Envelope: ginop.Envelope, Version: version, Log: s.log,
-		Guides: docs.Guides(), GuideNames: guideOrder(),
+		GuideNames: guideOrder(), Guide: func(name string) ([]byte, error) {
+			text, err := fs.ReadFile(docs.Guides(), name+".md")
+			return site.Text(text, address, s.config.Demo), err
+		},
 	})
 	if err != nil {
 		return err

@@ -21,12 +21,14 @@ func documentV2(api *v2.API, release op.Release) (*openapi3.T, error) {
 	return openapi.ForSet(&api.Set, release, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
 }
 
-// openDocuments serves the document of a release; it needs no key.
-func openDocuments(s *ginop.Surface, api *v2.API, release op.Release) error {
+// openDocuments serves the document of a release; it needs no key. Its server is
+// relative, and so the address that it was read from, where there is no public URL.
+func openDocuments(s *ginop.Surface, api *v2.API, release op.Release, publicURL string) error {
 	document, err := documentV2(api, release)
 	if err != nil {
 		return err
 	}
+	document.Servers[0].URL = publicURL + document.Servers[0].URL
 	asYAML, err := openapi.YAML(document)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -93,7 +94,7 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	address := cmp.Or(c.PublicURL, cli.ReachedAt(listener.Addr().String()))
+	address := cmp.Or(strings.TrimRight(c.PublicURL, "/"), cli.ReachedAt(listener.Addr().String()))
 	service, err := c.assemble(running, d, address, r, log, traces)
 	if err != nil {
 		return err
@@ -136,6 +137,7 @@ func (c serveCmd) build(
 	if err != nil {
 		return nil, err
 	}
+	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 	links := report.NewLinks(reportSecret, address, d.Now)
 	s := &service{config: c, db: d, clock: domain.SystemClock{}, after: time.After, log: log}
 	s.api = v2.New(d, secret, v2.WithReportLinks(links.To), withWebhooks(r))
@@ -162,7 +164,7 @@ func (c serveCmd) build(
 		return nil, err
 	}
 	surface := s.edge.Mount(s.engine, &s.api.Set, c.Release)
-	if err := openDocuments(surface, s.api, c.Release); err != nil {
+	if err := openDocuments(surface, s.api, c.Release, c.PublicURL); err != nil {
 		return nil, err
 	}
 	if err := s.mountMCP(address, secret); err != nil {
@@ -177,7 +179,7 @@ func (c serveCmd) build(
 		return nil, err
 	}
 	report.NewDownloads(d, links, r.store, s.log).Mount(s.engine)
-	if err := s.showPages(); err != nil {
+	if err := s.showPages(address); err != nil {
 		return nil, err
 	}
 	s.health()

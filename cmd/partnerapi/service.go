@@ -63,7 +63,7 @@ type service struct {
 func (s *service) host() extension.Host {
 	host := extension.Host{
 		DB: s.db, API: s.api, Edge: s.edge, Engine: s.engine, Clock: s.clock, Release: s.config.Release,
-		Log: s.log, Beside: s.beside, AtEnd: func(end func(context.Context)) { s.atEnd = append(s.atEnd, end) },
+		PublicURL: s.config.PublicURL, Log: s.log, Beside: s.beside, AtEnd: func(end func(context.Context)) { s.atEnd = append(s.atEnd, end) },
 	}
 	if s.redis != nil {
 		host.Redis = s.redis

@@ -34,13 +34,14 @@ var adds = map[op.Release]string{
 	op.V2_3: "Webhooks, the feed of events, and the MCP server.",
 }
 
-// showPages adds the pages for people. They need no key and are in no budget.
-func (s *service) showPages() error {
+// showPages adds the pages for people. They need no key and are in no budget. address
+// is where the service listens.
+func (s *service) showPages(address string) error {
 	config, err := pagesOf(s.api, s.config.Release)
 	if err != nil {
 		return err
 	}
-	config.Log = s.log
+	config.Log, config.PublicURL, config.Address, config.Demo = s.log, s.config.PublicURL, address, s.config.Demo
 	pages := gin.WrapH(site.New(config))
 	for _, path := range []string{"/", "/llms.txt", "/docs", "/docs/*page"} {
 		s.openToAll(path, pages)

@@ -12,6 +12,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // content is a page or a file, ready to be sent.
@@ -21,16 +22,25 @@ type content struct {
 	etag         string
 	// compressed is the body, by gzip.
 	compressed []byte
+	// source is what is filled in for each caller; nil for most, which have no other
+	// body. last is the content that was made of it last: the only one that is kept.
+	source []byte
+	last   atomic.Pointer[filled]
 }
 
 const (
 	// revalidated is for pages: a new program may have others.
 	revalidated = "no-cache"
+	// unshared is for pages that name the service as one caller does.
+	unshared = "private, no-cache"
 	// lasting is for files whose name has the hash of what is in them.
 	lasting = "public, max-age=31536000, immutable"
 )
 
 func newContent(contentType, cacheControl string, body []byte) (*content, error) {
+	if cacheControl == revalidated && samples.Match(body) {
+		return &content{contentType: contentType, source: body}, nil
+	}
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {

@@ -1,6 +1,7 @@
 // Package site serves the pages for people: / and /docs, with the guides and
 // the reference of every version (decisions 12.2). Pages are made once, at the
-// first request for one of them, and kept compressed. They need no key and are
+// first request for one of them, and kept compressed; those that name the service's
+// address are filled in for each. They need no key and are
 // counted in no budget. Nothing on them comes from another host.
 package site
 
@@ -30,6 +31,12 @@ type Config struct {
 	GuidePaths map[string]string
 	// References are the versions of the interface, the preferred one first.
 	References []Reference
+	// PublicURL is the address that callers know the service by, without a slash at its
+	// end. Where it is empty,
+	// pages name the one that a request was made to, or Address where that is none.
+	PublicURL, Address string
+	// Demo says that the keys of the demonstration are valid; else no page shows them.
+	Demo bool
 	// Log is notified of a mistake in the pages' sources, which answers 500.
 	Log *slog.Logger
 }
@@ -64,13 +71,13 @@ type Reference struct {
 
 // Site is the pages, an http.Handler for /, /llms.txt, /docs and all below /docs.
 type Site struct {
-	log   *slog.Logger
-	pages func() (map[string]*content, error)
+	config Config
+	pages  func() (map[string]*content, error)
 }
 
 // New returns the pages, which are not made yet.
 func New(c Config) *Site {
-	return &Site{log: c.Log, pages: sync.OnceValues(func() (map[string]*content, error) { return build(c) })}
+	return &Site{config: c, pages: sync.OnceValues(func() (map[string]*content, error) { return build(c) })}
 }
 
 // notFoundPage is the key of the page for unknown paths, which is no path.
@@ -97,21 +104,21 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	pages, err := s.pages()
 	if err != nil {
-		s.log.ErrorContext(r.Context(), "the pages cannot be made", "error", err)
+		s.config.Log.ErrorContext(r.Context(), "the pages cannot be made", "error", err)
 		http.Error(w, "The documentation is not available.", http.StatusInternalServerError)
 		return
 	}
 
-	path := r.URL.Path
+	path, now := r.URL.Path, served{base: s.config.baseOf(r), demo: s.config.Demo}
 	if found, ok := pages[path]; ok && path != notFoundPage {
-		found.serve(w, r, http.StatusOK)
+		found.as(now).serve(w, r, http.StatusOK)
 		return
 	}
 	if _, ok := pages[strings.TrimRight(path, "/")]; ok && path != "/" {
 		http.Redirect(w, r, strings.TrimRight(path, "/"), http.StatusMovedPermanently)
 		return
 	}
-	pages[notFoundPage].serve(w, r, http.StatusNotFound)
+	pages[notFoundPage].as(now).serve(w, r, http.StatusNotFound)
 }
 
 // policy lets a page load and call nothing but this service.

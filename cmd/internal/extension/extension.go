@@ -51,8 +51,10 @@ type Host struct {
 	Engine  *gin.Engine
 	Clock   domain.Clock
 	Release op.Release
-	Redis   Redis // nil where there is none
-	Log     *slog.Logger
+	// PublicURL is the address that callers know the service by, where it was said.
+	PublicURL string
+	Redis     Redis // nil where there is none
+	Log       *slog.Logger
 	// Beside runs work, which lasts until ctx ends, beside the requests.
 	Beside func(ctx context.Context, doing string, work func(context.Context))
 	// AtEnd notes what is left to do when the last request was answered, within a bound.

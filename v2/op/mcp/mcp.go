@@ -14,7 +14,6 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -50,10 +49,9 @@ type Config struct {
 	// Origins are the pages whose scripts may use the server, as Origins lists
 	// them.
 	Origins []string
-	// Guides holds NAME.md for each of GuideNames, which are shown in this order.
-	// Nil is for none.
-	Guides     fs.FS
+	// GuideNames are the guides in the order that they are shown in, and Guide reads one.
 	GuideNames []string
+	Guide      func(name string) ([]byte, error)
 	// Count counts a request of ctx's caller that runs no operation.
 	Count func(ctx context.Context) error
 	// Parse runs work that reads a message of a size into values; of large ones few

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"strings"
 
@@ -25,7 +24,7 @@ const (
 // addGuides reads the guides.
 func (s *Server) addGuides() error {
 	for _, name := range s.GuideNames {
-		text, err := fs.ReadFile(s.Guides, name+".md")
+		text, err := s.Guide(name)
 		if err != nil {
 			return fmt.Errorf("guide %s: %w", name, err)
 		}

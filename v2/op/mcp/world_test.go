@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"reflect"
 	"testing"
-	"testing/fstest"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -57,7 +56,7 @@ func newWorld(t testing.TB, o options) *world {
 		server, err := mcp.New(mcp.Config{
 			Set: &h.API.Set, Release: o.Release, Document: document, Prefix: "/v2", Handler: h.Engine,
 			Secret: []byte("secret"), ReadOnly: o.readOnly, Origins: mcp.Origins(page, "127.0.0.1:1"),
-			Guides:     fstest.MapFS{"start.md": {Data: []byte("# Begin here\n\nText.\n")}},
+			Guide:      func(string) ([]byte, error) { return []byte("# Begin here\n\nText.\n"), nil },
 			GuideNames: []string{"start"},
 			Count:      h.Edge.Count, Parse: h.Edge.Parse, Envelope: ginop.Envelope, Version: "test",
 			Log: slog.New(slog.NewTextHandler(t.Output(), nil)),

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"golang.org/x/net/html"
+
+	"partnerapi/platform/site"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+)
+
+// TestSamplesAddressed: what is served names the service as its callers know it, and
+// no key of the demonstration where there is none.
+func TestSamplesAddressed(t *testing.T) {
+	t.Parallel()
+	config, err := pagesOf(v2.New(nil, nil), op.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.PublicURL = "https://partner.example"
+	pages := site.New(config)
+	paths, err := pages.Paths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		body := w.Body.String()
+		if strings.Contains(w.Header().Get("Content-Type"), "html") {
+			body += textOf(body) // a sample may be cut into coloured pieces
+		}
+		for _, part := range []string{"pk_demo", "http://127.0.0.1:8080", "http://example.com"} {
+			if i := strings.Index(body, part); i >= 0 {
+				t.Errorf("%s shows %q", path, body[max(0, i-40):min(len(body), i+80)])
+			}
+		}
+	}
+}
+
+// textOf is a page without its tags.
+func textOf(page string) string {
+	var out strings.Builder
+	for z := html.NewTokenizer(strings.NewReader(page)); ; {
+		switch z.Next() {
+		case html.ErrorToken:
+			if z.Err() != io.EOF {
+				return z.Err().Error()
+			}
+			return out.String()
+		case html.TextToken:
+			out.Write(z.Text())
+		}
+	}
+}
+
+// TestDocumentsAddressed: the documents' servers are the public URL's, else relative,
+// and so those of the address that a document is read from.
+func TestDocumentsAddressed(t *testing.T) {
+	t.Parallel()
+	paths := []string{"/v2/openapi.yaml", "/v2/openapi.json"}
+	if older() {
+		paths = append(paths, "/v1/openapi.yaml")
+	}
+	d := opened(t, databaseFlag(t))
+	for flag, base := range map[string]string{"--no-work": "", "--public-url=https://partner.example/": "https://partner.example"} {
+		service := builtService(t, d, "serve", flag)
+		for _, path := range paths {
+			w := httptest.NewRecorder()
+			service.engine.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			document, err := openapi3.NewLoader().LoadFromData(w.Body.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := document.Servers[0].URL; got != base+path[:3] {
+				t.Errorf("%s with %s: the server is %s", path, flag, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package site
+
+import (
+	"html"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// served is what pages say of the service that is another one for each service, or
+// request.
+type served struct {
+	// base is the service's address, without a slash at its end.
+	base string
+	// demo says that the keys of the demonstration are valid.
+	demo bool
+}
+
+// sampleBase stands in the sources of pages for the service's address. So the guides
+// can be followed from the repository too, on a demonstration.
+const sampleBase = "http://127.0.0.1:8080"
+
+// sampleKeys stand in the sources of pages for keys, and are what pages show in the
+// place of them, in pairs, where they are not valid.
+var sampleKeys = []string{
+	"pk_demo_all", "YOUR_API_KEY", "pk_demo_readonly", "YOUR_READ_ONLY_KEY", "pk_demo_subset", "YOUR_LIMITED_KEY",
+	"pk_demo", "YOUR_KEY",
+}
+
+// samples is in the sources that name the service.
+var samples = regexp.MustCompile("pk_demo|" + regexp.QuoteMeta(sampleBase))
+
+// fill puts what is served into a source.
+func (s served) fill(source []byte, isHTML bool) []byte {
+	base := s.base
+	if isHTML {
+		base = html.EscapeString(base)
+	}
+	pairs := []string{sampleBase, base}
+	if !s.demo {
+		pairs = append(pairs, sampleKeys...)
+	}
+	return []byte(strings.NewReplacer(pairs...).Replace(string(source)))
+}
+
+// filled is a content as it was made for what is served.
+type filled struct {
+	served
+	*content
+}
+
+// as is the content for what is served.
+func (c *content) as(s served) *content {
+	if c.source == nil {
+		return c
+	}
+	if last := c.last.Load(); last != nil && last.served == s {
+		return last.content
+	}
+	made, err := newContent(c.contentType, unshared, s.fill(c.source, strings.HasPrefix(c.contentType, "text/html")))
+	if err != nil {
+		panic(err) // a buffer takes everything
+	}
+	c.last.Store(&filled{s, made})
+	return made
+}
+
+// Text is the source of a guide for a service at an address, without a slash at its
+// end, which accepts the keys of the demonstration or not.
+func Text(source []byte, address string, demo bool) []byte {
+	return served{base: address, demo: demo}.fill(source, false)
+}
+
+// hosts is what a Host may be: a name or an address, and a port.
+var hosts = regexp.MustCompile(`^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
+
+// baseOf is the address that a caller knows the service by: the public one, else the
+// one that was called. X-Forwarded-Host and the like are not believed.
+func (c *Config) baseOf(r *http.Request) string {
+	switch {
+	case c.PublicURL != "":
+		return c.PublicURL
+	case !hosts.MatchString(r.Host):
+		return c.Address
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}

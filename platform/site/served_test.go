@@ -1,0 +1,116 @@
+package site_test
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"partnerapi/platform/site"
+)
+
+// sampled is a guide with a sample.
+var sampled = fstest.MapFS{
+	"one.md": {Data: []byte("# One\n\nFirst.\n\n```sh\ncurl -H \"X-API-Key: pk_demo_all\" \"http://127.0.0.1:8080/v9/things\"\n```\n")},
+	"two.md": twoGuides["two.md"],
+}
+
+// called is the guide as it is served to a request with a Host.
+func called(t *testing.T, s http.Handler, path, host string, secure bool, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Host = host
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	if secure {
+		r.TLS = &tls.ConnectionState{}
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// TestAddress: samples name the public URL, else the address that was called, and one
+// that is none never.
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	const own = "http://127.0.0.1:4711"
+	for _, tt := range []struct {
+		public, host string
+		secure       bool
+		want         string
+	}{
+		{"", "api.example.com", false, "http://api.example.com"},
+		{"", "api.example.com:8443", true, "https://api.example.com:8443"},
+		{"", "[2001:db8::1]:80", false, "http://[2001:db8::1]:80"},
+		{"https://partner.example/api", "elsewhere.example", false, "https://partner.example/api"},
+		{"https://partner.example/?a&b", "elsewhere.example", false, "https://partner.example/?a&amp;b"},
+		{"", "", false, own},
+		{"", `x"><script>alert(1)</script>`, false, own},
+		{"", "a.example/b", false, own},
+		{"", "user@a.example", false, own},
+		{"", "a.example\nx", false, own},
+		{"", "a.example:123456", false, own},
+		{"", "[::1", false, own},
+		{"", "$(id)", false, own},
+		{"", strings.Repeat("a", 254), false, own},
+	} {
+		c := config(t, sampled)
+		c.PublicURL, c.Address = tt.public, own
+		w := called(t, site.New(c), "/docs/guide/one", tt.host, tt.secure, "X-Forwarded-Host", "forwarded.example", "Forwarded", "host=forwarded.example")
+		if page := w.Body.String(); !strings.Contains(page, tt.want+"/v9/things") || strings.Contains(page, "forwarded.example") {
+			t.Errorf("%+v: the page is\n%s", tt, page)
+		}
+	}
+}
+
+// TestAddressOfEach: what a caller is sent names that caller's address, whoever came
+// before, and no cache keeps it for others.
+func TestAddressOfEach(t *testing.T) {
+	t.Parallel()
+	s := site.New(config(t, sampled))
+	etags := map[string]string{}
+	for _, host := range []string{"a.example", "b.example", "a.example", "a.example"} {
+		for _, path := range []string{"/", "/docs", "/llms.txt", "/docs/guide/one", "/docs/guide/one.md"} {
+			w := called(t, s, path, host, false)
+			if !strings.Contains(w.Body.String(), "http://"+host) || strings.Contains(w.Body.String(), "127.0.0.1:8080") {
+				t.Errorf("%s of %s:\n%s", path, host, w.Body)
+			}
+			if got := w.Header().Get("Cache-Control"); got != "private, no-cache" {
+				t.Errorf("%s: Cache-Control %s", path, got)
+			}
+			etag := w.Header().Get("ETag")
+			if before := etags[path+host]; before != "" && before != etag {
+				t.Errorf("%s of %s has the ETag %s, and had %s", path, host, etag, before)
+			}
+			etags[path+host] = etag
+			if w := called(t, s, path, host, false, "If-None-Match", etag); w.Code != http.StatusNotModified {
+				t.Errorf("%s of %s: status %d", path, host, w.Code)
+			}
+		}
+	}
+	if w := called(t, s, "/docs/guide/one", "b.example", false, "If-None-Match", etags["/docs/guide/onea.example"]); w.Code != http.StatusOK {
+		t.Errorf("the page of another address is taken for this one: status %d", w.Code)
+	}
+	if got := called(t, s, "/docs/guide/two", "a.example", false).Header().Get("Cache-Control"); got != "no-cache" {
+		t.Errorf("Cache-Control of a page that names no address: %s", got)
+	}
+}
+
+// TestKeysOfSamples: the keys of the demonstration are shown where they are valid.
+func TestKeysOfSamples(t *testing.T) {
+	t.Parallel()
+	for demo, want := range map[bool]string{true: "pk_demo_all", false: "YOUR_API_KEY"} {
+		c := config(t, sampled)
+		c.Demo = demo
+		for _, path := range []string{"/", "/docs", "/docs/guide/one", "/docs/guide/one.md"} {
+			body := get(t, site.New(c), path).Body.String()
+			if !strings.Contains(body, want) || strings.Contains(body, "pk_demo") != demo {
+				t.Errorf("%s, %v:\n%s", path, demo, body)
+			}
+		}
+	}
+}
