@@ -1,5 +1,5 @@
-// Package docs holds the guides that the service shows under /docs. They are
-// Markdown that reads well on its own.
+// Package docs holds the guides that the service shows under /docs, for partners and
+// for operators. They are Markdown that reads well on its own.
 package docs
 
 import (
@@ -13,16 +13,24 @@ import (
 //go:embed guide/*.md
 var files embed.FS
 
+//go:embed operate/*.md operating.md breaches.md flags.md metrics.md
+var operate embed.FS
+
 // more are guides beside those of the folder, by files that may be deleted.
 var more []fs.FS
 
-// Guides returns the files of the guides, NAME.md.
-func Guides() fs.FS {
-	guides, err := fs.Sub(files, "guide")
+// Guides returns the files of the partners' guides, NAME.md.
+func Guides() fs.FS { return union(append([]fs.FS{folder(files, "guide")}, more...)) }
+
+// Operate returns the files of the operators' guides, NAME.md.
+func Operate() fs.FS { return union{folder(operate, "operate"), operate} }
+
+func folder(of fs.FS, name string) fs.FS {
+	files, err := fs.Sub(of, name)
 	if err != nil {
 		panic(err) // the name is a constant
 	}
-	return union(append([]fs.FS{guides}, more...))
+	return files
 }
 
 // union is the files of several systems without folders, the first that has a name

@@ -86,7 +86,7 @@ func flagsOf(command *kong.Node) []*kong.Flag {
 func flagLine(f *kong.Flag) string {
 	name := "`" + f.String() + "`"
 	if len(f.Envs) > 0 && f.Envs[0] != "-" {
-		name += "<br>`" + f.Envs[0] + "`"
+		name += ", `" + f.Envs[0] + "`"
 	}
 	return fmt.Sprintf("| %s | %s |\n", name, strings.ReplaceAll(f.Help, "|", "\\|"))
 }

@@ -22,7 +22,8 @@ var elsewhere = []string{
 }
 
 // TestPages reads every page of every release, with and without version 1, as
-// a visitor does who follows every link from the start page.
+// a visitor does who follows every link from the start page, and an operator from the
+// operators'.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	api := v2.New(nil, nil)
@@ -33,7 +34,7 @@ func TestPages(t *testing.T) {
 		}
 		t.Run(release.String(), func(t *testing.T) { crawl(t, api, release, config) })
 		if older() {
-			config.References, config.Order = config.References[:1], guides
+			config.References, config.Order, config.OperateOrder = config.References[:1], guides, operate
 			t.Run(release.String()+" without the older version", func(t *testing.T) { crawl(t, api, release, config) })
 		}
 	}
@@ -49,7 +50,7 @@ func crawl(t *testing.T, api *v2.API, release op.Release, config site.Config) {
 	pages := site.New(config)
 	read := map[string]visitedPage{}
 	links := map[string]string{} // with the page that each is on
-	for todo := []string{"/"}; len(todo) > 0; todo = todo[1:] {
+	for todo := []string{"/", "/docs/operate"}; len(todo) > 0; todo = todo[1:] {
 		path := todo[0]
 		if _, known := read[path]; known {
 			continue
@@ -83,6 +84,9 @@ func crawl(t *testing.T, api *v2.API, release op.Release, config site.Config) {
 				continue
 			}
 			links[target.Path+"#"+target.Fragment] = path
+			if strings.HasPrefix(target.Path, "/docs/operate") && !strings.HasPrefix(path, "/docs/operate") {
+				t.Errorf("%s leads partners to %s", path, link)
+			}
 			if !slices.Contains(elsewhere, target.Path) {
 				todo = append(todo, target.Path)
 			}

@@ -17,6 +17,9 @@ var guides = []string{
 	"start", "keys", "paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases", "webhooks", "mcp",
 }
 
+// operate are the operators' guides in the order of reading. Those of extensions follow.
+var operate = []string{"operating", "issuing-keys", "import", "breaches", "flags", "metrics"}
+
 // guideOrder are all guides in the order of reading.
 func guideOrder() []string {
 	order := slices.Clone(guides)
@@ -57,6 +60,7 @@ func pagesOf(api *v2.API, release op.Release) (site.Config, error) {
 	}
 	config := site.Config{
 		Version: version, Releases: releasesOf(api, release), Guides: docs.Guides(), Order: guideOrder(),
+		Operate: docs.Operate(), OperateOrder: slices.Clone(operate),
 		GuidePaths: map[string]string{},
 		References: []site.Reference{{
 			Name: "v2", Title: "API v2", Prefix: "/v2", Document: document,
@@ -69,6 +73,7 @@ func pagesOf(api *v2.API, release op.Release) (site.Config, error) {
 			return site.Config{}, err
 		}
 		config.References = append(config.References, more)
+		config.OperateOrder = append(config.OperateOrder, e.Operate...)
 		maps.Copy(config.GuidePaths, e.GuidePaths)
 	}
 	return config, nil

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -13,40 +14,59 @@ type guide struct {
 	parsed
 }
 
-func (b *builder) readGuide(name string) (*guide, error) {
-	source, err := fs.ReadFile(b.Guides, name+".md")
-	if err != nil {
-		return nil, err
+func (b *builder) readGuides(files fs.FS, names []string) (list []*guide, err error) {
+	for _, name := range names {
+		g := &guide{Name: name, Path: b.markdown.guides[name]}
+		if g.source, err = fs.ReadFile(files, name+".md"); err == nil {
+			g.parsed, err = b.markdown.page(g.source)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("guide %s: %w", name, err)
+		}
+		list = append(list, g)
 	}
-	p, err := b.markdown.page(source)
-	if err != nil {
-		return nil, err
-	}
-	return &guide{Name: name, Path: b.markdown.guides[name], source: source, parsed: p}, nil
+	return list, nil
 }
 
-// guidePages adds the guides and the page that lists them.
+// guidePages adds the guides and the pages that list them.
 func (b *builder) guidePages() error {
-	for i, g := range b.guides {
-		var before, after *guide
-		if i > 0 {
-			before = b.guides[i-1]
-		}
-		if i+1 < len(b.guides) {
-			after = b.guides[i+1]
-		}
-		p := page{Path: g.Path, Title: g.Title, About: g.Lead, Section: "guides", Headings: g.Headings}
-		if err := b.add("guide", p, struct{ Guide, Before, After *guide }{g, before, after}); err != nil {
-			return err
-		}
+	if err := b.addGuides(b.guides, "guides"); err != nil {
+		return err
+	}
+	for _, g := range b.guides {
 		if err := b.addText(g.Path+".md", "text/markdown; charset=utf-8", g.source); err != nil {
 			return err
 		}
 	}
-	return b.add("docs", page{
+	err := b.add("docs", page{
 		Path: "/docs", Title: "Documentation", Section: "guides",
 		About: "Guides and reference of the partner API.",
 	}, nil)
+	if err != nil || len(b.operate) == 0 {
+		return err
+	}
+	return errors.Join(b.addGuides(b.operate, "operate"), b.add("operate", page{
+		Path: "/docs/operate", Title: "Operating the service", Section: "operate",
+		About: "Guides for operators of the service.",
+	}, nil))
+}
+
+// addGuides adds the pages of guides in the order of reading.
+func (b *builder) addGuides(list []*guide, section string) error {
+	for i, g := range list {
+		var before, after *guide
+		if i > 0 {
+			before = list[i-1]
+		}
+		if i+1 < len(list) {
+			after = list[i+1]
+		}
+		p := page{Path: g.Path, Title: g.Title, About: g.Lead, Section: section, Headings: g.Headings}
+		if err := b.add("guide", p, struct{ Guide, Before, After *guide }{g, before, after}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forModels adds /llms.txt, which leads programs that read text to the guides as Markdown

@@ -146,7 +146,7 @@ func (m *markdown) target(destination string) (string, error) {
 		return destination, nil
 	}
 	name, isFile := strings.CutSuffix(file, ".md")
-	for _, folder := range []string{"../", "guide/"} {
+	for _, folder := range []string{"../", "guide/", "operate/"} {
 		name = strings.TrimPrefix(name, folder)
 	}
 	page, ok := m.guides[name]

@@ -18,7 +18,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{"code": hi
 // page is what the layout shows of a page beside its content.
 type page struct {
 	Path, Title, About string
-	// Section is what the page belongs to: guides, index, the name of a
+	// Section is what the page belongs to: guides, operate, index, the name of a
 	// reference, or nothing.
 	Section string
 	// Headings are the page's table of contents.
@@ -46,6 +46,7 @@ type layout struct {
 	Version    string
 	Releases   []Release
 	Guides     []*guide
+	Operate    []*guide
 	References []*reference
 	// Data is what the kind of page needs.
 	Data any
@@ -68,7 +69,7 @@ func (l layout) Served() string {
 func (b *builder) add(kind string, p page, data any) error {
 	l := layout{
 		page: p, Assets: b.assets, Version: b.Version, Releases: b.Releases,
-		Guides: b.guides, References: b.references, Data: data,
+		Guides: b.guides, Operate: b.operate, References: b.references, Data: data,
 	}
 	var content, whole bytes.Buffer
 	if err := templates.ExecuteTemplate(&content, kind+".html", l); err != nil {

@@ -27,6 +27,10 @@ type Config struct {
 	// Guides holds a file NAME.md for each name of Order, the order of reading.
 	Guides fs.FS
 	Order  []string
+	// Operate holds the operators' guides in the same way. They are below /docs/operate,
+	// which only they lead to.
+	Operate      fs.FS
+	OperateOrder []string
 	// GuidePaths are the paths of guides that are not at /docs/guide/NAME, by name.
 	GuidePaths map[string]string
 	// References are the versions of the interface, the preferred one first.
@@ -148,6 +152,8 @@ type builder struct {
 	pages  map[string]*content
 	assets assets
 	guides []*guide
+	// operate are the operators' guides.
+	operate []*guide
 	// operations are the anchors of the operations of all references, by method
 	// and path: "GET /v2/clients".
 	operations map[string]string
@@ -179,13 +185,13 @@ func newBuilder(c Config) (*builder, error) {
 	for _, name := range c.Order {
 		paths[name] = cmp.Or(c.GuidePaths[name], "/docs/guide/"+name)
 	}
-	b.markdown = newMarkdown(b.operations, paths)
-	for _, name := range c.Order {
-		g, err := b.readGuide(name)
-		if err != nil {
-			return nil, fmt.Errorf("guide %s: %w", name, err)
-		}
-		b.guides = append(b.guides, g)
+	for _, name := range c.OperateOrder {
+		paths[name] = "/docs/operate/" + name
 	}
-	return b, nil
+	b.markdown = newMarkdown(b.operations, paths)
+	if b.guides, err = b.readGuides(c.Guides, c.Order); err != nil {
+		return nil, err
+	}
+	b.operate, err = b.readGuides(c.Operate, c.OperateOrder)
+	return b, err
 }

@@ -267,3 +267,30 @@ func TestHead(t *testing.T) {
 		t.Errorf("status %d, %d bytes, %v", w.Code, w.Body.Len(), w.Header())
 	}
 }
+
+// TestOperate: the operators' guides have their own list and navigation, and partners'
+// pages and lists know nothing of them.
+func TestOperate(t *testing.T) {
+	t.Parallel()
+	c := config(t, twoGuides)
+	c.Operate, c.OperateOrder = fstest.MapFS{"running.md": {Data: []byte("# Running\n\nSee [one](../guide/one.md).\n")}}, []string{"running"}
+	s := site.New(c)
+	for _, path := range []string{"/docs/operate", "/docs/operate/running"} {
+		page := get(t, s, path).Body.String()
+		if !strings.Contains(page, `<li><a href="/docs/operate/running"`) || strings.Contains(page, `<li><a href="/docs/guide/`) {
+			t.Errorf("the navigation of %s is not the operators':\n%s", path, page)
+		}
+	}
+	if page := get(t, s, "/docs/operate/running").Body.String(); !strings.Contains(page, `<a href="/docs/guide/one">one</a>`) {
+		t.Errorf("no link leads to a partners' guide:\n%s", page)
+	}
+	paths, err := s.Paths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if body := get(t, s, path).Body.String(); !strings.HasPrefix(path, "/docs/operate") && strings.Contains(body, "/docs/operate") {
+			t.Errorf("%s leads to the operators' guides:\n%s", path, body)
+		}
+	}
+}

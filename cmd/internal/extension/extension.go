@@ -35,10 +35,11 @@ type Extension struct {
 	Routes func(*v2.API) []Route
 	// Reference is what the extension's reference is made of; Guides names the
 	// guides that are about it, and GuidePaths where those of them are served that are
-	// not below /docs/guide.
+	// not below /docs/guide. Operate names those for operators.
 	Reference  func(*v2.API) (site.Reference, error)
 	Guides     []string
 	GuidePaths map[string]string
+	Operate    []string
 	// Greet returns commands to try, for the greeting of a demonstration.
 	Greet func(ctx context.Context, d *db.DB, address, key string, client domain.ClientID) ([]string, error)
 }

@@ -50,6 +50,7 @@ func Extension() extension.Extension {
 		Reference:  referenceV1,
 		Guides:     []string{"moving-from-v1", "migrating"},
 		GuidePaths: map[string]string{"migrating": "/docs/migrating"},
+		Operate:    []string{"parity"},
 		Routes:     routesV1,
 		Greet:      greetV1,
 	}
