@@ -16,6 +16,7 @@ import (
 	"partnerapi/cmd/internal/figures"
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/platform/site"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op/ginop"
 )
@@ -40,6 +41,7 @@ type service struct {
 	clock  domain.Clock
 	redis  *redisClient
 	work   *background // nil where other processes work
+	notice site.Notice // of an extension
 	// group is what runs beside the requests; it ends with the service.
 	group sync.WaitGroup
 	// atEnd is what is left to do when the last request was answered and the group
@@ -63,7 +65,7 @@ type service struct {
 func (s *service) host() extension.Host {
 	host := extension.Host{
 		DB: s.db, API: s.api, Edge: s.edge, Engine: s.engine, Clock: s.clock, Release: s.config.Release,
-		PublicURL: s.config.PublicURL, Log: s.log, Beside: s.beside, AtEnd: func(end func(context.Context)) { s.atEnd = append(s.atEnd, end) },
+		PublicURL: s.config.PublicURL, Log: s.log, Notify: func(n site.Notice) { s.notice = n }, Beside: s.beside, AtEnd: func(end func(context.Context)) { s.atEnd = append(s.atEnd, end) },
 	}
 	if s.redis != nil {
 		host.Redis = s.redis

@@ -45,6 +45,7 @@ func (s *service) showPages(address string) error {
 		return err
 	}
 	config.Log, config.PublicURL, config.Address, config.Demo = s.log, s.config.PublicURL, address, s.config.Demo
+	config.Notice = s.notice
 	pages := gin.WrapH(site.New(config))
 	for _, path := range []string{"/", "/llms.txt", "/docs", "/docs/*page"} {
 		s.openToAll(path, pages)

@@ -97,6 +97,7 @@ func TestAnnounceCommands(t *testing.T) {
 		"operations have no successor in release 2.1", "POST /v1/clients, ", "DELETE /v1/clients/{client_id}/collections/",
 		"serve --release")
 	awaitState(t, r, "announced=true sunset="+tomorrow+" ")
+	says(t, string(r.get("/docs", "").want(http.StatusOK).body), `<time datetime="`+tomorrow+`">`)
 	header := r.get("/v1/unknown", key).want(http.StatusNotFound).header
 	if !regexp.MustCompile(`^@\d+$`).MatchString(header.Get("Deprecation")) || header.Get("Sunset") == "" {
 		t.Errorf("announced, the headers are %v", header)

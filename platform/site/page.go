@@ -48,6 +48,8 @@ type layout struct {
 	Guides     []*guide
 	Operate    []*guide
 	References []*reference
+	// Notice is the mark of the notice, where the page has it.
+	Notice template.HTML
 	// Data is what the kind of page needs.
 	Data any
 	// Content is the page's own part.
@@ -70,6 +72,9 @@ func (b *builder) add(kind string, p page, data any) error {
 	l := layout{
 		page: p, Assets: b.assets, Version: b.Version, Releases: b.Releases,
 		Guides: b.guides, Operate: b.operate, References: b.references, Data: data,
+	}
+	if b.noticed(p) {
+		l.Notice = noticeMark
 	}
 	var content, whole bytes.Buffer
 	if err := templates.ExecuteTemplate(&content, kind+".html", l); err != nil {

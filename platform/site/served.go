@@ -1,9 +1,10 @@
 package site
 
 import (
-	"html"
+	"html/template"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,27 @@ type served struct {
 	base string
 	// demo says that the keys of the demonstration are valid.
 	demo bool
+	// notice is what the Notice says; empty for nothing.
+	notice template.HTML
+}
+
+// Notice is said at the head of the start page, of /docs, of a reference and of some
+// guides.
+type Notice struct {
+	// Reference and Guides are their names.
+	Reference string
+	Guides    []string
+	// Text returns what is to be said at a request; empty for nothing.
+	Text func() template.HTML
+}
+
+// noticeMark stands in the sources of pages for the notice.
+const noticeMark = "<!-- notice -->"
+
+// noticed reports whether the notice is on a page.
+func (b *builder) noticed(p page) bool {
+	return b.Notice.Text != nil && (p.Path == "/" || p.Path == "/docs" || p.Section == b.Notice.Reference ||
+		slices.ContainsFunc(b.Notice.Guides, func(name string) bool { return b.markdown.guides[name] == p.Path }))
 }
 
 // sampleBase stands in the sources of pages for the service's address. So the guides
@@ -28,15 +50,19 @@ var sampleKeys = []string{
 }
 
 // samples is in the sources that name the service.
-var samples = regexp.MustCompile("pk_demo|" + regexp.QuoteMeta(sampleBase))
+var samples = regexp.MustCompile("pk_demo|" + noticeMark + "|" + regexp.QuoteMeta(sampleBase))
 
 // fill puts what is served into a source.
 func (s served) fill(source []byte, isHTML bool) []byte {
 	base := s.base
 	if isHTML {
-		base = html.EscapeString(base)
+		base = template.HTMLEscapeString(base)
 	}
-	pairs := []string{sampleBase, base}
+	notice := ""
+	if s.notice != "" {
+		notice = `<div class="notice" role="note" aria-label="Notice">` + string(s.notice) + "</div>"
+	}
+	pairs := []string{sampleBase, base, noticeMark, notice}
 	if !s.demo {
 		pairs = append(pairs, sampleKeys...)
 	}

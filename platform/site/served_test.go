@@ -2,6 +2,7 @@ package site_test
 
 import (
 	"crypto/tls"
+	"html/template"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -110,6 +111,26 @@ func TestKeysOfSamples(t *testing.T) {
 			body := get(t, site.New(c), path).Body.String()
 			if !strings.Contains(body, want) || strings.Contains(body, "pk_demo") != demo {
 				t.Errorf("%s, %v:\n%s", path, demo, body)
+			}
+		}
+	}
+}
+
+// TestNotice: the notice is on the pages that it is for, as it is at the request.
+func TestNotice(t *testing.T) {
+	t.Parallel()
+	c := config(t, twoGuides)
+	now := template.HTML("")
+	c.Notice = site.Notice{Reference: "v9", Guides: []string{"two"}, Text: func() template.HTML { return now }}
+	s := site.New(c)
+	for _, now = range []template.HTML{"", "<p>It ends.</p>", "<p>It ended.</p>", ""} {
+		for path, noticed := range map[string]bool{
+			"/": true, "/docs": true, "/docs/reference/v9": true, "/docs/guide/two": true, "/docs/guide/one": false, "/docs/nothing": false,
+		} {
+			page := get(t, s, path).Body.String()
+			if got := strings.Contains(page, `<div class="notice" role="note" aria-label="Notice">`+string(now)); got != (noticed && now != "") ||
+				strings.Contains(page, "notice -->") {
+				t.Errorf("%s, %q:\n%s", path, now, page)
 			}
 		}
 	}

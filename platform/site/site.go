@@ -41,6 +41,8 @@ type Config struct {
 	PublicURL, Address string
 	// Demo says that the keys of the demonstration are valid; else no page shows them.
 	Demo bool
+	// Notice may be zero.
+	Notice Notice
 	// Log is notified of a mistake in the pages' sources, which answers 500.
 	Log *slog.Logger
 }
@@ -114,6 +116,9 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	path, now := r.URL.Path, served{base: s.config.baseOf(r), demo: s.config.Demo}
+	if s.config.Notice.Text != nil {
+		now.notice = s.config.Notice.Text()
+	}
 	if found, ok := pages[path]; ok && path != notFoundPage {
 		found.as(now).serve(w, r, http.StatusOK)
 		return

@@ -56,6 +56,8 @@ type Host struct {
 	PublicURL string
 	Redis     Redis // nil where there is none
 	Log       *slog.Logger
+	// Notify has the pages for people show a notice.
+	Notify func(site.Notice)
 	// Beside runs work, which lasts until ctx ends, beside the requests.
 	Beside func(ctx context.Context, doing string, work func(context.Context))
 	// AtEnd notes what is left to do when the last request was answered, within a bound.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
+	"time"
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/extension"
@@ -48,12 +50,34 @@ func Extension() extension.Extension {
 			return v1compat.New(api, v1compat.Config{}).YAML()
 		},
 		Reference:  referenceV1,
-		Guides:     []string{"moving-from-v1", "migrating"},
+		Guides:     guidesV1,
 		GuidePaths: map[string]string{"migrating": "/docs/migrating"},
 		Operate:    []string{"parity"},
 		Routes:     routesV1,
 		Greet:      greetV1,
 	}
+}
+
+// guidesV1 are the guides about v1.
+var guidesV1 = []string{"moving-from-v1", "migrating"}
+
+// noticeOf says to people that v1 ends, and where to read how to move; empty before that
+// is announced.
+func noticeOf(s *retire.State) template.HTML {
+	what, date := "Version 1 of the API ends on", time.Time{}
+	switch {
+	case s.EndedAt != nil:
+		what, date = "Version 1 of the API ended on", *s.EndedAt
+	case s.Announcement != nil:
+		date = s.Announcement.Sunset
+	default:
+		return ""
+	}
+	date = date.UTC()
+	return template.HTML(fmt.Sprintf(`<p><strong>%s <time datetime="%s">%s</time>.</strong> `+
+		`Read <a href="/docs/guide/moving-from-v1">how to move to version 2</a>, and `+
+		`<a href="/docs/migrating">what each operation of version 1 is in version 2</a>.</p>`,
+		what, date.Format(time.DateOnly), date.Format("2 January 2006")))
 }
 
 func stepsV1(ctx context.Context, d *db.DB) (steps []migrate.Step, err error) {
@@ -92,6 +116,7 @@ func mountV1(ctx context.Context, s extension.Host) error {
 	if err := v1compat.New(s.API, config).Mount(s.Edge, s.Engine); err != nil {
 		return err
 	}
+	s.Notify(site.Notice{Reference: "v1", Guides: guidesV1, Text: func() template.HTML { return noticeOf(state.State()) }})
 	s.Beside(ctx, "watch the registry", func(ctx context.Context) { registry.Watch(ctx, s.Log) })
 	s.Beside(ctx, "watch the retirement", func(ctx context.Context) { state.Watch(ctx, s.Log) })
 	s.Beside(ctx, "count the use of version 1", used.Run)
