@@ -77,7 +77,7 @@ postgres: ## get PostgreSQL's programs, where there are none
 	@db/embedded/fetch.sh
 
 # All that is version 1.
-OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/operate/parity.md docs/migrating.md docs/v1*.go v2/v1*.go db/v1*.go cmd/internal/v1cmd cmd/partnerapi/v1* \
+OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/operate/parity.md docs/migrating* docs/v1*.go v2/v1*.go db/v1*.go cmd/internal/v1cmd cmd/partnerapi/v1* \
 	tools/bench/v1.go
 
 remove-v1: ## delete version 1, and add the migration that takes it out of databases
@@ -98,7 +98,7 @@ operations: ## write docs/operations.md and docs/flags.md from the declarations 
 examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents from the demonstration
 	$(GO) test ./v2 ./v1compat -run '^TestExamples$$' -update
 
-migrating: $(TEST_SERVER) ## write docs/migrating.md from the table of fields, its examples from the demonstration
+migrating: $(TEST_SERVER) ## write docs/migrating.md and docs/migrating from the table of fields, its examples from the demonstration
 	$(GO) test ./v1compat -run '^TestMigrationGuide$$' -update
 	$(GO) test ./cmd/partnerapi -run '^TestGuides$$/^migrating$$' -update
 

@@ -14,7 +14,7 @@ import (
 // its heading, and no two operations share one.
 func TestAnchors(t *testing.T) {
 	t.Parallel()
-	if got := Anchor("GET", "/v1/clients/{client_id}/users"); got != "get-v1clientsclient-idusers" {
+	if got := anchor("GET", "/v1/clients/{client_id}/users"); got != "get-v1clientsclient-idusers" {
 		t.Errorf("the anchor is %q", got)
 	}
 	markdown := goldmark.New(goldmark.WithParserOptions(parser.WithAutoHeadingID())).Parser()
@@ -22,7 +22,7 @@ func TestAnchors(t *testing.T) {
 	for m := range New(v2.New(nil, nil), Config{}).Routes() {
 		heading := m.Method + " /v1" + m.Path
 		id, _ := markdown.Parse(markdowntext.NewReader([]byte("## " + heading))).FirstChild().AttributeString("id")
-		anchor := Anchor(m.Method, "/v1"+m.Path)
+		anchor := anchor(m.Method, "/v1"+m.Path)
 		if want, _ := id.([]byte); anchor != string(want) {
 			t.Errorf("the anchor of %s is %s, not %s", heading, anchor, want)
 		}

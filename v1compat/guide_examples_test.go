@@ -2,69 +2,87 @@ package v1compat
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // What the guide's examples have in common. Their commands are run by the test of the
-// guides, in the order of the guide, on one demonstration.
+// guides, in the order of the page, on one demonstration for each page.
 const (
-	guideSetup = `CLIENT=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients?sort=created_at&limit=1" \
-  | jq -r '.data[0].id')
-USER=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/users?status=active&limit=2" \
-  | jq -r '.data[0].id')
-OTHER=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/users?status=active&limit=2" \
-  | jq -r '.data[1].id')
-COLLECTION=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/collections?limit=2" \
-  | jq -r '.data[1].id')
-POLICY=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/policies?limit=1" \
-  | jq -r '.data[0].id')
-REPORT=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/$CLIENT/reports?limit=2" \
-  | jq -r '.data[1].id')
-TEMPLATE=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/phishing/templates?limit=1" \
-  | jq -r '.data[0].id')
-OLD_USER=$(curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients/1/users?limit=1" \
-  | jq -r '.items[0].id')
-OLD_COLLECTION=$(curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients/1/collections?limit=2" \
-  | jq -r '.items[1].id')
-OLD_POLICY=$(curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients/1/policies?limit=1" \
-  | jq -r '.items[0].id')
-OLD_REPORT=$(curl -s -H "X-API-Key: $KEY" -d '{"kind": "report", "ids": ["'$REPORT'"]}' \
-  "$BASE/v1/ids/exchange" | jq -r '.items[0].v1')
+	guideBase = "http://127.0.0.1:8080"
+	guideCurl = `curl -s -H 'X-API-Key: pk_demo_all' `
+
+	guideExchange = guideCurl + `"` + guideBase + `/v1/ids/exchange" \
+  -d '{"kind": "client", "ids": [1, "'$CLIENT'", 99999]}' | jq
 `
-	guideExchange = `curl -s -H "X-API-Key: $KEY" -d '{"kind": "client", "ids": [1, "'$CLIENT'", 99999]}' \
-  "$BASE/v1/ids/exchange" | jq
+	guidePagingV1 = guideCurl + `"` + guideBase + `/v1/clients?limit=2" \
+  | jq '{limit, offset, total}'
+` + guideCurl + `"` + guideBase + `/v1/clients?limit=2&offset=2" \
+  | jq '{limit, offset, total}'
 `
-	guidePagingV1 = `curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients?limit=2" | jq '{limit, offset, total}'
-curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients?limit=2&offset=2" | jq '{limit, offset, total}'
-`
-	guidePagingV2 = `curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients?sort=created_at&limit=2" | jq '.page'
-CURSOR=$(curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients?sort=created_at&limit=2" \
+	guidePagingV2 = guideCurl + `"` + guideBase + `/v2/clients?sort=created_at&limit=2" \
+  | jq '.page'
+CURSOR=$(` + guideCurl + `\
+  "` + guideBase + `/v2/clients?sort=created_at&limit=2" \
   | jq -r '.page.next_cursor')
-curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients?sort=created_at&limit=2&cursor=$CURSOR" | jq '.page'
+` + guideCurl + `\
+  "` + guideBase + `/v2/clients?sort=created_at&limit=2&cursor=$CURSOR" \
+  | jq '.page'
 `
-	guideErrorsV1 = `curl -s -H "X-API-Key: $KEY" "$BASE/v1/clients/99999/users?status=gone" | jq
+	guideErrorsV1 = guideCurl + `"` + guideBase + `/v1/clients/99999/users?status=gone" | jq
 `
-	guideErrorsV2 = `curl -s -H "X-API-Key: $KEY" "$BASE/v2/clients/cli_unknown/users?status=gone" | jq
+	guideErrorsV2 = guideCurl + `\
+  "` + guideBase + `/v2/clients/cli_unknown/users?status=gone" | jq
 `
 )
 
+// guideVariables are those that examples use, with the requests that find them.
+var guideVariables = []struct{ name, request, value string }{
+	{"CLIENT", `"` + guideBase + `/v2/clients?sort=created_at&limit=1"`, ".data[0].id"},
+	{"USER", `"` + guideBase + `/v2/clients/$CLIENT/users?status=active&limit=2"`, ".data[0].id"},
+	{"OTHER", `"` + guideBase + `/v2/clients/$CLIENT/users?status=active&limit=2"`, ".data[1].id"},
+	{"COLLECTION", `"` + guideBase + `/v2/clients/$CLIENT/collections?limit=2"`, ".data[1].id"},
+	{"POLICY", `"` + guideBase + `/v2/clients/$CLIENT/policies?limit=1"`, ".data[0].id"},
+	{"REPORT", `"` + guideBase + `/v2/clients/$CLIENT/reports?limit=2"`, ".data[1].id"},
+	{"TEMPLATE", `"` + guideBase + `/v2/phishing/templates?limit=1"`, ".data[0].id"},
+	{"OLD_USER", `"` + guideBase + `/v1/clients/1/users?limit=1"`, ".items[0].id"},
+	{"OLD_COLLECTION", `"` + guideBase + `/v1/clients/1/collections?limit=2"`, ".items[1].id"},
+	{"OLD_POLICY", `"` + guideBase + `/v1/clients/1/policies?limit=1"`, ".items[0].id"},
+	{"OLD_REPORT", `"` + guideBase + `/v1/ids/exchange" \
+  -d '{"kind": "report", "ids": ["'$REPORT'"]}'`, ".items[0].v1"},
+}
+
+// setupOf are the commands that set the variables of other commands, and those that
+// they need themselves.
+func setupOf(commands string) string {
+	setup := ""
+	for _, v := range slices.Backward(guideVariables) {
+		if slices.Contains(variables.FindAllString(setup+commands, -1), "$"+v.name) {
+			setup = v.name + "=$(" + guideCurl + "\\\n  " + v.request + " \\\n  | jq -r '" + v.value + "')\n" + setup
+		}
+	}
+	return setup
+}
+
 // command is one that sends a request of a version.
 func command(method, path, body string) string {
-	line := `curl -s -H "X-API-Key: $KEY" `
+	line, url := guideCurl, `"`+guideBase+path+`"`
 	if method != "GET" && (method != "POST" || body == "") {
 		line += "-X " + method + " "
 	}
 	if body != "" {
-		body = variables.ReplaceAllString(body, "'$0'")
-		line += "-d '" + body + "' \\\n  "
+		line += "-d '" + variables.ReplaceAllString(body, "'$0'") + "' "
 	}
-	return line + `"$BASE` + path + `"`
+	if len(line+url) > 90 {
+		line += "\\\n  "
+	}
+	return line + url
 }
 
 var variables = regexp.MustCompile(`\$[A-Z_]+`)
 
 func printed(command string) string {
-	if len(command)-strings.LastIndexByte(command, '\n') > 90 {
+	if len(command)-strings.LastIndexByte(command, '\n') > 80 {
 		return command + " \\\n  | jq\n"
 	}
 	return command + " | jq\n"

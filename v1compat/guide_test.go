@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,42 +20,60 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
-const guideFile = "../docs/migrating.md"
+// guideDir has the guide: migrating.md and, in a folder, a page for each resource.
+const guideDir = "../docs/"
 
-// TestMigrationGuide holds docs/migrating.md to the table of fields, the routes and
-// v2's operations. What its examples print is kept, and compared by the test of the
-// guides, which also fills it in: make migrating does both.
+// TestMigrationGuide holds docs/migrating.md and docs/migrating to the table of fields,
+// the routes and v2's operations. What their examples print is kept, and compared by the
+// test of the guides, which also fills it in: make migrating does both.
 func TestMigrationGuide(t *testing.T) {
 	t.Parallel()
-	kept, err := os.ReadFile(guideFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
 	text, err := template.ParseFiles("migrating.tmpl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := text.Execute(&out, newGuide(t)); err != nil {
+	guide := newGuide(t)
+	page := func(part string, data any) string {
+		var out bytes.Buffer
+		if err := text.ExecuteTemplate(&out, part, data); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	checkGuide(t, guideDir+"migrating.md", page("migrating.tmpl", guide))
+	files, err := filepath.Glob(guideDir + "migrating/*.md")
+	if err != nil || !*update && len(files) != len(guide.Resources) {
+		t.Errorf("%v has more or less than the resources: %v", files, err)
+	}
+	for _, r := range guide.Resources {
+		checkGuide(t, guideDir+"migrating/"+r.Page+".md", strings.ReplaceAll(page("resource", r), "](guide/", "](../guide/"))
+	}
+}
+
+// checkGuide compares a page with its file, or writes it.
+func checkGuide(t *testing.T, file, text string) {
+	t.Helper()
+	kept, err := os.ReadFile(file)
+	if err != nil && !*update {
 		t.Fatal(err)
 	}
-	want := withOutputs(out.String(), outputsOf(string(kept)))
+	want := withOutputs(text, outputsOf(string(kept)))
 	if *update {
-		if err := os.WriteFile(guideFile, []byte(want), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if want != string(kept) {
-		t.Errorf("%s is stale: run make migrating", guideFile)
+		t.Errorf("%s is stale: run make migrating", file)
 	}
 	if strings.Contains(want, "```json\n\n```") {
-		t.Errorf("%s has an example that was not run: run make migrating", guideFile)
+		t.Errorf("%s has an example that was not run: run make migrating", file)
 	}
 }
 
 // shownOutput is an example of the guide with what it prints.
-var shownOutput = regexp.MustCompile("(?s)```sh\n(.*?)```\n\n```json\n(.*?)```")
+var shownOutput = regexp.MustCompile("(?s)```sh\n([^`]*)```\n\n```json\n(.*?)```")
 
 // outputsOf are what the examples of a guide print, by their commands.
 func outputsOf(guide string) map[string]string {
@@ -76,12 +95,12 @@ func withOutputs(guide string, outputs map[string]string) string {
 type guideText struct {
 	Setup, Exchange, PagingV1, PagingV2, ErrorsV1, ErrorsV2 string
 
-	Kinds      []guideKind
-	Shared     []guideError
-	Operations []guideOperation
-	Orders     []guideOrder
-	GivenUp    []givenUp
-	New        []newOperation
+	Kinds     []guideKind
+	Shared    []guideError
+	Resources []*guideResource
+	Orders    []guideOrder
+	GivenUp   []givenUp
+	New       []newOperation
 }
 
 type (
@@ -93,16 +112,22 @@ type (
 	}
 	guideRow     struct{ V1, V2, How string }
 	givenUp      struct{ Field, In, Instead string }
-	guideOrder   struct{ Heading, Anchor, V1, V2 string }
+	guideOrder   struct{ Heading, Place, V1, V2 string }
 	newOperation struct {
 		Name, Summary string
 		Since         op.Release
 	}
 )
 
-// guideOperation is the section of a route.
+// guideResource is a page.
+type guideResource struct {
+	Page, Title, Setup string
+	Operations         []guideOperation
+}
+
+// guideOperation is the section of a route. Place is its page and fragment.
 type guideOperation struct {
-	Heading, Anchor, Summary, Successor string
+	Heading, Place, Summary, Successor string
 
 	Since              op.Release
 	Reordered, List    bool
@@ -119,7 +144,7 @@ func newGuide(t *testing.T) guideText {
 	t.Helper()
 	f := New(v2.New(nil, nil), Config{})
 	g := guideText{
-		Setup: guideSetup, Exchange: guideExchange, PagingV1: guidePagingV1, PagingV2: guidePagingV2,
+		Setup: setupOf(guideExchange), Exchange: guideExchange, PagingV1: guidePagingV1, PagingV2: guidePagingV2,
 		ErrorsV1: guideErrorsV1, ErrorsV2: guideErrorsV2,
 		Kinds: []guideKind{
 			{"clients", "a number", domain.ClientKind{}.Prefix()}, {"collections", "a number", domain.CollectionKind{}.Prefix()},
@@ -146,12 +171,12 @@ func newGuide(t *testing.T) guideText {
 		delete(examples, r.ID)
 		succeeded[r.Successor.Meta().ID] = true
 		section := sectionOf(r, example)
-		g.Operations = append(g.Operations, section)
+		g.add(r.guidePage(), section)
 		order, listed := orders[r.ID]
 		if listed != section.List || r.Reordered != (order.V2 != alike && r.ID != "clients" && listed) {
 			t.Errorf("the guide does not tell the order of %s", r.ID)
 		}
-		if order.Heading, order.Anchor = section.Heading, section.Anchor; listed {
+		if order.Heading, order.Place = section.Heading, section.Place; listed {
 			g.Orders = append(g.Orders, order)
 		}
 	}
@@ -174,6 +199,28 @@ func newGuide(t *testing.T) guideText {
 	}
 	slices.SortStableFunc(g.New, func(a, b newOperation) int { return cmp.Compare(a.Since, b.Since) })
 	return g
+}
+
+// add puts a section at the end of a page.
+func (g *guideText) add(page string, section guideOperation) {
+	i := slices.IndexFunc(g.Resources, func(r *guideResource) bool { return r.Page == page })
+	if i < 0 {
+		i = len(g.Resources)
+		title := strings.ReplaceAll(strings.ToUpper(page[:1])+page[1:], "-", " ")
+		g.Resources = append(g.Resources, &guideResource{Page: page, Title: title})
+	}
+	r := g.Resources[i]
+	r.Operations = append(r.Operations, section)
+	commands := ""
+	for _, o := range r.Operations {
+		commands += o.ExampleV1 + o.ExampleV2
+	}
+	r.Setup = setupOf(commands)
+}
+
+// placeOf is the page of a route, as docs/migrating.md leads to it.
+func placeOf(r *route) string {
+	return "migrating/" + strings.Replace(strings.TrimPrefix(r.Guide, guide+"/"), "#", ".md#", 1)
 }
 
 // codeTexts say what an error means.
@@ -229,7 +276,7 @@ func sectionOf(r *route, example [2]string) guideOperation {
 	meta := r.Successor.Meta()
 	heading := r.Method + " /v1" + op.Braced(r.Path)
 	out := guideOperation{
-		Heading: heading, Anchor: Anchor(r.Method, "/v1"+r.Path), Summary: r.Summary,
+		Heading: heading, Place: placeOf(r), Summary: r.Summary,
 		Successor: meta.Method + " /v2" + op.Braced(meta.Path), Since: meta.Since, Reordered: r.Reordered,
 		StatusV1: r.Status, StatusV2: meta.Status, Errors: errorsOf(r), ErrorNote: errorNotes[r.ID],
 		ExampleV1: example[0], ExampleV2: example[1],
@@ -312,7 +359,7 @@ func givenUpOf(f *Facade) (list []givenUp) {
 				if instead, ok := strings.CutPrefix(field.how, "given up: "); ok {
 					name := "`" + strings.TrimPrefix(field.v1, "items[].") + "` of the " + part
 					of := givenUp{Field: name, Instead: instead}
-					in[of] = append(in[of], fmt.Sprintf("[%s /v1%s](#%s)", r.Method, op.Braced(r.Path), r.anchor()))
+					in[of] = append(in[of], fmt.Sprintf("[%s /v1%s](%s)", r.Method, op.Braced(r.Path), placeOf(r)))
 				}
 			}
 		}

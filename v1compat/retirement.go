@@ -13,7 +13,7 @@ import (
 	"partnerapi/v2/op/openapi"
 )
 
-// guide is the migration guide, where the pages show it.
+// guide is the migration guide, where the pages show it. It has a page for each resource.
 const guide = "/docs/migrating"
 
 // untouched is v1 without any retirement.
@@ -31,20 +31,21 @@ func (f *Facade) retirement() *retire.State {
 // by the names of routes; that of "" leads from all others. Nothing appends to them
 // in place.
 func (f *Facade) marks() map[string][]string {
-	link := func(anchor string) []string {
-		return []string{"<" + guide + anchor + `>; rel="deprecation"; type="text/html"`}
-	}
-	links := map[string][]string{"": link("")}
+	link := func(place string) []string { return []string{"<" + place + `>; rel="deprecation"; type="text/html"`} }
+	links := map[string][]string{"": link(guide)}
 	for _, r := range f.routes {
-		if !r.Additive {
-			links[r.ID] = link("#" + r.anchor())
-		}
+		links[r.ID] = link(r.Guide)
 	}
 	return links
 }
 
-// anchor is where the guide describes the route.
-func (r *route) anchor() string { return Anchor(r.Method, "/v1"+r.Path) }
+// guidePage is the page of the guide that describes the route.
+func (r *route) guidePage() string {
+	if r.ID == "sentemails" {
+		return "mails"
+	}
+	return strings.ReplaceAll(r.operation.Meta().Resource(), "_", "-")
+}
 
 // mark adds to the headers of a response that v1 ends, and when, once that is
 // announced (decisions 11.2). links are marks.
@@ -116,7 +117,7 @@ func (r *route) whyGone(state *retire.State, refusal retire.Refusal) string {
 	if a := state.Announcement; a != nil {
 		text.WriteString("; the sunset of version 1 is " + retire.Moment(a.Sunset))
 	}
-	text.WriteString("; see " + guide + "#" + r.anchor())
+	text.WriteString("; see " + r.Guide)
 	return text.String()
 }
 
@@ -138,12 +139,12 @@ func happened(state *retire.State, refusal retire.Refusal) string {
 	return "version 1 is switched off for this key" + until
 }
 
-// Anchor is where the migration guide describes an operation of v1: the id that the
-// pages' Markdown gives the heading "METHOD PATH", such as "GET
+// anchor is where a page of the migration guide describes an operation of v1: the id that
+// the pages' Markdown gives the heading "METHOD PATH", such as "GET
 // /v1/clients/{client_id}/users". Letters are in lower case, a space, a hyphen and an
 // underscore are a hyphen, and other signs go, so parameters may be written
 // :client_id too.
-func Anchor(method, path string) string {
+func anchor(method, path string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':

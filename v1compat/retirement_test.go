@@ -66,13 +66,8 @@ func announces(t *testing.T, where string, r v2test.Response, anchor string) {
 	}
 }
 
-// anchorOf is the fragment that leads to a route.
-func anchorOf(r *route) string {
-	if r.Additive {
-		return ""
-	}
-	return "#" + Anchor(r.Method, "/v1"+r.Path)
-}
+// anchorOf is the page and the fragment that lead to a route.
+func anchorOf(r *route) string { return strings.TrimPrefix(r.Guide, guide) }
 
 // TestAnnouncement: once the end is announced every response of v1 says so, whatever
 // it is; before and after, no response says anything, and those of v2 never do

@@ -43,6 +43,9 @@ type Meta struct {
 	// Additive says that the route is not in v1's own document: it has no phase and
 	// no successor.
 	Additive bool
+	// Guide is where the pages describe the route: a path with a fragment. It is not
+	// declared.
+	Guide string
 }
 
 // route is a Meta with its operation and what serves it.
@@ -235,7 +238,10 @@ func (f *Facade) add(r *route) {
 	if r.Successor == nil && !r.Additive {
 		r.Successor = r.operation
 	}
-	r.facade = f
+	r.facade, r.Guide = f, guide
+	if !r.Additive {
+		r.Guide += "/" + r.guidePage() + "#" + anchor(r.Method, "/v1"+r.Path)
+	}
 	f.routes = append(f.routes, r)
 }
 

@@ -12,9 +12,9 @@ import (
 	"partnerapi/v2/op"
 )
 
-// TestAnchorsOfMigration: the migration guide is served where v1's answers lead, and
-// has a heading for each operation there, which its table of contents names. What
-// leads to operations of v2 leads to those that are served.
+// TestAnchorsOfMigration: v1's answers lead to a heading of the operation, and so does
+// the index of the migration guide, which has every operation under its old fragment.
+// What leads to operations of v2 leads to those that are served.
 func TestAnchorsOfMigration(t *testing.T) {
 	t.Parallel()
 	api := v2.New(nil, nil)
@@ -22,26 +22,31 @@ func TestAnchorsOfMigration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := httptest.NewRecorder()
-	site.New(config).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/docs/migrating", nil))
-	page := w.Body.String()
-	if w.Code != http.StatusOK {
-		t.Fatalf("status %d", w.Code)
+	pages := site.New(config)
+	page := func(path string) string {
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != http.StatusOK {
+			t.Fatalf("%s: status %d", path, w.Code)
+		}
+		return w.Body.String()
 	}
+	index := page("/docs/migrating")
 	for meta := range v1compat.New(api, v1compat.Config{}).Routes() {
-		if meta.Additive {
-			continue
-		}
-		anchor := v1compat.Anchor(meta.Method, "/v1"+meta.Path)
+		path, fragment, _ := strings.Cut(meta.Guide, "#")
 		heading := meta.Method + " /v1" + op.Braced(meta.Path)
-		for _, part := range []string{`<h2 id="` + anchor + `">` + heading + "</h2>", `<a href="#` + anchor + `">` + heading + "</a>"} {
-			if !strings.Contains(page, part) {
-				t.Errorf("the page has no %s", part)
-			}
+		switch {
+		case meta.Additive:
+			page(path)
+		case !strings.Contains(page(path), `<h2 id="`+fragment+`">`+heading+"</h2>"):
+			t.Errorf("%s leads to no heading", meta.Guide)
+		case !strings.Contains(index, `<h3 id="`+fragment+`">`+heading+"</h3>"), !strings.Contains(index, `<a href="`+meta.Guide+`">`):
+			t.Errorf("the index does not lead to %s", meta.Guide)
 		}
 	}
+	clients := page("/docs/migrating/clients")
 	for link, served := range map[string]bool{"/docs/reference/v2/clients#clients-list": true, "/docs/reference/v2/users": false} {
-		if strings.Contains(page, `href="`+link) != served {
+		if strings.Contains(clients, `href="`+link) != served {
 			t.Errorf("a link to %s is there: %v", link, !served)
 		}
 	}

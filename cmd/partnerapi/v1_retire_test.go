@@ -35,7 +35,7 @@ func wantGone(t *testing.T, r response, words ...string) response {
 	if body.Status != http.StatusGone || body.Error != "gone" {
 		t.Errorf("the body is %s", r.body)
 	}
-	says(t, body.Message, append(words, "call GET /v2/clients in its place", "see /docs/migrating#get-v1clients")...)
+	says(t, body.Message, append(words, "call GET /v2/clients in its place", "see /docs/migrating/clients#get-v1clients")...)
 	if links := strings.Join(r.header.Values("Link"), ","); !toClients.MatchString(links) {
 		t.Errorf("the links are %s", links)
 	}

@@ -14,6 +14,9 @@ type guide struct {
 	parsed
 }
 
+// Part reports whether the guide is a page of another one, which leads to it: WHOLE/PART.
+func (g *guide) Part() bool { return strings.Contains(g.Name, "/") }
+
 func (b *builder) readGuides(files fs.FS, names []string) (list []*guide, err error) {
 	for _, name := range names {
 		g := &guide{Name: name, Path: b.markdown.guides[name]}

@@ -51,15 +51,27 @@ func Extension() extension.Extension {
 		},
 		Reference:  referenceV1,
 		Guides:     guidesV1,
-		GuidePaths: map[string]string{"migrating": "/docs/migrating"},
+		GuidePaths: guidePathsV1(),
 		Operate:    []string{"parity"},
 		Routes:     routesV1,
 		Greet:      greetV1,
 	}
 }
 
-// guidesV1 are the guides about v1.
-var guidesV1 = []string{"moving-from-v1", "migrating"}
+// guidesV1 are the guides about v1. The migration guide has a page for each resource.
+var guidesV1 = []string{
+	"moving-from-v1", "migrating", "migrating/partner", "migrating/clients", "migrating/users", "migrating/collections",
+	"migrating/policies", "migrating/dark-web", "migrating/training", "migrating/phishing", "migrating/mails", "migrating/reports",
+}
+
+// guidePathsV1 are the paths of the migration guide.
+func guidePathsV1() map[string]string {
+	paths := map[string]string{}
+	for _, name := range guidesV1[1:] {
+		paths[name] = "/docs/" + name
+	}
+	return paths
+}
 
 // noticeOf says to people that v1 ends, and where to read how to move; empty before that
 // is announced.
