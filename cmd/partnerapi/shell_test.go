@@ -3,24 +3,73 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// shell runs the commands of the guides' examples: assignments, and curl with
-// jq behind it. It knows of each no more than the guides use, and takes
-// anything else for a mistake.
+// shell runs the commands of the guides' examples: assignments, curl with jq behind
+// it, and programs that the guide shows. It knows of each no more than the guides
+// use, and takes anything else for a mistake.
 type shell struct {
 	vars map[string]string
 	// base is the address in the examples, and address the service's own.
 	base, address string
-	transport     http.RoundTripper
-	// publish is called after each example.
-	publish func(context.Context) error
+	// dir is where the guide's programs are.
+	dir string
+	// finish is called after each example.
+	finish func(context.Context) error
+
+	transport *http.Transport
+	wire      record
+}
+
+// newShell has the variables and the folder of the guide's other shells.
+func newShell(vars map[string]string, dir, base, address string) *shell {
+	s := &shell{vars: vars, dir: dir, base: base, address: address}
+	s.transport = &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return recorded{conn, &s.wire}, err
+	}}
+	return s
+}
+
+// record keeps what was read from a connection: http.Response has the names of headers in
+// another case than the wire.
+type record struct {
+	mu   sync.Mutex
+	read []byte
+}
+
+// take returns what was read, and forgets it.
+func (r *record) take() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	read := r.read
+	r.read = nil
+	return read
+}
+
+type recorded struct {
+	net.Conn
+	record *record
+}
+
+func (c recorded) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.record.mu.Lock()
+	defer c.record.mu.Unlock()
+	c.record.read = append(c.record.read, b[:n]...)
+	return n, err
 }
 
 var assignment = regexp.MustCompile(`(?s)^([A-Z][A-Z_]*)=(.*)$`)
@@ -85,6 +134,8 @@ func (s *shell) pipeline(line string) (text string, err error) {
 			text, err = s.curl(command[1:])
 		case command[0] == "jq" && i > 0:
 			text, err = runJQ(command[1:], text)
+		case slices.Contains(interpreters, command[0]) && len(command) == 2 && i == 0:
+			text, err = s.program(command[0], command[1])
 		default:
 			err = fmt.Errorf("%s cannot be run here", command[0])
 		}
@@ -215,6 +266,7 @@ func (s *shell) send(method, path, body string, header http.Header, include bool
 		return "", err
 	}
 	req.Header = header
+	s.wire.take()
 	answer, err := s.transport.RoundTrip(req)
 	if err != nil {
 		return "", err
@@ -222,12 +274,58 @@ func (s *shell) send(method, path, body string, header http.Header, include bool
 	defer answer.Body.Close()
 	var out bytes.Buffer
 	if include {
-		fmt.Fprintf(&out, "%s %s\n", answer.Proto, answer.Status)
-		if err := answer.Header.Write(&out); err != nil {
-			return "", err
-		}
-		out.WriteByte('\n')
+		head, _, _ := bytes.Cut(s.wire.take(), []byte("\r\n\r\n"))
+		out.Write(head)
+		out.WriteString("\n\n")
 	}
 	_, err = io.Copy(&out, answer.Body)
 	return strings.ReplaceAll(out.String(), "\r\n", "\n"), err
+}
+
+// What runs the programs of guides, by the language of their block.
+var (
+	languages    = map[string]string{"python": "python3", "js": "node", "go": "go", "php": "php", "ruby": "ruby"}
+	interpreters = []string{"python3", "node", "php", "ruby"}
+	extensionOf  = map[string]string{"python3": ".py", "node": ".mjs", "go": ".go", "php": ".php", "ruby": ".rb"}
+)
+
+// errMissing says that an interpreter is not installed.
+var errMissing = errors.New("is not installed")
+
+// ownFile is the comment at the head of a program that gives its file.
+var ownFile = regexp.MustCompile(`^(?:#|//) ([a-z-]+\.[a-z]+)\n`)
+
+// save writes a program of a guide to its file, with the service's address in it.
+func (s *shell) save(interpreter, code string) (file string, err error) {
+	file = "main" + extensionOf[interpreter]
+	if found := ownFile.FindStringSubmatch(code); found != nil {
+		file = found[1]
+	}
+	code = strings.ReplaceAll(code, s.base, s.address)
+	return file, os.WriteFile(filepath.Join(s.dir, file), []byte(code), 0o600)
+}
+
+// program runs a program that the guide showed, with an empty environment.
+func (s *shell) program(interpreter, file string) (string, error) {
+	path, err := exec.LookPath(interpreter)
+	if err != nil {
+		return "", fmt.Errorf("%s %w", interpreter, errMissing)
+	}
+	cmd := exec.Command(path, file)
+	if interpreter == "go" {
+		cmd = exec.Command(path, "run", file)
+	}
+	cmd.Dir = s.dir
+	for _, name := range []string{"PATH", "HOME", "GOCACHE", "GOPATH", "GOMODCACHE", "GOROOT"} {
+		if value, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	var failure bytes.Buffer
+	cmd.Stderr = &failure
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", interpreter, file, err, &failure)
+	}
+	return string(out), nil
 }
