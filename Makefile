@@ -92,8 +92,8 @@ rules: ## check docs/alerts.yml as promtool does, and run its tests where promto
 	cd tools/rules && $(GO) run . ../../docs/alerts.yml ../../deploy/grafana.json
 	@if command -v promtool >/dev/null; then promtool test rules docs/alerts_test.yml; fi
 
-operations: ## write docs/operations.md and docs/flags.md from the declarations of operations and commands
-	$(GO) test ./cmd/partnerapi -run '^Test(Operations|Flags)Table$$' -update
+operations: ## write docs/operations.md, docs/flags.md and the tables of guides from the declarations
+	$(GO) test ./cmd/partnerapi -run '^Test(Operations|Flags|Delta)Table$$' -update
 
 examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents from the demonstration
 	$(GO) test ./v2 ./v1compat -run '^TestExamples$$' -update
