@@ -100,7 +100,7 @@ func TestDateOfAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	server := httptest.NewServer(ginop.Compress(builtService(t, d, "serve", "--demo", "--data-dir="+t.TempDir()).engine))
+	server := httptest.NewServer(ginop.Compress(builtService(t, d, resources{}, "serve", "--demo", "--data-dir="+t.TempDir()).engine))
 	t.Cleanup(server.Close)
 	for _, key := range []string{"pk_demo_all", "wrong"} {
 		req, err := http.NewRequest(http.MethodGet, server.URL+"/v2/clients", nil)

@@ -24,9 +24,11 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/outbox"
 	"partnerapi/db/seed"
 	"partnerapi/docs"
 	"partnerapi/domain"
+	"partnerapi/platform/report"
 	"partnerapi/platform/seal"
 	"partnerapi/platform/webhook"
 	"partnerapi/v2/op/ginop"
@@ -158,13 +160,11 @@ func runGuide(t *testing.T, name string) {
 	for _, e := range examples {
 		s, ok := shells[e.release]
 		if !ok {
-			address, finish := guideService(t, url, e.release)
-			s = newShell(vars, dir, guideBase, address)
-			s.finish = finish
+			s = newShell(vars, dir, guideBase, guideService(t, url, e.release))
 			t.Cleanup(s.transport.CloseIdleConnections)
 			shells[e.release] = s
 		}
-		got, err := s.show(t.Context(), e)
+		got, err := s.show(e)
 		if errors.Is(err, errMissing) {
 			t.Logf("%s:%d: %v", name, e.line, err)
 			continue
@@ -197,18 +197,15 @@ func runGuide(t *testing.T, name string) {
 }
 
 // show runs an example.
-func (s *shell) show(ctx context.Context, e example) (got string, err error) {
+func (s *shell) show(e example) (string, error) {
 	if e.interpreter == "" {
-		got, err = s.run(e.script)
-	} else if file, failed := s.save(e.interpreter, e.script); failed != nil {
-		err = failed
-	} else {
-		got, err = s.program(e.interpreter, file)
+		return s.run(e.script)
 	}
-	if err == nil {
-		err = s.finish(ctx)
+	file, err := s.save(e.interpreter, e.script)
+	if err != nil {
+		return "", err
 	}
-	return got, err
+	return s.program(e.interpreter, file)
 }
 
 // generated is in the guides that programs write.
@@ -296,9 +293,10 @@ func TestShows(t *testing.T) {
 	}
 }
 
-// guideService serves the demonstration of a database, at its own time. It
-// returns the address, and what publishes the events of changes so far.
-func guideService(t *testing.T, url, release string) (string, func(context.Context) error) {
+// guideService serves the demonstration of a database, at its own time, and returns
+// the address. What a request leaves to be done in the background is done before it is
+// answered.
+func guideService(t *testing.T, url, release string) string {
 	t.Helper()
 	if release == "" {
 		release = "latest"
@@ -308,15 +306,73 @@ func guideService(t *testing.T, url, release string) (string, func(context.Conte
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	s := builtService(t, d, "serve", "--demo", "--release="+release, "--log-level=error", "--data-dir="+t.TempDir())
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	store, err := report.OpenStore(t.Context(), "", t.TempDir(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := resources{store: store, renderer: report.NewRenderer(report.Options{})}
+	s := builtService(t, d, r, "serve", "--demo", "--release="+release, "--log-level=error", "--data-dir="+t.TempDir())
+	after := afterwards{
+		db: d, publisher: webhook.NewPublisher(d, s.api.RenderEvents, s.log, webhook.PublisherEvents{}),
+		reports: report.NewWorker(d, r.store, r.renderer, log, report.Observer{}),
+	}
 	answers := ginop.Compress(s.engine)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", guideTime.Format(http.TimeFormat))
 		answers.ServeHTTP(w, r)
+		if r.Method == http.MethodGet {
+			return
+		}
+		if err := after.do(r.Context()); err != nil {
+			t.Errorf("after %s %s: %v", r.Method, r.URL.Path, err)
+		}
 	}))
 	t.Cleanup(server.Close)
-	publisher := webhook.NewPublisher(d, s.api.RenderEvents, s.log, webhook.PublisherEvents{})
-	return server.URL, publisher.Publish
+	return server.URL
+}
+
+// afterwards is the background work of a guide's service.
+type afterwards struct {
+	db        *db.DB
+	publisher *webhook.Publisher
+	reports   *report.Worker
+}
+
+// do makes the reports that examples asked for, sends their simulated mails, and
+// publishes their events.
+func (a afterwards) do(ctx context.Context) error {
+	rows, err := a.db.SQL().QueryContext(ctx, "SELECT client_id, id FROM reports WHERE status = 'pending' AND created_at >= $1", guideTime)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var client domain.ClientID
+		var id domain.ReportID
+		if err := rows.Scan(&client, &id); err != nil {
+			return err
+		}
+		if _, err := a.reports.Process(ctx, client, id); err != nil {
+			return err
+		}
+	}
+	leases, err := outbox.ClaimMails(ctx, a.db, 100, time.Hour)
+	if err != nil {
+		return err
+	}
+	var sent []outbox.SentMail
+	for _, l := range leases {
+		if l.Kind == db.SimulatedMail {
+			sent = append(sent, outbox.SentMail{Lease: l})
+		}
+	}
+	if len(sent) > 0 {
+		if _, err := outbox.MarkSent(ctx, a.db, sent); err != nil {
+			return err
+		}
+	}
+	return errors.Join(rows.Err(), a.publisher.Publish(ctx))
 }
 
 // willing are endpoints that take everything.
@@ -334,7 +390,7 @@ func (willing) Send(_ context.Context, _, _ string, _ []string, _ []byte) domain
 
 // builtService builds the service of a command line on a database, and runs no
 // background work.
-func builtService(t *testing.T, d *db.DB, args ...string) *service {
+func builtService(t *testing.T, d *db.DB, r resources, args ...string) *service {
 	t.Helper()
 	line := commands{Plugins: pluginCommands()}
 	parser, err := newParser(t.Context(), &line, environment(nil, io.Discard, io.Discard))
@@ -349,7 +405,8 @@ func builtService(t *testing.T, d *db.DB, args ...string) *service {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := line.Serve.build(ctx, d, guideBase, resources{keys: keys, endpoints: willing{}}, slog.New(slog.NewTextHandler(t.Output(), nil)), nil)
+	r.keys, r.endpoints = keys, willing{}
+	s, err := line.Serve.build(ctx, d, guideBase, r, slog.New(slog.NewTextHandler(t.Output(), nil)), nil)
 	if err != nil {
 		cancel()
 		t.Fatal(fmt.Errorf("build: %w", err))

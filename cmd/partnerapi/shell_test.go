@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -26,8 +27,6 @@ type shell struct {
 	base, address string
 	// dir is where the guide's programs are.
 	dir string
-	// finish is called after each example.
-	finish func(context.Context) error
 
 	transport *http.Transport
 	wire      record
@@ -136,6 +135,8 @@ func (s *shell) pipeline(line string) (text string, err error) {
 			text, err = runJQ(command[1:], text)
 		case slices.Contains(interpreters, command[0]) && len(command) == 2 && i == 0:
 			text, err = s.program(command[0], command[1])
+		case command[0] == "head" && len(command) == 4 && command[1] == "-c" && i == 0:
+			text, err = s.head(command[2], command[3])
 		default:
 			err = fmt.Errorf("%s cannot be run here", command[0])
 		}
@@ -216,14 +217,24 @@ func (s *shell) expand(text string, err *error) string {
 	})
 }
 
-// curl sends a request. It knows -s, -i, -X, -H and -d.
+// head is the first bytes of a file.
+func (s *shell) head(bytes, file string) (string, error) {
+	n, err := strconv.Atoi(bytes)
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(filepath.Join(s.dir, file))
+	return string(text[:min(n, len(text))]), err
+}
+
+// curl sends a request. It knows -s, -i, -X, -H, -d and -o.
 func (s *shell) curl(args []string) (string, error) {
-	method, body, address, include := "", "", "", false
+	method, body, address, file, include := "", "", "", "", false
 	header := http.Header{"Accept": {"*/*"}, "Accept-Encoding": {"identity"}}
 	for len(args) > 0 {
 		option := args[0]
 		args = args[1:]
-		if slices.Contains([]string{"-X", "-H", "-d"}, option) && len(args) == 0 {
+		if slices.Contains([]string{"-X", "-H", "-d", "-o"}, option) && len(args) == 0 {
 			return "", fmt.Errorf("%s lacks its value", option)
 		}
 		switch {
@@ -234,6 +245,8 @@ func (s *shell) curl(args []string) (string, error) {
 			method, args = args[0], args[1:]
 		case option == "-d":
 			body, args = args[0], args[1:]
+		case option == "-o":
+			file, args = args[0], args[1:]
 		case option == "-H":
 			name, value, ok := strings.Cut(args[0], ": ")
 			if !ok {
@@ -257,7 +270,11 @@ func (s *shell) curl(args []string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%q does not begin with %s", address, s.base)
 	}
-	return s.send(method, path, body, header, include)
+	text, err := s.send(method, path, body, header, include)
+	if err != nil || file == "" {
+		return text, err
+	}
+	return "", os.WriteFile(filepath.Join(s.dir, file), []byte(text), 0o600)
 }
 
 func (s *shell) send(method, path, body string, header http.Header, include bool) (string, error) {
