@@ -93,7 +93,7 @@ rules: ## check docs/alerts.yml as promtool does, and run its tests where promto
 	@if command -v promtool >/dev/null; then promtool test rules docs/alerts_test.yml; fi
 
 operations: ## write docs/operations.md, docs/flags.md and the tables of guides from the declarations
-	$(GO) test ./cmd/partnerapi -run '^Test(Operations|Flags|Delta)Table$$' -update
+	$(GO) test ./cmd/partnerapi -run '^Test(Operations|Flags|Delta|Report)Table$$' -update
 
 examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents from the demonstration
 	$(GO) test ./v2 ./v1compat -run '^TestExamples$$' -update

@@ -312,22 +312,25 @@ func guideService(t *testing.T, url, release string) string {
 		t.Fatal(err)
 	}
 	r := resources{store: store, renderer: report.NewRenderer(report.Options{})}
-	s := builtService(t, d, r, "serve", "--demo", "--release="+release, "--log-level=error", "--data-dir="+t.TempDir())
+	var answers http.Handler
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answers.ServeHTTP(w, r) }))
+	s := builtService(t, d, "http://"+server.Listener.Addr().String(), r, "serve", "--demo", "--release="+release, "--log-level=error", "--data-dir="+t.TempDir())
 	after := afterwards{
 		db: d, publisher: webhook.NewPublisher(d, s.api.RenderEvents, s.log, webhook.PublisherEvents{}),
 		reports: report.NewWorker(d, r.store, r.renderer, log, report.Observer{}),
 	}
-	answers := ginop.Compress(s.engine)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	engine := ginop.Compress(s.engine)
+	answers = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", guideTime.Format(http.TimeFormat))
-		answers.ServeHTTP(w, r)
+		engine.ServeHTTP(w, r)
 		if r.Method == http.MethodGet {
 			return
 		}
 		if err := after.do(r.Context()); err != nil {
 			t.Errorf("after %s %s: %v", r.Method, r.URL.Path, err)
 		}
-	}))
+	})
+	server.Start()
 	t.Cleanup(server.Close)
 	return server.URL
 }
@@ -388,9 +391,9 @@ func (willing) Send(_ context.Context, _, _ string, _ []string, _ []byte) domain
 	return domain.DeliveryTry{At: guideTime, StatusCode: http.StatusOK, DurationMS: 12}
 }
 
-// builtService builds the service of a command line on a database, and runs no
-// background work.
-func builtService(t *testing.T, d *db.DB, r resources, args ...string) *service {
+// builtService builds the service of a command line at an address, on a database, and
+// runs no background work.
+func builtService(t *testing.T, d *db.DB, address string, r resources, args ...string) *service {
 	t.Helper()
 	line := commands{Plugins: pluginCommands()}
 	parser, err := newParser(t.Context(), &line, environment(nil, io.Discard, io.Discard))
@@ -406,7 +409,7 @@ func builtService(t *testing.T, d *db.DB, r resources, args ...string) *service 
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.keys, r.endpoints = keys, willing{}
-	s, err := line.Serve.build(ctx, d, guideBase, r, slog.New(slog.NewTextHandler(t.Output(), nil)), nil)
+	s, err := line.Serve.build(ctx, d, address, r, slog.New(slog.NewTextHandler(t.Output(), nil)), nil)
 	if err != nil {
 		cancel()
 		t.Fatal(fmt.Errorf("build: %w", err))

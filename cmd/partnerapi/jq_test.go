@@ -63,18 +63,12 @@ func query(filter string, values []jsontext.Value) (out []jsontext.Value, err er
 		}
 		return query(rest, values)
 	}
-	filter = strings.TrimSpace(filter)
+	if strings.TrimSpace(filter) == "" {
+		return values, nil
+	}
 	for _, v := range values {
-		if inner, ok := strings.CutPrefix(filter, "{"); ok {
-			made, err := members(strings.TrimSuffix(inner, "}"), v)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, made)
-			continue
-		}
-		for path := range strings.SplitSeq(filter, ",") {
-			found, err := follow(strings.TrimSpace(path), v)
+		for _, part := range parts.FindAllString(filter, -1) {
+			found, err := pick(strings.TrimSpace(part), v)
 			if err != nil {
 				return nil, err
 			}
@@ -82,6 +76,19 @@ func query(filter string, values []jsontext.Value) (out []jsontext.Value, err er
 		}
 	}
 	return out, nil
+}
+
+// parts are those between the commas of a filter: paths, and objects.
+var parts = regexp.MustCompile(`\{[^}]*\}|[^,{]+`)
+
+// pick returns what a path or an object of members takes from a value.
+func pick(part string, v jsontext.Value) ([]jsontext.Value, error) {
+	inner, ok := strings.CutPrefix(part, "{")
+	if !ok {
+		return follow(part, v)
+	}
+	made, err := members(strings.TrimSuffix(inner, "}"), v)
+	return []jsontext.Value{made}, err
 }
 
 // members makes an object of some of a value's members.
@@ -153,6 +160,7 @@ func TestJQ(t *testing.T) {
 		{"-c .b[].n, .a", "1.50\nnull\n{\"z\":true,\"y\":[]}\n"},
 		{"-c .b[] | {n, id}", "{\"n\":1.50,\"id\":\"x\"}\n{\"n\":null,\"id\":\"y\"}\n"},
 		{`.a["z"]`, "true\n"},
+		{"-c {a}, .b[0].id", "{\"a\":{\"z\":true,\"y\":[]}}\n\"x\"\n"},
 		{".a", "{\n  \"z\": true,\n  \"y\": []\n}\n"},
 	} {
 		option, filter, ok := strings.Cut(c.args, " ")

@@ -272,7 +272,7 @@ func (s *shell) curl(args []string) (string, error) {
 	}
 	text, err := s.send(method, path, body, header, include)
 	if err != nil || file == "" {
-		return text, err
+		return strings.ReplaceAll(text, s.address, s.base), err
 	}
 	return "", os.WriteFile(filepath.Join(s.dir, file), []byte(text), 0o600)
 }
@@ -344,5 +344,5 @@ func (s *shell) program(interpreter, file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s %s: %w\n%s", interpreter, file, err, &failure)
 	}
-	return string(out), nil
+	return strings.ReplaceAll(string(out), s.address, s.base), nil
 }

@@ -14,7 +14,8 @@ import (
 
 // guides are the guides in the order of reading. Those of extensions follow.
 var guides = []string{
-	"start", "keys", "paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases", "webhooks", "mcp",
+	"start", "onboard", "simulation", "risk-score", "report",
+	"keys", "paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases", "webhooks", "mcp",
 }
 
 // operate are the operators' guides in the order of reading. Those of extensions follow.

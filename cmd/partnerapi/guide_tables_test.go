@@ -15,6 +15,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/domain"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -100,7 +101,7 @@ func TestDateOfAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	server := httptest.NewServer(ginop.Compress(builtService(t, d, resources{}, "serve", "--demo", "--data-dir="+t.TempDir()).engine))
+	server := httptest.NewServer(ginop.Compress(builtService(t, d, guideBase, resources{}, "serve", "--demo", "--data-dir="+t.TempDir()).engine))
 	t.Cleanup(server.Close)
 	for _, key := range []string{"pk_demo_all", "wrong"} {
 		req, err := http.NewRequest(http.MethodGet, server.URL+"/v2/clients", nil)
@@ -176,4 +177,38 @@ func holdSection(t *testing.T, file, heading, want string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// reportsOf is what is in a report of a type.
+var reportsOf = map[domain.ReportType]string{
+	domain.ExecutiveSummary:     "one page for a manager: score and trend, training, phishing, exposures, policies, frameworks, what to do next",
+	domain.RiskOverview:         "grades, roles, factors and trend, and the 25 users with the lowest scores",
+	domain.PhishingOverview:     "rates by month and by category of the mails, who clicked repeatedly",
+	domain.TrainingOverview:     "on-track rate, completion by course and by month",
+	domain.TrainingPerformance:  "every user's courses: done, overdue, next",
+	domain.EmployeeHistory:      "every user's events with their dates",
+	domain.CourseDetails:        "each course, with who has completed it and who has not",
+	domain.ComplianceReport:     "each framework with its requirements: met or not, measured and target",
+	domain.PolicyReport:         "policies with their sign-off",
+	domain.PolicyAcknowledgment: "users by policy",
+	domain.DarkWebReport:        "exposures by severity, by breach and by user",
+	domain.MonthlyReport:        "a month against the one before",
+	domain.TrainingStatus:       "users by course, with status and dates",
+	domain.ManagerTraining:      "training by manager and by department",
+	domain.PhishingPerformance:  "every user's mails: sent, opened, clicked, reported, submitted",
+	domain.GlobalHealth:         "all areas against the average of the partner's other clients",
+}
+
+// TestReportTable holds the table of the guide to reports to the types that there are.
+func TestReportTable(t *testing.T) {
+	t.Parallel()
+	var table strings.Builder
+	table.WriteString("| type | period | what is in it |\n|---|---|---|\n")
+	for _, r := range domain.ReportTypes {
+		if reportsOf[r] == "" {
+			t.Errorf("nothing is said of %s", r)
+		}
+		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", r, map[bool]string{true: "yes", false: "no"}[r.HasPeriod()], reportsOf[r])
+	}
+	holdSection(t, "../../docs/guide/report.md", "Types", table.String())
 }
