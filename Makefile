@@ -95,8 +95,8 @@ rules: ## check docs/alerts.yml as promtool does, and run its tests where promto
 operations: ## write docs/operations.md, docs/flags.md and the tables of guides from the declarations
 	$(GO) test ./cmd/partnerapi -run '^Test(Operations|Flags|Delta|Report)Table$$' -update
 
-examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents from the demonstration
-	$(GO) test ./v2 ./v1compat -run '^TestExamples$$' -update
+examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents, and of the guide to events, from the demonstration
+	$(GO) test ./v2 ./v1compat -run '^Test(Examples|EventCatalogue)$$' -update
 
 migrating: $(TEST_SERVER) ## write docs/migrating.md and docs/migrating from the table of fields, its examples from the demonstration
 	$(GO) test ./v1compat -run '^TestMigrationGuide$$' -update

@@ -89,6 +89,14 @@ func (e *Examples) Record(t *testing.T, method, path string, status int, call Ca
 	e.compare(t, call.ID+".json", append(text, '\n'))
 }
 
+// Shown is JSON in lines, without what differs from run to run.
+func (e *Examples) Shown(text []byte) string {
+	e.h.T.Helper()
+	value := e.stabilize(text)
+	e.h.must(value.Indent(jsontext.WithIndent("  ")))
+	return string(value)
+}
+
 func (e *Examples) compare(t *testing.T, name string, text []byte) {
 	t.Helper()
 	e.written[name] = true

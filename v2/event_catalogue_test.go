@@ -1,0 +1,193 @@
+package v2_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/reports"
+	"partnerapi/domain"
+	"partnerapi/v2/v2test"
+)
+
+const catalogueFile = "../docs/guide/events.md"
+
+// catalogueEnd begins the part of the catalogue that is written by hand.
+const catalogueEnd = "\n## How they come\n"
+
+// happening is a type of event in the catalogue: when it is sent, what its data is, and
+// what makes one of the demonstration.
+type happening struct {
+	kind       domain.EventType
+	when, data string
+	do         func()
+}
+
+// TestEventCatalogue holds the guide to events to the types that there are, and its
+// examples to what the demonstration has.
+func TestEventCatalogue(t *testing.T) {
+	t.Parallel()
+	h := v2test.New(t, v2test.Options{Demo: true, Limits: v2test.Unlimited})
+	e := v2test.NewExamples(h, "examples", false)
+	d := newDemo(t, h, e)
+	h.Publish()
+	h.Clock.Advance(time.Minute)
+
+	var text strings.Builder
+	for i, p := range d.happenings(t, h, e) {
+		if p.kind != domain.EventTypes[i] {
+			t.Fatalf("%s stands where %s does in the documents", p.kind, domain.EventTypes[i])
+		}
+		var page struct {
+			Data []json.RawMessage
+			Page struct {
+				NextCursor string `json:"next_cursor"`
+			}
+		}
+		h.Get("/v2/events?cursor=latest&types="+string(p.kind), e.Key).Want(http.StatusOK).Into(&page)
+		p.do()
+		h.Publish()
+		h.Get("/v2/events?cursor="+page.Page.NextCursor+"&types="+string(p.kind), e.Key).Want(http.StatusOK).Into(&page)
+		if len(page.Data) == 0 {
+			t.Fatalf("there is no event %s", p.kind)
+		}
+		fmt.Fprintf(&text, "\n### %s\n\n%s `data` is %s.\n\n```json\n%s\n```\n", p.kind, p.when, p.data, e.Shown(page.Data[0]))
+	}
+	h.Do("POST", "/v2/webhooks/"+d.webhook+"/test", e.Key, nil).Want(http.StatusOK)
+	_, sent := h.Receivers.Seen()
+	fmt.Fprintf(&text, "\n### ping\n\nYou tested a subscription with `POST /v2/webhooks/{webhook_id}/test`. It goes to that webhook only, "+
+		"has no client, and is not in `GET /v2/events`.\n\n```json\n%s\n```\n", e.Shown(sent[len(sent)-1].Body))
+
+	read, err := os.ReadFile(catalogueFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(read), "\n### ")
+	_, tail, ok := strings.Cut(string(read), catalogueEnd)
+	want := head + text.String() + catalogueEnd + tail
+	switch {
+	case !ok:
+		t.Errorf("%s has no heading%s", catalogueFile, catalogueEnd)
+	case *update:
+		if err := os.WriteFile(catalogueFile, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case want != string(read):
+		t.Errorf("%s is stale (make examples)\n%s", catalogueFile, text.String())
+	}
+}
+
+// happenings are one of each type, in the order of the documents.
+func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []happening {
+	of := "/v2/clients/" + d.client
+	var user domain.UserID // the one whom the second event is about
+	var err error
+	send := func(method, path, body string) func() {
+		return func() { h.Do(method, path, e.Key, body) }
+	}
+	signal := func(s domain.Signal) func() {
+		return func() {
+			s.At, s.User = h.Clock.Now(), user
+			h.Signal(s)
+		}
+	}
+	const isUser = "the user, as `GET /v2/users/{user_id}` answers it"
+	const isCourse = "an item of `GET /v2/users/{user_id}/training`, with the `user_id`"
+	const isRun = "an item of `GET /v2/clients/{client_id}/sync/runs`"
+	return []happening{
+		{domain.ClientCreated, "A client was created.", "the client, as `GET /v2/clients/{client_id}` answers it",
+			send("POST", "/v2/clients", `{"name": "Juniper Books", "industry": "Retail", "external_id": "CRM-4711"}`)},
+		{domain.UserCreated, "A user was added, by a request or a directory sync.", isUser,
+			func() {
+				made := h.Do("POST", of+"/users", e.Key, `{"email": "amara.okafor@example.com", "first_name": "Amara", "last_name": "Okafor"}`)
+				if user, err = domain.ParseID[domain.UserKind](made.Field("id").(string)); err != nil {
+					t.Fatal(err)
+				}
+			}},
+		{domain.UserUpdated, "A field of the user's own changed: name, address, department, title, manager, status, role, language, group or source. " +
+			"A new score, course or exposure is no such change.", isUser,
+			send("PATCH", "/v2/users/"+d.user, `{"job_title": "Head of Payroll"}`)},
+		{domain.UserDeactivated, "A user became inactive.", isUser,
+			send("PATCH", "/v2/users/"+d.users[1], `{"status": "inactive"}`)},
+		{domain.ResultUpdated, "A person opened, clicked or reported a simulated mail, opened its attachment, or submitted credentials. " +
+			"Several of these that the service takes at once are one event: read from `data` how far it came. " +
+			"That a mail was sent or could not be, and what a mail scanner did, is no event.",
+			"an item of `GET /v2/clients/{client_id}/phishing/results`", func() { d.click(t, h, user) }},
+		{domain.RealReported, "A user reported a real mail.", "an item of `GET /v2/clients/{client_id}/phishing/reported`",
+			signal(domain.Signal{Type: domain.EmailReported, Message: "overdue@mail.example", Subject: "Your invoice is overdue", Sender: "billing@parcels.example"})},
+		{domain.CoursePassed, "A user passed a course.", isCourse, func() {
+			first := e.Items("/v2/users/" + user.String() + "/training")[0]
+			course, err := domain.ParseID[domain.CourseKind](fmt.Sprint(first["course_id"]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			signal(domain.Signal{Type: domain.CourseCompleted, Course: course})()
+		}},
+		{domain.CourseOverdue, "A course was not completed on its day. It is sent once, within ten minutes after the day (UTC) ended.", isCourse, func() {
+			h.Exec("UPDATE assignments SET due_on = '2026-06-14', overdue_noted = false WHERE user_id = $1 AND completed_at IS NULL", user)
+			for more := true; more; {
+				if _, more, err = h.DB.NoteOverdue(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}},
+		{domain.PolicyAgreed, "A user signed a policy.", "what is signed, by whom and when", func() {
+			policy, err := domain.ParseID[domain.PolicyKind](d.policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			version := h.Number("SELECT version FROM policies WHERE id = $1", policy)
+			signal(domain.Signal{Type: domain.PolicySigned, Policy: policy, Version: version})()
+		}},
+		{domain.DataExposed, "Data of a user was found in a breach.", "an item of `GET /v2/clients/{client_id}/dark-web/exposures`",
+			signal(domain.Signal{Type: domain.ExposureFound, Breach: d.breach})},
+		{domain.SyncDone, "A directory sync ended well.", isRun, func() {
+			d.sync(t, h, e, func(l *db.SyncLease) error { _, err := h.DB.FinishSync(t.Context(), l); return err })
+		}},
+		{domain.SyncStopped, "A directory sync failed. `error` says why, and what to do.", isRun, func() {
+			h.Clock.Advance(2 * time.Hour)
+			d.sync(t, h, e, func(l *db.SyncLease) error {
+				_, err := h.DB.FailSync(t.Context(), l, "the directory refuses the application: renew its secret")
+				return err
+			})
+		}},
+		{domain.ReportMade, "A report can be downloaded.", "an item of `GET /v2/clients/{client_id}/reports`: read the report for its `download_url`", func() {
+			made := h.Do("POST", of+"/reports", e.Key, `{"type": "executive_summary"}`).Want(http.StatusCreated).Field("id")
+			id, _ := domain.ParseID[domain.ReportKind](fmt.Sprint(made))
+			if _, err := reports.FinishReport(t.Context(), h.DB, e.Client, id, domain.ReportReady); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	}
+}
+
+// click has a user click a simulated mail that was sent an hour before.
+func (d demo) click(t *testing.T, h *v2test.Harness, user domain.UserID) {
+	t.Helper()
+	template, err := domain.ParseID[domain.TemplateKind](d.template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, now := db.NewID[domain.ResultKind](), h.Clock.Now()
+	h.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
+		SELECT client_id, $2, id, $3, 'sent', $4, $4, $4, $4 FROM users WHERE id = $1`, user, id, template, now.Add(-time.Hour))
+	h.Signal(domain.Signal{Type: domain.PhishingClicked, Result: id, At: now})
+}
+
+// sync has a run of the client asked for, begun, and ended by a function.
+func (d demo) sync(t *testing.T, h *v2test.Harness, e *v2test.Examples, end func(*db.SyncLease) error) {
+	t.Helper()
+	h.Do("POST", "/v2/clients/"+d.client+"/sync/runs", e.Key, nil).Want(http.StatusAccepted)
+	lease, err := h.DB.ClaimSync(t.Context(), time.Minute)
+	if err == nil {
+		err = end(lease)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
