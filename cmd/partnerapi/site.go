@@ -15,7 +15,7 @@ import (
 // guides are the guides in the order of reading. Those of extensions follow.
 var guides = []string{
 	"start", "onboard", "simulation", "risk-score", "report",
-	"keys", "paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases", "events", "webhooks", "mcp",
+	"keys", "paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases", "events", "webhooks", "generate-client", "mcp",
 }
 
 // operate are the operators' guides in the order of reading. Those of extensions follow.
