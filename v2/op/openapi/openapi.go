@@ -275,17 +275,24 @@ func (b *builder) addTags() {
 // extensions say what OpenAPI has no words for.
 func extensions(o Operation) map[string]any {
 	out := map[string]any{}
+	var badges []map[string]string
+	badge := func(name string) { badges = append(badges, map[string]string{"name": name}) }
 	if o.Scope != "" {
 		out["x-scope"] = string(o.Scope)
+		badge("Scope " + string(o.Scope))
 	}
 	if o.Since != "" {
 		out["x-since"] = o.Since
+		badge("Since " + o.Since)
 	}
 	if o.PerClient > 0 {
 		out["x-per-client-per-minute"] = o.PerClient
 	}
 	if o.Starred {
-		out["x-badges"] = []map[string]string{{"name": "Addition"}}
+		badge("Addition")
+	}
+	if len(badges) > 0 {
+		out["x-badges"] = badges
 	}
 	return out
 }
