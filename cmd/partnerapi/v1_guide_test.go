@@ -45,7 +45,7 @@ func TestAnchorsOfMigration(t *testing.T) {
 		}
 	}
 	clients := page("/docs/migrating/clients")
-	for link, served := range map[string]bool{"/docs/reference/v2/clients#clients-list": true, "/docs/reference/v2/users": false} {
+	for link, served := range map[string]bool{"/docs/reference/v2#tag/clients/clients-list": true, "/docs/reference/v2#tag/users": false} {
 		if strings.Contains(clients, `href="`+link) != served {
 			t.Errorf("a link to %s is there: %v", link, !served)
 		}

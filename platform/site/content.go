@@ -20,6 +20,8 @@ type content struct {
 	contentType  string
 	cacheControl string
 	etag         string
+	// policy is that of its page; empty is the usual one.
+	policy string
 	// compressed is the body, by gzip.
 	compressed []byte
 	// source is what is filled in for each caller; nil for most, which have no other
@@ -52,9 +54,12 @@ func newContent(contentType, cacheControl string, body []byte) (*content, error)
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	// The two encodings share it, so it is a weak one.
-	etag := `W/"` + hashOf(body) + `"`
-	return &content{contentType: contentType, cacheControl: cacheControl, etag: etag, compressed: out.Bytes()}, nil
+	return compressedContent(contentType, cacheControl, hashOf(body), out.Bytes()), nil
+}
+
+func compressedContent(contentType, cacheControl, hash string, compressed []byte) *content {
+	// The two encodings share the tag, so it is a weak one.
+	return &content{contentType: contentType, cacheControl: cacheControl, etag: `W/"` + hash + `"`, compressed: compressed}
 }
 
 // hashOf names a content.
@@ -66,6 +71,9 @@ func hashOf(body []byte) string {
 // serve writes the content, or 304 where the caller has it.
 func (c *content) serve(w http.ResponseWriter, r *http.Request, status int) {
 	h := w.Header()
+	if c.policy != "" {
+		h.Set("Content-Security-Policy", c.policy)
+	}
 	h.Set("Cache-Control", c.cacheControl)
 	h.Set("Vary", "Accept-Encoding")
 	if status == http.StatusOK {
@@ -123,11 +131,17 @@ func acceptsGzip(header string) bool {
 	return false
 }
 
-//go:embed assets
+//go:embed assets/*.css assets/*.js assets/*.svg assets/vendor/*.gz
 var assetFiles embed.FS
 
 // assets are the paths of the files that pages load.
-type assets struct{ Style, Script, Icon string }
+type assets struct {
+	Frame, Style, Icon string
+	// Search searches Index with Library.
+	Search, Library, Index string
+	// Reference shows a document with Scalar.
+	Reference, Scalar string
+}
 
 // addAssets adds the files under names that change with them.
 func (b *builder) addAssets() (a assets, err error) {
@@ -135,21 +149,30 @@ func (b *builder) addAssets() (a assets, err error) {
 		name, contentType string
 		path              *string
 	}{
+		{"frame.css", "text/css; charset=utf-8", &a.Frame},
 		{"site.css", "text/css; charset=utf-8", &a.Style},
-		{"site.js", "text/javascript; charset=utf-8", &a.Script},
 		{"icon.svg", "image/svg+xml", &a.Icon},
+		{"search.js", script, &a.Search},
+		{"reference.js", script, &a.Reference},
+		{"vendor/minisearch.js.gz", script, &a.Library},
+		{"vendor/scalar.js.gz", script, &a.Scalar},
 	} {
 		body, err := assetFiles.ReadFile("assets/" + file.name)
 		if err != nil {
 			return a, err
 		}
-		made, err := newContent(file.contentType, lasting, body)
-		if err != nil {
-			return a, fmt.Errorf("file %s: %w", file.name, err)
+		name, packed := strings.CutSuffix(path.Base(file.name), ".gz")
+		made := compressedContent(file.contentType, lasting, hashOf(body), body)
+		if !packed {
+			if made, err = newContent(file.contentType, lasting, body); err != nil {
+				return a, fmt.Errorf("file %s: %w", file.name, err)
+			}
 		}
-		extension := path.Ext(file.name)
-		*file.path = "/docs/assets/" + strings.TrimSuffix(file.name, extension) + "." + hashOf(body) + extension
+		extension := path.Ext(name)
+		*file.path = "/docs/assets/" + strings.TrimSuffix(name, extension) + "." + hashOf(body) + extension
 		b.pages[*file.path] = made
 	}
 	return a, nil
 }
+
+const script = "text/javascript; charset=utf-8"

@@ -16,11 +16,10 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdown makes HTML of the Markdown of guides and of the documents' texts.
-// Raw HTML in it is left out.
+// markdown makes HTML of the Markdown of guides. Raw HTML in it is left out.
 type markdown struct {
 	goldmark goldmark.Markdown
-	// operations are the pages of operations, by method and path.
+	// operations are the links of operations, by method and path.
 	operations map[string]string
 	// guides are the pages of guides, by name.
 	guides map[string]string
@@ -51,7 +50,11 @@ type parsed struct {
 	Lead     string
 	Body     template.HTML
 	Headings []heading
+	Sections []section
 }
+
+// section is what follows a heading, without marks. The first has that of the page, and no id.
+type section struct{ ID, Title, Text string }
 
 // page renders a text that begins with a heading of the first level.
 func (m *markdown) page(source []byte) (p parsed, err error) {
@@ -62,15 +65,20 @@ func (m *markdown) page(source []byte) (p parsed, err error) {
 		}
 		h, ok := n.(*ast.Heading)
 		if !ok {
+			if last := len(p.Sections) - 1; last >= 0 {
+				p.Sections[last].Text += plain(n, source) + "\n"
+			}
 			continue
 		}
 		if h.Level == 1 && p.Title == "" {
 			p.Title = plain(h, source)
+			p.Sections = append(p.Sections, section{Title: p.Title})
 			continue
 		}
 		id, _ := h.AttributeString("id")
 		name, _ := id.([]byte)
 		p.Headings = append(p.Headings, heading{h.Level, string(name), plain(h, source)})
+		p.Sections = append(p.Sections, section{ID: string(name), Title: plain(h, source)})
 	}
 	first, ok := doc.FirstChild().(*ast.Heading)
 	if !ok || first.Level != 1 {
@@ -87,23 +95,6 @@ func (m *markdown) page(source []byte) (p parsed, err error) {
 	}
 	p.Body = template.HTML(out.String())
 	return p, nil
-}
-
-// text renders a text of a document: a summary, a description.
-func (m *markdown) text(source string) (template.HTML, error) {
-	if source == "" {
-		return "", nil
-	}
-	doc := m.goldmark.Parser().Parse(text.NewReader([]byte(source)))
-	var out bytes.Buffer
-	if err := m.goldmark.Renderer().Render(&out, []byte(source), doc); err != nil {
-		return "", err
-	}
-	html := strings.TrimSpace(out.String())
-	if inner, ok := strings.CutPrefix(html, "<p>"); ok && strings.Count(html, "<p>") == 1 {
-		html = strings.Replace(inner, "</p>", "", 1) // a single paragraph goes where a phrase does
-	}
-	return template.HTML(html), nil
 }
 
 // link leads references between files to pages, and operations that are named
@@ -159,19 +150,30 @@ func (m *markdown) target(destination string) (string, error) {
 	return page + fragment, nil
 }
 
-// plain is the text of a node without its marks.
+// plain is the text of a node without its marks, its blocks apart.
 func plain(n ast.Node, source []byte) string {
 	var out strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if t, ok := n.(*ast.Text); ok && entering {
-			out.Write(t.Segment.Value(source))
-			if t.SoftLineBreak() {
-				out.WriteByte(' ')
+		switch t := n.(type) {
+		case *ast.Text:
+			if entering {
+				out.Write(t.Segment.Value(source))
+				if t.SoftLineBreak() {
+					out.WriteByte(' ')
+				}
+			}
+		case *ast.FencedCodeBlock:
+			if entering {
+				out.Write(t.Lines().Value(source))
+			}
+		default:
+			if !entering && n.Type() == ast.TypeBlock {
+				out.WriteByte('\n')
 			}
 		}
 		return ast.WalkContinue, nil
 	})
-	return out.String()
+	return strings.TrimSpace(out.String())
 }
 
 // blocks renders code with marks, and tables that can be scrolled.
@@ -188,12 +190,7 @@ func (blocks) code(w util.BufWriter, source []byte, n ast.Node, entering bool) (
 		return ast.WalkContinue, nil
 	}
 	block := n.(*ast.FencedCodeBlock)
-	var code bytes.Buffer
-	for i := range block.Lines().Len() {
-		line := block.Lines().At(i)
-		code.Write(line.Value(source))
-	}
-	html, err := highlight(code.String(), string(block.Language(source)))
+	html, err := highlight(string(block.Lines().Value(source)), string(block.Language(source)))
 	if err != nil {
 		return ast.WalkStop, err
 	}

@@ -23,6 +23,8 @@ type page struct {
 	Section string
 	// Headings are the page's table of contents.
 	Headings []heading
+	// Reference is what Scalar shows on the page, where it does.
+	Reference *reference
 }
 
 // Contents are the entries of the page's table of contents.
@@ -88,6 +90,9 @@ func (b *builder) add(kind string, p page, data any) error {
 	made, err := newContent("text/html; charset=utf-8", revalidated, whole.Bytes())
 	if err != nil {
 		return fmt.Errorf("page %s: %w", p.Path, err)
+	}
+	if p.Reference != nil {
+		made.policy = scalarPolicy
 	}
 	if _, taken := b.pages[p.Path]; taken {
 		return fmt.Errorf("page %s is there twice", p.Path)

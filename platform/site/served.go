@@ -87,6 +87,7 @@ func (c *content) as(s served) *content {
 	if err != nil {
 		panic(err) // a buffer takes everything
 	}
+	made.policy = c.policy
 	c.last.Store(&filled{s, made})
 	return made
 }

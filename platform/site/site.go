@@ -69,9 +69,9 @@ type Reference struct {
 	Title string
 	// Prefix is the path that the document's paths lie below: /v2.
 	Prefix string
-	// Document is rendered, and is not changed.
+	// Document is searched, and is not changed.
 	Document *openapi3.T
-	// Files are the paths of the document itself.
+	// Files are the paths of the document itself. The last is shown.
 	Files []string
 }
 
@@ -127,12 +127,23 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, strings.TrimRight(path, "/"), http.StatusMovedPermanently)
 		return
 	}
+	// A reference had a page for each of its tags.
+	if name, _, below := strings.Cut(strings.TrimPrefix(path, referencePath), "/"); below && pages[referencePath+name] != nil {
+		http.Redirect(w, r, referencePath+name, http.StatusMovedPermanently)
+		return
+	}
 	pages[notFoundPage].as(now).serve(w, r, http.StatusNotFound)
 }
 
-// policy lets a page load and call nothing but this service.
-const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"form-action 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+// policy lets a page load and call nothing but this service; scalarPolicy also lets Scalar
+// write its styles, and load images and fonts that are part of them.
+const (
+	policy       = "style-src 'self'; img-src 'self'; " + both
+	scalarPolicy = "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " + both
+
+	both = "default-src 'none'; script-src 'self'; connect-src 'self'; " +
+		"form-action 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
 
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
@@ -148,7 +159,7 @@ func build(c Config) (map[string]*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.pages, errors.Join(b.home(), b.guidePages(), b.referencePages(), b.index(), b.forModels(), b.notFound())
+	return b.pages, errors.Join(b.searchIndex(), b.home(), b.guidePages(), b.referencePages(), b.index(), b.forModels(), b.notFound())
 }
 
 // builder makes pages.
@@ -159,7 +170,7 @@ type builder struct {
 	guides []*guide
 	// operate are the operators' guides.
 	operate []*guide
-	// operations are the anchors of the operations of all references, by method
+	// operations are the links of the operations of all references, by method
 	// and path: "GET /v2/clients".
 	operations map[string]string
 	references []*reference
@@ -179,10 +190,8 @@ func newBuilder(c Config) (*builder, error) {
 			return nil, fmt.Errorf("reference %s: %w", r.Name, err)
 		}
 		b.references = append(b.references, made)
-		for _, t := range made.Tags {
-			for _, o := range t.Operations {
-				b.operations[o.Method+" "+o.Path] = t.Path + "#" + o.Anchor
-			}
+		for _, o := range made.Operations {
+			b.operations[o.Method+" "+o.Path] = o.Link
 		}
 	}
 

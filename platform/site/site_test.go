@@ -2,10 +2,12 @@ package site_test
 
 import (
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -15,52 +17,42 @@ import (
 	"partnerapi/platform/site"
 )
 
-// document has what documents may have: references, nullable objects, lists,
-// examples, texts in Markdown.
+// document has what documents may have: references, nullable objects, lists.
 const document = `
 openapi: 3.0.3
 info: {title: Things, version: "1", description: "About *things*."}
-tags: [{name: big_things, description: Large ones.}]
+tags: [{name: small_things}, {name: big_things, description: Large ones.}]
 paths:
   /things/{thing_id}:
+    parameters: [{name: thing_id, in: path, required: true, schema: {type: string}}]
     get:
       operationId: things.get_one
       summary: Read a thing.
-      description: See ` + "`GET /v9/things/{thing_id}`" + `, <b>really</b>.
+      description: See the guide.
       tags: [big_things]
-      x-scope: read
-      x-since: "9.1"
-      x-per-client-per-minute: 20
       parameters:
-        - {name: thing_id, in: path, required: true, schema: {type: string, example: thg_1}}
-        - {name: shape, in: query, schema: {type: string, enum: [round, flat], default: flat}}
+        - {name: shape, in: query, description: Its shape., schema: {type: string, enum: [round, flat]}}
       responses:
         "200":
           description: OK
-          headers: {Location: {description: Where., schema: {type: string, format: uri-reference}}}
-          content:
-            application/json:
-              schema: {$ref: "#/components/schemas/Thing"}
-              example: {id: thg_1, parts: [{name: "<a>"}]}
-        "404": {description: It is not there.}
+          content: {application/json: {schema: {$ref: "#/components/schemas/Thing"}}}
+        "404":
+          description: It is not there.
+          content: {application/json: {schema: {type: object, properties: {error_code: {type: string}}}}}
     patch:
       operationId: things.update
       summary: Update a thing
-      tags: [big_things]
-      deprecated: true
-      parameters: [{name: thing_id, in: path, required: true, schema: {type: string}}]
-      requestBody: {content: {application/json: {schema: {type: object, required: [size], properties: {
-        size: {type: integer, minimum: 1, maximum: 9000000}, name: {type: string, nullable: true, maxLength: 5}}}, example: {size: 3}}}}
+      tags: [small_things]
+      requestBody: {content: {application/json: {schema: {type: object, properties: {size_mm: {type: integer}}}}}}
       responses: {"204": {description: No Content}}
 components:
   schemas:
     Thing:
       type: object
       properties:
-        id: {type: string}
         parts: {type: array, items: {$ref: "#/components/schemas/Part"}}
         owner: {allOf: [{$ref: "#/components/schemas/Part"}], nullable: true, description: Whose it is.}
-    Part: {type: object, properties: {name: {type: string}, whole: {$ref: "#/components/schemas/Thing"}}}
+    Part: {type: object, properties: {part_name: {type: string}, whole: {$ref: "#/components/schemas/Thing"}}}
 `
 
 func config(t *testing.T, guides fstest.MapFS) site.Config {
@@ -72,7 +64,7 @@ func config(t *testing.T, guides fstest.MapFS) site.Config {
 	return site.Config{
 		Version: "dev", Guides: guides, Order: []string{"one", "two"}, Log: slog.New(slog.DiscardHandler),
 		Releases:   []site.Release{{Name: "9.1", Served: true}, {Name: "9.2"}},
-		References: []site.Reference{{Name: "v9", Title: "API v9", Prefix: "/v9", Document: doc}},
+		References: []site.Reference{{Name: "v9", Title: "API v9", Prefix: "/v9", Document: doc, Files: []string{"/v9/openapi.json"}}},
 	}
 }
 
@@ -101,7 +93,7 @@ func TestGuide(t *testing.T) {
 	for _, part := range []string{
 		"<h1>One</h1>", `<h2 id="a-part">A part</h2>`, `<li><a href="#another">Another</a></li>`,
 		`<a href="/docs/guide/two#more">two</a>`,
-		`<a href="/docs/reference/v9/big_things#things-get-one"><code>GET /v9/things/{thing_id}</code></a>`,
+		`<a href="/docs/reference/v9#tag/big_things/things-get-one"><code>GET /v9/things/{thing_id}</code></a>`,
 		`<div class="wide" tabindex="0" role="group" aria-label="Table"><table>`,
 		`<a rel="next" href="/docs/guide/two"><span>Next</span> Two</a>`, "&lt;so&gt;",
 	} {
@@ -144,37 +136,84 @@ func TestGuidePaths(t *testing.T) {
 // TestTexts: each guide is there as Markdown, and /llms.txt lists them with the documents.
 func TestTexts(t *testing.T) {
 	t.Parallel()
-	c := config(t, twoGuides)
-	c.References[0].Files = []string{"/v9/openapi.yaml"}
-	s := site.New(c)
+	s := site.New(config(t, twoGuides))
 	guide := get(t, s, "/docs/guide/two.md")
 	if guide.Body.String() != string(twoGuides["two.md"].Data) || guide.Header().Get("Content-Type") != "text/markdown; charset=utf-8" {
 		t.Errorf("%v %q", guide.Header(), guide.Body)
 	}
 	list := get(t, s, "/llms.txt").Body.String()
-	for _, line := range []string{"# Partner API\n", "\n- [One](http://example.com/docs/guide/one.md): First words of it.\n", "](http://example.com/v9/openapi.yaml): "} {
+	for _, line := range []string{"# Partner API\n", "\n- [One](http://example.com/docs/guide/one.md): First words of it.", "](http://example.com/v9/openapi.json): "} {
 		if !strings.Contains(list, line) {
 			t.Errorf("it has no %q:\n%s", line, list)
 		}
 	}
 }
 
+// TestReference: the page has what Scalar needs, and its policy no more. The pages that tags
+// had lead there.
 func TestReference(t *testing.T) {
 	t.Parallel()
-	page := get(t, site.New(config(t, twoGuides)), "/docs/reference/v9/big_things").Body.String()
-	for _, part := range []string{
-		"<h1>Big things</h1>", "Large ones.", `<h2 id="things-get-one">Read a thing</h2>`, "Since release 9.1",
-		"20 calls a minute for each client", "<code>parts[].name</code>", "<code>owner.name</code>", "object or null",
-		"Whose it is.", "It is not there.", "<code>Location</code>", "1 to 9000000", "string or null", "at most 5 characters", "Deprecated",
-		`data-path="/v9/things/{thing_id}"`, "/v9/things/thg_1", "<code>round</code>",
-	} {
-		if !strings.Contains(page, part) {
-			t.Errorf("the page has no %s:\n%s", part, page)
+	s := site.New(config(t, twoGuides))
+	w := get(t, s, "/docs/reference/v9")
+	for _, part := range []string{`data-document="/v9/openapi.json"`, `<script src="/docs/assets/scalar.`, "<noscript>", `data-index="/docs/search-`} {
+		if !strings.Contains(w.Body.String(), part) {
+			t.Errorf("the page has no %s:\n%s", part, w.Body)
 		}
 	}
-	if strings.Contains(page, "<b>really") || strings.Contains(page, "<a>") || strings.Count(page, "data-try") != 1 {
-		t.Errorf("the page has what it should not:\n%s", page)
+	if script := get(t, s, "/docs/assets/scalar"+between(w.Body.String(), `src="/docs/assets/scalar`, `"`)); script.Code != http.StatusOK ||
+		!strings.HasPrefix(script.Body.String(), "/*! @scalar/api-reference") || !strings.Contains(script.Body.String()[:200], "MIT License") {
+		t.Errorf("Scalar: status %d, and no licence at its head", script.Code)
 	}
+	for _, path := range []string{"/docs/reference/v9/big_things", "/docs/reference/v9/other", "/docs/reference/v9/"} {
+		if w := get(t, s, path); w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/docs/reference/v9" {
+			t.Errorf("%s: status %d, to %s", path, w.Code, w.Header().Get("Location"))
+		}
+	}
+	if w := get(t, s, "/docs/reference/v8/big_things"); w.Code != http.StatusNotFound {
+		t.Errorf("an unknown version: status %d", w.Code)
+	}
+}
+
+// TestSearch: the index has the sections of guides, and the operations with their parameters
+// and fields, each once.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	s := site.New(config(t, twoGuides))
+	path := "/docs/search-" + between(get(t, s, "/docs").Body.String(), `data-index="/docs/search-`, `"`)
+	var list []struct{ Title, Place, Path, Text string }
+	if err := json.Unmarshal(get(t, s, path).Body.Bytes(), &list); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range list {
+		got = append(got, strings.Join([]string{e.Title, e.Place, e.Path, e.Text}, "|"))
+	}
+	want := []string{
+		"One|One|/docs/guide/one|First words of it.",
+		"A part|One|/docs/guide/one#a-part|See GET /v9/things/{thing_id} and two. a b 1 2",
+		"Another|One|/docs/guide/one#another|curl \"$X\" # <so>",
+		"Two|Two|/docs/guide/two|Second.",
+		"More|Two|/docs/guide/two#more|",
+		"Update a thing|PATCH /v9/things/{thing_id}|/docs/reference/v9#tag/small_things/things-update|",
+		"thing_id|Parameter of PATCH /v9/things/{thing_id} and 1 more|/docs/reference/v9#tag/small_things/things-update|",
+		"size_mm|Field of PATCH /v9/things/{thing_id}|/docs/reference/v9#tag/small_things/things-update|",
+		"Read a thing|GET /v9/things/{thing_id}|/docs/reference/v9#tag/big_things/things-get-one|See the guide.",
+		"shape|Parameter of GET /v9/things/{thing_id}|/docs/reference/v9#tag/big_things/things-get-one|Its shape. round flat",
+		"owner|Field of GET /v9/things/{thing_id}|/docs/reference/v9#tag/big_things/things-get-one|Whose it is.",
+		"part_name|Field of GET /v9/things/{thing_id}|/docs/reference/v9#tag/big_things/things-get-one|",
+		"whole|Field of GET /v9/things/{thing_id}|/docs/reference/v9#tag/big_things/things-get-one|",
+		"parts|Field of GET /v9/things/{thing_id}|/docs/reference/v9#tag/big_things/things-get-one|",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the index is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// between is the part of a text after one that it has, up to another.
+func between(text, begin, end string) string {
+	_, rest, _ := strings.Cut(text, begin)
+	part, _, _ := strings.Cut(rest, end)
+	return part
 }
 
 func TestMistakesInGuides(t *testing.T) {
@@ -236,20 +275,21 @@ func TestHeaders(t *testing.T) {
 		h := get(t, s, path).Header()
 		policy := h.Get("Content-Security-Policy")
 		for _, part := range []string{
-			"default-src 'none'; ", "object-src 'none'", "base-uri 'none'", "frame-ancestors 'none'", "form-action 'none'",
+			"default-src 'none'; ", "script-src 'self'; ", "connect-src 'self'; ", "object-src 'none'", "base-uri 'none'", "frame-ancestors 'none'", "form-action 'none'",
 		} {
 			if !strings.Contains(policy, part) {
 				t.Errorf("%s: the policy has no %s", path, part)
 			}
 		}
-		if strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") || strings.Contains(policy, "*") {
+		reference := path == "/docs/reference/v9"
+		if strings.Contains(policy, "'unsafe-inline'") != reference || strings.Contains(policy, "data:") != reference || strings.Contains(policy, "http") || strings.Contains(policy, "*") {
 			t.Errorf("%s: the policy is %s", path, policy)
 		}
 		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" {
 			t.Errorf("%s: headers %v", path, h)
 		}
 		want := "no-cache"
-		if strings.HasPrefix(path, "/docs/assets/") {
+		if strings.HasPrefix(path, "/docs/assets/") || strings.HasPrefix(path, "/docs/search-") {
 			want = "public, max-age=31536000, immutable"
 		}
 		if got := strings.TrimPrefix(h.Get("Cache-Control"), "private, "); got != want {

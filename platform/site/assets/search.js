@@ -1,101 +1,139 @@
-// The key is kept in the page's own field: it goes with the page.
+// The search of all pages. Its index and its library are loaded when its field is first used.
 "use strict";
 
-const keyForm = document.querySelector("[data-key]");
+const form = document.querySelector("[data-search]");
+const input = form.querySelector("input");
+const found = form.querySelector("[data-found]");
+const status = found.querySelector("[role=status]");
+const list = found.querySelector("ul");
+const shown = 12;
+
+// Words that mean the same here are one word, by the beginning that they share.
+const same = { pagin: "page", pag: "page", throttl: "limit", quota: "limit", hmac: "signatur", sign: "signatur", authent: "key" };
+
+// termOf is a word without its ending. The name of a field stays as it is.
+function termOf(word) {
+  let term = word.toLowerCase();
+  if (/^\p{L}+$/u.test(term)) {
+    term = term.replace(/(?<=...)(ations?|ions?|ings?|ed|es|s|e)$/u, "");
+  }
+  return Object.hasOwn(same, term) ? same[term] : term;
+}
+
+// wordsOf splits a text. The name of a field is a word, and so are its parts.
+function wordsOf(text) {
+  const words = text.match(/[\p{L}\p{N}_]+/gu) ?? [];
+  return words.flatMap((word) => (word.includes("_") ? [word, ...word.split("_").filter(Boolean)] : [word]));
+}
+
+async function load() {
+  const [{ default: MiniSearch }, response] = await Promise.all([import(form.dataset.library), fetch(form.dataset.index)]);
+  const entries = await response.json();
+  const search = new MiniSearch({
+    fields: ["title", "place", "text"], storeFields: ["title", "place", "path", "text", "weight"],
+    tokenize: wordsOf, processTerm: termOf,
+    searchOptions: {
+      // Whoever looks for a field looks for that one, not for its parts.
+      tokenize: (text) => text.match(/[\p{L}\p{N}_]+/gu) ?? [],
+      boost: { title: 4, place: 2 }, combineWith: "AND", prefix: true,
+      fuzzy: (term) => (/^\p{L}{5,}$/u.test(term) ? 0.2 : false),
+      boostDocument: (_, __, stored) => stored.weight,
+    },
+  });
+  search.addAll(entries.map((entry, id) => ({ id, ...entry })));
+  return search;
+}
+
+let loading;
+function loaded() {
+  loading ??= load().catch((error) => {
+    loading = undefined; // the next word tries again
+    throw error;
+  });
+  return loading;
+}
 
 function element(name, text, className) {
   const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
+  made.textContent = text;
   if (className) made.className = className;
   return made;
 }
 
-// addressOf is the request that a form describes: empty parameters are left out.
-function addressOf(form) {
-  let path = form.dataset.path;
-  const query = new URLSearchParams();
-  for (const input of form.querySelectorAll("input")) {
-    const value = input.value.trim();
-    if (input.dataset.in === "path") {
-      path = path.replace("{" + input.name + "}", encodeURIComponent(value));
-    } else if (value !== "") {
-      query.set(input.name, value);
-    }
-  }
-  const text = query.toString();
-  return text ? path + "?" + text : path;
+// excerpt is the part of a text around the first of the words that it has.
+function excerpt({ text, terms }) {
+  const places = terms.map((term) => text.toLowerCase().indexOf(term)).filter((place) => place >= 0);
+  const from = Math.max(0, (places.length ? Math.min(...places) : 0) - 40);
+  const part = text.slice(from, from + 140).replace(/\s+/g, " ").trim();
+  return (from > 0 ? "… " : "") + part + (from + 140 < text.length ? " …" : "");
 }
 
-const shownHeaders = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After"];
+function itemOf(result) {
+  const link = element("a", "");
+  link.href = result.path;
+  link.append(element("strong", result.title));
+  if (result.place !== result.title) link.append(element("span", result.place, "place"));
+  if (result.text) link.append(element("span", excerpt(result)));
+  const item = document.createElement("li");
+  item.append(link);
+  return item;
+}
 
-function show(answer, address, response, body) {
-  const lines = [response.status + " " + response.statusText];
-  for (const name of shownHeaders) {
-    const value = response.headers.get(name);
-    if (value !== null) lines.push(name + ": " + value);
-  }
-  let text = body;
+async function show() {
+  const words = input.value.trim();
+  found.hidden = words === "";
+  if (words === "") return;
   try {
-    text = JSON.stringify(JSON.parse(body), null, 2);
+    const search = await loaded();
+    if (words !== input.value.trim()) return; // another one has begun
+    const results = search.search(words);
+    list.replaceChildren(...results.slice(0, shown).map(itemOf));
+    status.textContent = results.length === 0 ? "Nothing found."
+      : results.length > shown ? `The first ${shown} of ${results.length} results` : `${results.length} ${results.length === 1 ? "result" : "results"}`;
   } catch {
-    // It is shown as it came.
+    list.replaceChildren();
+    status.textContent = "The search could not be loaded.";
   }
-  const head = element("pre", "GET " + address + "\n" + lines.join("\n"), "code");
-  const shown = element("pre", text, "code answer");
-  head.tabIndex = 0;
-  shown.tabIndex = 0;
-  answer.replaceChildren(head, shown);
 }
 
-async function send(event) {
+// move goes to another result, from the field to the first.
+function move(by) {
+  const stops = [input, ...list.querySelectorAll("a")];
+  const next = stops[stops.indexOf(document.activeElement) + by];
+  if (next) next.focus();
+}
+
+function close() {
+  found.hidden = true;
+}
+
+form.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    close();
+    input.focus();
+  } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && !found.hidden) {
+    event.preventDefault();
+    move(event.key === "ArrowDown" ? 1 : -1);
+  }
+});
+form.addEventListener("submit", (event) => {
   event.preventDefault();
-  const form = event.currentTarget;
-  const answer = form.querySelector("[data-answer]");
-  const button = form.querySelector("button");
-  const key = document.getElementById("api-key").value.trim();
-  if (key === "") {
-    answer.replaceChildren(element("p", "Type a key at the top of the page first."));
-    document.getElementById("api-key").focus();
-    return;
+  list.querySelector("a")?.click();
+});
+form.addEventListener("focusout", (event) => {
+  if (!form.contains(event.relatedTarget)) close();
+});
+list.addEventListener("click", close); // the page may stay
+input.addEventListener("focus", () => {
+  loaded().catch(() => {});
+  show();
+});
+input.addEventListener("input", show);
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    event.preventDefault();
+    input.focus();
   }
-  const address = addressOf(form);
-  button.disabled = true;
-  try {
-    const response = await fetch(address, {
-      headers: { "X-API-Key": key }, credentials: "omit", redirect: "error", cache: "no-store",
-    });
-    show(answer, address, response, await response.text());
-  } catch (error) {
-    answer.replaceChildren(element("p", "No answer: " + error.message));
-  } finally {
-    button.disabled = false;
-  }
-}
-
-for (const form of document.querySelectorAll("[data-try]")) {
-  form.hidden = false;
-  form.addEventListener("submit", send);
-}
-if (keyForm && document.querySelector("[data-try]")) {
-  keyForm.hidden = false;
-  keyForm.addEventListener("submit", (event) => event.preventDefault());
-}
-
-const filter = document.querySelector("[data-filter]");
-if (filter) {
-  const input = filter.querySelector("input");
-  const entries = [...document.querySelectorAll(".entries li")];
-  const apply = () => {
-    const words = input.value.toLowerCase().split(/\s+/).filter((word) => word !== "");
-    let count = 0;
-    for (const entry of entries) {
-      const text = entry.textContent.toLowerCase();
-      entry.hidden = !words.every((word) => text.includes(word));
-      if (!entry.hidden) count++;
-    }
-    filter.querySelector("[data-count]").textContent = words.length === 0 ? "" : count + (count === 1 ? " entry" : " entries");
-  };
-  filter.hidden = false;
-  filter.addEventListener("submit", (event) => event.preventDefault());
-  input.addEventListener("input", apply);
-}
+});
+form.hidden = false;

@@ -1,0 +1,35 @@
+// Scalar's page of an OpenAPI document of this service. Nothing is asked of another host, and
+// no key is stored.
+"use strict";
+
+// anchorOf makes the end of an operation's hash of its id, as the links of guides have it.
+const anchorOf = (id) => id.replaceAll(/[._]/g, "-");
+
+// current is the hash that a hash of earlier pages, the operation alone, has become.
+async function current(hash, index) {
+  if (!/^#[a-z0-9-]+$/.test(hash)) return hash;
+  const entries = await (await fetch(index)).json();
+  const begin = location.pathname + "#tag/";
+  const entry = entries.find(({ path }) => path.startsWith(begin) && path.endsWith("/" + hash.slice(1)));
+  return entry ? new URL(entry.path, location.href).hash : hash;
+}
+
+async function start() {
+  const place = document.getElementById("reference");
+  const hash = await current(location.hash, place.dataset.index);
+  if (hash !== location.hash) history.replaceState(null, "", hash);
+
+  Scalar.createApiReference(place, {
+    url: place.dataset.document,
+    generateTagSlug: (tag) => tag.name,
+    generateOperationSlug: ({ operationId }) => anchorOf(operationId),
+    withDefaultFonts: false, telemetry: false, persistAuth: false,
+    agent: { disabled: true }, mcp: { disabled: true }, hideClientButton: true, showDeveloperTools: "never",
+    documentDownloadType: "direct", hideDarkModeToggle: true, hideModels: true,
+    orderSchemaPropertiesBy: "preserve", orderRequiredPropertiesFirst: false,
+    showOperationId: true,
+    defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
+  });
+}
+
+start();

@@ -1,0 +1,146 @@
+package site
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-json-experiment/json"
+)
+
+// entry is what the search finds: a section of a guide, an operation, a parameter or a field.
+type entry struct {
+	Title string `json:"title"`
+	// Place says what it is part of.
+	Place string `json:"place"`
+	Path  string `json:"path"`
+	Text  string `json:"text"`
+	// Weight is how far up it comes among those that the words fit as well.
+	Weight float64 `json:"weight"`
+	// more is how many other operations have the parameter or field.
+	more int
+}
+
+// searchIndex adds what the search reads: all entries, as JSON.
+func (b *builder) searchIndex() error {
+	var list []*entry
+	for _, g := range b.guides {
+		for _, s := range g.Sections {
+			path := g.Path
+			if s.ID != "" {
+				path += "#" + s.ID
+			}
+			list = append(list, &entry{Title: s.Title, Place: g.Title, Path: path, Text: neutral(s.Text), Weight: 2})
+		}
+	}
+	for i, r := range b.references {
+		list = append(list, entriesOf(r, 1/float64(i+1))...)
+	}
+
+	text, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	b.assets.Index = "/docs/search-" + hashOf(text) + ".json"
+	b.pages[b.assets.Index], err = newContent("application/json", lasting, text)
+	return err
+}
+
+// neutral is a text on one line, without the address and the keys of samples: the index is
+// the same for all callers.
+func neutral(text string) string {
+	return strings.Join(strings.Fields(string(served{}.fill([]byte(text), false))), " ")
+}
+
+// entriesOf lists the operations of a reference, and their parameters and fields. Those that
+// several operations share, with the same description, are one entry.
+func entriesOf(r *reference, weight float64) []*entry {
+	var list []*entry
+	shared := map[entry]*entry{}
+	for _, o := range r.Operations {
+		list = append(list, &entry{
+			Title: o.Summary, Place: o.Method + " " + o.Path, Path: o.Link, Text: o.source.Description, Weight: weight,
+		})
+		o.members(func(kind, name, about string) {
+			key := entry{Title: name, Place: kind, Text: about}
+			if known := shared[key]; known != nil {
+				known.more++
+				return
+			}
+			made := key
+			made.Place, made.Path, made.Weight = kind+" of "+o.Method+" "+o.Path, o.Link, weight
+			shared[key] = &made
+			list = append(list, &made)
+		})
+	}
+
+	for _, e := range list {
+		if e.more > 0 {
+			e.Place += fmt.Sprintf(" and %d more", e.more)
+		}
+	}
+	return list
+}
+
+// members calls fn with the parameters, and with the fields of the body and of what success
+// returns, each once.
+func (o *operation) members(fn func(kind, name, about string)) {
+	seen := map[string]bool{}
+	once := func(kind, name, about string) {
+		if key := kind + name + "\x00" + about; !seen[key] {
+			seen[key] = true
+			fn(kind, name, about)
+		}
+	}
+	for _, p := range o.parameters {
+		once("Parameter", p.Value.Name, strings.TrimSpace(p.Value.Description+" "+aboutOf(p.Value.Schema)))
+	}
+
+	walked := map[*openapi3.Schema]bool{}
+	read := func(content openapi3.Content) {
+		if media := content.Get("application/json"); media != nil {
+			fieldsOf(media.Schema, walked, func(name, about string) { once("Field", name, about) })
+		}
+	}
+	if body := o.source.RequestBody; body != nil {
+		read(body.Value.Content)
+	}
+	for _, status := range slices.Sorted(maps.Keys(o.source.Responses.Map())) {
+		if strings.HasPrefix(status, "2") {
+			read(o.source.Responses.Value(status).Value.Content)
+		}
+	}
+}
+
+// fieldsOf calls fn with each field of a schema and of those in it, where they are not walked
+// already.
+func fieldsOf(ref *openapi3.SchemaRef, walked map[*openapi3.Schema]bool, fn func(name, about string)) {
+	if ref == nil || ref.Value == nil || walked[ref.Value] {
+		return
+	}
+	schema := ref.Value
+	walked[schema] = true
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		fn(name, aboutOf(schema.Properties[name]))
+		fieldsOf(schema.Properties[name], walked, fn)
+	}
+	fieldsOf(schema.Items, walked, fn)
+	fieldsOf(schema.AdditionalProperties.Schema, walked, fn)
+	for _, part := range slices.Concat(schema.AllOf, schema.OneOf, schema.AnyOf) {
+		fieldsOf(part, walked, fn)
+	}
+}
+
+// aboutOf is what a schema says of its values, and those that it lists.
+func aboutOf(ref *openapi3.SchemaRef) string {
+	if ref == nil || ref.Value == nil {
+		return ""
+	}
+	words := []string{ref.Value.Description}
+	for _, value := range ref.Value.Enum {
+		words = append(words, fmt.Sprint(value))
+	}
+	return strings.TrimSpace(strings.Join(words, " "))
+}
