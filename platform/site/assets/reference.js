@@ -27,7 +27,8 @@ async function start() {
     agent: { disabled: true }, mcp: { disabled: true }, hideClientButton: true, showDeveloperTools: "never",
     documentDownloadType: "direct", hideDarkModeToggle: true, hideModels: true,
     orderSchemaPropertiesBy: "preserve", orderRequiredPropertiesFirst: false,
-    showOperationId: true,
+    showOperationId: true, setPageTitle: ({ title }) => `${title} · Partner API`,
+    localization: { translations: { navigation: { showAllEndpoints: "Show More: {name}" } } },
     defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
   });
 }

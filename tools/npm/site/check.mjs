@@ -1,0 +1,232 @@
+// Checks the pages for people in Chromium:
+//
+//   node check.mjs PROGRAM         of a demonstration that PROGRAM serves meanwhile
+//   node check.mjs PROGRAM BASE    of the demonstration at BASE
+//
+// PROGRAM is the partnerapi binary. Where there is no Chromium nothing is checked, which is
+// said. The exit status is 1 where something is not as it has to be.
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+import { demonstration } from "../demonstration.mjs";
+
+const [program, given] = process.argv.slice(2);
+if (!program) {
+  console.error("usage: node check.mjs PROGRAM [BASE]");
+  process.exit(2);
+}
+const browserPath = [process.env.CHROMIUM, "/usr/bin/chromium"].find((path) => path && existsSync(path));
+if (!browserPath) {
+  console.log("there is no /usr/bin/chromium: the pages were not checked in a browser");
+  process.exit(0);
+}
+
+// What axe finds in parts of Scalar, whose markup is not ours.
+const ofScalar = ["aria-input-field-name", "aria-required-attr", "button-name"];
+
+// Words that readers look for, with the beginning of the path of a page that has to be among
+// the results.
+const words = {
+  "rate limit": "/docs/guide/rate-limits",
+  "429": "/docs/guide/rate-limits",
+  pagination: "/docs/guide/paging",
+  updated_since: "/docs/reference/v2#tag/",
+  click_rate_90d: "/docs/reference/v2#tag/",
+  timeout: "/docs/guide/errors",
+  signature: "/docs/guide/webhooks",
+  rate_limited: "/docs/guide/errors",
+  "create a webhook": "/docs/reference/v2#tag/webhooks/webhooks-create",
+};
+
+const key = "pk_demo_all";
+const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+let failed = 0;
+function check(what, holds, seen) {
+  if (!holds) {
+    failed++;
+    console.log(`FAIL ${what}\n     ${JSON.stringify(seen)?.slice(0, 700)}`);
+  }
+}
+
+const service = given ? { base: given, stop: async () => {} } : await demonstration(program);
+const profile = await mkdtemp(join(tmpdir(), "partnerapi-chromium-"));
+const browser = await chromium.launchPersistentContext(profile, {
+  executablePath: browserPath, headless: true, viewport: { width: 1280, height: 900 },
+  args: [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+  ],
+}).catch(async (error) => {
+  await service.stop();
+  throw error;
+});
+async function stop() {
+  await browser.close();
+  await service.stop();
+  await rm(profile, { recursive: true, force: true });
+}
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.once(signal, async () => {
+    await stop();
+    process.exit(1);
+  });
+}
+
+// opened is a page that fails the check at an error in its console, and at a request to
+// another host.
+async function opened() {
+  const page = await browser.newPage();
+  page.on("console", (message) => check(`${page.url()}: no errors in the console`, message.type() !== "error", message.text()));
+  page.on("pageerror", (error) => check(`${page.url()}: no errors`, false, String(error)));
+  page.on("request", (request) => {
+    const { protocol, origin } = new URL(request.url());
+    check(`${page.url()}: no request to another host`, origin === service.base || protocol === "data:", request.url());
+  });
+  return page;
+}
+
+async function visit(page, path) {
+  await page.goto(new URL(path, service.base).href);
+}
+
+// accessible fails the check at what axe finds serious in a part of the page.
+async function accessible(page, part, except = []) {
+  if (!(await page.evaluate(() => "axe" in window))) {
+    // The page's policy refuses a script element, but not what the browser's tools run.
+    await page.evaluate(axeSource);
+  }
+  const { violations } = await page.evaluate((part) => axe.run(part, { resultTypes: ["violations"] }), part);
+  for (const v of violations.filter((v) => ["serious", "critical"].includes(v.impact) && !except.includes(v.id))) {
+    check(`${page.url()}: axe: ${v.id}`, false, v.nodes.map((node) => node.html.slice(0, 150)));
+  }
+}
+
+// checkGuides visits the guides and the other pages that need no script, light and dark.
+async function checkGuides(page) {
+  await visit(page, "/docs");
+  const list = await page.locator("main a[href^='/docs/'], nav.pages a").evaluateAll((links) => links.map((a) => a.getAttribute("href")));
+  const paths = new Set(["/", ...list.filter((path) => !path.startsWith("/docs/reference/"))]);
+  check("there are guides", paths.size > 10, [...paths]);
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    for (const path of paths) {
+      await visit(page, path);
+      await accessible(page, "body");
+    }
+  }
+}
+
+// checkSearch looks for words as a reader does, with the keyboard.
+async function checkSearch(page) {
+  await visit(page, "/docs/guide/start");
+  for (const [text, path] of Object.entries(words)) {
+    await page.keyboard.press("Escape");
+    await page.locator("#search-words").fill("");
+    await page.locator("#search-words").fill(text);
+    const status = page.locator("[data-found] [role=status]");
+    await status.filter({ hasText: /result|found/ }).waitFor();
+    const found = await page.locator("[data-found] a").evaluateAll((links) => links.map((a) => a.getAttribute("href")));
+    check(`search: ${text}`, found.some((at) => at.startsWith(path)), found);
+  }
+  await accessible(page, "body");
+
+  await page.locator("#search-words").fill("Create a webhook");
+  await page.locator("[data-found] a[href$='webhooks-create']").waitFor();
+  await page.keyboard.press("ArrowDown");
+  const target = await page.evaluate(() => document.activeElement.getAttribute("href"));
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.href.endsWith(target));
+  await page.goBack();
+  await page.locator("#search-words").fill("zzqxv");
+  await page.locator("[data-found] [role=status]").filter({ hasText: "Nothing found" }).waitFor();
+}
+
+// checkOperations goes to every operation as links do. Each resource is a new page load.
+async function checkOperations(page) {
+  await visit(page, "/docs/index");
+  const links = await page.locator("a[href*='#tag/']").evaluateAll((links) => links.map((a) => [a.getAttribute("href"), a.textContent]));
+  check("operations of both versions are listed", ["v1", "v2"].every((v) => links.some(([path]) => path.includes(`/${v}#`))), links);
+  let last = "";
+  for (const [path, summary] of links) {
+    const resource = path.slice(0, path.lastIndexOf("/"));
+    const fresh = resource !== last;
+    last = resource;
+    if (fresh) {
+      await visit(page, "about:blank");
+    }
+    await visit(page, path);
+    await checkOperation(page, path, summary, fresh);
+  }
+  for (const colorScheme of ["dark", "light"]) {
+    await page.emulateMedia({ colorScheme });
+    for (const version of ["v1", "v2"]) {
+      await visit(page, `/docs/reference/${version}`);
+      await page.locator("#reference h1").waitFor();
+      await accessible(page, "body", ofScalar);
+    }
+  }
+  return links.length;
+}
+
+async function checkOperation(page, path, summary, whole) {
+  const section = `[id$="${path.slice(path.indexOf("#") + 1)}"]`;
+  try {
+    await page.locator(`section${section}`).getByText(summary, { exact: false }).first().waitFor();
+    // The operation comes into sight once those above it have their heights.
+    await page.waitForFunction((section) => {
+      const { top, bottom } = document.querySelector(section).getBoundingClientRect();
+      return top < innerHeight / 2 && bottom > 100;
+    }, `section${section}`);
+  } catch (error) {
+    check(`${path} is shown`, false, String(error));
+    return;
+  }
+  await accessible(page, whole ? "body" : `section${section}`, ofScalar);
+}
+
+// checkOldLinks follows a link of the time when each resource had a page.
+async function checkOldLinks(page) {
+  await visit(page, "/docs/reference/v2/clients#clients-update");
+  await page.waitForURL((url) => url.pathname === "/docs/reference/v2" && url.hash === "#tag/clients/clients-update");
+}
+
+// checkKey tries a request. The key is stored nowhere, and is gone with the page.
+async function checkKey(page) {
+  await visit(page, "about:blank");
+  await visit(page, "/docs/reference/v2#tag/partner/partner-get");
+  await page.locator("#reference .scalar-password-input").first().fill(key);
+  await page.getByRole("button", { name: "Test Request" }).first().click();
+  const answer = page.waitForResponse((response) => response.url().endsWith("/v2/partner"));
+  await page.getByRole("dialog").getByRole("button", { name: "Send" }).first().click();
+  check("a request is tried with the key", (await answer).status() === 200, (await answer).status());
+
+  const stored = await page.evaluate(async () => {
+    const held = JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state]);
+    const databases = await indexedDB.databases();
+    return held + JSON.stringify(databases);
+  });
+  check("the key is not stored", !stored.includes(key) && stored.endsWith("[]"), stored);
+  await page.reload();
+  await page.locator("#reference .scalar-password-input").first().waitFor();
+  const kept = await page.locator("#reference .scalar-password-input").first().inputValue();
+  check("the key is gone with the page", !kept.includes(key), kept);
+}
+
+let operations = 0;
+try {
+  const page = await opened();
+  await checkGuides(page);
+  await checkSearch(page);
+  await checkOldLinks(page);
+  await checkKey(page);
+  operations = await checkOperations(page);
+} catch (error) {
+  check("all was checked", false, String(error?.stack ?? error));
+} finally {
+  await stop();
+}
+console.log(failed ? `${failed} of the checks of pages failed` : `Chromium shows the guides and all ${operations} operations, without an error or a foreign request`);
+process.exit(failed ? 1 : 0);
