@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -282,6 +283,43 @@ func inside(n *html.Node, name string) bool {
 		}
 	}
 	return false
+}
+
+// TestSearch: what readers look for is in the index of the search, with the page that says it.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	config, err := pagesOf(v2.New(nil, nil), op.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := site.New(config)
+	w := httptest.NewRecorder()
+	pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/docs/index", nil))
+	_, rest, _ := strings.Cut(w.Body.String(), `data-index="`)
+	path, _, _ := strings.Cut(rest, `"`)
+	w = httptest.NewRecorder()
+	pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	var entries []struct{ Title, Place, Path, Text string }
+	if err := json.Unmarshal(w.Body.Bytes(), &entries); err != nil {
+		t.Fatal(err)
+	}
+
+	for words, path := range map[string]string{
+		"rate limit": "/docs/guide/rate-limits", "429": "/docs/guide/rate-limits", "paging": "/docs/guide/paging",
+		"updated_since": "/docs/guide/delta-sync", "Only clients that changed": "/docs/reference/v2#tag/clients/clients-list",
+		"click_rate_90d": "/docs/reference/v2#tag/clients/clients-list", "request_timeout": "/docs/guide/errors",
+		"signature": "/docs/guide/webhooks", "rate_limited": "/docs/guide/errors",
+		"Create a webhook": "/docs/reference/v2#tag/webhooks/webhooks-create",
+	} {
+		found := false
+		for _, e := range entries {
+			text := strings.ToLower(e.Title + " " + e.Text)
+			found = found || strings.HasPrefix(e.Path, path) && strings.Contains(text, strings.ToLower(words))
+		}
+		if !found {
+			t.Errorf("no entry of %s has %q", path, words)
+		}
+	}
 }
 
 // TestPagesServed reads pages from a running service, which asks for no key and

@@ -16,7 +16,7 @@ async function current(hash, index) {
 
 async function start() {
   const place = document.getElementById("reference");
-  const hash = await current(location.hash, place.dataset.index);
+  const hash = await current(location.hash, place.dataset.index).catch(() => location.hash);
   if (hash !== location.hash) history.replaceState(null, "", hash);
 
   Scalar.createApiReference(place, {

@@ -7,6 +7,7 @@ const found = form.querySelector("[data-found]");
 const status = found.querySelector("[role=status]");
 const list = found.querySelector("ul");
 const shown = 12;
+const alike = 3; // of which one title
 
 // Words that mean the same here are one word, by the beginning that they share.
 const same = { pagin: "page", pag: "page", throttl: "limit", quota: "limit", hmac: "signatur", sign: "signatur", authent: "key" };
@@ -86,7 +87,8 @@ async function show() {
   try {
     const search = await loaded();
     if (words !== input.value.trim()) return; // another one has begun
-    const results = search.search(words);
+    const seen = {};
+    const results = search.search(words).filter(({ title }) => (seen[title] = (seen[title] ?? 0) + 1) <= alike);
     list.replaceChildren(...results.slice(0, shown).map(itemOf));
     status.textContent = results.length === 0 ? "Nothing found."
       : results.length > shown ? `The first ${shown} of ${results.length} results` : `${results.length} ${results.length === 1 ? "result" : "results"}`;
