@@ -71,7 +71,7 @@ func (r *reference) Source() string { return r.Files[len(r.Files)-1] }
 func (b *builder) referencePages() error {
 	for _, r := range b.references {
 		p := page{Path: r.Path, Title: r.Title, Section: r.Name, About: "Every operation of " + r.Title + ".", Reference: r}
-		if err := b.add("reference", p, r); err != nil {
+		if err := b.add("reference", p, nil); err != nil {
 			return err
 		}
 	}

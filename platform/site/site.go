@@ -128,8 +128,9 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// A reference had a page for each of its tags.
-	if name, _, below := strings.Cut(strings.TrimPrefix(path, referencePath), "/"); below && pages[referencePath+name] != nil {
-		http.Redirect(w, r, referencePath+name, http.StatusMovedPermanently)
+	name, _, _ := strings.Cut(strings.TrimPrefix(path, referencePath), "/")
+	if reference := referencePath + name; pages[reference] != nil {
+		http.Redirect(w, r, reference, http.StatusMovedPermanently)
 		return
 	}
 	pages[notFoundPage].as(now).serve(w, r, http.StatusNotFound)
@@ -159,7 +160,10 @@ func build(c Config) (map[string]*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.pages, errors.Join(b.searchIndex(), b.home(), b.guidePages(), b.referencePages(), b.index(), b.forModels(), b.notFound())
+	if err := b.searchIndex(); err != nil {
+		return nil, err
+	}
+	return b.pages, errors.Join(b.home(), b.guidePages(), b.referencePages(), b.index(), b.forModels(), b.notFound())
 }
 
 // builder makes pages.
