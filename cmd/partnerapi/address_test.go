@@ -70,7 +70,7 @@ func TestDocumentsAddressed(t *testing.T) {
 	}
 	d := opened(t, databaseFlag(t))
 	for flag, base := range map[string]string{"--no-work": "", "--public-url=https://partner.example/": "https://partner.example"} {
-		service := builtService(t, d, "serve", flag)
+		service := builtService(t, d, guideBase, resources{}, "serve", flag)
 		for _, path := range paths {
 			w := httptest.NewRecorder()
 			service.engine.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

@@ -14,7 +14,7 @@ func TestRetirementNotice(t *testing.T) {
 	flag := databaseFlag(t)
 	shows := func(want string) {
 		t.Helper()
-		s := builtService(t, opened(t, flag), "serve", "--release=latest")
+		s := builtService(t, opened(t, flag), guideBase, resources{}, "serve", "--release=latest")
 		for path, noticed := range map[string]bool{
 			"/": true, "/docs": true, "/docs/reference/v1": true, "/docs/guide/moving-from-v1": true, "/docs/migrating": true,
 			"/docs/reference/v2": false, "/docs/guide/start": false, "/docs/operate": false, "/docs/nothing": false,
