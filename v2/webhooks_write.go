@@ -48,7 +48,7 @@ func (a *API) checkWebhookClients(ctx context.Context, key domain.KeyID, ids []d
 	if err != nil {
 		return err
 	}
-	return unknownItems("client_ids", ids, found, "is not a client within this key's access")
+	return unknownItems("client_ids", ids, found, "is not a client that this key has access to")
 }
 
 func (a *API) createWebhook(ctx context.Context, in *CreateWebhook) (*WebhookWithSecret, error) {
