@@ -75,7 +75,7 @@ func (f *Facade) document(announced bool) (*openapi3.T, error) {
 		return nil, err
 	}
 	d := openapi.Document{
-		Title: "Partner API v1", Version: "1", Prefix: "/v1", Error: reflect.TypeFor[Error](), Lenient: true,
+		Title: "Partner API v1", Version: "1", Prefix: "/v1", Error: reflect.TypeFor[Error](), Lenient: true, Old: true,
 		Description: about, Tags: v2.Tags, Failure: failureOf, Failures: failures, Examples: files,
 		Added: []openapi.Failure{goneFailure},
 	}

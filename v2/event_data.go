@@ -2,6 +2,7 @@ package v2
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -10,18 +11,18 @@ import (
 	"partnerapi/domain"
 )
 
-// AssignmentEvent is where a user stands with a course, as events show it.
-type AssignmentEvent struct {
-	UserID domain.UserID `json:"user_id"`
+// UserAssignment is where a user stands with a course, as events show it.
+type UserAssignment struct {
+	UserID domain.UserID `json:"user_id" doc:"Opaque id of the user."`
 	Assignment
 }
 
-// PolicyEvent is a user's sign-off of a policy, as events show it.
-type PolicyEvent struct {
-	PolicyID       domain.PolicyID `json:"policy_id"`
-	UserID         domain.UserID   `json:"user_id"`
-	Version        int             `json:"version"`
-	AcknowledgedAt domain.Time     `json:"acknowledged_at"`
+// PolicyAcknowledgment is a user's sign-off of a policy, as events show it.
+type PolicyAcknowledgment struct {
+	PolicyID       domain.PolicyID `json:"policy_id" doc:"Opaque id of the policy."`
+	UserID         domain.UserID   `json:"user_id" doc:"Opaque id of the user."`
+	Version        int             `json:"version" doc:"The version that the user signed."`
+	AcknowledgedAt domain.Time     `json:"acknowledged_at" doc:"When the user signed."`
 }
 
 // RenderEvents returns the bodies of events, with what they are about as it is now,
@@ -48,9 +49,7 @@ func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]stri
 			if data[i] == nil {
 				continue
 			}
-			body, err := json.Marshal(Event{
-				ID: e.ID, Type: e.Type, CreatedAt: domain.At(e.At), ClientID: e.Client, Data: EventData{data[i]},
-			})
+			body, err := json.Marshal(event[any]{e.ID, e.Type, domain.At(e.At), e.Client, data[i]})
 			if err != nil {
 				return nil, err
 			}
@@ -64,49 +63,51 @@ func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]stri
 // where the object is gone (decisions 8.1).
 type eventRenderer struct {
 	types []domain.EventType
-	data  func(*API, context.Context, []db.OutboxEvent) ([]any, error)
+	// form is the event with such data.
+	form reflect.Type
+	data func(*API, context.Context, []db.OutboxEvent) ([]any, error)
 }
 
 func (r *eventRenderer) renders(t domain.EventType) bool { return slices.Contains(r.types, t) }
 
 var eventRenderers = []*eventRenderer{
 	rendererOf((*db.DB).EventClients, func(e db.OutboxEvent) domain.ClientID { return e.Client },
-		func(_ *API, _ db.OutboxEvent, c domain.Client) any { return clientOf(c) }, domain.ClientCreated),
+		func(_ *API, _ db.OutboxEvent, c domain.Client) Client { return clientOf(c) }, domain.ClientCreated),
 	rendererOf((*db.DB).EventUsers, func(e db.OutboxEvent) domain.UserID { return e.User },
-		func(_ *API, _ db.OutboxEvent, u domain.UserDetail) any { return userDetailOf(u) },
+		func(_ *API, _ db.OutboxEvent, u domain.UserDetail) UserDetail { return *userDetailOf(u) },
 		domain.UserCreated, domain.UserUpdated, domain.UserDeactivated),
 	rendererOf((*db.DB).EventResults, func(e db.OutboxEvent) domain.ResultID { return domain.ResultID(e.Object) },
-		func(_ *API, _ db.OutboxEvent, r domain.Result) any { return resultOf(r) }, domain.ResultUpdated),
+		func(_ *API, _ db.OutboxEvent, r domain.Result) PhishingResult { return resultOf(r) }, domain.ResultUpdated),
 	rendererOf((*db.DB).EventReportedEmails,
 		func(e db.OutboxEvent) domain.ReportedEmailID { return domain.ReportedEmailID(e.Object) },
-		func(_ *API, _ db.OutboxEvent, r domain.ReportedEmail) any { return reportedEmailOf(r) }, domain.RealReported),
+		func(_ *API, _ db.OutboxEvent, r domain.ReportedEmail) ReportedEmail { return reportedEmailOf(r) }, domain.RealReported),
 	rendererOf((*db.DB).EventAssignments, userObject,
-		func(a *API, e db.OutboxEvent, t domain.Assignment) any {
-			return AssignmentEvent{e.User, a.assignmentOf(t)}
+		func(a *API, e db.OutboxEvent, t domain.Assignment) UserAssignment {
+			return UserAssignment{e.User, a.assignmentOf(t)}
 		},
 		domain.CoursePassed, domain.CourseOverdue),
-	rendererOf((*db.DB).EventSignatures, userObject, func(_ *API, _ db.OutboxEvent, s db.EventSignature) any {
-		return PolicyEvent{PolicyID: s.PolicyID, UserID: s.UserID, Version: s.Version, AcknowledgedAt: domain.At(s.SignedAt)}
+	rendererOf((*db.DB).EventSignatures, userObject, func(_ *API, _ db.OutboxEvent, s db.EventSignature) PolicyAcknowledgment {
+		return PolicyAcknowledgment{PolicyID: s.PolicyID, UserID: s.UserID, Version: s.Version, AcknowledgedAt: domain.At(s.SignedAt)}
 	}, domain.PolicyAgreed),
 	rendererOf((*db.DB).EventExposures, func(e db.OutboxEvent) domain.MessageID { return domain.MessageID(e.Object) },
-		func(_ *API, _ db.OutboxEvent, x domain.Exposure) any { return exposureOf(x) }, domain.DataExposed),
+		func(_ *API, _ db.OutboxEvent, x domain.Exposure) Exposure { return exposureOf(x) }, domain.DataExposed),
 	rendererOf((*db.DB).EventSyncRuns, func(e db.OutboxEvent) domain.SyncRunID { return domain.SyncRunID(e.Object) },
-		func(_ *API, _ db.OutboxEvent, r domain.SyncRun) any { return syncRunOf(r) }, domain.SyncDone, domain.SyncStopped),
+		func(_ *API, _ db.OutboxEvent, r domain.SyncRun) SyncRun { return syncRunOf(r) }, domain.SyncDone, domain.SyncStopped),
 	rendererOf((*db.DB).EventReports, func(e db.OutboxEvent) domain.ReportID { return domain.ReportID(e.Object) },
-		func(_ *API, _ db.OutboxEvent, r domain.Report) any { return reportOf(r) }, domain.ReportMade),
+		func(_ *API, _ db.OutboxEvent, r domain.Report) Report { return reportOf(r) }, domain.ReportMade),
 }
 
 func userObject(e db.OutboxEvent) db.UserObject { return db.UserObject{User: e.User, Object: e.Object} }
 
 // rendererOf is the renderer of types whose objects read reads, by keys that key says,
 // and show shows.
-func rendererOf[K comparable, T any](
+func rendererOf[K comparable, T, Data any](
 	read func(*db.DB, context.Context, []db.OutboxEvent) (map[K]T, error),
 	key func(db.OutboxEvent) K,
-	show func(*API, db.OutboxEvent, T) any,
+	show func(*API, db.OutboxEvent, T) Data,
 	types ...domain.EventType,
 ) *eventRenderer {
-	return &eventRenderer{types: types, data: func(a *API, ctx context.Context, events []db.OutboxEvent) ([]any, error) {
+	return &eventRenderer{types, reflect.TypeFor[event[Data]](), func(a *API, ctx context.Context, events []db.OutboxEvent) ([]any, error) {
 		objects, err := read(a.db, ctx, events)
 		data := make([]any, len(events))
 		for i, e := range events {

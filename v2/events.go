@@ -2,8 +2,8 @@ package v2
 
 import (
 	"context"
+	"reflect"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/db/outbox"
@@ -11,41 +11,62 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Event is an event as callers get it: in the list of events, and as the body of a
-// delivery.
-type Event struct {
+// event is an event with its data, as callers get it: in the list of events, and as the
+// body of a delivery.
+type event[Data any] struct {
 	ID        domain.EventID   `json:"id" doc:"The same in the list and in every try to deliver the event: tell by it what was handled already."`
-	Type      domain.EventType `json:"type" doc:"What happened; it says what data holds."`
+	Type      domain.EventType `json:"type" doc:"What happened; it says what data is."`
 	CreatedAt domain.Time      `json:"created_at" doc:"When the change took place."`
 	ClientID  domain.ClientID  `json:"client_id" doc:"Opaque id of the client that the event is about."`
-	Data      EventData        `json:"data" doc:"What changed, as the interface showed it soon after the change. client.created: the Client. user.created, user.updated, user.deactivated: the UserDetail. phishing.result.updated: the PhishingResult. phishing.email.reported: the ReportedEmail. training.assignment.completed, training.assignment.overdue: the Assignment, with its user_id. policy.acknowledged: policy_id, user_id, version, acknowledged_at. dark_web.exposure.found: the Exposure. sync.completed, sync.failed: the SyncRun. report.ready: the Report, without download_url."`
+	Data      Data             `json:"data" doc:"What the event is about, as the interface showed it soon after the change."`
+}
 
-	// published is the event in JSON as it was published, where it was.
+// Event is an event as it was published: an event[Data], whose type says which Data.
+type Event struct {
+	ID domain.EventID
+	// published is the event in JSON.
 	published string
 }
 
-// MarshalJSONTo writes the event as it was published.
+// MarshalJSONTo writes the event.
 func (e Event) MarshalJSONTo(enc *jsontext.Encoder) error {
-	if e.published != "" {
-		return enc.WriteValue(jsontext.Value(e.published))
+	return enc.WriteValue(jsontext.Value(e.published))
+}
+
+// Forms returns the forms of events by their types, that of a ping last.
+func (Event) Forms() (member string, forms []op.Form) {
+	for _, t := range domain.EventTypes {
+		for _, r := range eventRenderers {
+			if r.renders(t) {
+				forms = append(forms, op.Form{Value: string(t), About: eventTexts[t], Type: r.form})
+			}
+		}
 	}
-	type fields Event // without this method
-	return json.MarshalEncode(enc, fields(e))
+	return "type", append(forms, op.Form{
+		Value: pingType, About: "A test of a webhook, by POST /webhooks/{webhook_id}/test. It is not in the list of events.",
+		Type: reflect.TypeFor[pingEvent](),
+	})
 }
 
-// EventData is the data of an event, whose form its type says.
-type EventData struct{ shown any }
-
-// MarshalJSONTo writes the data.
-func (d EventData) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return json.MarshalEncode(enc, d.shown)
+// eventTexts say when there is an event of a type.
+var eventTexts = map[domain.EventType]string{
+	domain.ClientCreated:   "A client was made.",
+	domain.UserCreated:     "A user was made.",
+	domain.UserUpdated:     "A user's own fields changed, by a sync too.",
+	domain.UserDeactivated: "A user was made inactive.",
+	domain.ResultUpdated:   "A person opened, clicked or reported a simulation, opened its attachment, or submitted credentials.",
+	domain.RealReported:    "A user reported a real mail.",
+	domain.CoursePassed:    "A user passed a course.",
+	domain.CourseOverdue:   "A course was not done on its day.",
+	domain.PolicyAgreed:    "A user signed a policy.",
+	domain.DataExposed:     "A new exposure of a user was found.",
+	domain.SyncDone:        "A directory sync completed.",
+	domain.SyncStopped:     "A directory sync failed.",
+	domain.ReportMade:      "A report can be downloaded. Its data has no `download_url`.",
 }
-
-// JSONSchema says what the data looks like, for the document.
-func (EventData) JSONSchema() string { return `{"type":"object","additionalProperties":true}` }
 
 func eventOf(e domain.PublishedEvent) Event {
-	return Event{ID: e.ID, Type: e.Type, CreatedAt: domain.At(e.At), ClientID: e.Client, published: e.Body}
+	return Event{e.ID, e.Body}
 }
 
 func (a *API) declareEvents() {

@@ -16,8 +16,9 @@ import (
 )
 
 // plainEvent is the body of an event that plain SQL adds at a place n.
-const plainEvent = `format('{"id":"evt_01h455vb4pex5vsknk084sn02q","type":"user.updated",` +
-	`"created_at":"2026-06-15T12:00:00.000000Z","client_id":"cli_01h455vb4pex5vsknk084sn02q","data":{"n":%s}}', n)`
+const plainEvent = `format('{"id":"evt_01h455vb4pex5vsknk084sn02q","type":"policy.acknowledged",` +
+	`"created_at":"2026-06-15T12:00:00.000000Z","client_id":"cli_01h455vb4pex5vsknk084sn02q","data":{"policy_id":"pol_1",` +
+	`"user_id":"usr_1","version":%s,"acknowledged_at":"2026-06-15T12:00:00.000000Z"}}', n)`
 
 // follower follows the events of a key, with filters.
 type follower struct {

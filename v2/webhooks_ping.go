@@ -26,17 +26,21 @@ type WebhookTest struct {
 	DurationMS int  `json:"duration_ms" doc:"How long the endpoint took, in milliseconds."`
 }
 
+// pingType is the type of a ping, beside those of events.
+const pingType = "ping"
+
 // pingEvent is the body of a ping.
 type pingEvent struct {
-	ID        domain.EventID `json:"id"`
-	Type      string         `json:"type"`
-	CreatedAt domain.Time    `json:"created_at"`
-	ClientID  *string        `json:"client_id"`
-	Data      pingData       `json:"data"`
+	ID        domain.EventID   `json:"id" doc:"Names the ping."`
+	Type      string           `json:"type" doc:"What it is."`
+	CreatedAt domain.Time      `json:"created_at" doc:"When it was sent."`
+	ClientID  *domain.ClientID `json:"client_id" doc:"Always null."`
+	Data      PingData         `json:"data" doc:"What is tested."`
 }
 
-type pingData struct {
-	WebhookID domain.WebhookID `json:"webhook_id"`
+// PingData is the data of a ping.
+type PingData struct {
+	WebhookID domain.WebhookID `json:"webhook_id" doc:"Opaque id of the webhook."`
 }
 
 // retryTest is when a test may be tried again that met another one.
@@ -58,7 +62,7 @@ func (a *API) ping(ctx context.Context, in *TestWebhook) error {
 		return a.checkEndpoint(ctx, h.URL)
 	}
 	event := pingEvent{
-		ID: db.NewID[domain.EventKind](), Type: "ping", CreatedAt: domain.At(a.db.Now()), Data: pingData{WebhookID: h.ID},
+		ID: db.NewID[domain.EventKind](), Type: pingType, CreatedAt: domain.At(a.db.Now()), Data: PingData{WebhookID: h.ID},
 	}
 	body, err := json.Marshal(event)
 	if err != nil {

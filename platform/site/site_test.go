@@ -19,7 +19,7 @@ import (
 
 // document has what documents may have: references, nullable objects, lists.
 const document = `
-openapi: 3.0.3
+openapi: 3.1.0
 info: {title: Things, version: "1", description: "About *things*."}
 tags: [{name: small_things}, {name: big_things, description: Large ones.}]
 paths:
@@ -51,7 +51,7 @@ components:
       type: object
       properties:
         parts: {type: array, items: {$ref: "#/components/schemas/Part"}}
-        owner: {allOf: [{$ref: "#/components/schemas/Part"}], nullable: true, description: Whose it is.}
+        owner: {anyOf: [{$ref: "#/components/schemas/Part"}, {type: "null"}], description: Whose it is.}
     Part: {type: object, properties: {part_name: {type: string}, whole: {$ref: "#/components/schemas/Thing"}}}
 `
 

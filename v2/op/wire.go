@@ -1,6 +1,7 @@
 package op
 
 import (
+	"reflect"
 	"strings"
 
 	"partnerapi/domain"
@@ -44,4 +45,21 @@ func (l *IDList[K]) AppendText(b []byte) ([]byte, error) {
 		b, _ = id.AppendText(b)
 	}
 	return b, nil
+}
+
+// OneOf is a wire type that has one of several forms, and is posted to webhooks. A
+// member, which each form has, says which it is.
+type OneOf interface {
+	// Forms returns the name of that member, and the forms. The zero value must be
+	// able to.
+	Forms() (member string, forms []Form)
+}
+
+// Form is one of the forms of a type.
+type Form struct {
+	// Value is that of the member which tells the forms apart, such as user.created.
+	Value string
+	// About says when it is posted.
+	About string
+	Type  reflect.Type
 }

@@ -9,8 +9,7 @@ import openapiTS, { astToString } from "openapi-typescript";
 
 const [document, examples, out] = process.argv.slice(2);
 mkdirSync(out, { recursive: true });
-// A member with a default may be left out of a request.
-const types = astToString(await openapiTS(pathToFileURL(document), { defaultNonNullable: false }));
+const types = astToString(await openapiTS(pathToFileURL(document)));
 writeFileSync(join(out, "types.ts"), types);
 
 // Parameters are texts in the examples, and numbers in the types where they can be.

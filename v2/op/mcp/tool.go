@@ -147,7 +147,7 @@ func (t *tool) addFields(output *openapi3.SchemaRef) error {
 // addPaths adds the paths of an object's members.
 func addPaths(paths map[string]bool, prefix string, ref *openapi3.SchemaRef) {
 	schema := ref.Value
-	for _, part := range schema.AllOf {
+	for _, part := range slices.Concat(schema.AllOf, schema.AnyOf, schema.OneOf) {
 		addPaths(paths, prefix, part)
 	}
 	for name, member := range schema.Properties {
@@ -191,6 +191,11 @@ func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) 
 			continue
 		}
 		schema := *p.Schema.Value
+		if len(schema.AllOf) == 1 { // an enum, beside its default
+			fallback := schema.Default
+			schema = *schema.AllOf[0].Value
+			schema.Default = fallback
+		}
 		if schema.Description = p.Description; explained(p) {
 			schema.Description = ""
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // sections are the parts of a document in the order in which people read them.
-var sections = []string{"openapi", "info", "servers", "security", "tags", "paths", "components"}
+var sections = []string{"openapi", "info", "servers", "security", "tags", "paths", "webhooks", "components"}
 
 // memberOrder is the order of the members of objects that are no maps of names:
 // first what people look for. Others follow in the order of the alphabet.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // field is a member of an object, as encoding finds it in a struct.
@@ -81,34 +82,47 @@ func collect(t reflect.Type, index []int, all *[]field) error {
 	return nil
 }
 
-// reserved are the names that code made from the document uses itself, and what
-// a component is named instead.
-var reserved = map[string]string{"Client": "ClientResource"}
+// goNames are what Go types are named instead of components whose names oapi-codegen
+// uses itself.
+var goNames = map[string]string{"Client": "ClientResource"}
 
-// componentName names the component of a struct: User, and UserPage for
-// Page[User].
-func componentName(t reflect.Type) string {
-	name := cleanName(t.Name())
-	return cmp.Or(reserved[name], name)
+// names are those of components whose type has a name that says too little outside
+// of its package.
+var names = map[string]string{
+	"Assignment": "TrainingAssignment", "AverageOn": "DailyScore", "BySeverity": "SeverityCounts",
+	"Creator": "CollectionCreator", "Directory": "DirectoryProvider", "EmailClass": "EmailClassification",
+	"Factor": "RiskFactor", "FactorKey": "RiskFactorKey", "FactorTotal": "RiskFactorTotal", "Member": "CollectionMember",
+	"Module": "FrameworkModule", "Override": "FrameworkOverride", "Reminded": "PolicyReminded",
+	"ReminderSkip": "ReminderSkipReason", "ResultStatus": "PhishingResultStatus", "ScopeType": "PolicyScope",
+	"SignFilter": "SignatureFilter", "SkipReason": "AssignmentSkipReason", "Tallies": "RiskCounts", "WebhookSwitch": "WebhookStatusChange",
+}
+
+// componentName names the component of a type: User, and UserPage for Page[User].
+func (m *mapper) componentName(t reflect.Type) string {
+	if m.of.Old {
+		name := cleanName(t.Name(), nil)
+		return cmp.Or(goNames[name], name)
+	}
+	return cleanName(t.Name(), names)
 }
 
 // cleanName turns a type's name, with or without its package's path, into words
-// without punctuation, arguments first.
-func cleanName(name string) string {
+// without punctuation, arguments first, each of which may have another name.
+func cleanName(name string, others map[string]string) string {
 	base, args, _ := strings.Cut(name, "[")
 	base = base[strings.LastIndexAny(base, "./")+1:]
 	base, _, _ = strings.Cut(base, "·") // the number of a type inside a function
 	var out strings.Builder
 	for _, arg := range arguments(strings.TrimSuffix(args, "]")) {
-		out.WriteString(cleanName(arg))
+		out.WriteString(cleanName(arg, others))
 	}
-	for i, r := range strings.TrimLeft(base, "*") {
-		if i == 0 {
-			r = unicode.ToUpper(r)
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
+	base = upperFirst(strings.TrimLeft(base, "*"))
+	return out.String() + cmp.Or(others[base], base)
+}
+
+func upperFirst(word string) string {
+	first, size := utf8.DecodeRuneInString(word)
+	return string(unicode.ToUpper(first)) + word[size:]
 }
 
 // arguments splits a list of type arguments at its own commas, not at those of

@@ -3,6 +3,7 @@ package openapi
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ type Member struct {
 // MembersOf returns the members of an object's schema, in the order of their
 // declaration.
 func MembersOf(ref *openapi3.SchemaRef) ([]Member, error) {
-	if ref == nil || ref.Value == nil || !ref.Value.Type.Is(openapi3.TypeObject) || ref.Value.Nullable {
+	if ref == nil || ref.Value == nil || !ref.Value.Type.Is(openapi3.TypeObject) {
 		return nil, fmt.Errorf("the schema is not one of an object")
 	}
 	var list []Member
@@ -67,8 +68,8 @@ func ClosedObject(members []Member) (*openapi3.Schema, error) {
 }
 
 // JSONSchema returns a schema of a document as JSON Schema 2020-12 that stands by
-// itself: components are in the place of the references to them, null is a type,
-// and an example is in a list. A component that holds itself is an error.
+// itself: components are in the place of the references to them, and an example is
+// in a list. A component that holds itself is an error.
 // Properties are in the order of their declaration. Keywords of without, such as
 // examples, are left out wherever they stand.
 func JSONSchema(ref *openapi3.SchemaRef, without ...string) ([]byte, error) {
@@ -106,16 +107,13 @@ func (s *standalone) schema(ref *openapi3.SchemaRef) (map[string]any, error) {
 		return nil, err
 	}
 	mergeOnly(tree)
-	if ref.Value.Nullable {
-		tree = orNull(tree)
-	}
 	return tree, nil
 }
 
 // keywords are those of a schema that hold no schema, in the words of JSON Schema.
 func keywords(schema *openapi3.Schema) (map[string]any, error) {
 	own := *schema
-	own.Nullable, own.Discriminator, own.XML, own.ExternalDocs = false, nil, nil, nil
+	own.Discriminator, own.XML, own.ExternalDocs = nil, nil, nil
 	own.Properties, own.Items, own.Not = nil, nil, nil
 	own.AllOf, own.AnyOf, own.OneOf = nil, nil, nil
 	own.AdditionalProperties.Schema = nil
@@ -205,30 +203,28 @@ func (s *standalone) addSchemas(tree map[string]any, schema *openapi3.Schema) er
 	return nil
 }
 
-// mergeOnly takes the one schema of an allOf, which OpenAPI 3.0 needs where
-// something is said beside a reference, into the schema itself.
+// mergeOnly takes the one schema of an allOf, and that of an anyOf beside null, into the
+// schema itself.
 func mergeOnly(tree map[string]any) {
-	list, _ := tree["allOf"].([]any)
-	if len(list) != 1 {
+	all, _ := tree["allOf"].([]any)
+	either, _ := tree["anyOf"].([]any)
+	null := len(either) == 2 && reflect.DeepEqual(either[1], map[string]any{"type": openapi3.TypeNull})
+	only := append(all, either...)[:min(1, len(all)+len(either))]
+	if len(all) != 1 && !null || null && either[0].(map[string]any)["type"] == nil {
 		return
 	}
 	delete(tree, "allOf")
-	for name, value := range list[0].(map[string]any) {
+	delete(tree, "anyOf")
+	for name, value := range only[0].(map[string]any) {
 		if _, own := tree[name]; !own {
 			tree[name] = value
 		}
 	}
-}
-
-// orNull adds null to what a schema allows.
-func orNull(tree map[string]any) map[string]any {
-	kind, ok := tree["type"].(string)
-	if !ok {
-		return map[string]any{"anyOf": []any{tree, map[string]any{"type": "null"}}}
+	if !null {
+		return
 	}
-	tree["type"] = []any{kind, "null"}
-	if values, ok := tree["enum"].([]any); ok && !slices.Contains(values, nil) {
+	tree["type"] = []any{tree["type"], openapi3.TypeNull}
+	if values, ok := tree["enum"].([]any); ok {
 		tree["enum"] = append(values, nil)
 	}
-	return tree
 }

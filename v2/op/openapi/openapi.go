@@ -1,4 +1,4 @@
-// Package openapi writes the OpenAPI 3.0.3 documents of the service from the Go
+// Package openapi writes the OpenAPI documents of the service from the Go
 // types of its operations and their tags, so that a document cannot say other
 // than the code does. ForSet describes v2; Build describes any list of
 // operations, v1's routes among them.
@@ -34,6 +34,9 @@ type Document struct {
 	// Lenient says that bodies may have unknown members, and that null stands
 	// for an optional member that is left out (decisions 2.5).
 	Lenient bool
+	// Old says that the document is one of OpenAPI 3.0, in which enums stand where they
+	// are used; others are of 3.1.
+	Old bool
 	// Tags describe the resources, in the order of the document.
 	Tags []op.Tag
 	// Failure is an example of the body of an error; nil for none.
@@ -132,7 +135,7 @@ func Build(d Document) (*openapi3.T, error) {
 	withKey := openapi3.NewSecurityRequirement().Authenticate(keyScheme)
 	b := builder{
 		doc: &openapi3.T{
-			OpenAPI: "3.0.3",
+			OpenAPI: "3.1.0",
 			Info: &openapi3.Info{
 				Title: d.Title, Version: d.Version, Description: d.Description,
 				Contact: &openapi3.Contact{Name: "The operator of this service"},
@@ -144,7 +147,10 @@ func Build(d Document) (*openapi3.T, error) {
 			Components: newComponents(),
 		},
 		of:     d,
-		mapper: newMapper(d.Lenient),
+		mapper: newMapper(&d),
+	}
+	if d.Old {
+		b.doc.OpenAPI = "3.0.3"
 	}
 	b.doc.Components.Schemas = b.mapper.schemas
 	if err := b.addShown(d); err != nil {
@@ -156,6 +162,7 @@ func Build(d Document) (*openapi3.T, error) {
 			return nil, fmt.Errorf("operation %s: %w", o.ID, err)
 		}
 	}
+	b.addWebhooks()
 	b.addTags()
 	b.dropUnused()
 	if err := b.doc.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
@@ -306,7 +313,12 @@ func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters
 				return fmt.Errorf("parameter %s: %w", p.Name, err)
 			}
 			about := schema.Value.Description
-			schema.Value.Description = ""
+			if schema.Ref == "" {
+				schema.Value.Description = ""
+			}
+			if of := schema.Value; len(of.AllOf) == 1 && of.Default == nil { // which had only a description
+				schema = of.AllOf[0]
+			}
 			list = append(list, &openapi3.ParameterRef{Value: &openapi3.Parameter{
 				Name: p.Name, In: in, Required: required || in == openapi3.ParameterInPath,
 				Description: about, Schema: schema, Example: example.parameter(in, p.Name, schema.Value),

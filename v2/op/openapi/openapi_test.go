@@ -3,6 +3,7 @@ package openapi_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"partnerapi/domain"
 	"partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -161,7 +163,7 @@ func TestReleases(t *testing.T) {
 				t.Errorf("%s lacks %s", release, o)
 			}
 		}
-		if doc.OpenAPI != "3.0.3" || doc.Info.Version != release.String() {
+		if doc.OpenAPI != "3.1.0" || doc.Info.Version != release.String() {
 			t.Errorf("%s is an OpenAPI %s document of %s", release, doc.OpenAPI, doc.Info.Version)
 		}
 		below = got
@@ -252,12 +254,55 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestNames: no component takes a name that code made from the document needs
-// for itself.
+// TestNames: oapi-codegen is told another name than the one that it needs for itself,
+// and values have one name each.
 func TestNames(t *testing.T) {
-	schemas := v2Document(t, op.Latest).Components.Schemas
-	if schemas["Client"] != nil || schemas["ClientResource"] == nil {
-		t.Error("a component is named Client")
+	named := map[string]string{}
+	for name, schema := range v2Document(t, op.Latest).Components.Schemas {
+		if other := schema.Value.Extensions["x-go-name"]; (other != nil) != (name == "Client") {
+			t.Errorf("in Go, %s is named %v", name, other)
+		}
+		if values := fmt.Sprint(schema.Value.Enum); len(schema.Value.Enum) > 0 {
+			if named[values] != "" {
+				t.Errorf("%s and %s are the same values", name, named[values])
+			}
+			named[values] = name
+		}
+	}
+}
+
+// TestEvents: the release with events, and no other, has a form of each type of event,
+// and the request that a webhook gets with it.
+func TestEvents(t *testing.T) {
+	doc := v2Document(t, op.Latest)
+	event := doc.Components.Schemas["Event"].Value
+	types := append(domain.EventType("").Values(), "ping")
+	if len(event.OneOf) != len(types) || len(event.Discriminator.Mapping) != len(types) || len(doc.Webhooks) != len(types) {
+		t.Errorf("there are %d forms, %d webhooks", len(event.OneOf), len(doc.Webhooks))
+	}
+	for i, want := range types {
+		form := event.OneOf[i]
+		is := form.Value.Properties["type"].Value.Enum
+		if len(is) != 1 || is[0] != want || event.Discriminator.Mapping[want].Ref != form.Ref {
+			t.Errorf("%s: the form %s is of %v", want, form.Ref, is)
+		}
+		hook := doc.Webhooks[want].Post
+		if hook.Description == "" || hook.RequestBody.Value.Content.Get("application/json").Schema.Ref != form.Ref {
+			t.Errorf("%s: the webhook is %v", want, hook)
+		}
+		for _, header := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "X-Service-Signature"} {
+			if hook.Parameters.GetByInAndName("header", header) == nil {
+				t.Errorf("%s: the webhook has no header %s", want, header)
+			}
+		}
+		for _, status := range []string{"2XX", "410", "default"} {
+			if hook.Responses.Value(status) == nil {
+				t.Errorf("%s: no receiver answers %s", want, status)
+			}
+		}
+	}
+	if before := v2Document(t, op.V2_2); len(before.Webhooks) != 0 || before.Components.Schemas["PingEvent"] != nil {
+		t.Error("a release without webhooks describes them")
 	}
 }
 
@@ -277,7 +322,7 @@ func TestEncodingsAreStableAndTheSame(t *testing.T) {
 			t.Fatal("the same document has other bytes")
 		}
 	}
-	if !bytes.HasPrefix(asYAML, []byte("openapi: 3.0.3\n")) {
+	if !bytes.HasPrefix(asYAML, []byte("openapi: 3.1.0\n")) {
 		t.Errorf("the YAML begins with %.40s", asYAML)
 	}
 	var loaded [2]any

@@ -3,6 +3,7 @@ package openapi
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,11 +17,13 @@ func annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.Sche
 		return nil, err
 	}
 	about, documented := tag.Lookup("doc")
+	value, defaulted := tag.Lookup("default")
+	of := schema.Value
 	if schema.Ref != "" {
-		if documented {
-			schema = (&openapi3.Schema{AllOf: openapi3.SchemaRefs{schema}, Description: about}).NewRef()
+		if !documented && !defaulted {
+			return schema, nil
 		}
-		return schema, nil
+		schema = (&openapi3.Schema{AllOf: openapi3.SchemaRefs{schema}}).NewRef()
 	}
 	if documented {
 		schema.Value.Description = about
@@ -28,8 +31,8 @@ func annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.Sche
 	if format, ok := tag.Lookup("format"); ok {
 		schema.Value.Format = format
 	}
-	if value, ok := tag.Lookup("default"); ok {
-		parsed, err := parseDefault(schema.Value, value)
+	if defaulted {
+		parsed, err := parseDefault(of, value)
 		if err != nil {
 			return nil, fmt.Errorf("default %q: %w", value, err)
 		}
@@ -47,10 +50,10 @@ func parseDefault(schema *openapi3.Schema, text string) (any, error) {
 		return strconv.ParseFloat(text, 64)
 	case schema.Type.Is(openapi3.TypeBoolean):
 		return strconv.ParseBool(text)
-	case schema.Type.Is(openapi3.TypeString):
+	case schema.Type.Is(openapi3.TypeString) && (schema.Enum == nil || slices.Contains(schema.Enum, any(text))):
 		return text, nil
 	}
-	return nil, fmt.Errorf("only a scalar has one")
+	return nil, fmt.Errorf("not a value of the type")
 }
 
 // needed reports whether the rules refuse a member that is left out.
@@ -82,7 +85,7 @@ var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
 	"min":         least,
 	"max":         most,
 	"enum":        func(s *openapi3.Schema, _ string) error { return needEnum(s) },
-	"required_if": nothing, // OpenAPI 3.0 has no words for it: it belongs in the doc tag
+	"required_if": nothing, // a schema has no words for it: it belongs in the doc tag
 	"omitnil":     nothing,
 	"omitempty":   nothing,
 }
@@ -90,7 +93,7 @@ var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
 func nothing(*openapi3.Schema, string) error { return nil }
 
 func notEmpty(s *openapi3.Schema) error {
-	if s.Type.Is(openapi3.TypeString) {
+	if s.Type.Is(openapi3.TypeString) && len(s.Enum) == 0 {
 		s.MinLength = max(s.MinLength, 1)
 	}
 	return nil
@@ -163,13 +166,13 @@ func applyRules(schema *openapi3.SchemaRef, rules string) error {
 		}
 		target := schema.Value
 		if schema.Ref != "" {
-			target = &openapi3.Schema{Type: schema.Value.Type} // a component is not the field's to change
+			target = &openapi3.Schema{Type: target.Type, Enum: target.Enum} // a component is not the field's to change
 		}
 		if err := apply(target, param); err != nil {
 			return fmt.Errorf("rule %s: %w", rule, err)
 		}
-		if schema.Ref != "" && !reflect.DeepEqual(target, &openapi3.Schema{Type: schema.Value.Type}) {
-			return fmt.Errorf("rule %s: not on an object", rule)
+		if schema.Ref != "" && !reflect.DeepEqual(target, &openapi3.Schema{Type: target.Type, Enum: target.Enum}) {
+			return fmt.Errorf("rule %s: not on a component", rule)
 		}
 	}
 	return nil

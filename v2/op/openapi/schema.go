@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -32,12 +31,14 @@ type Described interface {
 	JSONSchema() string
 }
 
-// mapper makes schemas from Go types. Named structs become components.
+// mapper makes schemas from Go types. Named structs and enums become components.
 type mapper struct {
-	lenient bool
+	of      *Document
 	schemas openapi3.Schemas
-	// components are the structs in schemas.
+	// components are the types in schemas.
 	components map[component]string
+	// unions are those in schemas.
+	unions []op.OneOf
 }
 
 type component struct {
@@ -45,8 +46,8 @@ type component struct {
 	u use
 }
 
-func newMapper(lenient bool) *mapper {
-	return &mapper{lenient: lenient, schemas: openapi3.Schemas{}, components: map[component]string{}}
+func newMapper(of *Document) *mapper {
+	return &mapper{of: of, schemas: openapi3.Schemas{}, components: map[component]string{}}
 }
 
 // schema maps a type. A schema without a Ref is the caller's own to change.
@@ -54,7 +55,14 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	if t == nil {
 		return nil, fmt.Errorf("there is no type")
 	}
-	if schema, err := text(t); schema != nil || err != nil {
+	zero := reflect.New(t).Interface()
+	if union, ok := zero.(op.OneOf); ok {
+		return m.union(m.componentName(t), t, union)
+	}
+	if schema, err := text(zero, t); schema != nil || err != nil {
+		if _, ok := zero.(op.Enum); ok && err == nil && len(schema.Enum) > 0 && !m.of.Old {
+			return m.component(m.componentName(t), component{t, output}, schema)
+		}
 		return schema.NewRef(), err
 	}
 
@@ -79,7 +87,7 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 		if t.Name() == "" {
 			return m.object(t, u)
 		}
-		return m.named(componentName(t), t, u)
+		return m.named(m.componentName(t), t, u)
 	}
 	return nil, fmt.Errorf("a %s has no schema", t)
 }
@@ -88,8 +96,7 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 const idExample = "_01jhz5q7rgec7t3vfd9w8x2k4m"
 
 // text maps the types that are more than their kind shows: nil where t is none.
-func text(t reflect.Type) (*openapi3.Schema, error) {
-	zero := reflect.New(t).Interface()
+func text(zero any, t reflect.Type) (*openapi3.Schema, error) {
 	if d, ok := zero.(Described); ok {
 		schema := &openapi3.Schema{}
 		if err := json.Unmarshal([]byte(d.JSONSchema()), schema); err != nil {
@@ -156,23 +163,35 @@ func idSchema(prefix, noun string) *openapi3.Schema {
 // named returns a reference to the component of a struct. A type that is both
 // written and read has two, since what is required differs.
 func (m *mapper) named(name string, t reflect.Type, u use) (*openapi3.SchemaRef, error) {
-	key := component{t, u}
-	if taken, ok := m.components[key]; ok {
-		return &openapi3.SchemaRef{Ref: schemaPath + taken, Value: m.schemas[taken].Value}, nil
-	}
-	if u == input && m.schemas[name] != nil {
+	key, known := component{t, u}, len(m.components)
+	if u == input && m.schemas[name] != nil && m.components[key] == "" {
 		name += "Input"
 	}
-	if m.schemas[name] != nil {
-		return nil, fmt.Errorf("two types are named %s, one of them %s", name, t)
+	ref, err := m.component(name, key, &openapi3.Schema{})
+	if err != nil || len(m.components) == known {
+		return ref, err
 	}
-	schema := &openapi3.Schema{}
-	m.components[key], m.schemas[name] = name, schema.NewRef()
 	written, err := m.object(t, u)
 	if err != nil {
 		return nil, err
 	}
-	*schema = *written.Value
+	*ref.Value = *written.Value
+	if goName, clashes := goNames[name]; clashes && !m.of.Old {
+		ref.Value.Extensions["x-go-name"] = goName
+	}
+	return ref, nil
+}
+
+// component returns a reference to the component with the key, which is the schema
+// where there is none yet.
+func (m *mapper) component(name string, key component, schema *openapi3.Schema) (*openapi3.SchemaRef, error) {
+	if taken, ok := m.components[key]; ok {
+		return &openapi3.SchemaRef{Ref: schemaPath + taken, Value: m.schemas[taken].Value}, nil
+	}
+	if m.schemas[name] != nil {
+		return nil, fmt.Errorf("two types are named %s, one of them %s", name, key.t)
+	}
+	m.components[key], m.schemas[name] = name, schema.NewRef()
 	return &openapi3.SchemaRef{Ref: schemaPath + name, Value: schema}, nil
 }
 
@@ -183,7 +202,7 @@ func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	schema := openapi3.NewObjectSchema()
 	// Bodies are closed where the service refuses unknown members. Outputs stay
 	// open: a later release may add to them.
-	if u == input && !m.lenient {
+	if u == input && !m.of.Lenient {
 		no := false
 		schema.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
 	}
@@ -233,7 +252,7 @@ func (m *mapper) member(f field, u use) (property, error) {
 		// there.
 		t, nullable = t.Elem(), u == input && !p.required || u == output && !f.omits
 	}
-	if u == input && m.lenient && !p.required {
+	if u == input && m.of.Lenient && !p.required {
 		nullable = true
 	}
 
@@ -244,36 +263,35 @@ func (m *mapper) member(f field, u use) (property, error) {
 	if p.schema, err = annotate(schema, f.Tag); err != nil {
 		return p, err
 	}
-	if nullable && p.schema.Ref != "" { // a reference holds nothing beside itself
-		p.schema = (&openapi3.Schema{AllOf: openapi3.SchemaRefs{p.schema}}).NewRef()
-	}
-	if nullable && len(p.schema.Value.AllOf) == 1 {
-		part := m.orNull(p.schema.Value.AllOf[0])
-		p.schema.Value.AllOf[0], p.schema.Value.Type = part, part.Value.Type
-	}
 	if nullable {
-		allowNull(p.schema.Value)
+		p.schema = m.orNull(p.schema)
+	}
+	if own := p.schema.Value; own.Default != nil && !m.of.Old {
+		// One level down, where openapi-typescript does not take it for the promise of a value.
+		within := *own
+		within.Description = ""
+		p.schema = (&openapi3.Schema{Description: own.Description, AllOf: openapi3.SchemaRefs{within.NewRef()}}).NewRef()
 	}
 	return p, nil
 }
 
-func allowNull(schema *openapi3.Schema) {
-	schema.Nullable = true
-	if len(schema.Enum) > 0 {
-		schema.Enum = append(schema.Enum, nil)
-	}
-}
-
-// orNull refers to the component that allows null beside what the component of a
-// reference does: null must fit every part of an allOf.
+// orNull adds null to what a schema allows.
 func (m *mapper) orNull(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
-	name := "Nullable" + strings.TrimPrefix(ref.Ref, schemaPath)
-	if m.schemas[name] == nil {
-		schema := *ref.Value
+	null := (&openapi3.Schema{Type: &openapi3.Types{openapi3.TypeNull}}).NewRef()
+	switch schema := ref.Value; {
+	case ref.Ref != "":
+		return (&openapi3.Schema{AnyOf: openapi3.SchemaRefs{ref, null}}).NewRef()
+	case len(schema.AllOf) == 1: // a reference, with a description
+		schema.AllOf, schema.AnyOf = nil, append(schema.AllOf, null)
+	case !m.of.Old:
+		*schema.Type = append(*schema.Type, openapi3.TypeNull)
+	default:
 		schema.Nullable = true
-		m.schemas[name] = schema.NewRef()
+		if len(schema.Enum) > 0 {
+			schema.Enum = append(schema.Enum, nil)
+		}
 	}
-	return &openapi3.SchemaRef{Ref: schemaPath + name, Value: m.schemas[name].Value}
+	return ref
 }
 
 // param maps a parameter of a path or a query.
@@ -294,7 +312,7 @@ func (m *mapper) param(p op.Param) (schema *openapi3.SchemaRef, required bool, e
 // body maps an input's body. One without a name of its own has the input's.
 func (m *mapper) body(in *op.Input) (*openapi3.SchemaRef, error) {
 	if in.Body.Name() == "" && in.Body.Kind() == reflect.Struct && in.Type.Name() != "" {
-		return m.named(componentName(in.Type), in.Body, input)
+		return m.named(m.componentName(in.Type), in.Body, input)
 	}
 	return m.schema(in.Body, input)
 }

@@ -1,0 +1,103 @@
+package openapi
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"partnerapi/v2/op"
+)
+
+// formName is the name of the component of a form: UserCreatedEvent.
+func formName(f op.Form, of string) string {
+	var out strings.Builder
+	for _, word := range strings.FieldsFunc(f.Value, func(r rune) bool { return r == '.' || r == '_' }) {
+		out.WriteString(upperFirst(word))
+	}
+	return out.String() + of
+}
+
+// union returns a reference to the component of a type with several forms.
+func (m *mapper) union(name string, t reflect.Type, of op.OneOf) (*openapi3.SchemaRef, error) {
+	key := component{t, output}
+	if _, known := m.components[key]; known {
+		return m.component(name, key, nil)
+	}
+	member, forms := of.Forms()
+	tells := &openapi3.Discriminator{PropertyName: member, Mapping: map[string]openapi3.MappingRef{}}
+	union := &openapi3.Schema{Discriminator: tells}
+	for _, f := range forms {
+		schema, err := m.object(f.Type, output)
+		if err != nil {
+			return nil, err
+		}
+		value := openapi3.NewStringSchema().WithEnum(f.Value)
+		if had := schema.Value.Properties[member]; had != nil {
+			value.Description = had.Value.Description
+		}
+		schema.Value.Description = f.About
+		schema.Value.Properties[member] = value.NewRef()
+		own := formName(f, name)
+		if m.schemas[own] != nil {
+			return nil, fmt.Errorf("two types are named %s", own)
+		}
+		m.schemas[own] = schema
+		union.OneOf = append(union.OneOf, &openapi3.SchemaRef{Ref: schemaPath + own, Value: schema.Value})
+		tells.Mapping[f.Value] = openapi3.MappingRef{Ref: schemaPath + own}
+	}
+	m.unions = append(m.unions, of)
+	return m.component(name, key, union)
+}
+
+// posted are the headers of a request to a webhook.
+var posted = []struct{ name, about string }{
+	{"webhook-id", "The id of the event, the same in every try."},
+	{"webhook-timestamp", "When the request was signed, in Unix seconds. Refuse one that is more than five minutes off."},
+	{"webhook-signature", "`v1,` and the signature in base64, as Standard Webhooks has it; two of them, with a space " +
+		"between, while a secret is being replaced."},
+	{"X-Service-Signature", "`t=`, the time in Unix seconds, and `v1=`, the HMAC-SHA256 in hexadecimal of that time, " +
+		"a dot and the body; two `v1` while a secret is being replaced."},
+}
+
+// addWebhooks describes the requests that the forms of unions are posted with.
+func (b *builder) addWebhooks() {
+	for _, union := range b.mapper.unions {
+		if b.doc.Webhooks == nil {
+			b.doc.Webhooks = map[string]*openapi3.PathItem{}
+		}
+		_, forms := union.Forms()
+		of := b.mapper.schemas[b.mapper.componentName(reflect.TypeOf(union).Elem())].Value.OneOf
+		for i, f := range forms {
+			b.doc.Webhooks[f.Value] = &openapi3.PathItem{Post: b.webhook(f, of[i])}
+		}
+	}
+}
+
+func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) *openapi3.Operation {
+	out := &openapi3.Operation{
+		OperationID: "webhook." + f.Value, Summary: f.Value, Tags: []string{"webhooks"},
+		Description: f.About,
+		RequestBody: &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: true, Content: jsonContent(schema)}},
+		Responses:   openapi3.NewResponsesWithCapacity(3), Security: openapi3.NewSecurityRequirements(),
+	}
+	for _, header := range posted {
+		if b.doc.Components.Parameters[header.name] == nil {
+			b.doc.Components.Parameters[header.name] = &openapi3.ParameterRef{Value: &openapi3.Parameter{
+				Name: header.name, In: openapi3.ParameterInHeader, Required: true, Description: header.about,
+				Schema: openapi3.NewStringSchema().NewRef(),
+			}}
+		}
+		ref := "#/components/parameters/" + header.name
+		out.Parameters = append(out.Parameters, &openapi3.ParameterRef{Ref: ref, Value: b.doc.Components.Parameters[header.name].Value})
+	}
+	for status, about := range map[string]string{
+		"2XX":     "The event was taken. Answer within 10 seconds.",
+		"410":     "Nobody listens here any more: the webhook is disabled.",
+		"default": "A failure, a redirect too. The event is sent again, for up to 24 hours; a ping is not.",
+	} {
+		out.Responses.Set(status, &openapi3.ResponseRef{Value: &openapi3.Response{Description: &about}})
+	}
+	return out
+}
