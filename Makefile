@@ -102,7 +102,7 @@ migrating: $(TEST_SERVER) ## write docs/migrating.md and docs/migrating from the
 	$(GO) test ./v1compat -run '^TestMigrationGuide$$' -update
 	$(GO) test ./cmd/partnerapi -run '^TestGuides$$/^migrating$$' -update
 
-contract: postgres ## lint the OpenAPI documents, try the typed clients made from them and MCP's client, and the pages in Chromium
+contract: postgres ## lint the OpenAPI documents, run programs with the clients made from them, and see the pages in Chromium
 	@GO='$(GO)' tools/contract.sh
 
 baseline: ## keep the OpenAPI documents of today as served, and those of RELEASES ('2.3')

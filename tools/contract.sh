@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Holds the OpenAPI documents to what others make of them: linters, typed clients,
-# and the documents that were served before.
+# Holds the OpenAPI documents to what others make of them: linters, typed clients and
+# programs with them, and the documents that were served before.
 #
 #   contract.sh                    check
 #   contract.sh baseline [R…]      make the documents of today the baselines, and
@@ -67,6 +67,8 @@ vectors=../../platform/webhook/testdata/signatures.json
 if [ -f $vectors ]; then
 	node webhooks/verify.mjs $vectors
 fi
+quietly node programs/generate.mjs "$documents/v2-$latest.yaml" "$out/programs"
+quietly npx tsc -p programs
 # Others hook in with a folder that has a check.mjs, which is given the program.
 for check in */check.mjs; do
 	if [ "$check" != typescript/check.mjs ]; then
@@ -77,4 +79,10 @@ done
 cd ..
 "$out/bin/oapi-codegen" -config client/oapi-codegen.yaml -package v2 -o out/v2/client.gen.go "$documents/v2-$latest.yaml"
 "$out/bin/oapi-codegen" -config client/oapi-codegen.yaml -package v1 -o out/v1/client.gen.go "$documents/v1.yaml"
-$GO run ./client "$documents/v2-$latest.yaml" ../v2/examples "$documents/v1.yaml" ../v1compat/examples
+$GO build -o "$out/bin/" ./client ./program ./demonstration
+"$out/bin/client" "$documents/v2-$latest.yaml" ../v2/examples "$documents/v1.yaml" ../v1compat/examples
+programs=("$out/bin/program")
+for name in openapi-typescript hey-api orval; do
+	programs+=("node out/programs/js/npm/programs/$name.js")
+done
+NODE_PATH=$PWD/npm/node_modules "$out/bin/demonstration" "$out/partnerapi" "${programs[@]}"

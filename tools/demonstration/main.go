@@ -1,0 +1,160 @@
+// Command demonstration serves a demonstration while it runs programs against it, one
+// after the other, and fails with the first that does:
+//
+//	demonstration PARTNERAPI COMMAND…
+//
+// PARTNERAPI is the binary of the service, and each COMMAND a command line of words. The
+// programs have the service's address in BASE, a key with access to all clients in KEY,
+// and in TLS_CERT and TLS_KEY files with a certificate for endpoints of webhooks on
+// 127.0.0.1, which the service trusts.
+package main
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: demonstration PARTNERAPI COMMAND…")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(partnerapi string, commands []string) (err error) {
+	dir, err := os.MkdirTemp("", "partnerapi-demonstration-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	if err := certify(cert, key); err != nil {
+		return err
+	}
+
+	// What the environment says of another service, as its database, is not for this one.
+	var env []string
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "PARTNERAPI_") {
+			env = append(env, variable)
+		}
+	}
+	serve := exec.Command(partnerapi, "serve", "--demo", "--release", "latest", "--listen", "127.0.0.1:0",
+		"--data-dir", filepath.Join(dir, "data"), "--webhook-allow-private", "--webhook-ca", cert)
+	said := &strings.Builder{}
+	serve.Env, serve.Stderr = env, said
+	out, err := serve.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := serve.Start(); err != nil {
+		return err
+	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	defer func() {
+		serve.Process.Signal(syscall.SIGTERM)
+		serve.Wait()
+		if err != nil {
+			log := said.String()
+			err = fmt.Errorf("%w\nthe service said:\n%s", err, log[max(0, len(log)-5000):])
+		}
+	}()
+
+	greeting, err := greetingOf(out)
+	if err != nil {
+		return err
+	}
+	env = append(env, greeting...)
+	env = append(env, "TLS_CERT="+cert, "TLS_KEY="+key)
+	for _, command := range commands {
+		words := strings.Fields(command)
+		program := exec.Command(words[0], words[1:]...)
+		program.Env, program.Stdout, program.Stderr = env, os.Stdout, os.Stderr
+		if err := program.Start(); err != nil {
+			return err
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- program.Wait() }()
+		select {
+		case err = <-ended:
+		case <-stop:
+			program.Process.Kill()
+			err = errors.New("stopped")
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", command, err)
+		}
+	}
+	return nil
+}
+
+var (
+	address = regexp.MustCompile(` serves v2 .* at (http:\S+)$`)
+	allKey  = regexp.MustCompile(`^ {2}(\S+) +all clients; read, write$`)
+)
+
+// greetingOf reads the address and a key from what the service prints first.
+func greetingOf(out io.Reader) (env []string, err error) {
+	lines := bufio.NewScanner(out)
+	base, key := "", ""
+	for (base == "" || key == "") && lines.Scan() {
+		if found := address.FindStringSubmatch(lines.Text()); found != nil && base == "" {
+			base = found[1]
+		}
+		if found := allKey.FindStringSubmatch(lines.Text()); found != nil && key == "" {
+			key = found[1]
+		}
+	}
+	if base == "" || key == "" {
+		return nil, errors.New("the service did not begin")
+	}
+	go io.Copy(io.Discard, out)
+	return []string{"BASE=" + base, "KEY=" + key}, nil
+}
+
+// certify makes a certificate for 127.0.0.1 that is its own authority.
+func certify(certFile, keyFile string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, BasicConstraintsValid: true, IsCA: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return err
+	}
+	plain, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: plain}), 0o600)
+}

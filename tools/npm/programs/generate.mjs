@@ -1,0 +1,22 @@
+// Generates the TypeScript clients that the programs of this folder are written with,
+// with the settings of their generators as they come.
+//
+//   node generate.mjs DOCUMENT OUT
+import { createClient } from "@hey-api/openapi-ts";
+import openapiTS, { astToString } from "openapi-typescript";
+import { generate } from "orval";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const [document, out] = process.argv.slice(2);
+mkdirSync(out, { recursive: true });
+writeFileSync(join(out, "openapi.ts"), astToString(await openapiTS(pathToFileURL(document))));
+await createClient({ input: document, output: join(out, "hey-api"), logs: { level: "silent" } });
+await generate({
+  input: document,
+  output: {
+    target: join(out, "orval.ts"), client: "fetch",
+    override: { mutator: { path: fileURLToPath(new URL("orval-fetch.ts", import.meta.url)), name: "call" } },
+  },
+});
