@@ -68,8 +68,8 @@ func ClosedObject(members []Member) (*openapi3.Schema, error) {
 }
 
 // JSONSchema returns a schema of a document as JSON Schema 2020-12 that stands by
-// itself: components are in the place of the references to them, and an example is
-// in a list. A component that holds itself is an error.
+// itself: components are in the place of the references to them, an outline in that of
+// a type with several forms, and an example is in a list. A component that holds itself is an error.
 // Properties are in the order of their declaration. Keywords of without, such as
 // examples, are left out wherever they stand.
 func JSONSchema(ref *openapi3.SchemaRef, without ...string) ([]byte, error) {
@@ -95,6 +95,9 @@ func (s *standalone) schema(ref *openapi3.SchemaRef) (map[string]any, error) {
 			return nil, fmt.Errorf("%s holds itself", ref.Ref)
 		}
 		s = &standalone{within: append(slices.Clone(s.within), ref.Ref), without: s.without}
+	}
+	if ref.Value.Discriminator != nil {
+		return s.schema(outline(ref.Value))
 	}
 	tree, err := keywords(ref.Value)
 	if err != nil {

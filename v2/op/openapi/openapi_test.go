@@ -269,6 +269,43 @@ func TestNames(t *testing.T) {
 			named[values] = name
 		}
 	}
+	text, err := openapi.JSON(v2Document(t, op.Latest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document map[string]any
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	delete(document["components"].(map[string]any), "schemas")
+	if at := enumIn(document, ""); at != "" {
+		t.Errorf("there are values without a name at %s", at)
+	}
+	if strings.Contains(string(text), `"nullable"`) {
+		t.Error("the document has a keyword of OpenAPI 3.0")
+	}
+}
+
+// enumIn is where a part of a document has several values of its own; "" for nowhere.
+func enumIn(part any, at string) string {
+	switch part := part.(type) {
+	case map[string]any:
+		if values, _ := part["enum"].([]any); len(values) > 1 {
+			return at
+		}
+		for name, inner := range part {
+			if found := enumIn(inner, at+"/"+name); found != "" {
+				return found
+			}
+		}
+	case []any:
+		for _, inner := range part {
+			if found := enumIn(inner, at+"/*"); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
 }
 
 // TestEvents: the release with events, and no other, has a form of each type of event,
@@ -300,6 +337,11 @@ func TestEvents(t *testing.T) {
 				t.Errorf("%s: no receiver answers %s", want, status)
 			}
 		}
+	}
+	text, err := openapi.JSONSchema(doc.Components.Schemas["Event"])
+	if want := `"enum":["client.created","user.created",`; err != nil || !strings.Contains(string(text), want) ||
+		strings.Contains(string(text), "oneOf") || len(text) > 2000 {
+		t.Errorf("the outline of an event is %s, %v", text, err)
 	}
 	if before := v2Document(t, op.V2_2); len(before.Webhooks) != 0 || before.Components.Schemas["PingEvent"] != nil {
 		t.Error("a release without webhooks describes them")

@@ -2,7 +2,9 @@ package openapi
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -100,4 +102,25 @@ func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) *openapi3.Opera
 		out.Responses.Set(status, &openapi3.ResponseRef{Value: &openapi3.Response{Description: &about}})
 	}
 	return out
+}
+
+// outline is the schema of what the forms of a union have in common: the member that
+// tells them apart has the values of all, and those that differ are anything.
+func outline(union *openapi3.Schema) *openapi3.SchemaRef {
+	shown := *union.OneOf[0].Value
+	shown.Description, shown.Properties = union.Description, maps.Clone(shown.Properties)
+	for _, form := range union.OneOf[1:] {
+		for name, had := range shown.Properties {
+			other := form.Value.Properties[name].Value
+			merged := &openapi3.Schema{Description: had.Value.Description}
+			switch {
+			case name == union.Discriminator.PropertyName:
+				merged.Type, merged.Enum = other.Type, slices.Concat(had.Value.Enum, other.Enum)
+			case reflect.DeepEqual(had.Value.Type, other.Type) && reflect.DeepEqual(had.Value.AllOf, other.AllOf):
+				continue
+			}
+			shown.Properties[name] = merged.NewRef()
+		}
+	}
+	return shown.NewRef()
 }
