@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Policy is a text of a client that an audience of its users is to sign. What
 // is read is never archived.
@@ -103,6 +106,17 @@ func (s ScopeID) String() string {
 
 // MarshalText returns the id as v2 shows it. It never fails.
 func (s ScopeID) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads an id as v2 shows it.
+func (s *ScopeID) UnmarshalText(text []byte) error {
+	switch prefix, _, _ := strings.Cut(string(text), "_"); prefix {
+	case GroupKind{}.Prefix():
+		return s.Group.UnmarshalText(text)
+	case CollectionKind{}.Prefix():
+		return s.Collection.UnmarshalText(text)
+	}
+	return s.Client.UnmarshalText(text)
+}
 
 // SignFilter selects users of an audience by whether they signed.
 type SignFilter string

@@ -146,7 +146,7 @@ func readingOf(r *route) *Reading {
 	slices.Sort(reading.needs)
 	reading.item = func(object jsontext.Value) (any, error) {
 		shown := reflect.New(r.shown)
-		if err := json.Unmarshal(object, shown.Interface(), json.WithUnmarshalers(scopes)); err != nil {
+		if err := json.Unmarshal(object, shown.Interface()); err != nil {
 			return nil, err
 		}
 		item := reflect.ValueOf(r.fromV2(shown.Interface()))
@@ -173,24 +173,6 @@ func wireNames(t reflect.Type) map[string]bool {
 	}
 	return names
 }
-
-// scopes reads the scopes of policies, which v2 itself only writes.
-var scopes = json.UnmarshalFunc(func(text []byte, scope *domain.ScopeID) error {
-	var id string
-	if err := json.Unmarshal(text, &id); err != nil {
-		return err
-	}
-	var err error
-	switch prefix, _, _ := strings.Cut(id, "_"); prefix {
-	case (domain.GroupKind{}).Prefix():
-		scope.Group, err = domain.ParseID[domain.GroupKind](id)
-	case (domain.CollectionKind{}).Prefix():
-		scope.Collection, err = domain.ParseID[domain.CollectionKind](id)
-	default:
-		scope.Client, err = domain.ParseID[domain.ClientKind](id)
-	}
-	return err
-})
 
 // Asked is a request of v1 as a program outside of the service reads it, and the
 // request of v2 that follows it.

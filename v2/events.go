@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/db/outbox"
@@ -23,14 +24,37 @@ type event[Data any] struct {
 
 // Event is an event as it was published: an event[Data], whose type says which Data.
 type Event struct {
-	ID domain.EventID
+	event[EventData]
 	// published is the event in JSON.
 	published string
+}
+
+// EventData is the data of an event that was read, in JSON.
+type EventData jsontext.Value
+
+// Into decodes the data into a pointer to what the event's type says, such as a UserDetail.
+func (d EventData) Into(shown any) error { return json.Unmarshal(d, shown) }
+
+// UnmarshalJSONFrom reads the data as it is.
+func (d *EventData) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	text, err := dec.ReadValue()
+	*d = EventData(text.Clone())
+	return err
 }
 
 // MarshalJSONTo writes the event.
 func (e Event) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteValue(jsontext.Value(e.published))
+}
+
+// UnmarshalJSONFrom reads an event, which is then written as it was read.
+func (e *Event) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	text, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	e.published = string(text)
+	return json.Unmarshal(text, &e.event)
 }
 
 // Forms returns the forms of events by their types, that of a ping last.
@@ -66,7 +90,7 @@ var eventTexts = map[domain.EventType]string{
 }
 
 func eventOf(e domain.PublishedEvent) Event {
-	return Event{e.ID, e.Body}
+	return Event{event: event[EventData]{ID: e.ID}, published: e.Body}
 }
 
 func (a *API) declareEvents() {

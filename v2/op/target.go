@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"partnerapi/domain"
 )
 
@@ -27,7 +30,8 @@ func Braced(path string) string {
 // Target returns the path, without the prefix of its version, and the query of a
 // request that binds to the input, a pointer to one of the operation: the inverse
 // of Bind, but for the body. A parameter that holds its default, or nothing, is
-// left out. What no surface binds, and ids that could not be read, have no text.
+// left out; the false of one that has a default is something. What no surface binds,
+// and ids that could not be read, have no text.
 //
 // The error is for an input that no request binds to: a path that names no
 // object, an empty text where absent means another, or a parameter whose type
@@ -52,6 +56,21 @@ func AppendTarget(b []byte, o Operation, input any) ([]byte, error) {
 	}
 	return target, nil
 }
+
+// Body returns the body of a request that binds to the input, a pointer to one of the
+// operation; nil for an operation that takes none.
+func Body(o Operation, input any) ([]byte, error) {
+	in := o.Input()
+	if in.Body == nil {
+		return nil, nil
+	}
+	return json.Marshal(reflect.ValueOf(input).Elem().FieldByIndex(in.body).Addr().Interface(), json.WithMarshalers(optionals))
+}
+
+// optionals writes the value of a domain.Optional.
+var optionals = json.MarshalToFunc(func(enc *jsontext.Encoder, o optional) error {
+	return json.MarshalEncode(enc, o.Pointer())
+})
 
 // appendPath appends a path, whose parameters are written :name.
 func (in *Input) appendPath(b []byte, path string, v reflect.Value) ([]byte, error) {
@@ -115,7 +134,7 @@ func (p *Param) appendTo(b []byte, v reflect.Value) (_ []byte, given bool, err e
 			return b, false, nil
 		}
 		v = v.Elem()
-	} else if !p.defaulted && v.IsZero() {
+	} else if v.IsZero() && (!p.defaulted || v.Kind() != reflect.Bool) {
 		return b, false, nil
 	}
 
