@@ -27,6 +27,12 @@ const (
 	MaxTriesUnderWay = 10
 )
 
+// SignatureHeader is the service's own signature: t=…,v1=…, where t is the time of
+// the try in Unix seconds, and v1 the HMAC-SHA256 of t, a dot and the body in
+// hexadecimal, keyed by the secret's whole text (decisions 8.3). While a secret is
+// being replaced there is a second v1.
+const SignatureHeader = "X-Service-Signature"
+
 // WebhookStatus says whether a subscription is delivered to.
 type WebhookStatus string
 

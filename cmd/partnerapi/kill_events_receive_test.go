@@ -4,18 +4,13 @@ package main
 
 import (
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,6 +18,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"partnerapi/client"
 	"partnerapi/domain"
 )
 
@@ -166,30 +162,14 @@ func verified(h http.Header, secret string, body []byte) error {
 		return err
 	}
 	other := append(bytes.Clone(body), ' ')
-	return errors.Join(library.Verify(body, h), verifyOwn(h, secret, body),
-		failing(library.Verify(other, h)), failing(verifyOwn(h, secret, other)))
+	return errors.Join(library.Verify(body, h), client.Verify(secret, h, body, time.Now()),
+		failing(library.Verify(other, h)), failing(client.Verify(secret, h, other, time.Now())))
 }
 
 // failing is an error where there is none.
 func failing(err error) error {
 	if err == nil {
 		return errors.New("another body has the same signature")
-	}
-	return nil
-}
-
-// verifyOwn is the service's own scheme, as its documents describe it.
-func verifyOwn(h http.Header, secret string, body []byte) error {
-	at, sum, ok := strings.Cut(h.Get("X-Service-Signature"), ",v1=")
-	if !ok || !strings.HasPrefix(at, "t=") {
-		return fmt.Errorf("the signature is %q", h.Get("X-Service-Signature"))
-	}
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write([]byte(strings.TrimPrefix(at, "t=")))
-	mac.Write([]byte("."))
-	mac.Write(body)
-	if want := hex.EncodeToString(mac.Sum(nil)); sum != want {
-		return fmt.Errorf("the signature is %s, not %s", sum, want)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/client"
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
@@ -23,7 +24,7 @@ func TestDeliver(t *testing.T) {
 	sink := newSink(t, func(rw http.ResponseWriter, r *http.Request) {
 		body := make([]byte, r.ContentLength)
 		_, _ = r.Body.Read(body)
-		if err := verify(r.Header, secret, body, noon); err != nil {
+		if err := client.Verify(secret, r.Header, body, noon); err != nil {
 			t.Error(err)
 		}
 		mu.Lock()

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/net/dns/dnsmessage"
 
+	"partnerapi/client"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
 )
@@ -239,7 +240,7 @@ func TestRequest(t *testing.T) {
 	s := newSink(t, func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		library, _ := standardwebhooks.NewWebhook(secret)
-		standard, own := library.Verify(text, r.Header), verify(r.Header, secret, text, time.Now())
+		standard, own := library.Verify(text, r.Header), client.Verify(secret, r.Header, text, time.Now())
 		if r.Method != "POST" || string(text) != body || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("Webhook-Id") != "evt_1" ||
 			r.Header.Get("User-Agent") != "partnerapi-webhooks/2.3" || r.Header.Get("Idempotency-Key") != "" || standard != nil || own != nil {
 			t.Errorf("%s %s: %v: %v, %v", r.Method, text, r.Header, standard, own)

@@ -14,12 +14,6 @@ import (
 	"partnerapi/domain"
 )
 
-// SignatureHeader is the service's own signature: t=…,v1=…, where t is the time of
-// the try in Unix seconds, and v1 the HMAC-SHA256 of t, a dot and the body in
-// hexadecimal, keyed by the secret's whole text (decisions 8.3). While a secret is
-// being replaced there is a second v1.
-const SignatureHeader = "X-Service-Signature"
-
 // The headers of Standard Webhooks. The signature is v1, a comma and the HMAC-SHA256
 // of the event's id, a dot, the time, a dot and the body in standard base64, keyed by
 // the bytes that the secret's base64 stands for. While a secret is being replaced
@@ -77,7 +71,7 @@ func Sign(h http.Header, id string, at time.Time, secrets []string, body []byte)
 		standard += "v1," + base64.StdEncoding.EncodeToString(sum(key, id+"."+unix+".", body))
 	}
 
-	h.Set(SignatureHeader, own)
+	h.Set(domain.SignatureHeader, own)
 	h.Set(standardID, id)
 	h.Set(standardTime, unix)
 	h.Set(standardSignature, standard)

@@ -1,52 +1,49 @@
 package v2test
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"partnerapi/client"
 	"partnerapi/domain"
 )
 
 // Response is what a request was answered with.
 type Response struct {
-	Status int
-	Header http.Header
-	Body   []byte
-	t      testing.TB
+	client.Answer
+	t testing.TB
+}
+
+// Caller calls the service with a key.
+func (h *Harness) Caller(key string) *client.Client {
+	c, err := client.New(client.Config{URL: h.URL, Key: key, Transport: h.transport, Timeout: time.Hour})
+	h.must(err)
+	return c
 }
 
 // Do sends a request with a key; a body that is not text is sent as JSON, and
 // nil as none. Headers are pairs of name and value.
 func (h *Harness) Do(method, path, key string, body any, headers ...string) Response {
 	h.T.Helper()
-	var reader io.Reader
+	r := client.Request{Method: method, Path: path, Header: http.Header{}}
 	switch body := body.(type) {
 	case nil:
 	case string:
-		reader = strings.NewReader(body)
+		r.Body = []byte(body)
 	default:
-		text, err := json.Marshal(body)
+		var err error
+		r.Body, err = json.Marshal(body)
 		h.must(err)
-		reader = bytes.NewReader(text)
-	}
-	req, err := http.NewRequestWithContext(h.T.Context(), method, h.URL+path, reader)
-	h.must(err)
-	if key != "" {
-		req.Header.Set("X-API-Key", key)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
+		r.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := h.transport.RoundTrip(req)
+	a, err := h.Caller(key).Send(h.T.Context(), r)
 	h.must(err)
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	h.must(err)
-	return Response{Status: resp.StatusCode, Header: resp.Header, Body: text, t: h.T}
+	return Response{*a, h.T}
 }
 
 // Get reads a path.

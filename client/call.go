@@ -1,0 +1,133 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"partnerapi/v2/op"
+)
+
+// Call calls an operation.
+func Call[In, Out any](ctx context.Context, c *Client, o *op.Op[In, Out], in *In) (*Out, error) {
+	out := new(Out)
+	if err := c.call(ctx, o, in, "", out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// call calls an operation, from a cursor where that is not empty. in and out are pointers
+// to its input and its output.
+func (c *Client) call(ctx context.Context, o op.Operation, in any, cursor string, out any) error {
+	target, err := op.Target(o, in)
+	if err != nil {
+		return err
+	}
+	if cursor != "" {
+		at, err := url.Parse(target)
+		if err != nil {
+			return err
+		}
+		query := at.Query()
+		query.Set("cursor", cursor)
+		at.RawQuery = query.Encode()
+		target = at.String()
+	}
+	body, err := op.Body(o, in)
+	if err != nil {
+		return fmt.Errorf("operation %s: %w", o.Meta().ID, err)
+	}
+	a, err := c.Do(ctx, Request{Method: o.Meta().Method, Path: "/v2" + target, Body: body})
+	if _, nothing := out.(*op.NoContent); err != nil || nothing {
+		return err
+	}
+	if err := json.Unmarshal(a.Body, out); err != nil {
+		return fmt.Errorf("%s %s/v2%s was answered with what is not its output: %w", o.Meta().Method, c.base, target, err)
+	}
+	return nil
+}
+
+// Pages are the pages of a list, from the input's cursor on. An error is the last that
+// there is.
+func Pages[In, Item any](
+	ctx context.Context, c *Client, o *op.Op[In, op.Page[Item]], in *In,
+) iter.Seq2[*op.Page[Item], error] {
+	return walk(ctx, c, o, in, func(p *op.Page[Item]) (string, error) {
+		if p.Page.NextCursor == nil {
+			return "", nil
+		}
+		return *p.Page.NextCursor, nil
+	})
+}
+
+// Items are the items of a list, of all of its pages.
+func Items[In, Item any](
+	ctx context.Context, c *Client, o *op.Op[In, op.Page[Item]], in *In,
+) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for page, err := range Pages(ctx, c, o, in) {
+			if err != nil {
+				var none Item
+				yield(none, err)
+				return
+			}
+			for _, item := range page.Data {
+				if !yield(item, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Feed are the pages of a feed, from the input's cursor on. Where nothing follows, it ends,
+// or asks again every so often if every is not 0. The feed goes on later after the
+// NextCursor of the last page.
+func Feed[In, Item any](
+	ctx context.Context, c *Client, o *op.Op[In, op.FeedPage[Item]], in *In, every time.Duration,
+) iter.Seq2[*op.FeedPage[Item], error] {
+	return walk(ctx, c, o, in, func(p *op.FeedPage[Item]) (string, error) {
+		switch {
+		case p.Page.NextCursor == "":
+			return "", errors.New("the answer is no page of a feed: it has no cursor")
+		case p.Page.HasMore:
+			return p.Page.NextCursor, nil
+		case every == 0:
+			return "", nil
+		}
+		return p.Page.NextCursor, c.Wait(ctx, every)
+	})
+}
+
+// walk calls an operation for one page after another. next returns the cursor of the page
+// that follows, empty for none.
+func walk[In, Page any](
+	ctx context.Context, c *Client, o *op.Op[In, Page], in *In, next func(*Page) (string, error),
+) iter.Seq2[*Page, error] {
+	return func(yield func(*Page, error) bool) {
+		cursor := ""
+		for {
+			page := new(Page)
+			if err := c.call(ctx, o, in, cursor, page); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(page, nil) {
+				return
+			}
+			var err error
+			if cursor, err = next(page); err != nil {
+				yield(nil, err)
+			}
+			if cursor == "" || err != nil {
+				return
+			}
+		}
+	}
+}

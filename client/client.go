@@ -1,0 +1,185 @@
+// Package client calls a running service over HTTP with the operations that it declares:
+// their inputs and outputs are the arguments and the results. v2.New(nil, nil) declares
+// them.
+//
+//	api := v2.New(nil, nil)
+//	c, err := client.New(client.Config{URL: "https://api.example.com", Key: key})
+//	…
+//	for user, err := range client.Items(ctx, c, api.ListUsers, in) {
+//		…
+//	}
+//
+// What may succeed later is tried again, with growing pauses and not before Retry-After;
+// every POST has an Idempotency-Key, the same in each try. The key is sent to the given
+// address alone: a redirect is an error. An answer that is not one of success is an
+// *Error, in which errors.As finds the *domain.Error. Verify checks the signature of a
+// webhook's delivery.
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// Config is how a service is called. Only URL is required.
+type Config struct {
+	// URL is the address of the service, without /v2.
+	URL string
+	Key string
+	// UserAgent stands for this package's own.
+	UserAgent string
+	// Timeout bounds a try, with the reading of its answer; 0 is 30 seconds.
+	Timeout time.Duration
+	// MaxBody bounds the body of an answer, in bytes; 0 is 64 MiB.
+	MaxBody int64
+	// Tries is how often a request is sent at the most; 0 is 5.
+	Tries int
+	// MaxWait bounds what a service may ask to wait for by Retry-After: beyond it the error
+	// is returned at once. 0 is two minutes, in which every rate limit by the minute has
+	// room again.
+	MaxWait time.Duration
+	// Wait pauses, and returns early with the context's error where that ends; nil is
+	// domain.Pause.
+	Wait func(context.Context, time.Duration) error
+	// Retrying, where set, is called before the pause that comes before the next try.
+	Retrying func(err error, pause time.Duration)
+	// Transport sends requests; nil is a copy of http.DefaultTransport.
+	Transport http.RoundTripper
+}
+
+// Client calls a service. It is safe for concurrent use.
+type Client struct {
+	Config
+	// base is the address, without a slash at its end, and at the same, parsed.
+	base string
+	at   *url.URL
+	http *http.Client
+}
+
+// New returns a client of the service at an address.
+func New(c Config) (*Client, error) {
+	at, err := url.Parse(c.URL)
+	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.RawQuery != "" || at.Fragment != "" {
+		return nil, fmt.Errorf("%q is no address of a service: give one such as https://api.example.com", c.URL)
+	}
+	c.UserAgent = cmp.Or(c.UserAgent, "partnerapi-go/"+op.Latest.String())
+	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
+	c.Tries, c.MaxWait = cmp.Or(c.Tries, 5), cmp.Or(c.MaxWait, 2*time.Minute)
+	if c.Wait == nil {
+		c.Wait = domain.Pause
+	}
+	if c.Transport == nil {
+		c.Transport = http.DefaultTransport.(*http.Transport).Clone()
+	}
+	return &Client{
+		Config: c, base: strings.TrimRight(c.URL, "/"), at: at,
+		http: &http.Client{
+			Transport: c.Transport, Timeout: cmp.Or(c.Timeout, 30*time.Second),
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// HTTP returns what requests of other protocols can be made with: it sends the key, to
+// this service alone, and follows no redirect. Its requests have no bound of time.
+func (c *Client) HTTP() *http.Client {
+	return &http.Client{Transport: keyed{c}, CheckRedirect: refuse}
+}
+
+// keyed sends requests with the key.
+type keyed struct{ *Client }
+
+// RoundTrip sends a request.
+func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != k.at.Scheme || r.URL.Host != k.at.Host {
+		return nil, fmt.Errorf("the key is for %s alone, not for %s", k.at.Host, r.URL.Host)
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("X-API-Key", k.Key)
+	r.Header.Set("User-Agent", k.UserAgent)
+	return k.Transport.RoundTrip(r)
+}
+
+func refuse(r *http.Request, via []*http.Request) error {
+	return errors.New(via[0].URL.Host + notFollowed(r.URL.String()))
+}
+
+// notFollowed says of an address where it redirects to.
+func notFollowed(to string) string {
+	return " redirects to " + to + ", which is not followed: give the address of the service itself"
+}
+
+// Request is a request to the service.
+type Request struct {
+	// Path is what follows the address, with the query.
+	Method, Path string
+	// Body is JSON; empty for none.
+	Body []byte
+	// Header is more than what every request has, or stands for it.
+	Header http.Header
+	// NoKey leaves the key out.
+	NoKey bool
+}
+
+// Answer is what a request was answered.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Send sends a request once. An error is that there is no answer, or not all of one; the
+// answer is then what there is of it.
+func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
+	if !strings.HasPrefix(r.Path, "/") {
+		return nil, fmt.Errorf("%q is no path: it begins with a slash", r.Path)
+	}
+	out, err := http.NewRequestWithContext(ctx, r.Method, c.base+r.Path, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, err
+	}
+	out.Header.Set("User-Agent", c.UserAgent)
+	if len(r.Body) > 0 {
+		out.Header.Set("Content-Type", "application/json")
+	}
+	if c.Key != "" && !r.NoKey {
+		out.Header.Set("X-API-Key", c.Key)
+	}
+	maps.Copy(out.Header, r.Header)
+
+	response, err := c.http.Do(out)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	a := &Answer{Status: response.StatusCode, Header: response.Header}
+	a.Body, err = io.ReadAll(io.LimitReader(response.Body, c.MaxBody+1))
+	if err == nil && int64(len(a.Body)) > c.MaxBody {
+		err = tooLarge{c.MaxBody}
+	}
+	if err != nil {
+		return a, fmt.Errorf("read the answer to %s %s%s: %w", r.Method, c.base, r.Path, err)
+	}
+	return a, nil
+}
+
+// tooLarge is that an answer is over the bound.
+type tooLarge struct{ most int64 }
+
+// Error names the bound.
+func (e tooLarge) Error() string { return fmt.Sprintf("it is over %d bytes", e.most) }

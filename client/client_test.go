@@ -1,0 +1,361 @@
+package client_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/client"
+	"partnerapi/db/dbtest"
+	"partnerapi/domain"
+	"partnerapi/platform/webhook"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// tripper is a transport that a function is.
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// answering calls a service whose answers are a function's; its error is a broken connection.
+func answering(t *testing.T, c client.Config, answer func(http.ResponseWriter, *http.Request) error) *client.Client {
+	t.Helper()
+	c.URL, c.Key = "https://api.example.com/", "key"
+	c.Transport = tripper(func(r *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		if r.Body == nil {
+			r.Body = http.NoBody
+		}
+		if err := answer(w, r); err != nil {
+			return nil, err
+		}
+		return w.Result(), nil
+	})
+	made, err := client.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// waits notes pauses, in seconds: growing ones without the tenth more or less.
+type waits []int
+
+func (w *waits) wait(ctx context.Context, d time.Duration) error {
+	seconds := d.Seconds()
+	for _, growing := range []float64{1, 2, 4, 8} {
+		if math.Abs(seconds-growing) <= growing/10 {
+			seconds = growing
+		}
+	}
+	*w = append(*w, int(seconds))
+	return ctx.Err()
+}
+
+// TestAnswerIsLost: a POST whose answer is lost after the service did it is sent again with
+// the same Idempotency-Key, and done once.
+func TestAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	h := v2test.New(t, v2test.Options{})
+	tenant := h.Tenant("Acme")
+	pauses, keys, broken := waits{}, []string{}, errors.New("the connection broke")
+	through := h.Caller(tenant.Key).Transport
+	c, err := client.New(client.Config{
+		URL: h.URL, Key: tenant.Key, Wait: pauses.wait,
+		Transport: tripper(func(r *http.Request) (*http.Response, error) {
+			keys = append(keys, r.Header.Get("Idempotency-Key"))
+			response, err := through.RoundTrip(r)
+			if len(keys) < 3 && err == nil {
+				_ = response.Body.Close()
+				return nil, broken
+			}
+			return response, err
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &v2.CreateClient{}
+	in.Body.Name = "Northwind"
+	made, err := client.Call(t.Context(), c, h.API.CreateClient, in)
+	if err != nil || made.Name != "Northwind" {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	if len(keys) != 3 || len(slices.Compact(keys)) != 1 || len(keys[0]) < 20 || !slices.Equal(pauses, []int{1, 2}) {
+		t.Errorf("keys %v, pauses %v", keys, pauses)
+	}
+	if n := h.Number("SELECT count(*) FROM clients"); n != 1 {
+		t.Errorf("%d clients were made", n)
+	}
+
+	in.Body.Name, keys = "Southwind", []string{"", ""}
+	if _, err := client.Call(client.WithIdempotencyKey(t.Context(), "order-1"), c, h.API.CreateClient, in); err != nil || keys[2] != "order-1" {
+		t.Errorf("%v: %v", keys, err)
+	}
+	in.Body.Name = "Other"
+	if _, err := client.Call(client.WithIdempotencyKey(t.Context(), "order-1"), c, h.API.CreateClient, in); !domain.IsCode(err, domain.Conflict) {
+		t.Error(err)
+	}
+}
+
+// TestRetries: which answers are followed by another try, after which pause.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		statuses string // with Retry-After after a colon; 0 is a broken connection
+		pauses   []int
+		err      string // empty for success
+	}{
+		{"a rate limit", "429:17 200", []int{17}, ""},
+		{"an outage", "503 502 504 500 200", []int{1, 2, 4, 8}, ""},
+		{"for good", "503 503 503 503 503", []int{1, 2, 4, 8}, "503"},
+		{"a slow request", "408 200", []int{1}, ""},
+		{"a broken connection", "0 0 200", []int{1, 2}, ""},
+		{"the same key is under way", "409:1 200", []int{1}, ""},
+		{"a conflict", "409", nil, "409"},
+		{"too long a wait", "429:3600", nil, "429"},
+		{"a fault", "400", nil, "400"},
+		{"not found", "404", nil, "404"},
+		{"a redirect", "307", nil, "not followed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			left, pauses, told := strings.Fields(tt.statuses), waits{}, 0
+			c := client.Config{Wait: pauses.wait, Retrying: func(error, time.Duration) { told++ }}
+			_, err := answering(t, c, func(w http.ResponseWriter, _ *http.Request) error {
+				text, after, _ := strings.Cut(left[0], ":")
+				left = left[1:]
+				status, _ := strconv.Atoi(text)
+				if status == 0 {
+					return errors.New("broken")
+				}
+				w.Header().Set("Retry-After", after)
+				w.Header().Set("Location", "https://elsewhere.example/")
+				w.WriteHeader(status)
+				return nil
+			}).Do(t.Context(), client.Request{Method: "GET", Path: "/v2/clients"})
+			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Error(err)
+			}
+			if !slices.Equal(pauses, tt.pauses) || told != len(tt.pauses) || len(left) > 0 {
+				t.Errorf("pauses %v, told %d times, %v is left", pauses, told, left)
+			}
+		})
+	}
+}
+
+// TestStops: a context that ends stops the tries.
+func TestStops(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := 0
+	c := answering(t, client.Config{}, func(w http.ResponseWriter, _ *http.Request) error {
+		asked++
+		cancel()
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return nil
+	})
+	if _, err := client.Call(ctx, c, v2.New(nil, nil).GetPartner, &v2.GetPartner{}); err == nil || asked != 1 {
+		t.Errorf("%d requests, %v", asked, err)
+	}
+}
+
+// TestPages: each page is asked for with the cursor of the one before and the same filters.
+// One that fails is an error, once, and the last that there is.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	c := answering(t, client.Config{}, func(w http.ResponseWriter, r *http.Request) error {
+		asked = append(asked, r.URL.RawQuery)
+		n := len(asked)
+		if n == 3 {
+			w.WriteHeader(http.StatusBadRequest)
+			return nil
+		}
+		fmt.Fprintf(w, `{"data":[{"name":"a%d"},{"name":"b%d"}],"page":{"next_cursor":"c+%d","has_more":true}}`, n, n, n)
+		return nil
+	})
+	in := &v2.ListClients{}
+	in.Query.Q, in.Query.Cursor = "x&y", "c0"
+	var seen []string
+	for item, err := range client.Items(t.Context(), c, v2.New(nil, nil).ListClients, in) {
+		seen = append(seen, item.Name)
+		if err != nil {
+			seen = append(seen, err.Error())
+		}
+	}
+	if want := []string{"a1", "b1", "a2", "b2", "", "the service answered 400 Bad Request"}; !slices.Equal(seen, want) {
+		t.Errorf("%q", seen)
+	}
+	if want := []string{"cursor=c0&q=x%26y", "cursor=c%2B1&q=x%26y", "cursor=c%2B2&q=x%26y"}; !slices.Equal(asked, want) {
+		t.Errorf("%q", asked)
+	}
+
+	asked = nil
+	for range client.Items(t.Context(), c, v2.New(nil, nil).ListClients, in) {
+		if len(asked) == 2 {
+			break
+		}
+	}
+	if len(asked) != 2 {
+		t.Errorf("asked %d times after the loop was left", len(asked))
+	}
+}
+
+// TestFeed: a feed ends where nothing follows, or goes on there after a pause. What is no
+// page of one is an error.
+func TestFeed(t *testing.T) {
+	t.Parallel()
+	pauses, asked := waits{}, 0
+	c := answering(t, client.Config{Wait: pauses.wait}, func(w http.ResponseWriter, r *http.Request) error {
+		if asked++; asked == 4 {
+			fmt.Fprint(w, `{}`)
+			return nil
+		}
+		fmt.Fprintf(w, `{"data":[],"page":{"next_cursor":"c%d","has_more":%t}}`, asked, asked == 1)
+		return nil
+	})
+	follow := func(every time.Duration) (cursors []string, last error) {
+		for page, err := range client.Feed(t.Context(), c, v2.New(nil, nil).ListEvents, &v2.ListEvents{}, every) {
+			if last = err; err == nil {
+				cursors = append(cursors, page.Page.NextCursor)
+			}
+		}
+		return cursors, last
+	}
+	if cursors, err := follow(0); err != nil || !slices.Equal(cursors, []string{"c1", "c2"}) || len(pauses) > 0 {
+		t.Errorf("%v, %v, paused %v", cursors, err, pauses)
+	}
+	asked = 0
+	if cursors, err := follow(7 * time.Second); err == nil || !slices.Equal(cursors, []string{"c1", "c2", "c3", ""}) || !slices.Equal(pauses, []int{7, 7}) {
+		t.Errorf("%v, %v, paused %v", cursors, err, pauses)
+	}
+}
+
+// TestBounds: answers are bounded, also where they are compressed, and what is no answer of
+// the operation is an error; neither is asked for again.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write([]byte(`{"name":"` + strings.Repeat("a", 1<<20) + `"}`))
+	_ = w.Close()
+	asked := 0
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		if r.Header.Get("Accept-Encoding") != "gzip" || r.Header.Get("User-Agent") != "partnerapi-go/"+op.Latest.String() {
+			t.Error(r.Header)
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(packed.Bytes())
+	}))
+	t.Cleanup(service.Close)
+	for most, says := range map[int64]string{1 << 19: "over 524288 bytes", 0: "", 1 << 21: ""} {
+		c, err := client.New(client.Config{URL: service.URL, MaxBody: most})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		_, err = client.Call(t.Context(), c, v2.New(nil, nil).GetPartner, &v2.GetPartner{})
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%d: %v", most, err)
+		}
+	}
+	if asked != 3 {
+		t.Errorf("asked %d times", asked)
+	}
+	c := answering(t, client.Config{}, func(w http.ResponseWriter, _ *http.Request) error {
+		asked++
+		fmt.Fprint(w, "<html>")
+		return nil
+	})
+	_, err := client.Call(t.Context(), c, v2.New(nil, nil).GetPartner, &v2.GetPartner{})
+	if err == nil || !strings.Contains(err.Error(), "not its output") || asked != 4 {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
+	if _, err := client.Call(t.Context(), c, v2.New(nil, nil).GetClient, &v2.GetClient{}); err == nil || asked != 4 {
+		t.Errorf("a client that is not named: asked %d times: %v", asked, err)
+	}
+}
+
+// TestKeyStays: the key is sent to the address that was given alone.
+func TestKeyStays(t *testing.T) {
+	t.Parallel()
+	c := answering(t, client.Config{}, func(_ http.ResponseWriter, r *http.Request) error {
+		if r.URL.Host != "api.example.com" || r.Header.Get("X-API-Key") != "key" || r.Header.Get("User-Agent") == "" {
+			t.Errorf("%s: %v", r.URL, r.Header)
+		}
+		return nil
+	})
+	for address, ok := range map[string]bool{
+		"https://api.example.com/mcp": true, "https://elsewhere.example/mcp": false, "http://api.example.com/mcp": false,
+	} {
+		response, err := c.HTTP().Get(address)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if _, err := c.Send(t.Context(), client.Request{Method: "GET", Path: ".elsewhere.example/v2"}); err == nil {
+		t.Error("a path without a slash is taken")
+	}
+	for _, address := range []string{"", "example.com", "ftp://example.com", "https://example.com/?a=b", "https://example.com/#a", "http://"} {
+		if _, err := client.New(client.Config{URL: address}); err == nil {
+			t.Errorf("%q is taken", address)
+		}
+	}
+}
+
+// TestVerify: a delivery is verified with each secret that signs, within the tolerance.
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	const secret, older, body = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g", "whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj9A", `{"a":1}`
+	at := time.Unix(1781524800, 0)
+	signed := http.Header{}
+	if err := webhook.Sign(signed, "evt_1", at, []string{secret, older}, []byte(body)); err != nil {
+		t.Fatal(err)
+	}
+	valid := signed.Get("X-Service-Signature")
+	for _, tt := range []struct {
+		name, header, secret, body string
+		later                      time.Duration
+		ok                         bool
+	}{
+		{"the new secret", valid, secret, body, 0, true},
+		{"the secret that is replaced", valid, older, body, 0, true},
+		{"another secret", valid, "whsec_other", body, 0, false},
+		{"another body", valid, secret, body + " ", 0, false},
+		{"five minutes ago", valid, secret, body, 5 * time.Minute, true},
+		{"longer ago", valid, secret, body, 5*time.Minute + time.Second, false},
+		{"five minutes ahead", valid, secret, body, -5 * time.Minute, true},
+		{"further ahead", valid, secret, body, -5*time.Minute - time.Second, false},
+		{"another time", strings.Replace(valid, "t=1781524800", "t=1781524801", 1), secret, body, 0, false},
+		{"no signature", "t=1781524800", secret, body, 0, false},
+		{"an empty one", "t=1781524800,v1=", secret, body, 0, false},
+		{"no header", "", secret, body, 0, false},
+		{"no time", strings.TrimPrefix(valid, "t=1781524800,"), secret, body, 0, false},
+	} {
+		h := http.Header{}
+		h.Set("X-Service-Signature", tt.header)
+		if err := client.Verify(tt.secret, h, []byte(tt.body), at.Add(tt.later)); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}

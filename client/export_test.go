@@ -1,0 +1,12 @@
+package client
+
+import (
+	"context"
+
+	"partnerapi/v2/op"
+)
+
+// CallAny is Call without the types.
+func CallAny(ctx context.Context, c *Client, o op.Operation, in, out any) error {
+	return c.call(ctx, o, in, "", out)
+}

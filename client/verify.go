@@ -1,0 +1,50 @@
+package client
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"partnerapi/domain"
+)
+
+// SignatureAge is how far the time of a signature may be from now, so that what was sent
+// once cannot be sent again later.
+const SignatureAge = 5 * time.Minute
+
+// Verify reports an error where a delivery is not signed with the secret, a text as the
+// service showed it, at about now. While a secret is being replaced, a delivery has a
+// signature of each; one is enough. body is the bytes that came.
+func Verify(secret string, h http.Header, body []byte, now time.Time) error {
+	at, given := "", []string{}
+	for member := range strings.SplitSeq(h.Get(domain.SignatureHeader), ",") {
+		switch name, value, _ := strings.Cut(member, "="); name {
+		case "t":
+			at = value
+		case "v1":
+			given = append(given, value)
+		}
+	}
+	unix, err := strconv.ParseInt(at, 10, 64)
+	if err != nil {
+		return errors.New("the delivery has no " + domain.SignatureHeader + " with a time")
+	}
+	if now.Sub(time.Unix(unix, 0)).Abs() > SignatureAge {
+		return errors.New("the delivery was signed more than " + SignatureAge.String() + " from now")
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	_, _ = mac.Write([]byte(at + ".")) // never fails
+	_, _ = mac.Write(body)
+	want := hex.EncodeToString(mac.Sum(nil))
+	for _, signature := range given {
+		if hmac.Equal([]byte(signature), []byte(want)) {
+			return nil
+		}
+	}
+	return errors.New("the delivery is not signed with this secret")
+}
