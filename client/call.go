@@ -48,7 +48,7 @@ func (c *Client) call(ctx context.Context, o op.Operation, in any, cursor string
 		return err
 	}
 	if err := json.Unmarshal(a.Body, out); err != nil {
-		return fmt.Errorf("%s %s/v2%s was answered with what is not its output: %w", o.Meta().Method, c.base, target, err)
+		return fmt.Errorf("%s %s/v2%s was answered with what is not its output; does the address name the service? %w", o.Meta().Method, c.base, target, err)
 	}
 	return nil
 }

@@ -76,19 +76,13 @@ func TestBridgeIsNotRedirected(t *testing.T) {
 	}
 }
 
-// TestOneHTTPClient: commands make their clients in one place.
+// TestOneHTTPClient: commands call services by the package client.
 func TestOneHTTPClient(t *testing.T) {
 	t.Parallel()
-	const place = "../internal/remote/remote.go"
-	texts := sources(t)
-	if !strings.Contains(texts[place], "http.Client{") {
-		t.Errorf("%s makes no client", place)
-	}
-	delete(texts, place)
-	for name, text := range texts {
+	for name, text := range sources(t) {
 		for _, own := range []string{"http.Client{", "http.DefaultClient", "http.Get(", "http.Post("} {
 			if strings.Contains(text, own) {
-				t.Errorf("%s uses %s, not newHTTPClient of remote", name, own)
+				t.Errorf("%s uses %s, not the package client", name, own)
 			}
 		}
 	}

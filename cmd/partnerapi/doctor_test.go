@@ -313,7 +313,7 @@ func TestHealthCommand(t *testing.T) {
 	}
 	r.finish()
 	refused(t, 1, []string{"health", r.address}, "refused")
-	refused(t, 1, []string{"health", "somewhere"}, "no URL")
+	refused(t, 1, []string{"health", "somewhere"}, "no address of a service")
 	stopping := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprintln(w, "not ready: the service stops")

@@ -12,6 +12,11 @@ import (
 	"partnerapi/domain"
 )
 
+// named is a client of a list, whose id has a number.
+func named(n byte, name string) string {
+	return fmt.Sprintf(`{"id":%q,"name":%q}`, domain.ClientID{n}, name)
+}
+
 // TestClientAt: commands that call a service take a client by id, UUID or name, too.
 func TestClientAt(t *testing.T) {
 	t.Parallel()
@@ -20,18 +25,18 @@ func TestClientAt(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 		all := map[string]string{
-			"hill": `{"id":"cli_1","name":"Hill"},{"id":"cli_2","name":"Hill Bakery"}`, "twin": `{"id":"cli_3","name":"Twin"},{"id":"cli_4","name":"twin"}`,
-			"hill b": `{"id":"cli_2","name":"Hill Bakery"}`,
+			"hill": named(1, "Hill") + "," + named(2, "Hill Bakery"), "twin": named(3, "Twin") + "," + named(4, "twin"),
+			"hill b": named(2, "Hill Bakery"),
 		}
 		fmt.Fprintf(w, `{"data":[%s],"page":{}}`, all[r.URL.Query().Get("q")])
 	}))
 	t.Cleanup(service.Close)
 	id := domain.ClientID{1}
 	for text, want := range map[string]string{
-		"17": "17", "cli_9": "cli_9", id.UUID(): id.String(), "hill": "cli_1",
+		"17": "17", "cli_9": "cli_9", id.UUID(): id.String(), "hill": domain.ClientID{1}.String(),
 		"zebra":  `the key reaches no client "zebra": name one by its id, as GET /v2/clients shows it, or its name`,
 		"hill b": `the key reaches no client "hill b": name one by its id, as GET /v2/clients shows it, or its name, did you mean "Hill Bakery"?`,
-		"twin":   `2 clients are called "twin": name one by its id, cli_3 or cli_4`,
+		"twin":   fmt.Sprintf(`2 clients are called "twin": name one by its id, %s or %s`, domain.ClientID{3}, domain.ClientID{4}),
 	} {
 		got, err := ClientAt(t.Context(), service.URL+"/base/", "key", text)
 		if err != nil {

@@ -1,14 +1,13 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
+	"partnerapi/client"
 	"partnerapi/cmd/internal/cli"
 )
 
@@ -43,29 +42,18 @@ func (c Health) Run(ctx context.Context, s cli.Env) error {
 
 // Ready is what the process at an address says when it is ready; else an error.
 func Ready(ctx context.Context, at string) ([]byte, error) {
-	u, err := url.Parse(at)
-	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("%q is no URL, such as http://127.0.0.1:8080", at)
-	}
-	ctx, cancel := context.WithTimeout(ctx, healthWithin)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("/readyz").String(), nil)
+	// No proxy of the environment.
+	c, err := client.New(client.Config{URL: at, Transport: &http.Transport{}, Timeout: healthWithin, MaxBody: 1024})
 	if err != nil {
 		return nil, err
 	}
-	client := newHTTPClient(&http.Transport{}, 0) // no proxy of the environment
-	defer client.CloseIdleConnections()
-	response, err := client.Do(request)
+	defer c.Close()
+	a, err := c.Send(ctx, client.Request{Method: http.MethodGet, Path: "/readyz"})
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, 1024))
-	if err != nil {
-		return nil, err
+	if a.Status == http.StatusServiceUnavailable {
+		return nil, fmt.Errorf("%d %s: %s", a.Status, http.StatusText(a.Status), bytes.TrimSpace(a.Body))
 	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(string(text)))
-	}
-	return text, nil
+	return a.Body, a.Err()
 }

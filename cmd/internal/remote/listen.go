@@ -2,32 +2,24 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"math"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
+	"partnerapi/client"
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
+	v2 "partnerapi/v2"
 )
 
-const (
-	// followEvery is how often a service is asked for new events.
-	followEvery = time.Second
-	// followAgain is the pause after a service could not be asked; it doubles up to
-	// followLongest.
-	followAgain, followLongest = time.Second, 30 * time.Second
-	// followWithin is how long a service may take to answer.
-	followWithin = 30 * time.Second
-	// followLimit is how many events are asked for at a time, and followMax bounds
-	// what they may take, in bytes.
-	followLimit, followMax = 100, 64 << 20
-)
+// followEvery is how often a service is asked for new events.
+const followEvery = time.Second
 
 // Listen is the command webhooks listen, which posts events to a local address.
 type Listen struct {
@@ -48,7 +40,7 @@ func (Listen) Help() string {
 
 // Validate refuses what could not be followed or signed.
 func (c Listen) Validate() error {
-	if _, err := followed(c.URL); err != nil {
+	if _, err := client.New(client.Config{URL: c.URL}); err != nil {
 		return fmt.Errorf("--url: %w", err)
 	}
 	if u, err := url.Parse(c.ForwardTo); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -65,15 +57,6 @@ func (c Listen) Validate() error {
 	return c.ValidateKey()
 }
 
-// followed is the address of the events of a service.
-func followed(base string) (*url.URL, error) {
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("is not the address of a service, such as https://api.example.com")
-	}
-	return u.JoinPath("v2", "events"), nil
-}
-
 // Run follows events until ctx ends.
 func (c Listen) Run(ctx context.Context, s cli.Env) error {
 	return c.follow(ctx, s, domain.Pause)
@@ -81,132 +64,81 @@ func (c Listen) Run(ctx context.Context, s cli.Env) error {
 
 // follow is Run that waits by way of wait.
 func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context, time.Duration) error) error {
-	events, err := followed(c.URL)
-	if err != nil {
-		return err
-	}
 	if c.Client != "" {
+		var err error
 		if c.Client, err = ClientAt(ctx, c.URL, c.Key, c.Client); err != nil {
 			return fmt.Errorf("--client: %w", err)
 		}
 	}
+	service, err := client.New(client.Config{
+		URL: c.URL, Key: c.Key, Wait: wait, Tries: math.MaxInt, MaxWait: math.MaxInt64,
+		Retrying: func(err error, pause time.Duration) {
+			fmt.Fprintf(s.Err, "no events: %v; trying again in %v\n", err, pause.Round(time.Second))
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer service.Close()
 	to, err := webhook.NewEndpoints(webhook.Options{Forward: true, Version: s.Version, CAFile: c.CA})
 	if err != nil {
 		return err
 	}
 	defer to.Close()
-	f := &follower{
-		Listen: c, Env: s, events: events, to: to, wait: wait, cursor: c.From,
-		client: newHTTPClient(http.DefaultTransport.(*http.Transport).Clone(), followWithin),
+	if c.Secret == "" {
+		c.Secret = domain.NewWebhookSecret()
 	}
-	defer f.client.CloseIdleConnections()
-	if f.Secret == "" {
-		f.Secret = domain.NewWebhookSecret()
+	fmt.Fprintf(s.Out, "Events of %s are posted to %s, signed with %s\n", c.URL, c.ForwardTo, c.Secret)
+
+	in := c.events()
+	cursor := in.Query.Cursor
+	for page, failed := range client.Feed(ctx, service, v2.New(nil, nil).ListEvents, in, followEvery) {
+		if failed != nil {
+			err = failed
+			break
+		}
+		if err = c.postAll(ctx, s, to, page.Data); err != nil {
+			break
+		}
+		cursor = page.Page.NextCursor // all have been tried
 	}
-	if f.cursor == "start" {
-		f.cursor = ""
+	if cursor != "" && cursor != "latest" {
+		fmt.Fprintf(s.Err, "go on with: --from %s\n", cursor)
 	}
-	fmt.Fprintf(s.Out, "Events of %s are posted to %s, signed with %s\n", c.URL, c.ForwardTo, f.Secret)
-	err = f.run(ctx)
-	if f.cursor != "" && f.cursor != "latest" {
-		fmt.Fprintf(s.Err, "go on with: --from %s\n", f.cursor)
+	if ctx.Err() != nil {
+		return nil
 	}
 	return err
 }
 
-// follower posts the events of a service.
-type follower struct {
-	Listen
-	cli.Env
-	events *url.URL
-	client *http.Client
-	to     *webhook.Endpoints
-	wait   func(context.Context, time.Duration) error
-	// cursor is where the next page begins; empty is the start.
-	cursor string
+// events is what is asked for.
+func (c Listen) events() *v2.ListEvents {
+	in := &v2.ListEvents{}
+	if in.Query.ClientID = c.Client; c.From != "start" {
+		in.Query.Cursor = c.From
+	}
+	for _, t := range c.Types {
+		in.Query.Types = append(in.Query.Types, domain.EventType(t))
+	}
+	return in
 }
 
-// run follows events until ctx ends, or the service refuses to show them.
-func (f *follower) run(ctx context.Context) error {
-	again := followAgain
-	for ctx.Err() == nil {
-		page, err := f.page(ctx)
-		var refused *refusedRead
-		var elsewhere *redirected
-		switch {
-		case ctx.Err() != nil:
-		case errors.As(err, &refused) && !refused.passes(), errors.As(err, &elsewhere):
+// postAll posts the events of a page. The error is that ctx ended.
+func (c Listen) postAll(ctx context.Context, s cli.Env, to *webhook.Endpoints, events []v2.Event) error {
+	for _, event := range events {
+		body, err := json.Marshal(event)
+		if err != nil {
 			return err
-		case err != nil:
-			until := again
-			if refused != nil {
-				until = max(again, refused.after)
-			}
-			fmt.Fprintf(f.Env.Err, "no events: %v; trying again in %v\n", err, until)
-			_ = f.wait(ctx, until)
-			again = min(2*again, followLongest)
-		default:
-			again = followAgain
-			f.postAll(ctx, page)
-			if !page.Page.HasMore {
-				_ = f.wait(ctx, followEvery)
-			}
 		}
-	}
-	return nil
-}
-
-// followedPage is a page of events.
-type followedPage struct {
-	Data []json.RawMessage
-	Page struct {
-		NextCursor string `json:"next_cursor"`
-		HasMore    bool   `json:"has_more"`
-	}
-}
-
-// postAll posts the events of a page. The cursor moves on when all have been tried.
-func (f *follower) postAll(ctx context.Context, page followedPage) {
-	for _, body := range page.Data {
+		try := to.Send(ctx, c.ForwardTo, event.ID.String(), []string{c.Secret}, body)
 		if ctx.Err() != nil {
-			return
-		}
-		var event struct {
-			ID   string
-			Type domain.EventType
-		}
-		_ = json.Unmarshal(body, &event) // what it lacks is shown as such
-		try := f.to.Send(ctx, f.ForwardTo, event.ID, []string{f.Secret}, body)
-		if ctx.Err() != nil {
-			return
+			return ctx.Err()
 		}
 		status := strconv.Itoa(try.StatusCode)
 		if try.StatusCode == 0 {
 			status = "failed: " + try.Response
 		}
-		fmt.Fprintf(f.Out, "%s %s %s %s (%d ms)\n", try.At.UTC().Format(time.RFC3339), event.Type, event.ID, status, try.DurationMS)
+		fmt.Fprintf(s.Out, "%s %s %s %s (%d ms)\n", try.At.UTC().Format(time.RFC3339), event.Type, event.ID, status, try.DurationMS)
 	}
-	f.cursor = page.Page.NextCursor
-}
-
-// page reads the events after the cursor.
-func (f *follower) page(ctx context.Context) (page followedPage, err error) {
-	asked := *f.events
-	query := url.Values{"limit": {strconv.Itoa(followLimit)}}
-	for name, value := range map[string]string{
-		"cursor": f.cursor, "types": strings.Join(f.Types, ","), "client_id": f.Client,
-	} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	asked.RawQuery = query.Encode()
-	text, err := readWithKey(ctx, f.client, f.Key, asked.String(), followMax)
-	if err != nil {
-		return page, err
-	}
-	if err := json.Unmarshal(text, &page); err != nil || page.Page.NextCursor == "" {
-		return page, &refusedRead{status: http.StatusOK, message: "and no page of events: does --url name the service?"}
-	}
-	return page, nil
+	return nil
 }

@@ -17,6 +17,14 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"partnerapi/cmd/internal/cli"
+	"partnerapi/domain"
+)
+
+// The ids of events.
+var (
+	first, bad = domain.EventID{1}.String(), domain.EventID{9}.String()
+	second     = domain.EventID{2}.String()
+	third      = domain.EventID{3}.String()
 )
 
 // following is a service whose answers a test says, and an endpoint.
@@ -33,7 +41,7 @@ type following struct {
 func page(cursor string, more bool, ids ...string) func(http.ResponseWriter) {
 	var items []string
 	for _, id := range ids {
-		items = append(items, fmt.Sprintf(`{"id":%q,"type":"user.updated","created_at":"2026-06-15T12:00:00Z","client_id":"cli_1","data":{"n":1}}`, id))
+		items = append(items, fmt.Sprintf(`{"id":%q,"type":"user.updated","created_at":"2026-06-15T12:00:00Z","client_id":%q,"data":{"n":1}}`, id, domain.ClientID{1}))
 	}
 	return func(w http.ResponseWriter) {
 		fmt.Fprintf(w, `{"data":[%s],"page":{"next_cursor":%q,"has_more":%t}}`, strings.Join(items, ","), cursor, more)
@@ -68,11 +76,11 @@ func (f *following) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w)
 }
 
-// wait notes a pause.
+// wait notes a pause, without the tenth more or less.
 func (f *following) wait(_ context.Context, d time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.pauses = append(f.pauses, d)
+	f.pauses = append(f.pauses, d.Round(time.Second))
 	return nil
 }
 
@@ -90,7 +98,7 @@ func (f *following) run(change func(*Listen)) (out, errs string, err error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.posted = append(f.posted, r.Header.Get("Webhook-Id"))
-		if r.Header.Get("Webhook-Id") == "evt_bad" {
+		if r.Header.Get("Webhook-Id") == bad {
 			w.WriteHeader(http.StatusTeapot)
 		}
 	}))
@@ -119,8 +127,8 @@ func TestListen(t *testing.T) {
 	t.Parallel()
 	f := &following{t: t, answers: []func(http.ResponseWriter){
 		refusing(503, "", "starting"), refusing(429, "17", "slow down"), page("c1", false),
-		page("c2", true, "evt_1", "evt_bad"), page("c3", false, "evt_2"),
-		abort, abort, page("c4", false, "evt_3"), page("c5", false, "never"),
+		page("c2", true, first, bad), page("c3", false, second),
+		abort, abort, page("c4", false, third), page("c5", false, domain.EventID{4}.String()),
 	}}
 	out, errs, err := f.run(func(c *Listen) { c.Types, c.Client = []string{"user.updated", "user.created"}, "cli_1" })
 	if err != nil {
@@ -129,20 +137,20 @@ func TestListen(t *testing.T) {
 	var cursors []string
 	for _, q := range f.asked {
 		cursors = append(cursors, q.Get("cursor"))
-		if q.Get("types") != "user.updated,user.created" || q.Get("client_id") != "cli_1" || q.Get("limit") != "100" {
+		if q.Get("types") != "user.updated,user.created" || q.Get("client_id") != "cli_1" {
 			t.Error(q)
 		}
 	}
 	if got := strings.Join(cursors, " "); got != "latest latest latest c1 c2 c3 c3 c3 c4" {
 		t.Error(got)
 	}
-	if !slices.Equal(f.posted, []string{"evt_1", "evt_bad", "evt_2", "evt_3"}) {
+	if !slices.Equal(f.posted, []string{first, bad, second, third}) {
 		t.Error(f.posted)
 	}
 	if want := []time.Duration{time.Second, 17 * time.Second, time.Second, time.Second, time.Second, time.Second}; !slices.Equal(f.pauses, want) {
 		t.Error(f.pauses)
 	}
-	for _, want := range []string{"signed with whsec_AAEC", " user.updated evt_1 200 (", " user.updated evt_bad 418 (", "evt_3 200"} {
+	for _, want := range []string{"signed with whsec_AAEC", " user.updated " + first + " 200 (", " user.updated " + bad + " 418 (", third + " 200"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q lacks %q", out, want)
 		}
@@ -157,9 +165,9 @@ func TestListen(t *testing.T) {
 // begins with the oldest events.
 func TestListenAway(t *testing.T) {
 	t.Parallel()
-	f := &following{t: t, answers: []func(http.ResponseWriter){page("c1", false, "evt_1"), page("c2", false)}}
+	f := &following{t: t, answers: []func(http.ResponseWriter){page("c1", false, first), page("c2", false)}}
 	out, _, err := f.run(func(c *Listen) { c.ForwardTo, c.Secret, c.From = "http://127.0.0.1:1/", "", "start" })
-	if err != nil || !strings.Contains(out, "evt_1 failed: ") || !strings.Contains(out, "signed with whsec_") || f.asked[0].Has("cursor") {
+	if err != nil || !strings.Contains(out, first+" failed: ") || !strings.Contains(out, "signed with whsec_") || f.asked[0].Has("cursor") {
 		t.Errorf("%v: %s %v", err, out, f.asked)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"partnerapi/client"
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/v2/op/mcp"
@@ -31,9 +32,8 @@ type MCP struct {
 
 // Validate refuses a bridge that leads nowhere.
 func (c MCP) Validate() error {
-	u, err := url.Parse(c.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("--url: %q is not an http or https address", c.URL)
+	if _, err := client.New(client.Config{URL: c.URL}); err != nil {
+		return fmt.Errorf("--url: %w", err)
 	}
 	return c.ValidateKey()
 }
@@ -43,16 +43,20 @@ func (c MCP) Validate() error {
 func (c MCP) Run(ctx context.Context, s cli.Env) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	endpoint := strings.TrimRight(c.URL, "/") + mcp.Path + c.query()
-	carrier := &carrier{key: c.Key}
-	if err := c.probe(ctx, carrier, endpoint); err != nil {
+	endpoint := mcp.Path + c.query()
+	carrier := &carrier{}
+	service, err := client.New(client.Config{URL: c.URL, Key: c.Key, Transport: carrier})
+	if err != nil {
+		return err
+	}
+	if err := c.probe(ctx, service, endpoint); err != nil {
 		return err
 	}
 	far, err := (&sdk.StreamableClientTransport{
-		Endpoint: endpoint, HTTPClient: newHTTPClient(carrier, 0), MaxRetries: -1, DisableStandaloneSSE: true,
+		Endpoint: strings.TrimRight(c.URL, "/") + endpoint, HTTPClient: service.HTTP(), MaxRetries: -1, DisableStandaloneSSE: true,
 	}).Connect(ctx)
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w", endpoint, err)
+		return fmt.Errorf("connect to %s: %w", c.URL, err)
 	}
 	near, err := (&sdk.IOTransport{Reader: io.NopCloser(s.In), Writer: keptOpen{output.ForJSON(s.Out)}}).Connect(ctx)
 	if err != nil {
@@ -82,17 +86,12 @@ func (c MCP) query() string {
 
 // probe asks for a stream, which the server does not have: that it says so shows
 // that it is there and takes the key.
-func (c MCP) probe(ctx context.Context, carrier http.RoundTripper, endpoint string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint, nil)
-	if err != nil {
-		return fmt.Errorf("--url: %w", err)
-	}
-	resp, err := newHTTPClient(carrier, 0).Do(r)
+func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string) error {
+	a, err := service.Send(ctx, client.Request{Method: http.MethodGet, Path: endpoint})
 	if err != nil {
 		return fmt.Errorf("cannot reach %s: %w", c.URL, err)
 	}
-	defer resp.Body.Close()
-	switch resp.StatusCode {
+	switch a.Status {
 	case http.StatusMethodNotAllowed:
 		return nil
 	case http.StatusUnauthorized:
@@ -100,17 +99,18 @@ func (c MCP) probe(ctx context.Context, carrier http.RoundTripper, endpoint stri
 	case http.StatusNotFound:
 		return fmt.Errorf("%s has no MCP server: it needs release %s of the API", c.URL, mcp.Since)
 	}
-	return fmt.Errorf("%s answers %s", endpoint, resp.Status)
+	if err := a.Err(); err != nil {
+		return fmt.Errorf("%s: %w", c.URL, err)
+	}
+	return fmt.Errorf("%s%s answers %d", c.URL, endpoint, a.Status)
 }
 
 func errKeyRefused(address string) error {
 	return fmt.Errorf("%s refuses the key in PARTNERAPI_KEY: it is unknown, expired or revoked", address)
 }
 
-// carrier sends requests with the key, and the protocol's version once it is
-// known.
+// carrier sends requests with the protocol's version once it is known.
 type carrier struct {
-	key     string
 	version atomic.Value // of string
 	refused atomic.Bool  // the key
 }
@@ -118,7 +118,6 @@ type carrier struct {
 // RoundTrip sends a request.
 func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header.Set("X-API-Key", c.key)
 	if version, ok := c.version.Load().(string); ok && r.Header.Get("Mcp-Protocol-Version") == "" {
 		r.Header.Set("Mcp-Protocol-Version", version)
 	}

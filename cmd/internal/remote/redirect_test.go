@@ -45,7 +45,7 @@ func TestListenIsNotRedirected(t *testing.T) {
 		t.Errorf("%d requests to the other host: %v", came.Load(), err)
 	}
 
-	event := `{"data":[{"id":"evt_1","type":"user.created"}],"page":{"next_cursor":"c","has_more":false}}`
+	event := `{"data":[{"id":"` + first + `","type":"user.created"}],"page":{"next_cursor":"c","has_more":false}}`
 	address, came = elsewhereFor(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/v2/events" {
 			_, _ = w.Write([]byte(event))
