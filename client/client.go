@@ -72,7 +72,7 @@ type Client struct {
 func New(c Config) (*Client, error) {
 	at, err := url.Parse(c.URL)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.RawQuery != "" || at.Fragment != "" {
-		return nil, fmt.Errorf("%q is no address of a service: give one such as https://api.example.com", c.URL)
+		return nil, fmt.Errorf("%q is no address of a service: give one such as https://api.example.com, without /v1 or /v2", c.URL)
 	}
 	c.UserAgent = cmp.Or(c.UserAgent, "partnerapi-go/"+op.Latest.String())
 	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)

@@ -129,9 +129,9 @@ func Compare(ctx context.Context, c Config) (*Report, error) {
 // close ends the work, and puts the report in order.
 func (r *run) close() {
 	r.report.sort(r.operations)
-	r.service.client.CloseIdleConnections()
+	r.service.client.Close()
 	if r.old != nil {
-		r.old.client.CloseIdleConnections()
+		r.old.client.Close()
 	}
 }
 

@@ -3,23 +3,20 @@ package parity
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"partnerapi/client"
 )
 
 const (
 	// maxInFlight is how many requests are in progress at a time.
 	maxInFlight = 4
-	// maxAnswer bounds an answer, in bytes.
-	maxAnswer = 64 << 20
 	// answerWithin is how long a service may take to answer.
 	answerWithin = time.Minute
 	// maxTries bounds how often a request is sent that is answered 429, 502, 503, 504
@@ -53,10 +50,10 @@ type answer struct {
 
 // service is a service that is read.
 type service struct {
-	base, key string
+	base string
 	// variable is what stands in commands for the key.
 	variable string
-	client   *http.Client
+	client   *client.Client
 	wait     Wait
 	say      func(string) // says for what is waited
 	slots    chan struct{}
@@ -73,17 +70,12 @@ type Wait func(ctx context.Context, d time.Duration) error
 
 // newService checks an address.
 func newService(base, key, variable string, c Config) (*service, error) {
-	at, err := url.Parse(base)
-	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.RawQuery != "" {
-		return nil, fmt.Errorf("%q is no address of a service: give one such as https://api.example.com, without /v1", base)
+	calls, err := client.New(client.Config{URL: base, Key: key, Timeout: answerWithin})
+	if err != nil {
+		return nil, err
 	}
 	return &service{
-		base: strings.TrimSuffix(base, "/"), key: key, variable: variable, wait: c.Wait, say: c.Say,
-		client: &http.Client{
-			Timeout: answerWithin, Transport: http.DefaultTransport.(*http.Transport).Clone(),
-			// The key is for this service alone.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		base: strings.TrimRight(base, "/"), variable: variable, client: calls, wait: c.Wait, say: c.Say,
 		slots: make(chan struct{}, maxInFlight), run: "parity-" + rand.Text()[:8] + "-",
 	}, nil
 }
@@ -132,31 +124,15 @@ func retryAfter(h http.Header) time.Duration {
 // once sends a request.
 func (s *service) once(ctx context.Context, r request) (answer, error) {
 	a := answer{request: r, from: s, id: s.run + strconv.FormatInt(s.sent.Add(1), 10)}
-	out, err := http.NewRequestWithContext(ctx, r.method, s.base+r.path, strings.NewReader(r.body))
+	got, err := s.client.Send(ctx, client.Request{
+		Method: r.method, Path: r.path, Body: []byte(r.body), NoKey: r.noKey, Header: http.Header{"X-Request-Id": {a.id}},
+	})
+	if got != nil {
+		s.met.Store(true)
+		a.status, a.header, a.body = got.Status, got.Header, got.Body
+	}
 	if err != nil {
 		return a, err
-	}
-	out.Header.Set("X-Request-Id", a.id)
-	if r.body != "" {
-		out.Header.Set("Content-Type", "application/json")
-	}
-	if !r.noKey {
-		out.Header.Set("X-API-Key", s.key)
-	}
-
-	response, err := s.client.Do(out)
-	if err != nil {
-		return a, err
-	}
-	defer response.Body.Close()
-	s.met.Store(true)
-	a.status, a.header = response.StatusCode, response.Header
-	a.body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
-	if err == nil && len(a.body) > maxAnswer {
-		err = errors.New("the answer is over 64 MiB")
-	}
-	if err != nil {
-		return a, fmt.Errorf("read the answer to %s %s%s: %w", r.method, s.base, r.path, err)
 	}
 	if !r.noKey {
 		s.spent(a.header)

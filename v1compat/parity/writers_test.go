@@ -5,14 +5,12 @@ package parity
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"partnerapi/client"
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v1compat/v1test"
@@ -74,24 +72,16 @@ func (w *writers) wait(ctx context.Context, d time.Duration) error {
 
 // do sends a write, which may be refused as others write too.
 func (w *writers) do(method, path, body string) []byte {
-	out, err := http.NewRequestWithContext(w.s.T.Context(), method, w.s.URL+path, strings.NewReader(body))
+	got, err := w.s.Caller(w.tenant.Key).Send(w.s.T.Context(), client.Request{Method: method, Path: path, Body: []byte(body)})
 	if err != nil {
 		w.s.T.Error(err)
 		return nil
 	}
-	out.Header.Set("X-API-Key", w.tenant.Key)
-	got, err := http.DefaultClient.Do(out)
-	if err != nil {
-		w.s.T.Error(err)
-		return nil
-	}
-	defer got.Body.Close()
-	text, _ := io.ReadAll(got.Body)
-	if got.StatusCode >= 500 || got.StatusCode == 400 {
-		w.s.T.Errorf("%s %s: %d %s", method, path, got.StatusCode, text)
+	if got.Status >= 500 || got.Status == 400 {
+		w.s.T.Errorf("%s %s: %d %s", method, path, got.Status, got.Body)
 	}
 	w.wrote()
-	return text
+	return got.Body
 }
 
 // write is the n-th write of a writer, to users of its own and to those that all share.
