@@ -1,14 +1,15 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"partnerapi/client"
 	"partnerapi/v2/op/openapi/openapitest"
 )
 
@@ -52,32 +53,26 @@ type response struct {
 // try sends a request with a key; a body that is not nil is sent as JSON.
 // Headers are pairs of name and value.
 func (c caller) try(method, path, key string, body any, headers ...string) (response, error) {
-	var text io.Reader
+	r := client.Request{Method: method, Path: path, Header: http.Header{}}
 	if body != nil {
-		encoded, err := json.Marshal(body)
-		if err != nil {
+		var err error
+		if r.Body, err = json.Marshal(body); err != nil {
 			return response{}, err
 		}
-		text = strings.NewReader(string(encoded))
-	}
-	// Not the test's context: it ends before what is cleaned up.
-	req, err := http.NewRequest(method, c.address+path, text)
-	if err != nil {
-		return response{}, err
-	}
-	if key != "" {
-		req.Header.Set("X-API-Key", key)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
+		r.Header.Set(headers[i], headers[i+1])
 	}
-	answer, err := c.transport.RoundTrip(req)
+	service, err := client.New(client.Config{URL: c.address, Key: key, Transport: c.transport, Timeout: time.Hour})
 	if err != nil {
 		return response{}, err
 	}
-	defer answer.Body.Close()
-	read, err := io.ReadAll(answer.Body)
-	return response{c.t, answer.StatusCode, answer.Header, read}, err
+	// Not the test's context: it ends before what is cleaned up.
+	a, err := service.Send(context.Background(), r)
+	if a == nil {
+		return response{}, err
+	}
+	return response{c.t, a.Status, a.Header, a.Body}, err
 }
 
 func (c caller) do(method, path, key string, body any, headers ...string) response {
