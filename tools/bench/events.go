@@ -1,14 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"time"
 
+	"partnerapi/client"
 	"partnerapi/domain"
+	v2 "partnerapi/v2"
 	"partnerapi/v2/op/mcp"
 )
 
@@ -44,14 +45,14 @@ func (b *bench) eventPage(p eventPage) finder {
 // middleOfEvents walks through half of the events, and returns where it got, as a
 // query.
 func (b *bench) middleOfEvents(ctx context.Context) (cursor string) {
-	for range published / 2 / 500 {
-		page := ask[struct {
-			Page struct {
-				Cursor string `json:"next_cursor"`
-			}
-		}](b.service.address, b.get("/v2/events?limit=500"+cursor))
-		cursor = "&cursor=" + url.QueryEscape(page.Page.Cursor)
-		check(ctx.Err())
+	in, pages := &v2.ListEvents{}, 0
+	in.Query.Limit = 500
+	for page, err := range client.Feed(ctx, b.caller(), v2.New(nil, nil).ListEvents, in, 0) {
+		check(err)
+		cursor = "&cursor=" + url.QueryEscape(page.Page.NextCursor)
+		if pages++; pages == published/2/500 {
+			break
+		}
 	}
 	return cursor
 }
@@ -102,16 +103,12 @@ func message(key, query, method string, params object, headers ...string) []byte
 func (b *bench) session(ctx context.Context) string {
 	hello := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,`+
 		`"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`, protocol)
-	r := must(http.NewRequestWithContext(ctx, http.MethodPost, "http://"+b.service.address+mcp.Path,
-		bytes.NewReader(hello)))
-	r.Header.Set("X-API-Key", b.keys[0])
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", accepted)
-	answer := must(http.DefaultClient.Do(r))
-	defer answer.Body.Close()
+	answer := must(b.caller().Send(ctx, client.Request{
+		Method: http.MethodPost, Path: mcp.Path, Body: hello, Header: http.Header{"Accept": {accepted}},
+	}))
 	session := answer.Header.Get("Mcp-Session-Id")
-	if answer.StatusCode != http.StatusOK || session == "" {
-		fail("no session was begun: %s", answer.Status)
+	if answer.Status != http.StatusOK || session == "" {
+		fail("no session was begun: %d", answer.Status)
 	}
 	return session
 }

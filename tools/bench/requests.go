@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"partnerapi/client"
 )
 
 // object is one of JSON.
@@ -82,6 +84,11 @@ func ask[T any](address string, request []byte) (answer T) {
 	check(c.send(request, &body))
 	check(json.Unmarshal(body.Bytes(), &answer))
 	return answer
+}
+
+// caller calls the service with the first key, where nothing is measured.
+func (b *bench) caller() *client.Client {
+	return must(client.New(client.Config{URL: "http://" + b.service.address, Key: b.keys[0]}))
 }
 
 // lane is what is timed: requests to a server, one after another.
