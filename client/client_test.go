@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"partnerapi/client"
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
@@ -109,6 +111,49 @@ func TestAnswerIsLost(t *testing.T) {
 	in.Body.Name = "Other"
 	if _, err := client.Call(client.WithIdempotencyKey(t.Context(), "order-1"), c, h.API.CreateClient, in); !domain.IsCode(err, domain.Conflict) {
 		t.Error(err)
+	}
+}
+
+// TestService: lists and the feed of a running service, page by page.
+func TestService(t *testing.T) {
+	t.Parallel()
+	h := v2test.New(t, v2test.Options{})
+	tenant := h.Tenant("Acme")
+	names := []string{"Able & Co", "Baker <1>", "Charlie"}
+	for _, name := range names {
+		h.Client(tenant, name)
+	}
+	h.Publish()
+	c := h.Caller(tenant.Key)
+
+	list := &v2.ListClients{}
+	list.Query.Limit = 2
+	var listed []string
+	for of, err := range client.Items(t.Context(), c, h.API.ListClients, list) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed = append(listed, of.Name)
+	}
+	feed := &v2.ListEvents{}
+	feed.Query.Limit, feed.Query.Types = 2, v2.EnumList[domain.EventType]{domain.ClientCreated}
+	shown := string(h.Get("/v2/events?types=client.created", tenant.Key).Want(http.StatusOK).Body)
+	var followed []string
+	for page, err := range client.Feed(t.Context(), c, h.API.ListEvents, feed, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range page.Data {
+			var of v2.Client
+			text, err := json.Marshal(event)
+			if err != nil || event.Data.Into(&of) != nil || !strings.Contains(shown, string(text)) {
+				t.Errorf("%s, %v is not in %s", text, err, shown)
+			}
+			followed = append(followed, of.Name)
+		}
+	}
+	if !slices.Equal(listed, names) || !slices.Equal(followed, names) {
+		t.Errorf("listed %q, followed %q", listed, followed)
 	}
 }
 
