@@ -56,6 +56,11 @@ func WithSlowLog(log *slog.Logger, after time.Duration) Option {
 // WithConns bounds the number of connections; the default is pg.DefaultConns.
 func WithConns(n int) Option { return func(o *options) { o.pool = append(o.pool, pg.WithConns(n)) } }
 
+// WithPooler says what is at the URL, and where the server itself is; see pg.WithPooler.
+func WithPooler(found pg.Pooler, direct string) Option {
+	return func(o *options) { o.pool = append(o.pool, pg.WithPooler(found, direct)) }
+}
+
 // WithStrictLocks makes a Change fail that locks rows out of the lock order: for
 // tests.
 func WithStrictLocks() Option { return func(o *options) { o.strict = true } }

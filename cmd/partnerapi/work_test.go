@@ -170,7 +170,7 @@ func TestConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	const byDefault, reserved = 100, 3
-	if n := 2 * line.Serve.Needs(true); n > byDefault-reserved {
+	if n := 2 * line.Serve.Needs(true, pg.NoPooler); n > byDefault-reserved {
 		t.Errorf("two processes need %d connections", n)
 	}
 

@@ -25,7 +25,7 @@ const (
 // pool's, of which a process has up to Listeners. It returns an error when that
 // connection or on fails, or when ctx ends.
 func (d *DB) Listen(ctx context.Context, channel string, silence time.Duration, on func(ListenEvent) error) error {
-	conn, err := pgx.ConnectConfig(ctx, d.pool.Config().ConnConfig)
+	conn, err := pgx.ConnectConfig(ctx, d.sessions.Config().ConnConfig)
 	if err != nil {
 		return d.TranslateError("listen to "+channel, err)
 	}

@@ -10,7 +10,7 @@ import (
 // It waits for the lock. The lock belongs to a connection of its own, and a crash
 // releases it.
 func (d *DB) WithAdvisoryLock(ctx context.Context, name string, fn func(context.Context) error) error {
-	conn, err := d.pool.Acquire(ctx)
+	conn, err := d.sessions.Acquire(ctx)
 	if err != nil {
 		return d.TranslateError("lock "+name, err)
 	}
@@ -25,7 +25,7 @@ func (d *DB) WithAdvisoryLock(ctx context.Context, name string, fn func(context.
 // TryAdvisoryLock is WithAdvisoryLock where the lock is free. It reports false,
 // and does nothing, where another holds it.
 func (d *DB) TryAdvisoryLock(ctx context.Context, name string, fn func(context.Context) error) (bool, error) {
-	conn, err := d.pool.Acquire(ctx)
+	conn, err := d.sessions.Acquire(ctx)
 	if err != nil {
 		return false, d.TranslateError("lock "+name, err)
 	}

@@ -34,11 +34,15 @@ const Listeners = 4
 
 // DB is a pool of connections to one database. It is safe for concurrent use.
 type DB struct {
-	pool    *pgxpool.Pool
-	sql     *sql.DB
-	clock   domain.Clock
-	clashes map[string]*domain.Error
-	gate    *gate
+	pool *pgxpool.Pool
+	// sessions is a pool of connections that keep their session; pool, but behind a
+	// pooler in transaction mode.
+	sessions *pgxpool.Pool
+	pooler   Pooler
+	sql      *sql.DB
+	clock    domain.Clock
+	clashes  map[string]*domain.Error
+	gate     *gate
 	// traced says that statements are shown to a tracer, by their names.
 	traced bool
 }
@@ -52,6 +56,8 @@ type options struct {
 	conns   int
 	clashes map[string]*domain.Error
 	slow    *slowLog
+	pooler  Pooler
+	direct  string
 }
 
 // WithClock makes Now return the time of clock; the default is the server's.
@@ -70,45 +76,87 @@ func WithClashes(clashes map[string]*domain.Error) Option {
 	return func(o *options) { o.clashes = clashes }
 }
 
+// WithPooler says what FindPooler found at the URL of Open, and at which other URL the
+// server itself is, where that is not empty: for Listen, advisory locks of a session and
+// SQL.
+func WithPooler(found Pooler, direct string) Option {
+	return func(o *options) { o.pooler, o.direct = found, direct }
+}
+
+// connectWithin bounds how long a connection may take to be made.
+const connectWithin = 5 * time.Second
+
 // Open opens the database at a postgres:// URL. It does not connect yet.
 func Open(url string, opts ...Option) (*DB, error) {
 	o := options{conns: DefaultConns}
 	for _, opt := range opts {
 		opt(&o)
 	}
-
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		return nil, fmt.Errorf("read the database URL: %w", err)
-	}
-	config.MaxConns = int32(max(o.conns, 2) + ReservedConns)
-	config.MaxConnIdleTime = 5 * time.Minute
-	config.AfterConnect = prepareTypes
+	d := &DB{pooler: o.pooler, clock: o.clock, clashes: o.clashes, gate: newGate(max(o.conns, 2))}
+	var measure func(context.Context, *pgx.Conn) (bool, error)
 	if o.clock == nil {
 		server := &serverClock{machine: domain.SystemClock{}}
-		o.clock, config.PrepareConn = server, server.prepareConn
+		d.clock, measure = server, server.prepareConn
 	}
 	if o.slow != nil {
 		o.slow.next, o.tracer = o.tracer, o.slow
 	}
+	d.traced = o.tracer != nil
 
-	config.ConnConfig.Tracer = o.tracer
-	config.ConnConfig.ConnectTimeout = 5 * time.Second
-	// What is sent through database/sql, by migrations, the files of v1's ids and
-	// tests, is planned for its values; Query says itself how it is planned.
-	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
-	setSession(config.ConnConfig.RuntimeParams)
-	d, err := open(config, o.clock, o.clashes)
-	if err != nil {
+	var err error
+	if d.pool, err = o.open(url, max(o.conns, 2)+ReservedConns, o.pooler, measure); err != nil {
 		return nil, err
 	}
-	d.traced = o.tracer != nil
+	d.sessions = d.pool
+	if o.direct != "" {
+		if d.sessions, err = o.open(o.direct, ReservedConns, NoPooler, nil); err != nil {
+			d.pool.Close()
+			return nil, err
+		}
+	}
+	d.sql = stdlib.OpenDBFromPool(d.sessions)
 	return d, nil
 }
 
-// setSession sets what every session begins with.
-func setSession(params map[string]string) {
+// open opens a pool of connections to what is behind a pooler, or none.
+func (o options) open(
+	url string, conns int, behind Pooler, prepare func(context.Context, *pgx.Conn) (bool, error),
+) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read the database URL: %w", err)
+	}
+	config.MaxConns = int32(conns)
+	config.MaxConnIdleTime = 5 * time.Minute
+	config.PrepareConn = prepare
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		prepareTypes(conn)
+		if behind != SessionPooler {
+			return nil
+		}
+		_, err := conn.Exec(ctx, "SET jit = off")
+		return err
+	}
+	config.ConnConfig.Tracer = o.tracer
+	config.ConnConfig.ConnectTimeout = connectWithin
+	// What is sent through database/sql, by migrations, the files of v1's ids and
+	// tests, is planned for its values; Query says itself how it is planned.
+	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	setSession(config.ConnConfig.RuntimeParams, behind)
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, fmt.Errorf("open the pool: %w", err)
+	}
+	return pool, nil
+}
+
+// setSession sets what every session begins with. A pooler takes the time zone alone:
+// jit is set after that in session mode, and by the role in transaction mode.
+func setSession(params map[string]string, behind Pooler) {
 	params["timezone"] = "UTC"
+	if behind != NoPooler {
+		return
+	}
 	// Requests find rows by keys; compiling a plan to machine code costs more
 	// than it saves there.
 	params["jit"] = "off"
@@ -117,16 +165,6 @@ func setSession(params map[string]string) {
 	params["tcp_keepalives_idle"] = "30"
 	params["tcp_keepalives_interval"] = "10"
 	params["tcp_keepalives_count"] = "3"
-}
-
-func open(config *pgxpool.Config, clock domain.Clock, clashes map[string]*domain.Error) (*DB, error) {
-	pool, err := pgxpool.NewWithConfig(context.Background(), config)
-	if err != nil {
-		return nil, fmt.Errorf("open the pool: %w", err)
-	}
-	d := &DB{pool: pool, clock: clock, clashes: clashes, gate: newGate(int(config.MaxConns) - ReservedConns)}
-	d.sql = stdlib.OpenDBFromPool(pool)
-	return d, nil
 }
 
 type statementKey struct{}
@@ -152,12 +190,17 @@ func StatementName(ctx context.Context) string {
 func (d *DB) Pool() *pgxpool.Pool { return d.pool }
 
 // SQL is the pool for what speaks database/sql: migrations, and commands that have a
-// process of their own. It passes the gate by: a test says who may use it.
+// process of their own. Its connections keep their session. It passes the gate by: a
+// test says who may use it.
 func (d *DB) SQL() *sql.DB { return d.sql }
 
-// Close closes the pool. It waits for connections in use.
+// Pooler is what the connections lead to, as WithPooler said.
+func (d *DB) Pooler() Pooler { return d.pooler }
+
+// Close closes the pools. It waits for connections in use.
 func (d *DB) Close() error {
 	err := d.sql.Close()
+	d.sessions.Close()
 	d.pool.Close()
 	return err
 }
@@ -180,11 +223,10 @@ func (d *DB) At(now time.Time) *DB {
 
 // prepareTypes makes a connection read times in UTC, whatever the machine's
 // zone, and hand UUIDs to scanners as the 16 bytes that they came in.
-func prepareTypes(_ context.Context, conn *pgx.Conn) error {
+func prepareTypes(conn *pgx.Conn) {
 	types := conn.TypeMap()
 	types.RegisterType(&pgtype.Type{
 		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 	})
 	types.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: plainUUID{}})
-	return nil
 }

@@ -221,10 +221,14 @@ func Prepared(q Query) Query { return prepared{q} }
 // once is a query whose text will not be run again: nothing is kept of it.
 type once struct{ Query }
 
-// planOf is how a query is planned.
-func planOf(q Query) pgx.QueryExecMode {
+// planOf is how a query is planned. Behind a pooler that does not know prepared
+// statements none is kept: each is sent whole, in one round trip.
+func (d *DB) planOf(q Query) pgx.QueryExecMode {
 	switch q.(type) {
 	case prepared:
+		if d.pooler == TransactionPooler {
+			return pgx.QueryExecModeCacheDescribe
+		}
 		return pgx.QueryExecModeCacheStatement
 	case once:
 		return pgx.QueryExecModeDescribeExec

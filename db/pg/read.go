@@ -14,6 +14,7 @@ import (
 type Runner interface {
 	run(ctx context.Context, fn func(*pgx.Conn) error) error
 	named(ctx context.Context, doing string) context.Context
+	planOf(q Query) pgx.QueryExecMode
 	TranslateError(doing string, err error) error
 }
 
@@ -29,7 +30,7 @@ func some[Row any](ctx context.Context, r Runner, doing string, q Query, expecte
 	var s statement
 	q.write(&s)
 	err = r.run(ctx, func(conn *pgx.Conn) error {
-		answer, err := conn.Query(r.named(ctx, doing), string(s.text), append([]any{planOf(q)}, s.args...)...)
+		answer, err := conn.Query(r.named(ctx, doing), string(s.text), append([]any{r.planOf(q)}, s.args...)...)
 		if err != nil {
 			return err
 		}
@@ -70,7 +71,7 @@ func Exec(ctx context.Context, r Runner, doing string, q Query) (changed int, er
 	var s statement
 	q.write(&s)
 	err = r.run(ctx, func(conn *pgx.Conn) error {
-		tag, err := conn.Exec(r.named(ctx, doing), string(s.text), append([]any{planOf(q)}, s.args...)...)
+		tag, err := conn.Exec(r.named(ctx, doing), string(s.text), append([]any{r.planOf(q)}, s.args...)...)
 		changed = int(tag.RowsAffected())
 		return err
 	})

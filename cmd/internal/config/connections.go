@@ -16,9 +16,13 @@ const MinConnections = 5
 
 // Needs is how many connections a process may have open: those of its pool, with
 // the reserved ones, and those that listen, less the two for mail and reports where it
-// leaves the background work to others.
-func (f WorkFlags) Needs(working bool) int {
+// leaves the background work to others. A pooler in transaction mode is between the
+// server and all of the pool but as many as are reserved.
+func (f WorkFlags) Needs(working bool, behind pg.Pooler) int {
 	n := f.Connections + pg.ReservedConns + pg.Listeners
+	if behind.Shared() {
+		n -= f.Connections
+	}
 	if !working {
 		n -= 2
 	}
@@ -28,7 +32,7 @@ func (f WorkFlags) Needs(working bool) int {
 // CheckConnections reports an error where the process may need more connections
 // than the database allows, and warns where others leave too few.
 func (f WorkFlags) CheckConnections(ctx context.Context, d *db.DB, log *slog.Logger, working bool) error {
-	need := f.Needs(working)
+	need := f.Needs(working, d.Pooler())
 	has, err := doctor.ReadConnections(ctx, d)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ package database
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/embedded"
 	"partnerapi/db/migrate"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -26,6 +28,7 @@ import (
 // the embedded one of a data directory, which the command joins or starts.
 type Flags struct {
 	DatabaseURL string `name:"database-url" placeholder:"URL" help:"A PostgreSQL database, as postgres://user:password@host/name. Without it, the embedded one of --data-dir is used."`
+	DirectURL   string `name:"direct-database-url" placeholder:"URL" help:"PostgreSQL itself, where --database-url leads to a pooler in transaction mode: for LISTEN, locks of a session and migrations."`
 	DataDir     string `name:"data-dir" default:"./data" type:"path" help:"Where the embedded database and the files are kept."`
 	PostgresBin string `name:"postgres-bin" placeholder:"DIR" help:"The folder of the PostgreSQL server's programs, where they are not in a usual place."`
 }
@@ -124,6 +127,57 @@ func (f Flags) EmbeddedDir() string { return filepath.Join(f.DataDir, "postgres"
 // Connect opens the database, made where it is not there, without a look at the
 // tables. For a lasting use, an embedded server is supervised until it is closed.
 func (f Flags) Connect(ctx context.Context, progress io.Writer, use *Lasting) (*db.DB, func() error, error) {
+	found, err := f.FindPooler(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := f.CheckPooler(ctx, found); err != nil {
+		return nil, nil, err
+	}
+	return f.ConnectBehind(ctx, found, progress, use)
+}
+
+// FindPooler says what --database-url leads to.
+func (f Flags) FindPooler(ctx context.Context) (pg.Pooler, error) {
+	if f.DatabaseURL == "" {
+		return pg.NoPooler, nil
+	}
+	found, err := pg.FindPooler(ctx, f.DatabaseURL)
+	if err != nil {
+		err = Unreachable(fmt.Errorf("reach the database: %w", err))
+	}
+	return found, err
+}
+
+// PastPooler are the ways to do with a pooler in transaction mode.
+const PastPooler = "give the address of PostgreSQL itself by --direct-database-url, or set the pooler to pool_mode = session"
+
+// CheckPooler refuses a pooler in transaction mode without a way past it. Of a
+// pooler, what it says ends with PastPooler.
+func (f Flags) CheckPooler(ctx context.Context, found pg.Pooler) error {
+	if f.DirectURL == "" {
+		if found.Shared() {
+			return errors.New("--database-url leads to a pooler in transaction mode: " + PastPooler)
+		}
+		return nil
+	}
+	if f.DatabaseURL == "" {
+		return errors.New("--direct-database-url goes with --database-url")
+	}
+	direct, err := pg.FindPooler(ctx, f.DirectURL)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--direct-database-url: %w: %s", err, PastPooler)
+	case direct.Shared():
+		return errors.New("--direct-database-url leads to a pooler in transaction mode: " + PastPooler)
+	}
+	return nil
+}
+
+// ConnectBehind is Connect behind what was found.
+func (f Flags) ConnectBehind(
+	ctx context.Context, found pg.Pooler, progress io.Writer, use *Lasting,
+) (*db.DB, func() error, error) {
 	url, stop := f.DatabaseURL, func() error { return nil }
 	if url == "" {
 		server, err := f.embedded(ctx, progress)
@@ -135,7 +189,7 @@ func (f Flags) Connect(ctx context.Context, progress io.Writer, use *Lasting) (*
 			stop = f.supervise(ctx, server, use.Log)
 		}
 	}
-	var options []db.Option
+	options := []db.Option{db.WithPooler(found, f.DirectURL)}
 	if use != nil {
 		options = append(options, db.WithConns(use.Connections))
 		if use.Log != nil {
@@ -152,7 +206,26 @@ func (f Flags) Connect(ctx context.Context, progress io.Writer, use *Lasting) (*
 	if err := d.Ping(ctx); err != nil {
 		return nil, nil, errors.Join(Unreachable(err), d.Close(), stop())
 	}
+	if f.DirectURL != "" {
+		if err := sameDatabase(ctx, d); err != nil {
+			return nil, nil, errors.Join(err, d.Close(), stop())
+		}
+	}
 	return d, func() error { return errors.Join(d.Close(), stop()) }, nil
+}
+
+// sameDatabase reports an error unless a lock that is held by way of --direct-database-url
+// is seen by way of --database-url.
+func sameDatabase(ctx context.Context, d *db.DB) error {
+	name := rand.Text()
+	return d.WithAdvisoryLock(ctx, name, func(ctx context.Context) error {
+		free, err := pg.One[bool](ctx, d, "compare the databases",
+			pg.SQL("SELECT pg_try_advisory_xact_lock(hashtextextended(?::text, 0))", name))
+		if err == nil && free {
+			err = errors.New("--direct-database-url leads to another database than --database-url")
+		}
+		return err
+	})
 }
 
 // Unreachable is the error of a database that does not answer, in the words for

@@ -14,6 +14,7 @@ import (
 	"partnerapi/db/doctor"
 	"partnerapi/db/embedded"
 	"partnerapi/db/migrate"
+	"partnerapi/db/pg"
 	"partnerapi/platform/seal"
 )
 
@@ -45,7 +46,7 @@ func (e *examination) checkDatabase(ctx context.Context) finding {
 				"none yet: serve makes an embedded one in %s", e.EmbeddedDir())
 		}
 	}
-	d, shut, err := e.Connect(ctx, e.env.Err, nil)
+	d, shut, err := e.connect(ctx)
 	if err != nil {
 		text, _, _ := strings.Cut(err.Error(), "\n(is the server running") // which mend says
 		return fail(mend, errors.New(text))
@@ -71,23 +72,37 @@ func judgeServer(s doctor.Server, at string) finding {
 	return pass("PostgreSQL %s, %s, at %s", s.VersionText, s.Encoding, at)
 }
 
-// checkPooler refuses what shares connections among transactions. A database that
-// cannot be reached is another check's to say.
+// connect connects to the database, also behind a pooler that serve refuses.
+func (e *examination) connect(ctx context.Context) (d *db.DB, shut func() error, err error) {
+	if e.pooler, err = e.FindPooler(ctx); err != nil {
+		return nil, nil, err
+	}
+	flags := e.Flags
+	if e.refused = flags.CheckPooler(ctx, e.pooler); e.refused != nil {
+		flags.DirectURL = ""
+	}
+	return flags.ConnectBehind(ctx, e.pooler, e.env.Err, nil)
+}
+
+// checkPooler refuses what shares connections among transactions, without a way past it.
 func (e *examination) checkPooler(ctx context.Context) finding {
-	if e.DatabaseURL == "" {
+	switch {
+	case e.refused != nil:
+		return fail(database.PastPooler, errors.New(strings.TrimSuffix(e.refused.Error(), ": "+database.PastPooler)))
+	case e.DatabaseURL == "":
 		return finding{}
+	case e.pooler == pg.NoPooler:
+		return pass("none: connections lead to PostgreSQL itself")
 	}
-	const mend = "let --database-url lead to PostgreSQL itself, or set the pooler to pool_mode = session"
-	switch found, err := doctor.FindPooler(ctx, e.DatabaseURL); {
+	compiles, err := pg.One[bool](ctx, e.db, "ask for jit", pg.SQL("SELECT pg_jit_available()"))
+	switch {
 	case err != nil:
-		return finding{}
-	case found == doctor.TransactionPooler:
-		return fail(mend, errors.New(
-			"a pooler in transaction mode answers: prepared statements, locks of a session and LISTEN do not work"))
-	case found == doctor.SessionPooler:
-		return pass("a pooler answers, in session mode")
+		return fail("the database must answer", err)
+	case compiles:
+		return warn("ALTER ROLE … SET jit = off, and reconnect the pooler",
+			"a pooler answers, in mode %s, and queries are compiled (jit)", e.pooler)
 	}
-	return pass("none: connections lead to PostgreSQL itself")
+	return pass("a pooler answers, in mode %s", e.pooler)
 }
 
 // checkRole wants a role that may do what serving needs, and no more.
@@ -139,7 +154,7 @@ func (e *examination) checkPool(ctx context.Context) finding {
 	if err != nil {
 		return fail("the role must be able to read pg_stat_activity and pg_roles", err)
 	}
-	need := e.Needs(!e.NoWork)
+	need := e.Needs(!e.NoWork, e.pooler)
 	found := fmt.Sprintf("serve may open %d, the database allows %d, and %d are in use", need, has.Allowed, has.Used)
 	const mend = "lower --connections, or raise the database's max_connections"
 	switch {

@@ -16,6 +16,7 @@ import (
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/db/doctor"
+	"partnerapi/db/pg"
 )
 
 // Command is the command doctor: it checks what serve needs.
@@ -90,6 +91,9 @@ type examination struct {
 	db     *db.DB
 	shut   func() error
 	server doctor.Server
+	// pooler is what --database-url leads to, refused why serve does not begin with it.
+	pooler  pg.Pooler
+	refused error
 	// current says that the tables are those of this version.
 	current bool
 }
@@ -130,7 +134,7 @@ var checks = []check{
 	{"environment", nothing, (*examination).checkEnvironment},
 	{"listen", nothing, (*examination).checkListen},
 	{"database", nothing, (*examination).checkDatabase},
-	{"pooler", nothing, (*examination).checkPooler},
+	{"pooler", theDatabase, (*examination).checkPooler},
 	{"migrations", theDatabase, (*examination).checkMigrations},
 	{"role", theDatabase, (*examination).checkRole},
 	{"connections", theDatabase, (*examination).checkPool},
