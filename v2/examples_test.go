@@ -22,7 +22,12 @@ var update = flag.Bool("update", false, "write the examples instead of comparing
 // lists below.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	h := v2test.New(t, v2test.Options{Demo: true, Limits: v2test.Unlimited})
+	recordExamples(t, v2test.New(t, v2test.Options{Demo: true, Limits: v2test.Unlimited}))
+}
+
+// recordExamples makes all calls, and returns what they name.
+func recordExamples(t *testing.T, h *v2test.Harness) (*v2test.Examples, demo) {
+	t.Helper()
 	e := v2test.NewExamples(h, "examples", *update)
 	d := newDemo(t, h, e)
 	operations := map[string]op.Operation{}
@@ -47,6 +52,7 @@ func TestExamples(t *testing.T) {
 		t.Errorf("%s has no example", id)
 	}
 	e.Finish(t)
+	return e, d
 }
 
 // demo is what examples name of the demonstration.

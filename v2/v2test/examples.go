@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -57,6 +58,34 @@ type Call struct {
 	Body string
 }
 
+// AtOnce has 16 clients make the calls, each all of them, and wants none to be answered
+// as a failure of the service. operation is the method and the path of a call.
+func (e *Examples) AtOnce(t *testing.T, calls []Call, operation func(id string) (method, path string)) {
+	t.Helper()
+	var clients sync.WaitGroup
+	answers := make(chan int, 16*len(calls))
+	for n := range 16 {
+		clients.Go(func() {
+			for i := range calls {
+				call := calls[(i+n)%len(calls)]
+				method, path := operation(call.ID)
+				r := e.do(method, path, call)
+				if r.Status >= http.StatusInternalServerError {
+					t.Errorf("%s %s: %d %s", method, path, r.Status, r.Body)
+				}
+				answers <- r.Status
+			}
+		})
+	}
+	clients.Wait()
+	close(answers)
+	statuses := map[int]int{}
+	for status := range answers {
+		statuses[status]++
+	}
+	t.Logf("answers by status: %v", statuses)
+}
+
 // Record makes the call. The path's parameters are written {name}.
 func (e *Examples) Record(t *testing.T, method, path string, status int, call Call) {
 	t.Helper()
@@ -66,7 +95,6 @@ func (e *Examples) Record(t *testing.T, method, path string, status int, call Ca
 			example.Path = map[string]string{}
 		}
 		example.Path[name] = strings.Trim(string(e.stabilize([]byte(`"`+value+`"`))), `"`)
-		path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(value))
 	}
 	if call.Query != "" {
 		query, err := url.ParseQuery(call.Query)
@@ -75,13 +103,11 @@ func (e *Examples) Record(t *testing.T, method, path string, status int, call Ca
 		for name := range query {
 			example.Query[name] = query.Get(name)
 		}
-		path += "?" + query.Encode()
 	}
-	var body any
 	if call.Body != "" {
-		body, example.Body = call.Body, jsontext.Value(call.Body)
+		example.Body = jsontext.Value(call.Body)
 	}
-	r := e.h.Do(method, path, e.Key, body).Want(status)
+	r := e.do(method, path, call).Want(status)
 	example.Response = e.stabilize(r.Body)
 
 	text, err := json.Marshal(&example, json.Deterministic(true), jsontext.WithIndent("  "))
@@ -95,6 +121,22 @@ func (e *Examples) Shown(text []byte) string {
 	value := e.stabilize(text)
 	e.h.must(value.Indent(jsontext.WithIndent("  ")))
 	return string(value)
+}
+
+// do sends a call.
+func (e *Examples) do(method, path string, call Call) Response {
+	e.h.T.Helper()
+	for name, value := range call.Path {
+		path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(value))
+	}
+	if call.Query != "" {
+		path += "?" + call.Query
+	}
+	var body any
+	if call.Body != "" {
+		body = call.Body
+	}
+	return e.h.Do(method, path, e.Key, body)
 }
 
 func (e *Examples) compare(t *testing.T, name string, text []byte) {

@@ -22,6 +22,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/migrate"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/platform/seal"
 	v2 "partnerapi/v2"
@@ -79,6 +80,9 @@ type Options struct {
 	Log io.Writer
 	// URL is a database to use in the place of one of the test's own.
 	URL string
+	// Behind is what pooler is between the service and its database: a PgBouncer with
+	// as many connections as the service may open, or three that transactions share.
+	Behind pg.Pooler
 }
 
 // Schema is that of the service's tables.
@@ -113,7 +117,7 @@ func New(t testing.TB, o Options) *Harness {
 		o.URL = dbtest.URL(t, o.Schema)
 	}
 
-	d, err := db.Open(o.URL, db.WithClock(h.Clock), db.WithTracer(h.Statements), db.WithStrictLocks())
+	d, err := o.open(t, db.WithClock(h.Clock), db.WithTracer(h.Statements), db.WithStrictLocks())
 	h.must(err)
 	t.Cleanup(func() { _ = d.Close() })
 	secret, err := d.CursorSecret(t.Context())
@@ -181,6 +185,24 @@ func (o Options) withDefaults() Options {
 		o.Schema = Schema
 	}
 	return o
+}
+
+// open opens the database, by way of the pooler.
+func (o Options) open(t testing.TB, options ...db.Option) (*db.DB, error) {
+	t.Helper()
+	if o.Behind == pg.NoPooler {
+		return db.Open(o.URL, options...)
+	}
+	mode, size, direct := "session", 40, ""
+	if o.Behind.Shared() {
+		mode, size, direct = "transaction", 3, o.URL
+	}
+	url := dbtest.PgBouncer(t, o.URL, mode, size)
+	found, err := pg.FindPooler(t.Context(), url)
+	if err != nil || found == pg.NoPooler || found.Shared() != o.Behind.Shared() {
+		t.Fatalf("a pooler in mode %s is found as %q, %v", mode, found, err)
+	}
+	return db.Open(url, append(options, db.WithPooler(found, direct))...)
 }
 
 // Unlimited are limits that no test reaches.

@@ -1,0 +1,39 @@
+//go:build slow
+
+package v1compat
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"partnerapi/db/pg"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// TestBehindPoolers: behind a pooler all routes answer as without one, and none fails
+// while 16 clients share its connections and numbers are watched.
+func TestBehindPoolers(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []pg.Pooler{pg.SessionPooler, pg.TransactionPooler} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			s := start(t, setup{Options: v2test.Options{Demo: true, Behind: mode}, cached: 1000})
+			e, calls := recordExamples(t, s)
+			ctx, stop := context.WithCancel(t.Context())
+			var watching sync.WaitGroup
+			watching.Go(func() { s.registry.Watch(ctx, s.Edge.Log) })
+			e.AtOnce(t, calls, func(id string) (method, path string) {
+				for meta := range s.facade.Routes() {
+					if meta.ID == id {
+						return meta.Method, "/v1" + op.Braced(meta.Path)
+					}
+				}
+				panic(id)
+			})
+			stop()
+			watching.Wait()
+		})
+	}
+}
