@@ -173,6 +173,9 @@ func TestConnections(t *testing.T) {
 	if n := 2 * line.Serve.Needs(true, pg.NoPooler); n > byDefault-reserved {
 		t.Errorf("two processes need %d connections", n)
 	}
+	if n := line.Serve.Needs(true, pg.TransactionPooler); n != 9 {
+		t.Errorf("beside a pooler in transaction mode a process needs %d connections", n)
+	}
 
 	flag := databaseFlag(t)
 	refused(t, 1, []string{"serve", flag, "--listen=127.0.0.1:0", "--workers=1000", "--connections=1000"}, "1009 connections", "max_connections")
