@@ -56,8 +56,8 @@ const (
 	uniqueViolation = "23505"
 
 	// retryUnavailable is what callers are asked to wait when the database cannot
-	// be used.
-	retryUnavailable = 5 * time.Second
+	// be used: after a standby was promoted, writes go on that soon.
+	retryUnavailable = 2 * time.Second
 )
 
 // outages are the SQLSTATEs, or classes of them, that are about the server rather
