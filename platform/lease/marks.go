@@ -9,12 +9,8 @@ import (
 	"partnerapi/domain"
 )
 
-const (
-	// markTries is how often a mark is tried, without which its row is done again, and
-	// retryMark the pause between two tries.
-	markTries = 5
-	retryMark = 200 * time.Millisecond
-)
+// retryMark is the pause between two tries of a mark.
+const retryMark = 200 * time.Millisecond
 
 // MarksConfig says how marks are written.
 type MarksConfig[M any] struct {
@@ -105,15 +101,23 @@ func (m *Marks[M]) write(group []waiting[M]) {
 	}
 }
 
-// retry is Write, tried again while the database is away or rolls it back.
+// retry is Write, which Insist tries again.
 func (m *Marks[M]) retry(ctx context.Context, marks []M) (lost func(M) error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.Within)
 	defer cancel()
-	for try := 1; ; try++ {
-		lost, err = domain.RecoverValue(ctx, m.Log, m.Doing, func() (func(M) error, error) { return m.Write(ctx, marks) })
-		if err == nil || try == markTries || !domain.IsCode(err, domain.Unavailable) || ctx.Err() != nil {
-			return lost, err
+	err = Insist(ctx, func() error {
+		return domain.Recover(ctx, m.Log, m.Doing, func() (err error) { lost, err = m.Write(ctx, marks); return err })
+	})
+	return lost, err
+}
+
+// Insist runs write until ctx ends while it fails because the database is away or rolls
+// it back: a row that is not marked is done again.
+func Insist(ctx context.Context, write func() error) error {
+	for {
+		err := write()
+		if !domain.IsCode(err, domain.Unavailable) || domain.Pause(ctx, retryMark) != nil {
+			return err
 		}
-		_ = domain.Pause(ctx, retryMark)
 	}
 }

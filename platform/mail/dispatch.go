@@ -226,11 +226,16 @@ func (d *Dispatcher) again(
 		if !errors.Is(begin.Err(), context.Canceled) {
 			at = at.Add(beginAgain)
 		}
-		return "", outbox.RequeueMail(lasting, d.db, l, at, false)
+		return "", d.requeue(lasting, l, at, false)
 	case !due.IsZero() && d.db.Now().Sub(due) > domain.MailLife, triedFor(l.Attempts) > domain.MailLife:
 		return d.fail(lasting, l, fmt.Sprintf("given up: %v", err))
 	}
-	return Retried, errors.Join(err, outbox.RequeueMail(lasting, d.db, l, d.db.Now().Add(backoff.After(l.Attempts+1)), true))
+	return Retried, errors.Join(err, d.requeue(lasting, l, d.db.Now().Add(backoff.After(l.Attempts+1)), true))
+}
+
+// requeue puts a mail back, also when the database comes back meanwhile.
+func (d *Dispatcher) requeue(lasting context.Context, l outbox.Lease, at time.Time, tried bool) error {
+	return lease.Insist(lasting, func() error { return outbox.RequeueMail(lasting, d.db, l, at, tried) })
 }
 
 // fail records that a mail will never be sent. The reason, in which servers name
