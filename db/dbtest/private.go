@@ -45,7 +45,7 @@ func NeedPrograms(t testing.TB) {
 	if os.Getenv("TEST_DATABASE_URL") == "" {
 		return
 	}
-	if err := embedded.Available(binDir()); err != nil {
+	if _, err := embedded.Programs(binDir()); err != nil {
 		t.Skipf("TEST_DATABASE_URL is set, and this test needs a server of its own: %v", err)
 	}
 }

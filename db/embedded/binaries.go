@@ -60,11 +60,11 @@ func find(binDir string, folders []string, want int) (binaries, error) {
 	return binaries{}, errNoBinaries
 }
 
-// Available returns an error that says what to do where there are no server
-// binaries: none in binDir or, where that is empty, in the usual places.
-func Available(binDir string) error {
-	_, err := find(binDir, places(), 0)
-	return err
+// Programs returns the folder of the server's binaries: binDir or, where that is empty,
+// one of the usual places. The error says what to do where there are none.
+func Programs(binDir string) (dir string, err error) {
+	b, err := find(binDir, places(), 0)
+	return b.dir, err
 }
 
 // versionLine is what postgres -V prints: "postgres (PostgreSQL) 15.4 (…)".

@@ -34,7 +34,7 @@ func needPrograms(t *testing.T) {
 	if os.Getenv("TEST_DATABASE_URL") == "" {
 		return
 	}
-	if err := Available(os.Getenv("PARTNERAPI_POSTGRES_BIN")); err != nil {
+	if _, err := Programs(os.Getenv("PARTNERAPI_POSTGRES_BIN")); err != nil {
 		t.Skip(err)
 	}
 }

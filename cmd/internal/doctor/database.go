@@ -39,7 +39,7 @@ func (e *examination) checkDatabase(ctx context.Context) finding {
 		case err != nil:
 			return fail("correct --data-dir, or give --database-url", err)
 		case !there:
-			if err := embedded.Available(e.PostgresBin); err != nil {
+			if _, err := embedded.Programs(e.PostgresBin); err != nil {
 				return fail("install PostgreSQL, name its programs by --postgres-bin, or give --database-url", err)
 			}
 			return warn("to use one of your own, give --database-url",

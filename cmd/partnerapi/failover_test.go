@@ -1,0 +1,386 @@
+//go:build slow
+
+package main
+
+import (
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	failoverWriters = 6
+	// writesBefore and writesAfter are how many writes each of them makes before the
+	// primary is killed, and at the least after the other server was promoted.
+	writesBefore, writesAfter = 20, 20
+	// refusedBefore is how often each is refused before the promotion.
+	refusedBefore = 2
+	// mostWrites keeps a writer below the rate limit of its key.
+	mostWrites = 400
+	// mostTries bounds the tries of a write, through the whole outage.
+	mostTries = 60
+	// mostRefusals is how often a write that begins after the promotion may be refused by
+	// 503: once by what is left of the old connections, and once for the key.
+	mostRefusals = 2
+)
+
+// TestFailover kills the primary of a pair with synchronous replication by kill -9 while
+// six callers write through two replicas, and a third process does the background work.
+// The standby is promoted, and the old primary comes back as a standby by pg_rewind. No
+// write that was answered is lost or made twice, no answer is 500, no process ends, and
+// no mail or event that was sent after the promotion is sent twice.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	f := newFailover(t)
+	f.write()
+	f.await(func(w *failoverWriter) bool { return len(w.done) >= writesBefore })
+	f.fail()
+	f.await(func(w *failoverWriter) bool { return w.since >= writesAfter })
+	f.was.rejoin(f.primary)
+	f.primary.awaits(f.was)
+	f.stop()
+	f.check()
+}
+
+// failover is a service on a pair of servers.
+type failover struct {
+	t            *testing.T
+	primary, was *node // was the primary, or is the standby at first
+	replicas     []*running
+	work         *running
+	office       *postOffice
+	events       *inbox
+	writers      []*failoverWriter
+	writing      sync.WaitGroup
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed by the next answer
+	promoted time.Time     // zero before
+	stopped  bool
+}
+
+func newFailover(t *testing.T) *failover {
+	p := newPostgres(t, "pg_rewind")
+	f := &failover{t: t, primary: p.primary("a"), changed: make(chan struct{})}
+	must(t, "migrate", "--database-url="+reach(f.primary))
+	f.was = f.primary.standby("b")
+	f.primary.awaits(f.was)
+
+	f.office = openPostOffice(t, func(_ letter, take func()) bool { take(); return true })
+	f.events = newInbox(t)
+	args := []string{
+		"--database-url=" + reach(f.primary, f.was), "--encryption-key=" + freshKey(t),
+		"--webhook-allow-private", "--webhook-ca=" + f.events.ca,
+	}
+	for range 2 {
+		f.replicas = append(f.replicas, process(t, t.TempDir(), append(args, "--no-work", "--release=latest")...))
+	}
+	f.work = working(t, append(args, "--public-url=http://127.0.0.1", "--smtp-url=smtp://"+f.office.address)...)
+	flag := "--database-url=" + reach(f.primary)
+	must(t, "partners", "create", "Acme", flag)
+	for i := range failoverWriters {
+		f.writers = append(f.writers, &failoverWriter{
+			failover: f, to: f.replicas[i%2], name: fmt.Sprintf("writer%d", i),
+			key: strings.TrimSpace(must(t, "keys", "create", flag, "--name=load", "--clients=all", "--scopes=read,write")),
+		})
+	}
+	f.replicas[0].do("POST", "/v2/webhooks", f.writers[0].key,
+		fields{"url": f.events.server.URL, "events": []string{"client.created", "user.created"}}).want(http.StatusCreated)
+	return f
+}
+
+// working runs work as a process of its own.
+func working(t *testing.T, args ...string) *running {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{t: t, out: newTranscript(), logs: newTranscript(), ended: make(chan struct{})}
+	r.cmd = exec.Command(self, append([]string{"work", "--listen=127.0.0.1:0", "--data-dir=" + t.TempDir()}, args...)...)
+	r.cmd.Env = append(os.Environ(), asCommand+"=1")
+	r.cmd.Stdout, r.cmd.Stderr = r.out, r.logs
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.stop = func() { _ = r.cmd.Process.Signal(syscall.SIGTERM) }
+	go func() {
+		defer close(r.ended)
+		_ = r.cmd.Wait()
+		r.code = r.cmd.ProcessState.ExitCode()
+	}()
+	t.Cleanup(r.kill)
+	found := r.logs.await(watchedAt, r.ended)
+	if found == nil {
+		t.Fatalf("nothing is served:\n%s", r.logs)
+	}
+	r.address = "http://" + found[1]
+	return r
+}
+
+// inbox is the endpoint of a webhook.
+type inbox struct {
+	server *httptest.Server
+	ca     string
+
+	mu  sync.Mutex
+	got map[string][]arrival // by the event's id
+}
+
+type arrival struct {
+	body string
+	at   time.Time
+}
+
+func newInbox(t *testing.T) *inbox {
+	i := &inbox{got: map[string][]arrival{}}
+	i.server = httptest.NewUnstartedServer(i)
+	i.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	i.server.StartTLS()
+	t.Cleanup(i.server.Close)
+	i.ca = secretFile(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.server.Certificate().Raw}))
+	return i
+}
+
+func (i *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	id := r.Header.Get("Webhook-Id")
+	i.got[id] = append(i.got[id], arrival{string(body), time.Now()})
+}
+
+// failoverWriter makes clients, each with a user who is welcomed by mail. It sends each
+// request until it is answered with success, with one Idempotency-Key.
+type failoverWriter struct {
+	*failover
+	to        *running
+	name, key string
+	done      []failoverWrite
+	// since is how many writes that began after the promotion are done; the first was done
+	// goesOn after it, and refused so often.
+	since, refusals int
+	goesOn          time.Duration
+	refused         int // in all
+}
+
+// failoverWrite is the path of an object that was made, and its client's name or user's
+// address.
+type failoverWrite struct{ path, name string }
+
+func (f *failover) write() {
+	for _, w := range f.writers {
+		f.writing.Go(func() {
+			for n := 0; n < mostWrites/2 && !f.isOver(); n++ {
+				name := fmt.Sprintf("%s client %d", w.name, n)
+				client := w.send("/v2/clients", "/v2/clients/", name, fields{"name": name})
+				if client == "" {
+					return
+				}
+				email := fmt.Sprintf("%s.user%d@example.com", w.name, n)
+				w.send(client+"/users", "/v2/users/", email, fields{"email": email, "send_welcome_email": true})
+			}
+		})
+	}
+}
+
+// send returns the path of what it made; empty where the test is over.
+func (w *failoverWriter) send(path, made, name string, body fields) string {
+	began, refused := time.Now(), 0
+	for try := 0; try < mostTries && (try > 0 || !w.isOver()); try++ {
+		answer, err := w.to.client.try("POST", path, w.key, body, "Idempotency-Key", name)
+		if err != nil {
+			w.t.Errorf("%s is not answered: %v", path, err)
+			return ""
+		}
+		if answer.status == http.StatusCreated {
+			made += into[identified](answer).ID
+			w.note(failoverWrite{made, name}, began, refused)
+			return made
+		}
+		// Of a request whose answer was lost, PostgreSQL may hold the lock for a moment more.
+		wait, err := strconv.Atoi(answer.header.Get("Retry-After"))
+		if err != nil || answer.status != http.StatusServiceUnavailable && answer.status != http.StatusConflict {
+			w.t.Errorf("%s answers %d (Retry-After %q): %s", path, answer.status, answer.header.Get("Retry-After"), answer.body)
+			return ""
+		}
+		refused++
+		w.note(failoverWrite{}, began, refused)
+		<-time.After(time.Duration(wait) * time.Second)
+	}
+	if refused > 0 {
+		w.t.Errorf("%s was refused %d times", path, refused)
+	}
+	return ""
+}
+
+// note counts an answer.
+func (w *failoverWriter) note(made failoverWrite, began time.Time, refused int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer func() { close(w.changed); w.changed = make(chan struct{}) }()
+	if made.path == "" {
+		w.refused++
+		return
+	}
+	w.done = append(w.done, made)
+	if w.promoted.IsZero() {
+		return
+	}
+	if w.goesOn == 0 {
+		w.goesOn = time.Since(w.promoted)
+	}
+	if began.After(w.promoted) {
+		w.since++
+		w.refusals = max(w.refusals, refused)
+	}
+}
+
+func (f *failover) isOver() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stopped || f.t.Failed()
+}
+
+// await waits until all writers have come so far.
+func (f *failover) await(far func(*failoverWriter) bool) {
+	f.t.Helper()
+	timeout := time.After(patience)
+	for {
+		f.mu.Lock()
+		n, changed := 0, f.changed
+		for _, w := range f.writers {
+			if far(w) {
+				n++
+			}
+		}
+		f.mu.Unlock()
+		if n == len(f.writers) {
+			return
+		}
+		if f.t.Failed() {
+			f.t.FailNow()
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			f.t.Fatalf("%d of %d writers have come so far:\n%s", n, len(f.writers), f.replicas[0].logs)
+		}
+	}
+}
+
+// fail kills the primary, promotes the standby once callers were refused, and wants
+// writes to go on.
+func (f *failover) fail() {
+	f.t.Helper()
+	killed := time.Now()
+	f.primary.kill()
+	f.await(func(w *failoverWriter) bool { return w.refused >= refusedBefore })
+	f.was.promote()
+	f.mu.Lock()
+	f.promoted = time.Now()
+	f.primary, f.was = f.was, f.primary
+	f.mu.Unlock()
+	f.t.Logf("promoted %v after the kill", f.promoted.Sub(killed).Round(time.Millisecond))
+}
+
+// stop ends the writing.
+func (f *failover) stop() {
+	f.mu.Lock()
+	f.stopped = true
+	f.mu.Unlock()
+	f.writing.Wait()
+}
+
+// check wants each write that was answered to be there once, and nothing else.
+func (f *failover) check() {
+	f.t.Helper()
+	first, last, refusals, refused := time.Duration(1<<62), time.Duration(0), 0, 0
+	made := map[string]string{} // path by name
+	for _, w := range f.writers {
+		first, last, refusals = min(first, w.goesOn), max(last, w.goesOn), max(refusals, w.refusals)
+		refused += w.refused
+		for _, done := range w.done {
+			made[done.name] = done.path
+			got := into[fields](w.to.get(done.path, w.key).want(http.StatusOK))
+			if got["name"] != done.name && got["email"] != done.name {
+				f.t.Errorf("%s is %v, not %s", done.path, got, done.name)
+			}
+		}
+	}
+	if refusals > mostRefusals {
+		f.t.Errorf("a write after the promotion was refused %d times", refusals)
+	}
+	f.primary.with(reach(f.primary), func(conn *pgx.Conn) error {
+		var there int
+		err := conn.QueryRow(f.t.Context(), "SELECT (SELECT count(*) FROM clients) + (SELECT count(*) FROM users)").Scan(&there)
+		if there != len(made) {
+			f.t.Errorf("%d objects are there, and %d were made", there, len(made))
+		}
+		return err
+	})
+	f.t.Logf("%d writes, of which the first went on %v and the last %v after the promotion; %d answers of 503",
+		len(made), first.Round(time.Millisecond), last.Round(time.Millisecond), refused)
+	f.checkSent(made)
+	for _, r := range append(f.replicas, f.work) {
+		if status, body := read(f.t, r.address+"/readyz"); status != http.StatusOK {
+			f.t.Errorf("not ready: %d %s", status, body)
+		}
+		r.finish()
+	}
+}
+
+// checkSent waits until all mails and events are marked. What was first sent after the
+// promotion was sent once; what was under way when the database went may be sent again
+// with the same id.
+func (f *failover) checkSent(made map[string]string) {
+	f.t.Helper()
+	f.primary.with(reach(f.primary), func(conn *pgx.Conn) error {
+		// A claim whose answer was lost holds its mails for 75 seconds.
+		return awaitTrue(f.t, conn, 2*patience, `SELECT NOT EXISTS (SELECT FROM outbox) AND NOT EXISTS (SELECT FROM events)
+			AND NOT EXISTS (SELECT FROM webhook_deliveries WHERE status = 'waiting')`)
+	})
+	again := 0
+	f.events.mu.Lock()
+	defer f.events.mu.Unlock()
+	for id, arrivals := range f.events.got {
+		again += len(arrivals) - 1
+		for _, a := range arrivals[1:] {
+			if a.body != arrivals[0].body || arrivals[0].at.After(f.promoted) {
+				f.t.Errorf("event %s arrived again, first at %v: %s, %s", id, arrivals[0].at, arrivals[0].body, a.body)
+			}
+		}
+	}
+	if len(f.events.got) != len(made) {
+		f.t.Errorf("%d events arrived of %d", len(f.events.got), len(made))
+	}
+	mails := map[string]string{} // the id by address
+	for _, l := range f.office.all() {
+		if id, ok := mails[l.to]; ok && id != l.id || made[l.to] == "" {
+			f.t.Errorf("%s got the mails %q and %q", l.to, id, l.id)
+		}
+		mails[l.to] = l.id
+	}
+	for name := range made {
+		if _, ok := mails[name]; !ok && strings.Contains(name, "@") {
+			f.t.Errorf("no mail arrived for %s", name)
+		}
+	}
+	f.t.Logf("%d events, %d again; %d mails, %d again", len(f.events.got), again, len(mails), len(f.office.all())-len(mails))
+}
