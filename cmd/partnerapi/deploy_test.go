@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -127,6 +128,78 @@ func TestUnits(t *testing.T) {
 			if settings[hardening] != "yes" {
 				t.Errorf("%s: %s=%s", name, hardening, settings[hardening])
 			}
+		}
+	}
+}
+
+// patroniFile is what is looked at of deploy/ha/patroni.yml.
+type patroniFile struct {
+	ETCD      struct{ Hosts []string } `yaml:"etcd3"`
+	Bootstrap struct {
+		DCS struct {
+			TTL        int
+			Loop       int  `yaml:"loop_wait"`
+			Retry      int  `yaml:"retry_timeout"`
+			Start      *int `yaml:"primary_start_timeout"`
+			Sync       bool `yaml:"synchronous_mode"`
+			PostgreSQL struct {
+				Rewind     bool           `yaml:"use_pg_rewind"`
+				Parameters map[string]any `yaml:"parameters"`
+			}
+		}
+		Initdb []any
+	}
+	PostgreSQL struct {
+		Authentication map[string]map[string]string
+	}
+}
+
+// TestPair wants the files of deploy/ha to lose no acknowledged write, to hold no
+// secrets, and to name the same machines; and the URLs of a pair, there and in the
+// handbook, to lead to the server that takes writes.
+func TestPair(t *testing.T) {
+	text := fileText(t, "deploy/ha/patroni.yml")
+	var patroni patroniFile
+	if err := yaml.Unmarshal([]byte(text), &patroni); err != nil {
+		t.Fatal(err)
+	}
+	dcs := patroni.Bootstrap.DCS
+	if !dcs.Sync || !dcs.PostgreSQL.Rewind || dcs.PostgreSQL.Parameters["synchronous_commit"] != "on" ||
+		!slices.Contains(patroni.Bootstrap.Initdb, any("data-checksums")) {
+		t.Errorf("an acknowledged write can be lost, or a primary not come back: %+v", patroni.Bootstrap)
+	}
+	if dcs.Start == nil || dcs.TTL < dcs.Loop+2*dcs.Retry {
+		t.Errorf("Patroni takes other times than these: %+v", dcs)
+	}
+
+	for _, name := range []string{"deploy/ha/node.env", "deploy/ha/etcd.env", "deploy/ha/patroni.yml"} {
+		for _, m := range regexp.MustCompile(`(?mi)^.*password[=:](.*)$`).FindAllStringSubmatch(fileText(t, name), -1) {
+			if strings.TrimSpace(m[1]) != "" {
+				t.Errorf("%s has a secret: %s", name, m[0])
+			}
+		}
+	}
+	for user := range patroni.PostgreSQL.Authentication {
+		if !strings.Contains(fileText(t, "deploy/ha/node.env"), "PATRONI_"+strings.ToUpper(user)+"_PASSWORD=\n") {
+			t.Errorf("node.env has no password of %s", user)
+		}
+	}
+	for _, host := range patroni.ETCD.Hosts {
+		name, _, _ := strings.Cut(host, ".")
+		if !strings.Contains(fileText(t, "deploy/ha/etcd.env"), name+"=http://"+strings.TrimSuffix(host, "2379")+"2380") {
+			t.Errorf("etcd.env has no member %s", host)
+		}
+	}
+
+	for _, name := range []string{"deploy/ha/README.md", "docs/operating.md"} {
+		found := regexp.MustCompile(`DATABASE_URL='(postgres://[^']*db2[^']*)'`).FindStringSubmatch(fileText(t, name))
+		if found == nil {
+			t.Fatalf("%s has no URL of a pair", name)
+		}
+		config, err := pgconn.ParseConfig(found[1])
+		if err != nil || config.ValidateConnect == nil || config.Host != "db1.example.com" ||
+			config.Fallbacks[len(config.Fallbacks)-1].Host != "db2.example.com" {
+			t.Errorf("%s has %s: %+v, %v", name, found[1], config, err)
 		}
 	}
 }
