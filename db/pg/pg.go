@@ -83,9 +83,6 @@ func WithPooler(found Pooler, direct string) Option {
 	return func(o *options) { o.pooler, o.direct = found, direct }
 }
 
-// connectWithin bounds how long a connection may take to be made.
-const connectWithin = 5 * time.Second
-
 // Open opens the database at a postgres:// URL. It does not connect yet.
 func Open(url string, opts ...Option) (*DB, error) {
 	o := options{conns: DefaultConns}
@@ -138,7 +135,7 @@ func (o options) open(
 		return err
 	}
 	config.ConnConfig.Tracer = o.tracer
-	config.ConnConfig.ConnectTimeout = connectWithin
+	findDead(config)
 	// What is sent through database/sql, by migrations, the files of v1's ids and
 	// tests, is planned for its values; Query says itself how it is planned.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
