@@ -13,13 +13,18 @@ TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-slow test-all test-dates race bench fuzz lint format postgres remove-v1 without-v1 operations rules \
+.PHONY: help build run test test-slow test-scale test-all test-dates race bench fuzz lint format postgres remove-v1 without-v1 operations rules \
 	examples migrating contract baseline
 
 # The tests behind the build tag slow: their files, names and packages.
 SLOW_FILES    = $(shell grep -rl --include='*_test.go' '^//go:build slow$$' .)
 SLOW_TESTS    = $(shell sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' $(SLOW_FILES) | paste -sd '|')
 SLOW_PACKAGES = $(sort $(dir $(SLOW_FILES)))
+
+# Those behind the build tag scale, which may use what is behind slow.
+SCALE_FILES    = $(shell grep -rl --include='*_test.go' '^//go:build scale$$' .)
+SCALE_TESTS    = $(shell sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' $(SCALE_FILES) | paste -sd '|')
+SCALE_PACKAGES = $(sort $(dir $(SCALE_FILES)))
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +40,9 @@ test: $(TEST_SERVER) ## run the tests, on a real PostgreSQL, without those of te
 
 test-slow: $(TEST_SERVER) ## run the tests of kills, attacks, made-up data and query plans
 	$(GO) test -tags slow -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
+
+test-scale: $(TEST_SERVER) ## run the tests that take long: a pair of servers that fails over again and again
+	$(GO) test -tags 'slow scale' -v -timeout 1h -run '^($(SCALE_TESTS))$$' $(SCALE_PACKAGES)
 
 test-all: $(TEST_SERVER) ## run test and test-slow
 	$(GO) test -tags slow ./...
@@ -66,8 +74,8 @@ fuzz: $(TEST_SERVER) ## run every fuzz target for FUZZTIME (10s)
 
 lint: ## check formatting, vet and staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (make format):"; echo "$$unformatted"; exit 1; }
-	$(GO) vet -tags slow ./...
-	$(GO) tool -modfile=tools/go.mod staticcheck -tags slow ./...
+	$(GO) vet -tags 'slow scale' ./...
+	$(GO) tool -modfile=tools/go.mod staticcheck -tags slow,scale ./...
 	cd tools/bench && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 
 format: ## format the code

@@ -28,8 +28,9 @@ const (
 	writesBefore, writesAfter = 20, 20
 	// refusedBefore is how often each is refused before the promotion.
 	refusedBefore = 2
-	// mostWrites keeps a writer below the rate limit of its key.
-	mostWrites = 400
+	// thinking is the pause of a writer between two writes, which keeps it below the rate
+	// limit of its key.
+	thinking = 120 * time.Millisecond
 	// mostTries bounds the tries of a write, through the whole outage.
 	mostTries = 60
 	// mostRefusals is how often a write that begins after the promotion may be refused by
@@ -46,13 +47,26 @@ func TestFailover(t *testing.T) {
 	t.Parallel()
 	f := newFailover(t)
 	f.write()
-	f.await(func(w *failoverWriter) bool { return len(w.done) >= writesBefore })
+	f.turn()
+	f.stop()
+	f.check()
+}
+
+// turn has the servers change places, by the death of the primary.
+func (f *failover) turn() {
+	f.t.Helper()
+	f.mu.Lock()
+	f.promoted = time.Time{}
+	for _, w := range f.writers {
+		w.before, w.since, w.goesOn, w.refused = 0, 0, 0, 0
+	}
+	f.mu.Unlock()
+	f.await(func(w *failoverWriter) bool { return w.before >= writesBefore })
 	f.fail()
 	f.await(func(w *failoverWriter) bool { return w.since >= writesAfter })
 	f.was.rejoin(f.primary)
 	f.primary.awaits(f.was)
-	f.stop()
-	f.check()
+	f.report()
 }
 
 // failover is a service on a pair of servers.
@@ -173,11 +187,13 @@ type failoverWriter struct {
 	to        *running
 	name, key string
 	done      []failoverWrite
-	// since is how many writes that began after the promotion are done; the first was done
-	// goesOn after it, and refused so often.
-	since, refusals int
-	goesOn          time.Duration
-	refused         int // in all
+	// Of this turn: before is how many writes were done before the promotion, and since how
+	// many that began after it; the first was done goesOn after it. refused counts answers
+	// of 503.
+	before, since, refused int
+	goesOn                 time.Duration
+	// refusals is how often a write was refused at the most that began after a promotion.
+	refusals int
 }
 
 // failoverWrite is the path of an object that was made, and its client's name or user's
@@ -187,7 +203,7 @@ type failoverWrite struct{ path, name string }
 func (f *failover) write() {
 	for _, w := range f.writers {
 		f.writing.Go(func() {
-			for n := 0; n < mostWrites/2 && !f.isOver(); n++ {
+			for n := 0; !f.isOver(); n++ {
 				name := fmt.Sprintf("%s client %d", w.name, n)
 				client := w.send("/v2/clients", "/v2/clients/", name, fields{"name": name})
 				if client == "" {
@@ -212,6 +228,7 @@ func (w *failoverWriter) send(path, made, name string, body fields) string {
 		if answer.status == http.StatusCreated {
 			made += into[identified](answer).ID
 			w.note(failoverWrite{made, name}, began, refused)
+			<-time.After(thinking)
 			return made
 		}
 		// Of a request whose answer was lost, PostgreSQL may hold the lock for a moment more.
@@ -241,6 +258,7 @@ func (w *failoverWriter) note(made failoverWrite, began time.Time, refused int) 
 	}
 	w.done = append(w.done, made)
 	if w.promoted.IsZero() {
+		w.before++
 		return
 	}
 	if w.goesOn == 0 {
@@ -308,14 +326,26 @@ func (f *failover) stop() {
 	f.writing.Wait()
 }
 
+// report logs when writes went on.
+func (f *failover) report() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	first, last, refused := f.writers[0].goesOn, time.Duration(0), 0
+	for _, w := range f.writers {
+		first, last = min(first, w.goesOn), max(last, w.goesOn)
+		refused += w.refused
+	}
+	f.t.Logf("the first writer went on %v and the last %v after the promotion; %d answers of 503",
+		first.Round(time.Millisecond), last.Round(time.Millisecond), refused)
+}
+
 // check wants each write that was answered to be there once, and nothing else.
 func (f *failover) check() {
 	f.t.Helper()
-	first, last, refusals, refused := time.Duration(1<<62), time.Duration(0), 0, 0
+	refusals := 0
 	made := map[string]string{} // path by name
 	for _, w := range f.writers {
-		first, last, refusals = min(first, w.goesOn), max(last, w.goesOn), max(refusals, w.refusals)
-		refused += w.refused
+		refusals = max(refusals, w.refusals)
 		for _, done := range w.done {
 			made[done.name] = done.path
 			got := into[fields](w.to.get(done.path, w.key).want(http.StatusOK))
@@ -335,8 +365,6 @@ func (f *failover) check() {
 		}
 		return err
 	})
-	f.t.Logf("%d writes, of which the first went on %v and the last %v after the promotion; %d answers of 503",
-		len(made), first.Round(time.Millisecond), last.Round(time.Millisecond), refused)
 	f.checkSent(made)
 	for _, r := range append(f.replicas, f.work) {
 		if status, body := read(f.t, r.address+"/readyz"); status != http.StatusOK {
