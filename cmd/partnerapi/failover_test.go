@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,6 +32,8 @@ const (
 	// thinking is the pause of a writer between two writes, which keeps it below the rate
 	// limit of its key.
 	thinking = 120 * time.Millisecond
+	// readsOfKey is how often a key is used to read in the end.
+	readsOfKey = 500
 	// mostTries bounds the tries of a write, through the whole outage.
 	mostTries = 60
 	// mostRefusals is how often a write that begins after the promotion may be refused by
@@ -64,7 +67,7 @@ func (f *failover) turn() {
 	f.await(func(w *failoverWriter) bool { return w.before >= writesBefore })
 	f.fail()
 	f.await(func(w *failoverWriter) bool { return w.since >= writesAfter })
-	f.was.rejoin(f.primary)
+	f.was.rejoin(f.primary, f.commands[2])
 	f.primary.awaits(f.was)
 	f.report()
 }
@@ -72,7 +75,8 @@ func (f *failover) turn() {
 // failover is a service on a pair of servers.
 type failover struct {
 	t            *testing.T
-	primary, was *node // was the primary, or is the standby at first
+	commands     []string // of the handbook
+	primary, was *node    // was the primary, or is the standby at first
 	replicas     []*running
 	work         *running
 	office       *postOffice
@@ -87,8 +91,10 @@ type failover struct {
 }
 
 func newFailover(t *testing.T) *failover {
-	p := newPostgres(t, "pg_rewind")
-	f := &failover{t: t, primary: p.primary("a"), changed: make(chan struct{})}
+	p := newPostgres(t, "pg_rewind", "psql")
+	f := &failover{
+		t: t, commands: chapter(t, "High availability", 3), primary: p.primary("a"), changed: make(chan struct{}),
+	}
 	must(t, "migrate", "--database-url="+reach(f.primary))
 	f.was = f.primary.standby("b")
 	f.primary.awaits(f.was)
@@ -103,17 +109,22 @@ func newFailover(t *testing.T) *failover {
 		f.replicas = append(f.replicas, process(t, t.TempDir(), append(args, "--no-work", "--release=latest")...))
 	}
 	f.work = working(t, append(args, "--public-url=http://127.0.0.1", "--smtp-url=smtp://"+f.office.address)...)
-	flag := "--database-url=" + reach(f.primary)
-	must(t, "partners", "create", "Acme", flag)
+	must(t, "partners", "create", "Acme", "--database-url="+reach(f.primary))
 	for i := range failoverWriters {
 		f.writers = append(f.writers, &failoverWriter{
 			failover: f, to: f.replicas[i%2], name: fmt.Sprintf("writer%d", i),
-			key: strings.TrimSpace(must(t, "keys", "create", flag, "--name=load", "--clients=all", "--scopes=read,write")),
+			key: f.key(),
 		})
 	}
 	f.replicas[0].do("POST", "/v2/webhooks", f.writers[0].key,
 		fields{"url": f.events.server.URL, "events": []string{"client.created", "user.created"}}).want(http.StatusCreated)
 	return f
+}
+
+func (f *failover) key() string {
+	f.t.Helper()
+	return strings.TrimSpace(must(f.t, "keys", "create", "--database-url="+reach(f.primary), "--name=load", "--clients=all",
+		"--scopes=read,write"))
 }
 
 // working runs work as a process of its own.
@@ -310,9 +321,9 @@ func (f *failover) fail() {
 	killed := time.Now()
 	f.primary.kill()
 	f.await(func(w *failoverWriter) bool { return w.refused >= refusedBefore })
-	f.was.promote()
+	promoted := f.was.promote(f.commands[1])
 	f.mu.Lock()
-	f.promoted = time.Now()
+	f.promoted = promoted
 	f.primary, f.was = f.was, f.primary
 	f.mu.Unlock()
 	f.t.Logf("promoted %v after the kill", f.promoted.Sub(killed).Round(time.Millisecond))
@@ -346,11 +357,14 @@ func (f *failover) check() {
 	made := map[string]string{} // path by name
 	for _, w := range f.writers {
 		refusals = max(refusals, w.refusals)
-		for _, done := range w.done {
-			made[done.name] = done.path
-			got := into[fields](w.to.get(done.path, w.key).want(http.StatusOK))
-			if got["name"] != done.name && got["email"] != done.name {
-				f.t.Errorf("%s is %v, not %s", done.path, got, done.name)
+		for some := range slices.Chunk(w.done, readsOfKey) {
+			key := f.key()
+			for _, done := range some {
+				made[done.name] = done.path
+				got := into[fields](w.to.get(done.path, key).want(http.StatusOK))
+				if got["name"] != done.name && got["email"] != done.name {
+					f.t.Errorf("%s is %v, not %s", done.path, got, done.name)
+				}
 			}
 		}
 	}

@@ -254,31 +254,34 @@ func awaitTrue(t *testing.T, conn *pgx.Conn, within time.Duration, query string,
 	}
 }
 
-// awaits makes each commit of a primary wait for a standby: none where it is nil.
+// awaits makes each commit of a primary wait for a standby.
 func (n *node) awaits(standby *node) {
 	n.t.Helper()
-	names := ""
-	if standby != nil {
-		names = standby.name
-	}
-	n.exec("ALTER SYSTEM SET synchronous_standby_names = '" + names + "'")
+	n.exec("ALTER SYSTEM SET synchronous_standby_names = '" + standby.name + "'")
 	n.exec("SELECT pg_reload_conf()")
-	if standby != nil {
-		n.until("SELECT EXISTS (SELECT FROM pg_stat_replication WHERE application_name = $1 AND sync_state = 'sync')", names)
+	n.until("SELECT EXISTS (SELECT FROM pg_stat_replication WHERE application_name = $1 AND sync_state = 'sync')", standby.name)
+}
+
+// promote makes a standby the primary, with the commands of the handbook, and returns
+// when it was one.
+func (n *node) promote(commands string) time.Time {
+	n.t.Helper()
+	promote, rest, _ := strings.Cut(commands, "\n")
+	n.types(promote, "STANDBY_DATA="+n.data())
+	promoted := time.Now()
+	n.types(rest, "STANDBY_URL="+n.admin())
+	return promoted
+}
+
+// rejoin makes a primary that was killed a standby of the one after it, with the commands
+// of the handbook. The test starts it itself, so as to kill it again.
+func (n *node) rejoin(primary *node, commands string) {
+	n.t.Helper()
+	rewind, start, _ := strings.Cut(commands, "pg_ctl start ")
+	if start == "" {
+		n.t.Fatalf("these do not start the old primary: %s", commands)
 	}
-}
-
-// promote makes a standby the primary.
-func (n *node) promote() {
-	n.t.Helper()
-	n.run("pg_ctl", "promote", "--pgdata="+n.data(), "--wait")
-}
-
-// rejoin makes a primary that was killed a standby of the one after it.
-func (n *node) rejoin(primary *node) {
-	n.t.Helper()
-	primary.exec("CHECKPOINT") // after which its files say that it is another timeline
-	n.run("pg_rewind", "--target-pgdata="+n.data(), "--source-server="+primary.admin(), "--write-recovery-conf", "--no-sync")
+	n.types(rewind, "OLD_DATA="+n.data(), "STANDBY_URL="+primary.admin())
 	n.start()
 	primary.until("SELECT EXISTS (SELECT FROM pg_stat_replication WHERE application_name = $1 AND state = 'streaming')", n.name)
 }
