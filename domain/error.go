@@ -79,7 +79,7 @@ func IsCode(err error, code Code) bool {
 // ErrNotFound says that no such object is within the caller's reach. The text
 // is the same for what does not exist and for what others own.
 func ErrNotFound(noun string) *Error {
-	return &Error{Code: NotFound, Object: noun, Message: "there is no such " + noun + ", or this key has no access to it"}
+	return &Error{Code: NotFound, Object: noun, Message: "no such " + noun + ", or this key has no access to it"}
 }
 
 // ErrForbidden says that the key may not do this.

@@ -253,7 +253,7 @@ func TestResources(t *testing.T) {
 		t.Errorf("what one key is shown is cached as %q and %q", list.CacheScope, client.CacheScope)
 	}
 	_, err = session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "partner://clients/" + stranger})
-	if err == nil || !strings.Contains(err.Error(), "there is no such client, or this key has no access to it") {
+	if err == nil || !strings.Contains(err.Error(), "no such client, or this key has no access to it") {
 		t.Errorf("a client that is not there: %v", err)
 	}
 }

@@ -30,7 +30,7 @@ var failures = func() map[int]Failure {
 		{http.StatusForbidden, domain.Forbidden, "`forbidden`: the key lacks the scope or the access that the operation needs, " +
 			"or the client does not have the feature.", "this key lacks the scope write", nil},
 		{http.StatusNotFound, domain.NotFound, "`not_found`: an object of the path does not exist, or the key does not reach it.",
-			"there is no such client, or this key has no access to it", nil},
+			"no such client, or this key has no access to it", nil},
 		{http.StatusRequestTimeout, domain.RequestTimeout, "`request_timeout`: the body did not arrive in time.",
 			"the body did not arrive in time; send the request again", nil},
 		{http.StatusConflict, domain.Conflict, "`conflict`: what is asked for clashes with what there is, or the " +
