@@ -11,10 +11,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-var (
-	schema = worldtest.Schema
-	noon   = worldtest.Noon
-)
+var noon = worldtest.Noon
 
 type row = fixture.Row
 
