@@ -80,8 +80,11 @@ func TestPointInTimeRestore(t *testing.T) {
 		return conn.QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&moment)
 	})
 	undone := create("After the moment")
-	lost.exec("SELECT pg_switch_wal()")
-	lost.until("SELECT last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1) FROM pg_stat_archiver")
+	var segment string
+	lost.with(lost.admin(), func(conn *pgx.Conn) error {
+		return conn.QueryRow(t.Context(), "SELECT pg_walfile_name(pg_switch_wal())").Scan(&segment)
+	})
+	lost.until("SELECT coalesce(last_archived_wal >= $1, false) FROM pg_stat_archiver", segment)
 	first.finish()
 	lost.kill()
 
