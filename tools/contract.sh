@@ -69,6 +69,8 @@ if [ -f $vectors ]; then
 fi
 quietly node programs/generate.mjs "$documents/v2-$latest.yaml" "$out/programs"
 quietly npx tsc -p programs
+quietly node programs/guide.mjs ../../docs/guide/generate-client.md "$documents/v2-$latest.yaml" "$out/guide"
+quietly npx tsc -p "$out/guide/ts"
 # Others hook in with a folder that has a check.mjs, which is given the program.
 for check in */check.mjs; do
 	if [ "$check" != typescript/check.mjs ]; then
@@ -79,6 +81,9 @@ done
 cd ..
 "$out/bin/oapi-codegen" -config client/oapi-codegen.yaml -package v2 -o out/v2/client.gen.go "$documents/v2-$latest.yaml"
 "$out/bin/oapi-codegen" -config client/oapi-codegen.yaml -package v1 -o out/v1/client.gen.go "$documents/v1.yaml"
+(cd out/guide/go && quietly "$out/bin/oapi-codegen" -config oapi-codegen.yaml "$documents/v2-$latest.yaml")
+quietly $GO vet ./out/guide/go
+echo "the programs of the guide to generated clients compile"
 $GO build -o "$out/bin/" ./client ./program ./demonstration
 "$out/bin/client" "$documents/v2-$latest.yaml" ../v2/examples "$documents/v1.yaml" ../v1compat/examples
 programs=("$out/bin/program")

@@ -80,6 +80,7 @@ for (const signal of ["SIGINT", "SIGTERM"]) {
 // another host.
 async function opened() {
   const page = await browser.newPage();
+  page.setDefaultTimeout(180_000); // what is not there after that is taken for missing
   page.on("console", (message) => check(`${page.url()}: no errors in the console`, message.type() !== "error", message.text()));
   page.on("pageerror", (error) => check(`${page.url()}: no errors`, false, String(error)));
   page.on("request", (request) => {
@@ -177,11 +178,6 @@ async function checkOperation(page, path, summary, whole) {
   const section = `[id$="${path.slice(path.indexOf("#") + 1)}"]`;
   try {
     await page.locator(`section${section}`).getByText(summary, { exact: false }).first().waitFor();
-    // The operation comes into sight once those above it have their heights.
-    await page.waitForFunction((section) => {
-      const { top, bottom } = document.querySelector(section).getBoundingClientRect();
-      return top < innerHeight / 2 && bottom > 100;
-    }, `section${section}`);
   } catch (error) {
     check(`${path} is shown`, false, String(error));
     return;
