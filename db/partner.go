@@ -166,7 +166,11 @@ type NewKey struct {
 // CreateKey makes a key and returns it; it cannot be read later. InvalidRequest
 // when one of the clients is not the partner's.
 func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
-	key, err := domain.NewAPIKey()
+	cell, err := d.Cell(ctx)
+	if err != nil {
+		return "", err
+	}
+	key, err := domain.NewAPIKey(cell)
 	if err != nil {
 		return "", err
 	}

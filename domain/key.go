@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The parts of an API key (decisions 1.7): papi_, random digits of base62, and their
-// checksum.
+// The parts of an API key (decisions 1.7): papi_, random digits of base62, the first two
+// of which are its cell's code, and their checksum.
 const (
 	keyStart    = "papi_"
 	keyRandom   = 34
@@ -28,10 +28,10 @@ const (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewAPIKey makes an API key.
-func NewAPIKey() (string, error) {
+// NewAPIKey makes an API key of a cell.
+func NewAPIKey(of Cell) (string, error) {
 	random := make([]byte, keyRandom)
-	for i := range random {
+	for i := copy(random, of.Code()); i < keyRandom; i++ {
 		digit, err := rand.Int(rand.Reader, big.NewInt(int64(len(base62))))
 		if err != nil {
 			return "", err

@@ -1,0 +1,79 @@
+package db
+
+import (
+	"context"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// Cell is the cell that the database is of: the one of one, until FixCell.
+func (d *DB) Cell(ctx context.Context) (domain.Cell, error) {
+	fixed, err := pg.All[domain.Cell](ctx, d, "read the cell", pg.SQL("SELECT number, count FROM cell"))
+	if err != nil || len(fixed) == 0 {
+		return domain.Cell{Count: 1}, err
+	}
+	return fixed[0], nil
+}
+
+// FixCell makes the database that of a cell for good, unless it is of one already, or has
+// partners and is to be another than the first of several. It returns which it is of
+// then. Who creates objects waits meanwhile, for a moment.
+func (d *DB) FixCell(ctx context.Context, c domain.Cell) (is domain.Cell, err error) {
+	if c.Count > 1 {
+		err = pg.RetryLocked(ctx, func() error {
+			return d.Tx(ctx, func(ctx context.Context) error {
+				if _, err := pg.Exec(ctx, d, "bound waits", pg.SQL("SET LOCAL lock_timeout = '"+pg.LockTimeout+"'")); err != nil {
+					return err
+				}
+				_, err := pg.Exec(ctx, d, "fix the cell", pg.SQL(`
+					INSERT INTO cell (number, count) SELECT ?0, ?1 WHERE ?0 = 0 OR NOT EXISTS (SELECT FROM partners)
+					ON CONFLICT DO NOTHING`, c.Number, c.Count))
+				return err
+			})
+		})
+	}
+	if err != nil {
+		return is, err
+	}
+	return d.Cell(ctx)
+}
+
+// StrayKey is a key that lives in this cell and names another one.
+type StrayKey struct {
+	Prefix string
+	Digest []byte
+}
+
+// StrayKeys are the keys that live in a cell, the database's, and name another one: those
+// that were made before there were cells, as their digits happened to be.
+func (d *DB) StrayKeys(ctx context.Context, cell domain.Cell) (strays []StrayKey, err error) {
+	all, err := pg.All[StrayKey](ctx, d, "read the keys that name other cells", pg.SQL(
+		"SELECT prefix, digest FROM api_keys WHERE revoked_at IS NULL AND prefix NOT LIKE ? ORDER BY prefix", `papi\_`+cell.Code()+"%"))
+	for _, k := range all {
+		if cell.OfKey(k.Prefix) != cell {
+			strays = append(strays, k)
+		}
+	}
+	return strays, err
+}
+
+// Elsewhere returns what knows, without a look-up, the code of the cell that a key lives
+// in; it is empty where that is this cell. Nil where there is one cell only.
+func (d *DB) Elsewhere(ctx context.Context) (func(key string, digest []byte) string, error) {
+	cell, err := d.Cell(ctx)
+	if err != nil || cell.Count == 1 {
+		return nil, err
+	}
+	strays, err := d.StrayKeys(ctx, cell)
+	here := make(map[string]bool, len(strays))
+	for _, k := range strays {
+		here[string(k.Digest)] = true
+	}
+	return func(key string, digest []byte) string {
+		if of := cell.OfKey(key); of != cell && !here[string(digest)] {
+			return of.Code()
+		}
+		return ""
+	}, err
+}

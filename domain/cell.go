@@ -1,0 +1,55 @@
+package domain
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Cell is one of the installations that partners are divided among (decisions 13): the
+// one with the Number, from 0, of Count.
+type Cell struct{ Number, Count int }
+
+// maxCells is how many codes there are: two digits of base62.
+const maxCells = len(base62) * len(base62)
+
+// ParseCell reads the code of one of so many cells.
+func ParseCell(code string, count int) (Cell, error) {
+	number, ok := cellNumber(code)
+	switch {
+	case count < 1 || count > maxCells:
+		return Cell{}, fmt.Errorf("%d is not between 1 and %d", count, maxCells)
+	case !ok || len(code) != 2:
+		return Cell{}, fmt.Errorf("%q is not two of 0-9, A-Z, a-z", code)
+	case number >= count:
+		return Cell{}, fmt.Errorf("%q is none of %d cells, whose codes are 00 to %s", code, count, Cell{Number: count - 1}.Code())
+	}
+	return Cell{number, count}, nil
+}
+
+// cellNumber reads the code that a text begins with.
+func cellNumber(text string) (number int, ok bool) {
+	if len(text) < 2 {
+		return 0, false
+	}
+	high, low := strings.IndexByte(base62, text[0]), strings.IndexByte(base62, text[1])
+	return high*len(base62) + low, high >= 0 && low >= 0
+}
+
+// Code is what keys name the cell by: its number, as two digits of base62.
+func (c Cell) Code() string {
+	return string([]byte{base62[c.Number/len(base62)], base62[c.Number%len(base62)]})
+}
+
+// String is the cell as an operator reads it, such as "01 of 4".
+func (c Cell) String() string { return fmt.Sprintf("%s of %d", c.Code(), c.Count) }
+
+// OfKey is the one of the cells that a key names, or the prefix of one. A key that names
+// none was made before there were cells, and is of the first.
+func (c Cell) OfKey(key string) Cell {
+	digits, ok := strings.CutPrefix(key, keyStart)
+	number, named := cellNumber(digits)
+	if !ok || !named || number >= c.Count {
+		number = 0
+	}
+	return Cell{number, c.Count}
+}
