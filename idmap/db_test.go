@@ -20,7 +20,8 @@ CREATE TABLE policies (id uuid PRIMARY KEY, created_at timestamptz NOT NULL,
 	scope_type text NOT NULL DEFAULT 'tenant', scope_id uuid);
 CREATE TABLE phishing_templates (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
 CREATE TABLE groups (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
-CREATE TABLE reports (id uuid PRIMARY KEY, created_at timestamptz NOT NULL)`
+CREATE TABLE reports (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
+CREATE TABLE cell (one boolean PRIMARY KEY DEFAULT true, number integer NOT NULL, count integer NOT NULL)`
 
 var tables = map[Kind]string{
 	Client: "clients", Collection: "collections", Policy: "policies",

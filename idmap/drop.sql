@@ -5,6 +5,7 @@
 -- locks: phishing_templates, ACCESS EXCLUSIVE, a moment
 -- locks: groups, ACCESS EXCLUSIVE, a moment
 -- locks: reports, ACCESS EXCLUSIVE, a moment
+-- locks: cell, ACCESS EXCLUSIVE, a moment
 -- contracts: version 1, which was ended before
 -- Takes the registry out of a database, and what else was v1's: what the
 -- migration that ends v1 does. The triggers go with their functions, the
@@ -13,6 +14,7 @@
 DROP FUNCTION IF EXISTS id_registry_allocate() CASCADE;
 DROP FUNCTION IF EXISTS id_registry_retire() CASCADE;
 DROP FUNCTION IF EXISTS id_registry_scope() CASCADE;
+DROP FUNCTION IF EXISTS id_registry_divide() CASCADE;
 DROP TABLE IF EXISTS id_registry;
 DROP TABLE IF EXISTS v1_usage;
 DROP TABLE IF EXISTS v1_usage_flushes;

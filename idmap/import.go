@@ -203,10 +203,12 @@ func move(ctx context.Context, tx *sql.Tx) error {
 	for _, step := range []struct{ doing, statement string }{
 		{"retire former numbers", `UPDATE id_registry AS r SET retired_at = clock_timestamp()
 			FROM idmap_import AS i WHERE r.kind = i.kind AND r.id = i.id AND r.retired_at IS NULL`},
-		{"allocate above imported numbers", `SELECT setval(sequence, highest)
-			FROM (SELECT ('id_registry_' || kind)::regclass AS sequence, max(number) AS highest
-				FROM idmap_import GROUP BY kind) AS imported
-			WHERE highest > coalesce(pg_sequence_last_value(sequence), 0)`},
+		// To the highest number of the sequence's own that is not above them.
+		{"allocate above imported numbers", `SELECT setval(sequence, own)
+			FROM (SELECT seqrelid::regclass AS sequence, seqstart, max(number) - (max(number) - seqstart) % seqincrement AS own
+				FROM idmap_import JOIN pg_sequence ON seqrelid = ('id_registry_' || kind)::regclass
+				GROUP BY seqrelid, seqstart, seqincrement HAVING max(number) >= seqstart) AS imported
+			WHERE own > coalesce(pg_sequence_last_value(sequence), 0)`},
 		{"give tombstones that were never seen other numbers", `INSERT INTO id_registry (kind, number, id, retired_at)
 			SELECT r.kind, nextval(('id_registry_' || r.kind)::regclass), r.id, 'epoch'
 			FROM id_registry AS r JOIN idmap_import AS i ON i.kind = r.kind AND i.number = r.number AND i.id <> r.id
