@@ -22,6 +22,8 @@ const (
 	RateLimited     Code = "rate_limited"
 	Internal        Code = "internal"
 	Unavailable     Code = "unavailable"
+	// Misdirected says that the key lives in another cell (decisions 13).
+	Misdirected Code = "misdirected"
 )
 
 // Error is a failure with a text that is safe to show. Its cause, if any, is
@@ -36,6 +38,8 @@ type Error struct {
 	Object string
 	// RetryAfter is when trying again may help; zero means not said.
 	RetryAfter time.Duration
+	// Cell is the code of the cell to ask instead; empty where that is this one.
+	Cell string
 	// Cause is never shown to callers.
 	Cause error
 }

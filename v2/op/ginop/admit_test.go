@@ -93,6 +93,42 @@ func TestNoKeys(t *testing.T) {
 	}
 }
 
+// TestOtherCells: a key of another cell is answered with that cell's code, at any rate,
+// without a look-up, and at the cost of nobody; a key that is none stays unknown.
+func TestOtherCells(t *testing.T) {
+	e := newEdgeOf(t, func(c *ginop.Config) { c.Limits.PerAddress = 3 }, operations())
+	e.Keys.Elsewhere = func(key string, _ []byte) string {
+		if of := (domain.Cell{Number: 1, Count: 4}).OfKey(key); strings.HasPrefix(key, "papi_") && of.Number != 1 {
+			return of.Code()
+		}
+		return ""
+	}
+	e.Protocol(e.engine, ginop.Protocol{Path: "/protocol"})
+	other, err := domain.NewAPIKey(domain.Cell{Number: 2, Count: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v2/fine", "/v2/unknown", "/protocol", "/v2/fine", "/protocol"} {
+		w := e.do("GET", path, other)
+		if w.Code != 421 || w.Header().Get("X-Cell") != "02" || w.Header().Get("X-RateLimit-Remaining") != "3" ||
+			!strings.Contains(w.Body.String(), `{"error":{"code":"misdirected","message":"`) {
+			t.Errorf("%s answers %d %v %s", path, w.Code, w.Header(), w.Body)
+		}
+	}
+	if got := e.finds.Load(); got != 0 {
+		t.Errorf("%d are looked up", got)
+	}
+	wrong := other[:len(other)-1] + "_"
+	for _, key := range []string{wrong, "pk_demo_guess"} {
+		if w := e.do("GET", "/v2/fine", key); w.Code != 401 || w.Header()["X-Cell"] != nil {
+			t.Errorf("%s answers %d %v", key, w.Code, w.Header())
+		}
+	}
+	if w := e.do("GET", "/v2/fine", "pk_demo_good"); w.Code != 200 {
+		t.Errorf("a key of this cell answers %d", w.Code)
+	}
+}
+
 // TestUnknownKeysAreRemembered: the same unknown key is looked up every 5 s.
 func TestUnknownKeysAreRemembered(t *testing.T) {
 	e, clock := clocked(t)

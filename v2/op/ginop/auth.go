@@ -16,6 +16,10 @@ import (
 // most requests ask the database nothing; a revocation acts within that time.
 // It is safe for concurrent use.
 type Keys struct {
+	// Elsewhere, where set, returns the code of the cell that a key lives in where that is
+	// another than this one; see db.Elsewhere.
+	Elsewhere func(key string, digest []byte) string
+
 	find    func(ctx context.Context, digest []byte) (*domain.Caller, error)
 	clock   domain.Clock
 	demo    bool
@@ -70,7 +74,7 @@ func newCache[V any]() *lru.Cache[digest, V] {
 
 // Caller returns whose key it is; Unauthorized for a key that is missing,
 // unknown, expired or revoked. What has not the form of a key, or a wrong checksum,
-// is unknown at no cost. Before the database is asked for a key that was
+// is unknown at no cost, and one of another cell is Misdirected at none. Before the database is asked for a key that was
 // never found, admit is called, at most once: its error is returned in place of
 // an answer. Requests that need the same key at the same time share one look-up.
 func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*domain.Caller, error) {
@@ -82,6 +86,13 @@ func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*dom
 	}
 	now := k.clock.Now()
 	d := sha256.Sum256([]byte(key))
+	if k.Elsewhere != nil {
+		if cell := k.Elsewhere(key, d[:]); cell != "" {
+			return nil, &domain.Error{
+				Code: domain.Misdirected, Cell: cell, Message: "this API key is not of this cell of the service, but of cell " + cell,
+			}
+		}
+	}
 
 	entry, found := k.known.Get(d)
 	if !found || !now.Before(entry.until) {

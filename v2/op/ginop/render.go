@@ -23,6 +23,7 @@ var statuses = map[domain.Code]int{
 	domain.RateLimited:     http.StatusTooManyRequests,
 	domain.Internal:        http.StatusInternalServerError,
 	domain.Unavailable:     http.StatusServiceUnavailable,
+	domain.Misdirected:     http.StatusMisdirectedRequest,
 }
 
 // StatusOf is the HTTP status of a code.

@@ -172,6 +172,9 @@ func (s *Surface) fail(c *gin.Context, err error) error {
 	if e.RetryAfter > 0 {
 		c.Header("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 	}
+	if e.Cell != "" {
+		c.Header("X-Cell", e.Cell)
+	}
 	if failed := s.render(c, e); failed != nil {
 		err = fmt.Errorf("render the error %q: %w", e.Message, failed)
 		return errors.Join(err, s.render(c, domain.AsError(err)))
