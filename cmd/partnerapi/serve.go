@@ -77,6 +77,9 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		return err
 	}
 	defer database.Closing(shut, &err)
+	if err := c.FixCell(ctx, d); err != nil {
+		return err
+	}
 	if err := c.CheckConnections(ctx, d, log, !c.NoWork); err != nil {
 		return err
 	}
@@ -142,7 +145,11 @@ func (c serveCmd) build(
 	s := &service{config: c, db: d, clock: domain.SystemClock{}, after: time.After, log: log}
 	s.api = v2.New(d, secret, v2.WithReportLinks(links.To), withWebhooks(r))
 	s.api.Set.Trace = traces.Calls()
-	s.metrics = figures.NewRegistry(version, figures.SourcesOf(d))
+	sources, err := figures.SourcesOf(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	s.metrics = figures.NewRegistry(version, sources)
 	s.watchDisks(c.Flags, c.StoreFlag)
 	var budgets ginop.Store
 	if c.RedisURL != "" {
@@ -152,8 +159,12 @@ func (c serveCmd) build(
 		newRedisMetrics(s.redis, s.metrics)
 		budgets = redisBudgets{s.redis, s.clock}
 	}
+	keys := ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo)
+	if keys.Elsewhere, err = d.Elsewhere(ctx); err != nil {
+		return nil, err
+	}
 	s.edge = ginop.NewEdge(ginop.Config{
-		Keys: ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo), Limits: ginop.DefaultLimits, Shared: budgets,
+		Keys: keys, Limits: ginop.DefaultLimits, Shared: budgets,
 		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Secrets: sealer(r.keys), Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log,
 		Metrics: ginop.NewMetrics(s.metrics), Tracing: traces.Operations(),
 	})

@@ -173,7 +173,11 @@ func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if listener == nil {
 		return w.run(ctx)
 	}
-	server := c.watch(w, log)
+	sources, err := figures.SourcesOf(ctx, d)
+	if err != nil {
+		return err
+	}
+	server := c.watch(w, sources, log)
 	go func() { _ = server.Serve(listener) }() // until it is closed
 	defer database.Closing(server.Close, &err)
 	log.InfoContext(ctx, "health and metrics are served", "address", listener.Addr().String())
@@ -193,9 +197,9 @@ func (c workCmd) listen() (net.Listener, error) {
 }
 
 // watch serves health and metrics of a process that serves no API.
-func (c workCmd) watch(w *background, log *slog.Logger) *http.Server {
+func (c workCmd) watch(w *background, sources figures.Sources, log *slog.Logger) *http.Server {
 	gin.SetMode(gin.ReleaseMode)
-	s := &service{db: w.db, engine: gin.New(), log: log, metrics: figures.NewRegistry(version, figures.SourcesOf(w.db))}
+	s := &service{db: w.db, engine: gin.New(), log: log, metrics: figures.NewRegistry(version, sources)}
 	s.watchDisks(c.Flags, c.StoreFlag)
 	w.register(s.metrics)
 	s.health()

@@ -14,6 +14,7 @@ import (
 // ServeFlags say how the API is served; doctor takes them too.
 type ServeFlags struct {
 	database.Flags
+	database.CellFlags
 	WorkFlags
 	Listen         string        `default:"${listen}" help:"The address to listen on."`
 	MetricsListen  string        `name:"metrics-listen" placeholder:"ADDRESS" help:"A separate address for /metrics. Without it, /metrics is served with the API if that listens on a loopback address only, else not at all."`
@@ -38,6 +39,9 @@ func (c ServeFlags) Check() error {
 	}
 	if _, err := phishing.ParseNetworks(c.ScannerNets); err != nil {
 		return fmt.Errorf("--scanner-networks: %w", err)
+	}
+	if _, err := c.Wanted(); err != nil {
+		return err
 	}
 	return c.WorkFlags.Check()
 }

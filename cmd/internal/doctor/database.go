@@ -194,6 +194,42 @@ func judgeClock(ahead, doubt time.Duration) finding {
 	return pass("%s", found)
 }
 
+// checkCell compares the cell of the database with the one that serve is started as, and
+// names the keys that a router has to know one by one. It says nothing of the one of one.
+func (e *examination) checkCell(ctx context.Context) finding {
+	const mend = "give the --cell and --cell-count of the first start"
+	wanted, err := e.Wanted()
+	if err != nil {
+		return fail(mend, err)
+	}
+	is, err := e.db.Cell(ctx)
+	switch {
+	case err != nil:
+		return fail("the role needs SELECT on all tables", err)
+	case is.Count == 1 && wanted.Count == 1:
+		return finding{}
+	case is.Count == 1 && wanted.Number == 0:
+		return pass("serve makes this database cell %s, for good", wanted)
+	case is.Count == 1:
+		return pass("serve makes this database cell %s, for good, if it has no partners", wanted)
+	case is != wanted:
+		return fail(mend, database.Same(is, wanted))
+	}
+	strays, err := e.db.StrayKeys(ctx, is)
+	if err != nil {
+		return fail("the role needs SELECT on all tables", err)
+	}
+	prefixes := make([]string, len(strays))
+	for i, k := range strays {
+		prefixes[i] = k.Prefix
+	}
+	if len(strays) > 0 {
+		return warn("let the router lead these prefixes here, ahead of the codes", "%s; these keys name others: %s", is,
+			strings.Join(prefixes, ", "))
+	}
+	return pass("%s", is)
+}
+
 // checkEncryption says whether the key is that of the stored secrets. Unlike a
 // start, it makes no key and keeps no check of one.
 func (e *examination) checkEncryption(ctx context.Context) finding {

@@ -139,6 +139,7 @@ var checks = []check{
 	{"role", theDatabase, (*examination).checkRole},
 	{"connections", theDatabase, (*examination).checkPool},
 	{"clock", theDatabase, (*examination).checkClock},
+	{"cell", theTables, (*examination).checkCell},
 	{"encryption key", theTables, (*examination).checkEncryption},
 	{"key files", nothing, (*examination).checkKeyFiles},
 	{"background work", theTables, (*examination).checkBacklogs},

@@ -33,22 +33,29 @@ type Sources struct {
 	PoolStats func() pg.Stats
 	// Figures counts what waits, within so long.
 	Figures func(context.Context, time.Duration) (doctor.Figures, error)
+	// Cell is shown where it is one of several.
+	Cell domain.Cell
 }
 
 // SourcesOf are the sources that a database is.
-func SourcesOf(d *db.DB) Sources {
+func SourcesOf(ctx context.Context, d *db.DB) (Sources, error) {
+	cell, err := d.Cell(ctx)
 	return Sources{Clock: d.Now, PoolStats: d.Stats, Figures: func(ctx context.Context, within time.Duration) (doctor.Figures, error) {
 		return doctor.CountFigures(ctx, d, within)
-	}}
+	}, Cell: cell}, err
 }
 
 // NewRegistry returns the metrics that every process has: of the runtime, the
 // program's version, the pool of connections, and the work that waits.
 func NewRegistry(version string, from Sources) *prometheus.Registry {
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "partnerapi_build_info", Help: "1, with the version of the program and of Go.",
-	}, []string{"version", "go_version"})
-	build.WithLabelValues(version, runtime.Version()).Set(1)
+	labels := prometheus.Labels{"version": version, "go_version": runtime.Version()}
+	if from.Cell.Count > 1 {
+		labels["cell"] = from.Cell.Code()
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "partnerapi_build_info", Help: "1, with the version of the program and of Go.", ConstLabels: labels,
+	})
+	build.Set(1)
 
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,

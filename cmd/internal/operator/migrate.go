@@ -18,6 +18,7 @@ import (
 // Migrate is the command migrate, which brings tables to this version.
 type Migrate struct {
 	database.Flags
+	database.CellFlags
 	Status bool `env:"-" help:"Change nothing: list all migrations, with what each locks and for about how long, and the names and addresses that clash since an upgrade."`
 	DryRun bool `name:"dry-run" env:"-" help:"Change nothing: list the migrations that are missing, with what each locks and for about how long."`
 	JSON   bool `env:"-" help:"With --status or --dry-run: print one JSON object."`
@@ -33,7 +34,8 @@ func (m Migrate) Validate() error {
 	if m.JSON && !m.Status && !m.DryRun {
 		return errors.New("--json goes with --status or --dry-run")
 	}
-	return nil
+	_, err := m.Wanted()
+	return err
 }
 
 // Run applies the migrations that are missing.
@@ -47,6 +49,9 @@ func (m Migrate) Run(ctx context.Context, s cli.Env) error {
 			fmt.Fprintln(s.Out, "applied", name)
 		}
 		printClashes(s.Out, done.Clashes)
+		if err == nil {
+			err = m.FixCell(ctx, d)
+		}
 		if err != nil {
 			return err
 		}
