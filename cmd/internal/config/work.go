@@ -19,7 +19,7 @@ type WorkFlags struct {
 	StoreFlag
 	FontFlag
 	webhookFlags
-	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers reach the service at, with which links in mail begin. Default: the listen address."`
+	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers reach the service at, with which links begin. It may have a path, which the proxy in front takes off. Default: the listen address."`
 	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without it, mail goes to files in the folder outbox of --data-dir."`
 	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The sender of mail. Default: no-reply at the host of --public-url."`
 	Workers   int    `default:"${workers}" help:"How many mails are under way at a time."`
