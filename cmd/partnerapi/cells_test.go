@@ -1,0 +1,295 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"partnerapi/domain"
+)
+
+// unchecked sends requests without a look at the documents, which do not have 421.
+func (r *running) unchecked() caller { return caller{r.t, r.address, http.DefaultTransport} }
+
+// cellOf makes the database of a flag that of a cell of four, with a partner and a key.
+func cellOf(t *testing.T, flag, cell string) (key string) {
+	t.Helper()
+	must(t, "migrate", flag, "--cell="+cell, "--cell-count=4")
+	must(t, "partners", "create", flag, "Partner of "+cell)
+	return newKey(t, flag, "--name=x", "--clients=all", "--scopes=read,write")
+}
+
+// TestCell: a cell makes keys of its own, refuses those of others on every surface with
+// the code of theirs, and stays the cell that it is.
+func TestCell(t *testing.T) {
+	t.Parallel()
+	flag, of := databaseFlag(t), []string{"--cell=01", "--cell-count=4"}
+	key, other := cellOf(t, flag, "01"), cellOf(t, databaseFlag(t), "02")
+	if !strings.HasPrefix(key, "papi_01") || !strings.HasPrefix(other, "papi_02") {
+		t.Errorf("the keys are %s and %s", key, other)
+	}
+	r := serving(t, append(of, flag, "--release=latest")...)
+	r.get("/v2/clients", key).want(http.StatusOK)
+	paths := map[string]string{"/v2/clients": `{"error":{"code":"misdirected",`, "/mcp": `{"error":{"code":"misdirected",`}
+	if older() {
+		paths["/v1/clients"] = `{"status":421,"error":"misdirected",`
+		r.get("/v1/clients", key).want(http.StatusOK)
+	}
+	for path, begins := range paths {
+		for of, code := range map[string]string{other: "02", "pk_demo_all": "00"} {
+			answer := r.unchecked().do("POST", path, of, fields{"name": "x"}).want(http.StatusMisdirectedRequest)
+			if answer.header.Get("X-Cell") != code || !strings.HasPrefix(string(answer.body), begins) {
+				t.Errorf("%s answers %s of %s: %s", path, of, answer.header.Get("X-Cell"), answer.body)
+			}
+		}
+	}
+	if metrics := string(r.get("/metrics", "").want(http.StatusOK).body); !strings.Contains(metrics, `partnerapi_build_info{cell="01",`) {
+		t.Error("the metrics do not name the cell")
+	}
+	r.finish()
+
+	for _, wrong := range [][]string{nil, {"--cell=02", "--cell-count=4"}, {"--cell=01", "--cell-count=8"}} {
+		says := []string{"cell 01 of 4 for good", "--cell 01 --cell-count 4"}
+		refused(t, 1, append([]string{"serve", "--listen=127.0.0.1:0", flag}, wrong...), says...)
+		refused(t, 1, append([]string{"migrate", flag}, wrong...), says...)
+		if found := command(t, append([]string{"doctor", flag}, wrong...)...); !strings.Contains(found.out, "fail  cell ") {
+			t.Errorf("doctor says %s", found.out)
+		}
+	}
+	if found := command(t, append([]string{"doctor", flag}, of...)...); !strings.Contains(found.out, "ok    cell              01 of 4\n") {
+		t.Errorf("doctor says %s", found.out)
+	}
+	refused(t, 2, []string{"serve", flag, "--cell=01"}, "--cell", "00 to 00")
+	refused(t, 2, []string{"migrate", flag, "--cell=1", "--cell-count=4"}, "--cell", "two of")
+}
+
+// TestNoCell: without the flags nothing shows of cells. The installation can become the
+// first of several, and no other.
+func TestNoCell(t *testing.T) {
+	t.Parallel()
+	flag := demonstration(t)
+	r := serving(t, flag, "--demo")
+	if metrics := string(r.get("/metrics", "").want(http.StatusOK).body); strings.Contains(metrics, "cell") {
+		t.Error("the metrics speak of cells")
+	}
+	r.finish()
+	if found := command(t, "doctor", flag); strings.Contains(found.out, "cell") {
+		t.Errorf("doctor says %s", found.out)
+	}
+	refused(t, 1, []string{"serve", "--listen=127.0.0.1:0", flag, "--cell=01", "--cell-count=4"}, "has partners", "cell 01 of 4")
+	r = serving(t, flag, "--demo", "--cell-count=4")
+	r.get("/v2/clients", "pk_demo_all").want(http.StatusOK)
+}
+
+// freeAddress is one that nobody listens on. Where the system has it, it is of a host
+// that no other test listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		l, err = net.Listen("tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// TestPublicURLWithPath serves behind a router that takes the first segment off: links
+// begin with it, and lead back.
+func TestPublicURLWithPath(t *testing.T) {
+	t.Parallel()
+	listen := freeAddress(t)
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: listen})
+	router := httptest.NewServer(http.StripPrefix("/c01", proxy))
+	t.Cleanup(router.Close)
+	flag := demonstration(t)
+	r := serving(t, flag, "--demo", "--release=latest", "--listen="+listen, "--public-url="+router.URL+"/c01/")
+	var client domain.ClientID
+	var report domain.ReportID
+	if err := opened(t, flag).SQL().QueryRow(`SELECT client_id, id FROM reports WHERE status = 'ready' LIMIT 1`).Scan(&client, &report); err != nil {
+		t.Fatal(err)
+	}
+	link := into[struct {
+		DownloadURL string `json:"download_url"`
+	}](r.get("/v2/clients/"+client.String()+"/reports/"+report.String(), "pk_demo_all").want(http.StatusOK)).DownloadURL
+	path, ok := strings.CutPrefix(link, router.URL+"/c01/reports/")
+	if !ok {
+		t.Fatalf("the link is %s", link)
+	}
+	r.unchecked().do("GET", "/reports/"+path, "", nil).want(http.StatusOK)
+	r.do("POST", "/mcp", "pk_demo_all", fields{"jsonrpc": "2.0", "id": 1, "method": "ping"}, "Origin", router.URL,
+		"Content-Type", "application/json", "Accept", "application/json, text/event-stream").want(http.StatusOK)
+}
+
+// routes are a table of a router, in its order: what a key or a path begins with, and the
+// cell that it leads to.
+type routes [][2]string
+
+var (
+	inNginx   = regexp.MustCompile(`(?m)^\s*~\^(papi_\w+|/c\w+/)\s+(cell_\d+);`)
+	inHAProxy = regexp.MustCompile(`(?m)^\s*(?:use_backend|http-request set-var\(txn.cell\)) (?:str\()?(cell_\d+)\)? if \{ (?:var\(txn.key\) -m beg|path_beg) (\S+) \}`)
+	inBearer  = regexp.MustCompile(`^\(\?i:bearer\) \+(papi_\w+)\.\*$`)
+)
+
+// TestRouters: the three configurations lead the same keys and links to the same cells.
+func TestRouters(t *testing.T) {
+	t.Parallel()
+	want := routes{{"/c01/", "cell_1"}, {"/c02/", "cell_2"}, {"papi_01Zk4T8q", "cell_2"}, {"papi_01", "cell_1"}, {"papi_02", "cell_2"}}
+	var nginx, haproxy, envoy, bearer routes
+	for _, m := range inNginx.FindAllStringSubmatch(fileText(t, "deploy/cells/nginx.conf"), -1) {
+		nginx = append(nginx, [2]string{m[1], m[2]})
+	}
+	nginx = append(nginx[3:], nginx[:3]...) // links last
+	for _, m := range inHAProxy.FindAllStringSubmatch(fileText(t, "deploy/cells/haproxy.cfg"), -1) {
+		haproxy = append(haproxy, [2]string{m[2], m[1]})
+	}
+	var file any
+	if err := yaml.Unmarshal([]byte(fileText(t, "deploy/cells/envoy.yaml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, route := range found(file, "routes").([]any) {
+		cluster, _ := found(route, "cluster").(string)
+		prefix, _ := found(route, "headers").([]any)
+		switch path, _ := found(found(route, "match"), "prefix").(string); {
+		case cluster == "":
+		case prefix == nil && path != "/":
+			envoy = append(envoy, [2]string{path, cluster})
+		case prefix != nil && found(prefix, "regex") != nil:
+			bearer = append(bearer, [2]string{inBearer.FindStringSubmatch(found(prefix, "regex").(string))[1], cluster})
+		case prefix != nil && found(prefix, "string_match") != nil:
+			envoy = append(envoy, [2]string{found(prefix, "prefix").(string), cluster})
+		}
+	}
+	for name, table := range map[string]routes{"nginx": nginx, "HAProxy": haproxy, "Envoy": envoy, "Envoy, bearer": append(want[:2:2], bearer...)} {
+		if !slices.Equal(table, want) {
+			t.Errorf("%s has %v", name, table)
+		}
+	}
+}
+
+// found is the value of the first member of a name, at any depth.
+func found(in any, name string) any {
+	switch in := in.(type) {
+	case map[string]any:
+		if v, ok := in[name]; ok {
+			return v
+		}
+		for _, v := range in {
+			if f := found(v, name); f != nil {
+				return f
+			}
+		}
+	case []any:
+		for _, v := range in {
+			if f := found(v, name); f != nil {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// TestNginxRoutes has nginx lead two cells' keys and links to them, also where its table
+// is behind.
+func TestNginxRoutes(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("nginx"); err != nil {
+		t.Skip("nginx is not installed: its configuration is not tried")
+	}
+	flags, keys, at := [2]string{}, [2]string{}, [3]string{}
+	for i := range flags {
+		flags[i] = databaseFlag(t)
+		keys[i] = cellOf(t, flags[i], fmt.Sprintf("0%d", i))
+	}
+	behind := newKey(t, flags[1], "--name=behind", "--clients=all", "--scopes=read,write")
+	for i := range at {
+		at[i] = freeAddress(t)
+	}
+	router := "http://" + at[2]
+	routing(t, at[2], map[string]string{
+		"10.0.0.10:8080": at[0], "10.0.1.10:8080": at[1], "papi_01Zk4T8q cell_2": prefix(behind) + " cell_0",
+	})
+	var cells [2]*running
+	for i, path := range []string{"", "/c01"} {
+		cells[i] = serving(t, flags[i], "--release=latest", "--listen="+at[i], "--public-url="+router+path,
+			fmt.Sprintf("--cell=0%d", i), "--cell-count=4", "--trusted-proxies=127.0.0.1")
+	}
+	asked := cells[0].unchecked()
+	type partner struct{ Name string }
+	for key, name := range map[string]string{keys[0]: "Partner of 00", keys[1]: "Partner of 01", behind: "Partner of 01"} {
+		if got := into[partner](asked.do("GET", "/v2/partner", key, nil).want(http.StatusOK)); got.Name != name {
+			t.Errorf("%s leads to %s", prefix(key), got.Name)
+		}
+		answer := asked.do("POST", "/mcp", "", fields{"jsonrpc": "2.0", "id": 1, "method": "ping"}, "Authorization", "bearer "+key,
+			"Content-Type", "application/json", "Accept", "application/json, text/event-stream").want(http.StatusOK)
+		if !strings.Contains(string(answer.body), `"result"`) {
+			t.Errorf("MCP answers %s", answer.body)
+		}
+		asked.do("POST", "/v2/clients", key, fields{"name": "Client of " + prefix(key)}).want(http.StatusCreated)
+	}
+	asked.do("GET", "/v2/clients", "", nil).want(http.StatusUnauthorized)
+	asked.do("GET", "/c01/reports/none", "", nil).want(http.StatusForbidden)
+	asked.do("GET", "/reports/none", "", nil).want(http.StatusForbidden)
+	for _, path := range []string{"/c09/reports/none", "/metrics", "/c01/metrics"} {
+		if got := asked.do("GET", path, "", nil).want(http.StatusNotFound); !strings.Contains(string(got.body), "nginx") {
+			t.Errorf("%s leads to a cell: %s", path, got.body)
+		}
+	}
+}
+
+// routing runs nginx with the configuration of deploy/cells, without TLS, and with these
+// texts replaced, until the test ends.
+func routing(t *testing.T, listen string, replaced map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	text := regexp.MustCompile(`(?m)^\s*(ssl_\w+ .*|listen \[::\].*)$`).ReplaceAllString(fileText(t, "deploy/cells/nginx.conf"), "")
+	for old, now := range replaced {
+		if !strings.Contains(text, old) {
+			t.Fatalf("the configuration has no %s", old)
+		}
+		text = strings.ReplaceAll(text, old, now)
+	}
+	text = strings.ReplaceAll(text, "listen 443 ssl;", "listen "+listen+";")
+	text = "daemon off; pid " + dir + "/pid; error_log stderr; events {}\nhttp { access_log off; client_body_temp_path " + dir +
+		"/body; proxy_temp_path " + dir + "/proxy; fastcgi_temp_path " + dir + "/f; uwsgi_temp_path " + dir + "/u; scgi_temp_path " + dir + "/s;\n" + text + "}\n"
+	file := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := exec.Command("nginx", "-t", "-p", dir, "-c", file).CombinedOutput(); err != nil {
+		t.Fatalf("nginx -t: %v: %s", err, said)
+	}
+	program := exec.Command("nginx", "-p", dir, "-c", file)
+	program.Stderr = t.Output()
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = program.Process.Signal(os.Interrupt) // nginx ends at once
+		_ = program.Wait()
+	})
+	for deadline := time.Now().Add(patience); ; {
+		if c, err := net.Dial("tcp", listen); err == nil {
+			_ = c.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nginx does not listen")
+		}
+	}
+}
