@@ -25,7 +25,7 @@ func (s *service) mountMCP(address string, secret []byte) error {
 		Count: s.edge.Count, Parse: s.edge.Parse, Envelope: ginop.Envelope, Version: version, Log: s.log,
 		GuideNames: guideOrder(), Guide: func(name string) ([]byte, error) {
 			text, err := fs.ReadFile(docs.Guides(), name+".md")
-			return site.Text(text, address, s.config.Demo), err
+			return site.Text(text, address, s.config.Demo, s.clock.Now()), err
 		},
 	})
 	if err != nil {

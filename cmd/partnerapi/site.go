@@ -19,7 +19,7 @@ var guides = []string{
 }
 
 // operate are the operators' guides in the order of reading. Those of extensions follow.
-var operate = []string{"operating", "issuing-keys", "import", "breaches", "flags", "metrics"}
+var operate = []string{"operating", "scale", "issuing-keys", "import", "breaches", "flags", "metrics"}
 
 // guideOrder are all guides in the order of reading.
 func guideOrder() []string {
@@ -45,7 +45,7 @@ func (s *service) showPages(address string) error {
 	if err != nil {
 		return err
 	}
-	config.Log, config.PublicURL, config.Address, config.Demo = s.log, s.config.PublicURL, address, s.config.Demo
+	config.Now, config.Log, config.PublicURL, config.Address, config.Demo = s.clock.Now, s.log, s.config.PublicURL, address, s.config.Demo
 	config.Notice = s.notice
 	pages := gin.WrapH(site.New(config))
 	for _, path := range []string{"/", "/llms.txt", "/docs", "/docs/*page"} {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // served is what pages say of the service that is another one for each service, or
@@ -17,6 +18,8 @@ type served struct {
 	demo bool
 	// notice is what the Notice says; empty for nothing.
 	notice template.HTML
+	// days are how many days after SampleDay it is.
+	days int
 }
 
 // Notice is said at the head of the start page, of /docs, of a reference and of some
@@ -49,6 +52,16 @@ var sampleKeys = []string{
 	"pk_demo", "YOUR_KEY",
 }
 
+// SampleDay is the day on which the samples of guides were made. What is served of them has
+// dates as if that were today: what was to come is still to come then.
+var SampleDay = time.Date(2026, 6, 15, 0, 0, 0, 0, time.UTC)
+
+// dates are those of samples, but for times of no meaning.
+var dates = regexp.MustCompile(`\b20[0-9]{2}-[0-9]{2}-[0-9]{2}`)
+
+// daysAt is how many days after SampleDay a time is.
+func daysAt(now time.Time) int { return int(now.Sub(SampleDay).Hours() / 24) }
+
 // samples is in the sources that name the service.
 var samples = regexp.MustCompile("pk_demo|" + noticeMark + "|" + regexp.QuoteMeta(sampleBase))
 
@@ -66,7 +79,17 @@ func (s served) fill(source []byte, isHTML bool) []byte {
 	if !s.demo {
 		pairs = append(pairs, sampleKeys...)
 	}
-	return []byte(strings.NewReplacer(pairs...).Replace(string(source)))
+	text := strings.NewReplacer(pairs...).Replace(string(source))
+	if s.days == 0 {
+		return []byte(text)
+	}
+	return dates.ReplaceAllFunc([]byte(text), func(date []byte) []byte {
+		day, err := time.Parse(time.DateOnly, string(date))
+		if err != nil {
+			return date
+		}
+		return []byte(day.AddDate(0, 0, s.days).Format(time.DateOnly))
+	})
 }
 
 // filled is a content as it was made for what is served.
@@ -93,9 +116,9 @@ func (c *content) as(s served) *content {
 }
 
 // Text is the source of a guide for a service at an address, without a slash at its
-// end, which accepts the keys of the demonstration or not.
-func Text(source []byte, address string, demo bool) []byte {
-	return served{base: address, demo: demo}.fill(source, false)
+// end, which accepts the keys of the demonstration or not, with the dates of now.
+func Text(source []byte, address string, demo bool, now time.Time) []byte {
+	return served{base: address, demo: demo, days: daysAt(now)}.fill(source, false)
 }
 
 // hosts is what a Host may be: a name or an address, and a port.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"partnerapi/platform/site"
 )
@@ -131,6 +132,29 @@ func TestNotice(t *testing.T) {
 			if got := strings.Contains(page, `<div class="notice" role="note" aria-label="Notice">`+string(now)); got != (noticed && now != "") ||
 				strings.Contains(page, "notice -->") {
 				t.Errorf("%s, %q:\n%s", path, now, page)
+			}
+		}
+	}
+}
+
+// TestDates: dates of samples are those of a demonstration that was made today.
+func TestDates(t *testing.T) {
+	t.Parallel()
+	c := config(t, fstest.MapFS{
+		"one.md": {Data: []byte("# One\n\nFirst.\n\n```sh\ncurl -d '{\"send_at\": \"2026-06-16T09:00:00Z\"}' http://127.0.0.1:8080/v9/things?since=2025-12-31\n```\n\n```json\n{\"never\":\"0001-01-01T00:00:00Z\",\"odd\":\"2026-13-01\"}\n```\n")},
+		"two.md": twoGuides["two.md"],
+	})
+	now := site.SampleDay
+	c.Now = func() time.Time { return now }
+	s := site.New(c)
+	for days, want := range map[int][2]string{0: {"2026-06-16T09", "2025-12-31"}, 30: {"2026-07-16T09", "2026-01-30"}} {
+		now = site.SampleDay.AddDate(0, 0, days).Add(23 * time.Hour)
+		for _, path := range []string{"/docs/guide/one", "/docs/guide/one.md"} {
+			page := get(t, s, path).Body.String()
+			for _, part := range []string{want[0], want[1], "0001-01-01T00", "2026-13-01"} {
+				if !strings.Contains(page, part) {
+					t.Errorf("after %d days %s has no %s:\n%s", days, path, part, page)
+				}
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -43,6 +44,8 @@ type Config struct {
 	Demo bool
 	// Notice may be zero.
 	Notice Notice
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
 	// Log is notified of a mistake in the pages' sources, which answers 500.
 	Log *slog.Logger
 }
@@ -83,6 +86,9 @@ type Site struct {
 
 // New returns the pages, which are not made yet.
 func New(c Config) *Site {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	return &Site{config: c, pages: sync.OnceValues(func() (map[string]*content, error) { return build(c) })}
 }
 
@@ -118,6 +124,9 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, now := r.URL.Path, served{base: s.config.baseOf(r), demo: s.config.Demo}
 	if s.config.Notice.Text != nil {
 		now.notice = s.config.Notice.Text()
+	}
+	if strings.HasPrefix(path, "/docs/guide/") || strings.HasPrefix(path, "/docs/migrating") {
+		now.days = daysAt(s.config.Now())
 	}
 	if found, ok := pages[path]; ok && path != notFoundPage {
 		found.as(now).serve(w, r, http.StatusOK)
