@@ -157,16 +157,21 @@ func TestService(t *testing.T) {
 	}
 }
 
+// epoch is what the clock of a service shows.
+var epoch = time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC)
+
 // TestRetries: which answers are followed by another try, after which pause.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
-		statuses string // with Retry-After after a colon; 0 is a broken connection
+		statuses string // with Retry-After after a colon, + for a date so much later; 0 is a broken connection
 		pauses   []int
 		err      string // empty for success
 	}{
 		{"a rate limit", "429:17 200", []int{17}, ""},
+		{"a rate limit until a date", "429:+17 503:+-5 200", []int{17, 2}, ""},
+		{"too late a date", "503:+3600", nil, "503"},
 		{"an outage", "503 502 504 500 200", []int{1, 2, 4, 8}, ""},
 		{"for good", "503 503 503 503 503", []int{1, 2, 4, 8}, "503"},
 		{"a slow request", "408 200", []int{1}, ""},
@@ -188,6 +193,11 @@ func TestRetries(t *testing.T) {
 				status, _ := strconv.Atoi(text)
 				if status == 0 {
 					return errors.New("broken")
+				}
+				if later, date := strings.CutPrefix(after, "+"); date { // by the service's clock
+					seconds, _ := strconv.Atoi(later)
+					w.Header().Set("Date", epoch.Format(http.TimeFormat))
+					after = epoch.Add(time.Duration(seconds) * time.Second).Format(http.TimeFormat)
 				}
 				w.Header().Set("Retry-After", after)
 				w.Header().Set("Location", "https://elsewhere.example/")

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -64,10 +63,13 @@ func (a *Answer) Err() error {
 	if to := a.Header.Get("Location"); a.Status/100 == 3 && to != "" {
 		body.Error.Message = "and" + notFollowed(to)
 	}
-	seconds, _ := strconv.ParseUint(a.Header.Get("Retry-After"), 10, 31)
+	now, err := http.ParseTime(a.Header.Get("Date")) // the service's clock may differ from this machine's
+	if err != nil {
+		now = time.Now()
+	}
 	return &Error{Status: a.Status, RequestID: a.Header.Get("X-Request-Id"), Fault: domain.Error{
 		Code: body.Error.Code, Message: body.Error.Message, Fields: body.Error.Fields,
-		RetryAfter: time.Duration(seconds) * time.Second,
+		RetryAfter: max(domain.RetryAfter(a.Header.Get("Retry-After"), now), 0),
 	}}
 }
 

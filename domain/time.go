@@ -2,6 +2,7 @@ package domain
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -77,4 +78,19 @@ func ParseTime(text string) (time.Time, error) {
 func hasWideOffset(text string) bool {
 	end := len(text) - len("hh:mm")
 	return text[end+2] == ':' && (text[end-1] == '+' || text[end-1] == '-') && (text[end:end+2] > "23" || text[end+3:] > "59")
+}
+
+// RetryAfter reads a header Retry-After, of seconds or a date in one of HTTP's three
+// forms; below 0 where it is neither.
+func RetryAfter(header string, now time.Time) time.Duration {
+	header = strings.TrimSpace(header)
+	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	for _, form := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} {
+		if at, err := time.Parse(form, header); err == nil {
+			return max(at.Sub(now), 0)
+		}
+	}
+	return -1
 }

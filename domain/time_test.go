@@ -50,3 +50,18 @@ func TestParseTime(t *testing.T) {
 		}
 	}
 }
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC)
+	for header, want := range map[string]time.Duration{
+		"17": 17 * time.Second, " 0 ": 0, "2147483647": (1<<31 - 1) * time.Second,
+		"Sat, 31 Jan 2026 08:01:30 GMT": 90 * time.Second, "Saturday, 31-Jan-26 08:01:30 GMT": 90 * time.Second,
+		" Sat Jan 31 08:01:30 2026": 90 * time.Second, "Sat, 31 Jan 2026 07:59:59 GMT": 0,
+		"": -1, "-1": -1, "1.5": -1, "2147483648": -1, "soon": -1, "2026-01-31T08:01:30Z": -1, "Sat, 31 Jan 2026 08:01:30 EST": -1,
+	} {
+		if got := domain.RetryAfter(header, now); got != want {
+			t.Errorf("%q: %v, not %v", header, got, want)
+		}
+	}
+}

@@ -181,7 +181,7 @@ func (s *session) exchange(by *http.Client, req *http.Request) (answer, error) {
 	case err != nil:
 		return a, s.broken(err)
 	case a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable:
-		return a, s.throttled(egress.RetryAfter(a.header.Get("Retry-After"), s.clock.Now()))
+		return a, s.throttled(domain.RetryAfter(a.header.Get("Retry-After"), s.clock.Now()))
 	case a.status == http.StatusRequestTimeout || a.status >= 500:
 		return a, s.failed("fails with the status %d", a.status)
 	case len(body) > maxAnswer:

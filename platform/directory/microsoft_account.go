@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"partnerapi/domain"
-	"partnerapi/platform/egress"
 )
 
 // microsoftAccount is a user as Graph shows it.
@@ -188,7 +187,7 @@ func (m *microsoft) manager(a batchAnswer) (string, error) {
 		after := time.Duration(-1)
 		for name, value := range a.Headers {
 			if strings.EqualFold(name, "Retry-After") {
-				after = egress.RetryAfter(value, m.clock.Now())
+				after = domain.RetryAfter(value, m.clock.Now())
 			}
 		}
 		return "", m.throttled(after)

@@ -1,15 +1,11 @@
 // Package egress says which addresses the service connects to where others name the
-// host, and reads how long they ask it to wait.
+// host.
 package egress
 
 import (
 	"errors"
-	"net/http"
 	"net/netip"
-	"strconv"
-	"strings"
 	"syscall"
-	"time"
 
 	"code.dny.dev/ssrf"
 )
@@ -42,16 +38,4 @@ func Control(network, address string, raw syscall.RawConn) error {
 		return ErrSpecial
 	}
 	return nil
-}
-
-// RetryAfter reads a header Retry-After, of seconds or a time; below 0 where it is
-// neither.
-func RetryAfter(header string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(strings.TrimSpace(header), 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return max(at.Sub(now), 0)
-	}
-	return -1
 }

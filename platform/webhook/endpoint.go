@@ -236,7 +236,7 @@ func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer
 		return a, err
 	}
 	a.StatusCode, a.Response = response.StatusCode, plain(text)
-	a.RetryAfter = max(0, egress.RetryAfter(response.Header.Get("Retry-After"), at))
+	a.RetryAfter = max(0, domain.RetryAfter(response.Header.Get("Retry-After"), at))
 	return a, nil
 }
 

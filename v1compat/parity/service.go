@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"partnerapi/client"
+	"partnerapi/domain"
 )
 
 const (
@@ -95,7 +96,8 @@ func (s *service) do(ctx context.Context, r request) (answer, error) {
 			return answer{}, err
 		}
 		a, err := s.once(ctx, r)
-		pause := max(retryAfter(a.header), time.Second)
+		after := domain.RetryAfter(a.header.Get("Retry-After"), time.Now())
+		pause := min(max(after, time.Second), longestWait)
 		switch {
 		case ctx.Err() != nil:
 			return a, ctx.Err()
@@ -114,11 +116,6 @@ func (s *service) do(ctx context.Context, r request) (answer, error) {
 			return a, err
 		}
 	}
-}
-
-func retryAfter(h http.Header) time.Duration {
-	seconds, _ := strconv.Atoi(h.Get("Retry-After"))
-	return time.Duration(min(seconds, int(longestWait/time.Second))) * time.Second
 }
 
 // once sends a request.
