@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -62,7 +63,11 @@ func (s *Server) addPrompts(server *sdk.Server, r rights) {
 		server.AddPrompt(&p.Prompt, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 			text := p.text
 			for _, argument := range p.Arguments {
-				text = strings.ReplaceAll(text, "{"+argument.Name+"}", r.Params.Arguments[argument.Name])
+				given := r.Params.Arguments[argument.Name]
+				if given == "" && argument.Required {
+					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the argument " + argument.Name + " is required"}
+				}
+				text = strings.ReplaceAll(text, "{"+argument.Name+"}", given)
 			}
 			return &sdk.GetPromptResult{
 				Description: p.Description,

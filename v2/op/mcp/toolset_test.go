@@ -2,11 +2,13 @@ package mcp_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"partnerapi/domain"
@@ -159,6 +161,22 @@ func TestPrompts(t *testing.T) {
 		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
 			if group, _, named := strings.Cut(word, "_"); named && slices.Contains([]string{"clients", "users", "training", "phishing", "courses", "reports"}, group) && tools[word] == nil {
 				t.Errorf("%s names the tool %s, which is not there", p.Name, word)
+			}
+		}
+	}
+}
+
+// TestPromptArguments: a prompt without an argument that it requires is an error.
+func TestPromptArguments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	session := w.connect(w.tenant.Key, "")
+	for name, argument := range map[string]string{"remind_overdue": "clients", "review_phishing": "client", "explain_risk": "client"} {
+		for _, given := range []map[string]string{nil, {"other": "3"}, {argument: ""}} {
+			_, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name, Arguments: given})
+			refused, ok := errors.AsType[*jsonrpc.Error](err)
+			if !ok || refused.Code != -32602 || !strings.Contains(refused.Message, "argument "+argument) {
+				t.Errorf("%s of %v: %v", name, given, err)
 			}
 		}
 	}
