@@ -101,7 +101,7 @@ func Feed[In, Item any](
 		case every == 0:
 			return "", nil
 		}
-		return p.Page.NextCursor, c.Wait(ctx, every)
+		return p.Page.NextCursor, c.config.Wait(ctx, every)
 	})
 }
 

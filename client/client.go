@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -59,9 +60,33 @@ type Config struct {
 	Transport http.RoundTripper
 }
 
+// String describes the configuration without the key.
+func (c Config) String() string {
+	key := "no key"
+	if c.Key != "" {
+		key = "a key"
+	}
+	return "a client of " + shown(c.URL) + " with " + key
+}
+
+// Format writes String for every verb.
+func (c Config) Format(to fmt.State, _ rune) { _, _ = io.WriteString(to, c.String()) }
+
+// LogValue is String, for logs.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// shown is an address without what may be a password in it.
+func shown(address string) string {
+	if at := strings.LastIndex(address, "@"); at >= 0 {
+		return "…" + address[at:]
+	}
+	return address
+}
+
 // Client calls a service. It is safe for concurrent use.
 type Client struct {
-	Config
+	config Config        // without the key
+	key    func() string // a function, so that fmt does not print what it returns
 	// base is the address, without a slash at its end, and at the same, parsed.
 	base string
 	at   *url.URL
@@ -83,8 +108,10 @@ func New(c Config) (*Client, error) {
 	if c.Transport == nil {
 		c.Transport = http.DefaultTransport.(*http.Transport).Clone()
 	}
+	key := c.Key
+	c.Key = ""
 	return &Client{
-		Config: c, base: strings.TrimRight(c.URL, "/"), at: at,
+		config: c, key: func() string { return key }, base: strings.TrimRight(c.URL, "/"), at: at,
 		http: &http.Client{
 			Transport: c.Transport, Timeout: cmp.Or(c.Timeout, 30*time.Second),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -110,9 +137,9 @@ func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("the key is for %s alone, not for %s", k.at.Host, r.URL.Host)
 	}
 	r = r.Clone(r.Context())
-	r.Header.Set("X-API-Key", k.Key)
-	r.Header.Set("User-Agent", k.UserAgent)
-	return k.Transport.RoundTrip(r)
+	r.Header.Set("X-API-Key", k.key())
+	r.Header.Set("User-Agent", k.config.UserAgent)
+	return k.config.Transport.RoundTrip(r)
 }
 
 func refuse(r *http.Request, via []*http.Request) error {
@@ -153,12 +180,12 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Header.Set("User-Agent", c.UserAgent)
+	out.Header.Set("User-Agent", c.config.UserAgent)
 	if len(r.Body) > 0 {
 		out.Header.Set("Content-Type", "application/json")
 	}
-	if c.Key != "" && !r.NoKey {
-		out.Header.Set("X-API-Key", c.Key)
+	if key := c.key(); key != "" && !r.NoKey {
+		out.Header.Set("X-API-Key", key)
 	}
 	maps.Copy(out.Header, r.Header)
 
@@ -168,9 +195,9 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	}
 	defer response.Body.Close()
 	a := &Answer{Status: response.StatusCode, Header: response.Header}
-	a.Body, err = io.ReadAll(io.LimitReader(response.Body, c.MaxBody+1))
-	if err == nil && int64(len(a.Body)) > c.MaxBody {
-		err = tooLarge{c.MaxBody}
+	a.Body, err = io.ReadAll(io.LimitReader(response.Body, c.config.MaxBody+1))
+	if err == nil && int64(len(a.Body)) > c.config.MaxBody {
+		err = tooLarge{c.config.MaxBody}
 	}
 	if err != nil {
 		return a, fmt.Errorf("read the answer to %s %s%s: %w", r.Method, c.base, r.Path, err)

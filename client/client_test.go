@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -75,7 +76,7 @@ func TestAnswerIsLost(t *testing.T) {
 	h := v2test.New(t, v2test.Options{})
 	tenant := h.Tenant("Acme")
 	pauses, keys, broken := waits{}, []string{}, errors.New("the connection broke")
-	through := h.Caller(tenant.Key).Transport
+	through := h.Caller(tenant.Key).HTTP().Transport
 	c, err := client.New(client.Config{
 		URL: h.URL, Key: tenant.Key, Wait: pauses.wait,
 		Transport: tripper(func(r *http.Request) (*http.Response, error) {
@@ -375,6 +376,29 @@ func TestKeyStays(t *testing.T) {
 		if _, err := client.New(client.Config{URL: address}); err == nil {
 			t.Errorf("%q is taken", address)
 		}
+	}
+}
+
+// TestKeyIsNotPrinted: neither a configuration nor a client is printed or logged with its key.
+func TestKeyIsNotPrinted(t *testing.T) {
+	t.Parallel()
+	config := client.Config{URL: "https://u:secret@api.example.com", Key: "secret"}
+	valid := config
+	valid.URL = "https://api.example.com"
+	made, err := client.New(valid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []any{config, &config, made, *made, struct{ Config client.Config }{config}, struct{ made client.Client }{*made}, made.HTTP(), *made.HTTP()} {
+		var logged bytes.Buffer
+		slog.New(slog.NewTextHandler(&logged, nil)).Info("text", "value", value)
+		slog.New(slog.NewJSONHandler(&logged, nil)).Info("json", "value", value)
+		if text := fmt.Sprintf("%v %+v %#v %s %x %d", value, value, value, value, value, value) + logged.String(); strings.Contains(text, "secret") {
+			t.Errorf("%T: %s", value, text)
+		}
+	}
+	if text := config.String(); text != "a client of …@api.example.com with a key" {
+		t.Error(text)
 	}
 }
 

@@ -90,7 +90,7 @@ func (c *Client) again(err error, try int) (pause time.Duration, ok bool) {
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		ok = true
 	}
-	return max(pause, after), ok && after <= c.MaxWait
+	return max(pause, after), ok && after <= c.config.MaxWait
 }
 
 type idempotencyKey struct{}
@@ -121,17 +121,17 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 		if err == nil {
 			err = a.Err()
 		}
-		if err == nil || ctx.Err() != nil || try >= c.Tries {
+		if err == nil || ctx.Err() != nil || try >= c.config.Tries {
 			return a, err
 		}
 		pause, ok := c.again(err, try)
 		if !ok {
 			return a, err
 		}
-		if c.Retrying != nil {
-			c.Retrying(err, pause)
+		if c.config.Retrying != nil {
+			c.config.Retrying(err, pause)
 		}
-		if err := c.Wait(ctx, pause); err != nil {
+		if err := c.config.Wait(ctx, pause); err != nil {
 			return a, err
 		}
 	}
