@@ -27,6 +27,8 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,9 +97,9 @@ type Client struct {
 
 // New returns a client of the service at an address.
 func New(c Config) (*Client, error) {
-	at, err := url.Parse(c.URL)
-	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.RawQuery != "" || at.Fragment != "" {
-		return nil, fmt.Errorf("%q is no address of a service: give one such as https://api.example.com, without /v1 or /v2", c.URL)
+	at, err := parse(c.URL)
+	if err != nil {
+		return nil, err
 	}
 	c.UserAgent = cmp.Or(c.UserAgent, "partnerapi-go/"+op.Latest.String())
 	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
@@ -117,6 +119,19 @@ func New(c Config) (*Client, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
+}
+
+// parse reads the address of a service.
+func parse(address string) (*url.URL, error) {
+	at, err := url.Parse(address)
+	switch {
+	case err != nil, at.Scheme != "http" && at.Scheme != "https", at.Host == "", at.RawQuery != "", at.Fragment != "",
+		slices.Contains([]string{"v1", "v2"}, path.Base(at.Path)):
+		return nil, fmt.Errorf("%q is no address of a service: give one such as https://api.example.com, without /v1 or /v2", shown(address))
+	case at.User != nil:
+		return nil, fmt.Errorf("the address %q names a user, which is not sent: give one such as https://api.example.com", shown(address))
+	}
+	return at, nil
 }
 
 // Close closes idle connections.

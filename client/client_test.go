@@ -372,9 +372,24 @@ func TestKeyStays(t *testing.T) {
 	if _, err := c.Send(t.Context(), client.Request{Method: "GET", Path: ".elsewhere.example/v2"}); err == nil {
 		t.Error("a path without a slash is taken")
 	}
-	for _, address := range []string{"", "example.com", "ftp://example.com", "https://example.com/?a=b", "https://example.com/#a", "http://"} {
-		if _, err := client.New(client.Config{URL: address}); err == nil {
-			t.Errorf("%q is taken", address)
+}
+
+// TestAddresses: what is no address of a service is refused, and no password is printed.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{
+		"", "example.com", "ftp://example.com", "https://example.com/?a=b", "https://example.com/#a", "http://",
+		"https://example.com/v1", "https://example.com/v2", "https://example.com/v2/", "https://example.com/api/v2",
+		"https://u:secret@example.com", "https://secret@example.com", "https://@example.com", "https://u:secret@ex ample.com", "u:secret@example.com",
+		"https://u:secret@example.com/v2", "https://u:p@secret@example.com",
+	} {
+		if _, err := client.New(client.Config{URL: address}); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	for _, address := range []string{"https://example.com", "https://example.com/", "http://127.0.0.1:8080", "https://example.com/v2x", "https://example.com/v2/proxy"} {
+		if _, err := client.New(client.Config{URL: address}); err != nil {
+			t.Error(err)
 		}
 	}
 }
