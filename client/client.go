@@ -149,6 +149,9 @@ type keyed struct{ *Client }
 // RoundTrip sends a request.
 func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != k.at.Scheme || r.URL.Host != k.at.Host {
+		if r.Body != nil {
+			_ = r.Body.Close() // as every RoundTripper has to
+		}
 		return nil, fmt.Errorf("the key is for %s alone, not for %s", k.at.Host, r.URL.Host)
 	}
 	r = r.Clone(r.Context())

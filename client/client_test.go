@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net/http"
@@ -372,7 +373,22 @@ func TestKeyStays(t *testing.T) {
 	if _, err := c.Send(t.Context(), client.Request{Method: "GET", Path: ".elsewhere.example/v2"}); err == nil {
 		t.Error("a path without a slash is taken")
 	}
+	body := new(closed)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://elsewhere.example/mcp", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response, err := c.HTTP().Transport.RoundTrip(request); err == nil || !bool(*body) {
+		t.Errorf("%v; its body is closed: %t: %v", response, *body, err)
+	}
 }
+
+// closed is an empty body that notes that it was closed.
+type closed bool
+
+func (c *closed) Read([]byte) (int, error) { return 0, io.EOF }
+
+func (c *closed) Close() error { *c = true; return nil }
 
 // TestAddresses: what is no address of a service is refused, and no password is printed.
 func TestAddresses(t *testing.T) {
