@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -213,6 +217,45 @@ func TestRetries(t *testing.T) {
 				t.Errorf("pauses %v, told %d times, %v is left", pauses, told, left)
 			}
 		})
+	}
+}
+
+// TestLasting: what fails in every try is tried once; what may pass is tried again.
+func TestLasting(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err   error
+		tries int
+	}{
+		{&tls.CertificateVerificationError{Err: errors.New("expired")}, 1},
+		{x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired}, 1},
+		{x509.HostnameError{Certificate: &x509.Certificate{}, Host: "api.example.com"}, 1},
+		{x509.UnknownAuthorityError{}, 1},
+		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}, 1},
+		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "server misbehaving", IsTemporary: true}}, 3},
+		{&net.OpError{Op: "dial", Err: errors.New("connection refused")}, 3},
+	} {
+		asked, pauses := 0, waits{}
+		c := answering(t, client.Config{Wait: pauses.wait, Tries: 3}, func(http.ResponseWriter, *http.Request) error {
+			asked++
+			return tt.err
+		})
+		if _, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/v2/clients"}); !errors.Is(err, tt.err) || asked != tt.tries {
+			t.Errorf("%v: asked %d times", err, asked)
+		}
+	}
+
+	service := httptest.NewUnstartedServer(http.NotFoundHandler())
+	service.Config.ErrorLog = log.New(io.Discard, "", 0)
+	service.StartTLS()
+	t.Cleanup(service.Close)
+	c, err := client.New(client.Config{URL: service.URL, Retrying: func(err error, _ time.Duration) { t.Error(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if _, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/v2/clients"}); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Error(err)
 	}
 }
 

@@ -3,10 +3,13 @@ package client
 import (
 	"context"
 	crand "crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -79,8 +82,7 @@ func (c *Client) again(err error, try int) (pause time.Duration, ok bool) {
 	pause += time.Duration(rand.Int64N(int64(pause)/5)) - pause/10
 	refused, answered := errors.AsType[*Error](err)
 	if !answered { // the request or its answer was lost
-		_, large := errors.AsType[tooLarge](err)
-		return pause, !large
+		return pause, !lasting(err)
 	}
 	after := refused.Fault.RetryAfter
 	switch refused.Status {
@@ -91,6 +93,19 @@ func (c *Client) again(err error, try int) (pause time.Duration, ok bool) {
 		ok = true
 	}
 	return max(pause, after), ok && after <= c.config.MaxWait
+}
+
+// lasting reports whether an error without an answer will be the same in the next try.
+func lasting(err error) bool {
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
+		return lookup.IsNotFound
+	}
+	_, large := errors.AsType[tooLarge](err)
+	_, refused := errors.AsType[*tls.CertificateVerificationError](err)
+	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
+	_, other := errors.AsType[x509.HostnameError](err)
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	return large || refused || invalid || other || unknown
 }
 
 type idempotencyKey struct{}
