@@ -15,7 +15,7 @@ import (
 // event is an event with its data, as callers get it: in the list of events, and as the
 // body of a delivery.
 type event[Data any] struct {
-	ID        domain.EventID   `json:"id" doc:"The same in the list and in every try to deliver the event: tell by it what was handled already."`
+	ID        domain.EventID   `json:"id" doc:"The same in the list and in every delivery of the event. Use it to skip events that you have handled."`
 	Type      domain.EventType `json:"type" doc:"What happened; it says what data is."`
 	CreatedAt domain.Time      `json:"created_at" doc:"When the change took place."`
 	ClientID  domain.ClientID  `json:"client_id" doc:"Opaque id of the client that the event is about."`

@@ -92,7 +92,7 @@ type ListPolicies struct {
 	Path  clientPath
 	Query struct {
 		op.Paging
-		UpdatedSince *domain.Time `query:"updated_since" doc:"Only policies that changed at or after this time, be it that a signature lapsed."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only policies that changed at or after this time. A signature that lapsed is a change."`
 	}
 }
 
@@ -112,7 +112,7 @@ type ListPolicyUsers struct {
 	Query struct {
 		op.Paging
 		Status       domain.SignFilter `query:"status" validate:"enum" default:"all" doc:"Only users who signed, or only those who have not."`
-		UpdatedSince *domain.Time      `query:"updated_since" doc:"Only users whose record or signature changed at or after this time, be it that it lapsed."`
+		UpdatedSince *domain.Time      `query:"updated_since" doc:"Only users whose record or signature changed at or after this time. A signature that lapsed is a change."`
 	}
 }
 

@@ -96,8 +96,8 @@ type UpdateWebhook struct {
 	Path webhookPath
 	Body struct {
 		URL         domain.Optional[string]             `json:"url,omitzero" validate:"omitnil,filled,max=2000,endpoint" doc:"The https address to deliver to, with the rules of creation."`
-		Events      domain.Optional[[]domain.EventType] `json:"events,omitzero" validate:"omitnil,min=1,max=13,unique,dive,enum" doc:"In the place of all that there are. Each kind once."`
-		ClientIDs   domain.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500,unique" doc:"In the place of all that there are. Empty for all that the webhook's API key reaches."`
+		Events      domain.Optional[[]domain.EventType] `json:"events,omitzero" validate:"omitnil,min=1,max=13,unique,dive,enum" doc:"The new list of events, which replaces the old one. Each kind once."`
+		ClientIDs   domain.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500,unique" doc:"The new list of clients, which replaces the old one. Empty for all that the webhook's API key reaches."`
 		Description domain.Optional[*string]            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for. Null clears it."`
 		Status      domain.Optional[WebhookSwitch]      `json:"status,omitzero" validate:"omitnil,enum" doc:"Pausing drops the deliveries that wait. What happens until the webhook is active again is not delivered later. active also revives a disabled webhook."`
 	}
