@@ -32,7 +32,7 @@ const about = `The older version of the interface. It is being retired: build ne
 
 **Bodies.** Unknown members are ignored; ` + "`null`" + ` and an empty text stand for an optional member that is left out.
 
-**Budgets.** A key may make 600 requests a minute, those of version 2 included.`
+**Rate limits.** A key may make 600 requests a minute, those of version 2 included.`
 
 // aboutLink says what the header leads to.
 const aboutLink = "With `rel=\"successor-version\"`, the request of version 2 that answers the same: its path and query. " +
