@@ -31,12 +31,18 @@ const pingType = "ping"
 
 // pingEvent is the body of a ping.
 type pingEvent struct {
-	ID        domain.EventID   `json:"id" doc:"Names the ping."`
-	Type      string           `json:"type" doc:"What it is."`
-	CreatedAt domain.Time      `json:"created_at" doc:"When it was sent."`
-	ClientID  *domain.ClientID `json:"client_id" doc:"Always null."`
-	Data      PingData         `json:"data" doc:"What is tested."`
+	ID        domain.EventID `json:"id" doc:"Names the ping."`
+	Type      string         `json:"type" doc:"What it is."`
+	CreatedAt domain.Time    `json:"created_at" doc:"When it was sent."`
+	ClientID  *noClient      `json:"client_id" doc:"Always null."`
+	Data      PingData       `json:"data" doc:"What is tested."`
 }
+
+// noClient is pointed to by nil alone: a ping is about no client.
+type noClient string
+
+// JSONSchema is the one of the client of an event, but for the example.
+func (noClient) JSONSchema() string { return `{"type":"string","examples":[null]}` }
 
 // PingData is the data of a ping.
 type PingData struct {

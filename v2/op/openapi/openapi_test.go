@@ -343,6 +343,10 @@ func TestEvents(t *testing.T) {
 		strings.Contains(string(text), "oneOf") || len(text) > 2000 {
 		t.Errorf("the outline of an event is %s, %v", text, err)
 	}
+	ping := doc.Components.Schemas["PingEvent"].Value.Properties["client_id"].Value
+	if text, err := ping.MarshalJSON(); err != nil || string(text) != `{"description":"Always null.","examples":[null],"type":["string","null"]}` {
+		t.Errorf("the client of a ping is %s, %v", text, err)
+	}
 	if before := v2Document(t, op.V2_2); len(before.Webhooks) != 0 || before.Components.Schemas["PingEvent"] != nil {
 		t.Error("a release without webhooks describes them")
 	}
