@@ -12,7 +12,7 @@ import (
 var Tags = []op.Tag{
 	{Name: "partner", Title: "Partner", Description: "The partner that the key belongs to, and the admins who see all of its clients."},
 	{Name: "clients", Title: "Clients", Description: "The organizations that the partner looks after, each with a summary of its users, risk, training and phishing."},
-	{Name: "admins", Title: "Admins", Description: "The people who use a client's dashboard, and invites to become one."},
+	{Name: "admins", Title: "Admins", Description: "The people who use a client's dashboard."},
 	{Name: "users", Title: "Users", Description: "The people of a client, whether made by hand, by this interface or by a directory sync, and the mails that they were sent."},
 	{Name: "risk", Title: "Risk", Description: "Scores from 0 to 1000 and grades from A to F. A score starts at the baseline of the user's role and moves with each signal; " +
 		"recent signals weigh more."},

@@ -1,8 +1,7 @@
 package openapi
 
 // about is the description of v2's documents, in Markdown.
-const about = `A partner's access to its clients on a security awareness training service: the clients and their users, ` +
-	`risk scores, training, simulated phishing, frameworks, policies, Dark Web Monitoring, reports and directory sync.
+const about = `A partner's access to its clients on a security awareness training service.
 
 **Keys.** Every request carries an API key in the header ` + "`X-API-Key`" + `. What the key does not reach is answered ` +
 	`as if it did not exist: 404.
@@ -17,8 +16,8 @@ const about = `A partner's access to its clients on a security awareness trainin
 **Errors** have one envelope with a stable ` + "`code`" + `; ` + "`fields`" + ` names every wrong part of the request. ` +
 	`Members may be added to answers in any release: ignore those that you do not know.
 
-**Rate limits.** A key may make 600 requests a minute, and 16 at a time. Some operations have a tighter limit for each ` +
-	`client; the ` + "`X-RateLimit`" + ` headers report the one that applies.`
+**Rate limits.** A key may make 600 requests a minute, and 16 at a time. An operation with a tighter limit for each ` +
+	`client says so; the ` + "`X-RateLimit`" + ` headers report the one that applies.`
 
 // aboutRetries is what about goes on with where a document has operations to which it
 // applies.
