@@ -37,7 +37,7 @@ import (
 )
 
 func main() {
-	for _, at := range []int{1, 5, 9, 13, 17, 21, 25} {
+	for _, at := range []int{1, 5, 9, 13, 17, 21, 25, 29} {
 		a := os.Args[at : at+4]
 		now, _ := strconv.ParseInt(a[3], 10, 64)
 		fmt.Println(Verify(a[0], a[1], []byte(a[2]), time.Unix(now, 0)))
@@ -49,17 +49,17 @@ import sys
 
 for at in range(1, len(sys.argv), 4):
     a = sys.argv[at : at + 4]
-    print(str(verify(a[0], a[1], a[2].encode(), int(a[3]))).lower())
+    print(str(verify(a[0], a[1] or None, a[2].encode(), int(a[3]))).lower())
 `},
 	"js": {file: "verify.mjs", command: []string{"node", "verify.mjs"}, optional: true, main: `
 for (let at = 2; at < process.argv.length; at += 4) {
   const a = process.argv.slice(at, at + 4);
-  console.log(verify(a[0], a[1], Buffer.from(a[2]), Number(a[3])));
+  console.log(verify(a[0], a[1] || undefined, Buffer.from(a[2]), Number(a[3])));
 }
 `},
 	"php": {file: "verify.php", command: []string{"php", "verify.php"}, optional: true, main: `
 foreach (array_chunk(array_slice($argv, 1), 4) as $a) {
-    echo verify($a[0], $a[1], $a[2], (int) $a[3]) ? 'true' : 'false', "\n";
+    echo verify($a[0], $a[1] ?: null, $a[2], (int) $a[3]) ? 'true' : 'false', "\n";
 }
 `},
 }
@@ -100,6 +100,7 @@ func TestSignatureCode(t *testing.T) {
 		{stamp + ",v1=" + right, body, now + 301, false},
 		{"t=x,v1=" + right, body, now, false},
 		{"nonsense", body, now, false},
+		{"", body, now, false}, // there is no header
 	} {
 		args = append(args, secret, c.header, c.body, strconv.FormatInt(c.now, 10))
 		fmt.Fprintln(&want, c.want)
