@@ -39,7 +39,7 @@ CURSOR=$(` + guideCurl + `\
 // guideVariables are those that examples use, with the requests that find them.
 var guideVariables = []struct{ name, request, value string }{
 	{"CLIENT", `"` + guideBase + `/v2/clients?sort=created_at&limit=1"`, ".data[0].id"},
-	{"USER", `"` + guideBase + `/v2/clients/$CLIENT/users?status=active&limit=2"`, ".data[0].id"},
+	{"PERSON", `"` + guideBase + `/v2/clients/$CLIENT/users?status=active&limit=2"`, ".data[0].id"},
 	{"OTHER", `"` + guideBase + `/v2/clients/$CLIENT/users?status=active&limit=2"`, ".data[1].id"},
 	{"COLLECTION", `"` + guideBase + `/v2/clients/$CLIENT/collections?limit=2"`, ".data[1].id"},
 	{"POLICY", `"` + guideBase + `/v2/clients/$CLIENT/policies?limit=1"`, ".data[0].id"},
@@ -110,7 +110,7 @@ func guideExamples() map[string][2]string {
 		"create-user": both(
 			"POST", old+"/users", `{"email": "maria.keller@example.com", "first_name": "Maria", "job_title": "Accountant"}`,
 			"POST", new+"/users", `{"email": "ana.ruiz@example.com", "first_name": "Ana", "job_title": "Accountant"}`),
-		"update-user": both("POST", "/users/$OLD_USER", `{"preferred_language": "es"}`, "PATCH", "/users/$USER", `{"preferred_language": "es"}`),
+		"update-user": both("POST", "/users/$OLD_USER", `{"preferred_language": "es"}`, "PATCH", "/users/$PERSON", `{"preferred_language": "es"}`),
 
 		"collections":        bothGet(old+"/collections?limit=1", new+"/collections?limit=1"),
 		"create-collection":  both("POST", old+"/collections", `{"name": "Night shift"}`, "POST", new+"/collections", `{"name": "Day shift"}`),
@@ -123,14 +123,14 @@ func guideExamples() map[string][2]string {
 		"policies":     bothGet(old+"/policies?limit=1", new+"/policies?limit=1"),
 		"policy-users": bothGet(old+"/policies/$OLD_POLICY/users?limit=1", new+"/policies/$POLICY/users?limit=1"),
 		"exposures":    bothGet(old+"/darkweb/exposures?limit=1&start=2026-01-01", new+"/dark-web/users?limit=1&since=2026-01-01T00:00:00Z"),
-		"training":     bothGet("/users/$OLD_USER/training?limit=1", "/users/$USER/training?limit=1"),
+		"training":     bothGet("/users/$OLD_USER/training?limit=1", "/users/$PERSON/training?limit=1"),
 		"phishing": bothGet("/users/$OLD_USER/phishing?limit=1&offset=31",
-			new+"/phishing/results?user_id=$USER&status=sent,opened,attachment_opened,clicked,credentials_submitted&limit=1"),
+			new+"/phishing/results?user_id=$PERSON&status=sent,opened,attachment_opened,clicked,credentials_submitted&limit=1"),
 		"sendphishing": both(
 			"POST", "/sendphishing", `{"user_id": "$OLD_USER", "phishing_template": 1, "send_time": "2026-06-16T09:00:00Z"}`,
-			"POST", new+"/phishing/sends", `{"user_ids": ["$USER"], "template_id": "$TEMPLATE", "send_at": "2026-06-16T09:00:00Z"}`),
+			"POST", new+"/phishing/sends", `{"user_ids": ["$PERSON"], "template_id": "$TEMPLATE", "send_at": "2026-06-16T09:00:00Z"}`),
 		"sentemails": both("POST", "/sentemails?limit=1", `{"user_infima_id": "$OLD_USER", "start_time": "2026-04-15T00:00:00Z"}`,
-			"GET", "/users/$USER/emails?limit=1&since=2026-04-15T00:00:00Z&until=2026-05-15T00:00:00Z", ""),
+			"GET", "/users/$PERSON/emails?limit=1&since=2026-04-15T00:00:00Z&until=2026-05-15T00:00:00Z", ""),
 		"reports":         bothGet(old+"/reports?limit=1&offset=4", new+"/reports?limit=1"),
 		"download-report": bothGet(old+"/reports/$OLD_REPORT", new+"/reports/$REPORT"),
 	}
