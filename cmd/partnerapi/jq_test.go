@@ -2,19 +2,29 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // runJQ is the part of jq that the guides use: paths, lists of them, pipes and
-// objects of members ({id, name}), with -r and -c. Members keep their order.
+// objects of members ({id, name}), with -r and -c. Members keep their order. Of filters
+// of times it has two.
 func runJQ(args []string, input string) (string, error) {
+	switch {
+	case len(args) == 2 && args[0] == "-rR" && args[1] == `strptime("%a, %d %b %Y %H:%M:%S GMT") | mktime - 60 | todate`:
+		at, err := time.Parse(http.TimeFormat, strings.TrimSpace(input))
+		return at.Add(-time.Minute).Format(time.RFC3339) + "\n", err
+	case len(args) == 2 && args[0] == "-nr" && args[1] == `now - 364 * 86400 | strftime("%Y-%m-%dT00:00:00Z")`:
+		return guideTime.AddDate(0, 0, -364).Format("2006-01-02T00:00:00Z") + "\n", nil
+	}
 	raw, compact, filter := false, false, ""
 	for _, arg := range args {
 		switch {

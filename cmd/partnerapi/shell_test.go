@@ -77,7 +77,11 @@ var assignment = regexp.MustCompile(`(?s)^([A-Z][A-Z_]*)=(.*)$`)
 // and returns what they print. What a command prints ends with a newline.
 func (s *shell) run(script string) (string, error) {
 	var out strings.Builder
-	for line := range strings.Lines(strings.ReplaceAll(script, "\\\n", " ")) {
+	script = strings.ReplaceAll(script, "\\\n", " ")
+	if loop := while.FindStringSubmatchIndex(script); loop != nil {
+		return s.loop(script[:loop[0]], script[loop[2]:loop[3]], script[loop[4]:loop[5]], script[loop[6]:loop[7]], script[loop[1]:])
+	}
+	for line := range strings.Lines(script) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -98,6 +102,26 @@ func (s *shell) run(script string) (string, error) {
 		}
 	}
 	return out.String(), nil
+}
+
+// while is a loop over commands that goes on as long as a variable has a value.
+var while = regexp.MustCompile(`(?ms)^while \[ "\$([A-Z_]+)" = ([a-z]+) \]; do\n(.*?)^done\n`)
+
+// loop runs a script with a loop in it, at most a few times.
+func (s *shell) loop(before, name, value, body, after string) (string, error) {
+	out, err := s.run(before)
+	for turns := 0; err == nil && s.vars[name] == value; turns++ {
+		var text string
+		if text, err = s.run(body); turns == 5 {
+			err = fmt.Errorf("$%s stays %s", name, value)
+		}
+		out += text
+	}
+	if err != nil {
+		return "", err
+	}
+	text, err := s.run(after)
+	return out + text, err
 }
 
 // assign sets a variable to a word, or to what a command prints.
@@ -131,7 +155,14 @@ func (s *shell) pipeline(line string) (text string, err error) {
 			return "", fmt.Errorf("a command is empty")
 		case command[0] == "curl" && i == 0:
 			text, err = s.curl(command[1:])
-		case command[0] == "jq" && i > 0:
+		case command[0] == "sleep" && len(command) == 2:
+		case command[0] == "echo" && len(command) == 2:
+			text = command[1] + "\n"
+		case slices.Equal(command, []string{"grep", "-i", "^date:"}) && i > 0:
+			text = dateLine.FindString(text)
+		case slices.Equal(command, []string{"cut", "-c", "7-35"}) && i > 0 && len(text) >= 35:
+			text = text[6:35] + "\n"
+		case command[0] == "jq" && (i > 0 || command[1] == "-nr"):
 			text, err = runJQ(command[1:], text)
 		case slices.Contains(interpreters, command[0]) && len(command) == 2 && i == 0:
 			text, err = s.program(command[0], command[1])
@@ -166,6 +197,9 @@ func split(words []word) [][]string {
 	}
 	return commands
 }
+
+// dateLine is the header with the time of an answer.
+var dateLine = regexp.MustCompile(`(?im)^date:.*$`)
 
 var variable = regexp.MustCompile(`\$([A-Z][A-Z_]*)`)
 
@@ -227,18 +261,20 @@ func (s *shell) head(bytes, file string) (string, error) {
 	return string(text[:min(n, len(text))]), err
 }
 
-// curl sends a request. It knows -s, -i, -X, -H, -d and -o.
+// curl sends a request. It knows -s, -sf, -i, -X, -H, -d, -o, and -D - beside -o.
 func (s *shell) curl(args []string) (string, error) {
-	method, body, address, file, include := "", "", "", "", false
+	method, body, address, file, include, dump := "", "", "", "", false, false
 	header := http.Header{"Accept": {"*/*"}, "Accept-Encoding": {"identity"}}
 	for len(args) > 0 {
 		option := args[0]
 		args = args[1:]
-		if slices.Contains([]string{"-X", "-H", "-d", "-o"}, option) && len(args) == 0 {
+		if slices.Contains([]string{"-X", "-H", "-d", "-o", "-D"}, option) && len(args) == 0 {
 			return "", fmt.Errorf("%s lacks its value", option)
 		}
 		switch {
-		case option == "-s":
+		case option == "-s", option == "-sf":
+		case option == "-D" && args[0] == "-":
+			dump, args = true, args[1:]
 		case option == "-i":
 			include = true
 		case option == "-X":
@@ -270,11 +306,15 @@ func (s *shell) curl(args []string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%q does not begin with %s", address, s.base)
 	}
-	text, err := s.send(method, path, body, header, include)
+	text, err := s.send(method, path, body, header, include || dump)
+	head := ""
+	if dump {
+		head, text, _ = strings.Cut(text, "\n\n")
+	}
 	if err != nil || file == "" {
 		return strings.ReplaceAll(text, s.address, s.base), err
 	}
-	return "", os.WriteFile(filepath.Join(s.dir, file), []byte(text), 0o600)
+	return head, os.WriteFile(filepath.Join(s.dir, file), []byte(text), 0o600)
 }
 
 func (s *shell) send(method, path, body string, header http.Header, include bool) (string, error) {
