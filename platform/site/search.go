@@ -26,13 +26,29 @@ type entry struct {
 // searchIndex adds what the search reads: all entries, as JSON.
 func (b *builder) searchIndex() error {
 	var list []*entry
+	inParts := map[string]bool{} // guides that have parts, and sections that those have too
 	for _, g := range b.guides {
+		if whole, _, part := strings.Cut(g.Name, "/"); part {
+			inParts[whole] = true
+			for _, s := range g.Sections {
+				inParts[whole+"#"+s.ID] = true
+			}
+		}
+	}
+	for _, g := range b.guides {
+		weight := 2.0
+		if g.Part() || inParts[g.Name] {
+			weight = 0.2 // of what is looked up one by one
+		}
 		for _, s := range g.Sections {
+			if s.ID != "" && inParts[g.Name+"#"+s.ID] {
+				continue
+			}
 			path := g.Path
 			if s.ID != "" {
 				path += "#" + s.ID
 			}
-			list = append(list, &entry{Title: s.Title, Place: g.Title, Path: path, Text: neutral(s.Text), Weight: 2})
+			list = append(list, &entry{Title: s.Title, Place: g.Title, Path: path, Text: neutral(s.Text), Weight: weight})
 		}
 	}
 	for i, r := range b.references {
@@ -48,10 +64,10 @@ func (b *builder) searchIndex() error {
 	return err
 }
 
-// neutral is a text on one line, without the address and the keys of samples: the index is
-// the same for all callers.
+// neutral is a text on one line, with neither the address nor the keys of samples: the index
+// is the same for all callers.
 func neutral(text string) string {
-	return strings.Join(strings.Fields(string(served{}.fill([]byte(text), false))), " ")
+	return strings.Join(strings.Fields(string(served{base: "BASE"}.fill([]byte(text), false))), " ")
 }
 
 // entriesOf lists the operations of a reference, and their parameters and fields. Those that
@@ -61,7 +77,7 @@ func entriesOf(r *reference, weight float64) []*entry {
 	shared := map[entry]*entry{}
 	for _, o := range r.Operations {
 		list = append(list, &entry{
-			Title: o.Summary, Place: o.Method + " " + o.Path, Path: o.Link, Text: o.source.Description, Weight: weight,
+			Title: o.Summary, Place: o.Method + " " + o.Path, Path: o.Link, Text: o.source.Description, Weight: 2.5 * weight,
 		})
 		o.members(func(kind, name, about string) {
 			key := entry{Title: name, Place: kind, Text: about}

@@ -3,6 +3,7 @@ package site_test
 import (
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -206,6 +207,38 @@ func TestSearch(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the index is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestSearchParts: a guide with parts weighs less than others, and what its parts have too is
+// listed there alone. The address of samples is a word.
+func TestSearchParts(t *testing.T) {
+	t.Parallel()
+	c := config(t, fstest.MapFS{
+		"one.md":     {Data: []byte("# One\n\nAt `http://127.0.0.1:8080`, with `pk_demo_all`.\n")},
+		"two.md":     {Data: []byte("# Two\n\nSecond.\n\n## GET /old\n\nSee [it](two/old.md).\n\n## All\n")},
+		"two/old.md": {Data: []byte("# Old\n\nParts.\n\n## GET /old\n\nGone.\n")},
+	})
+	c.Order = append(c.Order, "two/old")
+	s := site.New(c)
+	path := "/docs/search-" + between(get(t, s, "/docs").Body.String(), `data-index="/docs/search-`, `"`)
+	var list []struct {
+		Path, Text string
+		Weight     float64
+	}
+	if err := json.Unmarshal(get(t, s, path).Body.Bytes(), &list); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range list[:5] {
+		got = append(got, fmt.Sprint(e.Path, "|", e.Text, "|", e.Weight))
+	}
+	want := []string{
+		"/docs/guide/one|At BASE, with YOUR_API_KEY.|2", "/docs/guide/two|Second.|0.2", "/docs/guide/two#all||0.2",
+		"/docs/guide/two/old|Parts.|0.2", "/docs/guide/two/old#get-old|Gone.|0.2",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the index begins with\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -10,7 +10,10 @@ const shown = 12;
 const alike = 3; // of which one title
 
 // Words that mean the same here are one word, by the beginning that they share.
-const same = { pagin: "page", pag: "page", throttl: "limit", quota: "limit", hmac: "signatur", sign: "signatur", authent: "key" };
+const same = { pagin: "page", pag: "page", throttl: "limit", quota: "limit", hmac: "signatur", sign: "signatur", authent: "key", authentic: "key", sdk: "generat", postman: "generat", sandbox: "demonstr" };
+
+// Words that say nothing of what is looked for.
+const empty = new Set("how to get an a the of with for is do i".split(" "));
 
 // termOf is a word without its ending. The name of a field stays as it is.
 function termOf(word) {
@@ -34,9 +37,10 @@ async function load() {
     fields: ["title", "place", "text"], storeFields: ["title", "place", "path", "text", "weight"],
     tokenize: wordsOf, processTerm: termOf,
     searchOptions: {
+      processTerm: (word) => (empty.has(word.toLowerCase()) ? null : termOf(word)),
       // Whoever looks for a field looks for that one, not for its parts.
       tokenize: (text) => text.match(/[\p{L}\p{N}_]+/gu) ?? [],
-      boost: { title: 4, place: 2 }, combineWith: "AND", prefix: true,
+      boost: { title: 4 }, combineWith: "AND", prefix: true,
       fuzzy: (term) => (/^\p{L}{5,}$/u.test(term) ? 0.2 : false),
       boostDocument: (_, __, stored) => stored.weight,
     },
@@ -80,6 +84,15 @@ function itemOf(result) {
   return item;
 }
 
+// resultsOf finds words. The operations at a path come first.
+function resultsOf(search, words) {
+  const pathOf = (place) => place.replace(/^[A-Z]+ /i, "");
+  const at = words.includes("/") ? pathOf(words) : undefined;
+  const seen = {};
+  return search.search(words).sort((a, b) => (pathOf(b.place) === at) - (pathOf(a.place) === at))
+    .filter(({ title }) => (seen[title] = (seen[title] ?? 0) + 1) <= alike);
+}
+
 async function show() {
   const words = input.value.trim();
   found.hidden = words === "";
@@ -87,8 +100,7 @@ async function show() {
   try {
     const search = await loaded();
     if (words !== input.value.trim()) return; // another one has begun
-    const seen = {};
-    const results = search.search(words).filter(({ title }) => (seen[title] = (seen[title] ?? 0) + 1) <= alike);
+    const results = resultsOf(search, words);
     list.replaceChildren(...results.slice(0, shown).map(itemOf));
     status.textContent = results.length === 0 ? "Nothing found."
       : results.length > shown ? `The first ${shown} of ${results.length} results` : `${results.length} ${results.length === 1 ? "result" : "results"}`;
