@@ -94,11 +94,7 @@ func (f *Facade) document(announced bool) (*openapi3.T, error) {
 			Input: r.input, Status: r.Status, Output: r.output, Errors: r.failures(), Headers: headers,
 		})
 	}
-	document, err := openapi.Build(d)
-	if err == nil {
-		document.Servers[0].URL = f.PublicURL + d.Prefix
-	}
-	return document, err
+	return openapi.Build(d)
 }
 
 // Routes yields each route, Fails being all of its statuses of failure in
@@ -144,17 +140,22 @@ func (f *Facade) openDocument(s *ginop.Surface) error {
 	for i, announced := range [2]bool{false, true} {
 		document, err := f.document(announced)
 		if err == nil {
+			document.Servers[0].URL = f.SampleBase + document.Servers[0].URL
 			documents[i], err = openapi.YAML(document)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	s.OpenAsOf("/openapi.yaml", "application/yaml", func() []byte {
+	s.OpenAsOf("/openapi.yaml", "application/yaml", func(r *http.Request) []byte {
+		document := documents[0]
 		if f.retirement().Announcement != nil {
-			return documents[1]
+			document = documents[1]
 		}
-		return documents[0]
+		if f.Addressed == nil {
+			return document
+		}
+		return f.Addressed(document, r)
 	})
 	return nil
 }

@@ -8,6 +8,8 @@
 package v1compat
 
 import (
+	"net/http"
+
 	"github.com/gin-gonic/gin"
 
 	"partnerapi/domain"
@@ -32,8 +34,10 @@ type Config struct {
 	// Release is the one that v2's public edge serves: which successors can be
 	// followed. What v1 itself calls does not depend on it.
 	Release op.Release
-	// PublicURL begins the server of the document; empty leaves that relative.
-	PublicURL string
+	// SampleBase begins the server of the document that is served; Addressed puts what
+	// the caller knows the service by in its place. nil leaves the document as it is.
+	SampleBase string
+	Addressed  func(document []byte, r *http.Request) []byte
 	// Plain leaves the links to successors out, for the measurement of what they cost.
 	Plain bool
 	// Lifecycle returns how far the retirement of v1 is; nil is on for all, and

@@ -60,8 +60,8 @@ func textOf(page string) string {
 	}
 }
 
-// TestDocumentsAddressed: the documents' servers are the public URL's, else relative,
-// and so those of the address that a document is read from.
+// TestDocumentsAddressed: the documents' servers are the public URL's, else those of the
+// address that was called, or of the service's own where that is none.
 func TestDocumentsAddressed(t *testing.T) {
 	t.Parallel()
 	paths := []string{"/v2/openapi.yaml", "/v2/openapi.json"}
@@ -69,17 +69,26 @@ func TestDocumentsAddressed(t *testing.T) {
 		paths = append(paths, "/v1/openapi.yaml")
 	}
 	d := opened(t, databaseFlag(t))
-	for flag, base := range map[string]string{"--no-work": "", "--public-url=https://partner.example/": "https://partner.example"} {
-		service := builtService(t, d, guideBase, resources{}, "serve", flag)
+	const own = "http://127.0.0.1:4711"
+	called := builtService(t, d, own, resources{}, "serve", "--no-work")
+	public := builtService(t, d, guideBase, resources{}, "serve", "--public-url=https://partner.example/")
+	for _, tt := range []struct {
+		service    *service
+		host, base string
+	}{
+		{called, "a.example", "http://a.example"}, {called, "[2001:db8::1]:80", "http://[2001:db8::1]:80"},
+		{called, "a.example", "http://a.example"}, {called, `a"b`, own}, {public, "a.example", "https://partner.example"},
+	} {
 		for _, path := range paths {
-			w := httptest.NewRecorder()
-			service.engine.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			r, w := httptest.NewRequest(http.MethodGet, path, nil), httptest.NewRecorder()
+			r.Host = tt.host
+			tt.service.engine.ServeHTTP(w, r)
 			document, err := openapi3.NewLoader().LoadFromData(w.Body.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := document.Servers[0].URL; got != base+path[:3] {
-				t.Errorf("%s with %s: the server is %s", path, flag, got)
+			if got := document.Servers[0].URL; got != tt.base+path[:3] || w.Header().Get("Cache-Control") != "no-store" {
+				t.Errorf("%s of %s: the server is %s, %v", path, tt.host, got, w.Header())
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/extension"
+	"partnerapi/platform/site"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -21,14 +23,14 @@ func documentV2(api *v2.API, release op.Release) (*openapi3.T, error) {
 	return openapi.ForSet(&api.Set, release, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
 }
 
-// openDocuments serves the document of a release; it needs no key. Its server is
-// relative, and so the address that it was read from, where there is no public URL.
-func openDocuments(s *ginop.Surface, api *v2.API, release op.Release, publicURL string) error {
+// openDocuments serves the document of a release; it needs no key. Its server has the
+// address that addressed puts in.
+func openDocuments(s *ginop.Surface, api *v2.API, release op.Release, addressed func([]byte, *http.Request) []byte) error {
 	document, err := documentV2(api, release)
 	if err != nil {
 		return err
 	}
-	document.Servers[0].URL = publicURL + document.Servers[0].URL
+	document.Servers[0].URL = site.SampleBase + document.Servers[0].URL
 	asYAML, err := openapi.YAML(document)
 	if err != nil {
 		return err
@@ -37,8 +39,8 @@ func openDocuments(s *ginop.Surface, api *v2.API, release op.Release, publicURL 
 	if err != nil {
 		return err
 	}
-	s.Open("/openapi.yaml", "application/yaml", asYAML)
-	s.Open("/openapi.json", "application/json", asJSON)
+	s.OpenAsOf("/openapi.yaml", "application/yaml", func(r *http.Request) []byte { return addressed(asYAML, r) })
+	s.OpenAsOf("/openapi.json", "application/json", func(r *http.Request) []byte { return addressed(asJSON, r) })
 	return nil
 }
 

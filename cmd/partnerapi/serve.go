@@ -23,6 +23,7 @@ import (
 	"partnerapi/domain"
 	"partnerapi/platform/phishing"
 	"partnerapi/platform/report"
+	"partnerapi/platform/site"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op/ginop"
 )
@@ -143,6 +144,7 @@ func (c serveCmd) build(
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 	links := report.NewLinks(reportSecret, address, d.Now)
 	s := &service{config: c, db: d, clock: domain.SystemClock{}, after: time.After, log: log}
+	s.addressed = (&site.Config{PublicURL: c.PublicURL, Address: address}).Addressed
 	s.api = v2.New(d, secret, v2.WithReportLinks(links.To), withWebhooks(r))
 	s.api.Set.Trace = traces.Calls()
 	sources, err := figures.SourcesOf(ctx, d)
@@ -175,7 +177,7 @@ func (c serveCmd) build(
 		return nil, err
 	}
 	surface := s.edge.Mount(s.engine, &s.api.Set, c.Release)
-	if err := openDocuments(surface, s.api, c.Release, c.PublicURL); err != nil {
+	if err := openDocuments(surface, s.api, c.Release, s.addressed); err != nil {
 		return nil, err
 	}
 	if err := s.mountMCP(address, secret); err != nil {

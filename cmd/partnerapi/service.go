@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,8 @@ type service struct {
 	redis  *redisClient
 	work   *background // nil where other processes work
 	notice site.Notice // of an extension
+	// addressed puts the address that a caller knows the service by into a document.
+	addressed func(document []byte, r *http.Request) []byte
 	// group is what runs beside the requests; it ends with the service.
 	group sync.WaitGroup
 	// atEnd is what is left to do when the last request was answered and the group
@@ -65,7 +68,7 @@ type service struct {
 func (s *service) host() extension.Host {
 	host := extension.Host{
 		DB: s.db, API: s.api, Edge: s.edge, Engine: s.engine, Clock: s.clock, Release: s.config.Release,
-		PublicURL: s.config.PublicURL, Log: s.log, Notify: func(n site.Notice) { s.notice = n }, Beside: s.beside, AtEnd: func(end func(context.Context)) { s.atEnd = append(s.atEnd, end) },
+		Addressed: s.addressed, Log: s.log, Notify: func(n site.Notice) { s.notice = n }, Beside: s.beside, AtEnd: func(end func(context.Context)) { s.atEnd = append(s.atEnd, end) },
 	}
 	if s.redis != nil {
 		host.Redis = s.redis

@@ -78,12 +78,12 @@ func (b *builder) forModels() error {
 	var text strings.Builder
 	text.WriteString("# Partner API\n\n> The partner API of a security awareness training service.\n\n## Guides\n\n")
 	for _, g := range b.guides {
-		fmt.Fprintf(&text, "- [%s](%s%s.md): %s\n", g.Title, sampleBase, g.Path, g.Lead)
+		fmt.Fprintf(&text, "- [%s](%s%s.md): %s\n", g.Title, SampleBase, g.Path, g.Lead)
 	}
 	text.WriteString("\n## Reference\n\n")
 	for _, r := range b.references {
 		for _, file := range r.Files {
-			fmt.Fprintf(&text, "- [%s, %s](%s%s): every operation with its parameters, fields and errors, as OpenAPI\n", r.Title, file, sampleBase, file)
+			fmt.Fprintf(&text, "- [%s, %s](%s%s): every operation with its parameters, fields and errors, as OpenAPI\n", r.Title, file, SampleBase, file)
 		}
 	}
 	return b.addText("/llms.txt", "text/plain; charset=utf-8", []byte(text.String()))

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"bytes"
 	"html/template"
 	"net/http"
 	"regexp"
@@ -41,9 +42,9 @@ func (b *builder) noticed(p page) bool {
 		slices.ContainsFunc(b.Notice.Guides, func(name string) bool { return b.markdown.guides[name] == p.Path }))
 }
 
-// sampleBase stands in the sources of pages for the service's address. So the guides
+// SampleBase stands in the sources of pages for the service's address. So the guides
 // can be followed from the repository too, on a demonstration.
-const sampleBase = "http://127.0.0.1:8080"
+const SampleBase = "http://127.0.0.1:8080"
 
 // sampleKeys stand in the sources of pages for keys, and are what pages show in the
 // place of them, in pairs, where they are not valid.
@@ -63,7 +64,7 @@ var dates = regexp.MustCompile(`\b20[0-9]{2}-[0-9]{2}-[0-9]{2}`)
 func daysAt(now time.Time) int { return int(now.Sub(SampleDay).Hours() / 24) }
 
 // samples is in the sources that name the service.
-var samples = regexp.MustCompile("pk_demo|" + noticeMark + "|" + regexp.QuoteMeta(sampleBase))
+var samples = regexp.MustCompile("pk_demo|" + noticeMark + "|" + regexp.QuoteMeta(SampleBase))
 
 // fill puts what is served into a source.
 func (s served) fill(source []byte, isHTML bool) []byte {
@@ -75,7 +76,7 @@ func (s served) fill(source []byte, isHTML bool) []byte {
 	if s.notice != "" {
 		notice = `<div class="notice" role="note" aria-label="Notice">` + string(s.notice) + "</div>"
 	}
-	pairs := []string{sampleBase, base, noticeMark, notice}
+	pairs := []string{SampleBase, base, noticeMark, notice}
 	if !s.demo {
 		pairs = append(pairs, sampleKeys...)
 	}
@@ -123,6 +124,11 @@ func Text(source []byte, address string, demo bool, now time.Time) []byte {
 
 // hosts is what a Host may be: a name or an address, and a port.
 var hosts = regexp.MustCompile(`^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
+
+// Addressed returns a document for a caller. Its source names the service by SampleBase.
+func (c *Config) Addressed(source []byte, r *http.Request) []byte {
+	return bytes.ReplaceAll(source, []byte(SampleBase), []byte(c.baseOf(r)))
+}
 
 // baseOf is the address that a caller knows the service by: the public one, else the
 // one that was called. X-Forwarded-Host and the like are not believed.

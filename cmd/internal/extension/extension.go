@@ -5,6 +5,7 @@ package extension
 import (
 	"context"
 	"log/slog"
+	"net/http"
 
 	"github.com/gin-gonic/gin"
 	"github.com/gomodule/redigo/redis"
@@ -52,8 +53,9 @@ type Host struct {
 	Engine  *gin.Engine
 	Clock   domain.Clock
 	Release op.Release
-	// PublicURL is the address that callers know the service by, where it was said.
-	PublicURL string
+	// Addressed puts the address that a caller knows the service by in the place of
+	// site.SampleBase.
+	Addressed func(document []byte, r *http.Request) []byte
 	Redis     Redis // nil where there is none
 	Log       *slog.Logger
 	// Notify has the pages for people show a notice.

@@ -120,7 +120,8 @@ func mountV1(ctx context.Context, s extension.Host) error {
 	registry := idmap.New(s.DB.DB, registrySize)
 	used := usage.New(s.DB.DB, s.Clock, s.Log)
 	config := v1compat.Config{
-		Registry: registry, Clock: s.Clock, Release: s.Release, PublicURL: s.PublicURL, Usage: used, Lifecycle: state.State,
+		Registry: registry, Clock: s.Clock, Release: s.Release, Usage: used, Lifecycle: state.State,
+		SampleBase: site.SampleBase, Addressed: s.Addressed,
 	}
 	if s.Redis != nil {
 		config.Store = v1compat.NewRedis(s.Redis, s.Log)

@@ -210,16 +210,16 @@ func (e *Edge) inTurn(c *gin.Context, work func(*gin.Context) error) error {
 // Open adds a route for a document: it needs no key and is not counted, but
 // carries the headers of every response.
 func (s *Surface) Open(path, contentType string, document []byte) {
-	s.OpenAsOf(path, contentType, func() []byte { return document })
+	s.OpenAsOf(path, contentType, func(*http.Request) []byte { return document })
 }
 
-// OpenAsOf is Open for a document that may change while it is served: each request
-// is answered the one that document returns, which is not changed any more then.
-func (s *Surface) OpenAsOf(path, contentType string, document func() []byte) {
+// OpenAsOf is Open for a document that is not the same for all requests: each is
+// answered the one that document returns, which is not changed any more then.
+func (s *Surface) OpenAsOf(path, contentType string, document func(*http.Request) []byte) {
 	handler := func(c *gin.Context) {
 		s.begin(c, "document")
 		report(c, s.edge.budgets.peek(c.Request.Context(), addressBudget(c), s.edge.Limits.PerAddress))
-		body := document()
+		body := document(c.Request)
 		c.Header("Content-Length", strconv.Itoa(len(body)))
 		c.Data(http.StatusOK, contentType, body)
 	}
