@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -24,7 +25,8 @@ func operations(t *testing.T, document []byte) (n int) {
 	return n
 }
 
-// TestDocuments wants what the command prints to be what services serve.
+// TestDocuments wants what the command prints to be what services serve, but for their
+// address.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	flag := databaseFlag(t)
@@ -37,14 +39,14 @@ func TestDocuments(t *testing.T) {
 		for path, args := range map[string][]string{"/v2/openapi.yaml": nil, "/v2/openapi.json": {"--json"}} {
 			printed := must(t, append([]string{"openapi", "v2", "--release=" + release}, args...)...)
 			served := r.get(path, "").want(http.StatusOK)
-			if !bytes.Equal(served.body, []byte(printed)) {
+			if !bytes.Equal(bytes.ReplaceAll(served.body, []byte(r.address), nil), []byte(printed)) {
 				t.Errorf("release %s: %s is not what the command prints", release, path)
 			}
 			counts[release] = operations(t, served.body)
 		}
 		if older() && release == "2.0" {
 			served := r.get("/v1/openapi.yaml", "").want(http.StatusOK)
-			if printed := must(t, "openapi", "v1"); printed != string(served.body) {
+			if printed := must(t, "openapi", "v1"); printed != strings.ReplaceAll(string(served.body), r.address, "") {
 				t.Error("v1: the command prints another document")
 			}
 			if operations(t, served.body) < 6 {
