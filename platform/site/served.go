@@ -80,11 +80,15 @@ func (s served) fill(source []byte, isHTML bool) []byte {
 	if !s.demo {
 		pairs = append(pairs, sampleKeys...)
 	}
-	text := strings.NewReplacer(pairs...).Replace(string(source))
+	return []byte(strings.NewReplacer(pairs...).Replace(string(s.date(source))))
+}
+
+// date moves the dates of samples.
+func (s served) date(source []byte) []byte {
 	if s.days == 0 {
-		return []byte(text)
+		return source
 	}
-	return dates.ReplaceAllFunc([]byte(text), func(date []byte) []byte {
+	return dates.ReplaceAllFunc(source, func(date []byte) []byte {
 		day, err := time.Parse(time.DateOnly, string(date))
 		if err != nil {
 			return date
