@@ -147,8 +147,8 @@ func (a *API) declareUsers() {
 	a.UpdateUser = op.Add(&a.Set, op.Meta{
 		ID: "users.update", Method: "PATCH", Path: "/users/:user_id", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Update a user",
-		Description: "Changes the fields that are sent and leaves the others. Users are not deleted: an inactive user takes " +
-			"no part in training and phishing. Each field that is set here overrides the directory: later syncs leave it as it is.",
+		Description: "Changes the fields that are sent and leaves the others; users are not deleted, but made inactive: they take " +
+			"no part in training and phishing then. Each field that is set here overrides the directory: later syncs leave it as it is.",
 	}, a.updateUser)
 }
 
