@@ -17,9 +17,17 @@ import (
 const auditPage = 1000
 
 // Audit adds an entry to the audit trail, in the transaction of ctx. At may be
-// zero: it is the present time then.
+// zero: it is the present time then. Every write that a caller or an operator is answered
+// for has an entry, so this is where those of a partner are refused who is being moved,
+// with Unavailable, or has left: the entry comes last in its transaction.
 func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
-	_, err := pg.Exec(ctx, d, "write the audit trail", pg.Prepared(d.auditSQL(e)))
+	refused, err := pg.One[bool](ctx, d, "write the audit trail", pg.Prepared(pg.SQL(`
+		? RETURNING EXISTS (
+			SELECT 1 FROM moves AS m WHERE `+heldMove+` AND m.partner_id IN (audit_entries.partner_id, (
+				SELECT c.partner_id FROM clients AS c WHERE c.id = audit_entries.client_id)))`, d.auditSQL(e))))
+	if err == nil && refused {
+		err = errMoving()
+	}
 	return err
 }
 

@@ -58,22 +58,9 @@ func (d *DB) StrayKeys(ctx context.Context, cell domain.Cell) (strays []StrayKey
 	return strays, err
 }
 
-// Elsewhere returns what knows, without a look-up, the code of the cell that a key lives
-// in; it is empty where that is this cell. Nil where there is one cell only.
-func (d *DB) Elsewhere(ctx context.Context) (func(key string, digest []byte) string, error) {
-	cell, err := d.Cell(ctx)
-	if err != nil || cell.Count == 1 {
-		return nil, err
-	}
-	strays, err := d.StrayKeys(ctx, cell)
-	here := make(map[string]bool, len(strays))
-	for _, k := range strays {
-		here[string(k.Digest)] = true
-	}
-	return func(key string, digest []byte) string {
-		if of := cell.OfKey(key); of != cell && !here[string(digest)] {
-			return of.Code()
-		}
-		return ""
-	}, err
+// ShowCell keeps where the cell's links without a key begin, for the other cells.
+func (d *DB) ShowCell(ctx context.Context, publicURL string) error {
+	_, err := pg.Exec(ctx, d, "keep the cell's address", pg.SQL(
+		"UPDATE cell SET public_url = nullif(?, '') WHERE public_url IS DISTINCT FROM nullif(?0, '')", publicURL))
+	return err
 }

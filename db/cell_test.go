@@ -21,12 +21,12 @@ func TestFixCell(t *testing.T) {
 		return key
 	}
 	elsewhere := func(key string) string {
-		of, err := w.Elsewhere(t.Context())
+		cells, err := w.OtherCells(t.Context())
 		w.Must(err)
-		if of == nil {
+		if cells == nil {
 			return "nil"
 		}
-		return of(key, db.KeyDigest(key))
+		return cells.Elsewhere(key, db.KeyDigest(key))
 	}
 	fix := func(c, want domain.Cell) {
 		is, err := w.FixCell(t.Context(), c)

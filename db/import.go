@@ -106,7 +106,12 @@ func importBatch(
 	for try := 1; ; try++ {
 		results := make([]domain.ImportResult, len(batch))
 		err := d.Savepoint(ctx, func(ctx context.Context) error {
-			return d.Change(ctx, func(ctx context.Context, c *Change) error { return apply(ctx, c, results) })
+			return d.Change(ctx, func(ctx context.Context, c *Change) error {
+				if err := apply(ctx, c, results); err != nil {
+					return err
+				}
+				return c.refuseHeld(ctx)
+			})
 		})
 		if err == nil {
 			return results, nil

@@ -51,6 +51,9 @@ func (c *Change) ingest(ctx context.Context, batch []domain.Signal) ([]domain.In
 	if err != nil {
 		return nil, err
 	}
+	if err := c.refuseResting(ctx, known.owners()); err != nil {
+		return nil, err
+	}
 	batch = known.simulated(batch)
 
 	results := make([]domain.IngestResult, len(batch))
@@ -79,6 +82,16 @@ type named struct {
 	policies map[domain.PolicyID]domain.ClientID
 	breaches map[string]*breachRow
 	clients  map[domain.ClientID]bool
+}
+
+// owners are the clients of what was found.
+func (n *named) owners() []domain.ClientID {
+	owners := slices.AppendSeq(slices.Collect(maps.Keys(n.clients)), maps.Values(n.users))
+	owners = slices.AppendSeq(owners, maps.Values(n.policies))
+	for i := range n.rows {
+		owners = append(owners, n.rows[i].ClientID)
+	}
+	return owners
 }
 
 // lockNamed finds and locks what the signals name. Nothing of an archived client

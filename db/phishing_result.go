@@ -136,6 +136,13 @@ func (d *DB) AdvanceResults(ctx context.Context, steps []domain.ResultStep) erro
 		if err != nil {
 			return err
 		}
+		clients := make([]domain.ClientID, len(rows))
+		for i := range rows {
+			clients[i] = rows[i].ClientID
+		}
+		if err := c.refuseResting(ctx, clients); err != nil {
+			return err
+		}
 		return c.advanceResults(ctx, rows, steps)
 	})
 }

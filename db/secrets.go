@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"partnerapi/db/pg"
+	"partnerapi/domain"
 )
 
 // The table secrets holds what all processes on a database have in common, and is known to
@@ -51,6 +52,46 @@ func (d *DB) TrackingSecret(ctx context.Context) ([]byte, error) {
 // ReportSecret returns the secret that the links to reports' files are made with.
 // It is the same for every process on this database.
 func (d *DB) ReportSecret(ctx context.Context) ([]byte, error) { return d.secret(ctx, reportSecret) }
+
+// secretOf is between the name of a secret and the code of the other cell that it is of.
+const secretOf = "@"
+
+// NamedSecret is a secret with its name.
+type NamedSecret struct {
+	Name  string
+	Value []byte
+}
+
+// SharedSecrets are those that another cell must have to read what was made here, a cell,
+// for the callers of a partner who moves there: the cell's own, and those that it reads.
+func (d *DB) SharedSecrets(ctx context.Context, cell domain.Cell) ([]NamedSecret, error) {
+	own, err := pg.All[NamedSecret](ctx, d, "read secrets to share", pg.SQL(
+		"SELECT name || ? AS name, value FROM secrets WHERE name IN (?, ?)", secretOf+cell.Code(), cursorSecret, trackingSecret))
+	if err != nil {
+		return nil, err
+	}
+	accepted, err := d.acceptedSecrets(ctx)
+	return append(own, accepted...), err
+}
+
+// acceptedSecrets are those of other cells.
+func (d *DB) acceptedSecrets(ctx context.Context) ([]NamedSecret, error) {
+	return pg.All[NamedSecret](ctx, d, "read the secrets of other cells", pg.SQL(
+		"SELECT name, value FROM secrets WHERE name LIKE ? ORDER BY name", "%"+secretOf+"%"))
+}
+
+// AcceptSecrets keeps secrets of other cells, for what partners who came from there still
+// have. They are never used to make anything.
+func (d *DB) AcceptSecrets(ctx context.Context, secrets []NamedSecret) error {
+	names, values := make([]string, len(secrets)), make([][]byte, len(secrets))
+	for i, s := range secrets {
+		names[i], values[i] = s.Name, s.Value
+	}
+	_, err := pg.Exec(ctx, d, "keep secrets of another cell", pg.SQL(`
+		INSERT INTO secrets (name, value) SELECT name, value FROM unnest(?::text[], ?::bytea[]) AS s (name, value)
+		ON CONFLICT DO NOTHING`, names, values))
+	return err
+}
 
 func (d *DB) secret(ctx context.Context, name string) ([]byte, error) {
 	doing := "read the " + name + " secret"

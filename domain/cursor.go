@@ -19,6 +19,9 @@ import (
 // concurrent use.
 type CursorSealer struct {
 	Secret []byte
+	// Others, where set, returns secrets whose cursors are opened too, and with which
+	// none is sealed.
+	Others func() [][]byte
 }
 
 const (
@@ -50,14 +53,27 @@ func (s CursorSealer) Open(binding, cursor string) (p Position, err error) {
 	if err != nil || len(raw) == 0 || strings.ContainsAny(cursor, "\r\n") { // which decoding passes over
 		return Position{}, errBadCursor
 	}
-	body, err := s.decrypt(binding, raw)
-	if err != nil {
-		body, err = s.unencrypted(binding, raw) // whose first byte may be any
+	body, err := s.open(binding, raw)
+	if err != nil && s.Others != nil {
+		for _, secret := range s.Others() {
+			if body, err = (CursorSealer{Secret: secret}).open(binding, raw); err == nil {
+				break
+			}
+		}
 	}
 	if err != nil || json.Unmarshal(body, &p) != nil {
 		return Position{}, errBadCursor
 	}
 	return p, nil
+}
+
+// open returns the position's JSON in a cursor of either form.
+func (s CursorSealer) open(binding string, raw []byte) ([]byte, error) {
+	body, err := s.decrypt(binding, raw)
+	if err != nil {
+		body, err = s.unencrypted(binding, raw) // whose first byte may be any
+	}
+	return body, err
 }
 
 func (s CursorSealer) decrypt(binding string, raw []byte) ([]byte, error) {

@@ -96,12 +96,12 @@ type Option func(*API)
 // authenticated with the secret.
 func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 	a := &API{db: database}
+	a.Set.Cursors = domain.CursorSealer{Secret: cursorSecret}
 	for _, option := range options {
 		option(a)
 	}
 
 	a.Set.Tags, a.Set.Examples = Tags, Examples
-	a.Set.Cursors = domain.CursorSealer{Secret: cursorSecret}
 	a.declareClients()
 	a.declareAdmins()
 	a.declarePartner()
@@ -122,6 +122,11 @@ func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 	a.declareWebhooks()
 	a.declareDeliveries()
 	return a
+}
+
+// WithCursorSecrets has cursors opened too that were made with other secrets than New's.
+func WithCursorSecrets(others func() [][]byte) Option {
+	return func(a *API) { a.Set.Cursors.Others = others }
 }
 
 // clientPath is the path of an operation on one client.

@@ -81,6 +81,9 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if err := c.FixCell(ctx, d); err != nil {
 		return err
 	}
+	if err := d.ShowCell(ctx, strings.TrimRight(c.PublicURL, "/")); err != nil {
+		return err
+	}
 	if err := c.CheckConnections(ctx, d, log, !c.NoWork); err != nil {
 		return err
 	}
@@ -145,7 +148,14 @@ func (c serveCmd) build(
 	links := report.NewLinks(reportSecret, address, d.Now)
 	s := &service{config: c, db: d, clock: domain.SystemClock{}, after: time.After, log: log}
 	s.addressed = (&site.Config{PublicURL: c.PublicURL, Address: address}).Addressed
-	s.api = v2.New(d, secret, v2.WithReportLinks(links.To), withWebhooks(r))
+	if s.cells, err = d.OtherCells(ctx); err != nil {
+		return nil, err
+	}
+	options := []v2.Option{v2.WithReportLinks(links.To), withWebhooks(r)}
+	if s.cells != nil {
+		options = append(options, v2.WithCursorSecrets(s.cells.CursorSecrets))
+	}
+	s.api = v2.New(d, secret, options...)
 	s.api.Set.Trace = traces.Calls()
 	sources, err := figures.SourcesOf(ctx, d)
 	if err != nil {
@@ -162,8 +172,8 @@ func (c serveCmd) build(
 		budgets = redisBudgets{s.redis, s.clock}
 	}
 	keys := ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo)
-	if keys.Elsewhere, err = d.Elsewhere(ctx); err != nil {
-		return nil, err
+	if s.cells != nil {
+		keys.Elsewhere = s.cells.Elsewhere
 	}
 	s.edge = ginop.NewEdge(ginop.Config{
 		Keys: keys, Limits: ginop.DefaultLimits, Shared: budgets,
@@ -210,7 +220,15 @@ func (s *service) trackSimulations(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	phishing.NewPages(s.db, phishing.NewTokens(secret), networks, s.log).Mount(s.engine)
+	tokens := phishing.NewTokens(secret)
+	if s.cells != nil {
+		tokens = tokens.Accept(s.cells.TrackingSecrets)
+	}
+	pages := phishing.NewPages(s.db, tokens, networks, s.log)
+	if s.cells != nil {
+		pages.Forward(s.cells.LinksOf)
+	}
+	pages.Mount(s.engine)
 	return nil
 }
 
@@ -223,6 +241,9 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	s.beside(ctx, "record the use of keys", s.recordUses)
+	if s.cells != nil {
+		s.beside(ctx, "follow the moves of partners", func(ctx context.Context) { s.cells.Watch(ctx, s.log) })
+	}
 	failed, worked := make(chan error, 1), make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	go func() { worked <- s.runWork(ctx) }()

@@ -41,6 +41,7 @@ type service struct {
 	engine *gin.Engine
 	clock  domain.Clock
 	redis  *redisClient
+	cells  *db.Cells   // nil where there is one only
 	work   *background // nil where other processes work
 	notice site.Notice // of an extension
 	// addressed puts the address that a caller knows the service by into a document.

@@ -174,6 +174,7 @@ func waitingWebhooks(ctx context.Context, d *db.DB, now time.Time) ([]waitingWeb
 				WHERE d.webhook_id = w.id AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > ?0 LIMIT ?1
 			) AS l
 		) AS leased
+		WHERE w.partner_id NOT IN (`+db.RestingPartners+`)
 		ORDER BY w.id`, now, domain.MaxTriesUnderWay))
 }
 

@@ -55,7 +55,7 @@ func ClaimMails(ctx context.Context, d *db.DB, n int, life time.Duration) ([]Lea
 				WHERE (client_id, urgency) > (f.client_id, f.urgency) ORDER BY client_id, urgency, due_at LIMIT 1
 			) AS o
 		), ready AS MATERIALIZED (
-			SELECT client_id, urgency FROM first WHERE due_at <= ?0::timestamptz
+			SELECT client_id, urgency FROM first WHERE due_at <= ?0::timestamptz AND client_id NOT IN (`+db.Resting+`)
 		), due AS (
 			SELECT r.client_id, o.id, r.urgency, o.due_at,
 				row_number() OVER (PARTITION BY r.client_id, r.urgency ORDER BY o.due_at, o.id) AS turn
@@ -75,7 +75,8 @@ func ClaimMails(ctx context.Context, d *db.DB, n int, life time.Duration) ([]Lea
 // MailDue is when the next mail of the outbox is due, or the next lease ends;
 // false where the outbox is empty.
 func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
-	due, err := pg.One[*time.Time](ctx, d, "look for the next mail", pg.SQL("SELECT min(due_at) FROM outbox"))
+	due, err := pg.One[*time.Time](ctx, d, "look for the next mail", pg.SQL(
+		"SELECT min(due_at) FROM outbox WHERE client_id NOT IN ("+db.Resting+")"))
 	return pg.Or(due, time.Time{}), due != nil, err
 }
 

@@ -81,7 +81,8 @@ func PublishEvents(ctx context.Context, d *db.DB, n int, render RenderEvents) (P
 
 // waitingEvents is the condition that an event waits to be published at ?0, and is of
 // one of the types ?1.
-const waitingEvents = "(e.postponed_until IS NULL OR e.postponed_until <= ?0) AND e.type = ANY(?1::text[])"
+const waitingEvents = "(e.postponed_until IS NULL OR e.postponed_until <= ?0) AND e.type = ANY(?1::text[])" +
+	" AND e.client_id NOT IN (" + db.Resting + ")"
 
 // EventsWait reports whether events wait to be published. It reads one entry of an
 // index, and those of events that are postponed.

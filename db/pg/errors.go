@@ -95,6 +95,12 @@ func Retryable(err error) bool {
 	return errors.As(err, &answered) && strings.HasPrefix(answered.Code, "40")
 }
 
+// Denied reports whether PostgreSQL refused a statement for want of a privilege.
+func Denied(err error) bool {
+	var answered *pgconn.PgError
+	return errors.As(err, &answered) && answered.Code == "42501"
+}
+
 // UniqueViolation reports whether a statement failed for a row that is there already, as
 // where another transaction added it after this one's read.
 func UniqueViolation(err error) bool {

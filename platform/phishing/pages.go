@@ -32,6 +32,9 @@ type Pages struct {
 	log      *slog.Logger
 	slots    chan struct{}
 	timeout  time.Duration
+	// moved, where set, says where the links begin of the cell that a mail's partner moved
+	// to; see db.Cells.LinksOf.
+	moved func(context.Context, domain.ResultID) (string, error)
 }
 
 // NewPages returns the pages; the networks are those of mail scanners.
@@ -40,6 +43,43 @@ func NewPages(d *db.DB, tokens Tokens, networks domain.Networks, log *slog.Logge
 		db: d, tokens: tokens, networks: networks, log: log,
 		slots: make(chan struct{}, maxConcurrentPages), timeout: pageTimeout,
 	}
+}
+
+// Forward has the pages send who follows a link on to another cell, where moved names one.
+func (p *Pages) Forward(moved func(context.Context, domain.ResultID) (string, error)) {
+	p.moved = moved
+}
+
+// forwarded sends the request of a link on to the cell that its mail's partner moved to.
+// It returns true if it wrote the response.
+func (p *Pages) forwarded(c *gin.Context, id domain.ResultID) bool {
+	if p.moved == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(c.Request.Context(), p.timeout)
+	defer cancel()
+	to, err := p.cellOf(ctx, id)
+	switch {
+	case err != nil:
+		p.log.ErrorContext(ctx, "a tracked link was not looked up", "result", id.UUID(), "error", err)
+		p.write(c, http.StatusServiceUnavailable, "trouble", domain.Simulation{})
+	case to != "":
+		setPrivateHeaders(c)
+		c.Redirect(http.StatusTemporaryRedirect, to+c.Request.URL.Path)
+	default:
+		return false
+	}
+	return true
+}
+
+// cellOf is moved, as soon as a slot is free.
+func (p *Pages) cellOf(ctx context.Context, id domain.ResultID) (string, error) {
+	leave, err := p.turn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	return p.moved(ctx, id)
 }
 
 // Mount adds the pages to the engine, below /t.
@@ -98,6 +138,9 @@ func (p *Pages) handleStep(c *gin.Context, kind domain.ResultEventKind) (domain.
 		p.write(c, http.StatusNotFound, "unknown", domain.Simulation{})
 		return domain.Simulation{}, false
 	}
+	if p.forwarded(c, id) {
+		return domain.Simulation{}, false
+	}
 	step := domain.ResultStep{Result: id, Kind: kind, At: p.db.Now(), Automated: p.automatedReason(c)}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), p.timeout)
 	defer cancel()
@@ -115,15 +158,24 @@ func (p *Pages) handleStep(c *gin.Context, kind domain.ResultEventKind) (domain.
 	return s, false
 }
 
+// turn waits until a page may use the database, and returns what ends that.
+func (p *Pages) turn(ctx context.Context) (leave func(), err error) {
+	select {
+	case p.slots <- struct{}{}:
+		return func() { <-p.slots }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for a turn: %w", ctx.Err())
+	}
+}
+
 // recordStep reads the simulation of a step and records the step, as soon as a
 // slot is free.
 func (p *Pages) recordStep(ctx context.Context, step domain.ResultStep) (domain.Simulation, error) {
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return domain.Simulation{}, fmt.Errorf("wait for a turn: %w", ctx.Err())
+	leave, err := p.turn(ctx)
+	if err != nil {
+		return domain.Simulation{}, err
 	}
+	defer leave()
 	s, err := p.db.Simulation(ctx, step.Result)
 	if err != nil {
 		return s, err

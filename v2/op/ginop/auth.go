@@ -17,7 +17,7 @@ import (
 // It is safe for concurrent use.
 type Keys struct {
 	// Elsewhere, where set, returns the code of the cell that a key lives in where that is
-	// another than this one; see db.Elsewhere.
+	// another than this one; see db.Cells.
 	Elsewhere func(key string, digest []byte) string
 
 	find    func(ctx context.Context, digest []byte) (*domain.Caller, error)
