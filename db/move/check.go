@@ -1,0 +1,139 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"partnerapi/db/pg"
+)
+
+// catalogues are what the operator brings into each cell, and partners' objects name: by
+// the table's key, and the rows of partners that name it.
+var catalogues = []struct {
+	noun, table, key string
+	named            []naming
+}{
+	{"course", "courses", "id", []naming{
+		{"assignments", "course_id"}, {"program_courses", "course_id"}, {"waiting_assignments", "course_id"}}},
+	{"template", "phishing_templates", "id", []naming{{"phishing_results", "template_id"}, {"template_uses", "template_id"}}},
+	{"breach", "breaches", "name", []naming{{"exposures", "breach_name"}}},
+	{"framework's course", "framework_courses", "framework_id", []naming{{"framework_assignments", "framework_id"}}},
+}
+
+// naming is a column that names an object of a catalogue.
+type naming struct{ table, column string }
+
+// shown is how many of what is missing are named.
+const shown = 10
+
+// checkCatalogues reports an error that names what the new cell lacks.
+func (m *Move) checkCatalogues(old, now side, o owned) error {
+	var faults []error
+	for _, c := range catalogues {
+		var parts []string
+		for _, n := range c.named {
+			parts = append(parts, fmt.Sprintf("SELECT DISTINCT t.%s::text AS id FROM %s AS t WHERE %s", n.column, n.table, o.condition(tableCalled(n.table))))
+		}
+		text := strings.Join(parts, " UNION ")
+		named, err := pg.All[string](old.ctx, m.From, "list what is named of catalogues", pg.Raw(
+			"SELECT n.id FROM ("+text+") AS n WHERE EXISTS (SELECT FROM "+c.table+" AS c WHERE c."+c.key+"::text = n.id) ORDER BY n.id", nil))
+		if err != nil {
+			return err
+		}
+		missing, err := pg.All[string](now.ctx, m.To, "look for what is named of catalogues", pg.SQL(
+			"SELECT n.id FROM unnest(?::text[]) AS n (id) WHERE NOT EXISTS (SELECT FROM "+c.table+" AS c WHERE c."+c.key+"::text = n.id)", named))
+		if err != nil {
+			return err
+		}
+		if len(missing) > 0 {
+			faults = append(faults, fmt.Errorf("the new cell lacks %d of the catalogue that the partner's objects name, each a %s: %s; import them there first",
+				len(missing), c.noun, strings.Join(missing[:min(len(missing), shown)], ", ")))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func tableCalled(name string) table {
+	return tables[slices.IndexFunc(tables, func(t table) bool { return t.name == name })]
+}
+
+// checks are those that parts of the program add which can be deleted; see v1.go.
+var checks []func(m *Move, old, now side, o owned) error
+
+// Check reports everything that keeps the partner from being moved. It changes nothing.
+func (m *Move) Check(ctx context.Context) error {
+	if _, err := m.cells(ctx); err != nil {
+		return err
+	}
+	err := m.To.DryRun(ctx, func(ctx context.Context) error { return replaceAs(side{ctx: ctx, DB: m.To}) })
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		a, err := shapeOf(ctx, m.From, t)
+		if err != nil {
+			return err
+		}
+		b, err := shapeOf(ctx, m.To, t)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(a.columns, b.columns) {
+			return errOtherTables
+		}
+	}
+	o, err := ownedBy(ctx, m.From, m.Partner)
+	if err != nil {
+		return err
+	}
+	old, now := side{ctx: ctx, DB: m.From}, side{ctx: ctx, DB: m.To}
+	faults := []error{m.checkName(ctx), m.checkCatalogues(old, now, o)}
+	for _, check := range checks {
+		faults = append(faults, check(m, old, now, o))
+	}
+	return errors.Join(faults...)
+}
+
+// checkName reports that another partner of the new cell has the partner's name.
+func (m *Move) checkName(ctx context.Context) error {
+	name, err := pg.One[string](ctx, m.From, "read the partner's name", pg.SQL("SELECT name_key FROM partners WHERE id = ?", m.Partner))
+	if err != nil {
+		return err
+	}
+	taken, err := pg.One[bool](ctx, m.To, "look for the partner's name", pg.SQL(
+		"SELECT EXISTS (SELECT FROM partners WHERE name_key = ? AND id <> ?)", name, m.Partner))
+	if err == nil && taken {
+		err = fmt.Errorf("the new cell has another partner of this name")
+	}
+	return err
+}
+
+// Size is how much of a table a move brings over.
+type Size struct {
+	Table string
+	Rows  int64
+}
+
+// Sizes counts the partner's rows, for a dry run.
+func (m *Move) Sizes(ctx context.Context) (sizes []Size, err error) {
+	o, err := ownedBy(ctx, m.From, m.Partner)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		if s, err := shapeOf(ctx, m.From, t); err != nil {
+			return nil, err
+		} else if len(s.columns) == 0 {
+			continue
+		}
+		n, err := pg.One[int64](ctx, m.From, "count "+t.name, pg.Raw("SELECT count(*) FROM "+t.name+" AS t WHERE "+o.condition(t), nil))
+		if err != nil {
+			return nil, err
+		}
+		sizes = append(sizes, Size{t.name, n})
+	}
+	return sizes, nil
+}

@@ -1,0 +1,199 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+)
+
+// A copy of a table is made by comparison: both sides digest the partner's rows by
+// buckets, and the buckets that differ are replaced. So the first copy, the differences
+// after it, those of a move that was cut short and the check are the same thing, and what
+// was done before is never done again.
+
+// side is one of the two databases, in the transaction of its context, where it has one.
+type side struct {
+	ctx context.Context
+	*db.DB
+	// known are the digests of tables that were read already, where a snapshot sees them
+	// all: they stay what they are. Nil remembers none.
+	known map[string][]digest
+}
+
+// digests counts and hashes the partner's rows of a table.
+func (s side) digests(t table, is shape, o owned) ([]digest, error) {
+	if d, ok := s.known[t.name]; ok {
+		return d, nil
+	}
+	d, err := pg.All[digest](s.ctx, s.DB, "digest "+t.name, pg.Raw(is.digestSQL(t, o.condition(t)), nil))
+	if err == nil && s.known != nil {
+		s.known[t.name] = d
+	}
+	return d, err
+}
+
+// compared are the buckets of a table in which the two sides differ.
+type compared struct {
+	table
+	shape
+	differ []int
+	// rows is how many rows the old side has in them, and there whether the new one has
+	// any of the table.
+	rows  int64
+	there bool
+}
+
+// compare digests a table on both sides at once.
+func compare(old, now side, t table, o owned) (compared, error) {
+	c := compared{table: t}
+	var err error
+	if c.shape, err = shapeOf(old.ctx, old.DB, t); err != nil || len(c.columns) == 0 {
+		return c, err
+	}
+	var a, b []digest
+	var both errgroup.Group
+	both.Go(func() (err error) { a, err = old.digests(t, c.shape, o); return err })
+	both.Go(func() (err error) { b, err = now.digests(t, c.shape, o); return err })
+	if err := both.Wait(); err != nil {
+		return c, err
+	}
+	c.differ, c.rows = differing(a, b)
+	c.there = len(b) > 0
+	return c, nil
+}
+
+// replaceAs has the transaction of now neither check references nor run triggers: the
+// rows come as they are, those that they refer to maybe later, and numbers of v1 with
+// them. That they are all there is what the check at the end proves.
+func replaceAs(now side) error {
+	_, err := pg.Exec(now.ctx, now.DB, "copy rows as they are", pg.SQL("SET LOCAL session_replication_role = replica"))
+	if pg.Denied(err) {
+		err = fmt.Errorf("the role of the new cell's database may not copy rows without their triggers: as a superuser, "+
+			"GRANT SET ON PARAMETER session_replication_role TO the role (PostgreSQL 15), or give --to the URL of a superuser: %w", err)
+	}
+	return err
+}
+
+// replace replaces the rows that differ by those of the old side, in the transaction of
+// now.
+func (m *Move) replace(old, now side, c compared, o owned) error {
+	where := o.condition(c.table)
+	if c.there {
+		where += fmt.Sprintf(" AND %s = ANY('{%s}')", c.bucketOf(), strings.Trim(strings.Join(strings.Fields(fmt.Sprint(c.differ)), ","), "[]"))
+	}
+	if err := replaceAs(now); err != nil {
+		return err
+	}
+	if c.there {
+		if _, err := pg.Exec(now.ctx, now.DB, "drop rows of "+c.name, pg.Raw("DELETE FROM "+c.name+" AS t WHERE "+where, nil)); err != nil {
+			return err
+		}
+	}
+	if err := stream(old, now, c, where); err != nil {
+		return err
+	}
+	for _, column := range sealed(c.table) {
+		if err := m.reseal(now, column, where); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stream copies the rows of a condition.
+func stream(old, now side, c compared, where string) error {
+	columns := strings.Join(c.columns, ", ")
+	r, w := io.Pipe()
+	var both errgroup.Group
+	both.Go(func() error {
+		err := onTx(old, func(tx pgx.Tx) error {
+			_, err := tx.Conn().PgConn().CopyTo(old.ctx, w,
+				"COPY (SELECT "+columns+" FROM "+c.name+" AS t WHERE "+where+") TO STDOUT (FORMAT binary)")
+			return err
+		})
+		_ = w.CloseWithError(err) // it returns nil
+		return old.TranslateError("read rows of "+c.name, err)
+	})
+	both.Go(func() error {
+		err := onTx(now, func(tx pgx.Tx) error {
+			_, err := tx.Conn().PgConn().CopyFrom(now.ctx, r, "COPY "+c.name+" ("+columns+") FROM STDIN (FORMAT binary)")
+			return err
+		})
+		_ = r.CloseWithError(err)
+		return now.TranslateError("write rows of "+c.name, err)
+	})
+	return both.Wait()
+}
+
+func onTx(s side, fn func(pgx.Tx) error) error { return fn(s.Transaction(s.ctx)) }
+
+// sealedRow is a secret with the UUID that it is sealed for.
+type sealedRow struct {
+	ID     string
+	Sealed []byte
+}
+
+// reseal seals the secrets of rows that were copied with the new cell's key.
+func (m *Move) reseal(now side, c db.SealedColumn, where string) error {
+	rows, err := pg.All[sealedRow](now.ctx, now.DB, "read sealed secrets", pg.Raw("SELECT t."+c.Key+"::text AS id, t."+c.Column+
+		" AS sealed FROM "+c.Table+" AS t WHERE t."+c.Column+" IS NOT NULL AND "+where, nil))
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	ids, values := make([]string, len(rows)), make([][]byte, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+		if values[i], err = m.Reseal(c, row.ID, row.Sealed); err != nil {
+			return fmt.Errorf("%s %s: %w", c.Table, row.ID, err)
+		}
+	}
+	_, err = pg.Exec(now.ctx, now.DB, "seal secrets again", pg.SQL("UPDATE "+c.Table+" AS t SET "+c.Column+
+		" = n.value FROM unnest(?0::uuid[], ?1::bytea[]) AS n (id, value) WHERE t."+c.Key+" = n.id", ids, values))
+	return err
+}
+
+// analyzeFrom is how many rows that came over make the statistics of a table stale: the
+// new cell's plans must not wait for the server to notice.
+const analyzeFrom = 10_000
+
+// copyTable brings a table's rows over that differ, in a transaction of its own on each
+// side, and returns how many rows they were. Where a unique key of a row that stays is in
+// the way, the rows that differ are dropped for now, and the next pass brings them.
+func (m *Move) copyTable(ctx context.Context, t table, o owned) (rows int64, err error) {
+	err = m.From.Snapshot(ctx, func(old context.Context) error {
+		_, rows, err = m.copySeen(ctx, side{ctx: old, DB: m.From}, t, o)
+		return err
+	})
+	return rows, err
+}
+
+// copySeen is copyTable of what a snapshot of the old side sees. It reports whether the
+// two sides differed.
+func (m *Move) copySeen(ctx context.Context, old side, t table, o owned) (differed bool, rows int64, err error) {
+	c, err := compare(old, side{ctx: ctx, DB: m.To}, t, o)
+	if err != nil || len(c.differ) == 0 {
+		return false, 0, err
+	}
+	err = m.To.Tx(ctx, func(now context.Context) error { return m.replace(old, side{ctx: now, DB: m.To}, c, o) })
+	if err == nil && c.rows > analyzeFrom {
+		_, err = pg.Exec(ctx, m.To, "analyze "+t.name, pg.Raw("ANALYZE "+t.name, nil))
+	}
+	if !pg.UniqueViolation(err) {
+		return true, c.rows, err
+	}
+	return true, c.rows, m.To.Tx(ctx, func(now context.Context) error {
+		if err := replaceAs(side{ctx: now, DB: m.To}); err != nil {
+			return err
+		}
+		_, err := pg.Exec(now, m.To, "drop rows of "+t.name, pg.Raw(fmt.Sprintf("DELETE FROM %s AS t WHERE %s AND %s = ANY($1::integer[])",
+			t.name, o.condition(t), c.bucketOf()), []any{c.differ}))
+		return err
+	})
+}

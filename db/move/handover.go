@@ -1,0 +1,275 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// errHoldEnded says that a hold had to end before everything was over.
+var errHoldEnded = errors.New("what was left took longer than writes may be refused")
+
+// handOver holds the partner, brings the last differences over, checks them, and has the
+// new cell serve it. Where it fails the partner may still hold: see release.
+func (m *Move) handOver(ctx context.Context, c cells) error {
+	began := time.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, holdFor, errHoldEnded)
+	defer cancel()
+	err := m.hold(ctx)
+	if err == nil {
+		m.at("held")
+		err = m.From.Snapshot(ctx, func(old context.Context) error {
+			return m.lastDifferences(ctx, side{ctx: old, DB: m.From, known: map[string][]digest{}}, c)
+		})
+	}
+	if err != nil && errors.Is(context.Cause(ctx), errHoldEnded) {
+		return errors.Join(errHoldEnded, err)
+	}
+	if err == nil {
+		m.Say("the new cell serves the partner; its writes were refused for %s", time.Since(began).Round(10*time.Millisecond))
+	}
+	return err
+}
+
+// hold has the partner's writes refused, and its mails and events rest, and waits for
+// those that had begun. A transaction that sees no hold has a number below those that
+// begin after it: once none of these is under way, nothing is written any more that an
+// answer is given for.
+func (m *Move) hold(ctx context.Context) error {
+	err := m.From.Tx(ctx, func(ctx context.Context) error {
+		_, err := pg.Exec(ctx, m.From, "hold the partner's writes", pg.SQL(`
+			WITH held AS (
+				UPDATE moves SET step = ?1, held_until = clock_timestamp() + ?2::interval WHERE partner_id = ?0
+				RETURNING partner_id, held_until
+			)
+			INSERT INTO resting_clients (client_id, until)
+			SELECT c.id, held.held_until FROM held JOIN clients AS c ON c.partner_id = held.partner_id
+			ON CONFLICT (client_id) DO UPDATE SET until = excluded.until`, m.Partner, Holding, holdFor))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	next, err := pg.One[int64](ctx, m.From, "number the transactions of before", pg.SQL("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"))
+	if err != nil {
+		return err
+	}
+	if err := m.until(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= ?", next); err != nil {
+		return fmt.Errorf("wait for writes that had begun: %w", err)
+	}
+
+	draining, cancel := context.WithTimeout(ctx, drainFor)
+	defer cancel()
+	err = m.until(draining, `
+		SELECT NOT EXISTS (SELECT FROM outbox AS o JOIN clients AS c ON c.id = o.client_id
+				WHERE c.partner_id = ?0 AND o.lease IS NOT NULL AND o.due_at > now())
+			AND NOT EXISTS (SELECT FROM webhooks AS w JOIN webhook_deliveries AS d ON d.webhook_id = w.id
+				WHERE w.partner_id = ?0 AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > now())`, m.Partner)
+	if err != nil && draining.Err() != nil && ctx.Err() == nil {
+		m.Say("a mail or a delivery is being sent for longer than %s: it may be sent twice", drainFor)
+		return nil
+	}
+	return err
+}
+
+// until waits until a statement says true in the old cell.
+func (m *Move) until(ctx context.Context, text string, args ...any) error {
+	for {
+		done, err := pg.One[bool](ctx, m.From, "wait for what had begun", pg.SQL(text, args...))
+		if err != nil || done {
+			return err
+		}
+		if err := domain.Pause(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// lastDifferences brings over what is left, as the snapshot of the old side has it. Work
+// of the service's own that goes on there after the snapshot is done again by the new
+// cell: nobody was told of it.
+func (m *Move) lastDifferences(ctx context.Context, old side, c cells) error {
+	o, err := ownedBy(old.ctx, m.From, m.Partner)
+	if err != nil {
+		return err
+	}
+	if err := m.files(old.ctx, m.From); err != nil {
+		return err
+	}
+	left := slices.DeleteFunc(slices.Clone(tables), func(t table) bool { return t.last })
+	for pass := 1; ; pass++ {
+		var differed []table
+		for _, t := range left {
+			differs, _, err := m.copySeen(ctx, old, t, o)
+			if err != nil {
+				return err
+			}
+			if differs {
+				differed = append(differed, t)
+			}
+		}
+		m.at("differences copied")
+		if left = differed; len(left) == 0 {
+			break
+		}
+		if pass == lastPasses {
+			return errors.New("the copies do not become equal: the new cell's own work changes them, or a unique key is held by another partner's row")
+		}
+	}
+	return m.To.Tx(ctx, func(now context.Context) error { return m.last(ctx, old, side{ctx: now, DB: m.To}, o, c) })
+}
+
+// last is the transaction that makes the partner appear in the new cell.
+func (m *Move) last(ctx context.Context, old, now side, o owned, c cells) error {
+	if _, err := pg.One[Step](now.ctx, m.To, "lock the move", pg.SQL("SELECT step FROM moves WHERE partner_id = ? FOR UPDATE", m.Partner)); err != nil {
+		return err
+	}
+	for _, t := range tables {
+		if !t.last {
+			continue
+		}
+		found, err := compare(old, now, t, o)
+		if err == nil && len(found.differ) > 0 {
+			err = m.replace(old, now, found, o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := m.checkEqual(old, now, o); err != nil {
+		return err
+	}
+	if err := m.appear(old, now, c); err != nil {
+		return err
+	}
+	m.at("checked")
+	if err := m.hand(ctx); err != nil {
+		return err
+	}
+	m.at("handing")
+	return nil
+}
+
+// checkEqual compares all tables as the last transaction has them, and looks for objects
+// of catalogues that the new cell has not got: references were not checked.
+func (m *Move) checkEqual(old, now side, o owned) error {
+	for _, t := range tables {
+		c, err := compare(old, now, t, o)
+		if err != nil {
+			return err
+		}
+		if len(c.differ) > 0 {
+			return fmt.Errorf("%s differs between the two cells, in %d of its %d rows or more", t.name, len(c.differ), c.rows)
+		}
+	}
+	return m.checkCatalogues(old, now, o)
+}
+
+// appear writes what makes the new cell serve the partner beside its rows: positions of
+// events go on behind those of the old cell, cursors and links that the old one made are
+// read, and its keys are no longer another cell's.
+func (m *Move) appear(old, now side, c cells) error {
+	head, err := pg.One[int64](old.ctx, m.From, "read the head of the events", pg.SQL("SELECT position FROM event_head"))
+	if err != nil {
+		return err
+	}
+	secrets, err := m.From.SharedSecrets(old.ctx, c.from)
+	if err != nil {
+		return err
+	}
+	if err := m.To.AcceptSecrets(now.ctx, secrets); err != nil {
+		return err
+	}
+	for _, q := range []pg.Query{
+		pg.SQL("UPDATE event_head SET position = ? WHERE position < ?0", head),
+		pg.SQL("DELETE FROM moved_keys WHERE partner_id = ?", m.Partner),
+		pg.SQL("UPDATE moves SET step = ?1, moved_at = clock_timestamp() WHERE partner_id = ?0", m.Partner, Here),
+		pg.SQL("SELECT pg_notify(?, '')", db.MovesChannel),
+	} {
+		if _, err := pg.Exec(now.ctx, m.To, "take the partner over", q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hand has the old cell refuse writes without an end, unless its hold has ended: who
+// wrote after that was not refused. The time is looked at again after the commit, for a
+// writer saw the hold that was before it.
+func (m *Move) hand(ctx context.Context) error {
+	for _, text := range []string{
+		"UPDATE moves SET step = ?1 WHERE partner_id = ?0 AND step = ?2 AND held_until > clock_timestamp()",
+		"UPDATE resting_clients AS r SET until = 'infinity' FROM clients AS c WHERE c.id = r.client_id AND c.partner_id = ?0",
+		"UPDATE moves SET step = step WHERE partner_id = ?0 AND step = ?1 AND held_until > clock_timestamp()",
+	} {
+		n, err := pg.Exec(ctx, m.From, "hand the partner over", pg.SQL(text, m.Partner, Handing, Holding))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errHoldEnded
+		}
+	}
+	return nil
+}
+
+// release ends a hold of a partner whom the new cell does not serve.
+func (m *Move) release(ctx context.Context) error {
+	return m.From.Tx(ctx, func(ctx context.Context) error {
+		if err := m.wake(ctx); err != nil {
+			return err
+		}
+		_, err := pg.Exec(ctx, m.From, "take writes again", pg.SQL(
+			"UPDATE moves SET step = ?1, held_until = NULL WHERE partner_id = ?0 AND step IN (?2, ?3)", m.Partner, Copying, Holding, Handing))
+		return err
+	})
+}
+
+// wake lets the clients' work go on in the old cell.
+func (m *Move) wake(ctx context.Context) error {
+	_, err := pg.Exec(ctx, m.From, "end the rest of the clients", pg.SQL(
+		"DELETE FROM resting_clients WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?)", m.Partner))
+	return err
+}
+
+// leave has the old cell answer the partner's keys with the new cell's code, and leaves
+// nothing in it that is still to be done: its clients are as archived ones.
+func (m *Move) leave(ctx context.Context) error {
+	err := m.From.Tx(ctx, func(ctx context.Context) error {
+		n, err := pg.Exec(ctx, m.From, "note that the partner has gone", pg.SQL(`
+			UPDATE moves SET step = ?1, moved_at = clock_timestamp(), held_until = NULL, keep_until = clock_timestamp() + ?2::interval
+			WHERE partner_id = ?0 AND step NOT IN (?1, ?3)`, m.Partner, Gone, m.Keep, Cleaned))
+		if err != nil || n == 0 {
+			return err
+		}
+		for _, text := range []string{
+			`INSERT INTO moved_keys (digest, prefix, cell, partner_id)
+				SELECT k.digest, k.prefix, m.cell, k.partner_id FROM api_keys AS k JOIN moves AS m ON m.partner_id = k.partner_id
+				WHERE k.partner_id = ?0 ON CONFLICT (digest) DO UPDATE SET cell = excluded.cell`,
+			"DELETE FROM outbox WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			"DELETE FROM events WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			"DELETE FROM waiting_assignments WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			"DELETE FROM directory_connections WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			"DELETE FROM sync_runs WHERE status IN ('queued', 'running') AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			"DELETE FROM webhooks WHERE partner_id = ?0",
+			"UPDATE clients SET archived_at = clock_timestamp() WHERE partner_id = ?0 AND archived_at IS NULL",
+		} {
+			if _, err := pg.Exec(ctx, m.From, "leave nothing to be done", pg.SQL(text, m.Partner)); err != nil {
+				return err
+			}
+		}
+		if err := m.wake(ctx); err != nil {
+			return err
+		}
+		_, err = pg.Exec(ctx, m.From, "tell of the move", pg.SQL("SELECT pg_notify(?, '')", db.MovesChannel))
+		return err
+	})
+	m.at("left")
+	return err
+}

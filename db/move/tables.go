@@ -1,0 +1,218 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// table is a table that holds rows of partners.
+type table struct {
+	name string
+	// rows is the condition that a row, alias t, is the partner's. It names what belongs
+	// to the partner by the words of owned.replacer.
+	rows string
+	// last says that the rows go over in the last transaction, all of them: the service
+	// finds its work and its callers by these, so that there is nothing to do or to see
+	// in the new cell before. The others are copied while they are in use.
+	last bool
+	// kept says that the rows stay where the partner left: they change by themselves.
+	kept bool
+}
+
+const (
+	ofClients = "t.client_id = ANY($clients)"
+	ofPartner = "t.partner_id = $partner"
+	ofKeys    = "t.key_id = ANY($keys)"
+)
+
+// tables are all that hold rows of partners, those that are referred to before those that
+// refer to them.
+var tables = []table{
+	{name: "partners", rows: "t.id = $partner", last: true},
+	{name: "api_keys", rows: ofPartner, last: true},
+	{name: "clients", rows: "t.id = ANY($clients)", last: true},
+	{name: "api_key_clients", rows: ofKeys, last: true},
+	{name: "client_risks", rows: ofClients},
+	{name: "risk_history", rows: ofClients},
+	{name: "mail_switches", rows: ofClients},
+	{name: "program_courses", rows: ofClients},
+	{name: "groups", rows: ofClients},
+	{name: "users", rows: ofClients},
+	{name: "user_risks", rows: ofClients},
+	{name: "collections", rows: ofClients},
+	{name: "collection_members", rows: ofClients},
+	{name: "framework_assignments", rows: ofClients, last: true},
+	{name: "assignments", rows: ofClients},
+	{name: "waiting_assignments", rows: ofClients, last: true},
+	{name: "exposures", rows: ofClients},
+	{name: "policies", rows: ofClients},
+	{name: "policy_signatures", rows: ofClients},
+	{name: "template_uses", rows: ofClients},
+	{name: "phishing_days", rows: ofClients},
+	{name: "phishing_results", rows: ofClients},
+	{name: "reported_emails", rows: ofClients},
+	{name: "email_classifications", rows: ofClients},
+	{name: "sent_emails", rows: ofClients},
+	{name: "admins", rows: ofPartner},
+	{name: "admin_invites", rows: ofClients},
+	{name: "reports", rows: ofClients, last: true},
+	{name: "mail_requests", rows: ofClients},
+	{name: "outbox", rows: ofClients, last: true},
+	{name: "directory_connections", rows: ofClients, last: true},
+	{name: "directory_accounts", rows: ofClients},
+	{name: "sync_runs", rows: ofClients, last: true},
+	{name: "sync_accounts", rows: ofClients},
+	{name: "events", rows: ofClients, last: true},
+	{name: "published_events", rows: ofPartner},
+	{name: "webhooks", rows: ofPartner, last: true},
+	{name: "webhook_deliveries", rows: "t.webhook_id = ANY($webhooks)"},
+	{name: "idempotency_records", rows: ofKeys},
+	{name: "audit_entries", rows: ofPartner + " AND t.key_prefix = ANY($prefixes)"},
+}
+
+// owned are the ids of what belongs to a partner and other rows are found by.
+type owned struct {
+	partner                 domain.PartnerID
+	clients, keys, webhooks []string
+	prefixes                []string
+}
+
+// ownedBy reads them.
+func ownedBy(ctx context.Context, d *db.DB, partner domain.PartnerID) (o owned, err error) {
+	o.partner = partner
+	for _, list := range []struct {
+		to  *[]string
+		sql string
+	}{
+		{&o.clients, "SELECT id::text FROM clients WHERE partner_id = ? ORDER BY id"},
+		{&o.keys, "SELECT id::text FROM api_keys WHERE partner_id = ? ORDER BY id"},
+		{&o.prefixes, "SELECT prefix FROM api_keys WHERE partner_id = ? ORDER BY prefix"},
+		{&o.webhooks, "SELECT id::text FROM webhooks WHERE partner_id = ? ORDER BY id"},
+	} {
+		if *list.to, err = pg.All[string](ctx, d, "list what is the partner's", pg.SQL(list.sql, partner)); err != nil {
+			return o, err
+		}
+	}
+	o.prefixes = append(o.prefixes, domain.CommandActor)
+	return o, nil
+}
+
+// condition is a table's rows, with constants: COPY takes no parameters. All of them are
+// UUIDs, and prefixes of keys, which are letters, digits and underscores.
+func (o owned) condition(t table) string {
+	array := func(values []string, kind string) string {
+		return "'{" + strings.Join(values, ",") + "}'::" + kind + "[]"
+	}
+	return strings.NewReplacer(
+		"$partner", "'"+o.partner.UUID()+"'::uuid", "$clients", array(o.clients, "uuid"), "$keys", array(o.keys, "uuid"),
+		"$webhooks", array(o.webhooks, "uuid"), "$prefixes", array(o.prefixes, "text"),
+	).Replace(t.rows)
+}
+
+// shape is what a table's rows are made of.
+type shape struct {
+	// columns are those that are copied: none that PostgreSQL generates or counts up.
+	columns []string
+	// key are those that tell rows apart; all columns, where a number that is counted up
+	// does so.
+	key []string
+}
+
+// shapeOf reads the shape of a table; without columns where there is no such table, as
+// those of version 1 may be gone.
+func shapeOf(ctx context.Context, d *db.DB, t table) (s shape, err error) {
+	type column struct {
+		Name         string
+		Counted, Key bool
+	}
+	found, err := pg.All[column](ctx, d, "read the columns of "+t.name, pg.SQL(`
+		SELECT a.attname::text AS name, a.attidentity <> '' AS counted, EXISTS (
+			SELECT FROM pg_index AS i WHERE i.indrelid = a.attrelid AND i.indisprimary AND a.attnum = ANY(i.indkey)) AS key
+		FROM pg_attribute AS a
+		WHERE a.attrelid = to_regclass(?) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+		ORDER BY a.attname`, t.name))
+	for _, c := range found {
+		if c.Counted {
+			continue
+		}
+		s.columns = append(s.columns, `"`+c.Name+`"`)
+		if c.Key {
+			s.key = append(s.key, `"`+c.Name+`"`)
+		}
+	}
+	if len(s.key) == 0 {
+		s.key = s.columns
+	}
+	return s, err
+}
+
+// sealed are the columns of a table that hold sealed secrets.
+func sealed(t table) (columns []db.SealedColumn) {
+	for _, c := range db.SealedColumns {
+		if c.Table == t.name {
+			columns = append(columns, c)
+		}
+	}
+	return columns
+}
+
+// buckets is how many parts the rows of a table are compared in: a power of two.
+const buckets = 4096
+
+// bucketOf is the part that a row belongs to, by its key.
+func (s shape) bucketOf() string {
+	return fmt.Sprintf("(hash_record_extended(ROW(t.%s), 0) & %d)::integer", strings.Join(s.key, ", t."), buckets-1)
+}
+
+// digestSQL counts and hashes a partner's rows by buckets. Of sealed secrets it sees only
+// whether they are there: the two cells seal them with other keys.
+func (s shape) digestSQL(t table, condition string) string {
+	values := make([]string, len(s.columns))
+	secret := sealed(t)
+	for i, c := range s.columns {
+		values[i] = "t." + c
+		if slices.ContainsFunc(secret, func(s db.SealedColumn) bool { return `"`+s.Column+`"` == c }) {
+			values[i] += " IS NULL"
+		}
+	}
+	return "SELECT " + s.bucketOf() + " AS bucket, count(*) AS rows, bit_xor(hash_record_extended(ROW(" +
+		strings.Join(values, ", ") + "), 0)) AS hash FROM " + t.name + " AS t WHERE " + condition + " GROUP BY 1 ORDER BY 1"
+}
+
+// digest is what the rows of a bucket come to.
+type digest struct {
+	Bucket int
+	Rows   int64
+	Hash   int64
+}
+
+// differing are the buckets in which two sides differ, and how many rows the first has in
+// them.
+func differing(a, b []digest) (differ []int, rows int64) {
+	there := make(map[int]digest, len(b))
+	for _, d := range b {
+		there[d.Bucket] = d
+	}
+	for _, d := range a {
+		if there[d.Bucket] != d {
+			differ = append(differ, d.Bucket)
+			rows += d.Rows
+		}
+		delete(there, d.Bucket)
+	}
+	for bucket := range there {
+		differ = append(differ, bucket)
+	}
+	slices.Sort(differ)
+	return differ, rows
+}
+
+// errOtherTables says that the two cells run different versions.
+var errOtherTables = errors.New("the two cells have different tables: bring both to the same version first")
