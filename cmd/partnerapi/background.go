@@ -9,6 +9,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/doctor"
+	"partnerapi/db/move"
 	"partnerapi/domain"
 	"partnerapi/platform/lease"
 	"partnerapi/platform/mail"
@@ -82,6 +83,7 @@ func (w *background) refreshOnce(ctx context.Context) (wait time.Duration, err e
 	}
 	w.log.InfoContext(ctx, "daily refresh done", "day", today.String(), "took", time.Since(start))
 	recountDue(ctx, w.db, w.log)
+	cleanUp(ctx, w.db, w.log)
 	return today.AddDays(1).Time().Sub(w.db.Now()), nil
 }
 
@@ -95,6 +97,18 @@ func recountDue(ctx context.Context, d *db.DB, log *slog.Logger) {
 	}
 	if err != nil && ctx.Err() == nil {
 		log.WarnContext(ctx, "stored counts were not recounted; it will be tried again", "error", err)
+	}
+}
+
+// cleanUp deletes what is kept of partners that moved to another cell. What fails is tried
+// again after the next daily refresh.
+func cleanUp(ctx context.Context, d *db.DB, log *slog.Logger) {
+	n, err := move.CleanUp(ctx, d)
+	if n > 0 {
+		log.InfoContext(ctx, "partners that moved to another cell are deleted here", "partners", n)
+	}
+	if err != nil && ctx.Err() == nil {
+		log.WarnContext(ctx, "partners that moved to another cell were not deleted; it will be tried again", "error", err)
 	}
 }
 

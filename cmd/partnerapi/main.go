@@ -114,6 +114,7 @@ type commands struct {
 	Migrate   operator.Migrate   `cmd:"" help:"Bring the database's tables to this version."`
 	Partners  operator.Partners  `cmd:"" help:"Create and list partners."`
 	Keys      operator.Keys      `cmd:"" help:"Create, list and revoke API keys."`
+	Move      operator.Move      `cmd:"" help:"Move a partner to another cell."`
 	Audit     operator.Audit     `cmd:"" help:"List who changed what, through the API and by commands."`
 	Mail      operator.Mail      `cmd:"" help:"List mails that were given up, send them again, and choose what mail clients get."`
 	Seed      operator.Seed      `cmd:"" help:"Add large, made-up data, to try the service's speed on."`

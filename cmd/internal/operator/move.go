@@ -1,0 +1,323 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/config"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/db/move"
+	"partnerapi/domain"
+	"partnerapi/platform/report"
+	"partnerapi/platform/seal"
+)
+
+// Move is the command move, which moves a partner to another cell.
+type Move struct {
+	Partner movePartnerCmd `cmd:"" default:"withargs" help:"Move a partner to another cell, or go on where that was cut short."`
+	Status  moveStatusCmd  `cmd:"" help:"List the partners that move from here, arrive here, or did."`
+	Cancel  moveCancelCmd  `cmd:"" help:"Take a move back, as long as the other cell does not serve the partner."`
+}
+
+// moveFlags say which partner moves between which databases. Database flags, key and store
+// are the old cell's.
+type moveFlags struct {
+	database.Flags
+	Partner string `arg:"" help:"The partner: its id, UUID or name."`
+	To      string `required:"" env:"-" placeholder:"URL" help:"The other cell's PostgreSQL database."`
+}
+
+type movePartnerCmd struct {
+	moveFlags
+	database.KeyFlags
+	config.StoreFlag
+	ToKey         string        `name:"to-key" env:"-" type:"path" placeholder:"FILE" help:"The file of the other cell's encryption key. Default: both have the same."`
+	ToReportStore string        `name:"to-report-store" env:"-" placeholder:"URL" help:"Where the other cell keeps the files of reports. Default: both have the same --report-store."`
+	Keep          time.Duration `env:"-" default:"168h" help:"How long this cell keeps the rows afterwards."`
+	DryRun        bool          `name:"dry-run" env:"-" help:"Change nothing: say what would be moved, and what keeps it from being moved."`
+}
+
+// Help says what happens, and what it means to callers.
+func (movePartnerCmd) Help() string {
+	return "Run it on the cell that the partner leaves. Everything of the partner is copied while it is in use. Then its " +
+		"writes are answered with 503 and Retry-After for some seconds, 30 at most, the last differences are copied, both " +
+		"sides are compared, and the other cell serves the partner: ids, numbers, keys, cursors and secrets stay what they " +
+		"are. This cell answers its keys with 421 and the other cell's code from then on.\n\n" +
+		"It may be ended at any moment: run again it goes on, and move cancel takes it back until the other cell serves. " +
+		"The role of the other database must be allowed to SET session_replication_role."
+}
+
+// Validate refuses keys that are none, as part of the command line.
+func (c movePartnerCmd) Validate() error {
+	if c.Keep < 0 {
+		return errors.New("--keep must not be negative")
+	}
+	return c.CheckKey()
+}
+
+// with opens both databases for the work of a command.
+func (f moveFlags) with(ctx context.Context, s cli.Env, work func(*move.Move) error) error {
+	return f.With(ctx, s, func(from *db.DB) error {
+		return database.Flags{DatabaseURL: f.To}.With(ctx, s, func(to *db.DB) error {
+			partner, err := f.partner(ctx, from)
+			if err != nil {
+				return err
+			}
+			return asText(work(&move.Move{
+				From: from, To: to, Partner: partner,
+				Say: func(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) },
+			}))
+		})
+	})
+}
+
+// partner finds the partner, also where its rows were deleted since.
+func (f moveFlags) partner(ctx context.Context, from *db.DB) (domain.PartnerID, error) {
+	partner, err := database.PartnerCalled(ctx, from, f.Partner)
+	if err == nil {
+		return partner, nil
+	}
+	all, listed := move.List(ctx, from)
+	for _, m := range all {
+		if m.Partner.String() == f.Partner || m.Partner.UUID() == f.Partner {
+			return m.Partner, nil
+		}
+	}
+	return partner, errors.Join(err, listed)
+}
+
+// Run moves the partner.
+func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.with(ctx, s, func(m *move.Move) error {
+		m.Keep = c.Keep
+		if c.DryRun {
+			return c.show(ctx, s, m)
+		}
+		keys, err := c.keys(ctx, m)
+		if err != nil {
+			return err
+		}
+		m.Reseal = func(col db.SealedColumn, uuid string, sealed []byte) ([]byte, error) {
+			if keys == nil {
+				return nil, seal.ErrNoKey
+			}
+			return keys.Reseal(sealed, seal.Context(col.Kind, uuid))
+		}
+		if m.Files, err = c.files(ctx, s); err != nil {
+			return err
+		}
+		if err := noteMove(ctx, m, "move"); err != nil {
+			return err
+		}
+		if err := m.Run(ctx); err != nil {
+			return fmt.Errorf("%w\nrun it again: it goes on where it was", err)
+		}
+		return c.tell(ctx, s, m)
+	})
+}
+
+// noteMove writes the entry of the audit trail, once for a move: while it holds, or after
+// it, there are none of the partner's.
+func noteMove(ctx context.Context, m *move.Move, command string) error {
+	all, err := move.List(ctx, m.From)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.Partner == m.Partner && s.Step != move.Here && s.Step != move.Cleaned {
+			return nil
+		}
+	}
+	return m.From.Audit(ctx, database.ByCommand(domain.AuditEntry{
+		Operation: command, Partner: m.Partner, Object: domain.AuditObject{Kind: m.Partner.Noun(), ID: m.Partner.String()},
+	}))
+}
+
+// keys are those that open the secrets of this cell, and seal with the other's key.
+func (c movePartnerCmd) keys(ctx context.Context, m *move.Move) (*seal.Keys, error) {
+	own := c.EncryptionKey
+	if own == "" && c.DatabaseURL == "" {
+		own = "file:" + c.KeyFile()
+	}
+	list := own
+	if c.ToKey != "" {
+		list = "file:" + c.ToKey
+		if own != "" {
+			list += "," + own
+		}
+	}
+	if list == "" {
+		return nil, nil
+	}
+	keys, err := seal.ParseKeys(list)
+	if err != nil {
+		return nil, err
+	}
+	used, err := m.To.AnySealed(ctx, db.SealedColumns)
+	if err != nil {
+		return nil, err
+	}
+	if err := database.CheckKeys(ctx, m.To, keys, used); err != nil {
+		return nil, fmt.Errorf("the other cell's key (--to-key): %w", err)
+	}
+	return keys, nil
+}
+
+// files copies files of reports into the other cell's store. Where both cells have one
+// store there is nothing to copy.
+func (c movePartnerCmd) files(ctx context.Context, s cli.Env) (func(context.Context, []domain.Report) error, error) {
+	if c.ToReportStore == "" || c.ToReportStore == c.ReportStore {
+		return func(context.Context, []domain.Report) error { return nil }, nil
+	}
+	log := output.NewLog(s.Err, slog.LevelWarn, "text")
+	from, err := c.OpenStore(ctx, c.DataDir, log)
+	if err != nil {
+		return nil, err
+	}
+	to, err := report.OpenStore(ctx, c.ToReportStore, filepath.Join(c.DataDir, "reports"), log)
+	if err != nil {
+		return nil, fmt.Errorf("--to-report-store: %w", err)
+	}
+	return func(ctx context.Context, reports []domain.Report) error {
+		for _, r := range reports {
+			if err := copyReport(ctx, from, to, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// copyReport copies the file of a report that the other store has not got. A report whose
+// file is not there any more has none there either.
+func copyReport(ctx context.Context, from, to *report.Store, r domain.Report) error {
+	there, err := to.Open(ctx, r)
+	if err == nil {
+		return there.Close()
+	}
+	if !errors.Is(err, report.ErrNoFile) {
+		return err
+	}
+	file, err := from.Open(ctx, r)
+	if errors.Is(err, report.ErrNoFile) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(to.Put(ctx, r, file), file.Close())
+}
+
+// show says what would be moved.
+func (c movePartnerCmd) show(ctx context.Context, s cli.Env, m *move.Move) error {
+	sizes, err := m.Sizes(ctx)
+	if err != nil {
+		return err
+	}
+	var total int64
+	for _, size := range sizes {
+		if total += size.Rows; size.Rows > 0 {
+			fmt.Fprintf(s.Out, "%10d  %s\n", size.Rows, size.Table)
+		}
+	}
+	fmt.Fprintf(s.Out, "%10d  rows together\n", total)
+	if err := m.Check(ctx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.Out, "nothing keeps the partner from being moved")
+	return err
+}
+
+// tell says what is left to do.
+func (c movePartnerCmd) tell(ctx context.Context, s cli.Env, m *move.Move) error {
+	cell, err := m.To.Cell(ctx)
+	if err != nil {
+		return err
+	}
+	strays, err := m.To.StrayKeys(ctx, cell)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.Out, "cell %s serves the partner; this cell keeps its rows for %s\n", cell.Code(), c.Keep)
+	if len(strays) > 0 {
+		fmt.Fprintf(s.Out, "the router's table for cell %s begins with these keys, before the codes of cells:\n", cell.Code())
+	}
+	for _, k := range strays {
+		fmt.Fprintf(s.Out, "  %s\n", k.Prefix)
+	}
+	return nil
+}
+
+type moveCancelCmd struct{ moveFlags }
+
+// Run takes the move back.
+func (c moveCancelCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.with(ctx, s, func(m *move.Move) error {
+		if err := m.Cancel(ctx); err != nil {
+			return err
+		}
+		if err := noteMove(ctx, m, "move cancel"); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(s.Out, "the move is taken back: this cell serves the partner as before, and the other one holds nothing of it")
+		return err
+	})
+}
+
+type moveStatusCmd struct {
+	database.Flags
+}
+
+// Run lists the moves.
+func (c moveStatusCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) error {
+		all, err := move.List(ctx, d)
+		if err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			_, err := fmt.Fprintln(s.Out, "no partner moves from here, or arrives here")
+			return err
+		}
+		for _, m := range all {
+			if err := printMove(s.Out, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// meanings say what each step is, with the other cell.
+var meanings = map[move.Step]string{
+	move.Copying:  "is copied to cell %s while it is in use",
+	move.Holding:  "is handed over to cell %s: its writes are refused",
+	move.Handing:  "is handed over to cell %s: its writes are refused until the command move is run again",
+	move.Gone:     "is served by cell %s; its rows are kept here",
+	move.Cleaned:  "is served by cell %s",
+	move.Arriving: "arrives from cell %s",
+	move.Here:     "came from cell %s and is served here",
+}
+
+func printMove(out io.Writer, m move.Status) error {
+	text := fmt.Sprintf(meanings[m.Step], m.Cell)
+	for _, at := range []struct {
+		words string
+		at    *time.Time
+	}{{"since", m.MovedAt}, {"at the latest until", m.HeldUntil}, {"kept until", m.KeepUntil}} {
+		if at.at != nil {
+			text += fmt.Sprintf(", %s %s", at.words, at.at.UTC().Format(time.RFC3339))
+		}
+	}
+	_, err := fmt.Fprintf(out, "%s (%s) %s; began %s\n", cmp.Or(m.Name, "a partner"), m.Partner, text, m.BeganAt.UTC().Format(time.RFC3339))
+	return err
+}
