@@ -1,0 +1,302 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/db/migrate"
+	"partnerapi/db/pg"
+	"partnerapi/db/seed"
+	"partnerapi/domain"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// also makes the tables of parts that can be deleted; see v1_test.go.
+var also []func(context.Context, *db.DB) error
+
+// alsoCopied copy what these keep of catalogues.
+var alsoCopied []func(w *world, old, now side)
+
+// emptySchema is that of a new cell, and demoSchema that of a cell with the demonstration.
+var (
+	emptySchema = dbtest.Schema{Name: "moveempty", Key: migrate.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+		return applied(ctx, url, func(*db.DB) error { return nil })
+	}}
+	demoSchema = dbtest.Schema{Name: "movedemo", Key: migrate.SchemaKey() + time.Now().String(), Apply: func(ctx context.Context, url string) error {
+		return applied(ctx, url, func(d *db.DB) error {
+			_, err := seed.Demo(ctx, d)
+			return err
+		})
+	}}
+)
+
+func applied(ctx context.Context, url string, then func(*db.DB) error) error {
+	d, err := db.Open(url)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if _, err := migrate.Up(ctx, d); err != nil {
+		return err
+	}
+	for _, more := range also {
+		if err := more(ctx, d); err != nil {
+			return err
+		}
+	}
+	return then(d)
+}
+
+// world is two cells: the old one has the demonstration, whose first partner moves.
+type world struct {
+	*Move
+	t     *testing.T
+	other domain.PartnerID
+	all   *domain.Caller
+	// before has what each table of the old cell held of the partner, and kept what it held
+	// of the other one.
+	before, kept map[string]string
+	// at are what is done at points, and trail the points that were reached.
+	points map[string]func()
+	trail  []string
+}
+
+func open(t *testing.T, schema dbtest.Schema, cell domain.Cell) *db.DB {
+	t.Helper()
+	d, err := db.Open(dbtest.URL(t, schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	if err := d.EnsureSecrets(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if is, err := d.FixCell(t.Context(), cell); err != nil || is != cell {
+		t.Fatalf("the cell is %v (%v)", is, err)
+	}
+	return d
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, points: map[string]func(){}, Move: &Move{
+		From: open(t, demoSchema, domain.Cell{Count: 16}), To: open(t, emptySchema, domain.Cell{Number: 1, Count: 16}), Keep: time.Hour,
+		Reseal: func(_ db.SealedColumn, id string, sealed []byte) ([]byte, error) {
+			return []byte(id + " of the new cell: " + string(sealed)), nil
+		},
+		Files: func(context.Context, []domain.Report) error { return nil },
+		Say:   t.Logf,
+	}}
+	w.reached = func(point string) {
+		w.trail = append(w.trail, point)
+		if do := w.points[point]; do != nil {
+			do()
+		}
+	}
+	w.all = w.caller("pk_demo_all")
+	w.Partner, w.other = w.all.Partner, w.caller("pk_demo_other").Partner
+	w.exec(w.From, "UPDATE event_head SET position = position + 1000")
+	w.catalogues()
+	w.something()
+	w.before, w.kept = w.contents(w.From, w.Partner), w.contents(w.From, w.other)
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) caller(key string) *domain.Caller {
+	w.t.Helper()
+	c, err := w.From.CallerByDigest(w.t.Context(), db.KeyDigest(key))
+	w.must(err)
+	return c
+}
+
+func (w *world) exec(d *db.DB, query string, args ...any) {
+	w.t.Helper()
+	_, err := d.SQL().ExecContext(w.t.Context(), query, args...)
+	w.must(err)
+}
+
+func value[T any](w *world, d *db.DB, query string, args ...any) (v T) {
+	w.t.Helper()
+	w.must(d.SQL().QueryRowContext(w.t.Context(), query, args...).Scan(&v))
+	return v
+}
+
+// clientOf is a client of the partner with so many users or more.
+func (w *world) clientOf(users int) string {
+	w.t.Helper()
+	return value[string](w, w.From, `SELECT c.id::text FROM clients AS c WHERE c.partner_id = $1
+		AND (SELECT count(*) FROM users AS u WHERE u.client_id = c.id) >= $2 ORDER BY c.id LIMIT 1`, w.Partner.UUID(), users)
+}
+
+// catalogues copies what an operator imports into each cell.
+func (w *world) catalogues() {
+	w.t.Helper()
+	w.exec(w.To, "TRUNCATE courses, phishing_templates, breaches CASCADE")
+	w.must(w.From.Snapshot(w.t.Context(), func(old context.Context) error {
+		return w.To.Tx(w.t.Context(), func(now context.Context) error {
+			for _, name := range []string{"courses", "phishing_templates", "breaches", "framework_courses", "default_program"} {
+				w.copyAll(side{ctx: old, DB: w.From}, side{ctx: now, DB: w.To}, name, "true")
+			}
+			for _, more := range alsoCopied {
+				more(w, side{ctx: old, DB: w.From}, side{ctx: now, DB: w.To})
+			}
+			return nil
+		})
+	}))
+}
+
+func (w *world) copyAll(old, now side, name, where string) {
+	w.t.Helper()
+	t := table{name: name}
+	s, err := shapeOf(old.ctx, w.From, t)
+	w.must(err)
+	w.must(stream(old, now, compared{table: t, shape: s}, where))
+}
+
+// something adds rows to the tables that the demonstration leaves empty, of both partners.
+func (w *world) something() {
+	w.t.Helper()
+	for _, p := range []domain.PartnerID{w.Partner, w.other} {
+		for _, text := range []string{
+			`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
+				SELECT partner_id, uuid_v7(now()), id, 'https://example.com/', '{user.created}', 'active', now(), now(), 'secret'
+				FROM api_keys WHERE partner_id = $1 LIMIT 1`,
+			`INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
+				SELECT w.id, uuid_v7(now()), w.partner_id, n, c.id, uuid_v7(now()), 'user.created', now(), now() + n * interval '1 hour'
+				FROM webhooks AS w, clients AS c, generate_series(1, 3) AS n WHERE w.partner_id = $1 AND c.partner_id = $1`,
+			`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
+				SELECT $1, row_number() OVER (ORDER BY c.id), c.id, uuid_v7(now()), 'user.created', now(), '{}' FROM clients AS c WHERE partner_id = $1
+				ON CONFLICT DO NOTHING`,
+			`INSERT INTO events (client_id, id, type, created_at)
+				SELECT id, uuid_v7(now()), 'client.created', now() FROM clients WHERE partner_id = $1`,
+			`INSERT INTO idempotency_records (key_id, idempotency_key, request_hash, status, body, created_at, seal_id, sealed_body)
+				SELECT id, 'once', 'hash', 201, '', now(), uuid_v7(now()), 'sealed' FROM api_keys WHERE partner_id = $1`,
+			`INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, request_id)
+				SELECT now(), partner_id, id, prefix, 'users.create', 'POST', '/v2/users', 'r' FROM api_keys, generate_series(1, 3)
+				WHERE partner_id = $1`,
+			`INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
+				SELECT id, 'microsoft', '{"tenant": "t"}', 'credentials', now() + interval '1 hour', now(), now() FROM clients WHERE partner_id = $1
+				ON CONFLICT DO NOTHING`,
+			`INSERT INTO mail_switches (client_id, kind, enabled, changed_at)
+				SELECT id, 'certificate', false, now() FROM clients WHERE partner_id = $1 ON CONFLICT DO NOTHING`,
+		} {
+			w.exec(w.From, text, p.UUID())
+		}
+	}
+}
+
+// contents is a text for each table, of all rows of a partner. Of secrets it has what they
+// were before they were sealed again.
+func (w *world) contents(d *db.DB, partner domain.PartnerID) map[string]string {
+	w.t.Helper()
+	o, err := ownedBy(w.t.Context(), d, partner)
+	w.must(err)
+	all := map[string]string{}
+	for _, t := range tables {
+		s, err := shapeOf(w.t.Context(), d, t)
+		w.must(err)
+		if len(s.columns) == 0 {
+			continue
+		}
+		rows, err := pg.All[string](w.t.Context(), d, "read rows", pg.Raw("SELECT ROW(t."+strings.Join(s.columns, ", t.")+")::text FROM "+
+			t.name+" AS t WHERE "+o.condition(t), nil))
+		w.must(err)
+		for i := range rows {
+			rows[i] = strings.TrimSpace(rows[i])
+		}
+		slices.Sort(rows)
+		all[t.name] = strings.Join(rows, "\n")
+	}
+	return all
+}
+
+// same compares the contents of tables, and leaves some out.
+func (w *world) same(what string, got, want map[string]string, without ...string) {
+	w.t.Helper()
+	for name, text := range want {
+		if got[name] != text && !slices.Contains(without, name) {
+			w.t.Errorf("%s: %s differs:\n%.300s\nnot\n%.300s", what, name, difference(got[name], text), difference(text, got[name]))
+		}
+	}
+}
+
+// difference is the lines of one text that another has not.
+func difference(a, b string) string {
+	there := strings.Split(b, "\n")
+	return cmp.Or(strings.Join(slices.DeleteFunc(strings.Split(a, "\n"), func(line string) bool { return slices.Contains(there, line) }), "\n"), "nothing")
+}
+
+// resealed are the tables whose rows have sealed secrets, and gated those that a move adds
+// rows to.
+var resealed = []string{"webhooks", "directory_connections", "idempotency_records"}
+
+// moved checks that the partner is in the new cell, whole, and at rest in the old one.
+func (w *world) moved() {
+	w.t.Helper()
+	w.same("the new cell", w.contents(w.To, w.Partner), w.before, resealed...)
+	for _, c := range db.SealedColumns {
+		bad := value[int](w, w.To, fmt.Sprintf("SELECT count(*) FROM %s WHERE %[2]s IS NOT NULL AND %[2]s NOT LIKE (%[3]s::text || ' of the new cell: %%')::bytea",
+			c.Table, c.Column, c.Key))
+		if bad > 0 {
+			w.t.Errorf("%d of %s.%s are not sealed with the new key", bad, c.Table, c.Column)
+		}
+	}
+	w.same("the other partner", w.contents(w.From, w.other), w.kept)
+	if step := value[string](w, w.From, "SELECT step FROM moves"); step != "gone" {
+		w.t.Errorf("the old cell's step is %s", step)
+	}
+	if n := value[int](w, w.From, "SELECT count(*) FROM resting_clients"); n > 0 {
+		w.t.Errorf("%d clients rest", n)
+	}
+	head := "SELECT position FROM event_head"
+	if was, is := value[int](w, w.From, head), value[int](w, w.To, head); is < was {
+		w.t.Errorf("events go on after %d, not %d", is, was)
+	}
+}
+
+// unmoved checks that everything is as before the move.
+func (w *world) unmoved() {
+	w.t.Helper()
+	w.same("the old cell", w.contents(w.From, w.Partner), w.before)
+	for name, text := range w.contents(w.To, w.Partner) {
+		if text != "" {
+			w.t.Errorf("the new cell holds of %s: %.200s", name, text)
+		}
+	}
+	for _, d := range []*db.DB{w.From, w.To} {
+		if n := value[int](w, d, "SELECT (SELECT count(*) FROM moves) + (SELECT count(*) FROM resting_clients)"); n > 0 {
+			w.t.Errorf("a move is noted")
+		}
+	}
+	w.must(w.write())
+}
+
+// write is a write of the partner, as a caller's is: it changes nothing.
+func (w *world) write() error {
+	ctx := domain.WithCaller(w.t.Context(), w.all)
+	undo := errors.New("undo")
+	err := w.From.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		err := w.From.Audit(ctx, domain.AuditEntry{Partner: w.Partner, Key: w.all.Key, Prefix: "pk_demo_all", Operation: "users.update"})
+		return cmp.Or(err, undo)
+	})
+	if err == undo {
+		return nil
+	}
+	return err
+}

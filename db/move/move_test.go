@@ -1,0 +1,233 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/outbox"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// staying are the tables without rows of partners, which no move touches.
+var staying = []string{
+	"breaches", "cell", "courses", "daily_refreshes", "default_program", "deleted_webhooks", "event_head", "framework_courses",
+	"import_lines", "migrations", "monthly_mailings", "moved_keys", "moves", "periodic_jobs", "phishing_templates", "recounts",
+	"resting_clients", "secrets", "signals",
+	// What River left, of the releases that had it.
+	"river_client", "river_client_queue", "river_job", "river_leader", "river_migration", "river_notification", "river_queue",
+	// Version 1's own.
+	"idmap_import", "idmap_migrations", "v1_brownouts", "v1_state", "v1_usage_flushes",
+}
+
+// TestTables: every table of the database is moved, or is known to stay.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	names, err := pg.All[string](t.Context(), w.From, "list tables", pg.SQL("SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'"))
+	w.must(err)
+	for _, name := range names {
+		moved := slices.ContainsFunc(tables, func(t table) bool { return t.name == name })
+		if moved == slices.Contains(staying, name) {
+			t.Errorf("%s: is it moved (%v), or does it stay?", name, moved)
+		}
+	}
+}
+
+// TestMove: everything of a partner is in the new cell, and nothing of another; it can
+// move back, and what is kept is deleted in time.
+func TestMove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must(w.Run(t.Context()))
+	w.moved()
+	for name, text := range w.before {
+		if text == "" {
+			t.Logf("%s had no rows", name)
+		}
+	}
+
+	old, err := w.From.OtherCells(t.Context())
+	w.must(err)
+	now, err := w.To.OtherCells(t.Context())
+	w.must(err)
+	digest := db.KeyDigest("pk_demo_all")
+	if a, b := old.Elsewhere("pk_demo_all", digest), now.Elsewhere("pk_demo_all", digest); a != "01" || b != "" {
+		t.Errorf("the old cell says %q, the new one %q", a, b)
+	}
+	if a := old.Elsewhere("pk_demo_other", db.KeyDigest("pk_demo_other")); a != "" {
+		t.Errorf("another partner's key is of cell %q", a)
+	}
+	theirs, err := w.From.CursorSecret(t.Context())
+	w.must(err)
+	if got := now.CursorSecrets(); len(got) != 1 || string(got[0]) != string(theirs) {
+		t.Errorf("the new cell opens cursors of %d others", len(got))
+	}
+	w.must(w.Run(t.Context())) // once more does nothing
+	w.moved()
+
+	there := w.contents(w.To, w.Partner)
+	back := *w.Move
+	back.From, back.To, back.reached = w.To, w.From, nil
+	w.must(back.Run(t.Context()))
+	w.same("back again", w.contents(w.From, w.Partner), there, resealed...)
+	old, err = w.From.OtherCells(t.Context())
+	w.must(err)
+	if a := old.Elsewhere("pk_demo_all", digest); a != "" {
+		t.Errorf("back again, the key is of cell %q", a)
+	}
+
+	n, err := CleanUp(t.Context(), w.To)
+	if w.must(err); n != 0 {
+		t.Error("what is to be kept was deleted")
+	}
+	w.exec(w.To, "UPDATE moves SET keep_until = now() - interval '1 minute'")
+	if n, err = CleanUp(t.Context(), w.To); n != 1 || err != nil {
+		t.Errorf("%d partners were deleted, %v", n, err)
+	}
+	for name, text := range w.contents(w.To, w.Partner) {
+		if text != "" && name != "id_registry" {
+			t.Errorf("%s is left: %.200s", name, text)
+		}
+	}
+	if n, err = CleanUp(t.Context(), w.From); n != 0 || err != nil {
+		t.Errorf("of those who came back %d were deleted, %v", n, err)
+	}
+}
+
+// TestHold: while a partner is handed over its writes are refused, and its mails, events
+// and deliveries rest, and no other's.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, p := range []domain.PartnerID{w.Partner, w.other} {
+		w.exec(w.From, "UPDATE webhook_deliveries SET due_at = now() - interval '1 minute' WHERE partner_id = $1", p.UUID())
+		w.exec(w.From, `INSERT INTO outbox (client_id, id, kind, urgency, due_at)
+			SELECT id, uuid_v7(now()), 'mail', 2, now() - interval '1 minute' FROM clients WHERE partner_id = $1`, p.UUID())
+	}
+	result := value[string](w, w.From, `SELECT r.id::text FROM phishing_results AS r JOIN clients AS c ON c.id = r.client_id
+		WHERE c.partner_id = $1 AND r.sent_at IS NOT NULL AND r.clicked_at IS NULL ORDER BY r.id LIMIT 1`, w.Partner.UUID())
+	w.before = w.contents(w.From, w.Partner)
+	holds := 0
+	w.points["held"] = func() {
+		holds++
+		if err := w.write(); !domain.IsCode(err, domain.Unavailable) {
+			t.Errorf("a write is not refused: %v", err)
+		}
+		id, err := domain.ParseUUID[domain.ResultKind](result)
+		w.must(err)
+		step := domain.ResultStep{Result: id, Kind: domain.MailClicked, At: w.From.Now()}
+		if err := w.From.AdvanceResults(t.Context(), []domain.ResultStep{step}); !domain.IsCode(err, domain.Unavailable) {
+			t.Errorf("a click is not refused: %v", err)
+		}
+		theirs := domain.AuditEntry{Partner: w.other, Prefix: domain.CommandActor, Operation: "keys create"}
+		w.must(w.From.Audit(t.Context(), theirs))
+
+		mails, err := outbox.ClaimMails(t.Context(), w.From, 1000, time.Minute)
+		w.must(err)
+		var claimed []string
+		for _, m := range mails {
+			claimed = append(claimed, m.Client.UUID())
+		}
+		if n := value[int](w, w.From, "SELECT count(*) FROM clients WHERE partner_id = $1 AND id::text = ANY($2)", w.Partner.UUID(), claimed); n > 0 || len(claimed) == 0 {
+			t.Errorf("of %d mails that were claimed %d clients rest", len(claimed), n)
+		}
+		_, err = outbox.ClaimDeliveries(t.Context(), w.From, time.Minute, func(due []outbox.DueWebhook) (places []outbox.Places) {
+			for _, d := range due {
+				if value[string](w, w.From, "SELECT partner_id::text FROM webhooks WHERE id = $1", d.ID.UUID()) == w.Partner.UUID() {
+					t.Errorf("deliveries of a partner that holds are claimed")
+				}
+			}
+			return nil
+		})
+		w.must(err)
+		published, err := outbox.PublishEvents(t.Context(), w.From, 1000, func(_ context.Context, events []db.OutboxEvent) ([]string, error) {
+			for _, e := range events {
+				if *e.Partner == w.Partner {
+					t.Error("an event of a partner that holds is published")
+				}
+			}
+			return make([]string, len(events)), nil
+		})
+		if w.must(err); published.Taken() == 0 {
+			t.Error("no event of another partner is published")
+		}
+	}
+	w.must(w.Run(t.Context()))
+	if holds != 1 {
+		t.Errorf("the partner was held %d times", holds)
+	}
+	w.same("the new cell", w.contents(w.To, w.Partner), w.before, resealed...)
+	if err := w.write(); !domain.IsCode(err, domain.Unavailable) {
+		t.Errorf("a write after it left is not refused: %v", err)
+	}
+}
+
+// TestMoveInUse: what is written while the copy goes on is moved as well, also where it
+// swaps what is unique.
+func TestMoveInUse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.clientOf(2)
+	const user = "SELECT id::text FROM users WHERE client_id = $1 ORDER BY id LIMIT 1 OFFSET $2"
+	first, second := value[string](w, w.From, user, client, 0), value[string](w, w.From, user, client, 1)
+	email := value[string](w, w.From, "SELECT email FROM users WHERE id = $1", first)
+	w.points["copied users"] = func() {
+		delete(w.points, "copied users")
+		w.exec(w.From, "UPDATE users SET first_name = 'Changed' WHERE client_id = $1", client)
+		w.exec(w.From, "DELETE FROM collection_members WHERE client_id = $1", client)
+	}
+	w.points["copied"] = func() {
+		w.exec(w.From, "UPDATE users SET email = 'parked@example.com' WHERE id = $1", first)
+		w.exec(w.From, "UPDATE users SET email = $2 WHERE id = $1", second, email)
+	}
+	w.points["held"] = func() { w.before = w.contents(w.From, w.Partner) }
+	w.must(w.Run(t.Context()))
+	w.same("the new cell", w.contents(w.To, w.Partner), w.before, resealed...)
+}
+
+// TestCheck: what keeps a partner from being moved is said before anything is copied.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec(w.To, "INSERT INTO partners (id, name, name_key, created_at) SELECT uuid_v7(now()), $1, $2, now()",
+		value[string](w, w.From, "SELECT name FROM partners WHERE id = $1", w.Partner.UUID()),
+		value[string](w, w.From, "SELECT name_key FROM partners WHERE id = $1", w.Partner.UUID()))
+	w.exec(w.To, "DELETE FROM breaches")
+	err := w.Run(t.Context())
+	for _, part := range []string{"another partner of this name", "each a breach"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v does not say %q", err, part)
+		}
+	}
+	w.exec(w.To, "DELETE FROM partners")
+	same := *w.Move
+	same.To = same.From
+	if err := same.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "both databases are of cell 00") {
+		t.Errorf("to itself: %v", err)
+	}
+	if err := w.Cancel(t.Context()); err == nil || !strings.Contains(err.Error(), "not being moved") {
+		t.Errorf("cancel without a move: %v", err)
+	}
+	w.unmoved()
+}
+
+// TestMoveAlone: two commands do not move one partner at a time.
+func TestMoveAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.points["copied"] = func() {
+		second := *w.Move
+		second.reached = nil
+		if err := second.Run(t.Context()); !errors.Is(err, errMoving) {
+			t.Errorf("a second command: %v", err)
+		}
+	}
+	w.must(w.Run(t.Context()))
+	w.moved()
+}
