@@ -26,8 +26,11 @@ import (
 var changeNothing = []string{
 	"serve", "work", "doctor", "health", "migrate", "partners list", "keys list", "audit", "mail failed", "mail switches", "export",
 	"reports make", "directory list", "webhooks list", "webhooks deliveries", "webhooks listen", "openapi", "mcp", "version",
-	"completion", "__complete", "encryption-key new",
+	"completion", "__complete", "encryption-key new", "move status",
 }
+
+// ofOtherTests leave an entry as another command here does, or as their own tests say.
+var ofOtherTests = []string{"directory connect microsoft", "move partner", "move cancel"}
 
 // leaves are the commands below a node, by their names without arguments.
 func leaves(of *kong.Node, before string) iter.Seq2[string, *kong.Node] {
@@ -102,7 +105,7 @@ func TestCommandsAreAudited(t *testing.T) {
 	}
 	for name := range leaves(commandsOf(t), "") {
 		_, changes := changing[name]
-		if name != "directory connect microsoft" && changes == slices.Contains(changeNothing, name) {
+		if !slices.Contains(ofOtherTests, name) && changes == slices.Contains(changeNothing, name) {
 			t.Errorf("%q is to leave an entry: %t", name, changes)
 		}
 	}

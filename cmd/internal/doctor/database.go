@@ -14,6 +14,7 @@ import (
 	"partnerapi/db/doctor"
 	"partnerapi/db/embedded"
 	"partnerapi/db/migrate"
+	"partnerapi/db/move"
 	"partnerapi/db/pg"
 	"partnerapi/platform/seal"
 )
@@ -228,6 +229,28 @@ func (e *examination) checkCell(ctx context.Context) finding {
 			strings.Join(prefixes, ", "))
 	}
 	return pass("%s", is)
+}
+
+// checkMoves names the partners whose writes are refused because a move was cut short.
+func (e *examination) checkMoves(ctx context.Context) finding {
+	all, err := move.List(ctx, e.db)
+	if err != nil {
+		return fail("the role needs SELECT on all tables", err)
+	}
+	var stuck []string
+	for _, m := range all {
+		if m.Step == move.Handing {
+			stuck = append(stuck, m.Partner.String())
+		}
+	}
+	switch {
+	case len(stuck) > 0:
+		return warn("run the command move again, which finishes it", "writes are refused of partners that are handed over to another cell: %s",
+			strings.Join(stuck, ", "))
+	case len(all) > 0:
+		return pass("%d partners move or moved; partnerapi move status lists them", len(all))
+	}
+	return finding{}
 }
 
 // checkEncryption says whether the key is that of the stored secrets. Unlike a

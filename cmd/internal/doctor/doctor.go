@@ -140,6 +140,7 @@ var checks = []check{
 	{"connections", theDatabase, (*examination).checkPool},
 	{"clock", theDatabase, (*examination).checkClock},
 	{"cell", theTables, (*examination).checkCell},
+	{"moves", theTables, (*examination).checkMoves},
 	{"encryption key", theTables, (*examination).checkEncryption},
 	{"key files", nothing, (*examination).checkKeyFiles},
 	{"background work", theTables, (*examination).checkBacklogs},

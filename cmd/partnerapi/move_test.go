@@ -1,0 +1,126 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"partnerapi/db"
+	"partnerapi/platform/seal"
+)
+
+// cellFlags are the flags of an empty database that is one of 16 cells.
+func cellFlag(t *testing.T, code string) string {
+	t.Helper()
+	flag := databaseFlag(t)
+	must(t, "migrate", flag, "--cell="+code, "--cell-count=16")
+	return flag
+}
+
+// TestMoveCommand: a dry run changes nothing, a move says what is left to do, its status
+// is told on both sides, and it is in the audit trail of both.
+func TestMoveCommand(t *testing.T) {
+	t.Parallel()
+	from, to := cellFlag(t, "00"), cellFlag(t, "01")
+	target := "--to=" + strings.TrimPrefix(to, "--database-url=")
+	old, now := opened(t, from), opened(t, to)
+	insertClients(t, old, "Acme", "Hill")
+	key := strings.TrimSpace(must(t, "keys", "create", "--partner=Acme", "--name=k", "--clients=all", "--scopes=read", from))
+
+	if out := must(t, "move", "Acme", target, "--dry-run", from); !strings.Contains(out, "1  clients\n") || !strings.Contains(out, "nothing keeps") {
+		t.Errorf("the dry run says %q", out)
+	}
+	if out := must(t, "move", "status", from); !strings.Contains(out, "no partner moves") {
+		t.Errorf("before the move: %q", out)
+	}
+	if out := must(t, "move", "Acme", target, from); !strings.Contains(out, "cell 01 serves the partner") || !strings.Contains(out, "\n  "+key[:13]+"\n") {
+		t.Errorf("the move says %q", out)
+	}
+	for flag, want := range map[string]string{from: "is served by cell 01", to: "came from cell 00"} {
+		if out := must(t, "move", "status", flag); !strings.Contains(out, "Acme (par_") || !strings.Contains(out, want) {
+			t.Errorf("the status is %q", out)
+		}
+		if out := must(t, "audit", flag); strings.Count(out, " move ") != 1 {
+			t.Errorf("the audit trail is %q", out)
+		}
+	}
+	for key, want := range map[string]string{key: "01", "pk_demo_all": ""} {
+		cells, err := old.OtherCells(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := cells.Elsewhere(key, db.KeyDigest(key)); got != want {
+			t.Errorf("%s is of cell %q", key, got)
+		}
+	}
+	if _, err := now.CallerByDigest(t.Context(), db.KeyDigest(key)); err != nil {
+		t.Errorf("the new cell does not know the key: %v", err)
+	}
+	refused(t, 1, []string{"move", "cancel", "Acme", target, from}, "serves the partner already")
+	refused(t, 1, []string{"keys", "create", "--partner=Acme", "--name=n", "--clients=all", "--scopes=read", from}, "being moved")
+}
+
+// TestMoveSecrets: what one cell sealed with its key is sealed with the other's, and a key
+// that is not the other cell's is refused.
+func TestMoveSecrets(t *testing.T) {
+	t.Parallel()
+	from, to := cellFlag(t, "00"), cellFlag(t, "01")
+	target := "--to=" + strings.TrimPrefix(to, "--database-url=")
+	old, now := opened(t, from), opened(t, to)
+	client := insertClients(t, old, "Acme", "Hill")[0]
+	dir := t.TempDir()
+	files := map[string]*seal.Keys{}
+	for _, name := range []string{"old", "new"} {
+		path := filepath.Join(dir, name)
+		keys, err := seal.FileKeys(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path] = keys
+	}
+	oldFile, newFile := filepath.Join(dir, "old"), filepath.Join(dir, "new")
+	context := seal.Context("directory", client.UUID())
+	sealed, err := files[oldFile].Seal([]byte("secret"), context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.SQL().Exec(`INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
+		VALUES ($1, 'google', '{}', $2, now(), now(), now())`, client.UUID(), sealed); err != nil {
+		t.Fatal(err)
+	}
+	own := "--encryption-key=file:" + oldFile
+
+	refused(t, 1, []string{"move", "Acme", target, from}, "encryption-key")
+	must(t, "move", "Acme", target, from, own, "--to-key="+newFile)
+	var moved []byte
+	if err := now.SQL().QueryRow("SELECT credentials FROM directory_connections").Scan(&moved); err != nil {
+		t.Fatal(err)
+	}
+	if plain, err := files[newFile].Open(moved, context); err != nil || string(plain) != "secret" {
+		t.Errorf("the new cell opens %q, %v", plain, err)
+	}
+}
+
+// TestMoveCancelCommand: a move that was begun is taken back, and that is in the trail.
+func TestMoveCancelCommand(t *testing.T) {
+	t.Parallel()
+	from, to := cellFlag(t, "00"), cellFlag(t, "01")
+	target := "--to=" + strings.TrimPrefix(to, "--database-url=")
+	old := opened(t, from)
+	insertClients(t, old, "Acme", "Hill")
+	if _, err := old.SQL().Exec("INSERT INTO moves (partner_id, step, cell, held_until) SELECT id, 'handing', '01', now() FROM partners"); err != nil {
+		t.Fatal(err)
+	}
+	if found := examined(t, 1, "--cell-count=16", from)["moves"]; found.Status != "warn" || !strings.Contains(found.Found, "writes are refused") {
+		t.Errorf("doctor says %v", found)
+	}
+	if out := must(t, "move", "cancel", "Acme", target, from); !strings.Contains(out, "taken back") {
+		t.Errorf("cancel says %q", out)
+	}
+	if out := must(t, "audit", from); !strings.Contains(out, "move cancel") {
+		t.Errorf("the audit trail is %q", out)
+	}
+	if out := must(t, "move", "status", from); !strings.Contains(out, "no partner moves") {
+		t.Errorf("the status is %q", out)
+	}
+}
