@@ -3,19 +3,14 @@
 package main
 
 import (
-	"encoding/pem"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -130,24 +125,7 @@ func (f *failover) key() string {
 // working runs work as a process of its own.
 func working(t *testing.T, args ...string) *running {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &running{t: t, out: newTranscript(), logs: newTranscript(), ended: make(chan struct{})}
-	r.cmd = exec.Command(self, append([]string{"work", "--listen=127.0.0.1:0", "--data-dir=" + t.TempDir()}, args...)...)
-	r.cmd.Env = append(os.Environ(), asCommand+"=1")
-	r.cmd.Stdout, r.cmd.Stderr = r.out, r.logs
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	r.stop = func() { _ = r.cmd.Process.Signal(syscall.SIGTERM) }
-	go func() {
-		defer close(r.ended)
-		_ = r.cmd.Wait()
-		r.code = r.cmd.ProcessState.ExitCode()
-	}()
-	t.Cleanup(r.kill)
+	r := spawned(t, append([]string{"work", "--listen=127.0.0.1:0", "--data-dir=" + t.TempDir()}, args...)...)
 	found := r.logs.await(watchedAt, r.ended)
 	if found == nil {
 		t.Fatalf("nothing is served:\n%s", r.logs)
@@ -172,11 +150,7 @@ type arrival struct {
 
 func newInbox(t *testing.T) *inbox {
 	i := &inbox{got: map[string][]arrival{}}
-	i.server = httptest.NewUnstartedServer(i)
-	i.server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	i.server.StartTLS()
-	t.Cleanup(i.server.Close)
-	i.ca = secretFile(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.server.Certificate().Raw}))
+	i.server, i.ca = endpointOf(t, i, false)
 	return i
 }
 

@@ -55,16 +55,20 @@ func openReceivers(t *testing.T, seed uint64) *receivers {
 	t.Helper()
 	e := &receivers{t: t, chance: rand.New(rand.NewPCG(seed, 0)), of: map[string]*subscription{}}
 	for i := range e.servers {
-		s := httptest.NewUnstartedServer(e)
-		s.EnableHTTP2 = i == 1
-		s.Config.ErrorLog = log.New(io.Discard, "", 0)
-		s.StartTLS()
-		t.Cleanup(s.Close)
-		e.servers[i] = s
+		e.servers[i], e.ca = endpointOf(t, e, i == 1) // all test servers have one certificate
 	}
-	block := pem.Block{Type: "CERTIFICATE", Bytes: e.servers[0].Certificate().Raw} // that of all test servers
-	e.ca = secretFile(t, pem.EncodeToMemory(&block))
 	return e
+}
+
+// endpointOf serves webhooks until the test ends, and returns a file with its certificate.
+func endpointOf(t *testing.T, handler http.Handler, http2 bool) (s *httptest.Server, ca string) {
+	t.Helper()
+	s = httptest.NewUnstartedServer(handler)
+	s.EnableHTTP2 = http2
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s, secretFile(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 }
 
 // open makes the endpoint of a subscription, and returns its URL.

@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,18 +42,9 @@ func TestImportOutlivesCrash(t *testing.T) {
 			preferred_language, source, score, created_at, updated_at)
 		VALUES ('%s', '%s', '', '', '', '', 'active', 'hr', 'en', 'api', 0, now(), now())`, id(0), id(3000)))
 
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := exec.Command(self, "import", "--data-dir="+dir, file)
-	first.Env = append(os.Environ(), asCommand+"=1")
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
+	first := spawned(t, "import", "--data-dir="+dir, file)
 	d.until(1, "SELECT count(*) FROM (SELECT FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted LIMIT 1) AS l")
-	_ = first.Process.Kill()
-	_ = first.Wait()
+	first.kill()
 	d.exec("ROLLBACK")
 	d.hangUp()
 	if n := d.number("SELECT count(*) FROM users"); n == 0 || n >= users {

@@ -205,12 +205,20 @@ func serving(t *testing.T, args ...string) *running {
 // process runs serve as a process of its own, on an embedded database.
 func process(t *testing.T, dir string, args ...string) *running {
 	t.Helper()
+	r := spawned(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data-dir=" + dir}, args...)...)
+	r.greeted()
+	return r
+}
+
+// spawned runs a command that lasts as a process of its own.
+func spawned(t *testing.T, args ...string) *running {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &running{t: t, out: newTranscript(), logs: newTranscript(), ended: make(chan struct{})}
-	r.cmd = exec.Command(self, append([]string{"serve", "--listen=127.0.0.1:0", "--data-dir=" + dir}, args...)...)
+	r.cmd = exec.Command(self, args...)
 	r.cmd.Env = append(os.Environ(), asCommand+"=1")
 	r.cmd.Stdout, r.cmd.Stderr = r.out, r.logs
 	if err := r.cmd.Start(); err != nil {
@@ -223,7 +231,6 @@ func process(t *testing.T, dir string, args ...string) *running {
 		r.code = r.cmd.ProcessState.ExitCode()
 	}()
 	t.Cleanup(r.kill)
-	r.greeted()
 	return r
 }
 
