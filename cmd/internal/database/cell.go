@@ -35,12 +35,12 @@ func (f CellFlags) FixCell(ctx context.Context, d *db.DB) error {
 	if err != nil {
 		return err
 	}
-	return Same(is, wanted)
+	return CheckCell(is, wanted)
 }
 
-// Same reports an error, in words for an operator, where the database is of another cell
+// CheckCell reports an error, in words for an operator, where the database is of another cell
 // than is wanted.
-func Same(is, wanted domain.Cell) error {
+func CheckCell(is, wanted domain.Cell) error {
 	switch {
 	case is == wanted:
 		return nil

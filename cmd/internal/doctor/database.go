@@ -214,7 +214,7 @@ func (e *examination) checkCell(ctx context.Context) finding {
 	case is.Count == 1:
 		return pass("serve makes this database cell %s, for good, if it has no partners", wanted)
 	case is != wanted:
-		return fail(mend, database.Same(is, wanted))
+		return fail(mend, database.CheckCell(is, wanted))
 	}
 	strays, err := e.db.StrayKeys(ctx, is)
 	if err != nil {
