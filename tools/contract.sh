@@ -71,13 +71,6 @@ quietly node programs/generate.mjs "$documents/v2-$latest.yaml" "$out/programs"
 quietly npx tsc -p programs
 quietly node programs/guide.mjs ../../docs/guide/generate-client.md "$documents/v2-$latest.yaml" "$out/guide"
 quietly npx tsc -p "$out/guide/ts"
-# Others hook in with a folder that has a check.mjs, which is given the program.
-for check in */check.mjs; do
-	if [ "$check" != typescript/check.mjs ]; then
-		node "$check" "$out/partnerapi"
-	fi
-done
-
 cd ..
 "$out/bin/oapi-codegen" -config client/oapi-codegen.yaml -package v2 -o out/v2/client.gen.go "$documents/v2-$latest.yaml"
 "$out/bin/oapi-codegen" -config client/oapi-codegen.yaml -package v1 -o out/v1/client.gen.go "$documents/v1.yaml"
@@ -89,5 +82,11 @@ $GO build -o "$out/bin/" ./client ./program ./demonstration
 programs=("$out/bin/program")
 for name in openapi-typescript hey-api orval; do
 	programs+=("node out/programs/js/npm/programs/$name.js")
+done
+# Others hook in with a folder that has a check.mjs, which is given the program.
+for check in npm/*/check.mjs; do
+	if [ "$check" != npm/typescript/check.mjs ]; then
+		programs+=("node $check $out/partnerapi")
+	fi
 done
 NODE_PATH=$PWD/npm/node_modules "$out/bin/demonstration" "$out/partnerapi" "${programs[@]}"

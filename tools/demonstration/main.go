@@ -11,6 +11,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -26,6 +27,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -43,6 +45,8 @@ func main() {
 }
 
 func run(partnerapi string, commands []string) (err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	dir, err := os.MkdirTemp("", "partnerapi-demonstration-")
 	if err != nil {
 		return err
@@ -54,12 +58,7 @@ func run(partnerapi string, commands []string) (err error) {
 	}
 
 	// What the environment says of another service, as its database, is not for this one.
-	var env []string
-	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "PARTNERAPI_") {
-			env = append(env, variable)
-		}
-	}
+	env := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "PARTNERAPI_") })
 	serve := exec.Command(partnerapi, "serve", "--demo", "--release", "latest", "--listen", "127.0.0.1:0",
 		"--data-dir", filepath.Join(dir, "data"), "--webhook-allow-private", "--webhook-ca", cert)
 	said := &strings.Builder{}
@@ -71,8 +70,6 @@ func run(partnerapi string, commands []string) (err error) {
 	if err := serve.Start(); err != nil {
 		return err
 	}
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	defer func() {
 		serve.Process.Signal(syscall.SIGTERM)
 		serve.Wait()
@@ -86,24 +83,13 @@ func run(partnerapi string, commands []string) (err error) {
 	if err != nil {
 		return err
 	}
-	env = append(env, greeting...)
-	env = append(env, "TLS_CERT="+cert, "TLS_KEY="+key)
+	env = append(append(env, greeting...), "TLS_CERT="+cert, "TLS_KEY="+key)
 	for _, command := range commands {
 		words := strings.Fields(command)
-		program := exec.Command(words[0], words[1:]...)
+		program := exec.CommandContext(ctx, words[0], words[1:]...)
 		program.Env, program.Stdout, program.Stderr = env, os.Stdout, os.Stderr
-		if err := program.Start(); err != nil {
-			return err
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- program.Wait() }()
-		select {
-		case err = <-ended:
-		case <-stop:
-			program.Process.Kill()
-			err = errors.New("stopped")
-		}
-		if err != nil {
+		program.Cancel = func() error { return program.Process.Signal(syscall.SIGTERM) }
+		if err := program.Run(); err != nil {
 			return fmt.Errorf("%s: %w", command, err)
 		}
 	}

@@ -1,31 +1,16 @@
 // Checks the MCP server with the official TypeScript client, over HTTP and over the
 // bridge of standard input and output:
 //
-//   node check.mjs PROGRAM             of a demonstration that PROGRAM serves meanwhile
-//   node check.mjs PROGRAM BASE KEY    of the service at BASE, with a key that may read
-//                                      and write and has at least one client
+//   node check.mjs PROGRAM
 //
-// PROGRAM is the partnerapi binary. Nothing is changed but in a demonstration. The exit status is 1 where
-// something is not as it has to be.
+// PROGRAM is the partnerapi binary. Command demonstration runs it, and tells the service's
+// address and key. The exit status is 1 where something is not as it has to be.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { demonstration } from "../demonstration.mjs";
 
-const [program, given, givenKey] = process.argv.slice(2);
-if (!program || (given && !givenKey)) {
-  console.error("usage: node check.mjs PROGRAM [BASE KEY]");
-  process.exit(2);
-}
-
-const service = given ? { base: given, key: givenKey, stop: async () => {} } : await demonstration(program);
-const { base, key } = service;
-for (const signal of ["SIGINT", "SIGTERM"]) {
-  process.once(signal, async () => {
-    await service.stop();
-    process.exit(1);
-  });
-}
+const program = process.argv[2];
+const { BASE: base, KEY: key } = process.env;
 
 let failed = 0;
 function check(what, holds, seen) {
@@ -143,9 +128,7 @@ async function checkAll() {
 
   const usual = await connected(overHTTP());
   await checkCompact("http", usual);
-  if (!given) {
-    await checkTask(usual);
-  }
+  await checkTask(usual);
 
   const bearer = await connected(overHTTP("", { Authorization: "Bearer " + key }));
   check("a bearer token is a key", (await bearer.listTools()).tools.length > 0);
@@ -180,8 +163,6 @@ try {
   await checkAll();
 } catch (e) {
   check("all was checked", false, String(e?.stack ?? e));
-} finally {
-  await service.stop();
 }
 console.log(failed ? `${failed} of the MCP checks failed` : "the official MCP client agrees, over HTTP and over stdio");
 process.exit(failed ? 1 : 0);

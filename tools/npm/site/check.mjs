@@ -1,23 +1,13 @@
-// Checks the pages for people in Chromium:
-//
-//   node check.mjs PROGRAM         of a demonstration that PROGRAM serves meanwhile
-//   node check.mjs PROGRAM BASE    of the demonstration at BASE
-//
-// PROGRAM is the partnerapi binary. Where there is no Chromium nothing is checked, which is
-// said. The exit status is 1 where something is not as it has to be.
+// Checks the pages for people in Chromium. Command demonstration runs it, and tells the
+// service's address and key. Where there is no Chromium nothing is checked, which is said.
+// The exit status is 1 where something is not as it has to be.
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
-import { demonstration } from "../demonstration.mjs";
 
-const [program, given] = process.argv.slice(2);
-if (!program) {
-  console.error("usage: node check.mjs PROGRAM [BASE]");
-  process.exit(2);
-}
 const browserPath = [process.env.CHROMIUM, "/usr/bin/chromium"].find((path) => path && existsSync(path));
 if (!browserPath) {
   console.log("there is no /usr/bin/chromium: the pages were not checked in a browser");
@@ -50,7 +40,7 @@ const words = {
   sandbox: "/docs/guide/start",
 };
 
-const key = "pk_demo_all";
+const { BASE: base, KEY: key } = process.env;
 const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let failed = 0;
 function check(what, holds, seen) {
@@ -60,7 +50,6 @@ function check(what, holds, seen) {
   }
 }
 
-const service = given ? { base: given, stop: async () => {} } : await demonstration(program);
 const profile = await mkdtemp(join(tmpdir(), "partnerapi-chromium-"));
 const browser = await chromium.launchPersistentContext(profile, {
   executablePath: browserPath, headless: true, viewport: { width: 1280, height: 900 },
@@ -68,13 +57,9 @@ const browser = await chromium.launchPersistentContext(profile, {
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
   ],
-}).catch(async (error) => {
-  await service.stop();
-  throw error;
 });
 async function stop() {
   await browser.close();
-  await service.stop();
   await rm(profile, { recursive: true, force: true });
 }
 for (const signal of ["SIGINT", "SIGTERM"]) {
@@ -93,13 +78,13 @@ async function opened() {
   page.on("pageerror", (error) => check(`${page.url()}: no errors`, false, String(error)));
   page.on("request", (request) => {
     const { protocol, origin } = new URL(request.url());
-    check(`${page.url()}: no request to another host`, origin === service.base || protocol === "data:", request.url());
+    check(`${page.url()}: no request to another host`, origin === base || protocol === "data:", request.url());
   });
   return page;
 }
 
 async function visit(page, path) {
-  await page.goto(new URL(path, service.base).href);
+  await page.goto(new URL(path, base).href);
 }
 
 // accessible fails the check at what axe finds serious in a part of the page.
