@@ -25,8 +25,8 @@ func TestExamples(t *testing.T) {
 	recordExamples(t, v2test.New(t, v2test.Options{Demo: true, Limits: v2test.Unlimited}))
 }
 
-// recordExamples makes all calls, and returns what they name.
-func recordExamples(t *testing.T, h *v2test.Harness) (*v2test.Examples, demo) {
+// recordExamples makes a call of every operation.
+func recordExamples(t *testing.T, h *v2test.Harness) *v2test.Examples {
 	t.Helper()
 	e := v2test.NewExamples(h, "examples", *update)
 	d := newDemo(t, h, e)
@@ -52,7 +52,7 @@ func recordExamples(t *testing.T, h *v2test.Harness) (*v2test.Examples, demo) {
 		t.Errorf("%s has no example", id)
 	}
 	e.Finish(t)
-	return e, d
+	return e
 }
 
 // demo is what examples name of the demonstration.

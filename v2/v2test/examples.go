@@ -32,6 +32,7 @@ type Examples struct {
 	dir     string
 	update  bool
 	written map[string]bool
+	calls   []recorded
 	// stable are the ids in the place of those that this run made.
 	stable map[string]string
 }
@@ -58,20 +59,25 @@ type Call struct {
 	Body string
 }
 
-// AtOnce has 16 clients make the calls, each all of them, and wants none to be answered
-// as a failure of the service. operation is the method and the path of a call.
-func (e *Examples) AtOnce(t *testing.T, calls []Call, operation func(id string) (method, path string)) {
+// recorded is a call of an operation that was recorded.
+type recorded struct {
+	Call
+	method, path string
+}
+
+// AtOnce has 16 clients make the calls that were recorded, each all of them, and wants
+// none to be answered as a failure of the service.
+func (e *Examples) AtOnce(t *testing.T) {
 	t.Helper()
 	var clients sync.WaitGroup
-	answers := make(chan int, 16*len(calls))
+	answers := make(chan int, 16*len(e.calls))
 	for n := range 16 {
 		clients.Go(func() {
-			for i := range calls {
-				call := calls[(i+n)%len(calls)]
-				method, path := operation(call.ID)
-				r := e.do(method, path, call)
+			for i := range e.calls {
+				call := e.calls[(i+n)%len(e.calls)]
+				r := e.do(call.method, call.path, call.Call)
 				if r.Status >= http.StatusInternalServerError {
-					t.Errorf("%s %s: %d %s", method, path, r.Status, r.Body)
+					t.Errorf("%s %s: %d %s", call.method, call.path, r.Status, r.Body)
 				}
 				answers <- r.Status
 			}
@@ -89,6 +95,7 @@ func (e *Examples) AtOnce(t *testing.T, calls []Call, operation func(id string) 
 // Record makes the call. The path's parameters are written {name}.
 func (e *Examples) Record(t *testing.T, method, path string, status int, call Call) {
 	t.Helper()
+	e.calls = append(e.calls, recorded{call, method, path})
 	example := openapi.Example{Status: status}
 	for name, value := range call.Path {
 		if example.Path == nil {
