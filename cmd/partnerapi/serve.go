@@ -163,24 +163,7 @@ func (c serveCmd) build(
 	}
 	s.metrics = figures.NewRegistry(version, sources)
 	s.watchDisks(c.Flags, c.StoreFlag)
-	var budgets ginop.Store
-	if c.RedisURL != "" {
-		if s.redis, err = openRedis(ctx, c.RedisURL); err != nil {
-			return nil, err
-		}
-		newRedisMetrics(s.redis, s.metrics)
-		budgets = redisBudgets{s.redis, s.clock}
-	}
-	keys := ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo)
-	if s.cells != nil {
-		keys.Elsewhere = s.cells.Elsewhere
-	}
-	s.edge = ginop.NewEdge(ginop.Config{
-		Keys: keys, Limits: ginop.DefaultLimits, Shared: budgets,
-		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Secrets: sealer(r.keys), Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log,
-		Metrics: ginop.NewMetrics(s.metrics), Tracing: traces.Operations(),
-	})
-	if s.engine, err = s.edge.Engine(c.TrustedProxies); err != nil {
+	if err := s.openEdge(ctx, r, traces); err != nil {
 		return nil, err
 	}
 	if err := c.traceRequests(s.engine, traces); err != nil {
@@ -208,6 +191,30 @@ func (c serveCmd) build(
 	s.health()
 	s.showMetrics()
 	return s, nil
+}
+
+// openEdge makes what every request passes, and the engine.
+func (s *service) openEdge(ctx context.Context, r resources, traces *telemetry.Telemetry) (err error) {
+	c, d := s.config, s.db
+	var budgets ginop.Store
+	if c.RedisURL != "" {
+		if s.redis, err = openRedis(ctx, c.RedisURL); err != nil {
+			return err
+		}
+		newRedisMetrics(s.redis, s.metrics)
+		budgets = redisBudgets{s.redis, s.clock}
+	}
+	keys := ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo)
+	if s.cells != nil {
+		keys.Elsewhere = s.cells.Elsewhere
+	}
+	s.edge = ginop.NewEdge(ginop.Config{
+		Keys: keys, Limits: ginop.DefaultLimits, Shared: budgets,
+		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Secrets: sealer(r.keys), Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log,
+		Metrics: ginop.NewMetrics(s.metrics), Tracing: traces.Operations(),
+	})
+	s.engine, err = s.edge.Engine(c.TrustedProxies)
+	return err
 }
 
 // trackSimulations adds the pages that the links of simulated mails lead to.
