@@ -3,6 +3,7 @@ package dbtest
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -50,14 +51,26 @@ max_client_conn = 500
 server_round_robin = 1
 `, address.Hostname(), address.Port(), address.User.Username(), password, port, mode, size), 0o600))
 
+	startPooler(t, program, file)
+	address.Host, address.RawQuery = "127.0.0.1:"+port, "sslmode=disable"
+	return address.String()
+}
+
+// startPooler starts a PgBouncer with a configuration, and returns when it listens.
+func startPooler(t testing.TB, program, file string) {
+	t.Helper()
 	args := []string{file}
 	if os.Getuid() == 0 {
 		args = []string{"-u", "nobody", file} // it refuses to be root
 	}
 	cmd := exec.Command(program, args...)
 	log, err := cmd.StderrPipe()
-	must(err)
-	must(cmd.Start())
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatalf("dbtest: pgbouncer: %v", err)
+	}
 	ended := make(chan struct{})
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -74,12 +87,9 @@ server_round_robin = 1
 	}
 	go func() {
 		defer close(ended)
-		for lines.Scan() { // so that it is not kept waiting
-		}
+		_, _ = io.Copy(io.Discard, log) // so that it is not kept waiting
 	}()
 	if !up {
 		t.Fatal("dbtest: pgbouncer did not start")
 	}
-	address.Host, address.RawQuery = "127.0.0.1:"+port, "sslmode=disable"
-	return address.String()
 }
