@@ -66,14 +66,20 @@ func (a *Answer) Err() error {
 	if to := a.Header.Get("Location"); a.Status/100 == 3 && to != "" {
 		body.Error.Message = "and" + notFollowed(to)
 	}
-	now, err := http.ParseTime(a.Header.Get("Date")) // the service's clock may differ from this machine's
-	if err != nil {
-		now = time.Now()
-	}
 	return &Error{Status: a.Status, RequestID: a.Header.Get("X-Request-Id"), Fault: domain.Error{
 		Code: body.Error.Code, Message: body.Error.Message, Fields: body.Error.Fields,
-		RetryAfter: max(domain.RetryAfter(a.Header.Get("Retry-After"), now), 0),
+		RetryAfter: max(domain.RetryAfter(a.Header.Get("Retry-After"), Answered(a.Header)), 0),
 	}}
+}
+
+// Answered is when an answer was sent by the service's clock, which may differ from this
+// machine's; now where its headers do not say.
+func Answered(h http.Header) time.Time {
+	at, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return time.Now()
+	}
+	return at
 }
 
 // again reports whether another try may succeed, and after which pause.

@@ -96,7 +96,7 @@ func (s *service) do(ctx context.Context, r request) (answer, error) {
 			return answer{}, err
 		}
 		a, err := s.once(ctx, r)
-		after := domain.RetryAfter(a.header.Get("Retry-After"), time.Now())
+		after := domain.RetryAfter(a.header.Get("Retry-After"), client.Answered(a.header))
 		pause := min(max(after, time.Second), longestWait)
 		switch {
 		case ctx.Err() != nil:
@@ -145,13 +145,7 @@ func (s *service) spent(h http.Header) {
 	if wrong != nil || err != nil || left > maxInFlight {
 		return
 	}
-	// The service's clock may be another one than this process's.
-	now := time.Now()
-	there, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		there = now
-	}
-	s.usedUp(now.Add(time.Unix(end, 0).Sub(there)))
+	s.usedUp(time.Now().Add(time.Unix(end, 0).Sub(client.Answered(h))))
 }
 
 // usedUp notes that the key has no budget until a time, and says so.
