@@ -30,6 +30,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"partnerapi/domain"
@@ -93,6 +94,7 @@ type Client struct {
 	base string
 	at   *url.URL
 	http *http.Client
+	met  *atomic.Bool // the service has answered
 }
 
 // New returns a client of the service at an address.
@@ -113,7 +115,7 @@ func New(c Config) (*Client, error) {
 	key := c.Key
 	c.Key = ""
 	return &Client{
-		config: c, key: func() string { return key }, base: strings.TrimRight(c.URL, "/"), at: at,
+		config: c, key: func() string { return key }, base: strings.TrimRight(c.URL, "/"), at: at, met: new(atomic.Bool),
 		http: &http.Client{
 			Transport: c.Transport, Timeout: cmp.Or(c.Timeout, 30*time.Second),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -212,6 +214,7 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
+	c.met.Store(true)
 	a := &Answer{Status: response.StatusCode, Header: response.Header}
 	a.Body, err = io.ReadAll(io.LimitReader(response.Body, c.config.MaxBody+1))
 	if err == nil && int64(len(a.Body)) > c.config.MaxBody {

@@ -257,6 +257,26 @@ func TestLasting(t *testing.T) {
 	}
 }
 
+// TestNameIsGone: the name of a service that has answered is looked up again.
+func TestNameIsGone(t *testing.T) {
+	t.Parallel()
+	asked, pauses := 0, waits{}
+	c := answering(t, client.Config{Wait: pauses.wait}, func(http.ResponseWriter, *http.Request) error {
+		if asked++; asked == 2 {
+			return &net.DNSError{Err: "no such host", IsNotFound: true}
+		}
+		return nil
+	})
+	for range 2 {
+		if _, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/v2/clients"}); err != nil {
+			t.Error(err)
+		}
+	}
+	if asked != 3 || !slices.Equal(pauses, []int{1}) {
+		t.Errorf("asked %d times, pauses %v", asked, pauses)
+	}
+}
+
 // TestStops: a context that ends stops the tries.
 func TestStops(t *testing.T) {
 	t.Parallel()

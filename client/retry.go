@@ -88,7 +88,7 @@ func (c *Client) again(err error, try int) (pause time.Duration, ok bool) {
 	pause += time.Duration(rand.Int64N(int64(pause)/5)) - pause/10
 	refused, answered := errors.AsType[*Error](err)
 	if !answered { // the request or its answer was lost
-		return pause, !lasting(err)
+		return pause, !c.lasting(err)
 	}
 	after := refused.Fault.RetryAfter
 	switch refused.Status {
@@ -101,10 +101,12 @@ func (c *Client) again(err error, try int) (pause time.Duration, ok bool) {
 	return max(pause, after), ok && after <= c.config.MaxWait
 }
 
-// lasting reports whether an error without an answer will be the same in the next try.
-func lasting(err error) bool {
+// lasting reports whether an error without an answer will be the same in the next try. A
+// name that is not found is, unless the service has answered at it before: then it is the
+// resolver or the network that is gone.
+func (c *Client) lasting(err error) bool {
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
-		return lookup.IsNotFound
+		return lookup.IsNotFound && !c.met.Load()
 	}
 	_, large := errors.AsType[tooLarge](err)
 	_, refused := errors.AsType[*tls.CertificateVerificationError](err)
