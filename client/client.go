@@ -42,8 +42,6 @@ type Config struct {
 	// URL is the address of the service, without /v2.
 	URL string
 	Key string
-	// UserAgent stands for this package's own.
-	UserAgent string
 	// Timeout bounds a try, with the reading of its answer; 0 is 30 seconds.
 	Timeout time.Duration
 	// MaxBody bounds the body of an answer, in bytes; 0 is 64 MiB.
@@ -86,6 +84,9 @@ func shown(address string) string {
 	return address
 }
 
+// userAgent names this package to services.
+var userAgent = "partnerapi-go/" + op.Latest.String()
+
 // Client calls a service. It is safe for concurrent use.
 type Client struct {
 	config Config        // without the key
@@ -103,7 +104,6 @@ func New(c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.UserAgent = cmp.Or(c.UserAgent, "partnerapi-go/"+op.Latest.String())
 	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
 	c.Tries, c.MaxWait = cmp.Or(c.Tries, 5), cmp.Or(c.MaxWait, 2*time.Minute)
 	if c.Wait == nil {
@@ -158,7 +158,7 @@ func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("X-API-Key", k.key())
-	r.Header.Set("User-Agent", k.config.UserAgent)
+	r.Header.Set("User-Agent", userAgent)
 	return k.config.Transport.RoundTrip(r)
 }
 
@@ -200,7 +200,7 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Header.Set("User-Agent", c.config.UserAgent)
+	out.Header.Set("User-Agent", userAgent)
 	if len(r.Body) > 0 {
 		out.Header.Set("Content-Type", "application/json")
 	}

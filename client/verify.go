@@ -13,9 +13,9 @@ import (
 	"partnerapi/domain"
 )
 
-// SignatureAge is how far the time of a signature may be from now, so that what was sent
+// signatureAge is how far the time of a signature may be from now, so that what was sent
 // once cannot be sent again later.
-const SignatureAge = 5 * time.Minute
+const signatureAge = 5 * time.Minute
 
 // Verify reports an error where a delivery is not signed with the secret, a text as the
 // service showed it, at about now. While a secret is being replaced, a delivery has a
@@ -34,8 +34,8 @@ func Verify(secret string, h http.Header, body []byte, now time.Time) error {
 	if err != nil {
 		return errors.New("the delivery has no " + domain.SignatureHeader + " with a time")
 	}
-	if now.Sub(time.Unix(unix, 0)).Abs() > SignatureAge {
-		return errors.New("the delivery was signed more than " + SignatureAge.String() + " from now")
+	if now.Sub(time.Unix(unix, 0)).Abs() > signatureAge {
+		return errors.New("the delivery was signed more than " + signatureAge.String() + " from now")
 	}
 	mac := hmac.New(sha256.New, []byte(secret))
 	_, _ = mac.Write([]byte(at + ".")) // never fails
