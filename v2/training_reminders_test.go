@@ -1,0 +1,107 @@
+package v2_test
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/v2test"
+)
+
+// TestTrainingReminders: who has overdue courses is sent one mail a day that names them,
+// and a client is reminded as a whole once a day.
+func TestTrainingReminders(t *testing.T) {
+	t.Parallel()
+	w := newTrainee(t, 3)
+	path := "/v2/clients/" + w.client.ID.String() + "/training/reminders"
+	remind := func(body any) v2test.Response { return w.Do("POST", path, w.tenant.Key, body) }
+	mails := func() int { return w.Number("SELECT count(*) FROM mail_requests WHERE type = 'training-reminder'") }
+	skipped := func(r v2test.Response) map[any]any {
+		reasons := map[any]any{}
+		for _, s := range r.Want(http.StatusAccepted).Field("skipped").([]any) {
+			reasons[s.(map[string]any)["user_id"]] = s.(map[string]any)["reason"]
+		}
+		return reasons
+	}
+	first, second, third := w.users[0].ID.String(), w.users[1].ID.String(), w.users[2].ID.String()
+	all := map[string]any{"user_ids": []string{first, second, third}}
+
+	early := remind(all)
+	if got := skipped(early); early.Field("recipient_count") != 0.0 || len(got) != 3 || got[first] != "nothing_overdue" {
+		t.Errorf("before anything is due: %s", early.Body)
+	}
+	w.Clock.Set(time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC))
+	w.Do("PATCH", "/v2/users/"+third, w.tenant.Key, map[string]any{"status": "inactive"}).Want(http.StatusOK)
+	one := remind(map[string]any{"user_ids": []string{first, third}})
+	if got := skipped(one); one.Field("recipient_count") != 1.0 || len(got) != 1 || got[third] != "inactive" || mails() != 1 {
+		t.Errorf("of two, one inactive: %s", one.Body)
+	}
+	again := remind(all)
+	if got := skipped(again); again.Field("recipient_count") != 1.0 || got[first] != "reminded_today" || mails() != 2 {
+		t.Errorf("a second time: %s", again.Body)
+	}
+	whole := remind(map[string]any{})
+	if got := skipped(whole); whole.Field("recipient_count") != 0.0 || len(got) != 2 || got[second] != "reminded_today" {
+		t.Errorf("the client as a whole: %s", whole.Body)
+	}
+	refused := remind(map[string]any{}).Want(http.StatusTooManyRequests)
+	if refused.Code() != domain.RateLimited || refused.Header.Get("Retry-After") != strconv.Itoa(14*60*60) {
+		t.Errorf("refused with %s %s", refused.Header.Get("Retry-After"), refused.Body)
+	}
+	w.Clock.Advance(14 * time.Hour)
+	if n := remind(map[string]any{}).Want(http.StatusAccepted).Field("recipient_count"); n != 2.0 || mails() != 4 {
+		t.Errorf("on the next day %v", n)
+	}
+}
+
+// TestTrainingRemindersOfOthers: neither another's client nor another's users are
+// reminded, and a body that is wrong is refused with its fields.
+func TestTrainingRemindersOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newTrainee(t, 1)
+	w.Clock.Set(time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC))
+	path := "/v2/clients/" + w.client.ID.String() + "/training/reminders"
+	stranger := w.Tenant("Stranger")
+	foreign := w.User(stranger, w.Client(stranger, "Theirs").ID, "theirs@example.com")
+	w.Do("POST", path, stranger.Key, map[string]any{}).Want(http.StatusNotFound)
+	w.Do("POST", path, w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil), map[string]any{}).Want(http.StatusForbidden)
+	mixed := w.Do("POST", path, w.tenant.Key, map[string]any{"user_ids": []any{w.users[0].ID, foreign.ID}}).Want(http.StatusBadRequest)
+	if !strings.Contains(string(mixed.Body), "user_ids[1]") {
+		t.Errorf("a user of others: %s", mixed.Body)
+	}
+	for _, ids := range [][]string{{}, slices.Repeat([]string{w.users[0].ID.String()}, 501), {"usr_x"}} {
+		w.Do("POST", path, w.tenant.Key, map[string]any{"user_ids": ids}).Want(http.StatusBadRequest)
+	}
+	if n := w.Number("SELECT count(*) FROM mail_requests WHERE type = 'training-reminder'"); n != 0 {
+		t.Errorf("%d mails are asked for", n)
+	}
+}
+
+// TestTrainingRemindersAtOnce: of reminders at the same time each user gets one.
+func TestTrainingRemindersAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newTrainee(t, 2)
+	w.Clock.Set(time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC))
+	path := "/v2/clients/" + w.client.ID.String() + "/training/reminders"
+	var calls sync.WaitGroup
+	for n := range 6 {
+		calls.Go(func() {
+			body := map[string]any{}
+			if n%2 == 0 {
+				body["user_ids"] = []any{w.users[0].ID, w.users[1].ID}
+			}
+			if r := w.Do("POST", path, w.tenant.Key, body); r.Status != http.StatusAccepted && r.Status != http.StatusTooManyRequests {
+				t.Errorf("%d %s", r.Status, r.Body)
+			}
+		})
+	}
+	calls.Wait()
+	if n := w.Number("SELECT count(*) FROM mail_requests WHERE type = 'training-reminder'"); n != 2 {
+		t.Errorf("%d mails are asked for, not 2", n)
+	}
+}
