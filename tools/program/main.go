@@ -55,23 +55,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	seen := map[string]bool{}
-	params := &v2.ClientsListParams{Limit: new(10), Sort: new(v2.ClientSort("name"))}
-	for more := true; more; {
-		page, err := api.ClientsListWithResponse(ctx, params)
-		if err != nil {
-			return err
-		}
-		for _, c := range page.JSON200.Data {
-			seen[c.Id] = true
-		}
-		cursor, err := page.JSON200.Page.NextCursor.Get()
-		params.Cursor, more = &cursor, err == nil
+	seen, err := pageThrough(ctx, api)
+	if err != nil {
+		return err
 	}
-	if len(seen) < 30 {
-		return fmt.Errorf("%d clients were paged through", len(seen))
-	}
-
 	client, err := api.ClientsCreateWithResponse(ctx, nil, v2.CreateClient{Name: "Made by oapi-codegen"})
 	if err != nil {
 		return err
@@ -107,8 +94,29 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("oapi-codegen: %d clients, %d verified deliveries, a report of %d bytes\n", len(seen), events, size)
+	fmt.Printf("oapi-codegen: %d clients, %d verified deliveries, a report of %d bytes\n", seen, events, size)
 	return nil
+}
+
+// pageThrough reads all clients, and counts them.
+func pageThrough(ctx context.Context, api *v2.ClientWithResponses) (int, error) {
+	seen := map[string]bool{}
+	params := &v2.ClientsListParams{Limit: new(10), Sort: new(v2.ClientSort("name"))}
+	for more := true; more; {
+		page, err := api.ClientsListWithResponse(ctx, params)
+		if err != nil {
+			return 0, err
+		}
+		for _, c := range page.JSON200.Data {
+			seen[c.Id] = true
+		}
+		cursor, err := page.JSON200.Page.NextCursor.Get()
+		params.Cursor, more = &cursor, err == nil
+	}
+	if len(seen) < 30 {
+		return 0, fmt.Errorf("%d clients were paged through", len(seen))
+	}
+	return len(seen), nil
 }
 
 // endpoint takes deliveries until the program ends.
