@@ -12,6 +12,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/reports"
 	"partnerapi/domain"
+	v2 "partnerapi/v2"
 	"partnerapi/v2/v2test"
 )
 
@@ -20,12 +21,12 @@ const catalogueFile = "../docs/guide/events.md"
 // catalogueEnd begins the part of the catalogue that is written by hand.
 const catalogueEnd = "\n## How they come\n"
 
-// happening is a type of event in the catalogue: when it is sent, what its data is, and
-// what makes one of the demonstration.
+// happening is a type of event in the catalogue: what its data is, and what makes one of
+// the demonstration.
 type happening struct {
-	kind       domain.EventType
-	when, data string
-	do         func()
+	kind domain.EventType
+	data string
+	do   func()
 }
 
 // TestEventCatalogue holds the guide to events to the types that there are, and its
@@ -39,9 +40,10 @@ func TestEventCatalogue(t *testing.T) {
 	h.Clock.Advance(time.Minute)
 
 	var text strings.Builder
+	_, forms := v2.Event{}.Forms()
 	for i, p := range d.happenings(t, h, e) {
-		if p.kind != domain.EventTypes[i] {
-			t.Fatalf("%s stands where %s does in the documents", p.kind, domain.EventTypes[i])
+		if string(p.kind) != forms[i].Value {
+			t.Fatalf("%s stands where %s does in the documents", p.kind, forms[i].Value)
 		}
 		var page struct {
 			Data []json.RawMessage
@@ -56,7 +58,7 @@ func TestEventCatalogue(t *testing.T) {
 		if len(page.Data) == 0 {
 			t.Fatalf("there is no event %s", p.kind)
 		}
-		fmt.Fprintf(&text, "\n### %s\n\n%s `data` is %s.\n\n```json\n%s\n```\n", p.kind, p.when, p.data, e.Shown(page.Data[0]))
+		fmt.Fprintf(&text, "\n### %s\n\n%s `data` is %s.\n\n```json\n%s\n```\n", p.kind, forms[i].About, p.data, e.Shown(page.Data[0]))
 	}
 	h.Do("POST", "/v2/webhooks/"+d.webhook+"/test", e.Key, nil).Want(http.StatusOK)
 	_, sent := h.Receivers.Seen()
@@ -100,27 +102,24 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 	const isCourse = "an item of `GET /v2/users/{user_id}/training`, with the `user_id`"
 	const isRun = "an item of `GET /v2/clients/{client_id}/sync/runs`"
 	return []happening{
-		{domain.ClientCreated, "A client was created.", "the client, as `GET /v2/clients/{client_id}` answers it",
+		{domain.ClientCreated, "the client, as `GET /v2/clients/{client_id}` answers it",
 			send("POST", "/v2/clients", `{"name": "Juniper Books", "industry": "Retail", "external_id": "CRM-4711"}`)},
-		{domain.UserCreated, "A user was added, by a request or a directory sync.", isUser,
+		{domain.UserCreated, isUser,
 			func() {
 				made := h.Do("POST", of+"/users", e.Key, `{"email": "amara.okafor@example.com", "first_name": "Amara", "last_name": "Okafor"}`)
 				if user, err = domain.ParseID[domain.UserKind](made.Field("id").(string)); err != nil {
 					t.Fatal(err)
 				}
 			}},
-		{domain.UserUpdated, "A field of the user's own changed: name, address, department, title, manager, status, role, language, group or source. " +
-			"A new score, course or exposure is no such change.", isUser,
+		{domain.UserUpdated, isUser,
 			send("PATCH", "/v2/users/"+d.user, `{"job_title": "Head of Payroll"}`)},
-		{domain.UserDeactivated, "A user became inactive.", isUser,
+		{domain.UserDeactivated, isUser,
 			send("PATCH", "/v2/users/"+d.users[1], `{"status": "inactive"}`)},
-		{domain.ResultUpdated, "A person opened, clicked or reported a simulated mail, opened its attachment, or submitted credentials. " +
-			"Several of these that the service takes at once are one event: read from `data` how far it came. " +
-			"That a mail was sent or could not be, and what a mail scanner did, is no event.",
+		{domain.ResultUpdated,
 			"an item of `GET /v2/clients/{client_id}/phishing/results`", func() { d.click(t, h, user) }},
-		{domain.RealReported, "A user reported a real mail.", "an item of `GET /v2/clients/{client_id}/phishing/reported`",
+		{domain.RealReported, "an item of `GET /v2/clients/{client_id}/phishing/reported`",
 			signal(domain.Signal{Type: domain.EmailReported, Message: "overdue@mail.example", Subject: "Your invoice is overdue", Sender: "billing@parcels.example"})},
-		{domain.CoursePassed, "A user passed a course.", isCourse, func() {
+		{domain.CoursePassed, isCourse, func() {
 			first := e.Items("/v2/users/" + user.String() + "/training")[0]
 			course, err := domain.ParseID[domain.CourseKind](fmt.Sprint(first["course_id"]))
 			if err != nil {
@@ -128,7 +127,7 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 			}
 			signal(domain.Signal{Type: domain.CourseCompleted, Course: course})()
 		}},
-		{domain.CourseOverdue, "A course was not completed on its day. It is sent once, within ten minutes after the day (UTC) ended.", isCourse, func() {
+		{domain.CourseOverdue, isCourse, func() {
 			h.Exec("UPDATE assignments SET due_on = '2026-06-14', overdue_noted = false WHERE user_id = $1 AND completed_at IS NULL", user)
 			for more := true; more; {
 				if _, more, err = h.DB.NoteOverdue(t.Context()); err != nil {
@@ -136,7 +135,7 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 				}
 			}
 		}},
-		{domain.PolicyAgreed, "A user signed a policy.", "what is signed, by whom and when", func() {
+		{domain.PolicyAgreed, "what is signed, by whom and when", func() {
 			policy, err := domain.ParseID[domain.PolicyKind](d.policy)
 			if err != nil {
 				t.Fatal(err)
@@ -144,19 +143,19 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 			version := h.Number("SELECT version FROM policies WHERE id = $1", policy)
 			signal(domain.Signal{Type: domain.PolicySigned, Policy: policy, Version: version})()
 		}},
-		{domain.DataExposed, "Data of a user was found in a breach.", "an item of `GET /v2/clients/{client_id}/dark-web/exposures`",
+		{domain.DataExposed, "an item of `GET /v2/clients/{client_id}/dark-web/exposures`",
 			signal(domain.Signal{Type: domain.ExposureFound, Breach: d.breach})},
-		{domain.SyncDone, "A directory sync ended well.", isRun, func() {
+		{domain.SyncDone, isRun, func() {
 			d.sync(t, h, e, func(l *db.SyncLease) error { _, err := h.DB.FinishSync(t.Context(), l); return err })
 		}},
-		{domain.SyncStopped, "A directory sync failed. `error` says why, and what to do.", isRun, func() {
+		{domain.SyncStopped, isRun, func() {
 			h.Clock.Advance(2 * time.Hour)
 			d.sync(t, h, e, func(l *db.SyncLease) error {
 				_, err := h.DB.FailSync(t.Context(), l, "the directory refuses the application: renew its secret")
 				return err
 			})
 		}},
-		{domain.ReportMade, "A report can be downloaded.", "an item of `GET /v2/clients/{client_id}/reports`: read the report for its `download_url`", func() {
+		{domain.ReportMade, "an item of `GET /v2/clients/{client_id}/reports`", func() {
 			made := h.Do("POST", of+"/reports", e.Key, `{"type": "executive_summary"}`).Want(http.StatusCreated).Field("id")
 			id, _ := domain.ParseID[domain.ReportKind](fmt.Sprint(made))
 			if _, err := reports.FinishReport(t.Context(), h.DB, e.Client, id, domain.ReportReady); err != nil {

@@ -74,19 +74,22 @@ func (Event) Forms() (member string, forms []op.Form) {
 
 // eventTexts say when there is an event of a type.
 var eventTexts = map[domain.EventType]string{
-	domain.ClientCreated:   "A client was made.",
-	domain.UserCreated:     "A user was made.",
-	domain.UserUpdated:     "A user's own fields changed, by a sync too.",
-	domain.UserDeactivated: "A user was made inactive.",
-	domain.ResultUpdated:   "A person opened, clicked or reported a simulation, opened its attachment, or submitted credentials.",
-	domain.RealReported:    "A user reported a real mail.",
-	domain.CoursePassed:    "A user passed a course.",
-	domain.CourseOverdue:   "A course was not done on its day.",
-	domain.PolicyAgreed:    "A user signed a policy.",
-	domain.DataExposed:     "A new exposure of a user was found.",
-	domain.SyncDone:        "A directory sync completed.",
-	domain.SyncStopped:     "A directory sync failed.",
-	domain.ReportMade:      "A report can be downloaded. Its data has no `download_url`.",
+	domain.ClientCreated: "A client was created.",
+	domain.UserCreated:   "A user was added, by a request or a directory sync.",
+	domain.UserUpdated: "A field of the user's own changed: name, address, department, title, manager, status, role, language, group or source. " +
+		"A new score, course or exposure is no such change.",
+	domain.UserDeactivated: "A user became inactive.",
+	domain.ResultUpdated: "A person opened, clicked or reported a simulated mail, opened its attachment, or submitted credentials. " +
+		"Several of these that the service takes at once are one event: read from `data` how far it came. " +
+		"That a mail was sent or could not be, and what a mail scanner did, is no event.",
+	domain.RealReported:  "A user reported a real mail.",
+	domain.CoursePassed:  "A user passed a course.",
+	domain.CourseOverdue: "A course was not completed on its day. It is sent once, within ten minutes after the day (UTC) ended.",
+	domain.PolicyAgreed:  "A user signed a policy.",
+	domain.DataExposed:   "Data of a user was found in a breach.",
+	domain.SyncDone:      "A directory sync ended well.",
+	domain.SyncStopped:   "A directory sync failed. `error` says why, and what to do.",
+	domain.ReportMade:    "A report can be downloaded. Its `download_url` is not in the event: read the report for it.",
 }
 
 func eventOf(e domain.PublishedEvent) Event {

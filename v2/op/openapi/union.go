@@ -9,6 +9,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
 
@@ -59,7 +60,7 @@ var posted = []struct{ name, about string }{
 	{"webhook-timestamp", "When the request was signed, in Unix seconds. Refuse one that is more than five minutes off."},
 	{"webhook-signature", "`v1,` and the signature in base64, as Standard Webhooks has it; two of them, with a space " +
 		"between, while a secret is being replaced."},
-	{"X-Service-Signature", "`t=`, the time in Unix seconds, and `v1=`, the HMAC-SHA256 in hexadecimal of that time, " +
+	{domain.SignatureHeader, "`t=`, the time in Unix seconds, and `v1=`, the HMAC-SHA256 in hexadecimal of that time, " +
 		"a dot and the body; two `v1` while a secret is being replaced."},
 }
 
