@@ -101,7 +101,7 @@ func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 		option(a)
 	}
 
-	a.Set.Tags, a.Set.Examples = Tags, Examples
+	a.Set.Tags, a.Set.Objects, a.Set.Examples = Tags, Objects, Examples
 	a.declareClients()
 	a.declareAdmins()
 	a.declarePartner()

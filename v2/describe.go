@@ -29,6 +29,42 @@ var Tags = []op.Tag{
 	{Name: "events", Title: "Events", Description: "What changed, in the order in which it was committed. Kept for 30 days."},
 }
 
+// Objects say what the main bodies are, by the names of their schemas.
+var Objects = map[string]string{
+	"Partner":             "The partner that the key belongs to, with the admins who see all of its clients.",
+	"Client":              "An organization that the partner looks after, with a summary of its users, risk, training and phishing.",
+	"Admin":               "A person who uses a client's dashboard.",
+	"AdminInvite":         "An invite that is on its way.",
+	"User":                "A person of a client.",
+	"UserDetail":          "A user, with risk, collections and exposures.",
+	"SentEmail":           "A mail that was sent to a user.",
+	"ClientRisk":          "The risk of a client's active users together.",
+	"UserRisk":            "A user's score, with what it is made of.",
+	"Course":              "A course that users can be given.",
+	"TrainingAssignment":  "Where a user stands with a course.",
+	"PhishingTemplate":    "A simulated phishing mail that can be sent.",
+	"PhishingResult":      "A simulated phishing mail to a user, and what became of it.",
+	"PhishingSend":        "A simulated phishing mail that will be sent.",
+	"ReportedEmail":       "A real mail that a user reported.",
+	"Collection":          "A group of a client's users that is put together by hand.",
+	"CollectionMember":    "A user in a collection.",
+	"Framework":           "A compliance framework.",
+	"FrameworkAssignment": "A framework that is assigned to an audience of a client.",
+	"Policy":              "A text of a client that an audience is to sign.",
+	"PolicyUser":          "A user of a policy's audience, and whether the current version is signed.",
+	"Exposure":            "Data of a user that was found in a breach.",
+	"DarkWebUser":         "A user with the numbers of exposures.",
+	"FrameworkEvaluation": "How far a client meets a framework.",
+	"Report":              "A file about a client, made in the background.",
+	"ReportDetail":        "A report with the link to its file.",
+	"SyncRun":             "A run that brings a client's users in line with its directory.",
+	"Webhook":             "A subscription to events.",
+	"WebhookDelivery":     "The delivery of an event to a webhook, with its tries.",
+	"Event":               "What happened, as the feed shows it and as webhooks are sent it.",
+	"ErrorEnvelope":       "The body of every error.",
+	"FieldError":          "A part of the request that is wrong.",
+}
+
 //go:embed examples/*.json
 var examples embed.FS
 

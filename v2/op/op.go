@@ -117,6 +117,8 @@ type Set struct {
 	Cursors domain.CursorSealer
 	// Tags are the resources, in the order in which documents list them.
 	Tags []Tag
+	// Objects say in a sentence what bodies are, by the names of their schemas.
+	Objects map[string]string
 	// Examples holds an example of each operation, in a file ID.json; nil for none.
 	// openapi.Example says what is in one.
 	Examples fs.FS

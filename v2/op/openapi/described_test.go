@@ -3,6 +3,7 @@ package openapi_test
 import (
 	"testing"
 
+	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi/openapitest"
 )
@@ -11,5 +12,11 @@ import (
 func TestDescribed(t *testing.T) {
 	for release := op.V2_0; release <= op.Latest; release++ {
 		openapitest.CheckDescribed(t, v2Document(t, release))
+	}
+	schemas := v2Document(t, op.Latest).Components.Schemas
+	for name, about := range v2.Objects {
+		if schemas[name] == nil || schemas[name].Value.Description != about {
+			t.Errorf("the document does not say what %s is", name)
+		}
 	}
 }

@@ -39,6 +39,8 @@ type Document struct {
 	Old bool
 	// Tags describe the resources, in the order of the document.
 	Tags []op.Tag
+	// Objects describe schemas, by their names.
+	Objects map[string]string
 	// Failure is an example of the body of an error; nil for none.
 	Failure func(Failure) any
 	// Failures say more of a status than Failure's own description. Added are
@@ -101,7 +103,7 @@ func ForSet(
 ) (*openapi3.T, error) {
 	doc := Document{
 		Title: "Partner API v2", Version: release.String(), Prefix: "/v2", Error: errorType,
-		Description: about, Tags: set.Tags, Failure: envelope, Examples: set.Examples,
+		Description: about, Tags: set.Tags, Objects: set.Objects, Failure: envelope, Examples: set.Examples,
 	}
 	for _, o := range set.All() {
 		if o.Meta().Since <= release {

@@ -176,6 +176,7 @@ func (m *mapper) named(name string, t reflect.Type, u use) (*openapi3.SchemaRef,
 		return nil, err
 	}
 	*ref.Value = *written.Value
+	ref.Value.Description = m.of.Objects[name]
 	if goName, clashes := goNames[name]; clashes && !m.of.Old {
 		ref.Value.Extensions["x-go-name"] = goName
 	}

@@ -30,7 +30,7 @@ func (m *mapper) union(name string, t reflect.Type, of op.OneOf) (*openapi3.Sche
 	}
 	member, forms := of.Forms()
 	tells := &openapi3.Discriminator{PropertyName: member, Mapping: map[string]openapi3.MappingRef{}}
-	union := &openapi3.Schema{Discriminator: tells}
+	union := &openapi3.Schema{Discriminator: tells, Description: m.of.Objects[name]}
 	for _, f := range forms {
 		schema, err := m.object(f.Type, output)
 		if err != nil {
