@@ -61,6 +61,11 @@ func WithPooler(found pg.Pooler, direct string) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithPooler(found, direct)) }
 }
 
+// WithReplica names a standby that snapshots may be read from; see pg.WithReplica.
+func WithReplica(url string, log *slog.Logger) Option {
+	return func(o *options) { o.pool = append(o.pool, pg.WithReplica(url, log)) }
+}
+
 // WithStrictLocks makes a Change fail that locks rows out of the lock order: for
 // tests.
 func WithStrictLocks() Option { return func(o *options) { o.strict = true } }

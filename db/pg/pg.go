@@ -8,6 +8,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -43,6 +44,7 @@ type DB struct {
 	clock    domain.Clock
 	clashes  map[string]*domain.Error
 	gate     *gate
+	replica  *replica // nil without WithReplica
 	// traced says that statements are shown to a tracer, by their names.
 	traced bool
 }
@@ -58,6 +60,9 @@ type options struct {
 	slow    *slowLog
 	pooler  Pooler
 	direct  string
+
+	replica    string
+	replicaLog *slog.Logger
 }
 
 // WithClock makes Now return the time of clock; the default is the server's.
@@ -110,6 +115,15 @@ func Open(url string, opts ...Option) (*DB, error) {
 			d.pool.Close()
 			return nil, err
 		}
+	}
+	if o.replica != "" {
+		pool, err := o.open(o.replica, ReplicaConns, NoPooler, nil)
+		if err != nil {
+			d.sessions.Close()
+			d.pool.Close()
+			return nil, fmt.Errorf("the standby: %w", err)
+		}
+		d.replica = &replica{pool: pool, log: o.replicaLog}
 	}
 	d.sql = stdlib.OpenDBFromPool(d.sessions)
 	return d, nil
@@ -199,6 +213,9 @@ func (d *DB) Close() error {
 	err := d.sql.Close()
 	d.sessions.Close()
 	d.pool.Close()
+	if d.replica != nil {
+		d.replica.pool.Close()
+	}
 	return err
 }
 

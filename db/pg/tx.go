@@ -29,9 +29,16 @@ func (d *DB) Snapshot(ctx context.Context, fn func(ctx context.Context) error) e
 	if d.InTx(ctx) {
 		return errors.New("begin a snapshot within a transaction")
 	}
-	return d.tx(context.WithValue(ctx, snapshotKey{}, true),
-		pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn)
+	ctx = context.WithValue(ctx, snapshotKey{}, true)
+	if conn := d.standby(ctx, replayWithin); conn != nil {
+		defer conn.Release()
+		return d.txBy(ctx, conn.BeginTx, reading, fn)
+	}
+	return d.tx(ctx, reading, fn)
 }
+
+// reading are the options of a snapshot.
+var reading = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 
 type snapshotKey struct{}
 
@@ -47,8 +54,14 @@ func (d *DB) tx(ctx context.Context, options pgx.TxOptions, fn func(ctx context.
 		return d.TranslateError("wait for a connection", err)
 	}
 	defer leave()
+	return d.txBy(ctx, d.begin, options, fn)
+}
 
-	tx, err := d.begin(ctx, options)
+// beginTx begins a transaction.
+type beginTx func(context.Context, pgx.TxOptions) (pgx.Tx, error)
+
+func (d *DB) txBy(ctx context.Context, begin beginTx, options pgx.TxOptions, fn func(ctx context.Context) error) error {
+	tx, err := begin(ctx, options)
 	if err != nil {
 		return d.TranslateError("begin a transaction", err)
 	}
@@ -80,11 +93,17 @@ func (d *DB) AfterCommit(ctx context.Context, fn func()) {
 
 // ReservedSnapshot runs fn in a read-only transaction in which all statements see the same
 // state, on one of the reserved connections: for what must not wait for requests, such as
-// what an operator watches. within bounds the whole, and by the server each statement.
+// what an operator watches. within bounds the whole, and by the server each statement; to
+// wait for a standby (FromReplica) may take as long before.
 func (d *DB) ReservedSnapshot(ctx context.Context, within time.Duration, fn func(ctx context.Context) error) error {
+	begin := d.begin
+	if conn := d.standby(ctx, min(within, replayWithin)); conn != nil {
+		defer conn.Release()
+		begin = conn.BeginTx
+	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	tx, err := d.begin(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	tx, err := begin(ctx, reading)
 	if err != nil {
 		return d.TranslateError("begin to look", err)
 	}

@@ -1,0 +1,32 @@
+package pg
+
+import (
+	"testing"
+)
+
+// TestStandingFault: only a standby of the same database and timeline is read that has
+// replayed what the primary had written.
+func TestStandingFault(t *testing.T) {
+	at := position{system: 7, database: 5, timeline: 3, lsn: "0/3000060"}
+	fit := standing{position: at, recovers: true, replayed: true}
+	if err := fit.fault(at); err != nil {
+		t.Error(err)
+	}
+	for want, change := range map[string]func(*standing){
+		"the server is no standby":                                          func(s *standing) { s.recovers = false },
+		"the server is a standby of another database":                       func(s *standing) { s.system = 8 },
+		"the standby is of timeline 2, and the primary of 3":                func(s *standing) { s.timeline = 2 },
+		"the standby has not replayed in time what the primary had written": func(s *standing) { s.replayed = false },
+	} {
+		s := fit
+		change(&s)
+		if err := s.fault(at); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	other := fit
+	other.database = 6
+	if err := other.fault(at); err == nil {
+		t.Error("another database of the server is read")
+	}
+}
