@@ -57,6 +57,7 @@ func TestUsage(t *testing.T) {
 		refused(t, 2, tt.args, tt.says)
 	}
 	refused(t, 1, []string{"migrate", "--direct-database-url=postgres://db.example/x"}, "--direct-database-url goes with --database-url")
+	refused(t, 1, []string{"migrate", "--replica-url=postgres://db.example/x"}, "--replica-url goes with --database-url")
 	help := must(t, "--help")
 	for _, name := range []string{"serve", "migrate", "partners create", "partners list", "keys create", "keys list", "keys revoke", "seed", "openapi", "version"} {
 		if !regexp.MustCompile(`\n  ` + name + `[ \n]`).MatchString(help) {

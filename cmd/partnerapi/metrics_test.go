@@ -70,7 +70,7 @@ func allMetrics(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	r := serving(t, flag, "--demo", "--redis-url=redis://"+miniredis.RunT(t).Addr(), "--smtp-url="+quietOffice(t).url)
+	r := serving(t, flag, "--replica-"+flag[len("--database-"):], "--demo", "--redis-url=redis://"+miniredis.RunT(t).Addr(), "--smtp-url="+quietOffice(t).url)
 	r.get("/v2/clients", "pk_demo_all").want(http.StatusOK)
 	return string(r.get("/metrics", "").want(http.StatusOK).body)
 }

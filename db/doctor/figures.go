@@ -85,25 +85,32 @@ type waitingCount struct {
 	Leader       bool
 }
 
-// CountFigures counts what waits, within so long. It takes no connection of requests, and
-// the server ends what takes longer.
+// CountFigures counts what waits, within so long, on the standby where there is one. It
+// takes no connection of requests, and the server ends what takes longer.
 func CountFigures(ctx context.Context, d *db.DB, within time.Duration) (f Figures, err error) {
-	err = d.ReservedSnapshot(ctx, within, func(ctx context.Context) error {
-		if f.Mail, f.Simulated, err = outbox.MailBacklogs(ctx, d); err != nil {
+	err = d.FromReplica(ctx, func(ctx context.Context) error {
+		return d.ReservedSnapshot(ctx, within, func(ctx context.Context) (err error) {
+			f, err = countFigures(ctx, d)
 			return err
-		}
-		if f.Deliveries, err = outbox.DeliveryBacklogs(ctx, d); err != nil {
-			return err
-		}
-		if f.Jobs, err = jobFigures(ctx, d); err != nil {
-			return err
-		}
-		if err := countSyncs(ctx, d, &f); err != nil {
-			return err
-		}
-		return countWaiting(ctx, d, &f)
+		})
 	})
 	return f, err
+}
+
+func countFigures(ctx context.Context, d *db.DB) (f Figures, err error) {
+	if f.Mail, f.Simulated, err = outbox.MailBacklogs(ctx, d); err != nil {
+		return f, err
+	}
+	if f.Deliveries, err = outbox.DeliveryBacklogs(ctx, d); err != nil {
+		return f, err
+	}
+	if f.Jobs, err = jobFigures(ctx, d); err != nil {
+		return f, err
+	}
+	if err := countSyncs(ctx, d, &f); err != nil {
+		return f, err
+	}
+	return f, countWaiting(ctx, d, &f)
 }
 
 func jobFigures(ctx context.Context, d *db.DB) ([]JobFigure, error) {

@@ -185,16 +185,28 @@ func (w *Worker) renderAndStore(ctx context.Context, t *db.Tenant, r domain.Repo
 		return "", err
 	}
 	defer discard()
-	if err := w.writer.Write(ctx, file, t, r); err != nil {
+	err = w.db.FromReplica(ctx, func(ctx context.Context) error {
+		if err := errors.Join(file.Truncate(0), rewind(file)); err != nil {
+			return err
+		}
+		return w.writer.Write(ctx, file, t, r)
+	})
+	if err != nil {
 		return "", fmt.Errorf("write a report: %w", err)
 	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
+	if err := rewind(file); err != nil {
 		return "", fmt.Errorf("read a temporary file: %w", err)
 	}
 	if err := w.store.Put(ctx, r, file); err != nil {
 		return "", err
 	}
 	return reports.FinishReport(ctx, w.db, r.Client, r.ID, domain.ReportReady)
+}
+
+// rewind goes back to the beginning of a file.
+func rewind(file io.Seeker) error {
+	_, err := file.Seek(0, io.SeekStart)
+	return err
 }
 
 // fail marks a report as failed; one that is not there any more has expired.

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/db/embedded"
 	"partnerapi/db/migrate"
@@ -29,6 +30,7 @@ import (
 type Flags struct {
 	DatabaseURL string `name:"database-url" placeholder:"URL" help:"A PostgreSQL database, as postgres://user:password@host/name. Without it, the embedded one of --data-dir is used."`
 	DirectURL   string `name:"direct-database-url" placeholder:"URL" help:"PostgreSQL itself, where --database-url leads to a pooler in transaction mode: for LISTEN, locks of a session and migrations."`
+	ReplicaURL  string `name:"replica-url" placeholder:"URL" help:"A standby of --database-url. Reports, exports and the figures of metrics are read from it while it keeps up, and everything else from the primary."`
 	DataDir     string `name:"data-dir" default:"./data" type:"path" help:"Where the embedded database and the files are kept."`
 	PostgresBin string `name:"postgres-bin" placeholder:"DIR" help:"The folder of the PostgreSQL server's programs, where they are not in a usual place."`
 }
@@ -180,6 +182,9 @@ func (f Flags) ConnectBehind(
 ) (*db.DB, func() error, error) {
 	url, stop := f.DatabaseURL, func() error { return nil }
 	if url == "" {
+		if f.ReplicaURL != "" {
+			return nil, nil, errors.New("--replica-url goes with --database-url")
+		}
 		server, err := f.embedded(ctx, progress)
 		if err != nil {
 			return nil, nil, err
@@ -189,15 +194,19 @@ func (f Flags) ConnectBehind(
 			stop = f.supervise(ctx, server, use.Log)
 		}
 	}
-	options := []db.Option{db.WithPooler(found, f.DirectURL)}
+	options, log := []db.Option{db.WithPooler(found, f.DirectURL)}, output.NewLog(progress, slog.LevelInfo, "text")
 	if use != nil {
 		options = append(options, db.WithConns(use.Connections))
 		if use.Log != nil {
-			options = append(options, db.WithSlowLog(use.Log, slowStatement))
+			log = use.Log
+			options = append(options, db.WithSlowLog(log, slowStatement))
 		}
 		if use.Tracer != nil {
 			options = append(options, db.WithTracer(use.Tracer))
 		}
+	}
+	if f.ReplicaURL != "" {
+		options = append(options, db.WithReplica(f.ReplicaURL, log))
 	}
 	d, err := db.Open(url, options...)
 	if err != nil {

@@ -106,6 +106,23 @@ func (e *examination) checkPooler(ctx context.Context) finding {
 	return pass("a pooler answers, in mode %s", e.pooler)
 }
 
+// checkReplica says whether the standby can be read now. It says nothing where there is none.
+func (e *examination) checkReplica(ctx context.Context) finding {
+	if e.ReplicaURL == "" {
+		return finding{}
+	}
+	feedback, err := e.db.CheckReplica(ctx)
+	switch {
+	case err != nil:
+		return fail("give the address of a standby of --database-url by --replica-url, and see what its replication does; "+
+			"meanwhile the primary is read", err)
+	case !feedback:
+		return warn("set hot_standby_feedback = on there, and reload",
+			"the standby keeps up, but long reads of it are cut off when the primary cleans up")
+	}
+	return pass("the standby keeps up, and is read for reports, exports and metrics")
+}
+
 // checkRole wants a role that may do what serving needs, and no more.
 func (e *examination) checkRole(ctx context.Context) finding {
 	role, err := doctor.ReadRole(ctx, e.db)

@@ -135,6 +135,7 @@ var checks = []check{
 	{"listen", nothing, (*examination).checkListen},
 	{"database", nothing, (*examination).checkDatabase},
 	{"pooler", theDatabase, (*examination).checkPooler},
+	{"standby", theDatabase, (*examination).checkReplica},
 	{"migrations", theDatabase, (*examination).checkMigrations},
 	{"role", theDatabase, (*examination).checkRole},
 	{"connections", theDatabase, (*examination).checkPool},

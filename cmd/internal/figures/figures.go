@@ -5,6 +5,7 @@ package figures
 import (
 	"cmp"
 	"context"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -33,6 +34,8 @@ type Sources struct {
 	PoolStats func() pg.Stats
 	// Figures counts what waits, within so long.
 	Figures func(context.Context, time.Duration) (doctor.Figures, error)
+	// Replica is the state of the standby, false where there is none; nil is none.
+	Replica func() (pg.ReplicaState, bool)
 	// Cell is shown where it is one of several.
 	Cell domain.Cell
 }
@@ -42,7 +45,7 @@ func SourcesOf(ctx context.Context, d *db.DB) (Sources, error) {
 	cell, err := d.Cell(ctx)
 	return Sources{Clock: d.Now, PoolStats: d.Stats, Figures: func(ctx context.Context, within time.Duration) (doctor.Figures, error) {
 		return doctor.CountFigures(ctx, d, within)
-	}, Cell: cell}, err
+	}, Replica: d.Replica, Cell: cell}, err
 }
 
 // NewRegistry returns the metrics that every process has: of the runtime, the
@@ -110,6 +113,9 @@ var (
 	webhooksDesc = Describe("webhooks", "Subscriptions by status: active, paused or disabled.", "status")
 	failingDesc  = Describe("webhook_failing_seconds",
 		"Since when the deliveries of a subscription fail and none succeeded: the 20 longest.", "webhook")
+	usedDesc = Describe("replica_used", "1 where the standby could be read when it was last asked, else 0.")
+	lagDesc  = Describe("replica_lag_seconds",
+		"0 where the standby had replayed everything when it was last asked, else how old the newest of it may be; +Inf where that is unknown.")
 	publishedDesc = Describe("events_published_total", "Events that were published, by all processes.")
 )
 
@@ -117,7 +123,7 @@ var (
 var figureDescs = []*prometheus.Desc{
 	poolDesc, maxDesc, waitsDesc, waitedDesc, upDesc, mailDesc, oldestDesc, jobsDesc, oldestJobDesc, leaderDesc, syncsDesc,
 	oldestSyncDesc, directoriesDesc, reportsDesc, oldestReportDesc, eventsDesc, oldestEventDesc, publishedDesc,
-	deliveriesDesc, lateDesc, webhooksDesc, failingDesc,
+	deliveriesDesc, lateDesc, webhooksDesc, failingDesc, usedDesc, lagDesc,
 }
 
 // Describe sends the descriptions of all figures.
@@ -145,6 +151,27 @@ func (f *figures) Collect(to chan<- prometheus.Metric) {
 	for _, m := range f.counted {
 		to <- m
 	}
+	f.replica(to)
+}
+
+// replica sends what is known of the standby, which the count has asked.
+func (f *figures) replica(to chan<- prometheus.Metric) {
+	if f.Replica == nil {
+		return
+	}
+	state, ok := f.Replica()
+	if !ok {
+		return
+	}
+	used, lag := 0.0, math.Inf(1)
+	switch {
+	case state.Used:
+		used, lag = 1, 0
+	case !state.AsOf.IsZero():
+		lag = max(0, f.Clock().Sub(state.AsOf)).Seconds()
+	}
+	to <- prometheus.MustNewConstMetric(usedDesc, prometheus.GaugeValue, used)
+	to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, lag)
 }
 
 // count asks the database.

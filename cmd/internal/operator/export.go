@@ -42,35 +42,47 @@ func (c Export) Run(ctx context.Context, s cli.Env) error {
 			}
 		}
 
-		objects, err := c.objects(s)
-		if err != nil {
-			return err
-		}
-		signals, err := output.NewFile(c.Signals, nil)
-		if err != nil {
-			return errors.Join(err, objects.Drop())
-		}
-
-		start, lines := time.Now(), 0
-		err = transfer.Export(ctx, d, partner, transfer.Output{Objects: objects.To, Signals: signals.To},
-			func(object string, n int, done bool) {
-				switch {
-				case done:
-					lines += n
-					fmt.Fprintf(s.Err, "%s: %d lines\n", object, n)
-				case n%output.LinesBetween == 0:
-					fmt.Fprintf(s.Err, "%s: %d lines so far\n", object, n)
-				}
-			})
-		if err != nil {
-			return errors.Join(err, objects.Drop(), signals.Drop())
-		}
-		if err := errors.Join(signals.Keep(), objects.Keep()); err != nil {
-			return err
-		}
-		fmt.Fprintf(s.Err, "%d lines in %s\n", lines, time.Since(start).Round(time.Millisecond))
-		return nil
+		var cut error
+		return d.FromReplica(ctx, func(ctx context.Context) error {
+			if cut != nil && c.File == "-" {
+				return fmt.Errorf("%w: what was written is not complete, and cannot be taken back: export again, to a file", cut)
+			}
+			cut = c.export(ctx, s, d, partner)
+			return cut
+		})
 	})
+}
+
+// export writes the objects of a partner.
+func (c Export) export(ctx context.Context, s cli.Env, d *db.DB, of domain.PartnerID) error {
+	objects, err := c.objects(s)
+	if err != nil {
+		return err
+	}
+	signals, err := output.NewFile(c.Signals, nil)
+	if err != nil {
+		return errors.Join(err, objects.Drop())
+	}
+
+	start, lines := time.Now(), 0
+	err = transfer.Export(ctx, d, of, transfer.Output{Objects: objects.To, Signals: signals.To},
+		func(object string, n int, done bool) {
+			switch {
+			case done:
+				lines += n
+				fmt.Fprintf(s.Err, "%s: %d lines\n", object, n)
+			case n%output.LinesBetween == 0:
+				fmt.Fprintf(s.Err, "%s: %d lines so far\n", object, n)
+			}
+		})
+	if err != nil {
+		return errors.Join(err, objects.Drop(), signals.Drop())
+	}
+	if err := errors.Join(signals.Keep(), objects.Keep()); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.Err, "%d lines in %s\n", lines, time.Since(start).Round(time.Millisecond))
+	return nil
 }
 
 func (c Export) objects(s cli.Env) (*output.File, error) {

@@ -78,7 +78,11 @@ func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 
 		fmt.Fprintf(s.Err, "making %s of %s\n", r.Type, t.Name)
 		began := time.Now()
-		size, err := output.WriteFile(c.Out, func(file *bufio.Writer) error { return renderer.Write(ctx, file, t, r) })
+		var size int64
+		err = d.FromReplica(ctx, func(ctx context.Context) (err error) {
+			size, err = output.WriteFile(c.Out, func(file *bufio.Writer) error { return renderer.Write(ctx, file, t, r) })
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("the report was not made: %w", err)
 		}

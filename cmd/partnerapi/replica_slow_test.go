@@ -1,0 +1,246 @@
+//go:build slow
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+)
+
+// What a server's log has of an export, of a report, and of the figures of metrics.
+const (
+	exportRead  = "DECLARE rows_"
+	reportRead  = "FROM risk_history"
+	figuresRead = "AS oldest_report"
+)
+
+// replicated is a demonstration on a primary with an asynchronous standby, which is given
+// by --replica-url.
+type replicated struct {
+	t                *testing.T
+	primary, standby *node
+	flags            []string
+	service          *running
+	client           string // the path of one
+}
+
+func newReplicated(t *testing.T) *replicated {
+	p := newPostgres(t)
+	f := &replicated{t: t, primary: p.primary("a", "logging_collector = on", "log_directory = 'log'", "log_filename = 'said'",
+		"log_statement = 'all'", "max_standby_streaming_delay = 0")}
+	url := "--database-url=" + reach(f.primary)
+	must(t, "migrate", url)
+	f.standby = f.primary.standby("b")
+	f.flags = []string{url, "--replica-url=" + f.standby.reader()}
+	f.service = serving(t, append(f.flags, "--encryption-key="+freshKey(t), "--demo", "--release=latest")...)
+	clients := into[struct{ Data []identified }](f.service.get("/v2/clients?limit=1", "pk_demo_all").want(http.StatusOK))
+	f.client = "/v2/clients/" + clients.Data[0].ID
+	return f
+}
+
+// reader is the address of the database at a server, whether it takes writes or not.
+func (n *node) reader() string { return strings.ReplaceAll(reach(n), "read-write", "any") }
+
+// said returns what a server's log has from an offset on, and where it ends.
+func (n *node) said(from int) (string, int) {
+	n.t.Helper()
+	text, err := os.ReadFile(filepath.Join(n.data(), "log", "said"))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return string(text[from:]), len(text)
+}
+
+// reads wants a statement to be in the log of the standby while do is done, and after
+// that not in the primary's.
+func (f *replicated) reads(statement string, do func()) {
+	f.t.Helper()
+	_, onPrimary := f.primary.said(0)
+	_, onStandby := f.standby.said(0)
+	do()
+	f.await("the standby reads "+statement, func() bool {
+		said, _ := f.standby.said(onStandby)
+		return strings.Contains(said, statement)
+	})
+	if said, _ := f.primary.said(onPrimary); strings.Contains(said, statement) {
+		f.t.Errorf("the primary reads %s", statement)
+	}
+}
+
+func (f *replicated) await(what string, is func() bool) {
+	f.t.Helper()
+	for deadline := time.Now().Add(patience); !is(); <-time.After(retryPause) {
+		if time.Now().After(deadline) {
+			f.t.Fatalf("it does not come about: %s\n%s", what, f.service.logs)
+		}
+	}
+}
+
+// export makes a client and returns an export, which must have it.
+func (f *replicated) export(name string) result {
+	f.t.Helper()
+	f.service.do("POST", "/v2/clients", "pk_demo_all", fields{"name": name}).want(http.StatusCreated)
+	r := command(f.t, append([]string{"export"}, f.flags...)...)
+	if r.code != 0 || !strings.Contains(r.out, name) {
+		f.t.Errorf("an export without %s: exit %d, %s", name, r.code, r.err)
+	}
+	return r
+}
+
+// report has a report made.
+func (f *replicated) report() {
+	f.t.Helper()
+	made := f.service.do("POST", f.client+"/reports", "pk_demo_all", fields{"type": "risk_overview", "format": "xlsx"})
+	path := f.client + "/reports/" + into[identified](made.want(http.StatusCreated)).ID
+	f.await("a report is made", func() bool {
+		return into[struct{ Status string }](f.service.get(path, "pk_demo_all").want(http.StatusOK)).Status == "ready"
+	})
+}
+
+var replicaFigures = regexp.MustCompile(`(?m)^partnerapi_(replica_used|replica_lag_seconds|database_up) (\S+)$`)
+
+// figures are those of the standby and the database.
+func (f *replicated) figures() map[string]string {
+	f.t.Helper()
+	_, text := read(f.t, f.service.address+"/metrics")
+	found := map[string]string{}
+	for _, m := range replicaFigures.FindAllStringSubmatch(text, -1) {
+		found[m[1]] = m[2]
+	}
+	return found
+}
+
+// leftAlone wants the work to go on without the standby, for a reason, and metrics and
+// doctor to say so.
+func (f *replicated) leftAlone(why string) {
+	f.t.Helper()
+	if r := f.export("Made while " + why); !strings.Contains(r.err, "left alone") || !strings.Contains(r.err, why) {
+		f.t.Errorf("the export does not say %q: %s", why, r.err)
+	}
+	var got map[string]string
+	f.await("metrics have no standby", func() bool { got = f.figures(); return got["replica_used"] == "0" })
+	if got["database_up"] != "1" || got["replica_lag_seconds"] == "0" {
+		f.t.Errorf("figures: %v", got)
+	}
+	f.report()
+	if r := command(f.t, append([]string{"doctor"}, f.flags...)...); !strings.Contains(r.out, "\nfail  standby ") || !strings.Contains(r.out, why) {
+		f.t.Errorf("doctor: %s", r.out)
+	}
+}
+
+// TestReplica: reports, exports and figures are read from a standby, and miss nothing
+// that was written before. One that is behind, gone or promoted is left alone until it is
+// back.
+func TestReplica(t *testing.T) {
+	t.Parallel()
+	f := newReplicated(t)
+	used := func() bool {
+		got := f.figures()
+		return got["replica_used"] == "1" && got["replica_lag_seconds"] == "0" && got["database_up"] == "1"
+	}
+	f.reads(figuresRead, func() { f.await("metrics have a standby", used) })
+	f.reads(reportRead, f.report)
+	f.reads(exportRead, func() {
+		for n := range 5 {
+			f.export(fmt.Sprintf("Written just before %d", n))
+		}
+	})
+	same := must(t, append([]string{"export"}, f.flags...)...) == must(t, "export", f.flags[0])
+	if !same {
+		t.Error("the exports of the standby and the primary differ")
+	}
+	const feedback = "\nwarn  standby "
+	if r := command(t, append([]string{"doctor"}, f.flags...)...); !strings.Contains(r.out, feedback) {
+		t.Errorf("doctor without hot_standby_feedback: %s", r.out)
+	}
+	f.standby.exec("ALTER SYSTEM SET hot_standby_feedback = on")
+	f.standby.exec("SELECT pg_reload_conf()")
+	if r := command(t, append([]string{"doctor"}, f.flags...)...); !strings.Contains(r.out, "\nok    standby ") {
+		t.Errorf("doctor: %s", r.out)
+	}
+
+	f.standby.exec("SELECT pg_wal_replay_pause()")
+	f.leftAlone("the standby has not replayed in time")
+	f.standby.exec("SELECT pg_wal_replay_resume()")
+	f.await("the standby is used again", used)
+
+	f.standby.kill()
+	f.leftAlone("reach the standby")
+	f.standby.start()
+	f.await("the standby is used again", used)
+	f.reads(reportRead, f.report)
+
+	f.standby.types(`pg_ctl promote --pgdata="$STANDBY_DATA"`, "STANDBY_DATA="+f.standby.data())
+	f.leftAlone("the server is no standby")
+	f.service.finish()
+	if logs := f.service.logs.String(); strings.Contains(logs, "level=ERROR") || strings.Count(logs, "the standby is read") != 3 ||
+		strings.Count(logs, "the standby is left alone") != 3 {
+		t.Error(logs)
+	}
+}
+
+// TestReplicaConflict: what the standby cuts off, as the primary has cleaned up what it
+// reads, begins anew on the primary.
+func TestReplicaConflict(t *testing.T) {
+	t.Parallel()
+	p := newPostgres(t)
+	primary := p.primary("a", "max_standby_streaming_delay = 0")
+	standby := primary.standby("b")
+	d, err := db.Open(reach(primary), db.WithReplica(standby.reader(), slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, text := range []string{"CREATE TABLE counted AS SELECT generate_series(1, 100) AS n", "VACUUM counted"} {
+		if _, err := pg.Exec(t.Context(), d, "make a table", pg.SQL(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var standbys []bool
+	var left int
+	err = d.FromReplica(t.Context(), func(ctx context.Context) error {
+		return d.Snapshot(ctx, func(ctx context.Context) error {
+			recovers, err := pg.One[bool](ctx, d, "ask", pg.SQL("SELECT pg_is_in_recovery() FROM counted LIMIT 1"))
+			if err != nil {
+				return err
+			}
+			if standbys = append(standbys, recovers); recovers {
+				conflict(primary, standby)
+			}
+			left, err = pg.One[int](ctx, d, "count", pg.SQL("SELECT count(*) FROM counted"))
+			return err
+		})
+	})
+	if state, _ := d.Replica(); err != nil || fmt.Sprint(standbys) != "[true false]" || left != 50 || state.Used {
+		t.Errorf("%v; on standbys: %v; %d rows are left; %+v", err, standbys, left, state)
+	}
+}
+
+// conflict cleans up on the primary what a snapshot of the standby reads, and returns when
+// the standby has replayed that.
+func conflict(primary, standby *node) {
+	at := strings.ReplaceAll(primary.admin(), "/postgres?", "/partnerapi?")
+	var end string
+	primary.with(at, func(conn *pgx.Conn) error {
+		for _, text := range []string{"DELETE FROM counted WHERE n <= 50", "VACUUM counted", "CREATE TABLE written_after ()"} {
+			if _, err := conn.Exec(primary.t.Context(), text); err != nil {
+				return err
+			}
+		}
+		return conn.QueryRow(primary.t.Context(), "SELECT pg_current_wal_flush_lsn()::text").Scan(&end)
+	})
+	standby.until("SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn", end)
+}
