@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -18,6 +19,8 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
+	"partnerapi/domain"
+	"partnerapi/platform/report"
 )
 
 // What a server's log has of an export, of a report, and of the figures of metrics.
@@ -192,18 +195,30 @@ func TestReplica(t *testing.T) {
 	}
 }
 
-// TestReplicaConflict: what the standby cuts off, as the primary has cleaned up what it
-// reads, begins anew on the primary.
-func TestReplicaConflict(t *testing.T) {
+// TestReplicaCutOff: what the standby cuts off begins anew on the primary, by a conflict
+// with what it replays as by the loss of a connection.
+func TestReplicaCutOff(t *testing.T) {
 	t.Parallel()
 	p := newPostgres(t)
 	primary := p.primary("a", "max_standby_streaming_delay = 0")
+	must(t, "migrate", "--database-url="+reach(primary))
+	must(t, "seed", "--clients=1", "--users=5", "--database-url="+reach(primary))
 	standby := primary.standby("b")
-	d, err := db.Open(reach(primary), db.WithReplica(standby.reader(), slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
+	open := func() *db.DB {
+		d, err := db.Open(reach(primary), db.WithReplica(standby.reader(), slog.New(slog.DiscardHandler)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = d.Close() })
+		return d
 	}
-	defer d.Close()
+	cutByConflict(open(), primary, standby)
+	cutReport(open(), standby)
+}
+
+// cutByConflict reads a table that is cleaned up meanwhile.
+func cutByConflict(d *db.DB, primary, standby *node) {
+	t := primary.t
 	for _, text := range []string{"CREATE TABLE counted AS SELECT generate_series(1, 100) AS n", "VACUUM counted"} {
 		if _, err := pg.Exec(t.Context(), d, "make a table", pg.SQL(text)); err != nil {
 			t.Fatal(err)
@@ -211,7 +226,7 @@ func TestReplicaConflict(t *testing.T) {
 	}
 	var standbys []bool
 	var left int
-	err = d.FromReplica(t.Context(), func(ctx context.Context) error {
+	err := d.FromReplica(t.Context(), func(ctx context.Context) error {
 		return d.Snapshot(ctx, func(ctx context.Context) error {
 			recovers, err := pg.One[bool](ctx, d, "ask", pg.SQL("SELECT pg_is_in_recovery() FROM counted LIMIT 1"))
 			if err != nil {
@@ -243,4 +258,63 @@ func conflict(primary, standby *node) {
 		return conn.QueryRow(primary.t.Context(), "SELECT pg_current_wal_flush_lsn()::text").Scan(&end)
 	})
 	standby.until("SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn", end)
+}
+
+// cutReport makes a report whose connection to the standby is lost when half of it is
+// written: of the file only what the primary said is left.
+func cutReport(d *db.DB, standby *node) {
+	t := standby.t
+	id, err := pg.One[domain.ClientID](t.Context(), d, "find a client", pg.SQL("SELECT id FROM clients LIMIT 1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := domain.Report{
+		ID: db.NewID[domain.ReportKind](), Client: id, Type: domain.RiskOverview, Format: domain.XLSX,
+		Status: domain.ReportPending, CreatedAt: d.Now(), UpdatedAt: d.Now(),
+	}
+	err = d.Change(t.Context(), func(ctx context.Context, c *db.Change) error {
+		of, err := d.AnyTenant(ctx, id)
+		if err != nil {
+			return err
+		}
+		return of.InsertReport(ctx, c, r)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	store, err := report.OpenStore(t.Context(), "", t.TempDir(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := report.NewWorker(d, store, cutOff{standby}, log, report.Observer{}).Process(t.Context(), id, r.ID)
+	if err != nil || outcome != report.Made {
+		t.Fatal(outcome, err)
+	}
+	file, err := store.Open(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if text, err := io.ReadAll(file); err != nil || string(text) != "of a standby: false" {
+		t.Errorf("the file is %q, %v", text, err)
+	}
+}
+
+// cutOff writes where a report is read, and ends the connections to the standby then.
+type cutOff struct{ standby *node }
+
+func (c cutOff) Write(ctx context.Context, w io.Writer, of *db.Tenant, _ domain.Report) error {
+	return of.Snapshot(ctx, func(ctx context.Context, of *db.Tenant) error {
+		recovers, err := pg.One[bool](ctx, of.DB(), "ask", pg.SQL("SELECT pg_is_in_recovery()"))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "of a standby: %v", recovers)
+		if recovers {
+			c.standby.exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'partnerapi'")
+		}
+		_, err = pg.One[int](ctx, of.DB(), "ask again", pg.SQL("SELECT count(*) FROM users"))
+		return err
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"regexp"
 	"strings"
@@ -78,6 +79,8 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 	t.Parallel()
 	now, counts := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC), 0
 	var away error
+	var standby pg.ReplicaState
+	var replicated bool
 	registry := figures.NewRegistry(version, figures.Sources{
 		Clock:     func() time.Time { return now },
 		PoolStats: func() pg.Stats { return pg.Stats{InUse: 3, Idle: 4, Max: 20} },
@@ -96,6 +99,7 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 				Reports:     8, OldestReport: now.Add(-time.Second), Events: 9, Published: 10,
 			}, away
 		},
+		Replica: func() (pg.ReplicaState, bool) { return standby, replicated },
 	})
 	value := func(name string, labels ...string) float64 {
 		t.Helper()
@@ -150,6 +154,17 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 	now = now.Add(figures.Age)
 	want(2, "mails", "simulation", "failed")
 	want(1, "database_up")
+
+	want(-1, "replica_used")
+	replicated = true
+	want(0, "replica_used")
+	want(math.Inf(1), "replica_lag_seconds")
+	standby = pg.ReplicaState{Fault: errors.New("behind"), AsOf: now.Add(-time.Minute)}
+	want(0, "replica_used")
+	want(60, "replica_lag_seconds")
+	standby.Used = true
+	want(1, "replica_used")
+	want(0, "replica_lag_seconds")
 
 	now, away = now.Add(figures.Age), errors.New("away")
 	want(0, "database_up")
