@@ -97,7 +97,8 @@ func newFailover(t *testing.T) *failover {
 	f.office = openPostOffice(t, func(_ letter, take func()) bool { take(); return true })
 	f.events = newInbox(t)
 	args := []string{
-		"--database-url=" + reach(f.primary, f.was), "--encryption-key=" + freshKey(t),
+		"--database-url=" + reach(f.primary, f.was),
+		"--replica-url=" + strings.ReplaceAll(reach(f.primary, f.was), "read-write", "standby"), "--encryption-key=" + freshKey(t),
 		"--webhook-allow-private", "--webhook-ca=" + f.events.ca,
 	}
 	for range 2 {
@@ -113,6 +114,7 @@ func newFailover(t *testing.T) *failover {
 	}
 	f.replicas[0].do("POST", "/v2/webhooks", f.writers[0].key,
 		fields{"url": f.events.server.URL, "events": []string{"client.created", "user.created"}}).want(http.StatusCreated)
+	f.checkReplica()
 	return f
 }
 
@@ -354,11 +356,26 @@ func (f *failover) check() {
 		return err
 	})
 	f.checkSent(made)
+	f.checkReplica()
 	for _, r := range append(f.replicas, f.work) {
 		if status, body := read(f.t, r.address+"/readyz"); status != http.StatusOK {
 			f.t.Errorf("not ready: %d %s", status, body)
 		}
 		r.finish()
+	}
+}
+
+// checkReplica wants the standby to be read, whichever server that is.
+func (f *failover) checkReplica() {
+	f.t.Helper()
+	for deadline := time.Now().Add(patience); ; <-time.After(retryPause) {
+		_, text := read(f.t, f.work.address+"/metrics")
+		if strings.Contains(text, "\npartnerapi_replica_used 1\n") {
+			return
+		}
+		if time.Now().After(deadline) {
+			f.t.Fatalf("the standby is not read:\n%s", f.work.logs)
+		}
 	}
 }
 
