@@ -132,6 +132,7 @@ func (g *generator) newDemoClients(partner domain.PartnerID, list []demoClient) 
 		} else {
 			g.addStandardData(c)
 		}
+		c.count(c.users, g.today)
 		c.computeTotals(g.today)
 		g.addScoreHistory(c)
 		clients[i] = c
@@ -154,8 +155,8 @@ func (g *generator) addStandardData(c *client) {
 				g.between(40, 200))
 		}
 	}
-	g.addHistory(c, 45)
-	g.recordEmails(c)
+	g.addHistory(c, c.users, 45)
+	g.recordEmails(c, c.users)
 }
 
 // demoKeys adds the demonstration's API keys.

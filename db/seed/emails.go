@@ -23,10 +23,10 @@ var subjects = map[domain.MessageType]string{
 	"admin-invite":    "You are invited to the dashboard",
 }
 
-// recordEmails records the mails that the service sent to the users of a client
+// recordEmails records the mails that the service sent to some users of a client
 // because of what happened to them.
-func (g *generator) recordEmails(c *client) {
-	for _, u := range c.users {
+func (g *generator) recordEmails(c *client, users []*user) {
+	for _, u := range users {
 		var invited time.Time
 		for i := range u.training {
 			a := &u.training[i]

@@ -67,9 +67,9 @@ func (g *generator) behaviour() behaviour {
 }
 
 // addHistory adds training, simulations, reported emails and exposures to each
-// user of a client. Simulations are about every days apart.
-func (g *generator) addHistory(c *client, every int) {
-	for _, u := range c.users {
+// of some users of a client. Simulations are about every days apart.
+func (g *generator) addHistory(c *client, users []*user, every int) {
+	for _, u := range users {
 		t := g.behaviour()
 		for _, l := range g.catalogue.program {
 			g.addAssignments(u, l, t, u.CreatedAt, nil)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -15,11 +16,16 @@ import (
 // LargePartner is the partner that seeded clients belong to.
 const LargePartner = "Seed Partner"
 
-// Size says how much is to be seeded. Users are those of all clients together.
-type Size struct{ Clients, Users int }
+// Size says how much is to be seeded. Users are those of all clients together. With
+// Mails, the mails that they were sent are recorded too, some 18 for each user; all
+// else is the same without them.
+type Size struct {
+	Clients, Users int
+	Mails          bool
+}
 
-// batchUsers is how many users are held in memory before they are written; the
-// users of one client are never parted.
+// batchUsers is how many users the clients of a batch have, but for the last client,
+// which may have any number.
 const batchUsers = 4000
 
 // Large adds clients with users, their training and phishing results, and some
@@ -81,35 +87,53 @@ func (r *largeRun) openPartner(ctx context.Context) (err error) {
 	return err
 }
 
-// write makes the clients in batches and writes each while the next is made.
+// part is what is written at once, in this order: clients with what they have before
+// their users, users with all that happened to them, and what clients have when all
+// their users are written.
+type part struct {
+	begun []*client
+	users []*user
+	ended []*client
+}
+
+// write makes the clients and writes each part while the next is made.
 func (r *largeRun) write(ctx context.Context, progress func(done, total int)) error {
 	group, ctx := errgroup.WithContext(ctx)
-	batches := make(chan []*client)
+	parts := make(chan part)
 	group.Go(func() error {
-		defer close(batches)
-		return r.batches(ctx, batches)
+		defer close(parts)
+		return r.batches(func(p part) error {
+			select {
+			case parts <- p:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
 	})
 	group.Go(func() error {
 		done, total := 0, r.size.Clients+r.size.Users
-		for batch := range batches {
-			if err := r.writer.clients(ctx, batch, r.catalogue.program); err != nil {
-				return err
+		for p := range parts {
+			r.writer.begin(ctx, p.begun, r.catalogue.program)
+			r.writer.users(ctx, p.users)
+			r.writer.end(ctx, p.ended)
+			if r.writer.err != nil {
+				return r.writer.err
 			}
-			done += len(batch)
-			for _, c := range batch {
-				done += len(c.users)
+			if n := len(p.begun) + len(p.users); n > 0 {
+				done += n
+				progress(done, total)
 			}
-			progress(done, total)
 		}
 		return nil
 	})
 	return group.Wait()
 }
 
-// batches makes the clients.
-func (r *largeRun) batches(ctx context.Context, batches chan<- []*client) error {
+// batches makes the clients, those of some users together in a batch.
+func (r *largeRun) batches(send func(part) error) error {
 	sizes := usersByClient(r.size)
-	var batch []*client
+	var batch []*growing
 	users := 0
 	for i, n := range sizes {
 		batch = append(batch, r.client(i, n))
@@ -117,14 +141,39 @@ func (r *largeRun) batches(ctx context.Context, batches chan<- []*client) error 
 		if users < batchUsers && i < len(sizes)-1 {
 			continue
 		}
-		select {
-		case batches <- batch:
-			batch, users = nil, 0
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := r.batch(batch, send); err != nil {
+			return err
 		}
+		batch, users = nil, 0
 	}
 	return nil
+}
+
+// batch gives the users of some clients their history, some users at a time: no more
+// of it is in memory.
+func (r *largeRun) batch(batch []*growing, send func(part) error) error {
+	clients := make([]*client, len(batch))
+	for i, c := range batch {
+		clients[i] = c.client
+	}
+	if err := send(part{begun: clients}); err != nil {
+		return err
+	}
+	var some []*user
+	for _, c := range batch {
+		for len(c.users) > 0 {
+			some = append(some, c.next(copyAtOnce-len(some))...)
+			if len(some) == copyAtOnce {
+				if err := send(part{users: some}); err != nil {
+					return err
+				}
+				some = nil
+			}
+		}
+		c.computeTotals(r.today)
+		c.g.addScoreHistory(c.client)
+	}
+	return send(part{users: some, ended: clients})
 }
 
 // usersByClient deals users out to clients as in life: the client of rank r has a
@@ -161,9 +210,16 @@ var (
 		"Insurance", "Legal", "Logistics", "Media", "Pharmacy", "Textiles"}
 )
 
+// growing is a client whose users have no history yet.
+type growing struct {
+	*client
+	g     *generator
+	mails *generator // nil where no mails are recorded
+}
+
 // client makes one client of so many users. The i-th of a run is as old as its
 // place says, so that the first is the oldest.
-func (r *largeRun) client(i, users int) *client {
+func (r *largeRun) client(i, users int) *growing {
 	number := r.existing + i + 1
 	g := &generator{random: newRandom(largeStream, number), today: r.today, catalogue: r.catalogue}
 	industry := oneOf(g.random, secondWords)
@@ -182,8 +238,24 @@ func (r *largeRun) client(i, users int) *client {
 		g.addCollection(c, "New starters", "", domain.ByDashboard, everybody[len(everybody)*9/10:])
 		g.addPolicy(c, "Acceptable use", domain.TenantScope, c.ID, 2, everybody[:len(everybody)/4])
 	}
-	g.addHistory(c, 60)
-	c.computeTotals(r.today)
-	g.addScoreHistory(c)
-	return c
+	grown := &growing{client: c, g: g}
+	if r.size.Mails {
+		grown.mails = &generator{random: newRandom(mailStream, number), today: r.today, catalogue: r.catalogue}
+	}
+	return grown
+}
+
+// next gives the next users their history, n of them or as many as there are, and takes
+// them from the client.
+func (c *growing) next(n int) []*user {
+	n = min(n, len(c.users))
+	some := slices.Clone(c.users[:n])
+	clear(c.users[:n])
+	c.users = c.users[n:]
+	c.g.addHistory(c.client, some, 60)
+	if c.mails != nil {
+		c.mails.recordEmails(c.client, some)
+	}
+	c.count(some, c.g.today)
+	return some
 }

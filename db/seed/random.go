@@ -21,6 +21,7 @@ type random struct {
 const (
 	demoStream uint64 = 1 + iota
 	largeStream
+	mailStream
 )
 
 func newRandom(stream uint64, number int) *random {

@@ -13,6 +13,7 @@ import (
 // filled in by computeTotals.
 type client struct {
 	db.ClientRow
+	figures
 	domain      string // of its users' emails
 	groups      []db.GroupRow
 	users       []*user

@@ -8,39 +8,69 @@ import (
 	"partnerapi/domain"
 )
 
-// computeTotals derives what is stored of a client and its users beside their rows:
-// scores, counters, next courses and the summary. The rules are those by which db keeps
-// the same values.
-func (c *client) computeTotals(today domain.Date) {
-	for _, u := range c.users {
+// figures are what the summary of a client is computed from, beside its own counters.
+type figures struct {
+	scores               int
+	days90, days365, all mails // by when they were sent
+}
+
+// mails are numbers of simulated mails.
+type mails struct{ sent, clicked, reported int }
+
+// count derives what is stored of some users beside their rows: scores, counters and
+// next courses. It adds them to the figures of their client; each must be counted once.
+func (c *client) count(users []*user, today domain.Date) {
+	for _, u := range users {
 		u.computeTotals(today)
 		c.UpdatedAt = latestTime(c.UpdatedAt, u.UpdatedAt)
+		c.countMails(u.simulations, today)
+		if u.Status != domain.Active {
+			c.UsersInactive++
+			continue
+		}
+		c.UsersActive++
+		c.scores += u.Score
+		countIf(&c.HighRiskUsers, u.Score < domain.HighRiskBelow)
+		countIf(&c.OverdueUsers, !u.NextDueOn.IsZero() && u.NextDueOn.Before(today))
 	}
+}
+
+func (c *client) countMails(simulations []simulation, today domain.Date) {
+	for i := range simulations {
+		s := &simulations[i]
+		c.all.count(s, 1<<20, today)
+		c.days365.count(s, 365, today)
+		c.days90.count(s, 90, today)
+	}
+}
+
+// count adds a mail that was sent within the last days, today included.
+func (m *mails) count(s *simulation, days int, today domain.Date) {
+	if s.sentWithin(days, today) {
+		m.sent++
+		countIf(&m.clicked, s.countsAsClick())
+		countIf(&m.reported, s.Reported)
+	}
+}
+
+// computeTotals derives what is stored of a client, all of whose users were counted. The
+// rules are those by which db keeps the same values.
+func (c *client) computeTotals(today domain.Date) {
 	for _, f := range c.frameworks {
 		c.FrameworkIDs = append(c.FrameworkIDs, f.FrameworkID)
 	}
 	slices.Sort(c.FrameworkIDs)
 	c.FrameworkIDs = slices.Compact(c.FrameworkIDs)
 
-	scores := 0
-	for _, u := range c.users {
-		if u.Status != domain.Active {
-			c.UsersInactive++
-			continue
-		}
-		c.UsersActive++
-		scores += u.Score
-		countIf(&c.HighRiskUsers, u.Score < domain.HighRiskBelow)
-		countIf(&c.OverdueUsers, !u.NextDueOn.IsZero() && u.NextDueOn.Before(today))
-	}
 	empty := domain.EmptySummary(today.AddDays(-1).Time()) // stale: the first read stores what the risk is made of
 	c.SummarizedAt, c.OnTrackRate = empty.At, empty.OnTrackRate
-	c.AverageScore = domain.AverageScore(scores, c.UsersActive)
+	c.AverageScore = domain.AverageScore(c.scores, c.UsersActive)
 	if c.UsersActive > 0 {
 		c.OnTrackRate = domain.Percent(c.UsersActive-c.OverdueUsers, c.UsersActive)
-		c.ClickRate90d, c.ReportRate90d = c.phishingRates(today, 90)
-		c.ClickRate365d, _ = c.phishingRates(today, 365)
-		c.ClickRateTotal, _ = c.phishingRates(today, 1<<20)
+		c.ClickRate90d = domain.Percent(c.days90.clicked, c.days90.sent)
+		c.ReportRate90d = domain.Percent(c.days90.reported, c.days90.sent)
+		c.ClickRate365d = domain.Percent(c.days365.clicked, c.days365.sent)
+		c.ClickRateTotal = domain.Percent(c.all.clicked, c.all.sent)
 	}
 }
 
@@ -48,21 +78,6 @@ func countIf(n *int, happened bool) {
 	if happened {
 		*n++
 	}
-}
-
-// phishingRates are those of the mails of the last days, today included.
-func (c *client) phishingRates(today domain.Date, days int) (clicks, reports float64) {
-	var sent, clicked, reported int
-	for _, u := range c.users {
-		for i := range u.simulations {
-			if mail := &u.simulations[i]; mail.sentWithin(days, today) {
-				sent++
-				countIf(&clicked, mail.countsAsClick())
-				countIf(&reported, mail.Reported)
-			}
-		}
-	}
-	return domain.Percent(clicked, sent), domain.Percent(reported, sent)
 }
 
 func (s *simulation) sentWithin(days int, today domain.Date) bool {

@@ -46,9 +46,17 @@ func (w *writer) exec(ctx context.Context, doing, query string, args ...any) {
 	}
 }
 
-// clients writes clients with all their rows, a table at a time in the order of
-// the foreign keys. computeTotals must have been called.
+// clients writes clients with all their rows.
 func (w *writer) clients(ctx context.Context, clients []*client, program []courseSpec) error {
+	w.begin(ctx, clients, program)
+	w.users(ctx, flat(clients, func(c *client) []*user { return c.users }))
+	w.end(ctx, clients)
+	return w.err
+}
+
+// begin writes clients with what they have before their users, a table at a time in the
+// order of the foreign keys.
+func (w *writer) begin(ctx context.Context, clients []*client, program []courseSpec) {
 	copyRows(ctx, w, clients, func(c *client) []db.ClientRow { return just(c.ClientRow) })
 	w.exec(ctx, "count the clients of partners", `UPDATE partners AS p SET client_count =
 		(SELECT count(*) FROM clients AS c WHERE c.partner_id = p.id AND c.archived_at IS NULL)`)
@@ -60,19 +68,24 @@ func (w *writer) clients(ctx context.Context, clients []*client, program []cours
 		}
 		return rows
 	})
-	copyRows(ctx, w, clients, func(c *client) []dayScore { return c.history })
 	copyRows(ctx, w, clients, func(c *client) []db.FrameworkRow { return c.frameworks })
 	copyRows(ctx, w, clients, func(c *client) []db.AdminRow { return c.admins })
 	copyRows(ctx, w, clients, func(c *client) []invite { return c.invites })
+}
 
-	w.users(ctx, flat(clients, func(c *client) []*user { return c.users }))
+// end writes what clients have when all their users are written. computeTotals must have
+// been called.
+func (w *writer) end(ctx context.Context, clients []*client) {
+	if w.err == nil {
+		w.err = pg.UpdateRows(ctx, w.db, "sum up clients", flat(clients, func(c *client) []db.ClientRow { return just(c.ClientRow) }))
+	}
+	copyRows(ctx, w, clients, func(c *client) []dayScore { return c.history })
 	w.countResults(ctx, clients)
 	w.collections(ctx, clients)
 	policies := flat(clients, func(c *client) []policy { return c.policies })
 	copyRows(ctx, w, policies, func(p policy) []policyRow { return just(p.policyRow) })
 	copyRows(ctx, w, policies, func(p policy) []signature { return p.signatures })
 	copyRows(ctx, w, clients, func(c *client) []db.ReportRow { return c.reports })
-	return w.err
 }
 
 // users writes users with all that happened to them.
@@ -89,21 +102,25 @@ func (w *writer) users(ctx context.Context, users []*user) {
 }
 
 // countResults writes the counts of the results of clients by template and day. What a
-// mail scanner did counts nowhere, the mail and its report do (decisions 7.3).
+// mail scanner did counts nowhere, the mail and its report do (decisions 7.3). The clients
+// are looked up one by one: the planner knows nothing of the rows that a transaction added,
+// and would read all of them for a few clients.
 func (w *writer) countResults(ctx context.Context, clients []*client) {
 	ids := make([]domain.ClientID, len(clients))
 	for i, c := range clients {
 		ids[i] = c.ID
 	}
 	w.exec(ctx, "count uses of templates", `INSERT INTO template_uses (client_id, template_id, used)
-		SELECT client_id, template_id, count(*) FROM phishing_results WHERE client_id = ANY(?::uuid[]) GROUP BY 1, 2`,
+		SELECT c.id, r.* FROM unnest(?::uuid[]) AS c (id), LATERAL (
+			SELECT template_id, count(*) FROM phishing_results WHERE client_id = c.id GROUP BY 1) AS r`,
 		pg.IDs(ids))
 	w.exec(ctx, "count results by day", `
 		INSERT INTO phishing_days (client_id, day, sent, opened, clicked, reported, credentials_submitted, attachments_opened)
-		SELECT client_id, (sent_at AT TIME ZONE 'UTC')::date, count(*), count(*) FILTER (WHERE status <> 'sent'),
-			count(*) FILTER (WHERE status IN ('attachment_opened', 'clicked', 'credentials_submitted')),
-			count(*) FILTER (WHERE reported), count(credentials_submitted_at), count(attachment_opened_at)
-		FROM phishing_results WHERE client_id = ANY(?::uuid[]) AND sent_at IS NOT NULL GROUP BY 1, 2`, pg.IDs(ids))
+		SELECT c.id, r.* FROM unnest(?::uuid[]) AS c (id), LATERAL (
+			SELECT (sent_at AT TIME ZONE 'UTC')::date, count(*), count(*) FILTER (WHERE status <> 'sent'),
+				count(*) FILTER (WHERE status IN ('attachment_opened', 'clicked', 'credentials_submitted')),
+				count(*) FILTER (WHERE reported), count(credentials_submitted_at), count(attachment_opened_at)
+			FROM phishing_results WHERE client_id = c.id AND sent_at IS NOT NULL GROUP BY 1) AS r`, pg.IDs(ids))
 }
 
 // collections writes those that were deleted too, and deletes them again, so that the

@@ -18,8 +18,9 @@ import (
 // Seed is the command seed, which adds large, made-up data.
 type Seed struct {
 	database.Flags
-	Clients int `required:"" env:"-" help:"How many clients to add; a few are large and most are small."`
-	Users   int `required:"" env:"-" help:"How many users they have together."`
+	Clients int  `required:"" env:"-" help:"How many clients to add; a few are large and most are small."`
+	Users   int  `required:"" env:"-" help:"How many users they have together."`
+	Mails   bool `env:"-" help:"Record the mails that they were sent too, some 18 for each user."`
 }
 
 // Validate refuses sizes that make no sense.
@@ -36,7 +37,7 @@ func (c Seed) Run(ctx context.Context, s cli.Env) error {
 		start := time.Now()
 		show := bar.New(output.Raw(s.Err), "seeding clients and users")
 		show(0, c.Clients+c.Users)
-		err = seed.Large(ctx, d, seed.Size{Clients: c.Clients, Users: c.Users}, show)
+		err = seed.Large(ctx, d, seed.Size{Clients: c.Clients, Users: c.Users, Mails: c.Mails}, show)
 		if ctx.Err() != nil && err != nil {
 			fmt.Fprintln(s.Err) // ends the line of the bar
 			return errors.New("cancelled: nothing was added")
