@@ -13,7 +13,7 @@ TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-slow test-scale test-all test-dates race bench fuzz lint format postgres remove-v1 without-v1 operations rules \
+.PHONY: help build run test test-slow test-scale test-all test-dates race bench bench-large fuzz lint format postgres remove-v1 without-v1 operations rules \
 	examples migrating contract baseline
 
 # The tests behind the build tag slow: their files, names and packages.
@@ -63,6 +63,10 @@ race: $(TEST_SERVER) ## run all tests with the race detector
 bench: postgres ## measure speed and memory, and print a table with ratios (BENCH=-help: what of it)
 	$(GO) -C tools/bench build -o ../out/bench .
 	tools/out/bench $(BENCH)
+
+bench-large: postgres ## measure a million users beside 100,000 (half an hour to fill; BENCH='-data-dir DIR' keeps them, '-soak 1h': growth instead)
+	$(GO) -C tools/bench build -o ../out/bench .
+	tools/out/bench -large $(BENCH)
 
 fuzz: $(TEST_SERVER) ## run every fuzz target for FUZZTIME (10s)
 	@set -e; for package in $$($(GO) list ./...); do \

@@ -41,6 +41,7 @@ type params struct {
 	CA        string // the file of the certificate of endpoints
 	Accounts  int    // of a directory
 	Directory shown
+	Now       time.Time // where the clock stands
 }
 
 // life is what a child does until its context ends. It says one line.
@@ -61,6 +62,7 @@ var children = map[string]life{
 	"directory-google":    directoryOf(openGoogle),
 	"sync":                once(syncClient),
 	"export":              once(exportLines),
+	"refresh":             refreshDaily,
 	"import":              once(importLines),
 }
 
@@ -197,10 +199,12 @@ func (c *child) stop() error {
 
 func (c *child) pid() int { return c.command.Process.Pid }
 
-// peakMB is the most memory that the child ever had resident, in MB of 2^20
-// bytes.
-func (c *child) peakMB() float64 {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(c.pid()) + "/status")
+// peakMB is the most memory that the child ever had resident.
+func (c *child) peakMB() float64 { return peakMB(c.pid()) }
+
+// peakMB is the most memory that a process ever had resident, in MB of 2^20 bytes.
+func peakMB(pid int) float64 {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		fail("read a process's memory, which takes Linux: %w", err)
 	}

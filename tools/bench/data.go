@@ -34,12 +34,11 @@ type data struct {
 
 // openData starts the database and fills it, unless it is full. Half of the users
 // belong to one client.
-func (b *bench) openData(ctx context.Context) {
+func (b *bench) openData(ctx context.Context, size seed.Size) {
 	check(os.MkdirAll(b.dataDir, 0o755))
 	check(os.Chmod(b.dataDir, 0o755)) // the server may run as another user
 	server := must(embedded.Start(ctx, embedded.Config{Dir: filepath.Join(b.dataDir, "postgres"), Log: b.progress}))
 	b.ends = append(b.ends, server.Stop)
-	size := seed.Size{Clients: 1000, Users: b.tenth(100_000)}
 	b.data = &data{db: must(db.Open(server.URL())), url: server.URL(), admin: server.AdminURL(), users: size.Users / 2,
 		all: size.Users, server: server.PID(), progress: b.progress}
 	b.ends = append(b.ends, b.data.db.Close)
@@ -55,12 +54,12 @@ func (d *data) fill(ctx context.Context, size seed.Size) {
 
 	if d.find(ctx); len(d.clients) == 0 {
 		begin := time.Now()
-		for _, part := range []seed.Size{{Clients: 1, Users: d.users},
-			{Clients: size.Clients - 1, Users: size.Users - d.users}} {
+		for _, part := range []seed.Size{{Clients: 1, Users: d.users, Mails: size.Mails},
+			{Clients: size.Clients - 1, Users: size.Users - d.users, Mails: size.Mails}} {
 			check(seed.Large(ctx, d.db, part, bar.New(d.progress, "seeding")))
 		}
-		fmt.Fprintf(d.progress, "seeded %d clients and %d users in %s\n", size.Clients, size.Users,
-			rounded(time.Since(begin)))
+		fmt.Fprintf(d.progress, "seeded %d clients and %d users in %s, with at most %.0f MB of memory\n", size.Clients,
+			size.Users, rounded(time.Since(begin)), peakMB(os.Getpid()))
 		debug.FreeOSMemory()
 		d.find(ctx)
 	}

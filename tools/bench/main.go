@@ -24,6 +24,7 @@ import (
 	"syscall"
 	"time"
 
+	"partnerapi/db/seed"
 	"partnerapi/domain"
 )
 
@@ -43,6 +44,9 @@ type options struct {
 	dataDir  string
 	profiles string
 	only     string
+	large    bool
+	users    int
+	soak     time.Duration
 }
 
 // run measures and prints the table. A command line that begins with a child's name
@@ -59,6 +63,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		"keep the data in this `folder`, and use them again (default: a temporary one)")
 	flags.StringVar(&o.profiles, "profiles", "", "write a CPU profile of the service under each load into this `folder`")
 	flags.StringVar(&o.only, "only", "", "measure only what has this `text` in its name")
+	flags.BoolVar(&o.large, "large", false, "measure -users users beside a tenth of them, each in a database of its own")
+	flags.IntVar(&o.users, "users", 1_000_000, "how many `users` the larger database of -large has")
+	flags.DurationVar(&o.soak, "soak", 0, "with -large: let its larger database work for this `time` instead, and show what grows")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -66,8 +73,13 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	begin := time.Now()
 	b := &bench{options: o, out: out, progress: progress}
 	err := try(func() {
-		b.open(ctx)
-		b.perform(ctx, b.measures())
+		b.openFolders()
+		if o.large {
+			b.measureLarge(ctx)
+		} else {
+			b.open(ctx)
+			b.perform(ctx, b.measures())
+		}
 		fmt.Fprintf(progress, "the whole took %s\n", time.Since(begin).Round(time.Second))
 		if b.failed > 0 {
 			fail("%d measures failed", b.failed)
@@ -86,12 +98,13 @@ type bench struct {
 	writeKey      string
 	folder        string // of files that are removed at the end
 	out, progress io.Writer
-	failed        int            // measures
-	ends          []func() error // of what runs to the end
+	failed        int                  // measures
+	cursors       map[string][3]string // of the first, middle and last page of lists, by their paths
+	ends          []func() error       // of what runs to the end
 }
 
-// open fills the database and starts both servers.
-func (b *bench) open(ctx context.Context) {
+// openFolders makes the folders of what is written.
+func (b *bench) openFolders() {
 	b.folder = must(os.MkdirTemp("", "partnerapi-bench"))
 	b.ends = append(b.ends, func() error { return os.RemoveAll(b.folder) })
 	if b.profiles != "" {
@@ -101,16 +114,24 @@ func (b *bench) open(ctx context.Context) {
 		b.dataDir = filepath.Join(b.folder, "data")
 		check(os.Chmod(b.folder, 0o755)) // the server may run as another user
 	}
-	b.openData(ctx)
+}
 
+// open fills the database and starts both servers.
+func (b *bench) open(ctx context.Context) {
+	b.openService(ctx, seed.Size{Clients: 1000, Users: b.tenth(100_000)})
+	b.reference = b.serve("reference")
+	b.ends = append(b.ends, b.reference.stop)
+}
+
+// openService fills the database and starts the service.
+func (b *bench) openService(ctx context.Context, size seed.Size) {
+	b.openData(ctx, size)
 	for i := range b.keys {
 		b.keys[i] = b.data.key(ctx, domain.Read)
 	}
 	b.writeKey = b.data.key(ctx, domain.Write)
 	b.service = b.serve("service")
 	b.ends = append(b.ends, b.service.stop)
-	b.reference = b.serve("reference")
-	b.ends = append(b.ends, b.reference.stop)
 }
 
 // close ends what runs to the end, the last first.

@@ -29,6 +29,7 @@ var older struct {
 	migrate  func(context.Context, *db.DB) error
 	mount    func(context.Context, *db.DB, *v2.API, *ginop.Edge, *gin.Engine, *slog.Logger) error
 	measures func(*bench) []measure
+	large    func(*sizes) []measure
 }
 
 // newService is the service as the command serve wires it, but for the limits:

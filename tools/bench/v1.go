@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -35,6 +36,7 @@ func init() {
 	older.migrate = func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) }
 	older.mount = mountV1
 	older.measures = measuresOfV1
+	older.large = largeOfV1
 	children["service-plain"] = serving(newPlainService)
 }
 
@@ -336,6 +338,66 @@ func (w *walker) jump(ctx context.Context) figure {
 	path := w.pathOfUsers(ctx)
 	cold := func(i int) []byte {
 		return request("GET", fmt.Sprintf("%s&offset=%d", path, w.data.users/2+7*i), w.keys[2], nil)
+	}
+	return w.versus(ctx, 150, cold, always(w.offset(path, 0, 1)))
+}
+
+// largeOfV1 are the first, the middle and the last page of a walk over each list that
+// grows with the number of users, and a jump in the larger database beside a first page.
+func largeOfV1(s *sizes) (measures []measure) {
+	papers := s.both(func(ctx context.Context, d *data) { d.papers(ctx) })
+	for _, l := range []struct {
+		name  string
+		of    func(*walker) pair
+		needs func(context.Context)
+	}{
+		{"/v1/clients", func(w *walker) pair { return w.clients }, s.both(fresh)},
+		{"/v1/clients/{id}/users", func(w *walker) pair { return w.users }, nil},
+		{"/v1 members of a collection of all users", func(w *walker) pair { return w.members(pageRows) }, papers},
+		{"/v1 users of a policy for all users", func(w *walker) pair { return w.policyUsers(pageRows) }, papers},
+		{"/v1/clients/{id}/darkweb/exposures", func(w *walker) pair { return w.exposures }, nil},
+	} {
+		for i, place := range []string{"first", "middle", "last"} {
+			measures = append(measures, measure{name: fmt.Sprintf("%s: %s page of a walk", l.name, place), needs: l.needs,
+				bound: atMost(pagesBar), run: s.compare(300, func(ctx context.Context, b *bench) func(int) []byte {
+					w := &walker{bench: b}
+					return always(w.at(l.of(w)(ctx).v1(0), i))
+				})})
+		}
+	}
+	w := &walker{bench: s.large, pages: s.large.data.users / pageSize}
+	return append(measures, measure{name: fmt.Sprintf("v1 cold jump to the end of %d users / first page", s.large.data.users),
+		bound: atMost(10), run: w.jumpToEnd})
+}
+
+// exposures are the first pages of the users whose data were found in breaches.
+func (w *walker) exposures(ctx context.Context) both {
+	return w.same(fmt.Sprintf("/v1/clients/%d/darkweb/exposures?limit=50", w.number(ctx, idmap.Client, w.data.clients[0].String())),
+		pathOf(w.data.clients[0], "/dark-web/users?limit=50"))
+}
+
+// at is the request for a list's first (0), middle (1) or last (2) page, given that for
+// the first. The page before it was read, as on a walk. The first pages are another key's.
+func (w *walker) at(first []byte, place int) []byte {
+	path := strings.Fields(string(first))[1]
+	if place == 0 {
+		return request("GET", path, w.keys[1], nil)
+	}
+	total := ask[rows](w.service.address, w.get(path)).Total
+	offset := total - pageSize
+	if place == 1 {
+		offset = total / 2
+	}
+	ask[rows](w.service.address, w.get(fmt.Sprintf("%s&offset=%d", path, offset-pageSize)))
+	return w.get(fmt.Sprintf("%s&offset=%d", path, offset))
+}
+
+// jumpToEnd jumps to where no walk has been before, near the end of the largest client's
+// users.
+func (w *walker) jumpToEnd(ctx context.Context) figure {
+	path := w.pathOfUsers(ctx)
+	cold := func(i int) []byte {
+		return request("GET", fmt.Sprintf("%s&offset=%d", path, w.data.users-pageSize-7*i), w.keys[2], nil)
 	}
 	return w.versus(ctx, 150, cold, always(w.offset(path, 0, 1)))
 }

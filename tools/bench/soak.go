@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/emersion/go-smtp"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// This file lets a database work as in life for a while (-soak), and shows how its
+// tables and indexes grow beside what lives in them.
+
+const (
+	// soakWrites is how many writes a second are asked for.
+	soakWrites = 200
+	// soakWriters is how many of them are under way at a time, at the most.
+	soakWriters = 16
+	// soakRefresh is how often the background looks for summaries to refresh.
+	soakRefresh = 15 * time.Second
+)
+
+// soaked are the writes of a soak.
+type soaked struct {
+	*bench
+	users []soakedUser
+	mu    sync.Mutex
+	times []time.Duration
+	late  atomic.Int64 // that could not begin in time
+}
+
+// soakedUser is one of random active users.
+type soakedUser struct {
+	ClientID domain.ClientID
+	ID       domain.UserID
+}
+
+// soakFor asks for soakWrites writes a second, with webhooks, mails and refreshes, and
+// prints how fast they were and what became of the tables.
+func (b *bench) soakFor(ctx context.Context, long time.Duration) {
+	s := &soaked{bench: b, users: all[soakedUser](ctx, b.data,
+		"SELECT client_id, id FROM users WHERE status = 'active' ORDER BY random() LIMIT 50000")}
+	before := b.stored(ctx)
+	mails, hooks, end := s.receivers(ctx)
+	refreshed := make(chan error, 1)
+	go func() {
+		refreshed <- try(func() { inChild[struct{}](b, "refresh", params{Now: b.data.nextDay(ctx)}) })
+	}()
+
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, long)
+	s.write(ctx)
+	cancel()
+	took := time.Since(began)
+	ctx = context.WithoutCancel(ctx)
+	check(<-refreshed)
+	end()
+
+	slices.Sort(s.times)
+	n := len(s.times)
+	fmt.Fprintf(b.out, "soak of %s: %d writes (%.0f a second; %d more could not begin in time), median %s, p99 %s; "+
+		"%d mails, %d deliveries\n\n", rounded(took), n, float64(n)/took.Seconds(), s.late.Load(), rounded(s.times[n/2]),
+		rounded(s.times[n*99/100]), mails.taken.Load(), hooks.taken.Load())
+	b.showStored(before, b.stored(ctx))
+}
+
+// receivers start what takes mails and deliveries, and what sends them. end stops all.
+func (s *soaked) receivers(ctx context.Context) (mails, hooks *sink, end func()) {
+	mails, hooks = &sink{}, &sink{}
+	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return session{mails}, nil }))
+	server.ErrorLog = log.New(io.Discard, "", 0)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	go func() { _ = server.Serve(listener) }()
+
+	endpoint := httptest.NewTLSServer(hooks)
+	ca := filepath.Join(s.folder, "ca.pem")
+	check(os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: endpoint.Certificate().Raw}), 0o600))
+	s.subscribe(ctx, endpoint.URL, 2, 0)
+	children := []*child{s.start("work", params{SMTP: "smtp://" + listener.Addr().String()}), s.start("deliver", params{CA: ca})}
+
+	ahead, stop := context.WithCancel(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for domain.Pause(ahead, soakRefresh) == nil {
+			if _, err := s.data.db.RefreshAhead(ahead); err != nil && ahead.Err() == nil {
+				fmt.Fprintln(s.progress, "refresh ahead:", err)
+			}
+		}
+	}()
+	return mails, hooks, func() {
+		stop()
+		<-stopped
+		for _, c := range children {
+			check(c.stop())
+		}
+		endpoint.Close()
+		_ = server.Close()
+	}
+}
+
+// write writes until ctx ends.
+func (s *soaked) write(ctx context.Context) {
+	due := make(chan []byte, soakWriters)
+	var writers sync.WaitGroup
+	for range soakWriters {
+		writers.Go(func() {
+			c := dial(s.service.address)
+			defer c.Close()
+			for request := range due {
+				begin := time.Now()
+				if err := c.send(request, io.Discard); err != nil {
+					fmt.Fprintln(s.progress, "a write failed:", err)
+					continue
+				}
+				took := time.Since(begin)
+				s.mu.Lock()
+				s.times = append(s.times, took)
+				s.mu.Unlock()
+			}
+		})
+	}
+
+	tick := time.NewTicker(time.Second / soakWrites)
+	defer tick.Stop()
+	newUser := s.newUser()
+	for i := 0; ctx.Err() == nil; i++ {
+		<-tick.C
+		select {
+		case due <- s.next(i, newUser):
+		default:
+			s.late.Add(1)
+		}
+	}
+	close(due)
+	writers.Wait()
+}
+
+// next is the i-th write: of ten, six change a user, two send a simulated mail, one
+// makes a user and one reads a client, which has its summary refreshed ahead.
+func (s *soaked) next(i int, newUser func(int) []byte) []byte {
+	user := s.users[rand.IntN(len(s.users))]
+	switch i % 10 {
+	case 0:
+		return newUser(i)
+	case 1, 2:
+		return request("POST", pathOf(user.ClientID, "/phishing/sends"), s.writeKey, object{"user_ids": []domain.UserID{user.ID}})
+	case 3:
+		return s.get(pathOf(s.data.clients[rand.IntN(len(s.data.clients))], ""))
+	case 4, 5, 6:
+		return request("PATCH", "/v2/users/"+user.ID.String(), s.writeKey,
+			object{"role": []string{"finance", "hr", "standard"}[rand.IntN(3)]})
+	default:
+		return request("PATCH", "/v2/users/"+user.ID.String(), s.writeKey, object{"department": fmt.Sprint("Department ", i%100)})
+	}
+}
+
+// storage is how a table or an index is filled. Live is the share of its bytes that
+// rows have, of an index that of its leaves, both in percent.
+type storage struct {
+	Name              string
+	Rows, Dead, Bytes int64
+	Live              float64
+}
+
+// stored looks at all tables and B-trees, as PostgreSQL's extension pgstattuple counts
+// them.
+func (b *bench) stored(ctx context.Context) []storage {
+	admin := must(db.Open(b.data.admin))
+	defer admin.Close()
+	must(pg.Exec(ctx, admin, "count tuples", pg.SQL("CREATE EXTENSION IF NOT EXISTS pgstattuple")))
+	return must(pg.All[storage](ctx, admin, "count tuples", pg.SQL(`
+		SELECT c.relname::text AS name, t.tuple_count AS rows, t.dead_tuple_count AS dead, t.table_len AS bytes,
+			t.tuple_percent AS live
+		FROM pg_class AS c, LATERAL pgstattuple(c.oid) AS t WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+		UNION ALL
+		SELECT '  ' || c.relname, 0, 0, i.index_size, CASE WHEN i.leaf_pages > 0 THEN i.avg_leaf_density ELSE 0 END
+		FROM pg_class AS c JOIN pg_am AS m ON m.oid = c.relam AND m.amname = 'btree', LATERAL pgstatindex(c.oid) AS i
+		WHERE relkind = 'i' AND relnamespace = 'public'::regnamespace
+		ORDER BY bytes DESC, name`)))
+}
+
+// showStored prints what has changed of each table and index of some size.
+func (b *bench) showStored(before, after []storage) {
+	was := map[string]storage{}
+	for _, s := range before {
+		was[s.Name] = s
+	}
+	const row = "%-50s %12s %10s %9s %10s %8s %7s %7s\n"
+	fmt.Fprintf(b.out, row, "TABLE OR INDEX", "ROWS", "MORE", "DEAD", "MB", "GROWTH", "LIVE", "BEFORE")
+	for _, s := range after {
+		if old := was[s.Name]; s.Bytes > 1<<20 && (s.Bytes != old.Bytes || s.Live != old.Live) {
+			fmt.Fprintf(b.out, row, s.Name, fmt.Sprint(s.Rows), fmt.Sprint(s.Rows-old.Rows), fmt.Sprint(s.Dead),
+				fmt.Sprintf("%.1f", float64(s.Bytes)/(1<<20)), fmt.Sprintf("%.1f", float64(s.Bytes-old.Bytes)/(1<<20)),
+				fmt.Sprintf("%.0f%%", s.Live), fmt.Sprintf("%.0f%%", old.Live))
+		}
+	}
+}
