@@ -96,6 +96,11 @@ func without(set, other map[domain.UserKey]struct{}) []domain.UserKey {
 // isKey is the condition that a user, alias u, is one of those with the keys.
 const isKey = "(u.client_id, u.id) IN (SELECT * FROM unnest(?0::uuid[], ?1::uuid[]))"
 
+// probeUser joins the user, alias u, of a key, alias w, by a probe of an index for each
+// key: by a join the planner would read all users for a batch of a thousand, where there
+// are up to some 100,000.
+const probeUser = `JOIN LATERAL (SELECT * FROM users WHERE client_id = w.client_id AND id = w.user_id LIMIT 1) AS u ON true`
+
 // lockUsers locks the users, alias u, of a condition, in the order of their keys,
 // and returns them. What other tables hold of them is to be read by a later
 // statement: this one's snapshot is older than the locks that it waited for.

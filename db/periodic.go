@@ -210,7 +210,7 @@ func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Da
 		FROM (
 			SELECT last.*, `+standingSQL+` AS standing
 			FROM unnest(?0::uuid[], ?1::uuid[]) AS w (client_id, user_id)
-			JOIN users AS u ON u.client_id = w.client_id AND u.id = w.user_id AND u.status = 'active'
+			`+probeUser+` AND u.status = 'active'
 			CROSS JOIN LATERAL (
 				SELECT DISTINCT ON (course_id) *
 				FROM assignments WHERE client_id = w.client_id AND user_id = w.user_id ORDER BY course_id, round DESC

@@ -249,7 +249,7 @@ var signalsSQL = strings.ReplaceAll(`
 		u.phished_sent_year AS stored_sent_year, u.phished_clicked_year AS stored_clicked_year,
 		phished.*, reported.*, trained.*, exposed.*, stored.*
 	FROM unnest(?1::uuid[], ?2::uuid[]) AS w (client_id, user_id)
-	JOIN users AS u ON u.client_id = w.client_id AND u.id = w.user_id
+	`+probeUser+`
 	CROSS JOIN LATERAL (
 		SELECT count(p.sent) AS phished_sent,
 			count(p.sent) FILTER (WHERE p.fell) AS phished_clicked,
