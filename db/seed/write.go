@@ -2,11 +2,11 @@ package seed
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
-	"partnerapi/domain"
 )
 
 // writer copies rows into tables. After an error it does nothing more; the
@@ -80,7 +80,8 @@ func (w *writer) end(ctx context.Context, clients []*client) {
 		w.err = pg.UpdateRows(ctx, w.db, "sum up clients", flat(clients, func(c *client) []db.ClientRow { return just(c.ClientRow) }))
 	}
 	copyRows(ctx, w, clients, func(c *client) []dayScore { return c.history })
-	w.countResults(ctx, clients)
+	copyRows(ctx, w, clients, func(c *client) []templateUse { return slices.Collect(maps.Values(c.uses)) })
+	copyRows(ctx, w, clients, func(c *client) []phishingDay { return slices.Collect(maps.Values(c.days)) })
 	w.collections(ctx, clients)
 	policies := flat(clients, func(c *client) []policy { return c.policies })
 	copyRows(ctx, w, policies, func(p policy) []policyRow { return just(p.policyRow) })
@@ -99,28 +100,6 @@ func (w *writer) users(ctx context.Context, users []*user) {
 	copyRows(ctx, w, users, func(u *user) []reportedEmail { return u.reported })
 	copyRows(ctx, w, users, func(u *user) []exposure { return u.exposures })
 	copyRows(ctx, w, users, func(u *user) []db.SentEmailRow { return u.sent })
-}
-
-// countResults writes the counts of the results of clients by template and day. What a
-// mail scanner did counts nowhere, the mail and its report do (decisions 7.3). The clients
-// are looked up one by one: the planner knows nothing of the rows that a transaction added,
-// and would read all of them for a few clients.
-func (w *writer) countResults(ctx context.Context, clients []*client) {
-	ids := make([]domain.ClientID, len(clients))
-	for i, c := range clients {
-		ids[i] = c.ID
-	}
-	w.exec(ctx, "count uses of templates", `INSERT INTO template_uses (client_id, template_id, used)
-		SELECT c.id, r.* FROM unnest(?::uuid[]) AS c (id), LATERAL (
-			SELECT template_id, count(*) FROM phishing_results WHERE client_id = c.id GROUP BY 1) AS r`,
-		pg.IDs(ids))
-	w.exec(ctx, "count results by day", `
-		INSERT INTO phishing_days (client_id, day, sent, opened, clicked, reported, credentials_submitted, attachments_opened)
-		SELECT c.id, r.* FROM unnest(?::uuid[]) AS c (id), LATERAL (
-			SELECT (sent_at AT TIME ZONE 'UTC')::date, count(*), count(*) FILTER (WHERE status <> 'sent'),
-				count(*) FILTER (WHERE status IN ('attachment_opened', 'clicked', 'credentials_submitted')),
-				count(*) FILTER (WHERE reported), count(credentials_submitted_at), count(attachment_opened_at)
-			FROM phishing_results WHERE client_id = c.id AND sent_at IS NOT NULL GROUP BY 1) AS r`, pg.IDs(ids))
 }
 
 // collections writes those that were deleted too, and deletes them again, so that the
