@@ -30,6 +30,8 @@ type data struct {
 	all      int               // users of all clients
 	server   int               // the database server's process
 	progress io.Writer
+
+	freshened time.Time // when all summaries were refreshed
 }
 
 // openData starts the database and fills it, unless it is full. Half of the users
