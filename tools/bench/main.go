@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags.StringVar(&o.dataDir, "data-dir", "",
 		"keep the data in this `folder`, and use them again (default: a temporary one)")
 	flags.StringVar(&o.profiles, "profiles", "", "write a CPU profile of the service under each load into this `folder`")
-	flags.StringVar(&o.only, "only", "", "measure only what has this `text` in its name")
+	flags.StringVar(&o.only, "only", "", "measure only what has this `text` in its name, or one of several with | between them")
 	flags.BoolVar(&o.large, "large", false, "measure -users users beside a tenth of them, each in a database of its own")
 	flags.IntVar(&o.users, "users", 1_000_000, "how many `users` the larger database of -large has")
 	flags.DurationVar(&o.soak, "soak", 0, "with -large: let its larger database work for this `time` instead, and show what grows")

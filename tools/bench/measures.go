@@ -192,7 +192,8 @@ func (b *bench) events() (measures []measure) {
 
 // wanted reports whether a measure, or one that goes on from it, is to be run.
 func (b *bench) wanted(m measure) bool {
-	return strings.Contains(m.name, b.only) || slices.ContainsFunc(m.then, b.wanted)
+	return slices.ContainsFunc(strings.Split(b.only, "|"), func(text string) bool { return strings.Contains(m.name, text) }) ||
+		slices.ContainsFunc(m.then, b.wanted)
 }
 
 // mailPages measures the page of the mails that a user was sent, each time of another

@@ -50,8 +50,9 @@ type soakedUser struct {
 	ID       domain.UserID
 }
 
-// soakFor asks for soakWrites writes a second, with webhooks, mails and refreshes, and
-// prints how fast they were and what became of the tables.
+// soakFor asks for soakWrites writes a second, with webhooks, mails and refreshes of
+// summaries, and the daily refresh where there is time for it, and prints how fast they
+// were and what became of the tables.
 func (b *bench) soakFor(ctx context.Context, long time.Duration) {
 	s := &soaked{bench: b, users: all[soakedUser](ctx, b.data,
 		"SELECT client_id, id FROM users WHERE status = 'active' ORDER BY random() LIMIT 50000")}
@@ -59,7 +60,12 @@ func (b *bench) soakFor(ctx context.Context, long time.Duration) {
 	mails, hooks, end := s.receivers(ctx)
 	refreshed := make(chan error, 1)
 	go func() {
-		refreshed <- try(func() { inChild[struct{}](b, "refresh", params{Now: b.data.nextDay(ctx)}) })
+		refreshed <- try(func() {
+			if long >= 2*refreshBar {
+				got, _ := inChild[struct{}](b, "refresh", params{Now: b.data.nextDay(ctx)})
+				fmt.Fprintln(b.out, "the daily refresh meanwhile took", rounded(got.Took))
+			}
+		})
 	}()
 
 	began := time.Now()
