@@ -90,3 +90,21 @@ func BenchmarkCursor(b *testing.B) {
 		sealer.Seal(usersByEmail, p)
 	}
 }
+
+// TestCursorOfAnother: a cursor of another secret opens where that is one of the others,
+// and none is sealed with it.
+func TestCursorOfAnother(t *testing.T) {
+	theirs := domain.CursorSealer{Secret: []byte("theirs")}
+	p := domain.Position{Key: "k", ID: "019b7740-0000-7000-8000-000000000001"}
+	ours := domain.CursorSealer{Secret: []byte("ours"), Others: func() [][]byte { return [][]byte{[]byte("third"), theirs.Secret} }}
+	if got, err := ours.Open(usersByEmail, theirs.Seal(usersByEmail, p)); err != nil || got != p {
+		t.Errorf("another's cursor opens as %v, %v", got, err)
+	}
+	if _, err := theirs.Open(usersByEmail, ours.Seal(usersByEmail, p)); err == nil {
+		t.Error("a cursor is sealed with another's secret")
+	}
+	fourth := domain.CursorSealer{Secret: []byte("fourth")}
+	if _, err := ours.Open(usersByEmail, fourth.Seal(usersByEmail, p)); err == nil {
+		t.Error("a cursor of an unknown secret opens")
+	}
+}

@@ -99,7 +99,7 @@ func (m *Move) lastDifferences(ctx context.Context, old side, c cells) error {
 	if err != nil {
 		return err
 	}
-	if err := m.files(old.ctx, m.From); err != nil {
+	if err := m.files(old.ctx); err != nil {
 		return err
 	}
 	left := slices.DeleteFunc(slices.Clone(tables), func(t table) bool { return t.last })
@@ -253,10 +253,15 @@ func (m *Move) leave(ctx context.Context) error {
 				SELECT k.digest, k.prefix, m.cell, k.partner_id FROM api_keys AS k JOIN moves AS m ON m.partner_id = k.partner_id
 				WHERE k.partner_id = ?0 ON CONFLICT (digest) DO UPDATE SET cell = excluded.cell`,
 			"DELETE FROM outbox WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			`DELETE FROM mail_requests WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL
+				AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)`,
+			`DELETE FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL
+				AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)`,
 			"DELETE FROM events WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
 			"DELETE FROM waiting_assignments WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
 			"DELETE FROM directory_connections WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
 			"DELETE FROM sync_runs WHERE status IN ('queued', 'running') AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			"DELETE FROM webhook_deliveries WHERE status = 'waiting' AND webhook_id IN (SELECT id FROM webhooks WHERE partner_id = ?0)",
 			"DELETE FROM webhooks WHERE partner_id = ?0",
 			"UPDATE clients SET archived_at = clock_timestamp() WHERE partner_id = ?0 AND archived_at IS NULL",
 		} {

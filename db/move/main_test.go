@@ -93,8 +93,8 @@ func newWorld(t *testing.T) *world {
 		Reseal: func(_ db.SealedColumn, id string, sealed []byte) ([]byte, error) {
 			return []byte(id + " of the new cell: " + string(sealed)), nil
 		},
-		Files: func(context.Context, []domain.Report) error { return nil },
-		Say:   t.Logf,
+		File: func(context.Context, domain.Report) error { return nil },
+		Say:  t.Logf,
 	}}
 	w.reached = func(point string) {
 		w.trail = append(w.trail, point)

@@ -70,11 +70,13 @@ type Move struct {
 	Keep time.Duration
 	// Reseal seals a secret with the new cell's key. UUID is what it is sealed for.
 	Reseal func(c db.SealedColumn, uuid string, sealed []byte) ([]byte, error)
-	// Files copies the files of reports that the new cell has not got. It is called before
-	// the hold, and within it for those that were made meanwhile.
-	Files func(context.Context, []domain.Report) error
+	// File copies the file of a report, unless the new cell has it. It is called before the
+	// hold, and within it for reports that were made meanwhile.
+	File func(context.Context, domain.Report) error
 	// Say is told what is done, for an operator.
 	Say func(format string, args ...any)
+	// copied are the reports whose files were copied.
+	copied map[domain.ReportID]bool
 	// reached is called at each point where a test ends the move; nil is none.
 	reached func(point string)
 }
@@ -85,16 +87,21 @@ func (m *Move) at(point string) {
 	}
 }
 
-// lockName is the advisory lock of who moves a partner, in the old cell.
-func (m *Move) lockName() string { return "move of partner " + m.Partner.UUID() }
+// lockName is the advisory lock of who moves a partner, or deletes what is kept of it.
+func lockName(partner domain.PartnerID) string { return "move of partner " + partner.UUID() }
 
 // errMoving says that another command is at it.
-var errMoving = errors.New("another command is moving this partner: wait for it, or end it")
+var errMoving = errors.New("this partner is being moved by another command, or its rows are being deleted: wait for that, or end it")
 
-// alone runs fn unless another command moves the partner.
+// alone runs fn unless another command moves the partner, or its rows are deleted in a
+// cell that it left.
 func (m *Move) alone(ctx context.Context, fn func(context.Context) error) error {
-	free, err := m.From.TryAdvisoryLock(ctx, m.lockName(), fn)
-	if err == nil && !free {
+	both := false
+	_, err := m.From.TryAdvisoryLock(ctx, lockName(m.Partner), func(ctx context.Context) (err error) {
+		both, err = m.To.TryAdvisoryLock(ctx, lockName(m.Partner), fn)
+		return err
+	})
+	if err == nil && !both {
 		err = errMoving
 	}
 	return err
@@ -172,7 +179,7 @@ func (m *Move) bring(ctx context.Context, c cells) (here bool, err error) {
 		if err := m.copy(ctx); err != nil {
 			return false, err
 		}
-		if err := m.files(ctx, m.From); err != nil {
+		if err := m.files(ctx); err != nil {
 			return false, err
 		}
 		m.at("copied")
@@ -253,19 +260,27 @@ type reportRow struct {
 	Format domain.ReportFormat
 }
 
-// files copies the files of the partner's reports.
-func (m *Move) files(ctx context.Context, d *db.DB) error {
-	rows, err := pg.All[reportRow](ctx, d, "list reports", pg.SQL(`
+// files copies the files of the partner's reports, each once.
+func (m *Move) files(ctx context.Context) error {
+	rows, err := pg.All[reportRow](ctx, m.From, "list reports", pg.SQL(`
 		SELECT r.client_id AS client, r.id, r.format FROM reports AS r JOIN clients AS c ON c.id = r.client_id
 		WHERE c.partner_id = ? AND r.status = ?`, m.Partner, domain.ReportReady))
 	if err != nil {
 		return err
 	}
-	reports := make([]domain.Report, len(rows))
-	for i, r := range rows {
-		reports[i] = domain.Report{Client: r.Client, ID: r.ID, Format: r.Format}
+	if m.copied == nil {
+		m.copied = map[domain.ReportID]bool{}
 	}
-	return m.Files(ctx, reports)
+	for _, r := range rows {
+		if m.copied[r.ID] {
+			continue
+		}
+		if err := m.File(ctx, domain.Report{Client: r.Client, ID: r.ID, Format: r.Format}); err != nil {
+			return err
+		}
+		m.copied[r.ID] = true
+	}
+	return nil
 }
 
 // Cancel takes a move back, until its last step: the old cell takes writes again, and what

@@ -42,16 +42,23 @@ func CleanUp(ctx context.Context, d *db.DB) (partners int, err error) {
 		return 0, err
 	}
 	for _, partner := range due {
-		if err := cleanUp(ctx, d, partner); err != nil {
+		// Who moves back meanwhile has the lock, or waits for it.
+		free, err := d.TryAdvisoryLock(ctx, lockName(partner), func(ctx context.Context) error { return cleanUp(ctx, d, partner) })
+		if err != nil {
 			return partners, err
 		}
-		partners++
+		partners += pg.Number(free)
 	}
 	return partners, nil
 }
 
-// cleanUp deletes a partner's rows, those that refer to others first.
+// cleanUp deletes the rows of a partner that has not come back, those that refer to
+// others first.
 func cleanUp(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
+	gone, err := pg.One[bool](ctx, d, "look at the move", pg.SQL("SELECT step = ?1 FROM moves WHERE partner_id = ?0", partner, Gone))
+	if err != nil || !gone {
+		return err
+	}
 	o, err := ownedBy(ctx, d, partner)
 	if err != nil {
 		return err

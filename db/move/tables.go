@@ -74,7 +74,7 @@ var tables = []table{
 	{name: "webhooks", rows: ofPartner, last: true},
 	{name: "webhook_deliveries", rows: "t.webhook_id = ANY($webhooks)"},
 	{name: "idempotency_records", rows: ofKeys},
-	{name: "audit_entries", rows: ofPartner + " AND t.key_prefix = ANY($prefixes)"},
+	{name: "audit_entries", rows: "(" + ofPartner + " AND t.key_prefix = ANY($prefixes) OR " + ofClients + ")"},
 }
 
 // owned are the ids of what belongs to a partner and other rows are found by.
@@ -105,7 +105,7 @@ func ownedBy(ctx context.Context, d *db.DB, partner domain.PartnerID) (o owned, 
 }
 
 // condition is a table's rows, with constants: COPY takes no parameters. All of them are
-// UUIDs, and prefixes of keys, which are letters, digits and underscores.
+// UUIDs, and prefixes of keys, which need no quotes.
 func (o owned) condition(t table) string {
 	array := func(values []string, kind string) string {
 		return "'{" + strings.Join(values, ",") + "}'::" + kind + "[]"

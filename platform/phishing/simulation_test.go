@@ -1,6 +1,7 @@
 package phishing_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -366,5 +367,40 @@ func TestNothingNeedsAKey(t *testing.T) {
 	}
 	if files, err := filepath.Glob(b.outbox + "/*"); err != nil || len(files) != 1 {
 		t.Errorf("%v, %v", files, err)
+	}
+}
+
+// TestLinksOfAPartnerThatMoved: who follows a link of a partner that moved to another cell
+// is sent on there, and nothing is recorded here.
+func TestLinksOfAPartnerThatMoved(t *testing.T) {
+	t.Parallel()
+	b := newBait(t)
+	moved, stays := b.sent(1, domain.English), b.sent(1, domain.English)
+	b.pages.Forward(func(_ context.Context, id domain.ResultID) (string, error) {
+		if id == moved {
+			return "https://api.example.test/c01", nil
+		}
+		return "", nil
+	})
+	path := "/t/" + b.tokens.For(moved)
+	for _, method := range []string{"GET", "POST"} {
+		if r := b.request(method, path, "192.0.2.1", ""); r.Code != http.StatusTemporaryRedirect || r.Header().Get("Location") != "https://api.example.test/c01"+path {
+			t.Errorf("%s: %d to %q", method, r.Code, r.Header().Get("Location"))
+		}
+	}
+	if status, _, _ := b.state(moved); status != "sent" {
+		t.Errorf("the result is %s here", status)
+	}
+	if r := b.request("GET", "/t/"+b.tokens.For(stays), "192.0.2.1", ""); r.Code != http.StatusOK {
+		t.Errorf("another link: %d", r.Code)
+	}
+
+	other := phishing.NewTokens([]byte("another cell's"))
+	accepts := b.tokens.Accept(func() [][]byte { return [][]byte{[]byte("another cell's")} })
+	if id, ok := accepts.Result(other.For(stays)); !ok || id != stays {
+		t.Error("a token of another cell is not read")
+	}
+	if _, ok := b.tokens.Result(other.For(stays)); ok {
+		t.Error("a token of another cell is read without its secret")
 	}
 }

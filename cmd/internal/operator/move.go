@@ -112,7 +112,7 @@ func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 			}
 			return keys.Reseal(sealed, seal.Context(col.Kind, uuid))
 		}
-		if m.Files, err = c.files(ctx, s); err != nil {
+		if m.File, err = c.copyReports(ctx, s); err != nil {
 			return err
 		}
 		if err := noteMove(ctx, m, "move"); err != nil {
@@ -172,11 +172,11 @@ func (c movePartnerCmd) keys(ctx context.Context, m *move.Move) (*seal.Keys, err
 	return keys, nil
 }
 
-// files copies files of reports into the other cell's store. Where both cells have one
-// store there is nothing to copy.
-func (c movePartnerCmd) files(ctx context.Context, s cli.Env) (func(context.Context, []domain.Report) error, error) {
+// copyReports returns what copies the file of a report into the other cell's store. Where
+// both cells have one store there is nothing to copy.
+func (c movePartnerCmd) copyReports(ctx context.Context, s cli.Env) (func(context.Context, domain.Report) error, error) {
 	if c.ToReportStore == "" || c.ToReportStore == c.ReportStore {
-		return func(context.Context, []domain.Report) error { return nil }, nil
+		return func(context.Context, domain.Report) error { return nil }, nil
 	}
 	log := output.NewLog(s.Err, slog.LevelWarn, "text")
 	from, err := c.OpenStore(ctx, c.DataDir, log)
@@ -187,14 +187,7 @@ func (c movePartnerCmd) files(ctx context.Context, s cli.Env) (func(context.Cont
 	if err != nil {
 		return nil, fmt.Errorf("--to-report-store: %w", err)
 	}
-	return func(ctx context.Context, reports []domain.Report) error {
-		for _, r := range reports {
-			if err := copyReport(ctx, from, to, r); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, nil
+	return func(ctx context.Context, r domain.Report) error { return copyReport(ctx, from, to, r) }, nil
 }
 
 // copyReport copies the file of a report that the other store has not got. A report whose
