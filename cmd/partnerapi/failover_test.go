@@ -138,11 +138,13 @@ func working(t *testing.T, args ...string) *running {
 
 // inbox is the endpoint of a webhook.
 type inbox struct {
+	t      *testing.T
 	server *httptest.Server
 	ca     string
 
-	mu  sync.Mutex
-	got map[string][]arrival // by the event's id
+	mu     sync.Mutex
+	got    map[string][]arrival // by the event's id
+	secret string               // what signatures are held against, once it is known
 }
 
 type arrival struct {
@@ -151,7 +153,7 @@ type arrival struct {
 }
 
 func newInbox(t *testing.T) *inbox {
-	i := &inbox{got: map[string][]arrival{}}
+	i := &inbox{t: t, got: map[string][]arrival{}}
 	i.server, i.ca = endpointOf(t, i, false)
 	return i
 }
@@ -164,6 +166,11 @@ func (i *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	id := r.Header.Get("Webhook-Id")
+	if i.secret != "" {
+		if err := verified(r.Header, i.secret, body); err != nil {
+			i.t.Errorf("%s: %v", body, err)
+		}
+	}
 	i.got[id] = append(i.got[id], arrival{string(body), time.Now()})
 }
 

@@ -1,0 +1,384 @@
+//go:build slow
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime/quotedprintable"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/seed"
+	"partnerapi/domain"
+)
+
+// TestMoveBehindRouter moves a partner from one cell to another while integrators of both
+// versions work and a webhook is delivered to. The cells are processes with a database, a
+// key and a store of reports each, behind nginx. Callers see some answers of 503 to their
+// writes and nothing else of it; those of another partner see nothing.
+func TestMoveBehindRouter(t *testing.T) {
+	t.Parallel()
+	c := newTwoCells(t)
+	c.begin()
+	c.await(roundsBefore)
+	said := c.run("move").want(0, "cell 01 serves the partner")
+	for _, i := range c.integrators {
+		if i.moves && !strings.Contains(said, prefix(i.key)) {
+			t.Errorf("the router's table gets no line of %s: %s", prefix(i.key), said)
+		}
+	}
+	c.await(roundsAfter)
+	c.end()
+	c.check()
+}
+
+// TestMoveOutlivesKills kills the command move at several steps, as kill -9 does. The move
+// is taken back once, and then brought to its end; callers see no more of it than of a
+// move.
+func TestMoveOutlivesKills(t *testing.T) {
+	t.Parallel()
+	c := newTwoCells(t)
+	c.begin()
+	c.await(roundsBefore)
+
+	c.killed(1, "LOCK TABLE users IN SHARE MODE", waitsFor("users"))
+	c.status(0, "is copied to cell 01")
+	c.run("move", "cancel").want(0, "the move is taken back")
+	for i := range c.cells {
+		c.status(i, "no partner moves from here, or arrives here")
+	}
+	c.is(1, "SELECT NOT EXISTS (SELECT FROM users) AND NOT EXISTS (SELECT FROM risk_history)")
+	c.await(roundsBefore)
+
+	c.killed(1, "LOCK TABLE sent_emails IN SHARE MODE", waitsFor("sent_emails"))
+	c.is(1, "SELECT EXISTS (SELECT FROM users)")
+	c.status(1, "arrives from cell 00")
+	c.await(roundsBefore)
+
+	// It waits for a transaction that had begun before it.
+	c.killed(0, "SELECT pg_current_xact_id()", "SELECT EXISTS (SELECT FROM moves WHERE step = 'holding')")
+	c.status(0, "its writes are refused, at the latest until")
+
+	// The new cell serves the partner, and the old one does not know.
+	c.killed(0, "LOCK TABLE moved_keys IN SHARE MODE", waitsFor("moved_keys"))
+	c.status(0, "its writes are refused until the command move is run again")
+	c.status(1, "came from cell 00 and is served here")
+	c.run("move", "cancel").want(1, "the new cell serves the partner already")
+
+	c.run("move").want(0, "cell 01 serves the partner")
+	c.await(roundsAfter)
+	c.end()
+	c.check()
+}
+
+// twoCells are two cells behind nginx: the demonstration is in the first, and its first
+// partner moves to the second.
+type twoCells struct {
+	t           *testing.T
+	flags, keys [2]string // of the databases; the keys that secrets are encrypted with
+	dirs        [2]string
+	dbs         [2]*db.DB
+	cells       [2]*running
+	direct      [2]caller // past the router
+	router      caller
+	events      *inbox
+
+	key string // of the partner
+	// Nobody writes to the client quiet, and the integrators to the others, the last of
+	// which is the other partner's.
+	quiet, worked, other tenantOf
+	integrators          []*integrator
+	before               before
+}
+
+// tenantOf is a client in both versions.
+type tenantOf struct {
+	id     string
+	number int
+}
+
+func newTwoCells(t *testing.T) *twoCells {
+	t.Helper()
+	if _, err := exec.LookPath("nginx"); err != nil {
+		t.Skip("nginx is not installed: two cells behind it are not tried")
+	}
+	c := &twoCells{t: t, events: newInbox(t)}
+	c.flags = [2]string{demonstration(t), databaseFlag(t)}
+	at := [3]string{freeAddress(t), freeAddress(t), freeAddress(t)}
+	c.router = caller{t, "http://" + at[2], &http.Transport{}}
+	t.Cleanup(c.router.transport.(*http.Transport).CloseIdleConnections)
+	routing(t, at[2], map[string]string{"10.0.0.10:8080": at[0], "10.0.1.10:8080": at[1]})
+	for i, path := range []string{"", "/c01"} {
+		c.keys[i], c.dirs[i], c.dbs[i] = freshKey(t), t.TempDir(), opened(t, c.flags[i])
+		c.direct[i] = caller{t, "http://" + at[i], c.router.transport}
+		c.cells[i] = process(t, c.dirs[i], c.flags[i], fmt.Sprintf("--cell=0%d", i), "--cell-count=16", "--listen="+at[i],
+			"--public-url="+c.router.address+path, "--trusted-proxies=127.0.0.1", "--release=latest", "--encryption-key="+c.keys[i],
+			"--report-store="+c.store(i), "--webhook-allow-private", "--webhook-ca="+c.events.ca)
+	}
+	c.key = c.newKey(seed.DemoPartner)
+	own, others := c.tenants(c.key), c.tenants(c.newKey(seed.OtherDemoPartner))
+	c.quiet, c.worked, c.other = own[0], own[1], others[0]
+	c.send()
+	c.catalogues()
+	return c
+}
+
+func (c *twoCells) store(i int) string { return "file://" + filepath.Join(c.dirs[i], "store") }
+
+func (c *twoCells) newKey(partner string) string {
+	return newKey(c.t, c.flags[0], "--name=x", "--partner="+partner, "--clients=all", "--scopes=read,write")
+}
+
+// tenants are the two oldest clients of a key.
+func (c *twoCells) tenants(key string) (list [2]tenantOf) {
+	c.t.Helper()
+	for i, client := range into[struct{ Data []identified }](c.get("/v2/clients?limit=2&sort=created_at", key)).Data {
+		list[i].id = client.ID
+	}
+	for i, client := range into[struct{ Items []numbered }](c.get("/v1/clients?limit=2", key)).Items {
+		list[i].number = client.ID
+	}
+	return list
+}
+
+// get reads by the router.
+func (c *twoCells) get(path, key string) response {
+	c.t.Helper()
+	return c.router.do("GET", path, key, nil).want(http.StatusOK)
+}
+
+func (c *twoCells) exec(cell int, statement string, args ...any) {
+	c.t.Helper()
+	if _, err := c.dbs[cell].SQL().ExecContext(c.t.Context(), statement, args...); err != nil {
+		c.t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// text is what a query says in a cell's database, a line for each row.
+func (c *twoCells) text(cell int, query string, args ...any) (text string) {
+	c.t.Helper()
+	query = "SELECT coalesce(string_agg(line, E'\\n'), '') FROM (" + query + ") AS q (line)"
+	if err := c.dbs[cell].SQL().QueryRowContext(c.t.Context(), query, args...).Scan(&text); err != nil {
+		c.t.Fatalf("%s: %v", query, err)
+	}
+	return text
+}
+
+// is waits until a query says true in a cell's database.
+func (c *twoCells) is(cell int, query string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(2 * patience); c.text(cell, "SELECT ("+query+")::text") != "true"; <-time.After(retryPause) {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("%s: it does not come about", query)
+		}
+	}
+}
+
+// simulated is a template of the operator's own, in the form that the command takes.
+const simulated = `[{"name": "Parcel", "subject": "Your parcel", "from_address": "post@example.com", "deception_score": 2,
+	"html": "<a href=\"{{url}}\">Track it</a>", "text": "{{url}}", "indicators": {"sender": {"internal": 2}}}]`
+
+// send has a simulated mail sent by an imported template, and keeps its link.
+func (c *twoCells) send() {
+	t := c.t
+	t.Helper()
+	must(t, "templates", "import", c.flags[0], "--language=en", "--category=parcels", secretFile(t, []byte(simulated)))
+	var template domain.TemplateID
+	if err := c.dbs[0].SQL().QueryRow("SELECT id FROM phishing_templates WHERE name = 'Parcel'").Scan(&template); err != nil {
+		t.Fatal(err)
+	}
+	c.before.user = into[struct{ Data []identified }](c.get("/v2/clients/"+c.worked.id+"/users?status=active&limit=1", c.key)).Data[0].ID
+	c.before.result = into[struct {
+		Sends []struct {
+			ResultID string `json:"result_id"`
+		}
+	}](c.router.do("POST", "/v2/clients/"+c.worked.id+"/phishing/sends", c.key,
+		fields{"user_ids": []string{c.before.user}, "template_id": template}).want(http.StatusAccepted)).Sends[0].ResultID
+	sent := "FROM phishing_results WHERE template_id = '" + template.UUID() + "' AND sent_at IS NOT NULL"
+	c.is(0, "SELECT EXISTS (SELECT "+sent+")")
+	// Who follows a link within two seconds is a scanner.
+	c.exec(0, "UPDATE phishing_results SET sent_at = sent_at - interval '1 minute' WHERE template_id = $1", template)
+	c.before.link = c.linkOfMail()
+}
+
+// linkOfMail is the link of a mail in the first cell's outbox.
+func (c *twoCells) linkOfMail() string {
+	c.t.Helper()
+	link := regexp.MustCompile(regexp.QuoteMeta(c.router.address) + `/t/[\w-]+`)
+	mails, err := filepath.Glob(filepath.Join(c.dirs[0], "outbox", "*.eml"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, name := range mails {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		text, _ := io.ReadAll(quotedprintable.NewReader(bytes.NewReader(raw))) // up to what is not encoded so
+		if found := link.Find(text); found != nil {
+			return string(found)
+		}
+	}
+	c.t.Fatalf("none of %d mails has a link", len(mails))
+	return ""
+}
+
+// catalogues brings the breaches and the template to the second cell, with the numbers of
+// all templates, as the command says. Imported a second time the template would have
+// another id.
+func (c *twoCells) catalogues() {
+	t := c.t
+	t.Helper()
+	dry := append(c.args("move"), "--dry-run")
+	template := c.text(0, "SELECT id::text FROM phishing_templates WHERE name = 'Parcel'")
+	refused(t, 1, dry, "lacks 1 of the catalogue", template, "each a breach: ")
+	breaches := c.text(0, `SELECT json_agg(json_build_object('Name', name, 'Title', title, 'Domain', domain, 'BreachDate', breach_on,
+		'DataClasses', data_classes))::text FROM breaches`)
+	must(t, "breaches", "import", c.flags[1], secretFile(t, []byte(breaches)))
+	row := c.text(0, "SELECT row_to_json(t)::text FROM phishing_templates AS t WHERE id::text = $1", template)
+	c.exec(1, "INSERT INTO phishing_templates SELECT * FROM json_populate_record(NULL::phishing_templates, $1)", row)
+	refused(t, 1, dry, "1 templates", "idmap export and idmap import")
+	numbers := "kind,number,id\n"
+	for line := range strings.Lines(must(t, "idmap", "export", c.flags[0])) {
+		if strings.HasPrefix(line, "template,") {
+			numbers += line
+		}
+	}
+	must(t, "idmap", "import", c.flags[1], secretFile(t, []byte(numbers)))
+	if said := must(t, dry...); !strings.Contains(said, "nothing keeps the partner from being moved") {
+		t.Errorf("the dry run says %s", said)
+	}
+}
+
+// args are the command line of move or of one below it.
+func (c *twoCells) args(words ...string) []string {
+	args := append(words, seed.DemoPartner, c.flags[0], "--to="+strings.TrimPrefix(c.flags[1], "--database-url="))
+	if len(words) == 1 {
+		args = append(args, "--encryption-key="+c.keys[0], "--to-key="+secretFile(c.t, []byte(c.keys[1])),
+			"--report-store="+c.store(0), "--to-report-store="+c.store(1))
+	}
+	return args
+}
+
+// moving is a command that runs as a process of its own.
+type moving struct {
+	t         *testing.T
+	cmd       *exec.Cmd
+	out, logs *transcript
+	ended     chan struct{}
+}
+
+func (c *twoCells) start(words ...string) *moving {
+	c.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	m := &moving{t: c.t, cmd: exec.Command(self, c.args(words...)...), out: newTranscript(), logs: newTranscript(), ended: make(chan struct{})}
+	m.cmd.Env = append(os.Environ(), asCommand+"=1")
+	m.cmd.Stdout, m.cmd.Stderr = m.out, m.logs
+	if err := m.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	go func() {
+		defer close(m.ended)
+		_ = m.cmd.Wait() // want looks at the status
+	}()
+	c.t.Cleanup(m.kill)
+	return m
+}
+
+func (m *moving) kill() {
+	_ = m.cmd.Process.Kill()
+	<-m.ended
+}
+
+// late reports whether the command ended for another one that moves the partner:
+// PostgreSQL keeps the lock of one that was killed for a moment more.
+func (m *moving) late() bool {
+	<-m.ended
+	return strings.Contains(m.logs.String(), "another command is moving this partner")
+}
+
+// run runs a command to its end.
+func (c *twoCells) run(words ...string) *moving {
+	c.t.Helper()
+	m := c.start(words...)
+	for try := 1; m.late() && try < mostTries; try++ {
+		<-time.After(retryPause)
+		m = c.start(words...)
+	}
+	return m
+}
+
+// want wants a command that has ended to have exited with a status and to have said the
+// words. It returns what it said.
+func (m *moving) want(code int, words string) string {
+	m.t.Helper()
+	said := m.out.String() + m.logs.String()
+	if got := m.cmd.ProcessState.ExitCode(); got != code || !strings.Contains(said, words) {
+		m.t.Fatalf("exit %d, not %d with %q:\n%s", got, code, words, said)
+	}
+	m.t.Log(said)
+	return said
+}
+
+// waitsFor is the query whether anybody waits for a lock of a table.
+func waitsFor(table string) string {
+	return `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = '` + table + `'::regclass
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`
+}
+
+// killed moves the partner until a query says true, while a transaction of a cell's
+// database holds that up, and kills the command then.
+func (c *twoCells) killed(cell int, holdsUp, reached string) {
+	c.t.Helper()
+	tx, err := c.dbs[cell].SQL().BeginTx(c.t.Context(), nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(c.t.Context(), holdsUp); err != nil {
+		c.t.Fatalf("%s: %v", holdsUp, err)
+	}
+	m := c.start("move")
+	for deadline := time.Now().Add(2 * patience); ; {
+		var is bool
+		if err := tx.QueryRowContext(c.t.Context(), reached).Scan(&is); err != nil {
+			c.t.Fatalf("%s: %v", reached, err)
+		}
+		if is {
+			break
+		}
+		select {
+		case <-m.ended:
+			if !m.late() {
+				c.t.Fatalf("the move ends before %s:\n%s", reached, m.logs)
+			}
+			m = c.start("move")
+		case <-time.After(retryPause):
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("%s: it does not come about:\n%s", reached, m.logs)
+		}
+	}
+	m.kill()
+	c.t.Logf("killed at %s:\n%s", reached, m.logs)
+}
+
+// status wants move status of a cell to have the words.
+func (c *twoCells) status(cell int, words string) {
+	c.t.Helper()
+	if said := must(c.t, "move", "status", c.flags[cell]); !strings.Contains(said, words) {
+		c.t.Errorf("in cell %d the status is not %q but %s", cell, words, said)
+	}
+}
