@@ -118,6 +118,9 @@ const (
 	reread = 10 * time.Second
 	// relisten is the pause before a connection that listens is made again.
 	relisten = time.Second
+	// MovesKnown is how long a process may take to know of a move, also where its connection
+	// breaks meanwhile.
+	MovesKnown = reread + 2*relisten
 )
 
 // Watch follows the moves of partners until ctx ends: it listens, on a connection of its

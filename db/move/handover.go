@@ -186,6 +186,9 @@ func (m *Move) appear(old, now side, c cells) error {
 	if err := m.To.AcceptSecrets(now.ctx, secrets); err != nil {
 		return err
 	}
+	if err := m.wake(now.ctx, m.To); err != nil { // of an earlier move from there that was cut short
+		return err
+	}
 	for _, q := range []pg.Query{
 		pg.SQL("UPDATE event_head SET position = ? WHERE position < ?0", head),
 		pg.SQL("DELETE FROM moved_keys WHERE partner_id = ?", m.Partner),
@@ -222,7 +225,7 @@ func (m *Move) hand(ctx context.Context) error {
 // release ends a hold of a partner whom the new cell does not serve.
 func (m *Move) release(ctx context.Context) error {
 	return m.From.Tx(ctx, func(ctx context.Context) error {
-		if err := m.wake(ctx); err != nil {
+		if err := m.wake(ctx, m.From); err != nil {
 			return err
 		}
 		_, err := pg.Exec(ctx, m.From, "take writes again", pg.SQL(
@@ -231,15 +234,14 @@ func (m *Move) release(ctx context.Context) error {
 	})
 }
 
-// wake lets the clients' work go on in the old cell.
-func (m *Move) wake(ctx context.Context) error {
-	_, err := pg.Exec(ctx, m.From, "end the rest of the clients", pg.SQL(
+// wake lets the clients' work go on in a cell.
+func (m *Move) wake(ctx context.Context, in *db.DB) error {
+	_, err := pg.Exec(ctx, in, "end the rest of the clients", pg.SQL(
 		"DELETE FROM resting_clients WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?)", m.Partner))
 	return err
 }
 
-// leave has the old cell answer the partner's keys with the new cell's code, and leaves
-// nothing in it that is still to be done: its clients are as archived ones.
+// leave has the old cell answer the partner's keys with the new cell's code.
 func (m *Move) leave(ctx context.Context) error {
 	err := m.From.Tx(ctx, func(ctx context.Context) error {
 		n, err := pg.Exec(ctx, m.From, "note that the partner has gone", pg.SQL(`
@@ -248,10 +250,31 @@ func (m *Move) leave(ctx context.Context) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		for _, text := range []string{
-			`INSERT INTO moved_keys (digest, prefix, cell, partner_id)
+		for _, q := range []pg.Query{
+			pg.SQL(`INSERT INTO moved_keys (digest, prefix, cell, partner_id)
 				SELECT k.digest, k.prefix, m.cell, k.partner_id FROM api_keys AS k JOIN moves AS m ON m.partner_id = k.partner_id
-				WHERE k.partner_id = ?0 ON CONFLICT (digest) DO UPDATE SET cell = excluded.cell`,
+				WHERE k.partner_id = ? ON CONFLICT (digest) DO UPDATE SET cell = excluded.cell`, m.Partner),
+			pg.SQL("SELECT pg_notify(?, '')", db.MovesChannel),
+		} {
+			if _, err := pg.Exec(ctx, m.From, "tell of the move", q); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	m.at("left")
+	return err
+}
+
+// rest leaves nothing in the old cell that is still to be done: the partner's clients are
+// as archived ones. A process that does not know of the move would show that.
+func (m *Move) rest(ctx context.Context) error {
+	return m.From.Tx(ctx, func(ctx context.Context) error {
+		gone, err := pg.All[bool](ctx, m.From, "look at the move", pg.SQL("SELECT true FROM moves WHERE partner_id = ? AND step = ? FOR UPDATE", m.Partner, Gone))
+		if err != nil || len(gone) == 0 {
+			return err
+		}
+		for _, text := range []string{
 			"DELETE FROM outbox WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
 			`DELETE FROM mail_requests WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL
 				AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)`,
@@ -269,12 +292,6 @@ func (m *Move) leave(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := m.wake(ctx); err != nil {
-			return err
-		}
-		_, err = pg.Exec(ctx, m.From, "tell of the move", pg.SQL("SELECT pg_notify(?, '')", db.MovesChannel))
-		return err
+		return m.wake(ctx, m.From)
 	})
-	m.at("left")
-	return err
 }

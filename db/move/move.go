@@ -68,6 +68,9 @@ type Move struct {
 	Partner  domain.PartnerID
 	// Keep is how long the old cell keeps the rows.
 	Keep time.Duration
+	// Settle is how long the processes of the old cell may take to know that the partner
+	// left: until then its rows stay as they are, for what they read.
+	Settle time.Duration
 	// Reseal seals a secret with the new cell's key. UUID is what it is sealed for.
 	Reseal func(c db.SealedColumn, uuid string, sealed []byte) ([]byte, error)
 	// File copies the file of a report, unless the new cell has it. It is called before the
@@ -123,7 +126,13 @@ func (m *Move) Run(ctx context.Context) error {
 				return err
 			}
 		}
-		return m.leave(ctx)
+		if err := m.leave(ctx); err != nil {
+			return err
+		}
+		if err := domain.Pause(ctx, m.Settle); err != nil {
+			return err
+		}
+		return m.rest(ctx)
 	})
 }
 

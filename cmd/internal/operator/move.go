@@ -98,7 +98,7 @@ func (f moveFlags) partner(ctx context.Context, from *db.DB) (domain.PartnerID, 
 // Run moves the partner.
 func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.with(ctx, s, func(m *move.Move) error {
-		m.Keep = c.Keep
+		m.Keep, m.Settle = c.Keep, db.MovesKnown
 		if c.DryRun {
 			return c.show(ctx, s, m)
 		}
