@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,13 +31,25 @@ func TestMoveBehindRouter(t *testing.T) {
 	c := newTwoCells(t)
 	c.begin()
 	c.await(roundsBefore)
-	said := c.run("move").want(0, "cell 01 serves the partner")
+	// The first cell's process hears of the move late.
+	m, goOn := c.heldUp(0, "LOCK TABLE moved_keys IN SHARE MODE", waitsFor("moved_keys"))
+	c.exec(0, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN moves'")
+	goOn()
+	for asked := true; asked; asked = c.direct[0].do("GET", "/v2/clients", c.key, nil).status == http.StatusOK {
+		page := into[listPage[identified]](c.get("/v2/clients/"+c.quiet.id+"/users?limit=3", c.key))
+		if got := idsOf(page.Data); !slices.Equal(got, c.before.v2Users[:3]) {
+			t.Fatalf("the users of the client are %v, not %v", got, c.before.v2Users[:3])
+		}
+		<-time.After(retryPause)
+	}
+	c.await(roundsAfter)
+	<-m.ended
+	said := m.want(0, "cell 01 serves the partner")
 	for _, i := range c.integrators {
 		if i.moves && !strings.Contains(said, prefix(i.key)) {
 			t.Errorf("the router's table gets no line of %s: %s", prefix(i.key), said)
 		}
 	}
-	c.await(roundsAfter)
 	c.end()
 	c.check()
 }
@@ -338,26 +351,25 @@ func waitsFor(table string) string {
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`
 }
 
-// killed moves the partner until a query says true, while a transaction of a cell's
-// database holds that up, and kills the command then.
-func (c *twoCells) killed(cell int, holdsUp, reached string) {
+// heldUp moves the partner until a query says true, while a transaction of a cell's
+// database holds that up until goOn.
+func (c *twoCells) heldUp(cell int, holdsUp, reached string) (m *moving, goOn func()) {
 	c.t.Helper()
-	tx, err := c.dbs[cell].SQL().BeginTx(c.t.Context(), nil)
+	tx, err := c.dbs[cell].SQL().BeginTx(c.t.Context(), nil) // ends with the test's context
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback() }()
 	if _, err := tx.ExecContext(c.t.Context(), holdsUp); err != nil {
 		c.t.Fatalf("%s: %v", holdsUp, err)
 	}
-	m := c.start("move")
+	m = c.start("move")
 	for deadline := time.Now().Add(2 * patience); ; {
 		var is bool
 		if err := tx.QueryRowContext(c.t.Context(), reached).Scan(&is); err != nil {
 			c.t.Fatalf("%s: %v", reached, err)
 		}
 		if is {
-			break
+			return m, func() { _ = tx.Rollback() }
 		}
 		select {
 		case <-m.ended:
@@ -371,7 +383,14 @@ func (c *twoCells) killed(cell int, holdsUp, reached string) {
 			c.t.Fatalf("%s: it does not come about:\n%s", reached, m.logs)
 		}
 	}
+}
+
+// killed kills the move where it is held up.
+func (c *twoCells) killed(cell int, holdsUp, reached string) {
+	c.t.Helper()
+	m, goOn := c.heldUp(cell, holdsUp, reached)
 	m.kill()
+	goOn()
 	c.t.Logf("killed at %s:\n%s", reached, m.logs)
 }
 
