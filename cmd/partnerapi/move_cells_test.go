@@ -75,7 +75,6 @@ func TestMoveOutlivesKills(t *testing.T) {
 	c.killed(1, "LOCK TABLE sent_emails IN SHARE MODE", waitsFor("sent_emails"))
 	c.is(1, "SELECT EXISTS (SELECT FROM users)")
 	c.status(1, "arrives from cell 00")
-	c.await(roundsBefore)
 
 	// It waits for a transaction that had begun before it.
 	c.killed(0, "SELECT pg_current_xact_id()", "SELECT EXISTS (SELECT FROM moves WHERE step = 'holding')")

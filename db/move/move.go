@@ -129,6 +129,9 @@ func (m *Move) Run(ctx context.Context) error {
 		if err := m.leave(ctx); err != nil {
 			return err
 		}
+		if m.Settle > 0 {
+			m.Say("the old cell's processes get %s to hear of it", m.Settle)
+		}
 		if err := domain.Pause(ctx, m.Settle); err != nil {
 			return err
 		}
