@@ -318,7 +318,7 @@ func (m *moving) kill() {
 // PostgreSQL keeps the lock of one that was killed for a moment more.
 func (m *moving) late() bool {
 	<-m.ended
-	return strings.Contains(m.logs.String(), "another command is moving this partner")
+	return strings.Contains(m.logs.String(), "this partner is being moved by another command")
 }
 
 // run runs a command to its end.
