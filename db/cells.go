@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,10 @@ type Cells struct {
 	db   *DB
 	cell domain.Cell
 	seen atomic.Pointer[seenCells]
+	// arrivals is held while a key of a partner that arrives is looked for, and looked is
+	// when that was done last.
+	arrivals sync.Mutex
+	looked   time.Time
 }
 
 // seenCells is what was read last.
@@ -32,6 +37,8 @@ type seenCells struct {
 	gone map[string]string
 	// secrets are those of other cells, by the name of the secret.
 	secrets map[string][][]byte
+	// arriving says that a partner is on its way here.
+	arriving bool
 }
 
 // OtherCells reads what there is to know of the other cells. It is nil where there are
@@ -68,6 +75,10 @@ func (c *Cells) read(ctx context.Context) error {
 	for _, k := range moved {
 		seen.gone[string(k.Digest)] = k.Cell
 	}
+	if seen.arriving, err = pg.One[bool](ctx, c.db, "look for partners that arrive", pg.SQL(
+		"SELECT EXISTS (SELECT FROM moves WHERE step = 'arriving')")); err != nil {
+		return err
+	}
 	accepted, err := c.db.acceptedSecrets(ctx)
 	for _, s := range accepted {
 		name, _, _ := strings.Cut(s.Name, secretOf)
@@ -80,9 +91,40 @@ func (c *Cells) read(ctx context.Context) error {
 }
 
 // Elsewhere returns the code of the cell that a key lives in; it is empty where that is
-// this cell.
+// this cell. While a partner arrives here, its keys may do so at any moment: before
+// another cell is named, which may name this one, it is looked again.
 func (c *Cells) Elsewhere(key string, digest []byte) string {
 	seen := c.seen.Load()
+	code := c.elsewhere(seen, key, digest)
+	if code != "" && seen.arriving {
+		c.lookAgain()
+		code = c.elsewhere(c.seen.Load(), key, digest)
+	}
+	return code
+}
+
+const (
+	// lookEvery is how often keys of a partner that arrives are looked for at the most, and
+	// lookWithin how long that may take.
+	lookEvery  = 100 * time.Millisecond
+	lookWithin = 2 * time.Second
+)
+
+// lookAgain reads everything again, unless that was done a moment ago. An error leaves
+// what was read last.
+func (c *Cells) lookAgain() {
+	c.arrivals.Lock()
+	defer c.arrivals.Unlock()
+	if time.Since(c.looked) < lookEvery {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
+	defer cancel()
+	_ = c.read(ctx) // Watch logs that the database cannot be read
+	c.looked = time.Now()
+}
+
+func (c *Cells) elsewhere(seen *seenCells, key string, digest []byte) string {
 	if gone, left := seen.gone[string(digest)]; left {
 		return gone
 	}

@@ -83,7 +83,6 @@ func (w *background) refreshOnce(ctx context.Context) (wait time.Duration, err e
 	}
 	w.log.InfoContext(ctx, "daily refresh done", "day", today.String(), "took", time.Since(start))
 	recountDue(ctx, w.db, w.log)
-	cleanUp(ctx, w.db, w.log)
 	return today.AddDays(1).Time().Sub(w.db.Now()), nil
 }
 
@@ -100,16 +99,23 @@ func recountDue(ctx context.Context, d *db.DB, log *slog.Logger) {
 	}
 }
 
-// cleanUp deletes what is kept of partners that moved to another cell. What fails is tried
-// again after the next daily refresh.
-func cleanUp(ctx context.Context, d *db.DB, log *slog.Logger) {
-	n, err := move.CleanUp(ctx, d)
-	if n > 0 {
-		log.InfoContext(ctx, "partners that moved to another cell are deleted here", "partners", n)
-	}
-	if err != nil && ctx.Err() == nil {
-		log.WarnContext(ctx, "partners that moved to another cell were not deleted; it will be tried again", "error", err)
-	}
+// movedEvery is how often partners that moved to another cell are looked for.
+const movedEvery = time.Minute
+
+// careForMoved puts to rest what partners left that moved to another cell, and deletes it
+// when it was kept long enough.
+func (w *background) careForMoved(ctx context.Context) {
+	lease.NewLoop(w.log, "care for partners that moved", movedEvery, func(ctx context.Context) (time.Duration, error) {
+		rested, err := move.Rest(ctx, w.db, db.MovesKnown)
+		if err != nil {
+			return movedEvery, err
+		}
+		deleted, err := move.CleanUp(ctx, w.db)
+		if rested+deleted > 0 {
+			w.log.InfoContext(ctx, "partners that moved to another cell", "rest", rested, "deleted", deleted)
+		}
+		return movedEvery, err
+	}).Run(ctx)
 }
 
 // overdueEvery is how often assignments that became overdue are looked up: their

@@ -175,7 +175,7 @@ var listNothing = []string{
 	"directory connect microsoft", "directory connect google", "directory disconnect", "directory run", "webhooks pause",
 	"webhooks resume", "webhooks listen", "mcp", "version", "completion", "__complete", "encryption-key new",
 	"encryption-key rotate", "idmap import", "idmap export", "v1 announce", "v1 postpone", "v1 cancel", "v1 phase",
-	"v1 brownout add", "v1 brownout cancel", "v1 end",
+	"move partner", "move cancel", "v1 brownout add", "v1 brownout cancel", "v1 end",
 }
 
 // TestListsHaveJSON: every command that lists prints JSON with --json, and one that is

@@ -107,7 +107,7 @@ func newBackground(
 func (w *background) run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for _, loop := range []func(context.Context){
-		w.refreshDaily, w.refreshAhead, w.server.watch, w.assignWaiting, w.noteOverdue, w.events.Run, w.maintainer.Run,
+		w.refreshDaily, w.refreshAhead, w.server.watch, w.assignWaiting, w.noteOverdue, w.careForMoved, w.events.Run, w.maintainer.Run,
 	} {
 		all.Go(func() { loop(ctx) })
 	}

@@ -205,7 +205,7 @@ func TestBackgroundPanics(t *testing.T) {
 	cancel()
 	for name, loop := range map[string]func(*background, context.Context){
 		"refresh daily": (*background).refreshDaily, "assign courses": (*background).assignWaiting,
-		"note overdue assignments": (*background).noteOverdue,
+		"note overdue assignments": (*background).noteOverdue, "care for partners that moved": (*background).careForMoved,
 	} {
 		var lines strings.Builder
 		w := &background{log: slog.New(slog.NewTextHandler(&lines, nil))} // without a database

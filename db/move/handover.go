@@ -186,7 +186,7 @@ func (m *Move) appear(old, now side, c cells) error {
 	if err := m.To.AcceptSecrets(now.ctx, secrets); err != nil {
 		return err
 	}
-	if err := m.wake(now.ctx, m.To); err != nil { // of an earlier move from there that was cut short
+	if err := wake(now.ctx, m.To, m.Partner); err != nil { // of an earlier move from there that was cut short
 		return err
 	}
 	for _, q := range []pg.Query{
@@ -225,7 +225,7 @@ func (m *Move) hand(ctx context.Context) error {
 // release ends a hold of a partner whom the new cell does not serve.
 func (m *Move) release(ctx context.Context) error {
 	return m.From.Tx(ctx, func(ctx context.Context) error {
-		if err := m.wake(ctx, m.From); err != nil {
+		if err := wake(ctx, m.From, m.Partner); err != nil {
 			return err
 		}
 		_, err := pg.Exec(ctx, m.From, "take writes again", pg.SQL(
@@ -234,10 +234,10 @@ func (m *Move) release(ctx context.Context) error {
 	})
 }
 
-// wake lets the clients' work go on in a cell.
-func (m *Move) wake(ctx context.Context, in *db.DB) error {
+// wake lets the work of a partner's clients go on in a cell.
+func wake(ctx context.Context, in *db.DB, partner domain.PartnerID) error {
 	_, err := pg.Exec(ctx, in, "end the rest of the clients", pg.SQL(
-		"DELETE FROM resting_clients WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?)", m.Partner))
+		"DELETE FROM resting_clients WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?)", partner))
 	return err
 }
 
@@ -264,34 +264,4 @@ func (m *Move) leave(ctx context.Context) error {
 	})
 	m.at("left")
 	return err
-}
-
-// rest leaves nothing in the old cell that is still to be done: the partner's clients are
-// as archived ones. A process that does not know of the move would show that.
-func (m *Move) rest(ctx context.Context) error {
-	return m.From.Tx(ctx, func(ctx context.Context) error {
-		gone, err := pg.All[bool](ctx, m.From, "look at the move", pg.SQL("SELECT true FROM moves WHERE partner_id = ? AND step = ? FOR UPDATE", m.Partner, Gone))
-		if err != nil || len(gone) == 0 {
-			return err
-		}
-		for _, text := range []string{
-			"DELETE FROM outbox WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
-			`DELETE FROM mail_requests WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL
-				AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)`,
-			`DELETE FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL
-				AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)`,
-			"DELETE FROM events WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
-			"DELETE FROM waiting_assignments WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
-			"DELETE FROM directory_connections WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
-			"DELETE FROM sync_runs WHERE status IN ('queued', 'running') AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
-			"DELETE FROM webhook_deliveries WHERE status = 'waiting' AND webhook_id IN (SELECT id FROM webhooks WHERE partner_id = ?0)",
-			"DELETE FROM webhooks WHERE partner_id = ?0",
-			"UPDATE clients SET archived_at = clock_timestamp() WHERE partner_id = ?0 AND archived_at IS NULL",
-		} {
-			if _, err := pg.Exec(ctx, m.From, "leave nothing to be done", pg.SQL(text, m.Partner)); err != nil {
-				return err
-			}
-		}
-		return m.wake(ctx, m.From)
-	})
 }

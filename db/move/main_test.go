@@ -249,6 +249,16 @@ var resealed = []string{"webhooks", "directory_connections", "idempotency_record
 // moved checks that the partner is in the new cell, whole, and at rest in the old one.
 func (w *world) moved() {
 	w.t.Helper()
+	w.same("the old cell until it rests", w.contents(w.From, w.Partner), w.before)
+	n, err := Rest(w.t.Context(), w.From, time.Hour)
+	if w.must(err); n != 0 {
+		w.t.Error("what a partner left rests before the processes know of it")
+	}
+	n, err = Rest(w.t.Context(), w.From, 0)
+	w.must(err)
+	if archived := value[int](w, w.From, "SELECT count(*) FROM clients WHERE partner_id = $1 AND archived_at IS NULL", w.Partner.UUID()); archived > 0 || n > 1 {
+		w.t.Errorf("%d partners rest, and %d clients do not", n, archived)
+	}
 	w.same("the new cell", w.contents(w.To, w.Partner), w.before, resealed...)
 	for _, c := range db.SealedColumns {
 		bad := value[int](w, w.To, fmt.Sprintf("SELECT count(*) FROM %s WHERE %[2]s IS NOT NULL AND %[2]s NOT LIKE (%[3]s::text || ' of the new cell: %%')::bytea",

@@ -68,9 +68,6 @@ type Move struct {
 	Partner  domain.PartnerID
 	// Keep is how long the old cell keeps the rows.
 	Keep time.Duration
-	// Settle is how long the processes of the old cell may take to know that the partner
-	// left: until then its rows stay as they are, for what they read.
-	Settle time.Duration
 	// Reseal seals a secret with the new cell's key. UUID is what it is sealed for.
 	Reseal func(c db.SealedColumn, uuid string, sealed []byte) ([]byte, error)
 	// File copies the file of a report, unless the new cell has it. It is called before the
@@ -126,16 +123,7 @@ func (m *Move) Run(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := m.leave(ctx); err != nil {
-			return err
-		}
-		if m.Settle > 0 {
-			m.Say("the old cell's processes get %s to hear of it", m.Settle)
-		}
-		if err := domain.Pause(ctx, m.Settle); err != nil {
-			return err
-		}
-		return m.rest(ctx)
+		return m.leave(ctx)
 	})
 }
 
@@ -219,9 +207,13 @@ func (m *Move) bring(ctx context.Context, c cells) (here bool, err error) {
 // begin notes the move on both sides.
 func (m *Move) begin(ctx context.Context, c cells) error {
 	_, err := pg.Exec(ctx, m.To, "note that the partner arrives", pg.SQL(`
-		INSERT INTO moves AS m (partner_id, step, cell) VALUES (?, ?, ?)
-		ON CONFLICT (partner_id) DO UPDATE SET step = excluded.step, cell = excluded.cell, began_at = now(),
-			held_until = NULL, moved_at = NULL, keep_until = NULL`, m.Partner, Arriving, c.from.Code()))
+		WITH noted AS (
+			INSERT INTO moves AS m (partner_id, step, cell) VALUES (?, ?, ?)
+			ON CONFLICT (partner_id) DO UPDATE SET step = excluded.step, cell = excluded.cell, began_at = now(),
+				held_until = NULL, moved_at = NULL, keep_until = NULL
+			RETURNING partner_id
+		)
+		SELECT pg_notify(?, '') FROM noted`, m.Partner, Arriving, c.from.Code(), db.MovesChannel))
 	if err != nil {
 		return err
 	}

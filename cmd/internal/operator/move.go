@@ -1,11 +1,9 @@
 package operator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -98,7 +96,7 @@ func (f moveFlags) partner(ctx context.Context, from *db.DB) (domain.PartnerID, 
 // Run moves the partner.
 func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.with(ctx, s, func(m *move.Move) error {
-		m.Keep, m.Settle = c.Keep, db.MovesKnown
+		m.Keep = c.Keep
 		if c.DryRun {
 			return c.show(ctx, s, m)
 		}
@@ -268,6 +266,33 @@ func (c moveCancelCmd) Run(ctx context.Context, s cli.Env) error {
 
 type moveStatusCmd struct {
 	database.Flags
+	JSON bool `name:"json" env:"-" help:"Print JSON, an array of moves."`
+}
+
+// moveLine is a move as the command prints it in JSON.
+type moveLine struct {
+	PartnerID domain.PartnerID `json:"partner_id"`
+	Partner   string           `json:"partner"`
+	Step      move.Step        `json:"step"`
+	Cell      string           `json:"cell"`
+	BeganAt   time.Time        `json:"began_at"`
+	MovedAt   *time.Time       `json:"moved_at"`
+	KeepUntil *time.Time       `json:"keep_until"`
+}
+
+// meanings say what each step is, with the other cell.
+var meanings = map[move.Step]string{
+	move.Copying:  "is copied to cell %s, in use",
+	move.Holding:  "is handed over to cell %s: writes are refused",
+	move.Handing:  "is handed over to cell %s: writes are refused until move is run again",
+	move.Gone:     "is served by cell %s; rows are kept here",
+	move.Cleaned:  "is served by cell %s",
+	move.Arriving: "arrives from cell %s",
+	move.Here:     "came from cell %s and is served here",
+}
+
+func (l moveLine) row() []any {
+	return []any{l.Partner, fmt.Sprintf(meanings[l.Step], l.Cell), output.Moment(&l.BeganAt), output.Moment(l.MovedAt), output.Moment(l.KeepUntil), l.PartnerID}
 }
 
 // Run lists the moves.
@@ -277,40 +302,12 @@ func (c moveStatusCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		if len(all) == 0 {
-			_, err := fmt.Fprintln(s.Out, "no partner moves from here, or arrives here")
-			return err
-		}
-		for _, m := range all {
-			if err := printMove(s.Out, m); err != nil {
-				return err
+		lines := make([]moveLine, len(all))
+		for i, m := range all {
+			lines[i] = moveLine{
+				PartnerID: m.Partner, Partner: m.Name, Step: m.Step, Cell: m.Cell, BeganAt: m.BeganAt, MovedAt: m.MovedAt, KeepUntil: m.KeepUntil,
 			}
 		}
-		return nil
+		return output.List(s.Out, c.JSON, lines, []any{"PARTNER", "STATE", "BEGAN", "MOVED", "KEPT UNTIL", "ID"}, moveLine.row)
 	})
-}
-
-// meanings say what each step is, with the other cell.
-var meanings = map[move.Step]string{
-	move.Copying:  "is copied to cell %s while it is in use",
-	move.Holding:  "is handed over to cell %s: its writes are refused",
-	move.Handing:  "is handed over to cell %s: its writes are refused until the command move is run again",
-	move.Gone:     "is served by cell %s; its rows are kept here",
-	move.Cleaned:  "is served by cell %s",
-	move.Arriving: "arrives from cell %s",
-	move.Here:     "came from cell %s and is served here",
-}
-
-func printMove(out io.Writer, m move.Status) error {
-	text := fmt.Sprintf(meanings[m.Step], m.Cell)
-	for _, at := range []struct {
-		words string
-		at    *time.Time
-	}{{"since", m.MovedAt}, {"at the latest until", m.HeldUntil}, {"kept until", m.KeepUntil}} {
-		if at.at != nil {
-			text += fmt.Sprintf(", %s %s", at.words, at.at.UTC().Format(time.RFC3339))
-		}
-	}
-	_, err := fmt.Fprintf(out, "%s (%s) %s; began %s\n", cmp.Or(m.Name, "a partner"), m.Partner, text, m.BeganAt.UTC().Format(time.RFC3339))
-	return err
 }

@@ -1,0 +1,118 @@
+package move
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// What is done in a cell with what a partner left there.
+
+// Rest puts the rows to rest of partners that left so long ago, and returns how many
+// partners it was: by then all processes of the cell know that they left (db.MovesKnown).
+// Their clients rest in another way before.
+func Rest(ctx context.Context, d *db.DB, after time.Duration) (partners int, err error) {
+	left, err := pg.All[domain.PartnerID](ctx, d, "look for partners that left", pg.SQL(`
+		SELECT m.partner_id FROM moves AS m WHERE m.step = ? AND m.moved_at <= clock_timestamp() - ?::interval AND EXISTS (
+			SELECT FROM resting_clients AS r JOIN clients AS c ON c.id = r.client_id WHERE c.partner_id = m.partner_id)
+		ORDER BY m.partner_id`, Gone, after))
+	for _, partner := range left {
+		if err := rest(ctx, d, partner); err != nil {
+			return partners, err
+		}
+		partners++
+	}
+	return partners, err
+}
+
+// rest leaves nothing that is still to be done of a partner that left: its clients are as
+// archived ones. A process that does not know of the move would show that.
+func rest(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
+	return d.Tx(ctx, func(ctx context.Context) error {
+		gone, err := pg.All[bool](ctx, d, "look at the move", pg.SQL("SELECT true FROM moves WHERE partner_id = ? AND step = ? FOR UPDATE", partner, Gone))
+		if err != nil || len(gone) == 0 {
+			return err
+		}
+		for _, text := range []string{
+			"DELETE FROM outbox WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			`DELETE FROM mail_requests WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL
+				AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)`,
+			`DELETE FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL
+				AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)`,
+			"DELETE FROM events WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			"DELETE FROM waiting_assignments WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			"DELETE FROM directory_connections WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			"DELETE FROM sync_runs WHERE status IN ('queued', 'running') AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			"DELETE FROM webhook_deliveries WHERE status = 'waiting' AND webhook_id IN (SELECT id FROM webhooks WHERE partner_id = ?0)",
+			"DELETE FROM webhooks WHERE partner_id = ?0",
+			"UPDATE clients SET archived_at = clock_timestamp() WHERE partner_id = ?0 AND archived_at IS NULL",
+		} {
+			if _, err := pg.Exec(ctx, d, "leave nothing to be done", pg.SQL(text, partner)); err != nil {
+				return err
+			}
+		}
+		return wake(ctx, d, partner)
+	})
+}
+
+// dropBatch is how many rows are deleted in one transaction.
+const dropBatch = 10_000
+
+// CleanUp deletes the rows of partners that left and were kept long enough, and returns
+// how many partners it was. Numbers of version 1 stay, as those of deleted objects do. It
+// may be cut short and repeated.
+func CleanUp(ctx context.Context, d *db.DB) (partners int, err error) {
+	due, err := pg.All[domain.PartnerID](ctx, d, "look for partners that left", pg.SQL(
+		"SELECT partner_id FROM moves WHERE step = ? AND keep_until < ? ORDER BY partner_id", Gone, d.Now()))
+	if err != nil {
+		return 0, err
+	}
+	for _, partner := range due {
+		// Who moves back meanwhile has the lock, or waits for it.
+		free, err := d.TryAdvisoryLock(ctx, lockName(partner), func(ctx context.Context) error { return cleanUp(ctx, d, partner) })
+		if err != nil {
+			return partners, err
+		}
+		partners += pg.Number(free)
+	}
+	return partners, nil
+}
+
+// cleanUp deletes the rows of a partner that has not come back, those that refer to
+// others first.
+func cleanUp(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
+	gone, err := pg.One[bool](ctx, d, "look at the move", pg.SQL("SELECT step = ?1 FROM moves WHERE partner_id = ?0", partner, Gone))
+	if err != nil || !gone {
+		return err
+	}
+	if err := wake(ctx, d, partner); err != nil {
+		return err
+	}
+	o, err := ownedBy(ctx, d, partner)
+	if err != nil {
+		return err
+	}
+	for _, t := range slices.Backward(tables) {
+		if t.kept {
+			continue
+		}
+		if s, err := shapeOf(ctx, d, t); err != nil {
+			return err
+		} else if len(s.columns) == 0 {
+			continue
+		}
+		drop := pg.Raw("DELETE FROM "+t.name+" WHERE ctid = ANY (ARRAY(SELECT t.ctid FROM "+t.name+" AS t WHERE "+
+			o.condition(t)+" LIMIT $1))", []any{dropBatch})
+		for dropped := dropBatch; dropped == dropBatch; {
+			if dropped, err = pg.Exec(ctx, d, "drop rows of "+t.name, drop); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = pg.Exec(ctx, d, "note that the partner's rows are gone", pg.SQL("UPDATE moves SET step = ?1 WHERE partner_id = ?0", partner, Cleaned))
+	return err
+}
