@@ -46,10 +46,15 @@ type StrayKey struct {
 }
 
 // StrayKeys are the keys that live in a cell, the database's, and name another one: those
-// that were made before there were cells, as their digits happened to be.
-func (d *DB) StrayKeys(ctx context.Context, cell domain.Cell) (strays []StrayKey, err error) {
+// that were made before there were cells, as their digits happened to be, and those that
+// moved with their partner.
+func (d *DB) StrayKeys(ctx context.Context, cell domain.Cell) ([]StrayKey, error) {
+	return d.strayKeys(ctx, cell, pg.SQL("revoked_at IS NULL"))
+}
+
+func (d *DB) strayKeys(ctx context.Context, cell domain.Cell, which pg.Query) (strays []StrayKey, err error) {
 	all, err := pg.All[StrayKey](ctx, d, "read the keys that name other cells", pg.SQL(
-		"SELECT prefix, digest FROM api_keys WHERE revoked_at IS NULL AND prefix NOT LIKE ? ORDER BY prefix", `papi\_`+cell.Code()+"%"))
+		"SELECT prefix, digest FROM api_keys WHERE ? AND prefix NOT LIKE ? ORDER BY prefix", which, `papi\_`+cell.Code()+"%"))
 	for _, k := range all {
 		if cell.OfKey(k.Prefix) != cell {
 			strays = append(strays, k)

@@ -61,7 +61,7 @@ type movedKey struct {
 // read reads everything: few keys are away from the cell that they name.
 func (c *Cells) read(ctx context.Context) error {
 	seen := &seenCells{here: map[string]bool{}, gone: map[string]string{}, secrets: map[string][][]byte{}}
-	strays, err := c.db.StrayKeys(ctx, c.cell)
+	strays, err := c.db.strayKeys(ctx, c.cell, pg.SQL("true")) // a revoked one is unknown here, and nowhere else
 	if err != nil {
 		return err
 	}
@@ -115,13 +115,13 @@ const (
 func (c *Cells) lookAgain() {
 	c.arrivals.Lock()
 	defer c.arrivals.Unlock()
-	if time.Since(c.looked) < lookEvery {
+	if c.db.Now().Sub(c.looked) < lookEvery {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
 	defer cancel()
 	_ = c.read(ctx) // Watch logs that the database cannot be read
-	c.looked = time.Now()
+	c.looked = c.db.Now()
 }
 
 func (c *Cells) elsewhere(seen *seenCells, key string, digest []byte) string {
@@ -178,13 +178,15 @@ func (c *Cells) Watch(ctx context.Context, log *slog.Logger) {
 }
 
 // heldMove is the condition that writes of the partner of a row of moves, alias m, are
-// refused: it is being handed over, or has left.
-const heldMove = "(m.step IN ('handing', 'gone') OR m.step = 'holding' AND m.held_until > clock_timestamp())"
+// refused: it is being handed over, has left, or is not back yet. A transaction's own time
+// is never later than what it sees, so who saw a hold before its end is refused, however
+// long it took to look.
+const heldMove = "(m.step IN ('handing', 'gone', 'arriving') OR m.step = 'holding' AND m.held_until > now())"
 
 // Resting selects the clients whose mails and events rest, and RestingPartners the
 // partners whose deliveries do, while they are handed over to another cell.
 const (
-	Resting         = "SELECT client_id FROM resting_clients WHERE until > clock_timestamp()"
+	Resting         = "SELECT client_id FROM resting_clients WHERE until > now()"
 	RestingPartners = "SELECT m.partner_id FROM moves AS m WHERE " + heldMove
 )
 
@@ -216,7 +218,8 @@ func (c *Change) refuseResting(ctx context.Context, clients []domain.ClientID) e
 // refuseHeld refuses a change while any partner is handed over: for imports, which may
 // write rows of all. It comes after the writes of the transaction, as refuseResting does.
 func (c *Change) refuseHeld(ctx context.Context) error {
-	held, err := pg.One[bool](ctx, c, "look whether a partner is handed over", pg.Prepared(pg.SQL("SELECT EXISTS ("+Resting+")")))
+	held, err := pg.One[bool](ctx, c, "look whether a partner is handed over", pg.Prepared(pg.SQL(
+		"SELECT EXISTS (SELECT 1 FROM moves AS m WHERE "+heldMove+" AND m.step IN ('holding', 'handing'))")))
 	if err == nil && held {
 		err = errMoving()
 	}

@@ -17,8 +17,9 @@ import (
 // Their clients rest in another way before.
 func Rest(ctx context.Context, d *db.DB, after time.Duration) (partners int, err error) {
 	left, err := pg.All[domain.PartnerID](ctx, d, "look for partners that left", pg.SQL(`
-		SELECT m.partner_id FROM moves AS m WHERE m.step = ? AND m.moved_at <= clock_timestamp() - ?::interval AND EXISTS (
-			SELECT FROM resting_clients AS r JOIN clients AS c ON c.id = r.client_id WHERE c.partner_id = m.partner_id)
+		SELECT m.partner_id FROM moves AS m WHERE m.step = ? AND m.moved_at <= clock_timestamp() - ?::interval
+			AND (EXISTS (SELECT FROM clients AS c WHERE c.partner_id = m.partner_id AND c.archived_at IS NULL)
+				OR EXISTS (SELECT FROM webhooks AS w WHERE w.partner_id = m.partner_id))
 		ORDER BY m.partner_id`, Gone, after))
 	for _, partner := range left {
 		if err := rest(ctx, d, partner); err != nil {
@@ -104,6 +105,9 @@ func cleanUp(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 			return err
 		} else if len(s.columns) == 0 {
 			continue
+		}
+		if t.name == "webhook_deliveries" {
+			t.rows = ofPartner // their webhooks are gone
 		}
 		drop := pg.Raw("DELETE FROM "+t.name+" WHERE ctid = ANY (ARRAY(SELECT t.ctid FROM "+t.name+" AS t WHERE "+
 			o.condition(t)+" LIMIT $1))", []any{dropBatch})

@@ -38,14 +38,36 @@ func (m *Move) handOver(ctx context.Context, c cells) error {
 }
 
 // hold has the partner's writes refused, and its mails and events rest, and waits for
-// those that had begun. A transaction that sees no hold has a number below those that
-// begin after it: once none of these is under way, nothing is written any more that an
-// answer is given for.
+// those that had begun. It does so twice: a client that was being made when the first hold
+// began is known to the second one.
 func (m *Move) hold(ctx context.Context) error {
+	for range 2 {
+		if err := m.holdKnown(ctx); err != nil {
+			return err
+		}
+	}
+	draining, cancel := context.WithTimeout(ctx, drainFor)
+	defer cancel()
+	err := m.until(draining, `
+		SELECT NOT EXISTS (SELECT FROM outbox AS o JOIN clients AS c ON c.id = o.client_id
+				WHERE c.partner_id = ?0 AND o.lease IS NOT NULL AND o.due_at > now())
+			AND NOT EXISTS (SELECT FROM webhooks AS w JOIN webhook_deliveries AS d ON d.webhook_id = w.id
+				WHERE w.partner_id = ?0 AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > now())`, m.Partner)
+	if err != nil && draining.Err() != nil && ctx.Err() == nil {
+		m.Say("a mail or a delivery is being sent for longer than %s: it may be sent twice", drainFor)
+		return nil
+	}
+	return err
+}
+
+// holdKnown is hold for the clients that are there. A transaction that saw no hold has a
+// number by then, below the next one: once none of these is under way, nothing is written
+// any more that an answer is given for.
+func (m *Move) holdKnown(ctx context.Context) error {
 	err := m.From.Tx(ctx, func(ctx context.Context) error {
 		_, err := pg.Exec(ctx, m.From, "hold the partner's writes", pg.SQL(`
 			WITH held AS (
-				UPDATE moves SET step = ?1, held_until = clock_timestamp() + ?2::interval WHERE partner_id = ?0
+				UPDATE moves SET step = ?1, held_until = coalesce(held_until, clock_timestamp() + ?2::interval) WHERE partner_id = ?0
 				RETURNING partner_id, held_until
 			)
 			INSERT INTO resting_clients (client_id, until)
@@ -56,26 +78,14 @@ func (m *Move) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := pg.One[int64](ctx, m.From, "number the transactions of before", pg.SQL("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"))
+	next, err := pg.One[int64](ctx, m.From, "number the transactions of before", pg.SQL("SELECT pg_current_xact_id()::text::bigint"))
 	if err != nil {
 		return err
 	}
 	if err := m.until(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= ?", next); err != nil {
 		return fmt.Errorf("wait for writes that had begun: %w", err)
 	}
-
-	draining, cancel := context.WithTimeout(ctx, drainFor)
-	defer cancel()
-	err = m.until(draining, `
-		SELECT NOT EXISTS (SELECT FROM outbox AS o JOIN clients AS c ON c.id = o.client_id
-				WHERE c.partner_id = ?0 AND o.lease IS NOT NULL AND o.due_at > now())
-			AND NOT EXISTS (SELECT FROM webhooks AS w JOIN webhook_deliveries AS d ON d.webhook_id = w.id
-				WHERE w.partner_id = ?0 AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > now())`, m.Partner)
-	if err != nil && draining.Err() != nil && ctx.Err() == nil {
-		m.Say("a mail or a delivery is being sent for longer than %s: it may be sent twice", drainFor)
-		return nil
-	}
-	return err
+	return nil
 }
 
 // until waits until a statement says true in the old cell.
@@ -206,20 +216,24 @@ func (m *Move) appear(old, now side, c cells) error {
 // wrote after that was not refused. The time is looked at again after the commit, for a
 // writer saw the hold that was before it.
 func (m *Move) hand(ctx context.Context) error {
-	for _, text := range []string{
-		"UPDATE moves SET step = ?1 WHERE partner_id = ?0 AND step = ?2 AND held_until > clock_timestamp()",
-		"UPDATE resting_clients AS r SET until = 'infinity' FROM clients AS c WHERE c.id = r.client_id AND c.partner_id = ?0",
-		"UPDATE moves SET step = step WHERE partner_id = ?0 AND step = ?1 AND held_until > clock_timestamp()",
-	} {
-		n, err := pg.Exec(ctx, m.From, "hand the partner over", pg.SQL(text, m.Partner, Handing, Holding))
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return errHoldEnded
-		}
+	const ended = "AND held_until > clock_timestamp()"
+	if err := m.handed(ctx, "UPDATE moves SET step = ?1 WHERE partner_id = ?0 AND step = ?2 "+ended, Handing, Holding); err != nil {
+		return err
 	}
-	return nil
+	if _, err := pg.Exec(ctx, m.From, "let the clients rest on", pg.SQL(
+		"UPDATE resting_clients AS r SET until = 'infinity' FROM clients AS c WHERE c.id = r.client_id AND c.partner_id = ?", m.Partner)); err != nil {
+		return err
+	}
+	return m.handed(ctx, "UPDATE moves SET step = step WHERE partner_id = ?0 AND step = ?1 "+ended, Handing)
+}
+
+// handed runs a statement that changes the move where its hold has not ended.
+func (m *Move) handed(ctx context.Context, text string, steps ...any) error {
+	n, err := pg.Exec(ctx, m.From, "hand the partner over", pg.SQL(text, append([]any{m.Partner}, steps...)...))
+	if err == nil && n == 0 {
+		err = errHoldEnded
+	}
+	return err
 }
 
 // release ends a hold of a partner whom the new cell does not serve.

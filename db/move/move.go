@@ -172,6 +172,9 @@ func (m *Move) bring(ctx context.Context, c cells) (here bool, err error) {
 	if err := m.Check(ctx); err != nil {
 		return false, err
 	}
+	if err := m.release(ctx); err != nil { // a hold of an earlier run
+		return false, err
+	}
 	if err := m.begin(ctx, c); err != nil {
 		return false, err
 	}
@@ -204,25 +207,33 @@ func (m *Move) bring(ctx context.Context, c cells) (here bool, err error) {
 	}
 }
 
-// begin notes the move on both sides.
+// begin notes the move on both sides, unless the old one has not got the partner, or the
+// new one serves it.
 func (m *Move) begin(ctx context.Context, c cells) error {
-	_, err := pg.Exec(ctx, m.To, "note that the partner arrives", pg.SQL(`
-		WITH noted AS (
-			INSERT INTO moves AS m (partner_id, step, cell) VALUES (?, ?, ?)
-			ON CONFLICT (partner_id) DO UPDATE SET step = excluded.step, cell = excluded.cell, began_at = now(),
-				held_until = NULL, moved_at = NULL, keep_until = NULL
-			RETURNING partner_id
-		)
-		SELECT pg_notify(?, '') FROM noted`, m.Partner, Arriving, c.from.Code(), db.MovesChannel))
+	n, err := pg.Exec(ctx, m.From, "note that the partner moves", pg.SQL(`
+		INSERT INTO moves AS m (partner_id, step, cell, public_url) VALUES (?0, ?1, ?2, ?3)
+		ON CONFLICT (partner_id) DO UPDATE SET step = excluded.step, cell = excluded.cell, public_url = excluded.public_url,
+			held_until = NULL, moved_at = NULL, keep_until = NULL,
+			began_at = CASE WHEN m.step = excluded.step THEN m.began_at ELSE now() END
+		WHERE m.step IN (?1, ?4)`, m.Partner, Copying, c.to.Code(), c.publicURL, Here))
+	if err == nil && n == 0 {
+		err = errors.New("this cell does not serve the partner: the command move status says which one does")
+	}
 	if err != nil {
 		return err
 	}
-	_, err = pg.Exec(ctx, m.From, "note that the partner moves", pg.SQL(`
-		INSERT INTO moves AS m (partner_id, step, cell, public_url) VALUES (?, ?, ?, ?)
-		ON CONFLICT (partner_id) DO UPDATE SET step = excluded.step, cell = excluded.cell, public_url = excluded.public_url,
-			held_until = NULL, moved_at = NULL, keep_until = NULL,
-			began_at = CASE WHEN m.step = excluded.step THEN m.began_at ELSE now() END`,
-		m.Partner, Copying, c.to.Code(), c.publicURL))
+	n, err = pg.Exec(ctx, m.To, "note that the partner arrives", pg.SQL(`
+		INSERT INTO moves AS m (partner_id, step, cell) VALUES (?0, ?1, ?2)
+		ON CONFLICT (partner_id) DO UPDATE SET step = excluded.step, cell = excluded.cell, began_at = now(),
+			held_until = NULL, moved_at = NULL, keep_until = NULL
+		WHERE m.step IN (?1, ?3, ?4)`, m.Partner, Arriving, c.from.Code(), Gone, Cleaned))
+	if err == nil && n == 0 {
+		err = errors.New("the new cell serves the partner, or moves it on: run the move from there")
+	}
+	if err != nil {
+		return err
+	}
+	_, err = pg.Exec(ctx, m.To, "tell that the partner arrives", pg.SQL("SELECT pg_notify(?, '')", db.MovesChannel))
 	return err
 }
 
@@ -315,13 +326,24 @@ func (m *Move) Cancel(ctx context.Context) error {
 		if err := m.dropCopied(ctx, o); err != nil {
 			return err
 		}
-		for _, d := range []*db.DB{m.To, m.From} {
-			if _, err := pg.Exec(ctx, d, "forget the move", pg.SQL("DELETE FROM moves WHERE partner_id = ?", m.Partner)); err != nil {
-				return err
-			}
+		if err := m.forgetArrival(ctx); err != nil {
+			return err
 		}
-		return nil
+		_, err = pg.Exec(ctx, m.From, "forget the move", pg.SQL("DELETE FROM moves WHERE partner_id = ?", m.Partner))
+		return err
 	})
+}
+
+// forgetArrival ends the move in the new cell. What that one keeps of an earlier stay of
+// the partner is deleted like what others left.
+func (m *Move) forgetArrival(ctx context.Context) error {
+	_, err := pg.Exec(ctx, m.To, "forget the move", pg.SQL(`
+		WITH kept AS (
+			UPDATE moves SET step = ?1, keep_until = clock_timestamp() WHERE partner_id = ?0 AND EXISTS (SELECT FROM partners WHERE id = ?0)
+			RETURNING partner_id
+		)
+		DELETE FROM moves WHERE partner_id = ?0 AND NOT EXISTS (SELECT FROM kept)`, m.Partner, Gone))
+	return err
 }
 
 // dropCopied deletes what was copied, table by table.

@@ -240,3 +240,76 @@ func TestMoveAlone(t *testing.T) {
 	w.must(w.Run(t.Context()))
 	w.moved()
 }
+
+// TestMoveFromWhereItWas: a cell that keeps the rows of a partner that left moves them
+// nowhere, whatever became of the partner since.
+func TestMoveFromWhereItWas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must(w.Run(t.Context()))
+	third := *w.Move
+	third.To, third.reached = open(t, emptySchema, domain.Cell{Number: 2, Count: 16}), nil
+	other := *w
+	other.Move = &third
+	other.catalogues()
+	if err := third.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "does not serve the partner") {
+		t.Errorf("to a third cell: %v", err)
+	}
+
+	// As the new cell has it while it moves the partner on.
+	second := value[string](w, w.To, "SELECT count(*)::text FROM users")
+	w.exec(w.To, "UPDATE moves SET step = 'copying', cell = '02'")
+	if err := w.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "does not serve the partner") {
+		t.Errorf("to the cell that moves it on: %v", err)
+	}
+	if n := value[string](w, w.To, "SELECT count(*)::text FROM users"); n != second {
+		t.Errorf("there are %s users, not %s", n, second)
+	}
+}
+
+// TestMoveOfNoClients: a partner without clients moves too.
+func TestMoveOfNoClients(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var err error
+	w.Partner, err = w.From.InsertPartner(t.Context(), "Empty")
+	w.must(err)
+	w.must(w.Run(t.Context()))
+	if n := value[int](w, w.To, "SELECT count(*) FROM partners"); n != 1 {
+		t.Errorf("there are %d partners", n)
+	}
+}
+
+// TestCancelOfAMoveBack: what the new cell keeps of an earlier stay is not served again,
+// and is deleted.
+func TestCancelOfAMoveBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must(w.Run(t.Context()))
+	w.moved()
+	back := *w.Move
+	back.From, back.To = w.To, w.From
+	ctx, end := context.WithCancel(t.Context())
+	back.reached = func(point string) {
+		if point == "copied" {
+			end()
+		}
+	}
+	if back.Run(ctx) == nil {
+		t.Fatal("the move did not end")
+	}
+	back.reached = nil
+	w.must(back.Cancel(t.Context()))
+	if step := value[string](w, w.From, "SELECT step FROM moves"); step != "gone" {
+		t.Errorf("the step is %s", step)
+	}
+	if n, err := CleanUp(t.Context(), w.From); n != 1 || err != nil {
+		t.Errorf("%d partners were deleted, %v", n, err)
+	}
+	for name, text := range w.contents(w.From, w.Partner) {
+		if text != "" && name != "id_registry" {
+			t.Errorf("%s is left: %.200s", name, text)
+		}
+	}
+	w.same("where it is", w.contents(w.To, w.Partner), w.before, resealed...)
+}

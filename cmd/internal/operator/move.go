@@ -47,7 +47,7 @@ type movePartnerCmd struct {
 // Help says what happens, and what it means to callers.
 func (movePartnerCmd) Help() string {
 	return "Run it on the cell that the partner leaves. Everything of the partner is copied while it is in use. Then its " +
-		"writes are answered with 503 and Retry-After for some seconds, 30 at most, the last differences are copied, both " +
+		"writes are answered with 503 and Retry-After for some seconds (30 at most, and up to three times), the last differences are copied, both " +
 		"sides are compared, and the other cell serves the partner: ids, numbers, keys, cursors and secrets stay what they " +
 		"are. This cell answers its keys with 421 and the other cell's code from then on.\n\n" +
 		"It may be ended at any moment: run again it goes on, and move cancel takes it back until the other cell serves. " +
