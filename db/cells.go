@@ -49,7 +49,7 @@ func (d *DB) OtherCells(ctx context.Context) (*Cells, error) {
 		return nil, err
 	}
 	c := &Cells{db: d, cell: cell}
-	return c, c.read(ctx)
+	return c, d.Snapshot(ctx, c.see)
 }
 
 // movedKey is a key that left with its partner.
@@ -58,8 +58,17 @@ type movedKey struct {
 	Cell   string
 }
 
-// read reads everything: few keys are away from the cell that they name.
+// readWithin bounds a look at what there is to know.
+const readWithin = 5 * time.Second
+
+// read reads everything, as it is at one moment and without waiting for requests: few keys
+// are away from the cell that they name.
 func (c *Cells) read(ctx context.Context) error {
+	return c.db.ReservedSnapshot(ctx, readWithin, c.see)
+}
+
+// see reads everything in the snapshot of ctx.
+func (c *Cells) see(ctx context.Context) error {
 	seen := &seenCells{here: map[string]bool{}, gone: map[string]string{}, secrets: map[string][][]byte{}}
 	strays, err := c.db.strayKeys(ctx, c.cell, pg.SQL("true")) // a revoked one is unknown here, and nowhere else
 	if err != nil {
@@ -103,12 +112,8 @@ func (c *Cells) Elsewhere(key string, digest []byte) string {
 	return code
 }
 
-const (
-	// lookEvery is how often keys of a partner that arrives are looked for at the most, and
-	// lookWithin how long that may take.
-	lookEvery  = 100 * time.Millisecond
-	lookWithin = 2 * time.Second
-)
+// lookEvery is how often keys of a partner that arrives are looked for at the most.
+const lookEvery = 100 * time.Millisecond
 
 // lookAgain reads everything again, unless that was done a moment ago. An error leaves
 // what was read last.
@@ -118,9 +123,7 @@ func (c *Cells) lookAgain() {
 	if c.db.Now().Sub(c.looked) < lookEvery {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
-	defer cancel()
-	_ = c.read(ctx) // Watch logs that the database cannot be read
+	_ = c.read(context.Background()) // Watch logs that the database cannot be read
 	c.looked = c.db.Now()
 }
 

@@ -81,9 +81,6 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if err := c.FixCell(ctx, d); err != nil {
 		return err
 	}
-	if err := d.ShowCell(ctx, strings.TrimRight(c.PublicURL, "/")); err != nil {
-		return err
-	}
 	if err := c.CheckConnections(ctx, d, log, !c.NoWork); err != nil {
 		return err
 	}
@@ -153,6 +150,9 @@ func (c serveCmd) build(
 	}
 	options := []v2.Option{v2.WithReportLinks(links.To), withWebhooks(r)}
 	if s.cells != nil {
+		if err := d.ShowCell(ctx, c.PublicURL); err != nil {
+			return nil, err
+		}
 		options = append(options, v2.WithCursorSecrets(s.cells.CursorSecrets))
 	}
 	s.api = v2.New(d, secret, options...)

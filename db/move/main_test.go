@@ -16,6 +16,7 @@ import (
 	"partnerapi/db/pg"
 	"partnerapi/db/seed"
 	"partnerapi/domain"
+	"partnerapi/v2/v2test"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
@@ -29,32 +30,15 @@ var alsoCopied []func(w *world, old, now side)
 // emptySchema is that of a new cell, and demoSchema that of a cell with the demonstration.
 var (
 	emptySchema = dbtest.Schema{Name: "moveempty", Key: migrate.SchemaKey(), Apply: func(ctx context.Context, url string) error {
-		return applied(ctx, url, func(*db.DB) error { return nil })
+		return v2test.Migrate(ctx, url, also...)
 	}}
 	demoSchema = dbtest.Schema{Name: "movedemo", Key: migrate.SchemaKey() + time.Now().String(), Apply: func(ctx context.Context, url string) error {
-		return applied(ctx, url, func(d *db.DB) error {
+		return v2test.Migrate(ctx, url, append(slices.Clone(also), func(ctx context.Context, d *db.DB) error {
 			_, err := seed.Demo(ctx, d)
 			return err
-		})
+		})...)
 	}}
 )
-
-func applied(ctx context.Context, url string, then func(*db.DB) error) error {
-	d, err := db.Open(url)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if _, err := migrate.Up(ctx, d); err != nil {
-		return err
-	}
-	for _, more := range also {
-		if err := more(ctx, d); err != nil {
-			return err
-		}
-	}
-	return then(d)
-}
 
 // world is two cells: the old one has the demonstration, whose first partner moves.
 type world struct {
@@ -65,9 +49,8 @@ type world struct {
 	// before has what each table of the old cell held of the partner, and kept what it held
 	// of the other one.
 	before, kept map[string]string
-	// at are what is done at points, and trail the points that were reached.
+	// points has what is done at points of the move.
 	points map[string]func()
-	trail  []string
 }
 
 func open(t *testing.T, schema dbtest.Schema, cell domain.Cell) *db.DB {
@@ -97,7 +80,6 @@ func newWorld(t *testing.T) *world {
 		Say:  t.Logf,
 	}}
 	w.reached = func(point string) {
-		w.trail = append(w.trail, point)
 		if do := w.points[point]; do != nil {
 			do()
 		}
@@ -242,8 +224,7 @@ func difference(a, b string) string {
 	return cmp.Or(strings.Join(slices.DeleteFunc(strings.Split(a, "\n"), func(line string) bool { return slices.Contains(there, line) }), "\n"), "nothing")
 }
 
-// resealed are the tables whose rows have sealed secrets, and gated those that a move adds
-// rows to.
+// resealed are the tables whose rows have sealed secrets.
 var resealed = []string{"webhooks", "directory_connections", "idempotency_records"}
 
 // moved checks that the partner is in the new cell, whole, and at rest in the old one.
