@@ -30,16 +30,19 @@ func (c *Change) UserChanged(before, after *domain.User) {
 	if before == nil {
 		c.Rescore(key)
 		c.courseDueMoved(key)
-		c.countStatus(key.Client, after.Status, 1)
+		c.countUser(after, 1)
 		c.userMoves.turn(key)
 		c.userMoves.regroup(key.Client, after.Group)
 		return
 	}
 
 	turned, regrouped := before.Status != after.Status, !sameGroup(before.Group, after.Group)
+	aged := !before.CreatedAt.Equal(after.CreatedAt)
+	if turned || aged {
+		c.countUser(before, -1)
+		c.countUser(after, 1)
+	}
 	if turned {
-		c.countStatus(key.Client, before.Status, -1)
-		c.countStatus(key.Client, after.Status, 1)
 		c.userMoves.turn(key)
 	}
 	if turned || regrouped {
@@ -49,7 +52,7 @@ func (c *Change) UserChanged(before, after *domain.User) {
 		c.Rescore(key)
 		c.userMoves.reactivated = append(c.userMoves.reactivated, key)
 	}
-	if before.Role != after.Role || !before.CreatedAt.Equal(after.CreatedAt) {
+	if before.Role != after.Role || aged {
 		c.Rescore(key) // whether a user is dormant depends on the age, too
 	}
 	if after.Status == domain.Active && (turned || regrouped || before.Role != after.Role) {
@@ -63,15 +66,6 @@ func userEvent(before, after *domain.User) domain.EventType {
 		return domain.UserDeactivated
 	}
 	return domain.UserUpdated
-}
-
-// countStatus moves the client's counter of the users of a status.
-func (c *Change) countStatus(client domain.ClientID, status domain.UserStatus, by int) {
-	if status == domain.Active {
-		c.countUsers(client, by, 0)
-	} else {
-		c.countUsers(client, 0, by)
-	}
 }
 
 func (m *userMoves) turn(user domain.UserKey) {

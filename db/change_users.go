@@ -232,6 +232,7 @@ func (c *Change) wantAudiences(users []domain.UserKey) {
 type counters struct {
 	days     map[dayKey]domain.PhishingCounts
 	clients  map[domain.ClientID]userCounts
+	places   []placed // of the users that clients counts
 	partners map[domain.PartnerID]int
 	// frameworks are the clients whose lists of frameworks are to be made again.
 	frameworks map[domain.ClientID]struct{}
@@ -256,13 +257,22 @@ func (c *Change) CountMails(client domain.ClientID, day domain.Date, by domain.P
 	c.counters.days[key] = c.counters.days[key].Plus(by)
 }
 
-// countUsers moves a client's counters of users.
-func (c *Change) countUsers(client domain.ClientID, active, inactive int) {
+// countUser moves a client's counters of users, by one in the user's state and place.
+func (c *Change) countUser(u *domain.User, by int) {
+	one := userCounts{active: by}
+	if u.Status != domain.Active {
+		one = userCounts{inactive: by}
+	}
+	c.countUsers(u.Client, one)
+	c.counters.places = append(c.counters.places, placed{u.Key(), u.CreatedAt, one})
+}
+
+func (c *Change) countUsers(client domain.ClientID, by userCounts) {
 	if c.counters.clients == nil {
 		c.counters.clients = map[domain.ClientID]userCounts{}
 	}
 	n := c.counters.clients[client]
-	c.counters.clients[client] = userCounts{n.active + active, n.inactive + inactive}
+	c.counters.clients[client] = userCounts{n.active + by.active, n.inactive + by.inactive}
 }
 
 // frameworksMoved has a client's list of frameworks made again. The audiences of
@@ -328,12 +338,15 @@ func (c *Change) flushUserCounts(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := pg.Exec(ctx, c, "count the users of clients", pg.SQL(`
+	sizes, err := pg.All[int](ctx, c, "count the users of clients", pg.SQL(`
 		UPDATE clients AS c SET users_active = users_active + m.active, users_inactive = users_inactive + m.inactive,
 			updated_at = greatest(updated_at, ?3)
 		FROM unnest(?0::uuid[], ?1::integer[], ?2::integer[]) AS m (id, active, inactive)
-		WHERE c.id = m.id`, pg.IDs(ids), active, inactive, c.At))
-	return err
+		WHERE c.id = m.id RETURNING users_active + users_inactive`, pg.IDs(ids), active, inactive, c.At))
+	if err != nil || len(sizes) == 0 || slices.Max(sizes) < largeClient {
+		return err
+	}
+	return c.flushBlocks(ctx)
 }
 
 // flushFrameworks stores which frameworks are assigned to clients: each once,

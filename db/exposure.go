@@ -159,8 +159,11 @@ func (t *Tenant) ExposureCounts(
 		},
 	}
 	k.Where.Add("u.client_id = ? AND u.status = 'active'", t.ID)
+	var err error
 	if since != nil {
 		k.Where.Add("u.updated_at >= ?", *since)
+	} else if w, err = t.db.nearest(ctx, t.ID, domain.Active, w); err != nil {
+		return domain.Slice[domain.ExposureCount]{}, err
 	}
 	rows, err := pg.Page(ctx, t.db, k, w)
 	rows.Total = t.ActiveUsers // a total is asked for only without since

@@ -199,6 +199,12 @@ func (p *Policy) Users(
 		return pg.Map(rows, (*policyUserRow).policyUser), err
 	}
 
+	var err error
+	if p.ScopeType == domain.TenantScope && f == domain.SignAll {
+		if w, err = p.db.nearest(ctx, p.Client, domain.Active, w); err != nil {
+			return domain.Slice[domain.PolicyUser]{}, err
+		}
+	}
 	rows, err := pg.Page(ctx, p.db, k, w)
 	if err == nil && w.Total {
 		rows.Total, err = p.count(ctx, f)

@@ -99,6 +99,12 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 		}
 		where = append(where, overdue)
 	}
+	if f.Sort == "created_at" && onOneIndex(f) {
+		var err error
+		if w, err = t.db.nearest(ctx, t.ID, f.Status, w); err != nil {
+			return domain.Slice[domain.User]{}, err
+		}
+	}
 	order := userOrders[f.Sort.By()]
 	k := pg.Keyset[userRow]{
 		Table: "users AS u", Key: order.key, Cast: order.cast, ID: "u.id", Desc: f.Sort.Descending(),

@@ -56,6 +56,14 @@ var storedCounts = []storedCount{
 		scope: "client_id", shown: true, counted: `SELECT client_id AS id, count(*) FILTER (WHERE status = 'active') AS users_active,
 			count(*) FILTER (WHERE status = 'inactive') AS users_inactive FROM users WHERE %s GROUP BY 1`,
 	}, {
+		name: "users of blocks", table: "user_blocks", keys: []string{"client_id", "after_at", "after_id"},
+		values: []string{"active", "inactive"}, none: "0", scope: "client_id", counted: `SELECT client_id, after_at, after_id,
+			count(*) FILTER (WHERE status = 'active') AS active, count(*) FILTER (WHERE status = 'inactive') AS inactive
+			FROM users AS u CROSS JOIN LATERAL (
+				SELECT after_at, after_id FROM user_blocks WHERE client_id = u.client_id AND (after_at, after_id) < (u.created_at, u.id)
+				ORDER BY after_at DESC, after_id DESC LIMIT 1) AS b
+			WHERE %s GROUP BY 1, 2, 3`,
+	}, {
 		name: "frameworks of clients", table: "clients", keys: []string{"id"}, values: []string{"framework_ids"}, none: "'{}'::text[]",
 		scope: "client_id", shown: true, counted: `SELECT client_id AS id, array_agg(DISTINCT framework_id ORDER BY framework_id)
 			AS framework_ids FROM framework_assignments WHERE %s GROUP BY 1`,

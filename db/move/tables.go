@@ -45,6 +45,7 @@ var tables = []table{
 	{name: "program_courses", rows: ofClients},
 	{name: "groups", rows: ofClients},
 	{name: "users", rows: ofClients},
+	{name: "user_blocks", rows: ofClients},
 	{name: "user_risks", rows: ofClients},
 	{name: "collections", rows: ofClients},
 	{name: "collection_members", rows: ofClients},

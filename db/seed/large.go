@@ -59,7 +59,10 @@ func Large(ctx context.Context, d *db.DB, size Size, progress func(done, total i
 	if err != nil {
 		return err
 	}
-	return vacuumAnalyze(ctx, d)
+	if err := vacuumAnalyze(ctx, d); err != nil {
+		return err
+	}
+	return d.DivideUsers(ctx)
 }
 
 // largeRun is one run of Large.

@@ -68,6 +68,7 @@ func (d *data) fill(ctx context.Context, size seed.Size) {
 	if len(d.clients) != size.Clients {
 		fail("there are %d clients, not %d: name another --data-dir", len(d.clients), size.Clients)
 	}
+	check(d.db.DivideUsers(ctx)) // of kept data that an earlier release made
 }
 
 // find finds the seeded clients, those with the most users first.
