@@ -161,23 +161,17 @@ const (
 	// reread is how often what is known of other cells is read again, where no move tells
 	// of itself.
 	reread = 10 * time.Second
-	// relisten is the pause before a connection that listens is made again.
-	relisten = time.Second
 	// MovesKnown is how long a process may take to know of a move, also where its connection
 	// breaks meanwhile.
-	MovesKnown = reread + 2*relisten
+	MovesKnown = reread + 2*pg.Relisten
 )
 
 // Watch follows the moves of partners until ctx ends: it listens, on a connection of its
 // own. While the database cannot be reached, what was read last holds.
 func (c *Cells) Watch(ctx context.Context, log *slog.Logger) {
-	for ctx.Err() == nil {
-		err := c.db.Listen(ctx, MovesChannel, reread, func(pg.ListenEvent) error { return c.read(ctx) })
-		if ctx.Err() == nil {
-			log.WarnContext(ctx, "the moves of partners cannot be followed; what was read last holds", "error", err)
-			_ = domain.Pause(ctx, relisten) // the loop looks at ctx
-		}
-	}
+	c.db.Follow(ctx, MovesChannel, reread, func(pg.ListenEvent) error { return c.read(ctx) }, func(err error) {
+		log.WarnContext(ctx, "the moves of partners cannot be followed; what was read last holds", "error", err)
+	})
 }
 
 // heldMove is the condition that writes of the partner of a row of moves, alias m, are

@@ -6,17 +6,12 @@ import (
 	"time"
 
 	"partnerapi/db/pg"
-	"partnerapi/domain"
 )
 
-const (
-	// heartbeat is how long the listening connection may be silent before it is
-	// pinged: the longest that numbers in the cache are stale after a connection
-	// was lost without an error.
-	heartbeat = 10 * time.Second
-	// relisten is the pause before a lost connection is retried.
-	relisten = time.Second
-)
+// heartbeat is how long the listening connection may be silent before it is
+// pinged: the longest that numbers in the cache are stale after a connection
+// was lost without an error.
+const heartbeat = 10 * time.Second
 
 // An event is a change of what Watch knows.
 type event int
@@ -33,23 +28,12 @@ const (
 // bypassed. It returns when the context is done; a lost connection is logged and
 // retried.
 func (r *Registry) Watch(ctx context.Context, log *slog.Logger) {
-	for {
-		err := r.listen(ctx)
+	bypass := func() {
 		r.cache.reset(false)
 		r.observe(lost)
-		if ctx.Err() != nil {
-			return
-		}
-		log.WarnContext(ctx, "the id registry cannot listen for changes; its cache is bypassed", "error", err)
-		if domain.Pause(ctx, relisten) != nil {
-			return
-		}
 	}
-}
-
-// listen follows changes until its connection fails or ctx is done.
-func (r *Registry) listen(ctx context.Context) error {
-	return r.db.Listen(ctx, "id_registry", heartbeat, func(why pg.ListenEvent) error {
+	defer bypass()
+	r.db.Follow(ctx, "id_registry", heartbeat, func(why pg.ListenEvent) error {
 		switch why {
 		case pg.Listening:
 			r.cache.reset(true)
@@ -59,5 +43,8 @@ func (r *Registry) listen(ctx context.Context) error {
 			r.observe(changed)
 		}
 		return nil
+	}, func(err error) {
+		bypass()
+		log.WarnContext(ctx, "the id registry cannot listen for changes; its cache is bypassed", "error", err)
 	})
 }

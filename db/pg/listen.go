@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"partnerapi/domain"
 )
 
 // ListenEvent is the reason of a call by Listen.
@@ -40,6 +42,23 @@ func (d *DB) Listen(ctx context.Context, channel string, silence time.Duration, 
 		}
 		if why, err = await(ctx, conn, silence); err != nil {
 			return d.TranslateError("listen to "+channel, err)
+		}
+	}
+}
+
+// Relisten is the pause before Follow makes a lost connection again.
+const Relisten = time.Second
+
+// Follow listens, as Listen does, until ctx ends. When that fails it tells lost why, and
+// begins again after Relisten.
+func (d *DB) Follow(
+	ctx context.Context, channel string, silence time.Duration, on func(ListenEvent) error, lost func(error),
+) {
+	for ctx.Err() == nil {
+		err := d.Listen(ctx, channel, silence, on)
+		if ctx.Err() == nil {
+			lost(err)
+			_ = domain.Pause(ctx, Relisten) // the loop looks at ctx
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"partnerapi/db/pg"
-	"partnerapi/domain"
 )
 
 const (
@@ -16,11 +15,9 @@ const (
 	// that a change is missed where its notification is lost.
 	reread = 10 * time.Second
 	// readWithin bounds how long reading the state may take. With reread and
-	// relisten it is well below the 30 seconds in which changes act everywhere
+	// pg.Relisten it is well below the 30 seconds in which changes act everywhere
 	// (decisions 11.6).
 	readWithin = 5 * time.Second
-	// relisten is the pause before a lost connection is retried.
-	relisten = time.Second
 )
 
 // Keeper has the state of the retirement for the requests of a process.
@@ -52,31 +49,19 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 }
 
 // Watch follows the state: it listens, on a connection of its own, for changes by any
-// process, and reads the state at each, and every ten seconds without one. While the database cannot be reached the last state holds; a lost
-// connection is logged and retried. It returns when the context is done.
+// process, and reads the state at each, and every ten seconds without one. While the
+// database cannot be reached the last state holds; a lost connection is logged and
+// retried. It returns when the context is done.
 func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
-	for {
-		err := k.follow(ctx, log)
-		if ctx.Err() != nil {
-			return
-		}
-		k.observe(err)
-		log.WarnContext(ctx, "the retirement of v1 cannot be followed; what was read last holds", "error", err)
-		if domain.Pause(ctx, relisten) != nil {
-			return
-		}
-	}
-}
-
-// follow reads the state, again and again, until that fails, or the connection that
-// listens, or ctx is done.
-func (k *Keeper) follow(ctx context.Context, log *slog.Logger) error {
-	return k.store.db.Listen(ctx, channel, reread, func(pg.ListenEvent) error {
+	k.store.db.Follow(ctx, channel, reread, func(pg.ListenEvent) error {
 		if err := k.read(ctx, log); err != nil {
 			return err
 		}
 		k.observe(nil)
 		return nil
+	}, func(err error) {
+		k.observe(err)
+		log.WarnContext(ctx, "the retirement of v1 cannot be followed; what was read last holds", "error", err)
 	})
 }
 
