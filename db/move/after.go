@@ -97,20 +97,19 @@ func cleanUp(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range slices.Backward(tables) {
+	there, err := shapes(ctx, d, tables)
+	if err != nil {
+		return err
+	}
+	for _, t := range slices.Backward(there) {
 		if t.kept {
-			continue
-		}
-		if s, err := shapeOf(ctx, d, t); err != nil {
-			return err
-		} else if len(s.columns) == 0 {
 			continue
 		}
 		if t.name == "webhook_deliveries" {
 			t.rows = ofPartner // their webhooks are gone
 		}
 		drop := pg.Raw("DELETE FROM "+t.name+" WHERE ctid = ANY (ARRAY(SELECT t.ctid FROM "+t.name+" AS t WHERE "+
-			o.condition(t)+" LIMIT $1))", []any{dropBatch})
+			o.condition(t.table)+" LIMIT $1))", []any{dropBatch})
 		for dropped := dropBatch; dropped == dropBatch; {
 			if dropped, err = pg.Exec(ctx, d, "drop rows of "+t.name, drop); err != nil {
 				return err

@@ -72,18 +72,15 @@ func (m *Move) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range tables {
-		a, err := shapeOf(ctx, m.From, t)
-		if err != nil {
-			return err
-		}
-		b, err := shapeOf(ctx, m.To, t)
-		if err != nil {
-			return err
-		}
-		if !slices.Equal(a.columns, b.columns) {
-			return errOtherTables
-		}
+	there, err := shapes(ctx, m.To, tables)
+	if err != nil {
+		return err
+	}
+	if m.tables, err = shapes(ctx, m.From, tables); err != nil {
+		return err
+	}
+	if !slices.EqualFunc(m.tables, there, func(a, b shaped) bool { return a.name == b.name && slices.Equal(a.columns, b.columns) }) {
+		return errOtherTables
 	}
 	o, err := ownedBy(ctx, m.From, m.Partner)
 	if err != nil {
@@ -123,13 +120,12 @@ func (m *Move) Sizes(ctx context.Context) (sizes []Size, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tables {
-		if s, err := shapeOf(ctx, m.From, t); err != nil {
-			return nil, err
-		} else if len(s.columns) == 0 {
-			continue
-		}
-		n, err := pg.One[int64](ctx, m.From, "count "+t.name, pg.Raw("SELECT count(*) FROM "+t.name+" AS t WHERE "+o.condition(t), nil))
+	there, err := shapes(ctx, m.From, tables)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range there {
+		n, err := pg.One[int64](ctx, m.From, "count "+t.name, pg.Raw("SELECT count(*) FROM "+t.name+" AS t WHERE "+o.condition(t.table), nil))
 		if err != nil {
 			return nil, err
 		}

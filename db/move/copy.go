@@ -28,11 +28,11 @@ type side struct {
 }
 
 // digests counts and hashes the partner's rows of a table.
-func (s side) digests(t table, is shape, o owned) ([]digest, error) {
+func (s side) digests(t shaped, o owned) ([]digest, error) {
 	if d, ok := s.known[t.name]; ok {
 		return d, nil
 	}
-	d, err := pg.All[digest](s.ctx, s.DB, "digest "+t.name, pg.Raw(is.digestSQL(t, o.condition(t)), nil))
+	d, err := pg.All[digest](s.ctx, s.DB, "digest "+t.name, pg.Raw(t.digestSQL(o.condition(t.table)), nil))
 	if err == nil && s.known != nil {
 		s.known[t.name] = d
 	}
@@ -41,8 +41,7 @@ func (s side) digests(t table, is shape, o owned) ([]digest, error) {
 
 // compared are the buckets of a table in which the two sides differ.
 type compared struct {
-	table
-	shape
+	shaped
 	differ []int
 	// rows is how many rows the old side has in them, and there whether the new one has
 	// any of the table.
@@ -51,16 +50,12 @@ type compared struct {
 }
 
 // compare digests a table on both sides at once.
-func compare(old, now side, t table, o owned) (compared, error) {
-	c := compared{table: t}
-	var err error
-	if c.shape, err = shapeOf(old.ctx, old.DB, t); err != nil || len(c.columns) == 0 {
-		return c, err
-	}
+func compare(old, now side, t shaped, o owned) (compared, error) {
+	c := compared{shaped: t}
 	var a, b []digest
 	var both errgroup.Group
-	both.Go(func() (err error) { a, err = old.digests(t, c.shape, o); return err })
-	both.Go(func() (err error) { b, err = now.digests(t, c.shape, o); return err })
+	both.Go(func() (err error) { a, err = old.digests(t, o); return err })
+	both.Go(func() (err error) { b, err = now.digests(t, o); return err })
 	if err := both.Wait(); err != nil {
 		return c, err
 	}
@@ -166,7 +161,7 @@ const analyzeFrom = 10_000
 // copyTable brings a table's rows over that differ, in a transaction of its own on each
 // side, and returns how many rows they were. Where a unique key of a row that stays is in
 // the way, the rows that differ are dropped for now, and the next pass brings them.
-func (m *Move) copyTable(ctx context.Context, t table, o owned) (rows int64, err error) {
+func (m *Move) copyTable(ctx context.Context, t shaped, o owned) (rows int64, err error) {
 	err = m.From.Snapshot(ctx, func(old context.Context) error {
 		_, rows, err = m.copySeen(ctx, side{ctx: old, DB: m.From}, t, o)
 		return err
@@ -176,7 +171,7 @@ func (m *Move) copyTable(ctx context.Context, t table, o owned) (rows int64, err
 
 // copySeen is copyTable of what a snapshot of the old side sees. It reports whether the
 // two sides differed.
-func (m *Move) copySeen(ctx context.Context, old side, t table, o owned) (differed bool, rows int64, err error) {
+func (m *Move) copySeen(ctx context.Context, old side, t shaped, o owned) (differed bool, rows int64, err error) {
 	c, err := compare(old, side{ctx: ctx, DB: m.To}, t, o)
 	if err != nil || len(c.differ) == 0 {
 		return false, 0, err
@@ -193,7 +188,7 @@ func (m *Move) copySeen(ctx context.Context, old side, t table, o owned) (differ
 			return err
 		}
 		_, err := pg.Exec(now, m.To, "drop rows of "+t.name, pg.Raw(fmt.Sprintf("DELETE FROM %s AS t WHERE %s AND %s = ANY($1::integer[])",
-			t.name, o.condition(t), c.bucketOf()), []any{c.differ}))
+			t.name, o.condition(t.table), t.bucketOf()), []any{c.differ}))
 		return err
 	})
 }

@@ -112,9 +112,9 @@ func (m *Move) lastDifferences(ctx context.Context, old side, c cells) error {
 	if err := m.files(old.ctx); err != nil {
 		return err
 	}
-	left := slices.DeleteFunc(slices.Clone(tables), func(t table) bool { return t.last })
+	left := slices.DeleteFunc(slices.Clone(m.tables), func(t shaped) bool { return t.last })
 	for pass := 1; ; pass++ {
-		var differed []table
+		var differed []shaped
 		for _, t := range left {
 			differs, _, err := m.copySeen(ctx, old, t, o)
 			if err != nil {
@@ -140,7 +140,7 @@ func (m *Move) last(ctx context.Context, old, now side, o owned, c cells) error 
 	if _, err := pg.One[Step](now.ctx, m.To, "lock the move", pg.SQL("SELECT step FROM moves WHERE partner_id = ? FOR UPDATE", m.Partner)); err != nil {
 		return err
 	}
-	for _, t := range tables {
+	for _, t := range m.tables {
 		if !t.last {
 			continue
 		}
@@ -169,7 +169,7 @@ func (m *Move) last(ctx context.Context, old, now side, o owned, c cells) error 
 // checkEqual compares all tables as the last transaction has them, and looks for objects
 // of catalogues that the new cell has not got: references were not checked.
 func (m *Move) checkEqual(old, now side, o owned) error {
-	for _, t := range tables {
+	for _, t := range m.tables {
 		c, err := compare(old, now, t, o)
 		if err != nil {
 			return err

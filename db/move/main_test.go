@@ -145,10 +145,9 @@ func (w *world) catalogues() {
 
 func (w *world) copyAll(old, now side, name, where string) {
 	w.t.Helper()
-	t := table{name: name}
-	s, err := shapeOf(old.ctx, w.From, t)
+	s, err := shapes(old.ctx, w.From, []table{{name: name}})
 	w.must(err)
-	w.must(stream(old, now, compared{table: t, shape: s}, where))
+	w.must(stream(old, now, compared{shaped: s[0]}, where))
 }
 
 // something adds rows to the tables that the demonstration leaves empty, of both partners.
@@ -190,14 +189,11 @@ func (w *world) contents(d *db.DB, partner domain.PartnerID) map[string]string {
 	o, err := ownedBy(w.t.Context(), d, partner)
 	w.must(err)
 	all := map[string]string{}
-	for _, t := range tables {
-		s, err := shapeOf(w.t.Context(), d, t)
-		w.must(err)
-		if len(s.columns) == 0 {
-			continue
-		}
-		rows, err := pg.All[string](w.t.Context(), d, "read rows", pg.Raw("SELECT ROW(t."+strings.Join(s.columns, ", t.")+")::text FROM "+
-			t.name+" AS t WHERE "+o.condition(t), nil))
+	there, err := shapes(w.t.Context(), d, tables)
+	w.must(err)
+	for _, t := range there {
+		rows, err := pg.All[string](w.t.Context(), d, "read rows", pg.Raw("SELECT ROW(t."+strings.Join(t.columns, ", t.")+")::text FROM "+
+			t.name+" AS t WHERE "+o.condition(t.table), nil))
 		w.must(err)
 		for i := range rows {
 			rows[i] = strings.TrimSpace(rows[i])

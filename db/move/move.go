@@ -75,6 +75,8 @@ type Move struct {
 	File func(context.Context, domain.Report) error
 	// Say is told what is done, for an operator.
 	Say func(format string, args ...any)
+	// tables are those that both cells have, as Check found them.
+	tables []shaped
 	// copied are the reports whose files were copied.
 	copied map[domain.ReportID]bool
 	// reached is called at each point where a test ends the move; nil is none.
@@ -246,7 +248,7 @@ func (m *Move) copy(ctx context.Context) error {
 			return err
 		}
 		var total int64
-		for _, t := range tables {
+		for _, t := range m.tables {
 			if t.last {
 				continue
 			}
@@ -348,18 +350,19 @@ func (m *Move) forgetArrival(ctx context.Context) error {
 
 // dropCopied deletes what was copied, table by table.
 func (m *Move) dropCopied(ctx context.Context, o owned) error {
-	for _, t := range tables {
+	there, err := shapes(ctx, m.To, tables)
+	if err != nil {
+		return err
+	}
+	for _, t := range there {
 		if t.last {
 			continue
 		}
 		err := m.To.Tx(ctx, func(now context.Context) error {
-			if s, err := shapeOf(now, m.To, t); err != nil || len(s.columns) == 0 {
-				return err
-			}
 			if err := replaceAs(side{ctx: now, DB: m.To}); err != nil {
 				return err
 			}
-			_, err := pg.Exec(now, m.To, "drop rows of "+t.name, pg.Raw("DELETE FROM "+t.name+" AS t WHERE "+o.condition(t), nil))
+			_, err := pg.Exec(now, m.To, "drop rows of "+t.name, pg.Raw("DELETE FROM "+t.name+" AS t WHERE "+o.condition(t.table), nil))
 			return err
 		})
 		if err != nil {

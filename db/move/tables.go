@@ -126,20 +126,34 @@ type shape struct {
 	key []string
 }
 
-// shapeOf reads the shape of a table; without columns where there is no such table, as
-// those of version 1 may be gone.
-func shapeOf(ctx context.Context, d *db.DB, t table) (s shape, err error) {
+// shaped is a table that a database has.
+type shaped struct {
+	table
+	shape
+}
+
+// shapes are those of the tables that a database has: those of version 1 may be gone.
+func shapes(ctx context.Context, d *db.DB, of []table) (list []shaped, err error) {
+	names := make([]string, len(of))
+	for i, t := range of {
+		names[i] = t.name
+	}
 	type column struct {
+		Place        int
 		Name         string
 		Counted, Key bool
 	}
-	found, err := pg.All[column](ctx, d, "read the columns of "+t.name, pg.SQL(`
-		SELECT a.attname::text AS name, a.attidentity <> '' AS counted, EXISTS (
+	found, err := pg.All[column](ctx, d, "read the columns of tables", pg.SQL(`
+		SELECT n.place - 1 AS place, a.attname::text AS name, a.attidentity <> '' AS counted, EXISTS (
 			SELECT FROM pg_index AS i WHERE i.indrelid = a.attrelid AND i.indisprimary AND a.attnum = ANY(i.indkey)) AS key
-		FROM pg_attribute AS a
-		WHERE a.attrelid = to_regclass(?) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
-		ORDER BY a.attname`, t.name))
+		FROM unnest(?::text[]) WITH ORDINALITY AS n (name, place) JOIN pg_attribute AS a ON a.attrelid = to_regclass(n.name)
+		WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+		ORDER BY n.place, a.attname`, names))
 	for _, c := range found {
+		if n := len(list); n == 0 || list[n-1].name != of[c.Place].name {
+			list = append(list, shaped{table: of[c.Place]})
+		}
+		s := &list[len(list)-1]
 		if c.Counted {
 			continue
 		}
@@ -148,10 +162,12 @@ func shapeOf(ctx context.Context, d *db.DB, t table) (s shape, err error) {
 			s.key = append(s.key, `"`+c.Name+`"`)
 		}
 	}
-	if len(s.key) == 0 {
-		s.key = s.columns
+	for i := range list {
+		if len(list[i].key) == 0 {
+			list[i].key = list[i].columns
+		}
 	}
-	return s, err
+	return list, err
 }
 
 // sealed are the columns of a table that hold sealed secrets.
@@ -174,9 +190,9 @@ func (s shape) bucketOf() string {
 
 // digestSQL counts and hashes a partner's rows by buckets. Of sealed secrets it sees only
 // whether they are there: the two cells seal them with other keys.
-func (s shape) digestSQL(t table, condition string) string {
+func (s shaped) digestSQL(condition string) string {
 	values := make([]string, len(s.columns))
-	secret := sealed(t)
+	secret := sealed(s.table)
 	for i, c := range s.columns {
 		values[i] = "t." + c
 		if slices.ContainsFunc(secret, func(s db.SealedColumn) bool { return `"`+s.Column+`"` == c }) {
@@ -184,7 +200,7 @@ func (s shape) digestSQL(t table, condition string) string {
 		}
 	}
 	return "SELECT " + s.bucketOf() + " AS bucket, count(*) AS rows, bit_xor(hash_record_extended(ROW(" +
-		strings.Join(values, ", ") + "), 0)) AS hash FROM " + t.name + " AS t WHERE " + condition + " GROUP BY 1 ORDER BY 1"
+		strings.Join(values, ", ") + "), 0)) AS hash FROM " + s.name + " AS t WHERE " + condition + " GROUP BY 1 ORDER BY 1"
 }
 
 // digest is what the rows of a bucket come to.

@@ -2,6 +2,7 @@ package move
 
 import (
 	"fmt"
+	"slices"
 
 	"partnerapi/db/pg"
 )
@@ -29,8 +30,8 @@ func init() {
 // it has given other numbers.
 func (m *Move) checkNumbers(old, now side, o owned) error {
 	t := tableCalled("id_registry")
-	if s, err := shapeOf(old.ctx, m.From, t); err != nil || len(s.columns) == 0 {
-		return err
+	if !slices.ContainsFunc(m.tables, func(s shaped) bool { return s.name == t.name }) {
+		return nil
 	}
 	type entry struct {
 		Kind, ID string
