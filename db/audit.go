@@ -31,10 +31,15 @@ func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
 	return err
 }
 
-// AuditTx is Audit in a transaction of database/sql, as imports of numbers have one.
+// AuditTx is Audit in a transaction of database/sql, as imports of numbers have one: of
+// any partner, so that they are refused while one is handed over.
 func (d *DB) AuditTx(ctx context.Context, tx *sql.Tx, e domain.AuditEntry) error {
-	text, args := pg.Bound(d.auditSQL(e))
-	_, err := tx.ExecContext(ctx, text, args...)
+	text, args := pg.Bound(pg.SQL("? RETURNING "+anyHeld, d.auditSQL(e)))
+	var held bool
+	err := tx.QueryRowContext(ctx, text, args...).Scan(&held)
+	if err == nil && held {
+		err = errMoving()
+	}
 	return err
 }
 

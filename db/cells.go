@@ -212,11 +212,14 @@ func (c *Change) refuseResting(ctx context.Context, clients []domain.ClientID) e
 	return err
 }
 
+// anyHeld is whether any partner is handed over.
+const anyHeld = "EXISTS (SELECT 1 FROM moves AS m WHERE " + heldMove + " AND m.step IN ('holding', 'handing'))"
+
 // refuseHeld refuses a change while any partner is handed over: for imports, which may
 // write rows of all. It comes after the writes of the transaction, as refuseResting does.
 func (c *Change) refuseHeld(ctx context.Context) error {
 	held, err := pg.One[bool](ctx, c, "look whether a partner is handed over", pg.Prepared(pg.SQL(
-		"SELECT EXISTS (SELECT 1 FROM moves AS m WHERE "+heldMove+" AND m.step IN ('holding', 'handing'))")))
+		"SELECT "+anyHeld)))
 	if err == nil && held {
 		err = errMoving()
 	}

@@ -127,7 +127,7 @@ func (d *DB) refresh(ctx context.Context, day domain.Date, progress func(done, t
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return d.markOverdue(ctx, day) },
 		func(ctx context.Context) error { return d.refreshUsers(ctx, day, progress) },
-		d.dropOld,
+		d.DropOld,
 		d.DropDeletedWebhooks,
 		d.ForceSummaries,
 		d.DivideUsers,
@@ -244,9 +244,9 @@ var bounded = []struct {
 	{"webhook_deliveries", "created_at", domain.DeliveryLife},
 }
 
-// dropOld deletes the rows that are older than they are kept, a batch in each
+// DropOld deletes the rows that are older than they are kept, a batch in each
 // transaction. It may be repeated, and must not be called in a transaction.
-func (d *DB) dropOld(ctx context.Context) error {
+func (d *DB) DropOld(ctx context.Context) error {
 	for _, b := range bounded {
 		drop := pg.SQL("DELETE FROM "+b.table+" WHERE ctid = ANY (ARRAY(SELECT ctid FROM "+b.table+
 			" WHERE "+b.at+" < ? LIMIT ?))", d.Now().Add(-b.life), dropBatch)
