@@ -39,7 +39,8 @@ type data struct {
 func (b *bench) openData(ctx context.Context, size seed.Size) {
 	check(os.MkdirAll(b.dataDir, 0o755))
 	check(os.Chmod(b.dataDir, 0o755)) // the server may run as another user
-	server := must(embedded.Start(ctx, embedded.Config{Dir: filepath.Join(b.dataDir, "postgres"), Log: b.progress}))
+	server := must(embedded.Start(ctx, embedded.Config{
+		Dir: filepath.Join(b.dataDir, "postgres"), Settings: b.settings, Log: b.progress}))
 	b.ends = append(b.ends, server.Stop)
 	b.data = &data{db: must(db.Open(server.URL())), url: server.URL(), admin: server.AdminURL(), users: size.Users / 2,
 		all: size.Users, server: server.PID(), progress: b.progress}

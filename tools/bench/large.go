@@ -38,10 +38,13 @@ func (b *bench) measureLarge(ctx context.Context) {
 	b.perform(ctx, s.measures())
 }
 
+// largeSettings are those of PostgreSQL that docs/operating.md names for a million users.
+var largeSettings = map[string]string{"shared_buffers": "2GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min"}
+
 // ofSize is a bench on a database of so many users, of whom a client has half and the
 // others have 100 on average. It is kept with the data folder.
 func (b *bench) ofSize(ctx context.Context, users int) *bench {
-	of := &bench{options: b.options, folder: b.folder, out: b.out, progress: b.progress}
+	of := &bench{options: b.options, folder: b.folder, settings: largeSettings, out: b.out, progress: b.progress}
 	of.dataDir = filepath.Join(b.dataDir, strconv.Itoa(users))
 	b.ends = append(b.ends, of.close)
 	of.openService(ctx, seed.Size{Clients: users / 100, Users: users, Mails: true})

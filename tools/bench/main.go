@@ -96,7 +96,8 @@ type bench struct {
 	// keys are several that may read, for walks by offset are each key's own.
 	keys          [3]string
 	writeKey      string
-	folder        string // of files that are removed at the end
+	folder        string            // of files that are removed at the end
+	settings      map[string]string // of PostgreSQL, over its defaults
 	out, progress io.Writer
 	failed        int                  // measures
 	cursors       map[string][3]string // of the first, middle and last page of lists, by their paths

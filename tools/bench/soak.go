@@ -33,6 +33,11 @@ const (
 	soakWriters = 16
 	// soakRefresh is how often the background looks for summaries to refresh.
 	soakRefresh = 15 * time.Second
+	// soakStep is how often old rows are dropped, and what was written is shown.
+	soakStep = 5 * time.Minute
+	// soakLife is how long what is kept for domain.EventLife is kept here, so that as much
+	// is dropped as is written: else an hour would show nothing of that.
+	soakLife = 10 * time.Minute
 )
 
 // soaked are the writes of a soak.
@@ -41,6 +46,7 @@ type soaked struct {
 	users []soakedUser
 	mu    sync.Mutex
 	times []time.Duration
+	shown int          // of times, by the step before
 	late  atomic.Int64 // that could not begin in time
 }
 
@@ -97,27 +103,58 @@ func (s *soaked) receivers(ctx context.Context) (mails, hooks *sink, end func())
 	ca := filepath.Join(s.folder, "ca.pem")
 	check(os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: endpoint.Certificate().Raw}), 0o600))
 	s.subscribe(ctx, endpoint.URL, 2, 0)
+	aged := must(db.Open(s.data.url, db.WithClock(ahead(domain.EventLife-soakLife))))
 	children := []*child{s.start("work", params{SMTP: "smtp://" + listener.Addr().String()}), s.start("deliver", params{CA: ca})}
 
-	ahead, stop := context.WithCancel(ctx)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for domain.Pause(ahead, soakRefresh) == nil {
-			if _, err := s.data.db.RefreshAhead(ahead); err != nil && ahead.Err() == nil {
-				fmt.Fprintln(s.progress, "refresh ahead:", err)
+	working, stop := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	every := func(pause time.Duration, what string, do func(context.Context)) {
+		work.Go(func() {
+			for domain.Pause(working, pause) == nil {
+				if err := try(func() { do(working) }); err != nil && working.Err() == nil {
+					fmt.Fprintln(s.progress, what+":", err)
+				}
 			}
-		}
-	}()
+		})
+	}
+	every(soakRefresh, "refresh ahead", func(ctx context.Context) { must(s.data.db.RefreshAhead(ctx)) })
+	every(soakStep, "drop old rows", func(ctx context.Context) {
+		s.showStep(ctx)
+		check(aged.DropOld(ctx))
+	})
 	return mails, hooks, func() {
 		stop()
-		<-stopped
+		work.Wait()
+		check(aged.Close())
 		for _, c := range children {
 			check(c.stop())
 		}
 		endpoint.Close()
 		_ = server.Close()
 	}
+}
+
+// ahead is a clock that is so far ahead.
+type ahead time.Duration
+
+func (a ahead) Now() time.Time { return time.Now().Add(time.Duration(a)) }
+
+// showStep shows the writes since the step before, and what is kept for a while.
+func (s *soaked) showStep(ctx context.Context) {
+	s.mu.Lock()
+	times := slices.Sorted(slices.Values(s.times[s.shown:]))
+	s.shown = len(s.times)
+	s.mu.Unlock()
+	n := len(times)
+	if n == 0 {
+		fail("nothing was written")
+	}
+	size := func(table string) int {
+		return s.data.count(ctx, "SELECT pg_total_relation_size($1::regclass) / (1 << 20)", table)
+	}
+	fmt.Fprintf(s.out, "%d writes more, median %s, p99 %s, slowest %s; %d MB of published_events, %d of webhook_deliveries, %d in all\n",
+		n, rounded(times[n/2]), rounded(times[n*99/100]), rounded(times[n-1]), size("published_events"), size("webhook_deliveries"),
+		s.data.count(ctx, "SELECT pg_database_size(current_database()) / (1 << 20)"))
 }
 
 // write writes until ctx ends.
