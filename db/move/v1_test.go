@@ -3,7 +3,6 @@ package move
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"strings"
 	"testing"
 
@@ -43,8 +42,7 @@ func TestNumbersAreNotImportedWithinAHold(t *testing.T) {
 	w.must(bring("1001"))
 	w.before = w.contents(w.From, w.Partner)
 	w.points["held"] = func() {
-		var refused *domain.Error
-		if err := bring("1002"); !errors.As(err, &refused) || refused.Code != domain.Unavailable {
+		if err := bring("1002"); !domain.IsCode(err, domain.Unavailable) {
 			t.Errorf("within a hold: %v", err)
 		}
 	}
