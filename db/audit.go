@@ -31,8 +31,8 @@ func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
 	return err
 }
 
-// AuditTx is Audit in a transaction of database/sql, as imports of numbers have one: of
-// any partner, so that they are refused while one is handed over.
+// AuditTx is Audit in a transaction of database/sql, for imports of numbers. These may
+// concern any partner, so they are refused while one is handed over.
 func (d *DB) AuditTx(ctx context.Context, tx *sql.Tx, e domain.AuditEntry) error {
 	text, args := pg.Bound(pg.SQL("? RETURNING "+anyHeld, d.auditSQL(e)))
 	var held bool

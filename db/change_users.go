@@ -317,10 +317,10 @@ func (c *Change) flushCounters(ctx context.Context) error {
 	return nil
 }
 
-// flushUserCounts moves the clients' counters of users, in one statement for one
-// client. Several are locked in their order by a statement of its own: one that
-// locks a row and then updates it follows its versions from the one that the
-// statement began with, and may wait there for those who wait for it.
+// flushUserCounts moves the clients' counters of users, and those of blocks. Several
+// clients are locked in their order by a statement of its own: one that locks a row and
+// then updates it follows its versions from the one that the statement began with, and
+// may wait there for those who wait for it.
 func (c *Change) flushUserCounts(ctx context.Context) error {
 	ids := sortedIDs(c.counters.clients)
 	if len(ids) == 0 {
@@ -340,7 +340,7 @@ func (c *Change) flushUserCounts(ctx context.Context) error {
 	}
 	sizes, err := pg.All[int](ctx, c, "count the users of clients", pg.SQL(`
 		UPDATE clients AS c SET users_active = users_active + m.active, users_inactive = users_inactive + m.inactive,
-			updated_at = greatest(updated_at, ?3)
+			updated_at = CASE WHEN m.active = 0 AND m.inactive = 0 THEN updated_at ELSE greatest(updated_at, ?3) END
 		FROM unnest(?0::uuid[], ?1::integer[], ?2::integer[]) AS m (id, active, inactive)
 		WHERE c.id = m.id RETURNING users_active + users_inactive`, pg.IDs(ids), active, inactive, c.At))
 	if err != nil || len(sizes) == 0 || slices.Max(sizes) < largeClient {

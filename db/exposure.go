@@ -162,7 +162,7 @@ func (t *Tenant) ExposureCounts(
 	var err error
 	if since != nil {
 		k.Where.Add("u.updated_at >= ?", *since)
-	} else if w, err = t.db.nearest(ctx, t.ID, domain.Active, w); err != nil {
+	} else if w, err = t.db.fromBlock(ctx, t.ID, domain.Active, w); err != nil {
 		return domain.Slice[domain.ExposureCount]{}, err
 	}
 	rows, err := pg.Page(ctx, t.db, k, w)

@@ -101,7 +101,7 @@ func (d *DB) refreshed(ctx context.Context, day domain.Date) (bool, error) {
 // asks for (decisions 3.9, 7.1): it assigns courses again whose renewal window
 // has ended, marks users as updated whose courses became overdue, lets scores
 // decay, drops what is kept for a bounded time, refreshes every client's summary, and divides
-// what is large (DivideUsers). It
+// large blocks of users. It
 // reports false where the day is done or another process is at it. progress,
 // if not nil, is told how many users are done. It is background work, for all
 // clients that are not archived.

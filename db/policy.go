@@ -201,7 +201,7 @@ func (p *Policy) Users(
 
 	var err error
 	if p.ScopeType == domain.TenantScope && f == domain.SignAll {
-		if w, err = p.db.nearest(ctx, p.Client, domain.Active, w); err != nil {
+		if w, err = p.db.fromBlock(ctx, p.Client, domain.Active, w); err != nil {
 			return domain.Slice[domain.PolicyUser]{}, err
 		}
 	}

@@ -101,7 +101,7 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 	}
 	if f.Sort == "created_at" && onOneIndex(f) {
 		var err error
-		if w, err = t.db.nearest(ctx, t.ID, f.Status, w); err != nil {
+		if w, err = t.db.fromBlock(ctx, t.ID, f.Status, w); err != nil {
 			return domain.Slice[domain.User]{}, err
 		}
 	}

@@ -10,13 +10,14 @@ import (
 
 // The users of a large client, in the order of their creation, are divided into blocks.
 // How many are in each is stored, so that an offset far into the list is found without
-// counting the users before it.
+// counting the users before it. A block's row is written by who has locked its client.
 
 const (
-	// blockRows is how many users a new block has. One that has come to largeBlock is
-	// divided again, by the daily refresh.
+	// A division makes blocks of blockRows users. A block of more than largeBlock users is
+	// divided again by the daily refresh.
 	blockRows, largeBlock = 1000, 4 * blockRows
-	// largeClient is how many users a client has that gets blocks.
+	// A client of largeClient users or more gets blocks. Users are never deleted: none that
+	// has blocks becomes smaller.
 	largeClient = 10 * blockRows
 )
 
@@ -27,8 +28,8 @@ type placed struct {
 	count userCounts
 }
 
-// flushBlocks moves the counts of blocks. Clients without blocks have none to move.
-// Those with blocks are locked by the change, so that nobody divides them meanwhile.
+// flushBlocks moves the counts of blocks, where clients have some. The change has locked
+// the clients, so that nobody divides them meanwhile.
 func (c *Change) flushBlocks(ctx context.Context) error {
 	var clients, users [][16]byte
 	var at []time.Time
@@ -53,10 +54,10 @@ func (c *Change) flushBlocks(ctx context.Context) error {
 	return err
 }
 
-// nearest is the same window on the users of a client in the order of their creation,
-// those of a state or all of them, begun at the last block that begins before it. The
-// counts are those of one moment, and the page is read in a later one.
-func (d *DB) nearest(
+// fromBlock moves the start of a window that skips rows to the last block that begins at
+// or before its first row, in the list of a client's users by their creation, all of them
+// or those of a state. The page is read by a later statement than the counts.
+func (d *DB) fromBlock(
 	ctx context.Context, client domain.ClientID, status domain.UserStatus, w domain.Window,
 ) (domain.Window, error) {
 	if w.After != nil || w.Skip < blockRows {
@@ -79,13 +80,14 @@ func (d *DB) nearest(
 	return w, err
 }
 
-// DivideUsers gives blocks to clients that have become large, and divides those blocks
-// that have. Who adds users to a client waits meanwhile, some 0.3 s for 500,000 of them.
+// DivideUsers gives blocks to clients that have become large, and divides large blocks.
+// What writes the client's row waits meanwhile: some 0.3 s for 500,000 users.
 func (d *DB) DivideUsers(ctx context.Context) error {
 	clients, err := pg.All[domain.ClientID](ctx, d, "find large blocks of users", pg.SQL(`
 		SELECT c.id FROM clients AS c WHERE archived_at IS NULL AND users_active + users_inactive >= ?
 			AND NOT EXISTS (SELECT FROM user_blocks WHERE client_id = c.id)
-		UNION SELECT client_id FROM user_blocks WHERE active + inactive > ?`, largeClient, largeBlock))
+		UNION SELECT c.id FROM user_blocks AS b JOIN clients AS c ON c.id = b.client_id
+		WHERE archived_at IS NULL AND b.active + b.inactive > ?`, largeClient, largeBlock))
 	if err != nil {
 		return err
 	}
@@ -98,8 +100,8 @@ func (d *DB) DivideUsers(ctx context.Context) error {
 	return nil
 }
 
-// divide divides a client's large blocks; one without blocks begins as a single one. Each
-// statement is to see what was committed until the client was locked.
+// divide divides a client's large blocks; a client without blocks begins with one of all
+// users. Each step is a statement of its own: its snapshot is newer than the lock.
 func (d *DB) divide(ctx context.Context, client domain.ClientID) error {
 	for _, step := range []pg.Query{
 		pg.SQL("SELECT FROM clients WHERE id = ? FOR NO KEY UPDATE", client),
@@ -108,7 +110,8 @@ func (d *DB) divide(ctx context.Context, client domain.ClientID) error {
 			WHERE id = ?0 AND NOT EXISTS (SELECT FROM user_blocks WHERE client_id = ?0)`, client),
 		pg.SQL(`WITH large AS (
 				SELECT * FROM (
-					SELECT *, lead(after_at, 1, 'infinity') OVER places AS until_at, lead(after_id, 1, after_id) OVER places AS until_id
+					SELECT *, lead(after_at, 1, 'infinity') OVER places AS until_at,
+						lead(after_id, 1, after_id) OVER places AS until_id
 					FROM user_blocks WHERE client_id = ?0 WINDOW places AS (ORDER BY after_at, after_id)
 				) AS b WHERE active + inactive > ?1
 			), placed AS (

@@ -42,6 +42,8 @@ type storedCount struct {
 	// counted is a query for keys and values, with %s for a condition on the first
 	// key, whose column is scope.
 	counted, scope string
+	// locked is a table whose rows, by the first key, who moves the count locks before.
+	locked string
 	// shown counts move updated_at.
 	shown bool
 }
@@ -57,7 +59,7 @@ var storedCounts = []storedCount{
 			count(*) FILTER (WHERE status = 'inactive') AS users_inactive FROM users WHERE %s GROUP BY 1`,
 	}, {
 		name: "users of blocks", table: "user_blocks", keys: []string{"client_id", "after_at", "after_id"},
-		values: []string{"active", "inactive"}, none: "0", scope: "client_id", counted: `SELECT client_id, after_at, after_id,
+		values: []string{"active", "inactive"}, none: "0", scope: "client_id", locked: "clients", counted: `SELECT client_id, after_at, after_id,
 			count(*) FILTER (WHERE status = 'active') AS active, count(*) FILTER (WHERE status = 'inactive') AS inactive
 			FROM users AS u CROSS JOIN LATERAL (
 				SELECT after_at, after_id FROM user_blocks WHERE client_id = u.client_id AND (after_at, after_id) < (u.created_at, u.id)
@@ -213,6 +215,10 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 		if len(c.keys) > 1 && c.table != "collections" { // whose rows come with the first count
 			steps = append([]string{fmt.Sprintf("INSERT INTO %s (%s, %s) SELECT %s, %s FROM %s ORDER BY %[2]s ON CONFLICT DO NOTHING",
 				c.table, keys, strings.Join(c.values, ", "), keys, strings.Join(none, ", "), asked)}, steps...)
+		}
+		if c.locked != "" {
+			steps = append([]string{fmt.Sprintf("SELECT FROM %s WHERE id IN (SELECT %s FROM %s) ORDER BY id FOR NO KEY UPDATE",
+				c.locked, c.keys[0], asked)}, steps...)
 		}
 		for _, step := range steps {
 			if _, err := pg.Exec(ctx, d, "correct "+c.name, pg.SQL(step, string(list), d.Now())); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"partnerapi/db"
 	"partnerapi/db/pg"
 )
 
@@ -72,15 +73,11 @@ func (m *Move) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, err := shapes(ctx, m.To, tables)
-	if err != nil {
-		return err
-	}
 	if m.tables, err = shapes(ctx, m.From, tables); err != nil {
 		return err
 	}
-	if !slices.EqualFunc(m.tables, there, func(a, b shaped) bool { return a.name == b.name && slices.Equal(a.columns, b.columns) }) {
-		return errOtherTables
+	if err := m.checkShapes(ctx); err != nil {
+		return err
 	}
 	o, err := ownedBy(ctx, m.From, m.Partner)
 	if err != nil {
@@ -92,6 +89,21 @@ func (m *Move) Check(ctx context.Context) error {
 		faults = append(faults, check(m, old, now, o))
 	}
 	return errors.Join(faults...)
+}
+
+// checkShapes reports that a cell's tables are others than those that are copied: a
+// migration may have come since Check.
+func (m *Move) checkShapes(ctx context.Context) error {
+	for _, d := range []*db.DB{m.From, m.To} {
+		there, err := shapes(ctx, d, tables)
+		if err != nil {
+			return err
+		}
+		if !slices.EqualFunc(m.tables, there, func(a, b shaped) bool { return a.name == b.name && slices.Equal(a.columns, b.columns) }) {
+			return errOtherTables
+		}
+	}
+	return nil
 }
 
 // checkName reports that another partner of the new cell has the partner's name.

@@ -105,6 +105,9 @@ func (m *Move) until(ctx context.Context, text string, args ...any) error {
 // of the service's own that goes on there after the snapshot is done again by the new
 // cell: nobody was told of it.
 func (m *Move) lastDifferences(ctx context.Context, old side, c cells) error {
+	if err := m.checkShapes(ctx); err != nil {
+		return err
+	}
 	o, err := ownedBy(old.ctx, m.From, m.Partner)
 	if err != nil {
 		return err

@@ -174,6 +174,8 @@ func (w *world) something() {
 			`INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
 				SELECT id, 'microsoft', '{"tenant": "t"}', 'credentials', now() + interval '1 hour', now(), now() FROM clients WHERE partner_id = $1
 				ON CONFLICT DO NOTHING`,
+			`INSERT INTO user_blocks (client_id, after_at, after_id, active, inactive)
+				SELECT id, '-infinity', '00000000-0000-0000-0000-000000000000', users_active, users_inactive + 5000 FROM clients WHERE partner_id = $1`,
 			`INSERT INTO mail_switches (client_id, kind, enabled, changed_at)
 				SELECT id, 'certificate', false, now() FROM clients WHERE partner_id = $1 ON CONFLICT DO NOTHING`,
 		} {

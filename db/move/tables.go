@@ -232,4 +232,4 @@ func differing(a, b []digest) (differ []int, rows int64) {
 }
 
 // errOtherTables says that the two cells run different versions.
-var errOtherTables = errors.New("the two cells have different tables: bring both to the same version first")
+var errOtherTables = errors.New("the two cells have different tables, or were migrated meanwhile: bring both to the same version first")

@@ -36,7 +36,8 @@ const (
 	// soakStep is how often old rows are dropped, and what was written is shown.
 	soakStep = 5 * time.Minute
 	// soakLife is how long what is kept for domain.EventLife is kept here, so that as much
-	// is dropped as is written: else an hour would show nothing of that.
+	// is dropped as is written: else an hour would show nothing of that. Outcomes of
+	// Idempotency-Keys are dropped at once.
 	soakLife = 10 * time.Minute
 )
 
@@ -118,10 +119,8 @@ func (s *soaked) receivers(ctx context.Context) (mails, hooks *sink, end func())
 		})
 	}
 	every(soakRefresh, "refresh ahead", func(ctx context.Context) { must(s.data.db.RefreshAhead(ctx)) })
-	every(soakStep, "drop old rows", func(ctx context.Context) {
-		s.showStep(ctx)
-		check(aged.DropOld(ctx))
-	})
+	every(soakStep, "show a step", s.showStep)
+	every(soakStep, "drop old rows", func(ctx context.Context) { check(aged.DropOld(ctx)) })
 	return mails, hooks, func() {
 		stop()
 		work.Wait()

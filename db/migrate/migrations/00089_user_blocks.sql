@@ -1,8 +1,8 @@
 -- +goose Up
 -- locks: clients, SHARE ROW EXCLUSIVE, a moment
--- The users of large clients in the order of their creation, divided into blocks: the
--- users after one place, up to the next block's, are so many. An offset far into the list
--- is found by these and not by counting users. A small client has none.
+-- The users of large clients, in the order of their creation, divided into blocks. A row
+-- counts the users after (after_at, after_id), up to the next row's. An offset far into the
+-- list is found by these and not by counting users. A small client has none.
 CREATE TABLE user_blocks (
     client_id uuid        NOT NULL REFERENCES clients (id),
     after_at  timestamptz NOT NULL,
