@@ -39,7 +39,7 @@ test: $(TEST_SERVER) ## run the tests, on a real PostgreSQL, without those of te
 	$(GO) test ./...
 
 test-slow: $(TEST_SERVER) ## run the tests of kills, attacks, made-up data and query plans
-	$(GO) test -tags slow -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
+	$(GO) test -tags slow -parallel 4 -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
 
 test-scale: $(TEST_SERVER) ## run the tests that take long: a pair of servers that fails over again and again
 	$(GO) test -tags 'slow scale' -v -timeout 1h -run '^($(SCALE_TESTS))$$' $(SCALE_PACKAGES)
