@@ -89,10 +89,12 @@ func (s *sizes) both(prepare func(context.Context, *data)) func(context.Context)
 	}
 }
 
-// fresh makes the summaries of all clients fresh for the minutes of a measure.
+// fresh makes the summaries of all clients fresh for the minutes of a measure. What all of
+// them at once leave in the indexes is vacuumed, as it is within a minute in life.
 func fresh(ctx context.Context, d *data) {
 	if time.Since(d.freshened) > domain.SummaryAge/2 {
 		check(d.db.ForceSummaries(ctx))
+		d.exec(ctx, "VACUUM clients")
 		d.freshened = time.Now()
 	}
 }
