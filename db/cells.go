@@ -218,8 +218,7 @@ const anyHeld = "EXISTS (SELECT 1 FROM moves AS m WHERE " + heldMove + " AND m.s
 // refuseHeld refuses a change while any partner is handed over: for imports, which may
 // write rows of all. It comes after the writes of the transaction, as refuseResting does.
 func (c *Change) refuseHeld(ctx context.Context) error {
-	held, err := pg.One[bool](ctx, c, "look whether a partner is handed over", pg.Prepared(pg.SQL(
-		"SELECT "+anyHeld)))
+	held, err := pg.One[bool](ctx, c, "look whether a partner is handed over", pg.Prepared(pg.SQL("SELECT "+anyHeld)))
 	if err == nil && held {
 		err = errMoving()
 	}

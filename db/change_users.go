@@ -231,8 +231,7 @@ func (c *Change) wantAudiences(users []domain.UserKey) {
 // counters are what a change adds to stored counters; zero values add nothing.
 type counters struct {
 	days     map[dayKey]domain.PhishingCounts
-	clients  map[domain.ClientID]userCounts
-	places   []placed // of the users that clients counts
+	users    []placed
 	partners map[domain.PartnerID]int
 	// frameworks are the clients whose lists of frameworks are to be made again.
 	frameworks map[domain.ClientID]struct{}
@@ -257,22 +256,14 @@ func (c *Change) CountMails(client domain.ClientID, day domain.Date, by domain.P
 	c.counters.days[key] = c.counters.days[key].Plus(by)
 }
 
-// countUser moves a client's counters of users, by one in the user's state and place.
+// countUser moves the counters of users of a client and of a block, by one in the user's
+// state and place.
 func (c *Change) countUser(u *domain.User, by int) {
 	one := userCounts{active: by}
 	if u.Status != domain.Active {
 		one = userCounts{inactive: by}
 	}
-	c.countUsers(u.Client, one)
-	c.counters.places = append(c.counters.places, placed{u.Key(), u.CreatedAt, one})
-}
-
-func (c *Change) countUsers(client domain.ClientID, by userCounts) {
-	if c.counters.clients == nil {
-		c.counters.clients = map[domain.ClientID]userCounts{}
-	}
-	n := c.counters.clients[client]
-	c.counters.clients[client] = userCounts{n.active + by.active, n.inactive + by.inactive}
+	c.counters.users = append(c.counters.users, placed{u.Key(), u.CreatedAt, one})
 }
 
 // frameworksMoved has a client's list of frameworks made again. The audiences of
@@ -322,13 +313,18 @@ func (c *Change) flushCounters(ctx context.Context) error {
 // then updates it follows its versions from the one that the statement began with, and
 // may wait there for those who wait for it.
 func (c *Change) flushUserCounts(ctx context.Context) error {
-	ids := sortedIDs(c.counters.clients)
+	counts := map[domain.ClientID]userCounts{}
+	for _, u := range c.counters.users {
+		n := counts[u.user.Client]
+		counts[u.user.Client] = userCounts{n.active + u.count.active, n.inactive + u.count.inactive}
+	}
+	ids := sortedIDs(counts)
 	if len(ids) == 0 {
 		return nil
 	}
 	active, inactive := make([]int, len(ids)), make([]int, len(ids))
 	for i, id := range ids {
-		active[i], inactive[i] = c.counters.clients[id].active, c.counters.clients[id].inactive
+		active[i], inactive[i] = counts[id].active, counts[id].inactive
 	}
 	c.Lock(ClientLocks)
 	if len(ids) > 1 {

@@ -18,7 +18,7 @@ func ExecIn(ctx context.Context, d *DB, query string, args ...any) error {
 
 // CountUsers moves a client's counters of users.
 func (c *Change) CountUsers(client domain.ClientID, active, inactive int) {
-	c.countUsers(client, userCounts{active, inactive})
+	c.counters.users = append(c.counters.users, placed{user: domain.UserKey{Client: client}, count: userCounts{active, inactive}})
 }
 
 // EvaluateAll evaluates all framework assignments, however fresh they are.

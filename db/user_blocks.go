@@ -21,7 +21,8 @@ const (
 	largeClient = 10 * blockRows
 )
 
-// placed is what a change adds to the counts of the block of a user's place.
+// placed is what a change adds to the counters of a user's client, and of the block of the
+// user's place.
 type placed struct {
 	user  domain.UserKey
 	at    time.Time // the user's creation
@@ -34,7 +35,7 @@ func (c *Change) flushBlocks(ctx context.Context) error {
 	var clients, users [][16]byte
 	var at []time.Time
 	var active, inactive []int
-	for _, p := range c.counters.places {
+	for _, p := range c.counters.users {
 		clients, users, at = append(clients, p.user.Client), append(users, p.user.User), append(at, p.at)
 		active, inactive = append(active, p.count.active), append(inactive, p.count.inactive)
 	}

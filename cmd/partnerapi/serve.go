@@ -145,14 +145,11 @@ func (c serveCmd) build(
 	links := report.NewLinks(reportSecret, address, d.Now)
 	s := &service{config: c, db: d, clock: domain.SystemClock{}, after: time.After, log: log}
 	s.addressed = (&site.Config{PublicURL: c.PublicURL, Address: address}).Addressed
-	if s.cells, err = d.OtherCells(ctx); err != nil {
+	if s.cells, err = otherCells(ctx, d, c.PublicURL); err != nil {
 		return nil, err
 	}
 	options := []v2.Option{v2.WithReportLinks(links.To), withWebhooks(r)}
 	if s.cells != nil {
-		if err := d.ShowCell(ctx, c.PublicURL); err != nil {
-			return nil, err
-		}
 		options = append(options, v2.WithCursorSecrets(s.cells.CursorSecrets))
 	}
 	s.api = v2.New(d, secret, options...)
@@ -191,6 +188,16 @@ func (c serveCmd) build(
 	s.health()
 	s.showMetrics()
 	return s, nil
+}
+
+// otherCells is what a process knows of other cells, nil where there are none. They are
+// told where this one's links begin.
+func otherCells(ctx context.Context, d *db.DB, publicURL string) (*db.Cells, error) {
+	cells, err := d.OtherCells(ctx)
+	if err != nil || cells == nil {
+		return nil, err
+	}
+	return cells, d.ShowCell(ctx, publicURL)
 }
 
 // openEdge makes what every request passes, and the engine.
