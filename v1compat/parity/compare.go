@@ -17,6 +17,9 @@ import (
 type verdict struct {
 	equal, explained int
 	faults           []fault
+	// within are v1's ids of the elements of arrays that faults are in, by the fields of
+	// those; nil where none is in one with an id.
+	within map[string]string
 }
 
 // fault is a value that differs. A side without the value has nil.
@@ -83,6 +86,7 @@ func (r rules) walk(v *verdict, field string, got, want jsontext.Value) {
 	all := maps.Clone(w)
 	maps.Copy(all, g)
 	for _, at := range slices.Sorted(maps.Keys(all)) {
+		before := len(v.faults)
 		switch _, shown := g[at]; {
 		case shown && w[at] != nil:
 			r.walk(v, at, g[at], w[at])
@@ -91,6 +95,19 @@ func (r rules) walk(v *verdict, field string, got, want jsontext.Value) {
 		default:
 			v.faults = append(v.faults, fault{at, g[at], w[at]})
 		}
+		if got.Kind() == '[' {
+			v.note(v.faults[before:], cmp.Or(memberOf(g[at], "id"), memberOf(w[at], "id")))
+		}
+	}
+}
+
+// note notes that faults are in the element of an array with an id; empty for one without.
+func (v *verdict) note(faults []fault, id string) {
+	for _, f := range faults {
+		if v.within == nil {
+			v.within = map[string]string{}
+		}
+		v.within[f.field] = cmp.Or(v.within[f.field], id)
 	}
 }
 

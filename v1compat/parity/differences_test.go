@@ -3,12 +3,15 @@ package parity
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"partnerapi/db"
+	"partnerapi/domain"
 	"partnerapi/idmap"
 )
 
@@ -127,6 +130,63 @@ func TestWrongStatus(t *testing.T) {
 		}
 		if !slices.ContainsFunc(r.Operations, func(o *Operation) bool { return o.Operation == users && o.Compared > 0 }) {
 			t.Errorf("%d: users are not compared", status)
+		}
+	}
+}
+
+// TestFirstStatus: a wrong status of the first answer of either version is a difference, and
+// the rest is compared.
+func TestFirstStatus(t *testing.T) {
+	t.Parallel()
+	w := small(t)
+	for _, tt := range []struct {
+		path   string
+		status int
+	}{{"/v1/partner", 201}, {"/v1/partner", 204}, {"/v1/partner", 500}, {"/v2/partner", 201}, {"/v2/partner", 500}} {
+		at := proxy(t, w.URL, func(request string, a *answered) {
+			if request == "GET "+tt.path && a.status == 200 {
+				a.status = tt.status
+			}
+		})
+		one, two := config(at, w.tenant.Key, w.Clock.Now()), config(w.URL, w.tenant.Key, w.Clock.Now())
+		two.OldURL = at
+		for _, c := range []Config{one, two} {
+			if c.OldURL != "" && tt.path == "/v2/partner" {
+				continue // which is not asked for
+			}
+			r, said := compared(t, c)
+			if !strings.Contains(said, "GET /v1/partner: status\n") {
+				t.Errorf("%+v is not found:\n%s", tt, said)
+			}
+			if !slices.ContainsFunc(r.Operations, func(o *Operation) bool { return o.Operation == users && o.Compared > 0 }) {
+				t.Errorf("%+v: users are not compared", tt)
+			}
+		}
+	}
+}
+
+// TestAdminIsNamed: a difference in an admin is named by both ids of that admin, also of one
+// that only one side has.
+func TestAdminIsNamed(t *testing.T) {
+	t.Parallel()
+	w := small(t)
+	id := db.NewID[domain.AdminKind]()
+	w.Exec("INSERT INTO admins (id, partner_id, email, name, role, created_at) VALUES ($1, $2, 'ada@example.com', 'Ada Byron', 'admin', $3)",
+		id, w.tenant.ID, w.Clock.Now())
+	for what, meddle := range map[string]func(*answered){
+		"admins[0].role, ": change(`"role":"Administrator"`, `"role":"User"`),
+		"admins[0], ": func(a *answered) {
+			a.body = regexp.MustCompile(`"admins":\[.*?\]`).ReplaceAllString(a.body, `"admins":[]`)
+		},
+	} {
+		at := proxy(t, w.URL, func(request string, a *answered) {
+			if request == "GET /v1/partner" {
+				meddle(a)
+			}
+		})
+		_, said := compared(t, config(at, w.tenant.Key, w.Clock.Now()))
+		if want := "GET /v1/partner: " + what + "admin " + id.UUID() + " (" + id.String() + ")\n"; !strings.Contains(said, want) {
+			t.Errorf("lacks %q:\n%s", want, said)
 		}
 	}
 }

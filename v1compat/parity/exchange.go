@@ -133,6 +133,18 @@ func (r *run) exchange(ctx context.Context, kind string, ids []jsontext.Value) (
 	return all, nil
 }
 
+// otherID is the id in v2 of an object that is known by v1's; empty where there is none.
+func (r *run) otherID(ctx context.Context, of Object) string {
+	if of.V1 == "" {
+		return ""
+	}
+	pairs, err := r.exchange(ctx, of.Kind, []jsontext.Value{idValue(of.V1)})
+	if err != nil || len(pairs) == 0 {
+		return ""
+	}
+	return pairs[0].V2
+}
+
 // idValue is an id of either version as JSON: v1's numbers are numbers.
 func idValue(id string) jsontext.Value {
 	if n, err := strconv.ParseUint(id, 10, 31); err == nil {

@@ -39,6 +39,8 @@ type spec struct {
 	// key is the member that identifies v1's items; empty where that is their place. kind
 	// is the kind of objects whose id it is; empty where it is no id.
 	key, kind string
+	// element is the kind of the objects in the arrays of an item; empty for none.
+	element string
 	// order is the member that v1's items are ordered by, with a leading minus sign where
 	// the first is the latest; empty where no member shows the order.
 	order string
@@ -52,7 +54,7 @@ type spec struct {
 }
 
 var specs = map[string]spec{
-	"partner": {},
+	"partner": {element: domain.AdminKind{}.Noun()},
 	"clients": {
 		key: "id", kind: "client", order: "created_date",
 		below: []string{"collections", "policies", "reports", "exposures", "users"},

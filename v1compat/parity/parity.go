@@ -154,8 +154,8 @@ func (r *run) reachable(ctx context.Context, s *service, path string) error {
 		return ctx.Err()
 	case err != nil:
 		return Unable{err}
-	case a.status == http.StatusOK:
-		return nil
+	case a.status/100 == 2, a.status == http.StatusBadRequest, a.status == http.StatusInternalServerError:
+		return nil // a wrong one is found where the answers are compared
 	case a.status == http.StatusUnauthorized:
 		return Unable{fmt.Errorf("%s does not take the key: %s", s.base, message(a))}
 	case a.status == http.StatusForbidden:

@@ -56,8 +56,8 @@ type Difference struct {
 	// limit or offset of a list; status; the name of a header; or a member of v2's object
 	// that is missing or of a wrong type.
 	Field string `json:"field"`
-	// Object is what the value is of: the item, or what the list is of where its items
-	// have no ids.
+	// Object is what the value is of: the item, or the admin in it, or what the list is of
+	// where its items have no ids.
 	Object Object `json:"object,omitzero"`
 	// Row is the item in its list, where it has no id, such as order 3.
 	Row string `json:"row,omitzero"`

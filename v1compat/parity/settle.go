@@ -3,8 +3,6 @@ package parity
 import (
 	"context"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -148,14 +146,19 @@ func (l *list) judge(s suspect, before, after diff) (now finding, differs bool) 
 	return now, false
 }
 
-// count counts a difference, with the object that it is of.
+// count counts a difference, with the object that it is of, or the element of that.
 func (l *list) count(ctx context.Context, s suspect, f finding, unsettled bool) {
-	a := about{unsettled: unsettled, of: f.of[:]}
-	a.object, a.row = l.named(s)
-	if a.object.V1 != "" {
-		if pairs, err := l.run.exchange(ctx, a.object.Kind, []jsontext.Value{idValue(a.object.V1)}); err == nil && len(pairs) > 0 {
-			a.object.V2 = pairs[0].V2
+	of, row := l.named(s)
+	ids := map[Object]string{}
+	for _, differs := range f.faults {
+		a := about{object: of, row: row, unsettled: unsettled, of: f.of[:]}
+		if id := f.within[differs.field]; id != "" && l.element != "" {
+			a.object = Object{Kind: l.element, V1: id}
 		}
+		if _, asked := ids[a.object]; !asked {
+			ids[a.object] = l.run.otherID(ctx, a.object)
+		}
+		a.object.V2 = ids[a.object]
+		l.run.report.add(l.operation(), verdict{faults: []fault{differs}}, a)
 	}
-	l.run.report.add(l.operation(), verdict{faults: f.faults}, a)
 }
