@@ -33,6 +33,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
@@ -193,22 +195,10 @@ type Answer struct {
 // Send sends a request once. An error is that there is no answer, or not all of one; the
 // answer is then what there is of it.
 func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
-	if !strings.HasPrefix(r.Path, "/") {
-		return nil, fmt.Errorf("%q is no path: it begins with a slash", r.Path)
-	}
-	out, err := http.NewRequestWithContext(ctx, r.Method, c.base+r.Path, bytes.NewReader(r.Body))
+	out, err := c.request(ctx, r)
 	if err != nil {
-		return nil, err
+		return nil, unsendable{err}
 	}
-	out.Header.Set("User-Agent", userAgent)
-	if len(r.Body) > 0 {
-		out.Header.Set("Content-Type", "application/json")
-	}
-	if key := c.key(); key != "" && !r.NoKey {
-		out.Header.Set("X-API-Key", key)
-	}
-	maps.Copy(out.Header, r.Header)
-
 	response, err := c.http.Do(out)
 	if err != nil {
 		return nil, err
@@ -225,6 +215,41 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	}
 	return a, nil
 }
+
+// request makes what is sent. An error shows no key.
+func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
+	if !strings.HasPrefix(r.Path, "/") {
+		return nil, fmt.Errorf("%q is no path: it begins with a slash", r.Path)
+	}
+	out, err := http.NewRequestWithContext(ctx, r.Method, c.base+r.Path, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, err
+	}
+	out.Header.Set("User-Agent", userAgent)
+	if len(r.Body) > 0 {
+		out.Header.Set("Content-Type", "application/json")
+	}
+	if key := c.key(); key != "" && !r.NoKey {
+		out.Header.Set("X-API-Key", key)
+	}
+	maps.Copy(out.Header, r.Header)
+
+	for name, values := range out.Header {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return nil, fmt.Errorf("%q is no name of a header", name)
+		}
+		if slices.ContainsFunc(values, func(v string) bool { return !httpguts.ValidHeaderFieldValue(v) }) {
+			return nil, fmt.Errorf("the header %s has a character that headers cannot have, such as the end of a line", name)
+		}
+	}
+	return out, nil
+}
+
+// unsendable is that a request cannot be sent as it is, at whatever time.
+type unsendable struct{ error }
+
+// Unwrap is the reason.
+func (e unsendable) Unwrap() error { return e.error }
 
 // tooLarge is that an answer is over the bound.
 type tooLarge struct{ most int64 }

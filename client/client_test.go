@@ -229,6 +229,10 @@ func TestLasting(t *testing.T) {
 		{x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired}, 1},
 		{x509.HostnameError{Certificate: &x509.Certificate{}, Host: "api.example.com"}, 1},
 		{x509.UnknownAuthorityError{}, 1},
+		{x509.SystemRootsError{}, 1},
+		{http.ErrSchemeMismatch, 1},
+		{tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, 1},
+		{&net.OpError{Op: "dial", Err: &net.AddrError{Err: "invalid port", Addr: "99999"}}, 1},
 		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}, 1},
 		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "server misbehaving", IsTemporary: true}}, 3},
 		{&net.OpError{Op: "dial", Err: errors.New("connection refused")}, 3},
@@ -254,6 +258,40 @@ func TestLasting(t *testing.T) {
 	t.Cleanup(c.Close)
 	if _, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/v2/clients"}); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Error(err)
+	}
+}
+
+// TestUnsendable: a request that no try can send is tried once, and the error shows no key.
+func TestUnsendable(t *testing.T) {
+	t.Parallel()
+	for what, tt := range map[string]struct {
+		key string
+		ctx context.Context
+		client.Request
+	}{
+		"X-Api-Key":       {key: "sesame\n", Request: client.Request{Method: "GET", Path: "/v2/clients"}},
+		"Idempotency-Key": {key: "k", ctx: client.WithIdempotencyKey(t.Context(), "a\x00b"), Request: client.Request{Method: "POST", Path: "/v2/clients"}},
+		`"a b"`:           {key: "k", Request: client.Request{Method: "GET", Path: "/v2/clients", Header: http.Header{"a b": {"c"}}}},
+		"is no path":      {key: "k", Request: client.Request{Method: "GET", Path: "v2"}},
+		"method":          {key: "k", Request: client.Request{Method: "G T", Path: "/v2/clients"}},
+		"invalid URL":     {key: "k", Request: client.Request{Method: "GET", Path: "/v2/%zz"}},
+	} {
+		c, err := client.New(client.Config{
+			URL: "https://api.example.com", Key: tt.key, Retrying: func(err error, _ time.Duration) { t.Errorf("%s is tried again: %v", what, err) },
+			Wait: func(context.Context, time.Duration) error { return nil },
+			Transport: tripper(func(*http.Request) (*http.Response, error) {
+				return nil, errors.New("net/http: invalid header field value") // as net/http's own transport
+			}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.ctx == nil {
+			tt.ctx = t.Context()
+		}
+		if _, err := c.Do(tt.ctx, tt.Request); err == nil || !strings.Contains(err.Error(), what) || strings.Contains(err.Error(), "sesame") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

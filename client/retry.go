@@ -108,12 +108,17 @@ func (c *Client) lasting(err error) bool {
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
 		return lookup.IsNotFound && !c.met.Load()
 	}
-	_, large := errors.AsType[tooLarge](err)
-	_, refused := errors.AsType[*tls.CertificateVerificationError](err)
-	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
-	_, other := errors.AsType[x509.HostnameError](err)
-	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
-	return large || refused || invalid || other || unknown
+	return errors.Is(err, http.ErrSchemeMismatch) ||
+		is[unsendable](err) || is[tooLarge](err) || is[*net.AddrError](err) || is[*net.ParseError](err) ||
+		is[net.InvalidAddrError](err) || is[tls.RecordHeaderError](err) ||
+		is[*tls.CertificateVerificationError](err) || is[x509.CertificateInvalidError](err) ||
+		is[x509.HostnameError](err) || is[x509.UnknownAuthorityError](err) || is[x509.SystemRootsError](err)
+}
+
+// is reports whether an error is or wraps one of a type.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 type idempotencyKey struct{}
