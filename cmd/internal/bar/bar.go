@@ -4,14 +4,19 @@ package bar
 import (
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 )
 
 // New returns what shows, as a bar, how much of the total of some work is done.
-// The bar appears with the first call, and its line ends with the work.
+// The bar appears with the first call, and its line ends with the work. Nothing is shown
+// where what is written does not go to a terminal.
 func New(to io.Writer, what string) func(done, total int) {
+	if !IsTerminal(to) {
+		return func(int, int) {}
+	}
 	var bar *progressbar.ProgressBar
 	return func(done, total int) {
 		if bar == nil {
@@ -21,4 +26,14 @@ func New(to io.Writer, what string) func(done, total int) {
 		}
 		_ = bar.Set(done)
 	}
+}
+
+// IsTerminal reports whether what is written goes to a terminal.
+func IsTerminal(to io.Writer) bool {
+	file, ok := to.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -34,15 +34,8 @@ func InputOf(s cli.Env, name, label string) (in io.Reader, shown *Progress, shut
 	return file, shown, file.Close, nil
 }
 
-// IsTerminal reports whether what is written goes to a terminal.
-func IsTerminal(to io.Writer) bool {
-	file, ok := Raw(to).(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
+// IsTerminal reports whether what is written to a stream goes to a terminal.
+func IsTerminal(to io.Writer) bool { return bar.IsTerminal(Raw(to)) }
 
 // LinesBetween is how many lines there are between two words on how far it is,
 // where no bar can show that.

@@ -70,10 +70,7 @@ type exportCmd struct {
 // Run writes the numbers. A file is there once it is whole.
 func (c exportCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
-		var progress func(done, total int)
-		if output.IsTerminal(s.Err) {
-			progress = bar.New(output.Raw(s.Err), "exporting numbers")
-		}
+		progress := bar.New(output.Raw(s.Err), "exporting numbers")
 		if c.File == "-" {
 			_, err = idmap.Export(ctx, d.SQL(), s.Out, progress)
 			return err
