@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Writes the scripts of others that the pages load, of these versions of npm, each with its
 # licence at the head: Scalar renders the reference, MiniSearch searches.
+# SHA256SUMS has the hashes of what it wrote, which a test holds the files to.
 # Scalar's package has no file of its licence; scalar.LICENSE is that of its repository.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -25,3 +26,4 @@ write "@scalar/api-reference $scalar" scalar.LICENSE "$taken/api-reference/dist/
 take minisearch $minisearch
 cp "$taken/minisearch/LICENSE.txt" minisearch.LICENSE
 write "minisearch $minisearch" minisearch.LICENSE "$taken/minisearch/dist/es/index.js" minisearch.js.gz
+sha256sum *.js.gz *.LICENSE >SHA256SUMS
