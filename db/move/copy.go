@@ -14,9 +14,9 @@ import (
 )
 
 // A copy of a table is made by comparison: both sides digest the partner's rows by
-// buckets, and the buckets that differ are replaced. So the first copy, the differences
-// after it, those of a move that was cut short and the check are the same thing, and what
-// was done before is never done again.
+// buckets, and the rows of the buckets that differ by their keys; those that differ are
+// replaced. So the first copy, the differences after it, those of a move that was cut
+// short and the check are the same thing, and what was done before is never done again.
 
 // side is one of the two databases, in the transaction of its context, where it has one.
 type side struct {
@@ -27,41 +27,76 @@ type side struct {
 	known map[string][]digest
 }
 
-// digests counts and hashes the partner's rows of a table.
+// digests counts and hashes the partner's rows of a table by buckets.
 func (s side) digests(t shaped, o owned) ([]digest, error) {
 	if d, ok := s.known[t.name]; ok {
 		return d, nil
 	}
-	d, err := pg.All[digest](s.ctx, s.DB, "digest "+t.name, pg.Raw(t.digestSQL(o.condition(t.table)), nil))
+	d, err := s.digestBy(t, t.bucketOf(), o.condition(t.table))
 	if err == nil && s.known != nil {
 		s.known[t.name] = d
 	}
 	return d, err
 }
 
-// compared are the buckets of a table in which the two sides differ.
+func (s side) digestBy(t shaped, part, condition string) ([]digest, error) {
+	return pg.All[digest](s.ctx, s.DB, "digest "+t.name, pg.Raw(t.digestSQL(part, condition), nil))
+}
+
+// compared is a table with what differs of it between the two sides.
 type compared struct {
 	shaped
-	differ []int
-	// rows is how many rows the old side has in them, and there whether the new one has
-	// any of the table.
+	// where is the condition of the rows that differ, on both sides. It is empty where
+	// none do.
+	where string
+	// rows is how many of them the old side has, and there whether the new one has any of
+	// the table.
 	rows  int64
 	there bool
 }
 
-// compare digests a table on both sides at once.
-func compare(old, now side, t shaped, o owned) (compared, error) {
-	c := compared{shaped: t}
-	var a, b []digest
-	var both errgroup.Group
-	both.Go(func() (err error) { a, err = old.digests(t, o); return err })
-	both.Go(func() (err error) { b, err = now.digests(t, o); return err })
-	if err := both.Wait(); err != nil {
+func (c compared) differs() bool { return c.where != "" }
+
+// finestRows bounds the rows that are compared one by one, which takes some 100 bytes for
+// each. Where the buckets that differ have more, they are replaced as a whole.
+const finestRows = 1_000_000
+
+// compare compares a table on both sides: by buckets, and those that differ by keys.
+func compare(old, now side, t shaped, o owned) (c compared, err error) {
+	c.shaped = t
+	condition := o.condition(t.table)
+	a, b, err := digestBoth(old, now, func(s side) ([]digest, error) { return s.digests(t, o) })
+	if err != nil {
 		return c, err
 	}
-	c.differ, c.rows = differing(a, b)
-	c.there = len(b) > 0
+	differ, rows := differing(a, b)
+	c.rows, c.there = rows, len(b) > 0
+	if len(differ) == 0 {
+		return c, nil
+	}
+	c.where = condition
+	if !c.there {
+		return c, nil
+	}
+	c.where += " AND " + among(t.bucketOf(), differ)
+	if rows > finestRows {
+		return c, nil
+	}
+	a, b, err = digestBoth(old, now, func(s side) ([]digest, error) { return s.digestBy(t, t.keyHash(), c.where) })
+	if err != nil {
+		return c, err
+	}
+	differ, c.rows = differing(a, b)
+	c.where = condition + " AND " + among(t.keyHash(), differ)
 	return c, nil
+}
+
+// digestBoth digests both sides at once.
+func digestBoth(old, now side, digests func(side) ([]digest, error)) (a, b []digest, err error) {
+	var both errgroup.Group
+	both.Go(func() (err error) { a, err = digests(old); return err })
+	both.Go(func() (err error) { b, err = digests(now); return err })
+	return a, b, both.Wait()
 }
 
 // replaceAs has the transaction of now neither check references nor run triggers: the
@@ -78,28 +113,30 @@ func replaceAs(now side) error {
 
 // replace replaces the rows that differ by those of the old side, in the transaction of
 // now.
-func (m *Move) replace(old, now side, c compared, o owned) error {
-	where := o.condition(c.table)
-	if c.there {
-		where += fmt.Sprintf(" AND %s = ANY('{%s}')", c.bucketOf(), strings.Trim(strings.Join(strings.Fields(fmt.Sprint(c.differ)), ","), "[]"))
-	}
+func (m *Move) replace(old, now side, c compared) error {
 	if err := replaceAs(now); err != nil {
 		return err
 	}
 	if c.there {
-		if _, err := pg.Exec(now.ctx, now.DB, "drop rows of "+c.name, pg.Raw("DELETE FROM "+c.name+" AS t WHERE "+where, nil)); err != nil {
+		if err := drop(now, c); err != nil {
 			return err
 		}
 	}
-	if err := stream(old, now, c, where); err != nil {
+	if err := stream(old, now, c, c.where); err != nil {
 		return err
 	}
 	for _, column := range sealed(c.table) {
-		if err := m.reseal(now, column, where); err != nil {
+		if err := m.reseal(now, column, c.where); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// drop deletes the rows that differ.
+func drop(now side, c compared) error {
+	_, err := pg.Exec(now.ctx, now.DB, "drop rows of "+c.name, pg.Raw("DELETE FROM "+c.name+" AS t WHERE "+c.where, nil))
+	return err
 }
 
 // stream copies the rows of a condition.
@@ -173,10 +210,10 @@ func (m *Move) copyTable(ctx context.Context, t shaped, o owned) (rows int64, er
 // two sides differed.
 func (m *Move) copySeen(ctx context.Context, old side, t shaped, o owned) (differed bool, rows int64, err error) {
 	c, err := compare(old, side{ctx: ctx, DB: m.To}, t, o)
-	if err != nil || len(c.differ) == 0 {
+	if err != nil || !c.differs() {
 		return false, 0, err
 	}
-	err = m.To.Tx(ctx, func(now context.Context) error { return m.replace(old, side{ctx: now, DB: m.To}, c, o) })
+	err = m.To.Tx(ctx, func(now context.Context) error { return m.replace(old, side{ctx: now, DB: m.To}, c) })
 	if err == nil && c.rows > analyzeFrom {
 		_, err = pg.Exec(ctx, m.To, "analyze "+t.name, pg.Raw("ANALYZE "+t.name, nil))
 	}
@@ -187,8 +224,6 @@ func (m *Move) copySeen(ctx context.Context, old side, t shaped, o owned) (diffe
 		if err := replaceAs(side{ctx: now, DB: m.To}); err != nil {
 			return err
 		}
-		_, err := pg.Exec(now, m.To, "drop rows of "+t.name, pg.Raw(fmt.Sprintf("DELETE FROM %s AS t WHERE %s AND %s = ANY($1::integer[])",
-			t.name, o.condition(t.table), t.bucketOf()), []any{c.differ}))
-		return err
+		return drop(side{ctx: now, DB: m.To}, c)
 	})
 }

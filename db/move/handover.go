@@ -148,8 +148,8 @@ func (m *Move) last(ctx context.Context, old, now side, o owned, c cells) error 
 			continue
 		}
 		found, err := compare(old, now, t, o)
-		if err == nil && len(found.differ) > 0 {
-			err = m.replace(old, now, found, o)
+		if err == nil && found.differs() {
+			err = m.replace(old, now, found)
 		}
 		if err != nil {
 			return err
@@ -177,8 +177,8 @@ func (m *Move) checkEqual(old, now side, o owned) error {
 		if err != nil {
 			return err
 		}
-		if len(c.differ) > 0 {
-			return fmt.Errorf("%s differs between the two cells, in %d of its %d rows or more", t.name, len(c.differ), c.rows)
+		if c.differs() {
+			return fmt.Errorf("%s differs between the two cells, in %d rows or more", t.name, c.rows)
 		}
 	}
 	return m.checkCatalogues(old, now, o)

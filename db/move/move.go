@@ -33,10 +33,11 @@ const (
 	drainFor = 5 * time.Second
 	// lookEvery is how often a hold looks whether what it waits for has ended.
 	lookEvery = 20 * time.Millisecond
-	// littleLeft is how many rows a pass may bring over, while they are in use, for the
-	// next to be the last.
-	littleLeft = 2000
-	// maxPasses bounds the passes before the hold: a partner who writes more than a pass
+	// shortPass is how long a pass may take, while the rows are in use, for the next to be
+	// the last: that one brings over what was written meanwhile, and compares everything a
+	// second time.
+	shortPass = 10 * time.Second
+	// maxPasses bounds the passes before the hold: a partner who writes as much as a pass
 	// brings over is moved at another time.
 	maxPasses = 10
 	// lastPasses bounds those within a hold: a second one is needed where a unique key was
@@ -239,35 +240,47 @@ func (m *Move) begin(ctx context.Context, c cells) error {
 	return err
 }
 
-// copy brings over what may come before the last transaction, pass after pass, until
-// little is left.
+// copy brings over what may come before the last transaction, pass after pass, until one
+// is short.
 func (m *Move) copy(ctx context.Context) error {
 	for pass := 1; ; pass++ {
-		o, err := ownedBy(ctx, m.From, m.Partner)
+		began := time.Now()
+		total, err := m.copyOnce(ctx)
 		if err != nil {
 			return err
 		}
-		var total int64
-		for _, t := range m.tables {
-			if t.last {
-				continue
-			}
-			rows, err := m.copyTable(ctx, t, o)
-			if err != nil {
-				return err
-			}
-			if total += rows; rows > 0 {
-				m.Say("%s: %d rows", t.name, rows)
-			}
-			m.at("copied " + t.name)
-		}
-		if total <= littleLeft {
+		took := time.Since(began).Round(10 * time.Millisecond)
+		m.Say("pass %d: %d rows in %s", pass, total, took)
+		if took <= shortPass {
 			return nil
 		}
 		if pass == maxPasses {
-			return fmt.Errorf("after %d passes there are still %d rows to copy: the partner writes too much to be moved now; run the command again", pass, total)
+			return fmt.Errorf("after %d passes a pass still takes %s, and the last may take %s: the partner writes too much "+
+				"to be moved now; run the command again", pass, took, shortPass)
 		}
 	}
+}
+
+// copyOnce is a pass over all tables. It returns how many rows it brought over.
+func (m *Move) copyOnce(ctx context.Context) (total int64, err error) {
+	o, err := ownedBy(ctx, m.From, m.Partner)
+	if err != nil {
+		return 0, err
+	}
+	for _, t := range m.tables {
+		if t.last {
+			continue
+		}
+		rows, err := m.copyTable(ctx, t, o)
+		if err != nil {
+			return total, err
+		}
+		if total += rows; rows > 0 {
+			m.Say("%s: %d rows", t.name, rows)
+		}
+		m.at("copied " + t.name)
+	}
+	return total, nil
 }
 
 // reportRow is a report that has a file.

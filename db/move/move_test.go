@@ -3,6 +3,7 @@ package move
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -312,4 +313,44 @@ func TestCancelOfAMoveBack(t *testing.T) {
 		}
 	}
 	w.same("where it is", w.contents(w.To, w.Partner), w.before, resealed...)
+}
+
+// TestMoveCopiesWhatChanged: where a table is large a row that changed is copied, and not
+// the others of its bucket.
+func TestMoveCopiesWhatChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const rows, each = 40_000, 100 // of which changes one of so many
+	w.exec(w.From, `INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
+		SELECT $1, 1000000 + n, $2, uuid_v7(now()), 'user.created', now(), '{}' FROM generate_series(1, $3::integer) AS n`,
+		w.Partner.UUID(), w.clientOf(2), rows)
+	change := func() {
+		w.exec(w.From, "UPDATE published_events SET type = type || '!' WHERE partner_id = $1 AND position > 1000000 AND position % $2 = 0",
+			w.Partner.UUID(), each)
+	}
+	began, copied := false, []string{}
+	w.Say = func(format string, args ...any) {
+		if line := fmt.Sprintf(format, args...); began && strings.HasPrefix(line, "published_events: ") {
+			copied = append(copied, line)
+		}
+	}
+	w.must(w.Check(t.Context()))
+	pass := func() {
+		_, err := w.copyOnce(t.Context())
+		w.must(err)
+	}
+	pass()
+	began = true
+	for range 2 {
+		change()
+		pass()
+	}
+	want := fmt.Sprintf("published_events: %d rows", rows/each)
+	if !slices.Equal(copied, []string{want, want}) {
+		t.Errorf("the passes copied %q, not %q each", copied, want)
+	}
+	change()
+	w.before = w.contents(w.From, w.Partner)
+	w.must(w.Run(t.Context()))
+	w.moved()
 }

@@ -183,14 +183,16 @@ func sealed(t table) (columns []db.SealedColumn) {
 // buckets is how many parts the rows of a table are compared in: a power of two.
 const buckets = 4096
 
-// bucketOf is the part that a row belongs to, by its key.
-func (s shape) bucketOf() string {
-	return fmt.Sprintf("(hash_record_extended(ROW(t.%s), 0) & %d)::integer", strings.Join(s.key, ", t."), buckets-1)
+// keyHash is a hash of a row's key, and bucketOf the bucket that it puts the row into.
+func (s shape) keyHash() string {
+	return fmt.Sprintf("hash_record_extended(ROW(t.%s), 0)", strings.Join(s.key, ", t."))
 }
 
-// digestSQL counts and hashes a partner's rows by buckets. Of sealed secrets it sees only
-// whether they are there: the two cells seal them with other keys.
-func (s shaped) digestSQL(condition string) string {
+func (s shape) bucketOf() string { return fmt.Sprintf("(%s & %d)", s.keyHash(), buckets-1) }
+
+// digestSQL counts and hashes the rows of a condition by parts, an expression. Of sealed
+// secrets it sees only whether they are there: the two cells seal them with other keys.
+func (s shaped) digestSQL(part, condition string) string {
 	values := make([]string, len(s.columns))
 	secret := sealed(s.table)
 	for i, c := range s.columns {
@@ -199,36 +201,41 @@ func (s shaped) digestSQL(condition string) string {
 			values[i] += " IS NULL"
 		}
 	}
-	return "SELECT " + s.bucketOf() + " AS bucket, count(*) AS rows, bit_xor(hash_record_extended(ROW(" +
+	return "SELECT " + part + " AS part, count(*) AS rows, bit_xor(hash_record_extended(ROW(" +
 		strings.Join(values, ", ") + "), 0)) AS hash FROM " + s.name + " AS t WHERE " + condition + " GROUP BY 1 ORDER BY 1"
 }
 
-// digest is what the rows of a bucket come to.
+// digest is what the rows of a part come to: of a bucket, or of a hash of keys.
 type digest struct {
-	Bucket int
-	Rows   int64
-	Hash   int64
+	Part int64
+	Rows int64
+	Hash int64
 }
 
-// differing are the buckets in which two sides differ, and how many rows the first has in
+// differing are the parts in which two sides differ, and how many rows the first has in
 // them.
-func differing(a, b []digest) (differ []int, rows int64) {
-	there := make(map[int]digest, len(b))
+func differing(a, b []digest) (differ []int64, rows int64) {
+	there := make(map[int64]digest, len(b))
 	for _, d := range b {
-		there[d.Bucket] = d
+		there[d.Part] = d
 	}
 	for _, d := range a {
-		if there[d.Bucket] != d {
-			differ = append(differ, d.Bucket)
+		if there[d.Part] != d {
+			differ = append(differ, d.Part)
 			rows += d.Rows
 		}
-		delete(there, d.Bucket)
+		delete(there, d.Part)
 	}
-	for bucket := range there {
-		differ = append(differ, bucket)
+	for part := range there {
+		differ = append(differ, part)
 	}
 	slices.Sort(differ)
 	return differ, rows
+}
+
+// among is the condition that an expression is one of some numbers.
+func among(expression string, numbers []int64) string {
+	return expression + " = ANY('{" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(numbers)), ","), "[]") + "}')"
 }
 
 // errOtherTables says that the two cells run different versions.
