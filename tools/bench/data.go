@@ -49,12 +49,7 @@ func (b *bench) openData(ctx context.Context, size seed.Size) {
 }
 
 func (d *data) fill(ctx context.Context, size seed.Size) {
-	must(migrate.Up(ctx, d.db))
-	check(d.db.LoadTemplates(ctx))
-	if older.migrate != nil {
-		check(older.migrate(ctx, d.db))
-	}
-
+	d.migrate(ctx, d.db)
 	if d.find(ctx); len(d.clients) < 2 { // one where it was cut short
 		begin := time.Now()
 		for _, part := range []seed.Size{{Clients: 1, Users: d.users, Mails: size.Mails},
@@ -70,6 +65,15 @@ func (d *data) fill(ctx context.Context, size seed.Size) {
 		fail("there are %d clients, not %d: name another --data-dir", len(d.clients), size.Clients)
 	}
 	check(d.db.DivideUsers(ctx)) // of kept data that an earlier release made
+}
+
+// migrate makes the tables of a database, and the service's own templates.
+func (d *data) migrate(ctx context.Context, of *db.DB) {
+	must(migrate.Up(ctx, of))
+	check(of.LoadTemplates(ctx))
+	if older.migrate != nil {
+		check(older.migrate(ctx, of))
+	}
 }
 
 // find finds the seeded clients, those with the most users first.
@@ -134,8 +138,7 @@ func (d *data) empty(ctx context.Context) {
 
 	to := must(db.Open(d.emptyURL()))
 	defer to.Close()
-	must(migrate.Up(ctx, to))
-	check(to.LoadTemplates(ctx))
+	d.migrate(ctx, to)
 	breaches := all[string](ctx, d, "SELECT coalesce(json_agg(b), '[]')::text FROM breaches AS b")[0]
 	must(pg.Exec(ctx, to, "copy the breaches", pg.SQL(
 		"INSERT INTO breaches SELECT * FROM json_populate_recordset(NULL::breaches, ?::json)", breaches)))

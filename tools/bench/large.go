@@ -33,6 +33,10 @@ func (b *bench) measureLarge(ctx context.Context) {
 		b.ofSize(ctx, b.users).soakFor(ctx, b.soak)
 		return
 	}
+	moves := b.moves()
+	if slices.ContainsFunc(moves, b.wanted) {
+		b.perform(ctx, moves)
+	}
 	s := &sizes{large: b.ofSize(ctx, b.users), small: b.ofSize(ctx, b.users/10)}
 	b.service = s.large.service // whose profiles are written
 	b.perform(ctx, s.measures())
@@ -44,10 +48,14 @@ var largeSettings = map[string]string{"shared_buffers": "2GB", "max_wal_size": "
 // ofSize is a bench on a database of so many users, of whom a client has half and the
 // others have 100 on average. It is kept with the data folder.
 func (b *bench) ofSize(ctx context.Context, users int) *bench {
+	return b.ofShape(ctx, strconv.Itoa(users), seed.Size{Clients: users / 100, Users: users, Mails: true})
+}
+
+func (b *bench) ofShape(ctx context.Context, folder string, size seed.Size) *bench {
 	of := &bench{options: b.options, folder: b.folder, settings: largeSettings, out: b.out, progress: b.progress}
-	of.dataDir = filepath.Join(b.dataDir, strconv.Itoa(users))
+	of.dataDir = filepath.Join(b.dataDir, folder)
 	b.ends = append(b.ends, of.close)
-	of.openService(ctx, seed.Size{Clients: users / 100, Users: users, Mails: true})
+	of.openService(ctx, size)
 	return of
 }
 

@@ -158,39 +158,51 @@ func (s *soaked) showStep(ctx context.Context) {
 
 // write writes until ctx ends.
 func (s *soaked) write(ctx context.Context) {
+	newUser := s.newUser()
+	late := s.atRate(ctx, soakWrites, func(i int) []byte { return s.next(i, newUser) }, func(took time.Duration, err error) {
+		if err != nil {
+			fmt.Fprintln(s.progress, "a write failed:", err)
+			return
+		}
+		s.mu.Lock()
+		s.times = append(s.times, took)
+		s.mu.Unlock()
+	})
+	s.late.Add(late)
+}
+
+// atRate sends so many requests a second until ctx ends, and returns how many could not
+// begin in time. Answers are told as they come, several at a time.
+func (b *bench) atRate(
+	ctx context.Context, perSecond int, next func(i int) []byte, answered func(took time.Duration, err error),
+) (late int64) {
 	due := make(chan []byte, soakWriters)
 	var writers sync.WaitGroup
 	for range soakWriters {
 		writers.Go(func() {
-			c := dial(s.service.address)
+			c := dial(b.service.address)
 			defer c.Close()
 			for request := range due {
 				begin := time.Now()
-				if err := c.send(request, io.Discard); err != nil {
-					fmt.Fprintln(s.progress, "a write failed:", err)
-					continue
-				}
-				took := time.Since(begin)
-				s.mu.Lock()
-				s.times = append(s.times, took)
-				s.mu.Unlock()
+				err := c.send(request, io.Discard)
+				answered(time.Since(begin), err)
 			}
 		})
 	}
 
-	tick := time.NewTicker(time.Second / soakWrites)
+	tick := time.NewTicker(time.Second / time.Duration(perSecond))
 	defer tick.Stop()
-	newUser := s.newUser()
 	for i := 0; ctx.Err() == nil; i++ {
 		<-tick.C
 		select {
-		case due <- s.next(i, newUser):
+		case due <- next(i):
 		default:
-			s.late.Add(1)
+			late++
 		}
 	}
 	close(due)
 	writers.Wait()
+	return late
 }
 
 // next is the i-th write: of ten, six change a user, two send a simulated mail, one
