@@ -268,9 +268,15 @@ type SyncLease struct {
 var ErrSyncLost = errors.New("the lease of the sync run has ended")
 
 // ClaimSync leases the run that has waited longest, for so long: one that is
-// queued, or whose lease has ended. It is nil where none waits.
-func (d *DB) ClaimSync(ctx context.Context, life time.Duration) (*SyncLease, error) {
-	return d.claimSync(ctx, life, pg.SQL("coalesce(r.leased_until, '-infinity') <= ?", d.Now()))
+// queued, or whose lease has ended. It is nil where none waits. A client has one run at
+// most, so clients take no turns.
+func (d *DB) ClaimSync(ctx context.Context, life time.Duration) (lease *SyncLease, err error) {
+	err = d.Claim(ctx, func(ctx context.Context) error {
+		lease, err = d.claimSync(ctx, life, pg.SQL(
+			"coalesce(r.leased_until, '-infinity') <= ? AND r.client_id NOT IN ("+Resting+")", d.Now()))
+		return err
+	})
+	return lease, err
 }
 
 func (d *DB) claimSync(ctx context.Context, life time.Duration, which pg.Query) (*SyncLease, error) {
@@ -313,6 +319,9 @@ func (d *DB) StartSync(
 			return err
 		}
 		run, err := c.insertRun(ctx, client, domain.SyncByCommand, force)
+		if err == nil {
+			err = c.refuseResting(ctx, []domain.ClientID{client})
+		}
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func dispatch(h *v2test.Harness, sender platformmail.Sender, tokens phishing.Tok
 		db.RequestedMail: platformmail.NewRequests(h.DB, composer, nil),
 		db.SimulatedMail: phishing.NewSimulations(h.DB, phishing.NewComposer(h.URL, tokens)),
 	}, slog.New(slog.DiscardHandler), nil)
-	leases, err := outbox.ClaimMails(h.T.Context(), h.DB, 1000, time.Minute)
+	leases, err := outbox.ClaimMails(h.T.Context(), h.DB, new(outbox.MailTurns), 1000, time.Minute)
 	if err != nil {
 		h.T.Fatal(err)
 	}

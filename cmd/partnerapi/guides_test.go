@@ -357,7 +357,7 @@ func (a afterwards) do(ctx context.Context) error {
 			return err
 		}
 	}
-	leases, err := outbox.ClaimMails(ctx, a.db, 100, time.Hour)
+	leases, err := outbox.ClaimMails(ctx, a.db, new(outbox.MailTurns), 100, time.Hour)
 	if err != nil {
 		return err
 	}

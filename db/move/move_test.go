@@ -138,7 +138,7 @@ func TestHold(t *testing.T) {
 		theirs := domain.AuditEntry{Partner: w.other, Prefix: domain.CommandActor, Operation: "keys create"}
 		w.must(w.From.Audit(t.Context(), theirs))
 
-		mails, err := outbox.ClaimMails(t.Context(), w.From, 1000, time.Minute)
+		mails, err := outbox.ClaimMails(t.Context(), w.From, new(outbox.MailTurns), 1000, time.Minute)
 		w.must(err)
 		var claimed []string
 		for _, m := range mails {

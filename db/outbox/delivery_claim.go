@@ -97,9 +97,9 @@ type waitingWebhook struct {
 func ClaimDeliveries(
 	ctx context.Context, d *db.DB, life time.Duration, choose func([]DueWebhook) []Places,
 ) (claim Claim, err error) {
-	err = d.Tx(ctx, func(ctx context.Context) error {
+	err = d.Claim(ctx, func(ctx context.Context) error {
 		if _, err := pg.Exec(ctx, d, "wait to claim deliveries", pg.SQL(`
-			SELECT pg_current_xact_id(), pg_advisory_xact_lock(hashtextextended(?, 0)),
+			SELECT pg_advisory_xact_lock(hashtextextended(?, 0)),
 				set_config('idle_in_transaction_session_timeout', ?, true)`, claimsLock, claimIdle)); err != nil {
 			return err
 		}

@@ -39,37 +39,76 @@ func (l *Lease) Result() domain.ResultID { return domain.ResultID(l.ID) }
 // ClaimMails leases up to n mails that are due, for so long. It returns fewer
 // where fewer are due, or others claim at the same time.
 //
-// Urgent mails come first. Among the others, and among the urgent ones, clients
-// take turns: each client's first mail comes before any client's second, however
-// many mails one of them has waiting. Clients whose mails are due later, or are
-// leased, take no part of n. The cost follows the number of clients that have mails
-// in the outbox and n, not the number of mails.
-func ClaimMails(ctx context.Context, d *db.DB, n int, life time.Duration) ([]Lease, error) {
-	now := d.Now()
-	return pg.All[Lease](ctx, d, "claim mails", pg.SQL(`
-		WITH RECURSIVE first AS (
-			(SELECT client_id, urgency, due_at FROM outbox ORDER BY client_id, urgency, due_at LIMIT 1)
-			UNION ALL
-			SELECT o.client_id, o.urgency, o.due_at FROM first AS f CROSS JOIN LATERAL (
-				SELECT client_id, urgency, due_at FROM outbox
-				WHERE (client_id, urgency) > (f.client_id, f.urgency) ORDER BY client_id, urgency, due_at LIMIT 1
-			) AS o
-		), ready AS MATERIALIZED (
-			SELECT client_id, urgency FROM first WHERE due_at <= ?0::timestamptz AND client_id NOT IN (`+db.Resting+`)
-		), due AS (
-			SELECT r.client_id, o.id, r.urgency, o.due_at,
-				row_number() OVER (PARTITION BY r.client_id, r.urgency ORDER BY o.due_at, o.id) AS turn
-			FROM ready AS r CROSS JOIN LATERAL (
+// Urgent mails come first. Among the others, and among the urgent ones, clients take
+// turns: turns says who is next, and each client's first mail comes before any client's
+// second. A client with many mails due so delays another's by one claim for each client
+// before that one, at the most. The cost follows n, not the number of clients or mails.
+func ClaimMails(ctx context.Context, d *db.DB, turns *MailTurns, n int, life time.Duration) ([]Lease, error) {
+	var walked []mailTurn
+	var claimed []claimedMail
+	err := d.Claim(ctx, func(ctx context.Context) (err error) {
+		now := d.Now()
+		if walked, err = nextTurns(ctx, d, turns, n, now); err != nil {
+			return err
+		}
+		claimed, err = leaseMails(ctx, d, walked, n, now, life)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	turns.advance(walked, claimed, n)
+	leases := make([]Lease, len(claimed))
+	for i, c := range claimed {
+		leases[i] = c.Lease
+	}
+	return leases, nil
+}
+
+// claimedMail is a mail that was leased.
+type claimedMail struct {
+	Lease
+	Urgency int
+}
+
+// leaseMails leases up to n mails of the clients that are due, first those of the first
+// turn. Of each it locks no more than twice its share.
+func leaseMails(
+	ctx context.Context, d *db.DB, walked []mailTurn, n int, now time.Time, life time.Duration,
+) ([]claimedMail, error) {
+	var clients [][16]byte
+	var urgencies []int
+	share, seen := map[int]int{}, map[mailTurn]bool{}
+	for _, w := range walked {
+		if w.Due && !seen[w.key()] {
+			seen[w.key()] = true
+			clients, urgencies = append(clients, w.Client), append(urgencies, w.Urgency)
+			share[w.Urgency]++
+		}
+	}
+	if len(clients) == 0 {
+		return nil, nil
+	}
+	for urgency, due := range share {
+		share[urgency] = min(n, max(1, 2*n/due))
+	}
+	return pg.All[claimedMail](ctx, d, "claim mails", pg.SQL(`
+		WITH due AS (
+			SELECT t.client_id, t.urgency, t.place, o.id,
+				row_number() OVER (PARTITION BY t.client_id, t.urgency ORDER BY o.due_at, o.id) AS turn
+			FROM unnest(?0::uuid[], ?1::integer[]) WITH ORDINALITY AS t (client_id, urgency, place) CROSS JOIN LATERAL (
 				SELECT id, due_at FROM outbox
-				WHERE client_id = r.client_id AND urgency = r.urgency AND due_at <= ?0::timestamptz
-				ORDER BY due_at LIMIT greatest(1, 2 * ?1::integer / (SELECT count(DISTINCT client_id) FROM ready)) FOR UPDATE SKIP LOCKED
+				WHERE client_id = t.client_id AND urgency = t.urgency AND due_at <= ?2::timestamptz
+				ORDER BY due_at LIMIT CASE t.urgency WHEN 1 THEN ?3::integer ELSE ?4::integer END FOR UPDATE SKIP LOCKED
 			) AS o
-		), chosen AS (
-			SELECT client_id, id FROM due ORDER BY urgency, turn, due_at LIMIT ?1::integer
+			WHERE t.client_id NOT IN (`+db.Resting+`)
+		), chosen AS MATERIALIZED (
+			SELECT client_id, id FROM due ORDER BY urgency, turn, place LIMIT ?5::integer
 		)
-		UPDATE outbox AS o SET lease = ?2::uuid, due_at = ?3::timestamptz FROM chosen
+		UPDATE outbox AS o SET lease = ?6::uuid, due_at = ?7::timestamptz FROM chosen
 		WHERE o.client_id = chosen.client_id AND o.id = chosen.id
-		RETURNING o.client_id, o.id, o.kind, o.attempts, o.lease`, now, n, uuid.New(), now.Add(life)))
+		RETURNING o.client_id, o.id, o.kind, o.attempts, o.lease, o.urgency`,
+		clients, urgencies, now, share[1], share[2], n, uuid.New(), now.Add(life)))
 }
 
 // MailDue is when the next mail of the outbox is due, or the next lease ends;

@@ -21,17 +21,23 @@ func (w *world) queue(client domain.ClientID, urgency, n int) {
 		SELECT $1, gen_random_uuid(), 'mail', $2, $3 FROM generate_series(1, $4::integer)`, client, urgency, w.Clock.Now(), n)
 }
 
-// tomorrow makes n clients with a mail each that is due tomorrow.
-func (w *world) tomorrow(n int) {
+// each makes n clients with so many mails each, due at a time.
+func (w *world) each(n, mails int, due time.Time) {
 	w.T.Helper()
-	clients, mails, due := make([]row, n), make([]row, n), w.Clock.Now().AddDate(0, 0, 1)
+	clients := make([]row, n)
 	for i := range n {
 		id := db.NewID[domain.ClientKind]()
 		clients[i] = row{"id": id, "partner_id": w.Partner, "name": id.String(), "name_key": id.String()}
-		mails[i] = row{"client_id": id, "id": db.NewID[domain.MessageKind](), "kind": "mail", "urgency": 2, "due_at": due}
 	}
 	w.Add("clients", clients...)
-	w.Add("outbox", mails...)
+	for some := range slices.Chunk(clients, 1000) {
+		ids := make([]string, len(some))
+		for i, c := range some {
+			ids[i] = c["id"].(domain.ClientID).UUID()
+		}
+		w.Exec(`INSERT INTO outbox (client_id, id, kind, urgency, due_at)
+			SELECT c, gen_random_uuid(), 'mail', 2, $2 FROM unnest($1::uuid[]) AS c, generate_series(1, $3::integer)`, ids, due, mails)
+	}
 	w.Exec("ANALYZE outbox")
 }
 
@@ -72,7 +78,7 @@ func TestClaimsTakeTurns(t *testing.T) {
 // nothing of a claim from one whose mails are due.
 func TestClaimsCountWhatIsDue(t *testing.T) {
 	w := newWorld(t)
-	w.tomorrow(3000)
+	w.each(3000, 1, noon.AddDate(0, 0, 1))
 	for range 20 {
 		w.queue(w.AddClient(), 2, 1)
 	}
@@ -88,22 +94,61 @@ func TestClaimsCountWhatIsDue(t *testing.T) {
 	}
 }
 
-// BenchmarkClaimOutbox claims 20 mails of a client that has many due, beside clients
+// TestClaimsGoRound: every client gets its turn within a round, also behind many mails of
+// another one that wait for longer, and beside clients whose mails are due later.
+func TestClaimsGoRound(t *testing.T) {
+	const small, later = 100, 200
+	w := newWorld(t)
+	w.each(1, 2000, noon.Add(-time.Hour))
+	w.each(small, 1, noon)
+	w.each(later, 1, noon.AddDate(0, 0, 1))
+	served := map[domain.ClientID]bool{}
+	for claims := 0; len(served) < 1+small; claims++ {
+		leases := w.Claim(1)
+		if len(leases) != 1 || claims > 1+small+later/10 {
+			t.Fatalf("%d claims served %d of %d clients, and the last claim %d mails", claims, len(served), 1+small, len(leases))
+		}
+		served[leases[0].Client] = true
+	}
+}
+
+// TestClaimCost: what a claim reads follows what it claims, however many clients have
+// mails, and however many of these are due.
+func TestClaimCost(t *testing.T) {
+	const read = `SELECT coalesce(sum(pg_stat_get_xact_tuples_fetched(indexrelid) + pg_stat_get_xact_tuples_returned(indexrelid)), 0)
+		+ (SELECT pg_stat_get_xact_tuples_returned('outbox'::regclass)) FROM pg_index WHERE indrelid = 'outbox'::regclass`
+	for name, due := range map[string]time.Time{"due": noon, "later": noon.AddDate(0, 0, 1)} {
+		w := newWorld(t)
+		w.each(3000, 1, due)
+		w.each(1, 1000, noon)
+		var rows, claimed int
+		w.Must(w.Tx(t.Context(), func(ctx context.Context) error {
+			leases, err := outbox.ClaimMails(ctx, w.DB, outbox.NewMailTurns(), 10, time.Minute)
+			if claimed = len(leases); err != nil {
+				return err
+			}
+			return w.Transaction(ctx).QueryRow(ctx, read).Scan(&rows)
+		}))
+		if claimed != 10 || rows > 500 {
+			t.Errorf("beside clients with mails %s, %d rows were read for %d mails", name, rows, claimed)
+		}
+	}
+}
+
+// BenchmarkClaimOutbox claims mails that are due, of one client or of many, beside clients
 // whose mails are due later; mails/s is how many one process can have at the most.
 func BenchmarkClaimOutbox(b *testing.B) {
-	for _, later := range []int{0, 30, 3000} {
-		b.Run(fmt.Sprintf("later=%d", later), func(b *testing.B) {
+	for _, of := range []struct{ due, later, claim int }{{1, 0, 20}, {1, 3000, 20}, {1, 15_000, 20}, {15_000, 0, 20}, {1, 0, 1}, {1, 15_000, 1}, {15_000, 0, 1}} {
+		b.Run(fmt.Sprintf("due=%d/later=%d/claim=%d", of.due, of.later, of.claim), func(b *testing.B) {
 			w := newWorld(b)
-			w.tomorrow(later)
-			busy := w.AddClient()
-			w.queue(busy, 2, 20_000)
-			w.Exec("ANALYZE outbox")
+			w.each(of.later, 1, w.Clock.Now().AddDate(0, 0, 1))
+			w.each(of.due, 30_000/of.due, w.Clock.Now())
+			w.Exec("VACUUM ANALYZE outbox")
 			claimed := 0
 			for b.Loop() {
-				leases := w.Claim(20)
-				claimed += len(leases)
+				claimed += len(w.Claim(of.claim))
 				b.StopTimer()
-				w.Exec("UPDATE outbox SET due_at = $1, lease = NULL WHERE client_id = $2 AND lease IS NOT NULL", noon, busy)
+				w.Exec("DELETE FROM outbox WHERE lease IS NOT NULL AND due_at = $1", w.Clock.Now().Add(time.Minute))
 				b.StartTimer()
 			}
 			b.ReportMetric(float64(claimed)/b.Elapsed().Seconds(), "mails/s")
@@ -122,7 +167,7 @@ func TestClaimedOnce(t *testing.T) {
 	var ids []domain.MessageID
 	claimAll := func() {
 		for {
-			leases, err := outbox.ClaimMails(t.Context(), w.DB, 10, time.Minute)
+			leases, err := outbox.ClaimMails(t.Context(), w.DB, new(outbox.MailTurns), 10, time.Minute)
 			if err != nil {
 				t.Error(err)
 			}

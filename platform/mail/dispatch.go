@@ -87,6 +87,7 @@ type Dispatcher struct {
 	writers map[db.OutboxKind]Writer
 	log     *slog.Logger
 	observe func(db.OutboxKind, Outcome)
+	turns   *outbox.MailTurns // of claims, which are one at a time
 	queue   *lease.Queue[outbox.Lease]
 	marks   *lease.Marks[outbox.SentMail]
 	trace   domain.Trace
@@ -109,7 +110,7 @@ func NewDispatcher(
 		observe = func(db.OutboxKind, Outcome) {}
 	}
 	dispatcher := &Dispatcher{
-		db: d, sender: sender, writers: writers, log: log, observe: observe,
+		db: d, sender: sender, writers: writers, log: log, observe: observe, turns: outbox.NewMailTurns(),
 	}
 	dispatcher.marks = lease.NewMarks(lease.MarksConfig[outbox.SentMail]{
 		Log: log, Doing: "mark mails as sent", MaxBatch: marksAtOnce, Within: markWithin, Write: dispatcher.markSent,
@@ -132,7 +133,7 @@ func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
 // claim claims mails, and finds out when the next one is due where none is now.
 func (d *Dispatcher) claim(ctx context.Context, free int) ([]outbox.Lease, time.Duration, error) {
-	leases, err := outbox.ClaimMails(ctx, d.db, free, leaseFor)
+	leases, err := outbox.ClaimMails(ctx, d.db, d.turns, free, leaseFor)
 	if err != nil || len(leases) > 0 {
 		return leases, 0, err
 	}

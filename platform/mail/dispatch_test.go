@@ -70,7 +70,7 @@ func (o *office) requests() (all []domain.MessageID) {
 // claim leases all mails that are due for a minute.
 func (o *office) claim() []outbox.Lease {
 	o.t.Helper()
-	leases, err := outbox.ClaimMails(o.t.Context(), o.DB, 100, time.Minute)
+	leases, err := outbox.ClaimMails(o.t.Context(), o.DB, new(outbox.MailTurns), 100, time.Minute)
 	if err != nil {
 		o.t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (b *bait) deliver(sender mail.Sender) (outcome mail.Outcome, err error) {
 	d := mail.NewDispatcher(b.DB, sender, 1, map[db.OutboxKind]mail.Writer{
 		db.SimulatedMail: phishing.NewSimulations(b.DB, phishing.NewComposer(public, b.tokens)),
 	}, b.log, nil)
-	leases, err := outbox.ClaimMails(b.t.Context(), b.DB, 10, time.Minute)
+	leases, err := outbox.ClaimMails(b.t.Context(), b.DB, new(outbox.MailTurns), 10, time.Minute)
 	b.must(err)
 	for _, l := range leases {
 		outcome, err = d.Send(b.t.Context(), b.t.Context(), l)

@@ -28,10 +28,10 @@ func (w *World) AddUnsent(client domain.ClientID, user domain.UserID, sent time.
 	return id
 }
 
-// Claim leases up to n mails of the outbox for a minute.
+// Claim leases up to n mails of the outbox for a minute. Clients take turns.
 func (w *World) Claim(n int) []outbox.Lease {
 	w.T.Helper()
-	leases, err := outbox.ClaimMails(w.T.Context(), w.DB, n, time.Minute)
+	leases, err := outbox.ClaimMails(w.T.Context(), w.DB, &w.turns, n, time.Minute)
 	w.Must(err)
 	return leases
 }

@@ -11,6 +11,7 @@ import (
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/fixture"
 	"partnerapi/db/migrate"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 )
 
@@ -39,6 +40,7 @@ type World struct {
 	T       testing.TB
 	Clock   *domain.ManualClock
 	Partner domain.PartnerID
+	turns   outbox.MailTurns
 }
 
 // New opens a database of the test's own, with a partner in it.

@@ -1,0 +1,98 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// MailTurns is where the next claim of a process goes on, for urgent mails and for the
+// others: behind the client that was served last. The zero value begins with the first
+// client. It is not for concurrent use.
+type MailTurns struct{ urgent, other domain.ClientID }
+
+// NewMailTurns begins with any client: several processes then serve different ones.
+func NewMailTurns() *MailTurns {
+	at := domain.ClientID(uuid.New())
+	return &MailTurns{at, at}
+}
+
+// turnSteps is how many clients a claim looks at, beyond the number of mails that it
+// wants, before it looks for the mails that wait longest.
+const turnSteps = 32
+
+// mailTurn is a client that a claim came to, for mails of an urgency.
+type mailTurn struct {
+	Urgency int
+	Client  domain.ClientID `bun:"client_id"`
+	// Due says that mails are due.
+	Due bool
+	// Step counts the clients that were looked at; 0 where the client was found by the
+	// age of its mails.
+	Step int
+}
+
+// key is what tells turns apart.
+func (t mailTurn) key() mailTurn { return mailTurn{Urgency: t.Urgency, Client: t.Client} }
+
+// nextTurns walks on from where turns stands, over an index that has an entry range for
+// each client, until n clients of an urgency have mails due, or all were looked at. Where
+// it looked at n+turnSteps first, for the mails of many are due later or leased, it adds
+// the clients of the n mails that wait longest.
+func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.Time) ([]mailTurn, error) {
+	return pg.All[mailTurn](ctx, d, "look for clients with mails", pg.SQL(`
+		WITH resting AS MATERIALIZED (`+db.Resting+`), walked AS MATERIALIZED (
+			SELECT u.urgency, w.* FROM (VALUES (1::smallint, ?0::uuid), (2::smallint, ?1::uuid)) AS u (urgency, after)
+			CROSS JOIN LATERAL (
+				WITH RECURSIVE walk (client_id, due, step, found, wrapped) AS (
+					SELECT u.after, false, 0, 0, false
+					UNION ALL
+					SELECT o.client_id, o.due, w.step + 1, w.found + o.due::integer, o.wrapped FROM walk AS w CROSS JOIN LATERAL (
+						SELECT f.client_id, f.wrapped,
+							f.due_at <= ?2::timestamptz AND f.client_id NOT IN (SELECT client_id FROM resting) AS due
+						FROM ((
+							SELECT o.client_id, o.due_at, w.wrapped FROM outbox AS o WHERE o.urgency = u.urgency AND o.client_id > w.client_id
+								AND o.client_id <= CASE WHEN w.wrapped THEN u.after ELSE 'ffffffff-ffff-ffff-ffff-ffffffffffff' END
+							ORDER BY o.client_id, o.due_at LIMIT 1
+						) UNION ALL (
+							SELECT o.client_id, o.due_at, true FROM outbox AS o
+							WHERE o.urgency = u.urgency AND NOT w.wrapped AND o.client_id <= u.after ORDER BY o.client_id, o.due_at LIMIT 1
+						) LIMIT 1) AS f
+					) AS o WHERE w.step < ?3::integer AND w.found < ?4::integer
+				)
+				SELECT client_id, due, step, found FROM walk WHERE step > 0
+			) AS w
+		)
+		(SELECT urgency, client_id, due, step FROM walked AS w
+			WHERE due OR step = (SELECT max(step) FROM walked WHERE urgency = w.urgency) ORDER BY urgency, step)
+		UNION ALL
+		(SELECT urgency, client_id, true, 0 FROM outbox
+			WHERE due_at <= ?2::timestamptz AND client_id NOT IN (SELECT client_id FROM resting)
+				AND EXISTS (SELECT FROM walked WHERE step = ?3::integer AND found < ?4::integer)
+			ORDER BY due_at LIMIT ?4::integer)`, turns.urgent, turns.other, now, n+turnSteps, n))
+}
+
+// advance moves turns on over the clients that were walked over: of those with mails due,
+// over the ones that a claim of n mails had room for.
+func (t *MailTurns) advance(walked []mailTurn, claimed []claimedMail, n int) {
+	served := map[mailTurn]bool{}
+	for _, c := range claimed {
+		served[mailTurn{Urgency: c.Urgency, Client: c.Client}] = true
+	}
+	stopped := map[int]bool{}
+	for _, w := range walked {
+		stopped[w.Urgency] = stopped[w.Urgency] || w.Due && len(claimed) == n && !served[w.key()]
+		switch {
+		case w.Step == 0 || stopped[w.Urgency]:
+		case w.Urgency == 1:
+			t.urgent = w.Client
+		default:
+			t.other = w.Client
+		}
+	}
+}
