@@ -128,7 +128,7 @@ func (s *service) finish(e *v2test.Examples, path string) {
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	if _, err := reports.FinishReport(s.T.Context(), s.DB, e.Client, report, domain.ReportReady); err != nil {
+	if _, err := reports.FinishReport(s.T.Context(), s.DB, reports.ReportLease{Client: e.Client, Report: report}, domain.ReportReady); err != nil {
 		s.T.Fatal(err)
 	}
 }

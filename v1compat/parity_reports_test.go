@@ -27,7 +27,7 @@ func ends(name string, as domain.ReportStatus) func(*actor) answer {
 		var report domain.ReportID
 		a.scan(&client, "A")
 		a.scan(&report, name)
-		if _, err := reports.FinishReport(a.T.Context(), a.DB, client, report, as); err != nil {
+		if _, err := reports.FinishReport(a.T.Context(), a.DB, reports.ReportLease{Client: client, Report: report}, as); err != nil {
 			a.T.Fatal(err)
 		}
 	})

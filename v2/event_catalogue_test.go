@@ -158,7 +158,7 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 		{domain.ReportMade, "an item of `GET /v2/clients/{client_id}/reports`", func() {
 			made := h.Do("POST", of+"/reports", e.Key, `{"type": "executive_summary"}`).Want(http.StatusCreated).Field("id")
 			id, _ := domain.ParseID[domain.ReportKind](fmt.Sprint(made))
-			if _, err := reports.FinishReport(t.Context(), h.DB, e.Client, id, domain.ReportReady); err != nil {
+			if _, err := reports.FinishReport(t.Context(), h.DB, reports.ReportLease{Client: e.Client, Report: id}, domain.ReportReady); err != nil {
 				t.Fatal(err)
 			}
 		}},

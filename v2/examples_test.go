@@ -87,7 +87,7 @@ func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reports.FinishReport(t.Context(), h.DB, e.Client, report, domain.ReportReady); err != nil {
+	if _, err := reports.FinishReport(t.Context(), h.DB, reports.ReportLease{Client: e.Client, Report: report}, domain.ReportReady); err != nil {
 		t.Fatal(err)
 	}
 	d.policy = list(of+"/policies", "id")[0]

@@ -2,6 +2,7 @@ package v2_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/v2/v2test"
@@ -25,7 +27,7 @@ func (w *world) finish(id string, as domain.ReportStatus) {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	status, err := reports.FinishReport(w.T.Context(), w.DB, w.client.ID, report, as)
+	status, err := reports.FinishReport(w.T.Context(), w.DB, reports.ReportLease{Client: w.client.ID, Report: report}, as)
 	if err != nil || status != as {
 		w.T.Fatalf("the report is %s: %v", status, err)
 	}
@@ -80,9 +82,9 @@ func TestReport(t *testing.T) {
 func (w *world) finishAgain(t *testing.T, id string) {
 	report, _ := domain.ParseID[domain.ReportKind](id)
 	for _, as := range []domain.ReportStatus{domain.ReportReady, domain.ReportFailed} {
-		status, err := reports.FinishReport(t.Context(), w.DB, w.client.ID, report, as)
-		if err != nil || status != domain.ReportReady {
-			t.Errorf("again as %s: %s, %v", as, status, err)
+		_, err := reports.FinishReport(t.Context(), w.DB, reports.ReportLease{Client: w.client.ID, Report: report}, as)
+		if !errors.Is(err, db.ErrLeaseLost) {
+			t.Errorf("again as %s: %v", as, err)
 		}
 	}
 	if n := w.Number("SELECT count(*) FROM events WHERE type = 'report.ready'"); n != 1 {
@@ -235,7 +237,7 @@ func TestReportOfArchivedClient(t *testing.T) {
 	id := w.Do("POST", w.reportsOf(), w.tenant.Key, `{"type":"policy"}`).Want(http.StatusCreated).Field("id").(string)
 	w.Exec("UPDATE clients SET archived_at = now()")
 	report, _ := domain.ParseID[domain.ReportKind](id)
-	status, err := reports.FinishReport(t.Context(), w.DB, w.client.ID, report, domain.ReportReady)
+	status, err := reports.FinishReport(t.Context(), w.DB, reports.ReportLease{Client: w.client.ID, Report: report}, domain.ReportReady)
 	if err != nil || status != domain.ReportFailed {
 		t.Errorf("it is %s, %v", status, err)
 	}

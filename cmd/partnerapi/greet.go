@@ -76,7 +76,7 @@ func (c serveCmd) makeDemoReports(ctx context.Context, d *db.DB, r resources, lo
 	}
 	worker := newReportWorker(d, r, log, newReportMetrics(), nil)
 	for _, r := range pending {
-		if _, err := worker.Process(ctx, r.ClientID, r.ID); err != nil {
+		if _, err := worker.Process(ctx, reports.ReportLease{Client: r.ClientID, Report: r.ID}); err != nil {
 			log.WarnContext(ctx, "a report of the demonstration was not made; it will be tried again", "error", err)
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/outbox"
+	"partnerapi/db/reports"
 	"partnerapi/db/seed"
 	"partnerapi/docs"
 	"partnerapi/domain"
@@ -348,12 +349,11 @@ func (a afterwards) do(ctx context.Context) error {
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var client domain.ClientID
-		var id domain.ReportID
-		if err := rows.Scan(&client, &id); err != nil {
+		var r reports.ReportLease
+		if err := rows.Scan(&r.Client, &r.Report); err != nil {
 			return err
 		}
-		if _, err := a.reports.Process(ctx, client, id); err != nil {
+		if _, err := a.reports.Process(ctx, r); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
+	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
 )
@@ -287,7 +288,7 @@ func cutReport(d *db.DB, standby *node) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcome, err := report.NewWorker(d, store, cutOff{standby}, log, report.Observer{}).Process(t.Context(), id, r.ID)
+	outcome, err := report.NewWorker(d, store, cutOff{standby}, log, report.Observer{}).Process(t.Context(), reports.ReportLease{Client: id, Report: r.ID})
 	if err != nil || outcome != report.Made {
 		t.Fatal(outcome, err)
 	}

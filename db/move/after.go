@@ -44,6 +44,7 @@ func rest(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 				AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)`,
 			`DELETE FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL
 				AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)`,
+			"DELETE FROM reports WHERE status = 'pending' AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
 			"DELETE FROM events WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
 			"DELETE FROM waiting_assignments WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
 			"DELETE FROM directory_connections WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",

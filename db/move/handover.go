@@ -206,7 +206,13 @@ func (m *Move) appear(old, now side, c cells) error {
 		pg.SQL("UPDATE event_head SET position = ? WHERE position < ?0", head),
 		pg.SQL("DELETE FROM moved_keys WHERE partner_id = ?", m.Partner),
 		pg.SQL("UPDATE moves SET step = ?1, moved_at = clock_timestamp() WHERE partner_id = ?0", m.Partner, Here),
-		pg.SQL("SELECT pg_notify(?, '')", db.MovesChannel),
+		// The leases are of the old cell's processes, which mark nothing here.
+		pg.SQL(`UPDATE reports SET lease = NULL, due_at = NULL WHERE status = 'pending' AND lease IS NOT NULL
+			AND client_id IN (SELECT id FROM clients WHERE partner_id = ?)`, m.Partner),
+		pg.SQL(`UPDATE sync_runs SET lease = NULL, leased_until = NULL WHERE status IN ('queued', 'running') AND lease IS NOT NULL
+			AND client_id IN (SELECT id FROM clients WHERE partner_id = ?)`, m.Partner),
+		pg.SQL("SELECT pg_notify(channel, '') FROM unnest(?::text[]) AS channel",
+			[]string{db.MovesChannel, db.ReportChannel, db.OutboxChannel}),
 	} {
 		if _, err := pg.Exec(now.ctx, m.To, "take the partner over", q); err != nil {
 			return err

@@ -21,25 +21,46 @@ type ReportLease struct {
 	Token uuid.UUID `bun:"lease"`
 }
 
+// pendingReports are those that callers asked for, and the service's own.
+var pendingReports = []string{
+	"status = 'pending' AND mailed_for IS NULL", "status = 'pending' AND mailed_for IS NOT NULL",
+}
+
 // ClaimReports leases up to n pending reports that are due, for so long: those that
-// callers asked for before the service's own.
-func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) ([]ReportLease, error) {
+// callers asked for before the service's own, and then those first that wait longest. A
+// client has few of them (domain.MaxReports), so clients take no turns.
+func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (leases []ReportLease, err error) {
 	now := d.Now()
-	return pg.All[ReportLease](ctx, d, "claim reports", pg.SQL(`
-		WITH chosen AS MATERIALIZED (
-			SELECT client_id, id FROM reports WHERE status = 'pending' AND (due_at IS NULL OR due_at <= ?0)
-			ORDER BY mailed_for IS NOT NULL, coalesce(due_at, created_at) LIMIT ?1 FOR NO KEY UPDATE SKIP LOCKED
-		)
-		UPDATE reports AS r SET lease = ?2, due_at = ?3, tries = r.tries + (r.lease IS NOT NULL)::integer FROM chosen
-		WHERE r.client_id = chosen.client_id AND r.id = chosen.id
-		RETURNING r.client_id, r.id, r.tries, r.lease`, now, n, uuid.New(), now.Add(life)))
+	err = d.Claim(ctx, func(ctx context.Context) error {
+		leases = nil
+		for _, pending := range pendingReports {
+			more, err := pg.All[ReportLease](ctx, d, "claim reports", pg.SQL(`
+				WITH chosen AS MATERIALIZED (
+					SELECT client_id, id FROM reports
+					WHERE `+pending+` AND coalesce(due_at, created_at) <= ?0 AND client_id NOT IN (`+db.Resting+`)
+					ORDER BY coalesce(due_at, created_at) LIMIT ?1 FOR NO KEY UPDATE SKIP LOCKED
+				)
+				UPDATE reports AS r SET lease = ?2, due_at = ?3, tries = r.tries + (r.lease IS NOT NULL)::integer FROM chosen
+				WHERE r.client_id = chosen.client_id AND r.id = chosen.id
+				RETURNING r.client_id, r.id, r.tries, r.lease`, now, n-len(leases), uuid.New(), now.Add(life)))
+			if err != nil {
+				return err
+			}
+			if leases = append(leases, more...); len(leases) == n {
+				return nil
+			}
+		}
+		return nil
+	})
+	return leases, err
 }
 
 // ReportDue is when the next pending report is due, or the next lease ends; false where
 // no report is pending.
 func ReportDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
+	const first = "(SELECT min(coalesce(due_at, created_at)) FROM reports WHERE client_id NOT IN (" + db.Resting + ") AND "
 	due, err := pg.One[*time.Time](ctx, d, "look for the next report", pg.SQL(
-		"SELECT min(coalesce(due_at, created_at)) FROM reports WHERE status = 'pending'"))
+		"SELECT least("+first+pendingReports[0]+"), "+first+pendingReports[1]+"))"))
 	return pg.Or(due, time.Time{}), due != nil, err
 }
 

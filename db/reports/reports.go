@@ -7,34 +7,38 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-// FinishReport marks a pending report as ready or failed, and returns its status:
-// the one that it has where it was not pending any more, and failed where its
-// client was archived. To mark it as failed is a failed try. NotFound where it is not
-// there.
+// FinishReport marks a pending report as ready or failed, and returns its status: failed
+// where its client was archived. To mark it as failed is a failed try. ErrLeaseLost where
+// the report is not the lease's any more: it is another's, is marked, or is gone. The
+// lease without a token is that of a report that nobody has claimed.
 func FinishReport(
-	ctx context.Context, d *db.DB, client domain.ClientID, id domain.ReportID, as domain.ReportStatus,
+	ctx context.Context, d *db.DB, l ReportLease, as domain.ReportStatus,
 ) (status domain.ReportStatus, err error) {
+	var token *uuid.UUID
+	if l.Token != uuid.Nil {
+		token = &l.Token
+	}
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.ReportLocks)
 		status, err = pg.One[domain.ReportStatus](ctx, c, "mark a report", pg.SQL(`
 			UPDATE reports AS r SET lease = NULL, tries = r.tries + (?2 = ?4)::integer,
 				updated_at = greatest(r.updated_at, ?3), status = CASE
 				WHEN EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL) THEN ?2 ELSE ?4 END
-			WHERE r.client_id = ?0 AND r.id = ?1 AND r.status = ?5 RETURNING r.status`,
-			client, id, as, c.At, domain.ReportFailed, domain.ReportPending))
+			WHERE r.client_id = ?0 AND r.id = ?1 AND r.status = ?5 AND r.lease IS NOT DISTINCT FROM ?6::uuid RETURNING r.status`,
+			l.Client, l.Report, as, c.At, domain.ReportFailed, domain.ReportPending, token))
 		if errors.Is(err, pg.ErrNoRow) {
-			status, err = pg.Find[domain.ReportStatus](ctx, c, id.Noun(), pg.SQL(
-				"SELECT status FROM reports WHERE client_id = ? AND id = ?", client, id))
-			return err
+			return db.ErrLeaseLost
 		}
 		if err == nil && status == domain.ReportReady {
-			c.ObjectEvent(domain.ReportMade, domain.UserKey{Client: client}, id.UUID())
-			return mailMonthly(ctx, c, client, id)
+			c.ObjectEvent(domain.ReportMade, domain.UserKey{Client: l.Client}, l.Report.UUID())
+			return mailMonthly(ctx, c, l.Client, l.Report)
 		}
 		return err
 	})

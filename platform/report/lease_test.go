@@ -67,6 +67,32 @@ func TestLeases(t *testing.T) {
 	}
 }
 
+// TestFileOfLostLease: who lost a lease marks nothing, and deletes no file that another may
+// have made since.
+func TestFileOfLostLease(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	r := w.request(domain.RiskOverview)
+	var second reports.ReportLease
+	late := w.worker(writes(func(ctx context.Context, to io.Writer, of *db.Tenant, r domain.Report) error {
+		w.Clock.Advance(report.LeaseFor)
+		second = w.lease(r)
+		w.Exec("UPDATE clients SET archived_at = $1", w.Clock.Now())
+		return sample(ctx, to, of, r)
+	}))
+	if err := late.Work(t.Context(), w.lease(r)); !errors.Is(err, db.ErrLeaseLost) {
+		t.Errorf("the first marks it: %v", err)
+	}
+	if n := w.Number("SELECT count(*) FROM reports WHERE status = 'pending'"); n != 1 {
+		t.Error("the report is marked")
+	}
+	w.wantFiles(r)
+	w.must(w.worker(sample).Work(t.Context(), second))
+	if n := w.Number("SELECT count(*) FROM reports WHERE status = 'failed'"); n != 1 {
+		t.Error("the report of an archived client has not failed")
+	}
+}
+
 // TestDeaths: a report whose processes die fails after as many tries as any, and
 // counts as one that was given up.
 func TestDeaths(t *testing.T) {

@@ -124,7 +124,7 @@ func (w *service) report(id domain.ReportID) domain.Report {
 func (w *service) made(kind domain.ReportType) domain.Report {
 	w.T.Helper()
 	r := w.request(kind)
-	outcome, err := w.worker(sample).Process(w.T.Context(), r.Client, r.ID)
+	outcome, err := w.worker(sample).Process(w.T.Context(), reports.ReportLease{Client: r.Client, Report: r.ID})
 	if outcome != report.Made {
 		w.T.Fatalf("making it ended as %q, %v", outcome, err)
 	}

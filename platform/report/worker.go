@@ -120,7 +120,7 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	within, cancel := context.WithTimeout(ctx, MakeWithin)
 	defer cancel()
 	outcome, err := domain.RecoverValue(within, w.log, "make a report", func() (Outcome, error) {
-		return w.Process(within, l.Client, l.Report)
+		return w.Process(within, l)
 	})
 	lasting, done := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer done()
@@ -130,6 +130,9 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 		return errors.Join(ctx.Err(), reports.RequeueReport(lasting, w.db, l, w.db.Now(), false))
 	case err == nil && outcome == "":
 		return nil
+	case errors.Is(err, db.ErrLeaseLost):
+		w.log.InfoContext(ctx, "a report is another process's by now", "report", l.Report.String(), "client", l.Client.String())
+		return err
 	case err == nil:
 		w.observe.Tried(outcome, time.Since(began))
 		return nil
@@ -146,20 +149,22 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 // giveUp marks a report as failed for good, for the reason of err.
 func (w *Worker) giveUp(ctx context.Context, l reports.ReportLease, err error) error {
 	w.log.ErrorContext(ctx, "a report failed", "report", l.Report.String(), "client", l.Client.String(), "error", err)
-	return errors.Join(err, w.fail(ctx, l.Client, l.Report))
+	return errors.Join(err, w.fail(ctx, l))
 }
 
 // Process renders a report, and says how that ended: nothing is done for a report that
-// is made, has failed or has expired, and one whose client was archived fails.
-func (w *Worker) Process(ctx context.Context, client domain.ClientID, id domain.ReportID) (Outcome, error) {
-	t, err := w.db.AnyTenant(ctx, client)
+// is made, has failed or has expired, and one whose client was archived fails. Its file is
+// deleted only by who held the lease until then: another may have made it since, also in
+// another cell with the same store. db.ErrLeaseLost where the report is another's.
+func (w *Worker) Process(ctx context.Context, l reports.ReportLease) (Outcome, error) {
+	t, err := w.db.AnyTenant(ctx, l.Client)
 	if domain.IsCode(err, domain.NotFound) {
-		return Failed, w.fail(ctx, client, id)
+		return Failed, w.fail(ctx, l)
 	}
 	if err != nil {
 		return "", err
 	}
-	r, err := t.Report(ctx, id)
+	r, err := t.Report(ctx, l.Report)
 	switch {
 	case domain.IsCode(err, domain.NotFound): // it has expired
 		return "", nil
@@ -167,7 +172,7 @@ func (w *Worker) Process(ctx context.Context, client domain.ClientID, id domain.
 		return "", err
 	}
 
-	status, err := w.renderAndStore(ctx, t, r)
+	status, err := w.renderAndStore(ctx, t, r, l)
 	switch {
 	case err != nil:
 		return "", err
@@ -179,7 +184,9 @@ func (w *Worker) Process(ctx context.Context, client domain.ClientID, id domain.
 
 // renderAndStore renders the file, uploads it and marks the report, whose status it returns:
 // failed where the client was archived meanwhile.
-func (w *Worker) renderAndStore(ctx context.Context, t *db.Tenant, r domain.Report) (domain.ReportStatus, error) {
+func (w *Worker) renderAndStore(
+	ctx context.Context, t *db.Tenant, r domain.Report, l reports.ReportLease,
+) (domain.ReportStatus, error) {
 	file, discard, err := scratch()
 	if err != nil {
 		return "", err
@@ -200,7 +207,7 @@ func (w *Worker) renderAndStore(ctx context.Context, t *db.Tenant, r domain.Repo
 	if err := w.store.Put(ctx, r, file); err != nil {
 		return "", err
 	}
-	return reports.FinishReport(ctx, w.db, r.Client, r.ID, domain.ReportReady)
+	return reports.FinishReport(ctx, w.db, l, domain.ReportReady)
 }
 
 // rewind goes back to the beginning of a file.
@@ -209,10 +216,10 @@ func rewind(file io.Seeker) error {
 	return err
 }
 
-// fail marks a report as failed; one that is not there any more has expired.
-func (w *Worker) fail(ctx context.Context, client domain.ClientID, id domain.ReportID) error {
-	_, err := reports.FinishReport(ctx, w.db, client, id, domain.ReportFailed)
-	if domain.IsCode(err, domain.NotFound) {
+// fail marks a report as failed, unless it is another's by now.
+func (w *Worker) fail(ctx context.Context, l reports.ReportLease) error {
+	_, err := reports.FinishReport(ctx, w.db, l, domain.ReportFailed)
+	if errors.Is(err, db.ErrLeaseLost) {
 		return nil
 	}
 	return err
