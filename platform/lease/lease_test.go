@@ -250,6 +250,41 @@ func TestMarks(t *testing.T) {
 	})
 }
 
+// TestMarksOutlastOneAnother: a mark whose context ends takes no others of its group along,
+// and is written itself where that has begun.
+func TestMarksOutlastOneAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := lease.NewMarks(lease.MarksConfig[int]{Log: quiet, Doing: "mark rows", MaxBatch: 10, Within: time.Minute})
+		groups := 0
+		m.Write = func(ctx context.Context, _ []int) (func(int) error, error) {
+			groups++
+			time.Sleep(time.Second)
+			return func(int) error { return nil }, ctx.Err()
+		}
+		var marking sync.WaitGroup
+		for mark := range 5 {
+			marking.Go(func() {
+				time.Sleep(time.Duration(mark) * time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				for of, within := range map[int]time.Duration{1: 10 * time.Millisecond, 2: 1500 * time.Millisecond} { // in the second group
+					if mark == of {
+						ctx, cancel = context.WithTimeout(t.Context(), within)
+						defer cancel()
+					}
+				}
+				if err := m.Mark(ctx, mark); (err != nil) != (mark == 1) {
+					t.Errorf("%d: %v", mark, err)
+				}
+			})
+		}
+		if marking.Wait(); groups != 2 {
+			t.Errorf("%d groups", groups)
+		}
+	})
+}
+
 // TestMarkOutage: a mark is tried again while the database is away, for a bounded time.
 func TestMarkOutage(t *testing.T) {
 	t.Parallel()

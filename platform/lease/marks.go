@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,8 +47,9 @@ func NewMarks[M any](c MarksConfig[M]) *Marks[M] {
 	return &Marks[M]{MarksConfig: c, writing: make(chan struct{}, 1)}
 }
 
-// Mark writes a mark. The error says that it could not be written, or that the lease
-// was lost. A stop should not end ctx: a row that is not marked is done again.
+// Mark writes a mark, unless ctx ends before its group is written: of a group whose writing
+// has begun no mark takes others along. The error says that it could not be written, or that
+// the lease was lost. A stop should not end ctx: a row that is not marked is done again.
 func (m *Marks[M]) Mark(ctx context.Context, mark M) error {
 	done := make(chan error, 1)
 	m.mu.Lock()
@@ -77,6 +79,13 @@ func (m *Marks[M]) next() []waiting[M] {
 // write writes marks in one transaction, and each on its own if that fails although the
 // database is there.
 func (m *Marks[M]) write(group []waiting[M]) {
+	group = slices.DeleteFunc(group, func(w waiting[M]) bool {
+		err := w.ctx.Err()
+		if err != nil {
+			w.done <- err
+		}
+		return err != nil
+	})
 	if len(group) == 0 {
 		return
 	}
@@ -84,7 +93,7 @@ func (m *Marks[M]) write(group []waiting[M]) {
 	for i, w := range group {
 		marks[i] = w.mark
 	}
-	lost, err := m.retry(group[0].ctx, marks)
+	lost, err := m.retry(context.WithoutCancel(group[0].ctx), marks)
 	if err != nil && len(group) > 1 && !domain.IsCode(err, domain.Unavailable) {
 		for _, w := range group {
 			m.write([]waiting[M]{w})
