@@ -27,7 +27,12 @@ func (w *world) finish(id string, as domain.ReportStatus) {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	status, err := reports.FinishReport(w.T.Context(), w.DB, reports.ReportLease{Client: w.client.ID, Report: report}, as)
+	l := reports.ReportLease{Client: w.client.ID, Report: report}
+	row := w.DB.SQL().QueryRowContext(w.T.Context(), "SELECT coalesce(lease, '00000000-0000-0000-0000-000000000000') FROM reports WHERE id = $1", report)
+	if err := row.Scan(&l.Token); err != nil {
+		w.T.Fatal(err)
+	}
+	status, err := reports.FinishReport(w.T.Context(), w.DB, l, as)
 	if err != nil || status != as {
 		w.T.Fatalf("the report is %s: %v", status, err)
 	}

@@ -66,9 +66,6 @@ type Claim struct {
 }
 
 const (
-	// claimIdle is how long a claim may rest within its transaction: one whose
-	// process stands still does not keep others from claiming.
-	claimIdle = "5s"
 	// dropDeliveries is how many deliveries are given up in one transaction at the most.
 	dropDeliveries = 10_000
 	// claimsLock is the advisory lock of claims.
@@ -99,8 +96,7 @@ func ClaimDeliveries(
 ) (claim Claim, err error) {
 	err = d.Claim(ctx, func(ctx context.Context) error {
 		if _, err := pg.Exec(ctx, d, "wait to claim deliveries", pg.SQL(`
-			SELECT pg_advisory_xact_lock(hashtextextended(?, 0)),
-				set_config('idle_in_transaction_session_timeout', ?, true)`, claimsLock, claimIdle)); err != nil {
+			SELECT pg_advisory_xact_lock(hashtextextended(?, 0))`, claimsLock)); err != nil {
 			return err
 		}
 		claim = Claim{}
