@@ -73,6 +73,9 @@ const (
 	Lost Outcome = "lost"
 )
 
+// errUnmarked says that a mail was handed over.
+var errUnmarked = errors.New("it could not be marked as sent")
+
 // Dispatcher sends the mails of the outbox (outbox.ClaimMails): it claims those that
 // are due, writes them, hands them to a sender with no transaction open, and
 // marks what became of them. Any number of dispatchers may work on one database.
@@ -161,7 +164,11 @@ func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 	}
 	end(err, slog.String("outcome", string(outcome)))
 	if err != nil {
-		d.log.WarnContext(ctx, "a mail was not sent; it will be tried again",
+		what := "a mail was not sent; it will be tried again"
+		if errors.Is(err, errUnmarked) {
+			what = "a mail was sent; it will be sent again unless another process has marked it"
+		}
+		d.log.WarnContext(ctx, what,
 			"kind", l.Kind, "client", l.Client.UUID(), "mail", l.ID.UUID(), "attempts", l.Attempts+1, "error", err)
 	}
 }
@@ -184,6 +191,9 @@ func (d *Dispatcher) Send(begin, lasting context.Context, l outbox.Lease) (Outco
 		if err = d.handOver(begin, draft.Message); err == nil {
 			m := draft.Message
 			err = d.marks.Mark(lasting, outbox.SentMail{Lease: l, User: draft.User, From: m.From.Address, Subject: m.Subject})
+			if err != nil {
+				err = fmt.Errorf("%w: %w", errUnmarked, err)
+			}
 			if !errors.Is(err, domain.ErrPanicked) {
 				return Sent, err
 			}

@@ -35,9 +35,17 @@ func (m Message) wire() (wire, error) {
 		return wire{}, fmt.Errorf("the sender cannot be written as an address: %w", err)
 	}
 	out := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
-	out.FromMailAddress(&from)
 	out.ToMailAddress(to)
-	out.Subject(m.Subject)
+	if fits(from.Name) {
+		out.FromMailAddress(&from)
+	} else {
+		out.SetGenHeaderPreformatted("From", encodedWords(from.Name)+"\r\n <"+from.Address+">")
+	}
+	if fits(m.Subject) {
+		out.Subject(m.Subject)
+	} else {
+		out.SetGenHeaderPreformatted("Subject", encodedWords(m.Subject))
+	}
 	out.SetDateWithValue(m.At)
 	out.SetMessageIDWithValue(m.ID + "@" + domainOf(from.Address))
 	out.SetGenHeader(gomail.HeaderContentLang, m.Language.Tag())
