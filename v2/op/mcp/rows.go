@@ -21,15 +21,6 @@ const fieldsArgument = "fields"
 // everyField asks for rows as the operation answers them, in JSON.
 const everyField = "*"
 
-// listing is a page of any list or feed.
-type listing struct {
-	Data []jsontext.Value `json:"data"`
-	Page struct {
-		NextCursor *string `json:"next_cursor"`
-		HasMore    bool    `json:"has_more"`
-	} `json:"page"`
-}
-
 // compact is an answer as text. fields are those that the caller named; none are for the
 // tool's own columns. Answers that are no page stay as they are.
 func (t *tool) compact(body []byte, fields []string) ([]byte, error) {
@@ -40,80 +31,196 @@ func (t *tool) compact(body []byte, fields []string) ([]byte, error) {
 	if fields != nil {
 		columns = fields
 	}
-	var page listing
+	page := listing{Data: newTable(columns)}
 	if err := json.Unmarshal(body, &page); err != nil {
 		return nil, fmt.Errorf("the answer of %s: %w", t.Name, err)
 	}
 
-	var out bytes.Buffer
-	whole := slices.Contains(columns, everyField)
-	if !whole {
-		out.WriteString(strings.Join(columns, "\t") + "\n")
-	}
-	for _, row := range page.Data {
-		if whole {
-			out.Write(row)
-		} else if err := appendRow(&out, row, columns); err != nil {
-			return nil, fmt.Errorf("the answer of %s: %w", t.Name, err)
-		}
-		out.WriteByte('\n')
-	}
-	fmt.Fprintf(&out, "%d rows", len(page.Data))
+	out := fmt.Appendf(page.Data.text, "%d rows", page.Data.rows)
 	if !page.Page.HasMore {
-		out.WriteString(", no more")
+		out = append(out, ", no more"...)
 	}
 	if next := page.Page.NextCursor; next != nil {
-		out.WriteString("; next_cursor " + *next)
+		out = append(append(out, "; next_cursor "...), *next...)
 	}
-	return out.Bytes(), nil
+	return out, nil
 }
 
-// appendRow appends the columns of a row.
-func appendRow(out *bytes.Buffer, row jsontext.Value, columns []string) error {
-	var item map[string]any
-	if err := json.Unmarshal(row, &item); err != nil {
+// listing is a page of any list or feed.
+type listing struct {
+	Data table `json:"data"`
+	Page struct {
+		NextCursor *string `json:"next_cursor"`
+		HasMore    bool    `json:"has_more"`
+	} `json:"page"`
+}
+
+// table is rows as text. It is made while their JSON is read, of which no value is kept
+// but those of the row that is being read.
+type table struct {
+	text    []byte
+	rows    int
+	row     cell
+	columns []*cell // of row
+	whole   bool    // rows stay JSON
+}
+
+// newTable is a table without rows.
+func newTable(columns []string) table {
+	t := table{whole: slices.Contains(columns, everyField)}
+	if t.whole {
+		return t
+	}
+	t.text = append(t.text, strings.Join(columns, "\t")+"\n"...)
+	for _, path := range columns {
+		column := t.row.at(path)
+		column.shown = true
+		t.columns = append(t.columns, column)
+	}
+	return t
+}
+
+// UnmarshalJSONFrom adds the rows of an array.
+func (t *table) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if _, err := dec.ReadToken(); err != nil {
 		return err
 	}
-	for i, column := range columns {
-		if i > 0 {
-			out.WriteByte('\t')
-		}
-		if err := appendCell(out, valueAt(item, column)); err != nil {
+	for dec.PeekKind() != ']' {
+		if err := t.addRow(dec); err != nil {
 			return err
 		}
 	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+func (t *table) addRow(dec *jsontext.Decoder) error {
+	if t.whole {
+		row, err := dec.ReadValue()
+		t.text = append(t.text, row...)
+		t.endRow()
+		return err
+	}
+	for _, c := range t.columns {
+		c.value = c.value[:0]
+	}
+	if err := t.row.read(dec); err != nil {
+		return err
+	}
+	for i, c := range t.columns {
+		if i > 0 {
+			t.text = append(t.text, '\t')
+		}
+		var err error
+		if t.text, err = appendCell(t.text, c.value); err != nil {
+			return err
+		}
+	}
+	t.endRow()
 	return nil
 }
 
-// valueAt is the value at a path such as risk.score; nil where an object on the way to
-// it is null.
-func valueAt(item map[string]any, path string) any {
-	for {
-		name, rest, deeper := strings.Cut(path, ".")
-		if !deeper {
-			return item[name]
+func (t *table) endRow() {
+	t.text = append(t.text, '\n')
+	t.rows++
+}
+
+// cell is a member of a row that a column shows, or an object on the way to one.
+type cell struct {
+	members map[string]*cell // by their names in quotes, as they stand in JSON
+	shown   bool
+	value   jsontext.Value // of the row that was read last, if shown; empty for none
+}
+
+// at is the cell at a path such as risk.score.
+func (c *cell) at(path string) *cell {
+	for name := range strings.SplitSeq(path, ".") {
+		quoted := strconv.Quote(name)
+		if c.members[quoted] == nil {
+			if c.members == nil {
+				c.members = map[string]*cell{}
+			}
+			c.members[quoted] = &cell{}
 		}
-		inner, _ := item[name].(map[string]any)
-		item, path = inner, rest
+		c = c.members[quoted]
 	}
+	return c
+}
+
+// read reads the values of the cell and of those within it.
+func (c *cell) read(dec *jsontext.Decoder) error {
+	if c.shown {
+		value, err := dec.ReadValue()
+		c.value = append(c.value, value...)
+		if err != nil || c.members == nil {
+			return err
+		}
+		dec = jsontext.NewDecoder(bytes.NewReader(c.value))
+	}
+	if c.members == nil || dec.PeekKind() != '{' {
+		return dec.SkipValue()
+	}
+
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		if member := c.members[string(name)]; member != nil {
+			err = member.read(dec)
+		} else {
+			err = dec.SkipValue()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
 }
 
 // appendCell appends a value: null is empty, and a text stands as it is unless it holds
 // what ends a cell.
-func appendCell(out *bytes.Buffer, value any) error {
-	switch v := value.(type) {
-	case nil:
-		return nil
-	case string:
-		if !strings.ContainsAny(v, "\t\r\n") {
-			out.WriteString(v)
-			return nil
-		}
-	case float64:
-		out.WriteString(strconv.FormatFloat(v, 'f', -1, 64))
-		return nil
+func appendCell(out []byte, value jsontext.Value) ([]byte, error) {
+	if len(value) == 0 {
+		return out, nil
 	}
-	text, err := json.Marshal(value, json.Deterministic(true))
-	out.Write(text)
-	return err
+	switch value.Kind() {
+	case 'n':
+		return out, nil
+	case '"':
+		begin := len(out)
+		out, err := jsontext.AppendUnquote(out, value)
+		if bytes.ContainsAny(out[begin:], "\t\r\n") {
+			out = append(out[:begin], value...)
+		}
+		return out, err
+	case '0':
+		return appendNumber(out, value)
+	case '[', '{':
+		return appendSorted(out, value)
+	}
+	return append(out, value...), nil
+}
+
+// appendNumber appends a number without an exponent.
+func appendNumber(out []byte, value jsontext.Value) ([]byte, error) {
+	if !bytes.ContainsAny(value, "eE") {
+		return append(out, value...), nil
+	}
+	number, err := strconv.ParseFloat(string(value), 64)
+	return strconv.AppendFloat(out, number, 'f', -1, 64), err
+}
+
+// appendSorted appends an array or an object, with the members of objects by their names.
+func appendSorted(out []byte, value jsontext.Value) ([]byte, error) {
+	var any any
+	if err := json.Unmarshal(value, &any); err != nil {
+		return out, err
+	}
+	text, err := json.Marshal(any, json.Deterministic(true))
+	return append(out, text...), err
 }

@@ -13,47 +13,40 @@ import (
 // what people do not see (decisions 12.1). An escape such as \u{202e} is part of the
 // string, so it is seen in the text and after decoding.
 func visible(body []byte) []byte {
-	if !mayHide(body) {
+	var out []byte
+	copied := 0 // of the body, into out
+	for i := 0; i < len(body); i++ {
+		if body[i] != '"' {
+			continue
+		}
+		n, mayHide := literal(body[i:])
+		if mayHide {
+			out = appendVisible(append(out, body[copied:i]...), body[i:i+n])
+			copied = i + n
+		}
+		i += n - 1
+	}
+	if copied == 0 {
 		return body
 	}
-	out := make([]byte, 0, len(body)+64)
-	for {
-		begin := bytes.IndexByte(body, '"')
-		if begin < 0 {
-			return append(out, body...)
-		}
-		out, body = append(out, body[:begin]...), body[begin:]
-		n := literal(body)
-		out, body = appendVisible(out, body[:n]), body[n:]
-	}
+	return append(out, body[copied:]...)
 }
 
-// mayHide reports whether JSON may hold what visible escapes.
-func mayHide(body []byte) bool {
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
-		case c >= 0x7f:
-			return true
-		case c == '\\' && i+1 < len(body):
-			if i++; bytes.IndexByte([]byte(`ubfr`), body[i]) >= 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// literal is how long the string is that JSON begins with.
-func literal(body []byte) int {
+// literal is how long the string is that JSON begins with, and whether it may hold what
+// visible escapes: most do not, and are not looked at again.
+func literal(body []byte) (n int, mayHide bool) {
 	for i := 1; i < len(body); i++ {
-		switch body[i] {
-		case '\\':
+		switch c := body[i]; {
+		case c == '"':
+			return i + 1, mayHide
+		case c == '\\' && i+1 < len(body):
 			i++
-		case '"':
-			return i + 1
+			mayHide = mayHide || bytes.IndexByte([]byte(`ubfr`), body[i]) >= 0
+		case c >= 0x7f:
+			mayHide = true
 		}
 	}
-	return len(body)
+	return len(body), mayHide
 }
 
 // appendVisible appends a string, as it is where nothing in it is hidden.
