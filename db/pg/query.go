@@ -35,18 +35,19 @@ func (f fragment) write(s *statement) { s.add(f.text, f.args) }
 func Text(q Query) string {
 	var s statement
 	q.write(&s)
-	return string(s.text)
+	return s.sql()
 }
 
 // Bound returns the text of a query with its values, for a transaction of database/sql.
 func Bound(q Query) (text string, args []any) {
 	var s statement
 	q.write(&s)
-	return string(s.text), s.args
+	return s.sql(), s.args
 }
 
 // Raw is a statement whose placeholders are written already ($1 and so on), for
-// these values.
+// these values. It stands alone: within another query it is a programming error, and
+// panics.
 func Raw(text string, args []any) Query { return numbered{text, args} }
 
 type numbered struct {
@@ -55,16 +56,28 @@ type numbered struct {
 }
 
 func (n numbered) write(s *statement) {
-	s.text = append(s.text, n.text...)
-	for _, value := range n.args {
-		s.args = append(s.args, wireValue(value))
+	s.whole, s.args = n.text, make([]any, len(n.args))
+	for i, value := range n.args {
+		s.args[i] = wireValue(value)
 	}
 }
 
 // statement is a query being written.
 type statement struct {
-	text []byte
-	args []any
+	whole string // its text, where that was written before (Raw); else it is in text
+	text  []byte
+	args  []any
+}
+
+// sql is the text.
+func (s *statement) sql() string {
+	switch {
+	case s.whole == "":
+		return string(s.text)
+	case len(s.text) > 0:
+		panic("a Raw statement is part of another query")
+	}
+	return s.whole
 }
 
 // add appends a fragment. A placeholder without a value is a programming error,

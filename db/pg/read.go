@@ -30,7 +30,7 @@ func some[Row any](ctx context.Context, r Runner, doing string, q Query, expecte
 	var s statement
 	q.write(&s)
 	err = r.run(ctx, func(conn *pgx.Conn) error {
-		answer, err := conn.Query(r.named(ctx, doing), string(s.text), append([]any{r.planOf(q)}, s.args...)...)
+		answer, err := conn.Query(r.named(ctx, doing), s.sql(), append([]any{r.planOf(q)}, s.args...)...)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func Exec(ctx context.Context, r Runner, doing string, q Query) (changed int, er
 	var s statement
 	q.write(&s)
 	err = r.run(ctx, func(conn *pgx.Conn) error {
-		tag, err := conn.Exec(r.named(ctx, doing), string(s.text), append([]any{r.planOf(q)}, s.args...)...)
+		tag, err := conn.Exec(r.named(ctx, doing), s.sql(), append([]any{r.planOf(q)}, s.args...)...)
 		changed = int(tag.RowsAffected())
 		return err
 	})
