@@ -29,6 +29,8 @@ type Input struct {
 
 	body   []int
 	weight int64
+	// ruled says that a field has a rule.
+	ruled bool
 	// cleaned are the names and emails, which are stored in another form than
 	// they may be sent in.
 	cleaned []cleaner
@@ -59,7 +61,7 @@ func (in *Input) Weight() int64 { return in.weight }
 // Describe reads the parts off an input's type. A type that it cannot bind is
 // a programming error, and panics.
 func Describe(t reflect.Type) *Input {
-	in := &Input{Type: t}
+	in := &Input{Type: t, ruled: hasRules(t)}
 	for _, f := range reflect.VisibleFields(t) {
 		if len(f.Index) != 1 {
 			continue

@@ -96,6 +96,22 @@ func registerOptionals(body reflect.Type) {
 	}
 }
 
+// hasRules reports whether a type, or one within it, has a rule for a field.
+func hasRules(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.IsExported() && (f.Tag.Get("validate") != "" || hasRules(f.Type)) {
+			return true
+		}
+	}
+	return false
+}
+
 // Validate brings the names and emails of an input into the form that they are
 // stored in, and checks the input by its tags and that a PATCH changes
 // something. The errors are InvalidRequest and name every field that is wrong.
@@ -114,7 +130,10 @@ func (in *Input) check(input any, f *faults) error {
 	for _, c := range in.cleaned {
 		c.clean(v)
 	}
-	err := rules.Struct(input)
+	var err error
+	if in.ruled {
+		err = rules.Struct(input)
+	}
 	if err == nil {
 		if len(f.list) == 0 && changesNothing(v) {
 			f.add("body", "must name at least one field to change")
