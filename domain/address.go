@@ -55,16 +55,14 @@ func RemoteAddress(peer string, forwarded []string, trusted Networks) netip.Addr
 // parseEntry reads an address with or without a port: 192.0.2.1, 192.0.2.1:80,
 // 2001:db8::1, [2001:db8::1] or [2001:db8::1]:80.
 func parseEntry(text string) (netip.Addr, bool) {
+	if at, err := netip.ParseAddrPort(text); err == nil { // as the peer's is
+		return at.Addr().Unmap().WithZone(""), true
+	}
 	address, err := netip.ParseAddr(text)
 	if inner, bracketed := strings.CutPrefix(text, "["); err != nil && bracketed && strings.HasSuffix(inner, "]") {
 		if address, err = netip.ParseAddr(strings.TrimSuffix(inner, "]")); err == nil && address.Is4() {
 			return netip.Addr{}, false
 		}
-	}
-	if err != nil {
-		var port netip.AddrPort
-		port, err = netip.ParseAddrPort(text)
-		address = port.Addr()
 	}
 	return address.Unmap().WithZone(""), err == nil
 }

@@ -150,7 +150,7 @@ func (id ID[K]) IsZero() bool { return id == ID[K]{} }
 
 // String returns the id as v2 shows it.
 func (id ID[K]) String() string {
-	text, _ := id.AppendText(nil)
+	text, _ := id.AppendText(make([]byte, 0, 32)) // which holds any
 	return string(text)
 }
 
