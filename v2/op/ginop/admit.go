@@ -9,9 +9,6 @@ import (
 	"partnerapi/domain"
 )
 
-// budgetState is where a request's context holds the state of its key's budget.
-const budgetState = "ginop.budget"
-
 // addressBudget names the budget of a remote address without a valid key.
 func addressBudget(c *gin.Context) string { return "address/" + addressOf(c) }
 
@@ -20,13 +17,13 @@ func addressBudget(c *gin.Context) string { return "address/" + addressOf(c) }
 const lookUpsPerSecond = 10
 
 // admit recognizes the caller and counts the request: against the key's budget,
-// unless the key's requests are not to be counted, or without a valid key against
+// which it returns, unless the key's requests are not to be counted, or without a valid key against
 // the remote address's. An address whose budget is used up can have few keys looked
 // up: enough for callers beside a stranger, and too few for guesses.
-func (e *Edge) admit(c *gin.Context, count bool) (*domain.Caller, error) {
+func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, of budget, err error) {
 	ctx := c.Request.Context()
 	counted := false // the request, against the address
-	caller, err := e.Keys.Caller(ctx, c.GetHeader("X-API-Key"), func() error {
+	caller, err = e.Keys.Caller(ctx, c.GetHeader("X-API-Key"), func() error {
 		counted = true
 		state := e.budgets.take(ctx, addressBudget(c), e.Limits.PerAddress)
 		if state.exceeded() && !e.mayLookUp(c) {
@@ -47,19 +44,18 @@ func (e *Edge) admit(c *gin.Context, count bool) (*domain.Caller, error) {
 			e.budgets.giveBack(ctx, addressBudget(c))
 		}
 		if count {
-			state := e.takeOf(ctx, caller)
-			report(c, state)
-			c.Set(budgetState, state)
+			of = e.takeOf(ctx, caller)
+			report(c, of)
 		}
-		return caller, nil
+		return caller, of, nil
 	case domain.IsCode(err, domain.Unauthorized), domain.IsCode(err, domain.RateLimited):
-		return nil, e.refuse(c, counted, err)
+		return nil, of, e.refuse(c, counted, err)
 	}
 	if counted {
 		e.budgets.giveBack(ctx, addressBudget(c))
 	}
 	report(c, e.budgets.peek(ctx, addressBudget(c), e.Limits.PerAddress))
-	return nil, err
+	return nil, of, err
 }
 
 // mayLookUp counts a look-up for an address whose budget is used up. Each process

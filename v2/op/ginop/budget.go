@@ -99,9 +99,10 @@ func (b *budgets) add(ctx context.Context, name string, n, limit int64) budget {
 func report(c *gin.Context, b budget) {
 	h := c.Writer.Header()
 	reset := b.end.Add(time.Second - 1).Unix()
-	h["X-RateLimit-Limit"] = []string{strconv.FormatInt(b.limit, 10)}
-	h["X-RateLimit-Remaining"] = []string{strconv.FormatInt(b.remaining(), 10)}
-	h["X-RateLimit-Reset"] = []string{strconv.FormatInt(reset, 10)}
+	values := []string{ // one allocation for all three
+		strconv.FormatInt(b.limit, 10), strconv.FormatInt(b.remaining(), 10), strconv.FormatInt(reset, 10),
+	}
+	h["X-RateLimit-Limit"], h["X-RateLimit-Remaining"], h["X-RateLimit-Reset"] = values[:1:1], values[1:2:2], values[2:]
 }
 
 // refusal is the error of a budget that is used up.

@@ -188,23 +188,17 @@ func (s *Surface) Headers(fn func(c *gin.Context, operation string)) { s.headers
 // before which it does nothing that takes time. A GET answers HEAD too.
 func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error) {
 	handlers := func(c *gin.Context) {
-		s.serve(c, name, func(c *gin.Context) error { return s.edge.inTurn(c, fn) })
+		s.serve(c, name, func(c *gin.Context) error {
+			if of := turnOf(c).budget; of.exceeded() {
+				return s.edge.budgets.refusal(of, "with this key")
+			}
+			return fn(c)
+		})
 	}
 	s.group.Handle(method, path, handlers)
 	if method == http.MethodGet {
 		s.group.HEAD(path, handlers)
 	}
-}
-
-// inTurn runs the work of a request whose key is within its budget. What it holds
-// of what is bounded, it gives back at its end.
-func (e *Edge) inTurn(c *gin.Context, work func(*gin.Context) error) error {
-	if state := c.MustGet(budgetState).(budget); state.exceeded() {
-		return e.budgets.refusal(state, "with this key")
-	}
-	t := e.beginTurn(c)
-	defer t.end()
-	return work(c)
 }
 
 // Open adds a route for a document: it needs no key and is not counted, but

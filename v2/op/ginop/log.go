@@ -70,19 +70,22 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 	if !e.Log.Enabled(ctx, level) {
 		return
 	}
-	attrs := []slog.Attr{
+	// The record is made here, as nothing shows the place in the code that the logger
+	// would look for.
+	line := slog.NewRecord(time.Now(), level, "request", 0)
+	line.AddAttrs(
 		slog.String("request_id", RequestID(c)), slog.String("method", c.Request.Method),
 		slog.String("path", c.Request.URL.Path), slog.String("operation", operation), slog.Int("status", status),
 		slog.Duration("took", took), slog.String("key", key), slog.String("address", addressOf(c)),
 		slog.String("user_agent", clip(c.Request.UserAgent(), loggedAgent)),
-	}
+	)
 	if query := loggedQuery(c.Request.URL.RawQuery); query != "" {
-		attrs = append(attrs, slog.String("query", query))
+		line.AddAttrs(slog.String("query", query))
 	}
 	if cause := causeOf(err); cause != "" {
-		attrs = append(attrs, slog.String("error", cause))
+		line.AddAttrs(slog.String("error", cause))
 	}
-	e.Log.LogAttrs(ctx, level, "request", attrs...)
+	_ = e.Log.Handler().Handle(ctx, line) // as the logger does
 }
 
 // causeOf is what a log says of a request's error beyond its status.

@@ -58,8 +58,7 @@ func (p Protocol) render(c *gin.Context, e *domain.Error) error {
 
 // message serves a message of a protocol in its turn.
 func (e *Edge) message(c *gin.Context, serve func(http.ResponseWriter, *http.Request, []byte) error) error {
-	t := e.beginTurn(c)
-	defer t.end()
+	t := turnOf(c)
 	var body []byte
 	if c.Request.Method == http.MethodPost {
 		var err error

@@ -49,7 +49,8 @@ func renderEnvelope(c *gin.Context, e *domain.Error) error {
 	}})
 }
 
-const jsonType = "application/json; charset=utf-8"
+// jsonType is a value of a header that all responses share; nothing appends to it in place.
+var jsonType = []string{"application/json; charset=utf-8"}
 
 // Encode returns a value as the interface's JSON.
 func Encode(v any, options ...json.Options) ([]byte, error) { return json.Marshal(v, options...) }
@@ -68,6 +69,8 @@ func WriteJSON(c *gin.Context, status int, v any, options ...json.Options) error
 // writeBody writes a response whose body is JSON. Its length is said, which
 // spares a large one being sent in chunks.
 func writeBody(c *gin.Context, status int, body []byte) {
-	c.Header("Content-Length", strconv.Itoa(len(body)))
-	c.Data(status, jsonType, body)
+	h := c.Writer.Header()
+	h["Content-Type"], h["Content-Length"] = jsonType, []string{strconv.Itoa(len(body))}
+	c.Writer.WriteHeader(status)
+	_, _ = c.Writer.Write(body) // an error means that the client hung up
 }

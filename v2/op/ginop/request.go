@@ -2,16 +2,15 @@ package ginop
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"regexp"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -99,7 +98,7 @@ func (s *Surface) guarded(c *gin.Context, work func(*gin.Context) error) (err er
 			return err
 		}
 	}
-	caller, err := s.edge.admit(c, !s.uncounted)
+	caller, of, err := s.edge.admit(c, !s.uncounted)
 	if err != nil {
 		return err
 	}
@@ -108,6 +107,8 @@ func (s *Surface) guarded(c *gin.Context, work func(*gin.Context) error) (err er
 		ctx = withRequest(c)
 	}
 	c.Request = c.Request.WithContext(domain.WithRequest(ctx, caller, RequestID(c)))
+	t := s.edge.beginTurn(c, of)
+	defer t.end()
 	return work(c)
 }
 
@@ -189,8 +190,19 @@ func requestID(given string) string {
 	if given != "" && goodRequestID.MatchString(given) {
 		return given
 	}
-	return "req_" + strings.ToLower(rand.Text())
+	id := [30]byte{'r', 'e', 'q', '_'}
+	for i := 4; i < len(id); {
+		for bits, n := rand.Uint64(), 0; n < 13; n++ { // it is to be unique, and no secret
+			id[i] = idDigits[bits&31]
+			bits >>= 5
+			i++
+		}
+	}
+	return string(id[:])
 }
+
+// idDigits are those of base32, in lower case.
+const idDigits = "abcdefghijklmnopqrstuvwxyz234567"
 
 // RequestID is the id of the request, as its response shows it.
 func RequestID(c *gin.Context) string { return c.Writer.Header().Get("X-Request-Id") }

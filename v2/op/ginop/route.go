@@ -100,7 +100,7 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 				"is not well-formed: each % must begin an escape, and & must part the parameters")
 		}
 	}
-	t := c.MustGet(requestTurn).(*turn)
+	t := turnOf(c)
 	var err error
 	switch {
 	case described.Body != nil:

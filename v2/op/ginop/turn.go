@@ -13,7 +13,8 @@ import (
 // turn is what a request holds of what is bounded: bytes for its body, then a
 // place in progress.
 type turn struct {
-	edge *Edge
+	edge   *Edge
+	budget budget // of its key; zero where the request is not counted
 	room room
 	// inside says that the request is part of another one, which holds both.
 	inside  bool
@@ -28,13 +29,16 @@ const requestTurn = "ginop.turn"
 type insideTurn struct{}
 
 // beginTurn has the request take what is bounded from now on; end gives it back.
-func (e *Edge) beginTurn(c *gin.Context) *turn {
+func (e *Edge) beginTurn(c *gin.Context, of budget) *turn {
 	ctx := c.Request.Context()
-	t := &turn{edge: e, room: room{of: e.bodies, caller: domain.CallerFrom(ctx)}}
+	t := &turn{edge: e, budget: of, room: room{of: e.bodies, caller: domain.CallerFrom(ctx)}}
 	t.inside, _ = ctx.Value(insideTurn{}).(bool)
 	c.Set(requestTurn, t)
 	return t
 }
+
+// turnOf is the turn of a request.
+func turnOf(c *gin.Context) *turn { return c.MustGet(requestTurn).(*turn) }
 
 func (t *turn) end() {
 	if t.leave != nil {
