@@ -61,11 +61,11 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintln(errs, "partnerapi:", err, "(partnerapi --help lists the commands)")
+		fmt.Fprintln(errs, "partnerapi:", output.WithoutSecrets(err.Error()), "(partnerapi --help lists the commands)")
 		return 2
 	}
 	if err := command.Run(); err != nil {
-		fmt.Fprintln(errs, "partnerapi:", err)
+		fmt.Fprintln(errs, "partnerapi:", output.WithoutSecrets(err.Error()))
 		if coded := kong.ExitCoder(nil); errors.As(err, &coded) {
 			return coded.ExitCode()
 		}

@@ -133,9 +133,9 @@ func Open(url string, opts ...Option) (*DB, error) {
 func (o options) open(
 	url string, conns int, behind Pooler, prepare func(context.Context, *pgx.Conn) (bool, error),
 ) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig(url)
+	config, err := parseAddress(url)
 	if err != nil {
-		return nil, fmt.Errorf("read the database URL: %w", err)
+		return nil, err
 	}
 	config.MaxConns = int32(conns)
 	config.MaxConnIdleTime = 5 * time.Minute

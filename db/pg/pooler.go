@@ -44,10 +44,11 @@ const (
 // pooler tells its clients of another one than the server's. It sets none of the
 // service's session parameters, which poolers refuse.
 func FindPooler(ctx context.Context, url string) (Pooler, error) {
-	config, err := pgx.ParseConfig(url)
+	address, err := parseAddress(url)
 	if err != nil {
-		return NoPooler, fmt.Errorf("read the database URL: %w", err)
+		return NoPooler, err
 	}
+	config := address.ConnConfig
 	clear(config.RuntimeParams)
 	config.ConnectTimeout = connectWithin
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec

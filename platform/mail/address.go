@@ -59,7 +59,7 @@ func parseURL(text string) (server, error) {
 		return s, errors.New("the SMTP URL names no host")
 	}
 	if u.Path != "" && u.Path != "/" {
-		return s, fmt.Errorf("the SMTP URL has a path, %q: leave it out", u.Path)
+		return s, errors.New("the SMTP URL has a path: leave it out, and escape special characters of the password")
 	}
 	if u.Port() != "" {
 		if s.port, err = strconv.Atoi(u.Port()); err != nil || s.port < 1 || s.port > 65535 {

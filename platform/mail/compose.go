@@ -2,6 +2,7 @@ package mail
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	htmltemplate "html/template"
 	netmail "net/mail"
@@ -31,9 +32,12 @@ type Composer struct {
 // added to: http or https, with a host.
 func PublicURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" ||
-		u.Fragment != "" {
-		return nil, fmt.Errorf("%q is not the address of a site, such as https://training.example.com", text)
+	switch {
+	case err == nil && u.User != nil:
+		return nil, errors.New("the address names a user or a password, which everybody who gets a link would read: leave them out")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" ||
+		u.Fragment != "":
+		return nil, errors.New("it is not the address of a site, such as https://training.example.com")
 	}
 	return u, nil
 }

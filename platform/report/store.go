@@ -79,18 +79,24 @@ func parseStore(address string) (*url.URL, error) {
 	parameters, known := storeParameters[u.Scheme]
 	switch {
 	case !known:
-		return nil, fmt.Errorf("%q is no address of a store: use "+storeForms, u.Redacted())
+		return nil, fmt.Errorf("%q is no address of a store: use "+storeForms, bare(u))
 	case u.Scheme == "file" && (u.Host != "" || !filepath.IsAbs(u.Path)):
-		return nil, fmt.Errorf("%q names no folder: use file:///absolute/path", u.Redacted())
+		return nil, fmt.Errorf("%q names no folder: use file:///absolute/path", bare(u))
 	case u.Scheme != "file" && u.Host == "":
-		return nil, fmt.Errorf("%q names no bucket: use %s://name", u.Redacted(), u.Scheme)
+		return nil, fmt.Errorf("%q names no bucket: use %s://name", bare(u), u.Scheme)
 	}
 	for name := range u.Query() {
 		if !slices.Contains(strings.Fields(parameters), name) {
-			return nil, fmt.Errorf("%q: the parameter %s is not known for %s://", u.Redacted(), name, u.Scheme)
+			return nil, fmt.Errorf("%q: the parameter %s is not known for %s://", bare(u), name, u.Scheme)
 		}
 	}
 	return u, nil
+}
+
+// bare is the URL of a store without what may be a secret in it: a user, and what stands in
+// its parameters.
+func bare(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // OpenStore opens the store at a URL: file:///path, s3://bucket, gs://bucket or
@@ -123,7 +129,7 @@ func OpenStore(ctx context.Context, address, dir string, log *slog.Logger) (*Sto
 	case err != nil:
 		log.WarnContext(ctx, "the store of reports does not answer now; reports wait for it", "error", err)
 	case !there:
-		return nil, fmt.Errorf("there is no bucket %s: make it, or name another with --report-store", u.Redacted())
+		return nil, fmt.Errorf("there is no bucket %s: make it, or name another with --report-store", bare(u))
 	}
 	return &Store{objects: o}, nil
 }

@@ -23,7 +23,7 @@ type azure struct{ container *container.Client }
 func openAzure(u *url.URL) (*azure, error) {
 	client, err := azureClient(u.Query())
 	if err != nil {
-		return nil, fmt.Errorf("the store %s cannot be opened: %w", u.Redacted(), err)
+		return nil, fmt.Errorf("the store %s cannot be opened: %w", bare(u), err)
 	}
 	return &azure{client.ServiceClient().NewContainerClient(u.Host)}, nil
 }

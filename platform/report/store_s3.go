@@ -45,8 +45,8 @@ func openS3(u *url.URL) (*s3, error) {
 	}
 
 	at, err := url.Parse(cmp.Or(endpoint, "https://s3.amazonaws.com"))
-	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
-		return nil, fmt.Errorf("the endpoint %q of the store is no address: use https://host", endpoint)
+	if err != nil || at.Host == "" || at.User != nil || at.Scheme != "https" && at.Scheme != "http" {
+		return nil, errors.New("the endpoint of the store is no address: use https://host")
 	}
 	options := &minio.Options{
 		Creds: credentials.NewChainCredentials(providers), Secure: at.Scheme == "https", Region: region,
@@ -57,7 +57,7 @@ func openS3(u *url.URL) (*s3, error) {
 	}
 	client, err := minio.New(at.Host, options)
 	if err != nil {
-		return nil, fmt.Errorf("the store %s cannot be opened: %w", u.Redacted(), err)
+		return nil, fmt.Errorf("the store %s cannot be opened: %w", bare(u), err)
 	}
 	return &s3{client: client, bucket: u.Host}, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"partnerapi/client"
 	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/output"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
 	v2 "partnerapi/v2"
@@ -88,7 +89,7 @@ func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context
 	if c.Secret == "" {
 		c.Secret = domain.NewWebhookSecret()
 	}
-	fmt.Fprintf(s.Out, "Events of %s are posted to %s, signed with %s\n", c.URL, c.ForwardTo, c.Secret)
+	fmt.Fprintf(s.Out, "Events of %s are posted to %s, signed with %s\n", c.URL, output.WithoutSecrets(c.ForwardTo), c.Secret)
 
 	in := c.events()
 	cursor := in.Query.Cursor

@@ -13,7 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +30,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/net/http/httpguts"
 )
 
 // scope names the source of the spans.
@@ -61,6 +64,12 @@ func Start(ctx context.Context, version string, log *slog.Logger) (*Telemetry, e
 	if !Asked(os.Getenv) {
 		return nil, nil
 	}
+	if err := Check(os.Getenv); err != nil {
+		return nil, err
+	}
+	// What the SDK complains of goes to standard error unless it has a handler.
+	otel.SetErrorHandler(&complaints{log: log, now: time.Now})
+	otel.SetLogger(logr.FromSlogHandler(log.Handler()))
 	exporter, err := newExporter(ctx)
 	if err != nil {
 		return nil, err
@@ -71,28 +80,44 @@ func Start(ctx context.Context, version string, log *slog.Logger) (*Telemetry, e
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, errors.Join(fmt.Errorf("the variables OTEL_…: %w", err), exporter.Shutdown(ctx))
 	}
-	// What the SDK complains of goes to standard error unless it has a handler.
-	otel.SetErrorHandler(&complaints{log: log, now: time.Now})
-	otel.SetLogger(logr.FromSlogHandler(log.Handler()))
 	return New(sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(source)),
 		autoprop.NewTextMapPropagator()), nil
+}
+
+// Check reports what is wrong with the variables, where they ask for traces. It connects to
+// nothing. An error shows no address and no header: those may hold secrets, and the SDK
+// would write what it cannot read into the log.
+func Check(getenv func(string) string) error {
+	if !Asked(getenv) {
+		return nil
+	}
+	if name := getenv("OTEL_TRACES_EXPORTER"); !slices.Contains([]string{"", "otlp", "console"}, name) {
+		return fmt.Errorf("OTEL_TRACES_EXPORTER=%s is not known: use otlp, console or none", name)
+	}
+	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"} {
+		if protocol := getenv(prefix + "PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
+			return fmt.Errorf("%sPROTOCOL=%s is not known: traces are sent by http/protobuf, which collectors take on port 4318",
+				prefix, protocol)
+		}
+		if _, err := url.Parse(getenv(prefix + "ENDPOINT")); err != nil {
+			return fmt.Errorf("%sENDPOINT is no URL: write it as http://host:4318", prefix)
+		}
+		for header := range strings.SplitSeq(getenv(prefix+"HEADERS"), ",") {
+			name, value, pair := strings.Cut(header, "=")
+			_, err := url.PathUnescape(value)
+			if strings.TrimSpace(header) != "" && (!pair || err != nil || !httpguts.ValidHeaderFieldName(strings.TrimSpace(name))) {
+				return fmt.Errorf("%sHEADERS is no list of name=value,name=value with special characters escaped", prefix)
+			}
+		}
+	}
+	return nil
 }
 
 // newExporter returns what the variables name: OTLP over HTTP, which reads its own
 // variables, or the console.
 func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
-	switch name := os.Getenv("OTEL_TRACES_EXPORTER"); name {
-	case "", "otlp":
-	case "console":
+	if os.Getenv("OTEL_TRACES_EXPORTER") == "console" {
 		return stdouttrace.New()
-	default:
-		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER=%s is not known: use otlp, console or none", name)
-	}
-	for _, variable := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
-		if protocol := os.Getenv(variable); protocol != "" && protocol != "http/protobuf" {
-			return nil, fmt.Errorf("%s=%s is not known: traces are sent by http/protobuf, which collectors take on port 4318",
-				variable, protocol)
-		}
 	}
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {

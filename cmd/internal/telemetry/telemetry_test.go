@@ -254,3 +254,30 @@ func TestJobs(t *testing.T) {
 		}
 	}
 }
+
+// TestCheck: variables that make no sense are an error that shows no address and no header.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for text, wrong := range map[string]bool{
+		"":                                 false,
+		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc": false, // asks for nothing
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://a:4318 OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20sesame,b=c": false,
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://a:4317 OTEL_EXPORTER_OTLP_PROTOCOL=grpc":                             true,
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://a:4317 OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=grpc":                      true,
+		"OTEL_TRACES_EXPORTER=zipkin":                                            true,
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://someone:ses%ame@a":                   true,
+		"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_HEADERS=sesame":            true,
+		"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_HEADERS=api:key=sesame":    true,
+		"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_TRACES_HEADERS=a=ses%zame": true,
+	} {
+		variables := map[string]string{}
+		for variable := range strings.FieldsSeq(text) {
+			name, value, _ := strings.Cut(variable, "=")
+			variables[name] = value
+		}
+		err := telemetry.Check(func(name string) string { return variables[name] })
+		if (err != nil) != wrong || err != nil && (strings.Contains(err.Error(), "ses") || !strings.Contains(err.Error(), "OTEL_")) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

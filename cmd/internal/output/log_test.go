@@ -1,0 +1,32 @@
+package output_test
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"partnerapi/cmd/internal/output"
+)
+
+// TestLogHoldsNoSecrets: no line of the log has an API key or the password of a URL, wherever
+// it stands.
+func TestLogHoldsNoSecrets(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"text", "json"} {
+		var text strings.Builder
+		log := output.NewLog(&text, slog.LevelInfo, format)
+		for _, secret := range []string{
+			"papi_00abcdefsesameSESAME0123456789", "https://someone:sesame@proxy.example.com:3128", "smtp://:ses/am@e@sesame@mail.example.com/x",
+		} {
+			log.Info("at "+secret, "to", secret, "error", errors.New("invalid proxy address \""+secret+"\": no"))
+		}
+		if said := text.String(); strings.Contains(said, "sesame") || !strings.Contains(said, "https://someone:xxxxx@proxy.example.com:3128") ||
+			!strings.Contains(said, "papi_00abcdef…") {
+			t.Error(said)
+		}
+	}
+	if got := output.WithoutSecrets("http://127.0.0.1 and a@example.com"); got != "http://127.0.0.1 and a@example.com" {
+		t.Error(got)
+	}
+}
