@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -41,6 +43,9 @@ type redisClient struct {
 	pool    *redis.Pool
 	breaker *gobreaker.CircuitBreaker[struct{}]
 	connect time.Duration // how long a call waits for a place in the pool
+	// refuses says that Redis took no writes when it was last asked to: a write comes before
+	// each call then, so that Redis is away for those too that only read.
+	refuses atomic.Bool
 	// observe gets how long each call took that the breaker let through, and its
 	// error. It is set before the client is used by several.
 	observe func(time.Duration, error)
@@ -51,10 +56,6 @@ type redisClient struct {
 func openRedis(ctx context.Context, address string) (*redisClient, error) {
 	at, err := parseRedisURL(address)
 	if err != nil {
-		var quoting *url.Error // the whole address, its password too
-		if errors.As(err, &quoting) {
-			err = quoting.Err
-		}
 		return nil, fmt.Errorf("--redis-url: %w", err)
 	}
 	c := &redisClient{address: at.address, connect: at.connect, breaker: newBreaker(), observe: func(time.Duration, error) {}}
@@ -65,7 +66,11 @@ func openRedis(ctx context.Context, address string) (*redisClient, error) {
 				*fresh = true
 			}
 			// Each step has a bound of its own, in the options.
-			return redis.DialContext(context.WithoutCancel(ctx), at.network, at.address, at.options()...)
+			conn, err := redis.DialContext(context.WithoutCancel(ctx), at.network, at.address, at.options()...)
+			if err != nil {
+				return nil, err
+			}
+			return &primaryConn{Conn: conn}, nil
 		},
 	}
 	if err := c.do(ctx, "PING"); err != nil {
@@ -75,13 +80,22 @@ func openRedis(ctx context.Context, address string) (*redisClient, error) {
 }
 
 // probeRedis says for doctor whether a Redis can be used.
-func probeRedis(ctx context.Context, url string) (at string, scripts, err error) {
+func probeRedis(ctx context.Context, url string) (at string, written, err error) {
 	client, err := openRedis(ctx, url)
 	if err != nil {
 		return "", nil, err
 	}
 	defer client.Close()
-	return client.address, client.do(ctx, "EVAL", "return 1", 0), nil
+	return client.address, client.write(ctx), nil
+}
+
+// write tries a write: Redis may answer and take none.
+func (c *redisClient) write(ctx context.Context) error { return c.Use(ctx, tryWrite) }
+
+// tryWrite counts as budgets do, under a name of its own.
+func tryWrite(conn redis.Conn) error {
+	_, err := addToBudget.Do(conn, "partnerapi/budget:probe/"+rand.Text(), 1, redisWait.Milliseconds())
+	return err
 }
 
 // freshConnection is the key of a context's *bool, which becomes true where a
@@ -100,11 +114,12 @@ type redisAddress struct {
 
 // parseRedisURL reads redis://user:password@host:port/database, the same with
 // rediss:// for TLS, or unix://user:password@/path, and the parameters that set
-// accepts. An error may be a *url.Error, which quotes the URL.
+// accepts. An error shows nothing that may be of the password.
 func parseRedisURL(text string) (*redisAddress, error) {
 	u, err := url.Parse(text)
-	if err != nil {
-		return nil, err
+	if err != nil { // which would show the password
+		return nil, errors.New("it cannot be read: write it as redis://user:password@host:port/database, with special " +
+			"characters escaped")
 	}
 	a := &redisAddress{connect: redisWait, read: redisWait, write: redisWait, connections: 10 * runtime.GOMAXPROCS(0)}
 	a.user = u.User.Username()
@@ -115,7 +130,7 @@ func parseRedisURL(text string) (*redisAddress, error) {
 		a.network, a.address = "tcp", net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
 		if database := strings.Trim(u.Path, "/"); database != "" {
 			if a.database, err = strconv.Atoi(database); err != nil {
-				return nil, fmt.Errorf("%q is no number of a database", database)
+				return nil, errors.New("the path is no number of a database")
 			}
 		}
 	case "unix":
@@ -192,7 +207,18 @@ func (c *redisClient) Close() error { return c.pool.Close() }
 func (c *redisClient) Use(ctx context.Context, fn func(redis.Conn) error) error {
 	_, err := c.breaker.Execute(func() (struct{}, error) {
 		begun := time.Now()
-		err := c.lend(ctx, fn)
+		err := c.lend(ctx, func(conn redis.Conn) error {
+			if c.refuses.Load() {
+				if err := tryWrite(conn); err != nil {
+					return err
+				}
+				c.refuses.Store(false)
+			}
+			return fn(conn)
+		})
+		if answer, ok := errors.AsType[redis.Error](err); ok && unwritable(answer) {
+			c.refuses.Store(true)
+		}
 		c.observe(time.Since(begun), err)
 		return struct{}{}, err
 	})
@@ -256,10 +282,59 @@ func newBreaker() *gobreaker.CircuitBreaker[struct{}] {
 }
 
 // answered says that an error is an answer: Redis is there, and says no, or has no
-// such value (redis.ErrNil).
+// such value (redis.ErrNil). One that says that it takes no writes is none: it is as good as
+// away.
 func answered(err error) bool {
 	var answer redis.Error
-	return errors.As(err, &answer) || errors.Is(err, redis.ErrNil)
+	return errors.As(err, &answer) && !unwritable(answer) || errors.Is(err, redis.ErrNil)
+}
+
+// unwritable says that Redis refuses writes, or everything, in the state that it is in: as
+// a replica, without memory or without a disk that takes its snapshots, while it loads.
+// Scripts of Redis 6 and older have the code within the text.
+func unwritable(answer redis.Error) bool {
+	for _, code := range []string{"READONLY", "OOM", "MISCONF", "NOREPLICAS", "LOADING", "MASTERDOWN", "CLUSTERDOWN"} {
+		if strings.HasPrefix(string(answer), code+" ") || strings.Contains(string(answer), "-"+code+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+// primaryConn is a connection that its pool closes when it led to a server that became a
+// replica: the next one is made to the address anew, where the primary may be by then.
+type primaryConn struct {
+	redis.Conn
+	replica error // what it answered; nil while it takes writes
+}
+
+// Do runs a command.
+func (c *primaryConn) Do(command string, args ...any) (any, error) {
+	reply, err := c.Conn.Do(command, args...)
+	return reply, c.noted(err)
+}
+
+// DoContext runs a command.
+func (c *primaryConn) DoContext(ctx context.Context, command string, args ...any) (any, error) {
+	reply, err := redis.DoContext(c.Conn, ctx, command, args...)
+	return reply, c.noted(err)
+}
+
+// ReceiveContext reads an answer.
+func (c *primaryConn) ReceiveContext(ctx context.Context) (any, error) {
+	reply, err := redis.ReceiveContext(c.Conn, ctx)
+	return reply, c.noted(err)
+}
+
+// Err is why the connection is of no use any more.
+func (c *primaryConn) Err() error { return cmp.Or(c.replica, c.Conn.Err()) }
+
+func (c *primaryConn) noted(err error) error {
+	var answer redis.Error
+	if errors.As(err, &answer) && strings.Contains(string(answer), "READONLY ") {
+		c.replica = err
+	}
+	return err
 }
 
 // redisBudgets counts requests for all replicas; see ginop.Store.

@@ -14,7 +14,7 @@ import (
 // redisProbe is how long Redis may take to say that it is there.
 const redisProbe = time.Second
 
-// redisMetrics times the calls to Redis, and collects whether it is there.
+// redisMetrics times the calls to Redis, and collects whether it can be used.
 type redisMetrics struct {
 	client  *redisClient
 	seconds *prometheus.HistogramVec
@@ -24,7 +24,7 @@ type redisMetrics struct {
 	at time.Time // when it was asked
 }
 
-var redisUpDesc = figures.Describe("redis_up", "1 where Redis answered, else 0.")
+var redisUpDesc = figures.Describe("redis_up", "1 where Redis answered and took a write, else 0.")
 
 // newRedisMetrics watches a client of openRedis.
 func newRedisMetrics(client *redisClient, r prometheus.Registerer) {
@@ -50,7 +50,7 @@ func (m *redisMetrics) Collect(to chan<- prometheus.Metric) {
 		ctx, cancel := context.WithTimeout(context.Background(), redisProbe)
 		defer cancel()
 		m.up = 0
-		if m.client.do(ctx, "PING") == nil {
+		if m.client.write(ctx) == nil {
 			m.up = 1
 		}
 		m.at = time.Now()
