@@ -26,9 +26,8 @@ func (d *DB) FixCell(ctx context.Context, c domain.Cell) (is domain.Cell, err er
 				if _, err := pg.Exec(ctx, d, "bound waits", pg.SQL("SET LOCAL lock_timeout = '"+pg.LockTimeout+"'")); err != nil {
 					return err
 				}
-				_, err := pg.Exec(ctx, d, "fix the cell", pg.SQL(`
-					INSERT INTO cell (number, count) SELECT ?0, ?1 WHERE ?0 = 0 OR NOT EXISTS (SELECT FROM partners)
-					ON CONFLICT DO NOTHING`, c.Number, c.Count))
+				_, err := pg.Exec(ctx, d, "fix the cell", pg.SQL(
+					"INSERT INTO cell (number, count) SELECT ?, ? WHERE ? ON CONFLICT DO NOTHING", c.Number, c.Count, mayBecome(c)))
 				return err
 			})
 		})
@@ -37,6 +36,24 @@ func (d *DB) FixCell(ctx context.Context, c domain.Cell) (is domain.Cell, err er
 		return is, err
 	}
 	return d.Cell(ctx)
+}
+
+// mayBecome is the condition that a database of no cell may become that of one.
+func mayBecome(c domain.Cell) pg.Query {
+	return pg.SQL("(?::int = 0 OR NOT EXISTS (SELECT FROM partners))", c.Number)
+}
+
+// BecomesCell returns which cell FixCell would return for one, and changes nothing.
+func (d *DB) BecomesCell(ctx context.Context, c domain.Cell) (domain.Cell, error) {
+	is, err := d.Cell(ctx)
+	if err != nil || is.Count > 1 || c.Count == 1 {
+		return is, err
+	}
+	may, err := pg.One[bool](ctx, d, "ask whether the database may become the cell's", pg.SQL("SELECT ?", mayBecome(c)))
+	if may {
+		is = c
+	}
+	return is, err
 }
 
 // StrayKey is a key that lives in this cell and names another one.

@@ -10,13 +10,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/emersion/go-smtp"
 
 	"partnerapi/db/dbtest"
@@ -101,13 +104,13 @@ func TestDoctorIsContent(t *testing.T) {
 		"--report-store=file://" + filepath.Join(dir, "files"),
 	}
 	for name, f := range examined(t, 0, args...) {
-		if f.Status != "ok" && name != "data directory" && name != "connections" { // of the machine
+		if f.Status != "ok" && !slices.Contains([]string{"data directory", "connections", "durability"}, name) { // of the machine
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
 	lines := must(t, append([]string{"doctor"}, args...)...)
-	if n := strings.Count(lines, "\n"); n != 22 || !strings.Contains(lines, "\nok    redis ") {
-		t.Errorf("%d lines for 22 checks:\n%s", n, lines)
+	if n := strings.Count(lines, "\n"); n != 24 || !strings.Contains(lines, "\nok    redis ") {
+		t.Errorf("%d lines for 24 checks:\n%s", n, lines)
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "files")); err != nil || len(left) != 0 {
 		t.Errorf("the store keeps %v (%v)", left, err)
@@ -128,8 +131,13 @@ func TestDoctorFindsFlags(t *testing.T) {
 		"--report-font=/nowhere/font.ttf":                   "--report-font",
 		"--trusted-proxies=proxy":                           "--trusted-proxies",
 		"--workers=0":                                       "--workers",
+		"--public-url=https://someone:sesame@example.com":   "--public-url",
+		"--public-url=https://someone:ses ame@example.com":  "--public-url",
+		"--metrics-listen=127.0.0.1:8080":                   "--metrics-listen",
+		"--report-store=s3://store?endpoint=https%3A%2F%2Fsomeone%3Asesame%40example.com&token=sesame": "--report-store",
+		"--smtp-url=smtp://someone:12/sesame@mail.example.com":                                         "--smtp-url",
 	} {
-		found := examined(t, 1, databaseFlag(t), "--data-dir="+t.TempDir(), flag)
+		found := examined(t, 1, databaseFlag(t), "--data-dir="+t.TempDir(), "--listen=127.0.0.1:8080", flag)
 		wants(t, found["flags"], "fail", word)
 	}
 }
@@ -140,6 +148,9 @@ func TestDoctorFindsDatabase(t *testing.T) {
 		"postgres://someone:sesame@" + closedPort + "/x":                "refused",
 		"postgres://someone:ses%61me@127.0.0.1:port/x":                  "database URL",
 		strings.Replace(dbtest.URL(t, tablesSchema), "@", "sesame@", 1): "password",
+		"host=127.0.0.1 port=1 user=someone password=sesame dbname=x":   "refused",
+		"host=127.0.0.1 port=one user=someone password = sesame":        "database URL",
+		"postgresq://someone:sesame@127.0.0.1/x?sslmode=disable":        "database URL",
 	} {
 		found := examined(t, 1, "--database-url="+address, "--data-dir="+t.TempDir())
 		wants(t, found["database"], "fail", word, "--database-url")
@@ -203,6 +214,37 @@ func TestDoctorFindsConnectionsAndClock(t *testing.T) {
 	flag, dir := databaseFlag(t), "--data-dir="+t.TempDir()
 	wants(t, examined(t, 1, flag, dir, "--connections=1000")["connections"], "fail", "serve may open 10", "--connections")
 
+}
+
+// TestDoctorFindsTimeouts: what the role's settings cut off is named.
+func TestDoctorFindsTimeouts(t *testing.T) {
+	t.Parallel()
+	flag, dir := databaseFlag(t), "--data-dir="+t.TempDir()
+	wants(t, examined(t, 0, flag, dir)["timeouts"], "ok")
+	with := flag + map[bool]string{true: "&", false: "?"}[strings.Contains(flag, "?")] + "options=" +
+		url.QueryEscape("-c statement_timeout=30s -c lock_timeout=5s -c idle_session_timeout=1h -c synchronous_commit=off")
+	found := examined(t, 0, strings.ReplaceAll(with, "+", "%20"), dir)
+	wants(t, found["timeouts"], "warn", "statement_timeout = 30s", "lock_timeout = 5s", "idle_session_timeout = 1h", "ALTER ROLE")
+	wants(t, found["durability"], "warn", "synchronous_commit = off")
+}
+
+// TestDoctorFindsCell: a cell that serve would refuse is a failure, by the same check.
+func TestDoctorFindsCell(t *testing.T) {
+	t.Parallel()
+	flag, dir := databaseFlag(t), "--data-dir="+t.TempDir()
+	wants(t, examined(t, 0, flag, dir, "--cell=02", "--cell-count=4")["cell"], "ok", "02")
+	must(t, "partners", "create", "Northlight", flag)
+	wants(t, examined(t, 1, flag, dir, "--cell=02", "--cell-count=4")["cell"], "fail", "has partners", "--cell")
+	wants(t, examined(t, 0, flag, dir, "--cell=00", "--cell-count=4")["cell"], "ok", "00")
+	refused(t, 1, []string{"serve", "--listen=127.0.0.1:0", flag, dir, "--cell=02", "--cell-count=4"}, "has partners")
+}
+
+// TestDoctorFindsTraces is not parallel: it sets variables.
+func TestDoctorFindsTraces(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317")
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+	flag, dir := databaseFlag(t), "--data-dir="+t.TempDir()
+	wants(t, examined(t, 1, flag, dir)["flags"], "fail", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "http/protobuf")
 }
 
 func TestDoctorFindsEncryptionKey(t *testing.T) {
@@ -274,6 +316,15 @@ func TestDoctorFindsEdge(t *testing.T) {
 	wants(t, examined(t, 0, flag, dir)["metrics"], "ok", "this machine only")
 
 	wants(t, examined(t, 1, flag, dir, "--redis-url=redis://:sesame@"+closedPort)["redis"], "fail", "refused", "--redis-url")
+	replica := miniredis.RunT(t)
+	replica.Server().SetPreHook(func(c *server.Peer, command string, _ ...string) bool {
+		if !strings.HasPrefix(command, "EVAL") {
+			return false
+		}
+		c.WriteError(refusing[0])
+		return true
+	})
+	wants(t, examined(t, 1, flag, dir, "--redis-url=redis://"+replica.Addr())["redis"], "fail", "READONLY", "primary", "--redis-url")
 	wants(t, examined(t, 1, flag, dir, "--redis-url=redis://:ses%61me@127.0.0.1/many")["redis"], "fail", "--redis-url")
 	locked := miniredis.RunT(t)
 	locked.RequireAuth("open")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/config"
 )
 
 // listenMetrics takes the address of the metrics; nil where they have none of
@@ -19,11 +19,7 @@ func (c serveCmd) listenMetrics() (net.Listener, error) {
 	if c.MetricsListen == "" {
 		return nil, nil
 	}
-	listener, err := net.Listen("tcp", c.MetricsListen)
-	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w (choose another with --metrics-listen)", c.MetricsListen, err)
-	}
-	return listener, nil
+	return config.Listen("--metrics-listen", c.MetricsListen)
 }
 
 // showMetrics adds the metrics to the API, where they have no address of their

@@ -54,9 +54,9 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	gc.Relax()
 	// The port is taken first: a second service on the same address says so at
 	// once, and does not touch the data.
-	listener, err := net.Listen("tcp", c.Listen)
+	listener, err := config.Listen("--listen", c.Listen)
 	if err != nil {
-		return fmt.Errorf("cannot listen on %s: %w (choose another with --listen)", c.Listen, err)
+		return err
 	}
 	defer listener.Close()
 	c.Listen = listener.Addr().String() // with the port, where any was asked for

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -189,11 +188,7 @@ func (c workCmd) listen() (net.Listener, error) {
 	if c.Listen == "" {
 		return nil, nil
 	}
-	listener, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w (choose another with --listen)", c.Listen, err)
-	}
-	return listener, nil
+	return config.Listen("--listen", c.Listen)
 }
 
 // watch serves health and metrics of a process that serves no API.

@@ -60,6 +60,26 @@ func ReadRole(ctx context.Context, d *db.DB) (Role, error) {
 			), '') AS denied`))
 }
 
+// Settings are those of the server and the role that lose data or work.
+type Settings struct {
+	// Unsafe are the settings with which a commit may be lost, as name = value; empty for
+	// none.
+	Unsafe string
+	// Timeouts are those that end statements, transactions or sessions, in the same form.
+	Timeouts string
+}
+
+// ReadSettings reads the settings of the role's sessions.
+func ReadSettings(ctx context.Context, d *db.DB) (Settings, error) {
+	return pg.One[Settings](ctx, d, "read the server's settings", pg.SQL(`
+		SELECT coalesce(string_agg(said, ', ' ORDER BY name) FILTER (WHERE
+				name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off'
+				OR name = 'synchronous_commit' AND setting = 'local' AND current_setting('synchronous_standby_names') <> ''), '') AS unsafe,
+			coalesce(string_agg(said, ', ' ORDER BY name) FILTER (WHERE setting <> '0' AND name IN ('statement_timeout', 'lock_timeout',
+				'transaction_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout')), '') AS timeouts
+		FROM (SELECT name, setting, name || ' = ' || current_setting(name) AS said FROM pg_settings) AS all_settings`))
+}
+
 // ClockAhead is how far the server's clock is ahead of this machine's, and how far
 // the real difference may be from that: half the time that the answer took.
 func ClockAhead(ctx context.Context, d *db.DB) (ahead, doubt time.Duration, err error) {

@@ -3,6 +3,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"partnerapi/cmd/internal/database"
@@ -31,6 +32,9 @@ type ServeFlags struct {
 
 // Check refuses flags that no service could run with.
 func (c ServeFlags) Check() error {
+	if c.MetricsListen != "" && c.MetricsListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
+		return fmt.Errorf("--metrics-listen: %s is the address of --listen; give another one", c.MetricsListen)
+	}
 	if c.Drain < 0 {
 		return fmt.Errorf("--drain: %v is below 0", c.Drain)
 	}

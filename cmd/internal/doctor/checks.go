@@ -13,6 +13,7 @@ import (
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/figures"
+	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
 )
@@ -20,7 +21,7 @@ import (
 // checkFlags reads what the flags say, as serve does at its start.
 func (e *examination) checkFlags(ctx context.Context) finding {
 	const mend = "correct the flag, or the variable PARTNERAPI_ with its name"
-	if err := e.Check(); err != nil {
+	if err := errors.Join(e.Check(), telemetry.Check(os.Getenv)); err != nil {
 		return fail(mend, err)
 	}
 	return bounded(ctx, mend, func() finding {
@@ -39,19 +40,21 @@ func (e *examination) checkWebhooks(context.Context) finding {
 	return pass("public addresses only")
 }
 
-// checkRedis connects, and runs a script as budgets do.
+// checkRedis connects, and counts as budgets do.
 func (e *examination) checkRedis(ctx context.Context) finding {
 	if e.RedisURL == "" {
 		return pass("none: each process counts budgets for itself (several processes that serve need one)")
 	}
-	at, scripts, err := e.redis(ctx, e.RedisURL)
+	at, written, err := e.redis(ctx, e.RedisURL)
 	switch {
 	case err != nil:
 		return fail("start Redis, or correct --redis-url: serve does not start without it", err)
-	case scripts != nil:
-		return fail("allow this user of Redis to run scripts (EVAL, EVALSHA)", fmt.Errorf("it runs no script: %w", scripts))
+	case written != nil:
+		return fail("give the primary by --redis-url, with room for keys (maxmemory), and a user who may run scripts (EVAL, EVALSHA) "+
+			"on the keys partnerapi/*; meanwhile each process counts budgets for itself",
+			fmt.Errorf("it cannot be written at %s: %w", at, written))
 	}
-	return pass("answers at %s, and runs scripts", at)
+	return pass("answers at %s, and takes writes by scripts", at)
 }
 
 // checkMail connects to the mail server as for a mail, and sends nothing.
@@ -121,7 +124,7 @@ func (e *examination) checkProxies(context.Context) finding {
 	return pass("%v", e.TrustedProxies)
 }
 
-// checkDataDir wants a directory that can be written, with space left.
+// checkDataDir wants a directory that this user can write to and no other, with space left.
 func (e *examination) checkDataDir(ctx context.Context) finding {
 	const mend = "let this user write to it, or name another by --data-dir"
 	return bounded(ctx, mend, func() finding {
@@ -131,6 +134,12 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 		}
 		if err := writable(e.DataDir); err != nil {
 			return fail(mend, err)
+		}
+		open, _ := judgeModes("chmod go-w the data directory, and chmod 700 the folders of mails and reports in it",
+			place{e.DataDir, "write to", 0o022}, place{filepath.Join(e.DataDir, "outbox"), "use", 0o077},
+			place{filepath.Join(e.DataDir, "reports"), "use", 0o077})
+		if open.Status != passed {
+			return open
 		}
 		free, err := figures.FreeBytes(e.DataDir)
 		if err != nil {

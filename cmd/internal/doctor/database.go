@@ -147,6 +147,40 @@ func judgeRole(role doctor.Role) finding {
 	return pass("%s may read and write all tables, and is no superuser", role.Name)
 }
 
+// checkDurability wants what was committed to outlast a crash of the server.
+func (e *examination) checkDurability(ctx context.Context) finding {
+	s, err := doctor.ReadSettings(ctx, e.db)
+	if err != nil {
+		return fail("the role must be able to read pg_settings", err)
+	}
+	return judgeDurability(s)
+}
+
+func judgeDurability(s doctor.Settings) finding {
+	if s.Unsafe != "" {
+		return warn("set them on, in postgresql.conf and for the role: a crash can lose acknowledged writes, or with fsync the database",
+			"%s", s.Unsafe)
+	}
+	return pass("what is committed is on the disk")
+}
+
+// checkTimeouts wants no work to be cut off by the database.
+func (e *examination) checkTimeouts(ctx context.Context) finding {
+	s, err := doctor.ReadSettings(ctx, e.db)
+	if err != nil {
+		return fail("the role must be able to read pg_settings", err)
+	}
+	return judgeTimeouts(s)
+}
+
+func judgeTimeouts(s doctor.Settings) finding {
+	if s.Timeouts != "" {
+		return warn("ALTER ROLE … SET them to 0: the service bounds its own work, and imports, reports and recounts take longer",
+			"the database cuts work off: %s", s.Timeouts)
+	}
+	return pass("none: the database cuts no work off")
+}
+
 // checkMigrations says whether serve will find the tables as it needs them.
 func (e *examination) checkMigrations(ctx context.Context) finding {
 	missing, err := database.Outdated(ctx, e.db, e.env.Tables)
@@ -215,7 +249,7 @@ func judgeClock(ahead, doubt time.Duration) finding {
 // checkCell compares the cell of the database with the one that serve is started as, and
 // names the keys that a router has to know one by one. It says nothing of the one of one.
 func (e *examination) checkCell(ctx context.Context) finding {
-	const mend = "give the --cell and --cell-count of the first start"
+	const mend = "give the --cell and --cell-count of the first start, or an empty database"
 	wanted, err := e.Wanted()
 	if err != nil {
 		return fail(mend, err)
@@ -226,12 +260,16 @@ func (e *examination) checkCell(ctx context.Context) finding {
 		return fail("the role needs SELECT on all tables", err)
 	case is.Count == 1 && wanted.Count == 1:
 		return finding{}
-	case is.Count == 1 && wanted.Number == 0:
+	}
+	becomes, err := e.db.BecomesCell(ctx, wanted)
+	if err != nil {
+		return fail("the role needs SELECT on all tables", err)
+	}
+	if err := database.CheckCell(becomes, wanted); err != nil {
+		return fail(mend, err)
+	}
+	if is.Count == 1 {
 		return pass("serve makes this database cell %s, for good", wanted)
-	case is.Count == 1:
-		return pass("serve makes this database cell %s, for good, if it has no partners", wanted)
-	case is != wanted:
-		return fail(mend, database.CheckCell(is, wanted))
 	}
 	strays, err := e.db.StrayKeys(ctx, is)
 	if err != nil {

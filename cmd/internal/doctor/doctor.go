@@ -58,7 +58,7 @@ func warn(mend, format string, args ...any) finding {
 }
 
 func fail(mend string, err error) finding {
-	return finding{Status: failed, Mend: mend, Found: err.Error()}
+	return finding{Status: failed, Mend: mend, Found: output.WithoutSecrets(err.Error())}
 }
 
 // String is the finding as one line.
@@ -99,8 +99,8 @@ type examination struct {
 }
 
 // TryRedis connects to the Redis at a URL as serve does, and returns its address, and
-// scripts, which is why it does not run scripts as budgets do.
-type TryRedis func(ctx context.Context, url string) (at string, scripts, err error)
+// written, which is why it cannot be written by a script, as budgets are.
+type TryRedis func(ctx context.Context, url string) (at string, written, err error)
 
 // needed is what a check cannot do without. Where that is not there, an earlier
 // check has said why.
@@ -138,6 +138,8 @@ var checks = []check{
 	{"standby", theDatabase, (*examination).checkReplica},
 	{"migrations", theDatabase, (*examination).checkMigrations},
 	{"role", theDatabase, (*examination).checkRole},
+	{"durability", theDatabase, (*examination).checkDurability},
+	{"timeouts", theDatabase, (*examination).checkTimeouts},
 	{"connections", theDatabase, (*examination).checkPool},
 	{"clock", theDatabase, (*examination).checkClock},
 	{"cell", theTables, (*examination).checkCell},

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -40,6 +41,9 @@ func TestJudgements(t *testing.T) {
 	judged(t, judgeClock(-7*time.Second, time.Second), warned, "7s behind", "NTP")
 	judged(t, judgeClock(-7*time.Second, 3*time.Second), passed)
 	judged(t, judgeClock(62*time.Second, time.Second), failed, "1m2s")
+	judged(t, judgeDurability(doctor.Settings{Unsafe: "fsync = off"}), warned, "fsync = off", "crash")
+	judged(t, judgeDurability(doctor.Settings{}), passed)
+	judged(t, judgeTimeouts(doctor.Settings{Timeouts: "lock_timeout = 5s"}), warned, "lock_timeout = 5s", "ALTER ROLE")
 	judged(t, judgeDisk("/data", 99<<20), failed, "99 MiB")
 	judged(t, judgeDisk("/data", 500<<20), warned, "500 MiB")
 }
@@ -114,6 +118,35 @@ func TestDoctorFindsKeyFiles(t *testing.T) {
 	}
 }
 
+// TestDoctorFindsOpenFolders: others must not write to the data directory, nor read mails and
+// reports.
+func TestDoctorFindsOpenFolders(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	outbox := filepath.Join(dir, "outbox")
+	if err := os.Mkdir(outbox, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e := &examination{ServeFlags: config.ServeFlags{Flags: database.Flags{DataDir: dir}}}
+	for _, tt := range []struct {
+		data, outbox os.FileMode
+		status       verdict
+		says         string
+	}{
+		{0o755, 0o700, "", "MiB left"}, {0o775, 0o700, warned, dir + " (mode 0775)"}, {0o777, 0o700, failed, dir + " (mode 0777)"},
+		{0o755, 0o750, warned, outbox + " (mode 0750)"}, {0o755, 0o705, failed, outbox + " (mode 0705)"},
+	} {
+		if err := errors.Join(os.Chmod(dir, tt.data), os.Chmod(outbox, tt.outbox)); err != nil {
+			t.Fatal(err)
+		}
+		found := e.checkDataDir(t.Context())
+		if tt.status == "" { // of the machine
+			tt.status = found.Status
+		}
+		judged(t, found, tt.status, tt.says)
+	}
+}
+
 func TestDoctorFindsMetricsOthersRead(t *testing.T) {
 	t.Parallel()
 	for listen, status := range map[string]verdict{
@@ -134,6 +167,14 @@ func TestDoctorFindsPorts(t *testing.T) {
 	judged(t, e.checkListen(t.Context()), failed, at, "in use", "--listen")
 	e = &examination{ServeFlags: config.ServeFlags{Listen: "127.0.0.1:0", MetricsListen: at}}
 	judged(t, e.checkListen(t.Context()), failed, at, "in use", "--metrics-listen")
+	both, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = both.Close()
+	_, port, _ := net.SplitHostPort(both.Addr().String())
+	e = &examination{ServeFlags: config.ServeFlags{Listen: ":" + port, MetricsListen: "[::]:" + port}}
+	judged(t, e.checkListen(t.Context()), failed, "in use", "--metrics-listen")
 
 	for _, ready := range []bool{true, false} {
 		own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/config"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/cmd/internal/remote"
 	"partnerapi/platform/seal"
@@ -26,12 +27,12 @@ func (e *examination) checkListen(ctx context.Context) finding {
 		if at.address == "" {
 			continue
 		}
-		listener, err := net.Listen("tcp", at.address)
+		listener, err := config.Listen(at.flag, at.address)
 		switch {
 		case err == nil:
-			_ = listener.Close()
+			defer listener.Close() // which serve holds while it takes the next
 			taken = append(taken, at.address)
-		case at.address == e.Listen && errors.Is(err, syscall.EADDRINUSE) && serves(ctx, e.Listen):
+		case at.flag == "--listen" && errors.Is(err, syscall.EADDRINUSE) && serves(ctx, e.Listen):
 			return pass("a service of this kind answers at %s", e.Listen)
 		default:
 			return fail("stop what listens there, or choose another address by "+at.flag, err)
@@ -85,35 +86,51 @@ func judgeMetrics(listen string) finding {
 
 // checkKeyFiles wants the files of encryption keys to be the service's own.
 func (e *examination) checkKeyFiles(context.Context) finding {
+	var places []place
+	for _, file := range append(seal.Files(e.EncryptionKey), e.KeyFile()) {
+		places = append(places, place{file, "use", 0o077})
+	}
+	found, looked := judgeModes("chmod 600 the file; if others had it, partnerapi encryption-key rotate", places...)
+	if found.Status != passed {
+		return found
+	}
+	return pass("%s, for their owner only", output.Counted(looked, "file", "files"))
+}
+
+// place is a file or a folder, and what nobody but its owner is to do with it.
+type place struct {
+	path, doing string
+	forbidden   fs.FileMode
+}
+
+// judgeModes says which places are open to others, and how many there are at all. One that
+// is not there is passed over.
+func judgeModes(mend string, places ...place) (found finding, looked int) {
 	var open []string
-	files := append(seal.Files(e.EncryptionKey), e.KeyFile())
-	status, looked := passed, 0
-	for _, file := range files {
-		about, err := os.Stat(file)
+	status := passed
+	for _, p := range places {
+		about, err := os.Stat(p.path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // which the check of the key says
+		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return fail("let this user read the file of the encryption key", err)
+			return fail("let this user read it", err), looked
 		}
 		looked++
 		switch mode := about.Mode().Perm(); {
-		case mode&0o007 != 0:
-			status, open = failed, append(open, fmt.Sprintf("everybody on this machine may use %s (mode %04o)", file, mode))
-		case mode&0o070 != 0:
+		case mode&p.forbidden&0o007 != 0:
+			status, open = failed, append(open, fmt.Sprintf("everybody on this machine may %s %s (mode %04o)", p.doing, p.path, mode))
+		case mode&p.forbidden&0o070 != 0:
 			if status == passed {
 				status = warned
 			}
-			open = append(open, fmt.Sprintf("its group may use %s (mode %04o)", file, mode))
+			open = append(open, fmt.Sprintf("its group may %s %s (mode %04o)", p.doing, p.path, mode))
 		}
 	}
 	if status == passed {
-		return pass("%s, for their owner only", output.Counted(looked, "file", "files"))
+		return pass("closed to others"), looked
 	}
-	return finding{
-		Status: status, Found: strings.Join(open, "; "),
-		Mend: "chmod 600 the file; if others had it, partnerapi encryption-key rotate",
-	}
+	return finding{Status: status, Found: strings.Join(open, "; "), Mend: mend}, looked
 }
 
 // checkStore writes, reads and deletes a small object in the store of reports. It
