@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -144,6 +145,11 @@ func TestCommandsAreAudited(t *testing.T) {
 	if got := must(t, "audit", flag, "--client=hill", "--since=1h"); !strings.Contains(got, "command "+database.SystemUser()+" (sudo ada)") ||
 		strings.Contains(got, "keys create") || !strings.Contains(got, "client "+client.String()) {
 		t.Errorf("the list is\n%s", got)
+	}
+	for form, args := range map[string][]string{`(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  `: nil, `"at": "\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"`: {"--json"}} {
+		if got := must(t, append([]string{"audit", flag}, args...)...); !regexp.MustCompile(form).MatchString(got) {
+			t.Errorf("%v: no time is of the form %s:\n%s", args, form, got)
+		}
 	}
 	if got := must(t, "audit", "--json", "--since=2199-01-01", flag); got != "[]\n" {
 		t.Errorf("an empty list is %q", got)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -97,6 +98,35 @@ func TestComposeFile(t *testing.T) {
 		if secret := strings.HasSuffix(m[1], "_PASSWORD") || strings.HasSuffix(m[1], "_KEY"); secret && m[2] != "" {
 			t.Errorf(".env.example has a secret: %s", m[0])
 		}
+	}
+}
+
+// TestComposeRole wants the service to have a role that is no superuser, and to believe one
+// network: that of compose.yaml.
+func TestComposeRole(t *testing.T) {
+	var compose struct {
+		Services map[string]struct{ Environment map[string]string }
+		Configs  map[string]struct{ File string }
+		Networks map[string]struct {
+			IPAM struct{ Config []struct{ Subnet string } }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(fileText(t, "compose.yaml")), &compose); err != nil {
+		t.Fatal(err)
+	}
+	superuser := cmp.Or(compose.Services["postgres"].Environment["POSTGRES_USER"], "postgres") // as the image has it
+	role := regexp.MustCompile(`^postgres://(\w+):\$\{(\w+)`).FindStringSubmatch(compose.Services["serve"].Environment["PARTNERAPI_DATABASE_URL"])
+	if role == nil || role[1] == superuser || role[2] == "POSTGRES_PASSWORD" {
+		t.Errorf("the service's role is %q, the superuser %s", role, superuser)
+	}
+	made := fileText(t, compose.Configs["role"].File)
+	if !strings.Contains(made, "CREATE ROLE "+role[1]+" LOGIN PASSWORD") || !strings.Contains(made, "OWNER "+role[1]) ||
+		strings.Contains(made, " SUPERUSER") {
+		t.Errorf("the role is made by\n%s", made)
+	}
+	trusted := regexp.MustCompile(`(?m)^PARTNERAPI_TRUSTED_PROXIES=(.*)$`).FindStringSubmatch(fileText(t, ".env.example"))
+	if ranges := compose.Networks["default"].IPAM.Config; len(ranges) != 1 || trusted[1] != ranges[0].Subnet {
+		t.Errorf("%s is trusted, and the network is %v", trusted, ranges)
 	}
 }
 

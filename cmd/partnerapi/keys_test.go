@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"regexp"
 	"strings"
@@ -49,6 +50,46 @@ func TestKeyLife(t *testing.T) {
 	serving(t, flag).get("/v2/clients", key).want(http.StatusUnauthorized)
 	refused(t, 1, []string{"keys", "revoke", flag, prefix(key)}, prefix(key), "keys list")
 	refused(t, 1, []string{"keys", "revoke", flag, "pk_unknown0"}, "pk_unknown0", "keys list")
+}
+
+// TestMadeInJSON: what partners create, keys create and version print can be read by programs.
+func TestMadeInJSON(t *testing.T) {
+	t.Parallel()
+	flag := databaseFlag(t)
+	var partner struct{ ID, Name string }
+	var key struct {
+		Key, Prefix, Name string
+		PartnerID         string `json:"partner_id"`
+		Scopes            []string
+		ExpiresAt         *string `json:"expires_at"`
+	}
+	var program struct {
+		Version, Commit string
+		BuiltWith       string `json:"built_with"`
+		Serves          []string
+	}
+	for value, args := range map[any][]string{
+		&partner: {"partners", "create", flag, "Acme", "--json"},
+		&program: {"version", "--json"},
+	} {
+		if err := json.Unmarshal([]byte(must(t, args...)), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := must(t, "keys", "create", flag, "--name=sync", "--clients=all", "--scopes=read,write", "--expires=2199-01-31", "--json")
+	if err := json.Unmarshal([]byte(text), &key); err != nil {
+		t.Fatal(err)
+	}
+	if partner.Name != "Acme" || !strings.Contains(must(t, "partners", "list", flag), partner.ID) || partner.ID != key.PartnerID {
+		t.Errorf("the partner is %+v", partner)
+	}
+	if !wholeKey.MatchString(key.Key+"\n") || key.Prefix != prefix(key.Key) || key.Name != "sync" || len(key.Scopes) != 2 ||
+		*key.ExpiresAt != "2199-01-31T00:00:00.000000Z" {
+		t.Errorf("the key is %+v", key)
+	}
+	if program.Version != version || program.Commit == "" || program.BuiltWith == "" || len(program.Serves) == 0 {
+		t.Errorf("the version is %+v", program)
+	}
 }
 
 func TestKeyScopesAndExpiry(t *testing.T) {

@@ -9,26 +9,49 @@ import (
 	"strings"
 
 	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/output"
 	"partnerapi/v2/op"
 )
 
-type versionCmd struct{}
+type versionCmd struct {
+	JSON bool `name:"json" env:"-" help:"Print JSON."`
+}
 
 // Run prints the version.
-func (versionCmd) Run(s cli.Env) error {
+func (c versionCmd) Run(s cli.Env) error {
+	if c.JSON {
+		return output.JSON(s.Out, versionNow())
+	}
 	_, err := io.WriteString(s.Out, versionText())
 	return err
 }
 
-// versionText says what this program is: its version, its commit, what it was built
-// with, and what it serves.
-func versionText() string {
-	serves := "v2, releases " + strings.Join(op.Release(0).Values(), ", ")
-	for _, e := range extensions {
-		serves += "; " + e.Name
+// versionLine is what this program is: its version, its commit, what it was built with, and
+// what it serves.
+type versionLine struct {
+	Version   string   `json:"version"`
+	Commit    string   `json:"commit"`
+	BuiltWith string   `json:"built_with"`
+	Serves    []string `json:"serves"`
+}
+
+func versionNow() versionLine {
+	v := versionLine{
+		Version: version, Commit: cmp.Or(builtFrom(), "unknown"),
+		BuiltWith: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
+		Serves:    []string{"v2, releases " + strings.Join(op.Release(0).Values(), ", ")},
 	}
-	return fmt.Sprintf("partnerapi %s\ncommit: %s\nbuilt with: %s %s/%s\nserves: %s\n",
-		version, cmp.Or(builtFrom(), "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH, serves)
+	for _, e := range extensions {
+		v.Serves = append(v.Serves, e.Name)
+	}
+	return v
+}
+
+// versionText is versionLine for people.
+func versionText() string {
+	v := versionNow()
+	return fmt.Sprintf("partnerapi %s\ncommit: %s\nbuilt with: %s\nserves: %s\n",
+		v.Version, v.Commit, v.BuiltWith, strings.Join(v.Serves, "; "))
 }
 
 // builtFrom is the commit that the program was built from; empty where that is not

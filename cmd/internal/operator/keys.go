@@ -31,6 +31,7 @@ type Partners struct {
 type createPartnerCmd struct {
 	database.Flags
 	Name string `arg:"" help:"The partner's name."`
+	JSON bool   `name:"json" env:"-" help:"Print JSON: the partner's id and name."`
 }
 
 // Validate refuses a name that is none.
@@ -61,9 +62,18 @@ func (c createPartnerCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
+		if c.JSON {
+			return output.JSON(s.Out, madePartner{id, c.Name})
+		}
 		_, err = fmt.Fprintln(s.Out, id)
 		return err
 	})
+}
+
+// madePartner is a new partner as the command prints it in JSON.
+type madePartner struct {
+	ID   domain.PartnerID `json:"id"`
+	Name string           `json:"name"`
 }
 
 type listPartnersCmd struct {
@@ -111,6 +121,7 @@ type createKeyCmd struct {
 	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"What the key may do."`
 	From    []string       `env:"-" placeholder:"CIDR,…" help:"The networks or addresses that the key may be used from, up to 100. Default: all."`
 	Expires string         `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
+	JSON    bool           `name:"json" env:"-" help:"Print JSON: the key, its prefix, and what it is for."`
 }
 
 // Validate refuses a name, scopes, ids and a date that are none.
@@ -144,9 +155,24 @@ func (c createKeyCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
+		if c.JSON {
+			return output.JSON(s.Out, madeKey{
+				key, domain.APIKeyPrefix(key), wanted.Name, wanted.Partner, wanted.Scopes, domain.MaybeAt(wanted.ExpiresAt),
+			})
+		}
 		_, err = fmt.Fprintln(s.Out, key)
 		return err
 	})
+}
+
+// madeKey is a new key as the command prints it in JSON.
+type madeKey struct {
+	Key       string           `json:"key"`
+	Prefix    string           `json:"prefix"`
+	Name      string           `json:"name"`
+	PartnerID domain.PartnerID `json:"partner_id"`
+	Scopes    []domain.Scope   `json:"scopes"`
+	ExpiresAt *domain.Time     `json:"expires_at"`
 }
 
 // keyFields are the names of what is set of a new key.
