@@ -136,26 +136,37 @@ func (f *Facade) YAML() ([]byte, error) {
 // openDocument serves v1's document, as it is before and after the end of v1 is
 // announced.
 func (f *Facade) openDocument(s *ginop.Surface) error {
-	var documents [2][]byte
+	serving := f.DocumentHandler
+	if serving == nil {
+		serving = unaddressed
+	}
+	var documents [2]http.Handler
 	for i, announced := range [2]bool{false, true} {
 		document, err := f.document(announced)
-		if err == nil {
-			document.Servers[0].URL = f.SampleBase + document.Servers[0].URL
-			documents[i], err = openapi.YAML(document)
-		}
 		if err != nil {
 			return err
 		}
+		document.Servers[0].URL = f.SampleBase + document.Servers[0].URL
+		source, err := openapi.YAML(document)
+		if err != nil {
+			return err
+		}
+		documents[i] = serving("application/yaml", source)
 	}
-	s.OpenAsOf("/openapi.yaml", "application/yaml", func(r *http.Request) []byte {
+	s.Open("/openapi.yaml", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		document := documents[0]
 		if f.retirement().Announcement != nil {
 			document = documents[1]
 		}
-		if f.Addressed == nil {
-			return document
-		}
-		return f.Addressed(document, r)
-	})
+		document.ServeHTTP(w, r)
+	}))
 	return nil
+}
+
+// unaddressed answers with a document as it is.
+func unaddressed(contentType string, source []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		_, _ = w.Write(source) // the caller may have hung up
+	})
 }

@@ -34,10 +34,10 @@ type Config struct {
 	// Release is the one that v2's public edge serves: which successors can be
 	// followed. What v1 itself calls does not depend on it.
 	Release op.Release
-	// SampleBase begins the server of the document that is served; Addressed puts what
-	// the caller knows the service by in its place. nil leaves the document as it is.
-	SampleBase string
-	Addressed  func(document []byte, r *http.Request) []byte
+	// SampleBase begins the server of the document that is served; DocumentHandler answers with
+	// it, and with what the caller knows the service by in that place. nil answers with it as it is.
+	SampleBase      string
+	DocumentHandler func(contentType string, source []byte) http.Handler
 	// Plain leaves the links to successors out, for the measurement of what they cost.
 	Plain bool
 	// Lifecycle returns how far the retirement of v1 is; nil is on for all, and

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/klauspost/compress/gzhttp"
 	"golang.org/x/net/html"
 
 	"partnerapi/platform/site"
@@ -87,9 +89,46 @@ func TestDocumentsAddressed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := document.Servers[0].URL; got != tt.base+path[:3] || w.Header().Get("Cache-Control") != "no-store" {
+			if got := document.Servers[0].URL; got != tt.base+path[:3] || w.Header().Get("Cache-Control") != "private, no-cache" {
 				t.Errorf("%s of %s: the server is %s, %v", path, tt.host, got, w.Header())
 			}
+		}
+	}
+}
+
+// TestInventedAddresses: whoever asks for a document by ever new Hosts is sent it as it is
+// after a while, and by nobody compressed; who has it is told so.
+func TestInventedAddresses(t *testing.T) {
+	t.Parallel()
+	h := documentsOnly(t)
+	for _, path := range []string{
+		"/v2/openapi.json", "/v2/openapi.yaml", "/llms.txt", "/", "/docs", "/docs/guide/errors", "/docs/guide/errors.md",
+	} {
+		plain := 0
+		for i := range 25 {
+			r, w := httptest.NewRequest(http.MethodGet, path, nil), httptest.NewRecorder()
+			r.Host = fmt.Sprintf("h%d.example", i)
+			r.Header.Set("Accept-Encoding", "gzip")
+			h.ServeHTTP(w, r)
+			if w.Header().Get("Content-Encoding") == "" {
+				plain++
+				if !strings.Contains(w.Body.String(), "http://"+r.Host) {
+					t.Errorf("%s does not name %s", path, r.Host)
+				}
+			}
+			if leaked := w.Header().Get(gzhttp.HeaderNoCompression); leaked != "" {
+				t.Errorf("%s: the header for the compression is sent: %s", path, leaked)
+			}
+
+			etag := w.Header().Get("ETag")
+			r.Header.Set("If-None-Match", etag)
+			w = httptest.NewRecorder()
+			if h.ServeHTTP(w, r); etag == "" || w.Code != http.StatusNotModified || w.Body.Len() != 0 {
+				t.Errorf("%s with the ETag %q: status %d", path, etag, w.Code)
+			}
+		}
+		if plain < 5 {
+			t.Errorf("%s was compressed for %d addresses", path, 25-plain)
 		}
 	}
 }

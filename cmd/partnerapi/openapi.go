@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,8 +23,8 @@ func documentV2(api *v2.API, release op.Release) (*openapi3.T, error) {
 }
 
 // openDocuments serves the document of a release; it needs no key. Its server has the
-// address that addressed puts in.
-func openDocuments(s *ginop.Surface, api *v2.API, release op.Release, addressed func([]byte, *http.Request) []byte) error {
+// address that the caller knows the service by.
+func openDocuments(s *ginop.Surface, api *v2.API, release op.Release, documents *site.Documents) error {
 	document, err := documentV2(api, release)
 	if err != nil {
 		return err
@@ -39,8 +38,8 @@ func openDocuments(s *ginop.Surface, api *v2.API, release op.Release, addressed 
 	if err != nil {
 		return err
 	}
-	s.OpenAsOf("/openapi.yaml", "application/yaml", func(r *http.Request) []byte { return addressed(asYAML, r) })
-	s.OpenAsOf("/openapi.json", "application/json", func(r *http.Request) []byte { return addressed(asJSON, r) })
+	s.Open("/openapi.yaml", documents.Handler("application/yaml", asYAML))
+	s.Open("/openapi.json", documents.Handler("application/json", asJSON))
 	return nil
 }
 

@@ -144,7 +144,7 @@ func (c serveCmd) build(
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 	links := report.NewLinks(reportSecret, address, d.Now)
 	s := &service{config: c, db: d, clock: domain.SystemClock{}, after: time.After, log: log}
-	s.addressed = (&site.Config{PublicURL: c.PublicURL, Address: address}).Addressed
+	s.documents = &site.Documents{PublicURL: c.PublicURL, Address: address, Now: s.clock.Now}
 	if s.cells, err = otherCells(ctx, d, c.PublicURL); err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (c serveCmd) build(
 		return nil, err
 	}
 	surface := s.edge.Mount(s.engine, &s.api.Set, c.Release)
-	if err := openDocuments(surface, s.api, c.Release, s.addressed); err != nil {
+	if err := openDocuments(surface, s.api, c.Release, s.documents); err != nil {
 		return nil, err
 	}
 	if err := s.mountMCP(address, secret); err != nil {
@@ -182,7 +182,7 @@ func (c serveCmd) build(
 		return nil, err
 	}
 	report.NewDownloads(d, links, r.store, s.log).Mount(s.engine)
-	if err := s.showPages(address); err != nil {
+	if err := s.showPages(); err != nil {
 		return nil, err
 	}
 	s.health()

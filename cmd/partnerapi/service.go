@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -34,18 +33,17 @@ func pluginCommands() kong.Plugins {
 
 // service is what serve runs, and extensions are mounted on.
 type service struct {
-	config serveCmd
-	db     *db.DB
-	api    *v2.API
-	edge   *ginop.Edge
-	engine *gin.Engine
-	clock  domain.Clock
-	redis  *redisClient
-	cells  *db.Cells   // nil where there is one only
-	work   *background // nil where other processes work
-	notice site.Notice // of an extension
-	// addressed puts the address that a caller knows the service by into a document.
-	addressed func(document []byte, r *http.Request) []byte
+	config    serveCmd
+	db        *db.DB
+	api       *v2.API
+	edge      *ginop.Edge
+	engine    *gin.Engine
+	clock     domain.Clock
+	redis     *redisClient
+	cells     *db.Cells   // nil where there is one only
+	work      *background // nil where other processes work
+	notice    site.Notice // of an extension
+	documents *site.Documents
 	// group is what runs beside the requests; it ends with the service.
 	group sync.WaitGroup
 	// atEnd is what is left to do when the last request was answered and the group
@@ -69,7 +67,7 @@ type service struct {
 func (s *service) host() extension.Host {
 	host := extension.Host{
 		DB: s.db, API: s.api, Edge: s.edge, Engine: s.engine, Clock: s.clock, Release: s.config.Release,
-		Addressed: s.addressed, Log: s.log, Notify: func(n site.Notice) { s.notice = n }, Beside: s.beside, AtEnd: func(end func(context.Context)) { s.atEnd = append(s.atEnd, end) },
+		Documents: s.documents, Log: s.log, Notify: func(n site.Notice) { s.notice = n }, Beside: s.beside, AtEnd: func(end func(context.Context)) { s.atEnd = append(s.atEnd, end) },
 	}
 	if s.redis != nil {
 		host.Redis = s.redis

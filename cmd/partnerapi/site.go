@@ -38,15 +38,13 @@ var adds = map[op.Release]string{
 	op.V2_3: "Webhooks, the feed of events, and the MCP server.",
 }
 
-// showPages adds the pages for people. They need no key and are in no budget. address
-// is where the service listens.
-func (s *service) showPages(address string) error {
+// showPages adds the pages for people. They need no key and are in no budget.
+func (s *service) showPages() error {
 	config, err := pagesOf(s.api, s.config.Release)
 	if err != nil {
 		return err
 	}
-	config.Now, config.Log, config.PublicURL, config.Address, config.Demo = s.clock.Now, s.log, s.config.PublicURL, address, s.config.Demo
-	config.Notice = s.notice
+	config.Documents, config.Log, config.Demo, config.Notice = s.documents, s.log, s.config.Demo, s.notice
 	pages := gin.WrapH(site.New(config))
 	for _, path := range []string{"/", "/llms.txt", "/docs", "/docs/*page"} {
 		s.openToAll(path, pages)
@@ -61,7 +59,7 @@ func pagesOf(api *v2.API, release op.Release) (site.Config, error) {
 		return site.Config{}, err
 	}
 	config := site.Config{
-		Version: version, Releases: releasesOf(api, release), Guides: docs.Guides(), Order: guideOrder(),
+		Documents: &site.Documents{}, Version: version, Releases: releasesOf(api, release), Guides: docs.Guides(), Order: guideOrder(),
 		Operate: docs.Operate(), OperateOrder: slices.Clone(operate),
 		GuidePaths: map[string]string{},
 		References: []site.Reference{{

@@ -6,28 +6,32 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"fmt"
+	"html/template"
 	"io"
 	"net/http"
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
+
+	"github.com/klauspost/compress/gzhttp"
 )
 
 // content is a page or a file, ready to be sent.
 type content struct {
 	contentType  string
 	cacheControl string
-	etag         string
 	// policy is that of its page; empty is the usual one.
 	policy string
-	// compressed is the body, by gzip.
+	etag   string
+	// compressed is the body, by gzip; plain is for the rare callers who take none.
 	compressed []byte
-	// source is what is filled in for each caller; nil for most, which have no other
-	// body. last is the content that was made of it last: the only one that is kept.
+	plain      func() []byte
+	// source, of a content that names the service, is what its editions are made of. It has
+	// no other body.
 	source []byte
-	last   atomic.Pointer[filled]
+	last   atomic.Pointer[edition]
 }
 
 const (
@@ -39,28 +43,57 @@ const (
 	lasting = "public, max-age=31536000, immutable"
 )
 
-func newContent(contentType, cacheControl string, body []byte) (*content, error) {
+func newContent(contentType, cacheControl string, body []byte) *content {
 	if cacheControl == revalidated && samples.Match(body) {
-		return &content{contentType: contentType, source: body}, nil
+		return &content{contentType: contentType, cacheControl: unshared, source: body}
 	}
-	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
+	return &content{
+		contentType: contentType, cacheControl: cacheControl,
+		etag: etagOf(hashOf(body)), compressed: compress(body), plain: func() []byte { return body },
 	}
-	if _, err := w.Write(body); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return compressedContent(contentType, cacheControl, hashOf(body), out.Bytes()), nil
 }
 
-func compressedContent(contentType, cacheControl, hash string, compressed []byte) *content {
-	// The two encodings share the tag, so it is a weak one.
-	return &content{contentType: contentType, cacheControl: cacheControl, etag: `W/"` + hash + `"`, compressed: compressed}
+// compressedContent is a content that is compressed already. What callers are sent who
+// take none is kept once there is one.
+func compressedContent(contentType, cacheControl string, compressed []byte) *content {
+	return &content{
+		contentType: contentType, cacheControl: cacheControl,
+		etag: etagOf(hashOf(compressed)), compressed: compressed,
+		plain: sync.OnceValue(func() []byte { return uncompressed(compressed) }),
+	}
 }
+
+// compress compresses what is sent many times.
+func compress(body []byte) []byte {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(body)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return out.Bytes()
+}
+
+// uncompressed undoes compress.
+func uncompressed(compressed []byte) []byte {
+	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	body, err := io.ReadAll(r)
+	if err != nil {
+		panic(err)
+	}
+	return body
+}
+
+// etagOf is the tag of a content. The two encodings share it, so it is a weak one.
+func etagOf(hash string) string { return `W/"` + hash + `"` }
 
 // hashOf names a content.
 func hashOf(body []byte) string {
@@ -68,42 +101,58 @@ func hashOf(body []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// serve writes the content, or 304 where the caller has it.
-func (c *content) serve(w http.ResponseWriter, r *http.Request, status int) {
-	h := w.Header()
-	if c.policy != "" {
-		h.Set("Content-Security-Policy", c.policy)
+// body is the content for a caller: its tag, and what returns it in pieces, compressed or not.
+func (c *content) body(d *Documents, now served, r *http.Request) (etag string, pieces func(gzipped bool) ([][]byte, bool)) {
+	if c.source != nil {
+		base := d.baseOf(r)
+		if strings.HasPrefix(c.contentType, "text/html") {
+			base = template.HTMLEscapeString(base)
+		}
+		return c.as(now).body(d, base)
 	}
-	h.Set("Cache-Control", c.cacheControl)
-	h.Set("Vary", "Accept-Encoding")
+	return c.etag, func(gzipped bool) ([][]byte, bool) {
+		if gzipped {
+			return [][]byte{c.compressed}, true
+		}
+		return [][]byte{c.plain()}, false
+	}
+}
+
+// serve writes the content, or 304 where the caller has it.
+func (c *content) serve(d *Documents, now served, w http.ResponseWriter, r *http.Request, status int) {
+	etag, body := c.body(d, now, r)
+	headers := w.Header()
+	if c.policy != "" {
+		headers.Set("Content-Security-Policy", c.policy)
+	}
+	headers.Set("Cache-Control", c.cacheControl)
+	headers.Set("Vary", "Accept-Encoding")
 	if status == http.StatusOK {
-		h.Set("ETag", c.etag)
-		if matches(r.Header.Get("If-None-Match"), c.etag) {
+		headers.Set("ETag", etag)
+		if matches(r.Header.Get("If-None-Match"), etag) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
 	}
-	h.Set("Content-Type", c.contentType)
-	body := c.compressed
-	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
-		h.Set("Content-Encoding", "gzip")
-	} else if plain, err := c.uncompressed(); err == nil {
-		body = plain
-	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // the caller may have hung up
-	}
-}
 
-// uncompressed is for the rare callers who take no gzip.
-func (c *content) uncompressed() ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(c.compressed))
-	if err != nil {
-		return nil, err
+	pieces, gzipped := body(acceptsGzip(r.Header.Get("Accept-Encoding")))
+	headers.Set("Content-Type", c.contentType)
+	if gzipped {
+		headers.Set("Content-Encoding", "gzip")
+	} else {
+		headers.Set(gzhttp.HeaderNoCompression, "1") // what is in front is not to do it anew each time
 	}
-	return io.ReadAll(r)
+	length := 0
+	for _, piece := range pieces {
+		length += len(piece)
+	}
+	headers.Set("Content-Length", strconv.Itoa(length))
+	w.WriteHeader(status)
+	for i := 0; i < len(pieces) && r.Method != http.MethodHead; i++ {
+		if _, err := w.Write(pieces[i]); err != nil {
+			return // the caller has hung up
+		}
+	}
 }
 
 // matches reports whether an If-None-Match holds a tag, compared weakly.
@@ -162,11 +211,9 @@ func (b *builder) addAssets() (a assets, err error) {
 			return a, err
 		}
 		name, packed := strings.CutSuffix(path.Base(file.name), ".gz")
-		made := compressedContent(file.contentType, lasting, hashOf(body), body)
+		made := compressedContent(file.contentType, lasting, body)
 		if !packed {
-			if made, err = newContent(file.contentType, lasting, body); err != nil {
-				return a, fmt.Errorf("file %s: %w", file.name, err)
-			}
+			made = newContent(file.contentType, lasting, body)
 		}
 		extension := path.Ext(name)
 		*file.path = "/docs/assets/" + strings.TrimSuffix(name, extension) + "." + hashOf(body) + extension

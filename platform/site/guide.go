@@ -37,9 +37,7 @@ func (b *builder) guidePages() error {
 		return err
 	}
 	for _, g := range b.guides {
-		if err := b.addText(g.Path+".md", "text/markdown; charset=utf-8", g.source); err != nil {
-			return err
-		}
+		b.addText(g.Path+".md", "text/markdown; charset=utf-8", g.source)
 	}
 	err := b.add("docs", page{
 		Path: "/docs", Title: "Documentation", Section: "guides",
@@ -74,7 +72,7 @@ func (b *builder) addGuides(list []*guide, section string) error {
 
 // forModels adds /llms.txt, which leads programs that read text to the guides as Markdown
 // and to the documents (llmstxt.org).
-func (b *builder) forModels() error {
+func (b *builder) forModels() {
 	var text strings.Builder
 	text.WriteString("# Partner API\n\n> The partner API of a security awareness training service.\n\n## Guides\n\n")
 	for _, g := range b.guides {
@@ -86,11 +84,10 @@ func (b *builder) forModels() error {
 			fmt.Fprintf(&text, "- [%s, %s](%s%s): every operation with its parameters, fields and errors, as OpenAPI\n", r.Title, file, SampleBase, file)
 		}
 	}
-	return b.addText("/llms.txt", "text/plain; charset=utf-8", []byte(text.String()))
+	b.addText("/llms.txt", "text/plain; charset=utf-8", []byte(text.String()))
 }
 
 // addText adds a text that is no page.
-func (b *builder) addText(path, contentType string, text []byte) (err error) {
-	b.pages[path], err = newContent(contentType, revalidated, text)
-	return err
+func (b *builder) addText(path, contentType string, text []byte) {
+	b.pages[path] = newContent(contentType, revalidated, text)
 }

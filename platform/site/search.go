@@ -60,14 +60,14 @@ func (b *builder) searchIndex() error {
 		return err
 	}
 	b.assets.Index = "/docs/search-" + hashOf(text) + ".json"
-	b.pages[b.assets.Index], err = newContent("application/json", lasting, text)
-	return err
+	b.pages[b.assets.Index] = newContent("application/json", lasting, text)
+	return nil
 }
 
 // neutral is a text on one line, with neither the address nor the keys of samples: the index
 // is the same for all callers.
 func neutral(text string) string {
-	return strings.Join(strings.Fields(string(served{base: "BASE"}.fill([]byte(text), false))), " ")
+	return strings.Join(strings.Fields(string(served{}.fill([]byte(text), "BASE"))), " ")
 }
 
 // entriesOf lists the operations of a reference, and their parameters and fields. Those that

@@ -1,20 +1,16 @@
 package site
 
 import (
-	"bytes"
 	"html/template"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
 
-// served is what pages say of the service that is another one for each service, or
-// request.
+// served is what pages say of the service beside its address, which does not depend on
+// who asks.
 type served struct {
-	// base is the service's address, without a slash at its end.
-	base string
 	// demo says that the keys of the demonstration are valid.
 	demo bool
 	// notice is what the Notice says; empty for nothing.
@@ -66,12 +62,8 @@ func daysAt(now time.Time) int { return int(now.Sub(SampleDay).Hours() / 24) }
 // samples is in the sources that name the service.
 var samples = regexp.MustCompile("pk_demo|" + noticeMark + "|" + regexp.QuoteMeta(SampleBase))
 
-// fill puts what is served into a source.
-func (s served) fill(source []byte, isHTML bool) []byte {
-	base := s.base
-	if isHTML {
-		base = template.HTMLEscapeString(base)
-	}
+// fill puts what is served, and an address, into a source.
+func (s served) fill(source []byte, base string) []byte {
 	notice := ""
 	if s.notice != "" {
 		notice = `<div class="notice" role="note" aria-label="Notice">` + string(s.notice) + "</div>"
@@ -97,53 +89,8 @@ func (s served) date(source []byte) []byte {
 	})
 }
 
-// filled is a content as it was made for what is served.
-type filled struct {
-	served
-	*content
-}
-
-// as is the content for what is served.
-func (c *content) as(s served) *content {
-	if c.source == nil {
-		return c
-	}
-	if last := c.last.Load(); last != nil && last.served == s {
-		return last.content
-	}
-	made, err := newContent(c.contentType, unshared, s.fill(c.source, strings.HasPrefix(c.contentType, "text/html")))
-	if err != nil {
-		panic(err) // a buffer takes everything
-	}
-	made.policy = c.policy
-	c.last.Store(&filled{s, made})
-	return made
-}
-
 // Text is the source of a guide for a service at an address, without a slash at its
 // end, which accepts the keys of the demonstration or not, with the dates of now.
 func Text(source []byte, address string, demo bool, now time.Time) []byte {
-	return served{base: address, demo: demo, days: daysAt(now)}.fill(source, false)
-}
-
-// hosts is what a Host may be: a name or an address, and a port.
-var hosts = regexp.MustCompile(`^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
-
-// Addressed returns a document for a caller. Its source names the service by SampleBase.
-func (c *Config) Addressed(source []byte, r *http.Request) []byte {
-	return bytes.ReplaceAll(source, []byte(SampleBase), []byte(c.baseOf(r)))
-}
-
-// baseOf is the address that a caller knows the service by: the public one, else the
-// one that was called. X-Forwarded-Host and the like are not believed.
-func (c *Config) baseOf(r *http.Request) string {
-	switch {
-	case c.PublicURL != "":
-		return c.PublicURL
-	case !hosts.MatchString(r.Host):
-		return c.Address
-	case r.TLS != nil:
-		return "https://" + r.Host
-	}
-	return "http://" + r.Host
+	return served{demo: demo, days: daysAt(now)}.fill(source, address)
 }

@@ -2,6 +2,7 @@ package site_test
 
 import (
 	"crypto/tls"
+	"fmt"
 	"html/template"
 	"net/http"
 	"net/http/httptest"
@@ -157,5 +158,33 @@ func TestDates(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestKeptAddresses: a page is compressed for so many addresses in a minute, and stays so for
+// those that ask for it.
+func TestKeptAddresses(t *testing.T) {
+	t.Parallel()
+	c := config(t, sampled)
+	now := site.SampleDay
+	c.Now = func() time.Time { return now }
+	s := site.New(c)
+	compressed := func(host string) bool {
+		return called(t, s, "/docs/guide/one", host, false, "Accept-Encoding", "gzip").Header().Get("Content-Encoding") == "gzip"
+	}
+	for minute := range 3 {
+		made := 0
+		for i := range 100 {
+			if compressed(fmt.Sprintf("h%d-%d.example", minute, i)) {
+				made++
+			}
+			if !compressed("own.example") {
+				t.Fatalf("minute %d: the page of an address that asks often is not kept", minute)
+			}
+		}
+		if made < 19 || made > 20 { // own.example had one
+			t.Errorf("minute %d: %d pages were compressed", minute, made)
+		}
+		now = now.Add(time.Minute)
 	}
 }

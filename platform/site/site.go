@@ -1,7 +1,7 @@
 // Package site serves the pages for people: / and /docs, with the guides and
 // the reference of every version (decisions 12.2). Pages are made once, at the
 // first request for one of them, and kept compressed; those that name the service's
-// address are filled in for each. They need no key and are
+// address are kept so for a few addresses. They need no key and are
 // counted in no budget. Nothing on them comes from another host.
 package site
 
@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -36,16 +35,12 @@ type Config struct {
 	GuidePaths map[string]string
 	// References are the versions of the interface, the preferred one first.
 	References []Reference
-	// PublicURL is the address that callers know the service by, without a slash at its
-	// end. Where it is empty,
-	// pages name the one that a request was made to, or Address where that is none.
-	PublicURL, Address string
+	// Documents says how the service is named.
+	*Documents
 	// Demo says that the keys of the demonstration are valid; else no page shows them.
 	Demo bool
 	// Notice may be zero.
 	Notice Notice
-	// Now is the clock; nil is time.Now.
-	Now func() time.Time
 	// Log is notified of a mistake in the pages' sources, which answers 500.
 	Log *slog.Logger
 }
@@ -86,9 +81,6 @@ type Site struct {
 
 // New returns the pages, which are not made yet.
 func New(c Config) *Site {
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 	return &Site{config: c, pages: sync.OnceValues(func() (map[string]*content, error) { return build(c) })}
 }
 
@@ -121,15 +113,15 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	path, now := r.URL.Path, served{base: s.config.baseOf(r), demo: s.config.Demo}
+	path, now := r.URL.Path, served{demo: s.config.Demo}
 	if s.config.Notice.Text != nil {
 		now.notice = s.config.Notice.Text()
 	}
 	if strings.HasPrefix(path, "/docs/guide/") || strings.HasPrefix(path, "/docs/migrating") {
-		now.days = daysAt(s.config.Now())
+		now.days = daysAt(s.config.now())
 	}
 	if found, ok := pages[path]; ok && path != notFoundPage {
-		found.as(now).serve(w, r, http.StatusOK)
+		found.serve(s.config.Documents, now, w, r, http.StatusOK)
 		return
 	}
 	if _, ok := pages[strings.TrimRight(path, "/")]; ok && path != "/" {
@@ -142,7 +134,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, reference, http.StatusMovedPermanently)
 		return
 	}
-	pages[notFoundPage].as(now).serve(w, r, http.StatusNotFound)
+	pages[notFoundPage].serve(s.config.Documents, now, w, r, http.StatusNotFound)
 }
 
 // policy lets a page load and call nothing but this service; scalarPolicy also lets Scalar
@@ -172,7 +164,8 @@ func build(c Config) (map[string]*content, error) {
 	if err := b.searchIndex(); err != nil {
 		return nil, err
 	}
-	return b.pages, errors.Join(b.home(), b.guidePages(), b.referencePages(), b.index(), b.forModels(), b.notFound())
+	b.forModels()
+	return b.pages, errors.Join(b.home(), b.guidePages(), b.referencePages(), b.index(), b.notFound())
 }
 
 // builder makes pages.

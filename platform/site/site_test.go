@@ -63,7 +63,7 @@ func config(t *testing.T, guides fstest.MapFS) site.Config {
 		t.Fatal(err)
 	}
 	return site.Config{
-		Version: "dev", Guides: guides, Order: []string{"one", "two"}, Log: slog.New(slog.DiscardHandler),
+		Documents: &site.Documents{}, Version: "dev", Guides: guides, Order: []string{"one", "two"}, Log: slog.New(slog.DiscardHandler),
 		Releases:   []site.Release{{Name: "9.1", Served: true}, {Name: "9.2"}},
 		References: []site.Reference{{Name: "v9", Title: "API v9", Prefix: "/v9", Document: doc, Files: []string{"/v9/openapi.json"}}},
 	}

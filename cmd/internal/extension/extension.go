@@ -5,7 +5,6 @@ package extension
 import (
 	"context"
 	"log/slog"
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 	"github.com/gomodule/redigo/redis"
@@ -53,9 +52,8 @@ type Host struct {
 	Engine  *gin.Engine
 	Clock   domain.Clock
 	Release op.Release
-	// Addressed puts the address that a caller knows the service by in the place of
-	// site.SampleBase.
-	Addressed func(document []byte, r *http.Request) []byte
+	// Documents names the service as its callers know it.
+	Documents *site.Documents
 	Redis     Redis // nil where there is none
 	Log       *slog.Logger
 	// Notify has the pages for people show a notice.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -201,21 +200,13 @@ func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error)
 	}
 }
 
-// Open adds a route for a document: it needs no key and is not counted, but
-// carries the headers of every response.
-func (s *Surface) Open(path, contentType string, document []byte) {
-	s.OpenAsOf(path, contentType, func(*http.Request) []byte { return document })
-}
-
-// OpenAsOf is Open for a document that is not the same for all requests: each is
-// answered the one that document returns, which is not changed any more then.
-func (s *Surface) OpenAsOf(path, contentType string, document func(*http.Request) []byte) {
+// Open adds a route for a document, which answers GET and HEAD: it needs no key and is
+// not counted, but carries the headers of every response.
+func (s *Surface) Open(path string, document http.Handler) {
 	handler := func(c *gin.Context) {
 		s.begin(c, "document")
 		report(c, s.edge.budgets.peek(c.Request.Context(), addressBudget(c), s.edge.Limits.PerAddress))
-		body := document(c.Request)
-		c.Header("Content-Length", strconv.Itoa(len(body)))
-		c.Data(http.StatusOK, contentType, body)
+		document.ServeHTTP(c.Writer, c.Request)
 	}
 	s.group.GET(path, handler)
 	s.group.HEAD(path, handler)

@@ -82,7 +82,7 @@ func newEdgeOf(t *testing.T, set func(*ginop.Config), operations *op.Set, proxie
 	if e.engine, err = e.Engine(proxies); err != nil {
 		t.Fatal(err)
 	}
-	e.Mount(e.engine, operations, op.Latest).Open("/document", "text/plain", []byte("text"))
+	e.Mount(e.engine, operations, op.Latest).Open("/document", text)
 	return e
 }
 
@@ -341,4 +341,10 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 			t.Errorf("%s is %d, not %d", code, got, want)
 		}
 	}
+}
+
+// text is a document.
+var text http.HandlerFunc = func(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain")
+	_, _ = w.Write([]byte("text"))
 }

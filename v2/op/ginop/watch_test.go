@@ -23,7 +23,7 @@ func TestHeadersOfASurface(t *testing.T) {
 	s := e.Surface(e.engine, "/own", render)
 	s.Headers(func(c *gin.Context, operation string) { c.Header("Operation", operation) })
 	s.Handle(http.MethodGet, "/try", "try", func(c *gin.Context) error { c.Status(http.StatusOK); return nil })
-	s.Open("/document", "text/plain", []byte("text"))
+	s.Open("/document", text)
 
 	for _, c := range []struct{ path, key, want string }{
 		{"/own/try", "pk_demo_good", "try"}, {"/own/try", "bad", "try"}, {"/own/nowhere", "pk_demo_good", "unknown"},
