@@ -75,8 +75,10 @@ cd ..
 "$out/bin/oapi-codegen" -config client/oapi-codegen.yaml -package v2 -o out/v2/client.gen.go "$documents/v2-$latest.yaml"
 "$out/bin/oapi-codegen" -config client/oapi-codegen.yaml -package v1 -o out/v1/client.gen.go "$documents/v1.yaml"
 (cd out/guide/go && quietly "$out/bin/oapi-codegen" -config oapi-codegen.yaml "$documents/v2-$latest.yaml")
-quietly $GO vet ./out/guide/go
-echo "the programs of the guide to generated clients compile"
+mkdir -p out/defaults
+"$out/bin/oapi-codegen" -generate types,client -package defaults -o out/defaults/client.gen.go "$documents/v2-$latest.yaml"
+quietly $GO vet ./out/guide/go ./out/defaults
+echo "the programs of the guide to generated clients compile, as does a Go client with the defaults"
 $GO build -o "$out/bin/" ./client ./program ./demonstration
 "$out/bin/client" "$documents/v2-$latest.yaml" ../v2/examples "$documents/v1.yaml" ../v1compat/examples
 programs=("$out/bin/program")
