@@ -249,7 +249,7 @@ type RemindTraining struct {
 	Path clientPath
 	Body struct {
 		UserIDs []domain.UserID `json:"user_ids,omitzero" validate:"omitempty,min=1,max=500" doc:"Whom to remind. Left out, every active user of the client with overdue courses."`
-	}
+	} `optional:"true"`
 }
 
 // TrainingReminded is what became of a RemindTraining.

@@ -2,6 +2,7 @@ package v2_test
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,10 @@ import (
 	"time"
 
 	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op/openapi"
 	"partnerapi/v2/v2test"
 )
 
@@ -103,5 +108,40 @@ func TestTrainingRemindersAtOnce(t *testing.T) {
 	calls.Wait()
 	if n := w.Number("SELECT count(*) FROM mail_requests WHERE type = 'training-reminder'"); n != 2 {
 		t.Errorf("%d mails are asked for, not 2", n)
+	}
+}
+
+// TestTrainingRemindersWithoutBody: no body is as an empty object; one of white space is none.
+func TestTrainingRemindersWithoutBody(t *testing.T) {
+	t.Parallel()
+	w := newTrainee(t, 2)
+	w.Clock.Set(time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC))
+	path := "/v2/clients/" + w.client.ID.String() + "/training/reminders"
+	if got := w.Do("POST", path, w.tenant.Key, nil).Want(http.StatusAccepted).Field("recipient_count"); got != 2.0 {
+		t.Errorf("%v users are reminded", got)
+	}
+	w.Do("POST", path, w.tenant.Key, " ").Want(http.StatusBadRequest)
+}
+
+// TestOptionalBodies: of a body without a required member none need be sent, unless it has to
+// name something.
+func TestOptionalBodies(t *testing.T) {
+	t.Parallel()
+	api := v2.New(nil, nil)
+	document, err := openapi.ForSet(&api.Set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range document.Paths.Map() {
+		for method, operation := range item.Operations() {
+			if operation.RequestBody == nil {
+				continue
+			}
+			body := operation.RequestBody.Value
+			schema := body.Content.Get("application/json").Schema.Value
+			if optional := len(schema.Required) == 0 && schema.MinProps == 0; body.Required == optional {
+				t.Errorf("%s %s: the body is required: %v", method, path, body.Required)
+			}
+		}
 	}
 }

@@ -24,8 +24,10 @@ type Input struct {
 	Type  reflect.Type
 	Path  []Param
 	Query []Param
-	// Body is nil where the operation takes none.
-	Body reflect.Type
+	// Body is nil where the operation takes none. OptionalBody says that a request without
+	// one is as one with an empty object, which the tag optional of the part declares.
+	Body         reflect.Type
+	OptionalBody bool
 
 	body   []int
 	weight int64
@@ -73,6 +75,7 @@ func Describe(t reflect.Type) *Input {
 			in.Query = params(f.Type, "query", f.Index)
 		case "Body":
 			in.Body, in.body = f.Type, f.Index
+			in.OptionalBody = f.Tag.Get("optional") == "true"
 			in.weight = 1
 			if w, ok := reflect.New(f.Type).Interface().(Weigher); ok {
 				in.weight = w.Weight()
@@ -191,6 +194,7 @@ func (in *Input) Bind(dst any, r Request) error {
 	}
 
 	switch {
+	case in.OptionalBody && len(r.Body) == 0:
 	case in.Body != nil:
 		readBody(r.Body, v.FieldByIndex(in.body).Addr(), r.Lenient, f)
 	case len(r.Body) > 0 && !r.Lenient:

@@ -113,6 +113,9 @@ func ForSet(
 	if slices.ContainsFunc(doc.Operations, func(o Operation) bool { return o.Idempotent }) {
 		doc.Description += aboutRetries
 	}
+	if slices.ContainsFunc(doc.Operations, func(o Operation) bool { return o.Starred }) {
+		doc.Description += aboutAdditions
+	}
 	return Build(doc)
 }
 
@@ -360,7 +363,7 @@ func (b *builder) requestBody(in *op.Input, example *Example) (*openapi3.Request
 	if err := b.show(content, example.body()); err != nil {
 		return nil, err
 	}
-	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: true, Content: content}}, nil
+	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: !in.OptionalBody, Content: content}}, nil
 }
 
 func jsonContent(schema *openapi3.SchemaRef) openapi3.Content {
