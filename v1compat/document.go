@@ -20,7 +20,7 @@ import (
 var examples embed.FS
 
 // about is the description of the document, in Markdown.
-const about = `The older version of the interface. It is being retired: build new integrations on version 2.
+const about = `The older version of the interface. Build new integrations on version 2.
 
 **Keys.** Every request carries an API key in the header ` + "`X-API-Key`" + `, the same as in version 2.
 

@@ -78,7 +78,7 @@ func httpStatus(code domain.Code) int {
 // goneFailure is the failure as v1's document has it.
 var goneFailure = openapi.Failure{
 	Status: http.StatusGone, Code: gone,
-	Description: "`gone`: version 1 is being retired, and does not answer this key any more, or not now. `message` says what " +
+	Description: "`gone`: version 1 does not answer this key any more, or not now. `message` says what " +
 		"to call in version 2. With `Retry-After`, it answers again after so many seconds.",
 	Message: "version 1 is switched off for this key: call GET /v2/clients in its place",
 }

@@ -2,15 +2,21 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"partnerapi/docs"
 	"partnerapi/domain"
+	"partnerapi/platform/site"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
 )
 
 var (
@@ -104,3 +110,58 @@ func upToPipe(words string) string {
 	before, _, _ := strings.Cut(words, " | ")
 	return before
 }
+
+var pagePath = regexp.MustCompile(`/docs/[a-z0-9/-]+`)
+
+// TestHelpNamesPages wants every page that the help of a command names to be served.
+func TestHelpNamesPages(t *testing.T) {
+	t.Parallel()
+	config, err := pagesOf(v2.New(nil, nil), op.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, err := site.New(config).Paths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	err = kong.Visit(model(t), func(node kong.Visitable, next kong.Next) error {
+		text := ""
+		switch n := node.(type) {
+		case *kong.Node:
+			text = n.Help + " " + n.Detail
+		case *kong.Flag:
+			text = n.Help
+		}
+		for _, page := range pagePath.FindAllString(text, -1) {
+			if named++; !slices.Contains(paths, page) {
+				t.Errorf("%q names %s, which is no page", text, page)
+			}
+		}
+		return next(nil)
+	})
+	if err != nil || named < 2 {
+		t.Errorf("%d pages are named: %v", named, err)
+	}
+}
+
+// TestSearchesCompare: no guide takes the first of what q finds for the one that is meant, as
+// it finds parts of names and addresses.
+func TestSearchesCompare(t *testing.T) {
+	t.Parallel()
+	for _, name := range guideOrder() {
+		source, err := fs.ReadFile(docs.Guides(), name+".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range examplesOf(t, name+".md", string(source)) {
+			for line := range strings.Lines(strings.ReplaceAll(e.script, "\\\n", " ")) {
+				if searched.MatchString(line) && strings.Contains(line, ".data[0]") {
+					t.Errorf("%s:%d: %s", name, e.line, line)
+				}
+			}
+		}
+	}
+}
+
+var searched = regexp.MustCompile(`[?&]q=`)

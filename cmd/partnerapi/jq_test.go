@@ -14,9 +14,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// runJQ is the part of jq that the guides use: paths, lists of them, pipes and
-// objects of members ({id, name}), with -r and -c. Members keep their order. Of filters
-// of times it has two.
+// runJQ is the part of jq that the guides use: paths, lists of them, pipes, objects of
+// members ({id, name}) and select(.id == "x"), with -r and -c. Members keep their order. Of
+// filters of times it has two.
 func runJQ(args []string, input string) (string, error) {
 	switch {
 	case len(args) == 2 && args[0] == "-rR" && args[1] == `strptime("%a, %d %b %Y %H:%M:%S GMT") | mktime - 60 | todate`:
@@ -76,6 +76,12 @@ func query(filter string, values []jsontext.Value) (out []jsontext.Value, err er
 	if strings.TrimSpace(filter) == "" {
 		return values, nil
 	}
+	if found := selected.FindStringSubmatch(filter); found != nil {
+		return slices.DeleteFunc(values, func(v jsontext.Value) bool {
+			got, err := follow(found[1], v)
+			return err != nil || string(got[0]) != found[2]
+		}), nil
+	}
 	for _, v := range values {
 		for _, part := range parts.FindAllString(filter, -1) {
 			found, err := pick(strings.TrimSpace(part), v)
@@ -87,6 +93,9 @@ func query(filter string, values []jsontext.Value) (out []jsontext.Value, err er
 	}
 	return out, nil
 }
+
+// selected is what keeps the values in which a member is a text.
+var selected = regexp.MustCompile(`^select\((\.[a-z_]+) == ("[^"]*")\)$`)
 
 // parts are those between the commas of a filter: paths, and objects.
 var parts = regexp.MustCompile(`\{[^}]*\}|[^,{]+`)
@@ -170,6 +179,7 @@ func TestJQ(t *testing.T) {
 		{"-c .b[].n, .a", "1.50\nnull\n{\"z\":true,\"y\":[]}\n"},
 		{"-c .b[] | {n, id}", "{\"n\":1.50,\"id\":\"x\"}\n{\"n\":null,\"id\":\"y\"}\n"},
 		{`.a["z"]`, "true\n"},
+		{`-r .b[] | select(.id == "y") | .id`, "y\n"},
 		{"-c {a}, .b[0].id", "{\"a\":{\"z\":true,\"y\":[]}}\n\"x\"\n"},
 		{".a", "{\n  \"z\": true,\n  \"y\": []\n}\n"},
 	} {

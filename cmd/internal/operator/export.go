@@ -28,7 +28,7 @@ func (Export) Help() string {
 		"another database makes the same objects there. The templates and breaches of the catalogue are not among " +
 		"them: import those first, with the commands templates import and breaches import. Everything is of one " +
 		"moment: the command reads in one transaction, which changes nothing and blocks nobody, and lasts as long " +
-		"as the lines take to be written. A file has its name once it is complete. The guide under /docs/import " +
+		"as the lines take to be written. A file has its name once it is complete. The guide under /docs/operate/import " +
 		"describes the lines."
 }
 

@@ -33,7 +33,7 @@ func (Import) Help() string {
 		"Bad lines are reported with their numbers on the standard error stream and skipped; the rest are applied. " +
 		"The command may be cut short and run again with the same lines. The exit status is 0 if every line was " +
 		"applied, now or before, and 1 if any was refused or the command was cut short. The guide under " +
-		"/docs/import describes the lines."
+		"/docs/operate/import describes the lines."
 }
 
 // Run takes the objects in and says what became of them.
