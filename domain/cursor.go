@@ -14,7 +14,7 @@ import (
 
 // CursorSealer turns positions into opaque cursors and back. A cursor is
 // encrypted and authenticated, and bound to one list: the operation, its filters
-// and its sort (decisions 3.3). Two cursors of one position differ. The zero value
+// and its sort (decisions 3.3). A position has one cursor in each list. The zero value
 // has an empty secret; give it the one that the database holds. It is safe for
 // concurrent use.
 type CursorSealer struct {
@@ -42,8 +42,26 @@ func (s CursorSealer) Seal(binding string, p Position) string {
 	if over := len(body) % cursorBlock; over > 0 {
 		body = append(body, bytes.Repeat([]byte(" "), cursorBlock-over)...)
 	}
-	form := []byte{encryptedCursor}
-	return base64.RawURLEncoding.EncodeToString(s.aead(binding).Seal(form, nil, body, form))
+	aead := s.aead(binding)
+	raw := make([]byte, 0, 1+aead.NonceSize()+len(body)+aead.Overhead())
+	raw = append(append(raw, encryptedCursor), s.nonce(binding, body)[:aead.NonceSize()]...)
+	return base64.RawURLEncoding.EncodeToString(aead.Seal(raw, raw[1:], body, raw[:1]))
+}
+
+// nonce returns the nonce for a body, made from what is encrypted, so that the same
+// page has the same bytes. GCM is safe as long as no nonce is used for two bodies
+// under one key. This one is the output of a pseudorandom function (HMAC-SHA256) of
+// the list and the body, as in AES-SIV: a nonce comes again with the same body, whose
+// cursor is then the same, or by a collision of 96 bits, as unlikely as of random
+// nonces. A caller learns from it only that two cursors of a list are of one position.
+// The labels keep the function apart from that which derives the keys.
+func (s CursorSealer) nonce(binding string, body []byte) []byte {
+	h := hmac.New(sha256.New, s.Secret)
+	h.Write([]byte("cursor nonce\x00"))
+	h.Write([]byte(binding))
+	h.Write([]byte{0})
+	h.Write(body)
+	return h.Sum(nil)
 }
 
 // Open returns the position of a cursor that Seal made with the same binding,
@@ -77,14 +95,16 @@ func (s CursorSealer) open(binding string, raw []byte) ([]byte, error) {
 }
 
 func (s CursorSealer) decrypt(binding string, raw []byte) ([]byte, error) {
-	if raw[0] != encryptedCursor {
+	aead := s.aead(binding)
+	if raw[0] != encryptedCursor || len(raw) < 1+aead.NonceSize() {
 		return nil, errBadCursor
 	}
-	return s.aead(binding).Open(nil, nil, raw[1:], raw[:1])
+	nonce, sealed := raw[1:1+aead.NonceSize()], raw[1+aead.NonceSize():]
+	return aead.Open(nil, nonce, sealed, raw[:1])
 }
 
 // aead has a key for each list, made from the secret: it binds the cursors to the
-// list, and random nonces last for 2^32 pages of each.
+// list, and nonces of 96 bits last for 2^32 positions of each.
 func (s CursorSealer) aead(binding string) cipher.AEAD {
 	h := hmac.New(sha256.New, s.Secret)
 	h.Write([]byte("encrypted cursor\x00"))
@@ -93,7 +113,7 @@ func (s CursorSealer) aead(binding string) cipher.AEAD {
 	if err != nil {
 		panic(err) // 32 bytes are a key
 	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
+	aead, err := cipher.NewGCM(block)
 	if err != nil {
 		panic(err) // AES has the block that GCM wants
 	}

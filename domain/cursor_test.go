@@ -9,16 +9,17 @@ import (
 	"partnerapi/domain"
 )
 
-const usersByEmail = `["users.list",{"sort":"email"}]`
+const usersByEmail = `users.list /clients/cli_01h455vb4pex5vsknk084sn02q/users?sort=email`
 
-// TestCursorShowsNothing: neither a sort key nor an id can be read in a cursor, two of
-// one position have nothing in common, and those of two emails are of one length.
+// TestCursorShowsNothing: neither a sort key nor an id can be read in a cursor, those of one
+// position are the same in one list and have nothing in common in two, and those of two
+// emails are of one length.
 func TestCursorShowsNothing(t *testing.T) {
 	sealer := domain.CursorSealer{Secret: []byte("secret")}
 	seen := map[string]bool{}
 	for _, key := range []string{"anna@example.com", "anna.maria.example-example@mail.example.com", "184467", ""} {
 		p := domain.Position{Key: key, ID: "019b7740-0000-7000-8000-000000000001"}
-		one, two := sealer.Seal(usersByEmail, p), sealer.Seal(usersByEmail, p)
+		one, two := sealer.Seal(usersByEmail, p), sealer.Seal(usersByEmail+"&q=a", p)
 		raw, err := base64.RawURLEncoding.DecodeString(one)
 		if err != nil {
 			t.Fatal(err)
@@ -29,7 +30,10 @@ func TestCursorShowsNothing(t *testing.T) {
 			}
 		}
 		if one[2:20] == two[2:20] || one[len(one)-40:] == two[len(two)-40:] {
-			t.Errorf("%q is twice %s", key, one)
+			t.Errorf("%q is %s in two lists", key, one)
+		}
+		if again := sealer.Seal(usersByEmail, p); again != one {
+			t.Errorf("%q is %s, then %s", key, one, again)
 		}
 		if len(key) > 6 && len(raw)-1-12-16 != 128 {
 			t.Errorf("a cursor of %d characters has %d bytes", len(key), len(raw))
@@ -41,38 +45,28 @@ func TestCursorShowsNothing(t *testing.T) {
 	}
 }
 
-// TestCursorsOfBefore: cursors that were handed out before they were encrypted open,
-// for their own list only, one whose first byte is that of the new form too.
+// TestCursorsOfBefore: cursors that releases before handed out open, for their own list
+// only. These were made by the code of then for GET /v2/events: unencrypted, and with a
+// random nonce.
 func TestCursorsOfBefore(t *testing.T) {
-	sealer := domain.CursorSealer{Secret: []byte("a secret of the release before..")}
-	const id = "019b7740-0000-7000-8000-000000000001"
-	for _, c := range []struct {
-		binding, cursor string
-		want            domain.Position
-	}{
-		{
-			usersByEmail,
-			"PrDG7MEpaug4ZD_Q_1DuQnsiayI6ImFubmFAZXhhbXBsZS5jb20iLCJpIjoiMDE5Yjc3NDAtMDAwMC03MDAwLTgwMDAtMDAwMDAwMDAwMDAxIn0",
-			domain.Position{Key: "anna@example.com", ID: id},
-		},
-		{`["events.list",{}]`, "yyfAEoLjJKJpzoL8hWidensiayI6IjE4NDQ2NyIsImkiOiIifQ", domain.Position{Key: "184467"}},
-		{
-			usersByEmail,
-			"AQNzlncN5SuEAMoiyhe9CHsiayI6IjE4MSIsImkiOiIwMTliNzc0MC0wMDAwLTcwMDAtODAwMC0wMDAwMDAwMDAwMDEifQ",
-			domain.Position{Key: "181", ID: id},
-		},
+	sealer := domain.CursorSealer{Secret: []byte("a secret of the releases before.")}
+	const binding = `["events.list",{"Query":{"Limit":0,"Cursor":"","Types":null,"ClientID":""}}]`
+	want := domain.Position{Key: "184467", ID: "019b7740-0000-7000-8000-000000000001"}
+	for _, cursor := range []string{
+		"_zV0M4tkEjS7VC1GueAHiHsiayI6IjE4NDQ2NyIsImkiOiIwMTliNzc0MC0wMDAwLTcwMDAtODAwMC0wMDAwMDAwMDAwMDEifQ",
+		"AaulhLT-Oa1Z6urR1wsiQC3WI915LyFRrqweeDHCpBT5h31E6-mF_0DlN2ReHvOuAiLVdFTmCGLbkhAjzlxvnsVUrdPFqDTAWdLUuwF8K_hiEOK6mdcQSnMGyh7I",
 	} {
-		if got, err := sealer.Open(c.binding, c.cursor); err != nil || got != c.want {
-			t.Errorf("%s opens as %+v, %v", c.cursor, got, err)
+		if got, err := sealer.Open(binding, cursor); err != nil || got != want {
+			t.Errorf("%s opens as %+v, %v", cursor, got, err)
 		}
-		if got, err := sealer.Open(c.binding+" ", c.cursor); err == nil {
-			t.Errorf("%s opens for another list as %+v", c.cursor, got)
+		if got, err := sealer.Open(binding+" ", cursor); err == nil {
+			t.Errorf("%s opens for another list as %+v", cursor, got)
 		}
-		if got, err := sealer.Open(c.binding, c.cursor[:len(c.cursor)-2]); err == nil {
-			t.Errorf("%s opens cut as %+v", c.cursor, got)
+		if got, err := sealer.Open(binding, cursor[:len(cursor)-2]); err == nil {
+			t.Errorf("%s opens cut as %+v", cursor, got)
 		}
-		if again := sealer.Seal(c.binding, c.want); again == c.cursor || strings.Contains(again, c.cursor[22:]) {
-			t.Errorf("%s is still made", c.cursor)
+		if again := sealer.Seal(binding, want); again == cursor || strings.Contains(again, cursor[22:]) {
+			t.Errorf("%s is still made", cursor)
 		}
 	}
 }

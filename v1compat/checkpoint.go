@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
@@ -60,16 +58,17 @@ type walk struct {
 }
 
 // walk begins the page: at offset 0 a new walk, which drops the checkpoints of
-// the one before; else from a checkpoint at the offset, if there is one.
-func (c *checkpoints) walk(ctx context.Context, operation string, filters any, page asked) (walk, error) {
-	text, err := json.Marshal(filters)
+// the one before; else from a checkpoint at the offset, if there is one. filters is
+// the operation's input: checkpoints are bound to it as cursors are.
+func (c *checkpoints) walk(ctx context.Context, route string, o op.Operation, filters any, page asked) (walk, error) {
+	text, err := op.ListBinding(o, filters)
 	if err != nil {
-		return walk{}, fmt.Errorf("name a list of %s: %w", operation, err)
+		return walk{}, err
 	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256([]byte(text))
 	w := walk{asked: page, list: List{
 		Key:  domain.CallerFrom(ctx).Prefix,
-		Name: operation + "/" + base64.RawURLEncoding.EncodeToString(sum[:]),
+		Name: route + "/" + base64.RawURLEncoding.EncodeToString(sum[:]),
 	}}
 
 	if page.offset == 0 {

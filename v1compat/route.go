@@ -186,7 +186,7 @@ func listNext[In, V2In, Row, Item any](
 func readPage[V2In, Row any](
 	ctx context.Context, f *Facade, route string, o *op.Op[V2In, op.Page[Row]], filters *V2In, paging *op.Paging, page asked,
 ) (walk, *op.Page[Row], error) {
-	w, err := f.checkpoints.walk(ctx, route, filters, page)
+	w, err := f.checkpoints.walk(ctx, route, o, filters, page)
 	if err != nil {
 		return w, nil, err
 	}

@@ -130,12 +130,14 @@ func (r *bodyReader) array(v reflect.Value, most int) error {
 		return err
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	known := len(r.faults.list)
 	for n := 0; r.dec.PeekKind() != ']'; n++ {
 		if most > 0 && n >= most {
 			if err := r.dec.SkipValue(); err != nil {
 				return err
 			}
-			if n == most {
+			if n == most { // which stands for what is wrong with the items
+				r.faults.cut(known)
 				r.faults.add(fieldPath(r.dec.StackPointer().Parent()), manyItems(most))
 			}
 			continue

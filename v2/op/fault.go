@@ -36,6 +36,14 @@ func (f *faults) add(field, message string) {
 	f.list = append(f.list, domain.FieldError{Field: field, Message: message})
 }
 
+// cut forgets the faults after the first n.
+func (f *faults) cut(n int) {
+	for _, fault := range f.list[n:] {
+		delete(f.named, fault.Field)
+	}
+	f.list = f.list[:n]
+}
+
 // within reports whether a fault of what holds the field is known: of inner or
 // inner.list for inner.list[3].
 func (f *faults) within(field string) bool {

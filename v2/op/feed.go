@@ -44,16 +44,15 @@ func AddFeed[In, Row, Item any](
 		panic(fmt.Sprintf("operation %s: %v", meta.ID, err))
 	}
 
-	return Add(s, meta, func(ctx context.Context, in *In) (*FeedPage[Item], error) {
-		bound := *in
-		part := reflect.ValueOf(&bound).Elem().FieldByIndex(following).Addr().Interface().(*FeedQuery)
-		asked := *part
-		*part = FeedQuery{}
-		list := newBoundList(s.Cursors, meta.ID, bound)
-
+	var o *Op[In, FeedPage[Item]]
+	o = Add(s, meta, func(ctx context.Context, in *In) (*FeedPage[Item], error) {
+		list, err := newBoundList(s.Cursors, o, in, following)
+		if err != nil {
+			return nil, err
+		}
+		asked := list.paging().(*FeedQuery)
 		window := domain.Window{Limit: asked.Limit, Latest: asked.Cursor == latestCursor}
 		if !window.Latest {
-			var err error
 			if window, err = list.window(Paging{Limit: asked.Limit, Cursor: asked.Cursor}); err != nil {
 				return nil, err
 			}
@@ -65,4 +64,5 @@ func AddFeed[In, Row, Item any](
 		page := pageOf(list, slice, item)
 		return &FeedPage[Item]{Data: page.Data, Page: FeedInfo{NextCursor: page.End, HasMore: slice.More}}, nil
 	})
+	return o
 }

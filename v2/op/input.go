@@ -29,8 +29,10 @@ type Input struct {
 	Body         reflect.Type
 	OptionalBody bool
 
-	body   []int
-	weight int64
+	// filters is Query without limit and cursor.
+	filters []Param
+	body    []int
+	weight  int64
 	// ruled says that a field has a rule.
 	ruled bool
 	// cleaned are the names and emails, which are stored in another form than
@@ -73,6 +75,7 @@ func Describe(t reflect.Type) *Input {
 			in.Path = params(f.Type, "path", f.Index)
 		case "Query":
 			in.Query = params(f.Type, "query", f.Index)
+			in.filters = filtersOf(in.Query)
 		case "Body":
 			in.Body, in.body = f.Type, f.Index
 			in.OptionalBody = f.Tag.Get("optional") == "true"
@@ -187,8 +190,11 @@ func (in *Input) Bind(dst any, r Request) error {
 	}
 	for _, p := range in.Query {
 		if text, given := p.textIn(r.Query); given {
-			if err := setText(v.FieldByIndex(p.index), text); err != nil {
+			field := v.FieldByIndex(p.index)
+			if err := setText(field, text); err != nil {
 				f.add(p.Name, err.Error())
+			} else if field.Kind() == reflect.Pointer && field.Elem().IsZero() && p.many {
+				field.SetZero() // an empty list that is as good as none
 			}
 		}
 	}
@@ -287,16 +293,15 @@ func setText(v reflect.Value, text string) error {
 		v.SetString(text)
 	case reflect.Int:
 		n, err := strconv.Atoi(text)
-		if err != nil {
+		if err != nil || strconv.Itoa(n) != text { // +5, 05
 			return errors.New("must be an integer")
 		}
 		v.SetInt(int64(n))
 	case reflect.Bool:
-		b, err := strconv.ParseBool(text)
-		if err != nil {
+		if text != "true" && text != "false" {
 			return errors.New("must be true or false")
 		}
-		v.SetBool(b)
+		v.SetBool(text == "true")
 	}
 	return nil
 }

@@ -2,9 +2,9 @@ package op
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"partnerapi/domain"
 )
@@ -44,11 +44,10 @@ type PageInfo struct {
 // AddList declares an operation that answers with a page of a list: read returns
 // the rows of the window, item shows one of them.
 //
-// A cursor is bound to the operation and to the whole input but its Paging: the
-// path, the filters and the sort in the query, and the fields of other surfaces.
-// What read derives from the clock is therefore no part of the binding. All
-// fields of In must be exported, and its Query must embed Paging; else AddList
-// panics.
+// A cursor is bound to the request, as ListBinding writes it. What read derives from
+// the clock is therefore no part of the binding. AddList panics for an In whose Query
+// does not embed Paging, or that has fields which are in no request; json:"-" marks
+// those that read sets.
 func AddList[In, Row, Item any](
 	s *Set, meta Meta,
 	read func(context.Context, *In, domain.Window) (domain.Slice[Row], error),
@@ -59,14 +58,13 @@ func AddList[In, Row, Item any](
 		panic(fmt.Sprintf("operation %s: %v", meta.ID, err))
 	}
 
-	return Add(s, meta, func(ctx context.Context, in *In) (*Page[Item], error) {
-		bound := *in
-		part := reflect.ValueOf(&bound).Elem().FieldByIndex(paging).Addr().Interface().(*Paging)
-		asked := *part
-		*part = Paging{}
-		list := newBoundList(s.Cursors, meta.ID, bound)
-
-		window, err := list.window(asked)
+	var o *Op[In, Page[Item]]
+	o = Add(s, meta, func(ctx context.Context, in *In) (*Page[Item], error) {
+		list, err := newBoundList(s.Cursors, o, in, paging)
+		if err != nil {
+			return nil, err
+		}
+		window, err := list.window(*list.paging().(*Paging))
 		if err != nil {
 			return nil, err
 		}
@@ -76,14 +74,15 @@ func AddList[In, Row, Item any](
 		}
 		return pageOf(list, slice, item), nil
 	})
+	return o
 }
 
 // pagingOf returns the index of the Paging, or what stands for it, within a list's
 // input.
 func pagingOf(in, part reflect.Type) ([]int, error) {
 	for _, f := range reflect.VisibleFields(in) {
-		if !f.IsExported() {
-			return nil, fmt.Errorf("its cursors cannot be bound to the unexported field %s", f.Name)
+		if !slices.Contains([]string{"Path", "Query", "Body"}, f.Name) && f.Tag.Get("json") != "-" {
+			return nil, fmt.Errorf("its cursors cannot be bound to the field %s", f.Name)
 		}
 	}
 	query, _ := in.FieldByName("Query")
@@ -94,22 +93,45 @@ func pagingOf(in, part reflect.Type) ([]int, error) {
 	if !ok || paging.Type != part {
 		return nil, fmt.Errorf("its query does not embed %s", part.Name())
 	}
+	for _, f := range reflect.VisibleFields(query.Type) {
+		if f.Index[0] != paging.Index[0] && !f.Anonymous && f.Tag.Get("query") == "" {
+			return nil, fmt.Errorf("its cursors cannot be bound to the field %s", f.Name)
+		}
+	}
 	return append(append([]int{}, query.Index...), paging.Index...), nil
 }
 
 // boundList is one list of one operation, as its cursors are bound to it.
 type boundList struct {
-	sealer  domain.CursorSealer
-	binding string
+	sealer    domain.CursorSealer
+	binding   string
+	operation string
+	input     reflect.Value
+	at        []int // where the input has its paging
 }
 
-// newBoundList binds to an operation and to its input without the Paging.
-func newBoundList(sealer domain.CursorSealer, operation string, in any) boundList {
-	binding, err := json.Marshal([]any{operation, in})
-	if err != nil {
-		panic(err) // an input without a JSON form is a programming error
+// newBoundList binds to the request for an input, a pointer, which has its Paging, or
+// what stands for it, at an index.
+func newBoundList(sealer domain.CursorSealer, o Operation, in any, at []int) (boundList, error) {
+	binding, err := ListBinding(o, in)
+	return boundList{sealer, binding, o.Meta().ID, reflect.ValueOf(in).Elem(), at}, err
+}
+
+// paging returns a pointer to the Paging, or to what stands for it.
+func (l boundList) paging() any { return l.input.FieldByIndex(l.at).Addr().Interface() }
+
+// open returns the position of a cursor of this list.
+func (l boundList) open(cursor string) (domain.Position, error) {
+	p, err := l.sealer.Open(l.binding, cursor)
+	if err == nil {
+		return p, nil
 	}
-	return boundList{sealer: sealer, binding: string(binding)}
+	for _, binding := range l.bindingsBefore() {
+		if p, err = l.sealer.Open(binding, cursor); err == nil {
+			return p, nil
+		}
+	}
+	return p, err
 }
 
 // window reads the part of the list that is asked for; InvalidRequest for a
@@ -122,7 +144,7 @@ func (l boundList) window(p Paging) (domain.Window, error) {
 	if p.Cursor == "" {
 		return w, nil
 	}
-	position, err := l.sealer.Open(l.binding, p.Cursor)
+	position, err := l.open(p.Cursor)
 	if err != nil {
 		return w, domain.ErrInvalid("cursor", "is not a cursor of this list with these filters and this sort")
 	}

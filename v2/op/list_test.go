@@ -23,8 +23,21 @@ type numbers struct {
 		Q    string `query:"q"`
 		Sort string `query:"sort" default:"up"`
 	}
-	// Days is an input of other surfaces.
-	Days *int
+}
+
+// moreNumbers is numbers of a later release.
+type moreNumbers struct {
+	Path struct {
+		ID domain.ClientID `path:"id"`
+	}
+	Query struct {
+		op.Paging
+		Odd *bool `query:"odd"`
+		within
+		Q    string `query:"q"`
+		Even bool   `query:"even" default:"true"`
+		Sort string `query:"sort" default:"up"`
+	}
 }
 
 type within struct {
@@ -33,10 +46,14 @@ type within struct {
 
 // aList declares the list of the numbers up to 5; got holds the last window.
 func aList(s *op.Set, id string, got *domain.Window) *op.Op[numbers, op.Page[string]] {
+	return listOf[numbers](s, id, got)
+}
+
+func listOf[In any](s *op.Set, id string, got *domain.Window) *op.Op[In, op.Page[string]] {
 	meta := op.Meta{
 		ID: id, Method: "GET", Path: "/" + id + "/:id", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s",
 	}
-	return op.AddList(s, meta, func(_ context.Context, _ *numbers, w domain.Window) (domain.Slice[int], error) {
+	return op.AddList(s, meta, func(_ context.Context, _ *In, w domain.Window) (domain.Slice[int], error) {
 		*got = w
 		first := 1
 		if w.After != nil {
@@ -89,7 +106,7 @@ func TestAddList(t *testing.T) {
 }
 
 // TestCursorBinding: a cursor is good for the same list only: the operation, the
-// path, the filters, the sort and what other surfaces give.
+// path, the filters and the sort.
 func TestCursorBinding(t *testing.T) {
 	set, got := &op.Set{Cursors: domain.CursorSealer{Secret: []byte("secret")}}, domain.Window{}
 	list, other := aList(set, "numbers", &got), aList(set, "others", &got)
@@ -97,7 +114,7 @@ func TestCursorBinding(t *testing.T) {
 	noon := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 	with := func(change func(*numbers)) *numbers {
 		in := list.New().(*numbers)
-		in.Path.ID, in.Query.Since, in.Days = domain.ClientID{15: 1}, &domain.Time{Time: noon}, new(30)
+		in.Path.ID, in.Query.Since = domain.ClientID{15: 1}, &domain.Time{Time: noon}
 		change(in)
 		return in
 	}
@@ -116,7 +133,6 @@ func TestCursorBinding(t *testing.T) {
 		"-sort":     func(in *numbers) { in.Query.Sort = "down" },
 		"-embedded": func(in *numbers) { in.Query.Since.Time = noon.Add(time.Second) },
 		"-absent":   func(in *numbers) { in.Query.Since = nil },
-		"-days":     func(in *numbers) { *in.Days = 31 },
 	} {
 		in := with(change)
 		in.Query.Cursor = page.End
@@ -131,6 +147,54 @@ func TestCursorBinding(t *testing.T) {
 	}
 }
 
+// TestCursorsOfLaterFilters: a filter that a later release adds leaves the cursors of
+// before good, unless it is given; and cursors of the later release are taken by the one
+// before, whichever process of a rolling upgrade answers.
+func TestCursorsOfLaterFilters(t *testing.T) {
+	sealer, got := domain.CursorSealer{Secret: []byte("secret")}, domain.Window{}
+	before := listOf[numbers](&op.Set{Cursors: sealer}, "numbers", &got)
+	later := listOf[moreNumbers](&op.Set{Cursors: sealer}, "numbers", &got)
+	ctx := domain.WithCaller(t.Context(), &domain.Caller{Scopes: []domain.Scope{domain.Read}})
+	old, renewed := before.New().(*numbers), later.New().(*moreNumbers)
+	old.Query.Limit, renewed.Query.Limit = 2, 2
+	old.Query.Q, renewed.Query.Q = "é", "é"
+	theirs, err := before.Call(ctx, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	renewed.Query.Cursor = theirs.End
+	ours, err := later.Call(ctx, renewed)
+	if err != nil || !slices.Equal(ours.Data, []string{"3", "4"}) {
+		t.Fatalf("a cursor of before: %+v, %v", ours, err)
+	}
+	old.Query.Cursor = ours.End
+	if page, err := before.Call(ctx, old); err != nil || !slices.Equal(page.Data, []string{"5"}) {
+		t.Errorf("a later cursor: %+v, %v", page, err)
+	}
+	renewed.Query.Odd = new(false)
+	if _, err := later.Call(ctx, renewed); !domain.IsCode(err, domain.InvalidRequest) {
+		t.Errorf("a cursor of before with a filter that was not: %v", err)
+	}
+}
+
+// TestSamePageSameBytes: a page that is asked for again has the same cursor.
+func TestSamePageSameBytes(t *testing.T) {
+	set, got := &op.Set{Cursors: domain.CursorSealer{Secret: []byte("secret")}}, domain.Window{}
+	list := aList(set, "numbers", &got)
+	ctx := domain.WithCaller(t.Context(), &domain.Caller{Scopes: []domain.Scope{domain.Read}})
+	in := list.New().(*numbers)
+	in.Query.Limit = 2
+	one, err := list.Call(ctx, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := list.Call(ctx, in)
+	if err != nil || *one.Page.NextCursor != *two.Page.NextCursor {
+		t.Errorf("%+v, then %+v: %v", one, two, err)
+	}
+}
+
 // TestAddListRefuses: an input that a cursor cannot be bound to stops the start-up.
 func TestAddListRefuses(t *testing.T) {
 	type unexported struct {
@@ -138,11 +202,18 @@ func TestAddListRefuses(t *testing.T) {
 		days  int
 	}
 	type unpaged struct{ Query struct{ Q string } }
+	type hidden struct {
+		Query struct {
+			op.Paging
+			Days int
+		}
+	}
 	meta := op.Meta{ID: "a", Method: "GET", Path: "/a", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s"}
 	for want, add := range map[string]func(*op.Set){
-		"unexported field days": func(s *op.Set) { op.AddList(s, meta, rows[unexported], strconv.Itoa) },
-		"no query":              func(s *op.Set) { op.AddList(s, meta, rows[nothing], strconv.Itoa) },
-		"not embed Paging":      func(s *op.Set) { op.AddList(s, meta, rows[unpaged], strconv.Itoa) },
+		"the field days":   func(s *op.Set) { op.AddList(s, meta, rows[unexported], strconv.Itoa) },
+		"the field Days":   func(s *op.Set) { op.AddList(s, meta, rows[hidden], strconv.Itoa) },
+		"no query":         func(s *op.Set) { op.AddList(s, meta, rows[nothing], strconv.Itoa) },
+		"not embed Paging": func(s *op.Set) { op.AddList(s, meta, rows[unpaged], strconv.Itoa) },
 	} {
 		if got := panicOf(func() { add(&op.Set{}) }); !strings.Contains(got, want) {
 			t.Errorf("panics with %q, not of %q", got, want)

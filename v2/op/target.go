@@ -47,9 +47,14 @@ func AppendTarget(b []byte, o Operation, input any) ([]byte, error) {
 	if v.Kind() != reflect.Pointer || v.Type().Elem() != described.Type {
 		return b, fmt.Errorf("operation %s takes *%s, not %T", o.Meta().ID, described.Type, input)
 	}
+	for _, p := range described.Path {
+		if v.Elem().FieldByIndex(p.index).IsZero() {
+			return b, fmt.Errorf("operation %s: path parameter %s names no object", o.Meta().ID, p.Name)
+		}
+	}
 	target, err := described.appendPath(b, o.Meta().Path, v.Elem())
 	if err == nil {
-		target, err = described.appendQuery(target, v.Elem())
+		target, err = appendQuery(target, described.Query, v.Elem())
 	}
 	if err != nil {
 		return b, fmt.Errorf("operation %s: %w", o.Meta().ID, err)
@@ -89,12 +94,9 @@ func (in *Input) appendPath(b []byte, path string, v reflect.Value) ([]byte, err
 		if at < 0 {
 			return b, fmt.Errorf("its input has no path parameter %s", rest[:end])
 		}
-		value, start := v.FieldByIndex(in.Path[at].index), len(b)
-		if value.IsZero() {
-			return b, fmt.Errorf("path parameter %s names no object", rest[:end])
-		}
+		start := len(b)
 		var err error
-		if b, err = appendText(b, value); err != nil {
+		if b, err = appendText(b, v.FieldByIndex(in.Path[at].index)); err != nil {
 			return b, fmt.Errorf("path parameter %s: %w", rest[:end], err)
 		}
 		b, path = escape(b, start, ""), rest[end:]
@@ -103,10 +105,10 @@ func (in *Input) appendPath(b []byte, path string, v reflect.Value) ([]byte, err
 
 // appendQuery appends the query, with its question mark; nothing where no
 // parameter has to be given.
-func (in *Input) appendQuery(b []byte, v reflect.Value) ([]byte, error) {
+func appendQuery(b []byte, params []Param, v reflect.Value) ([]byte, error) {
 	separator := byte('?')
-	for i := range in.Query {
-		p := &in.Query[i]
+	for i := range params {
+		p := &params[i]
 		before := len(b)
 		b = append(b, separator)
 		b = append(b, p.Name...)

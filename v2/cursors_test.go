@@ -1,0 +1,192 @@
+package v2_test
+
+import (
+	"bufio"
+	"errors"
+	"net/url"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"partnerapi/domain"
+	v2 "partnerapi/v2"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
+)
+
+// bindingsFile has what the cursors of each list are bound to, by the request: without
+// filters, and with each of them.
+const bindingsFile = "testdata/cursor_bindings.txt"
+
+// TestCursorBindings: what a list's cursors are bound to is never changed, for that would
+// refuse the cursors that callers have. -update adds lines, and keeps those that are there.
+func TestCursorBindings(t *testing.T) {
+	t.Parallel()
+	api := v2.New(nil, nil)
+	v1 := v2.ForV1(api)
+	kept := linesOf(t, bindingsFile)
+	var all []string
+	for _, o := range append(api.Set.All(), v1.SentEmails, v1.SentResults, v1.OldReports) {
+		for _, request := range cursorRequests(t, o) {
+			all = append(all, o.Meta().ID+"\t"+request+"\t"+binding(t, o, request))
+		}
+	}
+	slices.Sort(all)
+
+	for _, line := range kept {
+		if !slices.Contains(all, line) {
+			t.Errorf("this binding is changed or gone, and cursors with it are refused:\n%s", line)
+		}
+	}
+	switch {
+	case slices.Equal(all, kept) || t.Failed():
+	case *update:
+		if err := os.WriteFile(bindingsFile, []byte(strings.Join(all, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s lacks lines (go test ./v2 -run TestCursorBindings -update adds them)", bindingsFile)
+	}
+}
+
+// TestCursorsOfBefore: cursors that releases before handed out open, for their own request
+// only. Those in the file were made by the code of then, at one position: unencrypted,
+// encrypted (before there was overdue), and bound to the whole input with a random nonce.
+func TestCursorsOfBefore(t *testing.T) {
+	t.Parallel()
+	h := v2test.New(t, v2test.Options{})
+	api := v2.New(h.DB, []byte("a secret of the releases before."))
+	ctx := domain.WithCaller(t.Context(), &domain.Caller{AllClients: true, Scopes: []domain.Scope{domain.Read}})
+	byID := map[string]op.Operation{}
+	for _, o := range api.Set.All() {
+		byID[o.Meta().ID] = o
+	}
+	refused := func(o op.Operation, request, cursor string) bool {
+		request += map[bool]string{true: "&", false: "?"}[strings.Contains(request, "?")] + "limit=7&cursor=" + cursor
+		_, err := o.Run(ctx, bindRequest(t, o, request))
+		var e *domain.Error
+		return errors.As(err, &e) && len(e.Fields) > 0 && e.Fields[0].Field == "cursor"
+	}
+
+	lines := linesOf(t, "testdata/cursors_before.txt")
+	for i, line := range lines {
+		fields := strings.Split(line, "\t")
+		made, o, request, cursor := fields[0], byID[fields[1]], fields[2], fields[3]
+		if refused(o, request, cursor) {
+			t.Errorf("%s: a cursor of %s is refused", made, request)
+		}
+		for _, other := range lines[max(i-1, 0):min(i+2, len(lines))] {
+			of := strings.Split(other, "\t")
+			if binding(t, byID[of[1]], of[2]) != binding(t, o, request) && !refused(byID[of[1]], of[2], cursor) {
+				t.Errorf("%s: a cursor of %s opens for %s", made, request, of[2])
+			}
+		}
+	}
+	if len(lines) < 190 {
+		t.Errorf("%d cursors", len(lines))
+	}
+}
+
+func binding(t *testing.T, o op.Operation, request string) string {
+	t.Helper()
+	binding, err := op.ListBinding(o, bindRequest(t, o, request))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binding
+}
+
+// cursorRequests are requests for a list: without filters, with one value of each filter or
+// all of an enum, and with one value of all filters. None for what is no list.
+func cursorRequests(t *testing.T, o op.Operation) (requests []string) {
+	t.Helper()
+	if !slices.ContainsFunc(o.Input().Query, func(p op.Param) bool { return p.Name == "cursor" }) {
+		return nil
+	}
+
+	path := strings.TrimPrefix(pathOf(t, o, strangers()), "/v2")
+	requests = []string{path}
+	var every []string
+	for _, p := range o.Input().Query {
+		if p.Name == "limit" || p.Name == "cursor" {
+			continue
+		}
+		values := filterTexts(t, p)
+		for _, text := range values {
+			requests = append(requests, path+"?"+p.Name+"="+text)
+		}
+		every = append(every, p.Name+"="+values[len(values)-1])
+	}
+	if len(every) > 1 {
+		requests = append(requests, path+"?"+strings.Join(every, "&"))
+	}
+	return requests
+}
+
+// filterTexts are texts of a filter.
+func filterTexts(t *testing.T, p op.Param) []string {
+	t.Helper()
+	typ := p.Type
+	if typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	if enum, ok := reflect.Zero(typ).Interface().(op.Enum); ok {
+		return enum.Values()
+	}
+	switch typ {
+	case reflect.TypeFor[op.IDList[domain.ClientKind]]():
+		return []string{"", strangers()["client_id"]}
+	case reflect.TypeFor[v2.EnumList[domain.EventType]]():
+		return []string{"user.created,user.updated"}
+	case reflect.TypeFor[v2.MessageTypes]():
+		return []string{"phishing,welcome"}
+	case reflect.TypeFor[v2.ResultStatuses]():
+		return []string{"sent,opened"}
+	case reflect.TypeFor[domain.Time]():
+		return []string{"2026-01-31T08:00:00.123456Z", "2026-01-31T08:00:00Z"}
+	case reflect.TypeFor[bool]():
+		return []string{"true", "false"}
+	case reflect.TypeFor[string]():
+		return []string{url.QueryEscape(`é "x",&`), "x"}
+	}
+	t.Fatalf("the tests have no text of %s, a %s", p.Name, typ)
+	return nil
+}
+
+// bindRequest binds a path with its query to an input of the operation.
+func bindRequest(t *testing.T, o op.Operation, request string) any {
+	t.Helper()
+	path, query, _ := strings.Cut(request, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	segments, names := strings.Split(path, "/"), strings.Split(o.Meta().Path, "/")
+	in, r := o.New(), op.Request{Query: values, Body: []byte("{}")}
+	if o.Input().Body == nil {
+		r.Body = nil
+	}
+	r.Path = func(name string) string { return segments[slices.Index(names, ":"+name)] }
+	if err := o.Input().Bind(in, r); err != nil {
+		t.Fatalf("%s: %v", request, err)
+	}
+	return in
+}
+
+func linesOf(t *testing.T, file string) (lines []string) {
+	t.Helper()
+	f, err := os.Open(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		lines = append(lines, s.Text())
+	}
+	return lines
+}
