@@ -69,7 +69,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestSeedCancelled wants the bar at once and, once cancelled, to be told what
+// TestSeedCancelled wants a word at once and, once cancelled, to be told what
 // that means.
 func TestSeedCancelled(t *testing.T) {
 	t.Parallel()

@@ -36,10 +36,14 @@ func (c Seed) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		start := time.Now()
 		show := bar.New(output.Raw(s.Err), "seeding clients and users")
-		show(0, c.Clients+c.Users)
+		if show(0, c.Clients+c.Users); !output.IsTerminal(s.Err) {
+			fmt.Fprintf(s.Err, "seeding %d clients and %d users\n", c.Clients, c.Users)
+		}
 		err = seed.Large(ctx, d, seed.Size{Clients: c.Clients, Users: c.Users, Mails: c.Mails}, show)
 		if ctx.Err() != nil && err != nil {
-			fmt.Fprintln(s.Err) // ends the line of the bar
+			if output.IsTerminal(s.Err) {
+				fmt.Fprintln(s.Err) // ends the line of the bar
+			}
 			return errors.New("cancelled: nothing was added")
 		}
 		if err != nil {
