@@ -99,6 +99,7 @@ OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/operate/parity.md docs/
 remove-v1: ## delete version 1, and add the migration that takes it out of databases
 	@last=$$(ls db/migrate/migrations | tail -n 1); next=$$(expr "$${last%%_*}" + 1); \
 	cp idmap/drop.sql "db/migrate/migrations/$$(printf '%05d' "$$next")_without_v1.sql" && rm -rf $(OF_V1)
+	@for file in *.md docs/*.md docs/*/*.md; do awk -f tools/without_v1.awk "$$file" >main.md.new && cat main.md.new >"$$file"; done; rm main.md.new
 	@grep -v v1cmd cmd/partnerapi/main.go >main.go.new && mv main.go.new cmd/partnerapi/main.go
 
 without-v1: postgres ## prove that v2 serves a used database, and passes its tests, without version 1

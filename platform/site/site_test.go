@@ -72,7 +72,7 @@ func config(t *testing.T, guides fstest.MapFS) site.Config {
 var twoGuides = fstest.MapFS{
 	"one.md": {Data: []byte("# One\n\nFirst *words* of it.\n\n" +
 		"## A part\n\nSee `GET /v9/things/{thing_id}` and [two](two.md#more).\n\n" +
-		"| a | b |\n|---|---|\n| 1 | 2 |\n\n## Another\n\n```sh\ncurl \"$X\" # <so>\n```\n\n<script>alert(1)</script>\n")},
+		"| a | b |\n|---|---|\n| 1 | 2<!-- aside-line --> |\n\n<!-- aside -->\n## Another\n\nIt<!-- aside --> goes on<!-- /aside -->.\n\n<!-- /aside -->\n```sh\ncurl \"$X\" # <so>\n```\n\n<script>alert(1)</script>\n")},
 	"two.md": {Data: []byte("# Two\n\nSecond.\n\n## More\n")},
 }
 
@@ -102,7 +102,7 @@ func TestGuide(t *testing.T) {
 			t.Errorf("the page has no %s:\n%s", part, page)
 		}
 	}
-	if strings.Contains(page, "alert(1)") || strings.Contains(page, `rel="prev"`) {
+	if strings.Contains(page, "aside -->") || !strings.Contains(page, " goes on") || strings.Contains(page, "alert(1)") || strings.Contains(page, `rel="prev"`) {
 		t.Errorf("the page has what it should not:\n%s", page)
 	}
 	list := get(t, s, "/docs").Body.String()
@@ -192,7 +192,7 @@ func TestSearch(t *testing.T) {
 	want := []string{
 		"One|One|/docs/guide/one|First words of it.",
 		"A part|One|/docs/guide/one#a-part|See GET /v9/things/{thing_id} and two. a b 1 2",
-		"Another|One|/docs/guide/one#another|curl \"$X\" # <so>",
+		"Another|One|/docs/guide/one#another|It goes on. curl \"$X\" # <so>",
 		"Two|Two|/docs/guide/two|Second.",
 		"More|Two|/docs/guide/two#more|",
 		"Update a thing|PATCH /v9/things/{thing_id}|/docs/reference/v9#tag/small_things/things-update|",
