@@ -14,6 +14,7 @@
 DROP FUNCTION IF EXISTS id_registry_allocate() CASCADE;
 DROP FUNCTION IF EXISTS id_registry_retire() CASCADE;
 DROP FUNCTION IF EXISTS id_registry_scope() CASCADE;
+DROP FUNCTION IF EXISTS id_registry_scope_owner() CASCADE;
 DROP FUNCTION IF EXISTS id_registry_divide() CASCADE;
 DROP TABLE IF EXISTS id_registry;
 DROP TABLE IF EXISTS v1_usage;

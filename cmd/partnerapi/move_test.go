@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"partnerapi/cmd/internal/database"
 	"partnerapi/db"
 	"partnerapi/platform/seal"
 )
@@ -89,8 +90,17 @@ func TestMoveSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := "--encryption-key=file:" + oldFile
+	const wrong = "have another key than this one (--to-key)"
 
 	refused(t, 1, []string{"move", "Acme", target, from}, "encryption-key")
+	refused(t, 1, []string{"move", "Acme", target, from, own, "--to-key=" + newFile}, "no process of the other cell has started")
+	started(t, now, files[newFile]) // with its key, and holds no secret yet
+	for _, args := range [][]string{{own, "--to-key=" + oldFile}, {own}, {"--encryption-key=file:" + newFile, "--to-key=" + oldFile}} {
+		refused(t, 1, append([]string{"move", "Acme", target, from}, args...), wrong)
+		refused(t, 1, append([]string{"move", "Acme", target, from, "--dry-run"}, args...), wrong)
+	}
+	started(t, old, files[oldFile])
+	refused(t, 1, []string{"move", "Acme", target, from, "--encryption-key=file:" + newFile}, "not opened by its key (--encryption-key)")
 	must(t, "move", "Acme", target, from, own, "--to-key="+newFile)
 	var moved []byte
 	if err := now.SQL().QueryRow("SELECT credentials FROM directory_connections").Scan(&moved); err != nil {
@@ -99,6 +109,56 @@ func TestMoveSecrets(t *testing.T) {
 	if plain, err := files[newFile].Open(moved, context); err != nil || string(plain) != "secret" {
 		t.Errorf("the new cell opens %q, %v", plain, err)
 	}
+}
+
+// started has a process record its key, as at its start.
+func started(t *testing.T, d *db.DB, keys *seal.Keys) {
+	t.Helper()
+	used, err := d.AnySealed(t.Context(), db.SealedColumns)
+	if err == nil {
+		err = database.CheckKeys(t.Context(), d, keys, used)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMoveDryRunSaysAll: a dry run names everything that the run would refuse.
+func TestMoveDryRunSaysAll(t *testing.T) {
+	t.Parallel()
+	from, to := cellFlag(t, "00"), cellFlag(t, "01")
+	target := "--to=" + strings.TrimPrefix(to, "--database-url=")
+	old, now := opened(t, from), opened(t, to)
+	insertClients(t, old, "Acme", "Hill")
+	started(t, now, parsedKeys(t, seal.NewKey()))
+	for _, d := range []*db.DB{old, now} {
+		if _, err := d.SQL().Exec("INSERT INTO moves (partner_id, step, cell) SELECT $1, 'here', '02'", partnerOf(t, old, "Acme")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := now.SQL().Exec("INSERT INTO partners (id, name, name_key, created_at) SELECT uuid_v7(now()), name, name_key, now() FROM json_populate_record(NULL::partners, $1)",
+		`{"name": "Acme", "name_key": "acme"}`); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, 1, []string{"move", "Acme", target, from, "--dry-run", "--encryption-key=" + seal.NewKey()},
+		"serves the partner, or moves it on", "another partner of this name", "another key than this one")
+}
+
+func parsedKeys(t *testing.T, list string) *seal.Keys {
+	t.Helper()
+	keys, err := seal.ParseKeys(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+func partnerOf(t *testing.T, d *db.DB, name string) (id string) {
+	t.Helper()
+	if err := d.SQL().QueryRow("SELECT id::text FROM partners WHERE name = $1", name).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 // TestMoveCancelCommand: a move that was begun is taken back, and that is in the trail.

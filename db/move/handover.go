@@ -158,6 +158,14 @@ func (m *Move) last(ctx context.Context, old, now side, o owned, c cells) error 
 	if err := m.checkEqual(old, now, o); err != nil {
 		return err
 	}
+	if err := m.checkKeys(old.ctx, now.ctx); err != nil {
+		return err
+	}
+	for _, activate := range activations {
+		if err := activate(m, old, now); err != nil {
+			return err
+		}
+	}
 	if err := m.appear(old, now, c); err != nil {
 		return err
 	}

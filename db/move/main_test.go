@@ -29,7 +29,7 @@ var alsoCopied []func(w *world, old, now side)
 
 // emptySchema is that of a new cell, and demoSchema that of a cell with the demonstration.
 var (
-	emptySchema = dbtest.Schema{Name: "moveempty", Key: migrate.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+	emptySchema = dbtest.Schema{Name: "moveempty", Key: migrate.SchemaKey() + time.Now().String(), Apply: func(ctx context.Context, url string) error {
 		return v2test.Migrate(ctx, url, also...)
 	}}
 	demoSchema = dbtest.Schema{Name: "movedemo", Key: migrate.SchemaKey() + time.Now().String(), Apply: func(ctx context.Context, url string) error {

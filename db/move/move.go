@@ -71,6 +71,10 @@ type Move struct {
 	Keep time.Duration
 	// Reseal seals a secret with the new cell's key. UUID is what it is sealed for.
 	Reseal func(c db.SealedColumn, uuid string, sealed []byte) ([]byte, error)
+	// CheckKeys reports that secrets of this cell cannot be opened, where the partner has
+	// some, or that Reseal's key is not the new cell's. The contexts are of the two cells,
+	// and may have transactions of theirs. Nil checks nothing.
+	CheckKeys func(old, now context.Context, secrets bool) error
 	// File copies the file of a report, unless the new cell has it. It is called before the
 	// hold, and within it for reports that were made meanwhile.
 	File func(context.Context, domain.Report) error
@@ -175,6 +179,13 @@ func (m *Move) bring(ctx context.Context, c cells) (here bool, err error) {
 	if err := m.Check(ctx); err != nil {
 		return false, err
 	}
+	notes, err := m.notes(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, note := range notes {
+		m.Say("%s", note)
+	}
 	if err := m.release(ctx); err != nil { // a hold of an earlier run
 		return false, err
 	}
@@ -220,7 +231,7 @@ func (m *Move) begin(ctx context.Context, c cells) error {
 			began_at = CASE WHEN m.step = excluded.step THEN m.began_at ELSE now() END
 		WHERE m.step IN (?1, ?4)`, m.Partner, Copying, c.to.Code(), c.publicURL, Here))
 	if err == nil && n == 0 {
-		err = errors.New("this cell does not serve the partner: the command move status says which one does")
+		err = errNotHere
 	}
 	if err != nil {
 		return err
@@ -231,7 +242,7 @@ func (m *Move) begin(ctx context.Context, c cells) error {
 			held_until = NULL, moved_at = NULL, keep_until = NULL
 		WHERE m.step IN (?1, ?3, ?4)`, m.Partner, Arriving, c.from.Code(), Gone, Cleaned))
 	if err == nil && n == 0 {
-		err = errors.New("the new cell serves the partner, or moves it on: run the move from there")
+		err = errThere
 	}
 	if err != nil {
 		return err

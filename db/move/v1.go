@@ -1,8 +1,10 @@
 package move
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"partnerapi/db/pg"
 )
@@ -11,28 +13,131 @@ import (
 
 func init() {
 	tables = append(tables,
-		// Numbers of objects that are there, those that these had before, and those of the
-		// collections and groups that are gone and a policy still shows.
-		table{name: "id_registry", kept: true, rows: `t.id IN (
+		// Numbers of objects that are there, those that these had before, those of deleted
+		// ones, and those of the collections and groups that are gone and a policy still
+		// shows: of what was deleted before the registry kept whose it was.
+		table{name: "id_registry", kept: true, rows: `(t.partner_id = $partner OR t.id IN (
 			SELECT id FROM clients WHERE id = ANY($clients) UNION ALL
 			SELECT id FROM collections WHERE client_id = ANY($clients) UNION ALL
 			SELECT id FROM groups WHERE client_id = ANY($clients) UNION ALL
 			SELECT id FROM policies WHERE client_id = ANY($clients) UNION ALL
 			SELECT scope_id FROM policies WHERE client_id = ANY($clients) UNION ALL
-			SELECT id FROM reports WHERE client_id = ANY($clients))`, last: true},
+			SELECT id FROM reports WHERE client_id = ANY($clients)))`, last: true},
 		table{name: "v1_phases", rows: "(t.partner_id = $partner OR t.key_id = ANY($keys))", last: true},
 		table{name: "v1_usage", rows: ofKeys},
 	)
-	checks = append(checks, (*Move).checkNumbers)
+	checks = append(checks, (*Move).checkNumbers, (*Move).checkRetirement)
+	notes = append(notes, (*Move).noteNumbers, (*Move).noteRetirement)
+	activations = append(activations, (*Move).carryAnnouncement)
+}
+
+// hasV1 reports whether the cells have version 1's tables.
+func (m *Move) hasV1() bool {
+	return slices.ContainsFunc(m.tables, func(s shaped) bool { return s.name == "id_registry" })
+}
+
+// retirement is how far the retirement of version 1 is in a cell.
+type retirement struct{ AnnouncedAt, SunsetAt, EndedAt *time.Time }
+
+func (r retirement) announced() bool { return r.AnnouncedAt != nil }
+
+// announcement shows what was announced.
+func (r retirement) announcement() string {
+	return fmt.Sprintf("announced on %s, sunset on %s", r.AnnouncedAt.UTC().Format(time.RFC3339), r.SunsetAt.UTC().Format(time.RFC3339))
+}
+
+func (s side) retirement() (retirement, error) {
+	return pg.One[retirement](s.ctx, s.DB, "read the retirement of version 1", pg.SQL("SELECT announced_at, sunset_at, ended_at FROM v1_state"))
+}
+
+// checkRetirement reports that the new cell announced another end of version 1, or ended it.
+func (m *Move) checkRetirement(old, now side, _ owned) error {
+	if !m.hasV1() {
+		return nil
+	}
+	a, err := old.retirement()
+	if err != nil {
+		return err
+	}
+	b, err := now.retirement()
+	switch {
+	case err != nil:
+		return err
+	case b.EndedAt != nil && a.EndedAt == nil:
+		return errors.New("version 1 was ended in the new cell, and not in this one")
+	case !a.announced() && b.announced():
+		return fmt.Errorf("the end of version 1 is announced in the new cell (%s), and not in this one: announce it here too, or cancel it there",
+			b.announcement())
+	case a.announced() && b.announced() && (!a.AnnouncedAt.Equal(*b.AnnouncedAt) || !a.SunsetAt.Equal(*b.SunsetAt)):
+		return fmt.Errorf("the end of version 1 is another one in the new cell (%s) than in this one (%s): make them the same, "+
+			"with the commands v1 cancel, announce and postpone", b.announcement(), a.announcement())
+	}
+	return nil
+}
+
+// noteRetirement says that the new cell is given the announcement.
+func (m *Move) noteRetirement(old, now side, _ owned) (string, error) {
+	if !m.hasV1() {
+		return "", nil
+	}
+	a, err := old.retirement()
+	if err != nil || !a.announced() {
+		return "", err
+	}
+	b, err := now.retirement()
+	if err != nil || b.announced() {
+		return "", err
+	}
+	return fmt.Sprintf("the new cell has announced no end of version 1: it takes over this cell's (%s), for all of its partners", a.announcement()), nil
+}
+
+// carryAnnouncement announces the end of version 1 in the new cell as in the old one. The
+// row is locked as who changes it does.
+func (m *Move) carryAnnouncement(old, now side) error {
+	if !m.hasV1() {
+		return nil
+	}
+	if _, err := pg.Exec(now.ctx, m.To, "lock the retirement of version 1", pg.SQL("SELECT FROM v1_state FOR UPDATE")); err != nil {
+		return err
+	}
+	if err := m.checkRetirement(old, now, owned{}); err != nil {
+		return err
+	}
+	a, err := old.retirement()
+	if err != nil || !a.announced() {
+		return err
+	}
+	n, err := pg.Exec(now.ctx, m.To, "announce the end of version 1", pg.SQL(
+		"UPDATE v1_state SET announced_at = ?, sunset_at = ? WHERE announced_at IS NULL", *a.AnnouncedAt, *a.SunsetAt))
+	if err == nil && n > 0 {
+		_, err = pg.Exec(now.ctx, m.To, "tell of the announcement", pg.SQL("NOTIFY v1_retirement"))
+	}
+	return err
+}
+
+// noteNumbers says how many numbers of deleted objects stay, as it is not known whose they
+// were: those from before the registry kept that, which no policy shows.
+func (m *Move) noteNumbers(old, _ side, o owned) (string, error) {
+	if !m.hasV1() {
+		return "", nil
+	}
+	n, err := pg.One[int](old.ctx, m.From, "count numbers of deleted objects", pg.Raw(`
+		SELECT count(*) FROM id_registry AS t WHERE t.retired_at > 'epoch' AND t.kind <> 'template' AND t.partner_id IS NULL
+			AND NOT EXISTS (SELECT FROM id_registry AS held WHERE held.kind = t.kind AND held.id = t.id AND held.retired_at IS NULL)
+			AND NOT `+o.condition(tableCalled("id_registry")), nil))
+	if err != nil || n == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("%d numbers of version 1 stay here whose objects were deleted before this cell kept whose they were", n), nil
 }
 
 // checkNumbers reports numbers that the new cell has given to others, and templates that
 // it has given other numbers.
 func (m *Move) checkNumbers(old, now side, o owned) error {
-	t := tableCalled("id_registry")
-	if !slices.ContainsFunc(m.tables, func(s shaped) bool { return s.name == t.name }) {
+	if !m.hasV1() {
 		return nil
 	}
+	t := tableCalled("id_registry")
 	type entry struct {
 		Kind, ID string
 		Number   int

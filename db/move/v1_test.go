@@ -3,6 +3,7 @@ package move
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,4 +49,68 @@ func TestNumbersAreNotImportedWithinAHold(t *testing.T) {
 	}
 	w.must(w.Run(t.Context()))
 	w.moved()
+}
+
+// TestNumbersOfDeletedObjectsMove: they come along as tombstones, also those that an object
+// had before its last one; what was deleted before it was kept whose it was is said.
+func TestNumbersOfDeletedObjectsMove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, other := w.clientOf(2), value[string](w, w.From, "SELECT id::text FROM clients WHERE partner_id = $1 LIMIT 1", w.other.UUID())
+	for n, of := range []string{client, other, client} {
+		w.exec(w.From, "INSERT INTO collections (client_id, id, name, name_key, description, created_by, created_at, updated_at) "+
+			"SELECT $1, uuid_v7(now()), $2, $2, '', created_by, now(), now() FROM collections LIMIT 1", of, fmt.Sprintf("gone %d", n))
+	}
+	id := value[string](w, w.From, "SELECT id::text FROM collections WHERE name = 'gone 0'")
+	_, err := idmap.Import(t.Context(), w.From.SQL(), strings.NewReader("collection,5001,"+id), false,
+		func(context.Context, *sql.Tx) error { return nil })
+	w.must(err)
+	w.exec(w.From, "DELETE FROM collections WHERE name IN ('gone 0', 'gone 1', 'gone 2')")
+	w.exec(w.From, "UPDATE id_registry SET partner_id = NULL WHERE id = (SELECT id FROM id_registry WHERE partner_id = $1 AND number <> 5001 AND id <> $2)",
+		w.Partner.UUID(), id)
+	w.before, w.kept = w.contents(w.From, w.Partner), w.contents(w.From, w.other)
+
+	notes, err := w.DryRun(t.Context())
+	if w.must(err); len(notes) != 1 || !strings.Contains(notes[0], "1 numbers of version 1 stay here") {
+		t.Errorf("the notes are %q", notes)
+	}
+	w.must(w.Run(t.Context()))
+	w.moved()
+	const tombstones = "SELECT string_agg(number::text, ' ' ORDER BY number) FROM id_registry WHERE retired_at IS NOT NULL AND kind = 'collection' AND id = $1"
+	if a, b := value[string](w, w.From, tombstones, id), value[string](w, w.To, tombstones, id); a != b || !strings.Contains(a, "5001") || !strings.Contains(a, " ") {
+		t.Errorf("the tombstones are %s, and in the new cell %s", a, b)
+	}
+}
+
+// TestAnnouncementMoves: what is announced of version 1's end is told in the new cell too,
+// and another announcement there is a reason not to move.
+func TestAnnouncementMoves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const announce = "UPDATE v1_state SET announced_at = $1::timestamptz, sunset_at = $1::timestamptz + interval '2 years'"
+	const announced = "SELECT coalesce(announced_at::text, '') || ' ' || coalesce(sunset_at::text, '') FROM v1_state"
+	refused := func(words string) {
+		t.Helper()
+		if err := w.Run(t.Context()); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("the move does not say %q: %v", words, err)
+		}
+	}
+	w.exec(w.To, announce, "2026-01-01")
+	refused("and not in this one")
+	w.exec(w.From, announce, "2026-02-01")
+	refused("another one in the new cell")
+	w.exec(w.To, "UPDATE v1_state SET announced_at = NULL, sunset_at = NULL, ended_at = now()")
+	refused("was ended in the new cell")
+	w.exec(w.To, "UPDATE v1_state SET ended_at = NULL")
+	w.unmoved()
+
+	notes, err := w.DryRun(t.Context())
+	if w.must(err); len(notes) != 1 || !strings.Contains(notes[0], "takes over this cell's") {
+		t.Errorf("the notes are %q", notes)
+	}
+	w.must(w.Run(t.Context()))
+	w.moved()
+	if a, b := value[string](w, w.From, announced), value[string](w, w.To, announced); a != b || a == " " {
+		t.Errorf("announced is %q, and in the new cell %q", a, b)
+	}
 }

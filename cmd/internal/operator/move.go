@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,21 +98,20 @@ func (f moveFlags) partner(ctx context.Context, from *db.DB) (domain.PartnerID, 
 func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.with(ctx, s, func(m *move.Move) error {
 		m.Keep = c.Keep
-		if c.DryRun {
-			return c.show(ctx, s, m)
-		}
-		keys, err := c.keys(ctx, m)
-		if err != nil {
-			return err
+		keys, unread := c.keys()
+		m.CheckKeys = func(old, now context.Context, secrets bool) error {
+			return cmp.Or(unread, keys.check(old, now, m, secrets))
 		}
 		m.Reseal = func(col db.SealedColumn, uuid string, sealed []byte) ([]byte, error) {
-			if keys == nil {
-				return nil, seal.ErrNoKey
-			}
-			return keys.Reseal(sealed, seal.Context(col.Kind, uuid))
+			return keys.both.Reseal(sealed, seal.Context(col.Kind, uuid))
 		}
-		if m.File, err = c.copyReports(ctx, s); err != nil {
-			return err
+		var stores error
+		m.File, stores = c.copyReports(ctx, s)
+		if c.DryRun {
+			return c.show(ctx, s, m, stores)
+		}
+		if stores != nil {
+			return stores
 		}
 		if err := noteMove(ctx, m, "move"); err != nil {
 			return err
@@ -140,34 +140,74 @@ func noteMove(ctx context.Context, m *move.Move, command string) error {
 	}))
 }
 
-// keys are those that open the secrets of this cell, and seal with the other's key.
-func (c movePartnerCmd) keys(ctx context.Context, m *move.Move) (*seal.Keys, error) {
+// moveKeys are the keys of the secrets that move: own opens those of this cell, to seals
+// with the other's key, and both do the two, that one first. Nil are keys that there are not.
+type moveKeys struct{ own, to, both *seal.Keys }
+
+// keys reads the keys.
+func (c movePartnerCmd) keys() (k moveKeys, err error) {
 	own := c.EncryptionKey
 	if own == "" && c.DatabaseURL == "" {
 		own = "file:" + c.KeyFile()
 	}
-	list := own
-	if c.ToKey != "" {
-		list = "file:" + c.ToKey
-		if own != "" {
-			list += "," + own
+	if own != "" {
+		if k.own, err = seal.ParseKeys(own); err != nil {
+			return k, err
 		}
 	}
-	if list == "" {
-		return nil, nil
+	if c.ToKey == "" {
+		k.to, k.both = k.own, k.own
+		return k, nil
 	}
-	keys, err := seal.ParseKeys(list)
+	to := "file:" + c.ToKey
+	if k.to, err = seal.ParseKeys(to); err != nil {
+		return k, fmt.Errorf("--to-key: %w", err)
+	}
+	if k.both = k.to; own != "" {
+		k.both, err = seal.ParseKeys(to + "," + own)
+	}
+	return k, err
+}
+
+// check compares the keys with those that the processes of the two cells recorded at their
+// start. secrets reports whether the partner has some.
+func (k moveKeys) check(old, now context.Context, m *move.Move, secrets bool) error {
+	return errors.Join(k.checkOwn(old, m.From, secrets), k.checkTo(now, m.To, secrets))
+}
+
+func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, secrets bool) error {
+	if !secrets {
+		return nil
+	}
+	if k.own == nil {
+		return fmt.Errorf("the partner has secrets in this cell (--encryption-key): %w", seal.ErrNoKey)
+	}
+	check, err := from.EncryptionCheck(ctx)
+	if err == nil && check != nil {
+		_, err = k.own.Open(check, database.CheckContext)
+	}
 	if err != nil {
-		return nil, err
+		err = fmt.Errorf("the secrets of this cell are not opened by its key (--encryption-key): %w", err)
 	}
-	used, err := m.To.AnySealed(ctx, db.SealedColumns)
-	if err != nil {
-		return nil, err
+	return err
+}
+
+func (k moveKeys) checkTo(ctx context.Context, to *db.DB, secrets bool) error {
+	if k.to == nil {
+		return nil // secrets are the fault of checkOwn
 	}
-	if err := database.CheckKeys(ctx, m.To, keys, used); err != nil {
-		return nil, fmt.Errorf("the other cell's key (--to-key): %w", err)
+	check, err := to.EncryptionCheck(ctx)
+	switch {
+	case err != nil:
+		return err
+	case check != nil:
+		if _, err = k.to.Open(check, database.CheckContext); err != nil {
+			err = fmt.Errorf("the other cell's processes have another key than this one (--to-key): %w", err)
+		}
+	case secrets:
+		err = errors.New("no process of the other cell has started with an encryption key yet, so that --to-key cannot be compared: start serve or work there first")
 	}
-	return keys, nil
+	return err
 }
 
 // copyReports returns what copies the file of a report into the other cell's store. Where
@@ -209,7 +249,7 @@ func copyReport(ctx context.Context, from, to *report.Store, r domain.Report) er
 }
 
 // show says what would be moved.
-func (c movePartnerCmd) show(ctx context.Context, s cli.Env, m *move.Move) error {
+func (c movePartnerCmd) show(ctx context.Context, s cli.Env, m *move.Move, stores error) error {
 	sizes, err := m.Sizes(ctx)
 	if err != nil {
 		return err
@@ -221,7 +261,11 @@ func (c movePartnerCmd) show(ctx context.Context, s cli.Env, m *move.Move) error
 		}
 	}
 	fmt.Fprintf(s.Out, "%10d  rows together\n", total)
-	if err := m.Check(ctx); err != nil {
+	notes, err := m.DryRun(ctx)
+	for _, note := range notes {
+		fmt.Fprintln(s.Out, "note:", note)
+	}
+	if err := errors.Join(err, stores); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(s.Out, "nothing keeps the partner from being moved")
