@@ -124,7 +124,7 @@ func (m *Move) noteNumbers(old, _ side, o owned) (string, error) {
 	n, err := pg.One[int](old.ctx, m.From, "count numbers of deleted objects", pg.Raw(`
 		SELECT count(*) FROM id_registry AS t WHERE t.retired_at > 'epoch' AND t.kind <> 'template' AND t.partner_id IS NULL
 			AND NOT EXISTS (SELECT FROM id_registry AS held WHERE held.kind = t.kind AND held.id = t.id AND held.retired_at IS NULL)
-			AND NOT `+o.condition(tableCalled("id_registry")), nil))
+			AND (`+o.condition(tableCalled("id_registry"))+`) IS NOT TRUE`, nil))
 	if err != nil || n == 0 {
 		return "", err
 	}
