@@ -163,6 +163,23 @@ func (c storedCount) recount(ctx context.Context, d *db.DB) (wrong []Miscount, e
 	}
 }
 
+// here is the condition that the client of a column is served here. The rows of a partner
+// that arrives from another cell come table by table, and those of one that left are no
+// longer whole: their counts need not be equal.
+func here(client string) string {
+	return client + " IN (SELECT id FROM clients WHERE partner_id NOT IN (" + away + "))"
+}
+
+const away = "SELECT partner_id FROM moves WHERE step IN ('arriving', 'gone')"
+
+// here is the condition that a stored count is of a partner that is served here.
+func (c storedCount) here() string {
+	if c.table == "partners" {
+		return "id NOT IN (" + away + ")"
+	}
+	return here(c.keys[0])
+}
+
 // compare reads the stored counts that differ. It locks nothing: in its snapshot they
 // would be equal.
 func (c storedCount) compare() pg.Query {
@@ -177,8 +194,8 @@ func (c storedCount) compare() pg.Query {
 	was, is := "ROW("+strings.Join(stored, ", ")+")", "ROW("+strings.Join(counted, ", ")+")"
 	return pg.SQL(fmt.Sprintf(`
 		SELECT ?0::text AS counter, json_build_object(%s)::text AS key, %s::text AS stored, %s::text AS counted
-		FROM %s AS s FULL JOIN (%s) AS n USING (%s) WHERE %[2]s <> %[3]s ORDER BY %[6]s LIMIT ?1`,
-		strings.Join(key, ", "), was, is, c.table, fmt.Sprintf(c.counted, "true"), strings.Join(c.keys, ", ")),
+		FROM %s AS s FULL JOIN (%s) AS n USING (%s) WHERE %[2]s <> %[3]s AND %[7]s ORDER BY %[6]s LIMIT ?1`,
+		strings.Join(key, ", "), was, is, c.table, fmt.Sprintf(c.counted, "true"), strings.Join(c.keys, ", "), c.here()),
 		c.name, recountAtOnce)
 }
 
@@ -245,7 +262,7 @@ func recountPolicies(ctx context.Context, d *db.DB) (wrong []Miscount, err error
 	}
 	clients, err := pg.All[held](ctx, d, "find policies whose counts hold", pg.SQL(`
 		SELECT client_id AS client, array_agg(id::text ORDER BY id) AS policies FROM policies
-		WHERE requires_acknowledgment AND counted_until > ? GROUP BY 1 ORDER BY 1`, d.Now()))
+		WHERE requires_acknowledgment AND counted_until > ? AND `+here("client_id")+` GROUP BY 1 ORDER BY 1`, d.Now()))
 	if err != nil {
 		return nil, err
 	}

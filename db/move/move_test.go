@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 	"partnerapi/db/outbox"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -353,4 +354,31 @@ func TestMoveCopiesWhatChanged(t *testing.T) {
 	w.before = w.contents(w.From, w.Partner)
 	w.must(w.Run(t.Context()))
 	w.moved()
+}
+
+// TestRecountWhileAPartnerMoves: counts of a partner whose rows are still coming, or that
+// left, are not wrong.
+func TestRecountWhileAPartnerMoves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	right := func(where string, d *db.DB) {
+		t.Helper()
+		if wrong, err := doctor.Recount(t.Context(), d); err != nil || len(wrong) > 0 {
+			t.Errorf("%s: %d counts were corrected, such as %v, %v", where, len(wrong), wrong[:min(1, len(wrong))], err)
+		}
+	}
+	w.exec(w.From, "DELETE FROM user_blocks") // made up by the test's data
+	right("before", w.From)
+	w.before, w.kept = w.contents(w.From, w.Partner), w.contents(w.From, w.other)
+	looked := 0
+	for _, table := range []string{"users", "user_blocks", "collections", "phishing_days", "policies", "policy_signatures"} {
+		w.points["copied "+table] = func() { looked++; right("after "+table, w.To) }
+	}
+	w.must(w.Run(t.Context()))
+	if looked < 6 {
+		t.Errorf("it looked %d times", looked)
+	}
+	w.moved()
+	right("where it left", w.From)
+	right("where it is", w.To)
 }
