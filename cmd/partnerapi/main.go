@@ -119,6 +119,7 @@ type commands struct {
 	Mail      operator.Mail      `cmd:"" help:"List mails that were given up, send them again, and choose what mail clients get."`
 	Seed      operator.Seed      `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
 	Breaches  operator.Breaches  `cmd:"" help:"Import breaches, which exposures refer to."`
+	Catalogue operator.Catalogue `cmd:"" help:"Bring courses, templates and breaches to another cell."`
 	Export    operator.Export    `cmd:"" help:"Write the objects of the service as import takes them: a line of JSON each."`
 	Import    operator.Import    `cmd:"" help:"Bring the objects of a platform into the service: a line of JSON each."`
 	Ingest    operator.Ingest    `cmd:"" help:"Take in what happened on the platform: signals, a line of JSON each."`

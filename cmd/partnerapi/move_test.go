@@ -184,3 +184,17 @@ func TestMoveCancelCommand(t *testing.T) {
 		t.Errorf("the status is %q", out)
 	}
 }
+
+// TestMoveSeveral: partners move one after another, and one that does not keeps no other.
+func TestMoveSeveral(t *testing.T) {
+	t.Parallel()
+	from, to := cellFlag(t, "00"), cellFlag(t, "01")
+	target := "--to=" + strings.TrimPrefix(to, "--database-url=")
+	old := opened(t, from)
+	insertClients(t, old, "Acme", "Hill")
+	insertClients(t, old, "Fabrikam", "Dale")
+	refused(t, 1, []string{"move", "Acme", "Nobody", "Fabrikam", target, from}, "Nobody: ")
+	if out := must(t, "move", "status", from); strings.Count(out, "is served by cell 01") != 2 {
+		t.Errorf("the status is %q", out)
+	}
+}

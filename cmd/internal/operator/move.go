@@ -31,8 +31,8 @@ type Move struct {
 // are the old cell's.
 type moveFlags struct {
 	database.Flags
-	Partner string `arg:"" help:"The partner: its id, UUID or name."`
-	To      string `required:"" env:"-" placeholder:"URL" help:"The other cell's PostgreSQL database."`
+	Partners []string `arg:"" name:"partner" help:"The partner, or several, one after another: each its id, UUID or name."`
+	To       string   `required:"" env:"-" placeholder:"URL" help:"The other cell's PostgreSQL database."`
 }
 
 type movePartnerCmd struct {
@@ -63,31 +63,48 @@ func (c movePartnerCmd) Validate() error {
 	return c.CheckKey()
 }
 
-// with opens both databases for the work of a command.
+// with opens both databases for the work of a command, partner by partner. One that fails
+// does not keep those after it.
 func (f moveFlags) with(ctx context.Context, s cli.Env, work func(*move.Move) error) error {
 	return f.With(ctx, s, func(from *db.DB) error {
 		return database.Flags{DatabaseURL: f.To}.With(ctx, s, func(to *db.DB) error {
-			partner, err := f.partner(ctx, from)
-			if err != nil {
-				return err
+			var faults []error
+			for _, name := range f.Partners {
+				if len(f.Partners) > 1 {
+					fmt.Fprintf(s.Err, "%s:\n", name)
+				}
+				if err := f.withOne(ctx, s, name, from, to, work); err != nil {
+					faults = append(faults, fmt.Errorf("%s: %w", name, err))
+				}
+				if ctx.Err() != nil {
+					break
+				}
 			}
-			return asText(work(&move.Move{
-				From: from, To: to, Partner: partner,
-				Say: func(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) },
-			}))
+			return errors.Join(faults...)
 		})
 	})
 }
 
-// partner finds the partner, also where its rows were deleted since.
-func (f moveFlags) partner(ctx context.Context, from *db.DB) (domain.PartnerID, error) {
-	partner, err := database.PartnerCalled(ctx, from, f.Partner)
+func (f moveFlags) withOne(ctx context.Context, s cli.Env, name string, from, to *db.DB, work func(*move.Move) error) error {
+	partner, err := f.partner(ctx, from, name)
+	if err != nil {
+		return err
+	}
+	return asText(work(&move.Move{
+		From: from, To: to, Partner: partner,
+		Say: func(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) },
+	}))
+}
+
+// partner finds a partner, also where its rows were deleted since.
+func (f moveFlags) partner(ctx context.Context, from *db.DB, name string) (domain.PartnerID, error) {
+	partner, err := database.PartnerCalled(ctx, from, name)
 	if err == nil {
 		return partner, nil
 	}
 	all, listed := move.List(ctx, from)
 	for _, m := range all {
-		if m.Partner.String() == f.Partner || m.Partner.UUID() == f.Partner {
+		if m.Partner.String() == name || m.Partner.UUID() == name {
 			return m.Partner, nil
 		}
 	}

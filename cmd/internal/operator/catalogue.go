@@ -1,0 +1,69 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/db"
+	"partnerapi/db/move"
+	"partnerapi/domain"
+)
+
+// Catalogue is the command catalogue, which brings catalogues to another cell.
+type Catalogue struct {
+	Export exportCatalogueCmd `cmd:"" help:"Write the courses, templates, breaches and frameworks with their ids, one a line, for another cell."`
+	Import importCatalogueCmd `cmd:"" help:"Bring what catalogue export wrote into this cell. It may be repeated."`
+}
+
+type exportCatalogueCmd struct{ database.Flags }
+
+// Run writes the lines.
+func (c exportCatalogueCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) error {
+		n, err := move.ExportCatalogue(ctx, d, s.Out)
+		if err == nil {
+			fmt.Fprintf(s.Err, "%d lines\n", n)
+		}
+		return err
+	})
+}
+
+type importCatalogueCmd struct {
+	database.Flags
+	File string `arg:"" type:"existingfile" help:"What catalogue export wrote."`
+}
+
+// catalogueSteps is after how many lines the progress is shown.
+const catalogueSteps = 10_000
+
+// Run brings the lines that can be brought, and fails where some were wrong.
+func (c importCatalogueCmd) Run(ctx context.Context, s cli.Env) (err error) {
+	file, err := os.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer database.Closing(file.Close, &err)
+	return c.With(ctx, s, func(d *db.DB) error {
+		if err := d.Audit(ctx, database.ByCommand(domain.AuditEntry{Operation: "catalogue import"})); err != nil {
+			return err
+		}
+		shown := 0
+		b, err := move.ImportCatalogue(ctx, d, file, func(b move.Brought) {
+			if b.Lines >= shown+catalogueSteps {
+				shown = b.Lines
+				fmt.Fprintf(s.Err, "%d lines\n", b.Lines)
+			}
+		})
+		for _, fault := range b.Faults {
+			fmt.Fprintf(s.Err, "partnerapi: %s: %v\n", c.File, fault)
+		}
+		fmt.Fprintf(s.Out, "%d lines: %d added, %d changed, %d wrong\n", b.Lines, b.Added, b.Changed, len(b.Faults))
+		if err == nil && len(b.Faults) > 0 {
+			err = fmt.Errorf("%d lines of %s were not imported", len(b.Faults), c.File)
+		}
+		return err
+	})
+}

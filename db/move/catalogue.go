@@ -1,0 +1,242 @@
+package move
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+)
+
+// The catalogues of a cell go to another one as lines of JSON, each an object with its id,
+// so that a partner's objects find there what they name.
+
+// catalogueKind is a kind of lines.
+type catalogueKind struct {
+	name string
+	// table is one that a database may not have: then it has no such lines.
+	table string
+	// export reads the rows as JSON, and apply are statements that bring a JSON array of
+	// them: the last says how many were added and changed.
+	export string
+	apply  []string
+}
+
+// moreCatalogue are the kinds that parts of the program add which can be deleted.
+var moreCatalogue []catalogueKind
+
+// catalogueKinds are all kinds, those that are referred to first.
+func catalogueKinds(ctx context.Context, d *db.DB) (kinds []catalogueKind, err error) {
+	for _, k := range []struct{ name, table, which string }{
+		{"course", "courses", "true"}, {"template", "phishing_templates", "NOT own"}, {"breach", "breaches", "true"},
+		{"framework_course", "framework_courses", "true"},
+	} {
+		s, err := shapes(ctx, d, []table{{name: k.table}})
+		if err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, s[0].catalogue(k.name, k.which))
+	}
+	for _, k := range moreCatalogue {
+		there, err := shapes(ctx, d, []table{{name: k.table}})
+		if err != nil {
+			return nil, err
+		}
+		if len(there) > 0 {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds, nil
+}
+
+// catalogue is the kind of a table's rows.
+func (s shaped) catalogue(name, which string) catalogueKind {
+	columns, key := strings.Join(s.columns, ", "), strings.Join(s.key, ", ")
+	var set []string
+	for _, c := range s.columns {
+		set = append(set, c+" = excluded."+c)
+	}
+	return catalogueKind{
+		name:   name,
+		export: "SELECT row_to_json(t)::text FROM " + s.name + " AS t WHERE " + which + " ORDER BY " + key,
+		apply: []string{`WITH done AS (
+			INSERT INTO ` + s.name + " AS t (" + columns + ") SELECT " + columns + " FROM json_populate_recordset(NULL::" + s.name + `, $1::json)
+			ON CONFLICT (` + key + ") DO UPDATE SET " + strings.Join(set, ", ") + " WHERE (t." + strings.Join(s.columns, ", t.") +
+			") IS DISTINCT FROM (excluded." + strings.Join(s.columns, ", excluded.") + `)
+			RETURNING xmax = 0 AS added)
+			SELECT count(*) FILTER (WHERE added) AS added, count(*) FILTER (WHERE NOT added) AS changed FROM done`},
+	}
+}
+
+// catalogueLine is a line.
+type catalogueLine struct {
+	Kind string          `json:"kind"`
+	Row  json.RawMessage `json:"row"`
+}
+
+// ExportCatalogue writes the catalogues as of one moment, and returns how many lines it
+// wrote.
+func ExportCatalogue(ctx context.Context, d *db.DB, to io.Writer) (lines int, err error) {
+	w := bufio.NewWriter(to)
+	err = d.Snapshot(ctx, func(ctx context.Context) error {
+		kinds, err := catalogueKinds(ctx, d)
+		if err != nil {
+			return err
+		}
+		for _, k := range kinds {
+			rows, err := pg.All[string](ctx, d, "read the "+k.name+" lines", pg.Raw(k.export, nil))
+			if err != nil {
+				return err
+			}
+			for _, row := range rows {
+				line, err := json.Marshal(catalogueLine{k.name, json.RawMessage(row)})
+				if err != nil {
+					return err
+				}
+				if _, err := w.Write(append(line, '\n')); err != nil {
+					return err
+				}
+				lines++
+			}
+		}
+		return w.Flush()
+	})
+	return lines, err
+}
+
+const (
+	// catalogueBatch is how many lines one transaction brings, and catalogueLineBytes
+	// bounds a line.
+	catalogueBatch     = 200
+	catalogueLineBytes = 8 << 20
+)
+
+// Brought is what became of the lines of a catalogue.
+type Brought struct {
+	Lines, Added, Changed int
+	Faults                []error
+}
+
+// maxCatalogueFaults is how many wrong lines end an import.
+const maxCatalogueFaults = 1000
+
+// ImportCatalogue brings lines that ExportCatalogue wrote. An object that is there is
+// changed where it differs, so it may be repeated. A wrong line is reported, and the others
+// are brought all the same. It calls step after each batch.
+func ImportCatalogue(ctx context.Context, d *db.DB, from io.Reader, step func(Brought)) (b Brought, err error) {
+	kinds, err := catalogueKinds(ctx, d)
+	if err != nil {
+		return b, err
+	}
+	i := &catalogueImport{DB: d, Brought: &b, kinds: map[string]catalogueKind{}}
+	for _, k := range kinds {
+		i.kinds[k.name] = k
+	}
+	scanner := bufio.NewScanner(from)
+	scanner.Buffer(nil, catalogueLineBytes)
+	for scanner.Scan() {
+		b.Lines++
+		if err := i.add(ctx, scanner.Bytes()); err != nil {
+			return b, err
+		}
+		if len(i.rows) == 0 {
+			step(b)
+		}
+		if len(b.Faults) >= maxCatalogueFaults {
+			return b, fmt.Errorf("more than %d lines are wrong", maxCatalogueFaults)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		return b, fmt.Errorf("line %d: %w", b.Lines+1, err)
+	}
+	return b, i.flush(ctx)
+}
+
+// catalogueImport collects lines of one kind.
+type catalogueImport struct {
+	*db.DB
+	*Brought
+	kinds   map[string]catalogueKind
+	kind    string
+	rows    []json.RawMessage
+	numbers []int
+}
+
+func (i *catalogueImport) add(ctx context.Context, text []byte) error {
+	var line catalogueLine
+	switch err := json.Unmarshal(text, &line); {
+	case err != nil:
+		i.fault(i.Lines, err)
+		return nil
+	case i.kinds[line.Kind].name == "":
+		i.fault(i.Lines, fmt.Errorf("the kind %.40q is not known", line.Kind))
+		return nil
+	case !bytes.HasPrefix(line.Row, []byte("{")):
+		i.fault(i.Lines, errors.New("row is no object"))
+		return nil
+	}
+	if line.Kind != i.kind {
+		if err := i.flush(ctx); err != nil {
+			return err
+		}
+		i.kind = line.Kind
+	}
+	i.rows, i.numbers = append(i.rows, line.Row), append(i.numbers, i.Lines)
+	if len(i.rows) < catalogueBatch {
+		return nil
+	}
+	return i.flush(ctx)
+}
+
+func (i *catalogueImport) fault(line int, err error) {
+	i.Faults = append(i.Faults, fmt.Errorf("line %d: %w", line, err))
+}
+
+// flush brings what was collected; line by line where that fails, so that the others come.
+func (i *catalogueImport) flush(ctx context.Context) error {
+	rows, numbers := i.rows, i.numbers
+	i.rows, i.numbers = nil, nil
+	if len(rows) == 0 || i.apply(ctx, rows) == nil {
+		return nil
+	}
+	for n, row := range rows {
+		if err := i.apply(ctx, []json.RawMessage{row}); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			i.fault(numbers[n], err)
+		}
+	}
+	return nil
+}
+
+func (i *catalogueImport) apply(ctx context.Context, rows []json.RawMessage) error {
+	list, err := json.Marshal(rows)
+	if err != nil {
+		return err
+	}
+	type counts struct{ Added, Changed int }
+	var n counts
+	err = i.Tx(ctx, func(ctx context.Context) error {
+		for _, text := range i.kinds[i.kind].apply {
+			found, err := pg.All[counts](ctx, i, "bring "+i.kind+" lines", pg.Raw(text, []any{string(list)}))
+			if err != nil {
+				return err
+			}
+			if len(found) > 0 {
+				n = found[0]
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		i.Added, i.Changed = i.Added+n.Added, i.Changed+n.Changed
+	}
+	return err
+}
