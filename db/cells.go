@@ -187,6 +187,10 @@ const (
 	RestingPartners = "SELECT m.partner_id FROM moves AS m WHERE " + heldMove
 )
 
+// HoldFor bounds how long writes of a partner are refused before the last step of a move.
+// Where the command that moves it dies they are taken again after that.
+const HoldFor = 30 * time.Second
+
 // holdRetry is when a write is worth trying again that a hold refused.
 const holdRetry = 3 * time.Second
 

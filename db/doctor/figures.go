@@ -39,6 +39,16 @@ type Figures struct {
 	OldestReport, OldestEvent time.Time
 	// Published is how many events were published since there are any.
 	Published int64
+	// Moves are the partners that move from or to this cell, by the step; HeldSince is since
+	// when writes of one are refused for that, zero where none are.
+	Moves     []MoveFigure
+	HeldSince time.Time
+}
+
+// MoveFigure is how many partners are at a step of a move.
+type MoveFigure struct {
+	Step string
+	N    int
 }
 
 // MostEvents is how far events that wait are counted.
@@ -110,6 +120,9 @@ func countFigures(ctx context.Context, d *db.DB) (f Figures, err error) {
 	if err := countSyncs(ctx, d, &f); err != nil {
 		return f, err
 	}
+	if err := countMoves(ctx, d, &f); err != nil {
+		return f, err
+	}
 	return f, countWaiting(ctx, d, &f)
 }
 
@@ -169,5 +182,18 @@ func countWaiting(ctx context.Context, d *db.DB, f *Figures) error {
 	f.Reports, f.OldestReport = w.Reports, pg.Or(w.OldestReport, time.Time{})
 	f.Events, f.OldestEvent = w.Events, pg.Or(w.OldestEvent, time.Time{})
 	f.Published, f.Leader = w.Published, w.Leader
+	return err
+}
+
+// countMoves counts the moves that are under way. A hold begins so long before its end.
+func countMoves(ctx context.Context, d *db.DB, f *Figures) (err error) {
+	f.Moves, err = pg.All[MoveFigure](ctx, d, "count moves", pg.SQL(
+		"SELECT step, count(*) AS n FROM moves WHERE step IN ('copying', 'holding', 'handing', 'arriving') GROUP BY 1"))
+	if err != nil {
+		return err
+	}
+	since, err := pg.One[*time.Time](ctx, d, "look for refused writes", pg.SQL(`
+		SELECT min(held_until) - ?::interval FROM moves WHERE step = 'handing' OR step = 'holding' AND held_until > now()`, db.HoldFor))
+	f.HeldSince = pg.Or(since, time.Time{})
 	return err
 }

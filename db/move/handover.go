@@ -19,7 +19,7 @@ var errHoldEnded = errors.New("what was left took longer than writes may be refu
 // new cell serve it. Where it fails the partner may still hold: see release.
 func (m *Move) handOver(ctx context.Context, c cells) error {
 	began := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, holdFor, errHoldEnded)
+	ctx, cancel := context.WithTimeoutCause(ctx, db.HoldFor, errHoldEnded)
 	defer cancel()
 	err := m.hold(ctx)
 	if err == nil {
@@ -72,7 +72,7 @@ func (m *Move) holdKnown(ctx context.Context) error {
 			)
 			INSERT INTO resting_clients (client_id, until)
 			SELECT c.id, held.held_until FROM held JOIN clients AS c ON c.partner_id = held.partner_id
-			ON CONFLICT (client_id) DO UPDATE SET until = excluded.until`, m.Partner, Holding, holdFor))
+			ON CONFLICT (client_id) DO UPDATE SET until = excluded.until`, m.Partner, Holding, db.HoldFor))
 		return err
 	})
 	if err != nil {

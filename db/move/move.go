@@ -25,9 +25,6 @@ import (
 )
 
 const (
-	// holdFor bounds how long writes of a partner are refused before the last step. Where
-	// the command that moves it dies they are taken again after that.
-	holdFor = 30 * time.Second
 	// drainFor is how long a hold waits for mails and deliveries that are being sent. One
 	// that takes longer may be sent twice, as where a process is killed.
 	drainFor = 5 * time.Second

@@ -116,6 +116,8 @@ var (
 	usedDesc = Describe("replica_used", "1 where the standby could be read when it was last asked, else 0.")
 	lagDesc  = Describe("replica_lag_seconds",
 		"0 where the standby had replayed everything when it was last asked, else how old the newest of it may be; +Inf where that is unknown.")
+	movesDesc     = Describe("moves", "Partners that move to another cell (copying, holding, handing) or come from one (arriving), by step.", "step")
+	heldDesc      = Describe("move_held_seconds", "Since when writes of a partner are refused as it is handed over to another cell; 0 where none are.")
 	publishedDesc = Describe("events_published_total", "Events that were published, by all processes.")
 )
 
@@ -123,7 +125,7 @@ var (
 var figureDescs = []*prometheus.Desc{
 	poolDesc, maxDesc, waitsDesc, waitedDesc, upDesc, mailDesc, oldestDesc, jobsDesc, oldestJobDesc, leaderDesc, syncsDesc,
 	oldestSyncDesc, directoriesDesc, reportsDesc, oldestReportDesc, eventsDesc, oldestEventDesc, publishedDesc,
-	deliveriesDesc, lateDesc, webhooksDesc, failingDesc, usedDesc, lagDesc,
+	deliveriesDesc, lateDesc, webhooksDesc, failingDesc, usedDesc, lagDesc, movesDesc, heldDesc,
 }
 
 // Describe sends the descriptions of all figures.
@@ -198,6 +200,14 @@ func (f *figures) count(now time.Time) []prometheus.Metric {
 	for _, failing := range found.Deliveries.Failing {
 		c.since(failingDesc, failing.FailingSince, failing.ID.String())
 	}
+	moves := map[string]int{"copying": 0, "holding": 0, "handing": 0, "arriving": 0}
+	for _, m := range found.Moves {
+		moves[m.Step] = m.N
+	}
+	for step, n := range moves {
+		c.gauge(movesDesc, float64(n), step)
+	}
+	c.since(heldDesc, found.HeldSince)
 	c.list = append(c.list,
 		prometheus.MustNewConstMetric(publishedDesc, prometheus.CounterValue, float64(found.Published)))
 	return c.list
