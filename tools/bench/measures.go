@@ -114,6 +114,7 @@ func (b *bench) writes() []measure {
 func (b *bench) work() []measure {
 	return []measure{
 		{name: "scheduled simulations sent", run: b.drain},
+		{name: fmt.Sprintf("mails sent, one to each of %d clients / all to one", manyClients), bound: atLeast(0.8), run: b.manyMails},
 		{name: "signals ingested", run: b.ingest},
 	}
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
-	"log"
 	"math/rand/v2"
-	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -15,8 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/emersion/go-smtp"
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
@@ -95,17 +91,14 @@ func (b *bench) soakFor(ctx context.Context, long time.Duration) {
 // receivers start what takes mails and deliveries, and what sends them. end stops all.
 func (s *soaked) receivers(ctx context.Context) (mails, hooks *sink, end func()) {
 	mails, hooks = &sink{}, &sink{}
-	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return session{mails}, nil }))
-	server.ErrorLog = log.New(io.Discard, "", 0)
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))
-	go func() { _ = server.Serve(listener) }()
+	address, endMail := mails.mailServer()
 
 	endpoint := httptest.NewTLSServer(hooks)
 	ca := filepath.Join(s.folder, "ca.pem")
 	check(os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: endpoint.Certificate().Raw}), 0o600))
 	s.subscribe(ctx, endpoint.URL, 2, 0)
 	aged := must(db.Open(s.data.url, db.WithClock(ahead(domain.EventLife-soakLife))))
-	children := []*child{s.start("work", params{SMTP: "smtp://" + listener.Addr().String()}), s.start("deliver", params{CA: ca})}
+	children := []*child{s.start("work", params{SMTP: "smtp://" + address}), s.start("deliver", params{CA: ca})}
 
 	working, stop := context.WithCancel(ctx)
 	var work sync.WaitGroup
@@ -129,7 +122,7 @@ func (s *soaked) receivers(ctx context.Context) (mails, hooks *sink, end func())
 			check(c.stop())
 		}
 		endpoint.Close()
-		_ = server.Close()
+		endMail()
 	}
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/pem"
 	"io"
-	"log"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -120,12 +118,9 @@ func (b *bench) drain(ctx context.Context) figure {
 	began := time.Now()
 	b.schedule(ctx, n)
 	s := &sink{}
-	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return session{s}, nil }))
-	server.ErrorLog = log.New(io.Discard, "", 0)
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))
-	go func() { _ = server.Serve(listener) }()
-	defer server.Close()
-	return b.drained("work", params{SMTP: "smtp://" + listener.Addr().String()}, s, n, func() bool {
+	address, end := s.mailServer()
+	defer end()
+	return b.drained("work", params{SMTP: "smtp://" + address}, s, n, func() bool {
 		return b.data.count(ctx,
 			"SELECT count(*) FROM phishing_results WHERE client_id = $1 AND created_at >= $2 AND status = 'scheduled'",
 			b.data.clients[0], began) == 0
