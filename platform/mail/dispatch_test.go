@@ -236,7 +236,7 @@ func TestTwoProcesses(t *testing.T) {
 	}
 	<-held
 	o.until(0, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'") // claims end
-	o.Exec("UPDATE mail_requests SET created_at = created_at") // waits for no lock
+	o.Exec("UPDATE mail_requests SET created_at = created_at")                                                       // waits for no lock
 	close(gate)
 	o.until(0, "SELECT count(*) FROM outbox")
 	for _, stop := range stops {
