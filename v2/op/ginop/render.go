@@ -3,10 +3,12 @@ package ginop
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/domain"
 )
@@ -52,8 +54,11 @@ func renderEnvelope(c *gin.Context, e *domain.Error) error {
 // jsonType is a value of a header that all responses share; nothing appends to it in place.
 var jsonType = []string{"application/json; charset=utf-8"}
 
-// Encode returns a value as the interface's JSON.
-func Encode(v any, options ...json.Options) ([]byte, error) { return json.Marshal(v, options...) }
+// Encode returns a value as the interface's JSON. Bytes that are not UTF-8, which a
+// message may repeat of a caller's header, become U+FFFD: they are no reason for a 500.
+func Encode(v any, options ...json.Options) ([]byte, error) {
+	return json.Marshal(v, append(slices.Clip(options), jsontext.AllowInvalidUTF8(true))...)
+}
 
 // WriteJSON writes a response of one JSON value. On an error, nothing has been
 // written.

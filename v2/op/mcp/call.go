@@ -22,9 +22,9 @@ import (
 
 // call runs a tool: it is the handler of every tool, whatever session calls it. The
 // content of its result is the message's list.
-func (s *Server) call(ctx context.Context, t *tool, arguments []byte) (*sdk.CallToolResult, error) {
+func (s *Server) call(ctx context.Context, t *tool, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	m := messageOf(ctx)
-	p := t.sort(arguments, m.view.schemas)
+	p := t.sort(r.Params.Arguments, m.view.schemas)
 	answer, err := s.invoke(ctx, t, p)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,14 @@ func (s *Server) call(ctx context.Context, t *tool, arguments []byte) (*sdk.Call
 		list = append(append(list, `,"structuredContent":`...), text...)
 	}
 	m.list = list
-	return &sdk.CallToolResult{Content: []sdk.Content{}, IsError: failed}, nil
+	out := new(sdk.CallToolResult)
+	if speaksNewest(r.Session) {
+		if out, err = completed(); err != nil {
+			return nil, err
+		}
+	}
+	out.Content, out.IsError = []sdk.Content{}, failed
+	return out, nil
 }
 
 // noAnswer is the text of a result without a body.

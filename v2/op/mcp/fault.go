@@ -31,30 +31,64 @@ func (s *Server) Fault(e *domain.Error, requestID string) []byte {
 	return body
 }
 
+// fault is an answer that is an error of JSON-RPC.
+type fault struct {
+	JSONRPC string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Error   *jsonrpc.Error  `json:"error"`
+}
+
+// isFault reports whether an answer is an error of JSON-RPC.
+func (r *recorder) isFault() bool {
+	var said fault
+	return json.Unmarshal(r.body.Bytes(), &said) == nil && said.Error != nil
+}
+
+// listen asks for a stream of notifications.
+const listen = "subscriptions/listen"
+
+// refuseListen answers a request to listen, as nothing is ever pushed. The SDK would hold
+// a stream open. An unknown method is 404 in the newest version; before, 404 is the end of
+// a session.
+func refuseListen(r *http.Request, body []byte) (*recorder, error) {
+	said := fault{JSONRPC: "2.0", Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server pushes nothing"}}
+	var asked struct{ ID json.RawMessage }
+	if err := json.Unmarshal(body, &asked); err != nil {
+		return nil, domain.ErrInvalid("body", "must be one message of JSON-RPC 2.0")
+	}
+	if id := bytes.TrimSpace(asked.ID); len(id) == 0 || !bytes.ContainsAny(id[:1], `"-0123456789`) {
+		return nil, domain.ErrInvalid("id", "must be a string or a number: "+listen+" is a request")
+	}
+	said.ID = asked.ID
+	answer := &recorder{header: http.Header{"Content-Type": {"application/json"}}, status: http.StatusOK}
+	if announcesNewest(r) {
+		answer.status = http.StatusNotFound
+	}
+	return answer, json.NewEncoder(&answer.body).Encode(said)
+}
+
 // inOurWords is an answer of the SDK without its words for what is wrong with a
 // message, which are plain texts, or name Go's types.
 func inOurWords(r *http.Request, answer *recorder) (*recorder, error) {
 	if answer.status == http.StatusBadRequest && answer.header.Get("Content-Type") != "application/json" {
 		return nil, &domain.Error{Code: domain.InvalidRequest, Message: whatIsWrong(r)}
 	}
-	if !bytes.Contains(answer.body.Bytes(), []byte("unmarshal")) {
+	text := answer.body.Bytes()
+	if !bytes.Contains(text, []byte("unmarshal")) && !bytes.Contains(text, []byte(`missing required \"params\"`)) {
 		return answer, nil
 	}
-	var said struct {
-		JSONRPC string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   *jsonrpc.Error  `json:"error"`
-	}
-	if json.Unmarshal(answer.body.Bytes(), &said) != nil || said.Error == nil {
+	var said fault
+	if json.Unmarshal(text, &said) != nil || said.Error == nil {
 		return answer, nil
+	}
+	if said.Error.Code == 0 { // the SDK's own, without one
+		said.Error.Code = jsonrpc.CodeInvalidParams
 	}
 	said.Error.Message = "the parameters of the message are not as the protocol has them"
 	body, err := json.Marshal(said)
 	answer.body = *bytes.NewBuffer(body)
 	return answer, err
 }
-
-const versionHeader = "Mcp-Protocol-Version"
 
 // acceptsBoth reports whether a caller takes both of the forms of answers, as the
 // protocol wants it.

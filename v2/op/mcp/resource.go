@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -85,9 +86,8 @@ func contents(uri, kind, text string) *sdk.ReadResourceResult {
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: kind, Text: text}}}
 }
 
-// codeResourceNotFound says that there is no such resource. The SDK's name for it is
-// deprecated, for later protocols have another one; those that are spoken here have
-// this.
+// codeResourceNotFound says that there is no such resource, in the protocols before the
+// newest, which has jsonrpc.CodeInvalidParams for it.
 const codeResourceNotFound = -32002
 
 // serverError is the first of the codes that JSON-RPC leaves to servers.
@@ -110,4 +110,23 @@ func resourceError(status int, envelope []byte) error {
 	}
 	_ = json.Unmarshal(envelope, &body) // which the service wrote
 	return &jsonrpc.Error{Code: code, Message: body.Error.Message, Data: json.RawMessage(envelope)}
+}
+
+// resourceCode gives the error of a resource that does not exist the code of the protocol
+// that the caller speaks: ours has the older one, and the SDK's the newer one.
+func resourceCode(r *sdk.ReadResourceRequest, err error) error {
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	var unknown *jsonrpc.Error
+	errors.As(sdk.ResourceNotFoundError(r.Params.URI), &unknown)
+	if e.Code != codeResourceNotFound && (e.Code != unknown.Code || e.Message != unknown.Message) {
+		return err
+	}
+	code := int64(codeResourceNotFound)
+	if speaksNewest(r.Session) {
+		code = jsonrpc.CodeInvalidParams
+	}
+	return &jsonrpc.Error{Code: code, Message: e.Message, Data: e.Data}
 }

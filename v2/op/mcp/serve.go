@@ -64,7 +64,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 	if err != nil {
 		return err
 	}
-	if method == "initialize" && answer.status == http.StatusOK {
+	if method == "initialize" && answer.status == http.StatusOK && !answer.isFault() {
 		answer.header.Set(sessionHeader, s.sealer.seal(caller.Key, readOnly))
 	}
 	answer.copyTo(w)
@@ -79,7 +79,13 @@ func (s *Server) answer(m *message, body []byte) (answer *recorder, method strin
 	}
 	ctx := m.request.Context()
 	err = s.Parse(ctx, len(body), func() (err error) {
-		if method, err = methodOf(body); err == nil && !runsOperation(method) {
+		method, err = methodOf(body)
+		switch {
+		case err != nil:
+			return err
+		case method == listen:
+			answer, err = refuseListen(m.request, body)
+		case !runsOperation(method):
 			answer = s.bySDK(m, body)
 		}
 		return err
@@ -192,13 +198,13 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 		switch r := r.(type) {
 		case *sdk.CallToolRequest:
 			if r.Params != nil && s.byName[r.Params.Name] != nil {
-				return s.call(ctx, s.byName[r.Params.Name], r.Params.Arguments)
+				return s.call(ctx, s.byName[r.Params.Name], r)
 			}
 		case *sdk.ListToolsRequest:
 			return s.listTools(ctx, next, r)
-		}
-		if method == "subscriptions/listen" { // nothing is ever pushed
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server pushes nothing"}
+		case *sdk.ReadResourceRequest:
+			out, err = next(ctx, method, r)
+			return out, resourceCode(r, err)
 		}
 		return next(ctx, method, r)
 	}
