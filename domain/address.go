@@ -80,3 +80,17 @@ func AddressFrom(ctx context.Context) netip.Addr {
 	address, _ := ctx.Value(addressKey{}).(netip.Addr)
 	return address
 }
+
+// CountedAddress names what an address is counted as: itself, or of IPv6 its /64, as a
+// caller has all addresses of one (decisions 2.2). It is empty for the zero Addr.
+func CountedAddress(address netip.Addr) string {
+	address = address.Unmap().WithZone("")
+	if !address.Is6() {
+		if !address.IsValid() {
+			return ""
+		}
+		return address.String()
+	}
+	network, _ := address.Prefix(64) // which every address of IPv6 has
+	return network.String()
+}

@@ -50,3 +50,18 @@ func TestRemoteAddress(t *testing.T) {
 		t.Error("takes a network that is none")
 	}
 }
+
+// TestCountedAddress: addresses of IPv6 are counted by their /64, and mapped ones as of IPv4.
+func TestCountedAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8::1": "2001:db8::/64",
+		"2001:db8::ffff:ffff:ffff:ffff": "2001:db8::/64", "2001:db8:0:1::1": "2001:db8:0:1::/64", "fe80::1%eth0": "fe80::/64",
+	} {
+		if got := CountedAddress(netip.MustParseAddr(text)); got != want {
+			t.Errorf("%s is counted as %s", text, got)
+		}
+	}
+	if got := CountedAddress(netip.Addr{}); got != "" {
+		t.Errorf("no address is counted as %s", got)
+	}
+}

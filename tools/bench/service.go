@@ -67,7 +67,7 @@ func mountAgents(api *v2.API, edge *ginop.Edge, engine *gin.Engine, secret []byt
 	document := must(openapi.ForSet(&api.Set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf))
 	server := must(mcp.New(mcp.Config{
 		Set: &api.Set, Release: op.Latest, Document: document, Prefix: "/v2", Handler: engine, Secret: secret,
-		Count: edge.Count, Parse: edge.Parse, Envelope: ginop.Envelope, Version: "bench", Log: log,
+		Count: edge.Count, CountMessage: edge.CountMessage, Parse: edge.Parse, Envelope: ginop.Envelope, Version: "bench", Log: log,
 	}))
 	edge.Protocol(engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve, Fault: server.Fault})
 }

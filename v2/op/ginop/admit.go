@@ -10,7 +10,12 @@ import (
 )
 
 // addressBudget names the budget of a remote address without a valid key.
-func addressBudget(c *gin.Context) string { return "address/" + addressOf(c) }
+func addressBudget(c *gin.Context) string { return "address/" + countedAddress(c) }
+
+// countedAddress is what the remote address is counted as.
+func countedAddress(c *gin.Context) string {
+	return domain.CountedAddress(domain.AddressFrom(c.Request.Context()))
+}
 
 // lookUpsPerSecond is how many keys that this process has not seen are looked up in
 // a second for an address whose budget is used up.
@@ -48,7 +53,7 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, of budg
 			report(c, of)
 		}
 		return caller, of, nil
-	case domain.IsCode(err, domain.Unauthorized), domain.IsCode(err, domain.RateLimited):
+	case domain.IsCode(err, domain.Unauthorized), domain.IsCode(err, domain.RateLimited), domain.IsCode(err, domain.Misdirected):
 		return nil, of, e.refuse(c, counted, err)
 	}
 	if counted {
@@ -61,7 +66,7 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, of budg
 // mayLookUp counts a look-up for an address whose budget is used up. Each process
 // counts for itself, as it protects its own database connections.
 func (e *Edge) mayLookUp(c *gin.Context) bool {
-	count, _, _ := e.lookUps.Add(c.Request.Context(), addressOf(c), 1, time.Second) // memory does not fail
+	count, _, _ := e.lookUps.Add(c.Request.Context(), countedAddress(c), 1, time.Second) // memory does not fail
 	return count <= lookUpsPerSecond
 }
 

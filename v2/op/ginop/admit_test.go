@@ -93,10 +93,10 @@ func TestNoKeys(t *testing.T) {
 	}
 }
 
-// TestOtherCells: a key of another cell is answered with that cell's code, at any rate,
-// without a look-up, and at the cost of nobody; a key that is none stays unknown.
+// TestOtherCells: a key of another cell is answered with that cell's code, without a
+// look-up, and counts against the address; a key that is none stays unknown.
 func TestOtherCells(t *testing.T) {
-	e := newEdgeOf(t, func(c *ginop.Config) { c.Limits.PerAddress = 3 }, operations())
+	e := newEdgeOf(t, func(c *ginop.Config) { c.Limits.PerAddress = 7 }, operations())
 	e.Keys.Elsewhere = func(key string, _ []byte) string {
 		if of := (domain.Cell{Number: 1, Count: 4}).OfKey(key); strings.HasPrefix(key, "papi_") && of.Number != 1 {
 			return of.Code()
@@ -108,9 +108,9 @@ func TestOtherCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/v2/fine", "/v2/unknown", "/protocol", "/v2/fine", "/protocol"} {
+	for i, path := range []string{"/v2/fine", "/v2/unknown", "/protocol", "/v2/fine", "/protocol"} {
 		w := e.do("GET", path, other)
-		if w.Code != 421 || w.Header().Get("X-Cell") != "02" || w.Header().Get("X-RateLimit-Remaining") != "3" ||
+		if w.Code != 421 || w.Header().Get("X-Cell") != "02" || w.Header().Get("X-RateLimit-Remaining") != strconv.Itoa(6-i) ||
 			!strings.Contains(w.Body.String(), `{"error":{"code":"misdirected","message":"`) {
 			t.Errorf("%s answers %d %v %s", path, w.Code, w.Header(), w.Body)
 		}
@@ -123,6 +123,9 @@ func TestOtherCells(t *testing.T) {
 		if w := e.do("GET", "/v2/fine", key); w.Code != 401 || w.Header()["X-Cell"] != nil {
 			t.Errorf("%s answers %d %v", key, w.Code, w.Header())
 		}
+	}
+	if w := e.do("GET", "/v2/fine", other); w.Code != 429 || w.Header().Get("Retry-After") == "" {
+		t.Errorf("beyond the address's budget, another cell's key answers %d", w.Code)
 	}
 	if w := e.do("GET", "/v2/fine", "pk_demo_good"); w.Code != 200 {
 		t.Errorf("a key of this cell answers %d", w.Code)
@@ -202,8 +205,10 @@ func TestRefusalsAreSummedUp(t *testing.T) {
 			e.do("GET", "/v2/fine", "")
 		}
 		synctest.Wait()
-		if n := strings.Count(e.log.String(), "status=429"); n > 0 {
-			t.Errorf("%d lines of 429", n)
+		for _, status := range []string{"429", "401"} {
+			if n := strings.Count(e.log.String(), "status="+status); n > 0 {
+				t.Errorf("%d lines of %s", n, status)
+			}
 		}
 		if got := e.counted(t, "fine", "429"); got != 30 {
 			t.Errorf("counts %v", got)
@@ -217,7 +222,8 @@ func TestRefusalsAreSummedUp(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		logs := e.log.String()[before:]
-		if strings.Count(logs, "\n") != 1 || !strings.Contains(logs,
+		if strings.Count(logs, "\n") != 2 || !strings.Contains(logs,
+			`msg="requests refused without a valid key" requests=60 keys=0 top_keys="" addresses=1 top_addresses="192.0.2.1 60"`) || !strings.Contains(logs,
 			`requests=30 keys=1 top_keys="pk_good 20" addresses=1 top_addresses="192.0.2.1 10" within=1m0s`) {
 			t.Errorf("logs %s", logs)
 		}
@@ -230,6 +236,22 @@ func TestRefusalsAreSummedUp(t *testing.T) {
 			t.Errorf("logs %s", logs)
 		}
 	})
+}
+
+// TestAddressesOfIPv6 are counted together within a /64, and apart beyond it.
+func TestAddressesOfIPv6(t *testing.T) {
+	e := newEdgeOf(t, func(c *ginop.Config) { c.Limits.PerAddress = 3 }, operations(), "192.0.2.1")
+	for i, from := range []string{"2001:db8::1", "2001:db8::2", "2001:db8::ffff:0:0:1"} {
+		w := e.do("GET", "/v2/fine", "", "X-Forwarded-For", from)
+		if w.Code != 401 || w.Header().Get("X-RateLimit-Remaining") != strconv.Itoa(2-i) {
+			t.Errorf("%s: %d %v", from, w.Code, w.Header())
+		}
+	}
+	for from, want := range map[string]int{"2001:db8::9": 429, "2001:db8:0:1::1": 401, "203.0.113.9": 401} {
+		if w := e.do("GET", "/v2/fine", "", "X-Forwarded-For", from); w.Code != want {
+			t.Errorf("%s: %d", from, w.Code)
+		}
+	}
 }
 
 // TestReset: X-RateLimit-Reset and Retry-After are the first second at which a

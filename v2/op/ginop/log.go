@@ -40,7 +40,7 @@ func loggedQuery(raw string) string {
 }
 
 // observe counts a request that has been answered, and logs it; what was
-// answered 429 is logged in summary.
+// refused for its key or its budget is logged in summary.
 func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.Duration, err error) {
 	status := c.Writer.Status()
 	ctx := c.Request.Context()
@@ -58,8 +58,10 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 		e.Tracing.Answered(ctx, key, err)
 	}
 	if status == http.StatusTooManyRequests {
-		e.refusals.add(refused{key, addressOf(c)})
 		e.Metrics.refuse(caller)
+	}
+	if summed[status] != "" {
+		e.refusals.add(refused{status, key, countedAddress(c)})
 		return
 	}
 

@@ -34,7 +34,7 @@ const messageWeight = 4
 
 // Protocol adds the path of a protocol, for every method. The key may also be
 // sent as a bearer token. Requests without a valid key count against the
-// address; those with one are not counted (see Count).
+// address; those with one are counted by the protocol (see Count and CountMessage).
 func (e *Edge) Protocol(engine *gin.Engine, p Protocol) {
 	s := &Surface{edge: e, prefix: p.Path, render: p.render, before: p.Before, uncounted: true}
 	engine.Any(p.Path, func(c *gin.Context) {
@@ -85,6 +85,16 @@ func takeBearer(r *http.Request) {
 func (e *Edge) Count(ctx context.Context) error {
 	if state := e.takeOf(ctx, domain.CallerFrom(ctx)); state.exceeded() {
 		return e.budgets.refusal(state, "with this key")
+	}
+	return nil
+}
+
+// CountMessage counts a message of ctx's caller that runs no operation. Those have a
+// budget of their own, as large as the key's: RateLimited where it is used up.
+func (e *Edge) CountMessage(ctx context.Context) error {
+	state := e.budgets.take(ctx, "messages/"+domain.CallerFrom(ctx).Prefix, e.Limits.PerKey)
+	if state.exceeded() {
+		return e.budgets.refusal(state, "that run no operation, with this key")
 	}
 	return nil
 }

@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// refusals sums up the requests that were answered 429, so that callers who go on in
-// spite of it do not fill the log: one line for each window, with those who were
-// refused most. It is safe for concurrent use.
+// refusals sums up the requests that were answered 429, or without a valid key 401 or
+// 421, so that callers who go on in spite of it do not fill the log: one line for each
+// window and status, with those who were refused most. It is safe for concurrent use.
 type refusals struct {
 	log *slog.Logger
 
@@ -22,8 +23,19 @@ type refusals struct {
 	sums map[refused]int
 }
 
-// refused is who is refused: a key by its prefix, or an address without a valid one.
-type refused struct{ key, address string }
+// refused is who is refused, and how: a key by its prefix, or an address without a valid
+// one.
+type refused struct {
+	status       int
+	key, address string
+}
+
+// summed are the statuses that are logged in sums, and what the log says of them.
+var summed = map[int]string{
+	http.StatusTooManyRequests:    "requests refused as too many",
+	http.StatusUnauthorized:       "requests refused without a valid key",
+	http.StatusMisdirectedRequest: "requests refused for keys of other cells",
+}
 
 const (
 	// refusedAtOnce bounds how many are summed up at a time; further addresses are
@@ -48,21 +60,30 @@ func (r *refusals) add(who refused) {
 		time.AfterFunc(window, r.flush)
 	}
 	if who.key == "" && r.sums[who] == 0 && len(r.sums) >= refusedAtOnce {
-		who = refused{address: "others"}
+		who = refused{status: who.status, address: "others"}
 	}
 	r.sums[who]++
 }
 
-// flush logs a window. Keys are named apart from addresses, as strangers may come from
-// many of those.
+// flush logs a window, a line for each status.
 func (r *refusals) flush() {
 	r.mu.Lock()
 	sums := r.sums
 	r.sums = map[refused]int{}
 	r.mu.Unlock()
+	for _, status := range slices.Sorted(maps.Keys(summed)) {
+		r.logStatus(status, sums)
+	}
+}
 
+// logStatus logs a window's refusals of a status, where there are some. Keys are named apart from addresses, as strangers may come from
+// many of those.
+func (r *refusals) logStatus(status int, sums map[refused]int) {
 	requests, keys, addresses := 0, map[string]int{}, map[string]int{}
 	for who, n := range sums {
+		if who.status != status {
+			continue
+		}
 		requests += n
 		if who.key != "" {
 			keys[who.key] = n
@@ -70,7 +91,10 @@ func (r *refusals) flush() {
 			addresses[who.address] = n
 		}
 	}
-	r.log.LogAttrs(context.Background(), slog.LevelInfo, "requests refused as too many",
+	if requests == 0 {
+		return
+	}
+	r.log.LogAttrs(context.Background(), slog.LevelInfo, summed[status],
 		slog.Int("requests", requests), slog.Int("keys", len(keys)), slog.String("top_keys", top(keys)),
 		slog.Int("addresses", len(addresses)), slog.String("top_addresses", top(addresses)), slog.Duration("within", window))
 }

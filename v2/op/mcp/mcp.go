@@ -54,6 +54,8 @@ type Config struct {
 	Guide      func(name string) ([]byte, error)
 	// Count counts a request of ctx's caller that runs no operation.
 	Count func(ctx context.Context) error
+	// CountMessage counts a message of ctx's caller that asks nothing of an operation.
+	CountMessage func(ctx context.Context) error
 	// Parse runs work that reads a message of a size into values; of large ones few
 	// at a time.
 	Parse func(ctx context.Context, size int, work func() error) error

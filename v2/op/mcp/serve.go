@@ -37,6 +37,10 @@ const sessionHeader = "Mcp-Session-Id"
 // Serve answers a message of the caller, whose key is known by now and whose turn it
 // is. The errors are those of the edge, for it to render; nothing was written then.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) error {
+	method, err := s.counted(r, body)
+	if err != nil {
+		return err
+	}
 	caller := domain.CallerFrom(r.Context())
 	session := r.Header.Get(sessionHeader)
 	readOnly := s.ReadOnly || asks(r, "read_only")
@@ -60,7 +64,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 	m := &message{request: r, id: w.Header().Get("X-Request-Id"), view: view{schemas: asks(r, "schemas"), toolsets: sets, rights: rights{
 		read: caller.Can(domain.Read), write: caller.Can(domain.Write), allClients: caller.AllClients, readOnly: readOnly,
 	}}}
-	answer, method, err := s.answer(m, body)
+	answer, err := s.answer(m, method, body)
 	if err != nil {
 		return err
 	}
@@ -71,35 +75,47 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 	return nil
 }
 
-// answer answers a message, and says what its method is. Large messages are read into
-// values by few at a time, but where they run an operation, which waits for others.
-func (s *Server) answer(m *message, body []byte) (answer *recorder, method string, err error) {
-	if m.request.Method != http.MethodPost {
-		return s.bySDK(m, nil), "", nil
-	}
-	ctx := m.request.Context()
-	err = s.Parse(ctx, len(body), func() (err error) {
-		method, err = methodOf(body)
-		switch {
-		case err != nil:
+// counted is the method of the message that a request has, if any. What runs no operation
+// is counted here, also what is no message; what does is counted with the operation.
+func (s *Server) counted(r *http.Request, body []byte) (method string, err error) {
+	ctx := r.Context()
+	if r.Method == http.MethodPost {
+		err = s.Parse(ctx, len(body), func() (err error) {
+			method, err = methodOf(body)
 			return err
-		case method == listen:
-			answer, err = refuseListen(m.request, body)
-		case !runsOperation(method):
-			answer = s.bySDK(m, body)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, "", err
+		})
 	}
-	if answer == nil {
+	if !runsOperation(method) {
+		if full := s.CountMessage(ctx); full != nil {
+			return "", full
+		}
+	}
+	return method, err
+}
+
+// answer answers a message. Large messages are read into values by few at a time, but
+// where they run an operation, which waits for others.
+func (s *Server) answer(m *message, method string, body []byte) (answer *recorder, err error) {
+	switch {
+	case m.request.Method != http.MethodPost, runsOperation(method):
 		answer = s.bySDK(m, body)
+	default:
+		err = s.Parse(m.request.Context(), len(body), func() (err error) {
+			if method == listen {
+				answer, err = refuseListen(m.request, body)
+				return err
+			}
+			answer = s.bySDK(m, body)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	if answer, err = inOurWords(m.request, answer); err == nil {
 		answer.fill(m)
 	}
-	return answer, method, err
+	return answer, err
 }
 
 // errNoJSON is the cause of the refusal of a body that is no JSON.

@@ -35,12 +35,12 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestBudgets: only calls of tools and reads of resources are counted.
+// TestBudgets: only calls of tools and reads of resources count against the key's budget.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{Options: v2test.Options{Limits: ginop.Limits{PerKey: 3, PerAddress: 100, PerClientFactor: 1}}})
+	w := newWorld(t, options{Options: v2test.Options{Limits: ginop.Limits{PerKey: 20, PerAddress: 100, PerClientFactor: 1}}})
 	session := w.connect(w.tenant.Key, everything)
-	for range 5 {
+	for range 2 {
 		w.toolsOf(session)
 		if _, err := session.ListResources(t.Context(), nil); err != nil {
 			t.Fatal(err)
@@ -59,8 +59,11 @@ func TestBudgets(t *testing.T) {
 	if out := w.call(session, "clients_list", map[string]any{"limit": "wrong"}); codeOf(out) != domain.InvalidRequest {
 		t.Fatal(textOf(out))
 	}
+	for range 17 {
+		w.call(session, "clients_list", nil)
+	}
 	if out := w.call(session, "clients_list", nil); codeOf(out) != domain.RateLimited {
-		t.Errorf("the fourth: %s", textOf(out))
+		t.Errorf("the 21st: %s", textOf(out))
 	}
 	for _, uri := range []string{"partner://guides/start", "partner://clients/" + w.client.ID.String()} {
 		if err := read(uri); err == nil || !strings.Contains(err.Error(), "requests a minute") {
@@ -69,6 +72,28 @@ func TestBudgets(t *testing.T) {
 	}
 	if len(w.toolsOf(session)) == 0 {
 		t.Error("the tools are not listed any more")
+	}
+}
+
+// TestMessageBudget: messages that run no operation have a budget of their own.
+func TestMessageBudget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{Options: v2test.Options{Limits: ginop.Limits{PerKey: 5, PerAddress: 100, PerClientFactor: 1}}})
+	for i, body := range []string{hello, listTools, "{", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, listTools} {
+		if a := w.send("POST", body, "X-API-Key", w.tenant.Key); a.status == http.StatusTooManyRequests {
+			t.Errorf("message %d: %d %s", i, a.status, a.body)
+		}
+	}
+	for _, method := range []string{"POST", "GET", "DELETE"} {
+		a := w.send(method, listTools, "X-API-Key", w.tenant.Key, "Mcp-Session-Id", "none")
+		if a.status != http.StatusTooManyRequests || a.code() != domain.RateLimited || a.header.Get("Retry-After") != "60" {
+			t.Errorf("%s beyond the budget: %d %s", method, a.status, a.body)
+		}
+	}
+	for range 5 {
+		if a := w.send("POST", callOf("clients_list", nil), "X-API-Key", w.tenant.Key); a.status != http.StatusOK || strings.Contains(string(a.body), "rate_limited") {
+			t.Errorf("a call: %d %s", a.status, a.body)
+		}
 	}
 }
 
