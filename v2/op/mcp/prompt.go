@@ -10,7 +10,8 @@ import (
 )
 
 // prompt is a task that a person may give to an agent. Text names the tools that it
-// takes, and has {argument} for each of its arguments.
+// takes, and has {argument} for each of its arguments, or {find client} where that is a
+// client's name or id.
 type prompt struct {
 	sdk.Prompt
 	text string
@@ -35,7 +36,7 @@ var prompts = []prompt{
 			Description: "Sum up what came of a client's simulated phishing mails, and who needs help.",
 			Arguments:   []*sdk.PromptArgument{{Name: "client", Description: "The client's name or id.", Required: true}},
 		},
-		"Find the client {client} (clients_list with q). Read phishing_summary, and phishing_results_list with " +
+		"{find client} Read phishing_summary, and phishing_results_list with " +
 			"status=clicked and status=credentials_submitted of the last 90 days. Tell me how the rates of clicks and of " +
 			"reports moved between 30, 90 and 365 days, which users fell for more than one mail, and which course of " +
 			"courses_list would help them. Change nothing.",
@@ -46,7 +47,7 @@ var prompts = []prompt{
 			Description: "Say what a client's risk score is made of, and what would raise it most.",
 			Arguments:   []*sdk.PromptArgument{{Name: "client", Description: "The client's name or id.", Required: true}},
 		},
-		"Find the client {client} (clients_list with q), and read clients_risk. Scores go from 0 to 1000, and higher is " +
+		"{find client} Read clients_risk. Scores go from 0 to 1000, and higher is " +
 			"safer. Tell me the grade, how the score moved in its history, and what its top factors take away. Then read " +
 			"the five riskiest users (users_list with sort=risk_score and limit=5) and users_risk of each, and say what " +
 			"would raise the client's score most. Change nothing.",
@@ -67,6 +68,7 @@ func (s *Server) addPrompts(server *sdk.Server, r rights) {
 				if given == "" && argument.Required {
 					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the argument " + argument.Name + " is required"}
 				}
+				text = strings.ReplaceAll(text, "{find "+argument.Name+"}", findClient(given))
 				text = strings.ReplaceAll(text, "{"+argument.Name+"}", given)
 			}
 			return &sdk.GetPromptResult{
@@ -76,6 +78,18 @@ func (s *Server) addPrompts(server *sdk.Server, r rights) {
 		})
 	}
 }
+
+// findClient tells how to find a client. An id is in no name, so searching for it by q
+// finds nothing.
+func findClient(nameOrID string) string {
+	if id := strings.TrimSpace(nameOrID); strings.HasPrefix(id, clientPrefix) {
+		return "Take the client whose client_id is " + id + " (clients_get)."
+	}
+	return "Find the client named " + nameOrID + " (clients_list with q); where several match, ask me which."
+}
+
+// clientPrefix begins the ids of clients.
+const clientPrefix = "cli_"
 
 // notInTools reports whether a character is in no name of a tool.
 func notInTools(c rune) bool { return c != '_' && (c < 'a' || c > 'z') }

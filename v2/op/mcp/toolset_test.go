@@ -166,6 +166,28 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// TestPromptsOfAnID: a prompt that is given an id reads the client by it, and one that is
+// given a name searches for it.
+func TestPromptsOfAnID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	session := w.connect(w.tenant.Key, "")
+	for _, name := range []string{"review_phishing", "explain_risk"} {
+		for given, words := range map[string][2]string{
+			w.client.ID.String(): {"(clients_get)", "clients_list"}, "Client": {"(clients_list with q)", "clients_get"},
+		} {
+			out, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name, Arguments: map[string]string{"client": given}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := out.Messages[0].Content.(*sdk.TextContent).Text
+			if !strings.Contains(text, given) || !strings.Contains(text, words[0]) || strings.Contains(text, words[1]) {
+				t.Errorf("%s of %s: %s", name, given, text)
+			}
+		}
+	}
+}
+
 // TestPromptArguments: a prompt without an argument that it requires is an error.
 func TestPromptArguments(t *testing.T) {
 	t.Parallel()
