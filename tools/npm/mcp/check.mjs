@@ -1,10 +1,11 @@
-// Checks the MCP server with the official TypeScript client, over HTTP and over the
-// bridge of standard input and output:
+// Checks the MCP server with the official TypeScript clients of both generations, over HTTP
+// and, with the older one, over the bridge of standard input and output:
 //
 //   node check.mjs PROGRAM
 //
 // PROGRAM is the partnerapi binary. Command demonstration runs it, and tells the service's
 // address and key. The exit status is 1 where something is not as it has to be.
+import { Client as NewerClient, StreamableHTTPClientTransport as NewerTransport } from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -100,15 +101,16 @@ async function checkCompact(name, client) {
 }
 
 // checkTask plays the prompt remind_overdue: the three riskiest clients, their users whose
-// courses are overdue, and a reminder to those.
-async function checkTask(client) {
+// courses are overdue, and a reminder to those. From is how many clients are left out, for
+// one is reminded once a day.
+async function checkTask(client, from = 0) {
   const { messages } = await client.getPrompt({ name: "remind_overdue", arguments: { clients: "3" } });
   check("the task names its tools", ["clients_list", "users_list", "training_remind"].every((t) => messages[0].content.text.includes(t)), messages);
   const rows = async (name, args) => {
     const out = await client.callTool({ name, arguments: args });
     return out.content[0].text.split("\n").slice(1, -1).map((line) => line.split("\t"));
   };
-  const riskiest = await rows("clients_list", { sort: "risk_score", limit: 3, fields: ["id", "risk.average_score"] });
+  const riskiest = (await rows("clients_list", { sort: "risk_score", limit: from + 3, fields: ["id", "risk.average_score"] })).slice(from);
   check("the riskiest clients come first", riskiest.length === 3 && riskiest.every((r, i) => !i || +riskiest[i - 1][1] <= +r[1]), riskiest);
   for (const [id] of riskiest) {
     const late = await rows("users_list", { client_id: id, overdue: true, status: "active", limit: 500, fields: ["id", "training.overdue_count"] });
@@ -116,6 +118,24 @@ async function checkTask(client) {
     const out = JSON.parse((await client.callTool({ name: "training_remind", arguments: { client_id: id } })).content[0].text);
     check("all of them are reminded", out.recipient_count === late.length && out.skipped.length === 0, out);
   }
+}
+
+// checkNewer plays the task with the client of the protocol without sessions, which refuses
+// a result that does not say that it is complete.
+async function checkNewer() {
+  const client = new NewerClient({ name: "check", version: "1" }, { versionNegotiation: { mode: "auto" } });
+  await client.connect(new NewerTransport(new URL("/mcp", base), { requestInit: { headers: { "X-API-Key": key } } }));
+  const version = client.getNegotiatedProtocolVersion();
+  check("newer: the protocol is that of 2026-07-28", version === "2026-07-28", version);
+  await checkCompact("newer", client);
+  await checkTask(client, 3);
+  const { resources } = await client.listResources();
+  for (const { uri } of resources) {
+    check(`newer: ${uri}`, (await client.readResource({ uri })).contents[0].text.startsWith("# "));
+  }
+  const missing = await client.readResource({ uri: "partner://guides/none" }).then(() => 0, (e) => e.code);
+  check("newer: an unknown resource is an invalid parameter", missing === -32602, missing);
+  await client.close();
 }
 
 const everything = "?toolsets=all&schemas=1";
@@ -128,6 +148,7 @@ async function checkAll() {
 
   const usual = await connected(overHTTP());
   await checkCompact("http", usual);
+  await checkNewer();
   await checkTask(usual);
 
   const bearer = await connected(overHTTP("", { Authorization: "Bearer " + key }));
@@ -164,5 +185,5 @@ try {
 } catch (e) {
   check("all was checked", false, String(e?.stack ?? e));
 }
-console.log(failed ? `${failed} of the MCP checks failed` : "the official MCP client agrees, over HTTP and over stdio");
+console.log(failed ? `${failed} of the MCP checks failed` : "the official MCP clients of both generations agree, over HTTP and over stdio");
 process.exit(failed ? 1 : 0);
