@@ -81,9 +81,35 @@ func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) err
 		c.Header("Connection", "close") // the rest of the body is not waited for
 	}
 	if err != nil {
+		if domain.IsCode(err, domain.PayloadTooLarge) {
+			c.Header("Connection", "close")
+		}
 		err = s.fail(c, err)
 	}
 	s.edge.observe(c, s, name, time.Since(start), err)
+	if domain.IsCode(err, domain.PayloadTooLarge) {
+		readOn(c)
+	}
+}
+
+// What is read of a body that is too large, after its answer.
+const (
+	readOnBytes = 8 << 20
+	readOnTime  = 5 * time.Second
+)
+
+// readOn sends the answer and reads on in a body that was refused, for a while, as many
+// clients read an answer only once they have written everything: closing at once would
+// reset the connection under them. Nothing is kept of what is read.
+func readOn(c *gin.Context) {
+	if c.GetHeader("Expect") != "" { // a client that waits, and has not begun to send
+		return
+	}
+	control := http.NewResponseController(c.Writer)
+	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(readOnTime)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, c.Request.Body, readOnBytes) // the caller has the answer
 }
 
 // guarded admits the request and runs its work; a panic becomes an error.
