@@ -243,6 +243,16 @@ func TestNginxRoutes(t *testing.T) {
 		asked.do("POST", "/v2/clients", key, fields{"name": "Client of " + prefix(key)}).want(http.StatusCreated)
 	}
 	asked.do("GET", "/v2/clients", "", nil).want(http.StatusUnauthorized)
+	unlisted, err := domain.NewAPIKey(domain.Cell{Number: 3, Count: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v2/clients", "/v1/clients"} {
+		got := asked.do("GET", path, unlisted, nil).want(http.StatusMisdirectedRequest)
+		if got.header.Get("X-Cell") != "03" || !strings.Contains(string(got.body), "misdirected") {
+			t.Errorf("a key of a cell without a line: %s: %v %s", path, got.header, got.body)
+		}
+	}
 	asked.do("GET", "/c01/reports/none", "", nil).want(http.StatusForbidden)
 	asked.do("GET", "/reports/none", "", nil).want(http.StatusForbidden)
 	for _, path := range []string{"/c09/reports/none", "/metrics", "/c01/metrics"} {
