@@ -15,7 +15,7 @@ import (
 type turn struct {
 	edge   *Edge
 	budget budget // of its key; zero where the request is not counted
-	room room
+	room   room
 	// inside says that the request is part of another one, which holds both.
 	inside  bool
 	entered bool
