@@ -112,6 +112,12 @@ func (c *Cells) Elsewhere(key string, digest []byte) string {
 	return code
 }
 
+// Left reports whether a key's partner moved from this cell to another one.
+func (c *Cells) Left(digest []byte) bool {
+	_, left := c.seen.Load().gone[string(digest)]
+	return left
+}
+
 // lookEvery is how often keys of a partner that arrives are looked for at the most.
 const lookEvery = 100 * time.Millisecond
 

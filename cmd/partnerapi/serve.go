@@ -213,7 +213,7 @@ func (s *service) openEdge(ctx context.Context, r resources, traces *telemetry.T
 	}
 	keys := ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo)
 	if s.cells != nil {
-		keys.Elsewhere = s.cells.Elsewhere
+		keys.Elsewhere, keys.Left = s.cells.Elsewhere, s.cells.Left
 	}
 	s.edge = ginop.NewEdge(ginop.Config{
 		Keys: keys, Limits: ginop.DefaultLimits, Shared: budgets,

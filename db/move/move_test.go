@@ -71,6 +71,9 @@ func TestMove(t *testing.T) {
 	if a, b, c := old.Elsewhere("pk_demo_all", digest), now.Elsewhere("pk_demo_all", digest), before.Elsewhere("pk_demo_all", digest); a != "01" || b != "" || c != "" {
 		t.Errorf("the old cell says %q, the new one %q, or %q where it had not heard", a, b, c)
 	}
+	if !old.Left(digest) || now.Left(digest) || old.Left(db.KeyDigest("pk_demo_other")) {
+		t.Error("the old cell does not know which keys left it")
+	}
 	if a := old.Elsewhere("pk_demo_other", db.KeyDigest("pk_demo_other")); a != "" {
 		t.Errorf("another partner's key is of cell %q", a)
 	}

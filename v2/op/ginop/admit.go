@@ -2,6 +2,7 @@ package ginop
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -22,8 +23,8 @@ func countedAddress(c *gin.Context) string {
 const lookUpsPerSecond = 10
 
 // admit recognizes the caller and counts the request: against the key's budget,
-// which it returns, unless the key's requests are not to be counted, or without a valid key against
-// the remote address's. An address whose budget is used up can have few keys looked
+// which it returns, unless the key's requests are not to be counted, or without a
+// valid key against the remote address's. An address whose budget is used up can have few keys looked
 // up: enough for callers beside a stranger, and too few for guesses.
 func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, of budget, err error) {
 	ctx := c.Request.Context()
@@ -53,6 +54,7 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, of budg
 			report(c, of)
 		}
 		return caller, of, nil
+	case errors.Is(err, errKeyLeft): // counts against nobody
 	case domain.IsCode(err, domain.Unauthorized), domain.IsCode(err, domain.RateLimited), domain.IsCode(err, domain.Misdirected):
 		return nil, of, e.refuse(c, counted, err)
 	}

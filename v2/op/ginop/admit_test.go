@@ -118,6 +118,11 @@ func TestOtherCells(t *testing.T) {
 	if got := e.finds.Load(); got != 0 {
 		t.Errorf("%d are looked up", got)
 	}
+	e.Keys.Left = func([]byte) bool { return true }
+	if w := e.do("GET", "/v2/fine", other); w.Code != 421 || w.Header().Get("X-RateLimit-Remaining") != "2" {
+		t.Errorf("a key that moved counts against the address: %d %v", w.Code, w.Header())
+	}
+	e.Keys.Left = nil
 	wrong := other[:len(other)-1] + "_"
 	for _, key := range []string{wrong, "pk_demo_guess"} {
 		if w := e.do("GET", "/v2/fine", key); w.Code != 401 || w.Header()["X-Cell"] != nil {

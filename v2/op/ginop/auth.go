@@ -3,6 +3,7 @@ package ginop
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"sync"
 	"time"
 
@@ -19,6 +20,8 @@ type Keys struct {
 	// Elsewhere, where set, returns the code of the cell that a key lives in where that is
 	// another than this one; see db.Cells.
 	Elsewhere func(key string, digest []byte) string
+	// Left, where set, reports whether a key was of this cell and moved to another one.
+	Left func(digest []byte) bool
 
 	find    func(ctx context.Context, digest []byte) (*domain.Caller, error)
 	clock   domain.Clock
@@ -72,6 +75,10 @@ func newCache[V any]() *lru.Cache[digest, V] {
 	return cache
 }
 
+// errKeyLeft is the cause of the refusal of a key that is valid in another cell. Whoever
+// has it is no stranger to the service, and routers may learn of the move late.
+var errKeyLeft = errors.New("the key's partner moved to another cell")
+
 // Caller returns whose key it is; Unauthorized for a key that is missing,
 // unknown, expired or revoked. What has not the form of a key, or a wrong checksum,
 // is unknown at no cost, and one of another cell is Misdirected at none. Before the database is asked for a key that was
@@ -88,9 +95,13 @@ func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*dom
 	d := sha256.Sum256([]byte(key))
 	if k.Elsewhere != nil {
 		if cell := k.Elsewhere(key, d[:]); cell != "" {
-			return nil, &domain.Error{
+			err := &domain.Error{
 				Code: domain.Misdirected, Cell: cell, Message: "this API key is not of this cell of the service, but of cell " + cell,
 			}
+			if k.Left != nil && k.Left(d[:]) {
+				err.Cause = errKeyLeft
+			}
+			return nil, err
 		}
 	}
 

@@ -76,8 +76,8 @@ func (r *refusals) flush() {
 	}
 }
 
-// logStatus logs a window's refusals of a status, where there are some. Keys are named apart from addresses, as strangers may come from
-// many of those.
+// logStatus logs a window's refusals of a status, where there are some. Keys are named
+// apart from addresses, as strangers may come from many of those.
 func (r *refusals) logStatus(status int, sums map[refused]int) {
 	requests, keys, addresses := 0, map[string]int{}, map[string]int{}
 	for who, n := range sums {
