@@ -13,14 +13,14 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // objects are the tables of the six kinds, with what the registry needs of them.
 const objects = `
-CREATE TABLE clients (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
+CREATE TABLE clients (id uuid PRIMARY KEY, created_at timestamptz NOT NULL, partner_id uuid);
 CREATE TABLE collections (id uuid PRIMARY KEY, created_at timestamptz NOT NULL,
 	client_id uuid REFERENCES clients ON DELETE CASCADE);
 CREATE TABLE policies (id uuid PRIMARY KEY, created_at timestamptz NOT NULL,
-	scope_type text NOT NULL DEFAULT 'tenant', scope_id uuid);
+	scope_type text NOT NULL DEFAULT 'tenant', scope_id uuid, client_id uuid);
 CREATE TABLE phishing_templates (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
-CREATE TABLE groups (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
-CREATE TABLE reports (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
+CREATE TABLE groups (id uuid PRIMARY KEY, created_at timestamptz NOT NULL, client_id uuid);
+CREATE TABLE reports (id uuid PRIMARY KEY, created_at timestamptz NOT NULL, client_id uuid);
 CREATE TABLE cell (one boolean PRIMARY KEY DEFAULT true, number integer NOT NULL, count integer NOT NULL)`
 
 var tables = map[Kind]string{
