@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -39,9 +40,10 @@ type untranslated struct {
 	}
 }
 
-// raw is an answer whose text may be no UTF-8.
+// raw is an answer whose text may be no UTF-8, and whose number may be none.
 type raw struct {
-	Text string `json:"text"`
+	Text   string  `json:"text"`
+	Number float64 `json:"number,omitzero"`
 }
 
 // oneRoute is v1 as the one route POST /try, which runs fn, without a database
@@ -81,27 +83,34 @@ func try(engine *gin.Engine, body io.Reader) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestNotEncoded: an answer or an error that cannot be encoded is 500 in v1's
-// words, and its cause is logged.
+// TestNotEncoded: an answer that cannot be encoded is 500 in v1's words, and its cause
+// is logged.
 func TestNotEncoded(t *testing.T) {
 	t.Parallel()
-	for name, fn := range map[string]func(context.Context) (*raw, error){
-		"answer": func(context.Context) (*raw, error) { return &raw{Text: "\xff"}, nil },
-		"error":  func(context.Context) (*raw, error) { return nil, domain.ErrInvalid("text", "is not \xff") },
+	engine, log := oneRoute(t, nil, func(context.Context) (*raw, error) { return &raw{Number: math.NaN()}, nil })
+	w := try(engine, strings.NewReader(`{}`))
+	var got Error
+	err := json.Unmarshal(w.Body.Bytes(), &got)
+	if err != nil || w.Code != 500 || got.Status != 500 || got.Error != domain.Internal || got.RequestID != "abc" ||
+		!strings.HasPrefix(got.Message, "something went wrong") {
+		t.Errorf("answers %d %s (%v)", w.Code, w.Body, err)
+	}
+	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "NaN") {
+		t.Errorf("logs %s", log)
+	}
+}
+
+// TestInvalidUTF8: bytes that are no UTF-8 are shown as U+FFFD, in answers and in errors.
+func TestInvalidUTF8(t *testing.T) {
+	t.Parallel()
+	for want, fn := range map[string]func(context.Context) (*raw, error){
+		"{\"text\":\"\ufffd\"}":              func(context.Context) (*raw, error) { return &raw{Text: "\xff"}, nil },
+		"\"message\":\"text is not \ufffd\"": func(context.Context) (*raw, error) { return nil, domain.ErrInvalid("text", "is not \xff") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			engine, log := oneRoute(t, nil, fn)
-			w := try(engine, strings.NewReader(`{}`))
-			var got Error
-			err := json.Unmarshal(w.Body.Bytes(), &got)
-			if err != nil || w.Code != 500 || got.Status != 500 || got.Error != domain.Internal || got.RequestID != "abc" ||
-				!strings.HasPrefix(got.Message, "something went wrong") {
-				t.Errorf("answers %d %s (%v)", w.Code, w.Body, err)
-			}
-			if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "invalid UTF-8") {
-				t.Errorf("logs %s", log)
-			}
-		})
+		engine, _ := oneRoute(t, nil, fn)
+		if w := try(engine, strings.NewReader(`{}`)); !strings.Contains(w.Body.String(), want) {
+			t.Errorf("answers %d %s, which lacks %s", w.Code, w.Body, want)
+		}
 	}
 }
 

@@ -123,6 +123,9 @@ func (w *world) badBodies(t *testing.T, o op.Operation) {
 		`{` + quoted + `:"` + "\xff" + `"}`: "body",
 		`{` + quoted + `:"\ud800"}`:         "body",
 	} {
+		if body == "" && o.Input().OptionalBody {
+			continue // as {}
+		}
 		r := w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, body)
 		t.Logf("%.60q", body)
 		checkInvalid(t, r, field)

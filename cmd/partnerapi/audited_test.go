@@ -27,7 +27,7 @@ import (
 var changeNothing = []string{
 	"serve", "work", "doctor", "health", "migrate", "partners list", "keys list", "audit", "mail failed", "mail switches", "export",
 	"reports make", "directory list", "webhooks list", "webhooks deliveries", "webhooks listen", "openapi", "mcp", "version",
-	"completion", "__complete", "encryption-key new", "move status",
+	"completion", "__complete", "encryption-key new", "move status", "catalogue export",
 }
 
 // ofOtherTests leave an entry as another command here does, or as their own tests say.
@@ -93,6 +93,7 @@ func TestCommandsAreAudited(t *testing.T) {
 		"mail retry":               {[]string{mail}, "mail", nil},
 		"seed":                     {[]string{"--clients=1", "--users=0"}, "", nil},
 		"breaches import":          {[]string{file("breaches", breach)}, "", nil},
+		"catalogue import":         {[]string{file("catalogue", "")}, "", nil},
 		"templates import":         {[]string{"--language=en", "--category=own", file("templates", template)}, "", nil},
 		"templates enable":         {[]string{"hill", "all"}, "client", []string{"categories"}},
 		"import":                   {[]string{file("objects", object)}, "", nil},

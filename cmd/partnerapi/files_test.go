@@ -18,7 +18,7 @@ import (
 // folder that is the database's.
 var filesRead = []string{
 	"data-dir", "to-key", "report-font", "webhook-ca", "forward-ca", "secret-file", "credentials-file", "breaches import file", "import file", "ingest file",
-	"templates import file", "idmap import file", "parity replay file",
+	"templates import file", "catalogue import file", "idmap import file", "parity replay file",
 }
 
 // namesFile reports whether a flag or an argument is the name of a file.

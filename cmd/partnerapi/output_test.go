@@ -167,13 +167,13 @@ func TestOneTable(t *testing.T) {
 	}
 }
 
-// listNothing are the commands that list nothing: they change something, run on, or
-// print one thing, a file or lines of JSON.
+// listNothing are the commands without --json: they change something, run on, or print
+// a file or lines of JSON.
 var listNothing = []string{
-	"serve", "work", "health", "partners create", "keys create", "keys revoke", "mail retry", "mail enable", "mail disable", "seed",
-	"breaches import", "export", "import", "ingest", "reports make", "templates import", "templates enable",
+	"serve", "work", "health", "keys revoke", "mail retry", "mail enable", "mail disable", "seed",
+	"breaches import", "catalogue export", "catalogue import", "export", "import", "ingest", "reports make", "templates import", "templates enable",
 	"directory connect microsoft", "directory connect google", "directory disconnect", "directory run", "webhooks pause",
-	"webhooks resume", "webhooks listen", "mcp", "version", "completion", "__complete", "encryption-key new",
+	"webhooks resume", "webhooks listen", "mcp", "completion", "__complete", "encryption-key new",
 	"encryption-key rotate", "idmap import", "idmap export", "v1 announce", "v1 postpone", "v1 cancel", "v1 phase",
 	"move partner", "move cancel", "v1 brownout add", "v1 brownout cancel", "v1 end",
 }
@@ -189,6 +189,7 @@ func TestListsHaveJSON(t *testing.T) {
 	more := map[string][]string{
 		"mail switches": {"hill"}, "webhooks deliveries": {subscribed(t, d, "Acme").String()}, "migrate": {"--status"},
 		"idmap lookup": {"client", "1"}, "openapi": nil, "parity compare": nil, "parity replay": nil, "doctor": {"--recount"},
+		"partners create": nil, "keys create": nil, "version": nil, // TestMadeInJSON
 	}
 	for name, command := range leaves(model(t).Node, "") {
 		lists := slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == "json" })

@@ -8,6 +8,7 @@ import (
 	netmail "net/mail"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -37,7 +38,11 @@ func PublicURL(text string) (*url.URL, error) {
 		return nil, errors.New("the address names a user or a password, which everybody who gets a link would read: leave them out")
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" ||
 		u.Fragment != "":
-		return nil, errors.New("it is not the address of a site, such as https://training.example.com")
+		shown := "it"
+		if !strings.Contains(text, "@") { // before which a password may stand
+			shown = strconv.Quote(text)
+		}
+		return nil, errors.New(shown + " is not the address of a site, such as https://training.example.com")
 	}
 	return u, nil
 }
