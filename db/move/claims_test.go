@@ -24,7 +24,7 @@ func TestClaimsAreNumbered(t *testing.T) {
 			return err
 		},
 		"webhook_deliveries": func(ctx context.Context, d *db.DB) error {
-			_, err := outbox.ClaimDeliveries(ctx, d, time.Minute, func([]outbox.DueWebhook) []outbox.Places { return nil })
+			_, err := outbox.ClaimDeliveries(ctx, d, new(outbox.DeliveryTurns), 10, time.Minute, func([]outbox.DueWebhook) []outbox.Places { return nil })
 			return err
 		},
 		"reports": func(ctx context.Context, d *db.DB) error {

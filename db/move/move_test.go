@@ -151,7 +151,7 @@ func TestHold(t *testing.T) {
 		if n := value[int](w, w.From, "SELECT count(*) FROM clients WHERE partner_id = $1 AND id::text = ANY($2)", w.Partner.UUID(), claimed); n > 0 || len(claimed) == 0 {
 			t.Errorf("of %d mails that were claimed %d clients rest", len(claimed), n)
 		}
-		_, err = outbox.ClaimDeliveries(t.Context(), w.From, time.Minute, func(due []outbox.DueWebhook) (places []outbox.Places) {
+		_, err = outbox.ClaimDeliveries(t.Context(), w.From, new(outbox.DeliveryTurns), 1000, time.Minute, func(due []outbox.DueWebhook) (places []outbox.Places) {
 			for _, d := range due {
 				if value[string](w, w.From, "SELECT partner_id::text FROM webhooks WHERE id = $1", d.ID.UUID()) == w.Partner.UUID() {
 					t.Errorf("deliveries of a partner that holds are claimed")

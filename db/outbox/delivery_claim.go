@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,64 +73,79 @@ const (
 	claimsLock = "webhook deliveries"
 )
 
-// waitingWebhook is a subscription with waiting deliveries.
-type waitingWebhook struct {
-	ID       domain.WebhookID
-	Failing  bool
-	DueAt    time.Time
-	UnderWay int
-	// Reason says why its deliveries are given up; NULL where they are not.
-	Reason *string
-}
-
 // ClaimDeliveries leases deliveries that are due, for so long: of each subscription
 // as many as choose says, which is given those that are active, whose key is neither
 // revoked nor expired, and that have deliveries due. choose must not use the
 // database.
 //
-// The waiting deliveries of other subscriptions are given up, and say why. The cost
-// follows the number of subscriptions that have waiting deliveries and the number of
-// claimed deliveries, not the number of waiting ones. One process claims at a time,
-// so that DueWebhook.UnderWay counts the tries of all.
+// Subscriptions take turns, of which turns says who is next: choose is given up to n of
+// them, then the next ones, until it takes some or was given all. The waiting deliveries
+// of subscriptions that are not active are given up, and say why. So the cost follows n
+// where deliveries are due, not the number of subscriptions or of waiting deliveries. One
+// process claims at a time, so that DueWebhook.UnderWay counts the tries of all; others
+// get their turn after each n.
 func ClaimDeliveries(
-	ctx context.Context, d *db.DB, life time.Duration, choose func([]DueWebhook) []Places,
+	ctx context.Context, d *db.DB, turns *DeliveryTurns, n int, life time.Duration, choose func([]DueWebhook) []Places,
 ) (claim Claim, err error) {
-	err = d.Claim(ctx, func(ctx context.Context) error {
-		if _, err := pg.Exec(ctx, d, "wait to claim deliveries", pg.SQL(`
-			SELECT pg_advisory_xact_lock(hashtextextended(?, 0))`, claimsLock)); err != nil {
+	r := round{began: turns.at, at: turns.at}
+	for !r.over && len(claim.Leases) == 0 && claim.Dropped == 0 {
+		var part Claim
+		var on round
+		err := d.Claim(ctx, func(ctx context.Context) (err error) {
+			on = r // also where the transaction is tried again
+			part, err = on.claim(ctx, d, n, life, choose)
 			return err
-		}
-		claim = Claim{}
-		now := d.Now()
-		waiting, err := waitingWebhooks(ctx, d, now)
+		})
 		if err != nil {
-			return err
+			return Claim{}, err
 		}
+		r, turns.at = on, on.at
+		claim.Leases, claim.Dropped, claim.Left = part.Leases, part.Dropped, claim.Left || part.Left
+		if !part.Next.IsZero() {
+			claim.Next = earlier(claim.Next, part.Next)
+		}
+	}
+	claim.Left = claim.Left || !r.over
+	return claim, nil
+}
 
-		var due []DueWebhook
-		var dead []domain.WebhookID
-		var reasons []string
-		for _, w := range waiting {
-			switch {
-			case w.Reason != nil:
-				dead, reasons = append(dead, w.ID), append(reasons, *w.Reason)
-			case w.DueAt.After(now):
-				claim.Next = earlier(claim.Next, w.DueAt)
-			default:
-				due = append(due, DueWebhook{ID: w.ID, Failing: w.Failing, UnderWay: w.UnderWay})
-			}
+// claim claims deliveries of the next subscriptions of the round.
+func (r *round) claim(
+	ctx context.Context, d *db.DB, n int, life time.Duration, choose func([]DueWebhook) []Places,
+) (claim Claim, err error) {
+	if _, err := pg.Exec(ctx, d, "wait to claim deliveries", pg.SQL(`
+		SELECT pg_advisory_xact_lock(hashtextextended(?, 0))`, claimsLock)); err != nil {
+		return claim, err
+	}
+	now := d.Now()
+	waiting, err := r.next(ctx, d, n, now)
+	if err != nil {
+		return claim, err
+	}
+
+	var due []DueWebhook
+	var dead []domain.WebhookID
+	var reasons []string
+	for _, w := range waiting {
+		switch {
+		case w.Reason != nil:
+			dead, reasons = append(dead, w.ID), append(reasons, *w.Reason)
+		case w.DueAt.After(now):
+			claim.Next = earlier(claim.Next, w.DueAt)
+		default:
+			due = append(due, DueWebhook{ID: w.ID, Failing: w.Failing, UnderWay: w.UnderWay})
 		}
-		if len(dead) > 0 {
-			if claim.Dropped, err = drop(ctx, d, dead, reasons); err != nil {
-				return err
-			}
-			claim.Left = claim.Dropped == dropDeliveries
+	}
+	if len(dead) > 0 {
+		if claim.Dropped, err = drop(ctx, d, dead, reasons); err != nil {
+			return claim, err
 		}
-		if len(due) == 0 {
-			return nil
-		}
-		return lease(ctx, d, now, life, choose(due), &claim)
-	})
+		claim.Left = claim.Dropped == dropDeliveries
+	}
+	if len(due) == 0 {
+		return claim, nil
+	}
+	err = lease(ctx, d, now, life, choose(due), &claim)
 	return claim, err
 }
 
@@ -138,40 +154,6 @@ func earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// waitingWebhooks reads the subscriptions that have waiting deliveries, in the order
-// of their ids: each by one step on the index of those.
-func waitingWebhooks(ctx context.Context, d *db.DB, now time.Time) ([]waitingWebhook, error) {
-	return pg.All[waitingWebhook](ctx, d, "look for deliveries", pg.SQL(`
-		WITH RECURSIVE waiting (webhook_id) AS (
-			(SELECT webhook_id FROM webhook_deliveries WHERE status = 'waiting' ORDER BY webhook_id LIMIT 1)
-			UNION ALL
-			SELECT (
-				SELECT d.webhook_id FROM webhook_deliveries AS d
-				WHERE d.status = 'waiting' AND d.webhook_id > w.webhook_id ORDER BY d.webhook_id LIMIT 1
-			)
-			FROM waiting AS w WHERE w.webhook_id IS NOT NULL
-		)
-		SELECT w.id, w.failing_since IS NOT NULL AS failing, first.due_at, leased.under_way,
-			CASE WHEN w.status = 'paused' THEN 'the subscription was paused'
-				WHEN w.status = 'disabled' THEN 'the subscription was disabled'
-				WHEN k.revoked_at IS NOT NULL THEN 'the API key of the subscription was revoked'
-				WHEN k.expires_at <= ?0 THEN 'the API key of the subscription has expired'
-			END AS reason
-		FROM waiting JOIN webhooks AS w ON w.id = waiting.webhook_id JOIN api_keys AS k ON k.id = w.key_id
-		CROSS JOIN LATERAL (
-			SELECT d.due_at FROM webhook_deliveries AS d
-			WHERE d.webhook_id = w.id AND d.status = 'waiting' ORDER BY d.due_at LIMIT 1
-		) AS first
-		CROSS JOIN LATERAL (
-			SELECT count(*) AS under_way FROM (
-				SELECT 1 FROM webhook_deliveries AS d
-				WHERE d.webhook_id = w.id AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > ?0 LIMIT ?1
-			) AS l
-		) AS leased
-		WHERE w.partner_id NOT IN (`+db.RestingPartners+`)
-		ORDER BY w.id`, now, domain.MaxTriesUnderWay))
 }
 
 // drop gives up to dropDeliveries waiting deliveries of subscriptions up, each for its
@@ -207,8 +189,8 @@ func accessTo(client string) string { return strings.ReplaceAll(withinAccess, " 
 
 // lease claims deliveries. It gives up those that waited while their subscription
 // was not active, and those of clients that are no longer within its access, or that
-// were archived: a retry shows nobody what a read would not. Its limits are known to the planner, which else expects to read
-// much of what waits.
+// were archived: a retry shows nobody what a read would not. Its limits are known to the
+// planner, which else expects to read much of what waits.
 func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, places []Places, claim *Claim) error {
 	var ids []domain.WebhookID
 	var counts []int
@@ -246,7 +228,7 @@ func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, pla
 		FROM chosen AS c WHERE d.webhook_id = c.webhook_id AND d.id = c.id
 		RETURNING d.webhook_id, d.id, d.partner_id, d.position, d.event_id, d.first_try_at, d.lease, c.reason IS NULL AS kept, (
 			SELECT count(*) FROM jsonb_array_elements(d.tries) AS t WHERE (t ->> 'at')::timestamptz >= d.first_try_at
-		) AS tries`, pg.IDs(ids), counts, now, uuid.New(), now.Add(life), domain.MaxTriesUnderWay, total))
+		) AS tries`, pg.IDs(ids), counts, now, uuid.New(), now.Add(life), slices.Max(counts), total))
 	for _, r := range rows {
 		if r.Kept {
 			claim.Leases = append(claim.Leases, r.DeliveryLease)

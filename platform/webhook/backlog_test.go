@@ -3,8 +3,10 @@ package webhook_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,38 +48,139 @@ func TestBacklog(t *testing.T) {
 	want(outbox.DeliveryBacklog{Waiting: 2, Paused: 1, Disabled: 1})
 }
 
+// rowsRead is how many rows the transaction read of deliveries and their subscriptions.
+const rowsRead = `SELECT (SELECT coalesce(sum(pg_stat_get_xact_tuples_fetched(indexrelid) + pg_stat_get_xact_tuples_returned(indexrelid)), 0)
+		FROM pg_index WHERE indrelid IN ('webhook_deliveries'::regclass, 'webhooks'::regclass))
+	+ pg_stat_get_xact_tuples_returned('webhook_deliveries'::regclass) + pg_stat_get_xact_tuples_returned('webhooks'::regclass)`
+
 // TestClaimCost: a claim and its marks read little more than what they claim, however
-// much waits.
+// much waits, of one subscription or of many.
 func TestClaimCost(t *testing.T) {
 	t.Parallel()
+	for _, of := range []struct{ webhooks, each int }{{1, 5000}, {5000, 1}} {
+		w := newWorld(t)
+		w.publish(of.each, w.webhooks(of.webhooks)...)
+		w.exec("ANALYZE webhooks, webhook_deliveries")
+		var rows, claimed int
+		err := w.Tx(t.Context(), func(ctx context.Context) error {
+			claim, err := outbox.ClaimDeliveries(ctx, w.DB, outbox.NewDeliveryTurns(), 10, time.Minute, func(due []outbox.DueWebhook) (p []outbox.Places) {
+				for _, d := range due {
+					p = append(p, outbox.Places{Webhook: d.ID, N: 10 / len(due)})
+				}
+				return p
+			})
+			if err != nil {
+				return err
+			}
+			var marks []outbox.DeliveryMark
+			for _, l := range claim.Leases {
+				try := domain.DeliveryTry{At: noon, StatusCode: 200}
+				marks = append(marks, outbox.DeliveryMark{DeliveryLease: l, Try: &try, Status: domain.DeliverySucceeded, Due: noon})
+			}
+			done, err := outbox.MarkDeliveries(ctx, w.DB, marks)
+			if err != nil {
+				return err
+			}
+			claimed = len(done.Held)
+			return w.Transaction(ctx).QueryRow(ctx, rowsRead).Scan(&rows)
+		})
+		if err != nil || claimed != 10 || rows < 10 || rows > 500 {
+			t.Errorf("of %d subscriptions %d rows were read for %d deliveries: %v", of.webhooks, rows, claimed, err)
+		}
+	}
+}
+
+// TestClaimsGoRound: every subscription with deliveries due is claimed of within one way
+// round, beside those whose tries are due later and those that get no place.
+func TestClaimsGoRound(t *testing.T) {
+	t.Parallel()
+	const small, later, n = 100, 1500, 10
 	w := newWorld(t)
-	w.publish(5000, w.webhook("https://hook.example/"))
-	w.exec("ANALYZE webhook_deliveries")
-	const read = `SELECT coalesce(sum(pg_stat_get_xact_tuples_fetched(indexrelid) + pg_stat_get_xact_tuples_returned(indexrelid)), 0)
-		+ (SELECT pg_stat_get_xact_tuples_returned('webhook_deliveries'::regclass))
-		FROM pg_index WHERE indrelid = 'webhook_deliveries'::regclass`
-	var rows, claimed int
-	err := w.Tx(t.Context(), func(ctx context.Context) error {
-		claim, err := outbox.ClaimDeliveries(ctx, w.DB, time.Minute, func(due []outbox.DueWebhook) []outbox.Places {
-			return []outbox.Places{{Webhook: due[0].ID, N: 10}}
+	full := map[domain.WebhookID]bool{}
+	for _, id := range w.webhooks(small) {
+		full[id] = true
+	}
+	all := w.webhooks(later + small)
+	w.publish(1, all...)
+	w.publish(1, slices.Collect(maps.Keys(full))...)
+	for i, id := range all {
+		if i%(1+later/small) > 0 {
+			w.exec("UPDATE webhook_deliveries SET due_at = $2 WHERE webhook_id = $1", id, noon.Add(time.Hour))
+		}
+	}
+	turns, served := outbox.NewDeliveryTurns(), map[domain.WebhookID]int{}
+	claim := func() outbox.Claim {
+		claim, err := outbox.ClaimDeliveries(t.Context(), w.DB, turns, n, time.Minute, func(due []outbox.DueWebhook) (p []outbox.Places) {
+			if len(due) > n {
+				t.Errorf("%d subscriptions in place of %d", len(due), n)
+			}
+			for _, d := range due {
+				if !full[d.ID] {
+					p = append(p, outbox.Places{Webhook: d.ID, N: 1})
+				}
+			}
+			return p
 		})
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		var marks []outbox.DeliveryMark
 		for _, l := range claim.Leases {
-			try := domain.DeliveryTry{At: noon, StatusCode: 200}
-			marks = append(marks, outbox.DeliveryMark{DeliveryLease: l, Try: &try, Status: domain.DeliverySucceeded, Due: noon})
+			served[l.Webhook]++
 		}
-		done, err := outbox.MarkDeliveries(ctx, w.DB, marks)
-		if err != nil {
-			return err
+		return claim
+	}
+	due := w.number("SELECT count(DISTINCT webhook_id) FROM webhook_deliveries WHERE due_at = $1", noon) - small
+	for claims := 0; len(served) < due; claims++ {
+		if c := claim(); len(c.Leases) == 0 || !c.Left || claims == due {
+			t.Fatalf("%d claims served %d of %d subscriptions: %+v", claims, len(served), due, c)
 		}
-		claimed = len(done.Held)
-		return w.Transaction(ctx).QueryRow(ctx, read).Scan(&rows)
-	})
-	if err != nil || claimed != 10 || rows < 10 || rows > 200 {
-		t.Errorf("%d rows were read for %d deliveries: %v", rows, claimed, err)
+	}
+	if c := claim(); len(c.Leases) > 0 || !c.Left || !c.Next.Equal(noon.Add(time.Minute)) {
+		t.Errorf("then %+v", c)
+	}
+}
+
+// TestManySubscriptions: a dispatcher delivers to more subscriptions than a claim comes
+// to, and gives up what waits for those that are paused.
+func TestManySubscriptions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	all := w.webhooks(1500)
+	w.publish(2, all...)
+	w.exec("UPDATE webhooks SET status = 'paused' WHERE id = $1", all[700])
+	s := &script{w: w, answer: always(200)}
+	if n := w.once(w.dispatcher(s, webhook.Observer{})); n != 2*1499 || s.count() != n {
+		t.Errorf("%d were claimed, and %d sent", n, s.count())
+	}
+	if n := w.number("SELECT count(*) FROM webhook_deliveries WHERE status = 'succeeded'"); n != 2*1499 {
+		t.Errorf("%d were delivered", n)
+	}
+	if n := w.number("SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'dropped'", all[700]); n != 2 {
+		t.Errorf("%d were given up", n)
+	}
+}
+
+// BenchmarkClaimDeliveries claims deliveries of subscriptions of which all have some due.
+func BenchmarkClaimDeliveries(b *testing.B) {
+	for _, subscriptions := range []int{1, 1000, 15_000} {
+		b.Run(fmt.Sprintf("subscriptions=%d", subscriptions), func(b *testing.B) {
+			w := newWorld(b)
+			w.publish(30_000/subscriptions, w.webhooks(subscriptions)...)
+			w.exec("VACUUM ANALYZE webhook_deliveries")
+			w.exec("ANALYZE webhooks")
+			turns := outbox.NewDeliveryTurns()
+			for b.Loop() {
+				claim, err := outbox.ClaimDeliveries(b.Context(), w.DB, turns, 10, time.Minute, func(due []outbox.DueWebhook) []outbox.Places {
+					return []outbox.Places{{Webhook: due[0].ID, N: 10}}
+				})
+				if err != nil || len(claim.Leases) == 0 {
+					b.Fatalf("%+v: %v", claim, err)
+				}
+				b.StopTimer()
+				w.exec("UPDATE webhook_deliveries SET lease = NULL, due_at = $1 WHERE lease IS NOT NULL", noon)
+				b.StartTimer()
+			}
+		})
 	}
 }
 

@@ -98,6 +98,7 @@ type Dispatcher struct {
 	log     *slog.Logger
 	observe Observer
 	places  *places
+	turns   *outbox.DeliveryTurns // of claims, which are one at a time
 	queue   *lease.Queue[claimed]
 	marks   *lease.Marks[outbox.DeliveryMark]
 	opened  *lru.Cache[string, string]
@@ -109,7 +110,7 @@ type Dispatcher struct {
 func NewDispatcher(d *db.DB, to Poster, keys Opener, log *slog.Logger, observe Observer) *Dispatcher {
 	opened, _ := lru.New[string, string](openedSecrets) // fails for sizes below 1
 	dispatcher := &Dispatcher{
-		db: d, to: to, keys: keys, log: log, observe: observe, opened: opened,
+		db: d, to: to, keys: keys, log: log, observe: observe, opened: opened, turns: outbox.NewDeliveryTurns(),
 		after: func(d time.Duration, fn func()) func() bool { return time.AfterFunc(d, fn).Stop },
 	}
 	dispatcher.marks = lease.NewMarks(lease.MarksConfig[outbox.DeliveryMark]{
@@ -142,11 +143,12 @@ type claimed struct {
 // claim claims deliveries, and takes their places. How many it claims, the places
 // say.
 func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimed, wait time.Duration, err error) {
-	if d.places.full() {
+	free := d.places.free()
+	if free == 0 {
 		return nil, pollAgain, nil
 	}
 	began := time.Now()
-	claim, err := outbox.ClaimDeliveries(ctx, d.db, leaseFor, d.places.choose)
+	claim, err := outbox.ClaimDeliveries(ctx, d.db, d.turns, free, leaseFor, d.places.choose)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -168,7 +170,7 @@ func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimed, wait tim
 func (d *Dispatcher) untilNext(claim outbox.Claim) time.Duration {
 	wait := pollEvery
 	switch {
-	case len(claim.Leases) > 0 && !d.places.full(), claim.Dropped > 0:
+	case len(claim.Leases) > 0 && d.places.free() > 0, claim.Dropped > 0:
 		return 0
 	case claim.Left:
 		wait = pollAgain

@@ -24,9 +24,9 @@ const (
 	firstPlaces, slowPlaces = 2, 2
 	// mostTries is how many tries are under way at the most (see places).
 	mostTries = quickTries*(1+int(domain.WebhookDeadline/slowAfter)) + slowTries
-	// knownStandings is how many subscriptions are remembered beyond those that have
-	// deliveries due.
-	knownStandings = 1000
+	// knownStandings is how many subscriptions are remembered beyond those that choose
+	// was given last: many more than it is given at a time.
+	knownStandings = 50_000
 )
 
 // places shares the tries that a process may have under way among subscriptions, so
@@ -58,11 +58,11 @@ func newPlaces(freed func()) *places {
 	return &places{of: map[domain.WebhookID]*standing{}, freed: freed}
 }
 
-// full reports whether no try may begin.
-func (p *places) full() bool {
+// free is how many tries may begin.
+func (p *places) free() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.quick >= quickTries && p.slow >= slowTries
+	return max(quickTries-p.quick, 0) + max(slowTries-p.slow, 0)
 }
 
 // wish is a subscription that could have places.
@@ -72,9 +72,10 @@ type wish struct {
 	room int
 }
 
-// choose says how many deliveries of each subscription are to be claimed. In each
-// pool subscriptions take turns: each has its first place before any has its second,
-// and who was claimed of longest ago comes first.
+// choose says how many deliveries of each of the given subscriptions are to be claimed.
+// In each pool subscriptions take turns: each has its first place before any has its
+// second, and who was claimed of longest ago comes first. Who gets no place is given to
+// choose again after all others (outbox.ClaimDeliveries).
 func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,8 +134,8 @@ func (p *places) standing(w outbox.DueWebhook) *standing {
 	return s
 }
 
-// forget drops subscriptions of which nothing is under way or due, where many are
-// known.
+// forget drops subscriptions of which nothing is under way and that are not among the
+// given ones, where many are known.
 func (p *places) forget(due []outbox.DueWebhook) {
 	if len(p.of) <= len(due)+knownStandings {
 		return

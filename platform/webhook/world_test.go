@@ -108,6 +108,15 @@ func (w *world) webhook(url string) domain.WebhookID {
 	return id
 }
 
+// webhooks adds n subscriptions.
+func (w *world) webhooks(n int) (all []domain.WebhookID) {
+	w.t.Helper()
+	for i := range n {
+		all = append(all, w.webhook(fmt.Sprintf("https://hook%d.example/", i)))
+	}
+	return all
+}
+
 // publish adds the given number of events, which wait to be delivered to subscriptions.
 func (w *world) publish(n int, to ...domain.WebhookID) {
 	w.t.Helper()
