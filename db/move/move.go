@@ -32,8 +32,11 @@ const (
 	lookEvery = 20 * time.Millisecond
 	// shortPass is how long a pass may take, while the rows are in use, for the next to be
 	// the last: that one brings over what was written meanwhile, and compares everything a
-	// second time.
-	shortPass = 10 * time.Second
+	// second time. Where a pass brought over no more than littleLeft rows, the comparison
+	// took the time, and the last one may follow as long as the hold has room for both
+	// comparisons.
+	shortPass  = 10 * time.Second
+	littleLeft = 2000
 	// maxPasses bounds the passes before the hold: a partner who writes as much as a pass
 	// brings over is moved at another time.
 	maxPasses = 10
@@ -259,12 +262,12 @@ func (m *Move) copy(ctx context.Context) error {
 		}
 		took := time.Since(began).Round(10 * time.Millisecond)
 		m.Say("pass %d: %d rows in %s", pass, total, took)
-		if took <= shortPass {
+		if took <= shortPass || total <= littleLeft && 2*took <= db.HoldFor {
 			return nil
 		}
 		if pass == maxPasses {
-			return fmt.Errorf("after %d passes a pass still takes %s, and the last may take %s: the partner writes too much "+
-				"to be moved now; run the command again", pass, took, shortPass)
+			return fmt.Errorf("after %d passes a pass of %d rows still takes %s, and writes may be refused for %s at the most: "+
+				"the partner writes too much to be moved now, or has too many rows; run the command again", pass, total, took, db.HoldFor)
 		}
 	}
 }

@@ -15,14 +15,17 @@ func init() {
 	tables = append(tables,
 		// Numbers of objects that are there, those that these had before, those of deleted
 		// ones, and those of the collections and groups that are gone and a policy still
-		// shows: of what was deleted before the registry kept whose it was.
-		table{name: "id_registry", kept: true, rows: `(t.partner_id = $partner OR t.id IN (
+		// shows: of what was deleted before the registry kept whose it was. All of it is one
+		// list, so that PostgreSQL joins with it: a condition beside it would have it search
+		// the list for each number.
+		table{name: "id_registry", kept: true, rows: `t.id IN (
+			SELECT id FROM id_registry WHERE partner_id = $partner UNION ALL
 			SELECT id FROM clients WHERE id = ANY($clients) UNION ALL
 			SELECT id FROM collections WHERE client_id = ANY($clients) UNION ALL
 			SELECT id FROM groups WHERE client_id = ANY($clients) UNION ALL
 			SELECT id FROM policies WHERE client_id = ANY($clients) UNION ALL
 			SELECT scope_id FROM policies WHERE client_id = ANY($clients) UNION ALL
-			SELECT id FROM reports WHERE client_id = ANY($clients)))`, last: true},
+			SELECT id FROM reports WHERE client_id = ANY($clients))`, last: true},
 		table{name: "v1_phases", rows: "(t.partner_id = $partner OR t.key_id = ANY($keys))", last: true},
 		table{name: "v1_usage", rows: ofKeys},
 	)

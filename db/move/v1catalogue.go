@@ -16,6 +16,15 @@ func init() {
 			`DELETE FROM id_registry AS r USING ` + given + `
 				WHERE r.kind = 'template' AND r.id = n.id AND r.number = n.number AND r.retired_at IS NOT NULL
 				RETURNING 0 AS added, 0 AS changed`,
+			// As an import of numbers does: to the highest of the sequence's own that is not
+			// above them.
+			`WITH moved AS (
+				SELECT setval(sequence, own) FROM (
+					SELECT seqrelid::regclass AS sequence, seqstart, max(number) - (max(number) - seqstart) % seqincrement AS own
+					FROM ` + given + ` JOIN pg_sequence ON seqrelid = 'id_registry_template'::regclass
+					GROUP BY seqrelid, seqstart, seqincrement HAVING max(number) >= seqstart) AS imported
+				WHERE own > coalesce(pg_sequence_last_value(sequence), 0))
+			SELECT 0 AS added, 0 * count(*) AS changed FROM moved`,
 			// A number that another template has is refused by the key.
 			`WITH done AS (
 				INSERT INTO id_registry (kind, number, id) SELECT 'template', n.number, n.id FROM ` + given + `

@@ -69,6 +69,9 @@ type Claim struct {
 const (
 	// dropDeliveries is how many deliveries are given up in one transaction at the most.
 	dropDeliveries = 10_000
+	// maxParts is how often a claim goes on with the next subscriptions, each time in a
+	// transaction of its own.
+	maxParts = 8
 	// claimsLock is the advisory lock of claims.
 	claimsLock = "webhook deliveries"
 )
@@ -79,16 +82,17 @@ const (
 // database.
 //
 // Subscriptions take turns, of which turns says who is next: choose is given up to n of
-// them, then the next ones, until it takes some or was given all. The waiting deliveries
-// of subscriptions that are not active are given up, and say why. So the cost follows n
-// where deliveries are due, not the number of subscriptions or of waiting deliveries. One
-// process claims at a time, so that DueWebhook.UnderWay counts the tries of all; others
-// get their turn after each n.
+// them, then the next ones, until it takes some, was given all, or took none of maxParts:
+// then Claim.Left says that there are more, with which the next claim goes on. The waiting
+// deliveries of subscriptions that are not active are given up, and say why. So the cost
+// follows n, not the number of subscriptions or of waiting deliveries. One process claims
+// at a time, so that DueWebhook.UnderWay counts the tries of all; others get their turn
+// after each n.
 func ClaimDeliveries(
 	ctx context.Context, d *db.DB, turns *DeliveryTurns, n int, life time.Duration, choose func([]DueWebhook) []Places,
 ) (claim Claim, err error) {
 	r := round{began: turns.at, at: turns.at}
-	for !r.over && len(claim.Leases) == 0 && claim.Dropped == 0 {
+	for parts := 0; !r.over && parts < maxParts && len(claim.Leases) == 0 && claim.Dropped == 0; parts++ {
 		var part Claim
 		var on round
 		err := d.Claim(ctx, func(ctx context.Context) (err error) {

@@ -39,8 +39,8 @@ func (l *Lease) Result() domain.ResultID { return domain.ResultID(l.ID) }
 // ClaimMails leases up to n mails that are due, for so long. It returns fewer
 // where fewer are due, or others claim at the same time.
 //
-// Urgent mails come first. Among the others, and among the urgent ones, clients take
-// turns: turns says who is next, and each client's first mail comes before any client's
+// Urgent mails come first, of the clients that the claim comes to. Among the others, and
+// among the urgent ones, clients take turns: turns says who is next, and each client's first mail comes before any client's
 // second. A client with many mails due so delays another's by one claim for each client
 // before that one, at the most. The cost follows n, not the number of clients or mails.
 func ClaimMails(ctx context.Context, d *db.DB, turns *MailTurns, n int, life time.Duration) ([]Lease, error) {

@@ -41,6 +41,9 @@ const (
 	// pollAgain is the pause between two polls while deliveries are due whose
 	// subscriptions have no place.
 	pollAgain = 250 * time.Millisecond
+	// fewestLooked is how many subscriptions a claim looks at at the least: those that it
+	// comes to may need places of the pool that is full.
+	fewestLooked = 100
 	// unreadFor is how long a delivery is put off whose event or target can't be read.
 	unreadFor = time.Second
 	// keylessFor is how long a delivery is put off whose secret can't be opened.
@@ -148,7 +151,7 @@ func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimed, wait tim
 		return nil, pollAgain, nil
 	}
 	began := time.Now()
-	claim, err := outbox.ClaimDeliveries(ctx, d.db, d.turns, free, leaseFor, d.places.choose)
+	claim, err := outbox.ClaimDeliveries(ctx, d.db, d.turns, max(free, fewestLooked), leaseFor, d.places.choose)
 	if err != nil {
 		return nil, 0, err
 	}

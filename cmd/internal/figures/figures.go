@@ -117,7 +117,7 @@ var (
 	lagDesc  = Describe("replica_lag_seconds",
 		"0 where the standby had replayed everything when it was last asked, else how old the newest of it may be; +Inf where that is unknown.")
 	movesDesc     = Describe("moves", "Partners that move to another cell (copying, holding, handing) or come from one (arriving), by step.", "step")
-	heldDesc      = Describe("move_held_seconds", "Since when writes of a partner are refused as it is handed over to another cell; 0 where none are.")
+	heldDesc      = Describe("move_held_seconds", "For how long writes of a partner have been refused as it is handed over to another cell; 0 where none are.")
 	publishedDesc = Describe("events_published_total", "Events that were published, by all processes.")
 )
 

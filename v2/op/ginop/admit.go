@@ -22,10 +22,11 @@ func countedAddress(c *gin.Context) string {
 // a second for an address whose budget is used up.
 const lookUpsPerSecond = 10
 
-// admit recognizes the caller and counts the request: against the key's budget,
-// which it returns, unless the key's requests are not to be counted, or without a
-// valid key against the remote address's. An address whose budget is used up can have few keys looked
-// up: enough for callers beside a stranger, and too few for guesses.
+// admit recognizes the caller and counts the request. With a valid key it counts against
+// the key's budget, and returns it; where count is false, against none. Without a valid
+// key it counts against the remote address's budget. An address whose budget is used up
+// can have few keys looked up: enough for callers beside a stranger, and too few for
+// guesses.
 func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, of budget, err error) {
 	ctx := c.Request.Context()
 	counted := false // the request, against the address

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/sync/semaphore"
 
 	"partnerapi/domain"
 )
@@ -76,8 +77,10 @@ type Edge struct {
 	lookUps  *memory
 	progress *progress
 	bodies   *bodies
-	refusals *refusals
-	surfaces []*Surface
+	// readingOn bounds the requests whose bodies are read on after a 413.
+	readingOn *semaphore.Weighted
+	refusals  *refusals
+	surfaces  []*Surface
 	// watchers are notified of every request that was answered.
 	watchers []func(Answered)
 }
@@ -107,7 +110,7 @@ func NewEdge(c Config) *Edge {
 	return &Edge{
 		Config: c, budgets: newBudgets(c.Shared, c.Clock, c.Log), lookUps: newMemory(c.Clock),
 		progress: newProgress(), bodies: newBodies(),
-		refusals: newRefusals(c.Log),
+		refusals: newRefusals(c.Log), readingOn: semaphore.NewWeighted(readOnAtOnce),
 	}
 }
 

@@ -1,6 +1,7 @@
 package ginop
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -63,7 +64,7 @@ func (e *Edge) message(c *gin.Context, serve func(http.ResponseWriter, *http.Req
 	if c.Request.Method == http.MethodPost {
 		var err error
 		if body, err = t.receive(c, messageWeight); err != nil {
-			return err
+			return cmp.Or(e.CountMessage(c.Request.Context()), err)
 		}
 	}
 	if err := t.enter(c); err != nil {

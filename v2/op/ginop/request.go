@@ -88,23 +88,29 @@ func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) err
 	}
 	s.edge.observe(c, s, name, time.Since(start), err)
 	if domain.IsCode(err, domain.PayloadTooLarge) {
-		readOn(c)
+		s.edge.readOn(c)
 	}
 }
 
-// What is read of a body that is too large, after its answer.
+// What is read of a body that is too large, after its answer, and of how many at a time.
 const (
-	readOnBytes = 8 << 20
-	readOnTime  = 5 * time.Second
+	readOnBytes  = 8 << 20
+	readOnTime   = 5 * time.Second
+	readOnAtOnce = 64
 )
 
 // readOn sends the answer and reads on in a body that was refused, for a while, as many
 // clients read an answer only once they have written everything: closing at once would
-// reset the connection under them. Nothing is kept of what is read.
-func readOn(c *gin.Context) {
+// reset the connection under them. Nothing is kept of what is read. Beyond readOnAtOnce
+// requests the connection is closed at once.
+func (e *Edge) readOn(c *gin.Context) {
 	if c.GetHeader("Expect") != "" { // a client that waits, and has not begun to send
 		return
 	}
+	if !e.readingOn.TryAcquire(1) {
+		return
+	}
+	defer e.readingOn.Release(1)
 	control := http.NewResponseController(c.Writer)
 	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(readOnTime)) != nil {
 		return

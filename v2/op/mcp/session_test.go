@@ -79,7 +79,8 @@ func TestBudgets(t *testing.T) {
 func TestMessageBudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{Options: v2test.Options{Limits: ginop.Limits{PerKey: 5, PerAddress: 100, PerClientFactor: 1}}})
-	for i, body := range []string{hello, listTools, "{", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, listTools} {
+	tooLarge := `{"jsonrpc":"2.0","method":"` + strings.Repeat("x", 1<<20) + `"}`
+	for i, body := range []string{hello, listTools, "{", tooLarge, listTools} {
 		if a := w.send("POST", body, "X-API-Key", w.tenant.Key); a.status == http.StatusTooManyRequests {
 			t.Errorf("message %d: %d %s", i, a.status, a.body)
 		}
