@@ -203,7 +203,7 @@ const holdRetry = 3 * time.Second
 // errMoving refuses a write.
 func errMoving() error {
 	return &domain.Error{
-		Code: domain.Unavailable, RetryAfter: holdRetry,
+		Code: domain.Unavailable, RetryAfter: holdRetry, Cause: domain.ErrMoving,
 		Message: "this partner is being moved within the service, and nothing can be changed for a moment; try again",
 	}
 }

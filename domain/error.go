@@ -44,6 +44,10 @@ type Error struct {
 	Cause error
 }
 
+// ErrMoving is the cause of an Error that refuses a write because the partner is being
+// handed over to another cell.
+var ErrMoving = errors.New("its partner is being handed over to another cell")
+
 // FieldError says what is wrong with one part of a request.
 type FieldError struct {
 	// Field is a parameter's name, or the path of a body's member, as in

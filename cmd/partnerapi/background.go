@@ -105,7 +105,11 @@ const movedEvery = time.Minute
 // careForMoved puts to rest what partners left that moved to another cell, and deletes it
 // when it was kept long enough.
 func (w *background) careForMoved(ctx context.Context) {
+	stuck := stuckMoves{log: w.log}
 	lease.NewLoop(w.log, "care for partners that moved", movedEvery, func(ctx context.Context) (time.Duration, error) {
+		if err := stuck.look(ctx, w.db); err != nil {
+			return movedEvery, err
+		}
 		rested, err := move.Rest(ctx, w.db, db.MovesKnown)
 		if err != nil {
 			return movedEvery, err
@@ -116,6 +120,34 @@ func (w *background) careForMoved(ctx context.Context) {
 		}
 		return movedEvery, err
 	}).Run(ctx)
+}
+
+// stuckMoves logs the moves that are stuck, with the partner's name: metrics and alerts
+// have none.
+type stuckMoves struct {
+	log *slog.Logger
+	// told has the step of each that was logged.
+	told map[domain.PartnerID]move.Step
+}
+
+// look logs each move that is stuck, once for a step at which it is.
+func (m *stuckMoves) look(ctx context.Context, d *db.DB) error {
+	moves, err := move.List(ctx, d)
+	if err != nil {
+		return err
+	}
+	told := map[domain.PartnerID]move.Step{}
+	for _, s := range moves {
+		if !s.Stuck(d.Now()) {
+			continue
+		}
+		if told[s.Partner] = s.Step; m.told[s.Partner] != s.Step {
+			m.log.WarnContext(ctx, "the move of a partner is stuck; run the command move again", "partner", s.Name,
+				"partner_id", s.Partner.String(), "step", string(s.Step), "cell", s.Cell, "began", s.BeganAt)
+		}
+	}
+	m.told = told
+	return nil
 }
 
 // overdueEvery is how often assignments that became overdue are looked up: their

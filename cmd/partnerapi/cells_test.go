@@ -56,8 +56,11 @@ func TestCell(t *testing.T) {
 			}
 		}
 	}
-	if metrics := string(r.get("/metrics", "").want(http.StatusOK).body); !strings.Contains(metrics, `partnerapi_build_info{cell="01",`) {
-		t.Error("the metrics do not name the cell")
+	metrics := string(r.get("/metrics", "").want(http.StatusOK).body)
+	for _, want := range []string{`partnerapi_build_info{cell="01",`, fmt.Sprintf("\npartnerapi_misdirected_total %d\n", 2*len(paths))} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics do not say %q", want)
+		}
 	}
 	r.finish()
 
@@ -82,8 +85,8 @@ func TestNoCell(t *testing.T) {
 	t.Parallel()
 	flag := demonstration(t)
 	r := serving(t, flag, "--demo")
-	if metrics := string(r.get("/metrics", "").want(http.StatusOK).body); strings.Contains(metrics, "cell") {
-		t.Error("the metrics speak of cells")
+	if metrics := string(r.get("/metrics", "").want(http.StatusOK).body); strings.Contains(metrics, `cell="`) {
+		t.Error("the metrics name a cell")
 	}
 	r.finish()
 	if found := command(t, "doctor", flag); strings.Contains(found.out, "cell") {

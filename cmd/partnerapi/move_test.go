@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -196,5 +198,45 @@ func TestMoveSeveral(t *testing.T) {
 	refused(t, 1, []string{"move", "Acme", "Nobody", "Fabrikam", target, from}, "Nobody: ")
 	if out := must(t, "move", "status", from); strings.Count(out, "is served by cell 01") != 2 {
 		t.Errorf("the status is %q", out)
+	}
+}
+
+// TestStuckMoves: the log names each partner whose move is stuck, once for a step at which
+// it is.
+func TestStuckMoves(t *testing.T) {
+	t.Parallel()
+	d := opened(t, cellFlag(t, "00"))
+	insertClients(t, d, "Acme", "Hill")
+	acme := partnerOf(t, d, "Acme")
+	var said bytes.Buffer
+	m := &stuckMoves{log: slog.New(slog.NewTextHandler(&said, nil))}
+	for _, step := range []struct {
+		set  string // of the move
+		logs int
+	}{
+		{"step = 'copying', cell = '01', began_at = now() - interval '1 hour'", 0},
+		{"step = 'handing', held_until = now() - interval '1 minute'", 0},
+		{"held_until = now() - interval '3 minutes'", 1},
+		{"cell = '01'", 0}, // no change
+		{"held_until = now() + interval '10 seconds'", 0},
+		{"held_until = now() - interval '3 minutes'", 1},
+		{"step = 'gone', began_at = now() - interval '2 days'", 0},
+		{"step = 'copying'", 1},
+		{"step = 'holding'", 1},
+		{"cell = '01'", 0},
+	} {
+		if _, err := d.SQL().Exec(`INSERT INTO moves (partner_id, step, cell) VALUES ($1, 'copying', '01') ON CONFLICT DO NOTHING`, acme); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.SQL().Exec("UPDATE moves SET " + step.set); err != nil {
+			t.Fatal(err)
+		}
+		said.Reset()
+		if err := m.look(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(said.String(), "partner=Acme "); n != step.logs || strings.Count(said.String(), "\n") != n {
+			t.Errorf("after %s it logs %s", step.set, &said)
+		}
 	}
 }

@@ -130,7 +130,7 @@ func TestHold(t *testing.T) {
 	holds := 0
 	w.points["held"] = func() {
 		holds++
-		if err := w.write(); !domain.IsCode(err, domain.Unavailable) {
+		if err := w.write(); !domain.IsCode(err, domain.Unavailable) || !errors.Is(err, domain.ErrMoving) {
 			t.Errorf("a write is not refused: %v", err)
 		}
 		id, err := domain.ParseUUID[domain.ResultKind](result)
@@ -177,7 +177,7 @@ func TestHold(t *testing.T) {
 		t.Errorf("the partner was held %d times", holds)
 	}
 	w.same("the new cell", w.contents(w.To, w.Partner), w.before, resealed...)
-	if err := w.write(); !domain.IsCode(err, domain.Unavailable) {
+	if err := w.write(); !domain.IsCode(err, domain.Unavailable) || !errors.Is(err, domain.ErrMoving) {
 		t.Errorf("a write after it left is not refused: %v", err)
 	}
 }

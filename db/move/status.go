@@ -21,6 +21,28 @@ type Status struct {
 	HeldUntil, MovedAt, KeepUntil *time.Time
 }
 
+const (
+	// stuckHold is for how long writes of a partner may be refused until the move is stuck,
+	// and stuckMove for how long a move may last: those of the alerts in docs/alerts.yml.
+	stuckHold = 2 * time.Minute
+	stuckMove = 24 * time.Hour
+)
+
+// Stuck reports whether the move waits for an operator at a time: writes have been refused
+// for long, or it began long ago and has not ended.
+func (s Status) Stuck(now time.Time) bool {
+	switch s.Step {
+	case Handing:
+		if s.HeldUntil != nil && now.Sub(*s.HeldUntil) > stuckHold-db.HoldFor {
+			return true
+		}
+	case Copying, Holding, Arriving:
+	default:
+		return false
+	}
+	return now.Sub(s.BeganAt) > stuckMove
+}
+
 // List reads the moves that a cell has a part in, the latest first.
 func List(ctx context.Context, d *db.DB) ([]Status, error) {
 	return pg.All[Status](ctx, d, "list moves", pg.SQL(`

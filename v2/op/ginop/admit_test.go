@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 )
 
@@ -315,5 +317,29 @@ func TestNetworks(t *testing.T) {
 		if used := len(keys.Used()) > 0; used != (want == 200) {
 			t.Errorf("from %s, the key is noted as used: %t", from, used)
 		}
+	}
+}
+
+// TestHeldWritesAreCounted: a write that was refused as its partner is handed over to
+// another cell is counted, as no other 503 is, and the log says why.
+func TestHeldWritesAreCounted(t *testing.T) {
+	t.Parallel()
+	set := operations()
+	op.Add(set, op.Meta{
+		ID: "held", Method: "DELETE", Path: "/held", Scope: domain.Write, Since: op.V2_0, Status: 204, Summary: "s",
+	}, func(context.Context, *empty) (*op.NoContent, error) {
+		return nil, fmt.Errorf("write: %w", &domain.Error{Code: domain.Unavailable, Message: "shown", Cause: domain.ErrMoving})
+	})
+	e := newEdgeOf(t, func(*ginop.Config) {}, set)
+	for path, method := range map[string]string{"/v2/held": "DELETE", "/v2/waits": "GET"} {
+		if a := e.do(method, path, "pk_demo_good"); a.Code != http.StatusServiceUnavailable || strings.Contains(a.Body.String(), domain.ErrMoving.Error()) {
+			t.Errorf("%s answers %d %s", path, a.Code, a.Body)
+		}
+	}
+	if got := e.sum(t, "partnerapi_move_refused_writes_total", nil); got != 1 {
+		t.Errorf("counts %v", got)
+	}
+	if !strings.Contains(e.log.String(), domain.ErrMoving.Error()) {
+		t.Errorf("logs %s", e.log)
 	}
 }

@@ -3,7 +3,6 @@ package ginop
 import (
 	"errors"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -57,9 +56,7 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 	if e.Tracing != nil {
 		e.Tracing.Answered(ctx, key, err)
 	}
-	if status == http.StatusTooManyRequests {
-		e.Metrics.refuse(caller)
-	}
+	e.Metrics.refuse(caller, status, err)
 	if summed[status] != "" {
 		e.refusals.add(refused{status, key, countedAddress(c)})
 		return

@@ -1,6 +1,8 @@
 package ginop
 
 import (
+	"errors"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -16,6 +18,9 @@ type Metrics struct {
 	keys     *prometheus.CounterVec
 	refused  *prometheus.CounterVec
 	partners *domain.Labels // of refused
+	// held are writes that were refused as their partner is handed over to another cell, and
+	// misdirected requests with keys of other cells.
+	held, misdirected prometheus.Counter
 }
 
 const (
@@ -45,7 +50,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}, []string{"partner"})
 	m.refused.WithLabelValues(noPartner) // 0 is shown too
 	m.partners = domain.NewLabels(refusedPartners)
-	r.MustRegister(m.requests, m.seconds, m.keys, m.refused)
+	m.held = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "partnerapi_move_refused_writes_total",
+		Help: "Writes answered 503, as their partner was being handed over to another cell.",
+	})
+	m.misdirected = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "partnerapi_misdirected_total", Help: "Requests answered 421, as their key lives in another cell.",
+	})
+	r.MustRegister(m.requests, m.seconds, m.keys, m.refused, m.held, m.misdirected)
 	return m
 }
 
@@ -62,15 +74,20 @@ func (m *Metrics) count(version, operation string, status int, took time.Duratio
 	}
 }
 
-// refuse counts a request that was answered 429; the caller is the zero one where the
-// request had no valid key.
-func (m *Metrics) refuse(caller *domain.Caller) {
-	if m == nil {
-		return
+// refuse counts a request that was refused: 429 by the partner of its caller, who is the
+// zero one where it had no valid key.
+func (m *Metrics) refuse(caller *domain.Caller, status int, err error) {
+	switch {
+	case m == nil:
+	case status == http.StatusTooManyRequests:
+		label := noPartner
+		if caller.Prefix != "" {
+			label = m.partners.Of(caller.Partner.String())
+		}
+		m.refused.WithLabelValues(label).Inc()
+	case status == http.StatusMisdirectedRequest:
+		m.misdirected.Inc()
+	case errors.Is(err, domain.ErrMoving):
+		m.held.Inc()
 	}
-	label := noPartner
-	if caller.Prefix != "" {
-		label = m.partners.Of(caller.Partner.String())
-	}
-	m.refused.WithLabelValues(label).Inc()
 }
