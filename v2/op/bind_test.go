@@ -277,9 +277,11 @@ func TestBindQuery(t *testing.T) {
 		"Secret=x": "", "Limit=0": "", "Rows=0": "", "limit=5&limit=x": "", "note=": "", "limit=": "", "since=": "", "draft=": "", "cursor=": "",
 
 		"limit=0": "limit: must be between 1 and 500", "limit=501": "limit: must be between 1 and 500", "limit=-1": "limit: must be between 1 and 500",
-		"limit=x": "limit: must be an integer", "limit=1.0": "limit: must be an integer",
-		"draft=maybe": "draft: must be true or false",
-		"tint=green":  "tint: must be one of red, blue", "tint=RED": "tint: must be one of red, blue", "tint=%00": "tint: must be valid UTF-8 without NUL",
+		"limit=x": "limit: must be an integer", "limit=1.0": "limit: must be an integer", "limit=%2B5": "limit: must be an integer",
+		"limit=05": "limit: must be an integer", "limit=-0": "limit: must be an integer", "limit=+5": "limit: must be an integer",
+		"draft=maybe": "draft: must be true or false", "draft=1": "draft: must be true or false", "draft=TRUE": "draft: must be true or false",
+		"draft=t": "draft: must be true or false", "draft=0": "draft: must be true or false",
+		"tint=green": "tint: must be one of red, blue", "tint=RED": "tint: must be one of red, blue", "tint=%00": "tint: must be valid UTF-8 without NUL",
 		"note=%ff":                    "note: must be valid UTF-8 without NUL",
 		"since=x&draft=maybe&limit=1": "since: must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z; draft: must be true or false",
 	} {
