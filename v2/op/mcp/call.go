@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -277,9 +279,7 @@ func textOf(kind string, value jsontext.Value) (text, message string) {
 	is := value.Kind()
 	switch kind {
 	case openapi3.TypeInteger:
-		if is != '0' {
-			return "", "must be an integer"
-		}
+		return integerOf(value)
 	case openapi3.TypeNumber:
 		if is != '0' {
 			return "", "must be a number"
@@ -302,6 +302,22 @@ func textOf(kind string, value jsontext.Value) (text, message string) {
 	}
 	return string(value), ""
 }
+
+// integerOf is a number without a fraction as a parameter: 5.0 and 5e0 are integers to JSON
+// Schema, and programs whose numbers are all of one type write them so.
+func integerOf(value jsontext.Value) (text, message string) {
+	if value.Kind() == '0' && !bytes.ContainsAny(value, ".eE") {
+		return string(value), ""
+	}
+	n, err := strconv.ParseFloat(string(value), 64)
+	if value.Kind() != '0' || err != nil || n != math.Trunc(n) || math.Abs(n) > maxInteger {
+		return "", "must be an integer"
+	}
+	return strconv.FormatInt(int64(n), 10), ""
+}
+
+// maxInteger is up to where a float64 holds every integer.
+const maxInteger = 1<<53 - 1
 
 // listOf is an array of texts as a comma-separated parameter.
 func listOf(value jsontext.Value) (text, message string) {

@@ -139,6 +139,11 @@ func TestWrongArguments(t *testing.T) {
 			map[string]string{"client_id": "must not be null", "limit": "must not be null"}},
 		{"of another type", "clients_get", `{"client_id":["a"]}`, map[string]string{"client_id": "must be a string"}},
 		{"a fraction", "clients_list", `{"limit":1.5}`, map[string]string{"limit": "must be an integer"}},
+		{"too large", "clients_list", `{"limit":1e300}`, map[string]string{"limit": "must be an integer"}},
+		{"a boolean's text", "users_list", `{"client_id":"` + w.client.ID.String() + `","overdue":"true","limit":"5"}`,
+			map[string]string{"overdue": "must be true or false", "limit": "must be an integer"}},
+		{"a boolean's number", "users_list", `{"client_id":"` + w.client.ID.String() + `","overdue":1}`,
+			map[string]string{"overdue": "must be true or false"}},
 		{"twice", "clients_list", `{"limit":1,"limit":2}`, map[string]string{"limit": "must be given once"}},
 		{"twice in the body", "clients_create", `{"name":"a","name":"b"}`, map[string]string{"name": "must be given once"}},
 		{"an array", "clients_list", `[]`, map[string]string{"arguments": "must be a JSON object"}},
@@ -183,6 +188,22 @@ func TestWrongArguments(t *testing.T) {
 				t.Error("it has been done")
 			}
 		})
+	}
+}
+
+// TestNumbersAndBooleans: an integer is one however JSON writes it, and a boolean is taken.
+func TestNumbersAndBooleans(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	session := w.connect(w.tenant.Key, everything)
+	for _, arguments := range []string{
+		`{"limit":5}`, `{"limit":5.0}`, `{"limit":5e0}`, `{"limit":0.5e1}`, `{"limit":5,"overdue":true}`, `{"limit":5,"overdue":false}`,
+	} {
+		members := strings.Replace(arguments, "{", `{"client_id":"`+w.client.ID.String()+`",`, 1)
+		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "users_list", Arguments: json.RawMessage(members)})
+		if err != nil || result.IsError {
+			t.Errorf("%s: %v, %+v", arguments, err, result)
+		}
 	}
 }
 
