@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
 
@@ -64,6 +66,66 @@ func TestCheckpoints(t *testing.T) {
 	s.deleteUser(client, ids[3])
 	s.Clock.Advance(16 * time.Minute)
 	want(at(tenant.Key, "limit=2&offset=4"), "8 of 26") // too old: by position
+}
+
+// listInput is the input of a list of v2, and laterInput that of a release which added a
+// filter to it.
+type listInput struct {
+	Query struct {
+		op.Paging
+		Q string `query:"q"`
+	}
+}
+
+type laterInput struct {
+	Query struct {
+		op.Paging
+		Odd *bool  `query:"odd"`
+		Q   string `query:"q"`
+	}
+}
+
+// aList declares a list of no rows.
+func aList[In any]() op.Operation {
+	meta := op.Meta{ID: "numbers", Method: "GET", Path: "/numbers", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s"}
+	return op.AddList(&op.Set{}, meta, func(context.Context, *In, domain.Window) (domain.Slice[int], error) {
+		return domain.Slice[int]{}, nil
+	}, strconv.Itoa)
+}
+
+// TestCheckpointsOfLaterFilters: a walk goes on in a release that adds a filter to the list
+// of v2, and in the one before, whichever process of a rolling upgrade answers.
+func TestCheckpointsOfLaterFilters(t *testing.T) {
+	t.Parallel()
+	c := checkpoints{newMemory(domain.SystemClock{})}
+	ctx := domain.WithCaller(t.Context(), &domain.Caller{Prefix: "pk"})
+	old, later, given := new(listInput), new(laterInput), new(laterInput)
+	old.Query.Q, later.Query.Q, given.Query.Q, given.Query.Odd = "é", "é", "é", new(true)
+	begins := func(o op.Operation, in any, offset int) walk {
+		t.Helper()
+		w, err := c.walk(ctx, "route", o, in, asked{limit: 5, offset: offset})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	before, after := aList[listInput](), aList[laterInput]()
+	if err := c.leave(ctx, begins(before, old, 0), 5, "first"); err != nil {
+		t.Fatal(err)
+	}
+	w := begins(after, later, 5)
+	if w.cursor != "first" {
+		t.Errorf("the later release goes on from %q", w.cursor)
+	}
+	if err := c.leave(ctx, w, 5, "second"); err != nil {
+		t.Fatal(err)
+	}
+	if got := begins(before, old, 10).cursor; got != "second" {
+		t.Errorf("the release before goes on from %q", got)
+	}
+	if got := begins(after, given, 5).cursor; got != "" {
+		t.Errorf("another list, with the filter, goes on from %q", got)
+	}
 }
 
 // TestTotalOfAWalk: no total stops a walker before the rows that follow, and
