@@ -244,28 +244,14 @@ func (c *twoCells) linkOfMail() string {
 	return ""
 }
 
-// catalogues brings the breaches and the template to the second cell, with the numbers of
-// all templates, as the command says. Imported a second time the template would have
-// another id.
+// catalogues brings the catalogues to the second cell, as the command says.
 func (c *twoCells) catalogues() {
 	t := c.t
 	t.Helper()
 	dry := append(c.args("move"), "--dry-run")
 	template := c.text(0, "SELECT id::text FROM phishing_templates WHERE name = 'Parcel'")
 	refused(t, 1, dry, "lacks 1 of the catalogue", template, "each a breach: ")
-	breaches := c.text(0, `SELECT json_agg(json_build_object('Name', name, 'Title', title, 'Domain', domain, 'BreachDate', breach_on,
-		'DataClasses', data_classes))::text FROM breaches`)
-	must(t, "breaches", "import", c.flags[1], secretFile(t, []byte(breaches)))
-	row := c.text(0, "SELECT row_to_json(t)::text FROM phishing_templates AS t WHERE id::text = $1", template)
-	c.exec(1, "INSERT INTO phishing_templates SELECT * FROM json_populate_record(NULL::phishing_templates, $1)", row)
-	refused(t, 1, dry, "1 templates", "idmap export and idmap import")
-	numbers := "kind,number,id\n"
-	for line := range strings.Lines(must(t, "idmap", "export", c.flags[0])) {
-		if strings.HasPrefix(line, "template,") {
-			numbers += line
-		}
-	}
-	must(t, "idmap", "import", c.flags[1], secretFile(t, []byte(numbers)))
+	must(t, "catalogue", "import", c.flags[1], secretFile(t, []byte(must(t, "catalogue", "export", c.flags[0]))))
 	if said := must(t, dry...); !strings.Contains(said, "nothing keeps the partner from being moved") {
 		t.Errorf("the dry run says %s", said)
 	}
