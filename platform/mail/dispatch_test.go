@@ -1,8 +1,10 @@
 package mail_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -78,9 +80,11 @@ func (o *office) claim() []outbox.Lease {
 }
 
 func (o *office) dispatcher(sender mail.Sender) *mail.Dispatcher {
-	return mail.NewDispatcher(o.DB, sender, 2, map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: mail.NewRequests(o.DB, composer(o.t, ""), o.reports),
-	}, quiet, nil)
+	return mail.NewDispatcher(o.DB, sender, 2, o.writers(), quiet, nil)
+}
+
+func (o *office) writers() map[db.OutboxKind]mail.Writer {
+	return map[db.OutboxKind]mail.Writer{db.RequestedMail: mail.NewRequests(o.DB, composer(o.t, ""), o.reports)}
 }
 
 // drain sends all that is due, and returns what came of each.
@@ -326,6 +330,39 @@ func TestLeaseLost(t *testing.T) {
 		t.Errorf("%d records, %s", n, o.outcome(id))
 	}
 }
+
+// TestUnsentIsTold: the log tells a mail that was sent and could not be marked from one
+// that was not sent.
+func TestUnsentIsTold(t *testing.T) {
+	t.Parallel()
+	for want, through := range map[string]func(*office, mail.Sender) mail.Sender{
+		"a mail was sent; it will be sent again unless another process has marked it": func(o *office, s mail.Sender) mail.Sender {
+			return crashing{s, func() {
+				o.Clock.Advance(time.Hour) // the lease ends, and another process sends it
+				o.drain(s)
+			}}
+		},
+		"a mail was not sent; it will be tried again": func(*office, mail.Sender) mail.Sender { return failing{} },
+	} {
+		o, s := newOffice(t), startServer(t, "", nil)
+		o.welcome("a@example.test", "en")
+		ctx, cancel := context.WithCancel(t.Context())
+		var log bytes.Buffer
+		d := mail.NewDispatcher(o.DB, through(o, open(t, s.url())), 1, o.writers(), slog.New(slog.NewTextHandler(&log, nil)),
+			func(db.OutboxKind, mail.Outcome) { cancel() })
+		if err := d.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if strings.Count(log.String(), "a mail was ") != 1 || !strings.Contains(log.String(), want) {
+			t.Errorf("the log has\n%s\nin place of %q", log.String(), want)
+		}
+	}
+}
+
+// failing is a sender that no server answers.
+type failing struct{ mail.Sender }
+
+func (failing) Send(context.Context, mail.Message) error { return errors.New("no answer") }
 
 // TestUnwanted: what became pointless meanwhile is not sent.
 func TestUnwanted(t *testing.T) {
