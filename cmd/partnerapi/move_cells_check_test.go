@@ -49,7 +49,7 @@ func (c *twoCells) prepare() {
 	b := &c.before
 	b.report = "/v2/clients/" + c.worked.id + "/reports/" + into[identified](c.router.do("POST", "/v2/clients/"+c.worked.id+"/reports",
 		c.key, fields{"type": "executive_summary"}).want(http.StatusCreated)).ID
-	b.file = c.download("/reports/")
+	b.file = c.download(b.report, "/reports/")
 
 	c.is(0, "SELECT NOT EXISTS (SELECT FROM events)") // all are published
 	b.early = map[string]bool{}
@@ -68,13 +68,13 @@ func (c *twoCells) prepare() {
 	b.cursor = into[listPage[identified]](c.get("/v2/clients/"+c.quiet.id+"/users?limit=3", c.key)).Page.Next
 }
 
-// download waits for the report's file, and fetches it. Its link begins with a path.
-func (c *twoCells) download(begins string) string {
+// download waits for a report's file, and fetches it. Its link begins with a path.
+func (c *twoCells) download(report, begins string) string {
 	c.t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(retryPause) {
 		link := into[struct {
 			URL *string `json:"download_url"`
-		}](c.get(c.before.report, c.key)).URL
+		}](c.get(report, c.key)).URL
 		if link == nil {
 			continue
 		}
@@ -175,6 +175,7 @@ func (c *twoCells) check() {
 	c.checkReplayed()
 	c.checkEvents()
 	c.checkLinks()
+	c.checkWork()
 	c.checkLeft()
 	for _, i := range c.integrators {
 		c.t.Logf("%s: %d rounds, %d answers of 503", i.name, i.rounds.Load(), i.refused)
@@ -373,7 +374,7 @@ func (c *twoCells) checkLinks() {
 	if at < 0 || results[at]["status"] != "clicked" {
 		c.t.Errorf("the result %s is not clicked: %v", c.before.result, results)
 	}
-	if file := c.download("/c01/reports/"); file != c.before.file {
+	if file := c.download(c.before.report, "/c01/reports/"); file != c.before.file {
 		c.t.Errorf("the report has %d bytes and had %d", len(file), len(c.before.file))
 	}
 }

@@ -110,6 +110,7 @@ type twoCells struct {
 	quiet, worked, other tenantOf
 	integrators          []*integrator
 	before               before
+	underWay             workUnderWay
 }
 
 // tenantOf is a client in both versions.

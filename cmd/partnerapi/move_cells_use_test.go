@@ -58,6 +58,7 @@ type idempotentWrite struct {
 func (c *twoCells) begin() {
 	c.t.Helper()
 	c.prepare()
+	c.work()
 	other := c.newKey(seed.OtherDemoPartner)
 	c.integrators = []*integrator{
 		{name: "older", key: c.newKey(seed.DemoPartner), moves: true, client: c.worked},
