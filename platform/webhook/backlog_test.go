@@ -131,12 +131,22 @@ func TestClaimsGoRound(t *testing.T) {
 	}
 	due := w.number("SELECT count(DISTINCT webhook_id) FROM webhook_deliveries WHERE due_at = $1", noon) - small
 	for claims := 0; len(served) < due; claims++ {
-		if c := claim(); len(c.Leases) == 0 || !c.Left || claims == due {
+		if c := claim(); !c.Left || claims == 2*due { // one that comes to full ones only takes none
 			t.Fatalf("%d claims served %d of %d subscriptions: %+v", claims, len(served), due, c)
 		}
 	}
-	if c := claim(); len(c.Leases) > 0 || !c.Left || !c.Next.Equal(noon.Add(time.Minute)) {
-		t.Errorf("then %+v", c)
+	var next time.Time
+	for range 4 { // once round, and more
+		c := claim()
+		if len(c.Leases) > 0 || !c.Left {
+			t.Errorf("then %+v", c)
+		}
+		if next.IsZero() || !c.Next.IsZero() && c.Next.Before(next) {
+			next = c.Next
+		}
+	}
+	if !next.Equal(noon.Add(time.Minute)) {
+		t.Errorf("the next is due at %s", next)
 	}
 }
 
